@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The artifact cache: `${XDG_CACHE_HOME:-~/.cache}/vuhca`. An artifact is a folder named after what it is and a hash
+// of what it is made from. It is built in a temporary folder beside its place and renamed when whole, so a folder with
+// the right name is a complete one; what a dead run left half-built is removed by the next. A folder that lost one of
+// its declared outputs is built again. Called by each artifact's recipe (library.ts, qemu.ts, kernel.ts, ...).
+
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { withLock } from './lock.ts';
+import { withProgress } from './progress.ts';
+
+/** What an artifact is made from and how. */
+export interface Recipe {
+  /** Kebab-case; also the first part of the folder's name. */
+  readonly name: string;
+  /** Everything the result depends on, as JSON data; put a number in it that is raised when the recipe changes. */
+  readonly key: unknown;
+  /** Paths inside the folder that a whole artifact has. */
+  readonly outputs: readonly string[];
+  /** Fills `directory`; `finalDirectory` is where it will be afterwards, for paths that end up inside files. */
+  build(directory: string, finalDirectory: string): Promise<void>;
+  /** How many folders of this name stay, newest use first (default 3). */
+  readonly keep?: number;
+}
+
+/** The cache's root folder. */
+export function cacheRoot(): string {
+  const base = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+  return join(base, 'vuhca');
+}
+
+/** The folder of the artifact `recipe` describes, built first when it is absent or lacks an output. */
+export async function provide(recipe: Recipe): Promise<string> {
+  const root = join(cacheRoot(), 'artifacts');
+  const directory = join(root, `${recipe.name}-${hashOf(recipe.key)}`);
+  if (isWhole(directory, recipe)) return directory;
+  await withLock(join(cacheRoot(), 'locks', `${recipe.name}.lock`), async () => {
+    if (isWhole(directory, recipe)) return;
+    removeLeftovers(root, recipe.name);
+    rmSync(directory, { recursive: true, force: true });
+    const temporary = `${directory}.tmp-${process.pid}`;
+    mkdirSync(temporary, { recursive: true });
+    try {
+      await withProgress(`making ${recipe.name}`, () => recipe.build(temporary, directory));
+      renameSync(temporary, directory);
+    } finally {
+      rmSync(temporary, { recursive: true, force: true });
+    }
+    prune(root, recipe);
+  });
+  if (!isWhole(directory, recipe))
+    throw new Error(`${recipe.name}: the recipe did not make ${recipe.outputs.join(', ')}`);
+  return directory;
+}
+
+/** A short hexadecimal hash of JSON data, the same for the same data in every run. */
+export function hashOf(key: unknown): string {
+  return createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 16);
+}
+
+function isWhole(directory: string, recipe: Recipe): boolean {
+  if (!recipe.outputs.every((output) => existsSync(join(directory, output)))) return false;
+  const now = new Date();
+  utimesSync(directory, now, now);
+  return true;
+}
+
+function removeLeftovers(root: string, name: string): void {
+  for (const entry of listArtifacts(root, name)) {
+    if (entry.includes('.tmp-')) rmSync(join(root, entry), { recursive: true, force: true });
+  }
+}
+
+function prune(root: string, recipe: Recipe): void {
+  const entries = listArtifacts(root, recipe.name)
+    .filter((entry) => !entry.includes('.tmp-'))
+    .map((entry) => ({ path: join(root, entry), usedMs: statSync(join(root, entry)).mtimeMs }))
+    .sort((a, b) => b.usedMs - a.usedMs);
+  for (const { path } of entries.slice(recipe.keep ?? 3)) rmSync(path, { recursive: true, force: true });
+}
+
+function listArtifacts(root: string, name: string): string[] {
+  if (!existsSync(root)) return [];
+  const pattern = new RegExp(`^${name}-[0-9a-f]{16}(\\.tmp-[0-9]+)?$`);
+  return readdirSync(root).filter((entry) => pattern.test(entry));
+}

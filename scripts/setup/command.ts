@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one host program to its end and returns what it printed. A failure becomes a SetupError that names the command,
+// its status and the last lines it printed, because those lines are what the user needs. Called by every set-up step
+// that uses a Debian tool (apt-get, dpkg-deb, meson, make, patchelf).
+
+import { spawn } from 'node:child_process';
+import { SetupError } from './errors.ts';
+
+/** How to run a command; every member is optional. */
+export interface CommandOptions {
+  readonly cwd?: string;
+  /** Replaces the whole environment when given. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Extra words for the error message: what to do when this command fails. */
+  readonly onFailure?: string;
+  /** Kills the command after this long; no bound when absent. */
+  readonly timeoutMs?: number;
+  /** Sent to the command's standard input, which is empty otherwise. */
+  readonly input?: string;
+}
+
+/** What a finished command left behind. `status` is null when a signal ended it. */
+export interface CommandResult {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const TAIL_LINES = 15;
+
+/** Runs `file` with `args`; returns its output whatever its status. Throws SetupError only when it cannot be started. */
+export function tryRun(file: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, {
+      cwd: options.cwd,
+      env: options.env ?? process.env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      timeout: options.timeoutMs,
+      killSignal: 'SIGKILL',
+    });
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
+    child.stdin.on('error', () => {});
+    child.stdin.end(options.input ?? '');
+    child.once('error', (error) => reject(new SetupError(`cannot start ${file}: ${error.message}.`)));
+    child.once('close', (status) =>
+      resolve({ status, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
+    );
+  });
+}
+
+/** Runs `file` with `args` and returns its standard output; throws SetupError on a non-zero status. */
+export async function run(file: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
+  const result = await tryRun(file, args, options);
+  if (result.status === 0) return result.stdout;
+  throw new SetupError(describeFailure(file, args, result, options.onFailure));
+}
+
+function describeFailure(file: string, args: readonly string[], result: CommandResult, hint?: string): string {
+  const status = result.status === null ? 'was killed (time-out or signal)' : `ended with status ${result.status}`;
+  const lines = `${result.stdout}\n${result.stderr}`.split('\n').filter((line) => line.trim() !== '');
+  const tail = lines.slice(-TAIL_LINES).map((line) => `    ${line}`);
+  const command = [file, ...args].join(' ');
+  const shown = command.length > 300 ? `${command.slice(0, 300)} ...` : command;
+  return [`\`${shown}\` ${status}.${hint === undefined ? '' : ` ${hint}`}`, ...tail].join('\n');
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A lock that two set-up runs cannot both hold and that a dead process cannot keep. The kernel holds it: a `flock`
+// child owns the lock on the file for as long as its standard input stays open, which ends with the process that
+// started it, however that process dies. So there is no stale lock to recognise and no race in taking one over.
+// The file's text names the holder, for the message a waiting run prints. Called by cache.ts and apt.ts.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { SetupError } from './errors.ts';
+import { announce } from './progress.ts';
+
+const TELL_AFTER_MS = 1_000;
+
+/** Awaits `work` while holding the lock file at `path`, waiting for another holder first. */
+export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
+  mkdirSync(dirname(path), { recursive: true });
+  const holder = await acquire(path);
+  try {
+    writeFileSync(path, `${process.pid}\n`);
+    return await work();
+  } finally {
+    await release(holder);
+  }
+}
+
+function acquire(path: string): Promise<ChildProcess> {
+  return new Promise((resolve, reject) => {
+    // --no-fork would lose the lock at exec's end; plain flock keeps it until its child, cat, sees the end of input.
+    const child = spawn('flock', ['--exclusive', path, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const waiting = setTimeout(() => announce(`waiting for ${path}, held by process ${holderOf(path)}`), TELL_AFTER_MS);
+    waiting.unref();
+    child.once('error', (error) =>
+      reject(new SetupError(`cannot lock ${path}: ${error.message}; install util-linux.`)),
+    );
+    child.once('exit', (status) => {
+      clearTimeout(waiting);
+      reject(
+        new SetupError(`cannot lock ${path} (flock ended with status ${status}); check that the folder is writable.`),
+      );
+    });
+    child.stdin.on('error', () => {});
+    child.stdout.once('data', () => {
+      clearTimeout(waiting);
+      resolve(child);
+    });
+  });
+}
+
+function release(holder: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (holder.exitCode !== null || holder.signalCode !== null) return resolve();
+    holder.once('exit', () => resolve());
+    holder.stdin?.end();
+  });
+}
+
+function holderOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim() || 'unknown';
+  } catch {
+    return 'unknown';
+  }
+}

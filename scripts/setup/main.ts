@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of set-up: `npx tsx scripts/setup/main.ts [--refresh] [library]`. Prints what it made on standard
+// output, one path a line, and news on standard error.
+
+import { runEntry, SetupError } from './errors.ts';
+import { provideLibrary } from './library.ts';
+import { refreshPackages } from './packages.ts';
+
+const COMMANDS: Record<string, () => Promise<string[]>> = {
+  library: async () => [(await provideLibrary()).path],
+};
+
+await runEntry(async () => {
+  const args = process.argv.slice(2);
+  if (args.includes('--refresh')) refreshPackages();
+  const names = args.filter((arg) => arg !== '--refresh');
+  for (const name of names) {
+    const command = COMMANDS[name];
+    if (command === undefined) {
+      throw new SetupError(`unknown set-up command ${name}; use one of: ${Object.keys(COMMANDS).join(', ')}.`);
+    }
+    for (const line of await command()) process.stdout.write(`${line}\n`);
+  }
+});

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Remembers what apt answered to each package request, so that a warm cache asks apt nothing, and fetches the files.
+// A file is used only when its size and SHA-256 are those of apt's signed index; what is cut short or corrupt is
+// fetched again. When the mirror no longer has a remembered version, the index is refreshed and asked once more.
+// Called by the recipes that start from Debian packages.
+
+import { createHash } from 'node:crypto';
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ArchiveFile, askApt, downloadWithApt, type PackageRequest } from './apt.ts';
+import { cacheRoot, hashOf } from './cache.ts';
+import { run } from './command.ts';
+import { SetupError } from './errors.ts';
+import { withProgress } from './progress.ts';
+
+/** Turns a request into files of the archive; `refresh` asks for a new package index first. */
+export type Resolver = (refresh: boolean) => Promise<ArchiveFile[]>;
+
+/** Downloads one file to a path; the seam by which tests stand in for the network. */
+export type Download = (file: ArchiveFile, target: string) => Promise<{ ok: boolean; said: string }>;
+
+const TRIES = 3;
+
+/** Set by `--refresh`: every request asks apt again, with a new index, once in this process. */
+let refreshAll = false;
+const refreshed = new Set<string>();
+
+/** Makes every remembered answer count as out of date for this process. */
+export function refreshPackages(): void {
+  refreshAll = true;
+}
+
+/**
+ * Calls `use` with the files of the request called `name`. `question` is the JSON data the answer depends on.
+ * When a download finds that the archive dropped a version, the request is resolved anew and `use` called again.
+ */
+export async function withPackages<T>(
+  name: string,
+  question: unknown,
+  resolver: Resolver,
+  use: (files: readonly ArchiveFile[]) => Promise<T>,
+): Promise<T> {
+  const memory = join(cacheRoot(), 'resolved', `${name}-${hashOf(question)}.json`);
+  const wanted = refreshAll && !refreshed.has(memory);
+  try {
+    return await use(await resolve(memory, resolver, wanted));
+  } catch (error) {
+    if (!(error instanceof VersionGone)) throw error;
+    return await use(await resolve(memory, resolver, true));
+  }
+}
+
+/** Like `withPackages` for a plain request to apt. */
+export function withRequest<T>(
+  name: string,
+  request: PackageRequest,
+  use: (files: readonly ArchiveFile[]) => Promise<T>,
+): Promise<T> {
+  return withPackages(name, request, (refresh) => askApt(request, refresh), use);
+}
+
+/** Fetches `files` and returns their paths in the same order; each is whole and has the hash the index names. */
+export async function fetchFiles(
+  files: readonly ArchiveFile[],
+  download: Download = downloadWithApt,
+): Promise<string[]> {
+  const directory = join(cacheRoot(), 'downloads');
+  mkdirSync(directory, { recursive: true });
+  const megabytes = files.reduce((sum, file) => sum + file.sizeBytes, 0) / 1e6;
+  const label = `downloading ${files.length === 1 ? files[0]?.file : `${files.length} packages`} (${megabytes.toFixed(0)} MB)`;
+  return withProgress(label, async () => {
+    const paths: string[] = [];
+    for (const file of files) paths.push(await fetchFile(file, directory, download));
+    return paths;
+  });
+}
+
+/** Forgets the downloads of `files`, once an artifact has been made of them. */
+export function dropFiles(files: readonly ArchiveFile[]): void {
+  for (const file of files) rmSync(join(cacheRoot(), 'downloads', file.file), { force: true });
+}
+
+/** Unpacks binary packages into `directory`. */
+export async function unpackPackages(paths: readonly string[], directory: string): Promise<void> {
+  await withProgress(`unpacking ${paths.length} packages`, async () => {
+    for (const path of paths) await run('dpkg-deb', ['--extract', path, directory]);
+  });
+}
+
+/** The archive no longer has a file that apt named earlier. */
+class VersionGone extends SetupError {}
+
+async function resolve(memory: string, resolver: Resolver, refresh: boolean): Promise<readonly ArchiveFile[]> {
+  if (!refresh) {
+    const remembered = recall(memory);
+    if (remembered !== undefined) return remembered;
+  }
+  const files = await resolver(refresh);
+  refreshed.add(memory);
+  mkdirSync(join(cacheRoot(), 'resolved'), { recursive: true });
+  const temporary = `${memory}.tmp-${process.pid}`;
+  writeFileSync(temporary, JSON.stringify(files, null, 1));
+  renameSync(temporary, memory);
+  return files;
+}
+
+function recall(memory: string): readonly ArchiveFile[] | undefined {
+  try {
+    const files: unknown = JSON.parse(readFileSync(memory, 'utf8'));
+    return Array.isArray(files) && files.length > 0 ? (files as ArchiveFile[]) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function fetchFile(file: ArchiveFile, directory: string, download: Download): Promise<string> {
+  const path = join(directory, file.file);
+  if (existsSync(path) && (await isIntact(path, file))) return path;
+  const partial = `${path}.part-${process.pid}`;
+  let said = '';
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    rmSync(partial, { force: true });
+    const answer = await download(file, partial);
+    said = answer.said;
+    if (answer.ok && existsSync(partial) && (await isIntact(partial, file))) {
+      renameSync(partial, path);
+      return path;
+    }
+    rmSync(partial, { force: true });
+    if (attempt < TRIES) await delay(500 * attempt);
+  }
+  const message = `cannot download ${file.file} after ${TRIES} tries; check the network, or set VUHCA_DEBIAN_MIRROR. apt said: ${said}`;
+  throw /\b404\b/.test(said) ? new VersionGone(message) : new SetupError(message);
+}
+
+async function isIntact(path: string, file: ArchiveFile): Promise<boolean> {
+  if (statSync(path).size !== file.sizeBytes) return false;
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest('hex') === file.sha256;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Progress lines for steps a person has to wait for. A step shorter than two seconds is silent, so a warm cache prints
+// nothing; a longer one says what is being done, repeats the elapsed time every ten seconds, and closes with its total.
+// Lines go to standard error, so the output of a command that prints a path stays clean.
+
+const SILENT_MS = 2_000;
+const REPEAT_MS = 10_000;
+
+/** Awaits `work`, telling on standard error what is done (`label`, a present participle phrase) when it takes longer than 2 s. */
+export async function withProgress<T>(label: string, work: () => Promise<T>): Promise<T> {
+  const start = performance.now();
+  let told = false;
+  const tell = (): void => {
+    told = true;
+    write(`${label} ... ${elapsedSeconds(start)} s`);
+    timer = setTimeout(tell, REPEAT_MS);
+    timer.unref();
+  };
+  let timer = setTimeout(tell, SILENT_MS);
+  timer.unref();
+  try {
+    const result = await work();
+    if (told) write(`${label}: done in ${elapsedSeconds(start)} s`);
+    return result;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Prints one line of set-up news on standard error. */
+export function announce(text: string): void {
+  write(text);
+}
+
+function write(text: string): void {
+  process.stderr.write(`set-up: ${text}\n`);
+}
+
+function elapsedSeconds(start: number): string {
+  return ((performance.now() - start) / 1000).toFixed(1);
+}
