@@ -20,6 +20,10 @@ export interface FieldRow {
   readonly at?: number;
   /** Names the table of values this field takes (see `ValueTable`). */
   readonly values?: string;
+  /** For a 64-bit field that is neither address nor count: records carry it as two unsigned halves, `xHigh` and `xLow`. */
+  readonly opaque?: boolean;
+  /** In a register only: access of this field where it differs from the register's. */
+  readonly access?: RegisterAccess;
 }
 
 /** A structure in guest memory, in a BAR, or on the wire. */
@@ -39,7 +43,12 @@ export interface StructTable {
 export interface ValueTable {
   readonly name: string;
   readonly doc: string;
-  readonly values: readonly { readonly name: string; readonly value: number; readonly doc: string; readonly source?: string }[];
+  readonly values: readonly {
+    readonly name: string;
+    readonly value: number;
+    readonly doc: string;
+    readonly source?: string;
+  }[];
 }
 
 /**
@@ -79,5 +88,10 @@ export interface RegisterBlock {
 export interface ConstantTable {
   readonly name: string;
   readonly doc: string;
-  readonly constants: readonly { readonly name: string; readonly value: number; readonly doc: string; readonly source?: string }[];
+  readonly constants: readonly {
+    readonly name: string;
+    readonly value: number;
+    readonly doc: string;
+    readonly source?: string;
+  }[];
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Numbers that device, driver and provider must agree on. */
+import type { ConstantTable } from './table.ts';
+
+export const pciConstants: ConstantTable = {
+  name: 'pci',
+  doc: 'Identity and BARs of one PCIe function (DESIGN.md 4.2).',
+  constants: [
+    { name: 'VENDOR_ID', value: 0x1af4, doc: 'Vendor id; the range 0x1af4 hands out to experimental devices.' },
+    { name: 'DEVICE_ID_PF', value: 0x10f5, doc: 'Device id of the physical function (UF0).' },
+    { name: 'DEVICE_ID_VF', value: 0x10f6, doc: 'Device id of a virtual function (UF1 and up).' },
+    { name: 'SUBSYSTEM_ID', value: 0x7568, doc: 'Subsystem id: "uh".' },
+    {
+      name: 'CLASS_CODE',
+      value: 0x020700,
+      doc: 'Network controller, InfiniBand.',
+      source: 'PCI Code and ID Assignment 1.9',
+    },
+    { name: 'BAR_REGISTERS', value: 0, doc: 'BAR of control and status registers, MSI-X table and PBA.' },
+    { name: 'BAR_COLLECT', value: 2, doc: 'BAR of the collect buffers, one 4 KiB page each.' },
+    { name: 'BAR_PIO', value: 4, doc: 'BAR of the PIO send memory.' },
+    { name: 'BAR_REGISTERS_BYTES', value: 0x10000, doc: 'Size of the register BAR.' },
+    {
+      name: 'BAR_PIO_BYTES',
+      value: 0x2000000,
+      doc: 'Size of the PIO BAR: 16 MiB of send blocks and their start-of-packet alias.',
+    },
+    { name: 'MSIX_TABLE_OFFSET', value: 0x8000, doc: 'MSI-X table in the register BAR.' },
+    { name: 'MSIX_PBA_OFFSET', value: 0xc000, doc: 'MSI-X pending bit array in the register BAR.' },
+    { name: 'VECTOR_COUNT', value: 64, doc: 'MSI-X vectors of a function.' },
+  ],
+};
+
+export const limitConstants: ConstantTable = {
+  name: 'limit',
+  doc: 'Architectural limits: field widths decide them, options only choose below them.',
+  constants: [
+    { name: 'PAGE_BYTES', value: 4096, doc: 'Page of a collect buffer, smallest page of queues and memory regions.' },
+    { name: 'COMMAND_HEADER_BYTES', value: 64, doc: 'Header of every command.', source: 'US8484392, command' },
+    { name: 'COMMAND_MAX_BYTES', value: 320, doc: 'Header and the longest inline payload or SGE list.' },
+    { name: 'INLINE_MAX_BYTES', value: 256, doc: 'Longest inline payload.' },
+    { name: 'SGE_MAX', value: 16, doc: 'Scatter/gather elements of one work request.' },
+    { name: 'SEND_QUEUE_MAX_LOG2', value: 15, doc: 'log2 of the longest send queue.' },
+    { name: 'RECEIVE_QUEUE_MAX_LOG2', value: 15, doc: 'log2 of the longest receive queue.' },
+    { name: 'COMPLETION_QUEUE_MAX_LOG2', value: 22, doc: 'log2 of the longest completion queue.' },
+    { name: 'EVENT_QUEUE_MAX_LOG2', value: 16, doc: 'log2 of the longest event queue.' },
+    { name: 'PORT_MAX', value: 2, doc: 'Ports of an adapter.' },
+    { name: 'VCB_MAX', value: 16384, doc: 'Virtual collect buffers of the adapter.', source: 'real-hardware 1.2' },
+    { name: 'QOS_LEVELS', value: 2, doc: 'QoS levels of an underlying function: 0 high bandwidth, 1 low latency.' },
+    { name: 'GRH_AREA_BYTES', value: 40, doc: 'Area in front of every received datagram.', source: 'IBTA 11.4.1.2' },
+    { name: 'MESSAGE_MAX_BYTES', value: 0x80000000, doc: 'Longest message.', source: 'IBTA 9.7.7' },
+    { name: 'PKEY_TABLE_ENTRIES', value: 128, doc: 'P_Key table entries of a port.' },
+    { name: 'GID_TABLE_ENTRIES', value: 128, doc: 'GID table entries of a port.' },
+    { name: 'IDENTITY_MAGIC', value: 0x41434856, doc: 'Value of the IDENTITY register: "VHCA" in memory order.' },
+    {
+      name: 'ENTRY_SEQUENCE_FIRST',
+      value: 1,
+      doc: 'Sequence word of the first CQE and EQE; zeroed memory is therefore never valid.',
+    },
+    {
+      name: 'RESPONSE_VALID',
+      value: 0x80000000,
+      doc: 'Bit of the management response sequence word that makes it valid.',
+    },
+    {
+      name: 'CANCEL_VALUE_HIGH',
+      value: 0xff000000,
+      doc: 'High dword of the cancel value: the top byte is all ones.',
+      source: 'real-hardware 1.3',
+    },
+  ],
+};
+
+export const collectPageConstants: ConstantTable = {
+  name: 'collect-page',
+  doc: 'Offsets in a collect-buffer page; a page can be mapped into one process.',
+  constants: [
+    { name: 'DATA_OFFSET', value: 0x000, doc: 'Command header, then inline payload or SGE list.' },
+    { name: 'DATA_BYTES', value: 0x140, doc: 'Size of the data area.' },
+    { name: 'NOTIFY_OFFSET', value: 0xf00, doc: '8-byte completion notification request (cq-notify).' },
+    { name: 'KICK_OFFSET', value: 0xf40, doc: '8-byte explicit kick: the command is whole as written.' },
+    { name: 'STOP_OFFSET', value: 0xf80, doc: '8-byte stop doorbell: takes the QP off the scheduler.' },
+    { name: 'DOORBELL_OFFSET', value: 0xfc0, doc: '8-byte explicit doorbell: the first 8 bytes of the command.' },
+    { name: 'CANCEL_OFFSET', value: 0xff8, doc: '8-byte cancel: frees a half-written command.' },
+  ],
+};
+
+export const constantTables = [pciConstants, limitConstants, collectPageConstants];

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Control and status registers of one function, at the start of BAR0 (DESIGN.md 4.2). Sections leave room for what later widens them. */
+import type { RegisterBlock, RegisterRow } from './table.ts';
+
+const counter = (name: string, doc: string): RegisterRow => ({ name, bits: 32, access: 'ro', reset: 0, doc });
+
+export const csr: RegisterBlock = {
+  name: 'csr',
+  doc: 'Control and status registers of one function.',
+  sizeBytes: 0x8000,
+  rows: [
+    { at: 0x0000, section: 'identity' },
+    { name: 'IDENTITY', bits: 32, access: 'ro', doc: 'IDENTITY_MAGIC.' },
+    { name: 'INTERFACE_VERSION', bits: 32, access: 'ro', doc: 'major << 16 | minor of the register interface.' },
+    {
+      name: 'LAYOUT_HASH',
+      bits: 64,
+      access: 'ro',
+      doc: 'Hash of all layout tables: a driver refuses to bind when it was built from others.',
+    },
+    { name: 'FUNCTION_NUMBER', bits: 32, access: 'ro', doc: 'Underlying function: 0 is the physical function.' },
+    { name: 'PORT_COUNT', bits: 32, access: 'ro', doc: 'Ports of the adapter.' },
+    { name: 'VCB_COUNT', bits: 32, access: 'ro', doc: 'Virtual collect buffers of this function.' },
+    { name: 'DEDICATED_COUNT', bits: 32, access: 'ro', doc: 'Dedicated collect buffers for management.' },
+    {
+      name: 'DEDICATED_OFFSET',
+      bits: 64,
+      access: 'ro',
+      doc: 'Byte offset of the dedicated collect buffers in the collect BAR.',
+    },
+    { name: 'VECTOR_COUNT', bits: 32, access: 'ro', doc: 'MSI-X vectors.' },
+    { name: 'CLOCK_FREQUENCY_HZ', bits: 32, access: 'ro', doc: 'Ticks of the local time register per second.' },
+
+    { at: 0x0080, section: 'control' },
+    {
+      name: 'DEVICE_CONTROL',
+      bits: 32,
+      access: 'rw',
+      reset: 0,
+      doc: 'Turns the function on and resets it.',
+      fields: [
+        { name: 'enable', bits: 1, doc: 'The function executes commands.' },
+        { name: 'reset', bits: 1, doc: 'Writing 1 resets the function; reads 0.' },
+        { bits: 30 },
+      ],
+    },
+    {
+      name: 'DEVICE_STATUS',
+      bits: 32,
+      access: 'ro',
+      reset: 0,
+      doc: 'What the function is doing.',
+      fields: [
+        { name: 'ready', bits: 1, doc: 'Registers may be used.' },
+        { name: 'enabled', bits: 1, doc: 'Commands are executed.' },
+        { name: 'busMaster', bits: 1, doc: 'Bus mastering is on.' },
+        { name: 'fatal', bits: 1, doc: 'The function stopped; reset it.' },
+        { name: 'resetCount', bits: 16, doc: 'Resets since the process started, modulo 65536.' },
+        { bits: 12 },
+      ],
+    },
+    {
+      name: 'LOCAL_TIME',
+      bits: 64,
+      access: 'rw',
+      doc: 'Local time in ticks; runs freely and may be set.',
+      source: 'IPCOM000126453D',
+    },
+    { name: 'SCRATCH', bits: 64, access: 'rw', reset: 0, doc: 'Holds what software writes; no effect.' },
+    {
+      name: 'INTERRUPT_TRIGGER',
+      bits: 32,
+      access: 'wo',
+      doc: 'Raises a vector, for tests of the interrupt path.',
+      fields: [{ name: 'vector', bits: 16, doc: 'MSI-X vector.' }, { bits: 16 }],
+    },
+
+    { at: 0x0100, section: 'addressing' },
+    {
+      name: 'ADDRESS_HANDLE_TABLE',
+      bits: 64,
+      access: 'rw',
+      reset: 0,
+      doc: 'Guest address of the address handle table, a multiple of 64.',
+    },
+    { name: 'ADDRESS_HANDLE_COUNT', bits: 32, access: 'rw', reset: 0, doc: 'Entries of the address handle table.' },
+
+    { at: 0x0140, section: 'management' },
+    {
+      name: 'DEDICATED_LOCK',
+      bits: 32,
+      access: 'rc',
+      doc: 'Lock of the dedicated collect buffer: a read that returns 1 has taken it; writing anything releases it.',
+      source: 'US8484392, dedicated PCB lock',
+    },
+    counter('MANAGEMENT_COMMANDS', 'Management commands executed.'),
+    counter('MANAGEMENT_REFUSED', 'Management commands answered with an error.'),
+
+    { at: 0x0180, section: 'event doorbells' },
+    { name: 'CQ_NOTIFY', bits: 64, access: 'wo', doc: 'cq-notify: request one completion event.' },
+    { name: 'EQ_CONSUMER', bits: 64, access: 'wo', doc: 'eq-consumer: entries read from an event queue.' },
+    { name: 'SEND_DOORBELL', bits: 64, access: 'wo', doc: 'doorbell: explicit doorbell, as in a collect page.' },
+
+    { at: 0x0200, section: 'collect buffers' },
+    {
+      name: 'VCB_BASE',
+      bits: 64,
+      access: 'ro',
+      doc: "First of the function's VCBs in the adapter's VCB space, in bytes (the BAR of the document).",
+      source: 'US8484392, BAR',
+    },
+    {
+      name: 'QOS_DIVIDER',
+      bits: 64,
+      access: 'rw',
+      doc: 'Byte offset in the collect BAR of the first VCB of QoS level 1 (the sub-BAR of the document).',
+      source: 'US8484392, sub-BAR',
+    },
+    {
+      name: 'PCB_ALLOCATED',
+      bits: 32,
+      access: 'ro',
+      count: 2,
+      doc: 'Physical collect buffers guaranteed to each QoS level.',
+    },
+    { name: 'PCB_IN_USE', bits: 32, access: 'ro', count: 2, doc: 'Physical collect buffers bound by each QoS level.' },
+    {
+      name: 'PCB_AVAILABLE',
+      bits: 32,
+      access: 'ro',
+      count: 2,
+      doc: 'Physical collect buffers each QoS level could bind now.',
+    },
+    { name: 'PCB_SHARED_FUNCTION', bits: 32, access: 'ro', doc: "PCBs shared by the function's QoS levels." },
+    { name: 'PCB_SHARED_DEVICE', bits: 32, access: 'ro', doc: 'PCBs shared by all functions.' },
+    {
+      name: 'COLLECT_CONTROL',
+      bits: 32,
+      access: 'rw',
+      reset: 0,
+      doc: 'Controls of the collect unit.',
+      fields: [{ name: 'choke', bits: 1, doc: 'Drop collect writes of new commands.' }, { bits: 31 }],
+    },
+    counter('COLLECT_KICKS', 'Commands that became whole.'),
+    counter('COLLECT_REFUSALS', 'Commands that found no PCB and went to send-queue mode.'),
+    counter('COLLECT_CANCELS', 'Commands cancelled half-written.'),
+    counter('COLLECT_CHOKED', 'Writes dropped by choke.'),
+
+    { at: 0x0280, section: 'send queue scheduler' },
+    counter('DOORBELLS_EXPLICIT', 'Explicit doorbells.'),
+    counter('DOORBELLS_IMPLICIT', 'Doorbells made from refused or early commands.'),
+    counter('DOORBELLS_IDLE', 'Doorbells that found nothing to do.'),
+    counter('COMMANDS_FETCHED', 'Commands read from send queues.'),
+    counter('COMMANDS_COLLECTED', 'Commands executed from collect buffers.'),
+    counter('COMMANDS_STALE', 'Commands dropped because their sequence number was executed already.'),
+
+    { at: 0x0300, section: 'lanes' },
+    counter('LANE_LAUNCHES', 'Commands launched.'),
+    counter('EXECUTION_CREDITS', 'Execution credits of the lane.'),
+    counter('EXECUTION_CREDITS_USED', 'Execution credits in use.'),
+    counter('COMPLETION_CREDITS', 'Completion credits of the lane.'),
+    counter('COMPLETION_CREDITS_USED', 'Completion credits in use.'),
+
+    { at: 0x0400, section: 'ports' },
+    { name: 'PORT_STATE', bits: 32, access: 'ro', count: 2, doc: 'Logical state (port-state) of each port.' },
+    { name: 'PORT_LID', bits: 32, access: 'ro', count: 2, doc: 'Base LID of each port.' },
+    { name: 'PORT_TRANSMIT_PACKETS', bits: 64, access: 'ro', count: 2, doc: 'Packets sent.' },
+    { name: 'PORT_RECEIVE_PACKETS', bits: 64, access: 'ro', count: 2, doc: 'Packets received.' },
+    {
+      name: 'PORT_RECEIVE_DROPS',
+      bits: 64,
+      access: 'ro',
+      count: 2,
+      doc: 'Packets received and dropped, for any cause.',
+    },
+
+    { at: 0x0600, section: 'faults' },
+    {
+      name: 'FIRST_FAULT_KIND',
+      bits: 32,
+      access: 'w1c',
+      reset: 0,
+      doc: 'fault-kind of the first fault since it was cleared; writing all ones clears the record.',
+    },
+    {
+      name: 'FIRST_FAULT_OBJECT',
+      bits: 32,
+      access: 'ro',
+      reset: 0,
+      doc: 'QPN, CQN or collect page of the first fault.',
+    },
+    {
+      name: 'FIRST_FAULT_ADDRESS',
+      bits: 64,
+      access: 'ro',
+      reset: 0,
+      doc: 'Register offset or guest address of the first fault.',
+    },
+    { name: 'FIRST_FAULT_TIME', bits: 64, access: 'ro', reset: 0, doc: 'Local time of the first fault.' },
+    { name: 'FAULT_COUNT', bits: 32, access: 'ro', count: 64, doc: 'Faults by fault-kind; saturating.' },
+
+    { at: 0x1000, section: 'VCBs in use' },
+    { name: 'VCB_IN_USE', bits: 32, access: 'ro', count: 512, doc: 'One bit per VCB: a command is being collected.' },
+  ],
+};
+
+export const registerBlocks = [csr];

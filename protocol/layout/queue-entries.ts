@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Entries of receive, completion and event queues, and the records through which software and device tell each other how far they are. */
+import type { StructTable } from './table.ts';
+
+export const queuePairRecord: StructTable = {
+  name: 'queue-pair-record',
+  doc: 'Written by software only, per QP: how far the queues are filled. The device never writes it.',
+  source: 'real-hardware 1.5, sq_sw and rq_sw',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'sendTail', bits: 16, doc: 'Sequence number of the next command to be posted.' },
+    { bits: 16 },
+    { bits: 32 },
+    { name: 'receiveTail', bits: 16, doc: 'Number of the next receive entry to be posted.', at: 8 },
+    { bits: 16 },
+    { bits: 32 },
+  ],
+};
+
+export const sendQueueDescriptor: StructTable = {
+  name: 'send-queue-descriptor',
+  doc: 'Written by the device only, per QP, in guest memory: the link of the scheduler list and how far the send queue is.',
+  source: 'US9069485, send queue descriptor; real-hardware 1.5, sq_hw',
+  endian: 'little',
+  sizeBytes: 32,
+  fields: [
+    { name: 'nextQpn', bits: 24, doc: 'Next QP in the scheduler list.' },
+    { name: 'nextState', bits: 8, doc: 'All ones: not queued.' },
+    { name: 'nextSequence', bits: 16, doc: 'Sequence number of the command to be executed next.', at: 4 },
+    { name: 'destroyed', bits: 1, doc: 'A stop doorbell has taken the QP off the scheduler.' },
+    { bits: 15 },
+    { bytes: 24 },
+  ],
+};
+
+export const completionQueueRecord: StructTable = {
+  name: 'completion-queue-record',
+  doc: 'Written by software only, per CQ.',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [{ name: 'consumed', bits: 32, doc: 'Number of CQEs taken so far, modulo 2^32.' }, { bits: 32 }],
+};
+
+export const receiveEntry: StructTable = {
+  name: 'receive-entry',
+  doc: 'Head of a receive queue slot; its SGEs follow.',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'sgeCount', bits: 5, doc: 'SGEs that follow, 0 to 16.' },
+    { bits: 27 },
+    { name: 'sequence', bits: 16, doc: 'Number of this receive entry, modulo 2^16.' },
+    { bits: 16 },
+    { bits: 32 },
+    { bits: 32 },
+  ],
+};
+
+export const completionEntry: StructTable = {
+  name: 'completion-entry',
+  doc: 'CQE. Valid when its sequence word is the one expected next; the device writes that word last and by itself.',
+  source: 'DESIGN.md 4.8',
+  endian: 'little',
+  sizeBytes: 64,
+  fields: [
+    { name: 'qpn', bits: 24, doc: 'Local QP.', at: 0 },
+    { name: 'status', bits: 8, values: 'completion-status', doc: 'Result.' },
+    { name: 'opcode', bits: 8, values: 'completion-opcode', doc: 'What completed.', at: 4 },
+    { name: 'receive', bits: 1, doc: 'Of the receive queue.' },
+    { name: 'globalRoute', bits: 1, doc: 'A GRH was received.' },
+    { name: 'hasImmediate', bits: 1, doc: 'The immediate field is valid.' },
+    { name: 'hasInvalidate', bits: 1, doc: 'The immediate field is an invalidated R_Key.' },
+    { name: 'solicited', bits: 1, doc: 'The message asked for a solicited event.' },
+    { bits: 3 },
+    { name: 'queueSequence', bits: 16, doc: 'Sequence number of the send command, or number of the receive entry.' },
+    {
+      name: 'byteLength',
+      bits: 32,
+      doc: 'Bytes received, GRH area included for datagrams; bytes read or atomically fetched.',
+      at: 8,
+    },
+    { name: 'immediate', bits: 32, doc: 'Immediate data or invalidated R_Key.' },
+    { name: 'sourceQpn', bits: 24, doc: 'Sender of a datagram.', at: 16 },
+    { name: 'vendorError', bits: 8, values: 'fault-kind', doc: 'Cause behind an error status.' },
+    { name: 'sourceLid', bits: 16, doc: 'SLID of a datagram.', at: 20 },
+    { name: 'serviceLevel', bits: 4, doc: 'SL of a datagram.' },
+    { name: 'pathBits', bits: 7, doc: 'DLID path bits of a datagram.' },
+    { name: 'port', bits: 2, doc: 'Port a datagram came in by.' },
+    { bits: 3 },
+    { name: 'srqn', bits: 24, doc: 'Shared receive queue the entry came from, or 0.', at: 24 },
+    { bits: 8 },
+    { name: 'pkeyIndex', bits: 16, doc: 'P_Key table index of a datagram.', at: 28 },
+    { bits: 16 },
+    { name: 'timestamp', bits: 64, doc: 'Local time of posting, in ns.', at: 32 },
+    { bytes: 20 },
+    { name: 'sequence', bits: 32, doc: 'Running number of the entry, from 1.', at: 60 },
+  ],
+};
+
+export const eventEntry: StructTable = {
+  name: 'event-entry',
+  doc: 'EQE. Valid when its sequence word is the one expected next.',
+  source: 'DESIGN.md 4.8',
+  endian: 'little',
+  sizeBytes: 64,
+  fields: [
+    { name: 'eventType', bits: 8, values: 'event-type', doc: 'What happened.', at: 0 },
+    { name: 'port', bits: 8, doc: 'Port of a port event, from 1.' },
+    { bits: 16 },
+    { name: 'objectNumber', bits: 24, doc: 'CQN, QPN, SRQN or command sequence.', at: 4 },
+    { bits: 8 },
+    { name: 'completionSequence', bits: 32, doc: 'Sequence word of the CQE that caused a completion event.', at: 8 },
+    { name: 'faultKind', bits: 8, values: 'fault-kind', doc: 'Cause behind an error event.', at: 12 },
+    { bits: 24 },
+    { name: 'timestamp', bits: 64, doc: 'Local time of posting, in ns.', at: 16 },
+    { name: 'token', bits: 64, doc: "Software's own handle, given when the object was created.", at: 24 },
+    { bytes: 28 },
+    { name: 'sequence', bits: 32, doc: 'Running number of the entry, from 1.', at: 60 },
+  ],
+};
+
+export const cqNotify: StructTable = {
+  name: 'cq-notify',
+  doc: 'Request for one completion event (arming), written to a register or to a collect page.',
+  source: 'IBTA 11.4.2.2',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [
+    { name: 'cqn', bits: 24, doc: 'Completion queue.' },
+    { name: 'solicitedOnly', bits: 1, doc: 'Only solicited and error completions count.' },
+    { name: 'clearPending', bits: 1, doc: 'Also reset the EQ pending bit.', source: 'IPCOM000126453D' },
+    { bits: 6 },
+    {
+      name: 'consumed',
+      bits: 32,
+      doc: 'CQEs taken when the request was made: a CQE beyond it causes the event at once.',
+    },
+  ],
+};
+
+export const eqConsumer: StructTable = {
+  name: 'eq-consumer',
+  doc: 'How far software has read an event queue.',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [
+    { name: 'eqn', bits: 24, doc: 'Event queue.' },
+    { bits: 8 },
+    { name: 'consumed', bits: 32, doc: 'EQEs taken so far, modulo 2^32.' },
+  ],
+};
+
+export const cancelWord: StructTable = {
+  name: 'cancel',
+  doc: 'Value written to the cancel offset of a collect page.',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [{ bits: 32 }, { bits: 24 }, { name: 'cancel', bits: 8, doc: 'All ones.', at: 7 }],
+};
+
+export const queueStructs = [
+  queuePairRecord,
+  sendQueueDescriptor,
+  completionQueueRecord,
+  receiveEntry,
+  completionEntry,
+  eventEntry,
+  cqNotify,
+  eqConsumer,
+  cancelWord,
+];

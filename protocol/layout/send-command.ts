@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The send command: 64-byte header, then up to 256 bytes of inline payload or SGE list. The same bytes stand in the send queue slot and go
+ * through a collect buffer. The first 8 bytes are all a doorbell needs.
+ */
+import type { StructTable } from './table.ts';
+
+export const sendCommand: StructTable = {
+  name: 'send-command',
+  doc: 'Header of a command posted to a send queue.',
+  source: 'US8484392, command; DESIGN.md 4.3',
+  endian: 'little',
+  sizeBytes: 64,
+  fields: [
+    { name: 'opcode', bits: 8, values: 'send-opcode', doc: 'Operation.', at: 0 },
+    { name: 'qpn', bits: 24, doc: 'Local queue pair number.' },
+    { name: 'sequence', bits: 16, doc: 'Send-queue sequence number; slot = sequence modulo entries.', at: 4 },
+    { name: 'collectLength', bits: 9, doc: 'Length of the whole command in bytes, 64 to 320, a multiple of 8.' },
+    { name: 'qosLevel', bits: 1, doc: 'QoS level; must match the QP.' },
+    { name: 'serviceLevel', bits: 4, doc: 'Service level hint for the lane choice.' },
+    { bits: 2 },
+    {
+      name: 'sgeCount',
+      bits: 5,
+      doc: 'Scatter/gather elements, 0 to 16; the first is in the header when there is only one.',
+      at: 8,
+    },
+    { name: 'signaled', bits: 1, doc: 'Post a CQE on success.' },
+    { name: 'solicited', bits: 1, doc: 'Set the solicited event bit of the last packet.' },
+    { name: 'fence', bits: 1, doc: 'Wait for outstanding RDMA READs and atomics.' },
+    { name: 'inline', bits: 1, doc: 'The payload follows the header.' },
+    { bits: 23 },
+    { name: 'messageLength', bits: 32, doc: 'Payload bytes of the message.', at: 12 },
+    {
+      name: 'checksum',
+      bits: 32,
+      doc: "One's-complement sum of all dwords, this one as zero, seeded with the QP's checksum key, inverted.",
+      source: 'real-hardware 1.4',
+      at: 16,
+    },
+    {
+      name: 'immediate',
+      bits: 32,
+      doc: 'Immediate data (as it goes on the wire, CPU order) or the R_Key to invalidate.',
+    },
+    { name: 'target', bytes: 16, doc: 'ud-target or rdma-target.', at: 24 },
+    { name: 'sgeAddress', bits: 64, doc: 'Virtual address of the only SGE.', at: 40 },
+    { name: 'sgeLength', bits: 32, doc: 'Length of the only SGE in bytes.' },
+    { name: 'sgeLkey', bits: 32, doc: 'L_Key of the only SGE.' },
+    { name: 'xrcSrqn', bits: 24, doc: 'Remote SRQ of an XRC send.', at: 56 },
+    { bits: 8 },
+    { bits: 32 },
+  ],
+};
+
+export const doorbell: StructTable = {
+  name: 'doorbell',
+  doc: 'The first 8 bytes of a command: an explicit doorbell, or what is kept of a refused command (implicit doorbell).',
+  source: 'US8484392, send queue mode; US9069485',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [
+    { name: 'opcode', bits: 8, values: 'send-opcode', doc: 'Ignored by doorbells.' },
+    { name: 'qpn', bits: 24, doc: 'Queue pair whose send queue has work.' },
+    { name: 'sequence', bits: 16, doc: 'Sequence number of a posted command.', at: 4 },
+    { name: 'collectLength', bits: 9, doc: 'Ignored by doorbells.' },
+    { name: 'qosLevel', bits: 1, doc: 'QoS level.' },
+    { name: 'serviceLevel', bits: 4, doc: 'Service level hint.' },
+    { bits: 2 },
+  ],
+};
+
+export const udTarget: StructTable = {
+  name: 'ud-target',
+  doc: 'Where a datagram goes.',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'remoteQpn', bits: 24, doc: 'Destination QP.' },
+    { bits: 8 },
+    { name: 'qkey', bits: 32, doc: "Q_Key to send; with the top bit set the QP's own.", source: 'IBTA 10.2.5' },
+    { name: 'addressHandle', bits: 32, doc: "Index into the function's address handle table." },
+    { bits: 32 },
+  ],
+};
+
+export const rdmaTarget: StructTable = {
+  name: 'rdma-target',
+  doc: 'Remote memory of an RDMA or atomic operation.',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'remoteAddress', bits: 64, doc: 'Remote virtual address.' },
+    { name: 'rkey', bits: 32, doc: 'R_Key.' },
+    { bits: 32 },
+  ],
+};
+
+export const atomicOperands: StructTable = {
+  name: 'atomic-operands',
+  doc: 'Operands of an atomic operation, right behind the header.',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'swapOrAdd', bits: 64, doc: 'Value to swap in, or to add.' },
+    { name: 'compare', bits: 64, doc: 'Value to compare with.' },
+  ],
+};
+
+export const scatterGatherElement: StructTable = {
+  name: 'sge',
+  doc: 'Scatter/gather element: a piece of local memory.',
+  source: 'IBTA 10.2.6',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'address', bits: 64, doc: 'Virtual address within the memory region.' },
+    { name: 'length', bits: 32, doc: 'Bytes.' },
+    { name: 'lkey', bits: 32, doc: 'L_Key.' },
+  ],
+};
+
+export const addressHandle: StructTable = {
+  name: 'address-handle',
+  doc: "Entry of the function's address handle table in guest memory: one address vector.",
+  source: 'IBTA 11.2.2',
+  endian: 'little',
+  sizeBytes: 64,
+  fields: [
+    { name: 'valid', bits: 1, doc: 'The entry may be used.' },
+    { name: 'globalRoute', bits: 1, doc: 'Send a GRH.' },
+    { name: 'port', bits: 2, doc: 'Port number, from 1.' },
+    { name: 'serviceLevel', bits: 4, doc: 'SL.' },
+    { name: 'pd', bits: 24, doc: 'Protection domain; must match the QP.' },
+    { name: 'dlid', bits: 16, doc: 'Destination LID.', at: 4 },
+    { name: 'sourcePathBits', bits: 7, doc: 'Low bits of the source LID.' },
+    { bits: 1 },
+    { name: 'staticRate', bits: 8, doc: 'Static rate code.' },
+    { name: 'flowLabel', bits: 20, doc: 'GRH flow label.', at: 8 },
+    { name: 'sourceGidIndex', bits: 8, doc: 'Source GID table index.' },
+    { bits: 4 },
+    { name: 'trafficClass', bits: 8, doc: 'GRH traffic class.', at: 12 },
+    { name: 'hopLimit', bits: 8, doc: 'GRH hop limit.' },
+    { bits: 16 },
+    { name: 'destinationGid', bytes: 16, doc: 'Destination GID, as on the wire.', at: 16 },
+    { bytes: 32 },
+  ],
+};
+
+export const sendStructs = [
+  sendCommand,
+  doorbell,
+  udTarget,
+  rdmaTarget,
+  atomicOperands,
+  scatterGatherElement,
+  addressHandle,
+];

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Named values of fields: opcodes, statuses, states, masks. */
+import type { ValueTable } from './table.ts';
+
+type Row = ValueTable['values'][number];
+const rows = (list: readonly (readonly [string, number, string])[]): Row[] =>
+  list.map(([name, value, doc]) => ({ name, value, doc }));
+
+export const sendOpcode: ValueTable = {
+  name: 'send-opcode',
+  doc: 'Operations of the send queue.',
+  values: rows([
+    ['NOP', 0x00, 'Nothing; completes at once when signalled.'],
+    ['SEND', 0x01, 'Send a message.'],
+    ['SEND_IMMEDIATE', 0x02, 'Send with immediate data.'],
+    ['SEND_INVALIDATE', 0x03, 'Send and invalidate a remote key.'],
+    ['RDMA_WRITE', 0x04, 'Write remote memory.'],
+    ['RDMA_WRITE_IMMEDIATE', 0x05, 'Write remote memory and deliver immediate data.'],
+    ['RDMA_READ', 0x06, 'Read remote memory.'],
+    ['COMPARE_SWAP', 0x07, 'Atomic compare and swap.'],
+    ['FETCH_ADD', 0x08, 'Atomic fetch and add.'],
+    ['LOCAL_INVALIDATE', 0x10, 'Invalidate a local key.'],
+    ['FAST_REGISTER', 0x11, 'Register memory by work request.'],
+    ['BIND_WINDOW', 0x12, 'Bind a memory window.'],
+  ]),
+};
+
+export const managementOpcode: ValueTable = {
+  name: 'management-opcode',
+  doc: 'Management commands: object class in the high nibble, verb (0 create, 1 modify, 2 query, 3 destroy) in the low one.',
+  values: rows([
+    ['QUERY_ADAPTER', 0x02, 'What the function offers.'],
+    ['QUERY_PORT', 0x06, 'State of the port named by the modifier.'],
+    ['CREATE_PD', 0x10, 'Create a protection domain.'],
+    ['MODIFY_PD', 0x11, "Change the protection domain's token."],
+    ['QUERY_PD', 0x12, 'Read it back.'],
+    ['DESTROY_PD', 0x13, 'Destroy it; refused while in use.'],
+    ['CREATE_MR', 0x20, 'Register a memory region.'],
+    ['MODIFY_MR', 0x21, 'Re-register: change access, PD or translation.'],
+    ['QUERY_MR', 0x22, 'Read it back.'],
+    ['DESTROY_MR', 0x23, 'Deregister it.'],
+    ['CREATE_CQ', 0x30, 'Create a completion queue.'],
+    ['MODIFY_CQ', 0x31, 'Change a completion queue.'],
+    ['QUERY_CQ', 0x32, 'Read it back.'],
+    ['DESTROY_CQ', 0x33, 'Destroy it; refused while in use.'],
+    ['CREATE_EQ', 0x40, 'Create an event queue.'],
+    ['MODIFY_EQ', 0x41, 'Change an event queue.'],
+    ['QUERY_EQ', 0x42, 'Read it back.'],
+    ['DESTROY_EQ', 0x43, 'Destroy it; refused while in use.'],
+    ['CREATE_QP', 0x50, 'Create a queue pair.'],
+    ['MODIFY_QP', 0x51, 'Change state and attributes of a queue pair.'],
+    ['QUERY_QP', 0x52, 'Read it back.'],
+    ['DESTROY_QP', 0x53, 'Destroy it.'],
+  ]),
+};
+
+export const managementStatus: ValueTable = {
+  name: 'management-status',
+  doc: 'Results of management commands. Every status but OK means that nothing was changed.',
+  values: rows([
+    ['OK', 0, 'Done.'],
+    ['BAD_OPCODE', 1, 'No such command.'],
+    ['BAD_LENGTH', 2, 'The collect length does not fit the command.'],
+    ['BAD_CHECKSUM', 3, 'The command was damaged.'],
+    ['BAD_OBJECT', 4, 'No such object, or it belongs to another function.'],
+    ['BAD_FIELD', 5, 'A field is out of range; badOffset says which.'],
+    ['BAD_ADDRESS', 6, 'A guest address is not mapped, or not aligned.'],
+    ['BAD_STATE', 7, 'Not possible in the present state.'],
+    ['IN_USE', 8, 'Other objects refer to the object.'],
+    ['NO_RESOURCES', 9, 'Nothing left of what was asked for.'],
+    ['NOT_PERMITTED', 10, 'A virtual function used a command of the physical one.'],
+    ['UNSUPPORTED', 11, 'Valid, but this adapter does not offer it.'],
+    ['DISABLED', 12, 'The device is not enabled.'],
+  ]),
+};
+
+export const completionStatus: ValueTable = {
+  name: 'completion-status',
+  doc: 'Results of work requests; numbers follow enum ib_wc_status of Linux.',
+  source: 'IBTA 11.6.2',
+  values: rows([
+    ['SUCCESS', 0, 'Done.'],
+    ['LOCAL_LENGTH_ERROR', 1, 'Message longer than the buffer, or than the path MTU allows.'],
+    ['LOCAL_QP_OPERATION_ERROR', 2, 'The work request is malformed.'],
+    ['LOCAL_PROTECTION_ERROR', 4, 'Key, bounds or rights of local memory.'],
+    ['FLUSHED', 5, 'The QP went into the error state first.'],
+    ['WINDOW_BIND_ERROR', 6, 'Memory window bind failed.'],
+    ['BAD_RESPONSE_ERROR', 7, 'Unexpected transport opcode in a response.'],
+    ['LOCAL_ACCESS_ERROR', 8, 'Remote write into local memory failed.'],
+    ['REMOTE_INVALID_REQUEST_ERROR', 9, 'The responder refused the request.'],
+    ['REMOTE_ACCESS_ERROR', 10, 'Key, bounds or rights of remote memory.'],
+    ['REMOTE_OPERATION_ERROR', 11, 'The responder could not do it.'],
+    ['RETRY_EXCEEDED', 12, 'No answer.'],
+    ['RNR_RETRY_EXCEEDED', 13, 'The responder had no receive entry.'],
+    ['LOCAL_EEC_STATE_ERROR', 15, 'Reliable datagram only; never posted.'],
+    ['ABORTED', 17, 'Remote abort.'],
+    ['FATAL', 19, 'The device failed.'],
+    ['GENERAL', 21, 'Any other error.'],
+  ]),
+};
+
+export const completionOpcode: ValueTable = {
+  name: 'completion-opcode',
+  doc: 'What a CQE reports.',
+  values: rows([
+    ['SEND', 0, 'A send completed.'],
+    ['RDMA_WRITE', 1, 'An RDMA WRITE completed.'],
+    ['RDMA_READ', 2, 'An RDMA READ completed.'],
+    ['COMPARE_SWAP', 3, 'A compare and swap completed.'],
+    ['FETCH_ADD', 4, 'A fetch and add completed.'],
+    ['BIND_WINDOW', 5, 'A bind completed.'],
+    ['LOCAL_INVALIDATE', 6, 'A local invalidate completed.'],
+    ['FAST_REGISTER', 7, 'A fast registration completed.'],
+    ['NOP', 8, 'A NOP completed.'],
+    ['RECEIVE', 128, 'A message was received.'],
+    ['RECEIVE_RDMA_IMMEDIATE', 129, 'Immediate data of an RDMA WRITE was received.'],
+  ]),
+};
+
+export const eventType: ValueTable = {
+  name: 'event-type',
+  doc: 'Events posted to event queues.',
+  source: 'IBTA 11.6.3',
+  values: rows([
+    ['COMPLETION', 1, 'A CQ has completions.'],
+    ['MANAGEMENT_COMPLETE', 2, 'A management command has been answered.'],
+    ['CQ_ERROR', 3, 'A CQ overran or its memory cannot be written.'],
+    ['EQ_ERROR', 4, 'An EQ overran.'],
+    ['QP_FATAL', 5, 'A QP failed and went into the error state.'],
+    ['QP_REQUEST_ERROR', 6, 'Invalid request local work queue error.'],
+    ['QP_ACCESS_ERROR', 7, 'Access violation local work queue error.'],
+    ['COMMUNICATION_ESTABLISHED', 8, 'First packet on a QP in RTR.'],
+    ['SEND_QUEUE_DRAINED', 9, 'A QP in SQD has no command left.'],
+    ['PATH_MIGRATED', 10, 'Path migration.'],
+    ['LAST_WQE_REACHED', 11, 'A QP with an SRQ takes no more entries.'],
+    ['SRQ_LIMIT', 12, 'An SRQ fell below its limit.'],
+    ['SRQ_ERROR', 13, 'An SRQ failed.'],
+    ['PORT_ACTIVE', 16, 'A port became active.'],
+    ['PORT_ERROR', 17, 'A port went down.'],
+    ['LID_CHANGE', 18, 'The LID changed.'],
+    ['PKEY_CHANGE', 19, 'The P_Key table changed.'],
+    ['GID_CHANGE', 20, 'The GID table changed.'],
+    ['SM_CHANGE', 21, 'The subnet manager changed.'],
+    ['CLIENT_REREGISTER', 22, 'The subnet manager wants subscriptions anew.'],
+    ['DEVICE_FATAL', 31, 'The function stopped; reset it.'],
+  ]),
+};
+
+export const faultKind: ValueTable = {
+  name: 'fault-kind',
+  doc: 'Causes of errors: the vendor error of a CQE, the cause of an event, the first-fault record.',
+  values: rows([
+    ['NONE', 0, 'No fault.'],
+    ['REGISTER_RESERVED', 1, 'Access to a reserved register offset.'],
+    ['REGISTER_READ_ONLY', 2, 'Write to a read-only register.'],
+    ['REGISTER_WIDTH', 3, 'Access of a width or alignment the register does not take.'],
+    ['COLLECT_OUT_OF_RANGE', 4, "Collect write outside the function's buffers."],
+    ['COLLECT_RESERVED', 5, 'Write to a reserved offset of a collect page.'],
+    ['COLLECT_BAD_LENGTH', 6, 'Collect length out of range.'],
+    ['COMMAND_CHECKSUM', 7, 'Checksum of a command is wrong.'],
+    [
+      'COMMAND_BAD_QP',
+      8,
+      'Command or doorbell for a QP that does not exist, belongs to another function or cannot send.',
+    ],
+    ['COMMAND_STALE', 9, 'Command or doorbell with a sequence number already executed.'],
+    ['COMMAND_QOS', 10, 'QoS level of the command is not the one of the QP.'],
+    ['COMMAND_OPCODE', 11, 'Opcode unknown or not allowed for the service type.'],
+    ['COMMAND_SGE', 12, 'Number of SGEs, or their sum against the message length.'],
+    ['COMMAND_LENGTH', 13, 'Message longer than allowed.'],
+    ['COMMAND_SEQUENCE', 14, 'The send queue slot holds another sequence number.'],
+    ['DMA_READ', 15, 'Guest memory could not be read.'],
+    ['DMA_WRITE', 16, 'Guest memory could not be written.'],
+    ['BUS_MASTER_OFF', 17, 'Bus mastering is disabled.'],
+    ['KEY_INVALID', 18, 'No such key.'],
+    ['KEY_PD', 19, 'Key of another protection domain.'],
+    ['KEY_BOUNDS', 20, 'Outside the memory region.'],
+    ['KEY_ACCESS', 21, 'Access right missing.'],
+    ['ADDRESS_HANDLE', 22, 'Address handle not valid, of another PD or port.'],
+    ['RECEIVE_ENTRY', 23, 'A receive entry is malformed.'],
+    ['RECEIVE_TOO_SHORT', 24, 'The message does not fit the receive entry.'],
+    ['CQ_OVERRUN', 25, 'A CQ was full.'],
+    ['EQ_OVERRUN', 26, 'An EQ was full.'],
+    ['CQ_ERROR', 27, 'The CQ is in error.'],
+    ['MANAGEMENT_RESPONSE', 28, 'The response of a management command could not be written.'],
+    ['PIO_UNSUPPORTED', 29, 'Access to PIO send memory that no send context owns.'],
+    ['DOORBELL_BEYOND_TAIL', 30, 'Doorbell for a command that was not posted.'],
+    ['PORT_DOWN', 31, 'The port is not active.'],
+  ]),
+};
+
+export const serviceType: ValueTable = {
+  name: 'service-type',
+  doc: 'Transport services.',
+  source: 'IBTA 9.1',
+  values: rows([
+    ['RC', 0, 'Reliable connection.'],
+    ['UC', 1, 'Unreliable connection.'],
+    ['UD', 3, 'Unreliable datagram.'],
+    ['SMI', 4, 'QP0, subnet management.'],
+    ['GSI', 5, 'QP1, general services.'],
+    ['XRC_INITIATOR', 6, 'XRC, sending side.'],
+    ['XRC_TARGET', 7, 'XRC, receiving side.'],
+  ]),
+};
+
+export const qpState: ValueTable = {
+  name: 'qp-state',
+  doc: 'Queue pair states; numbers follow enum ib_qp_state of Linux.',
+  source: 'IBTA 10.3.1',
+  values: rows([
+    ['RESET', 0, 'Created, nothing works.'],
+    ['INIT', 1, 'Receive entries may be posted.'],
+    ['RTR', 2, 'Ready to receive.'],
+    ['RTS', 3, 'Ready to send.'],
+    ['SQD', 4, 'Send queue drained or draining.'],
+    ['SQE', 5, 'Send queue in error.'],
+    ['ERR', 6, 'In error: everything is flushed.'],
+  ]),
+};
+
+export const qpMask: ValueTable = {
+  name: 'qp-mask',
+  doc: 'Attributes named by modify QP (bits).',
+  values: rows([
+    ['STATE', 0x1, 'state'],
+    ['CURRENT_STATE', 0x2, 'currentState'],
+    ['SQD_NOTIFY', 0x4, 'enableSqdNotify'],
+    ['ACCESS', 0x8, 'access'],
+    ['PKEY_INDEX', 0x10, 'pkeyIndex'],
+    ['PORT', 0x20, 'port'],
+    ['QKEY', 0x40, 'qkey'],
+    ['ADDRESS_VECTOR', 0x80, 'addressVector'],
+    ['PATH_MTU', 0x100, 'pathMtu'],
+    ['TIMEOUT', 0x200, 'timeout'],
+    ['RETRY_COUNT', 0x400, 'retryCount'],
+    ['RNR_RETRY', 0x800, 'rnrRetry'],
+    ['RECEIVE_PSN', 0x1000, 'receivePsn'],
+    ['MAX_READS_INITIATED', 0x2000, 'maxReadsInitiated'],
+    ['ALTERNATE_PATH', 0x4000, 'alternate path'],
+    ['MIN_RNR_TIMER', 0x8000, 'minRnrTimer'],
+    ['SEND_PSN', 0x10000, 'sendPsn'],
+    ['MAX_READS_SERVED', 0x20000, 'maxReadsServed'],
+    ['MIGRATION_STATE', 0x40000, 'migrationState'],
+    ['REMOTE_QPN', 0x100000, 'remoteQpn'],
+  ]),
+};
+
+export const mrKind: ValueTable = {
+  name: 'mr-kind',
+  doc: 'Kinds of memory region.',
+  values: rows([
+    ['PHYSICAL', 0, 'Virtual addresses are guest addresses (DMA MR).'],
+    ['PAGED', 1, 'A list of pages.'],
+  ]),
+};
+
+export const accessFlag: ValueTable = {
+  name: 'access-flag',
+  doc: 'Access rights (bits); numbers follow enum ib_access_flags of Linux. Local read is always allowed.',
+  source: 'IBTA 11.2.8.2',
+  values: rows([
+    ['LOCAL_WRITE', 0x1, 'Local write.'],
+    ['REMOTE_WRITE', 0x2, 'RDMA WRITE.'],
+    ['REMOTE_READ', 0x4, 'RDMA READ.'],
+    ['REMOTE_ATOMIC', 0x8, 'Atomics.'],
+    ['WINDOW_BIND', 0x10, 'Memory windows may be bound.'],
+    ['ZERO_BASED', 0x20, 'Virtual addresses start at zero.'],
+  ]),
+};
+
+export const mrMask: ValueTable = {
+  name: 'mr-mask',
+  doc: 'Attributes named by modify MR (bits).',
+  values: rows([
+    ['TRANSLATION', 0x1, 'startAddress, length, page list'],
+    ['PD', 0x2, 'pd'],
+    ['ACCESS', 0x4, 'access'],
+  ]),
+};
+
+export const cqMask: ValueTable = {
+  name: 'cq-mask',
+  doc: 'Attributes named by modify CQ (bits).',
+  values: rows([
+    ['EVENT_QUEUE', 0x1, 'eventQueue'],
+    ['MODERATION', 0x2, 'moderationCount, moderationPeriodUs'],
+    ['RESIZE', 0x4, 'queueAddress, entriesLog2'],
+  ]),
+};
+
+export const eqMask: ValueTable = {
+  name: 'eq-mask',
+  doc: 'Attributes named by modify EQ (bits).',
+  values: rows([
+    ['VECTOR', 0x1, 'vector'],
+    ['CONTROLS', 0x2, 'controls'],
+    ['DELAY', 0x4, 'nextInterruptDelayNs'],
+    ['SUMMARY', 0x8, 'summary byte addresses'],
+    ['ASYNCHRONOUS', 0x10, 'asynchronous'],
+  ]),
+};
+
+export const eqControl: ValueTable = {
+  name: 'eq-control',
+  doc: 'What the first completion event on an empty event queue does.',
+  source: 'IPCOM000126453D',
+  values: rows([
+    ['NOTHING', 0, 'Neither summary byte nor interrupt.'],
+    ['PRIMARY_SUMMARY', 1, 'Primary summary byte.'],
+    ['INTERRUPT', 2, 'Primary summary byte (where an address is given) and interrupt: PSUM+INT.'],
+  ]),
+};
+
+export const notifyState: ValueTable = {
+  name: 'notify-state',
+  doc: 'Arming of a completion queue.',
+  source: 'real-hardware 1.6',
+  values: rows([
+    ['UNARMED', 0, 'No event wanted.'],
+    ['ARMED_SOLICITED', 1, 'Event for a solicited or failed completion.'],
+    ['ARMED_ALL', 2, 'Event for the next completion.'],
+    ['TRIGGERED', 3, 'The event was posted.'],
+  ]),
+};
+
+export const portState: ValueTable = {
+  name: 'port-state',
+  doc: 'Logical port states.',
+  source: 'IBTA 14.2.5.6',
+  values: rows([
+    ['DOWN', 1, 'Down.'],
+    ['INITIALIZE', 2, 'Link up, not configured.'],
+    ['ARMED', 3, 'Armed.'],
+    ['ACTIVE', 4, 'Active.'],
+  ]),
+};
+
+export const capability: ValueTable = {
+  name: 'capability',
+  doc: 'Optional features of the adapter (bits).',
+  values: rows([
+    ['UD', 0x1, 'Unreliable datagrams.'],
+    ['RC', 0x2, 'Reliable connections.'],
+    ['UC', 0x4, 'Unreliable connections.'],
+    ['SRQ', 0x8, 'Shared receive queues.'],
+    ['ATOMICS', 0x10, 'Atomic operations.'],
+    ['EQ_TIMERS', 0x20, 'Event queue timers and summary bytes.'],
+    ['SEND_CONTEXTS', 0x40, 'PIO send contexts.'],
+    ['TRACE', 0x80, 'Selective trace.'],
+  ]),
+};
+
+export const valueTables = [
+  sendOpcode,
+  managementOpcode,
+  managementStatus,
+  completionStatus,
+  completionOpcode,
+  eventType,
+  faultKind,
+  serviceType,
+  qpState,
+  qpMask,
+  mrKind,
+  accessFlag,
+  mrMask,
+  cqMask,
+  eqMask,
+  eqControl,
+  notifyState,
+  portState,
+  capability,
+];
