@@ -43,6 +43,7 @@ export interface StructTable {
 export interface ValueTable {
   readonly name: string;
   readonly doc: string;
+  readonly source?: string;
   readonly values: readonly {
     readonly name: string;
     readonly value: number;

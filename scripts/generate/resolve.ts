@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Turns the rows of a structure table into absolute positions and refuses tables that contradict themselves: overlaps
+ * and gaps cannot occur (offsets follow from order), so what is checked is the asserted offsets and sizes, fields that
+ * straddle a dword, misaligned 64-bit fields, and names. Every emitter works from the resolved form alone.
+ */
+import type { FieldRow, StructTable } from '../../protocol/layout/table.ts';
+import { ones } from './names.ts';
+
+/** A contradiction in a table; the message names table and row. */
+export class TableError extends Error {}
+
+/** `bits`: 1 to 32 bits inside one aligned dword; `wide`: 64 bits; `bytes`: an opaque byte array. */
+export type FieldKind = 'bits' | 'wide' | 'bytes';
+
+/** One named field at its place. */
+export interface ResolvedField {
+  readonly row: FieldRow;
+  readonly name: string;
+  readonly kind: FieldKind;
+  /** Distance in bits from the start of the structure, in the order of the table. */
+  readonly bitOffset: number;
+  readonly widthBits: number;
+  /** Byte offset of the aligned dword that holds a `bits` field; of the first byte for the other kinds. */
+  readonly dwordOffset: number;
+  /** Position of the least significant bit in that dword, read in the byte order of the table. */
+  readonly shift: number;
+}
+
+export interface ResolvedStruct {
+  readonly table: StructTable;
+  readonly fields: readonly ResolvedField[];
+}
+
+/** The smallest naturally aligned 1, 2 or 4 byte unit that holds a `bits` field. */
+export interface Container {
+  readonly bytes: 1 | 2 | 4;
+  readonly offset: number;
+  readonly shift: number;
+}
+
+/** Resolves a structure; throws TableError. `valueTables` are the names a field may refer to. */
+export function resolveStruct(table: StructTable, valueTables: ReadonlySet<string>): ResolvedStruct {
+  if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(table.name)) {
+    throw new TableError(`structure "${table.name}": the name must be kebab-case`);
+  }
+  const fields: ResolvedField[] = [];
+  let position = 0;
+  for (const [index, row] of table.fields.entries()) {
+    const where = rowName(table.name, index, row.name);
+    checkRow(where, row, position, valueTables);
+    if (row.name !== undefined) {
+      if (fields.some((field) => field.name === row.name)) throw new TableError(`${where}: the name is used twice`);
+      fields.push(resolveField(where, table, row, row.name, position));
+    }
+    position += widthOf(row);
+  }
+  if (position !== table.sizeBytes * 8) {
+    throw new TableError(
+      `structure "${table.name}": the rows add up to ${inBytes(position)}, the table says ${table.sizeBytes} bytes`,
+    );
+  }
+  checkSizes(table, fields);
+  return { table, fields };
+}
+
+/** `structure "x", row 3 (qpn)`; rows count from 1. */
+export function rowName(table: string, index: number, name: string | undefined): string {
+  return `structure "${table}", row ${index + 1} (${name ?? 'reserved'})`;
+}
+
+/** The smallest aligned unit holding a `bits` field. */
+export function containerOf(field: ResolvedField, endian: 'little' | 'big'): Container {
+  for (const bits of [8, 16, 32]) {
+    const unit = Math.floor(field.shift / bits);
+    if (Math.floor((field.shift + field.widthBits - 1) / bits) !== unit) continue;
+    const inDword = endian === 'little' ? (unit * bits) / 8 : (32 - (unit + 1) * bits) / 8;
+    return {
+      bytes: (bits / 8) as 1 | 2 | 4,
+      offset: field.dwordOffset + inDword,
+      shift: field.shift - unit * bits,
+    };
+  }
+  throw new Error(`field ${field.name} straddles a dword`);
+}
+
+/** Fields in the aligned dword at `offset`, and whether that dword can be written as one word. */
+export function dwordAt(struct: ResolvedStruct, offset: number): { fields: ResolvedField[]; whole: boolean } {
+  const fields = struct.fields.filter((field) => field.kind === 'bits' && field.dwordOffset === offset);
+  const shared = struct.fields.some(
+    (field) => field.kind !== 'bits' && firstByte(field) < offset + 4 && lastByte(field) >= offset,
+  );
+  return { fields, whole: !shared && offset + 4 <= struct.table.sizeBytes };
+}
+
+/** Unsigned mask of a field in its place in the dword. */
+export function maskInPlace(widthBits: number, shift: number): number {
+  return ones(widthBits) * 2 ** shift;
+}
+
+/** Index of the first byte a field touches. */
+export function firstByte(field: ResolvedField): number {
+  return field.bitOffset >> 3;
+}
+
+/** Index of the last byte a field touches. */
+export function lastByte(field: ResolvedField): number {
+  return (field.bitOffset + field.widthBits - 1) >> 3;
+}
+
+function checkRow(where: string, row: FieldRow, position: number, valueTables: ReadonlySet<string>): void {
+  if ((row.bits === undefined) === (row.bytes === undefined)) {
+    throw new TableError(`${where}: give either bits or bytes`);
+  }
+  const width = widthOf(row);
+  if (!Number.isInteger(width) || width < 1) throw new TableError(`${where}: the width must be a positive integer`);
+  if (row.at !== undefined && row.at * 8 !== position) {
+    throw new TableError(
+      `${where}: slipped: asserted at byte ${row.at}, the rows before it end at ${inBytes(position)}`,
+    );
+  }
+  if (row.name === undefined) return;
+  if (!/^[a-z][A-Za-z0-9]*$/.test(row.name)) throw new TableError(`${where}: the name must be camelCase`);
+  if (row.values !== undefined && !valueTables.has(row.values)) {
+    throw new TableError(`${where}: there is no value table "${row.values}"`);
+  }
+}
+
+function resolveField(where: string, table: StructTable, row: FieldRow, name: string, position: number): ResolvedField {
+  const widthBits = widthOf(row);
+  const base = { row, name, bitOffset: position, widthBits, shift: 0 };
+  if (row.bytes !== undefined) {
+    if (position % 8 !== 0)
+      throw new TableError(`${where}: a byte array must start on a byte, not at ${inBytes(position)}`);
+    return { ...base, kind: 'bytes', dwordOffset: position / 8 };
+  }
+  if (widthBits === 64) {
+    const aligned = table.endian === 'little' ? 64 : 32;
+    if (position % aligned !== 0) {
+      throw new TableError(`${where}: a 64-bit field must be ${aligned / 8}-byte aligned, not at ${inBytes(position)}`);
+    }
+    return { ...base, kind: 'wide', dwordOffset: position / 8 };
+  }
+  if (widthBits > 32) throw new TableError(`${where}: ${widthBits} bits; fields are 1 to 32 or 64 bits wide`);
+  const inDword = position % 32;
+  if (inDword + widthBits > 32) {
+    throw new TableError(
+      `${where}: straddles a dword: bits ${inDword} to ${inDword + widthBits - 1} of ${inBytes(position - inDword)}`,
+    );
+  }
+  const shift = table.endian === 'little' ? inDword : 32 - inDword - widthBits;
+  return { ...base, kind: 'bits', dwordOffset: (position - inDword) / 8, shift };
+}
+
+function checkSizes(table: StructTable, fields: readonly ResolvedField[]): void {
+  if (table.endian === 'little' && table.sizeBytes % 8 !== 0 && fields.some((field) => field.kind === 'wide')) {
+    throw new TableError(
+      `structure "${table.name}": holds 64-bit fields, so its size (${table.sizeBytes}) must be a multiple of 8 bytes`,
+    );
+  }
+  for (const field of fields) {
+    if (field.kind !== 'bits') continue;
+    const container = containerOf(field, table.endian);
+    if (container.offset + container.bytes > table.sizeBytes) {
+      throw new TableError(
+        `structure "${table.name}", field ${field.name}: needs the ${container.bytes} bytes at ${container.offset}, beyond the end`,
+      );
+    }
+  }
+}
+
+function widthOf(row: FieldRow): number {
+  return row.bits ?? (row.bytes ?? 0) * 8;
+}
+
+function inBytes(bits: number): string {
+  const rest = bits % 8;
+  return rest === 0 ? `byte ${bits / 8}` : `byte ${(bits - rest) / 8} bit ${rest}`;
+}
