@@ -44,6 +44,7 @@ export interface ValueTable {
   readonly name: string;
   readonly doc: string;
   readonly source?: string;
+  readonly source?: string;
   readonly values: readonly {
     readonly name: string;
     readonly value: number;
