@@ -44,7 +44,6 @@ export interface ValueTable {
   readonly name: string;
   readonly doc: string;
   readonly source?: string;
-  readonly source?: string;
   readonly values: readonly {
     readonly name: string;
     readonly value: number;
