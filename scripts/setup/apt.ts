@@ -4,7 +4,7 @@
 // cache, but the machine's own configuration for proxies, TLS and authentication. It needs no root and touches
 // nothing of the machine's. It answers which files a package request means; packages.ts remembers and fetches them.
 
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheRoot } from './cache.ts';
 import { run, tryRun } from './command.ts';
@@ -27,7 +27,13 @@ export type PackageRequest =
   /** Exactly these binary packages, each `name` or `name=version` or `name/suite`. */
   | { readonly kind: 'packages'; readonly names: readonly string[] }
   /** These packages of `suite` and everything they depend on, without recommendations. */
-  | { readonly kind: 'closure'; readonly names: readonly string[]; readonly suite: string }
+  | {
+      readonly kind: 'closure';
+      readonly names: readonly string[];
+      readonly suite: string;
+      /** Package names left out though something depends on them. */
+      readonly except?: readonly string[];
+    }
   /** The upstream archive of a source package. */
   | { readonly kind: 'upstream-source'; readonly names: readonly [string] };
 
@@ -37,38 +43,39 @@ const HELPER = '/usr/lib/apt/apt-helper';
 
 /** Asks apt which files `request` means, fetching the package index first when there is none or `refresh` is set. */
 export async function askApt(request: PackageRequest, refresh: boolean): Promise<ArchiveFile[]> {
-  return withLock(join(cacheRoot(), 'locks', 'apt.lock'), async () => {
-    await prepareIndex(refresh);
-    const files = parseUris(await run('apt-get', queryArguments(request), { env: aptEnvironment() }));
-    if (files.length === 0)
-      throw new SetupError(`apt names no file for ${request.names.join(' ')}; run with --refresh.`);
-    return files;
+  return withIndex(refresh, async () => {
+    const files = parseUris(await queryApt(queryArguments(request)));
+    // For an installation apt prints no SHA-256, so the packages it names are asked for one by one.
+    const answer = request.kind === 'closure' ? parseUris(await queryApt(exactPackages(files))) : files;
+    if (answer.length > 0) return answer.filter((file) => !isExcluded(request, file));
+    throw new SetupError(`apt names no file for ${request.names.join(' ')}; run set-up again with --refresh.`);
   });
 }
 
 /** The packages a binary package depends on directly, first alternatives only. */
-export async function readDependencies(name: string): Promise<string[]> {
-  return withLock(join(cacheRoot(), 'locks', 'apt.lock'), async () => {
-    await prepareIndex(false);
-    const shown = await run('apt-cache', ['show', '--no-all-versions', name], { env: aptEnvironment() });
+export async function readDependencies(name: string, refresh: boolean): Promise<string[]> {
+  return withIndex(refresh, async () => {
+    const shown = await run('apt-cache', [...aptOptions(), 'show', '--no-all-versions', name], {
+      env: aptEnvironment(),
+    });
     const depends = /^Depends: (.*)$/m.exec(shown)?.[1] ?? '';
     return depends.split(',').map((part) => part.trim().split(/[ |]/)[0] as string);
   });
 }
 
-/** Downloads one file to `target` through apt's own transport, which checks the hash; false when that failed. */
+/** Downloads one file to `target` through apt's own transport, which checks the hash; `said` is what apt printed. */
 export async function downloadWithApt(file: ArchiveFile, target: string): Promise<{ ok: boolean; said: string }> {
-  const args = ['download-file', file.uri, target, `SHA256:${file.sha256}`];
+  const args = [...aptOptions(), 'download-file', file.uri, target, `SHA256:${file.sha256}`];
   const result = await tryRun(HELPER, args, { env: aptEnvironment() });
   return { ok: result.status === 0, said: `${result.stdout}${result.stderr}`.trim() };
 }
 
-/** Reads the lines of `apt-get --print-uris`: `'uri' file size SHA256:hash`. */
+/** Reads the lines of `apt-get --print-uris`: `'uri' file size SHA256:hash`; without a hash `sha256` is empty. */
 export function parseUris(text: string): ArchiveFile[] {
   const files: ArchiveFile[] = [];
-  for (const match of text.matchAll(/^'([^']+)' (\S+) ([0-9]+) SHA256:([0-9a-f]{64})$/gm)) {
-    const [, uri, file, size, sha256] = match as unknown as [string, string, string, string, string];
-    files.push({ uri, file, sizeBytes: Number(size), sha256 });
+  for (const match of text.matchAll(/^'([^']+)' (\S+) ([0-9]+) (?:SHA256:([0-9a-f]{64})|\S*)$/gm)) {
+    const [, uri, file, size, sha256] = match as unknown as [string, string, string, string, string | undefined];
+    files.push({ uri, file, sizeBytes: Number(size), sha256: sha256 ?? '' });
   }
   return files;
 }
@@ -84,17 +91,45 @@ function queryArguments(request: PackageRequest): string[] {
   }
 }
 
+/** `name=version` of each file, undoing the percent encoding of a file name's epoch. */
+function exactPackages(files: readonly ArchiveFile[]): string[] {
+  const names = files.map(({ file }) => decodeURIComponent(file).split('_').slice(0, 2).join('='));
+  return ['download', '--print-uris', ...names];
+}
+
+function isExcluded(request: PackageRequest, file: ArchiveFile): boolean {
+  if (request.kind !== 'closure') return false;
+  return request.except?.includes(file.file.split('_')[0] as string) ?? false;
+}
+
+function queryApt(args: readonly string[]): Promise<string> {
+  return run('apt-get', [...aptOptions(), ...args], { env: aptEnvironment() });
+}
+
+function withIndex<T>(refresh: boolean, work: () => Promise<T>): Promise<T> {
+  return withLock(join(cacheRoot(), 'locks', 'apt.lock'), async () => {
+    await prepareIndex(refresh);
+    return work();
+  });
+}
+
 async function prepareIndex(refresh: boolean): Promise<void> {
-  const root = join(cacheRoot(), 'apt');
+  const root = aptRoot();
   const sources = sourcesText(findMirror());
+  const file = join(root, 'debian.sources');
   const ready = join(root, 'ready');
-  writeConfiguration(root, sources);
-  if (!refresh && existsSync(ready)) return;
+  const same = existsSync(file) && readFileSync(file, 'utf8') === sources;
+  if (!refresh && same && existsSync(ready)) return;
   rmSync(ready, { force: true });
-  const update = ['update', '-o', 'APT::Update::Error-Mode=any'];
+  for (const directory of ['lists/partial', 'cache/archives/partial']) {
+    mkdirSync(join(root, directory), { recursive: true });
+  }
+  writeFileSync(file, sources);
+  writeFileSync(join(root, 'status'), '');
+  const args = [...aptOptions(), 'update', '-o', 'APT::Update::Error-Mode=any'];
   const onFailure = 'Check the network, or set VUHCA_DEBIAN_MIRROR to a Debian mirror that has trixie.';
   await withProgress('fetching the package index of Debian trixie', () =>
-    run('apt-get', update, { env: aptEnvironment(), onFailure }),
+    run('apt-get', args, { env: aptEnvironment(), onFailure }),
   );
   writeFileSync(ready, '');
 }
@@ -111,41 +146,36 @@ function sourcesText(mirror: string): string {
   ].join('\n');
 }
 
-function writeConfiguration(root: string, sources: string): void {
-  for (const directory of ['lists/partial', 'cache/archives/partial', 'etc']) {
-    mkdirSync(join(root, directory), { recursive: true });
-  }
-  writeFileSync(join(root, 'etc', 'debian.sources'), sources);
-  // An empty status file: nothing counts as installed, so a closure is complete.
-  writeFileSync(join(root, 'status'), '');
-  writeFileSync(join(root, 'apt.conf'), configurationText(root));
+// Options and not a file named by APT_CONFIG: the machine's apt.conf.d is read after that file and would win where it
+// sets the same names. The status file is empty, so nothing counts as installed and a closure is complete.
+function aptOptions(): string[] {
+  const root = aptRoot();
+  const settings: Record<string, string> = {
+    'APT::Architecture': 'amd64',
+    'APT::Architectures': 'amd64',
+    'APT::Default-Release': '',
+    'Acquire::Retries': '3',
+    'Acquire::Languages': 'none',
+    'Dir::Etc::sourcelist': `${root}/debian.sources`,
+    'Dir::Etc::sourceparts': '/dev/null',
+    'Dir::Etc::preferences': '/dev/null',
+    'Dir::Etc::preferencesparts': '/dev/null',
+    'Dir::State': root,
+    'Dir::State::lists': `${root}/lists`,
+    'Dir::State::status': `${root}/status`,
+    'Dir::Cache': `${root}/cache`,
+    'Dir::Cache::pkgcache': 'pkgcache.bin',
+    'Dir::Cache::srcpkgcache': 'srcpkgcache.bin',
+    // The user _apt cannot enter root's cache folder.
+    ...(process.getuid?.() === 0 ? { 'APT::Sandbox::User': 'root' } : {}),
+  };
+  return Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 }
 
-function configurationText(root: string): string {
-  const settings: [string, string][] = [
-    ['APT::Architecture', 'amd64'],
-    ['APT::Architectures', 'amd64'],
-    ['APT::Sandbox::User', process.getuid?.() === 0 ? 'root' : ''],
-    ['APT::Default-Release', ''],
-    ['Acquire::Retries', '3'],
-    ['Acquire::Languages', 'none'],
-    ['Dir::Etc::sourcelist', `${root}/etc/debian.sources`],
-    ['Dir::Etc::sourceparts', '/dev/null'],
-    ['Dir::Etc::preferences', '/dev/null'],
-    ['Dir::Etc::preferencesparts', '/dev/null'],
-    ['Dir::State', root],
-    ['Dir::State::lists', `${root}/lists`],
-    ['Dir::State::status', `${root}/status`],
-    ['Dir::State::extended_states', `${root}/extended_states`],
-    ['Dir::Cache', `${root}/cache`],
-    ['Dir::Cache::pkgcache', 'pkgcache.bin'],
-    ['Dir::Cache::srcpkgcache', 'srcpkgcache.bin'],
-  ];
-  return settings.map(([name, value]) => `${name} "${value}";\n`).join('');
+function aptRoot(): string {
+  return join(cacheRoot(), 'apt');
 }
 
-// APT_CONFIG is read before apt.conf.d, which the machine's proxy settings may be in; both apply. Where they set the
-// same name the later one wins, so the few names Debian's container images set there are set again by options.
 function aptEnvironment(): NodeJS.ProcessEnv {
-  return { ...process.env, LC_ALL: 'C.UTF-8', APT_CONFIG: join(cacheRoot(), 'apt', 'apt.conf') };
+  return { ...process.env, LC_ALL: 'C.UTF-8' };
 }

@@ -28,7 +28,7 @@ export interface Recipe {
 
 /** The cache's root folder. */
 export function cacheRoot(): string {
-  const base = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+  const base = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   return join(base, 'vuhca');
 }
 

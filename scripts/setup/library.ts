@@ -29,7 +29,7 @@ const SHARED_OBJECT = 'lib/libvfio-user.so.0';
 
 /** The library named by LIBVFIO_USER, or the one built from Debian's source and our patches. */
 export async function provideLibrary(environment: NodeJS.ProcessEnv = process.env): Promise<VfioUserLibrary> {
-  const chosen = environment['LIBVFIO_USER'];
+  const chosen = environment.LIBVFIO_USER;
   if (chosen) {
     if (existsSync(chosen)) return { path: resolve(chosen) };
     throw new SetupError(

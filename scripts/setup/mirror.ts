@@ -17,7 +17,7 @@ export interface AptSource {
 
 /** The URI of the Debian archive. Throws SetupError when apt's configuration names none. */
 export function findMirror(etcApt = '/etc/apt', environment: NodeJS.ProcessEnv = process.env): string {
-  const chosen = environment['VUHCA_DEBIAN_MIRROR'];
+  const chosen = environment.VUHCA_DEBIAN_MIRROR;
   if (chosen) return chosen;
   const found = pickArchive(readSources(etcApt));
   if (found !== undefined) return found;

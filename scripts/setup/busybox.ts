@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The guest's user space: Debian 13's static busybox, and the names of its applets so that an initramfs can carry them
+// as links. Called by set-up and qemu/initramfs.ts.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { provide } from './cache.ts';
+import { run } from './command.ts';
+import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
+
+/** The busybox program and what it can be called as. */
+export interface Busybox {
+  readonly path: string;
+  readonly applets: readonly string[];
+}
+
+const RECIPE_VERSION = 1;
+const PROGRAM = 'usr/bin/busybox';
+const APPLETS = 'applets.txt';
+
+/** Debian 13's static busybox. */
+export async function provideBusybox(): Promise<Busybox> {
+  const request = { kind: 'packages', names: ['busybox-static/trixie'] } as const;
+  const directory = await withRequest('busybox', request, (files) =>
+    provide({
+      name: 'busybox',
+      key: [RECIPE_VERSION, files.map((file) => file.sha256)],
+      outputs: [PROGRAM, APPLETS],
+      build: async (target) => {
+        await unpackPackages(await fetchFiles(files), target);
+        writeFileSync(join(target, APPLETS), await run(join(target, PROGRAM), ['--list']));
+        dropFiles(files);
+      },
+    }),
+  );
+  const applets = readFileSync(join(directory, APPLETS), 'utf8').trim().split('\n');
+  return { path: join(directory, PROGRAM), applets };
+}
