@@ -30,10 +30,12 @@ export function emitCStruct(struct: ResolvedStruct): string {
         `_Static_assert(offsetof(struct ${name}, ${member.name}) == ${member.offset}, "${name}.${member.name}");\n`,
     );
   const helpers = members.flatMap((member) => member.fields.map((field) => fieldHelpers(struct, member, field)));
+  // Wire formats need not be aligned; host-facing structures are, and stay natural C.
+  const packed = table.endian === 'big' ? ' __attribute__((packed))' : '';
   return `/* ${table.doc} */
 #define VUHCA_${upperSnake(table.name)}_SIZE ${table.sizeBytes}
 struct ${name} {
-${lines.join('')}};
+${lines.join('')}}${packed};
 _Static_assert(sizeof(struct ${name}) == ${table.sizeBytes}, "${name}");
 ${asserts.join('')}
 ${helpers.join('')}`;
@@ -55,21 +57,9 @@ function namedMembers(struct: ResolvedStruct): Member[] {
       add({ name: `dw${offset / 4}`, offset, bytes: 4, fields, array: false });
       continue;
     }
-    const units = new Map<number, ResolvedField[]>();
-    for (const field of fields) {
-      const unit = containerOf(field, struct.table.endian);
-      units.set(unit.offset, [...(units.get(unit.offset) ?? []), field]);
-    }
-    for (const [unit, shared] of units) {
-      const { bytes } = containerOf(shared[0], struct.table.endian);
-      const alone = shared.length === 1 && shared[0].widthBits === bytes * 8;
-      add({
-        name: alone ? lowerSnake(shared[0].name) : `byte${unit}`,
-        offset: unit,
-        bytes,
-        fields: shared,
-        array: false,
-      });
+    for (const unit of unitsOf(struct, fields)) {
+      const alone = unit.fields.length === 1 && unit.fields[0].widthBits === unit.bytes * 8;
+      add({ ...unit, name: alone ? lowerSnake(unit.fields[0].name) : `byte${unit.offset}`, array: false });
     }
   }
   for (const field of struct.fields) {
@@ -84,6 +74,25 @@ function namedMembers(struct: ResolvedStruct): Member[] {
     });
   }
   return members.sort((a, b) => a.offset - b.offset);
+}
+
+/** Fields grouped by the smallest aligned units that hold them; a unit inside a larger one joins it. */
+function unitsOf(struct: ResolvedStruct, fields: readonly ResolvedField[]): Omit<Member, 'name' | 'array'>[] {
+  const units: { offset: number; bytes: number; fields: ResolvedField[] }[] = [];
+  const placed = fields.map((field) => ({ field, unit: containerOf(field, struct.table.endian) }));
+  for (const { field, unit } of placed.sort((a, b) => b.unit.bytes - a.unit.bytes)) {
+    const around = units.find(({ offset, bytes }) => offset <= unit.offset && unit.offset < offset + bytes);
+    if (around === undefined) units.push({ offset: unit.offset, bytes: unit.bytes, fields: [field] });
+    else around.fields.push(field);
+  }
+  return units;
+}
+
+/** Position of the field's lowest bit in its member. */
+function shiftInMember(struct: ResolvedStruct, member: Member, field: ResolvedField): number {
+  const before = member.offset - field.dwordOffset;
+  const bottom = struct.table.endian === 'little' ? before : 4 - before - member.bytes;
+  return field.shift - bottom * 8;
 }
 
 function withReserved(struct: ResolvedStruct, named: readonly Member[]): Member[] {
@@ -124,7 +133,7 @@ function fieldHelpers(struct: ResolvedStruct, member: Member, field: ResolvedFie
   const macro = `VUHCA_${upperSnake(struct.table.name)}_${upperSnake(field.name)}`;
   const order = struct.table.endian === 'little' ? 'le' : 'be';
   const bits = member.bytes * 8;
-  const shift = member.bytes === 4 ? field.shift : containerOf(field, struct.table.endian).shift;
+  const shift = shiftInMember(struct, member, field);
   const read = bits === 8 ? `e->${member.name}` : `vuhca_${order}${bits}_to_cpu(e->${member.name})`;
   const value = `(word & ~${macro}_MASK) | ((v << ${macro}_SHIFT) & ${macro}_MASK)`;
   const written = bits === 8 ? `(__u8)(${value})` : `vuhca_cpu_to_${order}${bits}((__u${bits})(${value}))`;

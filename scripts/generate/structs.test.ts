@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Generated accessors against a bit-by-bit reading of the same tables, with random seeded values: for the small tables
+ * and for every structure that is committed.
+ */
+import { deepStrictEqual as deepEqual, strictEqual as equal } from 'node:assert';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t, { type Test } from 'tap';
+import type { StructTable } from '../../protocol/layout/table.ts';
+import { seededRandom, testSeed } from '../../protocol/testing/random.ts';
+import { loadTableSets } from '../generate.ts';
+import { camel, pascal, upperSnake } from './names.ts';
+import { generateOutputs } from './outputs.ts';
+import { fieldPlaces, randomValues, readBits, writeBits } from './reference-interpreter.ts';
+import { BIG, LITTLE, smallSet } from './small-tables.ts';
+
+type Accessor = (...args: unknown[]) => never;
+type Module = Record<string, Accessor & number>;
+
+const seed = testSeed();
+const ROUNDS = 40;
+const BASE = 8;
+
+async function load(text: string, name: string): Promise<Module> {
+  const folder = t.testdir({ [name]: text });
+  return (await import(pathToFileURL(join(folder, name)).href)) as Module;
+}
+
+/** The record form of `values`. */
+function recordOf(table: StructTable, values: ReadonlyMap<string, bigint>): Record<string, number> {
+  const record: Record<string, number> = {};
+  for (const [name, value] of values) {
+    if (table.fields.find((row) => row.name === name)?.opaque === true) {
+      record[`${camel(name)}High`] = Number(value >> 32n);
+      record[`${camel(name)}Low`] = Number(value & 0xffffffffn);
+    } else {
+      record[camel(name)] = Number(value);
+    }
+  }
+  return record;
+}
+
+function checkRecord(table: StructTable, module: Module): void {
+  const type = pascal(table.name);
+  const random = seededRandom(seed);
+  if (module[`new${type}`] === undefined) return;
+  for (let round = 0; round < ROUNDS; round++) {
+    const values = randomValues(table, random);
+    const expected = random.bytes(BASE + table.sizeBytes + 8);
+    const bytes = expected.slice();
+    const view = new DataView(bytes.buffer);
+    module[`encode${type}`](view, BASE, recordOf(table, values));
+    for (const bit of bitsOutsideArrays(table)) writeBits(table, expected.subarray(BASE), bit, 1, 0n);
+    for (const { name, first, width, array } of fieldPlaces(table)) {
+      if (!array) writeBits(table, expected.subarray(BASE), first, width, values.get(name) ?? 0n);
+    }
+    deepEqual(bytes, expected, `${table.name}: encode, seed ${seed}, round ${round}`);
+    const decoded = module[`decode${type}`](view, BASE, module[`new${type}`]());
+    deepEqual(decoded, recordOf(table, values), `${table.name}: decode, seed ${seed}, round ${round}`);
+  }
+}
+
+/** Bits that encode owns: all that are not in a byte array. */
+function bitsOutsideArrays(table: StructTable): number[] {
+  const arrays = fieldPlaces(table).filter(({ array }) => array);
+  const bits = Array.from({ length: table.sizeBytes * 8 }, (_, bit) => bit);
+  return bits.filter((bit) => !arrays.some(({ first, width }) => bit >= first && bit < first + width));
+}
+
+function checkFields(table: StructTable, module: Module): void {
+  const random = seededRandom(seed + 1);
+  for (const { name, first, width, array } of fieldPlaces(table)) {
+    if (array) continue;
+    const accessor = pascal(table.name) + pascal(name);
+    for (let round = 0; round < ROUNDS; round++) {
+      const what = `${table.name}.${name}, seed ${seed}, round ${round}`;
+      const value = randomValues(table, random).get(name) ?? 0n;
+      const safe = value & ((1n << 53n) - 1n);
+      const expected = random.bytes(BASE + table.sizeBytes + 8);
+      const bytes = expected.slice();
+      const view = new DataView(bytes.buffer);
+      writeBits(table, expected.subarray(BASE), first, width, safe);
+      module[`set${accessor}`](view, BASE, Number(safe));
+      deepEqual(bytes, expected, `set leaves neighbours alone: ${what}`);
+      equal(module[`get${accessor}`](view, BASE), Number(safe), `get: ${what}`);
+      if (width === 64) checkHalves(table, module, accessor, view, first, value, what);
+    }
+  }
+}
+
+function checkHalves(
+  table: StructTable,
+  module: Module,
+  accessor: string,
+  view: DataView<ArrayBuffer>,
+  first: number,
+  value: bigint,
+  what: string,
+): void {
+  module[`set${accessor}High`](view, BASE, Number(value >> 32n));
+  module[`set${accessor}Low`](view, BASE, Number(value & 0xffffffffn));
+  equal(readBits(table, new Uint8Array(view.buffer, BASE), first, 64), value, `set halves: ${what}`);
+  equal(module[`get${accessor}High`](view, BASE), Number(value >> 32n), `get high half: ${what}`);
+  equal(module[`get${accessor}Low`](view, BASE), Number(value & 0xffffffffn), `get low half: ${what}`);
+}
+
+function checkArrays(table: StructTable, module: Module): void {
+  const random = seededRandom(seed + 2);
+  for (const { name, first, width, array } of fieldPlaces(table)) {
+    if (!array) continue;
+    const accessor = pascal(table.name) + pascal(name);
+    const constant = `${upperSnake(table.name)}_${upperSnake(name)}`;
+    equal(module[`${constant}_OFFSET`], first / 8, `${constant}_OFFSET`);
+    equal(module[`${constant}_BYTES`], width / 8, `${constant}_BYTES`);
+    const bytes = random.bytes(BASE + table.sizeBytes + 8);
+    const value = random.bytes(width / 8 + 4);
+    const expected = bytes.slice();
+    expected.set(value.subarray(2, 2 + width / 8), BASE + first / 8);
+    module[`copy${accessor}From`](new DataView(bytes.buffer), BASE, value, 2);
+    deepEqual(bytes, expected, `copy${accessor}From, seed ${seed}`);
+    const into = new Uint8Array(width / 8 + 2);
+    module[`copy${accessor}To`](new DataView(bytes.buffer), BASE, into, 1);
+    deepEqual([...into], [0, ...value.subarray(2, 2 + width / 8), 0], `copy${accessor}To, seed ${seed}`);
+  }
+}
+
+function checkStruct(test: Test, table: StructTable, module: Module): void {
+  test.doesNotThrow(() => {
+    equal(module[`${upperSnake(table.name)}_SIZE`], table.sizeBytes);
+    checkRecord(table, module);
+    checkFields(table, module);
+    checkArrays(table, module);
+  }, table.name);
+}
+
+for (const table of [LITTLE, BIG]) {
+  t.test(`${table.name}: accessors agree with the bit-by-bit reading`, async (test) => {
+    const text = generateOutputs([smallSet()]).get(`gen/${table.name}.gen.ts`) ?? '';
+    checkStruct(test, table, await load(text, `${table.name}.gen.ts`));
+  });
+}
+
+t.test('every committed structure agrees with the bit-by-bit reading', async (test) => {
+  for (const set of await loadTableSets()) {
+    for (const table of set.structs) {
+      const path = join(import.meta.dirname, '../..', set.folder, `${table.name}.gen.ts`);
+      checkStruct(test, table, (await import(pathToFileURL(path).href)) as Module);
+    }
+  }
+});
