@@ -63,11 +63,11 @@ export async function readDependencies(name: string, refresh: boolean): Promise<
   });
 }
 
-/** Downloads one file to `target` through apt's own transport, which checks the hash; `said` is what apt printed. */
-export async function downloadWithApt(file: ArchiveFile, target: string): Promise<{ ok: boolean; said: string }> {
-  const args = [...aptOptions(), 'download-file', file.uri, target, `SHA256:${file.sha256}`];
-  const result = await tryRun(HELPER, args, { env: aptEnvironment() });
-  return { ok: result.status === 0, said: `${result.stdout}${result.stderr}`.trim() };
+/** Downloads files through apt's own transport, which checks the hashes; returns what apt printed. */
+export async function downloadWithApt(items: readonly { file: ArchiveFile; target: string }[]): Promise<string> {
+  const triples = items.flatMap(({ file, target }) => [file.uri, target, `SHA256:${file.sha256}`]);
+  const result = await tryRun(HELPER, [...aptOptions(), 'download-file', ...triples], { env: aptEnvironment() });
+  return `${result.stdout}${result.stderr}`.trim();
 }
 
 /** Reads the lines of `apt-get --print-uris`: `'uri' file size SHA256:hash`; without a hash `sha256` is empty. */

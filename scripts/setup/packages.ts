@@ -27,8 +27,14 @@ import { withProgress } from './progress.ts';
 /** Turns a request into files of the archive; `refresh` asks for a new package index first. */
 export type Resolver = (refresh: boolean) => Promise<ArchiveFile[]>;
 
-/** Downloads one file to a path; the seam by which tests stand in for the network. */
-export type Download = (file: ArchiveFile, target: string) => Promise<{ ok: boolean; said: string }>;
+/** One file to download and where to. */
+export interface DownloadItem {
+  readonly file: ArchiveFile;
+  readonly target: string;
+}
+
+/** Downloads what it can and returns what was said; the seam by which tests stand in for the network. */
+export type Download = (items: readonly DownloadItem[]) => Promise<string>;
 
 const TRIES = 3;
 
@@ -80,9 +86,15 @@ export async function fetchFiles(
   const megabytes = files.reduce((sum, file) => sum + file.sizeBytes, 0) / 1e6;
   const label = `downloading ${files.length === 1 ? files[0]?.file : `${files.length} packages`} (${megabytes.toFixed(0)} MB)`;
   return withProgress(label, async () => {
-    const paths: string[] = [];
-    for (const file of files) paths.push(await fetchFile(file, directory, download));
-    return paths;
+    const items = files.map((file) => ({ file, target: join(directory, file.file) }));
+    let missing = await findMissing(items);
+    for (let attempt = 1, said = ''; missing.length > 0; attempt++) {
+      if (attempt > TRIES) throw describeMissing(missing, said);
+      if (attempt > 1) await delay(500 * attempt);
+      said = await downloadSafely(missing, download);
+      missing = await findMissing(missing);
+    }
+    return items.map((item) => item.target);
   });
 }
 
@@ -124,28 +136,36 @@ function recall(memory: string): readonly ArchiveFile[] | undefined {
   }
 }
 
-async function fetchFile(file: ArchiveFile, directory: string, download: Download): Promise<string> {
-  const path = join(directory, file.file);
-  if (existsSync(path) && (await isIntact(path, file))) return path;
-  const partial = `${path}.part-${process.pid}`;
-  let said = '';
-  for (let attempt = 1; attempt <= TRIES; attempt++) {
-    rmSync(partial, { force: true });
-    const answer = await download(file, partial);
-    said = answer.said;
-    if (answer.ok && existsSync(partial) && (await isIntact(partial, file))) {
-      renameSync(partial, path);
-      return path;
+async function findMissing(items: readonly DownloadItem[]): Promise<DownloadItem[]> {
+  const missing: DownloadItem[] = [];
+  for (const item of items) if (!(await isIntact(item.target, item.file))) missing.push(item);
+  return missing;
+}
+
+/** Downloads beside the targets and moves only whole files there, so that two runs cannot see each other's halves. */
+async function downloadSafely(items: readonly DownloadItem[], download: Download): Promise<string> {
+  const partial = items.map(({ file, target }) => ({ file, target: `${target}.part-${process.pid}` }));
+  try {
+    const said = await download(partial);
+    for (const [i, item] of items.entries()) {
+      const { target } = partial[i] as DownloadItem;
+      if (await isIntact(target, item.file)) renameSync(target, item.target);
     }
-    rmSync(partial, { force: true });
-    if (attempt < TRIES) await delay(500 * attempt);
+    return said;
+  } finally {
+    for (const { target } of partial) rmSync(target, { force: true });
   }
-  const message = `cannot download ${file.file} after ${TRIES} tries; check the network, or set VUHCA_DEBIAN_MIRROR. apt said: ${said}`;
-  throw /\b404\b/.test(said) ? new VersionGone(message) : new SetupError(message);
+}
+
+function describeMissing(missing: readonly DownloadItem[], said: string): SetupError {
+  const names = missing.map((item) => item.file.file).join(', ');
+  const advice = 'check the network, or set VUHCA_DEBIAN_MIRROR to another Debian mirror';
+  const message = `cannot download ${names} after ${TRIES} tries; ${advice}. apt said: ${said.slice(-1000)}`;
+  return /\b404\b/.test(said) ? new VersionGone(message) : new SetupError(message);
 }
 
 async function isIntact(path: string, file: ArchiveFile): Promise<boolean> {
-  if (statSync(path).size !== file.sizeBytes) return false;
+  if (!existsSync(path) || statSync(path).size !== file.sizeBytes) return false;
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   return hash.digest('hex') === file.sha256;

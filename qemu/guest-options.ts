@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a guest is made of, and the QEMU command line that follows from it. Pure: paths and values in, arguments out.
+// The machine is q35 with SeaBIOS and a directly loaded kernel; guest memory is a shared memfd, because a vfio-user
+// device reaches it only through the file descriptor (docs of QEMU, "vfio-user"). Called by guest.ts.
+
+/** One PCIe function offered on a vfio-user socket. */
+export interface VfioUserDevice {
+  /** The unix socket the device process listens on. */
+  readonly socketPath: string;
+  /** QEMU's id of the device; `hcaN` when absent. */
+  readonly id?: string;
+  /** False puts it on the root bus (as a root complex integrated endpoint) instead of behind a root port. */
+  readonly rootPort?: boolean;
+  /**
+   * How long QEMU waits for an answer; then it drops the device for good. A day when absent, so that a breakpoint in
+   * the device process cannot kill the guest.
+   */
+  readonly messageTimeoutMs?: number;
+  /** Further properties of vfio-user-pci, by their QEMU names. */
+  readonly properties?: Readonly<Record<string, unknown>>;
+}
+
+/** A disk image for virtio-blk; the guest needs the module virtio_blk. */
+export interface GuestDisk {
+  readonly path: string;
+  /** `raw` when absent. */
+  readonly format?: string;
+  /** True leaves the image as it is and forgets what the guest writes. */
+  readonly snapshot?: boolean;
+}
+
+/** How the processor is emulated. */
+export type Accelerator = 'kvm' | 'tcg';
+
+/** A guest to start; every member is optional. */
+export interface GuestOptions {
+  /** A bzImage; Debian's stock kernel when absent. */
+  readonly kernel?: string;
+  /** An initramfs; one that powers off at once when absent. */
+  readonly initramfs?: string;
+  readonly disk?: GuestDisk;
+  /** 512 when absent. */
+  readonly memoryMiB?: number;
+  /** 2 when absent. */
+  readonly cpus?: number;
+  /** Words added to the kernel command line. */
+  readonly append?: string;
+  readonly devices?: readonly VfioUserDevice[];
+  /** False makes guest memory private, which breaks DMA silently; for the test that shows it. */
+  readonly sharedMemory?: boolean;
+  /** Names of virtio-serial ports beside `vuhca.report`. */
+  readonly ports?: readonly string[];
+  /** The file that receives the serial console. */
+  readonly consoleLog?: string;
+  /** Called with each line of the serial console. */
+  readonly onConsoleLine?: (line: string) => void;
+  /** True connects the serial console to our own terminal; `onConsoleLine` then hears nothing. */
+  readonly interactive?: boolean;
+  /** Where QEMU's gdb server listens: `unix:/path` or `tcp::1234`. */
+  readonly gdb?: string;
+  /** True waits for gdb or QMP's `cont` before the first instruction. */
+  readonly paused?: boolean;
+  /** The faster one that works when absent (VUHCA_ACCEL decides first). */
+  readonly accelerator?: Accelerator;
+  /** Arguments added at the end. */
+  readonly extraArguments?: readonly string[];
+}
+
+/** A guest whose choices are all made. */
+export interface GuestPlan extends GuestOptions {
+  readonly kernel: string;
+  readonly initramfs: string;
+  readonly accelerator: Accelerator;
+}
+
+/** Sockets QEMU connects to: QMP and one for each port. */
+export interface GuestSockets {
+  readonly qmp: string;
+  readonly ports: readonly { readonly name: string; readonly path: string }[];
+}
+
+const DEFAULT_MEMORY_MIB = 512;
+const DEFAULT_CPUS = 2;
+const DAY_MS = 86_400_000;
+
+// What shortens a boot under TCG without changing what a driver sees. panic=-1 with -no-reboot ends QEMU on a panic;
+// nokaslr lets a debugger use the addresses of the symbol file.
+const APPEND = [
+  'console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable no_timer_check cryptomgr.notests',
+  'random.trust_cpu=on initcall_blacklist=jent_mod_init',
+].join(' ');
+
+/** The arguments that start QEMU for `plan`. */
+export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[] {
+  const memoryMiB = plan.memoryMiB ?? DEFAULT_MEMORY_MIB;
+  return [
+    ...['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot'],
+    ...['-machine', 'q35,memory-backend=ram,vmport=off', ...processorArguments(plan)],
+    ...['-m', `${memoryMiB}M`, '-object', memoryObject(memoryMiB, plan.sharedMemory ?? true)],
+    ...['-kernel', plan.kernel, '-initrd', plan.initramfs],
+    ...['-append', plan.append === undefined ? APPEND : `${APPEND} ${plan.append}`],
+    ...consoleArguments(plan),
+    ...['-qmp', `unix:${escapeComma(sockets.qmp)},server=off`],
+    ...portArguments(sockets),
+    ...diskArguments(plan.disk),
+    ...(plan.devices ?? []).flatMap(deviceArguments),
+    ...(plan.gdb === undefined ? [] : ['-gdb', gdbServer(plan.gdb)]),
+    ...(plan.paused === true ? ['-S'] : []),
+    ...(plan.extraArguments ?? []),
+  ];
+}
+
+function processorArguments(plan: GuestPlan): string[] {
+  const cpus = ['-smp', String(plan.cpus ?? DEFAULT_CPUS)];
+  // Five-level page tables only make every page walk of the emulator longer.
+  if (plan.accelerator === 'tcg') return ['-accel', 'tcg,thread=multi', '-cpu', 'max,la57=off', ...cpus];
+  return ['-accel', 'kvm', '-cpu', 'host', ...cpus];
+}
+
+function memoryObject(memoryMiB: number, shared: boolean): string {
+  return `memory-backend-memfd,id=ram,size=${memoryMiB}M,share=${shared ? 'on' : 'off'}`;
+}
+
+function consoleArguments(plan: GuestPlan): string[] {
+  const log = plan.consoleLog === undefined ? '' : `,logfile=${escapeComma(plan.consoleLog)}`;
+  return ['-chardev', `stdio,id=console,signal=off${log}`, '-serial', 'chardev:console'];
+}
+
+function portArguments(sockets: GuestSockets): string[] {
+  const ports = sockets.ports.flatMap(({ name, path }, i) => [
+    ...['-chardev', `socket,id=port${i},path=${escapeComma(path)}`],
+    ...['-device', `virtserialport,chardev=port${i},name=${name}`],
+  ]);
+  return ['-device', 'virtio-serial-pci', ...ports];
+}
+
+function diskArguments(disk: GuestDisk | undefined): string[] {
+  if (disk === undefined) return [];
+  const { path, format = 'raw', snapshot = false } = disk;
+  const drive = `if=none,id=disk,file=${escapeComma(path)},format=${format},snapshot=${snapshot ? 'on' : 'off'}`;
+  return ['-drive', drive, '-device', 'virtio-blk-pci,drive=disk'];
+}
+
+function deviceArguments(device: VfioUserDevice, index: number): string[] {
+  const port = `rp${index}`;
+  const behindPort = device.rootPort ?? true;
+  const properties = {
+    driver: 'vfio-user-pci',
+    id: device.id ?? `hca${index}`,
+    ...(behindPort ? { bus: port } : {}),
+    'x-msg-timeout': device.messageTimeoutMs ?? DAY_MS,
+    socket: { type: 'unix', path: device.socketPath },
+    ...device.properties,
+  };
+  const rootPort = ['-device', `pcie-root-port,id=${port},chassis=${index + 1},slot=${index + 1}`];
+  return [...(behindPort ? rootPort : []), '-device', JSON.stringify(properties)];
+}
+
+function gdbServer(gdb: string): string {
+  return gdb.startsWith('unix:') ? `${gdb},server=on,wait=off` : gdb;
+}
+
+function escapeComma(text: string): string {
+  return text.replaceAll(',', ',,');
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One running guest: the QEMU process, its QMP connection, its virtio-serial ports and its console. However it ends
+// (by itself, by quit(), by a signal to this process, even by this process being killed) no process, socket or file is
+// left. Called by launch.ts; tests hold the Guest it returns.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { SetupError } from '../scripts/setup/errors.ts';
+import type { Qemu } from '../scripts/setup/qemu.ts';
+import { buildArguments, type GuestPlan } from './guest-options.ts';
+import { GuestPort } from './guest-port.ts';
+import { LineSplitter } from './line-splitter.ts';
+import { QmpClient } from './qmp.ts';
+import { makeRunDirectory, onProcessEnd } from './run-directory.ts';
+
+/** How a guest ended. */
+export interface GuestExit {
+  /** QEMU's exit status; null when a signal ended it. */
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** The end of what QEMU itself printed as errors. */
+  readonly errors: string;
+}
+
+/** The port init.sh reports on; every guest has it. */
+export const REPORT_PORT = 'vuhca.report';
+
+const START_BOUND_MS = 60_000;
+const QUIT_BOUND_MS = 2_000;
+const TERMINATE_BOUND_MS = 1_000;
+const ERRORS_LIMIT = 20_000;
+
+/** A guest that runs or ran. */
+export class Guest {
+  readonly qmp: QmpClient;
+  /** Resolves, never rejects, when QEMU has ended and nothing of it is left. */
+  readonly whenExited: Promise<GuestExit>;
+  readonly #child: ChildProcess;
+  readonly #ports: ReadonlyMap<string, GuestPort>;
+
+  /** Starts QEMU and waits until it has made its machine, devices included. Throws SetupError when it ends instead. */
+  static async start(qemu: Qemu, plan: GuestPlan): Promise<Guest> {
+    const directory = makeRunDirectory();
+    const forget = onProcessEnd(() => rmSync(directory, { recursive: true, force: true }));
+    const names = [REPORT_PORT, ...(plan.ports ?? [])];
+    const control = await GuestPort.listen(checkLength(join(directory, 'qmp')));
+    const ports = new Map<string, GuestPort>();
+    for (const [i, name] of names.entries()) ports.set(name, await GuestPort.listen(join(directory, `port${i}`)));
+    const sockets = { qmp: control.path, ports: [...ports].map(([name, { path }]) => ({ name, path })) };
+    const child = spawnQemu(qemu, buildArguments(plan, sockets), plan.interactive ?? false);
+    const forgetChild = onProcessEnd(() => child.kill('SIGKILL'));
+    const exited = watchProcess(child, plan).then((exit) => {
+      for (const port of [control, ...ports.values()]) port.close();
+      rmSync(directory, { recursive: true, force: true });
+      for (const done of [forget, forgetChild]) done();
+      return exit;
+    });
+    const qmp = await negotiate(control, child, exited);
+    return new Guest(child, qmp, ports, exited);
+  }
+
+  private constructor(
+    child: ChildProcess,
+    qmp: QmpClient,
+    ports: ReadonlyMap<string, GuestPort>,
+    exited: Promise<GuestExit>,
+  ) {
+    this.#child = child;
+    this.qmp = qmp;
+    this.#ports = ports;
+    this.whenExited = exited;
+  }
+
+  /** QEMU's process id. */
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  /** The port of that name. Throws when the guest was not given one. */
+  port(name: string = REPORT_PORT): GuestPort {
+    const port = this.#ports.get(name);
+    if (port === undefined) throw new Error(`this guest has no port ${name}; name it in GuestOptions.ports`);
+    return port;
+  }
+
+  /** Ends the guest: asks by QMP, then by SIGTERM, then by SIGKILL, each with a bound. Safe to call again. */
+  async quit(): Promise<GuestExit> {
+    // A vCPU that waits for the device holds QEMU's lock, so QMP may never answer; hence the bounds.
+    this.qmp.execute('quit').catch(() => {});
+    if (!(await this.#endsWithin(QUIT_BOUND_MS))) {
+      this.#child.kill('SIGTERM');
+      if (!(await this.#endsWithin(TERMINATE_BOUND_MS))) this.#child.kill('SIGKILL');
+    }
+    return this.whenExited;
+  }
+
+  /** Ends the guest at once, as a power failure would. */
+  async kill(): Promise<GuestExit> {
+    this.#child.kill('SIGKILL');
+    return this.whenExited;
+  }
+
+  async #endsWithin(boundMs: number): Promise<boolean> {
+    return within(
+      boundMs,
+      this.whenExited.then(() => true),
+      false,
+    );
+  }
+}
+
+/** `setpriv` has the kernel end QEMU with this process, should this process be killed without a chance to clean up. */
+function spawnQemu(qemu: Qemu, args: readonly string[], interactive: boolean): ChildProcess {
+  const command = ['--pdeathsig', 'SIGKILL', '--', qemu.path, ...qemu.arguments, ...args];
+  return spawn('setpriv', command, {
+    env: { ...process.env, ...qemu.environment },
+    stdio: interactive ? ['inherit', 'inherit', 'pipe'] : ['pipe', 'pipe', 'pipe'],
+  });
+}
+
+/** Follows the console and errors of the process to its end. */
+async function watchProcess(child: ChildProcess, plan: GuestPlan): Promise<GuestExit> {
+  let errors = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    errors = (errors + chunk.toString()).slice(-ERRORS_LIMIT);
+  });
+  const splitter = new LineSplitter((line) => plan.onConsoleLine?.(line));
+  child.stdout?.on('data', (chunk: Buffer) => splitter.push(chunk));
+  child.stdin?.on('error', () => {});
+  child.once('error', (error) => {
+    errors += `cannot start QEMU: ${error.message}`;
+  });
+  const [status, signal] = (await once(child, 'close').catch(() => [null, null])) as [number | null, NodeJS.Signals];
+  splitter.flush();
+  return { status, signal, errors: errors.trim() };
+}
+
+async function negotiate(control: GuestPort, child: ChildProcess, exited: Promise<GuestExit>): Promise<QmpClient> {
+  const ready = control.connected.then(async (socket) => {
+    const qmp = new QmpClient(socket);
+    await qmp.negotiate();
+    return qmp;
+  });
+  // Losing the race is no error of its own: whichever of the others won says what happened.
+  ready.catch(() => {});
+  const ended = exited.then((exit) => exit);
+  const result = await within(START_BOUND_MS, Promise.race([ready.catch(() => ended), ended]), undefined);
+  if (result instanceof QmpClient) return result;
+  if (result === undefined) child.kill('SIGKILL');
+  const { errors, status, signal } = await exited;
+  const what =
+    result === undefined ? `did not start within ${START_BOUND_MS / 1000} s` : `ended at once (${status ?? signal})`;
+  throw new SetupError(`QEMU ${what}; mend what it says and start again. QEMU said: ${errors || 'nothing'}`);
+}
+
+async function within<T, U>(boundMs: number, work: Promise<T>, otherwise: U): Promise<T | U> {
+  let timer: NodeJS.Timeout | undefined;
+  const bound = new Promise<U>((resolve) => {
+    timer = setTimeout(() => resolve(otherwise), boundMs);
+  });
+  try {
+    return await Promise.race([work, bound]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A unix socket's path has at most 107 bytes. */
+function checkLength(path: string): string {
+  if (Buffer.byteLength(path) <= 107) return path;
+  throw new SetupError(`the socket path ${path} is longer than 107 bytes; set TMPDIR to a shorter folder.`);
+}

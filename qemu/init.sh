@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The guest's first process: mounts what a kernel needs, names the virtio-serial ports, loads the modules listed in
+# /etc/modules in their order, runs /case, reports and powers off. What /case prints goes to the port vuhca.report;
+# lines that begin with "@vuhca" are ours: "init", "module NAME failed", "exit STATUS". qemu/initramfs.ts packs it.
+
+export PATH=/bin HOME=/ TERM=dumb
+
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/virtio-ports /dev/shm /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+mount -t devpts devpts /dev/pts
+
+for port in /sys/class/virtio-ports/*; do
+  [ -e "$port/name" ] || continue
+  read -r name <"$port/name"
+  ln -s "/dev/${port##*/}" "/dev/virtio-ports/$name"
+done
+
+report=/dev/virtio-ports/vuhca.report
+[ -e "$report" ] || report=/dev/console
+exec 3>"$report"
+read -r uptime _ </proc/uptime
+echo "@vuhca init $uptime" >&3
+
+status=0
+while read -r name parameters; do
+  # shellcheck disable=SC2086
+  if ! insmod "/modules/$name.ko" $parameters 2>/tmp/insmod; then
+    echo "@vuhca module $name failed: $(cat /tmp/insmod)" >&3
+    status=125
+  fi
+done </etc/modules
+
+if [ "$status" = 0 ]; then
+  /case </dev/null >&3 2>&1
+  status=$?
+fi
+echo "@vuhca exit $status" >&3
+exec 3>&-
+poweroff -f

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recognises the lines by which a Linux kernel says that something is wrong, so that a test fails on them even when
+// its own checks pass. The patterns are those of Debian's 6.12 kernel: warnings and BUGs, call traces, hung tasks,
+// lockups, reference counts, KFENCE, list corruption, RCU stalls. Called with each console line by whoever runs a
+// guest test.
+
+/** One recognised complaint. */
+export interface KernelComplaint {
+  /** What kind, as in `KERNEL_PATTERNS`. */
+  readonly kind: string;
+  /** The line as the kernel printed it. */
+  readonly line: string;
+}
+
+const KERNEL_PATTERNS: readonly (readonly [kind: string, pattern: RegExp])[] = [
+  ['kfence', /BUG: KFENCE:/],
+  ['soft lockup', /BUG: soft lockup|watchdog: .*(soft|hard) (LOCKUP|lockup)/],
+  ['workqueue stall', /BUG: workqueue lockup|workqueue: .* hogged CPU/],
+  ['bug', /\bBUG\b[: ]|kernel BUG at /],
+  ['warning', /\bWARNING: CPU: \d+ PID: \d+|\bWARNING: .* at \S+:\d+/],
+  ['lockdep', /WARNING: (possible|suspicious|inconsistent|bad)/],
+  ['hung task', /INFO: task .+ blocked for more than \d+ seconds/],
+  ['rcu stall', /rcu.*(self-detected stall|detected stalls|detected expedited stalls)/],
+  ['refcount', /refcount_t: /],
+  ['list corruption', /list_(add|del) corruption/],
+  ['oops', /\bOops: |general protection fault|unable to handle (kernel|page fault)|Unable to handle kernel/],
+  ['slub', /(Poison|Redzone|Right Redzone|Left Redzone|Object padding) overwritten|Object already free/],
+  ['dma api', /DMA-API: /],
+  ['page fault', /Bad page (state|map)|page allocation failure/],
+  ['panic', /Kernel panic - not syncing/],
+  ['nobody cared', /irq \d+: nobody cared/],
+  ['call trace', /Call Trace:/],
+];
+
+/** The complaint in a console line, or undefined. */
+export function findComplaint(line: string): KernelComplaint | undefined {
+  const found = KERNEL_PATTERNS.find(([, pattern]) => pattern.test(line));
+  return found === undefined ? undefined : { kind: found[0], line };
+}
+
+/** Collects the complaints of one guest's console, up to a limit; later ones are only counted. */
+export class KernelLogWatch {
+  readonly complaints: KernelComplaint[] = [];
+  /** How many complaints there were in all. */
+  count = 0;
+  readonly #limit: number;
+
+  constructor(limit = 100) {
+    this.#limit = limit;
+  }
+
+  /** Looks at the next console line. */
+  push(line: string): void {
+    const complaint = findComplaint(line);
+    if (complaint === undefined) return;
+    this.count++;
+    if (this.complaints.length < this.#limit) this.complaints.push(complaint);
+  }
+}

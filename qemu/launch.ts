@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launches a guest with everything that was not said filled in: the QEMU set-up found or provided, Debian's stock
+// kernel, an initramfs that only powers off, the faster accelerator that works. The entry point of qemu/ for tests,
+// examples and `npm start`.
+
+import { type GuestKernel, provideGuestKernel } from '../scripts/setup/guest-kernel.ts';
+import { provideQemu, type Qemu } from '../scripts/setup/qemu.ts';
+import { chooseAccelerator } from './accelerator.ts';
+import { Guest } from './guest.ts';
+import type { GuestOptions, GuestPlan } from './guest-options.ts';
+import { buildInitramfs } from './initramfs.ts';
+
+/** What every guest needs; provided once per process. */
+export interface GuestTools {
+  readonly qemu: Qemu;
+  readonly kernel: GuestKernel;
+}
+
+let tools: Promise<GuestTools> | undefined;
+
+/** QEMU and the stock kernel, from the cache or made now. */
+export function provideGuestTools(): Promise<GuestTools> {
+  tools ??= (async () => ({ qemu: await provideQemu(), kernel: await provideGuestKernel() }))();
+  return tools;
+}
+
+/**
+ * Starts a guest and returns once QEMU has made its machine; the devices' sockets must be served by then, or QEMU
+ * ends. Throws SetupError, in one sentence with what QEMU said, when it does not start.
+ */
+export async function launchGuest(options: GuestOptions = {}): Promise<Guest> {
+  const { qemu, kernel } = await provideGuestTools();
+  const plain = await buildInitramfs();
+  const plan: GuestPlan = {
+    ...options,
+    kernel: options.kernel ?? kernel.imagePath,
+    initramfs: options.initramfs ?? plain,
+    accelerator: options.accelerator ?? (await chooseAccelerator(qemu, kernel.imagePath, plain)),
+  };
+  return Guest.start(qemu, plan);
+}
