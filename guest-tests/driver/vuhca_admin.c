@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Management commands: written to the dedicated collect buffer, answered in
+ * memory. One command at a time. A caller always gets an answer or an error
+ * within a bounded time: the response is polled for a short while, then waited
+ * for by event where there is an event queue, and looked at once more when no
+ * event came.
+ */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
+
+#include "vuhca.h"
+
+#define VUHCA_ADMIN_LOCK_TIMEOUT_US	(2 * USEC_PER_SEC)
+#define VUHCA_ADMIN_TIMEOUT_MS		5000
+#define VUHCA_ADMIN_SPIN_US		100
+/* How long the wait for an event lasts before the response is looked at. */
+#define VUHCA_ADMIN_EVENT_MS		500
+
+static const int vuhca_status_errno[] = {
+	[VUHCA_MANAGEMENT_STATUS_OK]		= 0,
+	[VUHCA_MANAGEMENT_STATUS_BAD_OPCODE]	= -EOPNOTSUPP,
+	[VUHCA_MANAGEMENT_STATUS_BAD_LENGTH]	= -EMSGSIZE,
+	[VUHCA_MANAGEMENT_STATUS_BAD_CHECKSUM]	= -EBADMSG,
+	[VUHCA_MANAGEMENT_STATUS_BAD_OBJECT]	= -ENOENT,
+	[VUHCA_MANAGEMENT_STATUS_BAD_FIELD]	= -EINVAL,
+	[VUHCA_MANAGEMENT_STATUS_BAD_ADDRESS]	= -EFAULT,
+	[VUHCA_MANAGEMENT_STATUS_BAD_STATE]	= -EINVAL,
+	[VUHCA_MANAGEMENT_STATUS_IN_USE]	= -EBUSY,
+	[VUHCA_MANAGEMENT_STATUS_NO_RESOURCES]	= -ENOMEM,
+	[VUHCA_MANAGEMENT_STATUS_NOT_PERMITTED]	= -EPERM,
+	[VUHCA_MANAGEMENT_STATUS_UNSUPPORTED]	= -EOPNOTSUPP,
+	[VUHCA_MANAGEMENT_STATUS_DISABLED]	= -EIO,
+};
+
+int vuhca_admin_init(struct vuhca_dev *dev)
+{
+	struct vuhca_admin *admin = &dev->admin;
+
+	mutex_init(&admin->lock);
+	init_completion(&admin->done);
+	admin->response = dma_alloc_coherent(&dev->pdev->dev,
+					     sizeof(*admin->response),
+					     &admin->response_dma, GFP_KERNEL);
+	return admin->response ? 0 : -ENOMEM;
+}
+
+void vuhca_admin_cleanup(struct vuhca_dev *dev)
+{
+	struct vuhca_admin *admin = &dev->admin;
+
+	dma_free_coherent(&dev->pdev->dev, sizeof(*admin->response),
+			  admin->response, admin->response_dma);
+	mutex_destroy(&admin->lock);
+}
+
+/* From the event queue: the response of command @sequence has been written. */
+void vuhca_admin_event(struct vuhca_dev *dev, u32 sequence)
+{
+	if ((u16)sequence == READ_ONCE(dev->admin.sequence))
+		complete(&dev->admin.done);
+}
+
+/* One's-complement sum of all dwords plus @seed, folded and inverted. */
+u32 vuhca_checksum(const void *bytes, size_t length, u32 seed)
+{
+	const __le32 *dwords = bytes;
+	u64 sum = seed;
+	size_t i;
+
+	for (i = 0; i < length / sizeof(*dwords); i++)
+		sum += le32_to_cpu(dwords[i]);
+	sum = (sum & U32_MAX) + (sum >> 32);
+	sum = (sum & U32_MAX) + (sum >> 32);
+	return ~(u32)sum;
+}
+EXPORT_SYMBOL_GPL(vuhca_checksum);
+
+/* Computes the checksum of a command that is otherwise complete. */
+void vuhca_admin_seal(void *bytes, size_t length)
+{
+	struct vuhca_management_command *header = bytes;
+
+	header->checksum = 0;
+	header->checksum = cpu_to_le32(vuhca_checksum(bytes, length, 0));
+}
+EXPORT_SYMBOL_GPL(vuhca_admin_seal);
+
+/*
+ * Lays @command out in @bytes (VUHCA_COMMAND_MAX_BYTES) with the next sequence
+ * number and returns its length. The caller holds the admin lock until the
+ * command has been submitted.
+ */
+size_t vuhca_admin_prepare(struct vuhca_dev *dev,
+			   const struct vuhca_command *command, void *bytes)
+{
+	struct vuhca_management_command *header = bytes;
+	struct vuhca_admin *admin = &dev->admin;
+	size_t length = sizeof(*header) + ALIGN(command->payload_bytes, 8);
+
+	lockdep_assert_held(&admin->lock);
+	memset(bytes, 0, length);
+	WRITE_ONCE(admin->sequence, admin->sequence + 1);
+	vuhca_management_command_set_opcode(header, command->opcode);
+	vuhca_management_command_set_object_number(header, command->object);
+	vuhca_management_command_set_sequence(header, admin->sequence);
+	vuhca_management_command_set_collect_length(header, length);
+	vuhca_management_command_set_notify(header, !!admin->event_queue);
+	vuhca_management_command_set_event_queue(header, admin->event_queue);
+	header->modifier = cpu_to_le32(command->modifier);
+	header->response_address = cpu_to_le64(admin->response_dma);
+	header->token = cpu_to_le64(command->token);
+	if (command->payload_bytes)
+		memcpy(header + 1, command->payload, command->payload_bytes);
+	vuhca_admin_seal(bytes, length);
+	return length;
+}
+EXPORT_SYMBOL_GPL(vuhca_admin_prepare);
+
+static int vuhca_admin_take(struct vuhca_dev *dev)
+{
+	void __iomem *lock = dev->csr + VUHCA_CSR_DEDICATED_LOCK_OFF;
+	u32 taken;
+
+	/* A function that is gone answers all ones, which is not the lock. */
+	if (readl_poll_timeout(lock, taken, taken, 20,
+			       VUHCA_ADMIN_LOCK_TIMEOUT_US)) {
+		dev_err(&dev->pdev->dev,
+			"the dedicated collect buffer stayed locked\n");
+		return -EBUSY;
+	}
+	if (taken == 1)
+		return 0;
+	vuhca_check_gone(dev);
+	return -ENODEV;
+}
+
+static bool vuhca_admin_answered(struct vuhca_admin *admin)
+{
+	u32 wanted = VUHCA_RESPONSE_VALID | admin->sequence;
+
+	return le32_to_cpu(READ_ONCE(admin->response->sequence)) == wanted;
+}
+
+static bool vuhca_admin_spin(struct vuhca_admin *admin)
+{
+	ktime_t end = ktime_add_us(ktime_get(), VUHCA_ADMIN_SPIN_US);
+
+	while (!vuhca_admin_answered(admin)) {
+		if (ktime_after(ktime_get(), end))
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+/* Zero when the response is there; -EIO when a reset came in between. */
+static int vuhca_admin_wait(struct vuhca_dev *dev)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_ADMIN_TIMEOUT_MS);
+	unsigned long slice = msecs_to_jiffies(VUHCA_ADMIN_EVENT_MS);
+	struct vuhca_admin *admin = &dev->admin;
+
+	if (vuhca_admin_spin(admin))
+		return 0;
+	for (;;) {
+		bool event = false;
+
+		if (admin->event_queue)
+			event = wait_for_completion_timeout(&admin->done, slice);
+		else
+			usleep_range(50, 200);
+		if (vuhca_admin_answered(admin)) {
+			if (admin->event_queue && !event)
+				admin->missed_events++;
+			return 0;
+		}
+		if (READ_ONCE(dev->state) == VUHCA_DEV_DOWN)
+			return -EIO;
+		if (vuhca_check_gone(dev))
+			return -ENODEV;
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+	}
+}
+
+static void vuhca_admin_read(struct vuhca_admin *admin,
+			     struct vuhca_answer *answer)
+{
+	const struct vuhca_management_response *response = admin->response;
+
+	/* The body is read after the sequence word that made it valid. */
+	dma_rmb();
+	answer->status = vuhca_management_response_get_status(response);
+	answer->object = vuhca_management_response_get_object_number(response);
+	answer->bad_offset = le16_to_cpu(response->bad_offset);
+	answer->limit = le64_to_cpu(response->limit);
+	memcpy(answer->payload, response->payload, sizeof(answer->payload));
+}
+
+/*
+ * Sends @length bytes of a prepared command and waits for the answer. The
+ * caller holds the admin lock. Zero when there is an answer, whatever its
+ * status; else -ENODEV, -EIO (reset), -EBUSY or -ETIMEDOUT.
+ */
+int vuhca_admin_submit(struct vuhca_dev *dev, const void *bytes, size_t length,
+		       struct vuhca_answer *answer)
+{
+	struct vuhca_admin *admin = &dev->admin;
+	enum vuhca_dev_state state = READ_ONCE(dev->state);
+	__le64 cancel = cpu_to_le64((u64)VUHCA_CANCEL_VALUE_HIGH << 32);
+	int err;
+
+	lockdep_assert_held(&admin->lock);
+	if (state != VUHCA_DEV_STARTING && state != VUHCA_DEV_UP)
+		return state == VUHCA_DEV_GONE ? -ENODEV : -EIO;
+	err = vuhca_admin_take(dev);
+	if (err)
+		return err;
+
+	reinit_completion(&admin->done);
+	WRITE_ONCE(admin->response->sequence, 0);
+	/* The cleared word must be visible before the command can execute. */
+	wmb();
+	__iowrite64_copy(dev->dedicated, bytes, length / 8);
+	/* Drain write-combining, or the tail of the command may linger. */
+	wmb();
+	err = vuhca_admin_wait(dev);
+	if (err) {
+		/* What is half-written must not become part of the next one. */
+		vuhca_write_eight(dev->dedicated + VUHCA_CANCEL_OFFSET, &cancel);
+		wmb();
+	}
+	vuhca_write_csr(dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
+
+	admin->commands++;
+	if (err == -ETIMEDOUT)
+		admin->timeouts++;
+	if (!err)
+		vuhca_admin_read(admin, answer);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_admin_submit);
+
+static int vuhca_admin_result(struct vuhca_dev *dev,
+			      const struct vuhca_command *command,
+			      const struct vuhca_answer *answer)
+{
+	if (answer->status == VUHCA_MANAGEMENT_STATUS_OK)
+		return 0;
+	dev->admin.refusals++;
+	dev_dbg(&dev->pdev->dev,
+		"command %#x on object %u: status %u, bad offset %u, limit %llu\n",
+		command->opcode, command->object, answer->status,
+		answer->bad_offset, answer->limit);
+	if (answer->status >= ARRAY_SIZE(vuhca_status_errno))
+		return -EIO;
+	return vuhca_status_errno[answer->status];
+}
+
+/* Executes one command; @answer also tells why one was refused. */
+int vuhca_admin_execute(struct vuhca_dev *dev,
+			const struct vuhca_command *command,
+			struct vuhca_answer *answer)
+{
+	struct vuhca_admin *admin = &dev->admin;
+	size_t length;
+	int err;
+
+	mutex_lock(&admin->lock);
+	length = vuhca_admin_prepare(dev, command, admin->command);
+	err = vuhca_admin_submit(dev, admin->command, length, answer);
+	mutex_unlock(&admin->lock);
+	if (err) {
+		dev_err_ratelimited(&dev->pdev->dev,
+				    "no answer to command %#x on object %u: %d\n",
+				    command->opcode, command->object, err);
+		return err;
+	}
+	return vuhca_admin_result(dev, command, answer);
+}
+EXPORT_SYMBOL_GPL(vuhca_admin_execute);
+
+/* Destroys an object, unless a reset has done so already. */
+int vuhca_admin_destroy(struct vuhca_dev *dev, u8 opcode, u32 object,
+			u32 generation)
+{
+	struct vuhca_command command = { .opcode = opcode, .object = object };
+	struct vuhca_answer answer;
+	int err;
+
+	if (!vuhca_is_current(dev, generation))
+		return 0;
+	err = vuhca_admin_execute(dev, &command, &answer);
+	/* A reset or removal while we waited has destroyed the object, too. */
+	if (err == -EIO || err == -ENODEV)
+		return 0;
+	return err;
+}
+
+int vuhca_query_adapter(struct vuhca_dev *dev,
+			struct vuhca_adapter_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_ADAPTER,
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	err = vuhca_admin_execute(dev, &command, &answer);
+	if (!err)
+		memcpy(attributes, answer.payload, sizeof(*attributes));
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_query_adapter);
+
+int vuhca_query_port(struct vuhca_dev *dev, u8 port,
+		     struct vuhca_port_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_PORT,
+		.modifier = port,
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	err = vuhca_admin_execute(dev, &command, &answer);
+	if (!err)
+		memcpy(attributes, answer.payload, sizeof(*attributes));
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_query_port);

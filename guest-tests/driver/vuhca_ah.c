@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Address handles: entries of a table in memory that the adapter reads at each
+ * datagram. Creating and destroying one takes no command.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+
+#include "vuhca.h"
+
+#define VUHCA_AH_COUNT 1024
+
+int vuhca_ahs_alloc(struct vuhca_dev *dev)
+{
+	struct vuhca_ah_table *table = &dev->ahs;
+
+	ida_init(&table->ida);
+	table->count = VUHCA_AH_COUNT;
+	table->entries = dma_alloc_coherent(&dev->pdev->dev,
+					    table->count * sizeof(*table->entries),
+					    &table->dma, GFP_KERNEL);
+	return table->entries ? 0 : -ENOMEM;
+}
+
+void vuhca_ahs_free(struct vuhca_dev *dev)
+{
+	struct vuhca_ah_table *table = &dev->ahs;
+
+	dma_free_coherent(&dev->pdev->dev,
+			  table->count * sizeof(*table->entries),
+			  table->entries, table->dma);
+	ida_destroy(&table->ida);
+}
+
+/* A reset zeroes the registers; the table itself stays ours. */
+void vuhca_ahs_start(struct vuhca_dev *dev)
+{
+	vuhca_write_csr64(dev, VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF, dev->ahs.dma);
+	vuhca_write_csr(dev, VUHCA_CSR_ADDRESS_HANDLE_COUNT_OFF, dev->ahs.count);
+}
+
+struct vuhca_address_handle *vuhca_ah_entry(struct vuhca_ah *ah)
+{
+	return ah->dev->ahs.entries + ah->index;
+}
+EXPORT_SYMBOL_GPL(vuhca_ah_entry);
+
+struct vuhca_ah *vuhca_create_ah(struct vuhca_pd *pd, u8 port, u16 dlid,
+				 u8 service_level)
+{
+	struct vuhca_ah_table *table = &pd->dev->ahs;
+	struct vuhca_address_handle entry = {};
+	struct vuhca_ah *ah;
+	int index;
+
+	ah = kzalloc(sizeof(*ah), GFP_ATOMIC);
+	if (!ah)
+		return ERR_PTR(-ENOMEM);
+	index = ida_alloc_max(&table->ida, table->count - 1, GFP_ATOMIC);
+	if (index < 0) {
+		kfree(ah);
+		return ERR_PTR(index);
+	}
+	ah->dev = pd->dev;
+	ah->index = index;
+	ah->port = port;
+	vuhca_address_handle_set_port(&entry, port);
+	vuhca_address_handle_set_service_level(&entry, service_level);
+	vuhca_address_handle_set_pd(&entry, pd->pdn);
+	vuhca_address_handle_set_dlid(&entry, dlid);
+	table->entries[index] = entry;
+	/* Valid last: the adapter may read the entry at any time. */
+	dma_wmb();
+	vuhca_address_handle_set_valid(&table->entries[index], 1);
+	return ah;
+}
+EXPORT_SYMBOL_GPL(vuhca_create_ah);
+
+void vuhca_destroy_ah(struct vuhca_ah *ah)
+{
+	struct vuhca_ah_table *table = &ah->dev->ahs;
+
+	vuhca_address_handle_set_valid(&table->entries[ah->index], 0);
+	ida_free(&table->ida, ah->index);
+	kfree(ah);
+}
+EXPORT_SYMBOL_GPL(vuhca_destroy_ah);

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * PCI side of the driver: probe, removal, resets and error recovery. Memory and
+ * interrupts live from probe to removal; what has to be done anew after a reset
+ * is in vuhca_start(), what has to be undone before one in vuhca_stop().
+ */
+#include <linux/module.h>
+
+#include "vuhca.h"
+
+#define VUHCA_BARS (BIT(VUHCA_BAR_REGISTERS) | BIT(VUHCA_BAR_COLLECT))
+
+static int vuhca_map(struct vuhca_dev *dev)
+{
+	struct pci_dev *pdev = dev->pdev;
+
+	if (pci_resource_len(pdev, VUHCA_BAR_REGISTERS) <
+	    VUHCA_BAR_REGISTERS_BYTES) {
+		dev_err(&pdev->dev, "the register BAR is too small\n");
+		return -ENODEV;
+	}
+	dev->csr = pci_ioremap_bar(pdev, VUHCA_BAR_REGISTERS);
+	if (!dev->csr)
+		return -ENOMEM;
+	dev->collect_bytes = pci_resource_len(pdev, VUHCA_BAR_COLLECT);
+	dev->collect = pci_ioremap_wc_bar(pdev, VUHCA_BAR_COLLECT);
+	if (!dev->collect) {
+		iounmap(dev->csr);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void vuhca_unmap(struct vuhca_dev *dev)
+{
+	iounmap(dev->collect);
+	iounmap(dev->csr);
+}
+
+static int vuhca_pci_enable(struct pci_dev *pdev)
+{
+	int err;
+
+	err = pci_enable_device_mem(pdev);
+	if (err)
+		return err;
+	err = pci_request_selected_regions(pdev, VUHCA_BARS, VUHCA_NAME);
+	if (err)
+		goto disable;
+	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (err)
+		goto release;
+	return 0;
+
+release:
+	pci_release_selected_regions(pdev, VUHCA_BARS);
+disable:
+	pci_disable_device(pdev);
+	return err;
+}
+
+static void vuhca_pci_disable(struct pci_dev *pdev)
+{
+	pci_release_selected_regions(pdev, VUHCA_BARS);
+	pci_disable_device(pdev);
+}
+
+/* Memory and interrupts; the device itself is still at rest. */
+static int vuhca_alloc(struct vuhca_dev *dev)
+{
+	int err;
+
+	err = vuhca_admin_init(dev);
+	if (err)
+		return err;
+	err = vuhca_ahs_alloc(dev);
+	if (err)
+		goto admin;
+	err = vuhca_vcbs_init(dev);
+	if (err)
+		goto ahs;
+	err = vuhca_eqs_alloc(dev);
+	if (err)
+		goto vcbs;
+	return 0;
+
+vcbs:
+	vuhca_vcbs_cleanup(dev);
+ahs:
+	vuhca_ahs_free(dev);
+admin:
+	vuhca_admin_cleanup(dev);
+	return err;
+}
+
+static void vuhca_free(struct vuhca_dev *dev)
+{
+	vuhca_eqs_free(dev);
+	vuhca_vcbs_cleanup(dev);
+	vuhca_ahs_free(dev);
+	vuhca_admin_cleanup(dev);
+}
+
+static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct vuhca_dev *dev;
+	int err;
+
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+	dev->pdev = pdev;
+	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
+	timer_setup(&dev->deadman, vuhca_deadman, 0);
+	err = vuhca_pci_enable(pdev);
+	if (err)
+		goto free_dev;
+	err = vuhca_map(dev);
+	if (err)
+		goto pci_disable;
+	err = vuhca_identify(dev);
+	if (!err)
+		err = vuhca_find_dedicated(dev);
+	/* A kernel before this one may have left it running. */
+	if (!err)
+		err = vuhca_soft_reset(dev);
+	if (err)
+		goto unmap;
+	err = vuhca_alloc(dev);
+	if (err)
+		goto unmap;
+	pci_set_drvdata(pdev, dev);
+	err = vuhca_start(dev);
+	if (err)
+		goto quiet;
+	vuhca_debugfs_add(dev);
+	vuhca_announce(dev);
+	dev_info(&pdev->dev, "%u ports, %u event queues, %u collect buffers\n",
+		 dev->port_count, dev->eq_count,
+		 dev->vcbs[0].count + dev->vcbs[1].count);
+	return 0;
+
+quiet:
+	vuhca_soft_reset(dev);
+	pci_clear_master(pdev);
+	vuhca_free(dev);
+unmap:
+	vuhca_unmap(dev);
+pci_disable:
+	vuhca_pci_disable(pdev);
+free_dev:
+	kfree(dev);
+	return err;
+}
+
+/* Nothing is written to memory once a reset has ended. */
+static void vuhca_silence(struct vuhca_dev *dev)
+{
+	vuhca_stop(dev);
+	if (READ_ONCE(dev->state) != VUHCA_DEV_GONE)
+		vuhca_soft_reset(dev);
+	mutex_unlock(&dev->admin.lock);
+	pci_clear_master(dev->pdev);
+}
+
+static void vuhca_remove(struct pci_dev *pdev)
+{
+	struct vuhca_dev *dev = pci_get_drvdata(pdev);
+
+	vuhca_withdraw(dev);
+	vuhca_debugfs_remove(dev);
+	vuhca_silence(dev);
+	vuhca_free(dev);
+	vuhca_unmap(dev);
+	vuhca_pci_disable(pdev);
+	xa_destroy(&dev->cqs);
+	xa_destroy(&dev->qps);
+	kfree(dev);
+}
+
+static void vuhca_shutdown(struct pci_dev *pdev)
+{
+	vuhca_silence(pci_get_drvdata(pdev));
+}
+
+static void vuhca_reset_prepare(struct pci_dev *pdev)
+{
+	vuhca_stop(pci_get_drvdata(pdev));
+}
+
+static void vuhca_reset_done(struct pci_dev *pdev)
+{
+	vuhca_resume(pci_get_drvdata(pdev));
+}
+
+static pci_ers_result_t vuhca_error_detected(struct pci_dev *pdev,
+					     pci_channel_state_t channel)
+{
+	struct vuhca_dev *dev = pci_get_drvdata(pdev);
+
+	if (channel == pci_channel_io_perm_failure)
+		WRITE_ONCE(dev->state, VUHCA_DEV_GONE);
+	vuhca_stop(dev);
+	if (channel != pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_NEED_RESET;
+	mutex_unlock(&dev->admin.lock);
+	return PCI_ERS_RESULT_DISCONNECT;
+}
+
+static pci_ers_result_t vuhca_slot_reset(struct pci_dev *pdev)
+{
+	if (pci_enable_device_mem(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void vuhca_error_resume(struct pci_dev *pdev)
+{
+	vuhca_resume(pci_get_drvdata(pdev));
+}
+
+static const struct pci_error_handlers vuhca_err_handler = {
+	.error_detected = vuhca_error_detected,
+	.slot_reset = vuhca_slot_reset,
+	.resume = vuhca_error_resume,
+	.reset_prepare = vuhca_reset_prepare,
+	.reset_done = vuhca_reset_done,
+};
+
+static const struct pci_device_id vuhca_ids[] = {
+	{ PCI_DEVICE(VUHCA_VENDOR_ID, VUHCA_DEVICE_ID_PF) },
+	{ PCI_DEVICE(VUHCA_VENDOR_ID, VUHCA_DEVICE_ID_VF) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, vuhca_ids);
+
+static struct pci_driver vuhca_driver = {
+	.name = VUHCA_NAME,
+	.id_table = vuhca_ids,
+	.probe = vuhca_probe,
+	.remove = vuhca_remove,
+	.shutdown = vuhca_shutdown,
+	.err_handler = &vuhca_err_handler,
+};
+
+static int __init vuhca_init(void)
+{
+	int err;
+
+	vuhca_debugfs_init();
+	err = pci_register_driver(&vuhca_driver);
+	if (err)
+		vuhca_debugfs_exit();
+	return err;
+}
+module_init(vuhca_init);
+
+static void __exit vuhca_exit(void)
+{
+	pci_unregister_driver(&vuhca_driver);
+	vuhca_debugfs_exit();
+}
+module_exit(vuhca_exit);
+
+MODULE_DESCRIPTION("vuhca InfiniBand host channel adapter");
+MODULE_AUTHOR("The vuhca authors");
+MODULE_LICENSE("Dual BSD/GPL");

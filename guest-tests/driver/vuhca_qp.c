@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Queue pairs: creation, states, destruction. Posting is in vuhca_post.c. */
+#include <linux/dma-mapping.h>
+#include <linux/log2.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "vuhca.h"
+
+#define VUHCA_LINE_BYTES 64
+
+/* Smallest slot that takes the longest command this QP may post. */
+static unsigned int vuhca_send_stride(const struct vuhca_qp_init *init)
+{
+	size_t tail = max_t(size_t, init->inline_bytes,
+			    init->send_sge > 1 ?
+			    init->send_sge * sizeof(struct vuhca_sge) : 0);
+
+	return order_base_2(sizeof(struct vuhca_send_command) + tail);
+}
+
+static unsigned int vuhca_recv_stride(const struct vuhca_qp_init *init)
+{
+	return order_base_2(sizeof(struct vuhca_receive_entry) +
+			    max(init->recv_sge, 1U) * sizeof(struct vuhca_sge));
+}
+
+static int vuhca_wq_init(struct vuhca_wq *wq, unsigned int entries_log2,
+			 unsigned int stride_log2)
+{
+	spin_lock_init(&wq->lock);
+	wq->entries_log2 = entries_log2;
+	wq->stride_log2 = stride_log2;
+	wq->wr_ids = kvcalloc(BIT(entries_log2), sizeof(*wq->wr_ids),
+			      GFP_KERNEL);
+	return wq->wr_ids ? 0 : -ENOMEM;
+}
+
+static size_t vuhca_wq_bytes(const struct vuhca_wq *wq)
+{
+	return ALIGN((size_t)1 << (wq->entries_log2 + wq->stride_log2),
+		     VUHCA_LINE_BYTES);
+}
+
+/* Both queues, the software record and the hardware descriptor in one piece. */
+static int vuhca_qp_memory(struct vuhca_qp *qp)
+{
+	size_t send = vuhca_wq_bytes(&qp->sq);
+	size_t recv = vuhca_wq_bytes(&qp->rq);
+
+	qp->bytes = send + recv + 2 * VUHCA_LINE_BYTES;
+	qp->memory = dma_alloc_coherent(&qp->dev->pdev->dev, qp->bytes,
+					&qp->dma, GFP_KERNEL);
+	if (!qp->memory)
+		return -ENOMEM;
+	qp->sq.slots = qp->memory;
+	qp->rq.slots = qp->memory + send;
+	qp->record = qp->memory + send + recv;
+	qp->descriptor = qp->memory + send + recv + VUHCA_LINE_BYTES;
+	vuhca_send_queue_descriptor_set_next_state(qp->descriptor, 0xff);
+	return 0;
+}
+
+static void vuhca_qp_free(struct vuhca_qp *qp)
+{
+	if (qp->memory)
+		dma_free_coherent(&qp->dev->pdev->dev, qp->bytes, qp->memory,
+				  qp->dma);
+	kvfree(qp->sq.wr_ids);
+	kvfree(qp->rq.wr_ids);
+	kfree(qp);
+}
+
+static void vuhca_qp_describe(struct vuhca_qp *qp,
+			      struct vuhca_qp_creation *creation)
+{
+	void *base = qp->memory;
+
+	vuhca_qp_creation_set_pd(creation, qp->pd->pdn);
+	vuhca_qp_creation_set_service_type(creation, qp->service_type);
+	vuhca_qp_creation_set_send_cq(creation, qp->send_cq->cqn);
+	vuhca_qp_creation_set_receive_cq(creation, qp->recv_cq->cqn);
+	vuhca_qp_creation_set_signal_all(creation, qp->signal_all);
+	vuhca_qp_creation_set_checksum_off(creation, qp->checksum_off);
+	vuhca_qp_creation_set_qos_level(creation, qp->qos_level);
+	creation->send_queue_address = cpu_to_le64(qp->dma);
+	creation->receive_queue_address =
+		cpu_to_le64(qp->dma + ((void *)qp->rq.slots - base));
+	creation->record_address =
+		cpu_to_le64(qp->dma + ((void *)qp->record - base));
+	creation->descriptor_address =
+		cpu_to_le64(qp->dma + ((void *)qp->descriptor - base));
+	creation->send_entries_log2 = qp->sq.entries_log2;
+	creation->send_stride_log2 = qp->sq.stride_log2;
+	creation->receive_entries_log2 = qp->rq.entries_log2;
+	creation->receive_stride_log2 = qp->rq.stride_log2;
+	creation->checksum_key = cpu_to_le32(qp->checksum_key);
+	creation->token = cpu_to_le64((uintptr_t)qp);
+}
+
+static int vuhca_qp_command(struct vuhca_qp *qp)
+{
+	struct vuhca_qp_creation creation = {};
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_CREATE_QP,
+		.token = (uintptr_t)qp,
+		.payload = &creation,
+		.payload_bytes = sizeof(creation),
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	vuhca_qp_describe(qp, &creation);
+	err = vuhca_admin_execute(qp->dev, &command, &answer);
+	if (!err)
+		qp->qpn = answer.object;
+	return err;
+}
+
+static bool vuhca_qp_fits(struct vuhca_dev *dev,
+			  const struct vuhca_qp_init *init)
+{
+	return init->send_entries_log2 <= dev->attributes.send_queue_max_log2 &&
+	       init->recv_entries_log2 <= dev->attributes.receive_queue_max_log2 &&
+	       init->send_sge <= dev->attributes.max_sge &&
+	       init->recv_sge <= dev->attributes.max_sge &&
+	       init->inline_bytes <= VUHCA_INLINE_MAX_BYTES &&
+	       init->qos_level < VUHCA_QOS_LEVELS;
+}
+
+static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
+				       const struct vuhca_qp_init *init)
+{
+	struct vuhca_qp *qp = kzalloc(sizeof(*qp), GFP_KERNEL);
+
+	if (!qp)
+		return NULL;
+	qp->dev = dev;
+	qp->pd = init->pd;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->recv_cq;
+	qp->generation = init->pd->generation;
+	qp->service_type = init->service_type;
+	qp->qos_level = init->qos_level;
+	qp->signal_all = init->signal_all;
+	qp->checksum_off = init->checksum_off;
+	qp->checksum_key = get_random_u32();
+	qp->event = init->event;
+	qp->context = init->context;
+	if (vuhca_wq_init(&qp->sq, init->send_entries_log2,
+			  vuhca_send_stride(init)) ||
+	    vuhca_wq_init(&qp->rq, init->recv_entries_log2,
+			  vuhca_recv_stride(init)) ||
+	    vuhca_qp_memory(qp)) {
+		vuhca_qp_free(qp);
+		return NULL;
+	}
+	return qp;
+}
+
+struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
+				 const struct vuhca_qp_init *init)
+{
+	struct vuhca_qp *qp;
+	int err;
+
+	if (!vuhca_qp_fits(dev, init))
+		return ERR_PTR(-EINVAL);
+	if (!vuhca_is_current(dev, init->pd->generation))
+		return ERR_PTR(-ESTALE);
+	qp = vuhca_qp_alloc(dev, init);
+	if (!qp)
+		return ERR_PTR(-ENOMEM);
+	err = vuhca_qp_command(qp);
+	if (err)
+		goto free;
+	err = xa_err(xa_store_irq(&dev->qps, qp->qpn, qp, GFP_KERNEL));
+	if (err)
+		goto destroy;
+	return qp;
+
+destroy:
+	vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_QP, qp->qpn,
+			    qp->generation);
+free:
+	vuhca_qp_free(qp);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_GPL(vuhca_create_qp);
+
+int vuhca_destroy_qp(struct vuhca_qp *qp)
+{
+	struct vuhca_dev *dev = qp->dev;
+	int err;
+
+	err = vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_QP,
+				  qp->qpn, qp->generation);
+	if (err)
+		return err;
+	/* After a reset the number may be another QP's already. */
+	xa_cmpxchg_irq(&dev->qps, qp->qpn, qp, NULL, 0);
+	/* Cleaning takes the CQ locks, so it also waits for pollers. */
+	vuhca_clean_cq(qp->send_cq, qp->qpn);
+	vuhca_clean_cq(qp->recv_cq, qp->qpn);
+	spin_lock_irq(&dev->eqs[0].lock);
+	spin_unlock_irq(&dev->eqs[0].lock);
+	vuhca_qp_free(qp);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_destroy_qp);
+
+/* Reset empties the queues; what software counts starts again with them. */
+static void vuhca_qp_rewind(struct vuhca_qp *qp)
+{
+	spin_lock_irq(&qp->sq.lock);
+	spin_lock(&qp->rq.lock);
+	memset(qp->record, 0, sizeof(*qp->record));
+	qp->sq.head = 0;
+	qp->sq.tail = 0;
+	qp->rq.head = 0;
+	qp->rq.tail = 0;
+	WRITE_ONCE(qp->state, VUHCA_QP_STATE_RESET);
+	spin_unlock(&qp->rq.lock);
+	spin_unlock_irq(&qp->sq.lock);
+}
+
+int vuhca_modify_qp(struct vuhca_qp *qp,
+		    const struct vuhca_qp_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_QP,
+		.object = qp->qpn,
+		.payload = attributes,
+		.payload_bytes = sizeof(*attributes),
+	};
+	u32 mask = le32_to_cpu(attributes->attribute_mask);
+	u8 state = vuhca_qp_attributes_get_state(attributes);
+	struct vuhca_answer answer;
+	int err;
+
+	if (!vuhca_is_current(qp->dev, qp->generation))
+		return -ESTALE;
+	if (!(mask & VUHCA_QP_MASK_STATE))
+		return vuhca_admin_execute(qp->dev, &command, &answer);
+	/* The contract wants the record zeroed before the command. */
+	if (state == VUHCA_QP_STATE_RESET)
+		vuhca_qp_rewind(qp);
+	err = vuhca_admin_execute(qp->dev, &command, &answer);
+	if (err)
+		return err;
+	if (state == VUHCA_QP_STATE_RESET) {
+		vuhca_clean_cq(qp->send_cq, qp->qpn);
+		vuhca_clean_cq(qp->recv_cq, qp->qpn);
+	}
+	WRITE_ONCE(qp->state, state);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_modify_qp);
+
+int vuhca_query_qp(struct vuhca_qp *qp, struct vuhca_qp_creation *creation,
+		   struct vuhca_qp_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_QP,
+		.object = qp->qpn,
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	if (!vuhca_is_current(qp->dev, qp->generation))
+		return -ESTALE;
+	err = vuhca_admin_execute(qp->dev, &command, &answer);
+	if (err)
+		return err;
+	memcpy(creation, answer.payload, sizeof(*creation));
+	memcpy(attributes, answer.payload + sizeof(*creation),
+	       sizeof(*attributes));
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_query_qp);
+
+int vuhca_qp_to_init(struct vuhca_qp *qp, u8 port, u16 pkey_index, u32 qkey)
+{
+	struct vuhca_qp_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE |
+					      VUHCA_QP_MASK_PKEY_INDEX |
+					      VUHCA_QP_MASK_PORT |
+					      VUHCA_QP_MASK_QKEY),
+		.qkey = cpu_to_le32(qkey),
+	};
+
+	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_INIT);
+	vuhca_qp_attributes_set_port(&attributes, port);
+	vuhca_qp_attributes_set_pkey_index(&attributes, pkey_index);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_to_init);
+
+int vuhca_qp_to_rtr(struct vuhca_qp *qp)
+{
+	return vuhca_qp_to_state(qp, VUHCA_QP_STATE_RTR);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_to_rtr);
+
+int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn)
+{
+	struct vuhca_qp_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE |
+					      VUHCA_QP_MASK_SEND_PSN),
+	};
+
+	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_RTS);
+	vuhca_qp_attributes_set_send_psn(&attributes, psn);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_to_rts);
+
+/* A state that needs no further attributes: RESET, RTR of a UD QP, ERR. */
+int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state)
+{
+	struct vuhca_qp_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE),
+	};
+
+	vuhca_qp_attributes_set_state(&attributes, state);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_to_state);
