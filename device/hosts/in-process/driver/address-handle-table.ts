@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The function's address handle table: 64-byte address vectors in guest memory that the device reads at each datagram. */
+import {
+  ADDRESS_HANDLE_SIZE,
+  type AddressHandle,
+  copyAddressHandleDestinationGidFrom,
+  encodeAddressHandle,
+  newAddressHandle,
+} from '../../../../protocol/layout/gen/address-handle.gen.ts';
+import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
+import type { GuestAllocator } from './guest-allocator.ts';
+import type { HardwareAccess } from './hardware-access.ts';
+
+const DWORD = 0x1_0000_0000;
+
+/** Table of address vectors. */
+export class AddressHandleTable {
+  readonly address: number;
+  readonly entries: number;
+  readonly #access: HardwareAccess;
+  #next = 0;
+
+  /** Allocates the table and tells the device of it. */
+  constructor(access: HardwareAccess, allocator: GuestAllocator, entries: number) {
+    this.#access = access;
+    this.entries = entries;
+    this.address = allocator.allocate(entries * ADDRESS_HANDLE_SIZE);
+    access.writeRegister(CSR.ADDRESS_HANDLE_TABLE, 8, this.address % DWORD, Math.floor(this.address / DWORD));
+    access.writeRegister(CSR.ADDRESS_HANDLE_COUNT, 4, entries, 0);
+  }
+
+  /** Writes the next free entry, valid unless said otherwise, and returns its index. */
+  add(vector: Partial<AddressHandle>, destinationGid?: Uint8Array): number {
+    if (this.#next >= this.entries) throw new Error(`The address handle table is full (${this.entries} entries).`);
+    const index = this.#next++;
+    this.set(index, vector, destinationGid);
+    return index;
+  }
+
+  /** Overwrites an entry. */
+  set(index: number, vector: Partial<AddressHandle>, destinationGid?: Uint8Array): void {
+    const view = this.#access.view(this.address + index * ADDRESS_HANDLE_SIZE, ADDRESS_HANDLE_SIZE);
+    encodeAddressHandle(view, 0, { ...newAddressHandle(), valid: 1, port: 1, ...vector });
+    if (destinationGid) copyAddressHandleDestinationGidFrom(view, 0, destinationGid, 0);
+  }
+}

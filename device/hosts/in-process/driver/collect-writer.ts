@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Writes a command into a collect buffer as processors do, and as they may: in stores of 1 to 8 bytes, in any order, some of them repeated, the word with
+ * the length last. The last store written is always the last missing piece, so the command becomes whole with it and not before.
+ */
+import type { Random } from '../random.ts';
+import type { HardwareAccess } from './hardware-access.ts';
+
+/** How a command is written. */
+export interface CollectStyle {
+  /** Bytes per store; 0 mixes all sizes (needs `random`). Default 8. */
+  readonly storeBytes?: 0 | 1 | 2 | 4 | 8;
+  /** Shuffles the stores. */
+  readonly random?: Random;
+  /** Repeats earlier stores in between (needs `random`). */
+  readonly repeat?: boolean;
+  /** Holds the stores of the length word back to the end. */
+  readonly lengthLast?: boolean;
+}
+
+/** One store into a collect page. */
+export interface CollectStore {
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+const WORD_BYTES = 8;
+const LENGTH_OFFSET = 6;
+
+/** Stores that together write `lengthBytes` (a multiple of 8), in the order the style asks for. */
+export function planStores(lengthBytes: number, style: CollectStyle = {}): CollectStore[] {
+  const { random } = style;
+  const stores: CollectStore[] = [];
+  for (let word = 0; word < lengthBytes; word += WORD_BYTES) {
+    const sizeBytes = style.storeBytes === 0 ? (random?.pick([1, 2, 4, 8]) ?? WORD_BYTES) : (style.storeBytes ?? 8);
+    for (let offset = word; offset < word + WORD_BYTES; offset += sizeBytes) stores.push({ offset, sizeBytes });
+  }
+  random?.shuffle(stores);
+  if (style.lengthLast) stores.sort((left, right) => Number(holdsLength(left)) - Number(holdsLength(right)));
+  if (!style.repeat || random === undefined) return stores;
+  return stores.flatMap((store, index) =>
+    index > 0 && random.oneIn(2) ? [stores[random.below(index)] as CollectStore, store] : [store],
+  );
+}
+
+/** Writes `bytes` (a multiple of 8 long) into the page at `pageOffset` of the collect BAR. */
+export function writeCollected(
+  access: HardwareAccess,
+  pageOffset: number,
+  bytes: Uint8Array,
+  style: CollectStyle = {},
+): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (const store of planStores(bytes.length, style)) storeCollected(access, pageOffset, view, store);
+}
+
+/** Performs one store of a plan. */
+export function storeCollected(access: HardwareAccess, pageOffset: number, view: DataView, store: CollectStore): void {
+  const { offset, sizeBytes } = store;
+  const high = sizeBytes === WORD_BYTES ? view.getUint32(offset + 4, true) : 0;
+  access.writeCollect(pageOffset + offset, sizeBytes, readLow(view, offset, sizeBytes), high);
+}
+
+function readLow(view: DataView, offset: number, sizeBytes: number): number {
+  if (sizeBytes === 1) return view.getUint8(offset);
+  if (sizeBytes === 2) return view.getUint16(offset, true);
+  return view.getUint32(offset, true);
+}
+
+function holdsLength({ offset, sizeBytes }: CollectStore): boolean {
+  return offset <= LENGTH_OFFSET + 1 && offset + sizeBytes > LENGTH_OFFSET;
+}

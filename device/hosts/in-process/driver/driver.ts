@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A small host-side driver, written as a real one would be: only through BARs and memory. It brings a function up and makes PDs, MRs, EQs, CQs and QPs.
+ * Every in-process test uses it, and so does the suite that runs against a real vfio-user socket.
+ */
+import { COMPLETION_QUEUE_RECORD_SIZE } from '../../../../protocol/layout/gen/completion-queue-record.gen.ts';
+import {
+  IDENTITY_MAGIC,
+  LAYOUT_HASH_HIGH,
+  LAYOUT_HASH_LOW,
+  PAGE_BYTES,
+} from '../../../../protocol/layout/gen/constants.gen.ts';
+import type { EqAttributes } from '../../../../protocol/layout/gen/eq-attributes.gen.ts';
+import {
+  getMrAttributesLkey,
+  getMrAttributesRkey,
+  type MrAttributes,
+} from '../../../../protocol/layout/gen/mr-attributes.gen.ts';
+import type { QpCreation } from '../../../../protocol/layout/gen/qp-creation.gen.ts';
+import { QUEUE_PAIR_RECORD_SIZE } from '../../../../protocol/layout/gen/queue-pair-record.gen.ts';
+import {
+  CSR,
+  CSR_DEVICE_CONTROL_ENABLE_MASK,
+  CSR_DEVICE_CONTROL_RESET_MASK,
+  getCsrDeviceStatusReady,
+} from '../../../../protocol/layout/gen/registers.gen.ts';
+import { SEND_QUEUE_DESCRIPTOR_SIZE } from '../../../../protocol/layout/gen/send-queue-descriptor.gen.ts';
+import {
+  AccessFlag,
+  EqControl,
+  ManagementOpcode,
+  MrKind,
+  ServiceType,
+} from '../../../../protocol/layout/gen/values.gen.ts';
+import { AddressHandleTable } from './address-handle-table.ts';
+import { DriverCompletionQueue } from './completion-queue.ts';
+import { DriverEventQueue } from './event-queue.ts';
+import { GuestAllocator } from './guest-allocator.ts';
+import type { HardwareAccess } from './hardware-access.ts';
+import { ManagementChannel } from './management-channel.ts';
+import { cqPayload, eqPayload, mrPayload, pdPayload, qpCreationPayload } from './payloads.ts';
+import { QueueBuffer } from './queue-buffer.ts';
+import { DriverQueuePair } from './queue-pair.ts';
+
+const ENTRY_STRIDE_LOG2 = 6;
+const PAGE_SHIFT = Math.log2(PAGE_BYTES);
+const SEND_STRIDE_LOG2 = 9;
+const RECEIVE_STRIDE_LOG2 = 9;
+
+/** A memory region of the driver. */
+export interface DriverMemoryRegion {
+  readonly number: number;
+  readonly lkey: number;
+  readonly rkey: number;
+}
+
+export interface BringUpRequest {
+  readonly addressHandleEntries?: number;
+  /** Collect buffers, the last ones, that become those of QoS level 1. */
+  readonly levelOnePages?: number;
+}
+
+export interface CompletionQueueRequest {
+  readonly entriesLog2?: number;
+  readonly eventQueue?: DriverEventQueue;
+  readonly paged?: boolean;
+}
+
+export interface EventQueueRequest {
+  readonly entriesLog2?: number;
+  readonly vector?: number;
+  readonly asynchronous?: boolean;
+  readonly paged?: boolean;
+  readonly attributes?: Partial<EqAttributes>;
+}
+
+export interface QueuePairRequest {
+  readonly pd: number;
+  readonly sendCq: DriverCompletionQueue;
+  readonly receiveCq?: DriverCompletionQueue;
+  readonly sendEntriesLog2?: number;
+  readonly receiveEntriesLog2?: number;
+  readonly paged?: boolean;
+  readonly qosLevel?: number;
+  readonly checksumKey?: number;
+  /** Creation attributes as they shall stand, whatever the rest says. */
+  readonly creation?: Partial<QpCreation>;
+}
+
+/** One function, driven. */
+export class Driver {
+  readonly access: HardwareAccess;
+  readonly allocator: GuestAllocator;
+  readonly management: ManagementChannel;
+  addressHandles!: AddressHandleTable;
+  readonly #nextPage: number[] = [];
+
+  constructor(access: HardwareAccess) {
+    this.access = access;
+    this.allocator = new GuestAllocator(access);
+    this.management = new ManagementChannel(access, this.allocator);
+  }
+
+  /** Checks identity and layout, enables the function, splits its collect buffers among the QoS levels, gives it an address handle table. */
+  bringUp(request: BringUpRequest = {}): this {
+    const { access } = this;
+    const { addressHandleEntries = 64, levelOnePages = 0 } = request;
+    if (access.readRegister(CSR.IDENTITY, 4) !== IDENTITY_MAGIC) throw new Error('This is not a vuhca function.');
+    const low = access.readRegister(CSR.LAYOUT_HASH, 8);
+    if (low !== LAYOUT_HASH_LOW || access.readHigh !== LAYOUT_HASH_HIGH) {
+      throw new Error('The device was built from other layout tables; rebuild driver or device.');
+    }
+    access.waitFor(
+      () => getCsrDeviceStatusReady(access.readRegister(CSR.DEVICE_STATUS, 4)) === 1,
+      'DEVICE_STATUS.ready',
+    );
+    access.writeRegister(CSR.DEVICE_CONTROL, 4, CSR_DEVICE_CONTROL_ENABLE_MASK, 0);
+    if (levelOnePages > 0) {
+      const divider = (access.readRegister(CSR.VCB_COUNT, 4) - levelOnePages) * PAGE_BYTES;
+      access.writeRegister(CSR.QOS_DIVIDER, 8, divider, 0);
+    }
+    this.addressHandles = new AddressHandleTable(access, this.allocator, addressHandleEntries);
+    return this;
+  }
+
+  /** Resets the function by its register. Everything the driver made is gone; memory is free again. */
+  reset(): void {
+    this.access.writeRegister(CSR.DEVICE_CONTROL, 4, CSR_DEVICE_CONTROL_RESET_MASK, 0);
+  }
+
+  createProtectionDomain(token = 0): number {
+    const payload = pdPayload({ token });
+    return this.management.perform({ opcode: ManagementOpcode.CREATE_PD, payload }).objectNumber;
+  }
+
+  /** Registers memory; without a list of pages in one piece of guest addresses from `startAddress` on. */
+  createMemoryRegion(attributes: Partial<MrAttributes>): DriverMemoryRegion {
+    const { objectNumber, payload } = this.management.perform({
+      opcode: ManagementOpcode.CREATE_MR,
+      payload: mrPayload(attributes),
+    });
+    return { number: objectNumber, lkey: getMrAttributesLkey(payload, 0), rkey: getMrAttributesRkey(payload, 0) };
+  }
+
+  /** A region over all memory the driver has, with guest addresses for virtual ones. */
+  createDmaRegion(pd: number, access: number = AccessFlag.LOCAL_WRITE): DriverMemoryRegion {
+    const { memoryAddress: startAddress, memoryBytes: length } = this.access;
+    return this.createMemoryRegion({ pd, kind: MrKind.PHYSICAL, access, startAddress, length });
+  }
+
+  createEventQueue(request: EventQueueRequest = {}): DriverEventQueue {
+    const { vector = 0, asynchronous = false } = request;
+    const buffer = this.#queue(request.entriesLog2 ?? 6, ENTRY_STRIDE_LOG2, request.paged);
+    const payload = eqPayload({
+      ...memoryOf(buffer),
+      vector,
+      asynchronous: Number(asynchronous),
+      controls: EqControl.INTERRUPT,
+      ...request.attributes,
+    });
+    const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_EQ, payload });
+    return new DriverEventQueue(this.access, objectNumber, vector, buffer);
+  }
+
+  createCompletionQueue(request: CompletionQueueRequest = {}): DriverCompletionQueue {
+    const buffer = this.#queue(request.entriesLog2 ?? 6, ENTRY_STRIDE_LOG2, request.paged);
+    const recordAddress = this.allocator.allocate(COMPLETION_QUEUE_RECORD_SIZE);
+    const eventQueue = request.eventQueue?.eqn ?? 0;
+    const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue });
+    const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_CQ, payload });
+    return new DriverCompletionQueue(this.access, objectNumber, buffer, recordAddress);
+  }
+
+  createQueuePair(request: QueuePairRequest): DriverQueuePair {
+    const { pd, sendCq, receiveCq = sendCq, qosLevel = 0, checksumKey = 0 } = request;
+    const sendBuffer = this.#queue(request.sendEntriesLog2 ?? 4, SEND_STRIDE_LOG2, request.paged);
+    const receiveBuffer = this.#queue(request.receiveEntriesLog2 ?? 4, RECEIVE_STRIDE_LOG2, request.paged);
+    const recordAddress = this.allocator.allocate(QUEUE_PAIR_RECORD_SIZE);
+    const descriptorAddress = this.allocator.allocate(SEND_QUEUE_DESCRIPTOR_SIZE);
+    const payload = qpCreationPayload({
+      pd,
+      serviceType: ServiceType.UD,
+      sendCq: sendCq.cqn,
+      receiveCq: receiveCq.cqn,
+      recordAddress,
+      descriptorAddress,
+      ...sendMemoryOf(sendBuffer),
+      ...receiveMemoryOf(receiveBuffer),
+      qosLevel,
+      checksumKey,
+      ...request.creation,
+    });
+    const { objectNumber: qpn } = this.management.perform({ opcode: ManagementOpcode.CREATE_QP, payload });
+    const page = this.takePage(qosLevel);
+    const parts = { qpn, sendBuffer, receiveBuffer, recordAddress, descriptorAddress, sendCq, receiveCq };
+    return new DriverQueuePair(this.access, this.management, { ...parts, qosLevel, checksumKey, page });
+  }
+
+  /** Byte offset in the collect BAR of a page of the QoS level; pages go round. */
+  takePage(qosLevel: number): number {
+    const count = this.access.readRegister(CSR.VCB_COUNT, 4);
+    const divider = Math.min(count, this.access.readRegister(CSR.QOS_DIVIDER, 8) / PAGE_BYTES);
+    const first = qosLevel === 0 ? 0 : divider;
+    const pages = qosLevel === 0 ? divider : count - divider;
+    if (!(pages > 0)) throw new Error(`QoS level ${qosLevel} has no collect buffers.`);
+    const turn = this.#nextPage[qosLevel] ?? 0;
+    this.#nextPage[qosLevel] = turn + 1;
+    return (first + (turn % pages)) * PAGE_BYTES;
+  }
+
+  #queue(entriesLog2: number, strideLog2: number, paged = false): QueueBuffer {
+    return QueueBuffer.allocate(this.access, this.allocator, entriesLog2, strideLog2, paged);
+  }
+}
+
+function memoryOf({ address, entriesLog2, paged }: QueueBuffer) {
+  return { queueAddress: address, entriesLog2, paged: Number(paged), pageShift: PAGE_SHIFT };
+}
+
+function sendMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueBuffer) {
+  return {
+    sendQueueAddress: address,
+    sendEntriesLog2: entriesLog2,
+    sendStrideLog2: strideLog2,
+    sendPaged: Number(paged),
+    sendPageShift: PAGE_SHIFT,
+  };
+}
+
+function receiveMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueBuffer) {
+  return {
+    receiveQueueAddress: address,
+    receiveEntriesLog2: entriesLog2,
+    receiveStrideLog2: strideLog2,
+    receivePaged: Number(paged),
+    receivePageShift: PAGE_SHIFT,
+  };
+}

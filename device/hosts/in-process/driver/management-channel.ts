@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Management commands as a driver gives them: take the lock, write the command into the dedicated collect buffer, wait for the response in memory,
+ * release the lock. Tests that need a damaged command build its bytes, change them and `submit` them.
+ */
+import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../../../protocol/layout/gen/constants.gen.ts';
+import {
+  encodeManagementCommand,
+  MANAGEMENT_COMMAND_CHECKSUM_OFFSET,
+  newManagementCommand,
+  setManagementCommandChecksum,
+} from '../../../../protocol/layout/gen/management-command.gen.ts';
+import {
+  getManagementResponseBadOffset,
+  getManagementResponseLimit,
+  getManagementResponseObjectNumber,
+  getManagementResponseSequence,
+  getManagementResponseStatus,
+  MANAGEMENT_RESPONSE_PAYLOAD_BYTES,
+  MANAGEMENT_RESPONSE_SIZE,
+  setManagementResponseSequence,
+} from '../../../../protocol/layout/gen/management-response.gen.ts';
+import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
+import {
+  ManagementStatus,
+  managementOpcodeName,
+  managementStatusName,
+} from '../../../../protocol/layout/gen/values.gen.ts';
+import { commandChecksum } from './checksum.ts';
+import { type CollectStyle, writeCollected } from './collect-writer.ts';
+import type { GuestAllocator } from './guest-allocator.ts';
+import type { HardwareAccess } from './hardware-access.ts';
+
+/** What a command asks for; everything left out is zero. */
+export interface ManagementRequest {
+  readonly opcode: number;
+  readonly objectNumber?: number;
+  readonly modifier?: number;
+  readonly notify?: number;
+  readonly eventQueue?: number;
+  readonly token?: number;
+  /** Payload behind the header, its length a multiple of 8. */
+  readonly payload?: Uint8Array;
+  /** Where the answer goes; by default the driver's own response buffer. */
+  readonly responseAddress?: number;
+}
+
+/** What came back. `payload` is a copy. */
+export interface ManagementResult {
+  readonly status: number;
+  readonly objectNumber: number;
+  readonly badOffset: number;
+  readonly limit: number;
+  readonly payload: DataView;
+}
+
+/** The driver's end of the management path. */
+export class ManagementChannel {
+  readonly responseAddress: number;
+  /** How commands are written. */
+  style: CollectStyle = {};
+  readonly #access: HardwareAccess;
+  readonly #command = newManagementCommand();
+  #sequence = 0;
+
+  constructor(access: HardwareAccess, allocator: GuestAllocator) {
+    this.#access = access;
+    this.responseAddress = allocator.allocate(MANAGEMENT_RESPONSE_SIZE);
+  }
+
+  /** Byte offset of the dedicated collect buffer in the collect BAR. */
+  get pageOffset(): number {
+    return this.#access.readRegister(CSR.DEDICATED_OFFSET, 8);
+  }
+
+  /** Performs a command and gives back its result, whatever the status. */
+  execute(request: ManagementRequest): ManagementResult {
+    return this.submit(this.build(request), managementOpcodeName(request.opcode));
+  }
+
+  /** Performs a command; throws when the status is not OK. */
+  perform(request: ManagementRequest): ManagementResult {
+    const result = this.execute(request);
+    if (result.status === ManagementStatus.OK) return result;
+    const name = managementOpcodeName(request.opcode);
+    throw new Error(`${name}: ${managementStatusName(result.status)}, bad offset ${result.badOffset}.`);
+  }
+
+  /** The bytes of a command with the next sequence number and a good checksum. */
+  build(request: ManagementRequest): Uint8Array {
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    const payload = request.payload ?? new Uint8Array(0);
+    const bytes = new Uint8Array(COMMAND_HEADER_BYTES + payload.length);
+    const command = Object.assign(this.#command, newManagementCommand(), {
+      opcode: request.opcode,
+      objectNumber: request.objectNumber ?? 0,
+      sequence: this.#sequence,
+      collectLength: bytes.length,
+      notify: request.notify ?? 0,
+      eventQueue: request.eventQueue ?? 0,
+      modifier: request.modifier ?? 0,
+      token: request.token ?? 0,
+      responseAddress: request.responseAddress ?? this.responseAddress,
+    });
+    encodeManagementCommand(viewOf(bytes), 0, command);
+    bytes.set(payload, COMMAND_HEADER_BYTES);
+    seal(bytes);
+    return bytes;
+  }
+
+  /** Writes command bytes as they are and waits for the response to the sequence number of the latest `build`. */
+  submit(bytes: Uint8Array, what: string): ManagementResult {
+    this.lock();
+    const view = this.#access.view(this.responseAddress, MANAGEMENT_RESPONSE_SIZE);
+    setManagementResponseSequence(view, 0, 0);
+    this.write(bytes);
+    const expected = (RESPONSE_VALID | this.#sequence) >>> 0;
+    this.#access.waitFor(() => getManagementResponseSequence(view, 0) === expected, `the response to ${what}`);
+    this.unlock();
+    return decodeResult(view);
+  }
+
+  /** Writes command bytes into the dedicated collect buffer and waits for nothing. */
+  write(bytes: Uint8Array): void {
+    writeCollected(this.#access, this.pageOffset, bytes, this.style);
+  }
+
+  lock(): void {
+    this.#access.waitFor(() => this.#access.readRegister(CSR.DEDICATED_LOCK, 4) === 1, 'the dedicated lock');
+  }
+
+  unlock(): void {
+    this.#access.writeRegister(CSR.DEDICATED_LOCK, 4, 0, 0);
+  }
+}
+
+/** Gives changed command bytes a good checksum again. */
+export function seal(bytes: Uint8Array): void {
+  const view = viewOf(bytes);
+  setManagementCommandChecksum(view, 0, commandChecksum(view, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0));
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function decodeResult(view: DataView): ManagementResult {
+  const payload = new Uint8Array(MANAGEMENT_RESPONSE_PAYLOAD_BYTES);
+  payload.set(new Uint8Array(view.buffer, view.byteOffset, MANAGEMENT_RESPONSE_PAYLOAD_BYTES));
+  return {
+    status: getManagementResponseStatus(view, 0),
+    objectNumber: getManagementResponseObjectNumber(view, 0),
+    badOffset: getManagementResponseBadOffset(view, 0),
+    limit: getManagementResponseLimit(view, 0),
+    payload: new DataView(payload.buffer),
+  };
+}

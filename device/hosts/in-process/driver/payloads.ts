@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Payloads of management commands as byte arrays: one small function per object class. Used by the driver and by tests that damage them. */
+import {
+  CQ_ATTRIBUTES_SIZE,
+  type CqAttributes,
+  encodeCqAttributes,
+  newCqAttributes,
+} from '../../../../protocol/layout/gen/cq-attributes.gen.ts';
+import {
+  EQ_ATTRIBUTES_SIZE,
+  type EqAttributes,
+  encodeEqAttributes,
+  newEqAttributes,
+} from '../../../../protocol/layout/gen/eq-attributes.gen.ts';
+import {
+  encodeMrAttributes,
+  MR_ATTRIBUTES_SIZE,
+  type MrAttributes,
+  newMrAttributes,
+} from '../../../../protocol/layout/gen/mr-attributes.gen.ts';
+import {
+  encodePdAttributes,
+  newPdAttributes,
+  PD_ATTRIBUTES_SIZE,
+  type PdAttributes,
+} from '../../../../protocol/layout/gen/pd-attributes.gen.ts';
+import {
+  encodeQpAttributes,
+  newQpAttributes,
+  QP_ATTRIBUTES_SIZE,
+  type QpAttributes,
+} from '../../../../protocol/layout/gen/qp-attributes.gen.ts';
+import {
+  encodeQpCreation,
+  newQpCreation,
+  QP_CREATION_SIZE,
+  type QpCreation,
+} from '../../../../protocol/layout/gen/qp-creation.gen.ts';
+
+/** A payload with the given fields, all others zero. */
+type PayloadOf<T> = (fields: Partial<T>) => Uint8Array;
+
+function payloadOf<T>(
+  sizeBytes: number,
+  blank: () => T,
+  encode: (view: DataView, base: number, from: Readonly<T>) => void,
+): PayloadOf<T> {
+  return (fields) => {
+    const payload = new Uint8Array(sizeBytes);
+    encode(new DataView(payload.buffer), 0, { ...blank(), ...fields });
+    return payload;
+  };
+}
+
+export const pdPayload = payloadOf<PdAttributes>(PD_ATTRIBUTES_SIZE, newPdAttributes, encodePdAttributes);
+export const mrPayload = payloadOf<MrAttributes>(MR_ATTRIBUTES_SIZE, newMrAttributes, encodeMrAttributes);
+export const cqPayload = payloadOf<CqAttributes>(CQ_ATTRIBUTES_SIZE, newCqAttributes, encodeCqAttributes);
+export const eqPayload = payloadOf<EqAttributes>(EQ_ATTRIBUTES_SIZE, newEqAttributes, encodeEqAttributes);
+export const qpCreationPayload = payloadOf<QpCreation>(QP_CREATION_SIZE, newQpCreation, encodeQpCreation);
+export const qpPayload = payloadOf<QpAttributes>(QP_ATTRIBUTES_SIZE, newQpAttributes, encodeQpAttributes);

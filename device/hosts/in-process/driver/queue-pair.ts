@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The driver's end of a queue pair: fills send slots and posts them by collect buffer or doorbell, fills receive slots, moves the QP through its states.
+ * Posting follows docs/PROGRAMMING.md step by step: slot, record, then collect copy or doorbell.
+ */
+import {
+  CANCEL_OFFSET,
+  CANCEL_VALUE_HIGH,
+  COMMAND_HEADER_BYTES,
+  DOORBELL_OFFSET,
+  KICK_OFFSET,
+  STOP_OFFSET,
+} from '../../../../protocol/layout/gen/constants.gen.ts';
+import { DOORBELL_SIZE, encodeDoorbell, newDoorbell } from '../../../../protocol/layout/gen/doorbell.gen.ts';
+import {
+  decodeQpAttributes,
+  encodeQpAttributes,
+  newQpAttributes,
+  QP_ATTRIBUTES_SIZE,
+  type QpAttributes,
+} from '../../../../protocol/layout/gen/qp-attributes.gen.ts';
+import { QP_CREATION_SIZE } from '../../../../protocol/layout/gen/qp-creation.gen.ts';
+import {
+  QUEUE_PAIR_RECORD_SIZE,
+  setQueuePairRecordReceiveTail,
+  setQueuePairRecordSendTail,
+} from '../../../../protocol/layout/gen/queue-pair-record.gen.ts';
+import {
+  encodeReceiveEntry,
+  RECEIVE_ENTRY_SIZE,
+  type ReceiveEntry,
+} from '../../../../protocol/layout/gen/receive-entry.gen.ts';
+import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
+import { encodeSge, SGE_SIZE, type Sge } from '../../../../protocol/layout/gen/sge.gen.ts';
+import { ManagementOpcode, QpMask, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
+import { type CollectStyle, writeCollected } from './collect-writer.ts';
+import type { DriverCompletionQueue } from './completion-queue.ts';
+import type { HardwareAccess } from './hardware-access.ts';
+import type { ManagementChannel, ManagementResult } from './management-channel.ts';
+import type { QueueBuffer } from './queue-buffer.ts';
+import { buildSendCommand, type SendRequest } from './send-request.ts';
+
+const SEQUENCE_MASK = 0xffff;
+
+/** What a driver keeps of a queue pair it created. */
+export interface QueuePairParts {
+  readonly qpn: number;
+  readonly sendBuffer: QueueBuffer;
+  readonly receiveBuffer: QueueBuffer;
+  readonly recordAddress: number;
+  readonly descriptorAddress: number;
+  readonly sendCq: DriverCompletionQueue;
+  readonly receiveCq: DriverCompletionQueue;
+  readonly qosLevel: number;
+  readonly checksumKey: number;
+  /** Byte offset in the collect BAR of the page this QP posts through. */
+  readonly page: number;
+}
+
+/** How a command is posted: `slot` fills slot and record and tells the device nothing. */
+export type PostBy = 'collect' | 'doorbell' | 'register' | 'slot';
+
+/** A queue pair of the driver. */
+export class DriverQueuePair {
+  readonly parts: QueuePairParts;
+  readonly qpn: number;
+  /** Sequence number of the next send, and number of the next receive. */
+  sendTail = 0;
+  receiveTail = 0;
+  qkey = 0;
+  readonly #access: HardwareAccess;
+  readonly #management: ManagementChannel;
+  readonly #doorbell = new DataView(new ArrayBuffer(DOORBELL_SIZE));
+
+  constructor(access: HardwareAccess, management: ManagementChannel, parts: QueuePairParts) {
+    this.#access = access;
+    this.#management = management;
+    this.parts = parts;
+    this.qpn = parts.qpn;
+  }
+
+  /** Changes attributes; gives back the result whatever the status. */
+  modify(attributes: Partial<QpAttributes>): ManagementResult {
+    const payload = new Uint8Array(QP_ATTRIBUTES_SIZE);
+    encodeQpAttributes(new DataView(payload.buffer), 0, { ...newQpAttributes(), ...attributes });
+    return this.#management.execute({ opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload });
+  }
+
+  /** Changes attributes; throws when refused. */
+  change(attributes: Partial<QpAttributes>): void {
+    const payload = new Uint8Array(QP_ATTRIBUTES_SIZE);
+    encodeQpAttributes(new DataView(payload.buffer), 0, { ...newQpAttributes(), ...attributes });
+    this.#management.perform({ opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload });
+  }
+
+  /** RESET to INIT. */
+  toInit(attributes: { port?: number; pkeyIndex?: number; qkey?: number } = {}): void {
+    const { port = 1, pkeyIndex = 0, qkey = 0x1000 } = attributes;
+    this.qkey = qkey;
+    const attributeMask = QpMask.STATE | QpMask.PKEY_INDEX | QpMask.PORT | QpMask.QKEY;
+    this.change({ attributeMask, state: QpState.INIT, port, pkeyIndex, qkey });
+  }
+
+  toReadyToReceive(): void {
+    this.change({ attributeMask: QpMask.STATE, state: QpState.RTR });
+  }
+
+  toReadyToSend(sendPsn = 0): void {
+    this.change({ attributeMask: QpMask.STATE | QpMask.SEND_PSN, state: QpState.RTS, sendPsn });
+  }
+
+  /** RESET all the way to RTS. */
+  start(attributes: { port?: number; pkeyIndex?: number; qkey?: number; sendPsn?: number } = {}): this {
+    this.toInit(attributes);
+    this.toReadyToReceive();
+    this.toReadyToSend(attributes.sendPsn ?? 0);
+    return this;
+  }
+
+  toError(): void {
+    this.change({ attributeMask: QpMask.STATE, state: QpState.ERR });
+  }
+
+  /** Back to RESET; the record is zeroed first, as software must. */
+  toReset(): void {
+    this.sendTail = 0;
+    this.receiveTail = 0;
+    this.#writeTails();
+    this.change({ attributeMask: QpMask.STATE, state: QpState.RESET });
+  }
+
+  /** Attributes as the device has them. */
+  query(): QpAttributes {
+    const { payload } = this.#management.perform({ opcode: ManagementOpcode.QUERY_QP, objectNumber: this.qpn });
+    return decodeQpAttributes(payload, QP_CREATION_SIZE, newQpAttributes());
+  }
+
+  destroy(): void {
+    this.#management.perform({ opcode: ManagementOpcode.DESTROY_QP, objectNumber: this.qpn });
+  }
+
+  /** Builds a command, puts it into its slot, moves the tail and posts it. Returns the command's bytes. */
+  post(request: SendRequest, by: PostBy = 'collect', style: CollectStyle = {}): Uint8Array {
+    const bytes = this.fill(request);
+    this.advanceSendTail();
+    if (by === 'collect') this.collect(bytes, style);
+    else if (by !== 'slot') this.ring((this.sendTail - 1) & SEQUENCE_MASK, by);
+    return bytes;
+  }
+
+  /** Builds a command and puts it into the next slot, no more. */
+  fill(request: SendRequest): Uint8Array {
+    const { qosLevel, checksumKey, sendBuffer } = this.parts;
+    const context = { qpn: this.qpn, sequence: this.sendTail, qosLevel, checksumKey, qkey: this.qkey };
+    const bytes = buildSendCommand(request, context);
+    const slot = sendBuffer.slot(this.sendTail);
+    new Uint8Array(slot.buffer, slot.byteOffset, Math.min(bytes.length, slot.byteLength)).set(
+      bytes.subarray(0, slot.byteLength),
+    );
+    return bytes;
+  }
+
+  /** Counts the command in the next slot as posted. */
+  advanceSendTail(): void {
+    this.sendTail = (this.sendTail + 1) & SEQUENCE_MASK;
+    this.#writeTails();
+  }
+
+  /** Writes command bytes through a collect page. */
+  collect(bytes: Uint8Array, style: CollectStyle = {}, page = this.parts.page): void {
+    writeCollected(this.#access, page, bytes, style);
+  }
+
+  /** Rings the doorbell for `sequence`, in the page or by the register. */
+  ring(sequence = (this.sendTail - 1) & SEQUENCE_MASK, by: 'doorbell' | 'register' = 'doorbell'): void {
+    const { qosLevel, page } = this.parts;
+    const collectLength = COMMAND_HEADER_BYTES;
+    encodeDoorbell(this.#doorbell, 0, { ...newDoorbell(), qpn: this.qpn, sequence, qosLevel, collectLength });
+    const low = this.#doorbell.getUint32(0, true);
+    const high = this.#doorbell.getUint32(4, true);
+    if (by === 'doorbell') this.#access.writeCollect(page + DOORBELL_OFFSET, DOORBELL_SIZE, low, high);
+    else this.#access.writeRegister(CSR.SEND_DOORBELL, DOORBELL_SIZE, low, high);
+  }
+
+  /** Says that what was written into the page is whole. */
+  kick(page = this.parts.page): void {
+    this.#access.writeCollect(page + KICK_OFFSET, DOORBELL_SIZE, 0, 0);
+  }
+
+  /** Frees a half-written command of the page. */
+  cancel(page = this.parts.page): void {
+    this.#access.writeCollect(page + CANCEL_OFFSET, DOORBELL_SIZE, 0, CANCEL_VALUE_HIGH);
+  }
+
+  /** Takes the QP off the scheduler. */
+  stop(): void {
+    encodeDoorbell(this.#doorbell, 0, { ...newDoorbell(), qpn: this.qpn });
+    const low = this.#doorbell.getUint32(0, true);
+    this.#access.writeCollect(this.parts.page + STOP_OFFSET, DOORBELL_SIZE, low, this.#doorbell.getUint32(4, true));
+  }
+
+  /** Posts a receive entry; `entry` overrides its head. */
+  postReceive(sges: readonly Sge[], entry: Partial<ReceiveEntry> = {}): void {
+    const slot = this.parts.receiveBuffer.slot(this.receiveTail);
+    encodeReceiveEntry(slot, 0, { sgeCount: sges.length, sequence: this.receiveTail, ...entry });
+    sges.forEach((sge, index) => {
+      encodeSge(slot, RECEIVE_ENTRY_SIZE + index * SGE_SIZE, sge);
+    });
+    this.receiveTail = (this.receiveTail + 1) & SEQUENCE_MASK;
+    this.#writeTails();
+  }
+
+  #writeTails(): void {
+    const record = this.#access.view(this.parts.recordAddress, QUEUE_PAIR_RECORD_SIZE);
+    setQueuePairRecordSendTail(record, 0, this.sendTail);
+    setQueuePairRecordReceiveTail(record, 0, this.receiveTail);
+  }
+}

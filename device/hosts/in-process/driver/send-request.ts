@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Builds the bytes of a send command from what a caller wants sent. Every field can be overridden, so that tests can build commands no driver would. */
+import { COMMAND_HEADER_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
+import {
+  encodeSendCommand,
+  newSendCommand,
+  SEND_COMMAND_CHECKSUM_OFFSET,
+  SEND_COMMAND_TARGET_OFFSET,
+  type SendCommand,
+  setSendCommandChecksum,
+} from '../../../../protocol/layout/gen/send-command.gen.ts';
+import { encodeSge, SGE_SIZE, type Sge } from '../../../../protocol/layout/gen/sge.gen.ts';
+import { encodeUdTarget } from '../../../../protocol/layout/gen/ud-target.gen.ts';
+import { SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
+import { commandChecksum } from './checksum.ts';
+
+/** What to send. Defaults: a signalled SEND of nothing to QP 0 by address handle 0. */
+export interface SendRequest {
+  readonly remoteQpn?: number;
+  readonly qkey?: number;
+  readonly addressHandle?: number;
+  /** Immediate data; makes it a SEND_IMMEDIATE. */
+  readonly immediate?: number;
+  readonly solicited?: boolean;
+  readonly signaled?: boolean;
+  /** Payload behind the header, or pieces of memory. */
+  readonly inline?: Uint8Array;
+  readonly sges?: readonly Sge[];
+  /** Header fields as they shall stand, whatever the rest says. */
+  readonly header?: Partial<SendCommand>;
+  /** Changes the bytes before the checksum is put in. */
+  readonly alter?: (command: DataView) => void;
+  /** Changes the bytes after the checksum is put in. */
+  readonly damage?: (command: DataView) => void;
+}
+
+/** What the queue pair contributes. */
+export interface SendContext {
+  readonly qpn: number;
+  readonly sequence: number;
+  readonly qosLevel: number;
+  readonly checksumKey: number;
+  /** Q_Key that requests carry when they name none. */
+  readonly qkey: number;
+}
+
+const WORD_BYTES = 8;
+
+/** The whole command, padded to a multiple of 8, its checksum in place. */
+export function buildSendCommand(request: SendRequest, context: SendContext): Uint8Array {
+  const { inline, sges = [] } = request;
+  const trailing = inline ? inline.length : sges.length > 1 ? sges.length * SGE_SIZE : 0;
+  const lengthBytes = COMMAND_HEADER_BYTES + Math.ceil(trailing / WORD_BYTES) * WORD_BYTES;
+  const bytes = new Uint8Array(lengthBytes);
+  const view = new DataView(bytes.buffer);
+  encodeSendCommand(view, 0, { ...header(request, context, lengthBytes), ...request.header });
+  encodeUdTarget(view, SEND_COMMAND_TARGET_OFFSET, {
+    remoteQpn: request.remoteQpn ?? 0,
+    qkey: request.qkey ?? context.qkey,
+    addressHandle: request.addressHandle ?? 0,
+  });
+  if (inline) bytes.set(inline, COMMAND_HEADER_BYTES);
+  else if (sges.length > 1) {
+    sges.forEach((sge, index) => {
+      encodeSge(view, COMMAND_HEADER_BYTES + index * SGE_SIZE, sge);
+    });
+  }
+  request.alter?.(view);
+  setSendCommandChecksum(view, 0, commandChecksum(view, SEND_COMMAND_CHECKSUM_OFFSET, context.checksumKey));
+  request.damage?.(view);
+  return bytes;
+}
+
+function header(request: SendRequest, context: SendContext, lengthBytes: number): SendCommand {
+  const { inline, sges = [] } = request;
+  const only = inline === undefined && sges.length === 1 ? sges[0] : undefined;
+  const gathered = sges.reduce((sum, { length }) => sum + length, 0);
+  return {
+    ...newSendCommand(),
+    opcode: request.immediate === undefined ? SendOpcode.SEND : SendOpcode.SEND_IMMEDIATE,
+    qpn: context.qpn,
+    sequence: context.sequence,
+    collectLength: lengthBytes,
+    qosLevel: context.qosLevel,
+    sgeCount: inline ? 0 : sges.length,
+    signaled: Number(request.signaled ?? true),
+    solicited: Number(request.solicited ?? false),
+    inline: Number(inline !== undefined),
+    messageLength: inline ? inline.length : gathered,
+    immediate: request.immediate ?? 0,
+    sgeAddress: only?.address ?? 0,
+    sgeLength: only?.length ?? 0,
+    sgeLkey: only?.lkey ?? 0,
+  };
+}

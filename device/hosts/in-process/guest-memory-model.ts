@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Guest memory as a test sees it: one flat piece of RAM that software always reaches, and per page whether the device may read or write it, as an
+ * IOMMU would have it. It starts above 4 GiB, so that a device which drops the upper half of an address is found out. Fresh memory is poison.
+ */
+import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+
+/** What the device may do with a page. */
+export const PageAccess = { UNMAPPED: 0, READ_ONLY: 1, READ_WRITE: 2 } as const;
+export type PageAccess = (typeof PageAccess)[keyof typeof PageAccess];
+
+/** Byte that memory holds before anybody has written it. */
+export const POISON = 0xa5;
+
+const DEFAULT_BASE = 0x12_3456_0000;
+
+/** RAM of one guest. */
+export class GuestMemoryModel {
+  readonly base: number;
+  readonly lengthBytes: number;
+  readonly bytes: Uint8Array;
+  readonly #pages: Uint8Array;
+
+  /** Sizes and addresses are multiples of a page. All memory is mapped for reading and writing at first. */
+  constructor(lengthBytes: number, base = DEFAULT_BASE) {
+    if (lengthBytes % PAGE_BYTES !== 0 || base % PAGE_BYTES !== 0) {
+      throw new Error(`GuestMemoryModel: ${lengthBytes} bytes at ${base}: both must be multiples of ${PAGE_BYTES}.`);
+    }
+    this.base = base;
+    this.lengthBytes = lengthBytes;
+    this.bytes = new Uint8Array(lengthBytes).fill(POISON);
+    this.#pages = new Uint8Array(lengthBytes / PAGE_BYTES).fill(PageAccess.READ_WRITE);
+  }
+
+  /** Software's own view of a range; works whatever the device may do there. Throws when there is no such RAM: a bug of the test. */
+  view(address: number, lengthBytes: number): DataView {
+    const offset = address - this.base;
+    if (!(offset >= 0) || offset + lengthBytes > this.lengthBytes) {
+      throw new Error(`There is no guest memory at 0x${address.toString(16)}, ${lengthBytes} bytes.`);
+    }
+    return new DataView(this.bytes.buffer, offset, lengthBytes);
+  }
+
+  /** Sets what the device may do with every page the range touches. */
+  protect(address: number, lengthBytes: number, access: PageAccess): void {
+    const first = Math.floor((address - this.base) / PAGE_BYTES);
+    const end = Math.ceil((address - this.base + lengthBytes) / PAGE_BYTES);
+    this.#pages.fill(access, first, end);
+  }
+
+  /** Whether the device may access the whole range. */
+  allows(address: number, lengthBytes: number, needed: PageAccess): boolean {
+    const offset = address - this.base;
+    if (!(offset >= 0) || offset + lengthBytes > this.lengthBytes) return false;
+    const last = Math.floor((offset + Math.max(lengthBytes, 1) - 1) / PAGE_BYTES);
+    for (let page = Math.floor(offset / PAGE_BYTES); page <= last; page++) {
+      if ((this.#pages[page] ?? PageAccess.UNMAPPED) < needed) return false;
+    }
+    return true;
+  }
+
+  /** The device reads. False when it may not. */
+  read(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    if (!this.allows(address, lengthBytes, PageAccess.READ_ONLY)) return false;
+    const offset = address - this.base;
+    for (let index = 0; index < lengthBytes; index++)
+      target[targetOffset + index] = this.bytes[offset + index] as number;
+    return true;
+  }
+
+  /** The device writes. False, with nothing written, when it may not. */
+  write(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.allows(address, lengthBytes, PageAccess.READ_WRITE)) return false;
+    const offset = address - this.base;
+    for (let index = 0; index < lengthBytes; index++)
+      this.bytes[offset + index] = source[sourceOffset + index] as number;
+    return true;
+  }
+}

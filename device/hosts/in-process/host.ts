@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The host of one function in tests: modelled guest memory, modelled MSI-X, a log of everything the adapter did in order, and a watch for what an
+ * adapter must never do (write after a reset, ask for a vector that does not exist, hand over ranges that make no sense).
+ */
+import { VECTOR_COUNT } from '../../../protocol/layout/gen/constants.gen.ts';
+import type { HostPort } from '../../host.ts';
+import { AccessKind, AccessLog } from './access-log.ts';
+import { type GuestMemoryModel, PageAccess } from './guest-memory-model.ts';
+
+/** Modelled host of one function. */
+export class InProcessHost implements HostPort {
+  readonly memory: GuestMemoryModel;
+  readonly log = new AccessLog();
+  /** Interrupts delivered per vector. */
+  readonly raised = new Uint32Array(VECTOR_COUNT);
+  /** Interrupts asked for and not delivered, per vector. */
+  readonly refused = new Uint32Array(VECTOR_COUNT);
+  readonly masked = new Uint8Array(VECTOR_COUNT);
+  msixEnabled = true;
+  /** What the adapter did and must not do; the machine stops at the first. */
+  readonly violations: string[] = [];
+  /** Why no store and no interrupt may happen now; empty when they may. */
+  quietBecause = '';
+  /** Called between the body and the validity word of a publication. */
+  onBody: (address: number, lengthBytes: number) => void = () => {};
+  /** Called when an interrupt is delivered. */
+  onVector: (vector: number) => void = () => {};
+
+  constructor(memory: GuestMemoryModel) {
+    this.memory = memory;
+  }
+
+  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    this.#checkRange('readMemory', address, lengthBytes, target, targetOffset);
+    const read = this.memory.read(address, lengthBytes, target, targetOffset);
+    this.log.record(read ? AccessKind.READ : AccessKind.DENIED_READ, address, lengthBytes);
+    return read;
+  }
+
+  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    this.#checkRange('writeMemory', address, lengthBytes, source, sourceOffset);
+    this.#checkQuiet('writeMemory', address);
+    const written = this.memory.write(address, source, sourceOffset, lengthBytes);
+    this.log.record(written ? AccessKind.WRITE : AccessKind.DENIED_WRITE, address, lengthBytes);
+    return written;
+  }
+
+  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
+    this.#checkRange('publish', address, lengthBytes, entry, entryOffset);
+    this.#checkQuiet('publish', address);
+    const bodyBytes = lengthBytes - validBytes;
+    if (![1, 2, 4, 8].includes(validBytes) || bodyBytes < 0 || (address + bodyBytes) % validBytes !== 0) {
+      this.violations.push(
+        `publish: a validity word of ${validBytes} bytes at 0x${(address + bodyBytes).toString(16)}`,
+      );
+    }
+    if (!this.memory.allows(address, lengthBytes, PageAccess.READ_WRITE)) {
+      this.log.record(AccessKind.DENIED_WRITE, address, lengthBytes);
+      return false;
+    }
+    this.memory.write(address, entry, entryOffset, bodyBytes);
+    this.log.record(AccessKind.BODY, address, bodyBytes);
+    this.onBody(address, bodyBytes);
+    this.memory.write(address + bodyBytes, entry, entryOffset + bodyBytes, validBytes);
+    this.log.record(AccessKind.VALIDITY, address + bodyBytes, validBytes);
+    return true;
+  }
+
+  raiseVector(vector: number): boolean {
+    if (!Number.isInteger(vector) || vector < 0 || vector >= VECTOR_COUNT) {
+      this.violations.push(`raiseVector(${vector}): there are ${VECTOR_COUNT} vectors`);
+      return false;
+    }
+    this.#checkQuiet('raiseVector', vector);
+    if (!this.msixEnabled || this.masked[vector] !== 0) {
+      this.refused[vector] = (this.refused[vector] ?? 0) + 1;
+      this.log.record(AccessKind.DENIED_VECTOR, vector, 0);
+      return false;
+    }
+    this.raised[vector] = (this.raised[vector] ?? 0) + 1;
+    this.log.record(AccessKind.VECTOR, vector, 0);
+    this.onVector(vector);
+    return true;
+  }
+
+  #checkQuiet(call: string, address: number): void {
+    if (this.quietBecause === '') return;
+    this.violations.push(`${call} at 0x${address.toString(16)} although ${this.quietBecause}`);
+  }
+
+  #checkRange(call: string, address: number, lengthBytes: number, bytes: Uint8Array, offset: number): void {
+    const sound =
+      Number.isSafeInteger(address) &&
+      address >= 0 &&
+      Number.isInteger(lengthBytes) &&
+      lengthBytes >= 0 &&
+      Number.isInteger(offset) &&
+      offset >= 0 &&
+      offset + lengthBytes <= bytes.length;
+    if (!sound)
+      this.violations.push(`${call}: ${lengthBytes} bytes at ${address}, offset ${offset} of ${bytes.length}`);
+  }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A whole machine in one object: an adapter, a modelled host per function, simulated time. Tests let it run until it is idle or until something holds;
+ * an idle machine jumps to the adapter's next alarm. Every step checks what no adapter may ever do; errors name the seed and the state.
+ */
+import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
+import { faultKindName } from '../../../protocol/layout/gen/values.gen.ts';
+import { Adapter } from '../../adapter.ts';
+import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../../host.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../../options.ts';
+import type { AdapterFactory } from '../adapter-factory.ts';
+import type { Recorder } from '../recording.ts';
+import { GuestMemoryModel } from './guest-memory-model.ts';
+import { InProcessHost } from './host.ts';
+import { Random } from './random.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+
+/** How a machine is built. */
+export interface MachineOptions {
+  readonly adapter?: Partial<AdapterOptions>;
+  /** Seeds `random`; named in every error. */
+  readonly seed?: number;
+  readonly functionCount?: number;
+  /** Guest memory of each function. */
+  readonly memoryBytes?: number;
+  /** Units of work per step. */
+  readonly budget?: number;
+  readonly build?: AdapterFactory;
+  /** Puts a recorder between adapter and hosts. */
+  readonly record?: (options: AdapterOptions, functionCount: number) => Recorder;
+}
+
+const DEFAULT_MEMORY_BYTES = 8 * 1024 * 1024;
+const DEFAULT_BUDGET = 64;
+const STEP_LIMIT = 100_000;
+
+/** An adapter and its modelled surroundings. */
+export class InProcessMachine {
+  readonly seed: number;
+  readonly random: Random;
+  readonly clock = new SimulatedClock();
+  readonly hosts: InProcessHost[] = [];
+  readonly recorder: Recorder | undefined;
+  /** The adapter as a host calls it: behind the recorder, if there is one. */
+  readonly adapter: AdapterPort;
+  /** The adapter itself. */
+  readonly core: AdapterPort;
+  /** Called after each step. */
+  onStep: () => void = () => {};
+  readonly #budget: number;
+  #steps = 0;
+
+  constructor(options: MachineOptions = {}) {
+    const { functionCount = 1, memoryBytes = DEFAULT_MEMORY_BYTES, build = buildAdapter } = options;
+    this.seed = options.seed ?? 1;
+    this.random = new Random(this.seed);
+    this.#budget = options.budget ?? DEFAULT_BUDGET;
+    for (let index = 0; index < functionCount; index++) {
+      this.hosts.push(new InProcessHost(new GuestMemoryModel(memoryBytes)));
+    }
+    const adapterOptions = { ...defaultAdapterOptions, ...options.adapter };
+    this.recorder = options.record?.(adapterOptions, functionCount);
+    const { recorder } = this;
+    const hosts: HostPort[] = this.hosts.map((host, index) => recorder?.wrapHost(host, index) ?? host);
+    const clock: AdapterClock = recorder?.wrapClock(this.clock) ?? this.clock;
+    this.core = build(adapterOptions, clock, hosts);
+    this.adapter = recorder?.wrapAdapter(this.core) ?? this.core;
+    this.hosts.forEach((host, index) => {
+      this.functionAt(index).memoryMapped(host.memory.base, host.memory.lengthBytes);
+      this.functionAt(index).setBusMaster(true);
+    });
+  }
+
+  functionAt(index: number): FunctionPort {
+    return at(this.adapter.functions, index, 'function');
+  }
+
+  hostAt(index: number): InProcessHost {
+    return at(this.hosts, index, 'host');
+  }
+
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** One pass of the adapter; true while it has more to do. */
+  step(): boolean {
+    this.#steps++;
+    const more = this.adapter.run(this.#budget);
+    for (const host of this.hosts) {
+      if (host.violations.length > 0)
+        throw new Error(`The adapter misbehaved: ${host.violations[0]}; ${this.describe()}`);
+    }
+    this.onStep();
+    return more;
+  }
+
+  /** Steps until the adapter says it has nothing to do now; alarms stay set. */
+  runUntilIdle(stepLimit = STEP_LIMIT): void {
+    for (let step = 0; step < stepLimit; step++) if (!this.step()) return;
+    throw new Error(`Not idle after ${stepLimit} steps; ${this.describe()}`);
+  }
+
+  /** Steps, and lets time pass when idle, until `condition` holds. */
+  runUntil(condition: () => boolean, what: string, stepLimit = STEP_LIMIT): void {
+    for (let step = 0; step < stepLimit; step++) {
+      if (condition()) return;
+      if (this.step() || condition()) continue;
+      if (!this.clock.jumpToAlarm()) throw new Error(`Idle without ${what}; ${this.describe()}`);
+    }
+    throw new Error(`No sign of ${what} after ${stepLimit} steps; ${this.describe()}`);
+  }
+
+  /** Resets a function; from now until `resume`, everything it does to its host is a violation. */
+  reset(index: number, kind: ResetKind): void {
+    this.functionAt(index).reset(kind);
+    this.hostAt(index).quietBecause = `the function was reset (${kind})`;
+  }
+
+  /** Software sets the function up anew: it may act again. */
+  resume(index = 0): void {
+    this.hostAt(index).quietBecause = '';
+    this.functionAt(index).setBusMaster(true);
+  }
+
+  /** Seed, time and the registers that tell most, for error messages. */
+  describe(): string {
+    const parts = [`seed ${this.seed}`, `step ${this.#steps}`, `${this.clock.now()} ns`];
+    this.core.functions.forEach((port, index) => {
+      const read = (offset: number): number => port.readRegister(offset, 4);
+      parts.push(
+        `function ${index}: status 0x${read(CSR.DEVICE_STATUS).toString(16)}`,
+        `PCBs ${read(CSR.PCB_IN_USE)}+${read(CSR.PCB_IN_USE + 4)}`,
+        `credits ${read(CSR.EXECUTION_CREDITS_USED)}/${read(CSR.COMPLETION_CREDITS_USED)}`,
+        `launches ${read(CSR.LANE_LAUNCHES)}`,
+        `first fault ${faultKindName(read(CSR.FIRST_FAULT_KIND))} of 0x${read(CSR.FIRST_FAULT_OBJECT).toString(16)}`,
+      );
+    });
+    return parts.join(', ');
+  }
+}
+
+function buildAdapter(options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]): AdapterPort {
+  return new Adapter(options, clock, hosts);
+}
+
+function at<T>(list: readonly T[], index: number, what: string): T {
+  const item = list[index];
+  if (item === undefined) throw new Error(`There is no ${what} ${index}; there are ${list.length}.`);
+  return item;
+}

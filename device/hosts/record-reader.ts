@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Reads the records of a recording, one field after the other. `replay.ts` uses it; the format is `recording-format.ts`'s. */
+
+const SEVEN_BITS = 0x80;
+
+/** Thrown inside the replay when the recording ends in the middle of a record. */
+export class EndOfRecording extends Error {}
+
+/** A cursor over records. */
+export class RecordReader {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** Byte offset of the next field. */
+  get position(): number {
+    return this.#at;
+  }
+
+  set position(at: number) {
+    this.#at = at;
+  }
+
+  get atEnd(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  byte(): number {
+    this.#need(1);
+    return this.#bytes[this.#at++] as number;
+  }
+
+  varint(): number {
+    let value = 0;
+    let scale = 1;
+    for (;;) {
+      const byte = this.byte();
+      value += (byte & (SEVEN_BITS - 1)) * scale;
+      if (byte < SEVEN_BITS) return value;
+      scale *= SEVEN_BITS;
+    }
+  }
+
+  dword(): number {
+    this.#need(4);
+    this.#at += 4;
+    return this.#view.getUint32(this.#at - 4, true);
+  }
+
+  double(): number {
+    this.#need(8);
+    this.#at += 8;
+    return this.#view.getFloat64(this.#at - 8, true);
+  }
+
+  /** Skips bytes and returns where they start. */
+  skip(lengthBytes: number): number {
+    this.#need(lengthBytes);
+    this.#at += lengthBytes;
+    return this.#at - lengthBytes;
+  }
+
+  copyTo(start: number, lengthBytes: number, target: Uint8Array, targetOffset: number): void {
+    for (let index = 0; index < lengthBytes; index++)
+      target[targetOffset + index] = this.#bytes[start + index] as number;
+  }
+
+  /** Index of the first byte that differs, or -1. */
+  findDifference(start: number, lengthBytes: number, actual: Uint8Array, actualOffset: number): number {
+    for (let index = 0; index < lengthBytes; index++) {
+      if (this.#bytes[start + index] !== actual[actualOffset + index]) return index;
+    }
+    return -1;
+  }
+
+  byteAt(position: number): number {
+    return this.#bytes[position] as number;
+  }
+
+  #need(lengthBytes: number): void {
+    if (this.#at + lengthBytes > this.#bytes.length) throw new EndOfRecording('The recording ends here.');
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The format of a recording: everything that crossed the seam between an adapter and its hosts, in order (DESIGN.md section 3).
+ *
+ *   file   = header, chunk*
+ *   header = magic "VUHCAREC", u32 version, u64 layout hash, u32 functions, u32 length of the options, u32 CRC of all before and of the options,
+ *            the adapter options as JSON in UTF-8
+ *   chunk  = u32 CHUNK_MAGIC, u32 length, u32 CRC-32 of the payload, payload; a record may run on from one chunk into the next
+ *   record = one byte kind, then its fields. varint: 7 bits a byte, low first; u32 and f64: little-endian; all others: varint
+ *
+ * Calls into the adapter are recorded when they are made, their results after all they caused; calls out of it when they return. A recording cut short
+ * (the process was killed) is good up to its last whole record; a chunk whose CRC is wrong is damage.
+ */
+import { crc32 } from 'node:zlib';
+import { LAYOUT_HASH_HIGH, LAYOUT_HASH_LOW } from '../../protocol/layout/gen/constants.gen.ts';
+import type { AdapterOptions } from '../options.ts';
+
+export const RECORDING_VERSION = 1;
+export const CHUNK_HEADER_BYTES = 12;
+export const CHUNK_MAGIC = 0x4b4e4843;
+
+const MAGIC = 'VUHCAREC';
+const HEADER_BYTES = 32;
+const CRC_OFFSET = 28;
+const FUNCTIONS_MAX = 1024;
+
+/** Kinds of record. */
+export const RecordKind = {
+  // Into the adapter: function, then what is named.
+  READ_REGISTER: 1, // function, offset, size
+  READ_RESULT: 2, // u32 low, u32 high
+  WRITE_REGISTER: 3, // function, offset, size, u32 low, and for 8 bytes u32 high
+  WRITE_COLLECT: 4,
+  WRITE_PIO: 5,
+  RESET: 6, // function, kind
+  BUS_MASTER: 7, // function, on
+  MEMORY_MAPPED: 8, // function, address, length
+  MEMORY_UNMAPPED: 9,
+  RUN: 10, // budget
+  RUN_RESULT: 11, // more
+  // Out of the adapter.
+  READ_MEMORY: 16, // function, address, length, ok, bytes when ok
+  WRITE_MEMORY: 17, // function, address, length, ok, bytes
+  PUBLISH: 18, // function, address, length, valid bytes, ok, bytes
+  RAISE_VECTOR: 19, // function, vector, ok
+  NOW: 20, // ns since the last NOW
+  NOW_EXACT: 21, // f64 ns: the first one, and what a varint cannot say
+  SET_ALARM: 22, // f64 ns
+} as const;
+export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
+
+const kindNames = new Map<number, string>(
+  Object.entries(RecordKind).map(([name, kind]) => [kind, name.toLowerCase().replaceAll('_', ' ')]),
+);
+
+/** A kind as words, e.g. `write collect`. */
+export function recordKindName(kind: number): string {
+  return kindNames.get(kind) ?? `unknown (${kind})`;
+}
+
+/** What a recording says of itself. */
+export interface RecordingHeader {
+  readonly version: number;
+  readonly functionCount: number;
+  readonly options: AdapterOptions;
+  /** Size of the header: the first chunk starts here. */
+  readonly lengthBytes: number;
+}
+
+/** The header of a new recording. */
+export function encodeHeader(options: AdapterOptions, functionCount: number): Uint8Array {
+  const json = new TextEncoder().encode(JSON.stringify(options));
+  const bytes = new Uint8Array(HEADER_BYTES + json.length);
+  const view = new DataView(bytes.buffer);
+  bytes.set(new TextEncoder().encode(MAGIC));
+  view.setUint32(8, RECORDING_VERSION, true);
+  view.setUint32(12, LAYOUT_HASH_LOW, true);
+  view.setUint32(16, LAYOUT_HASH_HIGH, true);
+  view.setUint32(20, functionCount, true);
+  view.setUint32(24, json.length, true);
+  bytes.set(json, HEADER_BYTES);
+  view.setUint32(CRC_OFFSET, headerCrc(bytes), true);
+  return bytes;
+}
+
+/** Reads a header; throws one sentence when this is no recording, or none that can be replayed here. */
+export function decodeHeader(bytes: Uint8Array): RecordingHeader {
+  const magic = new TextDecoder('latin1').decode(bytes.subarray(0, MAGIC.length));
+  if (magic !== MAGIC) throw new Error('This is not a recording: it does not start with VUHCAREC.');
+  if (bytes.length < HEADER_BYTES) throw new Error(`The recording ends in its header, at byte ${bytes.length}.`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const version = view.getUint32(8, true);
+  if (version !== RECORDING_VERSION) {
+    throw new Error(`The recording has version ${version}; this program reads version ${RECORDING_VERSION}.`);
+  }
+  const jsonBytes = view.getUint32(24, true);
+  const lengthBytes = HEADER_BYTES + jsonBytes;
+  if (bytes.length < lengthBytes) throw new Error(`The recording ends in its header, at byte ${bytes.length}.`);
+  const header = bytes.subarray(0, lengthBytes);
+  if (headerCrc(header) !== view.getUint32(CRC_OFFSET, true))
+    throw new Error('The header of the recording is damaged.');
+  if (view.getUint32(12, true) !== LAYOUT_HASH_LOW || view.getUint32(16, true) !== LAYOUT_HASH_HIGH) {
+    throw new Error('The recording was made with other layout tables; replay it with the version that made it.');
+  }
+  const functionCount = view.getUint32(20, true);
+  if (functionCount < 1 || functionCount > FUNCTIONS_MAX) {
+    throw new Error(`The recording names ${functionCount} functions; it must be 1 to ${FUNCTIONS_MAX}.`);
+  }
+  const options = JSON.parse(new TextDecoder().decode(header.subarray(HEADER_BYTES))) as AdapterOptions;
+  return { version, functionCount, options, lengthBytes };
+}
+
+/** Records of a recording as one byte array, and whether its end is missing. Throws one sentence when a chunk is damaged. */
+export function joinChunks(bytes: Uint8Array, start: number): { records: Uint8Array; truncated: boolean } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const records = new Uint8Array(bytes.length - start);
+  let total = 0;
+  for (let at = start; at < bytes.length; ) {
+    if (bytes.length - at < CHUNK_HEADER_BYTES) return { records: records.subarray(0, total), truncated: true };
+    if (view.getUint32(at, true) !== CHUNK_MAGIC)
+      throw new Error(`The recording is damaged: no chunk starts at byte ${at}.`);
+    const lengthBytes = view.getUint32(at + 4, true);
+    const payload = bytes.subarray(at + CHUNK_HEADER_BYTES, at + CHUNK_HEADER_BYTES + lengthBytes);
+    records.set(payload, total);
+    total += payload.length;
+    if (payload.length < lengthBytes) return { records: records.subarray(0, total), truncated: true };
+    if (crc32(payload) !== view.getUint32(at + 8, true)) {
+      throw new Error(`The recording is damaged: the chunk at byte ${at} has a wrong CRC.`);
+    }
+    at += CHUNK_HEADER_BYTES + lengthBytes;
+  }
+  return { records: records.subarray(0, total), truncated: false };
+}
+
+function headerCrc(bytes: Uint8Array): number {
+  return crc32(bytes.subarray(HEADER_BYTES), crc32(bytes.subarray(0, CRC_OFFSET)));
+}

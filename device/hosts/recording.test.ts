@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+import t from 'tap';
+import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../host.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../options.ts';
+import { GuestMemoryModel } from './in-process/guest-memory-model.ts';
+import { InProcessHost } from './in-process/host.ts';
+import { Random } from './in-process/random.ts';
+import { SimulatedClock } from './in-process/simulated-clock.ts';
+import { Recorder } from './recording.ts';
+import { decodeHeader } from './recording-format.ts';
+import { Replay } from './replay.ts';
+
+const MEMORY_BYTES = 64 * 1024;
+
+/** A stand-in for an adapter: does one of everything, deterministically, from what it is told. */
+class ToyFunction implements FunctionPort {
+  readHigh = 0;
+  sum = 0;
+  readonly #host: HostPort;
+  readonly #clock: AdapterClock;
+  readonly #scratch = new Uint8Array(256);
+
+  constructor(host: HostPort, clock: AdapterClock) {
+    this.#host = host;
+    this.#clock = clock;
+  }
+
+  readRegister(offset: number, sizeBytes: number): number {
+    this.readHigh = sizeBytes === 8 ? this.sum : 0;
+    return (offset + this.sum) >>> 0;
+  }
+  writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.sum = (this.sum * 31 + offset + sizeBytes + low + high) >>> 0;
+  }
+  writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.writeRegister(offset, sizeBytes, low, high);
+    this.#clock.setAlarm(this.#clock.now() + (low % 1000));
+  }
+  writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.writeRegister(offset, sizeBytes, low ^ 1, high);
+  }
+  reset(kind: ResetKind): void {
+    this.sum = kind.length;
+  }
+  setBusMaster(on: boolean): void {
+    this.sum += on ? 1 : 2;
+  }
+  memoryMapped(address: number, lengthBytes: number): void {
+    this.sum = (this.sum + address + lengthBytes) >>> 0;
+  }
+  memoryUnmapped(address: number, lengthBytes: number): void {
+    this.sum = (this.sum - address - lengthBytes) >>> 0;
+  }
+
+  work(base: number): void {
+    const scratch = this.#scratch;
+    const offset = this.sum % (MEMORY_BYTES + 4096);
+    if (this.#host.readMemory(base + offset, 64, scratch, 8))
+      for (const byte of scratch) this.sum = (this.sum * 3 + byte) >>> 0;
+    scratch.fill(this.sum & 0xff);
+    this.sum += this.#host.writeMemory(base + (this.sum % MEMORY_BYTES), scratch, 0, this.sum % 200) ? 1 : 2;
+    this.sum += this.#host.publish(base + (this.sum % 512) * 64, scratch, 64, 64, 4) ? 1 : 2;
+    this.sum += this.#host.raiseVector(this.sum % 64) ? 1 : 2;
+  }
+}
+
+class ToyAdapter implements AdapterPort {
+  readonly functions: ToyFunction[];
+  readonly #base: number;
+
+  constructor(hosts: HostPort[], clock: AdapterClock, base: number) {
+    this.#base = base;
+    clock.setAlarm(clock.now() + 100);
+    this.functions = hosts.map((host) => new ToyFunction(host, clock));
+  }
+
+  run(budget: number): boolean {
+    for (const port of this.functions) port.work(this.#base);
+    return budget % 2 === 1;
+  }
+}
+
+interface Session {
+  readonly bytes: Uint8Array;
+  readonly calls: number;
+  readonly base: number;
+}
+
+/** Drives a toy adapter at random through a recorder; returns the recording. */
+function recordSession(seed: number, calls: number, chunkBytes = 1024): Session {
+  const random = new Random(seed);
+  const clock = new SimulatedClock();
+  const hosts = [0, 1].map(() => new InProcessHost(new GuestMemoryModel(MEMORY_BYTES)));
+  const base = (hosts[0] as InProcessHost).memory.base;
+  const pieces: Uint8Array[] = [];
+  const recorder = new Recorder(defaultAdapterOptions, 2, (bytes) => pieces.push(bytes.slice()), chunkBytes);
+  const toy = new ToyAdapter(
+    hosts.map((host, index) => recorder.wrapHost(host, index)),
+    recorder.wrapClock(clock),
+    base,
+  );
+  const adapter = recorder.wrapAdapter(toy);
+  for (let call = 0; call < calls; call++) {
+    clock.advance(random.below(1_000_000_000));
+    for (const host of hosts) host.masked[random.below(64)] = random.below(2);
+    callAtRandom(adapter, random);
+  }
+  recorder.flush();
+  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return { bytes, calls, base };
+}
+
+function callAtRandom(adapter: AdapterPort, random: Random): void {
+  const port = random.pick(adapter.functions);
+  const sizeBytes = random.pick([1, 2, 4, 8]);
+  const [offset, low, high] = [random.below(0x8000), random.next(), sizeBytes === 8 ? random.next() : 0];
+  const calls = [
+    () => port.readRegister(offset, sizeBytes),
+    () => port.writeRegister(offset, sizeBytes, low, high),
+    () => port.writeCollect(offset, sizeBytes, low, high),
+    () => port.writePio(offset, sizeBytes, low, high),
+    () => port.reset(random.pick(['device', 'function', 'lost', 'software'])),
+    () => port.setBusMaster(random.oneIn(2)),
+    () => port.memoryMapped(low, high),
+    () => port.memoryUnmapped(low * 0x10_0000, high),
+    () => adapter.run(random.below(100)),
+    () => adapter.run(random.below(100)),
+  ];
+  random.pick(calls)();
+}
+
+const buildToy = (base: number) => (_options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) =>
+  new ToyAdapter(hosts, clock, base);
+
+t.test('a recorded session replays to the same calls, whatever the size of the chunks', async (t) => {
+  for (const [seed, chunkBytes] of [
+    [1, 256],
+    [2, 1000],
+    [3, 65536],
+  ] as const) {
+    const { bytes, base } = recordSession(seed, 2000, chunkBytes);
+    const replay = new Replay(bytes, buildToy(base));
+    const result = replay.run();
+    t.equal(result.divergence, undefined, `seed ${seed}`);
+    t.equal(result.steps, 2000);
+    t.notOk(result.truncated);
+    t.same(replay.header.options, defaultAdapterOptions);
+  }
+});
+
+t.test('an adapter that does something else is found at the first difference', async (t) => {
+  const { bytes, base } = recordSession(4, 500);
+  const steps: string[] = [];
+  const replay = new Replay(bytes, (options, clock, hosts) => {
+    const toy = buildToy(base)(options, clock, hosts);
+    const first = toy.functions[0] as ToyFunction;
+    const { writeRegister } = first;
+    first.writeRegister = (offset, sizeBytes, low, high) => writeRegister.call(first, offset, sizeBytes, low + 1, high);
+    return toy;
+  });
+  replay.onStep = ({ name, functionIndex }) => steps.push(`${name} ${functionIndex}`);
+  const { divergence, steps: count } = replay.run();
+  t.ok(divergence, 'the difference is found');
+  t.equal(divergence?.during, `step ${count}: ${(steps.at(-1) ?? '').slice(0, -2)}`);
+  t.equal(steps.length, count + 1, 'every step was announced');
+  t.not(divergence?.expected, divergence?.actual);
+});
+
+t.test('an adapter that stays silent, or says too much, is found', async (t) => {
+  const { bytes, base } = recordSession(5, 500);
+  const silent = new Replay(bytes, (options, clock, hosts) => {
+    const toy = buildToy(base)(options, clock, hosts);
+    (toy.functions[1] as ToyFunction).work = () => {};
+    return toy;
+  }).run();
+  t.equal(silent.divergence?.expected, 'read memory');
+  t.equal(silent.divergence?.actual, 'the end of run');
+  const loud = new Replay(bytes, (options, clock, hosts) => {
+    const toy = buildToy(base)(options, clock, hosts);
+    const first = toy.functions[0] as ToyFunction;
+    first.setBusMaster = () => void hosts[0]?.raiseVector(3);
+    return toy;
+  }).run();
+  t.equal(loud.divergence?.actual, 'raise vector 3');
+});
+
+t.test('a recording cut anywhere replays up to its last whole record', async (t) => {
+  const { bytes, base } = recordSession(6, 200);
+  const { lengthBytes } = decodeHeader(bytes);
+  const random = new Random(6);
+  let steps = 0;
+  for (let cut = lengthBytes + random.below(50); cut < bytes.length; cut += random.between(1, 97)) {
+    const result = new Replay(bytes.subarray(0, cut), buildToy(base)).run();
+    if (result.divergence) t.fail(`cut at ${cut}: ${JSON.stringify(result.divergence)}`);
+    t.ok(result.steps >= steps, `cut at ${cut}: ${result.steps} steps`);
+    steps = result.steps;
+  }
+  t.ok(steps > 150);
+});
+
+t.test('a changed byte is refused with a sentence', async (t) => {
+  const { bytes, base } = recordSession(7, 100);
+  for (let position = 0; position < bytes.length; position += 37) {
+    const damaged = bytes.slice();
+    damaged[position] = (damaged[position] ?? 0) ^ 0x10;
+    let message = '';
+    try {
+      // A length that grew past the end of the file looks like a recording cut short; it then ends early, and says so.
+      const result = new Replay(damaged, buildToy(base)).run();
+      message = result.truncated ? 'truncated' : '';
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    t.match(message, /^truncated$|^(The|This) .*\.$/, `byte ${position}`);
+  }
+});
+
+t.test('what is no recording is refused with a sentence', async (t) => {
+  const { bytes, base } = recordSession(8, 10);
+  const refused = (change: (copy: Uint8Array, view: DataView) => void, pattern: RegExp): void => {
+    const copy = bytes.slice();
+    change(copy, new DataView(copy.buffer));
+    t.throws(() => new Replay(copy, buildToy(base)), { message: pattern });
+  };
+  refused((copy) => copy.fill(0, 0, 8), /does not start with VUHCAREC/);
+  refused((_, view) => view.setUint32(8, 99, true), /version 99/);
+  refused((copy) => copy.fill(0x20, 40, 44), /header of the recording is damaged/);
+  t.throws(() => new Replay(new Uint8Array(0), buildToy(base)), /not a recording/);
+  t.throws(() => new Replay(bytes.subarray(0, 20), buildToy(base)), /ends in its header/);
+});

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Records everything that crosses the seam while an adapter works: wrappers around its hosts, its clock and the adapter itself, so that the adapter knows
+ * nothing of it. Bytes go to a sink in chunks; whoever owns the sink writes them to a file. `replay.ts` is the other half.
+ */
+import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../host.ts';
+import type { AdapterOptions } from '../options.ts';
+import { fitsVarint, type RecordingSink, RecordWriter } from './record-writer.ts';
+import { encodeHeader, RecordKind } from './recording-format.ts';
+
+/** Reset kinds by their number in a record. */
+export const resetKinds: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
+
+/** One recording: hands out the wrappers, which all write into it. */
+export class Recorder {
+  readonly #writer: RecordWriter;
+
+  /** Writes the header at once. `chunkBytes`: how much is gathered before the sink is called. */
+  constructor(options: AdapterOptions, functionCount: number, sink: RecordingSink, chunkBytes?: number) {
+    this.#writer = new RecordWriter(sink, chunkBytes);
+    sink(encodeHeader(options, functionCount));
+  }
+
+  wrapHost(host: HostPort, functionIndex: number): HostPort {
+    return new RecordingHost(this.#writer, host, functionIndex);
+  }
+
+  wrapClock(clock: AdapterClock): AdapterClock {
+    return new RecordingClock(this.#writer, clock);
+  }
+
+  wrapAdapter(adapter: AdapterPort): AdapterPort {
+    return new RecordingAdapterPort(this.#writer, adapter);
+  }
+
+  /** Hands what has been gathered to the sink, for instance when the adapter becomes idle. */
+  flush(): void {
+    this.#writer.flush();
+  }
+}
+
+/** A host between adapter and real host. */
+export class RecordingHost implements HostPort {
+  readonly #writer: RecordWriter;
+  readonly #host: HostPort;
+  readonly #index: number;
+
+  constructor(writer: RecordWriter, host: HostPort, functionIndex: number) {
+    this.#writer = writer;
+    this.#host = host;
+    this.#index = functionIndex;
+  }
+
+  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    const ok = this.#host.readMemory(address, lengthBytes, target, targetOffset);
+    this.#openRange(RecordKind.READ_MEMORY, address, lengthBytes);
+    this.#writer.byte(ok ? 1 : 0);
+    if (ok) this.#writer.bytes(target, targetOffset, lengthBytes);
+    return ok;
+  }
+
+  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    const ok = this.#host.writeMemory(address, source, sourceOffset, lengthBytes);
+    this.#openRange(RecordKind.WRITE_MEMORY, address, lengthBytes);
+    this.#writer.byte(ok ? 1 : 0);
+    this.#writer.bytes(source, sourceOffset, lengthBytes);
+    return ok;
+  }
+
+  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
+    const ok = this.#host.publish(address, entry, entryOffset, lengthBytes, validBytes);
+    this.#openRange(RecordKind.PUBLISH, address, lengthBytes);
+    this.#writer.varint(validBytes);
+    this.#writer.byte(ok ? 1 : 0);
+    this.#writer.bytes(entry, entryOffset, lengthBytes);
+    return ok;
+  }
+
+  raiseVector(vector: number): boolean {
+    const ok = this.#host.raiseVector(vector);
+    this.#writer.open(RecordKind.RAISE_VECTOR);
+    this.#writer.varint(this.#index);
+    this.#writer.varint(vector);
+    this.#writer.byte(ok ? 1 : 0);
+    return ok;
+  }
+
+  #openRange(kind: number, address: number, lengthBytes: number): void {
+    this.#writer.open(kind);
+    this.#writer.varint(this.#index);
+    this.#writer.varint(address);
+    this.#writer.varint(lengthBytes);
+  }
+}
+
+/** A clock between adapter and real clock. */
+export class RecordingClock implements AdapterClock {
+  readonly #writer: RecordWriter;
+  readonly #clock: AdapterClock;
+  #lastNs = Number.NaN;
+
+  constructor(writer: RecordWriter, clock: AdapterClock) {
+    this.#writer = writer;
+    this.#clock = clock;
+  }
+
+  now(): number {
+    const nowNs = this.#clock.now();
+    const passedNs = nowNs - this.#lastNs;
+    if (fitsVarint(passedNs)) {
+      this.#writer.open(RecordKind.NOW);
+      this.#writer.varint(passedNs);
+    } else {
+      this.#writer.open(RecordKind.NOW_EXACT);
+      this.#writer.double(nowNs);
+    }
+    this.#lastNs = nowNs;
+    return nowNs;
+  }
+
+  setAlarm(atNs: number): void {
+    this.#clock.setAlarm(atNs);
+    this.#writer.open(RecordKind.SET_ALARM);
+    this.#writer.double(atNs);
+  }
+}
+
+/** An adapter between host and real adapter. */
+export class RecordingAdapterPort implements AdapterPort {
+  readonly functions: readonly FunctionPort[];
+  readonly #writer: RecordWriter;
+  readonly #adapter: AdapterPort;
+
+  constructor(writer: RecordWriter, adapter: AdapterPort) {
+    this.#writer = writer;
+    this.#adapter = adapter;
+    this.functions = adapter.functions.map((port, index) => new RecordingFunctionPort(writer, port, index));
+  }
+
+  run(budget: number): boolean {
+    this.#writer.open(RecordKind.RUN);
+    this.#writer.varint(budget);
+    const more = this.#adapter.run(budget);
+    this.#writer.open(RecordKind.RUN_RESULT);
+    this.#writer.byte(more ? 1 : 0);
+    return more;
+  }
+}
+
+/** A function between host and real function. */
+export class RecordingFunctionPort implements FunctionPort {
+  readonly #writer: RecordWriter;
+  readonly #port: FunctionPort;
+  readonly #index: number;
+
+  constructor(writer: RecordWriter, port: FunctionPort, functionIndex: number) {
+    this.#writer = writer;
+    this.#port = port;
+    this.#index = functionIndex;
+  }
+
+  get readHigh(): number {
+    return this.#port.readHigh;
+  }
+
+  readRegister(offset: number, sizeBytes: number): number {
+    this.#open(RecordKind.READ_REGISTER, offset);
+    this.#writer.varint(sizeBytes);
+    const low = this.#port.readRegister(offset, sizeBytes);
+    this.#writer.open(RecordKind.READ_RESULT);
+    this.#writer.dword(low);
+    this.#writer.dword(this.#port.readHigh);
+    return low;
+  }
+
+  writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#write(RecordKind.WRITE_REGISTER, offset, sizeBytes, low, high);
+    this.#port.writeRegister(offset, sizeBytes, low, high);
+  }
+
+  writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#write(RecordKind.WRITE_COLLECT, offset, sizeBytes, low, high);
+    this.#port.writeCollect(offset, sizeBytes, low, high);
+  }
+
+  writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#write(RecordKind.WRITE_PIO, offset, sizeBytes, low, high);
+    this.#port.writePio(offset, sizeBytes, low, high);
+  }
+
+  reset(kind: ResetKind): void {
+    this.#open(RecordKind.RESET, resetKinds.indexOf(kind));
+    this.#port.reset(kind);
+  }
+
+  setBusMaster(on: boolean): void {
+    this.#open(RecordKind.BUS_MASTER, on ? 1 : 0);
+    this.#port.setBusMaster(on);
+  }
+
+  memoryMapped(address: number, lengthBytes: number): void {
+    this.#open(RecordKind.MEMORY_MAPPED, address);
+    this.#writer.varint(lengthBytes);
+    this.#port.memoryMapped(address, lengthBytes);
+  }
+
+  memoryUnmapped(address: number, lengthBytes: number): void {
+    this.#open(RecordKind.MEMORY_UNMAPPED, address);
+    this.#writer.varint(lengthBytes);
+    this.#port.memoryUnmapped(address, lengthBytes);
+  }
+
+  /** All records of calls into a function start with its number and one more field. */
+  #open(kind: number, field: number): void {
+    this.#writer.open(kind);
+    this.#writer.varint(this.#index);
+    this.#writer.varint(field);
+  }
+
+  #write(kind: number, offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#open(kind, offset);
+    this.#writer.varint(sizeBytes);
+    this.#writer.dword(low);
+    if (sizeBytes === 8) this.#writer.dword(high);
+  }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Replays a recording: builds the adapter from the options in the header, feeds it what its host fed it, answers its calls from the record, and checks
+ * everything it does against the record, byte for byte. The first difference is reported with its place, its time, and both sides. No guest, no QEMU and
+ * no FFI is needed, so a session can be stepped through under a debugger. `recording.ts` is the other half.
+ */
+import type { AdapterPort, FunctionPort } from '../host.ts';
+import type { AdapterFactory } from './adapter-factory.ts';
+import { EndOfRecording, RecordReader } from './record-reader.ts';
+import { resetKinds } from './recording.ts';
+import { decodeHeader, joinChunks, type RecordingHeader, RecordKind, recordKindName } from './recording-format.ts';
+import { ReplayedOutputs } from './replayed-outputs.ts';
+
+/** Where the adapter did something else than it did when recorded. */
+export interface Divergence {
+  /** Byte offset of the record in the stream of records, and how many records came before it. */
+  readonly position: number;
+  readonly record: number;
+  /** Simulated time of the adapter, ns. */
+  readonly timeNs: number;
+  /** The call into the adapter during which it happened, e.g. `step 17: run`. */
+  readonly during: string;
+  readonly expected: string;
+  readonly actual: string;
+}
+
+/** What became of a replay. */
+export interface ReplayResult {
+  /** Calls into the adapter that were replayed whole. */
+  readonly steps: number;
+  /** Records that were read. */
+  readonly records: number;
+  readonly timeNs: number;
+  /** The recording lacks its end; everything before it was replayed. */
+  readonly truncated: boolean;
+  readonly divergence: Divergence | undefined;
+}
+
+/** A call into the adapter, about to be made. */
+export interface ReplayStep {
+  readonly index: number;
+  readonly position: number;
+  readonly timeNs: number;
+  /** As words: `write register`, `run`. */
+  readonly name: string;
+  readonly functionIndex: number;
+}
+
+/** One replay of one recording. */
+export class Replay {
+  readonly header: RecordingHeader;
+  readonly adapter: AdapterPort;
+  /** Called before each call into the adapter: a place for breakpoints. */
+  onStep: (step: ReplayStep) => void = () => {};
+  readonly #reader: RecordReader;
+  readonly #outputs: ReplayedOutputs;
+  #truncated: boolean;
+  #steps = 0;
+
+  /** Throws one sentence when the recording is damaged or was made by another version. */
+  constructor(recording: Uint8Array, build: AdapterFactory) {
+    this.header = decodeHeader(recording);
+    const { records, truncated } = joinChunks(recording, this.header.lengthBytes);
+    this.#truncated = truncated;
+    this.#reader = new RecordReader(records);
+    this.#outputs = new ReplayedOutputs(this.#reader, this.header.functionCount);
+    this.#outputs.during = 'the construction of the adapter';
+    this.adapter = build(this.header.options, this.#outputs.clock, this.#outputs.hosts);
+  }
+
+  /** Replays to the end or to the first difference. */
+  run(): ReplayResult {
+    while (this.step());
+    return this.result;
+  }
+
+  /** Makes one call into the adapter. False when there is none left, or after a difference. */
+  step(): boolean {
+    const outputs = this.#outputs;
+    if (outputs.stopped || this.#reader.atEnd) return false;
+    const start = this.#reader.position;
+    try {
+      this.#call(start, outputs.openRecord());
+    } catch (error) {
+      if (!(error instanceof EndOfRecording)) throw error;
+      outputs.end();
+    }
+    if (outputs.ended) this.#truncated = true;
+    return !outputs.stopped;
+  }
+
+  /** How far it came. */
+  get result(): ReplayResult {
+    const { records, timeNs, divergence } = this.#outputs;
+    return { steps: this.#steps, records, timeNs, truncated: this.#truncated, divergence };
+  }
+
+  #call(position: number, kind: number): void {
+    const isRun = kind === RecordKind.RUN;
+    if (kind > RecordKind.RUN_RESULT || kind === RecordKind.READ_RESULT || kind === RecordKind.RUN_RESULT) {
+      this.#outputs.diverge(position, recordKindName(kind), 'nothing: the adapter returned without that');
+      return;
+    }
+    const functionIndex = isRun ? 0 : this.#reader.varint();
+    const { timeNs } = this.#outputs;
+    const step = { index: this.#steps, position, timeNs, name: recordKindName(kind), functionIndex };
+    this.#outputs.during = `step ${step.index}: ${step.name}`;
+    const port = this.adapter.functions[functionIndex];
+    if (port === undefined) throw new Error(`The recording is damaged: there is no function ${functionIndex}.`);
+    this.#dispatch(kind, port, step);
+    if (!this.#outputs.stopped) this.#steps++;
+  }
+
+  #dispatch(kind: number, port: FunctionPort, step: ReplayStep): void {
+    const reader = this.#reader;
+    const field = reader.varint();
+    if (kind === RecordKind.RUN) {
+      this.onStep(step);
+      this.#outputs.checkRunResult(this.adapter.run(field));
+    } else if (kind === RecordKind.READ_REGISTER) {
+      const sizeBytes = reader.varint();
+      this.onStep(step);
+      const low = port.readRegister(field, sizeBytes);
+      this.#outputs.checkReadResult(field, low, port.readHigh);
+    } else if (kind === RecordKind.RESET) {
+      this.onStep(step);
+      port.reset(resetKinds[field] ?? 'device');
+    } else if (kind === RecordKind.BUS_MASTER) {
+      this.onStep(step);
+      port.setBusMaster(field === 1);
+    } else if (kind <= RecordKind.WRITE_PIO) {
+      this.#write(kind, port, field, step);
+    } else {
+      this.#remap(kind, port, field, step);
+    }
+  }
+
+  #write(kind: number, port: FunctionPort, offset: number, step: ReplayStep): void {
+    const sizeBytes = this.#reader.varint();
+    const low = this.#reader.dword();
+    const high = sizeBytes === 8 ? this.#reader.dword() : 0;
+    this.onStep(step);
+    if (kind === RecordKind.WRITE_REGISTER) port.writeRegister(offset, sizeBytes, low, high);
+    else if (kind === RecordKind.WRITE_COLLECT) port.writeCollect(offset, sizeBytes, low, high);
+    else port.writePio(offset, sizeBytes, low, high);
+  }
+
+  #remap(kind: number, port: FunctionPort, address: number, step: ReplayStep): void {
+    const lengthBytes = this.#reader.varint();
+    this.onStep(step);
+    if (kind === RecordKind.MEMORY_MAPPED) port.memoryMapped(address, lengthBytes);
+    else if (kind === RecordKind.MEMORY_UNMAPPED) port.memoryUnmapped(address, lengthBytes);
+    else throw new Error(`The recording is damaged: record of unknown kind ${kind} at ${step.position}.`);
+  }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The hosts and the clock of a replay: every call the adapter makes is compared with the next record and answered from it. After the first difference, or
+ * where the recording ends, calls are answered with failure and no longer compared. Only `replay.ts` uses this.
+ */
+import type { AdapterClock, HostPort } from '../host.ts';
+import { EndOfRecording, type RecordReader } from './record-reader.ts';
+import { RecordKind, recordKindName } from './recording-format.ts';
+import type { Divergence } from './replay.ts';
+
+/** What the adapter does to its hosts, checked. */
+export class ReplayedOutputs {
+  readonly hosts: HostPort[];
+  readonly clock: AdapterClock;
+  /** What is being replayed, for reports. */
+  during = '';
+  timeNs = 0;
+  records = 0;
+  divergence: Divergence | undefined;
+  /** The recording ended inside a call. */
+  ended = false;
+  readonly #reader: RecordReader;
+  #position = 0;
+
+  constructor(reader: RecordReader, functionCount: number) {
+    this.#reader = reader;
+    this.hosts = Array.from({ length: functionCount }, (_, index) => this.#host(index));
+    this.clock = { now: () => this.#guard(() => this.#now(), this.timeNs), setAlarm: (atNs) => this.#alarm(atNs) };
+  }
+
+  get stopped(): boolean {
+    return this.ended || this.divergence !== undefined;
+  }
+
+  end(): void {
+    this.ended = true;
+  }
+
+  /** Starts the next record and returns its kind. */
+  openRecord(): number {
+    this.#position = this.#reader.position;
+    const kind = this.#reader.byte();
+    this.records++;
+    return kind;
+  }
+
+  /** Keeps the first difference. */
+  diverge(position: number, expected: string, actual: string): void {
+    if (this.stopped) return;
+    const { records, timeNs, during } = this;
+    this.divergence = { position, record: records, timeNs, during, expected, actual };
+  }
+
+  checkRunResult(more: boolean): void {
+    if (this.stopped) return;
+    if (!this.#expect(RecordKind.RUN_RESULT, 'the end of run')) return;
+    this.#compare('more work', this.#reader.byte(), more ? 1 : 0);
+  }
+
+  checkReadResult(offset: number, low: number, high: number): void {
+    if (this.stopped) return;
+    if (!this.#expect(RecordKind.READ_RESULT, 'the end of read register')) return;
+    const where = `register 0x${offset.toString(16)}`;
+    const expectedLow = this.#reader.dword();
+    const expectedHigh = this.#reader.dword();
+    this.#compare(where, expectedLow, low >>> 0);
+    this.#compare(`${where}, high dword`, expectedHigh, high >>> 0);
+  }
+
+  #host(index: number): HostPort {
+    return {
+      readMemory: (address, lengthBytes, target, targetOffset) =>
+        this.#guard(() => {
+          if (!this.#expectRange(RecordKind.READ_MEMORY, index, address, lengthBytes)) return false;
+          if (this.#reader.byte() === 0) return false;
+          this.#reader.copyTo(this.#reader.skip(lengthBytes), lengthBytes, target, targetOffset);
+          return true;
+        }, false),
+      writeMemory: (address, source, sourceOffset, lengthBytes) =>
+        this.#guard(() => {
+          if (!this.#expectRange(RecordKind.WRITE_MEMORY, index, address, lengthBytes)) return false;
+          return this.#checkBytes(address, source, sourceOffset, lengthBytes);
+        }, false),
+      publish: (address, entry, entryOffset, lengthBytes, validBytes) =>
+        this.#guard(() => {
+          if (!this.#expectRange(RecordKind.PUBLISH, index, address, lengthBytes)) return false;
+          this.#compare('validity bytes', this.#reader.varint(), validBytes);
+          return this.#checkBytes(address, entry, entryOffset, lengthBytes);
+        }, false),
+      raiseVector: (vector) =>
+        this.#guard(() => {
+          if (!this.#expect(RecordKind.RAISE_VECTOR, `raise vector ${vector}`)) return false;
+          this.#compare('function', this.#reader.varint(), index);
+          this.#compare('vector', this.#reader.varint(), vector);
+          return this.#reader.byte() === 1;
+        }, false),
+    };
+  }
+
+  #now(): number {
+    const position = this.#reader.position;
+    const kind = this.openRecord();
+    if (kind === RecordKind.NOW) this.timeNs += this.#reader.varint();
+    else if (kind === RecordKind.NOW_EXACT) this.timeNs = this.#reader.double();
+    else this.diverge(position, recordKindName(kind), 'now');
+    return this.timeNs;
+  }
+
+  #alarm(atNs: number): void {
+    this.#guard(() => {
+      if (!this.#expect(RecordKind.SET_ALARM, `set alarm ${atNs}`)) return;
+      const expected = this.#reader.double();
+      if (!Object.is(expected, atNs)) this.diverge(this.#position, `alarm at ${expected} ns`, `alarm at ${atNs} ns`);
+    }, undefined);
+  }
+
+  /** Runs a check unless the replay has stopped; `otherwise` is the answer when it has, or when the recording ends in it. */
+  #guard<T>(check: () => T, otherwise: T): T {
+    if (this.stopped) return otherwise;
+    try {
+      const answer = check();
+      return this.divergence === undefined ? answer : otherwise;
+    } catch (error) {
+      if (!(error instanceof EndOfRecording)) throw error;
+      this.ended = true;
+      return otherwise;
+    }
+  }
+
+  #expect(kind: number, actual: string): boolean {
+    if (this.#reader.atEnd) {
+      this.ended = true;
+      return false;
+    }
+    const position = this.#reader.position;
+    const recorded = this.openRecord();
+    if (recorded === kind) return true;
+    this.diverge(position, recordKindName(recorded), actual);
+    return false;
+  }
+
+  #expectRange(kind: number, index: number, address: number, lengthBytes: number): boolean {
+    const name = recordKindName(kind);
+    if (!this.#expect(kind, `${name} at 0x${address.toString(16)}, ${lengthBytes} bytes`)) return false;
+    this.#compare(`function of ${name}`, this.#reader.varint(), index);
+    this.#compare(`address of ${name}`, this.#reader.varint(), address);
+    this.#compare(`length of ${name}`, this.#reader.varint(), lengthBytes);
+    return !this.stopped;
+  }
+
+  /** Reads the recorded answer and compares the bytes; returns the answer. */
+  #checkBytes(address: number, actual: Uint8Array, offset: number, lengthBytes: number): boolean {
+    const answer = this.#reader.byte() === 1;
+    const start = this.#reader.skip(lengthBytes);
+    const index = this.#reader.findDifference(start, lengthBytes, actual, offset);
+    if (index < 0) return answer;
+    const where = `byte 0x${(address + index).toString(16)} (${index} of ${lengthBytes})`;
+    this.#compare(where, this.#reader.byteAt(start + index), actual[offset + index] as number);
+    return answer;
+  }
+
+  #compare(what: string, expected: number, actual: number): void {
+    if (expected === actual) return;
+    this.diverge(this.#position, `${what}: 0x${expected.toString(16)}`, `${what}: 0x${actual.toString(16)}`);
+  }
+}
