@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The table-driven CRCs against shift registers that work bit by bit, at every length around the switch to zlib. */
+import t from 'tap';
+import { seededRandom, testSeed } from '../testing/random.ts';
+import { continueIcrc, continueIcrcDwords, continueVcrc } from './crc.ts';
+
+const seed = testSeed();
+
+function shiftRegister(polynomial: number, start: number, bytes: Uint8Array): number {
+  let state = start;
+  for (const byte of bytes) {
+    state ^= byte;
+    for (let bit = 0; bit < 8; bit++) state = state & 1 ? (state >>> 1) ^ polynomial : state >>> 1;
+  }
+  return state;
+}
+
+t.test('any stretch of any length', async (test) => {
+  const random = seededRandom(seed);
+  for (let round = 0; round < 600; round++) {
+    const bytes = random.bytes(1200);
+    const view = new DataView(bytes.buffer, 8);
+    const from = random.below(40);
+    const to = from + (round < 300 ? round : 200 + random.below(900));
+    const stretch = bytes.subarray(8 + from, 8 + to);
+    const start = random.uint32() | 0;
+    const what = `${from} to ${to}, seed ${seed}, round ${round}`;
+    const expected = [shiftRegister(0xedb88320, start, stretch), shiftRegister(0xd008, start & 0xffff, stretch)];
+    const got = [continueIcrc(start, view, from, to), continueVcrc(start & 0xffff, view, from, to)];
+    if (
+      !test.same(
+        got.map((state) => state >>> 0),
+        expected.map((state) => state >>> 0),
+        what,
+      )
+    )
+      return;
+  }
+});
+
+t.test('two dwords at once are eight bytes', async (test) => {
+  const random = seededRandom(seed);
+  const bytes = random.bytes(8);
+  const view = new DataView(bytes.buffer);
+  const got = continueIcrcDwords(-1, view.getInt32(0, true), view.getInt32(4, true));
+  test.equal(got, shiftRegister(0xedb88320, -1, bytes) | 0, `seed ${seed}`);
+});
+
+t.test('the same place with new content, as packet slots are used', async (test) => {
+  const bytes = new Uint8Array(1024);
+  const view = new DataView(bytes.buffer);
+  const zeros = continueIcrc(-1, view, 0, 1024);
+  bytes[1000] = 1;
+  test.equal(continueIcrc(-1, view, 0, 1024), shiftRegister(0xedb88320, -1, bytes) | 0);
+  test.not(continueIcrc(-1, view, 0, 1024), zeros);
+  const other = new DataView(new ArrayBuffer(1024));
+  test.equal(continueIcrc(-1, other, 0, 1024), zeros, 'another buffer at the same offset');
+});

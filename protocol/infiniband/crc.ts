@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The two cyclic redundancy checks of InfiniBand packets over any stretch of a DataView, eight bytes per step through
+ * tables made at load (IBA 7.8). States are raw shift registers: start from all ones, complement at the end. Long
+ * CRC-32 runs go to zlib, which is native; short ones stay here, where no call costs more than the sum itself.
+ */
+import * as zlib from 'node:zlib';
+
+/** CRC-32 polynomial 0x04c11db7, reflected. */
+const ICRC_POLYNOMIAL = 0xedb88320;
+/** CRC-16 polynomial 0x100b, reflected. */
+const VCRC_POLYNOMIAL = 0xd008;
+
+/** Shortest stretch for which zlib wins over the tables, in bytes; see `scripts/bench-packets.ts`. */
+const NATIVE_FROM_BYTES = 256;
+
+/** Table k gives the effect of a byte that k more bytes follow. */
+const icrcTable = slicingTable(ICRC_POLYNOMIAL);
+const vcrcTable = slicingTable(VCRC_POLYNOMIAL);
+
+/** Absent before Node 20.15; then the tables do all the work. */
+const nativeCrc32 = (zlib as { crc32?: (data: Uint8Array, value: number) => number }).crc32;
+
+/** CRC-32 state after the bytes from `from` to before `to` of the view. */
+export function continueIcrc(state: number, view: DataView, from: number, to: number): number {
+  if (nativeCrc32 !== undefined && to - from >= NATIVE_FROM_BYTES) {
+    return ~nativeCrc32(bytesOf(view, from, to - from), ~state >>> 0);
+  }
+  return slice(icrcTable, state, view, from, to);
+}
+
+/** CRC-16 state after the bytes from `from` to before `to` of the view. */
+export function continueVcrc(state: number, view: DataView, from: number, to: number): number {
+  return slice(vcrcTable, state, view, from, to);
+}
+
+/** CRC-32 state after eight bytes given as two little-endian dwords. */
+export function continueIcrcDwords(state: number, first: number, second: number): number {
+  const table = icrcTable;
+  const word = state ^ first;
+  return (
+    table[1792 + (word & 0xff)] ^
+    table[1536 + ((word >>> 8) & 0xff)] ^
+    table[1280 + ((word >>> 16) & 0xff)] ^
+    table[1024 + (word >>> 24)] ^
+    table[768 + (second & 0xff)] ^
+    table[512 + ((second >>> 8) & 0xff)] ^
+    table[256 + ((second >>> 16) & 0xff)] ^
+    table[second >>> 24]
+  );
+}
+
+function slice(table: Int32Array, start: number, view: DataView, from: number, to: number): number {
+  let state = start;
+  let at = from;
+  for (; to - at >= 8; at += 8) {
+    const word = state ^ view.getInt32(at, true);
+    const next = view.getInt32(at + 4, true);
+    state =
+      table[1792 + (word & 0xff)] ^
+      table[1536 + ((word >>> 8) & 0xff)] ^
+      table[1280 + ((word >>> 16) & 0xff)] ^
+      table[1024 + (word >>> 24)] ^
+      table[768 + (next & 0xff)] ^
+      table[512 + ((next >>> 8) & 0xff)] ^
+      table[256 + ((next >>> 16) & 0xff)] ^
+      table[next >>> 24];
+  }
+  for (; at < to; at++) state = table[(state ^ view.getUint8(at)) & 0xff] ^ (state >>> 8);
+  return state;
+}
+
+function slicingTable(polynomial: number): Int32Array {
+  const table = new Int32Array(8 * 256);
+  for (let byte = 0; byte < 256; byte++) {
+    let state = byte;
+    for (let bit = 0; bit < 8; bit++) state = (state & 1) === 1 ? (state >>> 1) ^ polynomial : state >>> 1;
+    table[byte] = state;
+  }
+  for (let index = 256; index < table.length; index++) {
+    const before = table[index - 256];
+    table[index] = (before >>> 8) ^ table[before & 0xff];
+  }
+  return table;
+}
+
+/** Views made before, by place: bulk traffic reuses the same packet slots, and a new view per packet is an allocation. */
+const views: Uint8Array[] = new Array(64).fill(new Uint8Array(0));
+
+function bytesOf(view: DataView, from: number, lengthBytes: number): Uint8Array {
+  const offset = view.byteOffset + from;
+  const slot = ((offset >>> 6) ^ lengthBytes) & 63;
+  const known = views[slot];
+  if (known.byteOffset === offset && known.length === lengthBytes && known.buffer === view.buffer) return known;
+  const made = new Uint8Array(view.buffer, offset, lengthBytes);
+  views[slot] = made;
+  return made;
+}

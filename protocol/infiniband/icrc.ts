@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The invariant CRC: over the whole packet with every field that may change on the way taken as ones (IBA 7.8.1;
+ * RoCEv2: annex A17.3.3). The headers are masked in registers, dword by dword, so nothing is copied; the mask values
+ * come from the header tables. The result is stored little-endian behind the payload.
+ */
+import { continueIcrc, continueIcrcDwords } from './crc.ts';
+import { BTH_SIZE, setBthBecn, setBthFecn, setBthReserved6 } from './gen/bth.gen.ts';
+import { GRH_SIZE, setGrhFlowLabel, setGrhHopLimit, setGrhTrafficClass } from './gen/grh.gen.ts';
+import { LRH_SIZE, setLrhVirtualLane } from './gen/lrh.gen.ts';
+
+const ONES = 0xffffffff;
+
+/** State after the eight all-ones bytes that stand for an LRH a router rewrites, or that RoCEv2 does not have. */
+const AFTER_ABSENT_LRH = continueIcrcDwords(ONES, ONES, ONES);
+
+const mask = new DataView(new ArrayBuffer(GRH_SIZE));
+setLrhVirtualLane(mask, 0, ONES);
+const LRH_MASK = takeMask(0);
+setGrhTrafficClass(mask, 0, ONES);
+setGrhFlowLabel(mask, 0, ONES);
+setGrhHopLimit(mask, 0, ONES);
+const GRH_MASK_0 = takeMask(0);
+const GRH_MASK_1 = takeMask(4);
+setBthFecn(mask, 0, ONES);
+setBthBecn(mask, 0, ONES);
+setBthReserved6(mask, 0, ONES);
+const BTH_MASK_1 = takeMask(4);
+
+/** Masks of IP and UDP fields that routers change: TOS; TTL and checksum; UDP checksum (little-endian dwords). */
+const IPV4_MASK_0 = 0x0000ff00;
+const IPV4_MASK_2 = 0xffff00ff;
+const UDP_MASK_1 = 0xffff0000;
+const UDP_SIZE = 8;
+const IPV4_SIZE = 20;
+const IPV6_SIZE = 40;
+
+/**
+ * ICRC of the native packet whose LRH is at `lrhOffset`, as the unsigned number that is stored little-endian at
+ * `icrcOffset`. The caller has checked that LRH, GRH if any, and BTH lie before `icrcOffset`.
+ */
+export function computeIcrc(view: DataView, lrhOffset: number, hasGrh: boolean, icrcOffset: number): number {
+  let state: number;
+  let at = lrhOffset + LRH_SIZE;
+  if (hasGrh) {
+    state = maskGrh(AFTER_ABSENT_LRH, view, at);
+    at += GRH_SIZE;
+  } else {
+    state = continueIcrcDwords(ONES, view.getInt32(lrhOffset, true) | LRH_MASK, view.getInt32(lrhOffset + 4, true));
+  }
+  return finish(maskBth(state, view, at), view, at + 8, icrcOffset);
+}
+
+/**
+ * ICRC of a RoCEv2 packet whose IP header is at `ipOffset`: IPv4 without options or IPv6 without extension headers,
+ * then UDP, then BTH. Returns -1 when the bytes are neither.
+ */
+export function computeRoceIcrc(view: DataView, ipOffset: number, icrcOffset: number): number {
+  const version = view.getUint8(ipOffset) >>> 4;
+  const udp = ipOffset + (version === 6 ? IPV6_SIZE : IPV4_SIZE);
+  if (udp + UDP_SIZE + BTH_SIZE > icrcOffset) return -1;
+  let state: number;
+  if (version === 6) {
+    state = maskGrh(AFTER_ABSENT_LRH, view, ipOffset);
+    state = continueIcrcDwords(state, view.getInt32(udp, true), view.getInt32(udp + 4, true) | UDP_MASK_1);
+  } else if (view.getUint8(ipOffset) === 0x45) {
+    const at = ipOffset;
+    state = continueIcrcDwords(AFTER_ABSENT_LRH, view.getInt32(at, true) | IPV4_MASK_0, view.getInt32(at + 4, true));
+    state = continueIcrcDwords(state, view.getInt32(at + 8, true) | IPV4_MASK_2, view.getInt32(at + 12, true));
+    state = continueIcrcDwords(state, view.getInt32(at + 16, true), view.getInt32(udp, true));
+    // An odd number of dwords: UDP length and checksum pair with the first dword of the BTH.
+    const bth = udp + UDP_SIZE;
+    state = continueIcrcDwords(state, view.getInt32(udp + 4, true) | UDP_MASK_1, view.getInt32(bth, true));
+    const second = view.getInt32(bth + 4, true) | BTH_MASK_1;
+    return finish(continueIcrcDwords(state, second, view.getInt32(bth + 8, true)), view, bth + BTH_SIZE, icrcOffset);
+  } else {
+    return -1;
+  }
+  return finish(maskBth(state, view, udp + UDP_SIZE), view, udp + UDP_SIZE + 8, icrcOffset);
+}
+
+/** The ICRC field, which is little-endian. */
+export function getIcrc(view: DataView, icrcOffset: number): number {
+  return view.getUint32(icrcOffset, true);
+}
+
+/** Stores an ICRC. */
+export function setIcrc(view: DataView, icrcOffset: number, icrc: number): void {
+  view.setUint32(icrcOffset, icrc, true);
+}
+
+function maskGrh(start: number, view: DataView, at: number): number {
+  const state = continueIcrcDwords(
+    start,
+    view.getInt32(at, true) | GRH_MASK_0,
+    view.getInt32(at + 4, true) | GRH_MASK_1,
+  );
+  return continueIcrc(state, view, at + 8, at + GRH_SIZE);
+}
+
+/** The first eight bytes of a BTH; the rest of it is invariant. */
+function maskBth(state: number, view: DataView, at: number): number {
+  return continueIcrcDwords(state, view.getInt32(at, true), view.getInt32(at + 4, true) | BTH_MASK_1);
+}
+
+function finish(state: number, view: DataView, from: number, to: number): number {
+  return ~continueIcrc(state, view, from, to) >>> 0;
+}
+
+function takeMask(offset: number): number {
+  const value = mask.getInt32(offset, true);
+  mask.setInt32(offset, 0, true);
+  return value;
+}

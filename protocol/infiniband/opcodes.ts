@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Lookup arrays indexed by BTH opcode, made once from `operations.ts`: flags, bytes of headers and the place of each
+ * extension header. Parser, builder and transport engines read them; 0 flags means a reserved opcode.
+ */
+import type { StructTable } from '../layout/table.ts';
+import { BTH_SIZE } from './gen/bth.gen.ts';
+import { AETH, ATOMIC_ACK_ETH, ATOMIC_ETH, DETH, IETH, IMM_DT, RDETH, RETH, XRCETH } from './headers.ts';
+import { OPCODES } from './operations.ts';
+
+export { OpcodeFlag } from './operations.ts';
+
+/** Transports: the upper three bits of an opcode. */
+export const Transport = { RC: 0x00, UC: 0x20, RD: 0x40, UD: 0x60, XRC: 0xa0 } as const;
+
+/** Bits of an opcode that name the transport. */
+export const TRANSPORT_MASK = 0xe0;
+
+/** Bits of an opcode that name the operation. */
+export const OPERATION_MASK = 0x1f;
+
+/** `OpcodeFlag` bits of each opcode; 0 for a reserved one. */
+export const opcodeFlags = new Uint16Array(256);
+
+/** Bytes of the BTH and all extension headers of each opcode; 0 for a reserved one. */
+export const opcodeHeaderBytes = new Uint8Array(256);
+
+for (const { value, flags, headers } of OPCODES) {
+  opcodeFlags[value] = flags;
+  opcodeHeaderBytes[value] = BTH_SIZE + bytesOf(headers);
+}
+
+/** Distance of each extension header from the start of the BTH, by opcode; 0 where the opcode does not carry it. */
+export const rdethDistance = distances(RDETH);
+export const xrcethDistance = distances(XRCETH);
+export const dethDistance = distances(DETH);
+export const rethDistance = distances(RETH);
+export const atomicEthDistance = distances(ATOMIC_ETH);
+export const aethDistance = distances(AETH);
+export const atomicAckEthDistance = distances(ATOMIC_ACK_ETH);
+export const immDtDistance = distances(IMM_DT);
+export const iethDistance = distances(IETH);
+
+function distances(header: StructTable): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const { value, headers } of OPCODES) {
+    const index = headers.indexOf(header);
+    if (index >= 0) table[value] = BTH_SIZE + bytesOf(headers.slice(0, index));
+  }
+  return table;
+}
+
+function bytesOf(headers: readonly StructTable[]): number {
+  return headers.reduce((sum, header) => sum + header.sizeBytes, 0);
+}

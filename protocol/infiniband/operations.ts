@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Which opcodes exist, what each means and which extension headers it carries, as data: one row per operation, one per
+ * transport; the opcode table is their product (IBA tables 35 and 38, annex A14). `opcodes.ts` makes lookup arrays.
+ */
+import type { StructTable } from '../layout/table.ts';
+import {
+  AETH,
+  ATOMIC_ACK_ETH,
+  ATOMIC_ETH,
+  DETH,
+  EXTENSION_HEADERS,
+  IETH,
+  IMM_DT,
+  RDETH,
+  RETH,
+  XRCETH,
+} from './headers.ts';
+
+/** Properties of an opcode, one bit each. */
+export const OpcodeFlag = {
+  FIRST: 1 << 0,
+  MIDDLE: 1 << 1,
+  LAST: 1 << 2,
+  ONLY: 1 << 3,
+  SEND: 1 << 4,
+  WRITE: 1 << 5,
+  READ_REQUEST: 1 << 6,
+  READ_RESPONSE: 1 << 7,
+  ACKNOWLEDGE: 1 << 8,
+  ATOMIC: 1 << 9,
+  ATOMIC_ACKNOWLEDGE: 1 << 10,
+  IMMEDIATE: 1 << 11,
+  INVALIDATE: 1 << 12,
+  PAYLOAD: 1 << 13,
+  REQUEST: 1 << 14,
+  RESPONSE: 1 << 15,
+} as const;
+
+const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, IMMEDIATE, INVALIDATE, PAYLOAD, REQUEST, RESPONSE } = OpcodeFlag;
+const { READ_REQUEST, READ_RESPONSE, ACKNOWLEDGE, ATOMIC, ATOMIC_ACKNOWLEDGE } = OpcodeFlag;
+const SENT = SEND | PAYLOAD | REQUEST;
+const WRITTEN = WRITE | PAYLOAD | REQUEST;
+const RETURNED = READ_RESPONSE | PAYLOAD | RESPONSE;
+
+/** The low five bits of an opcode. */
+interface Operation {
+  readonly name: string;
+  readonly value: number;
+  readonly flags: number;
+  readonly headers: readonly StructTable[];
+}
+
+const OPERATIONS: readonly Operation[] = [
+  { name: 'send-first', value: 0x00, flags: SENT | FIRST, headers: [] },
+  { name: 'send-middle', value: 0x01, flags: SENT | MIDDLE, headers: [] },
+  { name: 'send-last', value: 0x02, flags: SENT | LAST, headers: [] },
+  { name: 'send-last-with-immediate', value: 0x03, flags: SENT | LAST | IMMEDIATE, headers: [IMM_DT] },
+  { name: 'send-only', value: 0x04, flags: SENT | ONLY, headers: [] },
+  { name: 'send-only-with-immediate', value: 0x05, flags: SENT | ONLY | IMMEDIATE, headers: [IMM_DT] },
+  { name: 'rdma-write-first', value: 0x06, flags: WRITTEN | FIRST, headers: [RETH] },
+  { name: 'rdma-write-middle', value: 0x07, flags: WRITTEN | MIDDLE, headers: [] },
+  { name: 'rdma-write-last', value: 0x08, flags: WRITTEN | LAST, headers: [] },
+  { name: 'rdma-write-last-with-immediate', value: 0x09, flags: WRITTEN | LAST | IMMEDIATE, headers: [IMM_DT] },
+  { name: 'rdma-write-only', value: 0x0a, flags: WRITTEN | ONLY, headers: [RETH] },
+  { name: 'rdma-write-only-with-immediate', value: 0x0b, flags: WRITTEN | ONLY | IMMEDIATE, headers: [RETH, IMM_DT] },
+  { name: 'rdma-read-request', value: 0x0c, flags: READ_REQUEST | REQUEST | ONLY, headers: [RETH] },
+  { name: 'rdma-read-response-first', value: 0x0d, flags: RETURNED | FIRST, headers: [AETH] },
+  { name: 'rdma-read-response-middle', value: 0x0e, flags: RETURNED | MIDDLE, headers: [] },
+  { name: 'rdma-read-response-last', value: 0x0f, flags: RETURNED | LAST, headers: [AETH] },
+  { name: 'rdma-read-response-only', value: 0x10, flags: RETURNED | ONLY, headers: [AETH] },
+  { name: 'acknowledge', value: 0x11, flags: ACKNOWLEDGE | RESPONSE | ONLY, headers: [AETH] },
+  {
+    name: 'atomic-acknowledge',
+    value: 0x12,
+    flags: ATOMIC_ACKNOWLEDGE | RESPONSE | ONLY,
+    headers: [AETH, ATOMIC_ACK_ETH],
+  },
+  { name: 'compare-swap', value: 0x13, flags: ATOMIC | REQUEST | ONLY, headers: [ATOMIC_ETH] },
+  { name: 'fetch-add', value: 0x14, flags: ATOMIC | REQUEST | ONLY, headers: [ATOMIC_ETH] },
+  { name: 'resync', value: 0x15, flags: REQUEST | ONLY, headers: [] },
+  { name: 'send-last-with-invalidate', value: 0x16, flags: SENT | LAST | INVALIDATE, headers: [IETH] },
+  { name: 'send-only-with-invalidate', value: 0x17, flags: SENT | ONLY | INVALIDATE, headers: [IETH] },
+];
+
+/** The high three bits of an opcode. */
+interface Transport {
+  readonly name: string;
+  readonly value: number;
+  /** Does the transport have this operation? */
+  readonly has: (operation: number) => boolean;
+  /** Headers every packet, or every request, begins with. */
+  readonly always: readonly StructTable[];
+  readonly requests: readonly StructTable[];
+}
+
+const RESYNC = 0x15;
+const TRANSPORTS: readonly Transport[] = [
+  { name: 'rc', value: 0x00, has: (operation) => operation !== RESYNC, always: [], requests: [] },
+  { name: 'uc', value: 0x20, has: (operation) => operation <= 0x0b, always: [], requests: [] },
+  { name: 'rd', value: 0x40, has: (operation) => operation <= RESYNC, always: [RDETH], requests: [DETH] },
+  { name: 'ud', value: 0x60, has: (operation) => operation === 4 || operation === 5, always: [], requests: [DETH] },
+  { name: 'xrc', value: 0xa0, has: (operation) => operation !== RESYNC, always: [], requests: [XRCETH] },
+];
+
+/** One opcode with everything that follows from it. */
+export interface OpcodeRow {
+  readonly name: string;
+  readonly value: number;
+  readonly flags: number;
+  /** Extension headers in the order of the wire. */
+  readonly headers: readonly StructTable[];
+}
+
+/** Every opcode that is not reserved. */
+export const OPCODES: readonly OpcodeRow[] = TRANSPORTS.flatMap((transport) =>
+  OPERATIONS.filter(({ value }) => transport.has(value)).map((operation) => {
+    const first = (operation.flags & REQUEST) === 0 ? transport.always : [...transport.always, ...transport.requests];
+    const carried = new Set([...first, ...operation.headers]);
+    return {
+      name: `${transport.name}-${operation.name}`,
+      value: transport.value | operation.value,
+      flags: operation.flags,
+      headers: EXTENSION_HEADERS.filter((header) => carried.has(header)),
+    };
+  }),
+);
+
+/** The rows of the `bth-opcode` value table. */
+export const opcodeValues = OPCODES.map(({ name, value, headers }) => ({
+  name,
+  value,
+  doc: headers.length === 0 ? 'No extension header.' : `Carries ${headers.map((header) => header.name).join(', ')}.`,
+}));

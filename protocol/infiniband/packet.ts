@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Parses native InfiniBand packets, LRH to VCRC, into a reused record of offsets and of the fields every receiver
+ * needs. Any bytes are answered with a cause of the `packet-error` table, never with an exception (IBA 7.3 and 9.6).
+ * Ports and transport engines call it for each packet; nothing is allocated.
+ */
+import {
+  BTH_SIZE,
+  getBthAckRequest,
+  getBthDestQpn,
+  getBthOpcode,
+  getBthPadCount,
+  getBthPKey,
+  getBthPsn,
+  getBthSolicited,
+  getBthTransportVersion,
+} from './gen/bth.gen.ts';
+import { GRH_SIZE, getGrhIpVersion, getGrhNextHeader, getGrhPayloadLength } from './gen/grh.gen.ts';
+import {
+  getLrhDlid,
+  getLrhLinkNextHeader,
+  getLrhLinkVersion,
+  getLrhPacketLength,
+  getLrhServiceLevel,
+  getLrhSlid,
+  getLrhVirtualLane,
+  LRH_SIZE,
+} from './gen/lrh.gen.ts';
+import { LinkNextHeader, PacketError } from './gen/values.gen.ts';
+import { computeIcrc, getIcrc } from './icrc.ts';
+import {
+  aethDistance,
+  atomicAckEthDistance,
+  atomicEthDistance,
+  dethDistance,
+  iethDistance,
+  immDtDistance,
+  OpcodeFlag,
+  opcodeFlags,
+  opcodeHeaderBytes,
+  rdethDistance,
+  rethDistance,
+  xrcethDistance,
+} from './opcodes.ts';
+import { computeVcrc, getVcrc, VCRC_SIZE } from './vcrc.ts';
+
+export { PacketError, packetErrorName } from './gen/values.gen.ts';
+
+/** Bytes of the ICRC field. */
+export const ICRC_SIZE = 4;
+
+/** GRH NxtHdr of an InfiniBand transport packet. */
+export const GRH_NEXT_HEADER_IBA = 0x1b;
+
+/** Bytes of the smallest packet: LRH, BTH, ICRC, VCRC. */
+const SMALLEST = LRH_SIZE + BTH_SIZE + ICRC_SIZE + VCRC_SIZE;
+
+/** Which checks the parser makes besides those of structure; the values add. */
+export const PacketCheck = { NONE: 0, ICRC: 1, VCRC: 2, ALL: 3 } as const;
+
+/** Where everything is, as offsets into the view (-1: not there), and the fields of LRH and BTH. */
+export interface ParsedPacket {
+  /** `PacketError`; the fields below hold only as far as the parser came before the error. */
+  error: number;
+  lrhOffset: number;
+  lengthBytes: number;
+  grhOffset: number;
+  bthOffset: number;
+  rdethOffset: number;
+  xrcethOffset: number;
+  dethOffset: number;
+  rethOffset: number;
+  atomicEthOffset: number;
+  aethOffset: number;
+  atomicAckEthOffset: number;
+  immDtOffset: number;
+  iethOffset: number;
+  payloadOffset: number;
+  /** Without pad bytes. */
+  payloadLengthBytes: number;
+  padCount: number;
+  icrcOffset: number;
+  vcrcOffset: number;
+  virtualLane: number;
+  serviceLevel: number;
+  dlid: number;
+  slid: number;
+  opcode: number;
+  /** `OpcodeFlag` bits of the opcode. */
+  flags: number;
+  solicited: number;
+  pKey: number;
+  destQpn: number;
+  ackRequest: number;
+  psn: number;
+}
+
+/** A record to be reused. */
+export function newParsedPacket(): ParsedPacket {
+  return {
+    error: PacketError.TRUNCATED,
+    lrhOffset: 0,
+    lengthBytes: 0,
+    grhOffset: -1,
+    bthOffset: -1,
+    rdethOffset: -1,
+    xrcethOffset: -1,
+    dethOffset: -1,
+    rethOffset: -1,
+    atomicEthOffset: -1,
+    aethOffset: -1,
+    atomicAckEthOffset: -1,
+    immDtOffset: -1,
+    iethOffset: -1,
+    payloadOffset: -1,
+    payloadLengthBytes: 0,
+    padCount: 0,
+    icrcOffset: -1,
+    vcrcOffset: -1,
+    virtualLane: 0,
+    serviceLevel: 0,
+    dlid: 0,
+    slid: 0,
+    opcode: 0,
+    flags: 0,
+    solicited: 0,
+    pKey: 0,
+    destQpn: 0,
+    ackRequest: 0,
+    psn: 0,
+  };
+}
+
+/**
+ * Parses the `lengthBytes` bytes at `offset` (LRH to VCRC) into `into` and returns `into.error`.
+ * `checks` is a sum of `PacketCheck` values: a link inside one process need not recompute CRCs it has just made.
+ */
+export function parsePacket(
+  view: DataView,
+  offset: number,
+  lengthBytes: number,
+  into: ParsedPacket,
+  checks: number = PacketCheck.ALL,
+): number {
+  into.lrhOffset = offset;
+  into.lengthBytes = lengthBytes;
+  let error: number = parseLink(view, into, checks);
+  if (error === PacketError.NONE) error = checkNetwork(view, into);
+  if (error === PacketError.NONE) error = parseTransport(view, into);
+  into.error = error;
+  return error;
+}
+
+function parseLink(view: DataView, into: ParsedPacket, checks: number): number {
+  const { lrhOffset, lengthBytes } = into;
+  if (lengthBytes < SMALLEST || lrhOffset < 0 || lrhOffset + lengthBytes > view.byteLength)
+    return PacketError.TRUNCATED;
+  into.virtualLane = getLrhVirtualLane(view, lrhOffset);
+  into.serviceLevel = getLrhServiceLevel(view, lrhOffset);
+  into.dlid = getLrhDlid(view, lrhOffset);
+  into.slid = getLrhSlid(view, lrhOffset);
+  if (getLrhLinkVersion(view, lrhOffset) !== 0) return PacketError.BAD_LINK_VERSION;
+  const next = getLrhLinkNextHeader(view, lrhOffset);
+  if (next < LinkNextHeader.BTH) return PacketError.BAD_LINK_NEXT_HEADER;
+  const hasGrh = next === LinkNextHeader.GRH;
+  const covered = getLrhPacketLength(view, lrhOffset) * 4;
+  if (covered + VCRC_SIZE !== lengthBytes) return PacketError.BAD_PACKET_LENGTH;
+  into.grhOffset = hasGrh ? lrhOffset + LRH_SIZE : -1;
+  into.bthOffset = lrhOffset + LRH_SIZE + (hasGrh ? GRH_SIZE : 0);
+  into.vcrcOffset = lrhOffset + covered;
+  into.icrcOffset = into.vcrcOffset - ICRC_SIZE;
+  if (into.bthOffset + BTH_SIZE > into.icrcOffset) return PacketError.TRUNCATED;
+  if (
+    (checks & PacketCheck.VCRC) !== 0 &&
+    computeVcrc(view, lrhOffset, into.vcrcOffset) !== getVcrc(view, into.vcrcOffset)
+  ) {
+    return PacketError.BAD_VCRC;
+  }
+  if (
+    (checks & PacketCheck.ICRC) !== 0 &&
+    computeIcrc(view, lrhOffset, hasGrh, into.icrcOffset) !== getIcrc(view, into.icrcOffset)
+  ) {
+    return PacketError.BAD_ICRC;
+  }
+  return PacketError.NONE;
+}
+
+function checkNetwork(view: DataView, { grhOffset, vcrcOffset }: ParsedPacket): number {
+  if (grhOffset < 0) return PacketError.NONE;
+  if (getGrhIpVersion(view, grhOffset) !== 6) return PacketError.BAD_IP_VERSION;
+  if (getGrhNextHeader(view, grhOffset) !== GRH_NEXT_HEADER_IBA) return PacketError.BAD_NEXT_HEADER;
+  if (getGrhPayloadLength(view, grhOffset) !== vcrcOffset - grhOffset - GRH_SIZE) return PacketError.BAD_PAYLOAD_LENGTH;
+  return PacketError.NONE;
+}
+
+function parseTransport(view: DataView, into: ParsedPacket): number {
+  const bth = into.bthOffset;
+  const opcode = getBthOpcode(view, bth);
+  into.opcode = opcode;
+  into.flags = opcodeFlags[opcode];
+  into.solicited = getBthSolicited(view, bth);
+  into.padCount = getBthPadCount(view, bth);
+  into.pKey = getBthPKey(view, bth);
+  into.destQpn = getBthDestQpn(view, bth);
+  into.ackRequest = getBthAckRequest(view, bth);
+  into.psn = getBthPsn(view, bth);
+  if (getBthTransportVersion(view, bth) !== 0) return PacketError.BAD_TRANSPORT_VERSION;
+  if (into.flags === 0) return PacketError.UNKNOWN_OPCODE;
+  locateExtensions(bth, opcode, into);
+  into.payloadOffset = bth + opcodeHeaderBytes[opcode];
+  const padded = into.icrcOffset - into.payloadOffset;
+  if (padded < 0) return PacketError.MISSING_HEADER;
+  into.payloadLengthBytes = padded - into.padCount;
+  if (into.payloadLengthBytes < 0) return PacketError.BAD_PAD;
+  if (padded > 0 && (into.flags & OpcodeFlag.PAYLOAD) === 0) return PacketError.UNEXPECTED_PAYLOAD;
+  return PacketError.NONE;
+}
+
+function locateExtensions(bth: number, opcode: number, into: ParsedPacket): void {
+  into.rdethOffset = place(bth, rdethDistance[opcode]);
+  into.xrcethOffset = place(bth, xrcethDistance[opcode]);
+  into.dethOffset = place(bth, dethDistance[opcode]);
+  into.rethOffset = place(bth, rethDistance[opcode]);
+  into.atomicEthOffset = place(bth, atomicEthDistance[opcode]);
+  into.aethOffset = place(bth, aethDistance[opcode]);
+  into.atomicAckEthOffset = place(bth, atomicAckEthDistance[opcode]);
+  into.immDtOffset = place(bth, immDtDistance[opcode]);
+  into.iethOffset = place(bth, iethDistance[opcode]);
+}
+
+function place(bth: number, distance: number): number {
+  return distance === 0 ? -1 : bth + distance;
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+/** All wire formats: what `scripts/generate.ts` reads to make `gen/`. */
+import type { StructTable, ValueTable } from '../layout/table.ts';
+import { captureHeaders } from './capture-headers.ts';
+import { headers } from './headers.ts';
+import { wireValues } from './values.ts';
+
+export const structs: readonly StructTable[] = [...headers, ...captureHeaders];
+export const valueTables: readonly ValueTable[] = wireValues;
