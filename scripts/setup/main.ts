@@ -6,26 +6,36 @@
 import { provideBusybox } from './busybox.ts';
 import { runEntry, SetupError } from './errors.ts';
 import { provideGuestKernel } from './guest-kernel.ts';
+import { provideKernelToolchain } from './kernel-toolchain.ts';
 import { provideLibrary } from './library.ts';
 import { refreshPackages } from './packages.ts';
 import { provideQemu } from './qemu.ts';
+import { setUp } from './set-up.ts';
+import { BASE_PACKAGES, installMissingPackages } from './system-packages.ts';
 
-const COMMANDS: Record<string, () => Promise<string>> = {
-  library: async () => (await provideLibrary()).path,
-  qemu: async () => (await provideQemu()).path,
-  kernel: async () => (await provideGuestKernel()).imagePath,
-  busybox: async () => (await provideBusybox()).path,
+const COMMANDS: Record<string, () => Promise<string[]>> = {
+  library: async () => [(await provideLibrary()).path],
+  include: async () => [(await provideLibrary()).includeDirectory ?? ''],
+  qemu: async () => [(await provideQemu()).path],
+  kernel: async () => [(await provideGuestKernel()).imagePath],
+  busybox: async () => [(await provideBusybox()).path],
+  toolchain: async () => [(await provideKernelToolchain()).directory],
+  all: async () => {
+    const { library, qemu, kernel, toolchain, accelerator } = await setUp('test');
+    return [library.path, qemu.path, kernel.imagePath, toolchain.directory, accelerator];
+  },
 };
 
 await runEntry(async () => {
   const args = process.argv.slice(2);
   if (args.includes('--refresh')) refreshPackages();
   const names = args.filter((arg) => arg !== '--refresh');
+  const known = Object.keys(COMMANDS).join(', ');
+  if (names.length === 0) throw new SetupError(`say what to set up: ${known}.`);
+  await installMissingPackages(BASE_PACKAGES);
   for (const name of names) {
     const command = COMMANDS[name];
-    if (command === undefined) {
-      throw new SetupError(`unknown set-up command ${name}; use one of: ${Object.keys(COMMANDS).join(', ')}.`);
-    }
-    process.stdout.write(`${await command()}\n`);
+    if (command === undefined) throw new SetupError(`unknown set-up command ${name}; use one of: ${known}.`);
+    for (const line of await command()) process.stdout.write(`${line}\n`);
   }
 });

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The first step of a fresh clone, in plain JavaScript because nothing is installed yet: checks Node's version, brings
+// node_modules to what package-lock.json says, builds tap without its TypeScript plugin (see .taprc), then runs the
+// TypeScript file named as first argument with tsx. `node scripts/bootstrap.mjs FILE [ARGUMENT...]`; without a file it
+// only installs. Called by scripts/*.sh and .ci/run.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const OLDEST_NODE = [20, 15];
+const LOCKED = 'VUHCA_BOOTSTRAP_LOCKED';
+
+checkNode();
+if (!isReady()) installUnderLock();
+const [file, ...args] = process.argv.slice(2);
+if (file !== undefined) runTypeScript(file, args);
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return;
+  const oldest = OLDEST_NODE.join('.');
+  fail(`Node ${process.versions.node} is too old; install Node ${oldest} or newer and run the command again.`);
+}
+
+function isReady() {
+  return areModulesCurrent() && isTapBuilt();
+}
+
+/** Whether node_modules holds the versions package-lock.json names; npm writes its own list last, when all is there. */
+function areModulesCurrent() {
+  const installed = readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
+  const wanted = readJson(join(ROOT, 'package-lock.json'))?.packages;
+  if (installed === undefined || wanted === undefined) return false;
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === '') return true;
+    const found = installed[path];
+    return found === undefined ? entry.optional === true : found.version === entry.version;
+  });
+}
+
+/** What a built tap depends on: its version and the list of plugins. */
+function tapKey() {
+  const version = readJson(join(ROOT, 'node_modules', 'tap', 'package.json'))?.version;
+  return createHash('sha256')
+    .update(`${version}\n`)
+    .update(readFileSync(join(ROOT, '.taprc')))
+    .digest('hex');
+}
+
+function tapMark() {
+  return join(ROOT, 'node_modules', '.vuhca-tap-built');
+}
+
+function isTapBuilt() {
+  return (
+    existsSync(tapMark()) && readFileSync(tapMark(), 'utf8') === tapKey() && existsSync(join(ROOT, '.tap', 'plugins'))
+  );
+}
+
+/** Installs in a child that holds a lock, so that two first runs at once do not tear each other's node_modules. */
+function installUnderLock() {
+  if (process.env[LOCKED] === ROOT) return install();
+  const locks = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vuhca', 'locks');
+  mkdirSync(locks, { recursive: true });
+  const lock = join(locks, `npm-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}.lock`);
+  const command = ['--exclusive', lock, process.execPath, fileURLToPath(import.meta.url)];
+  const child = spawnSync('flock', command, { stdio: 'inherit', env: { ...process.env, [LOCKED]: ROOT } });
+  if (child.error !== undefined) fail(`cannot run flock (${child.error.message}); install the package util-linux.`);
+  if (child.status !== 0) process.exit(child.status ?? 1);
+}
+
+function install() {
+  if (!areModulesCurrent())
+    step('installing npm packages', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  if (isTapBuilt()) return;
+  step('building tap without its TypeScript plugin', process.execPath, [join(ROOT, 'node_modules/.bin/tap'), 'build']);
+  writeFileSync(tapMark(), tapKey());
+}
+
+function step(label, command, args) {
+  const start = performance.now();
+  process.stderr.write(`set-up: ${label} ...\n`);
+  // The output is shown only when it matters; npm prompts for nothing without a terminal.
+  const child = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
+  if (child.status !== 0) {
+    process.stderr.write(`${child.stdout ?? ''}${child.stderr ?? ''}`);
+    fail(
+      `\`${[command, ...args].join(' ')}\` failed (${child.error?.message ?? child.status}); mend it and run again.`,
+    );
+  }
+  process.stderr.write(`set-up: ${label}: done in ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
+}
+
+function runTypeScript(path, rest) {
+  const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, path), ...rest], {
+    cwd: ROOT,
+    stdio: 'inherit',
+  });
+  // A terminal sends signals to the whole group; kill(1) and supervisors only to us.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  child.once('exit', (status, signal) => {
+    if (signal === null) process.exit(status ?? 1);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+function readJson(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+function fail(text) {
+  process.stderr.write(`vuhca: ${text}\n`);
+  process.exit(1);
+}

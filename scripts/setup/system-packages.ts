@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Debian packages the machine itself must have: a C compiler and meson for libvfio-user, tools that unpack and
+// patch, and for the tests tshark. Looks for what each package brings instead of asking dpkg, so a machine that has
+// all costs nothing. Missing ones are installed when we are root or sudo asks no password; otherwise the command to
+// type is the error. Called by set-up before anything is built.
+
+import { accessSync, constants, existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { cacheRoot } from './cache.ts';
+import { type CommandResult, tryRun } from './command.ts';
+import { SetupError } from './errors.ts';
+import { withLock } from './lock.ts';
+import { withProgress } from './progress.ts';
+
+/** A package and how to see that it is there: a program on PATH, or a file when it begins with a slash. */
+export interface SystemPackage {
+  readonly name: string;
+  readonly evidence: string;
+}
+
+/** What building and launching need. */
+export const BASE_PACKAGES: readonly SystemPackage[] = [
+  { name: 'gcc', evidence: 'gcc' },
+  { name: 'libc6-dev', evidence: '/usr/include/stdio.h' },
+  { name: 'make', evidence: 'make' },
+  { name: 'meson', evidence: 'meson' },
+  { name: 'ninja-build', evidence: 'ninja' },
+  { name: 'pkg-config', evidence: 'pkg-config' },
+  { name: 'libjson-c-dev', evidence: '/usr/include/json-c/json.h' },
+  { name: 'patch', evidence: 'patch' },
+  { name: 'patchelf', evidence: 'patchelf' },
+  { name: 'xz-utils', evidence: 'xz' },
+  { name: 'debian-archive-keyring', evidence: '/usr/share/keyrings/debian-archive-keyring.gpg' },
+];
+
+/** What the tests need as well. */
+export const TEST_PACKAGES: readonly SystemPackage[] = [{ name: 'tshark', evidence: 'tshark' }];
+
+/** The names of those `packages` whose evidence is not there. */
+export function findMissingPackages(packages: readonly SystemPackage[], searchPath = process.env.PATH ?? ''): string[] {
+  return packages.filter(({ evidence }) => !isPresent(evidence, searchPath)).map(({ name }) => name);
+}
+
+/** Installs what is missing of `packages`. Throws SetupError with the command to type when it may not. */
+export async function installMissingPackages(packages: readonly SystemPackage[]): Promise<void> {
+  if (findMissingPackages(packages).length === 0) return;
+  await withLock(join(cacheRoot(), 'locks', 'system-packages.lock'), async () => {
+    const missing = findMissingPackages(packages);
+    if (missing.length === 0) return;
+    const prefix = await findPrivilege();
+    if (prefix === undefined) throw new SetupError(describeManual(missing));
+    await withProgress(`installing Debian packages: ${missing.join(' ')}`, () => install(prefix, missing));
+  });
+  const left = findMissingPackages(packages);
+  if (left.length > 0)
+    throw new SetupError(`apt-get installed ${left.join(' ')} but nothing of it is on PATH; mend PATH.`);
+}
+
+/** The sentence for a user who must install by hand. */
+export function describeManual(missing: readonly string[]): string {
+  return `Debian packages are missing; run: sudo apt-get install --no-install-recommends ${missing.join(' ')}`;
+}
+
+function isPresent(evidence: string, searchPath: string): boolean {
+  if (evidence.startsWith('/')) return existsSync(evidence);
+  return searchPath.split(delimiter).some((directory) => isExecutable(join(directory, evidence)));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The words that give us root's rights: none, `sudo -n`, or undefined when there is no way. */
+async function findPrivilege(): Promise<string[] | undefined> {
+  if (process.getuid?.() === 0) return [];
+  const sudo = await tryRun('sudo', ['-n', 'true']).catch(() => undefined);
+  return sudo?.status === 0 ? ['sudo', '-n'] : undefined;
+}
+
+async function install(prefix: readonly string[], names: readonly string[]): Promise<void> {
+  // The index may be missing or name versions the mirror has dropped: then one update helps.
+  const options = ['-o', 'DPkg::Lock::Timeout=300', '-o', 'Acquire::Retries=3'];
+  const arguments_ = ['install', '--yes', '--no-install-recommends', ...names];
+  let result = await runApt(prefix, [...options, ...arguments_]);
+  if (result.status !== 0) {
+    await runApt(prefix, [...options, 'update']);
+    result = await runApt(prefix, [...options, ...arguments_]);
+  }
+  if (result.status === 0) return;
+  const tail = result.stderr.trim().split('\n').slice(-5).join('\n');
+  throw new SetupError(`apt-get could not install ${names.join(' ')}; mend what it says:\n${tail}`);
+}
+
+function runApt(prefix: readonly string[], args: readonly string[]): Promise<CommandResult> {
+  const [program, ...rest] = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args] as [string];
+  return tryRun(program, rest);
+}
