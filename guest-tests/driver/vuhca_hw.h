@@ -2268,7 +2268,7 @@ struct vuhca_qp_creation {
 	__le32 checksum_key;
 	/* xrc_domain: XRC domain, or 0. */
 	__le32 dw15;
-	/* token: Software's own handle. */
+	/* token: Query only: software's own handle, given in the header of the creation. */
 	__le64 token;
 	__u8 reserved_72[8];
 };

@@ -201,7 +201,7 @@ export const queuePairCreation: StructTable = {
     { name: 'checksumKey', bits: 32, doc: 'Seed of the command checksum.', at: 56 },
     { name: 'xrcDomain', bits: 24, doc: 'XRC domain, or 0.' },
     { bits: 8 },
-    { name: 'token', bits: 64, doc: "Software's own handle.", at: 64 },
+    { name: 'token', bits: 64, doc: "Query only: software's own handle, given in the header of the creation.", at: 64 },
     { bytes: 8 },
   ],
 };

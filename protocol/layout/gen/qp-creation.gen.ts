@@ -266,7 +266,7 @@ export function setQpCreationXrcDomain(view: DataView, base: number, value: numb
 }
 
 export const QP_CREATION_TOKEN_OFFSET = 64;
-/** Software's own handle. Exact below 2^53; use the halves for opaque values. */
+/** Query only: software's own handle, given in the header of the creation. Exact below 2^53; use the halves for opaque values. */
 export function getQpCreationToken(view: DataView, base: number): number {
   return view.getUint32(base + 68, true) * 4294967296 + view.getUint32(base + 64, true);
 }
@@ -337,7 +337,7 @@ export interface QpCreation {
   checksumKey: number;
   /** XRC domain, or 0. */
   xrcDomain: number;
-  /** Software's own handle. */
+  /** Query only: software's own handle, given in the header of the creation. */
   token: number;
 }
 

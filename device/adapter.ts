@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The adapter: its functions, and the units all functions share. Hosts bring register and collect accesses to the functions, which only mark
+ * work; `run` lets each unit work in turn under a budget and sends the interrupts of the pass at its end (DESIGN.md sections 3 and 4).
+ */
+import { EventType, FaultKind, QpState } from '../protocol/layout/gen/values.gen.ts';
+import { PcbAllocator } from './collect/pcb-allocator.ts';
+import type { AdapterClock, AdapterPort, HostPort } from './host.ts';
+import { Lane } from './lane/lane.ts';
+import { ManagementProcessor } from './management/management-processor.ts';
+import { type AdapterOptions, findOptionError } from './options.ts';
+import { AdapterFunction } from './pci/function.ts';
+import { PacketReceiver } from './port/packet-receiver.ts';
+import { Port, parseGuid, portGuid } from './port/port.ts';
+import type { QueuePair } from './queues/queue-pair.ts';
+import { Resources } from './resources.ts';
+import { CommandAdmission } from './scheduler/command-admission.ts';
+import { SendQueueScheduler } from './scheduler/send-queue-scheduler.ts';
+import { ReceiveQueueReader } from './transport/receive-queue.ts';
+import { SendPipeline } from './transport/send-pipeline.ts';
+import { UdRequester } from './transport/ud-requester.ts';
+import { UdResponder } from './transport/ud-responder.ts';
+
+const PORT_NUMBERS = [1, 2] as const;
+
+export class Adapter implements AdapterPort {
+  readonly options: AdapterOptions;
+  readonly clock: AdapterClock;
+  readonly functions: readonly AdapterFunction[];
+  readonly resources = new Resources();
+  readonly nodeGuid: Uint8Array;
+  readonly ports: readonly Port[];
+  /** PCBs of the functions' VCBs. */
+  readonly collectBuffers: PcbAllocator;
+  /** Dedicated PCBs of the send queue scheduler. */
+  readonly schedulerBuffers: PcbAllocator;
+  readonly lane: Lane;
+  readonly scheduler: SendQueueScheduler;
+  readonly admission: CommandAdmission;
+  readonly pipeline: SendPipeline;
+  readonly receiver: PacketReceiver;
+  readonly responder: UdResponder;
+  readonly #management: ManagementProcessor;
+  readonly #receiveQueue = new ReceiveQueueReader();
+
+  /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand). */
+  constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
+    const error = findOptionError(options);
+    if (error !== undefined) throw new RangeError(error);
+    this.options = options;
+    this.clock = clock;
+    this.nodeGuid = parseGuid(options.nodeGuid);
+    this.ports = PORT_NUMBERS.map(
+      (number) =>
+        new Port(number, portGuid(this.nodeGuid, number), options.portLids[number - 1], options.portQueuePackets),
+    );
+    // Without another fabric the two ports are cabled to each other.
+    this.ports[0].peer = this.ports[1];
+    this.ports[1].peer = this.ports[0];
+    this.collectBuffers = new PcbAllocator(options.pcbCount, options.pcbGuaranteed);
+    this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, [0, 0]);
+    this.lane = new Lane(
+      options.pcbCount + options.schedulerBufferCount,
+      options.executionCredits,
+      options.completionCredits,
+    );
+    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lane);
+    this.admission = new CommandAdmission(this.resources.queuePairs, this.lane, this.scheduler);
+    this.pipeline = new SendPipeline(this.lane, this.ports, new UdRequester(this.resources.keys));
+    this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
+    this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder);
+    this.functions = hosts.map((host, number) => new AdapterFunction(number, this, host));
+    this.#management = new ManagementProcessor(this, this.functions[0]);
+  }
+
+  run(budget: number): boolean {
+    let left = budget;
+    let progress = true;
+    while (progress && left > 0) {
+      const before = left;
+      for (const owner of this.functions) if (this.#management.serve(owner)) left--;
+      if (this.scheduler.ready) left -= 1 + this.scheduler.serve();
+      left -= this.#launch(left);
+      left -= this.#receive(left);
+      progress = left < before;
+    }
+    for (const owner of this.functions) owner.msix.flush();
+    return progress;
+  }
+
+  /** A state change asked for by software, checked before. */
+  changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
+    const previous = qp.state;
+    if (next === QpState.ERR) return this.moveToError(qp);
+    qp.state = next;
+    if (next === QpState.RESET) {
+      this.scheduler.unschedule(qp);
+      qp.resetQueues();
+    } else if (next === QpState.SQD && previous !== QpState.SQD) {
+      qp.drainNotify = notifyWhenDrained;
+      this.noteDrained(qp);
+    } else if (next === QpState.RTS && previous !== QpState.RTS) this.scheduler.schedule(qp);
+  }
+
+  /** Everything outstanding is flushed: receives now, sends in their order through the lane (IBTA 10.3.1). */
+  moveToError(qp: QueuePair): void {
+    if (qp.state === QpState.ERR) return;
+    qp.state = QpState.ERR;
+    this.#receiveQueue.flush(qp);
+    this.scheduler.schedule(qp);
+  }
+
+  /** A send command of a datagram QP failed: its send queue stops, its receive queue goes on (IBTA 10.3.1, SQE). */
+  moveToSendError(qp: QueuePair): void {
+    if (qp.state === QpState.ERR) return;
+    qp.state = QpState.SQE;
+    this.scheduler.schedule(qp);
+  }
+
+  /** Software rang for a QP in error: entries posted since are flushed too. */
+  flushReceives(qp: QueuePair): void {
+    this.#receiveQueue.flush(qp);
+  }
+
+  /** In SQD: when no command is left in flight, software that asked for it is told. */
+  noteDrained(qp: QueuePair): void {
+    if (qp.state !== QpState.SQD || qp.inFlight > 0 || !qp.drainNotify) return;
+    qp.drainNotify = false;
+    qp.owner.postAsynchronous(EventType.SEND_QUEUE_DRAINED, qp, FaultKind.NONE);
+  }
+
+  destroyQueuePair(qp: QueuePair): void {
+    this.scheduler.unschedule(qp);
+    qp.release();
+    this.resources.queuePairs.remove(qp);
+  }
+
+  /** Destroys all objects of a function and drops its commands. */
+  dropFunction(owner: AdapterFunction): void {
+    const { resources } = this;
+    this.lane.drop(owner);
+    resources.queuePairs.forEach((qp) => {
+      if (qp.owner === owner) this.destroyQueuePair(qp);
+    });
+    resources.completionQueues.forEach((queue) => {
+      if (queue.owner !== owner) return;
+      queue.detach();
+      resources.completionQueues.remove(queue);
+    });
+    resources.eventQueues.forEach((queue) => {
+      if (queue.owner === owner) resources.eventQueues.remove(queue);
+    });
+    resources.memoryRegions.forEach((region) => {
+      if (region.owner === owner) resources.memoryRegions.remove(region);
+    });
+    resources.protectionDomains.forEach((pd) => {
+      if (pd.owner === owner) resources.protectionDomains.remove(pd);
+    });
+  }
+
+  #launch(limit: number): number {
+    let launched = 0;
+    while (launched < limit && this.pipeline.advance()) launched++;
+    return launched;
+  }
+
+  #receive(limit: number): number {
+    let received = 0;
+    for (const port of this.ports) {
+      while (received < limit && this.receiver.receive(port, port.loopback)) received++;
+      const { peer } = port;
+      while (peer !== undefined && received < limit && this.receiver.receive(port, peer.outgoing)) received++;
+    }
+    return received;
+  }
+}

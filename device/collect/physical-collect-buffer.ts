@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Physical collect buffers: on-adapter storage of one command each, with the scoreboard that decides when the command is whole
+ * (US8484392: collect buffer, virtual kick; DESIGN.md 4.3). A PCB is free, collecting (bound to one VCB), kicked (in a virtual kick list) or launched.
+ */
+import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { getSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { PcbAllocator } from './pcb-allocator.ts';
+
+export const PcbState = { FREE: 0, COLLECTING: 1, KICKED: 2, LAUNCHED: 3 } as const;
+export type PcbState = (typeof PcbState)[keyof typeof PcbState];
+
+const MASK_WORDS = COMMAND_MAX_BYTES / 32;
+/** Bytes that hold the collect length (bytes 6 and 7 of the header). */
+const LENGTH_BYTES_MASK = 0b11 << 6;
+const ALL_BYTES = 0xffffffff | 0;
+
+export class PhysicalCollectBuffer {
+  /** Number within its pool. */
+  readonly index: number;
+  readonly bytes = new Uint8Array(COMMAND_MAX_BYTES);
+  readonly view = new DataView(this.bytes.buffer);
+  state: PcbState = PcbState.FREE;
+  /** QoS level whose count pays for it, and from which pool: set by the allocator. */
+  qosLevel = 0;
+  pool = 0;
+  /** VCB the command was collected through, or -1. */
+  vcb = -1;
+  /** Allocator it goes back to; stand-ins and the management buffer have none. */
+  readonly home: PcbAllocator | undefined;
+  /** Why the command must not be executed: found when it was fetched, reported when its turn comes. */
+  fault: FaultKind = FaultKind.NONE;
+  /** QP of a kicked command and the QP's epoch at the kick: a reset in between makes the command void. */
+  queuePair: QueuePair | undefined = undefined;
+  epoch = 0;
+  /** One bit per byte of the command that has arrived. */
+  readonly #arrived = new Int32Array(MASK_WORDS);
+
+  constructor(index: number, home?: PcbAllocator) {
+    this.index = index;
+    this.home = home;
+  }
+
+  /** Starts collecting a new command. */
+  open(): void {
+    this.state = PcbState.COLLECTING;
+    this.fault = FaultKind.NONE;
+    this.#arrived.fill(0);
+    // Stale bytes of the last command must not be taken for a length.
+    this.view.setUint32(4, 0);
+  }
+
+  /** Stores data at `offset` of the command. Repetition is harmless: the last value of a byte counts. */
+  store(offset: number, sizeBytes: number, low: number, high: number): void {
+    const { view } = this;
+    if (sizeBytes === 8) {
+      view.setUint32(offset, low, true);
+      view.setUint32(offset + 4, high, true);
+    } else if (sizeBytes === 4) view.setUint32(offset, low, true);
+    else if (sizeBytes === 2) view.setUint16(offset, low, true);
+    else view.setUint8(offset, low);
+    // Sizes are powers of two and offsets aligned, so the bits never cross a word.
+    this.#arrived[offset >>> 5] |= ((2 ** sizeBytes - 1) << (offset & 31)) | 0;
+  }
+
+  /** The collect length has arrived. */
+  get lengthKnown(): boolean {
+    return (this.#arrived[0] & LENGTH_BYTES_MASK) === LENGTH_BYTES_MASK;
+  }
+
+  /** Length of the whole command in bytes, once known. */
+  get collectLength(): number {
+    return getSendCommandCollectLength(this.view, 0);
+  }
+
+  /** The length is one a command can have. */
+  get lengthValid(): boolean {
+    const length = this.collectLength;
+    return length >= COMMAND_HEADER_BYTES && length <= COMMAND_MAX_BYTES && length % 8 === 0;
+  }
+
+  /** Every byte up to the collect length has arrived: the score or the mask of the bits beyond the length is all ones. */
+  get whole(): boolean {
+    const length = this.collectLength;
+    for (let word = 0; word < MASK_WORDS; word++) {
+      const needed = length - word * 32;
+      if (needed <= 0) return true;
+      const beyond = needed >= 32 ? 0 : -1 << needed;
+      if ((this.#arrived[word] | beyond) !== ALL_BYTES) return false;
+    }
+    return true;
+  }
+
+  /** The first 8 bytes have arrived: enough for a doorbell. */
+  get identified(): boolean {
+    return (this.#arrived[0] & 0xff) === 0xff;
+  }
+}

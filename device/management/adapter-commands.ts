@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What the function offers, and the state of its ports. IBTA 11.2.1.2, 14.2.5.6. */
+import {
+  ADAPTER_ATTRIBUTES_NODE_GUID_OFFSET,
+  ADAPTER_ATTRIBUTES_SYSTEM_IMAGE_GUID_OFFSET,
+  encodeAdapterAttributes,
+  newAdapterAttributes,
+} from '../../protocol/layout/gen/adapter-attributes.gen.ts';
+import {
+  COMPLETION_QUEUE_MAX_LOG2,
+  EVENT_QUEUE_MAX_LOG2,
+  GID_TABLE_ENTRIES,
+  MESSAGE_MAX_BYTES,
+  PKEY_TABLE_ENTRIES,
+  RECEIVE_QUEUE_MAX_LOG2,
+  SEND_QUEUE_MAX_LOG2,
+  SGE_MAX,
+} from '../../protocol/layout/gen/constants.gen.ts';
+import { MANAGEMENT_COMMAND_MODIFIER_OFFSET } from '../../protocol/layout/gen/management-command.gen.ts';
+import {
+  encodePortAttributes,
+  newPortAttributes,
+  PORT_ATTRIBUTES_PORT_GUID_OFFSET,
+  PORT_ATTRIBUTES_SUBNET_PREFIX_OFFSET,
+} from '../../protocol/layout/gen/port-attributes.gen.ts';
+import { Capability, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { capacities } from '../resources.ts';
+import type { CommandContext } from './command-context.ts';
+
+const FIRMWARE_VERSION = 0x00000001;
+/** PortInfo codes: physical state LinkUp, width 4X, speed QDR, VL0. */
+const LINK_UP = 5;
+const WIDTH_4X = 2;
+const SPEED_QDR = 4;
+const VIRTUAL_LANES = 1;
+const COUNTER_MAX = 0xffff;
+
+const adapterRecord = newAdapterAttributes();
+const portRecord = newPortAttributes();
+
+export function queryAdapter(context: CommandContext): ManagementStatus {
+  const record = adapterRecord;
+  record.firmwareVersion = FIRMWARE_VERSION;
+  record.capabilities = Capability.UD;
+  record.maxQueuePairs = capacities.queuePairs;
+  record.maxCompletionQueues = capacities.completionQueues;
+  record.maxEventQueues = capacities.eventQueues;
+  record.maxMemoryRegions = capacities.memoryRegions;
+  record.maxProtectionDomains = capacities.protectionDomains;
+  record.maxPagesPerRegion = capacities.pagesPerRegion;
+  record.sendQueueMaxLog2 = SEND_QUEUE_MAX_LOG2;
+  record.receiveQueueMaxLog2 = RECEIVE_QUEUE_MAX_LOG2;
+  record.completionQueueMaxLog2 = COMPLETION_QUEUE_MAX_LOG2;
+  record.eventQueueMaxLog2 = EVENT_QUEUE_MAX_LOG2;
+  record.maxSge = SGE_MAX;
+  record.portCount = context.adapter.ports.length;
+  record.maxMessageBytes = MESSAGE_MAX_BYTES;
+  encodeAdapterAttributes(context.responseView, 0, record);
+  context.response.set(context.adapter.nodeGuid, ADAPTER_ATTRIBUTES_NODE_GUID_OFFSET);
+  context.response.set(context.adapter.nodeGuid, ADAPTER_ATTRIBUTES_SYSTEM_IMAGE_GUID_OFFSET);
+  return ManagementStatus.OK;
+}
+
+export function queryPort(context: CommandContext): ManagementStatus {
+  const port = context.adapter.ports[context.header.modifier - 1];
+  if (port === undefined) {
+    context.badOffset = MANAGEMENT_COMMAND_MODIFIER_OFFSET;
+    context.limit = context.adapter.ports.length;
+    return ManagementStatus.BAD_FIELD;
+  }
+  const record = portRecord;
+  record.lid = port.lid;
+  record.smLid = port.smLid;
+  record.state = port.state;
+  record.physicalState = LINK_UP;
+  record.maxMtu = port.maxMtuCode;
+  record.activeMtu = port.activeMtuCode;
+  record.lmc = port.lmc;
+  record.activeWidth = WIDTH_4X;
+  record.activeSpeed = SPEED_QDR;
+  record.maxVirtualLanes = VIRTUAL_LANES;
+  record.pkeyTableEntries = PKEY_TABLE_ENTRIES;
+  record.gidTableEntries = GID_TABLE_ENTRIES;
+  record.badPkeyCounter = Math.min(port.badPkeys, COUNTER_MAX);
+  record.badQkeyCounter = Math.min(port.badQkeys, COUNTER_MAX);
+  encodePortAttributes(context.responseView, 0, record);
+  context.response.set(port.guid, PORT_ATTRIBUTES_PORT_GUID_OFFSET);
+  context.response.set(port.subnetPrefix, PORT_ATTRIBUTES_SUBNET_PREFIX_OFFSET);
+  return ManagementStatus.OK;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Every management command with the payload it takes and the function that executes it. */
+import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
+import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
+import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
+import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
+import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
+import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { queryAdapter, queryPort } from './adapter-commands.ts';
+import type { CommandHandler } from './command-context.ts';
+import {
+  createCompletionQueue,
+  destroyCompletionQueue,
+  modifyCompletionQueue,
+  queryCompletionQueue,
+} from './completion-queue-commands.ts';
+import { createEventQueue, destroyEventQueue, modifyEventQueue, queryEventQueue } from './event-queue-commands.ts';
+import {
+  createMemoryRegion,
+  destroyMemoryRegion,
+  modifyMemoryRegion,
+  queryMemoryRegion,
+} from './memory-region-commands.ts';
+import {
+  createProtectionDomain,
+  destroyProtectionDomain,
+  modifyProtectionDomain,
+  queryProtectionDomain,
+} from './protection-domain-commands.ts';
+import { createQueuePair, destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
+
+interface CommandEntry {
+  readonly payloadBytes: number;
+  readonly handler: CommandHandler;
+}
+
+const rows: [ManagementOpcode, number, CommandHandler][] = [
+  [ManagementOpcode.QUERY_ADAPTER, 0, queryAdapter],
+  [ManagementOpcode.QUERY_PORT, 0, queryPort],
+  [ManagementOpcode.CREATE_PD, 0, createProtectionDomain],
+  [ManagementOpcode.MODIFY_PD, PD_ATTRIBUTES_SIZE, modifyProtectionDomain],
+  [ManagementOpcode.QUERY_PD, 0, queryProtectionDomain],
+  [ManagementOpcode.DESTROY_PD, 0, destroyProtectionDomain],
+  [ManagementOpcode.CREATE_MR, MR_ATTRIBUTES_SIZE, createMemoryRegion],
+  [ManagementOpcode.MODIFY_MR, MR_ATTRIBUTES_SIZE, modifyMemoryRegion],
+  [ManagementOpcode.QUERY_MR, 0, queryMemoryRegion],
+  [ManagementOpcode.DESTROY_MR, 0, destroyMemoryRegion],
+  [ManagementOpcode.CREATE_CQ, CQ_ATTRIBUTES_SIZE, createCompletionQueue],
+  [ManagementOpcode.MODIFY_CQ, CQ_ATTRIBUTES_SIZE, modifyCompletionQueue],
+  [ManagementOpcode.QUERY_CQ, 0, queryCompletionQueue],
+  [ManagementOpcode.DESTROY_CQ, 0, destroyCompletionQueue],
+  [ManagementOpcode.CREATE_EQ, EQ_ATTRIBUTES_SIZE, createEventQueue],
+  [ManagementOpcode.MODIFY_EQ, EQ_ATTRIBUTES_SIZE, modifyEventQueue],
+  [ManagementOpcode.QUERY_EQ, 0, queryEventQueue],
+  [ManagementOpcode.DESTROY_EQ, 0, destroyEventQueue],
+  [ManagementOpcode.CREATE_QP, QP_CREATION_SIZE, createQueuePair],
+  [ManagementOpcode.MODIFY_QP, QP_ATTRIBUTES_SIZE, modifyQueuePair],
+  [ManagementOpcode.QUERY_QP, 0, queryQueuePair],
+  [ManagementOpcode.DESTROY_QP, 0, destroyQueuePair],
+];
+
+export const commandTable: ReadonlyMap<number, CommandEntry> = new Map(
+  rows.map(([opcode, payloadBytes, handler]) => [opcode, { payloadBytes, handler }]),
+);

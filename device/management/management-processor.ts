@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The service processor: executes management commands that arrived in a dedicated collect buffer and answers in guest memory
+ * (US8484392 figure 4; DESIGN.md 4.7). All of a command is done, or nothing.
+ */
+
+import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  decodeManagementCommand,
+  MANAGEMENT_COMMAND_CHECKSUM_OFFSET,
+  MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET,
+} from '../../protocol/layout/gen/management-command.gen.ts';
+import {
+  MANAGEMENT_RESPONSE_SIZE,
+  setManagementResponseBadOffset,
+  setManagementResponseLimit,
+  setManagementResponseObjectNumber,
+  setManagementResponseSequence,
+  setManagementResponseStatus,
+} from '../../protocol/layout/gen/management-response.gen.ts';
+import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter.ts';
+import { computeCommandChecksum } from '../collect/checksum.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import { EventRecord } from '../queues/event-queue.ts';
+import { CommandContext } from './command-context.ts';
+import { commandTable } from './command-table.ts';
+
+const SEQUENCE_BYTES = 4;
+const RESPONSE_ALIGNMENT = 8;
+
+export class ManagementProcessor {
+  readonly #adapter: Adapter;
+  readonly #context: CommandContext;
+  readonly #event = new EventRecord();
+
+  constructor(adapter: Adapter, anyFunction: AdapterFunction) {
+    this.#adapter = adapter;
+    this.#context = new CommandContext(adapter, anyFunction);
+  }
+
+  /** Executes the function's waiting command, if there is one. Returns whether there was. */
+  serve(owner: AdapterFunction): boolean {
+    const buffer = owner.pendingManagement;
+    if (buffer === undefined) return false;
+    owner.pendingManagement = undefined;
+    const context = this.#context;
+    context.begin(owner, buffer.view);
+    decodeManagementCommand(buffer.view, 0, context.header);
+    context.objectNumber = context.header.objectNumber;
+    const status = this.#execute(context, buffer.collectLength);
+    owner.counters.managementCommands++;
+    if (status !== ManagementStatus.OK) owner.counters.managementRefused++;
+    owner.collect.releaseDedicated();
+    this.#respond(context, status);
+    return true;
+  }
+
+  #execute(context: CommandContext, length: number): ManagementStatus {
+    const { header, command } = context;
+    const sum = computeCommandChecksum(command, length, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0);
+    if (sum !== header.checksum) return ManagementStatus.BAD_CHECKSUM;
+    if (!context.owner.enabled) return ManagementStatus.DISABLED;
+    if (header.responseAddress % RESPONSE_ALIGNMENT !== 0) {
+      context.badOffset = MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET;
+      return ManagementStatus.BAD_ADDRESS;
+    }
+    const entry = commandTable.get(header.opcode);
+    if (entry === undefined) return ManagementStatus.BAD_OPCODE;
+    if (length !== COMMAND_HEADER_BYTES + entry.payloadBytes) {
+      context.limit = COMMAND_HEADER_BYTES + entry.payloadBytes;
+      return ManagementStatus.BAD_LENGTH;
+    }
+    return entry.handler(context);
+  }
+
+  #respond(context: CommandContext, status: ManagementStatus): void {
+    const { header, owner, responseView: view } = context;
+    setManagementResponseStatus(view, 0, status);
+    setManagementResponseObjectNumber(view, 0, context.objectNumber);
+    setManagementResponseBadOffset(view, 0, context.badOffset);
+    setManagementResponseLimit(view, 0, context.limit);
+    setManagementResponseSequence(view, 0, (RESPONSE_VALID + header.sequence) >>> 0);
+    // A torn address must not make the device write where nobody asked; an unaligned one cannot hold the sequence word.
+    const addressBelievable =
+      status !== ManagementStatus.BAD_CHECKSUM && header.responseAddress % RESPONSE_ALIGNMENT === 0;
+    if (
+      !addressBelievable ||
+      !owner.dma.publish(0, header.responseAddress, context.response, MANAGEMENT_RESPONSE_SIZE, SEQUENCE_BYTES)
+    )
+      owner.faults.report(FaultKind.MANAGEMENT_RESPONSE, header.sequence, header.responseAddress);
+    if (header.notify) this.#notify(context);
+  }
+
+  #notify(context: CommandContext): void {
+    const queue = context.own(this.#adapter.resources.eventQueues.get(context.header.eventQueue));
+    const event = this.#event;
+    event.type = EventType.MANAGEMENT_COMPLETE;
+    event.objectNumber = context.header.sequence;
+    event.tokenLow = queue?.tokenLow ?? 0;
+    event.tokenHigh = queue?.tokenHigh ?? 0;
+    queue?.post(event);
+  }
+}

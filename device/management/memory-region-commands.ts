@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Memory region: register, re-register, query, deregister. IBTA 11.2.8. */
+import {
+  decodeMrAttributes,
+  encodeMrAttributes,
+  MR_ATTRIBUTES_ACCESS_OFFSET,
+  MR_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+  MR_ATTRIBUTES_KIND_OFFSET,
+  MR_ATTRIBUTES_LENGTH_OFFSET,
+  MR_ATTRIBUTES_PAGE_COUNT_OFFSET,
+  MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET,
+  MR_ATTRIBUTES_PAGE_SHIFT_OFFSET,
+  MR_ATTRIBUTES_PD_OFFSET,
+  type MrAttributes,
+  newMrAttributes,
+} from '../../protocol/layout/gen/mr-attributes.gen.ts';
+import { AccessFlag, ManagementStatus, MrKind, MrMask } from '../../protocol/layout/gen/values.gen.ts';
+import { fetchPageList } from '../memory/queue-memory.ts';
+import { MemoryRegion } from '../queues/memory-region.ts';
+import type { ProtectionDomain } from '../queues/protection-domain.ts';
+import { capacities } from '../resources.ts';
+import type { CommandContext } from './command-context.ts';
+
+const ALL_ACCESS = Object.values(AccessFlag).reduce((all, flag) => all | flag, 0);
+const ALL_MASK = Object.values(MrMask).reduce((all, bit) => all | bit, 0);
+const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
+const PAGE_SHIFT_MIN = 12;
+const PAGE_SHIFT_MAX = 31;
+/** Virtual addresses are exact Numbers. */
+const ADDRESS_LIMIT = Number.MAX_SAFE_INTEGER;
+const NO_PAGES = new Float64Array(0);
+
+const request: MrAttributes = newMrAttributes();
+let requestedPages = NO_PAGES;
+
+export function createMemoryRegion(context: CommandContext): ManagementStatus {
+  decodeMrAttributes(context.command, context.payload, request);
+  const pd = findDomain(context);
+  if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MR_ATTRIBUTES_PD_OFFSET);
+  const status = checkAccess(context) || checkTranslation(context);
+  if (status !== ManagementStatus.OK) return status;
+  const region = context.adapter.resources.memoryRegions.add((number) => new MemoryRegion(number, pd));
+  if (region === undefined) return ManagementStatus.NO_RESOURCES;
+  pd.references++;
+  region.access = request.access;
+  region.keyByte = request.keyByte;
+  applyTranslation(region);
+  context.objectNumber = region.number;
+  describe(context, region);
+  return ManagementStatus.OK;
+}
+
+/** IBTA 11.2.8.6: every attribute is checked before any is changed. */
+export function modifyMemoryRegion(context: CommandContext): ManagementStatus {
+  const region = find(context);
+  if (region === undefined) return context.badObject();
+  decodeMrAttributes(context.command, context.payload, request);
+  const mask = request.attributeMask;
+  if ((mask & ~ALL_MASK) !== 0) return context.badField(MR_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, ALL_MASK);
+  const pd = mask & MrMask.PD ? findDomain(context) : region.pd;
+  if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MR_ATTRIBUTES_PD_OFFSET);
+  if (mask & MrMask.ACCESS) {
+    const status = checkAccess(context);
+    if (status !== ManagementStatus.OK) return status;
+  }
+  if (mask & MrMask.TRANSLATION) {
+    const status = checkTranslation(context);
+    if (status !== ManagementStatus.OK) return status;
+    applyTranslation(region);
+  }
+  if (mask & MrMask.ACCESS) region.access = request.access;
+  region.pd.references--;
+  region.pd = pd;
+  pd.references++;
+  describe(context, region);
+  return ManagementStatus.OK;
+}
+
+export function queryMemoryRegion(context: CommandContext): ManagementStatus {
+  const region = find(context);
+  if (region === undefined) return context.badObject();
+  describe(context, region);
+  return ManagementStatus.OK;
+}
+
+export function destroyMemoryRegion(context: CommandContext): ManagementStatus {
+  const region = find(context);
+  if (region === undefined) return context.badObject();
+  region.pd.references--;
+  context.adapter.resources.memoryRegions.remove(region);
+  return ManagementStatus.OK;
+}
+
+function find(context: CommandContext): MemoryRegion | undefined {
+  return context.own(context.adapter.resources.memoryRegions.get(context.header.objectNumber));
+}
+
+function findDomain(context: CommandContext): ProtectionDomain | undefined {
+  return context.own(context.adapter.resources.protectionDomains.get(request.pd));
+}
+
+function checkAccess(context: CommandContext): ManagementStatus {
+  const { access } = request;
+  if ((access & ~ALL_ACCESS) !== 0) return context.badField(MR_ATTRIBUTES_ACCESS_OFFSET, ALL_ACCESS);
+  // Remote change without local write makes no sense and is refused (IBTA 10.6.3.1).
+  if ((access & REMOTE_CHANGES) !== 0 && (access & AccessFlag.LOCAL_WRITE) === 0)
+    return context.badField(MR_ATTRIBUTES_ACCESS_OFFSET);
+  return ManagementStatus.OK;
+}
+
+function checkTranslation(context: CommandContext): ManagementStatus {
+  requestedPages = NO_PAGES;
+  if (request.kind === MrKind.PHYSICAL) return ManagementStatus.OK;
+  if (request.kind !== MrKind.PAGED) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.PAGED);
+  if (request.pageShift < PAGE_SHIFT_MIN || request.pageShift > PAGE_SHIFT_MAX)
+    return context.badField(MR_ATTRIBUTES_PAGE_SHIFT_OFFSET, PAGE_SHIFT_MAX);
+  if (request.pageCount === 0 || request.pageCount > capacities.pagesPerRegion)
+    return context.badField(MR_ATTRIBUTES_PAGE_COUNT_OFFSET, capacities.pagesPerRegion);
+  const pageBytes = 2 ** request.pageShift;
+  const room = request.pageCount * pageBytes - (request.startAddress % pageBytes);
+  if (request.length === 0 || request.length > room || request.startAddress + request.length > ADDRESS_LIMIT)
+    return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, room);
+  const pages = fetchPageList(context.owner.dma, request.pageListAddress, request.pageCount, request.pageShift);
+  if (pages === undefined)
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
+  requestedPages = pages;
+  return ManagementStatus.OK;
+}
+
+function applyTranslation(region: MemoryRegion): void {
+  region.kind = request.kind;
+  region.startAddress = request.startAddress;
+  region.length = request.length;
+  region.pageShift = request.pageShift;
+  region.pages = requestedPages;
+}
+
+function describe(context: CommandContext, region: MemoryRegion): void {
+  request.pd = region.pd.number;
+  request.kind = region.kind;
+  request.access = region.access;
+  request.startAddress = region.startAddress;
+  request.length = region.length;
+  request.pageListAddress = 0;
+  request.pageCount = region.pages.length;
+  request.pageShift = region.pageShift;
+  request.keyByte = region.keyByte;
+  request.lkey = region.key;
+  request.rkey = region.key;
+  request.attributeMask = 0;
+  encodeMrAttributes(context.responseView, 0, request);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Protection domain: create, modify (its token), query, destroy. IBTA 11.2.1.5, 11.2.1.6. */
+
+import {
+  getPdAttributesTokenHigh,
+  getPdAttributesTokenLow,
+  setPdAttributesReferences,
+  setPdAttributesTokenHigh,
+  setPdAttributesTokenLow,
+} from '../../protocol/layout/gen/pd-attributes.gen.ts';
+import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { ProtectionDomain } from '../queues/protection-domain.ts';
+import type { CommandContext } from './command-context.ts';
+
+export function createProtectionDomain(context: CommandContext): ManagementStatus {
+  const { adapter, owner } = context;
+  const pd = adapter.resources.protectionDomains.add((number) => new ProtectionDomain(number, owner));
+  if (pd === undefined) return ManagementStatus.NO_RESOURCES;
+  context.label(pd);
+  context.objectNumber = pd.number;
+  return ManagementStatus.OK;
+}
+
+export function modifyProtectionDomain(context: CommandContext): ManagementStatus {
+  const pd = find(context);
+  if (pd === undefined) return context.badObject();
+  pd.tokenLow = getPdAttributesTokenLow(context.command, context.payload);
+  pd.tokenHigh = getPdAttributesTokenHigh(context.command, context.payload);
+  return ManagementStatus.OK;
+}
+
+export function queryProtectionDomain(context: CommandContext): ManagementStatus {
+  const pd = find(context);
+  if (pd === undefined) return context.badObject();
+  setPdAttributesTokenLow(context.responseView, 0, pd.tokenLow);
+  setPdAttributesTokenHigh(context.responseView, 0, pd.tokenHigh);
+  setPdAttributesReferences(context.responseView, 0, pd.references);
+  return ManagementStatus.OK;
+}
+
+export function destroyProtectionDomain(context: CommandContext): ManagementStatus {
+  const pd = find(context);
+  if (pd === undefined) return context.badObject();
+  if (pd.references > 0) return ManagementStatus.IN_USE;
+  context.adapter.resources.protectionDomains.remove(pd);
+  return ManagementStatus.OK;
+}
+
+function find(context: CommandContext): ProtectionDomain | undefined {
+  return context.own(context.adapter.resources.protectionDomains.get(context.header.objectNumber));
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Checks where software says a queue lies, and resolves it. Shared by completion, event and work queues. */
+import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { QueueMemory } from '../memory/queue-memory.ts';
+import type { CommandContext } from './command-context.ts';
+
+const PAGE_SHIFT_MIN = 12;
+const PAGE_SHIFT_MAX = 31;
+const LIST_ALIGNMENT = 8;
+
+export interface QueueMemoryRequest {
+  readonly address: number;
+  /** Payload offsets of the fields, for the error response. */
+  readonly addressOffset: number;
+  readonly paged: boolean;
+  readonly pageShift: number;
+  readonly pageShiftOffset: number;
+  readonly sizeBytes: number;
+  /** Entries are aligned to their size. */
+  readonly entryBytes: number;
+}
+
+/** The queue's memory, or the status that says why not. */
+export function fetchQueueMemory(context: CommandContext, request: QueueMemoryRequest): QueueMemory | ManagementStatus {
+  const alignment = request.paged ? LIST_ALIGNMENT : request.entryBytes;
+  if (request.address % alignment !== 0) return context.badPayload(ManagementStatus.BAD_ADDRESS, request.addressOffset);
+  if (!request.paged) return QueueMemory.contiguous(request.address);
+  if (request.pageShift < PAGE_SHIFT_MIN || request.pageShift > PAGE_SHIFT_MAX)
+    return context.badField(request.pageShiftOffset, PAGE_SHIFT_MAX);
+  const memory = QueueMemory.fetchPaged(context.owner.dma, request.address, request.sizeBytes, request.pageShift);
+  return memory ?? context.badPayload(ManagementStatus.BAD_ADDRESS, request.addressOffset);
+}

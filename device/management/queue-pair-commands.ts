@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Queue pair: create, modify, query, destroy. IBTA 11.2.4. */
+import {
+  PKEY_TABLE_ENTRIES,
+  RECEIVE_QUEUE_MAX_LOG2,
+  SEND_QUEUE_MAX_LOG2,
+} from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  decodeQpAttributes,
+  encodeQpAttributes,
+  newQpAttributes,
+  QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+  QP_ATTRIBUTES_PKEY_INDEX_OFFSET,
+  type QpAttributes,
+} from '../../protocol/layout/gen/qp-attributes.gen.ts';
+import {
+  decodeQpCreation,
+  encodeQpCreation,
+  newQpCreation,
+  QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET,
+  QP_CREATION_PD_OFFSET,
+  QP_CREATION_RECEIVE_CQ_OFFSET,
+  QP_CREATION_RECEIVE_ENTRIES_LOG2_OFFSET,
+  QP_CREATION_RECEIVE_PAGE_SHIFT_OFFSET,
+  QP_CREATION_RECEIVE_QUEUE_ADDRESS_OFFSET,
+  QP_CREATION_RECEIVE_STRIDE_LOG2_OFFSET,
+  QP_CREATION_RECORD_ADDRESS_OFFSET,
+  QP_CREATION_SEND_CQ_OFFSET,
+  QP_CREATION_SEND_ENTRIES_LOG2_OFFSET,
+  QP_CREATION_SEND_PAGE_SHIFT_OFFSET,
+  QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET,
+  QP_CREATION_SEND_STRIDE_LOG2_OFFSET,
+  QP_CREATION_SERVICE_TYPE_OFFSET,
+  QP_CREATION_SIZE,
+  QP_CREATION_SRQN_OFFSET,
+  type QpCreation,
+  setQpCreationTokenHigh,
+  setQpCreationTokenLow,
+} from '../../protocol/layout/gen/qp-creation.gen.ts';
+import {
+  ManagementStatus,
+  QpMask,
+  QpState,
+  ServiceType,
+  serviceTypeNames,
+} from '../../protocol/layout/gen/values.gen.ts';
+import { findTransition } from '../queues/qp-transitions.ts';
+import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
+import type { CommandContext } from './command-context.ts';
+import { fetchQueueMemory } from './queue-memory-request.ts';
+
+const RECORD_ALIGNMENT = 16;
+const DESCRIPTOR_ALIGNMENT = 32;
+const SEND_STRIDE_MIN_LOG2 = 6;
+const RECEIVE_STRIDE_MIN_LOG2 = 5;
+const STRIDE_MAX_LOG2 = 9;
+/** Byte that holds state, current state: the place to blame for a state. */
+const STATE_OFFSET = 4;
+
+const attributes: QpAttributes = newQpAttributes();
+
+export function createQueuePair(context: CommandContext): ManagementStatus {
+  const { adapter, owner } = context;
+  const creation = decodeQpCreation(context.command, context.payload, newQpCreation());
+  const status = checkSizes(context, creation) || checkService(context, creation);
+  if (status !== ManagementStatus.OK) return status;
+  const parts = resolveParts(context, creation);
+  if (typeof parts === 'number') return parts;
+  const qp = adapter.resources.queuePairs.add((number) => new QueuePair(number, owner, creation, parts));
+  if (qp === undefined) return ManagementStatus.NO_RESOURCES;
+  context.label(qp);
+  if (!owner.publishDescriptor(qp)) {
+    adapter.destroyQueuePair(qp);
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
+  }
+  context.objectNumber = qp.number;
+  return ManagementStatus.OK;
+}
+
+export function modifyQueuePair(context: CommandContext): ManagementStatus {
+  const qp = find(context);
+  if (qp === undefined) return context.badObject();
+  decodeQpAttributes(context.command, context.payload, attributes);
+  const mask = attributes.attributeMask;
+  const next = mask & QpMask.STATE ? (attributes.state as QpState) : qp.state;
+  if (next > QpState.ERR) return context.badField(STATE_OFFSET, QpState.ERR);
+  if (mask & QpMask.CURRENT_STATE && attributes.currentState !== qp.state)
+    return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
+  const rules = findTransition(qp.creation.serviceType as ServiceType, qp.state, next);
+  if (rules === undefined) return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
+  const allowed = rules.required | rules.optional | QpMask.STATE | QpMask.CURRENT_STATE;
+  if ((mask & rules.required) !== rules.required || (mask & ~allowed) !== 0)
+    return context.badField(QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, allowed);
+  const status = checkAttributes(context, mask);
+  if (status !== ManagementStatus.OK) return status;
+  applyAttributes(qp, mask);
+  if (mask & QpMask.STATE)
+    context.adapter.changeState(qp, next, (mask & QpMask.SQD_NOTIFY) !== 0 && attributes.enableSqdNotify === 1);
+  return ManagementStatus.OK;
+}
+
+export function queryQueuePair(context: CommandContext): ManagementStatus {
+  const qp = find(context);
+  if (qp === undefined) return context.badObject();
+  encodeQpCreation(context.responseView, 0, qp.creation);
+  setQpCreationTokenLow(context.responseView, 0, qp.tokenLow);
+  setQpCreationTokenHigh(context.responseView, 0, qp.tokenHigh);
+  Object.assign(attributes, qp.attributes);
+  attributes.state = qp.state;
+  attributes.currentState = qp.state;
+  attributes.sendPsn = qp.sendPsn;
+  attributes.attributeMask = 0;
+  encodeQpAttributes(context.responseView, QP_CREATION_SIZE, attributes);
+  return ManagementStatus.OK;
+}
+
+export function destroyQueuePair(context: CommandContext): ManagementStatus {
+  const qp = find(context);
+  if (qp === undefined) return context.badObject();
+  context.adapter.destroyQueuePair(qp);
+  return ManagementStatus.OK;
+}
+
+function find(context: CommandContext): QueuePair | undefined {
+  return context.own(context.adapter.resources.queuePairs.get(context.header.objectNumber));
+}
+
+function checkSizes(context: CommandContext, creation: QpCreation): ManagementStatus {
+  const ranges: [number, number, number, number][] = [
+    [creation.sendEntriesLog2, 0, SEND_QUEUE_MAX_LOG2, QP_CREATION_SEND_ENTRIES_LOG2_OFFSET],
+    [creation.sendStrideLog2, SEND_STRIDE_MIN_LOG2, STRIDE_MAX_LOG2, QP_CREATION_SEND_STRIDE_LOG2_OFFSET],
+    [creation.receiveEntriesLog2, 0, RECEIVE_QUEUE_MAX_LOG2, QP_CREATION_RECEIVE_ENTRIES_LOG2_OFFSET],
+    [creation.receiveStrideLog2, RECEIVE_STRIDE_MIN_LOG2, STRIDE_MAX_LOG2, QP_CREATION_RECEIVE_STRIDE_LOG2_OFFSET],
+  ];
+  for (const [value, low, high, offset] of ranges)
+    if (value < low || value > high) return context.badField(offset, high);
+  if (creation.recordAddress % RECORD_ALIGNMENT !== 0)
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_RECORD_ADDRESS_OFFSET);
+  if (creation.descriptorAddress % DESCRIPTOR_ALIGNMENT !== 0)
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
+  return ManagementStatus.OK;
+}
+
+function checkService(context: CommandContext, creation: QpCreation): ManagementStatus {
+  if (!serviceTypeNames[creation.serviceType]) return context.badField(QP_CREATION_SERVICE_TYPE_OFFSET);
+  if (creation.serviceType !== ServiceType.UD || creation.specialPort !== 0)
+    return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SERVICE_TYPE_OFFSET);
+  if (creation.srqn !== 0) return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SRQN_OFFSET);
+  return ManagementStatus.OK;
+}
+
+function resolveParts(context: CommandContext, creation: QpCreation): QueuePairParts | ManagementStatus {
+  const { resources } = context.adapter;
+  const pd = context.own(resources.protectionDomains.get(creation.pd));
+  if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_PD_OFFSET);
+  const sendCq = context.own(resources.completionQueues.get(creation.sendCq));
+  if (sendCq === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_SEND_CQ_OFFSET);
+  const receiveCq = context.own(resources.completionQueues.get(creation.receiveCq));
+  if (receiveCq === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_RECEIVE_CQ_OFFSET);
+  const sendMemory = fetchQueueMemory(context, {
+    address: creation.sendQueueAddress,
+    addressOffset: QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET,
+    paged: creation.sendPaged === 1,
+    pageShift: creation.sendPageShift,
+    pageShiftOffset: QP_CREATION_SEND_PAGE_SHIFT_OFFSET,
+    sizeBytes: 2 ** (creation.sendEntriesLog2 + creation.sendStrideLog2),
+    entryBytes: 2 ** SEND_STRIDE_MIN_LOG2,
+  });
+  if (typeof sendMemory === 'number') return sendMemory;
+  const receiveMemory = fetchQueueMemory(context, {
+    address: creation.receiveQueueAddress,
+    addressOffset: QP_CREATION_RECEIVE_QUEUE_ADDRESS_OFFSET,
+    paged: creation.receivePaged === 1,
+    pageShift: creation.receivePageShift,
+    pageShiftOffset: QP_CREATION_RECEIVE_PAGE_SHIFT_OFFSET,
+    sizeBytes: 2 ** (creation.receiveEntriesLog2 + creation.receiveStrideLog2),
+    entryBytes: 2 ** RECEIVE_STRIDE_MIN_LOG2,
+  });
+  if (typeof receiveMemory === 'number') return receiveMemory;
+  return { pd, sendCq, receiveCq, sendMemory, receiveMemory };
+}
+
+function checkAttributes(context: CommandContext, mask: number): ManagementStatus {
+  const portCount = context.adapter.ports.length;
+  if (mask & QpMask.PORT && (attributes.port < 1 || attributes.port > portCount))
+    return context.badField(STATE_OFFSET, portCount);
+  if (mask & QpMask.PKEY_INDEX && attributes.pkeyIndex >= PKEY_TABLE_ENTRIES)
+    return context.badField(QP_ATTRIBUTES_PKEY_INDEX_OFFSET, PKEY_TABLE_ENTRIES - 1);
+  return ManagementStatus.OK;
+}
+
+function applyAttributes(qp: QueuePair, mask: number): void {
+  if (mask & QpMask.PORT) qp.attributes.port = attributes.port;
+  if (mask & QpMask.PKEY_INDEX) qp.attributes.pkeyIndex = attributes.pkeyIndex;
+  if (mask & QpMask.QKEY) qp.attributes.qkey = attributes.qkey;
+  if (mask & QpMask.SEND_PSN) qp.sendPsn = attributes.sendPsn;
+}

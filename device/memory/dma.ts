@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Bus mastering of one function: the only way its units reach guest memory. Refuses while bus mastering is off, and turns every
+ * refusal into a counted fault that names the object and the address.
+ */
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { HostPort } from '../host.ts';
+import type { FaultLog } from '../observe/faults.ts';
+
+export class Dma {
+  /** Bytes moved since power-on. */
+  bytesRead = 0;
+  bytesWritten = 0;
+  readonly #host: HostPort;
+  readonly #faults: FaultLog;
+  #busMaster = false;
+
+  constructor(host: HostPort, faults: FaultLog) {
+    this.#host = host;
+    this.#faults = faults;
+  }
+
+  get busMaster(): boolean {
+    return this.#busMaster;
+  }
+
+  setBusMaster(on: boolean): void {
+    this.#busMaster = on;
+  }
+
+  /** `object`: whose transfer it is, for the fault record. */
+  read(object: number, address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
+    if (!this.#host.readMemory(address, lengthBytes, target, targetOffset))
+      return this.#refuse(FaultKind.DMA_READ, object, address);
+    this.bytesRead += lengthBytes;
+    return true;
+  }
+
+  write(object: number, address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
+    if (!this.#host.writeMemory(address, source, sourceOffset, lengthBytes))
+      return this.#refuse(FaultKind.DMA_WRITE, object, address);
+    this.bytesWritten += lengthBytes;
+    return true;
+  }
+
+  /** See `HostPort.publish`. */
+  publish(object: number, address: number, entry: Uint8Array, lengthBytes: number, validBytes: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
+    if (!this.#host.publish(address, entry, 0, lengthBytes, validBytes))
+      return this.#refuse(FaultKind.DMA_WRITE, object, address);
+    this.bytesWritten += lengthBytes;
+    return true;
+  }
+
+  #refuse(kind: FaultKind, object: number, address: number): boolean {
+    this.#faults.report(kind, object, address);
+    return false;
+  }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Connects the registers of a function to its units: one line per register, in the order of the table. */
+import {
+  IDENTITY_MAGIC,
+  LAYOUT_HASH_HIGH,
+  LAYOUT_HASH_LOW,
+  VECTOR_COUNT,
+} from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  CSR,
+  getCsrCollectControlChoke,
+  getCsrDeviceControlEnable,
+  getCsrDeviceControlReset,
+  getCsrInterruptTriggerVector,
+  setCsrDeviceStatusBusMaster,
+  setCsrDeviceStatusEnabled,
+  setCsrDeviceStatusReady,
+  setCsrDeviceStatusResetCount,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
+import type { AdapterFunction } from './function.ts';
+
+const INTERFACE_VERSION = 0x00010000;
+const NS_PER_SECOND = 1_000_000_000;
+const DWORD = 0x100000000;
+const VCBS_PER_WORD = 32;
+
+export function attachFunctionRegisters(owner: AdapterFunction): void {
+  attachIdentity(owner);
+  attachControl(owner);
+  attachDoorbells(owner);
+  attachCollect(owner);
+  attachCounters(owner);
+  attachPorts(owner);
+  attachFaults(owner);
+}
+
+function attachIdentity(owner: AdapterFunction): void {
+  const { options } = owner.adapter;
+  fixed(owner, CSR.IDENTITY, IDENTITY_MAGIC);
+  fixed(owner, CSR.INTERFACE_VERSION, INTERFACE_VERSION);
+  owner.registers.attach(CSR.LAYOUT_HASH, {
+    read: () => {
+      owner.registers.high = LAYOUT_HASH_HIGH;
+      return LAYOUT_HASH_LOW;
+    },
+  });
+  fixed(owner, CSR.FUNCTION_NUMBER, owner.number);
+  fixed(owner, CSR.PORT_COUNT, owner.adapter.ports.length);
+  fixed(owner, CSR.VCB_COUNT, options.vcbCount);
+  fixed(owner, CSR.DEDICATED_COUNT, DEDICATED_COLLECT_BUFFERS);
+  fixed(owner, CSR.DEDICATED_OFFSET, owner.collect.dedicatedOffset);
+  fixed(owner, CSR.VECTOR_COUNT, VECTOR_COUNT);
+  fixed(owner, CSR.CLOCK_FREQUENCY_HZ, NS_PER_SECOND);
+}
+
+function attachControl(owner: AdapterFunction): void {
+  const { registers, localTime } = owner;
+  registers.attach(CSR.DEVICE_CONTROL, {
+    read: () => (owner.enabled ? 1 : 0),
+    write: (_index, low) => {
+      if (getCsrDeviceControlReset(low)) owner.reset('software');
+      else owner.enabled = getCsrDeviceControlEnable(low) === 1;
+    },
+  });
+  registers.attach(CSR.DEVICE_STATUS, {
+    read: () => {
+      let status = setCsrDeviceStatusReady(0, 1);
+      status = setCsrDeviceStatusEnabled(status, owner.enabled ? 1 : 0);
+      status = setCsrDeviceStatusBusMaster(status, owner.dma.busMaster ? 1 : 0);
+      return setCsrDeviceStatusResetCount(status, owner.resetCount & 0xffff);
+    },
+  });
+  registers.attach(CSR.LOCAL_TIME, {
+    read: () => {
+      localTime.sample();
+      registers.high = localTime.high;
+      return localTime.low;
+    },
+    write: (_index, low, high) => localTime.set(low, high),
+  });
+  registers.attach(CSR.INTERRUPT_TRIGGER, {
+    write: (_index, low) => {
+      const vector = getCsrInterruptTriggerVector(low);
+      if (vector < VECTOR_COUNT) owner.msix.request(vector);
+      else owner.faults.report(FaultKind.REGISTER_RESERVED, vector, CSR.INTERRUPT_TRIGGER);
+    },
+  });
+  registers.attach(CSR.DEDICATED_LOCK, {
+    read: () => {
+      if (owner.dedicatedLocked) return 0;
+      owner.dedicatedLocked = true;
+      return 1;
+    },
+    write: () => {
+      owner.dedicatedLocked = false;
+    },
+  });
+}
+
+function attachDoorbells(owner: AdapterFunction): void {
+  const { registers } = owner;
+  registers.attach(CSR.CQ_NOTIFY, { write: (_index, low, high) => owner.eventDoorbells.notify(low, high) });
+  registers.attach(CSR.EQ_CONSUMER, { write: (_index, low, high) => owner.eventDoorbells.consumeEvents(low, high) });
+  registers.attach(CSR.SEND_DOORBELL, { write: (_index, low) => owner.ringExplicit(low) });
+}
+
+function attachCollect(owner: AdapterFunction): void {
+  const { registers, collect } = owner;
+  const pcbs = owner.adapter.collectBuffers;
+  fixed(owner, CSR.VCB_BASE, 0);
+  registers.attach(CSR.QOS_DIVIDER, {
+    read: () => collect.qosDivider,
+    write: (_index, low, high) => {
+      collect.qosDivider = low + high * DWORD;
+    },
+  });
+  registers.attach(CSR.PCB_ALLOCATED, { read: (level) => pcbs.guaranteed[level] });
+  registers.attach(CSR.PCB_IN_USE, { read: (level) => pcbs.getInUse(level) });
+  registers.attach(CSR.PCB_AVAILABLE, { read: (level) => pcbs.getAvailable(level) });
+  fixed(owner, CSR.PCB_SHARED_FUNCTION, pcbs.shared);
+  fixed(owner, CSR.PCB_SHARED_DEVICE, 0);
+  registers.attach(CSR.COLLECT_CONTROL, {
+    read: () => (collect.choke ? 1 : 0),
+    write: (_index, low) => {
+      collect.choke = getCsrCollectControlChoke(low) === 1;
+    },
+  });
+  registers.attach(CSR.VCB_IN_USE, {
+    read: (word) => {
+      let bits = 0;
+      for (let bit = 0; bit < VCBS_PER_WORD; bit++) if (collect.isInUse(word * VCBS_PER_WORD + bit)) bits |= 1 << bit;
+      return bits;
+    },
+  });
+}
+
+function attachCounters(owner: AdapterFunction): void {
+  const { collect, counters } = owner;
+  const { lane } = owner.adapter;
+  const sources: [number, () => number][] = [
+    [CSR.MANAGEMENT_COMMANDS, () => counters.managementCommands],
+    [CSR.MANAGEMENT_REFUSED, () => counters.managementRefused],
+    [CSR.COLLECT_KICKS, () => collect.kicks],
+    [CSR.COLLECT_REFUSALS, () => collect.refusals],
+    [CSR.COLLECT_CANCELS, () => collect.cancels],
+    [CSR.COLLECT_CHOKED, () => collect.choked],
+    [CSR.DOORBELLS_EXPLICIT, () => counters.doorbellsExplicit],
+    [CSR.DOORBELLS_IMPLICIT, () => counters.doorbellsImplicit],
+    [CSR.DOORBELLS_IDLE, () => counters.doorbellsIdle],
+    [CSR.COMMANDS_FETCHED, () => counters.commandsFetched],
+    [CSR.COMMANDS_COLLECTED, () => counters.commandsCollected],
+    [CSR.COMMANDS_STALE, () => counters.commandsStale],
+    [CSR.LANE_LAUNCHES, () => lane.launches],
+    [CSR.EXECUTION_CREDITS, () => lane.executionCredits],
+    [CSR.EXECUTION_CREDITS_USED, () => lane.executionCreditsUsed],
+    [CSR.COMPLETION_CREDITS, () => lane.completionCredits],
+    [CSR.COMPLETION_CREDITS_USED, () => lane.completionCreditsUsed],
+  ];
+  for (const [offset, read] of sources) owner.registers.attach(offset, { read });
+}
+
+function attachPorts(owner: AdapterFunction): void {
+  const { registers } = owner;
+  const { ports } = owner.adapter;
+  const count = (value: number): number => {
+    registers.high = Math.floor(value / DWORD);
+    return value % DWORD;
+  };
+  registers.attach(CSR.PORT_STATE, { read: (index) => ports[index].state });
+  registers.attach(CSR.PORT_LID, { read: (index) => ports[index].lid });
+  registers.attach(CSR.PORT_TRANSMIT_PACKETS, { read: (index) => count(ports[index].transmitPackets) });
+  registers.attach(CSR.PORT_RECEIVE_PACKETS, { read: (index) => count(ports[index].receivePackets) });
+  registers.attach(CSR.PORT_RECEIVE_DROPS, { read: (index) => count(ports[index].receiveDrops) });
+}
+
+function attachFaults(owner: AdapterFunction): void {
+  const { registers, faults } = owner;
+  registers.attach(CSR.FIRST_FAULT_KIND, {
+    read: () => faults.firstKind,
+    write: (_index, low) => {
+      if (low === DWORD - 1) faults.clearFirst();
+    },
+  });
+  registers.attach(CSR.FIRST_FAULT_OBJECT, { read: () => faults.firstObject });
+  registers.attach(CSR.FIRST_FAULT_ADDRESS, {
+    read: () => {
+      registers.high = faults.firstAddressHigh;
+      return faults.firstAddressLow;
+    },
+  });
+  registers.attach(CSR.FIRST_FAULT_TIME, {
+    read: () => {
+      registers.high = faults.firstTimeHigh;
+      return faults.firstTimeLow;
+    },
+  });
+  registers.attach(CSR.FAULT_COUNT, { read: (kind) => faults.counts[kind] });
+}
+
+function fixed(owner: AdapterFunction, offset: number, value: number): void {
+  owner.registers.attach(offset, { read: () => value });
+}

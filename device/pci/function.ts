@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * One underlying function: a PCIe endpoint with its BARs, registers, vectors, bus mastering and faults (DESIGN.md 4.1, 4.2). Routes what
+ * the host brings to the units, and undoes everything on reset.
+ */
+import { BAR_REGISTERS_BYTES, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
+import { CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  SEND_QUEUE_DESCRIPTOR_SIZE,
+  setSendQueueDescriptorDestroyed,
+  setSendQueueDescriptorNextQpn,
+  setSendQueueDescriptorNextSequence,
+  setSendQueueDescriptorNextState,
+} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
+import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter.ts';
+import { CollectUnit } from '../collect/collect-unit.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { FunctionPort, HostPort, ResetKind } from '../host.ts';
+import { Dma } from '../memory/dma.ts';
+import { FaultLog } from '../observe/faults.ts';
+import type { CompletionQueue } from '../queues/completion-queue.ts';
+import { type EventQueue, EventRecord } from '../queues/event-queue.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { EventDoorbells } from './event-doorbells.ts';
+import { FunctionCounters } from './function-counters.ts';
+import { attachFunctionRegisters } from './function-registers.ts';
+import { LocalTime } from './local-time.ts';
+import { MsixVectors } from './msix.ts';
+import { RegisterFile } from './register-file.ts';
+
+const NOT_QUEUED = 0xff;
+const NO_QPN = 0xffffff;
+
+export class AdapterFunction implements FunctionPort {
+  readonly number: number;
+  readonly adapter: Adapter;
+  readonly localTime: LocalTime;
+  readonly faults: FaultLog;
+  readonly dma: Dma;
+  readonly msix: MsixVectors;
+  readonly registers: RegisterFile;
+  readonly collect: CollectUnit;
+  readonly counters = new FunctionCounters();
+  readonly eventDoorbells: EventDoorbells;
+  /** Commands are executed. */
+  enabled = false;
+  /** Software holds the lock of the dedicated collect buffer. */
+  dedicatedLocked = false;
+  /** A management command waits for its turn. */
+  pendingManagement: PhysicalCollectBuffer | undefined = undefined;
+  /** Where asynchronous events go. */
+  asynchronousQueue: EventQueue | undefined = undefined;
+  resetCount = 0;
+  readonly #event = new EventRecord();
+  readonly #descriptor = new Uint8Array(SEND_QUEUE_DESCRIPTOR_SIZE);
+  readonly #descriptorView = new DataView(this.#descriptor.buffer);
+
+  constructor(number: number, adapter: Adapter, host: HostPort) {
+    this.number = number;
+    this.adapter = adapter;
+    this.localTime = new LocalTime(adapter.clock);
+    this.faults = new FaultLog(this.localTime);
+    this.dma = new Dma(host, this.faults);
+    this.msix = new MsixVectors(host);
+    this.registers = new RegisterFile(this.faults);
+    this.eventDoorbells = new EventDoorbells(this);
+    this.collect = new CollectUnit(
+      adapter.options.vcbCount,
+      adapter.collectBuffers,
+      {
+        kickSend: (buffer) => adapter.admission.kick(this, buffer),
+        ringImplicit: (low) => {
+          this.counters.doorbellsImplicit++;
+          adapter.admission.ring(this, low);
+        },
+        ringExplicit: (low) => this.ringExplicit(low),
+        stop: (low) => adapter.admission.stop(this, low),
+        notify: (low, high) => this.eventDoorbells.notify(low, high),
+        kickManagement: (buffer) => {
+          this.pendingManagement = buffer;
+        },
+      },
+      this.faults,
+    );
+    attachFunctionRegisters(this);
+  }
+
+  get readHigh(): number {
+    return this.registers.high;
+  }
+
+  readRegister(offset: number, sizeBytes: number): number {
+    if (offset < CSR_SIZE) return this.registers.read(offset, sizeBytes);
+    this.registers.high = 0;
+    const word = (offset - MSIX_PBA_OFFSET) / 4;
+    if (sizeBytes >= 4 && word >= 0 && word < this.msix.pending.length && Number.isInteger(word)) {
+      if (sizeBytes === 8) this.registers.high = this.msix.pending[word + 1] ?? 0;
+      return this.msix.pending[word];
+    }
+    if (offset >= BAR_REGISTERS_BYTES) this.faults.report(FaultKind.REGISTER_RESERVED, 0, offset);
+    return 0;
+  }
+
+  /** The MSI-X table is the host's business: writes there never come, and are dropped if they do. */
+  writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    if (offset < CSR_SIZE) this.registers.write(offset, sizeBytes, low >>> 0, high >>> 0);
+    else this.faults.report(FaultKind.REGISTER_RESERVED, 0, offset);
+  }
+
+  writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.collect.write(offset, sizeBytes, low >>> 0, high >>> 0);
+  }
+
+  /** No send context exists yet: every PIO write is dropped and counted. */
+  writePio(offset: number, _sizeBytes: number, _low: number, _high: number): void {
+    this.faults.report(FaultKind.PIO_UNSUPPORTED, 0, offset);
+  }
+
+  setBusMaster(on: boolean): void {
+    this.dma.setBusMaster(on);
+    this.msix.setBusMaster(on);
+  }
+
+  memoryMapped(_address: number, _lengthBytes: number): void {}
+
+  memoryUnmapped(_address: number, _lengthBytes: number): void {}
+
+  /** Back to power-on: objects destroyed, commands dropped, registers at their reset values, nothing pending. */
+  reset(kind: ResetKind): void {
+    if (kind !== 'software') this.setBusMaster(false);
+    this.enabled = false;
+    this.pendingManagement = undefined;
+    this.dedicatedLocked = false;
+    this.asynchronousQueue = undefined;
+    this.adapter.dropFunction(this);
+    this.collect.reset();
+    this.msix.reset();
+    this.registers.reset();
+    this.localTime.reset();
+    this.counters.reset();
+    this.faults.reset();
+    this.resetCount++;
+  }
+
+  ringExplicit(low: number): void {
+    this.counters.doorbellsExplicit++;
+    this.adapter.admission.ring(this, low);
+  }
+
+  /** Posts an asynchronous event about an object, if software gave an event queue for it. */
+  postAsynchronous(
+    type: EventType,
+    object: { number: number; tokenLow: number; tokenHigh: number },
+    fault: FaultKind,
+  ): void {
+    const event = this.#event;
+    event.type = type;
+    event.port = 0;
+    event.objectNumber = object.number;
+    event.completionSequence = 0;
+    event.fault = fault;
+    event.tokenLow = object.tokenLow;
+    event.tokenHigh = object.tokenHigh;
+    this.asynchronousQueue?.post(event);
+  }
+
+  completionQueueFailed(queue: CompletionQueue, fault: FaultKind): void {
+    this.postAsynchronous(EventType.CQ_ERROR, queue, fault);
+  }
+
+  eventQueueFailed(queue: EventQueue, fault: FaultKind): void {
+    if (queue !== this.asynchronousQueue) this.postAsynchronous(EventType.EQ_ERROR, queue, fault);
+  }
+
+  /** A QP cannot go on: error state and an event (IBTA 10.10.2.3). */
+  queuePairFailed(qp: QueuePair, fault: FaultKind): void {
+    this.adapter.moveToError(qp);
+    this.postAsynchronous(EventType.QP_FATAL, qp, fault);
+  }
+
+  /** Writes the QP's send-queue-descriptor to guest memory. */
+  publishDescriptor(qp: QueuePair): boolean {
+    const view = this.#descriptorView;
+    setSendQueueDescriptorNextQpn(view, 0, NO_QPN);
+    setSendQueueDescriptorNextState(view, 0, NOT_QUEUED);
+    setSendQueueDescriptorNextSequence(view, 0, qp.nextSequence);
+    setSendQueueDescriptorDestroyed(view, 0, qp.stopped ? 1 : 0);
+    return this.dma.write(qp.number, qp.creation.descriptorAddress, this.#descriptor, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
+  }
+}

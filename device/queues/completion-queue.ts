@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Completion queue: a ring of 64-byte entries in guest memory, and the rule that it posts at most one event until software re-enables it
+ * (IBTA 11.4.2; EQ pending of IPCOM000126453D). A full queue goes into error, once, and is never overwritten.
+ */
+import {
+  COMPLETION_ENTRY_SIZE,
+  setCompletionEntrySequence,
+  setCompletionEntryTimestampHigh,
+  setCompletionEntryTimestampLow,
+} from '../../protocol/layout/gen/completion-entry.gen.ts';
+import {
+  COMPLETION_QUEUE_RECORD_SIZE,
+  getCompletionQueueRecordConsumed,
+} from '../../protocol/layout/gen/completion-queue-record.gen.ts';
+import { ENTRY_SEQUENCE_FIRST } from '../../protocol/layout/gen/constants.gen.ts';
+import { EventType, FaultKind, NotifyState } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueueMemory } from '../memory/queue-memory.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import { type EventQueue, EventRecord } from './event-queue.ts';
+
+const SEQUENCE_BYTES = 4;
+
+export class CompletionQueue {
+  readonly number: number;
+  readonly owner: AdapterFunction;
+  readonly memory: QueueMemory;
+  readonly recordAddress: number;
+  readonly entries: number;
+  eventQueue: EventQueue | undefined = undefined;
+  tokenLow = 0;
+  tokenHigh = 0;
+  /** Work queues that complete here. */
+  references = 0;
+  producerCount = 0;
+  /** Consumer count as last read from the record. */
+  consumed = 0;
+  notifyState: NotifyState = NotifyState.UNARMED;
+  eqPending = false;
+  error = false;
+  /** Producer count just after the last solicited or failed completion. */
+  #solicitedCount = 0;
+  /** Entry under construction: fill it through the generated setters, then `post`. */
+  readonly entry = new Uint8Array(COMPLETION_ENTRY_SIZE);
+  readonly view = new DataView(this.entry.buffer);
+  readonly #record = new Uint8Array(COMPLETION_QUEUE_RECORD_SIZE);
+  readonly #recordView = new DataView(this.#record.buffer);
+  readonly #event = new EventRecord();
+
+  constructor(number: number, owner: AdapterFunction, memory: QueueMemory, recordAddress: number, entriesLog2: number) {
+    this.number = number;
+    this.owner = owner;
+    this.memory = memory;
+    this.recordAddress = recordAddress;
+    this.entries = 2 ** entriesLog2;
+  }
+
+  /** Clears the entry for a new completion. */
+  begin(): DataView {
+    this.entry.fill(0);
+    return this.view;
+  }
+
+  /** Stores the entry. `solicited`: it also counts for those who wait for solicited completions. False when the queue is in error. */
+  post(solicited: boolean): boolean {
+    if (this.error) {
+      this.owner.faults.report(FaultKind.CQ_ERROR, this.number, 0);
+      return false;
+    }
+    if (this.#full()) return this.#fail(FaultKind.CQ_OVERRUN);
+    const time = this.owner.localTime;
+    time.sample();
+    setCompletionEntryTimestampLow(this.view, 0, time.low);
+    setCompletionEntryTimestampHigh(this.view, 0, time.high);
+    setCompletionEntrySequence(this.view, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
+    const address = this.memory.addressOf((this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE);
+    if (!this.owner.dma.publish(this.number, address, this.entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES))
+      return this.#fail(FaultKind.DMA_WRITE);
+    this.producerCount = (this.producerCount + 1) >>> 0;
+    if (solicited) this.#solicitedCount = this.producerCount;
+    if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
+      this.#fireEvent();
+    return true;
+  }
+
+  /** Software asks for an event, having consumed `consumed` entries (cq-notify). */
+  requestNotify(solicitedOnly: boolean, clearPending: boolean, consumed: number): void {
+    if (clearPending) this.#clearPending();
+    // A stronger request already outstanding stays: arming for solicited does not weaken arming for all (IBTA 11.4.2.2).
+    if (!solicitedOnly) this.notifyState = NotifyState.ARMED_ALL;
+    else if (this.notifyState !== NotifyState.ARMED_ALL) this.notifyState = NotifyState.ARMED_SOLICITED;
+    const latest = this.notifyState === NotifyState.ARMED_ALL ? this.producerCount : this.#solicitedCount;
+    if (((latest - consumed) | 0) > 0) this.#fireEvent();
+  }
+
+  /** The queue is going away: its pending bit no longer counts. */
+  detach(): void {
+    this.#clearPending();
+    if (this.eventQueue !== undefined) this.eventQueue.references--;
+    this.eventQueue = undefined;
+  }
+
+  #fireEvent(): void {
+    if (this.eqPending || this.eventQueue === undefined) return;
+    const event = this.#event;
+    event.type = EventType.COMPLETION;
+    event.objectNumber = this.number;
+    event.completionSequence = this.producerCount;
+    event.tokenLow = this.tokenLow;
+    event.tokenHigh = this.tokenHigh;
+    if (!this.eventQueue.post(event)) return;
+    this.notifyState = NotifyState.TRIGGERED;
+    this.eqPending = true;
+    this.eventQueue.completionEventCounter++;
+  }
+
+  /** Clearing a clear bit changes nothing. */
+  #clearPending(): void {
+    if (!this.eqPending) return;
+    this.eqPending = false;
+    if (this.eventQueue !== undefined) this.eventQueue.completionEventCounter--;
+  }
+
+  /** The consumer count in guest memory is read only when the queue looks full. */
+  #full(): boolean {
+    if (this.#unread() < this.entries) return false;
+    if (!this.owner.dma.read(this.number, this.recordAddress, COMPLETION_QUEUE_RECORD_SIZE, this.#record, 0))
+      return true;
+    const consumed = getCompletionQueueRecordConsumed(this.#recordView, 0);
+    // A count ahead of what was posted is a lie: keep what is known.
+    if ((this.producerCount - consumed) >>> 0 <= this.entries) this.consumed = consumed;
+    return this.#unread() >= this.entries;
+  }
+
+  #unread(): number {
+    return (this.producerCount - this.consumed) >>> 0;
+  }
+
+  #fail(fault: FaultKind): boolean {
+    this.error = true;
+    if (fault === FaultKind.CQ_OVERRUN) this.owner.faults.report(fault, this.number, this.producerCount);
+    this.owner.completionQueueFailed(this, fault);
+    return false;
+  }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Memory regions: what a key allows, and how its virtual addresses become guest addresses (IBTA 10.6). Every access of a work request to
+ * guest memory goes through `check` and then `read` or `write`.
+ */
+import { AccessFlag, FaultKind, MrKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { Dma } from '../memory/dma.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import type { ObjectTable } from './object-table.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+
+export class MemoryRegion {
+  readonly number: number;
+  readonly owner: AdapterFunction;
+  pd: ProtectionDomain;
+  kind: number;
+  access: number;
+  startAddress: number;
+  length: number;
+  pageShift: number;
+  pages: Float64Array<ArrayBuffer>;
+  keyByte: number;
+
+  constructor(number: number, pd: ProtectionDomain) {
+    this.number = number;
+    this.owner = pd.owner;
+    this.pd = pd;
+    this.kind = MrKind.PHYSICAL;
+    this.access = 0;
+    this.startAddress = 0;
+    this.length = 0;
+    this.pageShift = 12;
+    this.pages = new Float64Array(0);
+    this.keyByte = 0;
+  }
+
+  /** L_Key, and R_Key where remote access is granted. */
+  get key(): number {
+    return ((this.number << 8) | this.keyByte) >>> 0;
+  }
+
+  /** First address of the page list's translation: the page offset of `startAddress` counts. */
+  get #firstPageBase(): number {
+    const start = this.access & AccessFlag.ZERO_BASED ? 0 : this.startAddress;
+    return start - (start % 2 ** this.pageShift);
+  }
+
+  /** Copies from guest memory. The range must have been checked. False when the bus refuses. */
+  read(
+    dma: Dma,
+    object: number,
+    address: number,
+    lengthBytes: number,
+    target: Uint8Array,
+    targetOffset: number,
+  ): boolean {
+    if (this.kind === MrKind.PHYSICAL) return dma.read(object, address, lengthBytes, target, targetOffset);
+    for (let done = 0; done < lengthBytes; ) {
+      const piece = this.#pieceLength(address + done, lengthBytes - done);
+      if (!dma.read(object, this.#translate(address + done), piece, target, targetOffset + done)) return false;
+      done += piece;
+    }
+    return true;
+  }
+
+  /** Copies into guest memory; see `read`. */
+  write(
+    dma: Dma,
+    object: number,
+    address: number,
+    lengthBytes: number,
+    source: Uint8Array,
+    sourceOffset: number,
+  ): boolean {
+    if (this.kind === MrKind.PHYSICAL) return dma.write(object, address, source, sourceOffset, lengthBytes);
+    for (let done = 0; done < lengthBytes; ) {
+      const piece = this.#pieceLength(address + done, lengthBytes - done);
+      if (!dma.write(object, this.#translate(address + done), source, sourceOffset + done, piece)) return false;
+      done += piece;
+    }
+    return true;
+  }
+
+  #pieceLength(address: number, remaining: number): number {
+    const pageBytes = 2 ** this.pageShift;
+    return Math.min(remaining, pageBytes - (address % pageBytes));
+  }
+
+  #translate(address: number): number {
+    const pageBytes = 2 ** this.pageShift;
+    const offset = address - this.#firstPageBase;
+    return this.pages[Math.floor(offset / pageBytes)] + (offset % pageBytes);
+  }
+}
+
+/** Outcome of a key check: the region, or the fault that refused it. */
+export class KeyCheck {
+  fault: FaultKind = FaultKind.NONE;
+  readonly #regions: ObjectTable<MemoryRegion>;
+
+  constructor(regions: ObjectTable<MemoryRegion>) {
+    this.#regions = regions;
+  }
+
+  /**
+   * The region behind `key` when `pd` may access `[address, address + lengthBytes)` with all rights of `access`;
+   * undefined with `fault` set otherwise.
+   */
+  check(
+    owner: AdapterFunction,
+    pd: ProtectionDomain,
+    key: number,
+    address: number,
+    lengthBytes: number,
+    access: number,
+  ): MemoryRegion | undefined {
+    const region = this.#regions.get(key >>> 8);
+    if (region === undefined || region.owner !== owner || region.keyByte !== (key & 0xff))
+      return this.#refuse(FaultKind.KEY_INVALID);
+    if (region.pd !== pd) return this.#refuse(FaultKind.KEY_PD);
+    if ((region.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
+    const start = region.access & AccessFlag.ZERO_BASED ? 0 : region.startAddress;
+    if (address < start || address + lengthBytes > start + region.length) return this.#refuse(FaultKind.KEY_BOUNDS);
+    this.fault = FaultKind.NONE;
+    return region;
+  }
+
+  #refuse(fault: FaultKind): undefined {
+    this.fault = fault;
+    return undefined;
+  }
+}

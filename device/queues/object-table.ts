@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Objects of one class by their 24-bit number. A number is a slot index and a generation, so that the number of a destroyed object
+ * does not soon mean another one. Freed slots are reused oldest first.
+ */
+
+const INDEX_BITS = 16;
+const INDEX_MASK = (1 << INDEX_BITS) - 1;
+const GENERATION_MASK = 0xff;
+
+export class ObjectTable<T extends { readonly number: number }> {
+  readonly #slots: (T | undefined)[] = [];
+  readonly #generations: Uint8Array;
+  readonly #free: number[] = [];
+  readonly #capacity: number;
+  readonly #firstIndex: number;
+  #nextFresh: number;
+  #count = 0;
+
+  /** `firstIndex`: lowest slot, so that reserved numbers (0; QP0 and QP1) are never given. */
+  constructor(capacity: number, firstIndex: number) {
+    this.#capacity = capacity;
+    this.#firstIndex = firstIndex;
+    this.#nextFresh = firstIndex;
+    this.#generations = new Uint8Array(firstIndex + capacity);
+  }
+
+  get size(): number {
+    return this.#count;
+  }
+
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  /** Builds an object under a new number; undefined when the table is full. */
+  add(build: (number: number) => T): T | undefined {
+    const index = this.#takeSlot();
+    if (index === undefined) return undefined;
+    const object = build((this.#generations[index] << INDEX_BITS) | index);
+    this.#slots[index] = object;
+    this.#count++;
+    return object;
+  }
+
+  /** The object with exactly this number. */
+  get(number: number): T | undefined {
+    const object = this.#slots[number & INDEX_MASK];
+    return object !== undefined && object.number === number ? object : undefined;
+  }
+
+  remove(object: T): void {
+    const index = object.number & INDEX_MASK;
+    if (this.#slots[index] !== object) return;
+    this.#slots[index] = undefined;
+    this.#generations[index] = (this.#generations[index] + 1) & GENERATION_MASK;
+    this.#free.push(index);
+    this.#count--;
+  }
+
+  /** Calls `visit` for each object, in the order of slots; objects may be removed meanwhile. */
+  forEach(visit: (object: T) => void): void {
+    for (const object of this.#slots) if (object !== undefined) visit(object);
+  }
+
+  #takeSlot(): number | undefined {
+    if (this.#nextFresh < this.#firstIndex + this.#capacity) {
+      // Fresh slots first: a destroyed object's slot rests as long as possible.
+      this.#slots.length = Math.max(this.#slots.length, this.#nextFresh + 1);
+      return this.#nextFresh++;
+    }
+    return this.#free.shift();
+  }
+}

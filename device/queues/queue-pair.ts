@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Queue pair: its attributes, its state, and how far its two queues are (IBTA 10.2.4, 10.3.1). Behaviour lives in the units: admission and
+ * scheduler (send queue), transport engines, receive queue.
+ */
+import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
+import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import { QpState } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueueMemory } from '../memory/queue-memory.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import type { CompletionQueue } from './completion-queue.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+
+/** What the objects of a creation command were resolved to. */
+export interface QueuePairParts {
+  readonly pd: ProtectionDomain;
+  readonly sendCq: CompletionQueue;
+  readonly receiveCq: CompletionQueue;
+  readonly sendMemory: QueueMemory;
+  readonly receiveMemory: QueueMemory;
+}
+
+export class QueuePair {
+  readonly number: number;
+  readonly owner: AdapterFunction;
+  /** As created. */
+  readonly creation: Readonly<QpCreation>;
+  readonly pd: ProtectionDomain;
+  readonly sendCq: CompletionQueue;
+  readonly receiveCq: CompletionQueue;
+  readonly sendMemory: QueueMemory;
+  readonly receiveMemory: QueueMemory;
+  /** As modified. */
+  readonly attributes: QpAttributes = newQpAttributes();
+  /** Software's own handle. */
+  tokenLow = 0;
+  tokenHigh = 0;
+  state: QpState = QpState.RESET;
+  /** Incremented by everything that voids commands in flight: a transition to RESET, destruction. */
+  epoch = 0;
+
+  /** Sequence number of the next command to be admitted to a lane. */
+  nextSequence = 0;
+  /** Commands admitted and not yet completed. */
+  inFlight = 0;
+  /** The scheduler has the QP in its list. */
+  scheduled = false;
+  nextScheduled: QueuePair | undefined = undefined;
+  /** A stop doorbell took the QP off the scheduler for good. */
+  stopped = false;
+  /** Software asked to be told when the send queue has drained. */
+  drainNotify = false;
+  /** PSN of the next packet to send. */
+  sendPsn = 0;
+
+  /** Number of the next receive entry to take, and how many are known to be posted. */
+  receiveHead = 0;
+  receiveTail = 0;
+
+  constructor(number: number, owner: AdapterFunction, creation: Readonly<QpCreation>, parts: QueuePairParts) {
+    this.number = number;
+    this.owner = owner;
+    this.creation = creation;
+    this.pd = parts.pd;
+    this.sendCq = parts.sendCq;
+    this.receiveCq = parts.receiveCq;
+    this.sendMemory = parts.sendMemory;
+    this.receiveMemory = parts.receiveMemory;
+    this.pd.references++;
+    this.sendCq.references++;
+    this.receiveCq.references++;
+  }
+
+  get sendEntries(): number {
+    return 2 ** this.creation.sendEntriesLog2;
+  }
+
+  get receiveEntries(): number {
+    return 2 ** this.creation.receiveEntriesLog2;
+  }
+
+  /** Guest address of the slot of a send command. */
+  sendSlotAddress(sequence: number): number {
+    return this.sendMemory.addressOf((sequence % this.sendEntries) * 2 ** this.creation.sendStrideLog2);
+  }
+
+  receiveSlotAddress(number: number): number {
+    return this.receiveMemory.addressOf((number % this.receiveEntries) * 2 ** this.creation.receiveStrideLog2);
+  }
+
+  /** States in which the send queue executes, or flushes, commands. */
+  get sendsAreTaken(): boolean {
+    return this.state === QpState.RTS || this.state === QpState.ERR || this.state === QpState.SQE;
+  }
+
+  /** States in which packets are received. */
+  get receives(): boolean {
+    return (
+      this.state === QpState.RTR ||
+      this.state === QpState.RTS ||
+      this.state === QpState.SQD ||
+      this.state === QpState.SQE
+    );
+  }
+
+  /** Empties both queues; commands in flight become void. */
+  resetQueues(): void {
+    this.epoch++;
+    this.inFlight = 0;
+    this.nextSequence = 0;
+    this.receiveHead = 0;
+    this.receiveTail = 0;
+    this.stopped = false;
+    this.drainNotify = false;
+  }
+
+  /** Gives back what the constructor took. */
+  release(): void {
+    this.epoch++;
+    this.pd.references--;
+    this.sendCq.references--;
+    this.receiveCq.references--;
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Decides, for every command or doorbell that arrives, whether it is the one its send queue expects next. That makes each command execute once,
+ * though it may come as a collect copy, an implicit doorbell and an explicit doorbell (DESIGN.md 4.6). A collect copy that cannot be taken now
+ * is dropped for a doorbell: the send queue in guest memory always holds the command.
+ */
+import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { Lane } from '../lane/lane.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import type { ObjectTable } from '../queues/object-table.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { checkCommand, type SendQueueScheduler } from './send-queue-scheduler.ts';
+
+const SEQUENCE_MASK = 0xffff;
+const HALF_SEQUENCE = 0x8000;
+const QPN_SHIFT = 8;
+
+export class CommandAdmission {
+  readonly #queuePairs: ObjectTable<QueuePair>;
+  readonly #lane: Lane;
+  readonly #scheduler: SendQueueScheduler;
+
+  constructor(queuePairs: ObjectTable<QueuePair>, lane: Lane, scheduler: SendQueueScheduler) {
+    this.#queuePairs = queuePairs;
+    this.#lane = lane;
+    this.#scheduler = scheduler;
+  }
+
+  /** A whole command from one of `owner`'s collect buffers. */
+  kick(owner: AdapterFunction, buffer: PhysicalCollectBuffer): void {
+    const qp = this.#find(owner, getSendCommandQpn(buffer.view, 0));
+    if (qp === undefined) return release(buffer);
+    if (qp.state !== QpState.RTS) return this.#drop(qp, buffer);
+    const ahead = (getSendCommandSequence(buffer.view, 0) - qp.nextSequence) & SEQUENCE_MASK;
+    if (ahead !== 0) {
+      if (ahead < HALF_SEQUENCE) return this.#drop(qp, buffer);
+      owner.counters.commandsStale++;
+      return release(buffer);
+    }
+    const fault = checkCommand(qp, buffer);
+    if (fault !== FaultKind.NONE) {
+      owner.faults.report(fault, qp.number, buffer.vcb);
+      return this.#drop(qp, buffer);
+    }
+    owner.counters.commandsCollected++;
+    this.#lane.admit(qp, buffer);
+  }
+
+  /** A doorbell; `low` is its first dword. The sequence number in it needs no look: the send queue says what is next. */
+  ring(owner: AdapterFunction, low: number): void {
+    const qp = this.#find(owner, low >>> QPN_SHIFT);
+    if (qp !== undefined) this.#scheduler.schedule(qp);
+  }
+
+  /** A stop doorbell: the QP leaves the scheduler for good (until it is reset). */
+  stop(owner: AdapterFunction, low: number): void {
+    const qp = this.#find(owner, low >>> QPN_SHIFT);
+    if (qp === undefined) return;
+    this.#scheduler.unschedule(qp);
+    qp.stopped = true;
+    owner.publishDescriptor(qp);
+  }
+
+  /** The QP if it is the function's own and can send; counted otherwise. */
+  #find(owner: AdapterFunction, qpn: number): QueuePair | undefined {
+    const qp = this.#queuePairs.get(qpn);
+    if (qp === undefined || qp.owner !== owner || !owner.enabled) {
+      owner.faults.report(FaultKind.COMMAND_BAD_QP, qpn, 0);
+      return undefined;
+    }
+    if (qp.sendsAreTaken || qp.state === QpState.SQD) return qp;
+    owner.faults.report(FaultKind.COMMAND_BAD_QP, qpn, 0);
+    return undefined;
+  }
+
+  #drop(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
+    release(buffer);
+    qp.owner.counters.doorbellsImplicit++;
+    this.#scheduler.schedule(qp);
+  }
+}
+
+function release(buffer: PhysicalCollectBuffer): void {
+  buffer.home?.release(buffer);
+}

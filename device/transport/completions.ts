@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Posts the CQEs of work requests. When a CQ cannot take one, the QP fails: nothing it does could be reported any more (IBTA 11.6.3.2). */
+import {
+  setCompletionEntryByteLength,
+  setCompletionEntryGlobalRoute,
+  setCompletionEntryHasImmediate,
+  setCompletionEntryImmediate,
+  setCompletionEntryOpcode,
+  setCompletionEntryPathBits,
+  setCompletionEntryPkeyIndex,
+  setCompletionEntryPort,
+  setCompletionEntryQpn,
+  setCompletionEntryQueueSequence,
+  setCompletionEntryReceive,
+  setCompletionEntryServiceLevel,
+  setCompletionEntrySolicited,
+  setCompletionEntrySourceLid,
+  setCompletionEntrySourceQpn,
+  setCompletionEntryStatus,
+  setCompletionEntryVendorError,
+} from '../../protocol/layout/gen/completion-entry.gen.ts';
+import {
+  CompletionOpcode,
+  CompletionStatus,
+  FaultKind as Fault,
+  type FaultKind,
+  QpState,
+  SendOpcode,
+} from '../../protocol/layout/gen/values.gen.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+
+/** Completion opcode by send opcode. */
+const sendCompletionOpcodes = new Uint8Array(256);
+for (const [send, completion] of [
+  [SendOpcode.NOP, CompletionOpcode.NOP],
+  [SendOpcode.SEND, CompletionOpcode.SEND],
+  [SendOpcode.SEND_IMMEDIATE, CompletionOpcode.SEND],
+  [SendOpcode.SEND_INVALIDATE, CompletionOpcode.SEND],
+  [SendOpcode.RDMA_WRITE, CompletionOpcode.RDMA_WRITE],
+  [SendOpcode.RDMA_WRITE_IMMEDIATE, CompletionOpcode.RDMA_WRITE],
+  [SendOpcode.RDMA_READ, CompletionOpcode.RDMA_READ],
+  [SendOpcode.COMPARE_SWAP, CompletionOpcode.COMPARE_SWAP],
+  [SendOpcode.FETCH_ADD, CompletionOpcode.FETCH_ADD],
+  [SendOpcode.LOCAL_INVALIDATE, CompletionOpcode.LOCAL_INVALIDATE],
+  [SendOpcode.FAST_REGISTER, CompletionOpcode.FAST_REGISTER],
+  [SendOpcode.BIND_WINDOW, CompletionOpcode.BIND_WINDOW],
+])
+  sendCompletionOpcodes[send] = completion;
+
+/** What a received message is reported with; reused, so nothing is allocated. */
+export class ReceiveReport {
+  status: CompletionStatus = CompletionStatus.SUCCESS;
+  fault: FaultKind = Fault.NONE;
+  byteLength = 0;
+  solicited = 0;
+  globalRoute = 0;
+  hasImmediate = 0;
+  immediate = 0;
+  sourceQpn = 0;
+  sourceLid = 0;
+  serviceLevel = 0;
+  pathBits = 0;
+  port = 0;
+  pkeyIndex = 0;
+}
+
+/** Reports the send command `sequence` of `qp`. */
+export function postSendCompletion(
+  qp: QueuePair,
+  sequence: number,
+  opcode: number,
+  status: CompletionStatus,
+  fault: FaultKind,
+): void {
+  const view = qp.sendCq.begin();
+  setCompletionEntryQpn(view, 0, qp.number);
+  setCompletionEntryStatus(view, 0, status);
+  setCompletionEntryOpcode(view, 0, sendCompletionOpcodes[opcode]);
+  setCompletionEntryQueueSequence(view, 0, sequence);
+  setCompletionEntryVendorError(view, 0, fault);
+  if (!qp.sendCq.post(status !== CompletionStatus.SUCCESS)) failOnCompletion(qp);
+}
+
+/** Reports receive entry `number` of `qp`. */
+export function postReceiveCompletion(qp: QueuePair, number: number, report: Readonly<ReceiveReport>): void {
+  const view = qp.receiveCq.begin();
+  setCompletionEntryQpn(view, 0, qp.number);
+  setCompletionEntryStatus(view, 0, report.status);
+  setCompletionEntryOpcode(view, 0, CompletionOpcode.RECEIVE);
+  setCompletionEntryReceive(view, 0, 1);
+  setCompletionEntryQueueSequence(view, 0, number);
+  setCompletionEntryVendorError(view, 0, report.fault);
+  if (report.status === CompletionStatus.SUCCESS) {
+    setCompletionEntryByteLength(view, 0, report.byteLength);
+    setCompletionEntrySolicited(view, 0, report.solicited);
+    setCompletionEntryGlobalRoute(view, 0, report.globalRoute);
+    setCompletionEntryHasImmediate(view, 0, report.hasImmediate);
+    setCompletionEntryImmediate(view, 0, report.immediate);
+    setCompletionEntrySourceQpn(view, 0, report.sourceQpn);
+    setCompletionEntrySourceLid(view, 0, report.sourceLid);
+    setCompletionEntryServiceLevel(view, 0, report.serviceLevel);
+    setCompletionEntryPathBits(view, 0, report.pathBits);
+    setCompletionEntryPort(view, 0, report.port);
+    setCompletionEntryPkeyIndex(view, 0, report.pkeyIndex);
+  }
+  const wakes = report.solicited === 1 || report.status !== CompletionStatus.SUCCESS;
+  if (!qp.receiveCq.post(wakes)) failOnCompletion(qp);
+}
+
+function failOnCompletion(qp: QueuePair): void {
+  if (qp.state !== QpState.ERR) qp.owner.queuePairFailed(qp, Fault.CQ_ERROR);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A list of up to 16 scatter/gather elements: decoded from a command or a receive entry, every key checked before any byte moves, then copied
+ * from or to guest memory. IBTA 10.2.6, 10.6.
+ */
+import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { getSgeAddress, getSgeLength, getSgeLkey, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { KeyCheck, MemoryRegion } from '../queues/memory-region.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+
+export class ScatterGatherList {
+  /** Sum of the lengths. */
+  totalBytes = 0;
+  #count = 0;
+  readonly #addresses = new Float64Array(SGE_MAX);
+  readonly #lengths = new Float64Array(SGE_MAX);
+  readonly #keys = new Uint32Array(SGE_MAX);
+  readonly #regions = new Array<MemoryRegion | undefined>(SGE_MAX).fill(undefined);
+
+  clear(): void {
+    this.#count = 0;
+    this.totalBytes = 0;
+  }
+
+  add(address: number, lengthBytes: number, key: number): void {
+    this.#addresses[this.#count] = address;
+    this.#lengths[this.#count] = lengthBytes;
+    this.#keys[this.#count] = key;
+    this.#count++;
+    this.totalBytes += lengthBytes;
+  }
+
+  /** Adds `count` elements (at most 16 in all) that stand one behind the other at `base`. */
+  addFrom(view: DataView, base: number, count: number): void {
+    for (let index = 0; index < count; index++) {
+      const at = base + index * SGE_SIZE;
+      this.add(getSgeAddress(view, at), getSgeLength(view, at), getSgeLkey(view, at));
+    }
+  }
+
+  /** Checks every element that is not empty for the rights of `access`; NONE when all may be used. */
+  check(qp: QueuePair, keys: KeyCheck, access: number): FaultKind {
+    for (let index = 0; index < this.#count; index++) {
+      // Zero-length elements are not looked at (IBTA 10.2.6).
+      if (this.#lengths[index] === 0) continue;
+      const region = keys.check(
+        qp.owner,
+        qp.pd,
+        this.#keys[index],
+        this.#addresses[index],
+        this.#lengths[index],
+        access,
+      );
+      if (region === undefined) {
+        qp.owner.faults.report(keys.fault, qp.number, this.#addresses[index]);
+        return keys.fault;
+      }
+      this.#regions[index] = region;
+    }
+    return FaultKind.NONE;
+  }
+
+  /** Copies the whole list, checked before, into `target`. False when the bus refuses. */
+  gather(qp: QueuePair, target: Uint8Array, targetOffset: number): boolean {
+    let at = targetOffset;
+    for (let index = 0; index < this.#count; index++) {
+      const length = this.#lengths[index];
+      if (length === 0) continue;
+      const region = this.#regions[index] as MemoryRegion;
+      if (!region.read(qp.owner.dma, qp.number, this.#addresses[index], length, target, at)) return false;
+      at += length;
+    }
+    return true;
+  }
+
+  /** Copies `lengthBytes` to the list, checked before, starting `listOffset` bytes into it. False when the bus refuses. */
+  scatter(qp: QueuePair, listOffset: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    let skip = listOffset;
+    let done = 0;
+    for (let index = 0; index < this.#count && done < lengthBytes; index++) {
+      const length = this.#lengths[index];
+      if (skip >= length) {
+        skip -= length;
+        continue;
+      }
+      const piece = Math.min(length - skip, lengthBytes - done);
+      const region = this.#regions[index] as MemoryRegion;
+      const address = this.#addresses[index] + skip;
+      if (!region.write(qp.owner.dma, qp.number, address, piece, source, sourceOffset + done)) return false;
+      done += piece;
+      skip = 0;
+    }
+    return true;
+  }
+}

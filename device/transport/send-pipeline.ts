@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The pipeline behind the arbiter: takes a launched command through its service type's requester, releases its credits and reports it
+ * (DESIGN.md 4.5). Commands of different QPs never wait for each other here.
+ */
+import {
+  getSendCommandOpcode,
+  getSendCommandSequence,
+  getSendCommandSignaled,
+} from '../../protocol/layout/gen/send-command.gen.ts';
+import { CompletionStatus, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { Lane } from '../lane/lane.ts';
+import type { Port } from '../port/port.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { postSendCompletion } from './completions.ts';
+import type { UdRequester } from './ud-requester.ts';
+
+export class SendPipeline {
+  readonly #lane: Lane;
+  readonly #ports: readonly Port[];
+  readonly #requester: UdRequester;
+
+  constructor(lane: Lane, ports: readonly Port[], requester: UdRequester) {
+    this.#lane = lane;
+    this.#ports = ports;
+    this.#requester = requester;
+  }
+
+  /** Launches the lane's next command. False when there is none, a credit is missing, or its port has no room. */
+  advance(): boolean {
+    const buffer = this.#lane.peek();
+    if (buffer === undefined) return false;
+    const qp = buffer.queuePair as QueuePair;
+    // A QP without a port cannot be in RTS: its commands are void or flushed, and need no port.
+    const port = this.#ports[qp.attributes.port - 1];
+    if (port?.congested) return false;
+    this.#lane.launch();
+    this.#execute(qp, buffer, port);
+    return true;
+  }
+
+  #execute(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {
+    const isVoid = buffer.epoch !== qp.epoch;
+    const fault = isVoid ? FaultKind.NONE : this.#perform(qp, buffer, port);
+    // A datagram is complete once its packet is with the port: both credits come back, whatever the outcome.
+    this.#lane.releaseExecutionCredit();
+    this.#lane.releaseCompletionCredit();
+    if (!isVoid) this.#complete(qp, buffer, fault);
+    buffer.home?.release(buffer);
+  }
+
+  #perform(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): FaultKind {
+    if (qp.state !== QpState.RTS && qp.state !== QpState.SQD) return FaultKind.NONE;
+    if (buffer.fault !== FaultKind.NONE) return buffer.fault;
+    if (getSendCommandOpcode(buffer.view, 0) === SendOpcode.NOP) return FaultKind.NONE;
+    if (port === undefined || !port.active) return FaultKind.PORT_DOWN;
+    return this.#requester.send(qp, buffer, port);
+  }
+
+  #complete(qp: QueuePair, buffer: PhysicalCollectBuffer, fault: FaultKind): void {
+    const { view } = buffer;
+    const opcode = getSendCommandOpcode(view, 0);
+    const sequence = getSendCommandSequence(view, 0);
+    qp.inFlight--;
+    if (qp.state === QpState.ERR || qp.state === QpState.SQE)
+      return postSendCompletion(qp, sequence, opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
+    if (fault === FaultKind.NONE) {
+      if (qp.creation.signalAll || getSendCommandSignaled(view, 0))
+        postSendCompletion(qp, sequence, opcode, CompletionStatus.SUCCESS, FaultKind.NONE);
+      return qp.owner.adapter.noteDrained(qp);
+    }
+    reportCommandFault(qp, buffer, fault);
+    postSendCompletion(qp, sequence, opcode, sendStatus(fault), fault);
+    qp.owner.adapter.moveToSendError(qp);
+  }
+}
+
+/** Faults of the command itself are counted here; those of keys and of the bus were counted where they were found. */
+const commandFaults: readonly FaultKind[] = [
+  FaultKind.COMMAND_OPCODE,
+  FaultKind.COMMAND_SGE,
+  FaultKind.COMMAND_LENGTH,
+  FaultKind.ADDRESS_HANDLE,
+  FaultKind.PORT_DOWN,
+];
+
+function reportCommandFault(qp: QueuePair, buffer: PhysicalCollectBuffer, fault: FaultKind): void {
+  if (commandFaults.includes(fault)) qp.owner.faults.report(fault, qp.number, getSendCommandSequence(buffer.view, 0));
+}
+
+function sendStatus(fault: FaultKind): CompletionStatus {
+  switch (fault) {
+    case FaultKind.COMMAND_LENGTH:
+      return CompletionStatus.LOCAL_LENGTH_ERROR;
+    case FaultKind.KEY_INVALID:
+    case FaultKind.KEY_PD:
+    case FaultKind.KEY_BOUNDS:
+    case FaultKind.KEY_ACCESS:
+    case FaultKind.DMA_READ:
+      return CompletionStatus.LOCAL_PROTECTION_ERROR;
+    default:
+      return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Sends datagrams (IBTA 9.8.3): checks the command, resolves its address handle, moves the payload straight into the packet and hands the packet to the port.
+ */
+
+import { GID_SIZE } from '../../protocol/infiniband/addresses.ts';
+import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { effectiveQKey } from '../../protocol/infiniband/keys.ts';
+import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
+import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import { addPsn } from '../../protocol/infiniband/psn.ts';
+import {
+  ADDRESS_HANDLE_DESTINATION_GID_OFFSET,
+  ADDRESS_HANDLE_SIZE,
+  getAddressHandleDlid,
+  getAddressHandleFlowLabel,
+  getAddressHandleGlobalRoute,
+  getAddressHandleHopLimit,
+  getAddressHandlePd,
+  getAddressHandlePort,
+  getAddressHandleServiceLevel,
+  getAddressHandleSourceGidIndex,
+  getAddressHandleSourcePathBits,
+  getAddressHandleTrafficClass,
+  getAddressHandleValid,
+} from '../../protocol/layout/gen/address-handle.gen.ts';
+import { COMMAND_HEADER_BYTES, GID_TABLE_ENTRIES, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  getSendCommandCollectLength,
+  getSendCommandImmediate,
+  getSendCommandInline,
+  getSendCommandMessageLength,
+  getSendCommandOpcode,
+  getSendCommandSgeAddress,
+  getSendCommandSgeCount,
+  getSendCommandSgeLength,
+  getSendCommandSgeLkey,
+  getSendCommandSolicited,
+  SEND_COMMAND_TARGET_OFFSET,
+} from '../../protocol/layout/gen/send-command.gen.ts';
+import { SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
+import {
+  getUdTargetAddressHandle,
+  getUdTargetQkey,
+  getUdTargetRemoteQpn,
+} from '../../protocol/layout/gen/ud-target.gen.ts';
+import { FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { Port } from '../port/port.ts';
+import type { KeyCheck } from '../queues/memory-region.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { ScatterGatherList } from './scatter-gather.ts';
+
+const DWORD = 0x100000000;
+
+export class UdRequester {
+  readonly #keys: KeyCheck;
+  readonly #fields = newPacketFields();
+  readonly #list = new ScatterGatherList();
+  readonly #handle = new Uint8Array(ADDRESS_HANDLE_SIZE);
+  readonly #handleView = new DataView(this.#handle.buffer);
+
+  constructor(keys: KeyCheck) {
+    this.#keys = keys;
+  }
+
+  /** Sends the command's message through `port`, which has room. NONE, or why nothing was sent. */
+  send(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port): FaultKind {
+    const { view } = buffer;
+    const opcode = getSendCommandOpcode(view, 0);
+    if (opcode !== SendOpcode.SEND && opcode !== SendOpcode.SEND_IMMEDIATE) return FaultKind.COMMAND_OPCODE;
+    const length = getSendCommandMessageLength(view, 0);
+    if (length > port.mtuBytes) return FaultKind.COMMAND_LENGTH;
+    const fault =
+      (getSendCommandInline(view, 0) ? checkInline(view, length) : this.#loadList(qp, view, length)) ||
+      this.#loadAddress(qp, view, port);
+    if (fault !== FaultKind.NONE) return fault;
+    return this.#emit(qp, buffer, port, length);
+  }
+
+  #loadList(qp: QueuePair, view: DataView, length: number): FaultKind {
+    const count = getSendCommandSgeCount(view, 0);
+    const list = this.#list;
+    list.clear();
+    if (count > SGE_MAX) return FaultKind.COMMAND_SGE;
+    if (count === 1)
+      list.add(getSendCommandSgeAddress(view, 0), getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0));
+    else {
+      if (COMMAND_HEADER_BYTES + count * SGE_SIZE > getSendCommandCollectLength(view, 0)) return FaultKind.COMMAND_SGE;
+      list.addFrom(view, COMMAND_HEADER_BYTES, count);
+    }
+    if (list.totalBytes !== length) return FaultKind.COMMAND_SGE;
+    return list.check(qp, this.#keys, 0);
+  }
+
+  /** Reads the address handle and checks that this QP may use it (IBTA 11.2.2.1, 10.2.2.4). */
+  #loadAddress(qp: QueuePair, view: DataView, port: Port): FaultKind {
+    const { registers, dma } = qp.owner;
+    const index = getUdTargetAddressHandle(view, SEND_COMMAND_TARGET_OFFSET);
+    if (index >= registers.getStored(CSR.ADDRESS_HANDLE_COUNT)) return FaultKind.ADDRESS_HANDLE;
+    const table =
+      registers.getStored(CSR.ADDRESS_HANDLE_TABLE) + registers.getStoredHigh(CSR.ADDRESS_HANDLE_TABLE) * DWORD;
+    if (!dma.read(qp.number, table + index * ADDRESS_HANDLE_SIZE, ADDRESS_HANDLE_SIZE, this.#handle, 0))
+      return FaultKind.DMA_READ;
+    const handle = this.#handleView;
+    const usable =
+      getAddressHandleValid(handle, 0) === 1 &&
+      getAddressHandlePd(handle, 0) === qp.pd.number &&
+      getAddressHandlePort(handle, 0) === port.number &&
+      getAddressHandleSourceGidIndex(handle, 0) < GID_TABLE_ENTRIES;
+    return usable ? FaultKind.NONE : FaultKind.ADDRESS_HANDLE;
+  }
+
+  #emit(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port, length: number): FaultKind {
+    const fields = this.#fields;
+    this.#address(port);
+    this.#transport(qp, buffer.view, port, length);
+    const ring = port.ringFor(fields.dlid);
+    const offset = ring.writeOffset;
+    const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
+    if (getSendCommandInline(buffer.view, 0))
+      ring.bytes.set(buffer.bytes.subarray(COMMAND_HEADER_BYTES, COMMAND_HEADER_BYTES + length), payload);
+    else if (!this.#list.gather(qp, ring.bytes, payload)) return FaultKind.DMA_READ;
+    port.transmit(ring, buildPacket(ring.view, offset, fields));
+    qp.sendPsn = addPsn(qp.sendPsn, 1);
+    return FaultKind.NONE;
+  }
+
+  #address(port: Port): void {
+    const fields = this.#fields;
+    const handle = this.#handleView;
+    fields.virtualLane = 0;
+    fields.serviceLevel = getAddressHandleServiceLevel(handle, 0);
+    fields.dlid = getAddressHandleDlid(handle, 0);
+    fields.slid = port.lid | (getAddressHandleSourcePathBits(handle, 0) & (2 ** port.lmc - 1));
+    fields.hasGrh = getAddressHandleGlobalRoute(handle, 0);
+    if (fields.hasGrh === 0) return;
+    fields.trafficClass = getAddressHandleTrafficClass(handle, 0);
+    fields.flowLabel = getAddressHandleFlowLabel(handle, 0);
+    fields.hopLimit = getAddressHandleHopLimit(handle, 0);
+    const source = getAddressHandleSourceGidIndex(handle, 0) * GID_SIZE;
+    for (let index = 0; index < GID_SIZE; index++) {
+      fields.sgid[index] = port.gids[source + index];
+      fields.dgid[index] = this.#handle[ADDRESS_HANDLE_DESTINATION_GID_OFFSET + index];
+    }
+  }
+
+  #transport(qp: QueuePair, view: DataView, port: Port, length: number): void {
+    const fields = this.#fields;
+    const immediate = getSendCommandOpcode(view, 0) === SendOpcode.SEND_IMMEDIATE;
+    fields.opcode = immediate ? BthOpcode.UD_SEND_ONLY_WITH_IMMEDIATE : BthOpcode.UD_SEND_ONLY;
+    fields.solicited = getSendCommandSolicited(view, 0);
+    fields.pKey = port.pkeys[qp.attributes.pkeyIndex];
+    fields.destQpn = getUdTargetRemoteQpn(view, SEND_COMMAND_TARGET_OFFSET);
+    fields.psn = qp.sendPsn;
+    fields.qKey = effectiveQKey(getUdTargetQkey(view, SEND_COMMAND_TARGET_OFFSET), qp.attributes.qkey);
+    fields.srcQpn = qp.number;
+    fields.immediate = getSendCommandImmediate(view, 0);
+    fields.payloadLengthBytes = length;
+  }
+}
+
+function checkInline(view: DataView, length: number): FaultKind {
+  if (getSendCommandSgeCount(view, 0) !== 0) return FaultKind.COMMAND_SGE;
+  const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
+  return length <= room ? FaultKind.NONE : FaultKind.COMMAND_LENGTH;
+}

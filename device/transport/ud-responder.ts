@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Receives datagrams (IBTA 9.8.3, 9.6.1): what does not belong to a QP that may take it is dropped and counted; the rest goes into the next receive entry behind the GRH area.
+ */
+
+import { getDethQKey, getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
+import { GRH_SIZE } from '../../protocol/infiniband/gen/grh.gen.ts';
+import { getImmDtImmediate } from '../../protocol/infiniband/gen/imm-dt.gen.ts';
+import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
+import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { GRH_AREA_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { AccessFlag, CompletionStatus, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
+import type { Port } from '../port/port.ts';
+import type { KeyCheck } from '../queues/memory-region.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { postReceiveCompletion, ReceiveReport } from './completions.ts';
+import type { ReceiveQueueReader } from './receive-queue.ts';
+import { ScatterGatherList } from './scatter-gather.ts';
+
+/** Causes of drops that are no fault of the receiving function. */
+export interface DropCounters {
+  wrongService: number;
+  noReceiveEntry: number;
+}
+
+export class UdResponder {
+  readonly drops: DropCounters = { wrongService: 0, noReceiveEntry: 0 };
+  readonly #keys: KeyCheck;
+  readonly #reader: ReceiveQueueReader;
+  readonly #list = new ScatterGatherList();
+  readonly #report = new ReceiveReport();
+
+  constructor(keys: KeyCheck, reader: ReceiveQueueReader) {
+    this.#keys = keys;
+    this.#reader = reader;
+  }
+
+  /** Delivers a well-formed datagram that arrived at `port` for `qp`. False when it was dropped. */
+  receive(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
+    if (qp.creation.serviceType !== ServiceType.UD || !qp.receives || qp.attributes.port !== port.number) {
+      this.drops.wrongService++;
+      return false;
+    }
+    if (!this.#keysMatch(qp, port, ring.view, packet)) return false;
+    if (!this.#reader.available(qp)) {
+      this.drops.noReceiveEntry++;
+      return false;
+    }
+    const fault = this.#reader.take(qp, this.#list) || this.#deliver(qp, ring, packet);
+    if (fault === FaultKind.NONE) this.#complete(qp, port, ring.view, packet);
+    else this.#fail(qp, fault);
+    return true;
+  }
+
+  #keysMatch(qp: QueuePair, port: Port, view: DataView, packet: Readonly<ParsedPacket>): boolean {
+    if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
+      port.badPkeys++;
+      return false;
+    }
+    if (getDethQKey(view, packet.dethOffset) !== qp.attributes.qkey) {
+      port.badQkeys++;
+      return false;
+    }
+    return true;
+  }
+
+  #deliver(qp: QueuePair, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {
+    const list = this.#list;
+    if (list.totalBytes < GRH_AREA_BYTES + packet.payloadLengthBytes) {
+      qp.owner.faults.report(FaultKind.RECEIVE_TOO_SHORT, qp.number, list.totalBytes);
+      return FaultKind.RECEIVE_TOO_SHORT;
+    }
+    const fault = list.check(qp, this.#keys, AccessFlag.LOCAL_WRITE);
+    if (fault !== FaultKind.NONE) return fault;
+    // Without a GRH the area's content is undefined (IBTA 11.4.1.2): it stays as it was.
+    const whole =
+      (packet.grhOffset < 0 || list.scatter(qp, 0, ring.bytes, packet.grhOffset, GRH_SIZE)) &&
+      list.scatter(qp, GRH_AREA_BYTES, ring.bytes, packet.payloadOffset, packet.payloadLengthBytes);
+    return whole ? FaultKind.NONE : FaultKind.DMA_WRITE;
+  }
+
+  #complete(qp: QueuePair, port: Port, view: DataView, packet: Readonly<ParsedPacket>): void {
+    const report = this.#report;
+    report.status = CompletionStatus.SUCCESS;
+    report.fault = FaultKind.NONE;
+    report.byteLength = GRH_AREA_BYTES + packet.payloadLengthBytes;
+    report.solicited = packet.solicited;
+    report.globalRoute = packet.grhOffset < 0 ? 0 : 1;
+    report.hasImmediate = packet.immDtOffset < 0 ? 0 : 1;
+    report.immediate = packet.immDtOffset < 0 ? 0 : getImmDtImmediate(view, packet.immDtOffset);
+    report.sourceQpn = getDethSrcQpn(view, packet.dethOffset);
+    report.sourceLid = packet.slid;
+    report.serviceLevel = packet.serviceLevel;
+    report.pathBits = packet.dlid & (2 ** port.lmc - 1);
+    report.port = port.number;
+    report.pkeyIndex = qp.attributes.pkeyIndex;
+    postReceiveCompletion(qp, this.#reader.number, report);
+  }
+
+  /** A receive entry that cannot be used is a completion error and puts the QP into error (IBTA 10.10.3.2). */
+  #fail(qp: QueuePair, fault: FaultKind): void {
+    const report = this.#report;
+    report.fault = fault;
+    report.solicited = 0;
+    report.status = receiveStatus(fault);
+    postReceiveCompletion(qp, this.#reader.number, report);
+    qp.owner.adapter.moveToError(qp);
+  }
+}
+
+function receiveStatus(fault: FaultKind): CompletionStatus {
+  switch (fault) {
+    case FaultKind.RECEIVE_TOO_SHORT:
+      return CompletionStatus.LOCAL_LENGTH_ERROR;
+    case FaultKind.RECEIVE_ENTRY:
+    case FaultKind.DMA_READ:
+      return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
+    default:
+      return CompletionStatus.LOCAL_PROTECTION_ERROR;
+  }
+}
