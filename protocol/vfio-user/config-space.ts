@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// PCI configuration space of one function: 4096 bytes, for each byte the bits a guest may write and those it clears by
+// writing one. The library has a config space too, but answers writes it does not expect with errors, copies beyond a
+// capability, and has no 64-bit BARs; so all accesses are routed here (VFU_REGION_FLAG_ALWAYS_CB). Every write of any
+// size is legal: what is not writable stays as it is.
+
+import type { Capability } from './capabilities.ts';
+import {
+  BAR,
+  CAPABILITY,
+  COMMAND,
+  COMMAND_WRITABLE,
+  CONFIG_BYTES,
+  DEVICE_CAPABILITIES_FLR,
+  DEVICE_CONTROL_START_FLR,
+  EXPRESS,
+  FIRST_CAPABILITY,
+  FIRST_EXTENDED_CAPABILITY,
+  HEADER,
+  MSIX,
+  MSIX_CONTROL,
+  STANDARD_BYTES,
+  STATUS_CAPABILITIES,
+  STATUS_CLEARABLE,
+} from './pci-layout.ts';
+
+export interface PciIds {
+  readonly vendor: number;
+  readonly device: number;
+  readonly subsystemVendor: number;
+  readonly subsystem: number;
+  readonly revision?: number;
+  /** 24 bits: base class, sub-class, programming interface. */
+  readonly classCode: number;
+}
+
+/** Told after a guest's write (or a reset) has changed something. Each is called only on a change. */
+export interface ConfigObserver {
+  busMaster?(enabled: boolean): void;
+  msix?(enabled: boolean, allMasked: boolean): void;
+  /** The guest has asked for a function level reset; the device must reset and then call `ConfigSpace.reset`. */
+  functionLevelReset?(): void;
+  /** Any write by the guest, after it took effect. */
+  written?(offset: number, lengthBytes: number): void;
+}
+
+export class ConfigSpace {
+  readonly #bytes = new Uint8Array(CONFIG_BYTES);
+  readonly #view = new DataView(this.#bytes.buffer);
+  readonly #writable = new Uint8Array(CONFIG_BYTES);
+  readonly #clearable = new Uint8Array(CONFIG_BYTES);
+  readonly #initial = new Uint8Array(CONFIG_BYTES);
+  readonly #capabilities = new Map<number, number>();
+  #observer: ConfigObserver = {};
+  #nextCapability = FIRST_CAPABILITY;
+  #nextExtended = FIRST_EXTENDED_CAPABILITY;
+  #lastLink: number = HEADER.capabilities;
+  #lastExtended = 0;
+  #busMaster = false;
+  #msixControl = 0;
+
+  constructor(ids: PciIds) {
+    this.define16(HEADER.vendor, ids.vendor);
+    this.define16(HEADER.device, ids.device);
+    this.define16(HEADER.command, 0, COMMAND_WRITABLE);
+    this.define16(HEADER.status, 0, 0, STATUS_CLEARABLE);
+    this.define32(HEADER.revision, ((ids.revision ?? 0) & 0xff) + (ids.classCode & 0xffffff) * 256);
+    this.define16(HEADER.cacheLineSize, 0, 0x00ff);
+    this.define16(HEADER.subsystemVendor, ids.subsystemVendor);
+    this.define16(HEADER.subsystem, ids.subsystem);
+    this.define16(HEADER.interruptLine, 0, 0x00ff);
+  }
+
+  /** The value a guest reads. */
+  get8(offset: number): number {
+    return this.#bytes[offset];
+  }
+
+  get16(offset: number): number {
+    return this.#view.getUint16(offset, true);
+  }
+
+  get32(offset: number): number {
+    return this.#view.getUint32(offset, true);
+  }
+
+  get busMasterEnabled(): boolean {
+    return (this.get16(HEADER.command) & COMMAND.busMaster) !== 0;
+  }
+
+  get msixEnabled(): boolean {
+    return (this.#msixControl & MSIX_CONTROL.enable) !== 0;
+  }
+
+  get msixAllMasked(): boolean {
+    return (this.#msixControl & MSIX_CONTROL.maskAll) !== 0;
+  }
+
+  set observer(observer: ConfigObserver) {
+    this.#observer = observer;
+  }
+
+  /** Sets what a register holds now and after a reset, and which bits a guest may write or clear. */
+  define16(offset: number, value: number, writable = 0, clearable = 0): void {
+    for (let i = 0; i < 2; i++)
+      this.#define8(offset + i, value >>> (8 * i), writable >>> (8 * i), clearable >>> (8 * i));
+  }
+
+  define32(offset: number, value: number, writable = 0, clearable = 0): void {
+    for (let i = 0; i < 4; i++)
+      this.#define8(offset + i, value >>> (8 * i), writable >>> (8 * i), clearable >>> (8 * i));
+  }
+
+  /** Describes a memory BAR; a 64-bit one takes two slots. `sizeBytes` is a power of two of at least 16. */
+  defineBar(index: number, sizeBytes: number, flags: { wide: boolean; prefetchable: boolean }): void {
+    const type = (flags.wide ? BAR.wide : 0) | (flags.prefetchable ? BAR.prefetchable : 0);
+    const addressBits = sizeBytes >= 2 ** 32 ? 0 : ~(sizeBytes - 1) & ~BAR.flagMask;
+    this.define32(HEADER.bar0 + 4 * index, type, addressBits);
+    if (!flags.wide) return;
+    const highBits = sizeBytes > 2 ** 32 ? ~(sizeBytes / 2 ** 32 - 1) : -1;
+    this.define32(HEADER.bar0 + 4 * (index + 1), 0, highBits);
+  }
+
+  /** Places a capability behind the ones there are and links it. Gives its offset. */
+  add(capability: Capability): number {
+    const offset = capability.extended ? this.#nextExtended : this.#nextCapability;
+    const end = offset + capability.bytes.length;
+    if (end > (capability.extended ? CONFIG_BYTES : STANDARD_BYTES)) {
+      throw new RangeError(
+        `no config space is left for capability ${capability.id} of ${capability.bytes.length} bytes`,
+      );
+    }
+    capability.bytes.forEach((byte, i) => {
+      this.#define8(offset + i, byte, capability.writable[i], capability.clearable[i]);
+    });
+    if (capability.extended) this.#linkExtended(offset, end);
+    else this.#link(offset, end);
+    if (!capability.extended) this.#capabilities.set(capability.id, offset);
+    return offset;
+  }
+
+  /** The offset of a standard capability, or 0. */
+  find(id: number): number {
+    return this.#capabilities.get(id) ?? 0;
+  }
+
+  /** Copies what a guest reads at `offset` into `target`. */
+  read(offset: number, target: Uint8Array, lengthBytes: number): void {
+    for (let i = 0; i < lengthBytes; i++) target[i] = this.#bytes[offset + i];
+  }
+
+  /** A write by the guest: changes what may be changed and tells the observer. */
+  write(offset: number, source: Uint8Array, lengthBytes: number): void {
+    const startsReset = this.#startsFunctionLevelReset(offset, source, lengthBytes);
+    for (let i = 0; i < lengthBytes; i++) {
+      const at = offset + i;
+      const kept = this.#bytes[at] & ~this.#writable[at] & ~(source[i] & this.#clearable[at]);
+      this.#bytes[at] = kept | (source[i] & this.#writable[at]);
+    }
+    this.#tellChanges();
+    this.#observer.written?.(offset, lengthBytes);
+    if (startsReset) this.#observer.functionLevelReset?.();
+  }
+
+  /** Puts every register back to what it was defined as. */
+  reset(): void {
+    this.#bytes.set(this.#initial);
+    this.#tellChanges();
+  }
+
+  #define8(offset: number, value: number, writable: number, clearable: number): void {
+    this.#bytes[offset] = value;
+    this.#initial[offset] = value;
+    this.#writable[offset] = writable;
+    this.#clearable[offset] = clearable;
+  }
+
+  #link(offset: number, end: number): void {
+    this.#define8(this.#lastLink, offset, 0, 0);
+    this.#define8(HEADER.status, STATUS_CAPABILITIES, 0, STATUS_CLEARABLE & 0xff);
+    this.#lastLink = offset + 1;
+    this.#nextCapability = (end + 3) & ~3;
+  }
+
+  #linkExtended(offset: number, end: number): void {
+    if (this.#lastExtended !== 0) {
+      const version = this.#bytes[this.#lastExtended + 2] & 0x0f;
+      this.define16(this.#lastExtended + 2, version | (offset << 4));
+    }
+    this.#lastExtended = offset;
+    this.#nextExtended = (end + 3) & ~3;
+  }
+
+  #startsFunctionLevelReset(offset: number, source: Uint8Array, lengthBytes: number): boolean {
+    const express = this.find(CAPABILITY.pciExpress);
+    if (express === 0) return false;
+    const at = express + EXPRESS.deviceControl + 1;
+    if (at < offset || at >= offset + lengthBytes) return false;
+    if ((source[at - offset] & (DEVICE_CONTROL_START_FLR >>> 8)) === 0) return false;
+    return (this.get32(express + EXPRESS.deviceCapabilities) & DEVICE_CAPABILITIES_FLR) !== 0;
+  }
+
+  #tellChanges(): void {
+    const busMaster = this.busMasterEnabled;
+    if (busMaster !== this.#busMaster) {
+      this.#busMaster = busMaster;
+      this.#observer.busMaster?.(busMaster);
+    }
+    const msix = this.find(CAPABILITY.msix);
+    const control = msix === 0 ? 0 : this.get16(msix + MSIX.control) & (MSIX_CONTROL.enable | MSIX_CONTROL.maskAll);
+    if (control !== this.#msixControl) {
+      this.#msixControl = control;
+      this.#observer.msix?.(this.msixEnabled, this.msixAllMasked);
+    }
+  }
+}

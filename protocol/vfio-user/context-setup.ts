@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds the library's context for a device: socket, regions, interrupts, DMA, reset and quiesce callbacks. Called once by
+// the constructor of VfioUserContext. Design rules from vfio-user.md: MSI-X only, no error interrupt, no DMA by messages.
+
+import { chmodSync } from 'node:fs';
+import { type CallbackSet, setErrno } from './callbacks.ts';
+import type { ConfigSpace } from './config-space.ts';
+import {
+  ATTACH_NONBLOCKING,
+  DEVICE_TYPE_PCI,
+  IRQ,
+  PCI_TYPE_EXPRESS,
+  REGION,
+  REGION_FLAG,
+  TRANSPORT_SOCKET,
+} from './constants.ts';
+import type { BarOptions, DeviceOptions } from './device.ts';
+import type { DmaRegionInfo } from './dma-region.ts';
+import { errnoText, VfioUserError } from './errors.ts';
+import type { GuestMemory } from './guest-memory.ts';
+import type { Libvfio, Pointer } from './library.ts';
+import type { RateLimitedLog } from './log.ts';
+import { allocateNative, errno, lastErrno, memcpy, type NativeBlock } from './native.ts';
+import { CAPABILITY, CONFIG_BYTES, MSIX } from './pci-layout.ts';
+import { makeRegionAccess, type RegionAccess } from './region.ts';
+import { claimSocketPath, isDirectoryShared } from './socket-path.ts';
+
+/** What the context owns and the library's callbacks act on. */
+export interface ContextParts {
+  readonly library: Libvfio;
+  readonly options: DeviceOptions;
+  readonly config: ConfigSpace;
+  readonly memory: GuestMemory;
+  readonly callbacks: CallbackSet;
+  readonly log: RateLimitedLog;
+  reset(type: number): void;
+  failed(where: string, error: unknown): void;
+}
+
+/**
+ * Creates and realizes the context; its socket then accepts connections.
+ * @throws {VfioUserError} when path or description are not usable; nothing is left behind.
+ */
+export function setUpContext(parts: ContextParts): { ctx: Pointer; vectors: number } {
+  claimSocketPath(parts.options.socketPath);
+  const ctx = create(parts);
+  try {
+    const vectors = new Setup(parts, ctx).run();
+    return { ctx, vectors };
+  } catch (error) {
+    parts.library.vfu_destroy_ctx(ctx);
+    parts.callbacks.unregisterAll();
+    throw error;
+  }
+}
+
+function create({ library, options }: ContextParts): Pointer {
+  const { socketPath, socketMode, log } = options;
+  const ctx = library.vfu_create_ctx(TRANSPORT_SOCKET, socketPath, ATTACH_NONBLOCKING, 0, DEVICE_TYPE_PCI);
+  if (ctx === 0) throw new VfioUserError(`socket ${socketPath} cannot be made: ${errnoText(lastErrno())}`);
+  chmodSync(socketPath, socketMode ?? 0o600);
+  if (isDirectoryShared(socketPath)) {
+    log.debug({ socket: socketPath }, 'other users can enter the directory of the socket; mode 0700 keeps them out');
+  }
+  return ctx;
+}
+
+class Setup {
+  readonly #parts: ContextParts;
+  readonly #ctx: Pointer;
+  /** Bytes on their way between library and config space. Kept alive by the callbacks that use it. */
+  readonly #scratch: NativeBlock = allocateNative(CONFIG_BYTES);
+
+  constructor(parts: ContextParts, ctx: Pointer) {
+    this.#parts = parts;
+    this.#ctx = ctx;
+  }
+
+  run(): number {
+    const { library, options, config, log, callbacks } = this.#parts;
+    const logLine = callbacks.add('log', 'log', undefined, (_ctx, level, message) => log.write(level, message));
+    this.#check('vfu_setup_log', library.vfu_setup_log(this.#ctx, logLine, log.syslogLevel));
+    this.#check('vfu_pci_init', library.vfu_pci_init(this.#ctx, PCI_TYPE_EXPRESS, 0, 0));
+    for (const capability of options.capabilities) config.add(capability);
+    for (const bar of options.bars) this.#bar(bar);
+    const flags = REGION_FLAG.read | REGION_FLAG.write | REGION_FLAG.alwaysCallback;
+    this.#region(REGION.config, CONFIG_BYTES, this.#makeConfigAccess(), flags);
+    this.#dma();
+    const reset = callbacks.add('reset', 'reset', 0, (_ctx, type) => {
+      this.#parts.reset(type);
+      return 0;
+    });
+    this.#check('vfu_setup_device_reset_cb', library.vfu_setup_device_reset_cb(this.#ctx, reset));
+    if (options.callbacks.quiesce !== undefined) this.#quiesce(options.callbacks.quiesce);
+    const vectors = this.#interrupts();
+    this.#check('vfu_realize_ctx', library.vfu_realize_ctx(this.#ctx));
+    return vectors;
+  }
+
+  #bar(bar: BarOptions): void {
+    const { index, sizeBytes, handler } = bar;
+    const wide = bar.wide ?? false;
+    if (!(index >= 0 && index <= (wide ? 4 : 5)) || !(sizeBytes >= 16) || !Number.isInteger(Math.log2(sizeBytes))) {
+      throw new VfioUserError(
+        `BAR${index} of ${sizeBytes} bytes: BARs are 0 to 5 (64-bit ones 0 to 4), sizes powers of two from 16`,
+      );
+    }
+    if (!wide && sizeBytes > 2 ** 31) {
+      throw new VfioUserError(`BAR${index} of ${sizeBytes} bytes is larger than 2 GiB: it must be 64-bit (wide: true)`);
+    }
+    this.#parts.config.defineBar(index, sizeBytes, { wide, prefetchable: bar.prefetchable ?? false });
+    const access = makeRegionAccess(handler, (error) => this.#parts.failed(`BAR${index}`, error));
+    const flags = REGION_FLAG.read | REGION_FLAG.write | REGION_FLAG.memory;
+    this.#region(index, sizeBytes, access, flags, bar.mappable);
+  }
+
+  #region(
+    index: number,
+    sizeBytes: number,
+    access: RegionAccess,
+    flags: number,
+    mappable?: BarOptions['mappable'],
+  ): void {
+    const areas = mappable?.areas ?? [];
+    areas.forEach((area, i) => {
+      this.#scratch.view.setBigUint64(16 * i, BigInt(area.offset), true);
+      this.#scratch.view.setBigUint64(16 * i + 8, BigInt(area.sizeBytes), true);
+    });
+    const pointer = this.#parts.callbacks.addRegionAccess(access);
+    const iovecs = areas.length === 0 ? 0 : this.#scratch.address;
+    const fd = mappable?.fd ?? -1;
+    const offset = mappable?.offset ?? 0;
+    const { library } = this.#parts;
+    this.#check(
+      `vfu_setup_region ${index}`,
+      library.vfu_setup_region(this.#ctx, index, sizeBytes, pointer, flags, iovecs, areas.length, fd, offset),
+    );
+  }
+
+  #makeConfigAccess(): RegionAccess {
+    const { address, bytes } = this.#scratch;
+    const { config, failed } = this.#parts;
+    return (_ctx, buf, count, offset, isWrite) => {
+      try {
+        if (isWrite) {
+          memcpy(address, buf, count);
+          config.write(offset, bytes, count);
+        } else {
+          config.read(offset, bytes, count);
+          memcpy(buf, address, count);
+        }
+      } catch (error) {
+        failed('config space', error);
+      }
+      return count;
+    };
+  }
+
+  #interrupts(): number {
+    const { library, options, callbacks } = this.#parts;
+    const capability = options.capabilities.find((one) => !one.extended && one.id === CAPABILITY.msix);
+    const vectors = capability === undefined ? 0 : msixVectors(capability.bytes);
+    // If an error interrupt fired, QEMU would stop the machine; after an INTx nobody tells us of its end.
+    for (const index of [IRQ.intx, IRQ.msi, IRQ.error, IRQ.request]) {
+      this.#check('vfu_setup_device_nr_irqs', library.vfu_setup_device_nr_irqs(this.#ctx, index, 0));
+    }
+    this.#check('vfu_setup_device_nr_irqs', library.vfu_setup_device_nr_irqs(this.#ctx, IRQ.msix, vectors));
+    const state = callbacks.add('irqState', 'vectors', undefined, (_ctx, first, count, mask) =>
+      options.callbacks.vectors?.(first, count, !mask),
+    );
+    this.#check('vfu_setup_irq_state_callback', library.vfu_setup_irq_state_callback(this.#ctx, IRQ.msix, state));
+    return vectors;
+  }
+
+  #dma(): void {
+    const { library, callbacks } = this.#parts;
+    const register = callbacks.add('dma', 'dmaRegister', undefined, (_ctx, info) => this.#registered(info));
+    const unregister = callbacks.add('dma', 'dmaUnregister', undefined, (_ctx, info) => this.#unregistered(info));
+    this.#check('vfu_setup_device_dma', library.vfu_setup_device_dma(this.#ctx, register, unregister));
+  }
+
+  #registered(info: number): void {
+    const { memory, log, options } = this.#parts;
+    const region = this.#readDmaInfo(info);
+    if (region.address + region.sizeBytes > Number.MAX_SAFE_INTEGER) {
+      log.write(4, 'DMA region above 2^53 is not accessible', { ...region });
+      return;
+    }
+    if (region.hostAddress === 0) {
+      log.write(6, 'DMA region came without a file descriptor (QEMU: share=on): not accessible', { ...region });
+    }
+    memory.register(region);
+    options.callbacks.dmaRegister?.(region);
+  }
+
+  #unregistered(info: number): void {
+    const { memory, options } = this.#parts;
+    const region = this.#readDmaInfo(info);
+    if (memory.unregister(region.address, region.sizeBytes)) options.callbacks.dmaUnregister?.(region);
+  }
+
+  /** Reads a vfu_dma_info_t: iova (base, length), vaddr, mapping (base, length), page size, protection. */
+  #readDmaInfo(info: number): DmaRegionInfo {
+    const { address, view } = this.#scratch;
+    memcpy(address, info, 64);
+    return {
+      address: Number(view.getBigUint64(0, true)),
+      sizeBytes: Number(view.getBigUint64(8, true)),
+      hostAddress: Number(view.getBigUint64(16, true)),
+      protection: view.getUint32(48, true),
+    };
+  }
+
+  #quiesce(quiesce: () => boolean): void {
+    const { library, callbacks, options, config } = this.#parts;
+    const callback = callbacks.add('quiesce', 'quiesce', 0, () => {
+      if (quiesce()) return 0;
+      setErrno(errno.EBUSY);
+      return -1;
+    });
+    library.vfu_setup_device_quiesce_cb(this.#ctx, callback);
+    const express = options.capabilities.find((one) => !one.extended && one.id === CAPABILITY.pciExpress);
+    if (express === undefined) return;
+    // The library asks for quiet before a function level reset only if it knows where Device Control is.
+    this.#scratch.bytes.set(express.bytes);
+    const offset = config.find(CAPABILITY.pciExpress);
+    const added = library.vfu_pci_add_capability(this.#ctx, offset, 0, this.#scratch.address);
+    this.#check('vfu_pci_add_capability', added);
+  }
+
+  #check(what: string, result: number): void {
+    if (result >= 0) return;
+    throw new VfioUserError(`${what} failed for ${this.#parts.options.socketPath}: ${errnoText(lastErrno())}`);
+  }
+}
+
+function msixVectors(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint16(MSIX.control, true) + 1;
+}

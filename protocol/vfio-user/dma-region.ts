@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// One range of guest memory that the library has mapped into this process. The views onto it are made at the first
+// access (a koffi.view costs ~22 us, and firmware remaps all memory many times before any access), in windows of 1 GiB
+// because a view above 4 GiB aborts Node 20. They never leave this class: after unregister the memory is unmapped, and
+// touching a view would be a segmentation fault.
+
+import { PROTECTION } from './constants.ts';
+import { viewNative } from './native.ts';
+
+/** What the library tells about a DMA region. Addresses are guest-physical unless named otherwise. */
+export interface DmaRegionInfo {
+  readonly address: number;
+  readonly sizeBytes: number;
+  /** Where the range is mapped in this process; 0 when the client gave no file descriptor. */
+  readonly hostAddress: number;
+  /** `PROTECTION` bits. */
+  readonly protection: number;
+}
+
+export const WINDOW_BYTES = 2 ** 30;
+
+export interface Window {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly words: Uint32Array<ArrayBuffer>;
+  readonly quads: BigUint64Array<ArrayBuffer>;
+}
+
+export class DmaRegion implements DmaRegionInfo {
+  readonly address: number;
+  readonly sizeBytes: number;
+  readonly hostAddress: number;
+  readonly protection: number;
+  /** First address behind the region. */
+  readonly end: number;
+  readonly readable: boolean;
+  readonly writable: boolean;
+  readonly #windows: (Window | undefined)[];
+
+  constructor(info: DmaRegionInfo) {
+    this.address = info.address;
+    this.sizeBytes = info.sizeBytes;
+    this.hostAddress = info.hostAddress;
+    this.protection = info.protection;
+    this.end = info.address + info.sizeBytes;
+    const mapped = info.hostAddress !== 0;
+    this.readable = mapped && (info.protection & PROTECTION.read) !== 0;
+    this.writable = mapped && (info.protection & PROTECTION.write) !== 0;
+    this.#windows = new Array(Math.ceil(info.sizeBytes / WINDOW_BYTES)).fill(undefined);
+  }
+
+  /** The window number `index`: bytes [index * WINDOW_BYTES, ...) of the region. Not to be kept by the caller. */
+  window(index: number): Window {
+    return this.#windows[index] ?? this.#open(index);
+  }
+
+  #open(index: number): Window {
+    const start = index * WINDOW_BYTES;
+    const length = Math.min(WINDOW_BYTES, this.sizeBytes - start);
+    const buffer = viewNative(this.hostAddress + start, length);
+    const window = {
+      bytes: new Uint8Array(buffer),
+      words: new Uint32Array(buffer, 0, Math.floor(length / 4)),
+      quads: new BigUint64Array(buffer, 0, Math.floor(length / 8)),
+    };
+    this.#windows[index] = window;
+    return window;
+  }
+}

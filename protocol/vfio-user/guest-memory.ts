@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only owner of guest memory (DESIGN.md section 3): a sorted table of DMA regions, looked up for each transfer.
+// Every method answers false (or -1, undefined) for a range that is not wholly mapped with the needed right, and then has
+// touched nothing. Addresses and lengths come from the guest and are taken as hostile. Reads and writes go straight to
+// the guest's memory; ordering is the concern of `publish` in the device's host.
+
+import { DmaRegion, type DmaRegionInfo, WINDOW_BYTES } from './dma-region.ts';
+
+/** Below this many bytes a loop beats `set(subarray)`, whose temporary view would also be garbage per access. */
+const LOOP_BYTES = 64;
+
+export class GuestMemory {
+  readonly #regions: DmaRegion[] = [];
+  #last = 0;
+
+  /** The regions by address. */
+  get regions(): readonly DmaRegionInfo[] {
+    return this.#regions;
+  }
+
+  /** Adds a region; the library has refused overlaps. Called from the DMA register callback. */
+  register(info: DmaRegionInfo): void {
+    this.#regions.splice(this.#firstEndingAbove(info.address), 0, new DmaRegion(info));
+  }
+
+  /** Forgets a region and its views. False if there was none that matches. */
+  unregister(address: number, sizeBytes: number): boolean {
+    const index = this.#firstEndingAbove(address);
+    const region = this.#regions[index];
+    if (region === undefined || region.address !== address || region.sizeBytes !== sizeBytes) return false;
+    this.#regions.splice(index, 1);
+    return true;
+  }
+
+  /** True if all of [address, address + lengthBytes) is mapped, and writable if `forWrite`. */
+  covers(address: number, lengthBytes: number, forWrite: boolean): boolean {
+    if (!(lengthBytes >= 0 && address >= 0 && lengthBytes <= Number.MAX_SAFE_INTEGER - address)) return false;
+    if (!Number.isInteger(address) || !Number.isInteger(lengthBytes)) return false;
+    let at = address;
+    const end = address + lengthBytes;
+    for (let index = this.#find(address); at < end; index++) {
+      const region = this.#regions[index];
+      if (region === undefined || region.address > at || region.end <= at) return false;
+      if (!(forWrite ? region.writable : region.readable)) return false;
+      at = region.end;
+    }
+    return true;
+  }
+
+  /** Copies guest memory into `target`. False if the guest range is not mapped readable; then `target` is unchanged. */
+  read(address: number, target: Uint8Array, targetOffset: number, lengthBytes: number): boolean {
+    if (!this.covers(address, lengthBytes, false) || !fits(target, targetOffset, lengthBytes)) return false;
+    for (let done = 0; done < lengthBytes; ) {
+      const region = this.#regions[this.#find(address + done)];
+      const inRegion = address + done - region.address;
+      const { bytes } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+      const start = inRegion % WINDOW_BYTES;
+      const count = Math.min(lengthBytes - done, bytes.length - start);
+      copy(target, targetOffset + done, bytes, start, count);
+      done += count;
+    }
+    return true;
+  }
+
+  /** Copies `source` into guest memory. False if the guest range is not mapped writable; then nothing is written. */
+  write(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.covers(address, lengthBytes, true) || !fits(source, sourceOffset, lengthBytes)) return false;
+    for (let done = 0; done < lengthBytes; ) {
+      const region = this.#regions[this.#find(address + done)];
+      const inRegion = address + done - region.address;
+      const { bytes } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+      const start = inRegion % WINDOW_BYTES;
+      const count = Math.min(lengthBytes - done, bytes.length - start);
+      copy(bytes, start, source, sourceOffset + done, count);
+      done += count;
+    }
+    return true;
+  }
+
+  /** Fills guest memory with one byte. */
+  fill(address: number, byte: number, lengthBytes: number): boolean {
+    if (!this.covers(address, lengthBytes, true)) return false;
+    for (let done = 0; done < lengthBytes; ) {
+      const region = this.#regions[this.#find(address + done)];
+      const inRegion = address + done - region.address;
+      const { bytes } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+      const start = inRegion % WINDOW_BYTES;
+      const count = Math.min(lengthBytes - done, bytes.length - start);
+      bytes.fill(byte, start, start + count);
+      done += count;
+    }
+    return true;
+  }
+
+  /** One atomic aligned load of 4 bytes, or -1 if `address` is unmapped or unaligned. */
+  readU32(address: number): number {
+    const region = this.#aligned(address, 4, false);
+    if (region === undefined) return -1;
+    const inRegion = address - region.address;
+    const { words } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+    return Atomics.load(words, (inRegion % WINDOW_BYTES) / 4);
+  }
+
+  /** One atomic aligned store of 4 bytes, after every store made before it. */
+  writeU32(address: number, value: number): boolean {
+    const region = this.#aligned(address, 4, true);
+    if (region === undefined) return false;
+    const inRegion = address - region.address;
+    const { words } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+    Atomics.store(words, (inRegion % WINDOW_BYTES) / 4, value);
+    return true;
+  }
+
+  /** One atomic aligned load of 8 bytes into `target` (low word first). */
+  readU64(address: number, target: Uint32Array, targetIndex: number): boolean {
+    const region = this.#aligned(address, 8, false);
+    if (region === undefined || targetIndex + 2 > target.length) return false;
+    const inRegion = address - region.address;
+    const { quads } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+    SCRATCH_QUAD[0] = Atomics.load(quads, (inRegion % WINDOW_BYTES) / 8);
+    target[targetIndex] = SCRATCH[0];
+    target[targetIndex + 1] = SCRATCH[1];
+    return true;
+  }
+
+  /** One atomic aligned store of 8 bytes, after every store made before it. */
+  writeU64(address: number, low: number, high: number): boolean {
+    const region = this.#aligned(address, 8, true);
+    if (region === undefined) return false;
+    const inRegion = address - region.address;
+    const { quads } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+    SCRATCH[0] = low;
+    SCRATCH[1] = high;
+    Atomics.store(quads, (inRegion % WINDOW_BYTES) / 8, SCRATCH_QUAD[0]);
+    return true;
+  }
+
+  /** Atomic compare-and-swap of 4 bytes: the value found, or -1 if not mapped writable and readable or unaligned. */
+  compareExchangeU32(address: number, expected: number, replacement: number): number {
+    const region = this.#aligned(address, 4, true);
+    if (region === undefined || !region.readable) return -1;
+    const inRegion = address - region.address;
+    const { words } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+    return Atomics.compareExchange(words, (inRegion % WINDOW_BYTES) / 4, expected >>> 0, replacement >>> 0);
+  }
+
+  /** Atomic compare-and-swap of 8 bytes: the value found, or undefined. Values are opaque 64-bit, hence BigInt. */
+  compareExchangeU64(address: number, expected: bigint, replacement: bigint): bigint | undefined {
+    const region = this.#aligned(address, 8, true);
+    if (region === undefined || !region.readable) return undefined;
+    const inRegion = address - region.address;
+    const { quads } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+    return Atomics.compareExchange(quads, (inRegion % WINDOW_BYTES) / 8, expected, replacement);
+  }
+
+  /** Atomic addition modulo 2^64: the value found, or undefined. */
+  fetchAddU64(address: number, addend: bigint): bigint | undefined {
+    const region = this.#aligned(address, 8, true);
+    if (region === undefined || !region.readable) return undefined;
+    const inRegion = address - region.address;
+    const { quads } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+    return Atomics.add(quads, (inRegion % WINDOW_BYTES) / 8, addend);
+  }
+
+  #aligned(address: number, sizeBytes: number, forWrite: boolean): DmaRegion | undefined {
+    const region = this.#regions[this.#find(address)];
+    if (region === undefined || !(address >= region.address && address + sizeBytes <= region.end)) return undefined;
+    if (address % sizeBytes !== 0) return undefined;
+    return (forWrite ? region.writable : region.readable) ? region : undefined;
+  }
+
+  /** The region that holds `address`, else one that does not. Tries the last one found first. */
+  #find(address: number): number {
+    const last = this.#regions[this.#last];
+    if (last !== undefined && address >= last.address && address < last.end) return this.#last;
+    this.#last = this.#firstEndingAbove(address);
+    return this.#last;
+  }
+
+  #firstEndingAbove(address: number): number {
+    let low = 0;
+    let high = this.#regions.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#regions[middle].end > address) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+/** Two words seen as one quad: moves 64 bits between Numbers and BigUint64Array without BigInt arithmetic. */
+const SCRATCH = new Uint32Array(2);
+const SCRATCH_QUAD = new BigUint64Array(SCRATCH.buffer);
+
+function fits(array: Uint8Array, offset: number, lengthBytes: number): boolean {
+  return offset >= 0 && lengthBytes <= array.length - offset;
+}
+
+function copy(target: Uint8Array, at: number, source: Uint8Array, from: number, count: number): void {
+  if (count > LOOP_BYTES) {
+    target.set(source.subarray(from, from + count), at);
+    return;
+  }
+  for (let i = 0; i < count; i++) target[at + i] = source[from + i];
+}

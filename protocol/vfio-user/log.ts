@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings the library's log into pino. Each refused message makes the library log, so a hostile client could fill a disk:
+// a token bucket lets a burst through and then a few lines a second, and says how many it held back.
+
+import { SYSLOG } from './constants.ts';
+
+/** The part of a pino logger that is used. */
+export interface LogTarget {
+  readonly level: string;
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+const BURST_LINES = 40;
+const LINES_PER_SECOND = 5;
+
+export class RateLimitedLog {
+  readonly #target: LogTarget;
+  readonly #fields: object;
+  readonly #nowMs: () => number;
+  #tokens = BURST_LINES;
+  #lastMs: number;
+  #suppressed = 0;
+  /** Lines held back since the start. */
+  suppressedTotal = 0;
+
+  constructor(target: LogTarget, fields: object, nowMs: () => number = () => performance.now()) {
+    this.#target = target;
+    this.#fields = fields;
+    this.#nowMs = nowMs;
+    this.#lastMs = nowMs();
+  }
+
+  /** The syslog level below which the library need not even format a message. */
+  get syslogLevel(): number {
+    switch (this.#target.level) {
+      case 'trace':
+      case 'debug':
+        return SYSLOG.debug;
+      case 'warn':
+        return SYSLOG.warning;
+      case 'error':
+      case 'fatal':
+      case 'silent':
+        return SYSLOG.error;
+      default:
+        return SYSLOG.info;
+    }
+  }
+
+  /** Writes a line of the library, if the rate allows it. */
+  write(level: number, message: string, fields?: object): void {
+    if (!this.#take()) return;
+    const all = { ...this.#fields, ...fields };
+    if (level <= SYSLOG.error) this.#target.error(all, message);
+    else if (level === SYSLOG.warning) this.#target.warn(all, message);
+    else if (level <= SYSLOG.info) this.#target.info(all, message);
+    else this.#target.debug(all, message);
+  }
+
+  #take(): boolean {
+    const nowMs = this.#nowMs();
+    this.#tokens = Math.min(BURST_LINES, this.#tokens + ((nowMs - this.#lastMs) * LINES_PER_SECOND) / 1000);
+    this.#lastMs = nowMs;
+    if (this.#tokens < 1) {
+      this.#suppressed++;
+      this.suppressedTotal++;
+      return false;
+    }
+    this.#tokens -= 1;
+    if (this.#suppressed > 0) {
+      this.#target.warn(
+        { ...this.#fields, suppressed: this.#suppressed },
+        'log lines were held back: too many at once',
+      );
+      this.#suppressed = 0;
+    }
+    return true;
+  }
+}
