@@ -38,7 +38,7 @@ interface CommandEntry {
 const rows: [ManagementOpcode, number, CommandHandler][] = [
   [ManagementOpcode.QUERY_ADAPTER, 0, queryAdapter],
   [ManagementOpcode.QUERY_PORT, 0, queryPort],
-  [ManagementOpcode.CREATE_PD, 0, createProtectionDomain],
+  [ManagementOpcode.CREATE_PD, PD_ATTRIBUTES_SIZE, createProtectionDomain],
   [ManagementOpcode.MODIFY_PD, PD_ATTRIBUTES_SIZE, modifyProtectionDomain],
   [ManagementOpcode.QUERY_PD, 0, queryProtectionDomain],
   [ManagementOpcode.DESTROY_PD, 0, destroyProtectionDomain],

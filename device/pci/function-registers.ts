@@ -34,6 +34,13 @@ export function attachFunctionRegisters(owner: AdapterFunction): void {
   attachCounters(owner);
   attachPorts(owner);
   attachFaults(owner);
+  resetFunctionRegisters(owner);
+}
+
+/** Registers whose reset value follows from options. */
+export function resetFunctionRegisters(owner: AdapterFunction): void {
+  owner.registers.reset();
+  owner.registers.setStored(CSR.QOS_DIVIDER, owner.collect.dedicatedOffset, 0);
 }
 
 function attachIdentity(owner: AdapterFunction): void {
@@ -111,7 +118,6 @@ function attachCollect(owner: AdapterFunction): void {
   const pcbs = owner.adapter.collectBuffers;
   fixed(owner, CSR.VCB_BASE, 0);
   registers.attach(CSR.QOS_DIVIDER, {
-    read: () => collect.qosDivider,
     write: (_index, low, high) => {
       collect.qosDivider = low + high * DWORD;
     },

@@ -24,7 +24,7 @@ import { type EventQueue, EventRecord } from '../queues/event-queue.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { EventDoorbells } from './event-doorbells.ts';
 import { FunctionCounters } from './function-counters.ts';
-import { attachFunctionRegisters } from './function-registers.ts';
+import { attachFunctionRegisters, resetFunctionRegisters } from './function-registers.ts';
 import { LocalTime } from './local-time.ts';
 import { MsixVectors } from './msix.ts';
 import { RegisterFile } from './register-file.ts';
@@ -136,7 +136,7 @@ export class AdapterFunction implements FunctionPort {
     this.adapter.dropFunction(this);
     this.collect.reset();
     this.msix.reset();
-    this.registers.reset();
+    resetFunctionRegisters(this);
     this.localTime.reset();
     this.counters.reset();
     this.faults.reset();

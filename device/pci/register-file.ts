@@ -58,6 +58,13 @@ export class RegisterFile {
     return this.#values[offset / DWORD_BYTES + 1];
   }
 
+  /** Sets a storage register without its side effects. */
+  setStored(offset: number, low: number, high: number): void {
+    this.#values[offset / DWORD_BYTES] = low;
+    this.#values[offset / DWORD_BYTES + 1] = high;
+  }
+
+  /** Every register takes its reset value. */
   reset(): void {
     this.#values.fill(0);
     this.#latchedOffset = -1;
