@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A file as the style rules see it: its path in the repository, its text, and what kind of file it is. */
+
+export interface SourceFile {
+  /** Relative to the repository, with forward slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Something a rule objects to. */
+export interface Finding {
+  readonly path: string;
+  /** From 1; 0 for the file as a whole. */
+  readonly line: number;
+  readonly message: string;
+}
+
+/** Files that are written by people in a programming language. */
+export function isSource({ path }: SourceFile): boolean {
+  return /\.(ts|mts|mjs|js|c|h|sh|py)$/.test(path);
+}
+
+export function isTypeScript({ path }: SourceFile): boolean {
+  return /\.(ts|mts)$/.test(path);
+}
+
+export function isTest({ path }: SourceFile): boolean {
+  return path.endsWith('.test.ts');
+}
+
+/** Written by `npm run generate`. */
+export function isGenerated({ path }: SourceFile): boolean {
+  return path.endsWith('.gen.ts') || path === 'guest-tests/driver/vuhca_hw.h' || path === 'docs/REGISTERS.md';
+}
+
+/** The checker itself has to name what it forbids. */
+export function isChecker({ path }: SourceFile): boolean {
+  return path.startsWith('scripts/check-style');
+}
+
+/** The lines of a TypeScript or C file with comments blanked out; line numbers stay. */
+export function codeLines({ text }: SourceFile): string[] {
+  const blank = (comment: string) => comment.replace(/[^\n]/g, ' ');
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, blank)
+    .replace(/(^|[\s;{}(,])\/\/[^\n]*/g, (comment, before: string) => before + blank(comment.slice(before.length)))
+    .split('\n');
+}
+
+/** A finding for each line that `find` has something to say about. */
+export function findInLines(
+  file: SourceFile,
+  lines: readonly string[],
+  find: (line: string) => string | undefined,
+): Finding[] {
+  return lines.flatMap((line, index) => {
+    const message = find(line);
+    return message === undefined ? [] : [{ path: file.path, line: index + 1, message }];
+  });
+}
