@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What nearly every behaviour test needs: a machine, a driver that brought the function up, a PD, a DMA region, event queues, and short ways to queue pairs,
+ * buffers and address handles. `finish` checks what must hold at the end of any test.
+ */
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
+import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
+import {
+  type BringUpRequest,
+  type CompletionQueueRequest,
+  Driver,
+  type DriverMemoryRegion,
+  type QueuePairRequest,
+} from '../hosts/in-process/driver/driver.ts';
+import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
+import type { InProcessHost } from '../hosts/in-process/host.ts';
+import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
+import type { Random } from '../hosts/in-process/random.ts';
+import { findBrokenInvariant, findLeak } from './invariants.ts';
+
+/** Vectors of the two event queues every bench has. */
+export const COMPLETION_VECTOR = 5;
+export const ASYNCHRONOUS_VECTOR = 9;
+
+export interface BenchOptions extends MachineOptions {
+  readonly bringUp?: BringUpRequest;
+}
+
+export interface QueuePairOptions extends Partial<QueuePairRequest> {
+  readonly port?: number;
+  readonly qkey?: number;
+  readonly pkeyIndex?: number;
+  readonly sendPsn?: number;
+  /** State to bring it to; RTS unless said otherwise. */
+  readonly state?: 'reset' | 'init' | 'rtr' | 'rts';
+}
+
+/** A piece of guest memory a test sends from or receives into. */
+export interface Buffer {
+  readonly address: number;
+  readonly lengthBytes: number;
+  /** Its bytes, live. */
+  readonly bytes: Uint8Array;
+}
+
+/** A sender on port 1, a receiver on port 2, and the way between them. */
+export interface Pair {
+  readonly sender: DriverQueuePair;
+  readonly receiver: DriverQueuePair;
+  /** Address handle of the receiver's port. */
+  readonly handle: number;
+  /** A request to the receiver. */
+  to(request?: SendRequest): SendRequest;
+}
+
+/** A function brought up and ready for work. */
+export class Bench {
+  readonly machine: InProcessMachine;
+  readonly access: InProcessAccess;
+  readonly host: InProcessHost;
+  driver!: Driver;
+  pd = 0;
+  region!: DriverMemoryRegion;
+  events!: DriverEventQueue;
+  asynchronous!: DriverEventQueue;
+
+  constructor(options: BenchOptions = {}) {
+    this.machine = new InProcessMachine(options);
+    this.access = new InProcessAccess(this.machine);
+    this.host = this.access.host;
+    this.machine.onStep = () => this.checkInvariants();
+    this.bringUp(options.bringUp);
+  }
+
+  /** Drives the function from power-on, or from a reset, to where tests start. */
+  bringUp(request?: BringUpRequest): void {
+    this.driver = new Driver(this.access).bringUp(request);
+    this.pd = this.driver.createProtectionDomain();
+    this.region = this.driver.createDmaRegion(this.pd);
+    this.events = this.driver.createEventQueue({ vector: COMPLETION_VECTOR });
+    this.asynchronous = this.driver.createEventQueue({ vector: ASYNCHRONOUS_VECTOR, asynchronous: true });
+  }
+
+  get random(): Random {
+    return this.machine.random;
+  }
+
+  createCompletionQueue(request: CompletionQueueRequest = {}): DriverCompletionQueue {
+    return this.driver.createCompletionQueue({ eventQueue: this.events, ...request });
+  }
+
+  createQueuePair(options: QueuePairOptions = {}): DriverQueuePair {
+    const { port = 1, qkey = 0x1234, pkeyIndex = 0, sendPsn = 0, state = 'rts' } = options;
+    const sendCq = options.sendCq ?? this.createCompletionQueue();
+    const qp = this.driver.createQueuePair({ pd: this.pd, ...options, sendCq });
+    if (state !== 'reset') qp.toInit({ port, qkey, pkeyIndex });
+    if (state === 'rtr' || state === 'rts') qp.toReadyToReceive();
+    if (state === 'rts') qp.toReadyToSend(sendPsn);
+    return qp;
+  }
+
+  createPair(options: { sender?: QueuePairOptions; receiver?: QueuePairOptions } = {}): Pair {
+    const sender = this.createQueuePair({ port: 1, ...options.sender });
+    const receiver = this.createQueuePair({ port: 2, ...options.receiver });
+    const handle = this.handleTo(options.sender?.port ?? 1, options.receiver?.port ?? 2);
+    const { qpn: remoteQpn, qkey } = receiver;
+    const to = (request: SendRequest = {}): SendRequest => ({ remoteQpn, qkey, addressHandle: handle, ...request });
+    return { sender, receiver, handle, to };
+  }
+
+  /** Address handle that leaves by `port` and goes to the LID of `toPort`. */
+  handleTo(port: number, toPort: number): number {
+    return this.driver.addressHandles.add({ port, dlid: this.lidOf(toPort), pd: this.pd });
+  }
+
+  lidOf(port: number): number {
+    return this.access.readRegister(CSR.PORT_LID + (port - 1) * 4, 4);
+  }
+
+  /** Memory filled with `content`, or with zeros. */
+  createBuffer(content: Uint8Array | number): Buffer {
+    const lengthBytes = typeof content === 'number' ? content : content.length;
+    const address = this.driver.allocator.allocate(Math.max(lengthBytes, 1));
+    const view = this.access.view(address, lengthBytes);
+    const bytes = new Uint8Array(view.buffer, view.byteOffset, lengthBytes);
+    if (typeof content !== 'number') bytes.set(content);
+    return { address, lengthBytes, bytes };
+  }
+
+  /** A piece of a buffer as an SGE under the bench's own key. */
+  sge(buffer: Buffer, offset = 0, length = buffer.lengthBytes - offset): Sge {
+    return { address: buffer.address + offset, length, lkey: this.region.lkey };
+  }
+
+  /** Posts a fresh receive buffer of `lengthBytes` and returns it. */
+  postReceive(qp: DriverQueuePair, lengthBytes: number): Buffer {
+    const buffer = this.createBuffer(lengthBytes);
+    qp.postReceive([this.sge(buffer)]);
+    return buffer;
+  }
+
+  /** A 32-bit register, or one of an array. */
+  read(offset: number, index = 0): number {
+    return this.access.readRegister(offset + index * 4, 4);
+  }
+
+  faults(kind: FaultKind): number {
+    return this.read(CSR.FAULT_COUNT, kind);
+  }
+
+  /** Counts of all kinds of fault that happened, by name. */
+  allFaults(): Record<string, number> {
+    const seen: Record<string, number> = {};
+    for (const [name, kind] of Object.entries(FaultKind)) if (this.faults(kind) > 0) seen[name] = this.faults(kind);
+    return seen;
+  }
+
+  settle(): void {
+    this.machine.runUntilIdle();
+  }
+
+  checkInvariants(): void {
+    const broken = findBrokenInvariant(this.access);
+    if (broken !== undefined) throw new Error(`${broken}; ${this.machine.describe()}`);
+  }
+
+  /** Lets everything end and throws when something leaked, was written out of bounds, or no longer works. */
+  finish(halfWritten = 0): void {
+    this.settle();
+    const leak = findLeak(this.access, halfWritten);
+    if (leak !== undefined) throw new Error(`${leak}; ${this.machine.describe()}`);
+    const overrun = this.driver.allocator.findOverrun();
+    if (overrun !== undefined) {
+      throw new Error(`The device wrote out of bounds at 0x${overrun.toString(16)}; ${this.machine.describe()}`);
+    }
+  }
+
+  /** Sends a message between two fresh QPs and throws unless it arrives: the adapter still works. */
+  proveItWorks(): void {
+    const { sender, receiver, to } = this.createPair();
+    const buffer = this.postReceive(receiver, 40 + 64);
+    const payload = this.random.bytes(48);
+    sender.post(to({ inline: payload }));
+    const sent = sender.parts.sendCq.take('the send of a proof');
+    const received = receiver.parts.receiveCq.take('the receipt of a proof');
+    const intact = payload.every((byte, index) => buffer.bytes[40 + index] === byte);
+    if (sent.status !== 0 || received.status !== 0 || !intact)
+      throw new Error(`It no longer works; ${this.machine.describe()}`);
+    sender.destroy();
+    receiver.destroy();
+  }
+}
+
+export { QpState };

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Each command executes once and in order, whatever arrives how often by which way: DESIGN.md 4.6, hazards 9 to 12 of real-hardware 5.3. */
+import t from 'tap';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionOpcode, CompletionStatus, FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { Random } from '../hosts/in-process/random.ts';
+import { Bench } from './bench.ts';
+
+const SEQUENCE_MASK = 0xffff;
+const QUEUE_LOG2 = 5;
+const NOP = { header: { opcode: SendOpcode.NOP } };
+
+/** A QP whose commands are posted in every possible way, and what its completions must look like. */
+class Shooter {
+  readonly qp: DriverQueuePair;
+  completed = 0;
+  posted = 0;
+  readonly #random: Random;
+  readonly #copies: Uint8Array[] = [];
+
+  constructor(bench: Bench) {
+    const sendCq = bench.createCompletionQueue({ entriesLog2: QUEUE_LOG2 + 1 });
+    this.qp = bench.createQueuePair({ sendCq, sendEntriesLog2: QUEUE_LOG2 });
+    this.#random = bench.random;
+  }
+
+  get room(): number {
+    return (1 << QUEUE_LOG2) - (this.posted - this.completed);
+  }
+
+  /** Posts a few commands and tells the device of them late, early, twice, or not at all. */
+  shoot(): void {
+    const random = this.#random;
+    const count = Math.min(this.room, random.between(1, 4));
+    const fresh: Uint8Array[] = [];
+    for (let index = 0; index < count; index++) {
+      const copy = this.qp.fill(NOP).slice();
+      this.qp.advanceSendTail();
+      this.posted++;
+      fresh.push(copy);
+      this.#copies[this.posted % 64] = copy;
+    }
+    if (random.oneIn(3)) random.shuffle(fresh);
+    for (const copy of fresh) {
+      if (random.oneIn(4)) continue;
+      this.qp.collect(copy);
+      if (random.oneIn(4)) this.qp.collect(copy);
+    }
+    if (random.oneIn(2)) this.#disturb();
+  }
+
+  /** Things that must change nothing: old copies, doorbells old and far off. */
+  #disturb(): void {
+    const random = this.#random;
+    const old = this.#copies[random.below(64)];
+    if (old !== undefined) this.qp.collect(old);
+    this.qp.ring(random.below(0x10000), random.pick(['doorbell', 'register']));
+  }
+
+  /** Takes completions and checks that they are the next ones. */
+  reap(): string | undefined {
+    for (const entry of this.qp.parts.sendCq.drain()) {
+      const expected = this.completed & SEQUENCE_MASK;
+      if (entry.queueSequence !== expected) return `completion ${entry.queueSequence}, expected ${expected}`;
+      if (
+        entry.status !== CompletionStatus.SUCCESS ||
+        entry.opcode !== CompletionOpcode.NOP ||
+        entry.qpn !== this.qp.qpn
+      ) {
+        return `completion ${JSON.stringify(entry)}`;
+      }
+      this.completed++;
+    }
+    return undefined;
+  }
+}
+
+t.test('copies, doorbells, repeats, early and stale ones, through the wrap of the sequence number', async (t) => {
+  const seed = 21;
+  const bench = new Bench({ seed });
+  const shooters = [new Shooter(bench), new Shooter(bench)];
+  const goal = 66_500;
+  bench.machine.onStep = () => {};
+  let rounds = 0;
+  while (shooters.some(({ posted }) => posted < goal)) {
+    for (const shooter of shooters) if (shooter.room > 0) shooter.shoot();
+    bench.machine.step();
+    if (++rounds % 64 === 0) bench.checkInvariants();
+    for (const shooter of shooters) {
+      if (shooter.room === 0) shooter.qp.ring();
+      const wrong = shooter.reap();
+      if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${rounds}`);
+    }
+  }
+  for (const shooter of shooters) shooter.qp.ring();
+  bench.settle();
+  for (const shooter of shooters) {
+    t.equal(shooter.reap(), undefined, `seed ${seed}`);
+    t.equal(shooter.completed, shooter.posted, `seed ${seed}: every command completed`);
+  }
+  t.ok(bench.read(CSR.COMMANDS_STALE) > 1000, 'stale ones came');
+  t.ok(bench.read(CSR.DOORBELLS_IMPLICIT) > 1000, 'early ones came');
+  t.equal(
+    bench.read(CSR.COMMANDS_FETCHED) + bench.read(CSR.COMMANDS_COLLECTED),
+    shooters[0].posted + shooters[1].posted,
+  );
+  bench.finish();
+});
+
+t.test('one doorbell serves everything up to the tail', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
+  for (let count = 0; count < 16; count++) qp.post(NOP, 'slot');
+  bench.settle();
+  t.notOk(qp.parts.sendCq.ready, 'the device does not look by itself');
+  qp.ring(0);
+  bench.settle();
+  t.equal(qp.parts.sendCq.drain().length, 16);
+  t.equal(bench.read(CSR.DOORBELLS_EXPLICIT), 1);
+  bench.finish();
+});
+
+t.test('a doorbell for nothing, or for nobody, is counted and does nothing', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair();
+  qp.ring(0);
+  qp.ring(77, 'register');
+  bench.settle();
+  t.notOk(qp.parts.sendCq.ready);
+  t.ok(bench.read(CSR.DOORBELLS_IDLE) >= 1, 'two doorbells may be served as one');
+  for (const qpn of [0, 1, 0xffffff]) bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << 8) >>> 0, 0);
+  t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 3);
+  qp.post(NOP);
+  t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  bench.finish();
+});
+
+t.test('a tail further ahead than the queue is long is not believed', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
+  const record = bench.access.view(qp.parts.recordAddress, 16);
+  record.setUint16(0, 100, true);
+  qp.ring(99);
+  bench.settle();
+  t.notOk(qp.parts.sendCq.ready);
+  t.equal(bench.faults(FaultKind.DOORBELL_BEYOND_TAIL), 1);
+  record.setUint16(0, 0, true);
+  qp.post(NOP, 'doorbell');
+  t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'and forgiven');
+  bench.finish();
+});
+
+t.test('queue pairs take turns: a full queue does not hold up a single command', async (t) => {
+  const bench = new Bench({ budget: 1 });
+  const busy = bench.createQueuePair({
+    sendEntriesLog2: 10,
+    sendCq: bench.createCompletionQueue({ entriesLog2: 11 }),
+  });
+  const lone = bench.createQueuePair();
+  for (let count = 0; count < 1000; count++) busy.post(NOP, 'slot');
+  busy.ring();
+  lone.post(NOP, 'doorbell');
+  t.equal(lone.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  const before = busy.parts.sendCq.drain().length;
+  t.ok(before < 200, `${before} commands went before it`);
+  bench.settle();
+  t.equal(before + busy.parts.sendCq.drain().length, 1000);
+  bench.finish();
+});
+
+t.test('a stop doorbell takes the queue pair off the scheduler and says so in its descriptor', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair();
+  qp.post(NOP);
+  qp.parts.sendCq.take();
+  qp.stop();
+  bench.settle();
+  const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
+  t.equal(descriptor.getUint16(6, true) & 1, 1, 'destroyed');
+  t.equal(descriptor.getUint16(4, true), 1, 'next sequence');
+  t.equal(descriptor.getUint8(3), 0xff, 'not queued');
+  qp.post(NOP, 'doorbell');
+  bench.settle();
+  t.notOk(qp.parts.sendCq.ready);
+  qp.destroy();
+  bench.finish();
+});
