@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A live adapter: the device core, its vfio-user hosts and the pump that drives both, put together from options (the composition root).
+ */
+import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
+import { Adapter } from '../adapter.ts';
+import type { AdapterPort } from '../host.ts';
+import { Recorder } from '../hosts/recording.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../options.ts';
+import { RecordingFile } from './recording-file.ts';
+import { VfioUserHost } from './vfio-user-host.ts';
+import { WallClock } from './wall-clock.ts';
+
+/** Units of work of one pass: short enough that the next register access never waits long. */
+const PASS_BUDGET = 256;
+/** How much of a recording a killed process may lose while busy. */
+const FLUSH_INTERVAL_NS = 50_000_000;
+
+export interface AdapterProcessOptions {
+  /** Path of libvfio-user. */
+  readonly libraryPath: string;
+  readonly socketPath: string;
+  readonly adapter?: Partial<AdapterOptions>;
+  /** Writes a recording of the run here. */
+  readonly recordPath?: string;
+  readonly log: LogTarget;
+}
+
+export class AdapterProcess {
+  readonly adapter: Adapter;
+  readonly hosts: readonly VfioUserHost[];
+  readonly pump: Pump;
+  readonly clock: WallClock;
+  readonly recording: RecordingFile | undefined;
+  readonly #recorder: Recorder | undefined;
+
+  /** Opens the socket; clients are served from `start`. Throws VfioUserError or RangeError with one clear sentence. */
+  constructor(options: AdapterProcessOptions) {
+    const adapterOptions: AdapterOptions = { ...defaultAdapterOptions, ...options.adapter };
+    const library: Libvfio = loadLibrary(options.libraryPath);
+    this.pump = new Pump();
+    this.clock = new WallClock(() => this.pump.nowNs());
+    this.hosts = [
+      new VfioUserHost({
+        library,
+        socketPath: options.socketPath,
+        vcbCount: adapterOptions.vcbCount,
+        log: options.log,
+      }),
+    ];
+    this.recording = options.recordPath === undefined ? undefined : new RecordingFile(options.recordPath);
+    const recorder = this.recording && new Recorder(adapterOptions, this.hosts.length, this.recording.sink);
+    this.#recorder = recorder;
+    this.adapter = new Adapter(
+      adapterOptions,
+      recorder?.wrapClock(this.clock) ?? this.clock,
+      this.hosts.map((host, index) => recorder?.wrapHost(host, index) ?? host),
+    );
+    const port = recorder?.wrapAdapter(this.adapter) ?? this.adapter;
+    for (const [index, host] of this.hosts.entries()) host.connect(port.functions[index]);
+    for (const host of this.hosts) this.pump.add(host.context);
+    this.pump.onPass(makePassHook(port, this.clock, recorder));
+  }
+
+  /** Serves guests until `close`. */
+  start(): void {
+    this.pump.start();
+  }
+
+  /** Leaves nothing behind: sockets, descriptors, the recording's last bytes. May be called twice. */
+  close(): void {
+    this.pump.destroy();
+    this.#recorder?.flush();
+    this.recording?.close();
+  }
+}
+
+function makePassHook(port: AdapterPort, clock: WallClock, recorder: Recorder | undefined): PassHook {
+  let flushedNs = 0;
+  return {
+    pass: () => {
+      clock.takeDueAlarm();
+      const more = port.run(PASS_BUDGET);
+      if (recorder !== undefined && clock.now() - flushedNs > FLUSH_INTERVAL_NS) {
+        flushedNs = clock.now();
+        recorder.flush();
+      }
+      return more;
+    },
+    nextAlarmNs: () => clock.nextAlarmNs,
+  };
+}

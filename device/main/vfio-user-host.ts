@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The host in a live process: one vfio-user socket, behind which QEMU attaches a guest to one function of the adapter. Turns what the client does into
+ * calls on the function, and what the adapter does into guest memory accesses and interrupts (DESIGN.md section 3).
+ */
+
+import {
+  BAR_COLLECT,
+  BAR_PIO,
+  BAR_PIO_BYTES,
+  BAR_REGISTERS,
+  BAR_REGISTERS_BYTES,
+  CLASS_CODE,
+  DEVICE_ID_PF,
+  MSIX_PBA_OFFSET,
+  MSIX_TABLE_OFFSET,
+  SUBSYSTEM_ID,
+  VECTOR_COUNT,
+  VENDOR_ID,
+} from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  type Libvfio,
+  type LogTarget,
+  msix,
+  pciExpress,
+  powerManagement,
+  type RegionHandler,
+  type ResetKind as VfioResetKind,
+  VfioUserContext,
+} from '../../protocol/vfio-user/index.ts';
+import { getCollectBarBytes } from '../collect/geometry.ts';
+import type { FunctionPort, HostPort, ResetKind } from '../host.ts';
+
+const DWORD_BYTES = 4;
+
+const resetKinds: Readonly<Record<VfioResetKind, ResetKind>> = {
+  device: 'device',
+  'lost-connection': 'lost',
+  'function-level': 'function',
+};
+
+/** What a live host is built from. */
+export interface VfioUserHostOptions {
+  readonly library: Libvfio;
+  readonly socketPath: string;
+  readonly vcbCount: number;
+  readonly log: LogTarget;
+}
+
+export class VfioUserHost implements HostPort {
+  readonly context: VfioUserContext;
+  /** A guest is attached. */
+  attached = false;
+  /** Told when a guest attaches or leaves. */
+  onAttachedChange: ((attached: boolean) => void) | undefined = undefined;
+  #function: FunctionPort | undefined = undefined;
+
+  /** Opens the socket; `connect` must follow before the pump runs. Throws VfioUserError when the socket cannot be had. */
+  constructor(options: VfioUserHostOptions) {
+    this.context = new VfioUserContext(options.library, {
+      socketPath: options.socketPath,
+      log: options.log,
+      ids: {
+        vendor: VENDOR_ID,
+        device: DEVICE_ID_PF,
+        subsystemVendor: VENDOR_ID,
+        subsystem: SUBSYSTEM_ID,
+        classCode: CLASS_CODE,
+      },
+      bars: [
+        { index: BAR_REGISTERS, sizeBytes: BAR_REGISTERS_BYTES, wide: true, handler: this.#registerBar() },
+        {
+          index: BAR_COLLECT,
+          sizeBytes: getCollectBarBytes(options.vcbCount),
+          wide: true,
+          prefetchable: true,
+          handler: writeOnlyBar((offset, size, low, high) => this.#port.writeCollect(offset, size, low, high)),
+        },
+        {
+          index: BAR_PIO,
+          sizeBytes: BAR_PIO_BYTES,
+          wide: true,
+          prefetchable: true,
+          handler: writeOnlyBar((offset, size, low, high) => this.#port.writePio(offset, size, low, high)),
+        },
+      ],
+      capabilities: [
+        powerManagement(),
+        pciExpress({ functionLevelReset: true }),
+        msix({
+          vectors: VECTOR_COUNT,
+          tableBar: BAR_REGISTERS,
+          tableOffset: MSIX_TABLE_OFFSET,
+          pbaBar: BAR_REGISTERS,
+          pbaOffset: MSIX_PBA_OFFSET,
+        }),
+      ],
+      callbacks: {
+        reset: (kind) => this.#port.reset(resetKinds[kind]),
+        busMaster: (enabled) => this.#port.setBusMaster(enabled),
+        dmaRegister: (region) => this.#port.memoryMapped(region.address, region.sizeBytes),
+        dmaUnregister: (region) => this.#port.memoryUnmapped(region.address, region.sizeBytes),
+        attached: () => this.#setAttached(true),
+        detached: () => this.#setAttached(false),
+      },
+    });
+  }
+
+  /** Gives the host the function it serves: the adapter needs its hosts first. */
+  connect(port: FunctionPort): void {
+    this.#function = port;
+  }
+
+  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    return this.context.memory.read(address, target, targetOffset, lengthBytes);
+  }
+
+  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    return this.context.memory.write(address, source, sourceOffset, lengthBytes);
+  }
+
+  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
+    const { memory } = this.context;
+    const bodyBytes = lengthBytes - validBytes;
+    // Nothing may be visible of an entry whose validity word cannot follow.
+    if (!memory.covers(address, lengthBytes, true)) return false;
+    memory.write(address, entry, entryOffset, bodyBytes);
+    const at = entryOffset + bodyBytes;
+    if (validBytes === DWORD_BYTES) return memory.writeU32(address + bodyBytes, loadDword(entry, at));
+    if (validBytes === 2 * DWORD_BYTES)
+      return memory.writeU64(address + bodyBytes, loadDword(entry, at), loadDword(entry, at + DWORD_BYTES));
+    return memory.write(address + bodyBytes, entry, at, validBytes);
+  }
+
+  raiseVector(vector: number): boolean {
+    return this.context.interrupts.trigger(vector);
+  }
+
+  get #port(): FunctionPort {
+    if (this.#function === undefined) throw new Error('the host is not connected to a function');
+    return this.#function;
+  }
+
+  #registerBar(): RegionHandler {
+    return {
+      read: (offset, sizeBytes, data) => {
+        const port = this.#port;
+        data.setUint32(0, port.readRegister(offset, sizeBytes), true);
+        if (sizeBytes === 8) data.setUint32(DWORD_BYTES, port.readHigh, true);
+      },
+      write: (offset, sizeBytes, data) =>
+        this.#port.writeRegister(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes)),
+    };
+  }
+
+  #setAttached(attached: boolean): void {
+    this.attached = attached;
+    this.onAttachedChange?.(attached);
+  }
+}
+
+/** Collect buffers and PIO memory take writes; reads give zeros. */
+function writeOnlyBar(write: (offset: number, size: number, low: number, high: number) => void): RegionHandler {
+  return {
+    read: () => {},
+    write: (offset, sizeBytes, data) => write(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes)),
+  };
+}
+
+function lowOf(data: DataView, sizeBytes: number): number {
+  if (sizeBytes >= DWORD_BYTES) return data.getUint32(0, true);
+  return sizeBytes === 2 ? data.getUint16(0, true) : data.getUint8(0);
+}
+
+function highOf(data: DataView, sizeBytes: number): number {
+  return sizeBytes === 8 ? data.getUint32(DWORD_BYTES, true) : 0;
+}
+
+function loadDword(bytes: Uint8Array, at: number): number {
+  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
+}
