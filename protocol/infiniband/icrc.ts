@@ -36,8 +36,9 @@ const IPV4_SIZE = 20;
 const IPV6_SIZE = 40;
 
 /**
- * ICRC of the native packet whose LRH is at `lrhOffset`, as the unsigned number that is stored little-endian at
- * `icrcOffset`. The caller has checked that LRH, GRH if any, and BTH lie before `icrcOffset`.
+ * ICRC of the native packet whose LRH is at `lrhOffset`, as it is stored little-endian at `icrcOffset`. Signed, because
+ * V8 keeps signed 32-bit numbers without allocation. The caller has checked that LRH, GRH if any, and BTH lie before
+ * `icrcOffset`.
  */
 export function computeIcrc(view: DataView, lrhOffset: number, hasGrh: boolean, icrcOffset: number): number {
   let state: number;
@@ -53,12 +54,12 @@ export function computeIcrc(view: DataView, lrhOffset: number, hasGrh: boolean, 
 
 /**
  * ICRC of a RoCEv2 packet whose IP header is at `ipOffset`: IPv4 without options or IPv6 without extension headers,
- * then UDP, then BTH. Returns -1 when the bytes are neither.
+ * then UDP, then BTH. Signed; undefined when the bytes are neither.
  */
-export function computeRoceIcrc(view: DataView, ipOffset: number, icrcOffset: number): number {
+export function computeRoceIcrc(view: DataView, ipOffset: number, icrcOffset: number): number | undefined {
   const version = view.getUint8(ipOffset) >>> 4;
   const udp = ipOffset + (version === 6 ? IPV6_SIZE : IPV4_SIZE);
-  if (udp + UDP_SIZE + BTH_SIZE > icrcOffset) return -1;
+  if (udp + UDP_SIZE + BTH_SIZE > icrcOffset) return undefined;
   let state: number;
   if (version === 6) {
     state = maskGrh(AFTER_ABSENT_LRH, view, ipOffset);
@@ -74,19 +75,19 @@ export function computeRoceIcrc(view: DataView, ipOffset: number, icrcOffset: nu
     const second = view.getInt32(bth + 4, true) | BTH_MASK_1;
     return finish(continueIcrcDwords(state, second, view.getInt32(bth + 8, true)), view, bth + BTH_SIZE, icrcOffset);
   } else {
-    return -1;
+    return undefined;
   }
   return finish(maskBth(state, view, udp + UDP_SIZE), view, udp + UDP_SIZE + 8, icrcOffset);
 }
 
-/** The ICRC field, which is little-endian. */
+/** The ICRC field, which is little-endian; signed. */
 export function getIcrc(view: DataView, icrcOffset: number): number {
-  return view.getUint32(icrcOffset, true);
+  return view.getInt32(icrcOffset, true);
 }
 
 /** Stores an ICRC. */
 export function setIcrc(view: DataView, icrcOffset: number, icrc: number): void {
-  view.setUint32(icrcOffset, icrc, true);
+  view.setInt32(icrcOffset, icrc, true);
 }
 
 function maskGrh(start: number, view: DataView, at: number): number {
@@ -104,7 +105,7 @@ function maskBth(state: number, view: DataView, at: number): number {
 }
 
 function finish(state: number, view: DataView, from: number, to: number): number {
-  return ~continueIcrc(state, view, from, to) >>> 0;
+  return ~continueIcrc(state, view, from, to);
 }
 
 function takeMask(offset: number): number {

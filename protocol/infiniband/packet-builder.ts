@@ -30,7 +30,7 @@ import {
   rethDistance,
   xrcethDistance,
 } from './opcodes.ts';
-import { GRH_NEXT_HEADER_IBA, ICRC_SIZE } from './packet.ts';
+import { GRH_NEXT_HEADER_IBA, ICRC_SIZE, PacketCheck } from './packet.ts';
 import type { PacketFields } from './packet-fields.ts';
 import { computeVcrc, setVcrc, VCRC_SIZE } from './vcrc.ts';
 
@@ -50,9 +50,16 @@ export function packetLengthBytes(opcode: number, hasGrh: number, payloadLengthB
 
 /**
  * Writes a packet around a payload that already lies at `offset + payloadStart(opcode, hasGrh)`; returns its length in
- * bytes. The view must have room for `packetLengthBytes(...)` from `offset`.
+ * bytes. The view must have room for `packetLengthBytes(...)` from `offset`. `crcs` is a sum of `PacketCheck` values: a
+ * transport engine may leave the VCRC to the port, which knows the VL and whether the link needs one; a CRC left out
+ * reads as zero.
  */
-export function buildPacket(view: DataView, offset: number, fields: Readonly<PacketFields>): number {
+export function buildPacket(
+  view: DataView,
+  offset: number,
+  fields: Readonly<PacketFields>,
+  crcs: number = PacketCheck.ALL,
+): number {
   const { opcode, hasGrh, payloadLengthBytes } = fields;
   const padCount = -payloadLengthBytes & 3;
   const payload = offset + payloadStart(opcode, hasGrh);
@@ -63,16 +70,24 @@ export function buildPacket(view: DataView, offset: number, fields: Readonly<Pac
   if (hasGrh !== 0) writeGrh(view, offset + LRH_SIZE, icrcOffset + ICRC_SIZE - bthOffset, fields);
   writeBth(view, bthOffset, padCount, fields);
   writeExtensions(view, bthOffset, fields);
-  return sealPacket(view, offset, hasGrh, icrcOffset);
+  return sealPacket(view, offset, hasGrh, icrcOffset, crcs);
 }
 
-/** Computes and stores ICRC and VCRC of a packet that is complete up to `icrcOffset`; returns its length in bytes. */
-export function sealPacket(view: DataView, offset: number, hasGrh: number, icrcOffset: number): number {
-  setIcrc(view, icrcOffset, computeIcrc(view, offset, hasGrh !== 0, icrcOffset));
-  return resealVcrc(view, offset, icrcOffset + ICRC_SIZE);
+/** Computes and stores the CRCs of a packet that is complete up to `icrcOffset`; returns its length in bytes. */
+export function sealPacket(
+  view: DataView,
+  offset: number,
+  hasGrh: number,
+  icrcOffset: number,
+  crcs: number = PacketCheck.ALL,
+): number {
+  const vcrcOffset = icrcOffset + ICRC_SIZE;
+  setIcrc(view, icrcOffset, (crcs & PacketCheck.ICRC) === 0 ? 0 : computeIcrc(view, offset, hasGrh !== 0, icrcOffset));
+  setVcrc(view, vcrcOffset, (crcs & PacketCheck.VCRC) === 0 ? 0 : computeVcrc(view, offset, vcrcOffset));
+  return vcrcOffset + VCRC_SIZE - offset;
 }
 
-/** Computes and stores the VCRC anew, after a link changed variant fields such as the VL; returns the packet's length. */
+/** Computes and stores the VCRC anew, after a link set variant fields such as the VL; returns the packet's length. */
 export function resealVcrc(view: DataView, offset: number, vcrcOffset: number): number {
   setVcrc(view, vcrcOffset, computeVcrc(view, offset, vcrcOffset));
   return vcrcOffset + VCRC_SIZE - offset;

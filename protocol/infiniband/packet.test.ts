@@ -142,6 +142,9 @@ t.test('CRCs: which damage each sees', async (test) => {
   built.bytes[OFFSET + 200] ^= 4;
   sealPacket(built.view, OFFSET, 0, icrcOffset);
   test.equal(getIcrc(built.view, icrcOffset), icrc);
+  test.equal(sealPacket(built.view, OFFSET, 0, icrcOffset, PacketCheck.ICRC), built.lengthBytes);
+  test.equal(errorOf(built), 'BAD_VCRC', 'left to the port');
+  test.equal(errorOf(built, newParsedPacket(), PacketCheck.ICRC), 'NONE');
 });
 
 t.test('random damage never throws and is never accepted with a wrong ICRC', async (test) => {
