@@ -75,6 +75,10 @@ t.test('length', async (test) => {
   test.same(findings('device/a.ts', lines(300)), []);
   test.match(findings('device/a.ts', lines(301)), [/^device\/a\.ts: 301 lines; at most 300/]);
   test.same(findings('device/a.test.ts', lines(450)), []);
+  test.same(
+    findings('guest-tests/kernel/a.c', lines(450), `// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause\n`),
+    [],
+  );
   test.match(findings('device/a.test.ts', lines(451)), [/451 lines; at most 450/]);
   test.same(findings('protocol/layout/csr.ts', lines(900)), [], 'a table');
   test.same(findings('protocol/infiniband/headers.ts', lines(900)), [], 'a table');

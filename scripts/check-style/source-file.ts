@@ -24,8 +24,9 @@ export function isTypeScript({ path }: SourceFile): boolean {
   return /\.(ts|mts)$/.test(path);
 }
 
+/** Tests beside their sources, and the in-kernel test module. */
 export function isTest({ path }: SourceFile): boolean {
-  return path.endsWith('.test.ts');
+  return path.endsWith('.test.ts') || /^guest-tests\/kernel\/.*\.c$/.test(path);
 }
 
 /** Written by `npm run generate`. */
