@@ -33,10 +33,17 @@ export interface DownloadItem {
   readonly target: string;
 }
 
-/** Downloads what it can and returns what was said; the seam by which tests stand in for the network. */
+/** Downloads what it can and returns what was said. */
 export type Download = (items: readonly DownloadItem[]) => Promise<string>;
 
+/** The network, and how long to wait before trying it again; tests bring their own. */
+export interface Transport {
+  readonly download: Download;
+  readonly pauseMs: number;
+}
+
 const TRIES = 3;
+const APT_TRANSPORT: Transport = { download: downloadWithApt, pauseMs: 700 };
 
 /** Set by `--refresh`: every request asks apt again, with a new index, once in this process. */
 let refreshAll = false;
@@ -79,7 +86,7 @@ export function withRequest<T>(
 /** Fetches `files` and returns their paths in the same order; each is whole and has the hash the index names. */
 export async function fetchFiles(
   files: readonly ArchiveFile[],
-  download: Download = downloadWithApt,
+  transport: Transport = APT_TRANSPORT,
 ): Promise<string[]> {
   const directory = join(cacheRoot(), 'downloads');
   mkdirSync(directory, { recursive: true });
@@ -90,8 +97,8 @@ export async function fetchFiles(
     let missing = await findMissing(items);
     for (let attempt = 1, said = ''; missing.length > 0; attempt++) {
       if (attempt > TRIES) throw describeMissing(missing, said);
-      if (attempt > 1) await delay(500 * attempt);
-      said = await downloadSafely(missing, download);
+      if (attempt > 1) await delay(transport.pauseMs * (attempt - 1));
+      said = await downloadSafely(missing, transport.download);
       missing = await findMissing(missing);
     }
     return items.map((item) => item.target);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The artifact cache heals: whatever a dead run left, the next one ends with a whole artifact.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { cacheRoot, provide, type Recipe } from './cache.ts';
+import { withLock } from './lock.ts';
+
+/** A recipe that counts its builds and writes one file. */
+function countingRecipe(name: string, key: unknown = 1): { recipe: Recipe; builds: () => number } {
+  let builds = 0;
+  const build = async (directory: string): Promise<void> => {
+    builds++;
+    writeFileSync(join(directory, 'out'), String(key));
+  };
+  return { recipe: { name, key, outputs: ['out'], build }, builds: () => builds };
+}
+
+t.beforeEach((t) => {
+  process.env.XDG_CACHE_HOME = t.testdir({});
+});
+
+t.test('an artifact is built once and found again', async (t) => {
+  const { recipe, builds } = countingRecipe('thing');
+  const first = await provide(recipe);
+  t.equal(await provide(recipe), first);
+  t.equal(builds(), 1);
+  t.equal(readFileSync(join(first, 'out'), 'utf8'), '1');
+});
+
+t.test('another key is another artifact', async (t) => {
+  const one = await provide(countingRecipe('thing', 1).recipe);
+  const two = await provide(countingRecipe('thing', 2).recipe);
+  t.not(one, two);
+  t.equal(readFileSync(join(one, 'out'), 'utf8'), '1');
+});
+
+t.test('what a dead run left half-built is removed', async (t) => {
+  const { recipe } = countingRecipe('thing');
+  const directory = await provide(recipe);
+  rmSync(directory, { recursive: true });
+  const leftover = `${directory}.tmp-999999`;
+  mkdirSync(leftover);
+  writeFileSync(join(leftover, 'half'), '');
+  await provide(recipe);
+  t.notOk(existsSync(leftover));
+  t.ok(existsSync(join(directory, 'out')));
+});
+
+t.test('an artifact that lost an output is built again', async (t) => {
+  const { recipe, builds } = countingRecipe('thing');
+  rmSync(join(await provide(recipe), 'out'));
+  t.ok(existsSync(join(await provide(recipe), 'out')));
+  t.equal(builds(), 2);
+});
+
+t.test('a failed build leaves nothing and the next one succeeds', async (t) => {
+  const { recipe } = countingRecipe('thing');
+  const failing = { ...recipe, build: () => Promise.reject(new Error('no compiler')) };
+  await t.rejects(provide(failing), { message: 'no compiler' });
+  t.same(readdirSync(join(cacheRoot(), 'artifacts')), []);
+  t.ok(existsSync(join(await provide(recipe), 'out')));
+});
+
+t.test('two callers at once build once', async (t) => {
+  const { recipe, builds } = countingRecipe('thing');
+  const [one, two] = await Promise.all([provide(recipe), provide(recipe)]);
+  t.equal(one, two);
+  t.equal(builds(), 1);
+});
+
+t.test('only the newest artifacts of a name are kept', async (t) => {
+  for (const key of [1, 2, 3, 4, 5]) await provide({ ...countingRecipe('thing', key).recipe, keep: 2 });
+  await provide(countingRecipe('thing-else').recipe);
+  const names = readdirSync(join(cacheRoot(), 'artifacts'));
+  t.equal(names.filter((name) => /^thing-[0-9a-f]{16}$/.test(name)).length, 2);
+});
+
+t.test('the lock of a killed process is taken over', async (t) => {
+  const lock = join(cacheRoot(), 'locks', 'thing.lock');
+  const module = new URL('./lock.ts', import.meta.url).href;
+  const script = `import { withLock } from ${JSON.stringify(module)};
+    await withLock(${JSON.stringify(lock)}, () => { console.log('held'); return new Promise((r) => setTimeout(r, 60000)); });`;
+  const holder = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(holder.stdout, 'data');
+  t.equal(readFileSync(lock, 'utf8').trim(), String(holder.pid), 'the lock file names its holder');
+  let entered = false;
+  const mine = withLock(lock, async () => {
+    entered = true;
+  });
+  t.notOk(entered, 'a live holder keeps us out');
+  holder.kill('SIGKILL');
+  await mine;
+  t.ok(entered);
+});
