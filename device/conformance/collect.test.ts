@@ -192,10 +192,6 @@ t.test('two commands written into one buffer at once are not merged', async (t) 
     t.same(statuses, [CompletionStatus.SUCCESS, CompletionStatus.SUCCESS], `seed 13, round ${round}`);
     t.equal(receiver.parts.receiveCq.drain().length, 2, `seed 13, round ${round}`);
   }
-  for (let number = 0; number < 40; number++) {
-    const slot = receiver.parts.receiveBuffer.slot(number % 16);
-    t.ok(slot.byteLength > 0);
-  }
   bench.finish();
 });
 
@@ -347,7 +343,7 @@ t.test('choke drops new commands, lets those under way end, and keeps doorbells'
 t.test('commands for queue pairs that are not there, or of another level, are counted and harm nobody', async (t) => {
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
-  for (const qpn of [0, 1, 2, 0xffffff, sender.qpn ^ 0x800000]) {
+  for (const qpn of [0, 1, 0xfff0, 0xffffff, sender.qpn ^ 0x800000]) {
     sender.collect(sender.fill(to({ header: { qpn } })));
     bench.settle();
   }

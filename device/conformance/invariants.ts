@@ -16,28 +16,36 @@ interface Holdings {
 /** Returns a sentence about the first invariant that is broken, or undefined. */
 export function findBrokenInvariant(access: HardwareAccess): string | undefined {
   const read = (offset: number, index = 0): number => access.readRegister(offset + index * DWORD_BYTES, DWORD_BYTES);
-  const shared = read(CSR.PCB_SHARED_FUNCTION);
-  let sharedUsed = 0;
-  for (let level = 0; level < LEVELS; level++) {
-    sharedUsed += Math.max(0, read(CSR.PCB_IN_USE, level) - read(CSR.PCB_ALLOCATED, level));
-  }
-  for (let level = 0; level < LEVELS; level++) {
-    const inUse = read(CSR.PCB_IN_USE, level);
-    const available = read(CSR.PCB_AVAILABLE, level);
-    const expected = Math.max(0, read(CSR.PCB_ALLOCATED, level) - inUse) + shared - sharedUsed;
-    if (available > 0x7fff_ffff || inUse > 0x7fff_ffff)
-      return `level ${level}: ${inUse} PCBs in use, ${available} available`;
-    // A level may hold shared PCBs while guaranteed ones have come back: it can bind at least what is computed here.
-    if (available < expected)
-      return `level ${level}: ${available} PCBs available, ${expected} must be; ${inUse} in use`;
-  }
   for (const [name, total, used] of [
     ['execution', CSR.EXECUTION_CREDITS, CSR.EXECUTION_CREDITS_USED],
     ['completion', CSR.COMPLETION_CREDITS, CSR.COMPLETION_CREDITS_USED],
   ] as const) {
     if (read(used) > read(total)) return `${read(used)} of ${read(total)} ${name} credits are in use`;
   }
-  return undefined;
+  return findLostCollectBuffer(read);
+}
+
+/**
+ * PCBs are conserved. Each level could bind its free guaranteed ones and the free shared ones: from the sums of both follows how many of each kind are
+ * free, and every one of these numbers must lie between none and all.
+ */
+function findLostCollectBuffer(read: (offset: number, index?: number) => number): string | undefined {
+  const levels = Array.from({ length: LEVELS }, (_, level) => ({
+    guaranteed: read(CSR.PCB_ALLOCATED, level),
+    inUse: read(CSR.PCB_IN_USE, level),
+    available: read(CSR.PCB_AVAILABLE, level),
+  }));
+  const shared = read(CSR.PCB_SHARED_FUNCTION);
+  const free = levels.reduce((sum, { guaranteed, inUse }) => sum + guaranteed - inUse, shared);
+  const sharedFree = levels.reduce((sum, { available }) => sum + available, -free);
+  const sound =
+    sharedFree >= 0 &&
+    sharedFree <= shared &&
+    levels.every(({ guaranteed, inUse, available }) => {
+      const guaranteedFree = available - sharedFree;
+      return guaranteedFree >= 0 && guaranteedFree <= guaranteed && guaranteed - guaranteedFree <= inUse;
+    });
+  return sound ? undefined : `PCBs are not conserved: ${JSON.stringify({ shared, levels })}`;
 }
 
 /** Returns a sentence about what is still held although nothing is going on, or undefined. `halfWritten`: commands left half-written on purpose. */

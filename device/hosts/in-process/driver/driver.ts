@@ -62,6 +62,8 @@ export interface BringUpRequest {
 
 export interface CompletionQueueRequest {
   readonly entriesLog2?: number;
+  /** Software's own handle, repeated in events. */
+  readonly token?: number;
   readonly eventQueue?: DriverEventQueue;
   readonly paged?: boolean;
 }
@@ -167,7 +169,8 @@ export class Driver {
     const recordAddress = this.allocator.allocate(COMPLETION_QUEUE_RECORD_SIZE);
     const eventQueue = request.eventQueue?.eqn ?? 0;
     const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue });
-    const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_CQ, payload });
+    const { token = 0 } = request;
+    const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_CQ, payload, token });
     return new DriverCompletionQueue(this.access, objectNumber, buffer, recordAddress);
   }
 

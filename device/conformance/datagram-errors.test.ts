@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Datagrams that do not arrive, and what both sides are told. IBTA 9.6.1, 9.8.3, 10.10; PROGRAMMING.md, posting. */
+import t from 'tap';
+import { setAddressHandleValid } from '../../protocol/layout/gen/address-handle.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  AccessFlag,
+  CompletionStatus,
+  FaultKind,
+  MrKind,
+  QpMask,
+  QpState,
+  SendOpcode,
+} from '../../protocol/layout/gen/values.gen.ts';
+import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
+import { Bench, type Pair } from './bench.ts';
+
+const GRH = 40;
+const { LOCAL_LENGTH_ERROR, LOCAL_PROTECTION_ERROR, LOCAL_QP_OPERATION_ERROR } = CompletionStatus;
+
+/** A send request that must fail, with its status and cause. */
+interface BadSend {
+  readonly name: string;
+  readonly request: (bench: Bench, pair: Pair) => SendRequest;
+  readonly status: number;
+  readonly cause: number;
+}
+
+const badSends: readonly BadSend[] = [
+  bad('opcode unknown', () => ({ header: { opcode: 0x77 } }), LOCAL_QP_OPERATION_ERROR, FaultKind.COMMAND_OPCODE),
+  bad(
+    'opcode of connections',
+    () => ({ header: { opcode: SendOpcode.RDMA_WRITE } }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.COMMAND_OPCODE,
+  ),
+  bad('17 SGEs', () => ({ header: { sgeCount: 17 } }), LOCAL_QP_OPERATION_ERROR, FaultKind.COMMAND_SGE),
+  bad(
+    '31 SGEs',
+    () => ({ header: { sgeCount: 31, messageLength: 10 } }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.COMMAND_SGE,
+  ),
+  bad(
+    'more SGEs than the command is long',
+    (bench) => ({ sges: [sge(bench, 8), sge(bench, 8)], header: { sgeCount: 3, messageLength: 24 } }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.COMMAND_SGE,
+  ),
+  bad(
+    'SGEs shorter than the message',
+    (bench) => ({ sges: [sge(bench, 8)], header: { messageLength: 9 } }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.COMMAND_SGE,
+  ),
+  bad(
+    'SGEs longer than the message',
+    (bench) => ({ sges: [sge(bench, 8), sge(bench, 8)], header: { messageLength: 15 } }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.COMMAND_SGE,
+  ),
+  bad(
+    'inline with SGEs',
+    () => ({ inline: new Uint8Array(8), header: { sgeCount: 1 } }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.COMMAND_SGE,
+  ),
+  bad(
+    'message longer than the MTU',
+    (bench) => ({ sges: [sge(bench, 4097)] }),
+    LOCAL_LENGTH_ERROR,
+    FaultKind.COMMAND_LENGTH,
+  ),
+  bad(
+    'key unknown',
+    () => ({ sges: [{ address: 0, length: 4, lkey: 0xffffff00 }] }),
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_INVALID,
+  ),
+  bad(
+    'low byte of the key wrong',
+    (bench) => ({ sges: [{ ...sge(bench, 4), lkey: (bench.region.lkey ^ 1) >>> 0 }] }),
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_INVALID,
+  ),
+  bad(
+    'below the region',
+    (bench) => ({ sges: [{ ...sge(bench, 4), address: bench.access.memoryAddress - 1 }] }),
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_BOUNDS,
+  ),
+  bad(
+    'beyond the region',
+    (bench) => ({ sges: [{ ...sge(bench, 4), address: bench.access.memoryAddress + bench.access.memoryBytes - 3 }] }),
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_BOUNDS,
+  ),
+  bad(
+    'address beyond 2^53',
+    (bench) => ({ sges: [{ ...sge(bench, 4), address: 2 ** 63 }] }),
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_BOUNDS,
+  ),
+  bad(
+    'last SGE of 16 is bad',
+    (bench) => ({ sges: [...Array(15).fill(sge(bench, 4)), { address: 0, length: 4, lkey: 0 }] }),
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_INVALID,
+  ),
+  bad(
+    'key of another PD',
+    (bench) => {
+      const other = bench.driver.createDmaRegion(bench.driver.createProtectionDomain());
+      return { sges: [{ ...sge(bench, 4), lkey: other.lkey }] };
+    },
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_PD,
+  ),
+  bad(
+    'address handle beyond the table',
+    () => ({ addressHandle: 64 }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.ADDRESS_HANDLE,
+  ),
+  bad(
+    'address handle number of all ones',
+    () => ({ addressHandle: 0xffffffff }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.ADDRESS_HANDLE,
+  ),
+  bad(
+    'address handle not valid',
+    (bench) => ({ addressHandle: bench.driver.addressHandles.add({ valid: 0, pd: bench.pd, dlid: 2 }) }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.ADDRESS_HANDLE,
+  ),
+  bad(
+    'address handle of another PD',
+    (bench) => ({ addressHandle: bench.driver.addressHandles.add({ pd: bench.pd + 1, dlid: 2 }) }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.ADDRESS_HANDLE,
+  ),
+  bad(
+    'address handle of another port',
+    (bench) => ({ addressHandle: bench.driver.addressHandles.add({ port: 2, pd: bench.pd, dlid: 2 }) }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.ADDRESS_HANDLE,
+  ),
+  bad(
+    'address handle of no port',
+    (bench) => ({ addressHandle: bench.driver.addressHandles.add({ port: 0, pd: bench.pd, dlid: 2 }) }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.ADDRESS_HANDLE,
+  ),
+];
+
+function bad(name: string, request: BadSend['request'], status: number, cause: number): BadSend {
+  return { name, request, status, cause };
+}
+
+function sge(bench: Bench, lengthBytes: number) {
+  return bench.sge(bench.createBuffer(lengthBytes));
+}
+
+for (const { name, request, status, cause } of badSends) {
+  t.test(`a send fails: ${name}`, async (t) => {
+    for (const by of ['collect', 'doorbell'] as const) {
+      const bench = new Bench();
+      const pair = bench.createPair();
+      bench.postReceive(pair.receiver, GRH + 4096);
+      // Even an unsignalled command that fails completes.
+      pair.sender.post(pair.to({ signaled: false, ...request(bench, pair) }), by);
+      const entry = pair.sender.parts.sendCq.take(`a failed completion (${name}, by ${by})`);
+      t.equal(entry.status, status, `status, by ${by}`);
+      t.equal(entry.vendorError, cause, `cause, by ${by}`);
+      t.equal(bench.faults(cause as FaultKind), 1, 'counted once');
+      t.equal(pair.sender.query().state, QpState.SQE, 'the send queue stops');
+      t.notOk(pair.receiver.parts.receiveCq.ready, 'nothing is sent');
+      bench.proveItWorks();
+      bench.finish();
+    }
+  });
+}
+
+t.test('behind a failed send all others are flushed, until software starts the queue again', async (t) => {
+  const bench = new Bench();
+  const { sender, receiver, to } = bench.createPair();
+  bench.postReceive(receiver, GRH);
+  for (const header of [{}, { opcode: 0x77 }, {}, {}]) sender.post(to({ header, signaled: false }), 'slot');
+  sender.ring();
+  bench.settle();
+  const { FLUSHED } = CompletionStatus;
+  t.same(
+    sender.parts.sendCq.drain().map(({ status, queueSequence }) => [status, queueSequence]),
+    [
+      [LOCAL_QP_OPERATION_ERROR, 1],
+      [FLUSHED, 2],
+      [FLUSHED, 3],
+    ],
+  );
+  sender.post(to());
+  t.equal(sender.parts.sendCq.take().status, FLUSHED, 'what is posted in SQE is flushed too');
+  receiver.parts.receiveCq.take();
+  bench.postReceive(receiver, GRH);
+  sender.change({ attributeMask: QpMask.STATE | QpMask.CURRENT_STATE, state: QpState.RTS, currentState: QpState.SQE });
+  sender.post(to());
+  t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  t.equal(receiver.parts.receiveCq.take().status, CompletionStatus.SUCCESS);
+  bench.finish();
+});
+
+t.test('a damaged slot in the send queue fails the command', async (t) => {
+  const cases: [string, SendRequest, FaultKind][] = [
+    ['checksum', { damage: (view) => view.setUint8(30, view.getUint8(30) ^ 1) }, FaultKind.COMMAND_CHECKSUM],
+    ['sequence', { header: { sequence: 7 } }, FaultKind.COMMAND_SEQUENCE],
+    ['QPN', { header: { qpn: 0x123456 } }, FaultKind.COMMAND_BAD_QP],
+    ['QoS level', { header: { qosLevel: 1 } }, FaultKind.COMMAND_QOS],
+    ['length', { header: { collectLength: 56 } }, FaultKind.COLLECT_BAD_LENGTH],
+  ];
+  for (const [name, request, cause] of cases) {
+    const bench = new Bench();
+    const { sender, to } = bench.createPair();
+    sender.post(to(request), 'doorbell');
+    const entry = sender.parts.sendCq.take(`a failed completion (${name})`);
+    t.equal(entry.status, LOCAL_QP_OPERATION_ERROR, name);
+    t.equal(entry.vendorError, cause, name);
+    t.equal(entry.queueSequence, 0, name);
+    t.equal(bench.faults(cause), 1, name);
+    bench.finish();
+  }
+});
+
+t.test('a checksum key is needed where one was given, and none where checksums are off', async (t) => {
+  const bench = new Bench();
+  const keyed = bench.createPair({ sender: { checksumKey: 0xfedcba98 } });
+  bench.postReceive(keyed.receiver, GRH);
+  keyed.sender.post(keyed.to());
+  t.equal(keyed.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  keyed.sender.post(
+    keyed.to({ damage: (view) => view.setUint32(16, (view.getUint32(16, true) + 1) >>> 0, true) }),
+    'doorbell',
+  );
+  t.equal(keyed.sender.parts.sendCq.take().vendorError, FaultKind.COMMAND_CHECKSUM);
+  const free = bench.createPair({ sender: { creation: { checksumOff: 1 } } });
+  bench.postReceive(free.receiver, GRH);
+  free.sender.post(free.to({ damage: (view) => view.setUint32(16, 0xbad, true) }));
+  t.equal(free.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  bench.finish();
+});
+
+/** What must be dropped at the receiver without a word. */
+const drops: readonly [string, (bench: Bench, pair: Pair) => SendRequest][] = [
+  ['no receive entry', () => ({})],
+  [
+    'wrong Q_Key',
+    (bench, { receiver }) => {
+      bench.postReceive(receiver, GRH);
+      return { qkey: receiver.qkey + 1 };
+    },
+  ],
+  ['no such queue pair', () => ({ remoteQpn: 0xabcdef })],
+  ['queue pair 0', () => ({ remoteQpn: 0 })],
+  ['queue pair 1', () => ({ remoteQpn: 1 })],
+  ['multicast queue pair number', () => ({ remoteQpn: 0xffffff })],
+  ['LID of nobody', (bench) => ({ addressHandle: bench.driver.addressHandles.add({ pd: bench.pd, dlid: 99 }) })],
+  [
+    'queue pair of the other port',
+    (bench, { receiver }) => {
+      bench.postReceive(receiver, GRH);
+      return { addressHandle: bench.handleTo(1, 1) };
+    },
+  ],
+  [
+    'queue pair in INIT',
+    (bench, { receiver }) => {
+      receiver.toReset();
+      receiver.toInit({ port: 2, qkey: 0x1234 });
+      bench.postReceive(receiver, GRH);
+      return {};
+    },
+  ],
+  [
+    'queue pair in ERR',
+    (_, { receiver }) => {
+      receiver.toError();
+      return {};
+    },
+  ],
+];
+
+for (const [name, request] of drops) {
+  t.test(`a datagram is dropped: ${name}`, async (t) => {
+    const bench = new Bench();
+    const pair = bench.createPair();
+    const receivers = (): number =>
+      [1, 2].reduce((sum, port) => sum + bench.access.readRegister(CSR.PORT_RECEIVE_DROPS + (port - 1) * 8, 8), 0);
+    const before = receivers();
+    pair.sender.post(pair.to(request(bench, pair)));
+    t.equal(pair.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'the sender does not know');
+    bench.settle();
+    t.equal(receivers(), before + 1, 'counted at the port');
+    t.notOk(pair.receiver.parts.receiveCq.ready);
+    t.equal(pair.sender.query().state, QpState.RTS);
+    bench.proveItWorks();
+    bench.finish();
+  });
+}
+
+/** Receive entries that cannot take a datagram of 8 bytes. */
+const badReceives: readonly [string, (bench: Bench, pair: Pair) => void, number, number][] = [
+  [
+    'too short by one byte',
+    (bench, { receiver }) => void bench.postReceive(receiver, GRH + 7),
+    LOCAL_LENGTH_ERROR,
+    FaultKind.RECEIVE_TOO_SHORT,
+  ],
+  ['no element', (_, { receiver }) => receiver.postReceive([]), LOCAL_LENGTH_ERROR, FaultKind.RECEIVE_TOO_SHORT],
+  [
+    'key unknown',
+    (bench, { receiver }) => receiver.postReceive([{ ...sge(bench, 64), lkey: 1 }]),
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_INVALID,
+  ],
+  [
+    'beyond the region',
+    (bench, { receiver }) => receiver.postReceive([{ ...sge(bench, 64), address: 0x1000 }]),
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_BOUNDS,
+  ],
+  [
+    'no right to write',
+    (bench, { receiver }) => {
+      const readOnly = bench.driver.createDmaRegion(bench.pd, 0);
+      receiver.postReceive([{ ...sge(bench, 64), lkey: readOnly.lkey }]);
+    },
+    LOCAL_PROTECTION_ERROR,
+    FaultKind.KEY_ACCESS,
+  ],
+  [
+    '17 elements',
+    (bench, { receiver }) => receiver.postReceive([sge(bench, 64)], { sgeCount: 17 }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.RECEIVE_ENTRY,
+  ],
+  [
+    'wrong number',
+    (bench, { receiver }) => receiver.postReceive([sge(bench, 64)], { sequence: 5 }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.RECEIVE_ENTRY,
+  ],
+];
+
+for (const [name, post, status, cause] of badReceives) {
+  t.test(`a receive entry fails: ${name}`, async (t) => {
+    const bench = new Bench();
+    const pair = bench.createPair();
+    post(bench, pair);
+    bench.postReceive(pair.receiver, GRH + 64);
+    pair.sender.post(pair.to({ inline: new Uint8Array(8).fill(1) }));
+    t.equal(pair.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+    bench.settle();
+    const [failed, flushed] = pair.receiver.parts.receiveCq.drain();
+    t.equal(failed?.status, status);
+    t.equal(failed?.vendorError, cause);
+    t.equal(failed?.queueSequence, 0);
+    t.equal(flushed?.status, CompletionStatus.FLUSHED, 'the entry behind it is flushed');
+    t.equal(flushed?.queueSequence, 1);
+    t.equal(bench.faults(cause as FaultKind), 1);
+    t.equal(pair.receiver.query().state, QpState.ERR);
+    bench.proveItWorks();
+    bench.finish();
+  });
+}
+
+t.test('an address handle is read anew for each datagram', async (t) => {
+  const bench = new Bench();
+  const { sender, receiver, handle, to } = bench.createPair();
+  bench.postReceive(receiver, GRH);
+  sender.post(to());
+  t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  setAddressHandleValid(bench.access.view(bench.driver.addressHandles.address + handle * 64, 64), 0, 0);
+  sender.post(to());
+  t.equal(sender.parts.sendCq.take().vendorError, FaultKind.ADDRESS_HANDLE);
+  bench.finish();
+});
+
+t.test('a region that is gone is not reached any more', async (t) => {
+  const bench = new Bench();
+  const { sender, receiver, to } = bench.createPair();
+  const buffer = bench.createBuffer(bench.random.bytes(64));
+  const attributes = {
+    pd: bench.pd,
+    kind: MrKind.PHYSICAL,
+    access: AccessFlag.LOCAL_WRITE,
+    startAddress: buffer.address,
+    length: 64,
+  };
+  const region = bench.driver.createMemoryRegion(attributes);
+  const request = { sges: [{ address: buffer.address, length: 64, lkey: region.lkey }] };
+  bench.postReceive(receiver, GRH + 64);
+  sender.post(to(request));
+  t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  bench.driver.management.perform({ opcode: 0x23, objectNumber: region.number });
+  sender.post(to(request));
+  t.equal(sender.parts.sendCq.take().vendorError, FaultKind.KEY_INVALID);
+  bench.finish();
+});
