@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The QEMU command line that follows from a guest's options.
+
+import t from 'tap';
+import { buildArguments, type GuestOptions } from './guest-options.ts';
+
+const SOCKETS = { qmp: '/run/q,1/qmp', ports: [{ name: 'vuhca.report', path: '/run/p0' }] };
+
+function build(options: GuestOptions): string[] {
+  return buildArguments({ kernel: '/k', initramfs: '/i', accelerator: 'tcg', ...options }, SOCKETS);
+}
+
+/** The values of every occurrence of one option. */
+function valuesOf(args: readonly string[], option: string): string[] {
+  return args.flatMap((arg, i) => (arg === option ? [args[i + 1] as string] : []));
+}
+
+t.test('memory is a shared memfd unless it is turned off', async (t) => {
+  t.match(valuesOf(build({}), '-object'), ['memory-backend-memfd,id=ram,size=512M,share=on']);
+  t.match(valuesOf(build({ memoryMiB: 1024, sharedMemory: false }), '-object'), [/size=1024M,share=off$/]);
+  t.match(valuesOf(build({}), '-machine'), [/^q35,memory-backend=ram/]);
+});
+
+t.test('devices', async (t) => {
+  const args = build({
+    devices: [
+      { socketPath: '/run/a,b.sock' },
+      {
+        socketPath: '/run/c',
+        id: 'vf1',
+        rootPort: false,
+        messageTimeoutMs: 5000,
+        properties: { 'x-no-posted-writes': true },
+      },
+    ],
+  });
+  const devices = valuesOf(args, '-device');
+  t.ok(devices.includes('pcie-root-port,id=rp0,chassis=1,slot=1'));
+  const json = devices.filter((device) => device.startsWith('{')).map((device) => JSON.parse(device) as unknown);
+  t.same(json, [
+    {
+      driver: 'vfio-user-pci',
+      id: 'hca0',
+      bus: 'rp0',
+      'x-msg-timeout': 86_400_000,
+      socket: { type: 'unix', path: '/run/a,b.sock' },
+    },
+    {
+      driver: 'vfio-user-pci',
+      id: 'vf1',
+      'x-msg-timeout': 5000,
+      socket: { type: 'unix', path: '/run/c' },
+      'x-no-posted-writes': true,
+    },
+  ]);
+});
+
+t.test('kernel, processor, gdb and the rest', async (t) => {
+  const args = build({
+    append: 'vuhca.debug=1',
+    cpus: 4,
+    gdb: 'unix:/run/gdb',
+    paused: true,
+    extraArguments: ['-trace', 'x'],
+  });
+  t.match(valuesOf(args, '-append'), [/ vuhca\.debug=1$/]);
+  t.same(valuesOf(args, '-smp'), ['4']);
+  t.same(valuesOf(args, '-gdb'), ['unix:/run/gdb,server=on,wait=off']);
+  t.ok(args.includes('-S'));
+  t.same(args.slice(-2), ['-trace', 'x']);
+  t.same(valuesOf(args, '-qmp'), ['unix:/run/q,,1/qmp,server=off'], 'a comma in a path is doubled');
+  t.same(valuesOf(build({ accelerator: 'kvm' }), '-cpu'), ['host']);
+});
+
+t.test('a disk', async (t) => {
+  const args = build({ disk: { path: '/d.img', snapshot: true } });
+  t.same(valuesOf(args, '-drive'), ['if=none,id=disk,file=/d.img,format=raw,snapshot=on']);
+  t.ok(valuesOf(args, '-device').includes('virtio-blk-pci,drive=disk'));
+});
