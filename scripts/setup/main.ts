@@ -2,10 +2,12 @@
 //
 // The command line of set-up: `npx tsx scripts/setup/main.ts [--refresh] COMMAND...`. Prints what it made on standard
 // output, one path a line, and news on standard error. `--refresh` looks for newer Debian packages.
+// `modules DIRECTORY...` compiles kernel modules and prints the .ko files.
 
 import { provideBusybox } from './busybox.ts';
 import { runEntry, SetupError } from './errors.ts';
 import { provideGuestKernel } from './guest-kernel.ts';
+import { buildKernelModules } from './kernel-modules.ts';
 import { provideKernelToolchain } from './kernel-toolchain.ts';
 import { provideLibrary } from './library.ts';
 import { refreshPackages } from './packages.ts';
@@ -30,9 +32,13 @@ await runEntry(async () => {
   const args = process.argv.slice(2);
   if (args.includes('--refresh')) refreshPackages();
   const names = args.filter((arg) => arg !== '--refresh');
-  const known = Object.keys(COMMANDS).join(', ');
+  const known = [...Object.keys(COMMANDS), 'modules'].join(', ');
   if (names.length === 0) throw new SetupError(`say what to set up: ${known}.`);
   await installMissingPackages(BASE_PACKAGES);
+  if (names[0] === 'modules') {
+    for (const { path } of await buildKernelModules(names.slice(1))) process.stdout.write(`${path}\n`);
+    return;
+  }
   for (const name of names) {
     const command = COMMANDS[name];
     if (command === undefined) throw new SetupError(`unknown set-up command ${name}; use one of: ${known}.`);
