@@ -31,7 +31,7 @@ export class Dma {
   /** `object`: whose transfer it is, for the fault record. */
   read(object: number, address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
     if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
-    if (!this.#host.readMemory(address, lengthBytes, target, targetOffset))
+    if (!isExact(address, lengthBytes) || !this.#host.readMemory(address, lengthBytes, target, targetOffset))
       return this.#refuse(FaultKind.DMA_READ, object, address);
     this.bytesRead += lengthBytes;
     return true;
@@ -39,7 +39,7 @@ export class Dma {
 
   write(object: number, address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
-    if (!this.#host.writeMemory(address, source, sourceOffset, lengthBytes))
+    if (!isExact(address, lengthBytes) || !this.#host.writeMemory(address, source, sourceOffset, lengthBytes))
       return this.#refuse(FaultKind.DMA_WRITE, object, address);
     this.bytesWritten += lengthBytes;
     return true;
@@ -48,7 +48,7 @@ export class Dma {
   /** See `HostPort.publish`. */
   publish(object: number, address: number, entry: Uint8Array, lengthBytes: number, validBytes: number): boolean {
     if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
-    if (!this.#host.publish(address, entry, 0, lengthBytes, validBytes))
+    if (!isExact(address, lengthBytes) || !this.#host.publish(address, entry, 0, lengthBytes, validBytes))
       return this.#refuse(FaultKind.DMA_WRITE, object, address);
     this.bytesWritten += lengthBytes;
     return true;
@@ -58,4 +58,9 @@ export class Dma {
     this.#faults.report(kind, object, address);
     return false;
   }
+}
+
+/** Addresses are exact Numbers: what lies beyond 2^53 cannot be told from its neighbours, and no guest has memory there. */
+function isExact(address: number, lengthBytes: number): boolean {
+  return address + lengthBytes <= Number.MAX_SAFE_INTEGER;
 }
