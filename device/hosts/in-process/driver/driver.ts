@@ -131,8 +131,7 @@ export class Driver {
   }
 
   createProtectionDomain(token = 0): number {
-    const payload = pdPayload({ token });
-    return this.management.perform({ opcode: ManagementOpcode.CREATE_PD, payload }).objectNumber;
+    return this.management.perform({ opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}), token }).objectNumber;
   }
 
   /** Registers memory; without a list of pages in one piece of guest addresses from `startAddress` on. */
