@@ -411,7 +411,7 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn);
 /* vuhca_vcb.c */
 int vuhca_vcbs_init(struct vuhca_dev *dev);
 void vuhca_vcbs_cleanup(struct vuhca_dev *dev);
-void vuhca_vcbs_cancel(struct vuhca_dev *dev);
+void vuhca_vcbs_start(struct vuhca_dev *dev);
 struct vuhca_vcb *vuhca_vcb_trylock(struct vuhca_dev *dev, u8 qos_level);
 void vuhca_vcb_unlock(struct vuhca_vcb *vcb);
 struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level);

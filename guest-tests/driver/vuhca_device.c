@@ -95,7 +95,7 @@ int vuhca_start(struct vuhca_dev *dev)
 	vuhca_write_csr(dev, VUHCA_CSR_DEVICE_CONTROL_OFF,
 			VUHCA_CSR_DEVICE_CONTROL_ENABLE_MASK);
 	vuhca_ahs_start(dev);
-	vuhca_vcbs_cancel(dev);
+	vuhca_vcbs_start(dev);
 	WRITE_ONCE(dev->state, VUHCA_DEV_STARTING);
 	err = vuhca_query_adapter(dev, &dev->attributes);
 	if (!err)

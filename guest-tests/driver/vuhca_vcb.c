@@ -53,12 +53,11 @@ static int vuhca_vcb_set_init(struct vuhca_dev *dev, u8 qos_level,
 	return 0;
 }
 
-/* The QoS divider splits the function's buffers between the two levels. */
+/* A quarter of the function's buffers is kept for the low-latency level. */
 int vuhca_vcbs_init(struct vuhca_dev *dev)
 {
 	u32 total = vuhca_read_csr(dev, VUHCA_CSR_VCB_COUNT_OFF);
-	u64 divider = vuhca_read_csr64(dev, VUHCA_CSR_QOS_DIVIDER_OFF);
-	u32 split = min_t(u64, divider / VUHCA_PAGE_BYTES, total);
+	u32 split = total - total / 4;
 	int err;
 
 	if ((u64)total * VUHCA_PAGE_BYTES > dev->collect_bytes) {
@@ -86,11 +85,13 @@ void vuhca_vcbs_cleanup(struct vuhca_dev *dev)
 	}
 }
 
-/* A previous owner may have left commands half-written. */
-void vuhca_vcbs_cancel(struct vuhca_dev *dev)
+/* After each reset: sets the divider, and cancels what a former owner left. */
+void vuhca_vcbs_start(struct vuhca_dev *dev)
 {
 	unsigned int level, i;
 
+	vuhca_write_csr64(dev, VUHCA_CSR_QOS_DIVIDER_OFF,
+			  (u64)dev->vcbs[1].first * VUHCA_PAGE_BYTES);
 	for (level = 0; level < VUHCA_QOS_LEVELS; level++)
 		for (i = 0; i < dev->vcbs[level].cpu_count; i++)
 			vuhca_vcb_cancel(&dev->vcbs[level].cpu_vcbs[i]);

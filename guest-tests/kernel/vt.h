@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * In-kernel tests of the vuhca adapter and its driver: what a test is, how it
+ * reports, and what it is given to work with. A suite is a file in debugfs
+ * (vuhca-test/suites/NAME): reading it runs the suite and yields its KTAP.
+ */
+#ifndef VT_H
+#define VT_H
+
+#include <linux/prandom.h>
+#include <linux/wait.h>
+
+#include "vuhca.h"
+
+#define VT_PORTS		2
+#define VT_QKEY			0x11223344
+/* Memory of a test, for payloads: one coherent piece. */
+#define VT_MEMORY_BYTES		(1024 * 1024)
+/* Longer than anything takes here, shorter than the host's patience. */
+#define VT_TIMEOUT_MS		5000
+/* How long to watch for something that must not happen. */
+#define VT_QUIET_MS		30
+#define VT_POISON		0xa5
+/* A hole in the guest's physical address space, far above its memory. */
+#define VT_HOLE			0x7f00000000ULL
+
+struct vt_run;
+struct vt;
+
+struct vt_case {
+	const char *name;
+	void (*run)(struct vt *t);
+};
+
+struct vt_suite {
+	const char *name;
+	const struct vt_case *cases;
+	unsigned int count;
+};
+
+#define VT_SUITE(suite, list)				\
+	const struct vt_suite vt_suite_##suite = {	\
+		.name = #suite,				\
+		.cases = list,				\
+		.count = ARRAY_SIZE(list),		\
+	}
+
+/* A completion queue whose events are counted. */
+struct vt_cq {
+	struct vuhca_cq *cq;
+	atomic_t completions;
+	atomic_t errors;
+	u8 error_fault;
+	wait_queue_head_t wait;
+};
+
+/* A QP ready to send on its port. */
+struct vt_end {
+	struct vuhca_qp *qp;
+	atomic_t events;
+	u8 last_event;
+	u8 last_fault;
+};
+
+/* What a test is given; built before and destroyed after each case. */
+struct vt {
+	struct vuhca_dev *dev;
+	struct vt_run *run;
+	bool failed;
+	bool skipped;
+	char skip_reason[64];
+	unsigned int complaints;
+	struct rnd_state random;
+
+	struct vuhca_pd *pd;
+	struct vuhca_mr *mr;
+	struct vt_cq send_cq;
+	struct vt_cq recv_cq;
+	struct vt_end end[VT_PORTS];		/* end[i] is on port i + 1 */
+	struct vuhca_ah *ah[VT_PORTS][VT_PORTS];	/* from port, to port */
+	u8 *memory;
+	dma_addr_t dma;
+	u32 mtu_bytes;
+};
+
+struct vt_qp_options {
+	struct vuhca_cq *send_cq;
+	struct vuhca_cq *recv_cq;
+	unsigned int entries_log2;
+	unsigned int sge;
+	u8 qos_level;
+	u8 port;
+	bool checksum_off;
+	bool signal_all;
+};
+
+/* vt_report.c */
+__printf(2, 3) void vt_note(struct vt *t, const char *format, ...);
+__printf(2, 3) void vt_complain(struct vt *t, const char *format, ...);
+__printf(2, 3) void vt_skip(struct vt *t, const char *format, ...);
+void vt_run_suite(struct vt_run *run, const struct vt_suite *suite,
+		  struct vuhca_dev *dev, const char *only);
+
+/* vt_main.c */
+void vt_emit(struct vt_run *run, const char *text, size_t length);
+u64 vt_seed(void);
+unsigned int vt_count(void);
+
+/*
+ * A failed check is reported with its place and the case goes on; a failed
+ * requirement ends the case (the function it stands in returns).
+ */
+#define VT_CHECK(t, condition, format, ...)				\
+	({								\
+		bool ok_ = !!(condition);				\
+									\
+		if (!ok_)						\
+			vt_complain(t, "%s:%d: %s: " format, __func__,	\
+				    __LINE__, #condition, ##__VA_ARGS__); \
+		ok_;							\
+	})
+
+#define VT_REQUIRE(t, condition, format, ...)				\
+	do {								\
+		if (!VT_CHECK(t, condition, format, ##__VA_ARGS__))	\
+			return;						\
+	} while (0)
+
+#define VT_EQUAL(t, actual, expected)					\
+	({								\
+		u64 actual_ = (actual), expected_ = (expected);		\
+		bool same_ = actual_ == expected_;			\
+									\
+		if (!same_)						\
+			vt_complain(t, "%s:%d: %s is %llu, not %llu",	\
+				    __func__, __LINE__, #actual,	\
+				    actual_, expected_);		\
+		same_;							\
+	})
+
+/* vt_env.c */
+int vt_env_create(struct vt *t);
+void vt_env_destroy(struct vt *t);
+struct vuhca_cq *vt_create_cq(struct vt *t, struct vt_cq *watch,
+			      unsigned int entries_log2, unsigned int eq_index);
+struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
+			      const struct vt_qp_options *options);
+int vt_ready(struct vuhca_qp *qp, u8 port);
+unsigned int vt_poll(struct vuhca_cq *cq, struct vuhca_wc *wc,
+		     unsigned int count, unsigned int timeout_ms);
+bool vt_wait_event(struct vt_cq *watch, int count, unsigned int timeout_ms);
+void vt_fill(void *bytes, size_t length, u32 key);
+bool vt_holds(const void *bytes, size_t length, u32 key);
+bool vt_is_poison(const void *bytes, size_t length);
+struct vuhca_buffer vt_buffer(struct vt *t, size_t offset, u32 length);
+int vt_post_recv(struct vt *t, struct vuhca_qp *qp, size_t offset, u32 length,
+		 u64 wr_id);
+struct vuhca_send_wr vt_send_wr(struct vt *t, unsigned int from, unsigned int to,
+				const struct vuhca_buffer *sge);
+int vt_post_nops(struct vuhca_qp *qp, unsigned int count);
+bool vt_roundtrip(struct vt *t, unsigned int from, unsigned int to, u32 length,
+		  enum vuhca_post_mode mode);
+bool vt_alive(struct vt *t);
+u32 vt_fault_count(struct vt *t, enum vuhca_fault_kind kind);
+void vt_clear_first_fault(struct vt *t);
+void vt_expect_first_fault(struct vt *t, enum vuhca_fault_kind kind,
+			   u32 object);
+u64 vt_port_drops(struct vt *t, unsigned int port);
+int vt_qp_state(struct vuhca_qp *qp);
+
+/* vt_admin.c */
+int vt_command(struct vt *t, u8 opcode, u32 object, const void *payload,
+	       size_t payload_bytes, struct vuhca_answer *answer);
+
+extern const struct vt_suite vt_suite_identity;
+extern const struct vt_suite vt_suite_management;
+extern const struct vt_suite vt_suite_refusal;
+extern const struct vt_suite vt_suite_datagram;
+extern const struct vt_suite vt_suite_collect;
+extern const struct vt_suite vt_suite_events;
+extern const struct vt_suite vt_suite_interrupt;
+extern const struct vt_suite vt_suite_overrun;
+extern const struct vt_suite vt_suite_ports;
+extern const struct vt_suite vt_suite_faults;
+extern const struct vt_suite vt_suite_flush;
+extern const struct vt_suite vt_suite_reset;
+
+#endif /* VT_H */

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Arming and completion events: one at most until armed again, at once when
+ * something is there already, solicited or any. Each case also shows that no
+ * event had to be found by the deadman timer.
+ */
+#include <linux/delay.h>
+
+#include "vt.h"
+
+static u64 vt_stranded(struct vt *t)
+{
+	u64 stranded = 0;
+	unsigned int i;
+
+	for (i = 0; i < t->dev->eq_count; i++)
+		stranded += READ_ONCE(t->dev->eqs[i].stranded);
+	return stranded;
+}
+
+static int vt_events(struct vt_cq *watch)
+{
+	return atomic_read(&watch->completions);
+}
+
+static bool vt_no_more_events(struct vt *t, struct vt_cq *watch, int count)
+{
+	msleep(VT_QUIET_MS);
+	return VT_EQUAL(t, vt_events(watch), count);
+}
+
+static void vt_drain(struct vt *t, struct vuhca_cq *cq, unsigned int count)
+{
+	struct vuhca_wc wc[8];
+
+	VT_EQUAL(t, vt_poll(cq, wc, count, VT_TIMEOUT_MS), count);
+}
+
+static void vt_unarmed(struct vt *t)
+{
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 4), 0);
+	vt_drain(t, t->send_cq.cq, 4);
+	vt_no_more_events(t, &t->send_cq, 0);
+}
+
+static void vt_armed_once(struct vt *t)
+{
+	u64 stranded = vt_stranded(t);
+
+	vuhca_arm_cq(t->send_cq.cq, false);
+	vt_no_more_events(t, &t->send_cq, 0);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 4), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
+	vt_drain(t, t->send_cq.cq, 4);
+	vt_no_more_events(t, &t->send_cq, 1);
+	VT_EQUAL(t, vt_stranded(t), stranded);
+}
+
+static void vt_rearmed(struct vt *t)
+{
+	u64 stranded = vt_stranded(t);
+	int round;
+
+	for (round = 1; round <= 20; round++) {
+		vuhca_arm_cq(t->send_cq.cq, false);
+		VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+		if (!VT_CHECK(t, vt_wait_event(&t->send_cq, round, VT_TIMEOUT_MS),
+			      "no event in round %d", round))
+			return;
+		vt_drain(t, t->send_cq.cq, 1);
+	}
+	vt_no_more_events(t, &t->send_cq, 20);
+	VT_EQUAL(t, vt_stranded(t), stranded);
+}
+
+/* What came before the request, and was not polled, counts. */
+static void vt_armed_late(struct vt *t)
+{
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	msleep(VT_QUIET_MS);
+	VT_EQUAL(t, vt_events(&t->send_cq), 0);
+	vuhca_arm_cq(t->send_cq.cq, false);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
+	vt_drain(t, t->send_cq.cq, 1);
+	/* Everything polled: armed, but nothing to tell. */
+	vuhca_arm_cq(t->send_cq.cq, false);
+	vt_no_more_events(t, &t->send_cq, 1);
+}
+
+static void vt_armed_twice(struct vt *t)
+{
+	vuhca_arm_cq(t->send_cq.cq, false);
+	vuhca_arm_cq(t->send_cq.cq, false);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 2), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
+	vt_drain(t, t->send_cq.cq, 2);
+	vt_no_more_events(t, &t->send_cq, 1);
+}
+
+static void vt_send_one(struct vt *t, bool solicited)
+{
+	struct vuhca_buffer buffer = vt_buffer(t, 0, 32);
+	struct vuhca_send_wr wr = vt_send_wr(t, 0, 1, &buffer);
+
+	wr.solicited = solicited;
+	VT_EQUAL(t, vt_post_recv(t, t->end[1].qp, 4096, 256, 0), 0);
+	VT_EQUAL(t, vuhca_post_send(t->end[0].qp, &wr, 1, VUHCA_POST_AUTO), 1);
+}
+
+static void vt_solicited(struct vt *t)
+{
+	vuhca_arm_cq(t->recv_cq.cq, true);
+	vt_send_one(t, false);
+	vt_drain(t, t->recv_cq.cq, 1);
+	vt_no_more_events(t, &t->recv_cq, 0);
+	vt_send_one(t, true);
+	VT_CHECK(t, vt_wait_event(&t->recv_cq, 1, VT_TIMEOUT_MS), "no event");
+	vt_drain(t, t->recv_cq.cq, 1);
+	vt_no_more_events(t, &t->recv_cq, 1);
+	/* An unsolicited one that is there already does not count either. */
+	vt_send_one(t, false);
+	msleep(VT_QUIET_MS);
+	vuhca_arm_cq(t->recv_cq.cq, true);
+	vt_no_more_events(t, &t->recv_cq, 1);
+	vt_drain(t, t->recv_cq.cq, 1);
+}
+
+/* A failed completion counts as a solicited one. */
+static void vt_solicited_failure(struct vt *t)
+{
+	VT_EQUAL(t, vt_post_recv(t, t->end[1].qp, 4096, 256, 0), 0);
+	vuhca_arm_cq(t->recv_cq.cq, true);
+	VT_EQUAL(t, vuhca_qp_to_state(t->end[1].qp, VUHCA_QP_STATE_ERR), 0);
+	VT_CHECK(t, vt_wait_event(&t->recv_cq, 1, VT_TIMEOUT_MS), "no event");
+	vt_drain(t, t->recv_cq.cq, 1);
+}
+
+/*
+ * The classic race: poll until empty, arm, sleep. With the completion coming at
+ * any moment in between, none may be slept over.
+ */
+static void vt_arm_race(struct vt *t)
+{
+	u64 stranded = vt_stranded(t);
+	unsigned int round, got = 0;
+	struct vuhca_wc wc[4];
+	int seen;
+
+	for (round = 0; round < 500; round++) {
+		VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+		udelay(prandom_u32_state(&t->random) % 400);
+		while (got <= round) {
+			got += vuhca_poll_cq(t->send_cq.cq, 4, wc);
+			if (got > round)
+				break;
+			seen = vt_events(&t->send_cq);
+			vuhca_arm_cq(t->send_cq.cq, false);
+			if (!VT_CHECK(t, vt_wait_event(&t->send_cq, seen + 1,
+						       VT_TIMEOUT_MS),
+				      "slept over a completion in round %u",
+				      round))
+				return;
+		}
+	}
+	VT_EQUAL(t, got, 500);
+	VT_EQUAL(t, vt_stranded(t), stranded);
+	vt_note(t, "%d events for 500 completions", vt_events(&t->send_cq));
+}
+
+/* Through the collect page, as a user process asks. */
+static void vt_notify_page(struct vt *t)
+{
+	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
+	struct vuhca_cq_notify word = {};
+
+	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
+	vuhca_cq_notify_set_cqn(&word, t->send_cq.cq->cqn);
+	vuhca_cq_notify_set_clear_pending(&word, 1);
+	vuhca_write_eight(vcb->page + VUHCA_NOTIFY_OFFSET, &word);
+	wmb();
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
+	vt_drain(t, t->send_cq.cq, 1);
+	vuhca_free_vcb(t->dev, vcb);
+}
+
+/* Without clearing the pending bit there is no second event; with it, there is. */
+static void vt_pending(struct vt *t)
+{
+	struct vuhca_cq_attributes now;
+	struct vuhca_cq_notify word = {};
+
+	vuhca_arm_cq(t->send_cq.cq, false);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
+	VT_EQUAL(t, vuhca_query_cq(t->send_cq.cq, &now), 0);
+	VT_EQUAL(t, vuhca_cq_attributes_get_eq_pending(&now), 1);
+	VT_EQUAL(t, vuhca_cq_attributes_get_notify_state(&now),
+		 VUHCA_NOTIFY_STATE_TRIGGERED);
+	vt_drain(t, t->send_cq.cq, 1);
+	vuhca_cq_notify_set_cqn(&word, t->send_cq.cq->cqn);
+	word.consumed = cpu_to_le32(t->send_cq.cq->consumed);
+	vuhca_write_eight(t->dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF, &word);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	vt_no_more_events(t, &t->send_cq, 1);
+	vuhca_arm_cq(t->send_cq.cq, false);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, 2, VT_TIMEOUT_MS), "no event");
+	vt_drain(t, t->send_cq.cq, 1);
+}
+
+/* A request for a CQ that does not exist is counted, nothing else. */
+static void vt_bad_notify(struct vt *t)
+{
+	struct vuhca_cq_notify word = {};
+
+	vt_clear_first_fault(t);
+	vuhca_cq_notify_set_cqn(&word, 0xabcdef);
+	vuhca_write_eight(t->dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF, &word);
+	vt_expect_first_fault(t, VUHCA_FAULT_KIND_CQ_ERROR, 0xabcdef);
+	vt_clear_first_fault(t);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "unarmed", vt_unarmed },
+	{ "armed-once", vt_armed_once },
+	{ "rearmed", vt_rearmed },
+	{ "armed-late", vt_armed_late },
+	{ "armed-twice", vt_armed_twice },
+	{ "solicited", vt_solicited },
+	{ "solicited-failure", vt_solicited_failure },
+	{ "arm-race", vt_arm_race },
+	{ "notify-page", vt_notify_page },
+	{ "pending", vt_pending },
+	{ "bad-notify", vt_bad_notify },
+};
+VT_SUITE(events, vt_cases);

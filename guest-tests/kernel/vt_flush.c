@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* What is outstanding when a QP goes into error, or is reset. */
+#include <linux/delay.h>
+
+#include "vt.h"
+
+#define VT_OUTSTANDING 8
+
+/* Sends in the queue that no doorbell has been rung for. */
+static void vt_hold_sends(struct vt *t, struct vuhca_qp *qp, unsigned int count)
+{
+	struct vuhca_send_wr wr = { .opcode = VUHCA_SEND_OPCODE_NOP };
+	unsigned int i;
+	size_t length;
+	u16 sequence;
+
+	spin_lock_irq(&qp->sq.lock);
+	for (i = 0; i < count; i++) {
+		wr.wr_id = 100 + i;
+		VT_CHECK(t, vuhca_fill_send(qp, &wr, &length, &sequence), "full");
+	}
+	vuhca_publish_sends(qp);
+	spin_unlock_irq(&qp->sq.lock);
+}
+
+/* Expects @count flushed completions with running wr_ids from @first. */
+static void vt_expect_flushed(struct vt *t, struct vuhca_cq *cq, u64 first,
+			      unsigned int count)
+{
+	struct vuhca_wc wc[VT_OUTSTANDING];
+	unsigned int i;
+
+	VT_EQUAL(t, vt_poll(cq, wc, count, VT_TIMEOUT_MS), count);
+	for (i = 0; i < count; i++) {
+		VT_EQUAL(t, wc[i].status, VUHCA_COMPLETION_STATUS_FLUSHED);
+		VT_EQUAL(t, wc[i].wr_id, first + i);
+	}
+	VT_EQUAL(t, vt_poll(cq, wc, 1, VT_QUIET_MS), 0);
+}
+
+static void vt_error(struct vt *t)
+{
+	struct vuhca_qp *qp = t->end[1].qp;
+	unsigned int i;
+
+	for (i = 0; i < VT_OUTSTANDING; i++)
+		VT_EQUAL(t, vt_post_recv(t, qp, 4096, 256, 200 + i), 0);
+	vt_hold_sends(t, qp, VT_OUTSTANDING);
+	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_ERR), 0);
+	/* Signalled or not: a flushed send always completes. */
+	vt_expect_flushed(t, t->send_cq.cq, 100, VT_OUTSTANDING);
+	vt_expect_flushed(t, t->recv_cq.cq, 200, VT_OUTSTANDING);
+}
+
+/* What is posted in the error state is flushed as well. */
+static void vt_posted_in_error(struct vt *t)
+{
+	struct vuhca_qp *qp = t->end[1].qp;
+	struct vuhca_send_wr wr = { .opcode = VUHCA_SEND_OPCODE_NOP };
+	unsigned int i;
+
+	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_ERR), 0);
+	for (i = 0; i < 4; i++) {
+		wr.wr_id = 100 + i;
+		VT_EQUAL(t, vuhca_post_send(qp, &wr, 1, i % 2 ?
+					    VUHCA_POST_COLLECT :
+					    VUHCA_POST_DOORBELL), 1);
+	}
+	vt_expect_flushed(t, t->send_cq.cq, 100, 4);
+	for (i = 0; i < 4; i++)
+		VT_EQUAL(t, vt_post_recv(t, qp, 4096, 256, 200 + i), 0);
+	vt_expect_flushed(t, t->recv_cq.cq, 200, 4);
+}
+
+/* RESET drops everything without a word, and the QP starts anew. */
+static void vt_reset_drops(struct vt *t)
+{
+	struct vuhca_qp *qp = t->end[1].qp;
+	struct vuhca_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < VT_OUTSTANDING; i++)
+		VT_EQUAL(t, vt_post_recv(t, qp, 4096, 256, 200 + i), 0);
+	vt_hold_sends(t, qp, VT_OUTSTANDING);
+	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_RESET), 0);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+	VT_EQUAL(t, vt_poll(t->recv_cq.cq, &wc, 1, 0), 0);
+	VT_EQUAL(t, vt_ready(qp, 2), 0);
+	for (i = 0; i < 4; i++) {
+		vt_roundtrip(t, 0, 1, 100, VUHCA_POST_AUTO);
+		vt_roundtrip(t, 1, 0, 100, VUHCA_POST_AUTO);
+	}
+}
+
+/* Flushed in the middle of a stream: everything completes, in order, once. */
+static void vt_error_in_traffic(struct vt *t)
+{
+	struct vuhca_qp *qp = t->end[0].qp;
+	static struct vuhca_wc wc[64];
+	struct vuhca_send_wr wr = {
+		.opcode = VUHCA_SEND_OPCODE_NOP,
+		.signaled = true,
+	};
+	unsigned int i, round, flushed = 0;
+
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < 32; i++) {
+			wr.wr_id = i;
+			VT_EQUAL(t, vuhca_post_send(qp, &wr, 1, i % 4 ?
+						    VUHCA_POST_DOORBELL :
+						    VUHCA_POST_COLLECT), 1);
+		}
+		VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_ERR), 0);
+		if (!VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, 32, VT_TIMEOUT_MS),
+			      32))
+			return;
+		for (i = 0; i < 32; i++) {
+			VT_EQUAL(t, wc[i].wr_id, i);
+			flushed += wc[i].status == VUHCA_COMPLETION_STATUS_FLUSHED;
+			VT_CHECK(t, !i || wc[i].status >= wc[i - 1].status,
+				 "success after flushed");
+		}
+		VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_RESET), 0);
+		VT_EQUAL(t, vt_ready(qp, 1), 0);
+	}
+	vt_note(t, "%u of 320 were flushed", flushed);
+}
+
+/* Destroyed with work outstanding: nothing comes afterwards. */
+static void vt_destroy_busy(struct vt *t)
+{
+	struct vt_qp_options options = { .port = 1 };
+	struct vuhca_qp *qp;
+	struct vuhca_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < 5; i++) {
+		qp = vt_create_qp(t, NULL, &options);
+		VT_REQUIRE(t, qp, "create");
+		VT_EQUAL(t, vt_post_recv(t, qp, 4096, 256, 0), 0);
+		VT_EQUAL(t, vt_post_nops(qp, 32), 0);
+		VT_EQUAL(t, vuhca_destroy_qp(qp), 0);
+		VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+	}
+	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_AUTO);
+}
+
+/* The stop doorbell takes a QP off the scheduler and says so. */
+static void vt_stop(struct vt *t)
+{
+	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
+	struct vuhca_qp *qp = t->end[0].qp;
+	struct vuhca_doorbell word = {};
+	ktime_t end = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS);
+
+	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
+	vuhca_doorbell_set_qpn(&word, qp->qpn);
+	vuhca_write_eight(vcb->page + VUHCA_STOP_OFFSET, &word);
+	wmb();
+	while (!vuhca_send_queue_descriptor_get_destroyed(qp->descriptor) &&
+	       ktime_before(ktime_get(), end))
+		usleep_range(50, 100);
+	VT_EQUAL(t, vuhca_send_queue_descriptor_get_destroyed(qp->descriptor), 1);
+	VT_EQUAL(t, vuhca_send_queue_descriptor_get_next_state(qp->descriptor),
+		 0xff);
+	vuhca_free_vcb(t->dev, vcb);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "error", vt_error },
+	{ "posted-in-error", vt_posted_in_error },
+	{ "reset", vt_reset_drops },
+	{ "error-in-traffic", vt_error_in_traffic },
+	{ "destroy-busy", vt_destroy_busy },
+	{ "stop", vt_stop },
+};
+VT_SUITE(flush, vt_cases);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The test module: one debugfs file per suite. Opening one starts the suite in
+ * a thread; reading yields its KTAP line by line as it comes, so whoever copies
+ * it out has everything up to a crash. One suite runs at a time.
+ *
+ * Parameters: seed, count, and only (the one case to run in a suite).
+ */
+#include <linux/debugfs.h>
+#include <linux/kfifo.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+
+#include "vt.h"
+
+#define VT_FIFO_BYTES 65536
+
+static unsigned long long seed = 1;
+module_param(seed, ullong, 0644);
+MODULE_PARM_DESC(seed, "Seed of everything random");
+
+static unsigned int count = 10000;
+module_param(count, uint, 0644);
+MODULE_PARM_DESC(count, "Datagrams of the bulk tests");
+
+struct vt_run {
+	const struct vt_suite *suite;
+	struct task_struct *thread;
+	DECLARE_KFIFO_PTR(output, char);
+	spinlock_t lock;	/* output */
+	wait_queue_head_t wait;
+	bool done;
+};
+
+static const struct vt_suite *const vt_suites[] = {
+	&vt_suite_identity,
+	&vt_suite_management,
+	&vt_suite_refusal,
+	&vt_suite_datagram,
+	&vt_suite_collect,
+	&vt_suite_events,
+	&vt_suite_interrupt,
+	&vt_suite_overrun,
+	&vt_suite_ports,
+	&vt_suite_faults,
+	&vt_suite_flush,
+	&vt_suite_reset,
+};
+
+static DEFINE_MUTEX(vt_running);	/* also protects vt_dev */
+static struct vuhca_dev *vt_dev;
+static atomic_t vt_open_count = ATOMIC_INIT(0);
+static struct dentry *vt_root;
+static char vt_only[64];
+
+u64 vt_seed(void)
+{
+	return seed;
+}
+
+unsigned int vt_count(void)
+{
+	return count;
+}
+
+/* Output of the running suite; waits for the reader when it is slow. */
+void vt_emit(struct vt_run *run, const char *text, size_t length)
+{
+	unsigned int copied;
+
+	while (length) {
+		copied = kfifo_in_spinlocked(&run->output, text, length,
+					     &run->lock);
+		text += copied;
+		length -= copied;
+		wake_up_interruptible(&run->wait);
+		if (length && !wait_event_timeout(run->wait,
+						  !kfifo_is_full(&run->output),
+						  5 * HZ))
+			return;
+	}
+}
+
+static int vt_thread(void *data)
+{
+	struct vt_run *run = data;
+
+	mutex_lock(&vt_running);
+	if (vt_dev)
+		vt_run_suite(run, run->suite, vt_dev, vt_only);
+	else
+		vt_emit(run, "Bail out! no device\n", 20);
+	mutex_unlock(&vt_running);
+	WRITE_ONCE(run->done, true);
+	wake_up_interruptible(&run->wait);
+	/* The opener stops the thread; until then its task must live. */
+	wait_event_interruptible(run->wait, kthread_should_stop());
+	return 0;
+}
+
+static int vt_open(struct inode *inode, struct file *file)
+{
+	struct vt_run *run;
+	int err;
+
+	if (atomic_cmpxchg(&vt_open_count, 0, 1))
+		return -EBUSY;
+	run = kzalloc(sizeof(*run), GFP_KERNEL);
+	err = -ENOMEM;
+	if (!run)
+		goto closed;
+	err = kfifo_alloc(&run->output, VT_FIFO_BYTES, GFP_KERNEL);
+	if (err)
+		goto free;
+	spin_lock_init(&run->lock);
+	init_waitqueue_head(&run->wait);
+	run->suite = inode->i_private;
+	run->thread = kthread_run(vt_thread, run, "vuhca-test");
+	err = PTR_ERR_OR_ZERO(run->thread);
+	if (err)
+		goto free_fifo;
+	file->private_data = run;
+	return stream_open(inode, file);
+
+free_fifo:
+	kfifo_free(&run->output);
+free:
+	kfree(run);
+closed:
+	atomic_set(&vt_open_count, 0);
+	return err;
+}
+
+static ssize_t vt_read(struct file *file, char __user *buffer, size_t length,
+		       loff_t *offset)
+{
+	struct vt_run *run = file->private_data;
+	unsigned int copied;
+	int err;
+
+	err = wait_event_interruptible(run->wait,
+				       !kfifo_is_empty(&run->output) ||
+				       READ_ONCE(run->done));
+	if (err)
+		return err;
+	err = kfifo_to_user(&run->output, buffer, length, &copied);
+	wake_up(&run->wait);
+	return err ? err : copied;
+}
+
+static int vt_release(struct inode *inode, struct file *file)
+{
+	struct vt_run *run = file->private_data;
+
+	kthread_stop(run->thread);
+	kfifo_free(&run->output);
+	kfree(run);
+	atomic_set(&vt_open_count, 0);
+	return 0;
+}
+
+static const struct file_operations vt_suite_fops = {
+	.owner = THIS_MODULE,
+	.open = vt_open,
+	.read = vt_read,
+	.release = vt_release,
+};
+
+static void vt_add(struct vuhca_dev *dev)
+{
+	mutex_lock(&vt_running);
+	if (!vt_dev)
+		vt_dev = dev;
+	mutex_unlock(&vt_running);
+}
+
+static void vt_remove(struct vuhca_dev *dev)
+{
+	/* Waits for a running suite: its objects go before the device does. */
+	mutex_lock(&vt_running);
+	if (vt_dev == dev)
+		vt_dev = NULL;
+	mutex_unlock(&vt_running);
+}
+
+static struct vuhca_client vt_client = {
+	.add = vt_add,
+	.remove = vt_remove,
+};
+
+static int vt_only_set(const char *value, const struct kernel_param *param)
+{
+	strscpy(vt_only, value, sizeof(vt_only));
+	strim(vt_only);
+	return 0;
+}
+
+static const struct kernel_param_ops vt_only_ops = { .set = vt_only_set };
+module_param_cb(only, &vt_only_ops, NULL, 0200);
+MODULE_PARM_DESC(only, "The one case to run in a suite, empty for all");
+
+static int __init vt_init(void)
+{
+	struct dentry *suites;
+	unsigned int i;
+
+	vt_root = debugfs_create_dir("vuhca-test", NULL);
+	suites = debugfs_create_dir("suites", vt_root);
+	for (i = 0; i < ARRAY_SIZE(vt_suites); i++)
+		debugfs_create_file(vt_suites[i]->name, 0400, suites,
+				    (void *)vt_suites[i], &vt_suite_fops);
+	return vuhca_register_client(&vt_client);
+}
+module_init(vt_init);
+
+static void __exit vt_exit(void)
+{
+	debugfs_remove(vt_root);
+	vuhca_unregister_client(&vt_client);
+}
+module_exit(vt_exit);
+
+MODULE_DESCRIPTION("In-kernel tests of the vuhca adapter");
+MODULE_AUTHOR("The vuhca authors");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Management commands that must be refused: each with the status that says why
+ * and the offset of the field at fault, and without changing anything. Every
+ * field is put out of its range in a command that is otherwise good.
+ */
+#include "vt.h"
+
+#define VT_HEADER sizeof(struct vuhca_management_command)
+
+static u32 vt_refused_count(struct vt *t)
+{
+	return vuhca_read_csr(t->dev, VUHCA_CSR_MANAGEMENT_REFUSED_OFF);
+}
+
+/* Expects @status, and the fault at payload offset @at (-1: not checked). */
+static void vt_refuse(struct vt *t, const char *what, u8 opcode, u32 object,
+		      const void *payload, size_t payload_bytes, u8 status,
+		      int at)
+{
+	u32 before = vt_refused_count(t);
+	struct vuhca_answer answer = {};
+	int err;
+
+	err = vt_command(t, opcode, object, payload, payload_bytes, &answer);
+	if (!VT_CHECK(t, !err, "%s: no answer, %d", what, err))
+		return;
+	VT_CHECK(t, answer.status == status, "%s: status %u, not %u (offset %u)",
+		 what, answer.status, status, answer.bad_offset);
+	if (at >= 0)
+		VT_CHECK(t, answer.bad_offset == VT_HEADER + at,
+			 "%s: bad offset %u, not %zu", what, answer.bad_offset,
+			 VT_HEADER + at);
+	VT_CHECK(t, vt_refused_count(t) == before + 1, "%s: not counted", what);
+}
+
+static void vt_opcodes(struct vt *t)
+{
+	static const u8 opcodes[] = { 0x00, 0x01, 0x14, 0x24, 0x54, 0x60, 0xff };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(opcodes); i++)
+		vt_refuse(t, "opcode", opcodes[i], 0, NULL, 0,
+			  VUHCA_MANAGEMENT_STATUS_BAD_OPCODE, -1);
+}
+
+static void vt_lengths(struct vt *t)
+{
+	u8 zeros[VUHCA_INLINE_MAX_BYTES] = {};
+
+	vt_refuse(t, "query with payload", VUHCA_MANAGEMENT_OPCODE_QUERY_PD,
+		  t->pd->pdn, zeros, 8, VUHCA_MANAGEMENT_STATUS_BAD_LENGTH, -1);
+	vt_refuse(t, "MR without payload", VUHCA_MANAGEMENT_OPCODE_CREATE_MR, 0,
+		  NULL, 0, VUHCA_MANAGEMENT_STATUS_BAD_LENGTH, -1);
+	vt_refuse(t, "QP too short", VUHCA_MANAGEMENT_OPCODE_CREATE_QP, 0,
+		  zeros, sizeof(struct vuhca_qp_creation) - 8,
+		  VUHCA_MANAGEMENT_STATUS_BAD_LENGTH, -1);
+	vt_refuse(t, "EQ too long", VUHCA_MANAGEMENT_OPCODE_CREATE_EQ, 0, zeros,
+		  sizeof(zeros), VUHCA_MANAGEMENT_STATUS_BAD_LENGTH, -1);
+}
+
+/* A command that claims a length no command has: dropped, counted, cancelled. */
+static void vt_impossible_length(struct vt *t)
+{
+	struct vuhca_admin *admin = &t->dev->admin;
+	u32 before = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_BAD_LENGTH);
+	__le64 words[8] = {};
+	struct vuhca_management_command *header = (void *)words;
+	struct vuhca_answer answer;
+
+	vuhca_management_command_set_opcode(header,
+					    VUHCA_MANAGEMENT_OPCODE_QUERY_PD);
+	vuhca_management_command_set_collect_length(header, 60);
+	mutex_lock(&admin->lock);
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
+	vuhca_write_eight(t->dev->dedicated, words);
+	wmb();
+	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_BAD_LENGTH),
+		 before + 1);
+	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
+	mutex_unlock(&admin->lock);
+	VT_EQUAL(t, vt_command(t, VUHCA_MANAGEMENT_OPCODE_QUERY_PD, t->pd->pdn,
+			       NULL, 0, &answer), 0);
+	VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_OK);
+}
+
+/*
+ * A damaged command is refused. Its response address may be damaged as well,
+ * so nothing is written; the refusal is counted and recorded.
+ */
+static void vt_damaged(struct vt *t)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_DESTROY_PD,
+		.object = t->pd->pdn,
+	};
+	struct vuhca_admin *admin = &t->dev->admin;
+	u32 refused = vt_refused_count(t);
+	ktime_t end = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS);
+	struct vuhca_answer answer;
+	__le64 *words = (void *)admin->command;
+
+	vt_clear_first_fault(t);
+	mutex_lock(&admin->lock);
+	vuhca_admin_prepare(t->dev, &command, words);
+	words[4] ^= cpu_to_le64(1);
+	memset(admin->response, VT_POISON, sizeof(*admin->response));
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
+	__iowrite64_copy(t->dev->dedicated, words, VT_HEADER / 8);
+	wmb();
+	while (vt_refused_count(t) == refused && ktime_before(ktime_get(), end))
+		cpu_relax();
+	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
+	VT_EQUAL(t, vt_refused_count(t), refused + 1);
+	VT_CHECK(t, vt_is_poison(admin->response, sizeof(*admin->response)),
+		 "a damaged command got an answer");
+	mutex_unlock(&admin->lock);
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_FIRST_FAULT_KIND_OFF),
+		 VUHCA_FAULT_KIND_MANAGEMENT_RESPONSE);
+	vt_clear_first_fault(t);
+	VT_EQUAL(t, vt_command(t, VUHCA_MANAGEMENT_OPCODE_QUERY_PD, t->pd->pdn,
+			       NULL, 0, &answer), 0);
+	VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_OK);
+}
+
+static void vt_objects(struct vt *t)
+{
+	static const struct {
+		u8 opcode;
+		size_t payload_bytes;
+	} commands[] = {
+		{ VUHCA_MANAGEMENT_OPCODE_MODIFY_PD, VUHCA_PD_ATTRIBUTES_SIZE },
+		{ VUHCA_MANAGEMENT_OPCODE_QUERY_PD },
+		{ VUHCA_MANAGEMENT_OPCODE_DESTROY_PD },
+		{ VUHCA_MANAGEMENT_OPCODE_MODIFY_MR, VUHCA_MR_ATTRIBUTES_SIZE },
+		{ VUHCA_MANAGEMENT_OPCODE_QUERY_MR },
+		{ VUHCA_MANAGEMENT_OPCODE_DESTROY_MR },
+		{ VUHCA_MANAGEMENT_OPCODE_MODIFY_CQ, VUHCA_CQ_ATTRIBUTES_SIZE },
+		{ VUHCA_MANAGEMENT_OPCODE_QUERY_CQ },
+		{ VUHCA_MANAGEMENT_OPCODE_DESTROY_CQ },
+		{ VUHCA_MANAGEMENT_OPCODE_MODIFY_EQ, VUHCA_EQ_ATTRIBUTES_SIZE },
+		{ VUHCA_MANAGEMENT_OPCODE_QUERY_EQ },
+		{ VUHCA_MANAGEMENT_OPCODE_DESTROY_EQ },
+		{ VUHCA_MANAGEMENT_OPCODE_MODIFY_QP, VUHCA_QP_ATTRIBUTES_SIZE },
+		{ VUHCA_MANAGEMENT_OPCODE_QUERY_QP },
+		{ VUHCA_MANAGEMENT_OPCODE_DESTROY_QP },
+	};
+	static const u32 numbers[] = { 0, 0xabcdef, 0xffffff };
+	u8 zeros[VUHCA_INLINE_MAX_BYTES] = {};
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		for (n = 0; n < ARRAY_SIZE(numbers); n++)
+			vt_refuse(t, "no such object", commands[i].opcode,
+				  numbers[n], zeros, commands[i].payload_bytes,
+				  VUHCA_MANAGEMENT_STATUS_BAD_OBJECT, -1);
+}
+
+static void vt_destroyed(struct vt *t)
+{
+	struct vuhca_qp_creation creation;
+	struct vuhca_qp_attributes now;
+	struct vuhca_pd_attributes attributes = {};
+	struct vuhca_answer answer;
+	u32 pdn, mrn;
+
+	vt_command(t, VUHCA_MANAGEMENT_OPCODE_CREATE_PD, 0, &attributes,
+		   sizeof(attributes), &answer);
+	VT_REQUIRE(t, answer.status == VUHCA_MANAGEMENT_STATUS_OK, "create");
+	pdn = answer.object;
+	vt_command(t, VUHCA_MANAGEMENT_OPCODE_DESTROY_PD, pdn, NULL, 0, &answer);
+	VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_OK);
+	vt_refuse(t, "destroyed PD", VUHCA_MANAGEMENT_OPCODE_DESTROY_PD, pdn,
+		  NULL, 0, VUHCA_MANAGEMENT_STATUS_BAD_OBJECT, -1);
+	/* A number of one class means nothing in another. */
+	mrn = t->mr->number + 1000;
+	vt_refuse(t, "PD as MR", VUHCA_MANAGEMENT_OPCODE_DESTROY_MR, mrn,
+		  NULL, 0, VUHCA_MANAGEMENT_STATUS_BAD_OBJECT, -1);
+	VT_EQUAL(t, vuhca_query_qp(t->end[0].qp, &creation, &now), 0);
+}
+
+/* An MR attribute set that would be accepted. */
+static struct vuhca_mr_attributes vt_good_mr(struct vt *t)
+{
+	struct vuhca_mr_attributes mr = {
+		.start_address = cpu_to_le64(0x1000),
+		.length = cpu_to_le64(PAGE_SIZE),
+		.page_list_address = cpu_to_le64(t->dma),
+		.page_count = cpu_to_le32(1),
+		.page_shift = PAGE_SHIFT,
+	};
+
+	*(__le64 *)t->memory = cpu_to_le64(t->dma + PAGE_SIZE);
+	vuhca_mr_attributes_set_pd(&mr, t->pd->pdn);
+	vuhca_mr_attributes_set_kind(&mr, VUHCA_MR_KIND_PAGED);
+	return mr;
+}
+
+#define VT_AT(type, member) offsetof(struct vuhca_##type, member)
+
+#define VT_BAD(t, type, opcode, number, good, expected, at, change)	\
+	do {								\
+		struct vuhca_##type bad = good;				\
+									\
+		change;							\
+		vt_refuse(t, #opcode ": " #change,			\
+			  VUHCA_MANAGEMENT_OPCODE_##opcode, number, &bad, \
+			  sizeof(bad), VUHCA_MANAGEMENT_STATUS_##expected, \
+			  at);						\
+	} while (0)
+
+static void vt_mr_fields(struct vt *t)
+{
+	struct vuhca_mr_attributes good = vt_good_mr(t);
+
+#define VT_BAD_MR(expected, member, plus, change) \
+	VT_BAD(t, mr_attributes, CREATE_MR, 0, good, expected, \
+	       VT_AT(mr_attributes, member) + (plus), change)
+	VT_BAD_MR(BAD_OBJECT, dw0, 0, vuhca_mr_attributes_set_pd(&bad, 0xabcdef));
+	VT_BAD_MR(BAD_OBJECT, dw0, 0, vuhca_mr_attributes_set_pd(&bad, 0));
+	VT_BAD_MR(BAD_FIELD, dw0, 3, vuhca_mr_attributes_set_kind(&bad, 9));
+	VT_BAD_MR(BAD_FIELD, access, 0, bad.access = cpu_to_le32(0x80000000));
+	VT_BAD_MR(BAD_FIELD, access, 0,
+		  bad.access = cpu_to_le32(VUHCA_ACCESS_FLAG_REMOTE_WRITE));
+	VT_BAD_MR(BAD_FIELD, page_shift, 0, bad.page_shift = 11);
+	VT_BAD_MR(BAD_FIELD, page_shift, 0, bad.page_shift = 32);
+	VT_BAD_MR(BAD_FIELD, page_count, 0, bad.page_count = 0);
+	VT_BAD_MR(BAD_FIELD, page_count, 0, bad.page_count = cpu_to_le32(~0));
+	VT_BAD_MR(BAD_FIELD, length, 0, bad.length = 0);
+	VT_BAD_MR(BAD_FIELD, length, 0, bad.length = cpu_to_le64(PAGE_SIZE + 1));
+	VT_BAD_MR(BAD_FIELD, length, 0, bad.length = cpu_to_le64(~0ULL));
+	VT_BAD_MR(BAD_ADDRESS, page_list_address, 0,
+		  bad.page_list_address = cpu_to_le64(VT_HOLE));
+	VT_BAD_MR(BAD_ADDRESS, page_list_address, 0,
+		  bad.page_list_address = cpu_to_le64(t->dma + 4));
+#undef VT_BAD_MR
+	VT_BAD(t, mr_attributes, MODIFY_MR, t->mr->number, good, BAD_FIELD,
+	       VT_AT(mr_attributes, attribute_mask), bad.attribute_mask = cpu_to_le32(0x80));
+}
+
+static void vt_cq_fields(struct vt *t)
+{
+	struct vuhca_cq_attributes good = {
+		.queue_address = cpu_to_le64(t->dma),
+		.record_address = cpu_to_le64(t->dma + PAGE_SIZE),
+	};
+
+	vuhca_cq_attributes_set_entries_log2(&good, 4);
+	vuhca_cq_attributes_set_event_queue(&good, t->dev->eqs[1].eqn);
+#define VT_BAD_CQ(expected, member, plus, change) \
+	VT_BAD(t, cq_attributes, CREATE_CQ, 0, good, expected, \
+	       VT_AT(cq_attributes, member) + (plus), change)
+	VT_BAD_CQ(BAD_FIELD, dw4, 0,
+		  vuhca_cq_attributes_set_entries_log2(&bad, 23));
+	VT_BAD_CQ(BAD_ADDRESS, queue_address, 0,
+		  bad.queue_address = cpu_to_le64(t->dma + 32));
+	VT_BAD_CQ(BAD_ADDRESS, record_address, 0,
+		  bad.record_address = cpu_to_le64(t->dma + 4));
+	VT_BAD_CQ(BAD_OBJECT, dw5, 0,
+		  vuhca_cq_attributes_set_event_queue(&bad, 0xabcdef));
+#undef VT_BAD_CQ
+	VT_BAD(t, cq_attributes, MODIFY_CQ, t->send_cq.cq->cqn, good, BAD_FIELD,
+	       VT_AT(cq_attributes, attribute_mask), bad.attribute_mask = cpu_to_le32(0x100));
+	VT_BAD(t, cq_attributes, MODIFY_CQ, t->send_cq.cq->cqn, good, BAD_OBJECT,
+	       VT_AT(cq_attributes, dw5), ({
+			bad.attribute_mask =
+				cpu_to_le32(VUHCA_CQ_MASK_EVENT_QUEUE);
+			vuhca_cq_attributes_set_event_queue(&bad, 0xabcdef);
+		}));
+}
+
+static void vt_eq_fields(struct vt *t)
+{
+	struct vuhca_eq_attributes good = {
+		.queue_address = cpu_to_le64(t->dma),
+		.controls = VUHCA_EQ_CONTROL_INTERRUPT,
+	};
+
+	vuhca_eq_attributes_set_entries_log2(&good, 2);
+#define VT_BAD_EQ(expected, member, plus, change) \
+	VT_BAD(t, eq_attributes, CREATE_EQ, 0, good, expected, \
+	       VT_AT(eq_attributes, member) + (plus), change)
+	VT_BAD_EQ(BAD_FIELD, dw2, 0, vuhca_eq_attributes_set_entries_log2(&bad, 17));
+	VT_BAD_EQ(BAD_FIELD, vector, 0, bad.vector = cpu_to_le16(64));
+	VT_BAD_EQ(BAD_FIELD, controls, 0, bad.controls = 3);
+	VT_BAD_EQ(BAD_ADDRESS, queue_address, 0,
+		  bad.queue_address = cpu_to_le64(t->dma + 8));
+#undef VT_BAD_EQ
+	VT_BAD(t, eq_attributes, MODIFY_EQ, t->dev->eqs[1].eqn, good, BAD_FIELD,
+	       VT_AT(eq_attributes, attribute_mask), bad.attribute_mask = cpu_to_le32(0x100));
+}
+
+static struct vuhca_qp_creation vt_good_qp(struct vt *t)
+{
+	struct vuhca_qp_creation qp = {
+		.send_queue_address = cpu_to_le64(t->dma),
+		.receive_queue_address = cpu_to_le64(t->dma + PAGE_SIZE),
+		.record_address = cpu_to_le64(t->dma + 2 * PAGE_SIZE),
+		.descriptor_address = cpu_to_le64(t->dma + 3 * PAGE_SIZE),
+		.send_entries_log2 = 2,
+		.send_stride_log2 = 9,
+		.receive_entries_log2 = 2,
+		.receive_stride_log2 = 5,
+	};
+
+	vuhca_qp_creation_set_pd(&qp, t->pd->pdn);
+	vuhca_qp_creation_set_service_type(&qp, VUHCA_SERVICE_TYPE_UD);
+	vuhca_qp_creation_set_send_cq(&qp, t->send_cq.cq->cqn);
+	vuhca_qp_creation_set_receive_cq(&qp, t->recv_cq.cq->cqn);
+	return qp;
+}
+
+static void vt_qp_fields(struct vt *t)
+{
+	struct vuhca_qp_creation good = vt_good_qp(t);
+
+#define VT_BAD_QP(expected, member, plus, change) \
+	VT_BAD(t, qp_creation, CREATE_QP, 0, good, expected, \
+	       VT_AT(qp_creation, member) + (plus), change)
+	VT_BAD_QP(BAD_OBJECT, dw0, 0, vuhca_qp_creation_set_pd(&bad, 0xabcdef));
+	VT_BAD_QP(BAD_OBJECT, dw1, 0, vuhca_qp_creation_set_send_cq(&bad, 0xabcdef));
+	VT_BAD_QP(BAD_OBJECT, dw2, 0,
+		  vuhca_qp_creation_set_receive_cq(&bad, 0xabcdef));
+	VT_BAD_QP(UNSUPPORTED, dw0, 3,
+		  vuhca_qp_creation_set_service_type(&bad, VUHCA_SERVICE_TYPE_RC));
+	VT_BAD_QP(BAD_FIELD, dw0, 3,
+		  vuhca_qp_creation_set_service_type(&bad, 0x55));
+	VT_BAD_QP(BAD_FIELD, send_entries_log2, 0, bad.send_entries_log2 = 16);
+	VT_BAD_QP(BAD_FIELD, receive_entries_log2, 0, bad.receive_entries_log2 = 16);
+	VT_BAD_QP(BAD_FIELD, send_stride_log2, 0, bad.send_stride_log2 = 5);
+	VT_BAD_QP(BAD_FIELD, send_stride_log2, 0, bad.send_stride_log2 = 10);
+	VT_BAD_QP(BAD_FIELD, receive_stride_log2, 0, bad.receive_stride_log2 = 4);
+	VT_BAD_QP(BAD_FIELD, receive_stride_log2, 0, bad.receive_stride_log2 = 10);
+	VT_BAD_QP(BAD_ADDRESS, send_queue_address, 0,
+		  bad.send_queue_address = cpu_to_le64(t->dma + 8));
+	VT_BAD_QP(BAD_ADDRESS, receive_queue_address, 0,
+		  bad.receive_queue_address = cpu_to_le64(t->dma + 8));
+	VT_BAD_QP(BAD_ADDRESS, record_address, 0,
+		  bad.record_address = cpu_to_le64(t->dma + 2));
+	VT_BAD_QP(BAD_ADDRESS, descriptor_address, 0,
+		  bad.descriptor_address = cpu_to_le64(t->dma + 2));
+#undef VT_BAD_QP
+}
+
+/* Each refused change leaves the QP in the state it was in. */
+static void vt_qp_changes(struct vt *t)
+{
+	struct vt_qp_options options = { .entries_log2 = 2 };
+	struct vuhca_qp_attributes good = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE |
+					      VUHCA_QP_MASK_PKEY_INDEX |
+					      VUHCA_QP_MASK_PORT |
+					      VUHCA_QP_MASK_QKEY),
+	};
+	struct vuhca_qp *qp = vt_create_qp(t, NULL, &options);
+
+	VT_REQUIRE(t, qp, "create");
+	vuhca_qp_attributes_set_state(&good, VUHCA_QP_STATE_INIT);
+	vuhca_qp_attributes_set_port(&good, 1);
+#define VT_BAD_CHANGE(expected, member, plus, change) \
+	VT_BAD(t, qp_attributes, MODIFY_QP, qp->qpn, good, expected, \
+	       VT_AT(qp_attributes, member) + (plus), change)
+	VT_BAD_CHANGE(BAD_FIELD, dw1, 0, vuhca_qp_attributes_set_port(&bad, 0));
+	VT_BAD_CHANGE(BAD_FIELD, dw1, 0, vuhca_qp_attributes_set_port(&bad, 3));
+	VT_BAD_CHANGE(BAD_FIELD, dw1, 2,
+		      vuhca_qp_attributes_set_pkey_index(&bad, 128));
+	VT_BAD_CHANGE(BAD_FIELD, attribute_mask, 0,
+		      bad.attribute_mask |= cpu_to_le32(0x80000000));
+	VT_EQUAL(t, vt_qp_state(qp), VUHCA_QP_STATE_RESET);
+	/* Not from here, and not without what INIT needs. */
+	VT_EQUAL(t, vuhca_qp_to_rtr(qp), -EINVAL);
+	VT_EQUAL(t, vuhca_qp_to_rts(qp, 0), -EINVAL);
+	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_INIT), -EINVAL);
+	VT_EQUAL(t, vt_qp_state(qp), VUHCA_QP_STATE_RESET);
+	VT_EQUAL(t, vuhca_qp_to_init(qp, 1, 0, 0), 0);
+	VT_EQUAL(t, vuhca_qp_to_rts(qp, 0), -EINVAL);
+	VT_EQUAL(t, vt_qp_state(qp), VUHCA_QP_STATE_INIT);
+#undef VT_BAD_CHANGE
+	VT_EQUAL(t, vuhca_destroy_qp(qp), 0);
+}
+
+static void vt_ports(struct vt *t)
+{
+	static const u32 numbers[] = { 0, 3, 0xffffffff };
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_PORT,
+	};
+	struct vuhca_answer answer;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+		command.modifier = numbers[i];
+		VT_EQUAL(t, vuhca_admin_execute(t->dev, &command, &answer),
+			 -EINVAL);
+		VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_BAD_FIELD);
+		VT_EQUAL(t, answer.bad_offset,
+			 offsetof(struct vuhca_management_command, modifier));
+	}
+}
+
+static void vt_still_alive(struct vt *t)
+{
+	vt_alive(t);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "opcode", vt_opcodes },
+	{ "length", vt_lengths },
+	{ "impossible-length", vt_impossible_length },
+	{ "checksum", vt_damaged },
+	{ "object", vt_objects },
+	{ "destroyed", vt_destroyed },
+	{ "mr-fields", vt_mr_fields },
+	{ "cq-fields", vt_cq_fields },
+	{ "eq-fields", vt_eq_fields },
+	{ "qp-fields", vt_qp_fields },
+	{ "qp-changes", vt_qp_changes },
+	{ "port", vt_ports },
+	{ "alive", vt_still_alive },
+};
+VT_SUITE(refusal, vt_cases);

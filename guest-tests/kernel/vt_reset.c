@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Resets in the middle of everything: afterwards nothing is written to memory
+ * and no vector is raised, registers are as after power-on, and the driver
+ * comes back to work.
+ */
+#include <linux/delay.h>
+
+#include "vt.h"
+
+#define VT_TRAFFIC 48
+
+
+static int vt_function_reset(struct vuhca_dev *dev)
+{
+	return pci_reset_function(dev->pdev);
+}
+
+static u32 vt_reset_count(struct vt *t)
+{
+	u32 status = vuhca_read_csr(t->dev, VUHCA_CSR_DEVICE_STATUS_OFF);
+
+	return (status & VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_MASK) >>
+	       VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_SHIFT;
+}
+
+/* Datagrams under way in both directions, both ways of posting. */
+static void vt_start_traffic(struct vt *t)
+{
+	struct vuhca_buffer buffer = vt_buffer(t, 0, 2048);
+	struct vuhca_send_wr wr;
+	unsigned int i;
+
+	for (i = 0; i < VT_TRAFFIC; i++) {
+		unsigned int to = i % 2;
+
+		VT_EQUAL(t, vt_post_recv(t, t->end[to].qp, 65536 + i * 4096,
+					 4096, i), 0);
+	}
+	vuhca_arm_cq(t->send_cq.cq, false);
+	vuhca_arm_cq(t->recv_cq.cq, false);
+	for (i = 0; i < VT_TRAFFIC; i++) {
+		wr = vt_send_wr(t, i % 2, 1 - i % 2, &buffer);
+		VT_EQUAL(t, vuhca_post_send(t->end[i % 2].qp, &wr, 1,
+					    i % 4 < 2 ? VUHCA_POST_DOORBELL :
+							VUHCA_POST_COLLECT), 1);
+	}
+}
+
+static u64 vt_interrupts(struct vt *t)
+{
+	u64 interrupts = 0;
+	unsigned int i;
+
+	for (i = 1; i < t->dev->eq_count; i++)
+		interrupts += READ_ONCE(t->dev->eqs[i].interrupts);
+	return interrupts;
+}
+
+static void vt_poison(struct vt *t)
+{
+	memset(t->memory, VT_POISON, VT_MEMORY_BYTES);
+	memset(t->send_cq.cq->entries, VT_POISON, t->send_cq.cq->bytes);
+	memset(t->recv_cq.cq->entries, VT_POISON, t->recv_cq.cq->bytes);
+	memset(t->end[0].qp->memory, VT_POISON, t->end[0].qp->bytes);
+	memset(t->end[1].qp->memory, VT_POISON, t->end[1].qp->bytes);
+}
+
+static void vt_expect_poison(struct vt *t)
+{
+	VT_CHECK(t, vt_is_poison(t->memory, VT_MEMORY_BYTES), "payload");
+	VT_CHECK(t, vt_is_poison(t->send_cq.cq->entries, t->send_cq.cq->bytes),
+		 "send CQ");
+	VT_CHECK(t, vt_is_poison(t->recv_cq.cq->entries, t->recv_cq.cq->bytes),
+		 "receive CQ");
+	VT_CHECK(t, vt_is_poison(t->end[0].qp->memory, t->end[0].qp->bytes),
+		 "QP of port 1");
+	VT_CHECK(t, vt_is_poison(t->end[1].qp->memory, t->end[1].qp->bytes),
+		 "QP of port 2");
+}
+
+/* Objects from before the reset are refused by the driver, not sent on. */
+static void vt_expect_stale(struct vt *t)
+{
+	struct vuhca_send_wr wr = { .opcode = VUHCA_SEND_OPCODE_NOP };
+	struct vuhca_cq_attributes cq;
+
+	VT_EQUAL(t, vuhca_post_send(t->end[0].qp, &wr, 1, VUHCA_POST_AUTO),
+		 -ESTALE);
+	VT_EQUAL(t, vuhca_qp_to_state(t->end[0].qp, VUHCA_QP_STATE_ERR), -ESTALE);
+	VT_EQUAL(t, vuhca_query_cq(t->send_cq.cq, &cq), -ESTALE);
+	VT_CHECK(t, t->end[0].last_event == VUHCA_EVENT_TYPE_DEVICE_FATAL,
+		 "the QP's owner was not told");
+}
+
+static void vt_after_reset(struct vt *t)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_VCB_IN_USE_OFF +
+					   i * VUHCA_CSR_VCB_IN_USE_STRIDE), 0);
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_PCB_IN_USE_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_EXECUTION_CREDITS_USED_OFF),
+		 0);
+	VT_EQUAL(t, vuhca_read_csr(t->dev,
+				   VUHCA_CSR_COMPLETION_CREDITS_USED_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr64(t->dev, VUHCA_CSR_SCRATCH_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_FIRST_FAULT_KIND_OFF),
+		 VUHCA_FAULT_KIND_NONE);
+}
+
+/*
+ * One reset with traffic under way. The case's own objects are gone then; only
+ * their memory is left, which is poisoned and must stay so.
+ */
+static void vt_one_reset(struct vt *t, int (*reset)(struct vuhca_dev *dev),
+			 unsigned int delay_us)
+{
+	u32 resets = vt_reset_count(t);
+	u32 generation = t->dev->generation;
+	u64 interrupts;
+	int err;
+
+	vuhca_write_csr64(t->dev, VUHCA_CSR_SCRATCH_OFF, 0x1234);
+	vt_start_traffic(t);
+	udelay(delay_us);
+	err = reset(t->dev);
+	VT_REQUIRE(t, !err, "the reset failed: %d", err);
+	interrupts = vt_interrupts(t);
+	vt_expect_stale(t);
+	vt_poison(t);
+	VT_CHECK(t, vt_reset_count(t) != resets, "the device saw no reset");
+	VT_CHECK(t, t->dev->generation != generation, "the driver saw none");
+	VT_CHECK(t, vuhca_is_up(t->dev), "the driver is not up");
+	vt_after_reset(t);
+	msleep(VT_QUIET_MS);
+	vt_expect_poison(t);
+	VT_EQUAL(t, vt_interrupts(t), interrupts);
+	vt_alive(t);
+	vt_expect_poison(t);
+}
+
+static void vt_many_resets(struct vt *t, int (*reset)(struct vuhca_dev *dev),
+			   unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count && !t->failed; i++) {
+		vt_one_reset(t, reset, prandom_u32_state(&t->random) % 2000);
+		vt_env_destroy(t);
+		if (!VT_EQUAL(t, vt_env_create(t), 0))
+			return;
+	}
+}
+
+static void vt_software(struct vt *t)
+{
+	vt_many_resets(t, vuhca_reset, 10);
+}
+
+static void vt_function_level(struct vt *t)
+{
+	vt_many_resets(t, vt_function_reset, 5);
+}
+
+/* A command half-written when the reset comes does not come back. */
+static void vt_half_written(struct vt *t)
+{
+	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
+	u32 kicks;
+
+	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
+	writeq(0x0040000000001001ULL | ((u64)t->end[0].qp->qpn << 8), vcb->page);
+	writeq(0, vcb->page + 8);
+	wmb();
+	VT_EQUAL(t, vuhca_reset(t->dev), 0);
+	vt_after_reset(t);
+	kicks = vuhca_read_csr(t->dev, VUHCA_CSR_COLLECT_KICKS_OFF);
+	writeq(0, vcb->page + 16);
+	vuhca_vcb_cancel(vcb);
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_COLLECT_KICKS_OFF), kicks);
+	vuhca_free_vcb(t->dev, vcb);
+	vt_alive(t);
+}
+
+/* The lock of the dedicated buffer is released by a reset. */
+static void vt_lock_released(struct vt *t)
+{
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
+	VT_EQUAL(t, vuhca_reset(t->dev), 0);
+	vt_alive(t);
+}
+
+/* Switched off, commands are dropped; switched on, they work again. */
+static void vt_disabled(struct vt *t)
+{
+	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP);
+	struct vuhca_wc wc;
+
+	vuhca_write_csr(t->dev, VUHCA_CSR_DEVICE_CONTROL_OFF, 0);
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEVICE_STATUS_OFF) &
+		    VUHCA_CSR_DEVICE_STATUS_ENABLED_MASK, 0);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+	VT_CHECK(t, vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP) > faults,
+		 "not counted");
+	vuhca_write_csr(t->dev, VUHCA_CSR_DEVICE_CONTROL_OFF,
+			VUHCA_CSR_DEVICE_CONTROL_ENABLE_MASK);
+	vuhca_ring_doorbell(t->end[0].qp, 0);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
+	VT_EQUAL(t, wc.status, VUHCA_COMPLETION_STATUS_SUCCESS);
+}
+
+/* Without bus mastering the device reads and writes nothing. */
+static void vt_bus_master_off(struct vt *t)
+{
+	struct vuhca_wc wc;
+
+	vt_clear_first_fault(t);
+	pci_clear_master(t->dev->pdev);
+	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEVICE_STATUS_OFF) &
+		    VUHCA_CSR_DEVICE_STATUS_BUS_MASTER_MASK, 0);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+	VT_CHECK(t, vt_fault_count(t, VUHCA_FAULT_KIND_BUS_MASTER_OFF),
+		 "not counted");
+	pci_set_master(t->dev->pdev);
+	VT_EQUAL(t, vuhca_reset(t->dev), 0);
+	vt_alive(t);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "disabled", vt_disabled },
+	{ "bus-master", vt_bus_master_off },
+	{ "lock", vt_lock_released },
+	{ "half-written", vt_half_written },
+	{ "software", vt_software },
+	{ "function-level", vt_function_level },
+};
+VT_SUITE(reset, vt_cases);
