@@ -24,3 +24,4 @@ export { type Libvfio, loadLibrary, PATCH_LEVEL } from './library.ts';
 export type { LogTarget } from './log.ts';
 export { type PassHook, Pump, type PumpOptions } from './pump.ts';
 export type { RegionHandler } from './region.ts';
+export { claimSocketPath } from './socket-path.ts';

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which libvfio-user the tests use: LIBVFIO_USER, else the one the set-up command builds (once, then it is cached).
+
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const SETUP = fileURLToPath(new URL('../../../scripts/setup/main.ts', import.meta.url));
+
+let path: string | undefined;
+
+export function libraryPath(): string {
+  path ??= process.env.LIBVFIO_USER ?? askSetup();
+  return path;
+}
+
+function askSetup(): string {
+  const lines = execFileSync(process.execPath, ['--import', 'tsx', SETUP, 'library'], { encoding: 'utf8' });
+  return lines.trim().split('\n').at(-1) as string;
+}
