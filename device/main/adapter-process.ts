@@ -6,7 +6,7 @@ import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '
 import { Adapter } from '../adapter.ts';
 import type { AdapterPort } from '../host.ts';
 import { Recorder } from '../hosts/recording.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../options.ts';
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
 import { RecordingFile } from './recording-file.ts';
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
@@ -34,9 +34,11 @@ export class AdapterProcess {
   readonly recording: RecordingFile | undefined;
   readonly #recorder: Recorder | undefined;
 
-  /** Opens the socket; clients are served from `start`. Throws VfioUserError or RangeError with one clear sentence. */
+  /** Opens the socket; clients are served from `start`. Throws VfioUserError, RecordingError or RangeError with one clear sentence. */
   constructor(options: AdapterProcessOptions) {
     const adapterOptions: AdapterOptions = { ...defaultAdapterOptions, ...options.adapter };
+    const error = findOptionError(adapterOptions);
+    if (error !== undefined) throw new RangeError(error);
     const library: Libvfio = loadLibrary(options.libraryPath);
     this.pump = new Pump();
     this.clock = new WallClock(() => this.pump.nowNs());
@@ -48,7 +50,7 @@ export class AdapterProcess {
         log: options.log,
       }),
     ];
-    this.recording = options.recordPath === undefined ? undefined : new RecordingFile(options.recordPath);
+    this.recording = this.#openRecording(options.recordPath);
     const recorder = this.recording && new Recorder(adapterOptions, this.hosts.length, this.recording.sink);
     this.#recorder = recorder;
     this.adapter = new Adapter(
@@ -65,6 +67,17 @@ export class AdapterProcess {
   /** Serves guests until `close`. */
   start(): void {
     this.pump.start();
+  }
+
+  /** The sockets are there already: a recording is not begun for a process that cannot serve, nor a socket left by one that cannot record. */
+  #openRecording(path: string | undefined): RecordingFile | undefined {
+    try {
+      return path === undefined ? undefined : new RecordingFile(path);
+    } catch (error) {
+      for (const host of this.hosts) host.context.destroy();
+      this.pump.destroy();
+      throw error;
+    }
   }
 
   /** Leaves nothing behind: sockets, descriptors, the recording's last bytes. May be called twice. */

@@ -49,6 +49,8 @@ export interface VfioUserHostOptions {
 
 export class VfioUserHost implements HostPort {
   readonly context: VfioUserContext;
+  /** Accesses of the guest, since the process started. */
+  readonly counters = { registerReads: 0, registerWrites: 0, collectWrites: 0, pioWrites: 0 };
   /** A guest is attached. */
   attached = false;
   /** Told when a guest attaches or leaves. */
@@ -74,14 +76,20 @@ export class VfioUserHost implements HostPort {
           sizeBytes: getCollectBarBytes(options.vcbCount),
           wide: true,
           prefetchable: true,
-          handler: writeOnlyBar((offset, size, low, high) => this.#port.writeCollect(offset, size, low, high)),
+          handler: writeOnlyBar((offset, size, low, high) => {
+            this.counters.collectWrites++;
+            this.#port.writeCollect(offset, size, low, high);
+          }),
         },
         {
           index: BAR_PIO,
           sizeBytes: BAR_PIO_BYTES,
           wide: true,
           prefetchable: true,
-          handler: writeOnlyBar((offset, size, low, high) => this.#port.writePio(offset, size, low, high)),
+          handler: writeOnlyBar((offset, size, low, high) => {
+            this.counters.pioWrites++;
+            this.#port.writePio(offset, size, low, high);
+          }),
         },
       ],
       capabilities: [
@@ -145,11 +153,14 @@ export class VfioUserHost implements HostPort {
     return {
       read: (offset, sizeBytes, data) => {
         const port = this.#port;
+        this.counters.registerReads++;
         data.setUint32(0, port.readRegister(offset, sizeBytes), true);
         if (sizeBytes === 8) data.setUint32(DWORD_BYTES, port.readHigh, true);
       },
-      write: (offset, sizeBytes, data) =>
-        this.#port.writeRegister(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes)),
+      write: (offset, sizeBytes, data) => {
+        this.counters.registerWrites++;
+        this.#port.writeRegister(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes));
+      },
     };
   }
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The other end of the control socket, for commands that ask a live adapter. */
+import { createConnection, type Socket } from 'node:net';
+import { ControlError } from './control-path.ts';
+import { CONTROL_VERSION, type ControlAnswer } from './control-protocol.ts';
+
+const ANSWER_BOUND_MS = 5000;
+
+interface Pending {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+  readonly timer: NodeJS.Timeout;
+}
+
+export class ControlClient {
+  /** Resolves when the connection has ended. */
+  readonly whenClosed: Promise<void>;
+  readonly #path: string;
+  readonly #socket: Socket;
+  readonly #pending = new Map<number, Pending>();
+  #input = '';
+  #nextId = 1;
+
+  /** Connects. Throws ControlError when nobody listens. */
+  static connect(path: string): Promise<ControlClient> {
+    const socket = createConnection(path);
+    return new Promise((resolve, reject) => {
+      socket.once('connect', () => resolve(new ControlClient(path, socket)));
+      socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+        const why = code === 'ENOENT' || code === 'ECONNREFUSED' ? 'no adapter listens there' : code;
+        reject(new ControlError(`control socket ${path}: ${why}; start one with \`vuhca device --control ${path}\``));
+      });
+    });
+  }
+
+  private constructor(path: string, socket: Socket) {
+    this.#path = path;
+    this.#socket = socket;
+    socket.setEncoding('utf8');
+    socket.on('data', (text: string) => this.#receive(text));
+    this.whenClosed = new Promise((resolve) => {
+      socket.once('close', () => {
+        this.#fail(new ControlError(`the adapter at ${path} has ended`));
+        resolve();
+      });
+    });
+    socket.removeAllListeners('error');
+    socket.on('error', () => {});
+  }
+
+  /** Sends one command and returns its result. Throws ControlError with the adapter's own words, or when no answer comes. */
+  request(command: string, parameters: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#pending.delete(id);
+        reject(
+          new ControlError(
+            `the adapter at ${this.#path} does not answer within ${ANSWER_BOUND_MS / 1000} s: it may stand at a breakpoint`,
+          ),
+        );
+      }, ANSWER_BOUND_MS);
+      this.#pending.set(id, { resolve, reject, timer });
+      this.#socket.write(`${JSON.stringify({ version: CONTROL_VERSION, id, command, ...parameters })}\n`);
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(text: string): void {
+    this.#input += text;
+    for (let end = this.#input.indexOf('\n'); end >= 0; end = this.#input.indexOf('\n')) {
+      const answer = JSON.parse(this.#input.slice(0, end)) as ControlAnswer;
+      this.#input = this.#input.slice(end + 1);
+      this.#settle(answer);
+    }
+  }
+
+  #settle(answer: ControlAnswer): void {
+    const pending = this.#pending.get(answer.id);
+    if (pending === undefined) return;
+    this.#pending.delete(answer.id);
+    clearTimeout(pending.timer);
+    if ('error' in answer) pending.reject(new ControlError(`the adapter refuses: ${answer.error}`));
+    else pending.resolve(answer.result);
+  }
+
+  #fail(error: Error): void {
+    for (const { reject, timer } of this.#pending.values()) {
+      clearTimeout(timer);
+      reject(error);
+    }
+    this.#pending.clear();
+  }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Where control sockets are: `$XDG_RUNTIME_DIR/vuhca` or `/tmp/vuhca-UID`, private to the user, one `PID.control` per adapter process. A command that is
+ * given no path finds the running ones here; files of dead processes are removed on the way.
+ */
+import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+
+const SUFFIX = '.control';
+
+/** A control socket that cannot be had or found: one sentence. */
+export class ControlError extends Error {
+  override name = 'ControlError';
+}
+
+/** The folder, made when absent. Throws ControlError when it is not ours alone. */
+export function provideControlDirectory(environment: NodeJS.ProcessEnv = process.env): string {
+  const directory = nameDirectory(environment);
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new ControlError(`${directory} cannot be made (${codeOf(error)}): name a control socket by --control PATH`);
+  }
+  const status = lstatSync(directory);
+  if (!status.isDirectory() || status.uid !== process.getuid?.())
+    throw new ControlError(`${directory} belongs to somebody else: name a control socket by --control PATH`);
+  if ((status.mode & 0o077) !== 0) chmodSync(directory, 0o700);
+  return directory;
+}
+
+/** The path for the control socket of this process. */
+export function defaultControlPath(environment: NodeJS.ProcessEnv = process.env): string {
+  return join(provideControlDirectory(environment), `${process.pid}${SUFFIX}`);
+}
+
+/** Paths of the control sockets something listens on. */
+export async function findControlPaths(environment: NodeJS.ProcessEnv = process.env): Promise<string[]> {
+  const directory = nameDirectory(environment);
+  const found: string[] = [];
+  for (const name of listDirectory(directory)) {
+    const path = join(directory, name);
+    if (await isLive(path)) found.push(path);
+    else rmSync(path, { force: true });
+  }
+  return found;
+}
+
+/** The one running adapter's path. Throws ControlError when there is none, or more than one. */
+export async function findOnlyControlPath(environment: NodeJS.ProcessEnv = process.env): Promise<string> {
+  const paths = await findControlPaths(environment);
+  if (paths.length === 1) return paths[0];
+  if (paths.length === 0)
+    throw new ControlError(
+      'no adapter is running: start one with `vuhca run` or `vuhca device`, or name its socket by --control PATH',
+    );
+  throw new ControlError(`${paths.length} adapters are running; name one by --control PATH: ${paths.join(' ')}`);
+}
+
+function nameDirectory(environment: NodeJS.ProcessEnv): string {
+  const runtime = environment.XDG_RUNTIME_DIR;
+  if (runtime && statSync(runtime, { throwIfNoEntry: false })?.isDirectory()) return join(runtime, 'vuhca');
+  return `/tmp/vuhca-${process.getuid?.()}`;
+}
+
+function listDirectory(directory: string): string[] {
+  try {
+    return readdirSync(directory).filter((name) => name.endsWith(SUFFIX));
+  } catch {
+    return [];
+  }
+}
+
+function isLive(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(path);
+    const settle = (live: boolean): void => {
+      socket.destroy();
+      resolve(live);
+    };
+    socket.once('connect', () => settle(true));
+    // EAGAIN: its queue of connections is full, so somebody is there.
+    socket.once('error', (error) => settle(codeOf(error) === 'EAGAIN'));
+  });
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? String(error);
+}

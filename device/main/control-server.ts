@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The control socket of a live adapter: answers requests of `control-protocol.ts`. It runs on Node's event loop beside the pump and must never disturb
+ * it: one request per turn of the loop, bounded input, and a client that does not read its answers is dropped.
+ */
+import { rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { claimSocketPath } from '../../protocol/vfio-user/index.ts';
+import {
+  CONTROL_VERSION,
+  type ControlAnswer,
+  type ControlRequest,
+  REQUEST_MAX_BYTES,
+  readRequest,
+} from './control-protocol.ts';
+
+/** What a command does. Throws an Error whose message is the sentence to answer. */
+export type ControlCommand = (request: ControlRequest, client: ControlClientHandle) => unknown;
+
+/** The connection a request came on. */
+export interface ControlClientHandle {
+  /** Has `cleanup` called when the connection ends. */
+  onClose(cleanup: () => void): void;
+}
+
+const CLIENTS_MAX = 16;
+const UNREAD_MAX_BYTES = 1 << 20;
+const PRIVATE_UMASK = 0o177;
+
+export class ControlServer {
+  readonly path: string;
+  readonly counters = { requests: 0, errors: 0, dropped: 0 };
+  readonly #server: Server;
+  readonly #clients = new Set<ControlClient>();
+  readonly #commands: ReadonlyMap<string, ControlCommand>;
+
+  /** Listens at `path`; throws VfioUserError with a sentence when it cannot be had. `failed` hears of an error later on. */
+  constructor(path: string, commands: ReadonlyMap<string, ControlCommand>, failed: (error: Error) => void) {
+    claimSocketPath(path);
+    this.path = path;
+    this.#commands = commands;
+    this.#server = createServer((socket) => this.#accept(socket));
+    this.#server.on('error', failed);
+    // The file is made inside listen, so nobody else can connect even for a moment.
+    const umask = process.umask(PRIVATE_UMASK);
+    this.#server.listen(path);
+    process.umask(umask);
+  }
+
+  /** Ends all connections and removes the socket. May be called twice. */
+  close(): void {
+    this.#server.close();
+    for (const client of this.#clients) client.drop();
+    rmSync(this.path, { force: true });
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#clients.size >= CLIENTS_MAX) {
+      this.counters.dropped++;
+      socket.destroy();
+      return;
+    }
+    const client = new ControlClient(
+      socket,
+      (request, handle) => this.#answer(request, handle),
+      () => {
+        this.counters.dropped++;
+      },
+    );
+    this.#clients.add(client);
+    client.onClose(() => this.#clients.delete(client));
+  }
+
+  #answer(request: ControlRequest | string, client: ControlClientHandle): ControlAnswer {
+    this.counters.requests++;
+    if (typeof request === 'string') return this.#refuse(0, request);
+    const command = this.#commands.get(request.command);
+    if (command === undefined) {
+      const known = [...this.#commands.keys()].join(', ');
+      return this.#refuse(request.id, `unknown command ${request.command}; the commands are ${known}`);
+    }
+    try {
+      return { version: CONTROL_VERSION, id: request.id, result: command(request, client) ?? null };
+    } catch (error) {
+      return this.#refuse(request.id, (error as Error).message);
+    }
+  }
+
+  #refuse(id: number, error: string): ControlAnswer {
+    this.counters.errors++;
+    return { version: CONTROL_VERSION, id, error };
+  }
+}
+
+/** One connection: lines in, answers out, one per turn of the event loop. */
+class ControlClient implements ControlClientHandle {
+  readonly #socket: Socket;
+  readonly #answer: (request: ControlRequest | string, client: ControlClientHandle) => ControlAnswer;
+  readonly #dropped: () => void;
+  readonly #cleanups: (() => void)[] = [];
+  #input: Buffer = Buffer.alloc(0);
+  #scheduled = false;
+
+  constructor(
+    socket: Socket,
+    answer: (request: ControlRequest | string, client: ControlClientHandle) => ControlAnswer,
+    dropped: () => void,
+  ) {
+    this.#socket = socket;
+    this.#answer = answer;
+    this.#dropped = dropped;
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      for (const cleanup of this.#cleanups) cleanup();
+    });
+  }
+
+  onClose(cleanup: () => void): void {
+    this.#cleanups.push(cleanup);
+  }
+
+  drop(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk]);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    const end = this.#input.indexOf(10);
+    if (end < 0 && this.#input.length > REQUEST_MAX_BYTES) return this.#refuseClient();
+    if (end < 0 || this.#scheduled) return;
+    this.#scheduled = true;
+    this.#socket.pause();
+    setImmediate(() => this.#serve());
+  }
+
+  #serve(): void {
+    this.#scheduled = false;
+    if (this.#socket.destroyed) return;
+    const end = this.#input.indexOf(10);
+    const line = this.#input.toString('utf8', 0, end).trim();
+    this.#input = this.#input.subarray(end + 1);
+    if (line !== '') this.#socket.write(`${JSON.stringify(this.#answer(readRequest(line), this))}\n`);
+    if (this.#socket.writableLength > UNREAD_MAX_BYTES) return this.#refuseClient();
+    if (this.#input.indexOf(10) < 0) this.#socket.resume();
+    this.#schedule();
+  }
+
+  #refuseClient(): void {
+    this.#dropped();
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a live adapter says of itself: a snapshot of its counters as plain data, for `vuhca status` and whoever reads its JSON. Reads only what the units
+ * count anyway; nothing here runs unless somebody asks.
+ */
+import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import { FaultKind, faultKindName, portStateName, qpStateName } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import type { CompletionQueue } from '../queues/completion-queue.ts';
+import type { EventQueue } from '../queues/event-queue.ts';
+import type { ObjectTable } from '../queues/object-table.ts';
+import type { AdapterProcess } from './adapter-process.ts';
+
+const DWORD = 0x100000000;
+
+export type StatusReport = ReturnType<typeof reportProcess>;
+export type AdapterReport = ReturnType<typeof reportAdapter>;
+export type FunctionReport = ReturnType<typeof reportFunction>;
+
+/** A live process: its adapter and how its guests are attached. */
+export function reportProcess(process: AdapterProcess, pid: number) {
+  return {
+    pid,
+    uptimeNs: process.clock.now(),
+    sockets: process.hosts.map((host) => ({
+      path: host.context.socketPath,
+      attached: host.attached,
+      ...host.context.counters,
+      ...host.counters,
+      sharedMemoryBytes: host.context.memory.regions
+        .filter((region) => region.hostAddress !== 0)
+        .reduce((sum, region) => sum + region.sizeBytes, 0),
+    })),
+    recording: process.recording && { path: process.recording.path, bytes: process.recording.bytesWritten },
+    adapter: reportAdapter(process.adapter),
+  };
+}
+
+/** The adapter and its functions. */
+export function reportAdapter(adapter: Adapter) {
+  const { lane, collectBuffers, schedulerBuffers, receiver, responder } = adapter;
+  return {
+    collectBuffers: {
+      total: collectBuffers.buffers.length,
+      free: collectBuffers.freeCount,
+      shared: collectBuffers.shared,
+      levels: Array.from({ length: QOS_LEVELS }, (_, level) => ({
+        guaranteed: collectBuffers.guaranteed[level],
+        inUse: collectBuffers.getInUse(level),
+        available: collectBuffers.getAvailable(level),
+      })),
+    },
+    schedulerBuffers: { total: schedulerBuffers.buffers.length, free: schedulerBuffers.freeCount },
+    lane: {
+      waiting: lane.length,
+      launches: lane.launches,
+      executionCredits: lane.executionCredits,
+      executionCreditsUsed: lane.executionCreditsUsed,
+      completionCredits: lane.completionCredits,
+      completionCreditsUsed: lane.completionCreditsUsed,
+    },
+    ports: adapter.ports.map((port) => ({
+      number: port.number,
+      state: portStateName(port.state),
+      lid: port.lid,
+      mtuBytes: port.mtuBytes,
+      transmitPackets: port.transmitPackets,
+      receivePackets: port.receivePackets,
+      receiveDrops: port.receiveDrops,
+      badPkeys: port.badPkeys,
+      badQkeys: port.badQkeys,
+    })),
+    drops: reportDrops(receiver, responder),
+    functions: adapter.functions.map(reportFunction),
+  };
+}
+
+/** Packets the adapter took off a link and dropped, by cause. */
+function reportDrops(receiver: Adapter['receiver'], responder: Adapter['responder']) {
+  const { malformed, wrongLid, tooLong, unknownQueuePair, unsupportedTransport } = receiver;
+  const damaged = malformed.reduce((sum, count) => sum + count, 0);
+  return { malformed: damaged, wrongLid, tooLong, unknownQueuePair, unsupportedTransport, ...responder.drops };
+}
+
+function reportFunction(owner: AdapterFunction) {
+  const { resources } = owner.adapter;
+  const { dma, msix } = owner;
+  return {
+    number: owner.number,
+    enabled: owner.enabled,
+    busMaster: dma.busMaster,
+    resets: owner.resetCount,
+    collect: reportCollect(owner),
+    managementCommands: owner.counters.managementCommands,
+    managementRefused: owner.counters.managementRefused,
+    doorbells: {
+      explicit: owner.counters.doorbellsExplicit,
+      implicit: owner.counters.doorbellsImplicit,
+      idle: owner.counters.doorbellsIdle,
+    },
+    commands: {
+      collected: owner.counters.commandsCollected,
+      fetched: owner.counters.commandsFetched,
+      stale: owner.counters.commandsStale,
+    },
+    protectionDomains: countOwned(owner, resources.protectionDomains),
+    memoryRegions: countOwned(owner, resources.memoryRegions),
+    queuePairs: reportQueuePairs(owner),
+    completionQueues: reportQueues(owner, resources.completionQueues),
+    eventQueues: reportQueues(owner, resources.eventQueues),
+    vectorsSent: msix.sent.reduce((sum, count) => sum + count, 0),
+    vectorsPending: msix.pending.reduce((sum, word) => sum + countBits(word), 0),
+    dmaBytesRead: dma.bytesRead,
+    dmaBytesWritten: dma.bytesWritten,
+    faults: reportFaults(owner),
+  };
+}
+
+function reportCollect({ collect }: AdapterFunction) {
+  let vcbsInUse = 0;
+  for (let vcb = 0; vcb < collect.vcbCount; vcb++) if (collect.isInUse(vcb)) vcbsInUse++;
+  const { vcbCount, kicks, refusals, cancels, choked } = collect;
+  return { vcbs: vcbCount, vcbsInUse, kicks, refusals, cancels, choked };
+}
+
+/** Number of queue pairs in each state that occurs. */
+function reportQueuePairs(owner: AdapterFunction): Record<string, number> {
+  const counts: Record<string, number> = {};
+  owner.adapter.resources.queuePairs.forEach((qp) => {
+    if (qp.owner !== owner) return;
+    const name = qpStateName(qp.state);
+    counts[name] = (counts[name] ?? 0) + 1;
+  });
+  return counts;
+}
+
+/** Queues that exist, entries posted to them, how many are in error. */
+function reportQueues(owner: AdapterFunction, table: ObjectTable<CompletionQueue> | ObjectTable<EventQueue>) {
+  const report = { count: 0, posted: 0, errors: 0 };
+  table.forEach((queue: CompletionQueue | EventQueue) => {
+    if (queue.owner !== owner) return;
+    report.count++;
+    report.posted += queue.producerCount;
+    if (queue.error) report.errors++;
+  });
+  return report;
+}
+
+function countOwned(
+  owner: AdapterFunction,
+  table: { forEach(visit: (object: { readonly owner: AdapterFunction }) => void): void },
+): number {
+  let count = 0;
+  table.forEach((object) => {
+    if (object.owner === owner) count++;
+  });
+  return count;
+}
+
+/** Faults by kind, those that occurred, and the first one since its record was cleared. */
+function reportFaults({ faults }: AdapterFunction) {
+  const counts: Record<string, number> = {};
+  faults.counts.forEach((count, kind) => {
+    if (count > 0) counts[faultKindName(kind)] = count;
+  });
+  if (faults.firstKind === FaultKind.NONE) return { counts, first: undefined };
+  const first = {
+    kind: faultKindName(faults.firstKind),
+    object: faults.firstObject,
+    address: faults.firstAddressLow + faults.firstAddressHigh * DWORD,
+    timeNs: faults.firstTimeLow + faults.firstTimeHigh * DWORD,
+  };
+  return { counts, first };
+}
+
+function countBits(word: number): number {
+  let bits = 0;
+  for (let rest = word; rest !== 0; rest &= rest - 1) bits++;
+  return bits;
+}

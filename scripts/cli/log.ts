@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The log of the device process: pino's levels and serializers, printed as short lines for people on standard error.
+// `17:22:34.061 info  client attached socket=/run/x`.
+
+import { writeSync } from 'node:fs';
+import { type Logger, pino } from 'pino';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const STDERR = 2;
+const HIDDEN = new Set(['level', 'time', 'msg', 'err']);
+
+/** A log at `level`; `write` takes each line with its end. */
+export function makeLog(level: LogLevel, write: (line: string) => void = writeToStderr): Logger {
+  return pino({ level, base: null }, { write: (json: string) => write(formatLine(JSON.parse(json))) });
+}
+
+function formatLine(record: Record<string, unknown>): string {
+  const time = new Date(record.time as number).toTimeString().slice(0, 8);
+  const ms = String((record.time as number) % 1000).padStart(3, '0');
+  const level = pino.levels.labels[record.level as number].padEnd(5);
+  const fields = Object.entries(record)
+    .filter(([name]) => !HIDDEN.has(name))
+    .map(([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  const error = record.err as { stack?: string; message?: string } | undefined;
+  const stack = error === undefined ? '' : `\n  ${error.stack ?? error.message}`;
+  return `${time}.${ms} ${level} ${record.msg ?? ''}${fields.join('')}${stack}\n`;
+}
+
+/** Written at once, so that nothing is lost when the process ends; a closed or full pipe loses lines, not the process. */
+function writeToStderr(line: string): void {
+  try {
+    writeSync(STDERR, line);
+  } catch {
+    // Nobody listens any more.
+  }
+}
