@@ -26,6 +26,7 @@ const ALL_MASK = Object.values(MrMask).reduce((all, bit) => all | bit, 0);
 const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
 const PAGE_SHIFT_MIN = 12;
 const PAGE_SHIFT_MAX = 31;
+const LIST_ALIGNMENT = 8;
 /** Virtual addresses are exact Numbers. */
 const ADDRESS_LIMIT = Number.MAX_SAFE_INTEGER;
 const NO_PAGES = new Float64Array(0);
@@ -120,8 +121,10 @@ function checkTranslation(context: CommandContext): ManagementStatus {
   const room = request.pageCount * pageBytes - (request.startAddress % pageBytes);
   if (request.length === 0 || request.length > room || request.startAddress + request.length > ADDRESS_LIMIT)
     return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, room);
-  const pages = fetchPageList(context.owner.dma, request.pageListAddress, request.pageCount, request.pageShift);
-  if (pages === undefined)
+  const aligned = request.pageListAddress % LIST_ALIGNMENT === 0;
+  const pages =
+    aligned && fetchPageList(context.owner.dma, request.pageListAddress, request.pageCount, request.pageShift);
+  if (!pages)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
   requestedPages = pages;
   return ManagementStatus.OK;
