@@ -124,8 +124,7 @@ function checkTranslation(context: CommandContext): ManagementStatus {
   const aligned = request.pageListAddress % LIST_ALIGNMENT === 0;
   const pages =
     aligned && fetchPageList(context.owner.dma, request.pageListAddress, request.pageCount, request.pageShift);
-  if (!pages)
-    return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
+  if (!pages) return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
   requestedPages = pages;
   return ManagementStatus.OK;
 }
