@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Runs the in-kernel tests as init's case: loads driver and test module, has each suite of the test module run by reading its
+# file, and ends with the cases that only user space can do. Standard output is KTAP. guest-run.ts writes /etc/vuhca-test.
+
+# Module messages belong on the console, where the host looks for complaints.
+echo 7 >/proc/sys/kernel/printk
+mount -t debugfs debugfs /sys/kernel/debug
+
+# SUITES (a list, or empty for all), ONLY (one case), COUNT, SEED
+. /etc/vuhca-test
+. /cases/rebind.sh
+
+tests=/sys/kernel/debug/vuhca-test/suites
+
+load() {
+  insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko count="$COUNT" seed="$SEED" ${ONLY:+only="$ONLY"}
+}
+
+# Prints one suite and answers whether all of it passed.
+run_suite() {
+  case $1 in
+    rebind) run_rebind ;;
+    *) cat "$tests/$1" ;;
+  esac | tee /tmp/suite
+  ! grep -q '^  not ok' /tmp/suite && grep -q '^  ok' /tmp/suite
+}
+
+if ! load 2>/tmp/load; then
+  echo "Bail out! the modules do not load: $(cat /tmp/load)"
+  exit 1
+fi
+if [ -z "$(ls /sys/bus/pci/drivers/vuhca | grep 0000:)" ]; then
+  echo "Bail out! the driver found no device"
+  exit 1
+fi
+
+: "${SUITES:=identity management refusal datagram collect events interrupt overrun ports faults flush reset rebind}"
+set -- $SUITES
+echo "KTAP version 1"
+echo "1..$#"
+number=0
+status=0
+for suite; do
+  number=$((number + 1))
+  if run_suite "$suite"; then
+    echo "ok $number $suite"
+  else
+    echo "not ok $number $suite"
+    status=1
+  fi
+done
+cat /sys/kernel/debug/vuhca/*/counters | sed 's/^/# /'
+if ! rmmod vuhca_test vuhca 2>/tmp/unload; then
+  echo "Bail out! the modules do not unload: $(cat /tmp/unload)"
+  exit 1
+fi
+exit $status

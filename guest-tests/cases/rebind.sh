@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The driver comes and goes: unbind and bind through sysfs, and module unload and load. After each the device works, and
+# nothing is left in the kernel's tables. Sourced by kernel.sh, whose load() it uses.
+
+DRIVER=/sys/bus/pci/drivers/vuhca
+REBINDS=50
+RELOADS=5
+# What the rounds may use up without being called a leak: caches of the kernel's own.
+LEAK_KIB=4096
+
+result_number=0
+
+report() {
+  result_number=$((result_number + 1))
+  if [ "$1" = 0 ]; then echo "  ok $result_number $2"; else echo "  not ok $result_number $2"; fi
+}
+
+# Datagrams in all directions, by the test module's own case.
+works() {
+  echo all-ways >/sys/module/vuhca_test/parameters/only
+  cat /sys/kernel/debug/vuhca-test/suites/ports >/tmp/works
+  echo "" >/sys/module/vuhca_test/parameters/only
+  grep -q '^  ok 1 all-ways' /tmp/works && return 0
+  sed 's/^ */  # /' /tmp/works
+  return 1
+}
+
+free_kib() {
+  sync
+  echo 3 >/proc/sys/vm/drop_caches
+  awk '/^MemFree:/ { print $2 }' /proc/meminfo
+}
+
+vector_count() {
+  grep -c vuhca /proc/interrupts
+}
+
+rebind_once() {
+  echo "$1" >$DRIVER/unbind || return 1
+  [ "$(vector_count)" = 0 ] || return 1
+  ! grep -q vuhca /proc/iomem || return 1
+  echo "$1" >$DRIVER/bind
+}
+
+rebind_rounds() {
+  rounds=$2
+  while [ "$rounds" -gt 0 ]; do
+    if ! rebind_once "$1"; then
+      echo "  # $rounds rounds before the end"
+      return 1
+    fi
+    rounds=$((rounds - 1))
+  done
+}
+
+reload_rounds() {
+  rounds=$RELOADS
+  while [ "$rounds" -gt 0 ]; do
+    rmmod vuhca_test vuhca && load || return 1
+    rounds=$((rounds - 1))
+  done
+}
+
+run_rebind() {
+  device=$(ls $DRIVER | grep 0000:)
+  vectors=$(vector_count)
+  echo "  KTAP version 1"
+  echo "  # Subtest: rebind"
+  echo "  1..5"
+  rebind_rounds "$device" 3
+  before=$(free_kib)
+  rebind_rounds "$device" $REBINDS
+  report $? "unbind-bind-$REBINDS-times"
+  after=$(free_kib)
+  echo "  # $((before - after)) KiB less memory free"
+  [ $((before - after)) -lt $LEAK_KIB ]
+  report $? "no-memory-lost"
+  [ "$(vector_count)" = "$vectors" ]
+  report $? "same-vectors"
+  works
+  report $? "works-after-rebinding"
+  reload_rounds && works
+  report $? "works-after-reloading"
+}
