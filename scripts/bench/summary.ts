@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Turns rounds into rows of a table, and rows into whether the targets of DESIGN.md section 8 are met. A ratio is the median of the ratios of the
+ * rounds, each of which measured both devices next to each other: load of the machine that lasts longer than a round cancels out.
+ */
+import type { BatchSample, LatencySample, Round, Sample } from './samples.ts';
+import { median } from './statistics.ts';
+
+/** Reads: adapter's p50 over the twin's, at most. */
+export const READ_TARGET = 1.1;
+/** Posted writes: adapter's rate over the twin's, at least. */
+export const WRITE_TARGET = 0.8;
+
+/** One line of the table; texts are ready to print. */
+export interface Row {
+  readonly name: string;
+  readonly adapter: string;
+  readonly twin: string;
+  readonly ratio: string;
+  /** What is asked for, and whether it is reached. */
+  readonly target: string;
+}
+
+/** A whole comparison. */
+export interface Comparison {
+  readonly rows: readonly Row[];
+  /** One sentence for each target that is missed. */
+  readonly missed: readonly string[];
+}
+
+/** Compares adapter and twin over all rounds. Rounds without both devices count for nothing. */
+export function compare(rounds: readonly Round[]): Comparison {
+  const missed: string[] = [];
+  const rows = [
+    readRow('read p50', rounds, (sample) => sample.p50Ns, missed),
+    readRow('read p99', rounds, (sample) => sample.p99Ns),
+    writeRow('posted write', 'write', rounds, missed),
+    writeRow('doorbell write', 'doorbell', rounds, missed),
+  ];
+  return { rows, missed: [...missed, ...lostWrites(rounds)] };
+}
+
+/** Latencies and rates of messages, one row for each way of posting. */
+export function messageRows(rounds: readonly Round[]): string[][] {
+  return ['collect', 'doorbell'].map((device) => {
+    const latency = (until: string, value: (sample: LatencySample) => number): string =>
+      microseconds(median(pick<LatencySample>(rounds, 'latency', device, until).map(value)));
+    const rates = pick<BatchSample>(rounds, 'rate', device).map(({ count, totalNs }) => (count / totalNs) * 1e9);
+    return [
+      device === 'collect' ? 'collect buffer' : device,
+      ...['sent', 'received'].flatMap((until) => [
+        latency(until, ({ p50Ns }) => p50Ns),
+        latency(until, ({ p99Ns }) => p99Ns),
+      ]),
+      `${Math.round(median(rates))}/s`,
+    ];
+  });
+}
+
+/** Lays cells out in columns: the first to the left, the others to the right. */
+export function formatTable(lines: readonly (readonly string[])[]): string {
+  const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
+        .join('  ')
+        .trimEnd(),
+    )
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+export function comparisonTable({ rows }: Comparison): string {
+  return formatTable([
+    ['', 'adapter', 'C twin', 'ratio', 'target'],
+    ...rows.map(({ name, adapter, twin, ratio, target }) => [name, adapter, twin, ratio, target]),
+  ]);
+}
+
+function readRow(name: string, rounds: readonly Round[], value: (sample: LatencySample) => number, missed?: string[]) {
+  const times = (device: string): number[] => pick<LatencySample>(rounds, 'read', device).map(value);
+  const ratio = ratioOf(rounds, 'read', (sample) => value(sample as LatencySample));
+  const target = missed === undefined ? '' : judge(name, ratio, ratio <= READ_TARGET, `<= ${READ_TARGET}`, missed);
+  return { name, ...sides((device) => microseconds(median(times(device)))), ratio: ratio.toFixed(3), target };
+}
+
+function writeRow(name: string, kind: 'write' | 'doorbell', rounds: readonly Round[], missed: string[]): Row {
+  const perWrite = ({ totalNs, count }: BatchSample): number => totalNs / count;
+  const times = (device: string): number[] => pick<BatchSample>(rounds, kind, device).map(perWrite);
+  // A rate is the reverse of a time, so the twin's time stands above.
+  const ratio = 1 / ratioOf(rounds, kind, (sample) => perWrite(sample as BatchSample));
+  const target = judge(`${name} rate`, ratio, ratio >= WRITE_TARGET, `rate >= ${WRITE_TARGET}`, missed);
+  return { name, ...sides((device) => microseconds(median(times(device)))), ratio: ratio.toFixed(3), target };
+}
+
+function sides(text: (device: string) => string): { adapter: string; twin: string } {
+  return { adapter: text('adapter'), twin: text('twin') };
+}
+
+function judge(name: string, ratio: number, met: boolean, target: string, missed: string[]): string {
+  if (!met) missed.push(`${name}: the ratio is ${ratio.toFixed(3)}, the target ${target}`);
+  return `${target} ${met ? 'met' : 'MISSED'}`;
+}
+
+function lostWrites(rounds: readonly Round[]): string[] {
+  const lost = rounds.flat().filter((sample) => 'lost' in sample && sample.lost !== 0) as BatchSample[];
+  return lost.map(({ device, kind, lost: count }) => `${device}: ${count} of the posted ${kind}s did not arrive`);
+}
+
+function ratioOf(rounds: readonly Round[], kind: Sample['kind'], value: (sample: Sample) => number): number {
+  const ratios = rounds.flatMap((round) => {
+    const [adapter, twin] = ['adapter', 'twin'].map((device) => pick([round], kind, device)[0]);
+    return adapter === undefined || twin === undefined ? [] : [value(adapter) / value(twin)];
+  });
+  return median(ratios);
+}
+
+function pick<T extends Sample>(rounds: readonly Round[], kind: Sample['kind'], device: string, until?: string): T[] {
+  return rounds.flat().filter((sample) => {
+    if (sample.kind !== kind || sample.device !== device) return false;
+    return until === undefined || ('until' in sample && sample.until === until);
+  }) as T[];
+}
+
+function microseconds(ns: number): string {
+  return `${(ns / 1000).toFixed(ns < 10_000 ? 2 : 1)} us`;
+}
