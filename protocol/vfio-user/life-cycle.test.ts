@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resets of every kind, clients that come and go, the socket file, the end of the process, and what an idle device costs.
+
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import t from 'tap';
+import { CONFIG_REGION, VfioUserClient } from './client/client.ts';
+import { SharedMemory } from './client/unix-socket.ts';
+import { DeviceProcess, PROBE_PROGRAM, readCounter, runDma } from './test-support/device-process.ts';
+import { libraryPath } from './test-support/library.ts';
+import { DMA_OP, PROBE } from './test-support/probe-layout.ts';
+
+t.test('resets keep the client, its memory and its vectors', async (t) => {
+  await using device = await DeviceProcess.start();
+  const client = device.connect();
+  t.teardown(() => client.close());
+  const memory = new SharedMemory(0x10000);
+  client.mapDma({ address: 0, sizeBytes: 0x10000, fd: memory.fd });
+  client.enableMsix(0);
+  client.write16(CONFIG_REGION, 4, 6);
+  client.resetDevice();
+  t.equal(client.read16(CONFIG_REGION, 4), 0, 'configuration space is as after power-on');
+  client.resetFunction();
+  client.resetDevice();
+  t.same([readCounter(client, 'device'), readCounter(client, 'function-level')], [2, 1]);
+  t.ok(runDma(client, DMA_OP.fill, 0, 4096, 1).ok);
+  client.write32(0, PROBE.trigger, 0);
+  t.equal(client.waitIrq(0), 1);
+});
+
+t.test('a lost connection resets everything, and the next client starts afresh', async (t) => {
+  await using device = await DeviceProcess.start();
+  const memory = new SharedMemory(0x10000);
+  let before = 0;
+  for (let round = 1; round <= 5; round++) {
+    const client = device.connect();
+    client.mapDma({ address: 0, sizeBytes: 0x10000, fd: memory.fd });
+    client.enableMsix(0, 8);
+    t.same(
+      (['attached', 'lost-connection', 'dmaUnregister', 'regions'] as const).map((name) => readCounter(client, name)),
+      [round, round - 1, round - 1, 1],
+    );
+    client.close();
+    await device.waitFor(
+      'it is reset',
+      () => device.logs.filter((line) => line.includes('client gone')).length === round,
+    );
+    if (round === 1) before = device.descriptors();
+  }
+  t.equal(device.descriptors(), before);
+});
+
+t.test('the device may drop its client', async (t) => {
+  await using device = await DeviceProcess.start();
+  const client = device.connect();
+  client.write32(0, PROBE.dropClient, 1);
+  t.ok(client.waitClosed());
+  client.close();
+  const next = device.connect();
+  t.equal(readCounter(next, 'lost-connection'), 1);
+  next.close();
+});
+
+t.test('a device that needs time to get quiet', async (t) => {
+  await using device = await DeviceProcess.start({ args: ['--quiesce'] });
+  const client = device.connect();
+  const memory = new SharedMemory(0x10000);
+  client.mapDma({ address: 0, sizeBytes: 0x10000, fd: memory.fd });
+  t.ok(runDma(client, DMA_OP.fill, 0, 16, 1).ok);
+  client.unmapDma(0, 0x10000);
+  client.mapDma({ address: 0, sizeBytes: 0x10000, fd: memory.fd });
+  client.resetDevice();
+  client.resetFunction();
+  t.equal(readCounter(client, 'quiesce'), 5);
+  t.same([readCounter(client, 'device'), readCounter(client, 'function-level')], [1, 1]);
+  client.close();
+  const next = device.connect();
+  t.same([readCounter(next, 'lost-connection'), readCounter(next, 'regions')], [1, 0]);
+  next.close();
+});
+
+t.test('the end of the process', async (t) => {
+  for (const attached of [false, true]) {
+    await using device = await DeviceProcess.start({ sockets: 3 });
+    t.equal(statSync(device.sockets[0]).mode & 0o777, 0o600);
+    const client = attached ? device.connect() : undefined;
+    const start = Date.now();
+    t.equal(await device.stop('SIGTERM'), 0);
+    t.ok(Date.now() - start < 5000, 'promptly');
+    t.same(device.sockets.filter(existsSync), [], 'no socket is left');
+    client?.close();
+  }
+});
+
+t.test('the socket path', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'vfu-'));
+  await using dead = await DeviceProcess.start();
+  await dead.stop('SIGKILL');
+  t.ok(existsSync(dead.sockets[0]), 'a killed device leaves its socket');
+  const taken = await run(['--socket', dead.sockets[0]], { untilServing: true });
+  t.equal(taken.code, 0, `which the next one takes over: ${taken.stderr}`);
+
+  await using live = await DeviceProcess.start();
+  const client = live.connect();
+  const plain = join(directory, 'file');
+  writeFileSync(plain, 'precious');
+  const locked = join(directory, 'locked');
+  mkdirSync(locked);
+  chmodSync(directory, 0o755);
+  chmodSync(locked, 0o555);
+  const refused: [string, string, RegExp, number?][] = [
+    ['in use', live.sockets[0], /in use by a running server/],
+    ['too long', join(directory, 'x'.repeat(108)), /at most 107 fit/],
+    ['no directory', join(directory, 'absent', 's'), /does not exist.*mkdir -m 0700/],
+    ['below a file', join(plain, 's'), /is no directory/],
+    ['a file', plain, /is no socket/],
+    ['not writable', join(locked, 's'), /is not writable/, 65534],
+  ];
+  for (const [what, path, expected, uid] of refused) {
+    const result = await run(['--socket', path], { uid });
+    t.equal(result.code, 1, what);
+    t.match(result.stderr, expected);
+    t.notMatch(result.stderr, / at .*\.ts:/, 'a sentence, not a stack');
+  }
+  t.equal(client.read32(0, 0), PROBE.identityValue, 'the running server did not notice');
+  client.close();
+  const foreign = createServer().listen(join(directory, 'foreign'));
+  await delay(50);
+  t.match((await run(['--socket', join(directory, 'foreign')])).stderr, /in use by a running server/);
+  foreign.close();
+});
+
+t.test('an idle device uses no CPU, attached or not', async (t) => {
+  await using device = await DeviceProcess.start({ sockets: 2 });
+  const client = device.connect();
+  t.teardown(() => client.close());
+  t.equal(client.read32(0, 0), PROBE.identityValue);
+  await delay(300);
+  const before = device.cpuMs();
+  const startMs = performance.now();
+  await delay(2000);
+  const share = (device.cpuMs() - before) / (performance.now() - startMs);
+  t.ok(share < 0.01, `used ${(share * 100).toFixed(2)} % of a core`);
+  t.equal(client.read32(0, 0), PROBE.identityValue, 'and answers at once');
+});
+
+/** Runs the probe device to its end; `untilServing` ends it with SIGTERM once it serves. */
+async function run(args: string[], options: { untilServing?: boolean; uid?: number | undefined } = {}) {
+  const child = spawn(process.execPath, ['--import', 'tsx', PROBE_PROGRAM, ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, LIBVFIO_USER: libraryPath() },
+    ...(options.uid === undefined ? {} : { uid: options.uid }),
+  });
+  let stderr = '';
+  child.stderr.on('data', (data) => {
+    stderr += data;
+    if (options.untilServing && stderr.includes('serving')) child.kill('SIGTERM');
+  });
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  return { code, stderr };
+}
+
+t.test('a client may connect before it is served', async (t) => {
+  await using device = await DeviceProcess.start();
+  const clients = [new VfioUserClient(device.sockets[0]), new VfioUserClient(device.sockets[0])];
+  clients[0].negotiate();
+  clients[0].close();
+  clients[1].negotiate();
+  t.equal(clients[1].read32(0, 0), PROBE.identityValue);
+  clients[1].close();
+});
