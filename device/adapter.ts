@@ -3,7 +3,7 @@
  * The adapter: its functions, and the units all functions share. Hosts bring register and collect accesses to the functions, which only mark
  * work; `run` lets each unit work in turn under a budget and sends the interrupts of the pass at its end (DESIGN.md sections 3 and 4).
  */
-import { EventType, FaultKind, QpState } from '../protocol/layout/gen/values.gen.ts';
+import { EventType, FaultKind, QpState, ServiceType } from '../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from './collect/pcb-allocator.ts';
 import type { AdapterClock, AdapterPort, HostPort } from './host.ts';
 import { Lane } from './lane/lane.ts';
@@ -16,6 +16,7 @@ import type { QueuePair } from './queues/queue-pair.ts';
 import { Resources } from './resources.ts';
 import { CommandAdmission } from './scheduler/command-admission.ts';
 import { SendQueueScheduler } from './scheduler/send-queue-scheduler.ts';
+import { ConnectedTransport } from './transport/connected-transport.ts';
 import { ReceiveQueueReader } from './transport/receive-queue.ts';
 import { SendPipeline } from './transport/send-pipeline.ts';
 import { UdRequester } from './transport/ud-requester.ts';
@@ -37,6 +38,7 @@ export class Adapter implements AdapterPort {
   readonly lane: Lane;
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;
+  readonly connected: ConnectedTransport;
   readonly pipeline: SendPipeline;
   readonly receiver: PacketReceiver;
   readonly responder: UdResponder;
@@ -66,9 +68,20 @@ export class Adapter implements AdapterPort {
     );
     this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lane);
     this.admission = new CommandAdmission(this.resources.queuePairs, this.lane, this.scheduler);
-    this.pipeline = new SendPipeline(this.lane, this.ports, new UdRequester(this.resources.keys));
+    this.connected = new ConnectedTransport({
+      clock,
+      ports: this.ports,
+      lane: this.lane,
+      keys: this.resources.keys,
+      reader: this.#receiveQueue,
+      schedule: (qp) => this.scheduler.schedule(qp),
+      moveToError: (qp) => this.moveToError(qp),
+      failSends: (qp) => this.failSends(qp),
+      noteDrained: (qp) => this.noteDrained(qp),
+    });
+    this.pipeline = new SendPipeline(this.lane, this.ports, new UdRequester(this.resources.keys), this.connected);
     this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
-    this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder);
+    this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder, this.connected);
     this.functions = hosts.map((host, number) => new AdapterFunction(number, this, host));
     this.#management = new ManagementProcessor(this, this.functions[0]);
   }
@@ -76,14 +89,17 @@ export class Adapter implements AdapterPort {
   run(budget: number): boolean {
     let left = budget;
     let progress = true;
+    this.connected.expire();
     while (progress && left > 0) {
       const before = left;
       for (const owner of this.functions) if (this.#management.serve(owner)) left--;
       if (this.scheduler.ready) left -= 1 + this.scheduler.serve();
       left -= this.#launch(left);
+      left -= this.connected.run(left);
       left -= this.#receive(left);
       progress = left < before;
     }
+    this.connected.expire();
     for (const owner of this.functions) owner.msix.flush();
     return progress;
   }
@@ -95,25 +111,37 @@ export class Adapter implements AdapterPort {
     qp.state = next;
     if (next === QpState.RESET) {
       this.scheduler.unschedule(qp);
+      this.connected.drop(qp);
       qp.resetQueues();
     } else if (next === QpState.SQD && previous !== QpState.SQD) {
       qp.drainNotify = notifyWhenDrained;
+      this.connected.drain(qp);
       this.noteDrained(qp);
-    } else if (next === QpState.RTS && previous !== QpState.RTS) this.scheduler.schedule(qp);
+    } else if (next === QpState.RTR) this.connected.startReceiving(qp);
+    else if (next === QpState.RTS && previous !== QpState.RTS) {
+      if (previous === QpState.RTR) this.connected.startSending(qp);
+      this.scheduler.schedule(qp);
+    }
   }
 
   /** Everything outstanding is flushed: receives now, sends in their order through the lane (IBTA 10.3.1). */
   moveToError(qp: QueuePair): void {
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.ERR;
+    this.connected.flush(qp);
     this.#receiveQueue.flush(qp);
     this.scheduler.schedule(qp);
   }
 
-  /** A send command of a datagram QP failed: its send queue stops, its receive queue goes on (IBTA 10.3.1, SQE). */
-  moveToSendError(qp: QueuePair): void {
+  /**
+   * A send command failed. The send queue of an unreliable QP stops and its receive queue goes on; a reliable QP is in error as a whole
+   * (IBTA 10.3.1, SQE).
+   */
+  failSends(qp: QueuePair): void {
+    if (qp.creation.serviceType === ServiceType.RC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.SQE;
+    this.connected.flush(qp);
     this.scheduler.schedule(qp);
   }
 
@@ -131,6 +159,7 @@ export class Adapter implements AdapterPort {
 
   destroyQueuePair(qp: QueuePair): void {
     this.scheduler.unschedule(qp);
+    this.connected.drop(qp);
     qp.release();
     this.resources.queuePairs.remove(qp);
   }

@@ -50,12 +50,18 @@ export class Lane {
     return this.#list[this.#head];
   }
 
-  /** Launches what `peek` returned: it leaves the list and takes both credits. */
-  launch(): PhysicalCollectBuffer {
+  /** Takes what `peek` returned off the list without launching it. */
+  discard(): PhysicalCollectBuffer {
     const buffer = this.#list[this.#head] as PhysicalCollectBuffer;
     this.#list[this.#head] = undefined;
     this.#head = (this.#head + 1) % this.#list.length;
     this.#length--;
+    return buffer;
+  }
+
+  /** Launches what `peek` returned: it leaves the list and takes both credits. */
+  launch(): PhysicalCollectBuffer {
+    const buffer = this.discard();
     this.executionCreditsUsed++;
     this.completionCreditsUsed++;
     this.launches++;
@@ -75,10 +81,7 @@ export class Lane {
   drop(owner: AdapterFunction): void {
     const kept = this.#length;
     for (let position = 0; position < kept; position++) {
-      const buffer = this.#list[this.#head] as PhysicalCollectBuffer;
-      this.#list[this.#head] = undefined;
-      this.#head = (this.#head + 1) % this.#list.length;
-      this.#length--;
+      const buffer = this.discard();
       if (buffer.queuePair?.owner === owner) buffer.home?.release(buffer);
       else this.#list[(this.#head + this.#length++) % this.#list.length] = buffer;
     }

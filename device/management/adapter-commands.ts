@@ -33,6 +33,8 @@ const LINK_UP = 5;
 const WIDTH_4X = 2;
 const SPEED_QDR = 4;
 const VIRTUAL_LANES = 1;
+/** Outstanding RDMA READs and atomics of a QP. */
+const READS_MAX = 16;
 const COUNTER_MAX = 0xffff;
 
 const adapterRecord = newAdapterAttributes();
@@ -41,7 +43,9 @@ const portRecord = newPortAttributes();
 export function queryAdapter(context: CommandContext): ManagementStatus {
   const record = adapterRecord;
   record.firmwareVersion = FIRMWARE_VERSION;
-  record.capabilities = Capability.UD;
+  record.capabilities = Capability.UD | Capability.UC | Capability.RC | Capability.ATOMICS;
+  record.maxReadsInitiated = READS_MAX;
+  record.maxReadsServed = READS_MAX;
   record.maxQueuePairs = capacities.queuePairs;
   record.maxCompletionQueues = capacities.completionQueues;
   record.maxEventQueues = capacities.eventQueues;

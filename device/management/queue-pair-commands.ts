@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Queue pair: create, modify, query, destroy. IBTA 11.2.4. */
+import { mtuBytes } from '../../protocol/infiniband/mtu.ts';
+import { getAddressHandlePort } from '../../protocol/layout/gen/address-handle.gen.ts';
 import {
   PKEY_TABLE_ENTRIES,
   RECEIVE_QUEUE_MAX_LOG2,
@@ -9,7 +11,10 @@ import {
   decodeQpAttributes,
   encodeQpAttributes,
   newQpAttributes,
+  QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET,
   QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+  QP_ATTRIBUTES_MAX_READS_INITIATED_OFFSET,
+  QP_ATTRIBUTES_MAX_READS_SERVED_OFFSET,
   QP_ATTRIBUTES_PKEY_INDEX_OFFSET,
   type QpAttributes,
 } from '../../protocol/layout/gen/qp-attributes.gen.ts';
@@ -57,6 +62,13 @@ const STRIDE_MAX_LOG2 = 9;
 /** Byte that holds state, current state: the place to blame for a state. */
 const STATE_OFFSET = 4;
 
+const offeredServices: readonly number[] = [ServiceType.RC, ServiceType.UC, ServiceType.UD];
+/** Path migration is not offered. */
+const UNSUPPORTED_MASK = QpMask.ALTERNATE_PATH | QpMask.MIGRATION_STATE;
+/** Outstanding RDMA READs and atomics of a QP. */
+const READS_MAX = 16;
+const MTU_CODE_MAX = 5;
+
 const attributes: QpAttributes = newQpAttributes();
 
 export function createQueuePair(context: CommandContext): ManagementStatus {
@@ -82,18 +94,23 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
   if (qp === undefined) return context.badObject();
   decodeQpAttributes(context.command, context.payload, attributes);
   const mask = attributes.attributeMask;
+  if (mask & UNSUPPORTED_MASK)
+    return context.badPayload(ManagementStatus.UNSUPPORTED, QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET);
   const next = mask & QpMask.STATE ? (attributes.state as QpState) : qp.state;
   if (next > QpState.ERR) return context.badField(STATE_OFFSET, QpState.ERR);
   if (mask & QpMask.CURRENT_STATE && attributes.currentState !== qp.state)
     return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
-  const rules = findTransition(qp.creation.serviceType as ServiceType, qp.state, next);
+  const rules = findTransition(qp.creation.serviceType, qp.state, next);
   if (rules === undefined) return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
   const allowed = rules.required | rules.optional | QpMask.STATE | QpMask.CURRENT_STATE;
   if ((mask & rules.required) !== rules.required || (mask & ~allowed) !== 0)
     return context.badField(QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, allowed);
-  const status = checkAttributes(context, mask);
+  const status = checkAttributes(context, mask) || checkConnection(context, mask);
   if (status !== ManagementStatus.OK) return status;
+  if (mask & QpMask.ADDRESS_VECTOR && !loadPath(context, qp))
+    return context.badField(QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET);
   applyAttributes(qp, mask);
+  applyConnection(qp, mask);
   if (mask & QpMask.STATE)
     context.adapter.changeState(qp, next, (mask & QpMask.SQD_NOTIFY) !== 0 && attributes.enableSqdNotify === 1);
   return ManagementStatus.OK;
@@ -143,7 +160,7 @@ function checkSizes(context: CommandContext, creation: QpCreation): ManagementSt
 
 function checkService(context: CommandContext, creation: QpCreation): ManagementStatus {
   if (!serviceTypeNames[creation.serviceType]) return context.badField(QP_CREATION_SERVICE_TYPE_OFFSET);
-  if (creation.serviceType !== ServiceType.UD || creation.specialPort !== 0)
+  if (!offeredServices.includes(creation.serviceType) || creation.specialPort !== 0)
     return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SERVICE_TYPE_OFFSET);
   if (creation.srqn !== 0) return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SRQN_OFFSET);
   return ManagementStatus.OK;
@@ -189,9 +206,47 @@ function checkAttributes(context: CommandContext, mask: number): ManagementStatu
   return ManagementStatus.OK;
 }
 
+function checkConnection(context: CommandContext, mask: number): ManagementStatus {
+  const mtuLimit = context.adapter.ports[0].maxMtuCode;
+  if (mask & QpMask.PATH_MTU && (attributes.pathMtu < 1 || attributes.pathMtu > Math.min(mtuLimit, MTU_CODE_MAX)))
+    return context.badField(STATE_OFFSET, mtuLimit);
+  if (mask & QpMask.MAX_READS_INITIATED && attributes.maxReadsInitiated > READS_MAX)
+    return context.badField(QP_ATTRIBUTES_MAX_READS_INITIATED_OFFSET, READS_MAX);
+  if (mask & QpMask.MAX_READS_SERVED && attributes.maxReadsServed > READS_MAX)
+    return context.badField(QP_ATTRIBUTES_MAX_READS_SERVED_OFFSET, READS_MAX);
+  return ManagementStatus.OK;
+}
+
 function applyAttributes(qp: QueuePair, mask: number): void {
-  if (mask & QpMask.PORT) qp.attributes.port = attributes.port;
-  if (mask & QpMask.PKEY_INDEX) qp.attributes.pkeyIndex = attributes.pkeyIndex;
-  if (mask & QpMask.QKEY) qp.attributes.qkey = attributes.qkey;
+  const target = qp.attributes;
+  if (mask & QpMask.PORT) target.port = attributes.port;
+  if (mask & QpMask.PKEY_INDEX) target.pkeyIndex = attributes.pkeyIndex;
+  if (mask & QpMask.QKEY) target.qkey = attributes.qkey;
+  if (mask & QpMask.ACCESS) target.access = attributes.access;
   if (mask & QpMask.SEND_PSN) qp.sendPsn = attributes.sendPsn;
+}
+
+function applyConnection(qp: QueuePair, mask: number): void {
+  const target = qp.attributes;
+  if (mask & QpMask.REMOTE_QPN) target.remoteQpn = attributes.remoteQpn;
+  if (mask & QpMask.RECEIVE_PSN) target.receivePsn = attributes.receivePsn;
+  if (mask & QpMask.TIMEOUT) target.timeout = attributes.timeout;
+  if (mask & QpMask.RETRY_COUNT) target.retryCount = attributes.retryCount;
+  if (mask & QpMask.RNR_RETRY) target.rnrRetry = attributes.rnrRetry;
+  if (mask & QpMask.MIN_RNR_TIMER) target.minRnrTimer = attributes.minRnrTimer;
+  if (mask & QpMask.MAX_READS_INITIATED) target.maxReadsInitiated = attributes.maxReadsInitiated;
+  if (mask & QpMask.MAX_READS_SERVED) target.maxReadsServed = attributes.maxReadsServed;
+  if (mask & QpMask.PATH_MTU) {
+    target.pathMtu = attributes.pathMtu;
+    qp.pathMtuBytes = mtuBytes(attributes.pathMtu);
+  }
+}
+
+/** The primary path leaves by the QP's port. */
+function loadPath(context: CommandContext, qp: QueuePair): boolean {
+  const base = context.payload + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET;
+  if (qp.requester === undefined) return false;
+  return (
+    getAddressHandlePort(context.command, base) === qp.attributes.port && qp.requester.path.load(context.command, base)
+  );
 }

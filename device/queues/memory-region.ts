@@ -8,6 +8,7 @@ import type { Dma } from '../memory/dma.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { ObjectTable } from './object-table.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
+import type { QueuePair } from './queue-pair.ts';
 
 export class MemoryRegion {
   readonly number: number;
@@ -20,6 +21,8 @@ export class MemoryRegion {
   pageShift: number;
   pages: Float64Array<ArrayBuffer>;
   keyByte: number;
+  /** False after an invalidation, until the region is registered again. */
+  valid = true;
 
   constructor(number: number, pd: ProtectionDomain) {
     this.number = number;
@@ -117,12 +120,33 @@ export class KeyCheck {
     const region = this.#regions.get(key >>> 8);
     if (region === undefined || region.owner !== owner || region.keyByte !== (key & 0xff))
       return this.#refuse(FaultKind.KEY_INVALID);
+    if (!region.valid) return this.#refuse(FaultKind.KEY_INVALID);
     if (region.pd !== pd) return this.#refuse(FaultKind.KEY_PD);
     if ((region.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
     const start = region.access & AccessFlag.ZERO_BASED ? 0 : region.startAddress;
     if (address < start || address + lengthBytes > start + region.length) return this.#refuse(FaultKind.KEY_BOUNDS);
     this.fault = FaultKind.NONE;
     return region;
+  }
+
+  /** As `check`, for an R_Key that came in a packet for `qp`. The QP's own access rights are the caller's to check. */
+  checkRemote(
+    qp: QueuePair,
+    rkey: number,
+    address: number,
+    lengthBytes: number,
+    access: number,
+  ): MemoryRegion | undefined {
+    return this.check(qp.owner, qp.pd, rkey, address, lengthBytes, access);
+  }
+
+  /** Takes a key out of use until it is registered anew (IBTA 10.6.5). False when `qp` may not do that to it. */
+  invalidate(qp: QueuePair, key: number): boolean {
+    const region = this.#regions.get(key >>> 8);
+    if (region === undefined || region.owner !== qp.owner || region.keyByte !== (key & 0xff)) return false;
+    if (region.pd !== qp.pd || !region.valid) return false;
+    region.valid = false;
+    return true;
   }
 
   #refuse(fault: FaultKind): undefined {

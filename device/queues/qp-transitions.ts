@@ -7,30 +7,78 @@ interface Transition {
   readonly optional: number;
 }
 
-const { PKEY_INDEX, PORT, QKEY, SEND_PSN, CURRENT_STATE, SQD_NOTIFY } = QpMask;
+const { PKEY_INDEX, PORT, QKEY, ACCESS, SEND_PSN, RECEIVE_PSN, CURRENT_STATE, SQD_NOTIFY } = QpMask;
+const { ADDRESS_VECTOR, PATH_MTU, REMOTE_QPN, TIMEOUT, RETRY_COUNT, RNR_RETRY, MIN_RNR_TIMER } = QpMask;
+const { MAX_READS_INITIATED, MAX_READS_SERVED } = QpMask;
+const { RESET, INIT, RTR, RTS, SQD, SQE, ERR } = QpState;
+
+type Table = (Transition | undefined)[];
+/** `from, to, required, optional`. */
+type Row = readonly [QpState, QpState, number, number];
+
+const STATES = 8;
 const NOTHING: Transition = { required: 0, optional: 0 };
 
-/** Datagram QPs, by `from * STATES + to`. */
-const STATES = 8;
-const datagram: (Transition | undefined)[] = new Array<Transition | undefined>(STATES * STATES).fill(undefined);
-
-function allow(from: QpState, to: QpState, required: number, optional: number): void {
-  datagram[from * STATES + to] = { required, optional };
+function tableOf(rows: readonly Row[]): Table {
+  const table: Table = new Array<Transition | undefined>(STATES * STATES).fill(undefined);
+  for (const [from, to, required, optional] of rows) table[from * STATES + to] = { required, optional };
+  return table;
 }
 
-allow(QpState.RESET, QpState.INIT, PKEY_INDEX | PORT | QKEY, 0);
-allow(QpState.INIT, QpState.INIT, 0, PKEY_INDEX | PORT | QKEY);
-allow(QpState.INIT, QpState.RTR, 0, PKEY_INDEX | QKEY);
-allow(QpState.RTR, QpState.RTS, SEND_PSN, CURRENT_STATE | QKEY);
-allow(QpState.RTS, QpState.RTS, 0, CURRENT_STATE | QKEY);
-allow(QpState.RTS, QpState.SQD, 0, SQD_NOTIFY);
-allow(QpState.SQD, QpState.SQD, 0, PKEY_INDEX | QKEY);
-allow(QpState.SQD, QpState.RTS, 0, CURRENT_STATE | QKEY);
-allow(QpState.SQE, QpState.RTS, 0, CURRENT_STATE | QKEY);
+const datagram = tableOf([
+  [RESET, INIT, PKEY_INDEX | PORT | QKEY, 0],
+  [INIT, INIT, 0, PKEY_INDEX | PORT | QKEY],
+  [INIT, RTR, 0, PKEY_INDEX | QKEY],
+  [RTR, RTS, SEND_PSN, CURRENT_STATE | QKEY],
+  [RTS, RTS, 0, CURRENT_STATE | QKEY],
+  [RTS, SQD, 0, SQD_NOTIFY],
+  [SQD, SQD, 0, PKEY_INDEX | QKEY],
+  [SQD, RTS, 0, CURRENT_STATE | QKEY],
+  [SQE, RTS, 0, CURRENT_STATE | QKEY],
+]);
+
+const unreliable = tableOf([
+  [RESET, INIT, PKEY_INDEX | PORT | ACCESS, 0],
+  [INIT, INIT, 0, PKEY_INDEX | PORT | ACCESS],
+  [INIT, RTR, ADDRESS_VECTOR | PATH_MTU | REMOTE_QPN | RECEIVE_PSN, PKEY_INDEX | ACCESS],
+  [RTR, RTS, SEND_PSN, CURRENT_STATE | ACCESS],
+  [RTS, RTS, 0, CURRENT_STATE | ACCESS],
+  [RTS, SQD, 0, SQD_NOTIFY],
+  [SQD, SQD, 0, ADDRESS_VECTOR | PKEY_INDEX | ACCESS],
+  [SQD, RTS, 0, CURRENT_STATE | ACCESS],
+  [SQE, RTS, 0, CURRENT_STATE | ACCESS],
+]);
+
+const RETRIES = TIMEOUT | RETRY_COUNT | RNR_RETRY;
+const reliable = tableOf([
+  [RESET, INIT, PKEY_INDEX | PORT | ACCESS, 0],
+  [INIT, INIT, 0, PKEY_INDEX | PORT | ACCESS],
+  [
+    INIT,
+    RTR,
+    ADDRESS_VECTOR | PATH_MTU | REMOTE_QPN | RECEIVE_PSN | MAX_READS_SERVED | MIN_RNR_TIMER,
+    PKEY_INDEX | ACCESS,
+  ],
+  [RTR, RTS, SEND_PSN | RETRIES | MAX_READS_INITIATED, CURRENT_STATE | ACCESS | MIN_RNR_TIMER],
+  [RTS, RTS, 0, CURRENT_STATE | ACCESS | MIN_RNR_TIMER],
+  [RTS, SQD, 0, SQD_NOTIFY],
+  [
+    SQD,
+    SQD,
+    0,
+    ADDRESS_VECTOR | PKEY_INDEX | ACCESS | RETRIES | MIN_RNR_TIMER | MAX_READS_INITIATED | MAX_READS_SERVED,
+  ],
+  [SQD, RTS, 0, CURRENT_STATE | ACCESS | MIN_RNR_TIMER],
+]);
+
+const tables = new Map<number, Table>([
+  [ServiceType.UD, datagram],
+  [ServiceType.UC, unreliable],
+  [ServiceType.RC, reliable],
+]);
 
 /** The rules of a state change; undefined when it is illegal. RESET and ERR can be reached from everywhere. */
-export function findTransition(serviceType: ServiceType, from: QpState, to: QpState): Transition | undefined {
-  if (to === QpState.RESET || to === QpState.ERR) return NOTHING;
-  if (serviceType !== ServiceType.UD) return undefined;
-  return datagram[from * STATES + to];
+export function findTransition(serviceType: number, from: QpState, to: QpState): Transition | undefined {
+  if (to === RESET || to === ERR) return NOTHING;
+  return tables.get(serviceType)?.[from * STATES + to];
 }

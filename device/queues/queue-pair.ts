@@ -5,9 +5,11 @@
  */
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
-import { QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { AdapterFunction } from '../pci/function.ts';
+import { RECORDS_PER_QUEUE_PAIR, RequesterState, RequesterWait } from '../transport/requester-state.ts';
+import { ResponderState } from '../transport/responder-state.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
@@ -50,8 +52,15 @@ export class QueuePair {
   stopped = false;
   /** Software asked to be told when the send queue has drained. */
   drainNotify = false;
+  /** Path MTU of a connected QP. */
+  pathMtuBytes = 256;
   /** PSN of the next packet to send. */
   sendPsn = 0;
+
+  /** Of a connected QP. */
+  requester: RequesterState | undefined = undefined;
+  responder: ResponderState | undefined = undefined;
+  destroyed = false;
 
   /** Number of the next receive entry to take, and how many are known to be posted. */
   receiveHead = 0;
@@ -66,9 +75,25 @@ export class QueuePair {
     this.receiveCq = parts.receiveCq;
     this.sendMemory = parts.sendMemory;
     this.receiveMemory = parts.receiveMemory;
+    if (this.connected) {
+      this.requester = new RequesterState(this);
+      this.responder = new ResponderState(this.requester.path);
+    }
     this.pd.references++;
     this.sendCq.references++;
     this.receiveCq.references++;
+  }
+
+  /** RC or UC. */
+  get connected(): boolean {
+    return this.creation.serviceType === ServiceType.RC || this.creation.serviceType === ServiceType.UC;
+  }
+
+  /** More commands may be launched: a connected QP that waits, or has many records, takes none. */
+  get acceptsCommands(): boolean {
+    const { requester } = this;
+    if (requester === undefined) return true;
+    return requester.wait === RequesterWait.NONE && requester.recordCount < RECORDS_PER_QUEUE_PAIR;
   }
 
   get sendEntries(): number {
@@ -114,9 +139,16 @@ export class QueuePair {
     this.drainNotify = false;
   }
 
+  /** Commands from `sequence` on are to be read from the send queue again; their copies in the lane become void. */
+  rewind(sequence: number): void {
+    this.epoch++;
+    this.nextSequence = sequence;
+  }
+
   /** Gives back what the constructor took. */
   release(): void {
     this.epoch++;
+    this.destroyed = true;
     this.pd.references--;
     this.sendCq.references--;
     this.receiveCq.references--;

@@ -70,7 +70,8 @@ export class SendQueueScheduler {
     const qp = this.#head;
     if (qp === undefined) return 0;
     this.unschedule(qp);
-    if (!qp.sendsAreTaken || qp.stopped) return 0;
+    // A QP that takes no commands now is scheduled again when it does.
+    if (!qp.sendsAreTaken || qp.stopped || (qp.state === QpState.RTS && !qp.acceptsCommands)) return 0;
     if (qp.state === QpState.ERR) qp.owner.adapter.flushReceives(qp);
     const posted = this.#readPosted(qp);
     if (posted === 0) qp.owner.counters.doorbellsIdle++;

@@ -4,6 +4,7 @@ import {
   setCompletionEntryByteLength,
   setCompletionEntryGlobalRoute,
   setCompletionEntryHasImmediate,
+  setCompletionEntryHasInvalidate,
   setCompletionEntryImmediate,
   setCompletionEntryOpcode,
   setCompletionEntryPathBits,
@@ -51,10 +52,12 @@ for (const [send, completion] of [
 export class ReceiveReport {
   status: CompletionStatus = CompletionStatus.SUCCESS;
   fault: FaultKind = Fault.NONE;
+  opcode: CompletionOpcode = CompletionOpcode.RECEIVE;
   byteLength = 0;
   solicited = 0;
   globalRoute = 0;
   hasImmediate = 0;
+  hasInvalidate = 0;
   immediate = 0;
   sourceQpn = 0;
   sourceLid = 0;
@@ -71,6 +74,7 @@ export function postSendCompletion(
   opcode: number,
   status: CompletionStatus,
   fault: FaultKind,
+  byteLength = 0,
 ): void {
   const view = qp.sendCq.begin();
   setCompletionEntryQpn(view, 0, qp.number);
@@ -78,6 +82,7 @@ export function postSendCompletion(
   setCompletionEntryOpcode(view, 0, sendCompletionOpcodes[opcode]);
   setCompletionEntryQueueSequence(view, 0, sequence);
   setCompletionEntryVendorError(view, 0, fault);
+  setCompletionEntryByteLength(view, 0, byteLength);
   if (!qp.sendCq.post(status !== CompletionStatus.SUCCESS)) failOnCompletion(qp);
 }
 
@@ -86,7 +91,7 @@ export function postReceiveCompletion(qp: QueuePair, number: number, report: Rea
   const view = qp.receiveCq.begin();
   setCompletionEntryQpn(view, 0, qp.number);
   setCompletionEntryStatus(view, 0, report.status);
-  setCompletionEntryOpcode(view, 0, CompletionOpcode.RECEIVE);
+  setCompletionEntryOpcode(view, 0, report.opcode);
   setCompletionEntryReceive(view, 0, 1);
   setCompletionEntryQueueSequence(view, 0, number);
   setCompletionEntryVendorError(view, 0, report.fault);
@@ -95,6 +100,7 @@ export function postReceiveCompletion(qp: QueuePair, number: number, report: Rea
     setCompletionEntrySolicited(view, 0, report.solicited);
     setCompletionEntryGlobalRoute(view, 0, report.globalRoute);
     setCompletionEntryHasImmediate(view, 0, report.hasImmediate);
+    setCompletionEntryHasInvalidate(view, 0, report.hasInvalidate);
     setCompletionEntryImmediate(view, 0, report.immediate);
     setCompletionEntrySourceQpn(view, 0, report.sourceQpn);
     setCompletionEntrySourceLid(view, 0, report.sourceLid);

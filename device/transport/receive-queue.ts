@@ -48,6 +48,12 @@ export class ReceiveQueueReader {
     return posted > 0;
   }
 
+  /** Entries posted and not taken, for end-to-end credits (IBTA 9.7.7.2); a few may have been posted since. */
+  credits(qp: QueuePair): number {
+    if (!this.available(qp)) return 0;
+    return (qp.receiveTail - qp.receiveHead) & NUMBER_MASK;
+  }
+
   /** Takes the oldest entry and reads its elements into `list`; NONE, or why it cannot be used. Only while one is available. */
   take(qp: QueuePair, list: ScatterGatherList): FaultKind {
     this.number = qp.receiveHead;

@@ -61,15 +61,28 @@ export class ScatterGatherList {
     return FaultKind.NONE;
   }
 
-  /** Copies the whole list, checked before, into `target`. False when the bus refuses. */
-  gather(qp: QueuePair, target: Uint8Array, targetOffset: number): boolean {
-    let at = targetOffset;
-    for (let index = 0; index < this.#count; index++) {
+  /** Copies `lengthBytes` of the list, checked before, from `listOffset` on. False when the bus refuses. */
+  gatherPart(
+    qp: QueuePair,
+    listOffset: number,
+    lengthBytes: number,
+    target: Uint8Array,
+    targetOffset: number,
+  ): boolean {
+    let skip = listOffset;
+    let done = 0;
+    for (let index = 0; index < this.#count && done < lengthBytes; index++) {
       const length = this.#lengths[index];
-      if (length === 0) continue;
+      if (skip >= length) {
+        skip -= length;
+        continue;
+      }
+      const piece = Math.min(length - skip, lengthBytes - done);
       const region = this.#regions[index] as MemoryRegion;
-      if (!region.read(qp.owner.dma, qp.number, this.#addresses[index], length, target, at)) return false;
-      at += length;
+      if (!region.read(qp.owner.dma, qp.number, this.#addresses[index] + skip, piece, target, targetOffset + done))
+        return false;
+      done += piece;
+      skip = 0;
     }
     return true;
   }

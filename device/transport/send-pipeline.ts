@@ -14,17 +14,21 @@ import type { Lane } from '../lane/lane.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postSendCompletion } from './completions.ts';
+import type { ConnectedTransport } from './connected-transport.ts';
+import { sendStatus } from './fault-status.ts';
 import type { UdRequester } from './ud-requester.ts';
 
 export class SendPipeline {
   readonly #lane: Lane;
   readonly #ports: readonly Port[];
-  readonly #requester: UdRequester;
+  readonly #datagrams: UdRequester;
+  readonly #connected: ConnectedTransport;
 
-  constructor(lane: Lane, ports: readonly Port[], requester: UdRequester) {
+  constructor(lane: Lane, ports: readonly Port[], datagrams: UdRequester, connected: ConnectedTransport) {
     this.#lane = lane;
     this.#ports = ports;
-    this.#requester = requester;
+    this.#datagrams = datagrams;
+    this.#connected = connected;
   }
 
   /** Launches the lane's next command. False when there is none, a credit is missing, or its port has no room. */
@@ -32,11 +36,26 @@ export class SendPipeline {
     const buffer = this.#lane.peek();
     if (buffer === undefined) return false;
     const qp = buffer.queuePair as QueuePair;
+    if (qp.connected && qp.state === QpState.RTS && buffer.epoch === qp.epoch) return this.#launchConnected(qp, buffer);
     // A QP without a port cannot be in RTS: its commands are void or flushed, and need no port.
     const port = this.#ports[qp.attributes.port - 1];
     if (port?.congested) return false;
     this.#lane.launch();
     this.#execute(qp, buffer, port);
+    return true;
+  }
+
+  /** A connected QP that takes no more commands now gets them from its send queue again later. */
+  #launchConnected(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
+    if (qp.acceptsCommands) {
+      this.#lane.launch();
+      this.#connected.launch(qp, buffer);
+    } else {
+      this.#lane.discard();
+      qp.rewind(getSendCommandSequence(buffer.view, 0));
+      qp.inFlight = qp.requester?.recordCount ?? 0;
+    }
+    buffer.home?.release(buffer);
     return true;
   }
 
@@ -55,7 +74,7 @@ export class SendPipeline {
     if (buffer.fault !== FaultKind.NONE) return buffer.fault;
     if (getSendCommandOpcode(buffer.view, 0) === SendOpcode.NOP) return FaultKind.NONE;
     if (port === undefined || !port.active) return FaultKind.PORT_DOWN;
-    return this.#requester.send(qp, buffer, port);
+    return this.#datagrams.send(qp, buffer, port);
   }
 
   #complete(qp: QueuePair, buffer: PhysicalCollectBuffer, fault: FaultKind): void {
@@ -72,7 +91,7 @@ export class SendPipeline {
     }
     reportCommandFault(qp, buffer, fault);
     postSendCompletion(qp, sequence, opcode, sendStatus(fault), fault);
-    qp.owner.adapter.moveToSendError(qp);
+    qp.owner.adapter.failSends(qp);
   }
 }
 
@@ -87,19 +106,4 @@ const commandFaults: readonly FaultKind[] = [
 
 function reportCommandFault(qp: QueuePair, buffer: PhysicalCollectBuffer, fault: FaultKind): void {
   if (commandFaults.includes(fault)) qp.owner.faults.report(fault, qp.number, getSendCommandSequence(buffer.view, 0));
-}
-
-function sendStatus(fault: FaultKind): CompletionStatus {
-  switch (fault) {
-    case FaultKind.COMMAND_LENGTH:
-      return CompletionStatus.LOCAL_LENGTH_ERROR;
-    case FaultKind.KEY_INVALID:
-    case FaultKind.KEY_PD:
-    case FaultKind.KEY_BOUNDS:
-    case FaultKind.KEY_ACCESS:
-    case FaultKind.DMA_READ:
-      return CompletionStatus.LOCAL_PROTECTION_ERROR;
-    default:
-      return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
-  }
 }

@@ -121,7 +121,7 @@ export class UdRequester {
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
     if (getSendCommandInline(buffer.view, 0))
       ring.bytes.set(buffer.bytes.subarray(COMMAND_HEADER_BYTES, COMMAND_HEADER_BYTES + length), payload);
-    else if (!this.#list.gather(qp, ring.bytes, payload)) return FaultKind.DMA_READ;
+    else if (!this.#list.gatherPart(qp, 0, length, ring.bytes, payload)) return FaultKind.DMA_READ;
     port.transmit(ring, buildPacket(ring.view, offset, fields));
     qp.sendPsn = addPsn(qp.sendPsn, 1);
     return FaultKind.NONE;

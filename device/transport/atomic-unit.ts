@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Atomic operations on 8 aligned bytes of memory, atomic with respect to each other within the adapter (IBTA 9.4.5, 10.7.2.4). */
+import {
+  getAtomicEthCompareHigh,
+  getAtomicEthCompareLow,
+  getAtomicEthRKey,
+  getAtomicEthSwapOrAddHigh,
+  getAtomicEthSwapOrAddLow,
+  getAtomicEthVirtualAddressHigh,
+  getAtomicEthVirtualAddressLow,
+} from '../../protocol/infiniband/gen/atomic-eth.gen.ts';
+import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { OPERATION_MASK } from '../../protocol/infiniband/opcodes.ts';
+import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { AccessFlag, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { KeyCheck } from '../queues/memory-region.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+
+const OPERAND_BYTES = 8;
+const DWORD = 0x100000000;
+
+export class AtomicUnit {
+  /** Value found by the last operation. */
+  originalHigh = 0;
+  originalLow = 0;
+  readonly #keys: KeyCheck;
+  readonly #value = new Uint8Array(OPERAND_BYTES);
+  readonly #view = new DataView(this.#value.buffer);
+
+  constructor(keys: KeyCheck) {
+    this.#keys = keys;
+  }
+
+  /** Executes the atomic request of a packet. NONE, or why it was not done: COMMAND_LENGTH for a misaligned address. */
+  perform(qp: QueuePair, view: DataView, packet: Readonly<ParsedPacket>): FaultKind {
+    const at = packet.atomicEthOffset;
+    const address = getAtomicEthVirtualAddressHigh(view, at) * DWORD + getAtomicEthVirtualAddressLow(view, at);
+    if (address % OPERAND_BYTES !== 0) return FaultKind.COMMAND_LENGTH;
+    if ((qp.attributes.access & AccessFlag.REMOTE_ATOMIC) === 0) return FaultKind.KEY_ACCESS;
+    const keys = this.#keys;
+    const region = keys.checkRemote(qp, getAtomicEthRKey(view, at), address, OPERAND_BYTES, AccessFlag.REMOTE_ATOMIC);
+    if (region === undefined) {
+      qp.owner.faults.report(keys.fault, qp.number, address);
+      return keys.fault;
+    }
+    const { dma } = region.owner;
+    if (!region.read(dma, qp.number, address, OPERAND_BYTES, this.#value, 0)) return FaultKind.DMA_READ;
+    this.originalLow = this.#view.getUint32(0, true);
+    this.originalHigh = this.#view.getUint32(4, true);
+    const swaps = (packet.opcode & OPERATION_MASK) === (BthOpcode.RC_COMPARE_SWAP & OPERATION_MASK);
+    if (!(swaps ? this.#compareSwap(view, at) : this.#add(view, at))) return FaultKind.NONE;
+    return region.write(dma, qp.number, address, OPERAND_BYTES, this.#value, 0) ? FaultKind.NONE : FaultKind.DMA_WRITE;
+  }
+
+  /** Leaves the new value in the buffer. False when nothing is to be written. */
+  #compareSwap(view: DataView, at: number): boolean {
+    if (this.originalLow !== getAtomicEthCompareLow(view, at)) return false;
+    if (this.originalHigh !== getAtomicEthCompareHigh(view, at)) return false;
+    this.#view.setUint32(0, getAtomicEthSwapOrAddLow(view, at), true);
+    this.#view.setUint32(4, getAtomicEthSwapOrAddHigh(view, at), true);
+    return true;
+  }
+
+  #add(view: DataView, at: number): boolean {
+    const low = this.originalLow + getAtomicEthSwapOrAddLow(view, at);
+    this.#view.setUint32(0, low, true);
+    this.#view.setUint32(4, this.originalHigh + getAtomicEthSwapOrAddHigh(view, at) + (low >= DWORD ? 1 : 0), true);
+    return true;
+  }
+}

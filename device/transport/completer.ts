@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The completer of reliable QPs (IBTA 9.7.5.1, 9.7.6, 9.7.7): takes acknowledgements, NAKs and responses, completes records in order, and decides what is sent again.
+ */
+
+import { getAethMsn, getAethSyndromeKind, getAethSyndromeValue } from '../../protocol/infiniband/gen/aeth.gen.ts';
+import {
+  getAtomicAckEthOriginalHigh,
+  getAtomicAckEthOriginalLow,
+} from '../../protocol/infiniband/gen/atomic-ack-eth.gen.ts';
+import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
+import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
+import { ackTimeoutNs, CREDITS_UNLIMITED, creditsOf, rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
+import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { RequestKind, requestKind } from './request-opcodes.ts';
+import type { Requester } from './requester.ts';
+import { type RequesterState, RequesterWait } from './requester-state.ts';
+import type { RetryTimers } from './retry-timers.ts';
+import type { SendRecord } from './send-record.ts';
+
+const RNR_RETRY_INFINITE = 7;
+const ATOMIC_BYTES = 8;
+const SEQUENCE_MASK = 0xffffff;
+
+export interface CompleterSurroundings {
+  readonly requester: Requester;
+  readonly timers: RetryTimers;
+  now(): number;
+  /** The oldest records may be done. */
+  completeDone(qp: QueuePair): void;
+  /** The oldest record ends with an error; everything behind it is flushed. */
+  failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void;
+  /** A wait is over: more commands may be taken from the send queue. */
+  resume(qp: QueuePair): void;
+  /** Records not begun go back to the send queue. */
+  returnUnbegun(qp: QueuePair): void;
+}
+
+export class Completer {
+  acknowledges = 0;
+  naks = 0;
+  rnrNaks = 0;
+  retries = 0;
+  timeouts = 0;
+  ghosts = 0;
+  readonly #around: CompleterSurroundings;
+  readonly #original = new Uint8Array(ATOMIC_BYTES);
+  readonly #originalView = new DataView(this.#original.buffer);
+
+  constructor(around: CompleterSurroundings) {
+    this.#around = around;
+  }
+
+  /** A response packet for `state`'s QP. False when it was dropped. */
+  receive(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
+    if (state.qp.state !== QpState.RTS && state.qp.state !== QpState.SQD) return false;
+    if (!this.#isExpected(state, packet.psn)) {
+      this.ghosts++;
+      return false;
+    }
+    if (packet.flags & OpcodeFlag.ACKNOWLEDGE) return this.#receiveAcknowledge(state, ring.view, packet);
+    return this.#receiveData(state, ring, packet);
+  }
+
+  /** The local ACK timeout or the RNR wait of the QP has run out. */
+  expire(state: RequesterState): void {
+    if (state.qp.destroyed || (state.qp.state !== QpState.RTS && state.qp.state !== QpState.SQD)) return;
+    if (state.wait === RequesterWait.RNR) {
+      state.wait = RequesterWait.NONE;
+      this.#rewind(state, state.unackedPsn);
+      this.#around.resume(state.qp);
+      return;
+    }
+    if (!state.outstanding) return;
+    this.timeouts++;
+    this.#retry(state, state.unackedPsn);
+  }
+
+  /** Between the oldest unacknowledged and the newest sent PSN; all else is a ghost or a duplicate (IBTA 9.7.5.1.1). */
+  #isExpected(state: RequesterState, psn: number): boolean {
+    return ((psn - state.unackedPsn) & SEQUENCE_MASK) < ((state.nextPsn - state.unackedPsn) & SEQUENCE_MASK);
+  }
+
+  #receiveAcknowledge(state: RequesterState, view: DataView, packet: Readonly<ParsedPacket>): boolean {
+    const kind = getAethSyndromeKind(view, packet.aethOffset);
+    const value = getAethSyndromeValue(view, packet.aethOffset);
+    switch (kind) {
+      case AethKind.ACK:
+        this.acknowledges++;
+        this.#takeCredits(state, value, getAethMsn(view, packet.aethOffset));
+        this.#acknowledgeThrough(state, packet.psn);
+        return true;
+      case AethKind.RNR_NAK:
+        this.rnrNaks++;
+        if (this.#acknowledgeBefore(state, packet.psn)) this.#waitForReceiver(state, value);
+        return true;
+      case AethKind.NAK:
+        this.naks++;
+        if (this.#acknowledgeBefore(state, packet.psn)) this.#refused(state, packet.psn, value);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** A read response or an atomic acknowledge. */
+  #receiveData(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
+    const record = findReadRecord(state);
+    // Not the response that comes next: an earlier one was lost (ask again), or this one is a duplicate.
+    if (record === undefined) return false;
+    const expected = addPsn(record.firstPsn, record.responsesReceived);
+    const ahead = psnDistance(expected, packet.psn);
+    if (ahead < 0) return false;
+    if (ahead > 0) {
+      this.#acknowledgeBefore(state, expected);
+      this.#retry(state, expected);
+      return true;
+    }
+    if (!this.#acknowledgeBefore(state, packet.psn)) return true;
+    const fault = this.#takeData(state, record, ring, packet);
+    if (fault !== FaultKind.NONE) {
+      this.#failData(state, fault);
+      return true;
+    }
+    record.responsesReceived++;
+    if (packet.psn === record.lastPsn) {
+      record.done = true;
+      state.readsOutstanding--;
+    }
+    this.#progress(state, addPsn(packet.psn, 1));
+    return true;
+  }
+
+  #takeData(state: RequesterState, record: SendRecord, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {
+    const { qp } = state;
+    const mtuBytes = qp.pathMtuBytes;
+    if (packet.flags & OpcodeFlag.ATOMIC_ACKNOWLEDGE) {
+      if (requestKind(qp.creation.serviceType, record.opcode) !== RequestKind.ATOMIC) return FaultKind.COMMAND_OPCODE;
+      // The wire carries the value big-endian; memory holds it in the order of the host.
+      this.#originalView.setUint32(0, getAtomicAckEthOriginalLow(ring.view, packet.atomicAckEthOffset), true);
+      this.#originalView.setUint32(4, getAtomicAckEthOriginalHigh(ring.view, packet.atomicAckEthOffset), true);
+      return record.list.scatter(qp, 0, this.#original, 0, ATOMIC_BYTES) ? FaultKind.NONE : FaultKind.DMA_WRITE;
+    }
+    const done = record.responsesReceived * mtuBytes;
+    const isLast = packet.psn === record.lastPsn;
+    const length = isLast ? record.messageLength - done : mtuBytes;
+    const endsHere = (packet.flags & (OpcodeFlag.LAST | OpcodeFlag.ONLY)) !== 0;
+    if (packet.payloadLengthBytes !== length || endsHere !== isLast) return FaultKind.COMMAND_LENGTH;
+    return record.list.scatter(qp, done, ring.bytes, packet.payloadOffset, length)
+      ? FaultKind.NONE
+      : FaultKind.DMA_WRITE;
+  }
+
+  /** IBTA 9.7.6.2.3: a response that makes no sense, or that local memory does not take. */
+  #failData(state: RequesterState, fault: FaultKind): void {
+    const isLocal = fault === FaultKind.DMA_WRITE;
+    this.#around.completeDone(state.qp);
+    this.#around.failOldest(
+      state.qp,
+      isLocal ? CompletionStatus.LOCAL_PROTECTION_ERROR : CompletionStatus.BAD_RESPONSE_ERROR,
+      fault,
+    );
+  }
+
+  /** Everything before `psn` is acknowledged too. False when that shows a lost response, which is asked for again. */
+  #acknowledgeBefore(state: RequesterState, psn: number): boolean {
+    if (psn === state.unackedPsn) return true;
+    return this.#acknowledgeThrough(state, addPsn(psn, -1));
+  }
+
+  /** Everything up to `psn` is done, unless it is a READ or atomic whose response is missing (IBTA 9.7.5.1.3: implied NAK). */
+  #acknowledgeThrough(state: RequesterState, psn: number): boolean {
+    for (let record = state.oldest; record?.numbered; record = record.next) {
+      if (record.done) continue;
+      if (psnDistance(record.firstPsn, psn) < 0) break;
+      const kind = requestKind(state.qp.creation.serviceType, record.opcode);
+      if (kind === RequestKind.READ || kind === RequestKind.ATOMIC) {
+        const missing = addPsn(record.firstPsn, record.responsesReceived);
+        if (psnDistance(missing, psn) < 0) break;
+        if (missing !== state.unackedPsn) this.#progress(state, missing);
+        this.#retry(state, missing);
+        return false;
+      }
+      if (psnDistance(record.lastPsn, psn) >= 0) record.done = true;
+    }
+    this.#progress(state, addPsn(psn, 1));
+    return true;
+  }
+
+  /** Packets before `psn` are acknowledged: the retry counters start anew, and the timer. */
+  #progress(state: RequesterState, psn: number): void {
+    if (psnDistance(state.unackedPsn, psn) > 0) {
+      state.unackedPsn = psn;
+      state.refillRetries();
+    }
+    const { qp } = state;
+    const timeoutNs = ackTimeoutNs(qp.attributes.timeout);
+    this.#around.timers.set(state, state.outstanding ? this.#around.now() + timeoutNs : Number.POSITIVE_INFINITY);
+    this.#around.completeDone(qp);
+    this.#unblock(state);
+  }
+
+  #unblock(state: RequesterState): void {
+    if (state.wait === RequesterWait.NONE || state.wait === RequesterWait.RNR || state.wait === RequesterWait.FAULT) {
+      if (state.wait === RequesterWait.NONE) this.#around.requester.wake(state);
+      return;
+    }
+    state.wait = RequesterWait.NONE;
+    this.#around.resume(state.qp);
+  }
+
+  #takeCredits(state: RequesterState, value: number, msn: number): void {
+    state.creditsUnlimited = value === CREDITS_UNLIMITED;
+    if (!state.creditsUnlimited) state.limitSequence = (msn + creditsOf(value)) & SEQUENCE_MASK;
+  }
+
+  #waitForReceiver(state: RequesterState, timerCode: number): void {
+    if (state.qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
+      if (state.rnrRetriesLeft === 0)
+        return this.#around.failOldest(state.qp, CompletionStatus.RNR_RETRY_EXCEEDED, FaultKind.NONE);
+      state.rnrRetriesLeft--;
+    }
+    state.wait = RequesterWait.RNR;
+    this.#around.timers.set(state, this.#around.now() + rnrTimerNs(timerCode));
+    this.#around.returnUnbegun(state.qp);
+  }
+
+  #refused(state: RequesterState, psn: number, code: number): void {
+    switch (code) {
+      case NakCode.PSN_SEQUENCE_ERROR:
+        return this.#retry(state, psn);
+      case NakCode.INVALID_REQUEST:
+        return this.#around.failOldest(state.qp, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, FaultKind.NONE);
+      case NakCode.REMOTE_ACCESS_ERROR:
+        return this.#around.failOldest(state.qp, CompletionStatus.REMOTE_ACCESS_ERROR, FaultKind.NONE);
+      default:
+        return this.#around.failOldest(state.qp, CompletionStatus.REMOTE_OPERATION_ERROR, FaultKind.NONE);
+    }
+  }
+
+  /** Sends again from `psn` on, if a retry is left (IBTA 9.9.2.4.1). */
+  #retry(state: RequesterState, psn: number): void {
+    if (state.wait === RequesterWait.RNR) return;
+    if (state.retriesLeft === 0)
+      return this.#around.failOldest(state.qp, CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE);
+    state.retriesLeft--;
+    this.retries++;
+    this.#rewind(state, psn);
+    this.#around.timers.set(state, this.#around.now() + ackTimeoutNs(state.qp.attributes.timeout));
+    this.#around.requester.wake(state);
+  }
+
+  /** Puts the cursor on the packet with `psn`; everything behind it is sent again. */
+  #rewind(state: RequesterState, psn: number): void {
+    let found: SendRecord | undefined;
+    for (let record = state.oldest; record?.numbered; record = record.next) {
+      if (record.done || psnDistance(record.lastPsn, psn) > 0) continue;
+      const kind = requestKind(state.qp.creation.serviceType, record.opcode);
+      const isRead = kind === RequestKind.READ || kind === RequestKind.ATOMIC;
+      record.packetsSent = isRead ? 0 : Math.max(0, psnDistance(record.firstPsn, psn));
+      found ??= record;
+    }
+    if (found !== undefined) state.cursor = found;
+    this.#around.requester.wake(state);
+  }
+}
+
+/** The oldest READ or atomic that is sent and not yet answered in full. */
+function findReadRecord(state: RequesterState): SendRecord | undefined {
+  for (let record = state.oldest; record?.numbered; record = record.next) {
+    if (record.done) continue;
+    const kind = requestKind(state.qp.creation.serviceType, record.opcode);
+    if (kind === RequestKind.READ || kind === RequestKind.ATOMIC) return record;
+  }
+  return undefined;
+}

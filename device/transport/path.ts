@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Where packets of a QP or of one datagram go: an address vector, decoded once and put into packet headers (IBTA 11.2.2). */
+import { GID_SIZE } from '../../protocol/infiniband/addresses.ts';
+import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import {
+  ADDRESS_HANDLE_DESTINATION_GID_OFFSET,
+  getAddressHandleDlid,
+  getAddressHandleFlowLabel,
+  getAddressHandleGlobalRoute,
+  getAddressHandleHopLimit,
+  getAddressHandlePort,
+  getAddressHandleServiceLevel,
+  getAddressHandleSourceGidIndex,
+  getAddressHandleSourcePathBits,
+  getAddressHandleTrafficClass,
+} from '../../protocol/layout/gen/address-handle.gen.ts';
+import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
+import type { Port } from '../port/port.ts';
+
+export class Path {
+  port = 0;
+  dlid = 0;
+  serviceLevel = 0;
+  globalRoute = 0;
+  readonly destinationGid = new Uint8Array(GID_SIZE);
+  #sourcePathBits = 0;
+  #sourceGidIndex = 0;
+  #flowLabel = 0;
+  #trafficClass = 0;
+  #hopLimit = 0;
+
+  /** Takes an address-handle. False when it names a source GID that does not exist; nothing is taken then. */
+  load(view: DataView, base: number): boolean {
+    if (getAddressHandleSourceGidIndex(view, base) >= GID_TABLE_ENTRIES) return false;
+    this.port = getAddressHandlePort(view, base);
+    this.dlid = getAddressHandleDlid(view, base);
+    this.serviceLevel = getAddressHandleServiceLevel(view, base);
+    this.globalRoute = getAddressHandleGlobalRoute(view, base);
+    this.#sourcePathBits = getAddressHandleSourcePathBits(view, base);
+    this.#sourceGidIndex = getAddressHandleSourceGidIndex(view, base);
+    this.#flowLabel = getAddressHandleFlowLabel(view, base);
+    this.#trafficClass = getAddressHandleTrafficClass(view, base);
+    this.#hopLimit = getAddressHandleHopLimit(view, base);
+    for (let index = 0; index < GID_SIZE; index++)
+      this.destinationGid[index] = view.getUint8(base + ADDRESS_HANDLE_DESTINATION_GID_OFFSET + index);
+    return true;
+  }
+
+  /** Sets the link and network headers of a packet that leaves by `port`. */
+  apply(fields: PacketFields, port: Port): void {
+    fields.virtualLane = 0;
+    fields.serviceLevel = this.serviceLevel;
+    fields.dlid = this.dlid;
+    fields.slid = port.lid | (this.#sourcePathBits & (2 ** port.lmc - 1));
+    fields.hasGrh = this.globalRoute;
+    if (this.globalRoute === 0) return;
+    fields.trafficClass = this.#trafficClass;
+    fields.flowLabel = this.#flowLabel;
+    fields.hopLimit = this.#hopLimit;
+    const source = this.#sourceGidIndex * GID_SIZE;
+    for (let index = 0; index < GID_SIZE; index++) {
+      fields.sgid[index] = port.gids[source + index];
+      fields.dgid[index] = this.destinationGid[index];
+    }
+  }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Which BTH opcode a packet of a message carries: by operation and by its place in the message (IBTA table 38). */
+import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { Transport } from '../../protocol/infiniband/opcodes.ts';
+import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+
+/** Place of a packet in its message: bit 0 set when it is the first, bit 1 when it is the last. */
+const MIDDLE = 0;
+const FIRST = 1;
+const LAST = 2;
+const ONLY = 3;
+const PLACES = 4;
+const NONE = 0xff;
+
+const table = new Uint8Array(32 * PLACES).fill(NONE);
+
+function define(opcode: SendOpcode, first: number, middle: number, last: number, only: number): void {
+  table[opcode * PLACES + FIRST] = first;
+  table[opcode * PLACES + MIDDLE] = middle;
+  table[opcode * PLACES + LAST] = last;
+  table[opcode * PLACES + ONLY] = only;
+}
+
+const op = BthOpcode;
+define(SendOpcode.SEND, op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST, op.RC_SEND_ONLY);
+define(
+  SendOpcode.SEND_IMMEDIATE,
+  op.RC_SEND_FIRST,
+  op.RC_SEND_MIDDLE,
+  op.RC_SEND_LAST_WITH_IMMEDIATE,
+  op.RC_SEND_ONLY_WITH_IMMEDIATE,
+);
+define(
+  SendOpcode.SEND_INVALIDATE,
+  op.RC_SEND_FIRST,
+  op.RC_SEND_MIDDLE,
+  op.RC_SEND_LAST_WITH_INVALIDATE,
+  op.RC_SEND_ONLY_WITH_INVALIDATE,
+);
+define(
+  SendOpcode.RDMA_WRITE,
+  op.RC_RDMA_WRITE_FIRST,
+  op.RC_RDMA_WRITE_MIDDLE,
+  op.RC_RDMA_WRITE_LAST,
+  op.RC_RDMA_WRITE_ONLY,
+);
+define(
+  SendOpcode.RDMA_WRITE_IMMEDIATE,
+  op.RC_RDMA_WRITE_FIRST,
+  op.RC_RDMA_WRITE_MIDDLE,
+  op.RC_RDMA_WRITE_LAST_WITH_IMMEDIATE,
+  op.RC_RDMA_WRITE_ONLY_WITH_IMMEDIATE,
+);
+define(SendOpcode.RDMA_READ, NONE, NONE, NONE, op.RC_RDMA_READ_REQUEST);
+define(SendOpcode.COMPARE_SWAP, NONE, NONE, NONE, op.RC_COMPARE_SWAP);
+define(SendOpcode.FETCH_ADD, NONE, NONE, NONE, op.RC_FETCH_ADD);
+
+/** BTH opcode of a request packet of a service that has the operation. */
+export function requestOpcode(serviceType: number, opcode: number, first: boolean, last: boolean): number {
+  const transport = serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
+  return transport | table[opcode * PLACES + (first ? FIRST : 0) + (last ? LAST : 0)];
+}
+
+/** What a send opcode makes a requester do. */
+export const RequestKind = {
+  /** Not an operation of connected QPs. */
+  NONE: 0,
+  SEND: 1,
+  WRITE: 2,
+  READ: 3,
+  ATOMIC: 4,
+  /** Done here, without a packet. */
+  LOCAL: 5,
+} as const;
+export type RequestKind = (typeof RequestKind)[keyof typeof RequestKind];
+
+const kinds = new Uint8Array(256);
+kinds[SendOpcode.SEND] = RequestKind.SEND;
+kinds[SendOpcode.SEND_IMMEDIATE] = RequestKind.SEND;
+kinds[SendOpcode.SEND_INVALIDATE] = RequestKind.SEND;
+kinds[SendOpcode.RDMA_WRITE] = RequestKind.WRITE;
+kinds[SendOpcode.RDMA_WRITE_IMMEDIATE] = RequestKind.WRITE;
+kinds[SendOpcode.RDMA_READ] = RequestKind.READ;
+kinds[SendOpcode.COMPARE_SWAP] = RequestKind.ATOMIC;
+kinds[SendOpcode.FETCH_ADD] = RequestKind.ATOMIC;
+kinds[SendOpcode.NOP] = RequestKind.LOCAL;
+kinds[SendOpcode.LOCAL_INVALIDATE] = RequestKind.LOCAL;
+kinds[SendOpcode.FAST_REGISTER] = RequestKind.LOCAL;
+kinds[SendOpcode.BIND_WINDOW] = RequestKind.LOCAL;
+
+/** Kind of a send opcode for a service type; NONE where the service has no such operation (IBTA table 36). */
+export function requestKind(serviceType: number, opcode: number): RequestKind {
+  const kind = kinds[opcode] as RequestKind;
+  const onlyReliable =
+    kind === RequestKind.READ || kind === RequestKind.ATOMIC || opcode === SendOpcode.SEND_INVALIDATE;
+  return onlyReliable && serviceType === ServiceType.UC ? RequestKind.NONE : kind;
+}
+
+/** The message consumes a receive entry of the responder: it needs an end-to-end credit (IBTA 9.7.7.2). */
+export function needsCredit(opcode: number): boolean {
+  return kinds[opcode] === RequestKind.SEND || opcode === SendOpcode.RDMA_WRITE_IMMEDIATE;
+}

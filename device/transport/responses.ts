@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What responders answer: acknowledgements, NAKs, READ responses, atomic results; in the order of the requests, as the port has room. Acknowledgements
+ * that wait for the port coalesce (IBTA 9.7.5.1.2).
+ */
+import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { PacketCheck } from '../../protocol/infiniband/packet.ts';
+import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
+import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
+import { CREDITS_UNLIMITED, creditField } from '../../protocol/infiniband/syndrome.ts';
+import { AccessFlag, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { Port } from '../port/port.ts';
+import type { KeyCheck } from '../queues/memory-region.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { ReadyQueue } from './ready-queue.ts';
+import type { ReceiveQueueReader } from './receive-queue.ts';
+import type { PendingAcknowledge, ResponderResource, ResponderState } from './responder-state.ts';
+
+/** Response packets of one QP before the next has its turn. */
+const QUANTUM = 16;
+
+export interface ResponsesSurroundings {
+  readonly ports: readonly Port[];
+  readonly keys: KeyCheck;
+  readonly reader: ReceiveQueueReader;
+  fail(qp: QueuePair, event: EventType, fault: FaultKind): void;
+}
+
+export class Responses {
+  packets = 0;
+  readonly #around: ResponsesSurroundings;
+  readonly #ready = new ReadyQueue<QueuePair>();
+  readonly #fields = newPacketFields();
+
+  constructor(around: ResponsesSurroundings) {
+    this.#around = around;
+  }
+
+  get idle(): boolean {
+    return this.#ready.length === 0;
+  }
+
+  /** Acknowledges everything up to `psn`. */
+  acknowledge(qp: QueuePair, state: ResponderState, psn: number): void {
+    const credits = this.#around.reader.credits(qp);
+    this.answer(qp, state, AethKind.ACK, credits < 0 ? CREDITS_UNLIMITED : creditField(credits), psn);
+  }
+
+  /** Answers with a syndrome, behind everything queued. */
+  answer(qp: QueuePair, state: ResponderState, kind: number, value: number, psn: number): void {
+    state.lastAcknowledge.set(kind, value, psn, state.msn);
+    this.#wake(qp, state);
+  }
+
+  /** Queues the answer to a READ or atomic. */
+  enqueue(qp: QueuePair, state: ResponderState, resource: ResponderResource): void {
+    resource.active = true;
+    state.queue.push(resource);
+    this.#wake(qp, state);
+  }
+
+  /** A duplicate asks for an answer again, from its packet `offset` on. */
+  repeat(qp: QueuePair, state: ResponderState, resource: ResponderResource, offset: number): void {
+    // Not ahead of what is being sent: the rest of it is on its way already.
+    if (!resource.active || resource.packetsSent > offset) {
+      resource.packetsSent = offset;
+      resource.restart = true;
+    }
+    if (!resource.active) {
+      resource.active = true;
+      state.queue.push(resource);
+    }
+    this.#wake(qp, state);
+  }
+
+  /** Gives the next QP its turn. Returns the packets sent; -1 when no QP is waiting. */
+  serve(): number {
+    const qp = this.#ready.shift();
+    if (qp === undefined) return -1;
+    const state = qp.responder as ResponderState;
+    state.ready = false;
+    if (qp.destroyed || qp.attributes.port === 0) return 0;
+    const port = this.#around.ports[qp.attributes.port - 1];
+    let left = QUANTUM;
+    while (left > 0 && !port.congested && port.active) {
+      if (!this.#sendNext(qp, state, port)) return QUANTUM - left;
+      left--;
+    }
+    this.#wake(qp, state);
+    return QUANTUM - left;
+  }
+
+  #wake(qp: QueuePair, state: ResponderState): void {
+    if (state.ready) return;
+    state.ready = true;
+    this.#ready.push(qp);
+  }
+
+  /** Sends one packet. False when nothing is left to send. */
+  #sendNext(qp: QueuePair, state: ResponderState, port: Port): boolean {
+    if (state.acknowledge.pending) {
+      this.#sendAcknowledge(qp, state, port, state.acknowledge);
+      return true;
+    }
+    const resource = state.queue[0];
+    if (resource === undefined) return false;
+    const sent = resource.isAtomic
+      ? this.#sendAtomic(qp, state, port, resource)
+      : this.#sendRead(qp, state, port, resource);
+    if (!sent) return false;
+    if (resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
+    return true;
+  }
+
+  /** The answer is out: an acknowledgement that waited for it is next. */
+  #finish(state: ResponderState, resource: ResponderResource): void {
+    state.queue.shift();
+    resource.active = false;
+    const { after } = resource;
+    if (!after.pending) return;
+    after.pending = false;
+    state.acknowledge.set(after.kind, after.value, after.psn, after.msn);
+  }
+
+  #sendAcknowledge(qp: QueuePair, state: ResponderState, port: Port, what: PendingAcknowledge): void {
+    const fields = this.#fields;
+    what.pending = false;
+    this.#head(qp, state, port, BthOpcode.RC_ACKNOWLEDGE, what.psn, what.msn);
+    fields.syndromeKind = what.kind;
+    fields.syndromeValue = what.value;
+    fields.payloadLengthBytes = 0;
+    this.#emit(port);
+  }
+
+  #sendAtomic(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
+    const fields = this.#fields;
+    this.#head(qp, state, port, BthOpcode.RC_ATOMIC_ACKNOWLEDGE, resource.firstPsn, resource.msn);
+    fields.syndromeKind = AethKind.ACK;
+    fields.syndromeValue = CREDITS_UNLIMITED;
+    fields.originalHigh = resource.originalHigh;
+    fields.originalLow = resource.originalLow;
+    fields.payloadLengthBytes = 0;
+    this.#emit(port);
+    resource.packetsSent = 1;
+    return true;
+  }
+
+  /** One packet of a READ response; the key is looked at again, as it may have gone meanwhile. */
+  #sendRead(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
+    const fields = this.#fields;
+    const { pathMtuBytes: mtuBytes } = qp;
+    const done = resource.packetsSent * mtuBytes;
+    const length = Math.min(resource.lengthBytes - done, mtuBytes);
+    const last = done + length >= resource.lengthBytes;
+    // A repeated answer that starts in the middle starts with FIRST or ONLY all the same (IBTA 9.7.5.1.9).
+    const opcode = readResponseOpcode(resource.packetsSent === 0 || resource.restart, last);
+    this.#head(qp, state, port, opcode, addPsn(resource.firstPsn, resource.packetsSent), resource.msn);
+    fields.syndromeKind = AethKind.ACK;
+    fields.syndromeValue = CREDITS_UNLIMITED;
+    fields.payloadLengthBytes = length;
+    const ring = port.ringFor(fields.dlid);
+    const payload = ring.writeOffset + payloadStart(opcode, fields.hasGrh);
+    if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring.bytes, payload)) return false;
+    this.#emit(port);
+    resource.restart = false;
+    resource.packetsSent++;
+    return true;
+  }
+
+  #readPayload(
+    qp: QueuePair,
+    state: ResponderState,
+    resource: ResponderResource,
+    done: number,
+    length: number,
+    target: Uint8Array,
+    at: number,
+  ): boolean {
+    const { keys } = this.#around;
+    const address = resource.address + done;
+    const region = keys.checkRemote(qp, resource.rkey, address, length, AccessFlag.REMOTE_READ);
+    if (region?.read(region.owner.dma, qp.number, address, length, target, at)) return true;
+    // The rest of the answer turns into a NAK (IBTA 9.7.5.2.4).
+    const psn = addPsn(resource.firstPsn, resource.packetsSent);
+    const code = region === undefined ? NakCode.REMOTE_ACCESS_ERROR : NakCode.REMOTE_OPERATIONAL_ERROR;
+    for (const waiting of state.queue) waiting.active = false;
+    state.queue.length = 0;
+    state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
+    this.#wake(qp, state);
+    this.#around.fail(
+      qp,
+      region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL,
+      region === undefined ? keys.fault : FaultKind.DMA_READ,
+    );
+    return false;
+  }
+
+  #head(qp: QueuePair, state: ResponderState, port: Port, opcode: number, psn: number, msn: number): void {
+    const fields = this.#fields;
+    state.path.apply(fields, port);
+    fields.opcode = opcode;
+    fields.solicited = 0;
+    fields.ackRequest = 0;
+    fields.pKey = port.pkeys[qp.attributes.pkeyIndex];
+    fields.destQpn = qp.attributes.remoteQpn;
+    fields.psn = psn;
+    fields.msn = msn;
+  }
+
+  #emit(port: Port): void {
+    const ring = port.ringFor(this.#fields.dlid);
+    port.transmit(ring, buildPacket(ring.view, ring.writeOffset, this.#fields, PacketCheck.ICRC));
+    this.packets++;
+  }
+}
+
+function readResponseOpcode(first: boolean, last: boolean): number {
+  if (first) return last ? BthOpcode.RC_RDMA_READ_RESPONSE_ONLY : BthOpcode.RC_RDMA_READ_RESPONSE_FIRST;
+  return last ? BthOpcode.RC_RDMA_READ_RESPONSE_LAST : BthOpcode.RC_RDMA_READ_RESPONSE_MIDDLE;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A launched command of a connected QP, from launch to completion: the entry of the completion list (US8484392, completion linked list) that
+ * a retry is served from. Records come from a pool; one is held exactly as long as a completion credit.
+ */
+
+import {
+  getAtomicOperandsCompareHigh,
+  getAtomicOperandsCompareLow,
+  getAtomicOperandsSwapOrAddHigh,
+  getAtomicOperandsSwapOrAddLow,
+} from '../../protocol/layout/gen/atomic-operands.gen.ts';
+import { COMMAND_HEADER_BYTES, INLINE_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  getRdmaTargetRemoteAddressHigh,
+  getRdmaTargetRemoteAddressLow,
+  getRdmaTargetRkey,
+} from '../../protocol/layout/gen/rdma-target.gen.ts';
+import {
+  getSendCommandFence,
+  getSendCommandImmediate,
+  getSendCommandInline,
+  getSendCommandMessageLength,
+  getSendCommandOpcode,
+  getSendCommandSequence,
+  getSendCommandSignaled,
+  getSendCommandSolicited,
+  SEND_COMMAND_TARGET_OFFSET,
+} from '../../protocol/layout/gen/send-command.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { ScatterGatherList } from './scatter-gather.ts';
+
+export class SendRecord {
+  next: SendRecord | undefined = undefined;
+  /** Sequence number in the send queue. */
+  sequence = 0;
+  opcode = 0;
+  signaled = false;
+  solicited = 0;
+  fence = false;
+  inline = false;
+  messageLength = 0;
+  remoteAddressHigh = 0;
+  remoteAddressLow = 0;
+  rkey = 0;
+  immediate = 0;
+  swapOrAddHigh = 0;
+  swapOrAddLow = 0;
+  compareHigh = 0;
+  compareLow = 0;
+  /** First and last PSN; of a READ, those of its responses. */
+  firstPsn = 0;
+  lastPsn = 0;
+  /** PSNs are assigned: the record has been started. */
+  numbered = false;
+  /** Packets sent (of a READ: 1 when the request is out), and read responses received. */
+  packetsSent = 0;
+  responsesReceived = 0;
+  /** Everything of it is done; it completes when it is the oldest. */
+  done = false;
+  /** Holds an execution credit. */
+  executing = false;
+  fault: FaultKind = FaultKind.NONE;
+  readonly list = new ScatterGatherList();
+  readonly inlineBytes = new Uint8Array(INLINE_MAX_BYTES);
+
+  /** Takes what the command says. The scatter/gather list is loaded by the caller, who checks it. */
+  load(buffer: PhysicalCollectBuffer): void {
+    const { view } = buffer;
+    this.next = undefined;
+    this.sequence = getSendCommandSequence(view, 0);
+    this.opcode = getSendCommandOpcode(view, 0);
+    this.signaled = getSendCommandSignaled(view, 0) === 1;
+    this.solicited = getSendCommandSolicited(view, 0);
+    this.fence = getSendCommandFence(view, 0) === 1;
+    this.inline = getSendCommandInline(view, 0) === 1;
+    this.messageLength = getSendCommandMessageLength(view, 0);
+    this.immediate = getSendCommandImmediate(view, 0);
+    this.remoteAddressHigh = getRdmaTargetRemoteAddressHigh(view, SEND_COMMAND_TARGET_OFFSET);
+    this.remoteAddressLow = getRdmaTargetRemoteAddressLow(view, SEND_COMMAND_TARGET_OFFSET);
+    this.rkey = getRdmaTargetRkey(view, SEND_COMMAND_TARGET_OFFSET);
+    this.numbered = false;
+    this.packetsSent = 0;
+    this.responsesReceived = 0;
+    this.done = false;
+    this.executing = true;
+    this.fault = FaultKind.NONE;
+  }
+
+  loadAtomicOperands(view: DataView): void {
+    this.swapOrAddHigh = getAtomicOperandsSwapOrAddHigh(view, COMMAND_HEADER_BYTES);
+    this.swapOrAddLow = getAtomicOperandsSwapOrAddLow(view, COMMAND_HEADER_BYTES);
+    this.compareHigh = getAtomicOperandsCompareHigh(view, COMMAND_HEADER_BYTES);
+    this.compareLow = getAtomicOperandsCompareLow(view, COMMAND_HEADER_BYTES);
+  }
+}
+
+/** Records for as many commands as there are completion credits; grown on first use, then reused. */
+export class SendRecordPool {
+  readonly #free: SendRecord[] = [];
+
+  take(): SendRecord {
+    return this.#free.pop() ?? new SendRecord();
+  }
+
+  give(record: SendRecord): void {
+    record.next = undefined;
+    this.#free.push(record);
+  }
+}
