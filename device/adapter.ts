@@ -3,8 +3,10 @@
  * The adapter: its functions, and the units all functions share. Hosts bring register and collect accesses to the functions, which only mark
  * work; `run` lets each unit work in turn under a budget and sends the interrupts of the pass at its end (DESIGN.md sections 3 and 4).
  */
-import { EventType, FaultKind, QpState, ServiceType } from '../protocol/layout/gen/values.gen.ts';
+import { EventType, FaultKind, PortState, QpState, ServiceType } from '../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from './collect/pcb-allocator.ts';
+import { joinPorts } from './fabric/join-ports.ts';
+import { PortLinks } from './fabric/port-links.ts';
 import type { AdapterClock, AdapterPort, HostPort } from './host.ts';
 import { Lane } from './lane/lane.ts';
 import { ManagementProcessor } from './management/management-processor.ts';
@@ -42,6 +44,7 @@ export class Adapter implements AdapterPort {
   readonly pipeline: SendPipeline;
   readonly receiver: PacketReceiver;
   readonly responder: UdResponder;
+  readonly links: PortLinks;
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
 
@@ -54,11 +57,15 @@ export class Adapter implements AdapterPort {
     this.nodeGuid = parseGuid(options.nodeGuid);
     this.ports = PORT_NUMBERS.map(
       (number) =>
-        new Port(number, portGuid(this.nodeGuid, number), options.portLids[number - 1], options.portQueuePackets),
+        new Port(
+          number,
+          portGuid(this.nodeGuid, number),
+          options.portLids[number - 1],
+          options.portQueuePackets,
+          options.virtualLanes,
+        ),
     );
-    // Without another fabric the two ports are cabled to each other.
-    this.ports[0].peer = this.ports[1];
-    this.ports[1].peer = this.ports[0];
+    joinPorts(this.ports[0], this.ports[1], options.portLink);
     this.collectBuffers = new PcbAllocator(options.pcbCount, options.pcbGuaranteed);
     this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, [0, 0]);
     this.lane = new Lane(
@@ -82,7 +89,9 @@ export class Adapter implements AdapterPort {
     this.pipeline = new SendPipeline(this.lane, this.ports, new UdRequester(this.resources.keys), this.connected);
     this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder, this.connected);
+    this.links = new PortLinks(this.ports, this.receiver, clock);
     this.functions = hosts.map((host, number) => new AdapterFunction(number, this, host));
+    for (const port of this.ports) port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
     this.#management = new ManagementProcessor(this, this.functions[0]);
   }
 
@@ -96,10 +105,12 @@ export class Adapter implements AdapterPort {
       if (this.scheduler.ready) left -= 1 + this.scheduler.serve();
       left -= this.#launch(left);
       left -= this.connected.run(left);
-      left -= this.#receive(left);
+      left -= this.links.carry(left);
+      left -= this.links.receive(left);
       progress = left < before;
     }
     this.connected.expire();
+    this.links.settle();
     for (const owner of this.functions) owner.msix.flush();
     return progress;
   }
@@ -187,19 +198,13 @@ export class Adapter implements AdapterPort {
     });
   }
 
+  #portChanged(port: Port, previous: PortState): void {
+    if (port.active || previous === PortState.ACTIVE) for (const owner of this.functions) owner.portChanged(port);
+  }
+
   #launch(limit: number): number {
     let launched = 0;
     while (launched < limit && this.pipeline.advance()) launched++;
     return launched;
-  }
-
-  #receive(limit: number): number {
-    let received = 0;
-    for (const port of this.ports) {
-      while (received < limit && this.receiver.receive(port, port.loopback)) received++;
-      const { peer } = port;
-      while (peer !== undefined && received < limit && this.receiver.receive(port, peer.outgoing)) received++;
-    }
-    return received;
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What can be chosen when an adapter is built. Part of every recording, so plain data only. */
 import { DEDICATED_COLLECT_BUFFERS } from './collect/geometry.ts';
+import { findLinkOptionError, type PortLinkOptions } from './fabric/link-options.ts';
+import { LANE_COUNTS } from './port/transmit-lanes.ts';
 
 export interface AdapterOptions {
   /** Virtual collect buffers of the function, 1 to 16384. */
@@ -21,6 +23,10 @@ export interface AdapterOptions {
   readonly portLids: readonly [number, number];
   /** Packets a port holds until the link takes them. */
   readonly portQueuePackets: number;
+  /** Data lanes of a port: 1, 2, 4 or 8; VL15 comes on top. */
+  readonly virtualLanes: number;
+  /** What joins the two ports until something else is plugged in. */
+  readonly portLink: PortLinkOptions;
 }
 
 export const defaultAdapterOptions: AdapterOptions = {
@@ -33,6 +39,8 @@ export const defaultAdapterOptions: AdapterOptions = {
   nodeGuid: '0056554843410000',
   portLids: [1, 2],
   portQueuePackets: 64,
+  virtualLanes: 1,
+  portLink: { kind: 'cable' },
 };
 
 /** Returns one sentence for the first option out of range, or undefined. */
@@ -57,5 +65,7 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     return `option nodeGuid is ${options.nodeGuid}; it must be 16 hex digits`;
   if (!options.portLids.every((lid) => Number.isInteger(lid) && lid > 0 && lid < 0xc000))
     return `option portLids is ${options.portLids}; a unicast LID is 1 to 49151`;
-  return undefined;
+  if (!LANE_COUNTS.includes(options.virtualLanes))
+    return `option virtualLanes is ${options.virtualLanes}; it must be ${LANE_COUNTS.join(', ')}`;
+  return options.portLink.kind === 'faulty' ? findLinkOptionError(options.portLink) : undefined;
 }

@@ -19,6 +19,7 @@ import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.t
 import type { FunctionPort, HostPort, ResetKind } from '../host.ts';
 import { Dma } from '../memory/dma.ts';
 import { FaultLog } from '../observe/faults.ts';
+import type { Port } from '../port/port.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
 import { type EventQueue, EventRecord } from '../queues/event-queue.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -162,6 +163,19 @@ export class AdapterFunction implements FunctionPort {
     event.fault = fault;
     event.tokenLow = object.tokenLow;
     event.tokenHigh = object.tokenHigh;
+    this.asynchronousQueue?.post(event);
+  }
+
+  /** A port became active, or stopped being so (IBTA 11.6.3.1). */
+  portChanged(port: Port): void {
+    const event = this.#event;
+    event.type = port.active ? EventType.PORT_ACTIVE : EventType.PORT_ERROR;
+    event.port = port.number;
+    event.objectNumber = 0;
+    event.completionSequence = 0;
+    event.fault = FaultKind.NONE;
+    event.tokenLow = 0;
+    event.tokenHigh = 0;
     this.asynchronousQueue?.post(event);
   }
 

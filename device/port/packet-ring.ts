@@ -8,19 +8,35 @@ import { LARGEST_MTU_BYTES } from '../../protocol/infiniband/mtu.ts';
 /** Longest packet: largest MTU, all headers, CRCs; rounded up. */
 export const PACKET_SLOT_BYTES = LARGEST_MTU_BYTES + 256;
 
+/** Unit of flow control (IBTA 7.9.4). */
+export const BLOCK_BYTES = 64;
+
+/** Blocks a packet of this length takes. */
+export function packetBlocks(lengthBytes: number): number {
+  return Math.ceil(lengthBytes / BLOCK_BYTES);
+}
+
 export class PacketRing {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   readonly capacity: number;
+  /** Lane its packets travel on. */
+  readonly virtualLane: number;
+  /** Blocks of all packets in the ring. */
+  blocks = 0;
   readonly #lengths: Uint16Array;
+  /** Views of whole slots, made on first use: packets are copied out without making one for each. */
+  readonly #slots: (Uint8Array | undefined)[];
   #head = 0;
   #count = 0;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, virtualLane = 0) {
     this.capacity = capacity;
+    this.virtualLane = virtualLane;
     this.bytes = new Uint8Array(capacity * PACKET_SLOT_BYTES);
     this.view = new DataView(this.bytes.buffer);
     this.#lengths = new Uint16Array(capacity);
+    this.#slots = new Array<Uint8Array | undefined>(capacity).fill(undefined);
   }
 
   get count(): number {
@@ -40,6 +56,7 @@ export class PacketRing {
   push(lengthBytes: number): void {
     this.#lengths[(this.#head + this.#count) % this.capacity] = lengthBytes;
     this.#count++;
+    this.blocks += packetBlocks(lengthBytes);
   }
 
   /** Offset and length of the oldest packet; only while not empty. */
@@ -51,8 +68,18 @@ export class PacketRing {
     return this.#lengths[this.#head];
   }
 
+  /** The slot of the oldest packet as a whole: the packet, then whatever was there. */
+  get readSlot(): Uint8Array {
+    const known = this.#slots[this.#head];
+    if (known !== undefined) return known;
+    const made = this.bytes.subarray(this.readOffset, this.readOffset + PACKET_SLOT_BYTES);
+    this.#slots[this.#head] = made;
+    return made;
+  }
+
   /** Drops the oldest packet. */
   shift(): void {
+    this.blocks -= packetBlocks(this.#lengths[this.#head]);
     this.#head = (this.#head + 1) % this.capacity;
     this.#count--;
   }

@@ -4,11 +4,16 @@
  * inside the port; all others leave by the link (IBTA 14.2.5.6 for the attributes).
  */
 import { GID_SIZE, isLidOfPort, writeGid } from '../../protocol/infiniband/addresses.ts';
+import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { DEFAULT_PKEY } from '../../protocol/infiniband/keys.ts';
 import { mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
+import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
+import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
+import type { Link } from './link.ts';
 import { PacketRing } from './packet-ring.ts';
+import { TransmitLanes } from './transmit-lanes.ts';
 
 const GUID_BYTES = 8;
 const LARGEST_MTU_CODE = mtuCode(4096);
@@ -32,30 +37,40 @@ export class Port {
   lid: number;
   lmc = 0;
   smLid = 0;
-  state: PortState = PortState.ACTIVE;
+  state: PortState = PortState.DOWN;
+  /** Without a subnet manager: a link that comes up makes the port active at once. */
+  selfActivating = true;
   readonly maxMtuCode = LARGEST_MTU_CODE;
   activeMtuCode = LARGEST_MTU_CODE;
   readonly pkeys = new Uint16Array(PKEY_TABLE_ENTRIES);
   /** GIDs one behind the other; entry 0 is subnet prefix and GUID. */
   readonly gids = new Uint8Array(GID_TABLE_ENTRIES * GID_SIZE);
   transmitPackets = 0;
+  /** Packets sent that went nowhere: the link was down, or the service level maps to no lane. */
+  transmitDiscards = 0;
   receivePackets = 0;
   receiveDrops = 0;
   badPkeys = 0;
   badQkeys = 0;
   /** What the port has sent: to itself, and to the other end of its link. */
   readonly loopback: PacketRing;
-  readonly outgoing: PacketRing;
-  /** The other end of the link. */
-  peer: Port | undefined = undefined;
+  readonly lanes: TransmitLanes;
+  link: Link | undefined = undefined;
   observer: PacketObserver | undefined = undefined;
+  /** The state changed from `previous`. Called while the adapter runs. */
+  onStateChange: ((port: Port, previous: PortState) => void) | undefined = undefined;
+  /** A link moved something from or to this port while another adapter ran: this port's adapter must run too. */
+  onWork: (() => void) | undefined = undefined;
+  /** Packets that go nowhere are built here. */
+  readonly #nowhere = new PacketRing(1);
 
-  constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number) {
+  /** `dataLanes`: virtual lanes besides VL15, one of `LANE_COUNTS`. */
+  constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number, dataLanes = 1) {
     this.number = number;
     this.guid = guid;
     this.lid = lid;
     this.loopback = new PacketRing(queuePackets);
-    this.outgoing = new PacketRing(queuePackets);
+    this.lanes = new TransmitLanes(dataLanes, queuePackets);
     this.pkeys[0] = DEFAULT_PKEY;
     writeGid(this.gids, 0, this.subnetPrefix, guid);
   }
@@ -68,21 +83,69 @@ export class Port {
     return this.state === PortState.ACTIVE;
   }
 
-  /** The ring a packet to `dlid` is built in. */
-  ringFor(dlid: number): PacketRing {
-    return isLidOfPort(dlid, this.lid, this.lmc) ? this.loopback : this.outgoing;
+  /** The ring a data packet to `dlid` is built in; not full while the port is not congested. */
+  ringFor(dlid: number, serviceLevel = 0): PacketRing {
+    if (isLidOfPort(dlid, this.lid, this.lmc)) return this.loopback;
+    if (this.state === PortState.DOWN) return this.#nowhere;
+    return this.lanes.ringOf(serviceLevel) ?? this.#nowhere;
   }
 
-  /** No packet can be sent now, whatever its destination. */
+  /** The ring a subnet management packet (VL15) to `dlid` is built in; undefined when it has no room or the link is down. */
+  managementRingFor(dlid: number): PacketRing | undefined {
+    if (isLidOfPort(dlid, this.lid, this.lmc)) return this.loopback.full ? undefined : this.loopback;
+    const { management } = this.lanes;
+    return management.full || this.state === PortState.DOWN ? undefined : management;
+  }
+
+  /** There is a data packet that could not be sent now, for want of room in its lane. */
   get congested(): boolean {
-    return this.loopback.full || this.outgoing.full;
+    return this.loopback.full || this.lanes.full;
   }
 
-  /** The packet built at the ring's write offset is complete. */
+  /**
+   * The packet built at the ring's write offset is complete but for its VL and VCRC, which are the port's: it sets the VL, and seals the packet where
+   * someone will look at it or a link may damage it.
+   */
   transmit(ring: PacketRing, lengthBytes: number): void {
     this.transmitPackets++;
-    this.observer?.(this, true, ring.bytes, ring.writeOffset, lengthBytes);
+    if (ring === this.#nowhere) {
+      this.transmitDiscards++;
+      return;
+    }
+    const offset = ring.writeOffset;
+    if (ring.virtualLane !== 0) setLrhVirtualLane(ring.view, offset, ring.virtualLane);
+    const isExposed = ring !== this.loopback && this.link?.trusted === false;
+    if (isExposed || this.observer !== undefined) resealVcrc(ring.view, offset, offset + lengthBytes - VCRC_SIZE);
+    this.observer?.(this, true, ring.bytes, offset, lengthBytes);
     ring.push(lengthBytes);
+  }
+
+  /** The link came up or went down: DOWN, or INITIALIZE and, unless a subnet manager decides, ACTIVE (IBTA 7.2.7). */
+  setLinkUp(up: boolean): void {
+    if (!up) {
+      this.transmitDiscards += this.lanes.discard();
+      this.setState(PortState.DOWN);
+    } else if (this.state === PortState.DOWN) {
+      this.setState(PortState.INITIALIZE);
+      if (this.selfActivating) this.setState(PortState.ACTIVE);
+    }
+  }
+
+  setState(state: PortState): void {
+    const previous = this.state;
+    if (state === previous) return;
+    this.state = state;
+    this.onStateChange?.(this, previous);
+  }
+
+  /** Puts a link in place of the one there was. */
+  plug(link: Link | undefined): void {
+    const old = this.link;
+    if (old === link) return;
+    this.link = link;
+    if (old === undefined) return;
+    this.setLinkUp(false);
+    old.detach(this);
   }
 }
 

@@ -64,7 +64,6 @@ export class ConnectedTransport {
   readonly responses: Responses;
   readonly #around: ConnectedSurroundings;
   readonly #pool = new SendRecordPool();
-  #alarmNs = Number.POSITIVE_INFINITY;
 
   constructor(around: ConnectedSurroundings) {
     this.#around = around;
@@ -131,11 +130,8 @@ export class ConnectedTransport {
     if (nextNs === Number.POSITIVE_INFINITY) return;
     const now = clock.now();
     if (nextNs <= now) this.timers.expire(now, (qp) => this.completer.expire(qp.requester as RequesterState));
-    this.#alarmNs = this.#alarmNs <= now ? Number.POSITIVE_INFINITY : this.#alarmNs;
-    if (this.timers.nextNs < this.#alarmNs) {
-      this.#alarmNs = this.timers.nextNs;
-      clock.setAlarm(this.#alarmNs);
-    }
+    // Asked again each time: a clock keeps the earliest alarm only, and links ask for alarms too.
+    if (this.timers.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.timers.nextNs);
   }
 
   /** A connection begins (RTR: receiving; RTS: sending). */

@@ -3,7 +3,8 @@
 import type { StructTable, ValueTable } from '../layout/table.ts';
 import { captureHeaders } from './capture-headers.ts';
 import { headers } from './headers.ts';
+import { linkHeaders, linkValues } from './link-headers.ts';
 import { wireValues } from './values.ts';
 
-export const structs: readonly StructTable[] = [...headers, ...captureHeaders];
-export const valueTables: readonly ValueTable[] = wireValues;
+export const structs: readonly StructTable[] = [...headers, ...linkHeaders, ...captureHeaders];
+export const valueTables: readonly ValueTable[] = [...wireValues, ...linkValues];

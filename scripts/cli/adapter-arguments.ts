@@ -61,6 +61,7 @@ export function readAdapterOptions(args: Arguments): AdapterOptions {
   // Without a word about guarantees they follow the number of PCBs in the default proportion.
   const share = Math.floor((pcbCount * defaults.pcbGuaranteed[0]) / defaults.pcbCount);
   const options: AdapterOptions = {
+    ...defaults,
     vcbCount: args.integer('vcbs', 0, ANY) ?? defaults.vcbCount,
     pcbCount,
     pcbGuaranteed: args.pair('pcb-guaranteed', 0, ANY) ?? [share, share],

@@ -766,3 +766,50 @@ export const pcapLinkTypeNames: readonly string[] = [
 export function pcapLinkTypeName(value: number): string {
   return pcapLinkTypeNames[value] || `0x${value.toString(16)}`;
 }
+
+/** Kind of a flow control packet. */
+export const FlowControlOperand = {
+  /** The link is up. */
+  NORMAL: 0,
+  /** The link is being initialized. */
+  INITIALIZE: 1,
+} as const;
+export type FlowControlOperand = (typeof FlowControlOperand)[keyof typeof FlowControlOperand];
+
+/** Names by value; '' where a value is not assigned. */
+export const flowControlOperandNames: readonly string[] = [
+  'NORMAL',
+  'INITIALIZE',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function flowControlOperandName(value: number): string {
+  return flowControlOperandNames[value] || `0x${value.toString(16)}`;
+}
+
+/** Frames on the stream of a socket link. */
+export const LinkFrameType = {
+  /** A link-hello; the first frame, once. */
+  HELLO: 1,
+  /** A data packet, LRH to VCRC. */
+  PACKET: 2,
+  /** A flow control packet. */
+  FLOW_CONTROL: 3,
+  /** Nothing: the sender is alive. */
+  KEEPALIVE: 4,
+} as const;
+export type LinkFrameType = (typeof LinkFrameType)[keyof typeof LinkFrameType];
+
+/** Names by value; '' where a value is not assigned. */
+export const linkFrameTypeNames: readonly string[] = [
+  '',
+  'HELLO',
+  'PACKET',
+  'FLOW_CONTROL',
+  'KEEPALIVE',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function linkFrameTypeName(value: number): string {
+  return linkFrameTypeNames[value] || `0x${value.toString(16)}`;
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A link between two ports of one process with the properties of a real one (rate, delay, MTU, credits) and with seeded faults: packets dropped, duplicated,
+ * reordered, corrupted or late, and the link going down and up. Same seed, same traffic, same faults. Nothing is allocated per packet.
+ */
+import type { Link } from '../port/link.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
+import type { Port } from '../port/port.ts';
+import { FaultSource, type RandomSource } from './fault-source.ts';
+import { FlapSchedule } from './flap-schedule.ts';
+import { LinkDirection } from './link-direction.ts';
+import { defaultFaultyLinkOptions, type FaultyLinkOptions, findLinkOptionError } from './link-options.ts';
+
+export class FaultyLink implements Link {
+  readonly trusted = false;
+  readonly active = true;
+  /** Told when the link goes down or comes up, after both ports were. */
+  onStateChange: ((up: boolean, atNs: number) => void) | undefined = undefined;
+  /** Times it went down. */
+  flaps = 0;
+  /** From the first port to the second, and back. */
+  readonly directions: readonly [LinkDirection, LinkDirection];
+  readonly #first: Port;
+  readonly #second: Port;
+  readonly #schedule: FlapSchedule;
+
+  /** Plugs the link into both ports, which have the same number of lanes. Throws RangeError when an option is out of range. */
+  constructor(first: Port, second: Port, options: Partial<FaultyLinkOptions>, random: RandomSource) {
+    const error = findLinkOptionError(options) ?? findLaneMismatch(first, second);
+    if (error !== undefined) throw new RangeError(error);
+    const all: FaultyLinkOptions = { ...defaultFaultyLinkOptions, ...options };
+    this.#first = first;
+    this.#second = second;
+    this.directions = [
+      new LinkDirection(first, second, all, new FaultSource(all, 0, random), random),
+      new LinkDirection(second, first, all, new FaultSource(all, 1, random), random),
+    ];
+    this.#schedule = new FlapSchedule(all, random);
+    first.plug(this);
+    second.plug(this);
+    this.#setUp(true);
+  }
+
+  get up(): boolean {
+    return this.#schedule.up;
+  }
+
+  get nextNs(): number {
+    const [there, back] = this.directions;
+    return Math.min(there.nextNs, back.nextNs, this.#schedule.nextNs);
+  }
+
+  carry(nowNs: number, limit: number): number {
+    const schedule = this.#schedule;
+    let moved = 0;
+    // What was due before the link went down still lands, however late we are called.
+    while (schedule.nextNs <= nowNs) {
+      const edgeNs = schedule.nextNs;
+      if (schedule.up) moved += this.#carryUntil(edgeNs, limit);
+      schedule.advance();
+      this.#setUp(schedule.up);
+      this.onStateChange?.(schedule.up, edgeNs);
+      moved++;
+    }
+    return schedule.up ? moved + this.#carryUntil(nowNs, limit) : moved;
+  }
+
+  arrival(port: Port): PacketRing | undefined {
+    return this.directions[port === this.#first ? 1 : 0].buffer.next();
+  }
+
+  /** Ports are told by the directions when something moves. */
+  settle(): void {}
+
+  detach(port: Port): void {
+    (port === this.#first ? this.#second : this.#first).plug(undefined);
+  }
+
+  #carryUntil(nowNs: number, limit: number): number {
+    const [there, back] = this.directions;
+    return there.carry(nowNs, limit) + back.carry(nowNs, limit);
+  }
+
+  #setUp(up: boolean): void {
+    if (!up) {
+      this.flaps++;
+      for (const direction of this.directions) direction.clear();
+    }
+    for (const port of [this.#first, this.#second]) {
+      port.setLinkUp(up);
+      port.onWork?.();
+    }
+  }
+}
+
+function findLaneMismatch(first: Port, second: Port): string | undefined {
+  const [here, there] = [first.lanes.rings.length, second.lanes.rings.length];
+  return here === there
+    ? undefined
+    : `a link joins ports of ${here} and of ${there} data lanes; both must have the same`;
+}

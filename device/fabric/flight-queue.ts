@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Packets under way in one direction of a link: copies in a fixed pool of slots, in the order in which they land, and beside them the few that are held
+ * back so that others overtake them.
+ */
+import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
+
+const NONE = -1;
+
+export class FlightQueue {
+  readonly capacity: number;
+  /** Of each slot: the packet, its length, its lane, when it lands, how many packets may overtake it, and how many did not yet. */
+  readonly bytes: readonly Uint8Array[];
+  readonly lengths: Uint16Array;
+  readonly lanes: Uint8Array;
+  readonly landNs: Float64Array;
+  readonly overtakers: Uint8Array;
+  readonly #free: Uint16Array;
+  readonly #order: Uint16Array;
+  readonly #held: Uint16Array;
+  #freeCount: number;
+  #head = 0;
+  #count = 0;
+  #heldCount = 0;
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    this.bytes = Array.from({ length: capacity }, () => new Uint8Array(PACKET_SLOT_BYTES));
+    this.lengths = new Uint16Array(capacity);
+    this.lanes = new Uint8Array(capacity);
+    this.landNs = new Float64Array(capacity);
+    this.overtakers = new Uint8Array(capacity);
+    this.#free = Uint16Array.from({ length: capacity }, (_, index) => index);
+    this.#order = new Uint16Array(capacity);
+    this.#held = new Uint16Array(capacity);
+    this.#freeCount = capacity;
+  }
+
+  get full(): boolean {
+    return this.#freeCount === 0;
+  }
+
+  get count(): number {
+    return this.capacity - this.#freeCount;
+  }
+
+  /** Takes a slot for the last packet in the queue; only while not full. It lands no earlier than the one before it. */
+  add(landNs: number): number {
+    const slot = this.#free[--this.#freeCount];
+    this.#order[(this.#head + this.#count++) % this.capacity] = slot;
+    this.landNs[slot] = landNs;
+    return slot;
+  }
+
+  /** When the next thing happens: the first packet lands, or a held one has waited long enough. Infinity when empty. */
+  get nextNs(): number {
+    const first = this.#count === 0 ? Number.POSITIVE_INFINITY : this.landNs[this.#order[this.#head]];
+    const held = this.#earliestHeld();
+    return held === NONE ? first : Math.min(first, this.landNs[this.#held[held]]);
+  }
+
+  /** The slot that lands next, at `nextNs`; it stays taken until `release`. Only while not empty. */
+  take(): number {
+    const held = this.#earliestHeld();
+    const first = this.#order[this.#head];
+    if (held !== NONE && (this.#count === 0 || this.landNs[this.#held[held]] <= this.landNs[first]))
+      return this.#unhold(held);
+    this.#head = (this.#head + 1) % this.capacity;
+    this.#count--;
+    return first;
+  }
+
+  /** Holds a taken slot back until so many packets have overtaken it as it allows, at most until `untilNs`. */
+  hold(slot: number, untilNs: number): void {
+    this.landNs[slot] = untilNs;
+    this.#held[this.#heldCount++] = slot;
+  }
+
+  /** A packet has landed: it overtook all that are held back. Returns a slot that must land now, or -1; ask again until -1. */
+  overtake(counts: boolean): number {
+    let due = NONE;
+    for (let index = 0; index < this.#heldCount; index++) {
+      const slot = this.#held[index];
+      if (counts) this.overtakers[slot]--;
+      if (due === NONE && this.overtakers[slot] === 0) due = index;
+    }
+    return due === NONE ? NONE : this.#unhold(due);
+  }
+
+  release(slot: number): void {
+    this.#free[this.#freeCount++] = slot;
+  }
+
+  #earliestHeld(): number {
+    let earliest = NONE;
+    for (let index = 0; index < this.#heldCount; index++) {
+      if (earliest === NONE || this.landNs[this.#held[index]] < this.landNs[this.#held[earliest]]) earliest = index;
+    }
+    return earliest;
+  }
+
+  #unhold(index: number): number {
+    const slot = this.#held[index];
+    this.overtakers[slot] = 0;
+    this.#heldCount--;
+    for (let at = index; at < this.#heldCount; at++) this.#held[at] = this.#held[at + 1];
+    return slot;
+  }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * One direction of a link with properties and faults: takes packets from the sending port as rate and flow control allow, lets faults happen to them, and
+ * lands them in the receiving port's buffer. Flow control (IBTA 7.9) is exact here: what is under way on a lane and what its buffer holds never exceed the
+ * buffer, so a packet lands always; a lane without room keeps its packets at the sender and holds up no other lane.
+ */
+import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
+import type { Port } from '../port/port.ts';
+import { type LaneCredits, MANAGEMENT_LANE } from '../port/transmit-lanes.ts';
+import { FaultBit, type FaultSource, type RandomSource } from './fault-source.ts';
+import { FlightQueue } from './flight-queue.ts';
+import type { FaultyLinkOptions } from './link-options.ts';
+import { ReceiveBuffer } from './receive-buffer.ts';
+
+const LANES = 16;
+const BITS_PER_BYTE = 8;
+const NS_PER_SECOND = 1e9;
+/** LRH to ICRC may be longer than the payload by so much (IBTA 7.7.8). */
+const OVERHEAD_BYTES = 124;
+
+/** What happened in one direction of a link; every fault and every loss is counted. */
+export interface DirectionCounters {
+  /** Packets the sender gave, and packets that reached the receive buffer. */
+  sent: number;
+  landed: number;
+  dropped: number;
+  duplicated: number;
+  /** Duplicates not made because there was no room for them. */
+  duplicatesSkipped: number;
+  reordered: number;
+  corrupted: number;
+  delayed: number;
+  tooLong: number;
+  /** Under way when the link went down. */
+  lostByFlap: number;
+}
+
+export class LinkDirection implements LaneCredits {
+  readonly counters: DirectionCounters = {
+    sent: 0,
+    landed: 0,
+    dropped: 0,
+    duplicated: 0,
+    duplicatesSkipped: 0,
+    reordered: 0,
+    corrupted: 0,
+    delayed: 0,
+    tooLong: 0,
+    lostByFlap: 0,
+  };
+  readonly from: Port;
+  readonly to: Port;
+  readonly buffer: ReceiveBuffer;
+  readonly flight: FlightQueue;
+  /** Under way, by lane. */
+  readonly flightBlocks = new Uint32Array(LANES);
+  readonly flightPackets = new Uint32Array(LANES);
+  readonly #options: FaultyLinkOptions;
+  readonly #faults: FaultSource;
+  readonly #random: RandomSource;
+  /** The sender's last bit so far; packets wait for it. */
+  #busyUntilNs = 0;
+  #waiting = false;
+  #lastLandNs = 0;
+
+  constructor(from: Port, to: Port, options: FaultyLinkOptions, faults: FaultSource, random: RandomSource) {
+    this.from = from;
+    this.to = to;
+    this.#options = options;
+    this.#faults = faults;
+    this.#random = random;
+    this.buffer = new ReceiveBuffer(from.lanes.rings.length, options.bufferBlocks, options.bufferPackets);
+    this.flight = new FlightQueue(options.flightPackets);
+  }
+
+  allows(virtualLane: number, blocks: number): boolean {
+    return (
+      this.flightBlocks[virtualLane] + blocks <= this.buffer.getFreeBlocks(virtualLane) &&
+      this.flightPackets[virtualLane] < this.buffer.getFreePackets(virtualLane)
+    );
+  }
+
+  /** When it has something to do next. */
+  get nextNs(): number {
+    return this.#waiting ? Math.min(this.#busyUntilNs, this.flight.nextNs) : this.flight.nextNs;
+  }
+
+  /** Sends at most `limit` packets and lands what is due; returns how many packets moved. */
+  carry(nowNs: number, limit: number): number {
+    return this.#depart(nowNs, limit) + this.#land(nowNs);
+  }
+
+  /** The link goes down: everything under way is lost. */
+  clear(): void {
+    while (this.flight.count > 0) {
+      this.#leave(this.flight.take());
+      this.counters.lostByFlap++;
+    }
+    this.#waiting = false;
+    this.#busyUntilNs = 0;
+    this.#lastLandNs = 0;
+  }
+
+  #depart(nowNs: number, limit: number): number {
+    const { lanes } = this.from;
+    let sent = 0;
+    while (sent < limit && this.#busyUntilNs <= nowNs && !this.flight.full) {
+      const ring = lanes.next(this);
+      if (ring === undefined) break;
+      // A packet that waited for the sender starts when the sender became free, however late we are called.
+      const startNs = this.#waiting ? this.#busyUntilNs : nowNs;
+      this.#send(ring, startNs);
+      ring.shift();
+      this.#waiting = lanes.count > 0;
+      sent++;
+    }
+    this.#waiting = this.#busyUntilNs > nowNs && lanes.count > 0;
+    if (sent > 0) this.from.onWork?.();
+    return sent;
+  }
+
+  #send(ring: PacketRing, startNs: number): void {
+    const { counters } = this;
+    const { bitsPerSecond, mtuBytes } = this.#options;
+    const length = ring.readLength;
+    const wireNs = bitsPerSecond === 0 ? 0 : Math.ceil((length * BITS_PER_BYTE * NS_PER_SECOND) / bitsPerSecond);
+    this.#busyUntilNs = startNs + wireNs;
+    const faults = this.#faults.decide(counters.sent++, startNs, length);
+    if (length - VCRC_SIZE > mtuBytes + OVERHEAD_BYTES) counters.tooLong++;
+    else if (faults & FaultBit.DROP) counters.dropped++;
+    else this.#launch(ring, faults);
+  }
+
+  #launch(ring: PacketRing, faults: number): void {
+    const { counters } = this;
+    const isDuplicate = (faults & FaultBit.DUPLICATE) !== 0;
+    const slot = this.#enter(ring, faults);
+    if (faults & FaultBit.CORRUPT) {
+      this.flight.bytes[slot][this.#faults.byte] ^= this.#faults.flip;
+      counters.corrupted++;
+    }
+    if (!isDuplicate) return;
+    const lane = ring.virtualLane;
+    const hasRoom = lane === MANAGEMENT_LANE || this.allows(lane, packetBlocks(ring.readLength));
+    if (this.flight.full || !hasRoom) {
+      counters.duplicatesSkipped++;
+      return;
+    }
+    this.#enter(ring, 0);
+    counters.duplicated++;
+  }
+
+  #enter(ring: PacketRing, faults: number): number {
+    const { flight, counters } = this;
+    const { delayNs, lateNs, reorderWindow } = this.#options;
+    let landNs = this.#busyUntilNs + delayNs;
+    if (faults & FaultBit.DELAY) {
+      landNs += 1 + this.#random.below(lateNs);
+      counters.delayed++;
+    }
+    // A link keeps its order: what is behind a late packet is late too.
+    this.#lastLandNs = Math.max(this.#lastLandNs, landNs);
+    const slot = flight.add(this.#lastLandNs);
+    flight.bytes[slot].set(ring.readSlot);
+    flight.lengths[slot] = ring.readLength;
+    flight.lanes[slot] = ring.virtualLane;
+    flight.overtakers[slot] = faults & FaultBit.REORDER ? 1 + this.#random.below(reorderWindow) : 0;
+    this.flightBlocks[ring.virtualLane] += packetBlocks(ring.readLength);
+    this.flightPackets[ring.virtualLane]++;
+    return slot;
+  }
+
+  #land(nowNs: number): number {
+    const { flight } = this;
+    let landed = 0;
+    while (flight.nextNs <= nowNs) {
+      const dueNs = flight.nextNs;
+      const slot = flight.take();
+      if (flight.overtakers[slot] > 0) {
+        this.counters.reordered++;
+        flight.hold(slot, dueNs + this.#options.reorderNs);
+        continue;
+      }
+      this.#deliver(slot);
+      landed++;
+      for (let due = flight.overtake(true); due >= 0; due = flight.overtake(false)) {
+        this.#deliver(due);
+        landed++;
+      }
+    }
+    if (landed > 0) this.to.onWork?.();
+    return landed;
+  }
+
+  #deliver(slot: number): void {
+    const { flight } = this;
+    this.buffer.put(flight.lanes[slot], flight.bytes[slot], flight.lengths[slot]);
+    this.counters.landed++;
+    this.#leave(slot);
+  }
+
+  #leave(slot: number): void {
+    const { flight } = this;
+    const lane = flight.lanes[slot];
+    this.flightBlocks[lane] -= packetBlocks(flight.lengths[slot]);
+    this.flightPackets[lane]--;
+    flight.release(slot);
+  }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What can be chosen for a link with properties and faults. Plain data: links inside an adapter are part of its recordings. */
+import { LARGEST_MTU_BYTES, mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
+
+/** What may happen to one packet. `delay`: it lands late, and everything behind it; `reorder`: later packets overtake it. */
+export type LinkFault = 'drop' | 'duplicate' | 'reorder' | 'corrupt' | 'delay';
+
+export const linkFaults: readonly LinkFault[] = ['drop', 'duplicate', 'reorder', 'corrupt', 'delay'];
+
+/** A fault on purpose. Exactly one of `packet` and `atNs` says to which packet it happens. */
+export interface ScheduledFault {
+  readonly fault: LinkFault;
+  /** 0: to packets from the first port, 1: from the second. */
+  readonly direction: 0 | 1;
+  /** Number of the packet in its direction, from 0. */
+  readonly packet?: number;
+  /** The first packet that leaves at this time or later. */
+  readonly atNs?: number;
+  /** Of `corrupt`: which byte is changed, counted from the LRH, and the bits that flip in it; else at random. */
+  readonly byte?: number;
+  readonly flip?: number;
+}
+
+/** A time during which the link is down. */
+export interface Flap {
+  readonly atNs: number;
+  readonly lengthNs: number;
+}
+
+export interface FaultyLinkOptions {
+  /** Largest payload; longer packets are lost. */
+  readonly mtuBytes: number;
+  /** 0: packets take no time to be sent. */
+  readonly bitsPerSecond: number;
+  /** From the last bit sent to arrival. */
+  readonly delayNs: number;
+  /** Probability of each fault per packet. */
+  readonly faults: Readonly<Partial<Record<LinkFault, number>>>;
+  /** A delayed packet is late by 1 to so many ns. */
+  readonly lateNs: number;
+  /** At most so many packets overtake a reordered one, which waits at most so long for them. */
+  readonly reorderWindow: number;
+  readonly reorderNs: number;
+  readonly schedule: readonly ScheduledFault[];
+  /** In order of time; when they are over, random flaps follow if asked for. */
+  readonly flaps: readonly Flap[];
+  /** Random flaps: mean time between them and mean length; 0: none. */
+  readonly flapEveryNs: number;
+  readonly flapLengthNs: number;
+  /** Receive buffer of each lane in blocks of 64 bytes, and in packets. */
+  readonly bufferBlocks: number;
+  readonly bufferPackets: number;
+  /** Packets under way in one direction. */
+  readonly flightPackets: number;
+}
+
+export const defaultFaultyLinkOptions: FaultyLinkOptions = {
+  mtuBytes: LARGEST_MTU_BYTES,
+  bitsPerSecond: 0,
+  delayNs: 0,
+  faults: {},
+  lateNs: 10_000,
+  reorderWindow: 4,
+  reorderNs: 10_000,
+  schedule: [],
+  flaps: [],
+  flapEveryNs: 0,
+  flapLengthNs: 0,
+  bufferBlocks: 2048,
+  bufferPackets: 64,
+  flightPackets: 64,
+};
+
+/** How the two ports of an adapter are joined when it is built. */
+export type PortLinkOptions =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'cable' }
+  | ({ readonly kind: 'faulty'; readonly seed: number } & Partial<FaultyLinkOptions>);
+
+const RANGES: readonly [keyof FaultyLinkOptions, number, number][] = [
+  ['bitsPerSecond', 0, 1e13],
+  ['delayNs', 0, 1e12],
+  ['lateNs', 1, 1e12],
+  ['reorderWindow', 1, 64],
+  ['reorderNs', 1, 1e12],
+  ['flapEveryNs', 0, 1e15],
+  ['flapLengthNs', 0, 1e15],
+  // The largest packet must fit.
+  ['bufferBlocks', 68, 1 << 16],
+  ['bufferPackets', 1, 1024],
+  ['flightPackets', 2, 1024],
+];
+
+/** Returns one sentence for the first option out of range, or undefined. */
+export function findLinkOptionError(options: Partial<FaultyLinkOptions>): string | undefined {
+  const all = { ...defaultFaultyLinkOptions, ...options };
+  for (const [name, low, high] of RANGES) {
+    const value = all[name] as number;
+    if (!(value >= low && value <= high)) return `link option ${name} is ${value}; it must be ${low} to ${high}`;
+  }
+  if (mtuBytes(mtuCode(all.mtuBytes)) !== all.mtuBytes)
+    return `link option mtuBytes is ${all.mtuBytes}; it must be 256, 512, 1024, 2048 or 4096`;
+  for (const [fault, probability] of Object.entries(all.faults)) {
+    if (!(probability >= 0 && probability <= 1))
+      return `link fault ${fault} has probability ${probability}; it must be 0 to 1`;
+  }
+  const vague = all.schedule.findIndex(({ packet, atNs }) => (packet === undefined) === (atNs === undefined));
+  if (vague >= 0) return `scheduled link fault ${vague} must say either packet or atNs`;
+  const early = all.flaps.findIndex(({ atNs, lengthNs }, index) => {
+    const before = all.flaps[index - 1];
+    return !(lengthNs > 0) || atNs < (before === undefined ? 0 : before.atNs + before.lengthNs);
+  });
+  return early < 0 ? undefined : `link flap ${early} has no length or begins before the one before it ended`;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a port and its adapter see of a link (IBTA chapter 7). An adapter's `run` lets the links of its ports carry, then takes what has arrived; nothing
+ * else moves packets. The links themselves are in `device/fabric`.
+ */
+import type { PacketRing } from './packet-ring.ts';
+import type { Port } from './port.ts';
+
+export interface Link {
+  /**
+   * Nothing between the two ports can change a packet: the sender need not seal its VCRC and the receiver need not check CRCs.
+   */
+  readonly trusted: boolean;
+  /** It works by itself, so `carry` must be called; false for a cable, where the receiver takes packets straight from the sender's lanes. */
+  readonly active: boolean;
+  /** When `carry` has something to do next although no port does anything: ns of the adapters' clock, Infinity for never. */
+  readonly nextNs: number;
+  /** Moves what may move at `nowNs`, at most `limit` packets each way; returns how many things moved or changed. */
+  carry(nowNs: number, limit: number): number;
+  /** The ring whose oldest packet is the next to arrive at `port`; the caller takes it. Undefined when nothing has arrived. */
+  arrival(port: Port): PacketRing | undefined;
+  /** The adapter of `port` has run: tells the adapter at the other end when there is something for it to do. */
+  settle(port: Port): void;
+  /** The port leaves the link. */
+  detach(port: Port): void;
+}
