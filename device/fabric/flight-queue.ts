@@ -84,7 +84,10 @@ export class FlightQueue {
       if (counts) this.overtakers[slot]--;
       if (due === NONE && this.overtakers[slot] === 0) due = index;
     }
-    return due === NONE ? NONE : this.#unhold(due);
+    if (due === NONE) return NONE;
+    // It overtakes in its turn those that were held back before it.
+    for (let index = 0; index < due; index++) this.overtakers[this.#held[index]]--;
+    return this.#unhold(due);
   }
 
   release(slot: number): void {

@@ -244,7 +244,7 @@ export class Requester {
     fields.immediate = record.immediate;
     fields.invalidateRKey = record.immediate;
     fields.payloadLengthBytes = length;
-    const ring = this.#port.ringFor(fields.dlid);
+    const ring = this.#port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
     if (record.inline) copyInline(record, done, length, ring.bytes, payload);
@@ -270,7 +270,7 @@ export class Requester {
     fields.dmaLength = record.messageLength - skipped;
     fields.payloadLengthBytes = 0;
     if (kind === RequestKind.ATOMIC) this.#atomicOperands();
-    const ring = this.#port.ringFor(fields.dlid);
+    const ring = this.#port.ringFor(fields.dlid, fields.serviceLevel);
     this.#port.transmit(ring, buildPacket(ring.view, ring.writeOffset, fields, PacketCheck.ICRC));
     record.packetsSent = 1;
     return true;

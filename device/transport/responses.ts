@@ -159,7 +159,7 @@ export class Responses {
     fields.syndromeKind = AethKind.ACK;
     fields.syndromeValue = CREDITS_UNLIMITED;
     fields.payloadLengthBytes = length;
-    const ring = port.ringFor(fields.dlid);
+    const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const payload = ring.writeOffset + payloadStart(opcode, fields.hasGrh);
     if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring.bytes, payload)) return false;
     this.#emit(port);
@@ -209,7 +209,7 @@ export class Responses {
   }
 
   #emit(port: Port): void {
-    const ring = port.ringFor(this.#fields.dlid);
+    const ring = port.ringFor(this.#fields.dlid, this.#fields.serviceLevel);
     port.transmit(ring, buildPacket(ring.view, ring.writeOffset, this.#fields, PacketCheck.ICRC));
     this.packets++;
   }

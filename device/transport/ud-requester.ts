@@ -6,6 +6,7 @@
 import { GID_SIZE } from '../../protocol/infiniband/addresses.ts';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { effectiveQKey } from '../../protocol/infiniband/keys.ts';
+import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
@@ -116,13 +117,13 @@ export class UdRequester {
     const fields = this.#fields;
     this.#address(port);
     this.#transport(qp, buffer.view, port, length);
-    const ring = port.ringFor(fields.dlid);
+    const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
     if (getSendCommandInline(buffer.view, 0))
       ring.bytes.set(buffer.bytes.subarray(COMMAND_HEADER_BYTES, COMMAND_HEADER_BYTES + length), payload);
     else if (!this.#list.gatherPart(qp, 0, length, ring.bytes, payload)) return FaultKind.DMA_READ;
-    port.transmit(ring, buildPacket(ring.view, offset, fields));
+    port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
     qp.sendPsn = addPsn(qp.sendPsn, 1);
     return FaultKind.NONE;
   }
