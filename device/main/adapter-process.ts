@@ -8,6 +8,7 @@ import type { AdapterPort } from '../host.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
 import { RecordingFile } from './recording-file.ts';
+import { SocketLink, type SocketLinkOptions } from './socket-link.ts';
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
 
@@ -23,6 +24,8 @@ export interface AdapterProcessOptions {
   readonly adapter?: Partial<AdapterOptions>;
   /** Writes a recording of the run here. */
   readonly recordPath?: string;
+  /** Links to other processes, in place of what joins these ports by the adapter's options. */
+  readonly links?: readonly ({ readonly port: 1 | 2 } & SocketLinkOptions)[];
   readonly log: LogTarget;
 }
 
@@ -32,6 +35,7 @@ export class AdapterProcess {
   readonly pump: Pump;
   readonly clock: WallClock;
   readonly recording: RecordingFile | undefined;
+  readonly links: readonly SocketLink[];
   readonly #recorder: Recorder | undefined;
 
   /** Opens the socket; clients are served from `start`. Throws VfioUserError, RecordingError or RangeError with one clear sentence. */
@@ -39,6 +43,11 @@ export class AdapterProcess {
     const adapterOptions: AdapterOptions = { ...defaultAdapterOptions, ...options.adapter };
     const error = findOptionError(adapterOptions);
     if (error !== undefined) throw new RangeError(error);
+    // Packets from another process are not in a recording: its replay would take another way at the first of them.
+    if (options.recordPath !== undefined && (options.links?.length ?? 0) > 0)
+      throw new RangeError(
+        'A run with links to other processes cannot be recorded; leave out the links or the recording.',
+      );
     const library: Libvfio = loadLibrary(options.libraryPath);
     this.pump = new Pump();
     this.clock = new WallClock(() => this.pump.nowNs());
@@ -58,6 +67,7 @@ export class AdapterProcess {
       recorder?.wrapClock(this.clock) ?? this.clock,
       this.hosts.map((host, index) => recorder?.wrapHost(host, index) ?? host),
     );
+    this.links = (options.links ?? []).map((link) => this.#plug(link));
     const port = recorder?.wrapAdapter(this.adapter) ?? this.adapter;
     for (const [index, host] of this.hosts.entries()) host.connect(port.functions[index]);
     for (const host of this.hosts) this.pump.add(host.context);
@@ -67,6 +77,17 @@ export class AdapterProcess {
   /** Serves guests until `close`. */
   start(): void {
     this.pump.start();
+  }
+
+  /** Listens for peers and begins to connect to them. Rejects with one sentence when a link cannot listen. */
+  async openLinks(): Promise<void> {
+    for (const link of this.links) await link.start();
+  }
+
+  #plug(options: { readonly port: 1 | 2 } & SocketLinkOptions): SocketLink {
+    const port = this.adapter.ports[options.port - 1];
+    port.onWork = () => this.pump.wake();
+    return new SocketLink(port, options);
   }
 
   /** The sockets are there already: a recording is not begun for a process that cannot serve, nor a socket left by one that cannot record. */
@@ -82,6 +103,7 @@ export class AdapterProcess {
 
   /** Leaves nothing behind: sockets, descriptors, the recording's last bytes. May be called twice. */
   close(): void {
+    for (const link of this.links) link.close();
     this.pump.destroy();
     this.#recorder?.flush();
     this.recording?.close();

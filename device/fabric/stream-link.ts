@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A link whose other end is in another process, over a stream of bytes that may break and come back (IBTA chapter 7 in frames of protocol/infiniband/
+ * link-headers.ts). While there is no connection the port is down and packets are lost, as with a cable pulled. What the peer sends is not trusted: CRCs are
+ * checked, buffers are bounded by the credits given out, and the first frame that cannot be ends the connection with a counted cause. Pure: bytes come and go
+ * through `LinkStream`, and the port changes only while the adapter runs (`carry`).
+ */
+import { getLinkFrameType, getLinkFrameVirtualLane } from '../../protocol/infiniband/gen/link-frame.gen.ts';
+import { LinkFrameType } from '../../protocol/infiniband/gen/values.gen.ts';
+import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import type { Link } from '../port/link.ts';
+import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
+import type { Port } from '../port/port.ts';
+import { MANAGEMENT_LANE } from '../port/transmit-lanes.ts';
+import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
+import { FrameWriter, readFlowControl, readHello } from './frame-writer.ts';
+import { LinkFrameReader } from './link-frames.ts';
+import { ReceiveBuffer } from './receive-buffer.ts';
+
+/** One connection. */
+export interface LinkStream {
+  /** Sends bytes, which the caller reuses afterwards. False: enough is waiting; `StreamLink.drained` will follow. */
+  write(bytes: Uint8Array): boolean;
+  close(): void;
+}
+
+/** Why a connection was ended from this side. */
+export type StreamFault =
+  | 'oversized frame'
+  | 'malformed frame'
+  | 'unexpected frame'
+  | 'other version'
+  | 'other number of lanes'
+  | 'credit overrun'
+  | 'silent peer';
+
+export interface StreamLinkOptions {
+  /** Receive buffer of each lane: blocks of 64 bytes, and packets. */
+  readonly bufferBlocks: number;
+  readonly bufferPackets: number;
+  /** A side with nothing to say says so this often; a peer not heard of for three times as long is gone. */
+  readonly keepaliveNs: number;
+}
+
+export const defaultStreamLinkOptions: StreamLinkOptions = {
+  bufferBlocks: 2048,
+  bufferPackets: 512,
+  keepaliveNs: 1_000_000_000,
+};
+
+const SILENT_KEEPALIVES = 3;
+const SMALLEST_PACKET = 26;
+
+const StreamState = { CLOSED: 0, GREETING: 1, OPENING: 2, UP: 3 } as const;
+type StreamState = (typeof StreamState)[keyof typeof StreamState];
+
+export class StreamLink implements Link {
+  readonly trusted = false;
+  readonly active = true;
+  /** Connections that came up, and causes for which this side ended one. */
+  connections = 0;
+  readonly faults = new Map<StreamFault, number>();
+  packetsSent = 0;
+  packetsReceived = 0;
+  /** A connection was ended for this cause. */
+  onFault: ((fault: StreamFault) => void) | undefined = undefined;
+  readonly port: Port;
+  readonly buffer: ReceiveBuffer;
+  readonly transmitCredits: TransmitCredits;
+  readonly receiveCredits: ReceiveCredits;
+  readonly #keepaliveNs: number;
+  readonly #reader = new LinkFrameReader();
+  readonly #writer = new FrameWriter();
+  readonly #take = (lengthBytes: number): boolean => this.#takeFrame(lengthBytes);
+  #stream: LinkStream | undefined = undefined;
+  #state: StreamState = StreamState.CLOSED;
+  /** The connection broke and the port does not know yet. */
+  #broken = false;
+  #blocked = false;
+  #heard = false;
+  #peerMtuCode = 0;
+  #heardNs = 0;
+  #sentNs = 0;
+
+  constructor(port: Port, options: Partial<StreamLinkOptions> = {}) {
+    const { bufferBlocks, bufferPackets, keepaliveNs } = { ...defaultStreamLinkOptions, ...options };
+    const lanes = port.lanes.rings.length;
+    this.port = port;
+    this.buffer = new ReceiveBuffer(lanes, bufferBlocks, bufferPackets);
+    this.transmitCredits = new TransmitCredits(lanes);
+    this.receiveCredits = new ReceiveCredits(lanes, this.buffer);
+    this.#keepaliveNs = keepaliveNs;
+    port.plug(this);
+  }
+
+  /** The connection is up and the port knows it. */
+  get up(): boolean {
+    return this.#state === StreamState.UP;
+  }
+
+  get connected(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  /** There is a new connection; there must not be another. */
+  connect(stream: LinkStream): void {
+    this.#stream = stream;
+    this.#state = StreamState.GREETING;
+    this.#blocked = false;
+    // The time of greeting counts from the next `carry`.
+    this.#heard = true;
+    this.#reader.reset();
+    this.#writer.hello(this.port);
+    this.#flush();
+    this.port.onWork?.();
+  }
+
+  /** Bytes came from the connection. */
+  receive(stream: LinkStream, chunk: Uint8Array): void {
+    if (stream !== this.#stream) return;
+    this.#heard = true;
+    if (!this.#reader.push(chunk, this.#take) && this.#stream === stream) this.#end('oversized frame');
+    this.port.onWork?.();
+  }
+
+  /** The connection takes bytes again. */
+  drained(stream: LinkStream): void {
+    if (stream !== this.#stream) return;
+    this.#blocked = false;
+    this.port.onWork?.();
+  }
+
+  /** The connection is gone. */
+  disconnect(stream: LinkStream): void {
+    if (stream !== this.#stream) return;
+    this.#stream = undefined;
+    this.#broken ||= this.#state === StreamState.UP;
+    this.#state = StreamState.CLOSED;
+    this.port.onWork?.();
+  }
+
+  get nextNs(): number {
+    if (this.#state === StreamState.CLOSED) return Number.POSITIVE_INFINITY;
+    const silentNs = this.#heardNs + SILENT_KEEPALIVES * this.#keepaliveNs;
+    const speaks = this.#state === StreamState.UP && !this.#blocked;
+    return speaks ? Math.min(silentNs, this.#sentNs + this.#keepaliveNs) : silentNs;
+  }
+
+  carry(nowNs: number, limit: number): number {
+    let moved = this.#updatePort(nowNs);
+    if (this.#heard) this.#heardNs = nowNs;
+    this.#heard = false;
+    if (this.#state === StreamState.CLOSED) return moved;
+    if (nowNs - this.#heardNs >= SILENT_KEEPALIVES * this.#keepaliveNs) this.#end('silent peer');
+    if (this.#state !== StreamState.UP || this.#blocked) return moved;
+    moved += this.#sendPackets(limit);
+    this.#announce(false);
+    if (this.#writer.empty && nowNs - this.#sentNs >= this.#keepaliveNs) this.#writer.keepalive();
+    if (!this.#writer.empty) this.#sentNs = nowNs;
+    this.#flush();
+    return moved;
+  }
+
+  arrival(): PacketRing | undefined {
+    return this.buffer.next();
+  }
+
+  settle(): void {}
+
+  /** Another link takes the port: this one is of no use any more. */
+  detach(): void {
+    this.close();
+  }
+
+  close(): void {
+    const stream = this.#stream;
+    if (stream === undefined) return;
+    this.disconnect(stream);
+    stream.close();
+  }
+
+  /** Tells the port what became of the connection since the last time. */
+  #updatePort(nowNs: number): number {
+    let changes = 0;
+    if (this.#broken) {
+      this.#broken = false;
+      this.port.setLinkUp(false);
+      changes++;
+    }
+    if (this.#state === StreamState.OPENING) {
+      this.#state = StreamState.UP;
+      this.#sentNs = nowNs;
+      this.connections++;
+      this.port.activeMtuCode = Math.min(this.port.maxMtuCode, this.#peerMtuCode);
+      this.#announce(true);
+      this.port.setLinkUp(true);
+      changes++;
+    }
+    return changes;
+  }
+
+  #sendPackets(limit: number): number {
+    let sent = 0;
+    while (sent < limit && !this.#blocked) {
+      const ring = this.port.lanes.next(this.transmitCredits);
+      if (ring === undefined) break;
+      const lane = ring.virtualLane;
+      if (lane !== MANAGEMENT_LANE) this.transmitCredits.count(lane, packetBlocks(ring.readLength));
+      this.#writer.packet(ring);
+      ring.shift();
+      sent++;
+      if (this.#writer.full) this.#flush();
+    }
+    this.packetsSent += sent;
+    return sent;
+  }
+
+  /** Gives out credits; `first`: the link comes up. */
+  #announce(first: boolean): void {
+    for (let lane = 0; lane < this.transmitCredits.sent.length; lane++) {
+      if (!first && !this.receiveCredits.worthAnnouncing(lane)) continue;
+      this.#writer.flowControl(first, lane, this.transmitCredits.sent[lane], this.receiveCredits.announce(lane));
+      if (this.#writer.full) this.#flush();
+    }
+  }
+
+  #flush(): void {
+    if (this.#writer.empty || this.#stream === undefined) return;
+    if (!this.#stream.write(this.#writer.take())) this.#blocked = true;
+  }
+
+  #takeFrame(lengthBytes: number): boolean {
+    const type = getLinkFrameType(this.#reader.head, 0);
+    const fault =
+      this.#state === StreamState.GREETING ? this.#greet(type, lengthBytes) : this.#serve(type, lengthBytes);
+    if (fault !== undefined) this.#end(fault);
+    return fault === undefined;
+  }
+
+  #greet(type: number, lengthBytes: number): StreamFault | undefined {
+    if (type !== LinkFrameType.HELLO) return 'unexpected frame';
+    const hello = readHello(this.#reader.bodyView, lengthBytes);
+    if (typeof hello === 'string') return hello;
+    if (hello.virtualLanes !== this.transmitCredits.sent.length) return 'other number of lanes';
+    this.#peerMtuCode = hello.mtuCode;
+    this.transmitCredits.reset();
+    this.receiveCredits.reset();
+    this.#state = StreamState.OPENING;
+    return undefined;
+  }
+
+  #serve(type: number, lengthBytes: number): StreamFault | undefined {
+    switch (type) {
+      case LinkFrameType.PACKET:
+        return this.#takePacket(lengthBytes);
+      case LinkFrameType.FLOW_CONTROL:
+        return this.#takeFlowControl(lengthBytes);
+      case LinkFrameType.KEEPALIVE:
+        return lengthBytes === 0 ? undefined : 'malformed frame';
+      default:
+        return 'unexpected frame';
+    }
+  }
+
+  #takePacket(lengthBytes: number): StreamFault | undefined {
+    const lane = getLinkFrameVirtualLane(this.#reader.head, 0);
+    if (lengthBytes < SMALLEST_PACKET || (lengthBytes - VCRC_SIZE) % 4 !== 0) return 'malformed frame';
+    if (lane !== MANAGEMENT_LANE) {
+      if (lane >= this.receiveCredits.received.length) return 'malformed frame';
+      const blocks = packetBlocks(lengthBytes);
+      const { buffer } = this;
+      if (blocks > buffer.getFreeBlocks(lane) || buffer.getFreePackets(lane) === 0) return 'credit overrun';
+      this.receiveCredits.count(lane, blocks);
+    }
+    this.packetsReceived++;
+    this.buffer.put(lane, this.#reader.body, lengthBytes);
+    return undefined;
+  }
+
+  #takeFlowControl(lengthBytes: number): StreamFault | undefined {
+    const packet = readFlowControl(this.#reader.bodyView, lengthBytes);
+    if (packet === undefined || packet.virtualLane >= this.receiveCredits.received.length) return 'malformed frame';
+    this.receiveCredits.synchronize(packet.virtualLane, packet.totalBlocksSent);
+    this.transmitCredits.limits[packet.virtualLane] = packet.creditLimit;
+    return undefined;
+  }
+
+  #end(fault: StreamFault): void {
+    this.faults.set(fault, (this.faults.get(fault) ?? 0) + 1);
+    this.onFault?.(fault);
+    this.close();
+  }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Carries a `StreamLink` over a UNIX or TCP socket: one side listens, the other connects and tries again for ever, at growing intervals. Either side may
+ * restart; the link comes back by itself. Works on Node's event loop beside the pump: the port's `onWork` must wake it.
+ */
+import { unlinkSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { StreamLink, type StreamLinkOptions } from '../fabric/stream-link.ts';
+import type { Port } from '../port/port.ts';
+
+/** Where the link's listening side is. */
+export type LinkEndpoint = { readonly path: string } | { readonly host: string; readonly port: number };
+
+export interface SocketLinkOptions {
+  readonly role: 'listen' | 'connect';
+  readonly endpoint: LinkEndpoint;
+  readonly link?: Partial<StreamLinkOptions>;
+  /** First and longest wait before the next attempt to connect. */
+  readonly retryMs?: number;
+  readonly retryMaxMs?: number;
+  /** One line for people, at most a few per second. */
+  readonly log?: (line: string) => void;
+}
+
+const RETRY_MS = 50;
+const RETRY_MAX_MS = 2000;
+const LOG_INTERVAL_MS = 200;
+
+export class SocketLink {
+  readonly link: StreamLink;
+  /** Connections refused because there was one already, and attempts to connect that failed. */
+  refused = 0;
+  failedAttempts = 0;
+  readonly #options: SocketLinkOptions;
+  readonly #name: string;
+  #server: Server | undefined = undefined;
+  #socket: Socket | undefined = undefined;
+  #timer: NodeJS.Timeout | undefined = undefined;
+  #retryMs: number;
+  #closed = false;
+  #loggedMs = Number.NEGATIVE_INFINITY;
+
+  /** Plugs the link into `port`, which stays down until a peer is there. */
+  constructor(port: Port, options: SocketLinkOptions) {
+    this.#options = options;
+    this.#retryMs = options.retryMs ?? RETRY_MS;
+    this.#name = `link of port ${port.number} at ${nameEndpoint(options.endpoint)}`;
+    this.link = new StreamLink(port, options.link);
+    this.link.onFault = (fault) => this.#log(`${this.#name}: connection ended: ${fault}`);
+  }
+
+  /** Listens, or begins to connect. Rejects with one sentence when it cannot listen. */
+  async start(): Promise<void> {
+    if (this.#options.role === 'connect') return this.#connect();
+    const { endpoint } = this.#options;
+    try {
+      await this.#listen();
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EADDRINUSE' || !('path' in endpoint) || (await isAnswered(endpoint.path)))
+        throw new Error(
+          `The ${this.#name} cannot listen: ${code ?? String(error)}; choose another or stop who uses it.`,
+        );
+      // What a killed process left behind.
+      unlinkSync(endpoint.path);
+      await this.#listen();
+    }
+  }
+
+  /** Address that was bound, for a TCP endpoint with port 0. */
+  get boundPort(): number {
+    const address = this.#server?.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /** Leaves no socket, file or timer behind. May be called twice. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#server?.close();
+    this.link.close();
+    this.#socket?.destroy();
+  }
+
+  #listen(): Promise<void> {
+    const server = createServer((socket) => this.#accept(socket));
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#options.endpoint, () => {
+        server.off('error', reject);
+        server.on('error', (error) => this.#log(`${this.#name}: ${error.message}`));
+        this.#server = server;
+        resolve();
+      });
+    });
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#socket !== undefined || this.#closed) {
+      this.refused++;
+      this.#log(`${this.#name}: a second peer was refused; a link has two ends`);
+      socket.on('error', () => {});
+      socket.destroy();
+      return;
+    }
+    this.#watch(socket);
+    this.#attach(socket);
+  }
+
+  #connect(): void {
+    if (this.#closed) return;
+    const socket = connect(this.#options.endpoint);
+    this.#watch(socket);
+    socket.once('connect', () => this.#attach(socket));
+  }
+
+  /** From now on this is the socket; when it is gone, the next attempt follows. */
+  #watch(socket: Socket): void {
+    this.#socket = socket;
+    let wasConnected = this.#options.role === 'listen';
+    socket.once('connect', () => {
+      wasConnected = true;
+    });
+    socket.on('error', (error) => this.#log(`${this.#name}: ${error.message}`));
+    socket.once('close', () => {
+      this.#socket = undefined;
+      if (!wasConnected) this.failedAttempts++;
+      if (this.#options.role === 'connect') this.#retry();
+    });
+  }
+
+  #attach(socket: Socket): void {
+    socket.setNoDelay(true);
+    const connectionsBefore = this.link.connections;
+    const stream = {
+      // The link uses its bytes again at once; Node keeps what it is given.
+      write: (bytes: Uint8Array) => socket.writable && socket.write(Buffer.from(bytes)),
+      close: () => socket.destroy(),
+    };
+    socket.on('data', (chunk) => this.link.receive(stream, chunk));
+    socket.on('drain', () => this.link.drained(stream));
+    socket.once('close', () => {
+      if (this.link.connections > connectionsBefore) this.#retryMs = this.#options.retryMs ?? RETRY_MS;
+      this.link.disconnect(stream);
+    });
+    this.link.connect(stream);
+  }
+
+  #retry(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => this.#connect(), this.#retryMs);
+    this.#timer.unref();
+    this.#retryMs = Math.min(this.#retryMs * 2, this.#options.retryMaxMs ?? RETRY_MAX_MS);
+  }
+
+  #log(line: string): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#loggedMs < LOG_INTERVAL_MS) return;
+    this.#loggedMs = nowMs;
+    this.#options.log?.(line);
+  }
+}
+
+function nameEndpoint(endpoint: LinkEndpoint): string {
+  return 'path' in endpoint ? endpoint.path : `${endpoint.host}:${endpoint.port}`;
+}
+
+/** Does a process listen on this UNIX socket? */
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
