@@ -160,6 +160,27 @@ t.test('a broken connection takes the port down, loses what is under way, and co
   t.equal(pair.links[0].connections, 2);
 });
 
+t.test('a new connection begins with full credits, whatever the last one lost', async (t) => {
+  const pair = new Pair({ bufferBlocks: 128, bufferPackets: 128 });
+  const arrivals = new Arrivals(pair.ports[1]);
+  let taken = 0;
+  for (let round = 0; round < 100; round++) {
+    pair.connect();
+    pair.run();
+    const [{ transmitCredits }, { receiveCredits }] = pair.links;
+    t.same([transmitCredits.sent[0], receiveCredits.received[0], transmitCredits.limits[0]], [0, 0, 128], `${round}`);
+    send(pair.ports[0], 0, 4096);
+    pair.run();
+    taken += arrivals.take();
+    for (let id = 1; id < 8; id++) send(pair.ports[0], id, 1000);
+    pair.links[0].carry(0, 1000);
+    pair.disconnect();
+    pair.run();
+  }
+  t.equal(taken, 100);
+  t.equal(pair.links[1].faults.size, 0);
+});
+
 t.test('a break between two runs of the adapter is seen by the port', async (t) => {
   const pair = new Pair();
   pair.connect();
