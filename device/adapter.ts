@@ -196,9 +196,9 @@ export class Adapter implements AdapterPort {
   #receive(limit: number): number {
     let received = 0;
     for (const port of this.ports) {
-      while (received < limit && this.receiver.receive(port, port.loopback, false)) received++;
+      while (received < limit && this.receiver.receive(port, port.loopback, true)) received++;
       const { peer } = port;
-      while (peer !== undefined && received < limit && this.receiver.receive(port, peer.outgoing, false)) received++;
+      while (peer !== undefined && received < limit && this.receiver.receive(port, peer.outgoing, true)) received++;
     }
     return received;
   }
