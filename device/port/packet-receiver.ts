@@ -5,15 +5,15 @@
  */
 import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
 import { PacketError, packetErrorNames } from '../../protocol/infiniband/gen/values.gen.ts';
-import { OpcodeFlag, TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
 import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
+import { OpcodeFlag, TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { ConnectedTransport } from '../transport/connected-transport.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { ConnectedTransport } from '../transport/connected-transport.ts';
 import type { UdResponder } from '../transport/ud-responder.ts';
 import type { PacketRing } from './packet-ring.ts';
 import type { Port } from './port.ts';

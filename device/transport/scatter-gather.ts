@@ -6,7 +6,8 @@
 import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSgeAddress, getSgeLength, getSgeLkey, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { KeyCheck, MemoryRegion } from '../queues/memory-region.ts';
+import type { KeyCheck } from '../queues/key-check.ts';
+import type { MemoryRegion } from '../queues/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 export class ScatterGatherList {

@@ -64,6 +64,8 @@ export class SendRecord {
   fault: FaultKind = FaultKind.NONE;
   readonly list = new ScatterGatherList();
   readonly inlineBytes = new Uint8Array(INLINE_MAX_BYTES);
+  /** The command's header, of operations without packets: it lies where other commands have their inline payload. */
+  readonly headerView = new DataView(this.inlineBytes.buffer);
 
   /** Takes what the command says. The scatter/gather list is loaded by the caller, who checks it. */
   load(buffer: PhysicalCollectBuffer): void {
@@ -86,6 +88,10 @@ export class SendRecord {
     this.done = false;
     this.executing = true;
     this.fault = FaultKind.NONE;
+  }
+
+  loadHeader(bytes: Uint8Array): void {
+    this.inlineBytes.set(bytes.subarray(0, COMMAND_HEADER_BYTES));
   }
 
   loadAtomicOperands(view: DataView): void {
