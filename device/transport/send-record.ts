@@ -27,6 +27,7 @@ import {
   getSendCommandSolicited,
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
+import { addPsn } from '../../protocol/infiniband/psn.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
@@ -92,6 +93,13 @@ export class SendRecord {
 
   loadHeader(bytes: Uint8Array): void {
     this.inlineBytes.set(bytes.subarray(0, COMMAND_HEADER_BYTES));
+  }
+
+  /** The record is begun: it takes `count` PSNs from `psn` on, or none. */
+  number(psn: number, count: number): void {
+    this.numbered = true;
+    this.firstPsn = psn;
+    this.lastPsn = addPsn(psn, count - 1);
   }
 
   loadAtomicOperands(view: DataView): void {

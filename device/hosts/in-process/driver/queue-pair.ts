@@ -31,13 +31,9 @@ import {
   setQueuePairRecordReceiveTail,
   setQueuePairRecordSendTail,
 } from '../../../../protocol/layout/gen/queue-pair-record.gen.ts';
-import {
-  encodeReceiveEntry,
-  RECEIVE_ENTRY_SIZE,
-  type ReceiveEntry,
-} from '../../../../protocol/layout/gen/receive-entry.gen.ts';
+import type { ReceiveEntry } from '../../../../protocol/layout/gen/receive-entry.gen.ts';
 import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
-import { encodeSge, SGE_SIZE, type Sge } from '../../../../protocol/layout/gen/sge.gen.ts';
+import type { Sge } from '../../../../protocol/layout/gen/sge.gen.ts';
 import { AccessFlag, ManagementOpcode, QpMask, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
 import { type CollectStyle, writeCollected } from './collect-writer.ts';
 import type { DriverCompletionQueue } from './completion-queue.ts';
@@ -45,6 +41,7 @@ import type { HardwareAccess } from './hardware-access.ts';
 import type { ManagementChannel, ManagementResult } from './management-channel.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
 import { buildSendCommand, type SendRequest } from './send-request.ts';
+import { fillReceiveSlot } from './shared-receive-queue.ts';
 
 const SEQUENCE_MASK = 0xffff;
 
@@ -267,11 +264,7 @@ export class DriverQueuePair {
 
   /** Posts a receive entry; `entry` overrides its head. */
   postReceive(sges: readonly Sge[], entry: Partial<ReceiveEntry> = {}): void {
-    const slot = this.parts.receiveBuffer.slot(this.receiveTail);
-    encodeReceiveEntry(slot, 0, { sgeCount: sges.length, sequence: this.receiveTail, ...entry });
-    sges.forEach((sge, index) => {
-      encodeSge(slot, RECEIVE_ENTRY_SIZE + index * SGE_SIZE, sge);
-    });
+    fillReceiveSlot(this.parts.receiveBuffer, this.receiveTail, sges, entry);
     this.receiveTail = (this.receiveTail + 1) & SEQUENCE_MASK;
     this.#writeTails();
   }
