@@ -141,6 +141,7 @@ export class Adapter implements AdapterPort {
     qp.state = QpState.ERR;
     this.connected.flush(qp);
     this.#receiveQueue.flush(qp);
+    if (qp.srq !== undefined) qp.owner.postAsynchronous(EventType.LAST_WQE_REACHED, qp, FaultKind.NONE);
     this.scheduler.schedule(qp);
   }
 
@@ -171,6 +172,10 @@ export class Adapter implements AdapterPort {
   destroyQueuePair(qp: QueuePair): void {
     this.scheduler.unschedule(qp);
     this.connected.drop(qp);
+    if (qp.boundWindows > 0)
+      this.resources.memoryWindows.forEach((window) => {
+        if (window.qp === qp) window.unbind();
+      });
     qp.release();
     this.resources.queuePairs.remove(qp);
   }
@@ -189,6 +194,14 @@ export class Adapter implements AdapterPort {
     });
     resources.eventQueues.forEach((queue) => {
       if (queue.owner === owner) resources.eventQueues.remove(queue);
+    });
+    resources.memoryWindows.forEach((window) => {
+      if (window.owner !== owner) return;
+      window.release();
+      resources.memoryWindows.remove(window);
+    });
+    resources.sharedReceiveQueues.forEach((queue) => {
+      if (queue.owner === owner) resources.sharedReceiveQueues.remove(queue);
     });
     resources.memoryRegions.forEach((region) => {
       if (region.owner === owner) resources.memoryRegions.remove(region);

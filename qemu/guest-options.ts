@@ -37,9 +37,11 @@ export type Accelerator = 'kvm' | 'tcg';
 export interface GuestOptions {
   /** A bzImage; Debian's stock kernel when absent. */
   readonly kernel?: string;
-  /** An initramfs; one that powers off at once when absent. */
+  /** An initramfs; one that powers off at once when absent, none when empty. */
   readonly initramfs?: string;
   readonly disk?: GuestDisk;
+  /** True starts the boot loader of the disk: no kernel, initramfs or command line is given. */
+  readonly bootFromDisk?: boolean;
   /** 512 when absent. */
   readonly memoryMiB?: number;
   /** 2 when absent. */
@@ -98,8 +100,7 @@ export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[]
     ...['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot'],
     ...['-machine', 'q35,memory-backend=ram,vmport=off', ...processorArguments(plan)],
     ...['-m', `${memoryMiB}M`, '-object', memoryObject(memoryMiB, plan.sharedMemory ?? true)],
-    ...['-kernel', plan.kernel, '-initrd', plan.initramfs],
-    ...['-append', plan.append === undefined ? APPEND : `${APPEND} ${plan.append}`],
+    ...kernelArguments(plan),
     ...consoleArguments(plan),
     ...['-qmp', `unix:${escapeComma(sockets.qmp)},server=off`],
     ...portArguments(sockets),
@@ -109,6 +110,13 @@ export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[]
     ...(plan.paused === true ? ['-S'] : []),
     ...(plan.extraArguments ?? []),
   ];
+}
+
+function kernelArguments(plan: GuestPlan): string[] {
+  if (plan.bootFromDisk === true) return [];
+  const append = plan.append === undefined ? APPEND : `${APPEND} ${plan.append}`;
+  const initramfs = plan.initramfs === '' ? [] : ['-initrd', plan.initramfs];
+  return ['-kernel', plan.kernel, ...initramfs, '-append', append];
 }
 
 function processorArguments(plan: GuestPlan): string[] {
@@ -124,7 +132,9 @@ function memoryObject(memoryMiB: number, shared: boolean): string {
 
 function consoleArguments(plan: GuestPlan): string[] {
   const log = plan.consoleLog === undefined ? '' : `,logfile=${escapeComma(plan.consoleLog)}`;
-  return ['-chardev', `stdio,id=console,signal=off${log}`, '-serial', 'chardev:console'];
+  // At a terminal the multiplexer gives Ctrl-A x, which ends QEMU.
+  const mux = plan.interactive === true ? ',mux=on' : '';
+  return ['-chardev', `stdio,id=console,signal=off${mux}${log}`, '-serial', 'chardev:console'];
 }
 
 function portArguments(sockets: GuestSockets): string[] {

@@ -1,10 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a live adapter answers on its control socket. */
+/** What a live adapter answers on its control socket: its status, and captures, one at a time, each as long as the connection that asked for it. */
 import type { AdapterProcess } from './adapter-process.ts';
-import type { ControlCommand } from './control-server.ts';
+import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
+import type { ControlRequest } from './control-protocol.ts';
+import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { reportProcess } from './status-report.ts';
 
-/** The commands of a process, for `ControlServer`. */
-export function makeControlCommands(process: AdapterProcess, pid: number): Map<string, ControlCommand> {
-  return new Map<string, ControlCommand>([['status', () => reportProcess(process, pid)]]);
+export class ControlCommands {
+  /** By name, for `ControlServer`. */
+  readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
+    ['status', () => reportProcess(this.#process, this.#pid)],
+    ['capture-start', (request, client) => this.#startCapture(request, client)],
+    ['capture-progress', () => this.#capture?.progress ?? null],
+    ['capture-stop', () => this.#stopCapture()],
+  ]);
+  readonly #process: AdapterProcess;
+  readonly #pid: number;
+  #capture: CaptureFile | undefined = undefined;
+
+  constructor(process: AdapterProcess, pid: number) {
+    this.#process = process;
+    this.#pid = pid;
+  }
+
+  /** Ends what runs, files included. */
+  async close(): Promise<void> {
+    await this.#capture?.stop();
+  }
+
+  #startCapture({ parameters }: ControlRequest, client: ControlClientHandle): unknown {
+    const options = readCaptureOptions(parameters);
+    const { adapter, clock } = this.#process;
+    const wallTime = makeWallTime(() => clock.now());
+    const capture = new CaptureFile(options, adapter.ports, wallTime);
+    this.#capture = capture;
+    client.onClose(() => void capture.stop());
+    return capture.progress;
+  }
+
+  #stopCapture(): unknown {
+    void this.#capture?.stop();
+    return this.#capture?.progress ?? null;
+  }
+}
+
+function readCaptureOptions(parameters: Readonly<Record<string, unknown>>): CaptureOptions {
+  const { path, port, direction, count } = parameters;
+  if (typeof path !== 'string' || !path.startsWith('/')) throw new Error('path must be an absolute path');
+  if (port !== undefined && port !== 1 && port !== 2) throw new Error('port must be 1 or 2');
+  if (direction !== undefined && direction !== 'sent' && direction !== 'received')
+    throw new Error('direction must be sent or received');
+  if (count !== undefined && !(Number.isSafeInteger(count) && (count as number) > 0))
+    throw new Error('count must be a whole number above 0');
+  return {
+    path,
+    ...(port === undefined ? {} : { port }),
+    ...(direction === undefined ? {} : { direction }),
+    ...(count === undefined ? {} : { count: count as number }),
+  };
 }

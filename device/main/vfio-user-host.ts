@@ -104,7 +104,8 @@ export class VfioUserHost implements HostPort {
         }),
       ],
       callbacks: {
-        reset: (kind) => this.#port.reset(resetKinds[kind]),
+        // The library also resets what it destroys before anything was connected.
+        reset: (kind) => this.#function?.reset(resetKinds[kind]),
         busMaster: (enabled) => this.#port.setBusMaster(enabled),
         dmaRegister: (region) => this.#port.memoryMapped(region.address, region.sizeBytes),
         dmaUnregister: (region) => this.#port.memoryUnmapped(region.address, region.sizeBytes),

@@ -37,13 +37,24 @@ const SPEED_QDR = 4;
 const READS_MAX = 16;
 const COUNTER_MAX = 0xffff;
 
+const CAPABILITIES =
+  Capability.UD |
+  Capability.UC |
+  Capability.RC |
+  Capability.ATOMICS |
+  Capability.SRQ |
+  Capability.MEMORY_WINDOWS |
+  Capability.FAST_REGISTRATION;
+
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();
 
 export function queryAdapter(context: CommandContext): ManagementStatus {
   const record = adapterRecord;
   record.firmwareVersion = FIRMWARE_VERSION;
-  record.capabilities = Capability.UD | Capability.UC | Capability.RC | Capability.ATOMICS;
+  record.capabilities = CAPABILITIES;
+  record.maxSharedReceiveQueues = capacities.sharedReceiveQueues;
+  record.maxMemoryWindows = capacities.memoryWindows;
   record.maxReadsInitiated = READS_MAX;
   record.maxReadsServed = READS_MAX;
   record.maxQueuePairs = capacities.queuePairs;

@@ -3,9 +3,11 @@
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
+import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.ts';
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import { SRQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/srq-attributes.gen.ts';
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { queryAdapter, queryPort } from './adapter-commands.ts';
 import type { CommandHandler } from './command-context.ts';
@@ -22,6 +24,7 @@ import {
   modifyMemoryRegion,
   queryMemoryRegion,
 } from './memory-region-commands.ts';
+import { createMemoryWindow, destroyMemoryWindow, queryMemoryWindow } from './memory-window-commands.ts';
 import {
   createProtectionDomain,
   destroyProtectionDomain,
@@ -29,6 +32,12 @@ import {
   queryProtectionDomain,
 } from './protection-domain-commands.ts';
 import { createQueuePair, destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
+import {
+  createSharedReceiveQueue,
+  destroySharedReceiveQueue,
+  modifySharedReceiveQueue,
+  querySharedReceiveQueue,
+} from './shared-receive-queue-commands.ts';
 
 interface CommandEntry {
   readonly payloadBytes: number;
@@ -58,6 +67,13 @@ const rows: [ManagementOpcode, number, CommandHandler][] = [
   [ManagementOpcode.MODIFY_QP, QP_ATTRIBUTES_SIZE, modifyQueuePair],
   [ManagementOpcode.QUERY_QP, 0, queryQueuePair],
   [ManagementOpcode.DESTROY_QP, 0, destroyQueuePair],
+  [ManagementOpcode.CREATE_MW, MW_ATTRIBUTES_SIZE, createMemoryWindow],
+  [ManagementOpcode.QUERY_MW, 0, queryMemoryWindow],
+  [ManagementOpcode.DESTROY_MW, 0, destroyMemoryWindow],
+  [ManagementOpcode.CREATE_SRQ, SRQ_ATTRIBUTES_SIZE, createSharedReceiveQueue],
+  [ManagementOpcode.MODIFY_SRQ, SRQ_ATTRIBUTES_SIZE, modifySharedReceiveQueue],
+  [ManagementOpcode.QUERY_SRQ, 0, querySharedReceiveQueue],
+  [ManagementOpcode.DESTROY_SRQ, 0, destroySharedReceiveQueue],
 ];
 
 export const commandTable: ReadonlyMap<number, CommandEntry> = new Map(

@@ -29,6 +29,8 @@ const PAGE_SHIFT_MAX = 31;
 const LIST_ALIGNMENT = 8;
 /** Virtual addresses are exact Numbers. */
 const ADDRESS_LIMIT = Number.MAX_SAFE_INTEGER;
+/** Pages of a region registered by work request (max_fast_reg_page_list_len). */
+const FAST_PAGES_MAX = 512;
 const NO_PAGES = new Float64Array(0);
 
 const request: MrAttributes = newMrAttributes();
@@ -55,6 +57,7 @@ export function createMemoryRegion(context: CommandContext): ManagementStatus {
 export function modifyMemoryRegion(context: CommandContext): ManagementStatus {
   const region = find(context);
   if (region === undefined) return context.badObject();
+  if (region.windows > 0) return ManagementStatus.IN_USE;
   decodeMrAttributes(context.command, context.payload, request);
   const mask = request.attributeMask;
   if ((mask & ~ALL_MASK) !== 0) return context.badField(MR_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, ALL_MASK);
@@ -87,6 +90,7 @@ export function queryMemoryRegion(context: CommandContext): ManagementStatus {
 export function destroyMemoryRegion(context: CommandContext): ManagementStatus {
   const region = find(context);
   if (region === undefined) return context.badObject();
+  if (region.windows > 0) return ManagementStatus.IN_USE;
   region.pd.references--;
   context.adapter.resources.memoryRegions.remove(region);
   return ManagementStatus.OK;
@@ -112,7 +116,11 @@ function checkAccess(context: CommandContext): ManagementStatus {
 function checkTranslation(context: CommandContext): ManagementStatus {
   requestedPages = NO_PAGES;
   if (request.kind === MrKind.PHYSICAL) return ManagementStatus.OK;
-  if (request.kind !== MrKind.PAGED) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.PAGED);
+  if (request.kind === MrKind.FAST) {
+    if (request.pageCount >= 1 && request.pageCount <= FAST_PAGES_MAX) return ManagementStatus.OK;
+    return context.badField(MR_ATTRIBUTES_PAGE_COUNT_OFFSET, FAST_PAGES_MAX);
+  }
+  if (request.kind !== MrKind.PAGED) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.FAST);
   if (request.pageShift < PAGE_SHIFT_MIN || request.pageShift > PAGE_SHIFT_MAX)
     return context.badField(MR_ATTRIBUTES_PAGE_SHIFT_OFFSET, PAGE_SHIFT_MAX);
   if (request.pageCount === 0 || request.pageCount > capacities.pagesPerRegion)
@@ -135,6 +143,8 @@ function applyTranslation(region: MemoryRegion): void {
   region.length = request.length;
   region.pageShift = request.pageShift;
   region.pages = requestedPages;
+  region.maxPages = request.kind === MrKind.FAST ? request.pageCount : 0;
+  region.valid = request.kind !== MrKind.FAST;
 }
 
 function describe(context: CommandContext, region: MemoryRegion): void {
@@ -144,7 +154,7 @@ function describe(context: CommandContext, region: MemoryRegion): void {
   request.startAddress = region.startAddress;
   request.length = region.length;
   request.pageListAddress = 0;
-  request.pageCount = region.pages.length;
+  request.pageCount = region.kind === MrKind.FAST ? region.maxPages : region.pages.length;
   request.pageShift = region.pageShift;
   request.keyByte = region.keyByte;
   request.lkey = region.key;

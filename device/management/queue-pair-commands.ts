@@ -42,6 +42,7 @@ import {
   setQpCreationTokenHigh,
   setQpCreationTokenLow,
 } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import { QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import {
   ManagementStatus,
   QpMask,
@@ -51,6 +52,7 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 import { findTransition } from '../queues/qp-transitions.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
+import { ReceiveRing } from '../queues/receive-ring.ts';
 import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
@@ -162,7 +164,6 @@ function checkService(context: CommandContext, creation: QpCreation): Management
   if (!serviceTypeNames[creation.serviceType]) return context.badField(QP_CREATION_SERVICE_TYPE_OFFSET);
   if (!offeredServices.includes(creation.serviceType) || creation.specialPort !== 0)
     return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SERVICE_TYPE_OFFSET);
-  if (creation.srqn !== 0) return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SRQN_OFFSET);
   return ManagementStatus.OK;
 }
 
@@ -174,6 +175,9 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
   if (sendCq === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_SEND_CQ_OFFSET);
   const receiveCq = context.own(resources.completionQueues.get(creation.receiveCq));
   if (receiveCq === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_RECEIVE_CQ_OFFSET);
+  const srq = context.own(resources.sharedReceiveQueues.get(creation.srqn));
+  if (srq === undefined && creation.srqn !== 0)
+    return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_SRQN_OFFSET);
   const sendMemory = fetchQueueMemory(context, {
     address: creation.sendQueueAddress,
     addressOffset: QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET,
@@ -194,7 +198,13 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
     entryBytes: 2 ** RECEIVE_STRIDE_MIN_LOG2,
   });
   if (typeof receiveMemory === 'number') return receiveMemory;
-  return { pd, sendCq, receiveCq, sendMemory, receiveMemory };
+  const receiveRing = new ReceiveRing(
+    receiveMemory,
+    creation.receiveEntriesLog2,
+    creation.receiveStrideLog2,
+    creation.recordAddress + QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET,
+  );
+  return { pd, sendCq, receiveCq, sendMemory, receiveRing, srq };
 }
 
 function checkAttributes(context: CommandContext, mask: number): ManagementStatus {

@@ -3,12 +3,10 @@
  * Memory regions: what a key allows, and how its virtual addresses become guest addresses (IBTA 10.6). Every access of a work request to
  * guest memory goes through `check` and then `read` or `write`.
  */
-import { AccessFlag, FaultKind, MrKind } from '../../protocol/layout/gen/values.gen.ts';
+import { AccessFlag, MrKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../memory/dma.ts';
 import type { AdapterFunction } from '../pci/function.ts';
-import type { ObjectTable } from './object-table.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
-import type { QueuePair } from './queue-pair.ts';
 
 export class MemoryRegion {
   readonly number: number;
@@ -21,8 +19,12 @@ export class MemoryRegion {
   pageShift: number;
   pages: Float64Array<ArrayBuffer>;
   keyByte: number;
-  /** False after an invalidation, until the region is registered again. */
+  /** False of a FAST region that is not registered: it gives no access. */
   valid = true;
+  /** Most pages of a FAST region. */
+  maxPages = 0;
+  /** Memory windows bound to it. */
+  windows = 0;
 
   constructor(number: number, pd: ProtectionDomain) {
     this.number = number;
@@ -93,64 +95,5 @@ export class MemoryRegion {
     const pageBytes = 2 ** this.pageShift;
     const offset = address - this.#firstPageBase;
     return this.pages[Math.floor(offset / pageBytes)] + (offset % pageBytes);
-  }
-}
-
-/** Outcome of a key check: the region, or the fault that refused it. */
-export class KeyCheck {
-  fault: FaultKind = FaultKind.NONE;
-  readonly #regions: ObjectTable<MemoryRegion>;
-
-  constructor(regions: ObjectTable<MemoryRegion>) {
-    this.#regions = regions;
-  }
-
-  /**
-   * The region behind `key` when `pd` may access `[address, address + lengthBytes)` with all rights of `access`;
-   * undefined with `fault` set otherwise.
-   */
-  check(
-    owner: AdapterFunction,
-    pd: ProtectionDomain,
-    key: number,
-    address: number,
-    lengthBytes: number,
-    access: number,
-  ): MemoryRegion | undefined {
-    const region = this.#regions.get(key >>> 8);
-    if (region === undefined || region.owner !== owner || region.keyByte !== (key & 0xff))
-      return this.#refuse(FaultKind.KEY_INVALID);
-    if (!region.valid) return this.#refuse(FaultKind.KEY_INVALID);
-    if (region.pd !== pd) return this.#refuse(FaultKind.KEY_PD);
-    if ((region.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
-    const start = region.access & AccessFlag.ZERO_BASED ? 0 : region.startAddress;
-    if (address < start || address + lengthBytes > start + region.length) return this.#refuse(FaultKind.KEY_BOUNDS);
-    this.fault = FaultKind.NONE;
-    return region;
-  }
-
-  /** As `check`, for an R_Key that came in a packet for `qp`. The QP's own access rights are the caller's to check. */
-  checkRemote(
-    qp: QueuePair,
-    rkey: number,
-    address: number,
-    lengthBytes: number,
-    access: number,
-  ): MemoryRegion | undefined {
-    return this.check(qp.owner, qp.pd, rkey, address, lengthBytes, access);
-  }
-
-  /** Takes a key out of use until it is registered anew (IBTA 10.6.5). False when `qp` may not do that to it. */
-  invalidate(qp: QueuePair, key: number): boolean {
-    const region = this.#regions.get(key >>> 8);
-    if (region === undefined || region.owner !== qp.owner || region.keyByte !== (key & 0xff)) return false;
-    if (region.pd !== qp.pd || !region.valid) return false;
-    region.valid = false;
-    return true;
-  }
-
-  #refuse(fault: FaultKind): undefined {
-    this.fault = fault;
-    return undefined;
   }
 }

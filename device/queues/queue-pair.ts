@@ -12,6 +12,8 @@ import { RECORDS_PER_QUEUE_PAIR, RequesterState, RequesterWait } from '../transp
 import { ResponderState } from '../transport/responder-state.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
+import type { ReceiveRing } from './receive-ring.ts';
+import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 
 /** What the objects of a creation command were resolved to. */
 export interface QueuePairParts {
@@ -19,7 +21,8 @@ export interface QueuePairParts {
   readonly sendCq: CompletionQueue;
   readonly receiveCq: CompletionQueue;
   readonly sendMemory: QueueMemory;
-  readonly receiveMemory: QueueMemory;
+  readonly receiveRing: ReceiveRing;
+  readonly srq: SharedReceiveQueue | undefined;
 }
 
 export class QueuePair {
@@ -31,7 +34,6 @@ export class QueuePair {
   readonly sendCq: CompletionQueue;
   readonly receiveCq: CompletionQueue;
   readonly sendMemory: QueueMemory;
-  readonly receiveMemory: QueueMemory;
   /** As modified. */
   readonly attributes: QpAttributes = newQpAttributes();
   /** Software's own handle. */
@@ -62,9 +64,11 @@ export class QueuePair {
   responder: ResponderState | undefined = undefined;
   destroyed = false;
 
-  /** Number of the next receive entry to take, and how many are known to be posted. */
-  receiveHead = 0;
-  receiveTail = 0;
+  /** Where receive entries come from: its own ring or that of its SRQ. */
+  readonly receiveRing: ReceiveRing;
+  readonly srq: SharedReceiveQueue | undefined;
+  /** Type 2 memory windows bound by the QP. */
+  boundWindows = 0;
 
   constructor(number: number, owner: AdapterFunction, creation: Readonly<QpCreation>, parts: QueuePairParts) {
     this.number = number;
@@ -74,7 +78,9 @@ export class QueuePair {
     this.sendCq = parts.sendCq;
     this.receiveCq = parts.receiveCq;
     this.sendMemory = parts.sendMemory;
-    this.receiveMemory = parts.receiveMemory;
+    this.srq = parts.srq;
+    this.receiveRing = parts.srq?.ring ?? parts.receiveRing;
+    if (parts.srq !== undefined) parts.srq.references++;
     if (this.connected) {
       this.requester = new RequesterState(this);
       this.responder = new ResponderState(this.requester.path);
@@ -100,17 +106,9 @@ export class QueuePair {
     return 2 ** this.creation.sendEntriesLog2;
   }
 
-  get receiveEntries(): number {
-    return 2 ** this.creation.receiveEntriesLog2;
-  }
-
   /** Guest address of the slot of a send command. */
   sendSlotAddress(sequence: number): number {
     return this.sendMemory.addressOf((sequence % this.sendEntries) * 2 ** this.creation.sendStrideLog2);
-  }
-
-  receiveSlotAddress(number: number): number {
-    return this.receiveMemory.addressOf((number % this.receiveEntries) * 2 ** this.creation.receiveStrideLog2);
   }
 
   /** States in which the send queue executes, or flushes, commands. */
@@ -133,8 +131,7 @@ export class QueuePair {
     this.epoch++;
     this.inFlight = 0;
     this.nextSequence = 0;
-    this.receiveHead = 0;
-    this.receiveTail = 0;
+    if (this.srq === undefined) this.receiveRing.reset();
     this.stopped = false;
     this.drainNotify = false;
   }
@@ -152,5 +149,6 @@ export class QueuePair {
     this.pd.references--;
     this.sendCq.references--;
     this.receiveCq.references--;
+    if (this.srq !== undefined) this.srq.references--;
   }
 }

@@ -17,6 +17,7 @@ import {
   setCompletionEntrySolicited,
   setCompletionEntrySourceLid,
   setCompletionEntrySourceQpn,
+  setCompletionEntrySrqn,
   setCompletionEntryStatus,
   setCompletionEntryVendorError,
 } from '../../protocol/layout/gen/completion-entry.gen.ts';
@@ -95,6 +96,7 @@ export function postReceiveCompletion(qp: QueuePair, number: number, report: Rea
   setCompletionEntryReceive(view, 0, 1);
   setCompletionEntryQueueSequence(view, 0, number);
   setCompletionEntryVendorError(view, 0, report.fault);
+  setCompletionEntrySrqn(view, 0, qp.srq?.number ?? 0);
   if (report.status === CompletionStatus.SUCCESS) {
     setCompletionEntryByteLength(view, 0, report.byteLength);
     setCompletionEntrySolicited(view, 0, report.solicited);

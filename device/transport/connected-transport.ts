@@ -24,12 +24,13 @@ import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.t
 import type { AdapterClock } from '../host.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../queues/memory-region.ts';
+import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { AtomicUnit } from './atomic-unit.ts';
 import { Completer } from './completer.ts';
 import { postSendCompletion } from './completions.ts';
 import { sendStatus } from './fault-status.ts';
+import { KeyRequests } from './key-requests.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import { RequestKind, requestKind } from './request-opcodes.ts';
 import { Requester } from './requester.ts';
@@ -68,6 +69,7 @@ export class ConnectedTransport {
   constructor(around: ConnectedSurroundings) {
     this.#around = around;
     const { ports, lane, keys, reader, clock } = around;
+    const keyRequests = new KeyRequests(keys);
     const now = (): number => clock.now();
     const completeDone = (qp: QueuePair): void => this.#completeDone(qp);
     const returnUnbegun = (qp: QueuePair): void => this.#returnUnbegun(qp);
@@ -77,7 +79,7 @@ export class ConnectedTransport {
       timers: this.timers,
       now,
       releaseExecutionCredit: () => lane.releaseExecutionCredit(),
-      performLocal: (qp, record) => this.#performLocal(qp, record),
+      performLocal: (qp, record) => keyRequests.perform(qp, record),
       completeDone,
       returnUnbegun,
     });
@@ -175,7 +177,8 @@ export class ConnectedTransport {
     const before = state.recordCount;
     while (state.oldest?.done) {
       const record = state.oldest;
-      if (record.fault !== FaultKind.NONE) return this.#failOldest(qp, sendStatus(record.fault), record.fault);
+      if (record.fault !== FaultKind.NONE)
+        return this.#failOldest(qp, sendStatus(record.fault, record.opcode), record.fault);
       state.shift();
       if (record.signaled || qp.creation.signalAll)
         postSendCompletion(
@@ -269,7 +272,10 @@ export class ConnectedTransport {
     const kind = requestKind(qp.creation.serviceType, record.opcode);
     record.list.clear();
     if (kind === RequestKind.NONE) return FaultKind.COMMAND_OPCODE;
-    if (kind === RequestKind.LOCAL) return FaultKind.NONE;
+    if (kind === RequestKind.LOCAL) {
+      record.loadHeader(buffer.bytes);
+      return FaultKind.NONE;
+    }
     const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
     if (record.messageLength > MESSAGE_MAX_BYTES) return FaultKind.COMMAND_LENGTH;
     const count = getSendCommandSgeCount(view, 0);
@@ -294,17 +300,6 @@ export class ConnectedTransport {
     if (record.list.totalBytes !== record.messageLength) return FaultKind.COMMAND_SGE;
     const writesLocal = kind === RequestKind.READ || kind === RequestKind.ATOMIC;
     return record.list.check(qp, this.#around.keys, writesLocal ? AccessFlag.LOCAL_WRITE : 0);
-  }
-
-  #performLocal(qp: QueuePair, record: SendRecord): FaultKind {
-    switch (record.opcode) {
-      case SendOpcode.NOP:
-        return FaultKind.NONE;
-      case SendOpcode.LOCAL_INVALIDATE:
-        return this.#around.keys.invalidate(qp, record.immediate) ? FaultKind.NONE : FaultKind.KEY_INVALID;
-      default:
-        return FaultKind.COMMAND_OPCODE;
-    }
   }
 }
 

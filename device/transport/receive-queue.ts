@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Takes entries off receive queues in guest memory. Software posts by moving its tail; the device looks at the tail only when it knows of no entry. */
-import { SEND_QUEUE_MAX_LOG2, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import {
-  getQueuePairRecordReceiveTail,
-  QUEUE_PAIR_RECORD_SIZE,
-} from '../../protocol/layout/gen/queue-pair-record.gen.ts';
+import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   getReceiveEntrySequence,
   getReceiveEntrySgeCount,
@@ -16,15 +12,11 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import type { ScatterGatherList } from './scatter-gather.ts';
 
-const NUMBER_MASK = 0xffff;
 const LARGEST_STRIDE = 512;
-const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 
 export class ReceiveQueueReader {
   /** Number of the entry last taken. */
   number = 0;
-  readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
-  readonly #recordView = new DataView(this.#record.buffer);
   readonly #slot = new Uint8Array(LARGEST_STRIDE);
   readonly #slotView = new DataView(this.#slot.buffer);
   readonly #flushed = new ReceiveReport();
@@ -33,34 +25,25 @@ export class ReceiveQueueReader {
     this.#flushed.status = CompletionStatus.FLUSHED;
   }
 
-  /** An entry is posted. */
+  /** An entry is posted to the QP, or to the SRQ it receives from. */
   available(qp: QueuePair): boolean {
-    if (qp.receiveHead !== qp.receiveTail) return true;
-    if (!qp.owner.dma.read(qp.number, qp.creation.recordAddress, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) return false;
-    const tail = getQueuePairRecordReceiveTail(this.#recordView, 0);
-    const posted = (tail - qp.receiveHead) & NUMBER_MASK;
-    if (posted > qp.receiveEntries) {
-      if (posted < LARGEST_QUEUE)
-        qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp.number, qp.creation.recordAddress);
-      return false;
-    }
-    qp.receiveTail = tail;
-    return posted > 0;
+    return qp.receiveRing.available(qp.owner, qp.number);
   }
 
-  /** Entries posted and not taken, for end-to-end credits (IBTA 9.7.7.2); a few may have been posted since. */
+  /** Entries posted and not taken, for end-to-end credits; -1 with an SRQ, which grants none (IBTA 9.7.7.2, 10.2.9). */
   credits(qp: QueuePair): number {
-    if (!this.available(qp)) return 0;
-    return (qp.receiveTail - qp.receiveHead) & NUMBER_MASK;
+    if (qp.srq !== undefined) return -1;
+    return this.available(qp) ? qp.receiveRing.known : 0;
   }
 
   /** Takes the oldest entry and reads its elements into `list`; NONE, or why it cannot be used. Only while one is available. */
   take(qp: QueuePair, list: ScatterGatherList): FaultKind {
-    this.number = qp.receiveHead;
-    qp.receiveHead = (qp.receiveHead + 1) & NUMBER_MASK;
+    const ring = qp.receiveRing;
+    this.number = ring.take();
+    qp.srq?.checkLimit();
     list.clear();
-    const stride = 2 ** qp.creation.receiveStrideLog2;
-    const address = qp.receiveSlotAddress(this.number);
+    const stride = ring.strideBytes;
+    const address = ring.slotAddress(this.number);
     if (!qp.owner.dma.read(qp.number, address, stride, this.#slot, 0)) return FaultKind.DMA_READ;
     const count = getReceiveEntrySgeCount(this.#slotView, 0);
     const wellFormed =
@@ -75,12 +58,9 @@ export class ReceiveQueueReader {
     return FaultKind.NONE;
   }
 
-  /** Completes every posted entry as flushed, in order (IBTA 10.3.1). */
+  /** Completes every posted entry as flushed, in order; those of an SRQ stay for others (IBTA 10.3.1, 10.2.9.4). */
   flush(qp: QueuePair): void {
-    while (this.available(qp)) {
-      const number = qp.receiveHead;
-      qp.receiveHead = (number + 1) & NUMBER_MASK;
-      postReceiveCompletion(qp, number, this.#flushed);
-    }
+    if (qp.srq !== undefined) return;
+    while (this.available(qp)) postReceiveCompletion(qp, qp.receiveRing.take(), this.#flushed);
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a connected QP remembers as requester: its path, its records from oldest to newest, what is sent and what is acknowledged. */
+import { addPsn } from '../../protocol/infiniband/psn.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
 import { RetryTimer } from './retry-timers.ts';
@@ -38,6 +39,10 @@ export class RequesterState {
   /** PSN of the next packet never sent before, and the oldest one not acknowledged. */
   nextPsn = 0;
   unackedPsn = 0;
+  /** PSN behind the newest one ever sent: only what is before it can be acknowledged. */
+  sentPsn = 0;
+  /** The last implied or explicit NAK asked for this PSN, and nothing has been acknowledged since; -1: none. */
+  retriedPsn = -1;
   readsOutstanding = 0;
   wait: RequesterWait = RequesterWait.NONE;
   retriesLeft = 0;
@@ -56,6 +61,17 @@ export class RequesterState {
   /** Something is sent and not acknowledged. */
   get outstanding(): boolean {
     return this.unackedPsn !== this.nextPsn;
+  }
+
+  /** A packet with `psn` has been sent, or a READ whose last response will have it. */
+  noteSent(psn: number): void {
+    const after = addPsn(psn, 1);
+    if (this.#ahead(after) > this.#ahead(this.sentPsn)) this.sentPsn = after;
+  }
+
+  /** `psn` was sent and is not acknowledged. */
+  isUnacked(psn: number): boolean {
+    return this.#ahead(psn) < this.#ahead(this.sentPsn);
   }
 
   append(record: SendRecord): void {
@@ -87,11 +103,18 @@ export class RequesterState {
   start(psn: number): void {
     this.nextPsn = psn;
     this.unackedPsn = psn;
+    this.sentPsn = psn;
+    this.retriedPsn = -1;
     this.readsOutstanding = 0;
     this.wait = RequesterWait.NONE;
     this.sendSequence = 1;
     this.limitSequence = 0;
     this.creditsUnlimited = true;
     this.refillRetries();
+  }
+
+  /** Distance from the oldest unacknowledged PSN: up to half the circle is outstanding (IBTA 9.7.1). */
+  #ahead(psn: number): number {
+    return addPsn(psn, -this.unackedPsn);
   }
 }

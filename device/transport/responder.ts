@@ -29,7 +29,7 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../queues/memory-region.ts';
+import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
 import { postReceiveCompletion } from './completions.ts';

@@ -11,7 +11,7 @@ import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED, creditField } from '../../protocol/infiniband/syndrome.ts';
 import { AccessFlag, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../queues/memory-region.ts';
+import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { ReadyQueue } from './ready-queue.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';

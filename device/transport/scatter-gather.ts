@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A list of up to 16 scatter/gather elements: decoded from a command or a receive entry, every key checked before any byte moves, then copied
- * from or to guest memory. IBTA 10.2.6, 10.6.
+ * from or to guest memory. Keys are looked up again for every piece: between two packets of a message software may have taken one back (IBTA 10.6.7).
+ * IBTA 10.2.6, 10.6.
  */
 import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSgeAddress, getSgeLength, getSgeLkey, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { KeyCheck, MemoryRegion } from '../queues/memory-region.ts';
+import type { KeyCheck } from '../queues/key-check.ts';
+import type { MemoryRegion } from '../queues/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 export class ScatterGatherList {
@@ -16,7 +18,8 @@ export class ScatterGatherList {
   readonly #addresses = new Float64Array(SGE_MAX);
   readonly #lengths = new Float64Array(SGE_MAX);
   readonly #keys = new Uint32Array(SGE_MAX);
-  readonly #regions = new Array<MemoryRegion | undefined>(SGE_MAX).fill(undefined);
+  #keyCheck!: KeyCheck;
+  #access = 0;
 
   clear(): void {
     this.#count = 0;
@@ -41,27 +44,17 @@ export class ScatterGatherList {
 
   /** Checks every element that is not empty for the rights of `access`; NONE when all may be used. */
   check(qp: QueuePair, keys: KeyCheck, access: number): FaultKind {
+    this.#keyCheck = keys;
+    this.#access = access;
     for (let index = 0; index < this.#count; index++) {
       // Zero-length elements are not looked at (IBTA 10.2.6).
       if (this.#lengths[index] === 0) continue;
-      const region = keys.check(
-        qp.owner,
-        qp.pd,
-        this.#keys[index],
-        this.#addresses[index],
-        this.#lengths[index],
-        access,
-      );
-      if (region === undefined) {
-        qp.owner.faults.report(keys.fault, qp.number, this.#addresses[index]);
-        return keys.fault;
-      }
-      this.#regions[index] = region;
+      if (this.#find(qp, index, 0, this.#lengths[index]) === undefined) return keys.fault;
     }
     return FaultKind.NONE;
   }
 
-  /** Copies `lengthBytes` of the list, checked before, from `listOffset` on. False when the bus refuses. */
+  /** Copies `lengthBytes` of the list, checked before, from `listOffset` on. False when the bus refuses or a key has gone. */
   gatherPart(
     qp: QueuePair,
     listOffset: number,
@@ -78,8 +71,8 @@ export class ScatterGatherList {
         continue;
       }
       const piece = Math.min(length - skip, lengthBytes - done);
-      const region = this.#regions[index] as MemoryRegion;
-      if (!region.read(qp.owner.dma, qp.number, this.#addresses[index] + skip, piece, target, targetOffset + done))
+      const region = this.#find(qp, index, skip, piece);
+      if (!region?.read(qp.owner.dma, qp.number, this.#addresses[index] + skip, piece, target, targetOffset + done))
         return false;
       done += piece;
       skip = 0;
@@ -87,7 +80,7 @@ export class ScatterGatherList {
     return true;
   }
 
-  /** Copies `lengthBytes` to the list, checked before, starting `listOffset` bytes into it. False when the bus refuses. */
+  /** Copies `lengthBytes` to the list, checked before, starting `listOffset` bytes into it. False as above. */
   scatter(qp: QueuePair, listOffset: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     let skip = listOffset;
     let done = 0;
@@ -98,12 +91,21 @@ export class ScatterGatherList {
         continue;
       }
       const piece = Math.min(length - skip, lengthBytes - done);
-      const region = this.#regions[index] as MemoryRegion;
+      const region = this.#find(qp, index, skip, piece);
       const address = this.#addresses[index] + skip;
-      if (!region.write(qp.owner.dma, qp.number, address, piece, source, sourceOffset + done)) return false;
+      if (!region?.write(qp.owner.dma, qp.number, address, piece, source, sourceOffset + done)) return false;
       done += piece;
       skip = 0;
     }
     return true;
+  }
+
+  /** The region of a piece of element `index`; undefined, and counted, when its key does not allow it. */
+  #find(qp: QueuePair, index: number, skip: number, lengthBytes: number): MemoryRegion | undefined {
+    const keys = this.#keyCheck;
+    const address = this.#addresses[index] + skip;
+    const region = keys.check(qp.owner, qp.pd, this.#keys[index], address, lengthBytes, this.#access);
+    if (region === undefined) qp.owner.faults.report(keys.fault, qp.number, address);
+    return region;
   }
 }

@@ -90,7 +90,7 @@ export class SendPipeline {
       return qp.owner.adapter.noteDrained(qp);
     }
     reportCommandFault(qp, buffer, fault);
-    postSendCompletion(qp, sequence, opcode, sendStatus(fault), fault);
+    postSendCompletion(qp, sequence, opcode, sendStatus(fault, opcode), fault);
     qp.owner.adapter.failSends(qp);
   }
 }

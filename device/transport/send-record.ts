@@ -4,6 +4,7 @@
  * a retry is served from. Records come from a pool; one is held exactly as long as a completion credit.
  */
 
+import { addPsn } from '../../protocol/infiniband/psn.ts';
 import {
   getAtomicOperandsCompareHigh,
   getAtomicOperandsCompareLow,
@@ -64,6 +65,8 @@ export class SendRecord {
   fault: FaultKind = FaultKind.NONE;
   readonly list = new ScatterGatherList();
   readonly inlineBytes = new Uint8Array(INLINE_MAX_BYTES);
+  /** The command's header, of operations without packets: it lies where other commands have their inline payload. */
+  readonly headerView = new DataView(this.inlineBytes.buffer);
 
   /** Takes what the command says. The scatter/gather list is loaded by the caller, who checks it. */
   load(buffer: PhysicalCollectBuffer): void {
@@ -86,6 +89,17 @@ export class SendRecord {
     this.done = false;
     this.executing = true;
     this.fault = FaultKind.NONE;
+  }
+
+  loadHeader(bytes: Uint8Array): void {
+    this.inlineBytes.set(bytes.subarray(0, COMMAND_HEADER_BYTES));
+  }
+
+  /** The record is begun: it takes `count` PSNs from `psn` on, or none. */
+  number(psn: number, count: number): void {
+    this.numbered = true;
+    this.firstPsn = psn;
+    this.lastPsn = addPsn(psn, count - 1);
   }
 
   loadAtomicOperands(view: DataView): void {

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x5a74901bu
-#define VUHCA_LAYOUT_HASH_HIGH 0xe50b26f5u
+#define VUHCA_LAYOUT_HASH_LOW 0x3b613622u
+#define VUHCA_LAYOUT_HASH_HIGH 0x01a76456u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -202,6 +202,20 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_QUERY_QP = 82,
 	/* Destroy it. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_QP = 83,
+	/* Allocate a memory window. */
+	VUHCA_MANAGEMENT_OPCODE_CREATE_MW = 96,
+	/* Read it back. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_MW = 98,
+	/* Deallocate it. */
+	VUHCA_MANAGEMENT_OPCODE_DESTROY_MW = 99,
+	/* Create a shared receive queue. */
+	VUHCA_MANAGEMENT_OPCODE_CREATE_SRQ = 112,
+	/* Change its limit. */
+	VUHCA_MANAGEMENT_OPCODE_MODIFY_SRQ = 113,
+	/* Read it back. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_SRQ = 114,
+	/* Destroy it; refused while in use. */
+	VUHCA_MANAGEMENT_OPCODE_DESTROY_SRQ = 115,
 };
 
 /* Results of management commands. Every status but OK means that nothing was changed. */
@@ -410,6 +424,8 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_DOORBELL_BEYOND_TAIL = 30,
 	/* The port is not active. */
 	VUHCA_FAULT_KIND_PORT_DOWN = 31,
+	/* The key cannot be bound, registered or invalidated in its present state. */
+	VUHCA_FAULT_KIND_KEY_STATE = 32,
 };
 
 /* Transport services. */
@@ -498,6 +514,22 @@ enum vuhca_mr_kind {
 	VUHCA_MR_KIND_PHYSICAL = 0,
 	/* A list of pages. */
 	VUHCA_MR_KIND_PAGED = 1,
+	/* Registered by work request (FAST_REGISTER); pageCount is the most pages it can have. */
+	VUHCA_MR_KIND_FAST = 2,
+};
+
+/* Types of memory window. */
+enum vuhca_mw_kind {
+	/* Bound by the PD; the R_Key stays valid for all QPs of the PD. */
+	VUHCA_MW_KIND_TYPE_1 = 1,
+	/* Bound by a QP (2B): the R_Key is good for that QP alone, and can be invalidated. */
+	VUHCA_MW_KIND_TYPE_2 = 2,
+};
+
+/* Attributes named by modify SRQ (bits). */
+enum vuhca_srq_mask {
+	/* limit */
+	VUHCA_SRQ_MASK_LIMIT = 1,
 };
 
 /* Access rights (bits); numbers follow enum ib_access_flags of Linux. Local read is always allowed. */
@@ -602,6 +634,10 @@ enum vuhca_capability {
 	VUHCA_CAPABILITY_SEND_CONTEXTS = 64,
 	/* Selective trace. */
 	VUHCA_CAPABILITY_TRACE = 128,
+	/* Memory windows of type 1 and 2B. */
+	VUHCA_CAPABILITY_MEMORY_WINDOWS = 256,
+	/* Memory registration by work request, local and remote invalidation. */
+	VUHCA_CAPABILITY_FAST_REGISTRATION = 512,
 };
 
 /* Control and status registers of one function. */
@@ -1096,6 +1132,43 @@ _Static_assert(offsetof(struct vuhca_atomic_operands, swap_or_add) == 0, "vuhca_
 _Static_assert(offsetof(struct vuhca_atomic_operands, compare) == 8, "vuhca_atomic_operands.compare");
 
 
+/* What BIND_WINDOW does; the SGE of the header names the piece of the region: address, length, L_Key. Length 0 unbinds a type 1 window. */
+#define VUHCA_BIND_TARGET_SIZE 16
+struct vuhca_bind_target {
+	/* rkey: The window's R_Key as it is. */
+	__le32 rkey;
+	/* access: Remote rights of the window. */
+	__le32 access;
+	/* key_byte: Low byte of the R_Key from now on. */
+	__u8 key_byte;
+	__u8 reserved_9[7];
+};
+_Static_assert(sizeof(struct vuhca_bind_target) == 16, "vuhca_bind_target");
+_Static_assert(offsetof(struct vuhca_bind_target, rkey) == 0, "vuhca_bind_target.rkey");
+_Static_assert(offsetof(struct vuhca_bind_target, access) == 4, "vuhca_bind_target.access");
+_Static_assert(offsetof(struct vuhca_bind_target, key_byte) == 8, "vuhca_bind_target.key_byte");
+
+
+/* What FAST_REGISTER does; the SGE of the header holds start address, length and the L_Key with its new low byte. */
+#define VUHCA_REGISTER_TARGET_SIZE 16
+struct vuhca_register_target {
+	/* page_list_address: Guest address of the array of 8-byte page addresses. */
+	__le64 page_list_address;
+	/* page_count: Pages in the list. */
+	__le16 page_count;
+	/* page_shift: log2 of the page size. */
+	__u8 page_shift;
+	/* access: Access rights. */
+	__u8 access;
+	__u8 reserved_12[4];
+};
+_Static_assert(sizeof(struct vuhca_register_target) == 16, "vuhca_register_target");
+_Static_assert(offsetof(struct vuhca_register_target, page_list_address) == 0, "vuhca_register_target.page_list_address");
+_Static_assert(offsetof(struct vuhca_register_target, page_count) == 8, "vuhca_register_target.page_count");
+_Static_assert(offsetof(struct vuhca_register_target, page_shift) == 10, "vuhca_register_target.page_shift");
+_Static_assert(offsetof(struct vuhca_register_target, access) == 11, "vuhca_register_target.access");
+
+
 /* Scatter/gather element: a piece of local memory. */
 #define VUHCA_SGE_SIZE 16
 struct vuhca_sge {
@@ -1353,6 +1426,17 @@ struct vuhca_completion_queue_record {
 };
 _Static_assert(sizeof(struct vuhca_completion_queue_record) == 8, "vuhca_completion_queue_record");
 _Static_assert(offsetof(struct vuhca_completion_queue_record, consumed) == 0, "vuhca_completion_queue_record.consumed");
+
+
+/* Written by software only, per SRQ. */
+#define VUHCA_SRQ_RECORD_SIZE 8
+struct vuhca_srq_record {
+	/* tail: Number of the next receive entry to be posted. */
+	__le16 tail;
+	__u8 reserved_2[6];
+};
+_Static_assert(sizeof(struct vuhca_srq_record) == 8, "vuhca_srq_record");
+_Static_assert(offsetof(struct vuhca_srq_record, tail) == 0, "vuhca_srq_record.tail");
 
 
 /* Head of a receive queue slot; its SGEs follow. */
@@ -2719,6 +2803,161 @@ static inline void vuhca_qp_attributes_set_migration_state(struct vuhca_qp_attri
 	__u32 word = vuhca_le32_to_cpu(e->dw7);
 
 	e->dw7 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_ATTRIBUTES_MIGRATION_STATE_MASK) | ((v << VUHCA_QP_ATTRIBUTES_MIGRATION_STATE_SHIFT) & VUHCA_QP_ATTRIBUTES_MIGRATION_STATE_MASK)));
+}
+
+/* Payload of shared receive queue commands and queries. */
+#define VUHCA_SRQ_ATTRIBUTES_SIZE 48
+struct vuhca_srq_attributes {
+	/* pd: Protection domain. */
+	/* paged: The queue is a list of pages. */
+	__le32 dw0;
+	/* entries_log2: log2 of the slots, 0 to 15. */
+	__u8 entries_log2;
+	/* stride_log2: log2 of the slot size: 5 to 9. */
+	__u8 stride_log2;
+	/* page_shift: log2 of the page size when paged. */
+	__u8 page_shift;
+	__u8 reserved_7[1];
+	/* queue_address: Guest address of the slots; with paged set, of their page list. */
+	__le64 queue_address;
+	/* record_address: Guest address of the srq-record. */
+	__le64 record_address;
+	/* limit: An event is posted when fewer entries than this are posted; 0: none. */
+	__le32 limit;
+	/* attribute_mask: Modify: what to change. */
+	__le32 attribute_mask;
+	/* head: Query only: number of the next entry to be taken. */
+	__le16 head;
+	__u8 reserved_34[2];
+	/* error: Query only: the SRQ failed. */
+	__le32 dw9;
+	__u8 reserved_40[8];
+};
+_Static_assert(sizeof(struct vuhca_srq_attributes) == 48, "vuhca_srq_attributes");
+_Static_assert(offsetof(struct vuhca_srq_attributes, dw0) == 0, "vuhca_srq_attributes.dw0");
+_Static_assert(offsetof(struct vuhca_srq_attributes, entries_log2) == 4, "vuhca_srq_attributes.entries_log2");
+_Static_assert(offsetof(struct vuhca_srq_attributes, stride_log2) == 5, "vuhca_srq_attributes.stride_log2");
+_Static_assert(offsetof(struct vuhca_srq_attributes, page_shift) == 6, "vuhca_srq_attributes.page_shift");
+_Static_assert(offsetof(struct vuhca_srq_attributes, queue_address) == 8, "vuhca_srq_attributes.queue_address");
+_Static_assert(offsetof(struct vuhca_srq_attributes, record_address) == 16, "vuhca_srq_attributes.record_address");
+_Static_assert(offsetof(struct vuhca_srq_attributes, limit) == 24, "vuhca_srq_attributes.limit");
+_Static_assert(offsetof(struct vuhca_srq_attributes, attribute_mask) == 28, "vuhca_srq_attributes.attribute_mask");
+_Static_assert(offsetof(struct vuhca_srq_attributes, head) == 32, "vuhca_srq_attributes.head");
+_Static_assert(offsetof(struct vuhca_srq_attributes, dw9) == 36, "vuhca_srq_attributes.dw9");
+
+#define VUHCA_SRQ_ATTRIBUTES_PD_SHIFT 0
+#define VUHCA_SRQ_ATTRIBUTES_PD_MASK 0xffffffu
+static inline __u32 vuhca_srq_attributes_get_pd(const struct vuhca_srq_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_SRQ_ATTRIBUTES_PD_MASK) >> VUHCA_SRQ_ATTRIBUTES_PD_SHIFT;
+}
+static inline void vuhca_srq_attributes_set_pd(struct vuhca_srq_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SRQ_ATTRIBUTES_PD_MASK) | ((v << VUHCA_SRQ_ATTRIBUTES_PD_SHIFT) & VUHCA_SRQ_ATTRIBUTES_PD_MASK)));
+}
+#define VUHCA_SRQ_ATTRIBUTES_PAGED_SHIFT 24
+#define VUHCA_SRQ_ATTRIBUTES_PAGED_MASK 0x1000000u
+static inline __u32 vuhca_srq_attributes_get_paged(const struct vuhca_srq_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_SRQ_ATTRIBUTES_PAGED_MASK) >> VUHCA_SRQ_ATTRIBUTES_PAGED_SHIFT;
+}
+static inline void vuhca_srq_attributes_set_paged(struct vuhca_srq_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SRQ_ATTRIBUTES_PAGED_MASK) | ((v << VUHCA_SRQ_ATTRIBUTES_PAGED_SHIFT) & VUHCA_SRQ_ATTRIBUTES_PAGED_MASK)));
+}
+#define VUHCA_SRQ_ATTRIBUTES_ERROR_SHIFT 0
+#define VUHCA_SRQ_ATTRIBUTES_ERROR_MASK 0x1u
+static inline __u32 vuhca_srq_attributes_get_error(const struct vuhca_srq_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_SRQ_ATTRIBUTES_ERROR_MASK) >> VUHCA_SRQ_ATTRIBUTES_ERROR_SHIFT;
+}
+static inline void vuhca_srq_attributes_set_error(struct vuhca_srq_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw9);
+
+	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SRQ_ATTRIBUTES_ERROR_MASK) | ((v << VUHCA_SRQ_ATTRIBUTES_ERROR_SHIFT) & VUHCA_SRQ_ATTRIBUTES_ERROR_MASK)));
+}
+
+/* Payload of memory window commands and queries. */
+#define VUHCA_MW_ATTRIBUTES_SIZE 48
+struct vuhca_mw_attributes {
+	/* pd: Protection domain. */
+	/* kind: Type of the window. */
+	__le32 dw0;
+	/* rkey: Answer: R_Key. */
+	__le32 rkey;
+	/* start_address: Query only: first address of what is bound. */
+	__le64 start_address;
+	/* length: Query only: bytes bound, 0 when unbound. */
+	__le64 length;
+	/* access: Query only: remote rights. */
+	__le32 access;
+	/* region: Query only: memory region bound to. */
+	__le32 dw7;
+	/* qpn: Query only: QP a type 2 window is bound to. */
+	__le32 dw8;
+	__u8 reserved_36[12];
+};
+_Static_assert(sizeof(struct vuhca_mw_attributes) == 48, "vuhca_mw_attributes");
+_Static_assert(offsetof(struct vuhca_mw_attributes, dw0) == 0, "vuhca_mw_attributes.dw0");
+_Static_assert(offsetof(struct vuhca_mw_attributes, rkey) == 4, "vuhca_mw_attributes.rkey");
+_Static_assert(offsetof(struct vuhca_mw_attributes, start_address) == 8, "vuhca_mw_attributes.start_address");
+_Static_assert(offsetof(struct vuhca_mw_attributes, length) == 16, "vuhca_mw_attributes.length");
+_Static_assert(offsetof(struct vuhca_mw_attributes, access) == 24, "vuhca_mw_attributes.access");
+_Static_assert(offsetof(struct vuhca_mw_attributes, dw7) == 28, "vuhca_mw_attributes.dw7");
+_Static_assert(offsetof(struct vuhca_mw_attributes, dw8) == 32, "vuhca_mw_attributes.dw8");
+
+#define VUHCA_MW_ATTRIBUTES_PD_SHIFT 0
+#define VUHCA_MW_ATTRIBUTES_PD_MASK 0xffffffu
+static inline __u32 vuhca_mw_attributes_get_pd(const struct vuhca_mw_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_MW_ATTRIBUTES_PD_MASK) >> VUHCA_MW_ATTRIBUTES_PD_SHIFT;
+}
+static inline void vuhca_mw_attributes_set_pd(struct vuhca_mw_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MW_ATTRIBUTES_PD_MASK) | ((v << VUHCA_MW_ATTRIBUTES_PD_SHIFT) & VUHCA_MW_ATTRIBUTES_PD_MASK)));
+}
+#define VUHCA_MW_ATTRIBUTES_KIND_SHIFT 24
+#define VUHCA_MW_ATTRIBUTES_KIND_MASK 0xff000000u
+static inline __u32 vuhca_mw_attributes_get_kind(const struct vuhca_mw_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_MW_ATTRIBUTES_KIND_MASK) >> VUHCA_MW_ATTRIBUTES_KIND_SHIFT;
+}
+static inline void vuhca_mw_attributes_set_kind(struct vuhca_mw_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MW_ATTRIBUTES_KIND_MASK) | ((v << VUHCA_MW_ATTRIBUTES_KIND_SHIFT) & VUHCA_MW_ATTRIBUTES_KIND_MASK)));
+}
+#define VUHCA_MW_ATTRIBUTES_REGION_SHIFT 0
+#define VUHCA_MW_ATTRIBUTES_REGION_MASK 0xffffffu
+static inline __u32 vuhca_mw_attributes_get_region(const struct vuhca_mw_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw7) & VUHCA_MW_ATTRIBUTES_REGION_MASK) >> VUHCA_MW_ATTRIBUTES_REGION_SHIFT;
+}
+static inline void vuhca_mw_attributes_set_region(struct vuhca_mw_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw7);
+
+	e->dw7 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MW_ATTRIBUTES_REGION_MASK) | ((v << VUHCA_MW_ATTRIBUTES_REGION_SHIFT) & VUHCA_MW_ATTRIBUTES_REGION_MASK)));
+}
+#define VUHCA_MW_ATTRIBUTES_QPN_SHIFT 0
+#define VUHCA_MW_ATTRIBUTES_QPN_MASK 0xffffffu
+static inline __u32 vuhca_mw_attributes_get_qpn(const struct vuhca_mw_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw8) & VUHCA_MW_ATTRIBUTES_QPN_MASK) >> VUHCA_MW_ATTRIBUTES_QPN_SHIFT;
+}
+static inline void vuhca_mw_attributes_set_qpn(struct vuhca_mw_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw8);
+
+	e->dw8 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MW_ATTRIBUTES_QPN_MASK) | ((v << VUHCA_MW_ATTRIBUTES_QPN_SHIFT) & VUHCA_MW_ATTRIBUTES_QPN_MASK)));
 }
 
 /* Answer to query adapter. */

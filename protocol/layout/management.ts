@@ -243,6 +243,53 @@ export const queuePairAttributes: StructTable = {
   ],
 };
 
+export const sharedReceiveQueueAttributes: StructTable = {
+  name: 'srq-attributes',
+  doc: 'Payload of shared receive queue commands and queries.',
+  source: 'IBTA 10.2.9, 11.2.3',
+  endian: 'little',
+  sizeBytes: 48,
+  fields: [
+    { name: 'pd', bits: 24, doc: 'Protection domain.' },
+    { name: 'paged', bits: 1, doc: 'The queue is a list of pages.' },
+    { bits: 7 },
+    { name: 'entriesLog2', bits: 8, doc: 'log2 of the slots, 0 to 15.' },
+    { name: 'strideLog2', bits: 8, doc: 'log2 of the slot size: 5 to 9.' },
+    { name: 'pageShift', bits: 8, doc: 'log2 of the page size when paged.' },
+    { bits: 8 },
+    { name: 'queueAddress', bits: 64, doc: 'Guest address of the slots; with paged set, of their page list.', at: 8 },
+    { name: 'recordAddress', bits: 64, doc: 'Guest address of the srq-record.' },
+    { name: 'limit', bits: 32, doc: 'An event is posted when fewer entries than this are posted; 0: none.', at: 24 },
+    { name: 'attributeMask', bits: 32, values: 'srq-mask', doc: 'Modify: what to change.' },
+    { name: 'head', bits: 16, doc: 'Query only: number of the next entry to be taken.', at: 32 },
+    { bits: 16 },
+    { name: 'error', bits: 1, doc: 'Query only: the SRQ failed.' },
+    { bits: 31 },
+    { bytes: 8 },
+  ],
+};
+
+export const memoryWindowAttributes: StructTable = {
+  name: 'mw-attributes',
+  doc: 'Payload of memory window commands and queries.',
+  source: 'IBTA 10.6.7, 11.2.8.9',
+  endian: 'little',
+  sizeBytes: 48,
+  fields: [
+    { name: 'pd', bits: 24, doc: 'Protection domain.' },
+    { name: 'kind', bits: 8, values: 'mw-kind', doc: 'Type of the window.' },
+    { name: 'rkey', bits: 32, doc: 'Answer: R_Key.' },
+    { name: 'startAddress', bits: 64, doc: 'Query only: first address of what is bound.', at: 8 },
+    { name: 'length', bits: 64, doc: 'Query only: bytes bound, 0 when unbound.' },
+    { name: 'access', bits: 32, values: 'access-flag', doc: 'Query only: remote rights.', at: 24 },
+    { name: 'region', bits: 24, doc: 'Query only: memory region bound to.' },
+    { bits: 8 },
+    { name: 'qpn', bits: 24, doc: 'Query only: QP a type 2 window is bound to.', at: 32 },
+    { bits: 8 },
+    { bytes: 12 },
+  ],
+};
+
 export const adapterAttributes: StructTable = {
   name: 'adapter-attributes',
   doc: 'Answer to query adapter.',
@@ -316,6 +363,8 @@ export const managementStructs = [
   eventQueueAttributes,
   queuePairCreation,
   queuePairAttributes,
+  sharedReceiveQueueAttributes,
+  memoryWindowAttributes,
   adapterAttributes,
   portAttributes,
 ];

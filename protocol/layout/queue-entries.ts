@@ -42,6 +42,18 @@ export const completionQueueRecord: StructTable = {
   fields: [{ name: 'consumed', bits: 32, doc: 'Number of CQEs taken so far, modulo 2^32.' }, { bits: 32 }],
 };
 
+export const sharedReceiveQueueRecord: StructTable = {
+  name: 'srq-record',
+  doc: 'Written by software only, per SRQ.',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [
+    { name: 'tail', bits: 16, doc: 'Number of the next receive entry to be posted.' },
+    { bits: 16 },
+    { bits: 32 },
+  ],
+};
+
 export const receiveEntry: StructTable = {
   name: 'receive-entry',
   doc: 'Head of a receive queue slot; its SGEs follow.',
@@ -163,6 +175,7 @@ export const queueStructs = [
   queuePairRecord,
   sendQueueDescriptor,
   completionQueueRecord,
+  sharedReceiveQueueRecord,
   receiveEntry,
   completionEntry,
   eventEntry,

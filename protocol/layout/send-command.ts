@@ -107,6 +107,36 @@ export const atomicOperands: StructTable = {
   ],
 };
 
+export const bindTarget: StructTable = {
+  name: 'bind-target',
+  doc: 'What BIND_WINDOW does; the SGE of the header names the piece of the region: address, length, L_Key. Length 0 unbinds a type 1 window.',
+  source: 'IBTA 10.6.7, 11.4.1.4',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'rkey', bits: 32, doc: "The window's R_Key as it is." },
+    { name: 'access', bits: 32, values: 'access-flag', doc: 'Remote rights of the window.' },
+    { name: 'keyByte', bits: 8, doc: 'Low byte of the R_Key from now on.' },
+    { bits: 24 },
+    { bits: 32 },
+  ],
+};
+
+export const registerTarget: StructTable = {
+  name: 'register-target',
+  doc: 'What FAST_REGISTER does; the SGE of the header holds start address, length and the L_Key with its new low byte.',
+  source: 'IBTA 10.6.3.2, 11.4.1.5',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'pageListAddress', bits: 64, doc: 'Guest address of the array of 8-byte page addresses.' },
+    { name: 'pageCount', bits: 16, doc: 'Pages in the list.' },
+    { name: 'pageShift', bits: 8, doc: 'log2 of the page size.' },
+    { name: 'access', bits: 8, values: 'access-flag', doc: 'Access rights.' },
+    { bits: 32 },
+  ],
+};
+
 export const scatterGatherElement: StructTable = {
   name: 'sge',
   doc: 'Scatter/gather element: a piece of local memory.',
@@ -153,6 +183,8 @@ export const sendStructs = [
   udTarget,
   rdmaTarget,
   atomicOperands,
+  bindTarget,
+  registerTarget,
   scatterGatherElement,
   addressHandle,
 ];

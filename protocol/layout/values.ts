@@ -51,6 +51,13 @@ export const managementOpcode: ValueTable = {
     ['MODIFY_QP', 0x51, 'Change state and attributes of a queue pair.'],
     ['QUERY_QP', 0x52, 'Read it back.'],
     ['DESTROY_QP', 0x53, 'Destroy it.'],
+    ['CREATE_MW', 0x60, 'Allocate a memory window.'],
+    ['QUERY_MW', 0x62, 'Read it back.'],
+    ['DESTROY_MW', 0x63, 'Deallocate it.'],
+    ['CREATE_SRQ', 0x70, 'Create a shared receive queue.'],
+    ['MODIFY_SRQ', 0x71, 'Change its limit.'],
+    ['QUERY_SRQ', 0x72, 'Read it back.'],
+    ['DESTROY_SRQ', 0x73, 'Destroy it; refused while in use.'],
   ]),
 };
 
@@ -186,6 +193,7 @@ export const faultKind: ValueTable = {
     ['PIO_UNSUPPORTED', 29, 'Access to PIO send memory that no send context owns.'],
     ['DOORBELL_BEYOND_TAIL', 30, 'Doorbell for a command that was not posted.'],
     ['PORT_DOWN', 31, 'The port is not active.'],
+    ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
   ]),
 };
 
@@ -252,6 +260,7 @@ export const mrKind: ValueTable = {
   values: rows([
     ['PHYSICAL', 0, 'Virtual addresses are guest addresses (DMA MR).'],
     ['PAGED', 1, 'A list of pages.'],
+    ['FAST', 2, 'Registered by work request (FAST_REGISTER); pageCount is the most pages it can have.'],
   ]),
 };
 
@@ -267,6 +276,22 @@ export const accessFlag: ValueTable = {
     ['WINDOW_BIND', 0x10, 'Memory windows may be bound.'],
     ['ZERO_BASED', 0x20, 'Virtual addresses start at zero.'],
   ]),
+};
+
+export const mwKind: ValueTable = {
+  name: 'mw-kind',
+  doc: 'Types of memory window.',
+  source: 'IBTA 10.6.7.2',
+  values: rows([
+    ['TYPE_1', 1, 'Bound by the PD; the R_Key stays valid for all QPs of the PD.'],
+    ['TYPE_2', 2, 'Bound by a QP (2B): the R_Key is good for that QP alone, and can be invalidated.'],
+  ]),
+};
+
+export const srqMask: ValueTable = {
+  name: 'srq-mask',
+  doc: 'Attributes named by modify SRQ (bits).',
+  values: rows([['LIMIT', 0x1, 'limit']]),
 };
 
 export const mrMask: ValueTable = {
@@ -348,6 +373,8 @@ export const capability: ValueTable = {
     ['EQ_TIMERS', 0x20, 'Event queue timers and summary bytes.'],
     ['SEND_CONTEXTS', 0x40, 'PIO send contexts.'],
     ['TRACE', 0x80, 'Selective trace.'],
+    ['MEMORY_WINDOWS', 0x100, 'Memory windows of type 1 and 2B.'],
+    ['FAST_REGISTRATION', 0x200, 'Memory registration by work request, local and remote invalidation.'],
   ]),
 };
 
@@ -363,6 +390,8 @@ export const valueTables = [
   qpState,
   qpMask,
   mrKind,
+  mwKind,
+  srqMask,
   accessFlag,
   mrMask,
   cqMask,

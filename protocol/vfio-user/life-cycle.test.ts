@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resets of every kind, clients that come and go, the socket file, the end of the process, and what an idle device costs.
 
-import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { CONFIG_REGION, VfioUserClient } from './client/client.ts';
 import { SharedMemory } from './client/unix-socket.ts';
-import { DeviceProcess, PROBE_PROGRAM, readCounter, runDma } from './test-support/device-process.ts';
-import { libraryPath } from './test-support/library.ts';
+import { DeviceProcess, readCounter, runDma } from './test-support/device-process.ts';
 import { DMA_OP, PROBE } from './test-support/probe-layout.ts';
 
 t.test('resets keep the client, its memory and its vectors', async (t) => {
@@ -96,44 +91,6 @@ t.test('the end of the process', async (t) => {
   }
 });
 
-t.test('the socket path', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'vfu-'));
-  await using dead = await DeviceProcess.start();
-  await dead.stop('SIGKILL');
-  t.ok(existsSync(dead.sockets[0]), 'a killed device leaves its socket');
-  const taken = await run(['--socket', dead.sockets[0]], { untilServing: true });
-  t.equal(taken.code, 0, `which the next one takes over: ${taken.stderr}`);
-
-  await using live = await DeviceProcess.start();
-  const client = live.connect();
-  const plain = join(directory, 'file');
-  writeFileSync(plain, 'precious');
-  const locked = join(directory, 'locked');
-  mkdirSync(locked);
-  chmodSync(directory, 0o755);
-  chmodSync(locked, 0o555);
-  const refused: [string, string, RegExp, number?][] = [
-    ['in use', live.sockets[0], /in use by a running server/],
-    ['too long', join(directory, 'x'.repeat(108)), /at most 107 fit/],
-    ['no directory', join(directory, 'absent', 's'), /does not exist.*mkdir -m 0700/],
-    ['below a file', join(plain, 's'), /is no directory/],
-    ['a file', plain, /is no socket/],
-    ['not writable', join(locked, 's'), /is not writable/, 65534],
-  ];
-  for (const [what, path, expected, uid] of refused) {
-    const result = await run(['--socket', path], { uid });
-    t.equal(result.code, 1, what);
-    t.match(result.stderr, expected);
-    t.notMatch(result.stderr, / at .*\.ts:/, 'a sentence, not a stack');
-  }
-  t.equal(client.read32(0, 0), PROBE.identityValue, 'the running server did not notice');
-  client.close();
-  const foreign = createServer().listen(join(directory, 'foreign'));
-  await delay(50);
-  t.match((await run(['--socket', join(directory, 'foreign')])).stderr, /in use by a running server/);
-  foreign.close();
-});
-
 t.test('an idle device uses no CPU, attached or not', async (t) => {
   await using device = await DeviceProcess.start({ sockets: 2 });
   const client = device.connect();
@@ -147,22 +104,6 @@ t.test('an idle device uses no CPU, attached or not', async (t) => {
   t.ok(share < 0.01, `used ${(share * 100).toFixed(2)} % of a core`);
   t.equal(client.read32(0, 0), PROBE.identityValue, 'and answers at once');
 });
-
-/** Runs the probe device to its end; `untilServing` ends it with SIGTERM once it serves. */
-async function run(args: string[], options: { untilServing?: boolean; uid?: number | undefined } = {}) {
-  const child = spawn(process.execPath, ['--import', 'tsx', PROBE_PROGRAM, ...args], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, LIBVFIO_USER: libraryPath() },
-    ...(options.uid === undefined ? {} : { uid: options.uid }),
-  });
-  let stderr = '';
-  child.stderr.on('data', (data) => {
-    stderr += data;
-    if (options.untilServing && stderr.includes('serving')) child.kill('SIGTERM');
-  });
-  const code = await new Promise((resolve) => child.on('close', resolve));
-  return { code, stderr };
-}
 
 t.test('a client may connect before it is served', async (t) => {
   await using device = await DeviceProcess.start();

@@ -23,7 +23,7 @@ export interface Command {
   readonly name: string;
   /** A line for the list of commands. */
   readonly summary: string;
-  /** What may stand behind the options: `FILE`, or empty. */
+  /** What stands behind the options: `FILE`, or nothing; `[-- ARGUMENT...]` when anything may follow `--`. */
   readonly operands: string;
   readonly options: Readonly<Record<string, CommandOption>>;
   /** More lines for the help. */
@@ -103,10 +103,11 @@ export function readArguments(command: Command, words: readonly string[]): Argum
     else values.set(token.name, readOption(command, token));
   }
   const own = terminator < 0 ? operands : operands.slice(0, terminator);
-  const allowed = command.operands.split(' ').filter((word) => word !== '' && !word.startsWith('[')).length;
-  if (own.length > allowed) throw new UsageError(`${own[allowed]} is one argument too many`);
-  if (own.length < allowed) throw new UsageError(`${command.operands.split(' ')[own.length]} is missing`);
-  if (terminator >= 0 && !command.operands.includes('--')) throw new UsageError('nothing may follow --');
+  const [required, optional = ''] = command.operands.split('[');
+  const names = required.split(' ').filter((word) => word !== '');
+  if (own.length > names.length) throw new UsageError(`${own[names.length]} is one argument too many`);
+  if (own.length < names.length) throw new UsageError(`${names[own.length]} is missing`);
+  if (terminator >= 0 && !optional.startsWith('--')) throw new UsageError('nothing may follow --');
   return new Arguments(values, own, terminator < 0 ? undefined : operands.slice(terminator));
 }
 

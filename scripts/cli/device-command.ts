@@ -5,7 +5,7 @@
 
 import inspector from 'node:inspector';
 import { AdapterProcess } from '../../device/main/adapter-process.ts';
-import { makeControlCommands } from '../../device/main/control-commands.ts';
+import { ControlCommands } from '../../device/main/control-commands.ts';
 import { defaultControlPath } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
 import { provideLibrary } from '../setup/library.ts';
@@ -65,7 +65,8 @@ async function runDevice(args: Arguments): Promise<number> {
     ...(recordPath === undefined ? {} : { recordPath }),
   });
   try {
-    const control = new ControlServer(controlPath, makeControlCommands(process_, process.pid), (error) =>
+    const commands = new ControlCommands(process_, process.pid);
+    const control = new ControlServer(controlPath, commands.table, (error) =>
       log.error({ err: error, control: controlPath }, 'the control socket failed'),
     );
     process_.start();
@@ -73,6 +74,7 @@ async function runDevice(args: Arguments): Promise<number> {
     const signal = await ended;
     log.info({}, `ending: ${signal}`);
     control.close();
+    await commands.close();
   } finally {
     process_.close();
   }

@@ -7,14 +7,18 @@ import { ControlError } from '../../device/main/control-path.ts';
 import { RecordingError } from '../../device/main/recording-file.ts';
 import { VfioUserError } from '../../protocol/vfio-user/index.ts';
 import { SetupError } from '../setup/errors.ts';
+import { captureCommand } from './capture-command.ts';
 import { type Command, readArguments, UsageError } from './command.ts';
 import { deviceCommand } from './device-command.ts';
 import { describeCommand, describeCommands } from './help.ts';
+import { replayCommand } from './replay-command.ts';
+import { runCommand } from './run-command.ts';
+import { statusCommand } from './status-command.ts';
 
 /** Errors whose message is for the user. */
 const sentences = [SetupError, VfioUserError, ControlError, RecordingError];
 
-const commands: readonly Command[] = [deviceCommand];
+const commands: readonly Command[] = [runCommand, deviceCommand, statusCommand, captureCommand, replayCommand];
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -34,10 +38,10 @@ async function main(words: readonly string[]): Promise<number> {
     process.stdout.write(describeCommand(command));
     return 0;
   }
-  return runCommand(command, rest);
+  return perform(command, rest);
 }
 
-async function runCommand(command: Command, words: readonly string[]): Promise<number> {
+async function perform(command: Command, words: readonly string[]): Promise<number> {
   try {
     return await command.run(readArguments(command, words));
   } catch (error) {

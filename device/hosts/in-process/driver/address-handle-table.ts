@@ -37,6 +37,11 @@ export class AddressHandleTable {
     return index;
   }
 
+  /** Gives the entries from `index` on out again. */
+  rewind(index = 0): void {
+    this.#next = index;
+  }
+
   /** Overwrites an entry. */
   set(index: number, vector: Partial<AddressHandle>, destinationGid?: Uint8Array): void {
     const view = this.#access.view(this.address + index * ADDRESS_HANDLE_SIZE, ADDRESS_HANDLE_SIZE);

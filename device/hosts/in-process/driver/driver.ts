@@ -16,6 +16,7 @@ import {
   getMrAttributesRkey,
   type MrAttributes,
 } from '../../../../protocol/layout/gen/mr-attributes.gen.ts';
+import { getMwAttributesRkey } from '../../../../protocol/layout/gen/mw-attributes.gen.ts';
 import type { QpCreation } from '../../../../protocol/layout/gen/qp-creation.gen.ts';
 import { QUEUE_PAIR_RECORD_SIZE } from '../../../../protocol/layout/gen/queue-pair-record.gen.ts';
 import {
@@ -25,11 +26,13 @@ import {
   getCsrDeviceStatusReady,
 } from '../../../../protocol/layout/gen/registers.gen.ts';
 import { SEND_QUEUE_DESCRIPTOR_SIZE } from '../../../../protocol/layout/gen/send-queue-descriptor.gen.ts';
+import { SRQ_RECORD_SIZE } from '../../../../protocol/layout/gen/srq-record.gen.ts';
 import {
   AccessFlag,
   EqControl,
   ManagementOpcode,
   MrKind,
+  type MwKind,
   ServiceType,
 } from '../../../../protocol/layout/gen/values.gen.ts';
 import { AddressHandleTable } from './address-handle-table.ts';
@@ -38,9 +41,10 @@ import { DriverEventQueue } from './event-queue.ts';
 import { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import { ManagementChannel } from './management-channel.ts';
-import { cqPayload, eqPayload, mrPayload, pdPayload, qpCreationPayload } from './payloads.ts';
+import { cqPayload, eqPayload, mrPayload, mwPayload, pdPayload, qpCreationPayload, srqPayload } from './payloads.ts';
 import { QueueBuffer } from './queue-buffer.ts';
 import { DriverQueuePair } from './queue-pair.ts';
+import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
 const ENTRY_STRIDE_LOG2 = 6;
 const PAGE_SHIFT = Math.log2(PAGE_BYTES);
@@ -196,6 +200,27 @@ export class Driver {
     const page = this.takePage(qosLevel);
     const parts = { qpn, sendBuffer, receiveBuffer, recordAddress, descriptorAddress, sendCq, receiveCq };
     return new DriverQueuePair(this.access, this.management, { ...parts, qosLevel, checksumKey, page });
+  }
+
+  createSharedReceiveQueue(request: { pd: number; entriesLog2?: number; limit?: number }): DriverSharedReceiveQueue {
+    const buffer = this.#queue(request.entriesLog2 ?? 4, RECEIVE_STRIDE_LOG2);
+    const recordAddress = this.allocator.allocate(SRQ_RECORD_SIZE);
+    const payload = srqPayload({
+      pd: request.pd,
+      ...memoryOf(buffer),
+      strideLog2: RECEIVE_STRIDE_LOG2,
+      recordAddress,
+      limit: request.limit ?? 0,
+    });
+    const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_SRQ, payload });
+    return new DriverSharedReceiveQueue(this.access, this.management, objectNumber, buffer, recordAddress);
+  }
+
+  /** Allocates a memory window; its R_Key changes with every bind. */
+  createMemoryWindow(pd: number, kind: MwKind): { readonly number: number; readonly rkey: number } {
+    const payload = mwPayload({ pd, kind });
+    const result = this.management.perform({ opcode: ManagementOpcode.CREATE_MW, payload });
+    return { number: result.objectNumber, rkey: getMwAttributesRkey(result.payload, 0) };
   }
 
   /** Byte offset in the collect BAR of a page of the QoS level; pages go round. */

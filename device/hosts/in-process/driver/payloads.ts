@@ -19,6 +19,12 @@ import {
   newMrAttributes,
 } from '../../../../protocol/layout/gen/mr-attributes.gen.ts';
 import {
+  encodeMwAttributes,
+  MW_ATTRIBUTES_SIZE,
+  type MwAttributes,
+  newMwAttributes,
+} from '../../../../protocol/layout/gen/mw-attributes.gen.ts';
+import {
   encodePdAttributes,
   newPdAttributes,
   PD_ATTRIBUTES_SIZE,
@@ -36,6 +42,12 @@ import {
   QP_CREATION_SIZE,
   type QpCreation,
 } from '../../../../protocol/layout/gen/qp-creation.gen.ts';
+import {
+  encodeSrqAttributes,
+  newSrqAttributes,
+  SRQ_ATTRIBUTES_SIZE,
+  type SrqAttributes,
+} from '../../../../protocol/layout/gen/srq-attributes.gen.ts';
 
 /** A payload with the given fields, all others zero. */
 type PayloadOf<T> = (fields: Partial<T>) => Uint8Array;
@@ -58,3 +70,5 @@ export const cqPayload = payloadOf<CqAttributes>(CQ_ATTRIBUTES_SIZE, newCqAttrib
 export const eqPayload = payloadOf<EqAttributes>(EQ_ATTRIBUTES_SIZE, newEqAttributes, encodeEqAttributes);
 export const qpCreationPayload = payloadOf<QpCreation>(QP_CREATION_SIZE, newQpCreation, encodeQpCreation);
 export const qpPayload = payloadOf<QpAttributes>(QP_ATTRIBUTES_SIZE, newQpAttributes, encodeQpAttributes);
+export const srqPayload = payloadOf<SrqAttributes>(SRQ_ATTRIBUTES_SIZE, newSrqAttributes, encodeSrqAttributes);
+export const mwPayload = payloadOf<MwAttributes>(MW_ATTRIBUTES_SIZE, newMwAttributes, encodeMwAttributes);

@@ -4,6 +4,11 @@
  * Posting follows docs/PROGRAMMING.md step by step: slot, record, then collect copy or doorbell.
  */
 import {
+  ADDRESS_HANDLE_DESTINATION_GID_OFFSET,
+  encodeAddressHandle,
+  newAddressHandle,
+} from '../../../../protocol/layout/gen/address-handle.gen.ts';
+import {
   CANCEL_OFFSET,
   CANCEL_VALUE_HIGH,
   COMMAND_HEADER_BYTES,
@@ -16,6 +21,7 @@ import {
   decodeQpAttributes,
   encodeQpAttributes,
   newQpAttributes,
+  QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET,
   QP_ATTRIBUTES_SIZE,
   type QpAttributes,
 } from '../../../../protocol/layout/gen/qp-attributes.gen.ts';
@@ -25,20 +31,17 @@ import {
   setQueuePairRecordReceiveTail,
   setQueuePairRecordSendTail,
 } from '../../../../protocol/layout/gen/queue-pair-record.gen.ts';
-import {
-  encodeReceiveEntry,
-  RECEIVE_ENTRY_SIZE,
-  type ReceiveEntry,
-} from '../../../../protocol/layout/gen/receive-entry.gen.ts';
+import type { ReceiveEntry } from '../../../../protocol/layout/gen/receive-entry.gen.ts';
 import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
-import { encodeSge, SGE_SIZE, type Sge } from '../../../../protocol/layout/gen/sge.gen.ts';
-import { ManagementOpcode, QpMask, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
+import type { Sge } from '../../../../protocol/layout/gen/sge.gen.ts';
+import { AccessFlag, ManagementOpcode, QpMask, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
 import { type CollectStyle, writeCollected } from './collect-writer.ts';
 import type { DriverCompletionQueue } from './completion-queue.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import type { ManagementChannel, ManagementResult } from './management-channel.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
 import { buildSendCommand, type SendRequest } from './send-request.ts';
+import { fillReceiveSlot } from './shared-receive-queue.ts';
 
 const SEQUENCE_MASK = 0xffff;
 
@@ -56,6 +59,27 @@ export interface QueuePairParts {
   /** Byte offset in the collect BAR of the page this QP posts through. */
   readonly page: number;
 }
+
+/** What a connected QP needs to reach RTS. */
+export interface Connection {
+  readonly reliable: boolean;
+  readonly port: number;
+  readonly dlid: number;
+  readonly remoteQpn: number;
+  /** Destination GID: packets carry a GRH. */
+  readonly globalRoute?: Uint8Array;
+  readonly sendPsn?: number;
+  readonly receivePsn?: number;
+  readonly pathMtu?: number;
+  readonly access?: number;
+  readonly maxReads?: number;
+  readonly minRnrTimer?: number;
+  readonly timeout?: number;
+  readonly retryCount?: number;
+  readonly rnrRetry?: number;
+}
+
+const ALL_REMOTE = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
 
 /** How a command is posted: `slot` fills slot and record and tells the device nothing. */
 export type PostBy = 'collect' | 'doorbell' | 'register' | 'slot';
@@ -86,10 +110,18 @@ export class DriverQueuePair {
     return this.#management.execute({ opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload });
   }
 
-  /** Changes attributes; throws when refused. */
-  change(attributes: Partial<QpAttributes>): void {
+  /** Changes attributes; throws when refused. `path`: where an address vector goes. */
+  change(attributes: Partial<QpAttributes>, path?: Connection): void {
     const payload = new Uint8Array(QP_ATTRIBUTES_SIZE);
-    encodeQpAttributes(new DataView(payload.buffer), 0, { ...newQpAttributes(), ...attributes });
+    const view = new DataView(payload.buffer);
+    encodeQpAttributes(view, 0, { ...newQpAttributes(), ...attributes });
+    if (path !== undefined) {
+      const { port, dlid, globalRoute } = path;
+      const vector = { ...newAddressHandle(), valid: 1, port, dlid, globalRoute: Number(globalRoute !== undefined) };
+      encodeAddressHandle(view, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET, vector);
+      if (globalRoute)
+        payload.set(globalRoute, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET + ADDRESS_HANDLE_DESTINATION_GID_OFFSET);
+    }
     this.#management.perform({ opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload });
   }
 
@@ -127,6 +159,37 @@ export class DriverQueuePair {
     this.receiveTail = 0;
     this.#writeTails();
     this.change({ attributeMask: QpMask.STATE, state: QpState.RESET });
+  }
+
+  /** Brings a connected QP from RESET to RTS. Attributes a service does not take are left out. */
+  connect(connection: Connection): this {
+    this.toConnectedInit(connection);
+    this.toConnectedReceive(connection);
+    this.toConnectedSend(connection);
+    return this;
+  }
+
+  toConnectedInit(connection: Connection): void {
+    const { port, access = ALL_REMOTE } = connection;
+    const attributeMask = QpMask.STATE | QpMask.PKEY_INDEX | QpMask.PORT | QpMask.ACCESS;
+    this.change({ attributeMask, state: QpState.INIT, port, access });
+  }
+
+  toConnectedReceive(connection: Connection): void {
+    const { remoteQpn, receivePsn = 0, maxReads = 16, minRnrTimer = 1, pathMtu = 3 } = connection;
+    let attributeMask = QpMask.STATE | QpMask.ADDRESS_VECTOR | QpMask.PATH_MTU | QpMask.REMOTE_QPN | QpMask.RECEIVE_PSN;
+    if (connection.reliable) attributeMask |= QpMask.MAX_READS_SERVED | QpMask.MIN_RNR_TIMER;
+    const attributes = { attributeMask, state: QpState.RTR, remoteQpn, receivePsn, maxReadsServed: maxReads };
+    this.change({ ...attributes, minRnrTimer, pathMtu }, connection);
+  }
+
+  toConnectedSend(connection: Connection): void {
+    const { sendPsn = 0, maxReads = 16, timeout = 14, retryCount = 7, rnrRetry = 7 } = connection;
+    let attributeMask = QpMask.STATE | QpMask.SEND_PSN;
+    if (connection.reliable)
+      attributeMask |= QpMask.TIMEOUT | QpMask.RETRY_COUNT | QpMask.RNR_RETRY | QpMask.MAX_READS_INITIATED;
+    const retries = { timeout, retryCount, rnrRetry };
+    this.change({ attributeMask, state: QpState.RTS, sendPsn, maxReadsInitiated: maxReads, ...retries });
   }
 
   /** Attributes as the device has them. */
@@ -201,11 +264,7 @@ export class DriverQueuePair {
 
   /** Posts a receive entry; `entry` overrides its head. */
   postReceive(sges: readonly Sge[], entry: Partial<ReceiveEntry> = {}): void {
-    const slot = this.parts.receiveBuffer.slot(this.receiveTail);
-    encodeReceiveEntry(slot, 0, { sgeCount: sges.length, sequence: this.receiveTail, ...entry });
-    sges.forEach((sge, index) => {
-      encodeSge(slot, RECEIVE_ENTRY_SIZE + index * SGE_SIZE, sge);
-    });
+    fillReceiveSlot(this.parts.receiveBuffer, this.receiveTail, sges, entry);
     this.receiveTail = (this.receiveTail + 1) & SEQUENCE_MASK;
     this.#writeTails();
   }

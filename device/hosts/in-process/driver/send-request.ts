@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Builds the bytes of a send command from what a caller wants sent. Every field can be overridden, so that tests can build commands no driver would. */
+
+import { ATOMIC_OPERANDS_SIZE } from '../../../../protocol/layout/gen/atomic-operands.gen.ts';
 import { COMMAND_HEADER_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
+import { encodeRdmaTarget } from '../../../../protocol/layout/gen/rdma-target.gen.ts';
 import {
   encodeSendCommand,
   newSendCommand,
@@ -21,6 +24,13 @@ export interface SendRequest {
   readonly addressHandle?: number;
   /** Immediate data; makes it a SEND_IMMEDIATE. */
   readonly immediate?: number;
+  /** Operation; SEND or SEND_IMMEDIATE unless said otherwise. */
+  readonly opcode?: SendOpcode;
+  /** Remote memory of an RDMA or atomic operation. */
+  readonly remote?: { readonly address: number; readonly rkey: number };
+  /** Operands of an atomic operation. */
+  readonly atomic?: { readonly swapOrAdd: bigint; readonly compare?: bigint };
+  readonly fence?: boolean;
   readonly solicited?: boolean;
   readonly signaled?: boolean;
   /** Payload behind the header, or pieces of memory. */
@@ -49,17 +59,22 @@ const WORD_BYTES = 8;
 /** The whole command, padded to a multiple of 8, its checksum in place. */
 export function buildSendCommand(request: SendRequest, context: SendContext): Uint8Array {
   const { inline, sges = [] } = request;
-  const trailing = inline ? inline.length : sges.length > 1 ? sges.length * SGE_SIZE : 0;
+  const trailing = request.atomic
+    ? ATOMIC_OPERANDS_SIZE
+    : inline
+      ? inline.length
+      : sges.length > 1
+        ? sges.length * SGE_SIZE
+        : 0;
   const lengthBytes = COMMAND_HEADER_BYTES + Math.ceil(trailing / WORD_BYTES) * WORD_BYTES;
   const bytes = new Uint8Array(lengthBytes);
   const view = new DataView(bytes.buffer);
   encodeSendCommand(view, 0, { ...header(request, context, lengthBytes), ...request.header });
-  encodeUdTarget(view, SEND_COMMAND_TARGET_OFFSET, {
-    remoteQpn: request.remoteQpn ?? 0,
-    qkey: request.qkey ?? context.qkey,
-    addressHandle: request.addressHandle ?? 0,
-  });
-  if (inline) bytes.set(inline, COMMAND_HEADER_BYTES);
+  encodeTarget(view, request, context);
+  if (request.atomic) {
+    view.setBigUint64(COMMAND_HEADER_BYTES, request.atomic.swapOrAdd, true);
+    view.setBigUint64(COMMAND_HEADER_BYTES + WORD_BYTES, request.atomic.compare ?? 0n, true);
+  } else if (inline) bytes.set(inline, COMMAND_HEADER_BYTES);
   else if (sges.length > 1) {
     sges.forEach((sge, index) => {
       encodeSge(view, COMMAND_HEADER_BYTES + index * SGE_SIZE, sge);
@@ -71,13 +86,27 @@ export function buildSendCommand(request: SendRequest, context: SendContext): Ui
   return bytes;
 }
 
+function encodeTarget(view: DataView, request: SendRequest, context: SendContext): void {
+  const { remote } = request;
+  if (remote) {
+    encodeRdmaTarget(view, SEND_COMMAND_TARGET_OFFSET, { remoteAddress: remote.address, rkey: remote.rkey });
+    return;
+  }
+  encodeUdTarget(view, SEND_COMMAND_TARGET_OFFSET, {
+    remoteQpn: request.remoteQpn ?? 0,
+    qkey: request.qkey ?? context.qkey,
+    addressHandle: request.addressHandle ?? 0,
+  });
+}
+
 function header(request: SendRequest, context: SendContext, lengthBytes: number): SendCommand {
   const { inline, sges = [] } = request;
   const only = inline === undefined && sges.length === 1 ? sges[0] : undefined;
   const gathered = sges.reduce((sum, { length }) => sum + length, 0);
   return {
     ...newSendCommand(),
-    opcode: request.immediate === undefined ? SendOpcode.SEND : SendOpcode.SEND_IMMEDIATE,
+    opcode: request.opcode ?? (request.immediate === undefined ? SendOpcode.SEND : SendOpcode.SEND_IMMEDIATE),
+    fence: Number(request.fence ?? false),
     qpn: context.qpn,
     sequence: context.sequence,
     collectLength: lengthBytes,

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Shared receive queues: order, sharing, the limit event, what an error of one QP leaves to the others. IBTA 10.2.9. */
+import t from 'tap';
+import { CompletionStatus, EventType, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
+import { Bench } from './bench.ts';
+
+interface Sharing {
+  readonly bench: Bench;
+  readonly srq: DriverSharedReceiveQueue;
+  readonly senders: DriverQueuePair[];
+  readonly receivers: DriverQueuePair[];
+}
+
+/** `count` RC connections from port 1 to port 2 whose receivers share one queue. */
+function share(count: number, limit = 0): Sharing {
+  const bench = new Bench();
+  const srq = bench.driver.createSharedReceiveQueue({ pd: bench.pd, entriesLog2: 4, limit });
+  const senders: DriverQueuePair[] = [];
+  const receivers: DriverQueuePair[] = [];
+  for (let index = 0; index < count; index++) {
+    const creation = { serviceType: ServiceType.RC };
+    const sender = bench.createQueuePair({ state: 'reset', creation });
+    const receiver = bench.createQueuePair({ state: 'reset', creation: { ...creation, srqn: srq.srqn } });
+    sender.connect({ reliable: true, port: 1, dlid: bench.lidOf(2), remoteQpn: receiver.qpn });
+    receiver.connect({ reliable: true, port: 2, dlid: bench.lidOf(1), remoteQpn: sender.qpn });
+    senders.push(sender);
+    receivers.push(receiver);
+  }
+  return { bench, srq, senders, receivers };
+}
+
+t.test('entries go to whichever QP receives first, in their order', async (t) => {
+  const { bench, srq, senders, receivers } = share(3);
+  const targets = Array.from({ length: 12 }, () => bench.createBuffer(32));
+  for (const target of targets) srq.postReceive([bench.sge(target)]);
+  for (let message = 0; message < 12; message++) {
+    const turn = bench.random.below(3);
+    const content = bench.createBuffer(bench.random.bytes(32));
+    senders[turn].post({ sges: [bench.sge(content)] });
+    t.equal(senders[turn].parts.sendCq.take().status, CompletionStatus.SUCCESS);
+    const received = receivers[turn].parts.receiveCq.take();
+    t.match(received, { queueSequence: message, srqn: srq.srqn, qpn: receivers[turn].qpn, byteLength: 32 });
+    t.same(targets[message].bytes, content.bytes, `message ${message} is in its entry`);
+  }
+  bench.finish();
+});
+
+t.test('the limit event comes once, when fewer entries are left', async (t) => {
+  const { bench, srq, senders } = share(1, 3);
+  for (let entry = 0; entry < 4; entry++) srq.postReceive([bench.sge(bench.createBuffer(8))]);
+  const content = bench.createBuffer(8);
+  const send = (): void => {
+    senders[0].post({ sges: [bench.sge(content)] });
+    senders[0].parts.sendCq.take();
+  };
+  send();
+  t.equal(bench.asynchronous.walk().length, 0, 'three are left: not below the limit');
+  send();
+  t.match(bench.asynchronous.take()[0], { eventType: EventType.SRQ_LIMIT, objectNumber: srq.srqn });
+  send();
+  t.equal(bench.asynchronous.walk().length, 0, 'once only');
+  srq.setLimit(2);
+  t.match(bench.asynchronous.take()[0], { eventType: EventType.SRQ_LIMIT }, 'set above what is posted: at once');
+  bench.finish();
+});
+
+t.test('a QP in error leaves the shared entries to the others and says that it takes no more', async (t) => {
+  const { bench, srq, senders, receivers } = share(2);
+  const target = bench.createBuffer(8);
+  srq.postReceive([bench.sge(target)]);
+  receivers[0].toError();
+  bench.machine.runUntilIdle();
+  t.equal(receivers[0].parts.receiveCq.drain().length, 0, 'no entry was flushed');
+  t.match(bench.asynchronous.take()[0], { eventType: EventType.LAST_WQE_REACHED, objectNumber: receivers[0].qpn });
+  const content = bench.createBuffer(bench.random.bytes(8));
+  senders[1].post({ sges: [bench.sge(content)] });
+  t.equal(senders[1].parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  t.same(target.bytes, content.bytes);
+  bench.finish();
+});
+
+t.test('an empty shared queue makes senders wait; RDMA WRITE with immediate takes an entry too', async (t) => {
+  const { bench, srq, senders, receivers } = share(1);
+  const region = bench.driver.createDmaRegion(bench.pd, 0xf);
+  const content = bench.createBuffer(bench.random.bytes(100));
+  const remote = bench.createBuffer(100);
+  senders[0].post({
+    opcode: SendOpcode.RDMA_WRITE_IMMEDIATE,
+    sges: [bench.sge(content)],
+    remote: { address: remote.address, rkey: region.rkey },
+    immediate: 77,
+  });
+  bench.machine.runUntilIdle();
+  t.equal(receivers[0].parts.receiveCq.drain().length, 0);
+  srq.postReceive([]);
+  t.equal(senders[0].parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  t.match(receivers[0].parts.receiveCq.take(), { immediate: 77, byteLength: 100, srqn: srq.srqn });
+  t.same(remote.bytes, content.bytes);
+  bench.finish();
+});
+
+t.test('it cannot be destroyed while a QP uses it', async (t) => {
+  const { bench, srq, receivers } = share(1);
+  t.throws(() => srq.destroy(), /IN_USE/);
+  receivers[0].destroy();
+  srq.destroy();
+  t.equal(receivers[0].modify({ attributeMask: 1, state: QpState.ERR }).status, 4);
+  bench.finish();
+});

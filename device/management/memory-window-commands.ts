@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Memory window: allocate, query, deallocate; binding is a work request. IBTA 11.2.8.9 to 11.2.8.11. */
+import {
+  decodeMwAttributes,
+  encodeMwAttributes,
+  MW_ATTRIBUTES_KIND_OFFSET,
+  MW_ATTRIBUTES_PD_OFFSET,
+  type MwAttributes,
+  newMwAttributes,
+} from '../../protocol/layout/gen/mw-attributes.gen.ts';
+import { ManagementStatus, MwKind } from '../../protocol/layout/gen/values.gen.ts';
+import { MemoryWindow } from '../queues/memory-window.ts';
+import type { CommandContext } from './command-context.ts';
+
+const request: MwAttributes = newMwAttributes();
+
+export function createMemoryWindow(context: CommandContext): ManagementStatus {
+  decodeMwAttributes(context.command, context.payload, request);
+  const { resources } = context.adapter;
+  const pd = context.own(resources.protectionDomains.get(request.pd));
+  if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MW_ATTRIBUTES_PD_OFFSET);
+  if (request.kind !== MwKind.TYPE_1 && request.kind !== MwKind.TYPE_2)
+    return context.badField(MW_ATTRIBUTES_KIND_OFFSET, MwKind.TYPE_2);
+  const { kind } = request;
+  const window = resources.memoryWindows.add((number) => new MemoryWindow(number, pd, kind));
+  if (window === undefined) return ManagementStatus.NO_RESOURCES;
+  context.objectNumber = window.number;
+  describe(context, window);
+  return ManagementStatus.OK;
+}
+
+export function queryMemoryWindow(context: CommandContext): ManagementStatus {
+  const window = find(context);
+  if (window === undefined) return context.badObject();
+  describe(context, window);
+  return ManagementStatus.OK;
+}
+
+export function destroyMemoryWindow(context: CommandContext): ManagementStatus {
+  const window = find(context);
+  if (window === undefined) return context.badObject();
+  window.release();
+  context.adapter.resources.memoryWindows.remove(window);
+  return ManagementStatus.OK;
+}
+
+function find(context: CommandContext): MemoryWindow | undefined {
+  return context.own(context.adapter.resources.memoryWindows.get(context.header.objectNumber));
+}
+
+function describe(context: CommandContext, window: MemoryWindow): void {
+  request.pd = window.pd.number;
+  request.kind = window.kind;
+  request.rkey = window.key;
+  request.startAddress = window.startAddress;
+  request.length = window.length;
+  request.access = window.access;
+  request.region = window.region?.number ?? 0;
+  request.qpn = window.qp?.number ?? 0;
+  encodeMwAttributes(context.responseView, 0, request);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A ring of receive entries in guest memory, of a QP or of a shared receive queue: where its slots lie, how far the device has taken them, and
+ * how far software has posted them (IBTA 10.2.4, 10.2.9).
+ */
+import { RECEIVE_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueueMemory } from '../memory/queue-memory.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+
+const NUMBER_MASK = 0xffff;
+const TAIL_BYTES = 8;
+const LARGEST_QUEUE = 2 ** RECEIVE_QUEUE_MAX_LOG2;
+
+export class ReceiveRing {
+  /** Number of the next entry to take, and the tail as last read: entries before it are posted. */
+  head = 0;
+  tail = 0;
+  readonly entries: number;
+  readonly strideBytes: number;
+  /** Guest address of the dword whose low half is software's tail. */
+  readonly tailAddress: number;
+  readonly #memory: QueueMemory;
+  readonly #word = new Uint8Array(TAIL_BYTES);
+
+  constructor(memory: QueueMemory, entriesLog2: number, strideLog2: number, tailAddress: number) {
+    this.#memory = memory;
+    this.entries = 2 ** entriesLog2;
+    this.strideBytes = 2 ** strideLog2;
+    this.tailAddress = tailAddress;
+  }
+
+  /** Entries known to be posted and not taken. */
+  get known(): number {
+    return (this.tail - this.head) & NUMBER_MASK;
+  }
+
+  /** Looks how far software has posted. A tail that lies is counted as a fault of `object` and not believed. */
+  refresh(owner: AdapterFunction, object: number): void {
+    if (!owner.dma.read(object, this.tailAddress, TAIL_BYTES, this.#word, 0)) return;
+    const tail = this.#word[0] | (this.#word[1] << 8);
+    const posted = (tail - this.head) & NUMBER_MASK;
+    if (posted <= this.entries) this.tail = tail;
+    // Behind the head: an old tail, harmless.
+    else if (posted < LARGEST_QUEUE) owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, object, this.tailAddress);
+  }
+
+  /** An entry is posted. */
+  available(owner: AdapterFunction, object: number): boolean {
+    if (this.head === this.tail) this.refresh(owner, object);
+    return this.head !== this.tail;
+  }
+
+  /** Takes the oldest entry: returns its number. Only while one is known. */
+  take(): number {
+    const number = this.head;
+    this.head = (number + 1) & NUMBER_MASK;
+    return number;
+  }
+
+  slotAddress(number: number): number {
+    return this.#memory.addressOf((number % this.entries) * this.strideBytes);
+  }
+
+  reset(): void {
+    this.head = 0;
+    this.tail = 0;
+  }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Shared receive queue: receive entries for all QPs that name it, and an event when few are left (IBTA 10.2.9). */
+import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+import type { ReceiveRing } from './receive-ring.ts';
+
+export class SharedReceiveQueue {
+  readonly number: number;
+  readonly owner: AdapterFunction;
+  readonly pd: ProtectionDomain;
+  readonly ring: ReceiveRing;
+  tokenLow = 0;
+  tokenHigh = 0;
+  /** QPs that receive from it. */
+  references = 0;
+  /** Fewer posted entries than this cause one event; 0: none is wanted. */
+  limit = 0;
+
+  constructor(number: number, pd: ProtectionDomain, ring: ReceiveRing) {
+    this.number = number;
+    this.owner = pd.owner;
+    this.pd = pd;
+    this.ring = ring;
+    pd.references++;
+  }
+
+  /** An entry was taken, or a limit was set: posts the limit event once when it is due (IBTA 10.2.9.2). */
+  checkLimit(): void {
+    if (this.limit === 0 || this.ring.known >= this.limit) return;
+    // Software may have posted since the tail was read.
+    this.ring.refresh(this.owner, this.number);
+    if (this.ring.known >= this.limit) return;
+    this.limit = 0;
+    this.owner.postAsynchronous(EventType.SRQ_LIMIT, this, FaultKind.NONE);
+  }
+
+  release(): void {
+    this.pd.references--;
+  }
+}

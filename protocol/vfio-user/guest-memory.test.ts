@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of guest memory, over plain native memory: lookup, ranges across regions, rights, hostile numbers, atomics.
+
+import t from 'tap';
+import { PROTECTION } from './constants.ts';
+import { GuestMemory } from './guest-memory.ts';
+import { allocateNative, type NativeBlock } from './native.ts';
+
+const RW = PROTECTION.read | PROTECTION.write;
+
+function withRegions(
+  ...regions: [address: number, sizeBytes: number, protection: number][]
+): [GuestMemory, NativeBlock[]] {
+  const memory = new GuestMemory();
+  const blocks = regions.map(([address, sizeBytes, protection]) => {
+    const block = allocateNative(sizeBytes);
+    memory.register({ address, sizeBytes, hostAddress: block.address, protection });
+    return block;
+  });
+  return [memory, blocks];
+}
+
+t.test('ranges across regions, whatever the order of registration', async (t) => {
+  const [memory, [high, low, middle]] = withRegions([0x3000, 0x1000, RW], [0x1000, 0x1000, RW], [0x2000, 0x1000, RW]);
+  const data = Uint8Array.from({ length: 0x2800 }, (_, i) => i * 13 + (i >> 7));
+  t.ok(memory.write(0x1400, data, 0, data.length));
+  t.same(low.bytes.subarray(0x400), data.subarray(0, 0xc00));
+  t.same(middle.bytes, data.subarray(0xc00, 0x1c00));
+  t.same(high.bytes.subarray(0, 0xc00), data.subarray(0x1c00));
+  const back = new Uint8Array(0x2810);
+  t.ok(memory.read(0x1400, back, 16, 0x2800));
+  t.same(back.subarray(16), data);
+  t.ok(memory.fill(0x1ff0, 0xee, 32));
+  t.same([low.bytes[0xff0], middle.bytes[0xf], middle.bytes[0x10]], [0xee, 0xee, data[0xc10]]);
+  t.same(
+    memory.regions.map((region) => region.address),
+    [0x1000, 0x2000, 0x3000],
+  );
+});
+
+t.test('what is not wholly mapped is not touched', async (t) => {
+  const [memory, [first, second]] = withRegions([0x1000, 0x1000, RW], [0x2000, 0x1000, PROTECTION.read]);
+  const ones = new Uint8Array(0x2000).fill(1);
+  const target = new Uint8Array(0x2000);
+  for (const [address, length] of [
+    [0xfff, 2],
+    [0x2fff, 2],
+    [0, 1],
+    [0x1000, 0x2001],
+    [0x1000, -1],
+    [-1, 2],
+    [0x1000, Number.NaN],
+    [Number.NaN, 4],
+    [4096.5, 4],
+    [2 ** 53, 4],
+    [0x1000, 2 ** 53],
+    [2 ** 64, 1],
+    [Number.POSITIVE_INFINITY, 1],
+    [0x1000, Number.POSITIVE_INFINITY],
+  ]) {
+    t.notOk(memory.read(address, target, 0, length), `read ${length} at ${address}`);
+    t.notOk(memory.write(address, ones, 0, length), `write ${length} at ${address}`);
+  }
+  t.notOk(memory.write(0x1ff0, ones, 0, 32), 'the second part is read-only');
+  t.notOk(memory.fill(0x2000, 1, 1));
+  t.notOk(memory.read(0x1000, target, 0x1fff, 2), 'beyond the target');
+  t.notOk(memory.write(0x1000, ones, -1, 2), 'before the source');
+  t.ok(first.bytes.every((byte) => byte === 0) && second.bytes.every((byte) => byte === 0));
+  t.ok(memory.read(0x1000, target, 0, 0), 'nothing of something');
+  t.ok(memory.read(0x9999, target, 0, 0), 'nothing of nothing');
+});
+
+t.test('words and quads', async (t) => {
+  const [memory, [block]] = withRegions([0x1000, 0x1000, RW], [0x2000, 0x1000, PROTECTION.read]);
+  t.ok(memory.writeU32(0x1004, 0xdeadbeef));
+  t.equal(memory.readU32(0x1004), 0xdeadbeef);
+  t.ok(memory.writeU64(0x1008, 0xffffffff, 0x7ff80001), 'a pattern that would be a NaN');
+  t.same(block.bytes.subarray(8, 16), Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0x01, 0x00, 0xf8, 0x7f));
+  const pair = new Uint32Array(4);
+  t.ok(memory.readU64(0x1008, pair, 1));
+  t.same([...pair], [0, 0xffffffff, 0x7ff80001, 0]);
+  t.equal(memory.compareExchangeU32(0x1004, 1, 2), 0xdeadbeef);
+  t.equal(memory.readU32(0x1004), 0xdeadbeef);
+  t.equal(memory.compareExchangeU32(0x1004, 0xdeadbeef, 2), 0xdeadbeef);
+  t.equal(memory.readU32(0x1004), 2);
+  t.equal(memory.compareExchangeU64(0x1010, 0n, 2n ** 64n - 1n), 0n);
+  t.equal(memory.fetchAddU64(0x1010, 2n), 2n ** 64n - 1n);
+  t.equal(memory.fetchAddU64(0x1010, 0n), 1n, 'modulo 2^64');
+  t.same(
+    [memory.readU32(0x1002), memory.readU32(0x3000), memory.readU32(-4), memory.readU32(Number.NaN)],
+    [-1, -1, -1, -1],
+  );
+  t.notOk(memory.writeU32(0x2000, 1) || memory.writeU64(0x2000, 1, 1) || memory.writeU64(0x1004, 1, 1));
+  t.notOk(memory.readU64(0x1008, pair, 3), 'no room in the target');
+  t.equal(memory.compareExchangeU32(0x2000, 0, 1), -1);
+  t.same([memory.compareExchangeU64(0x2000, 0n, 1n), memory.fetchAddU64(0x1004, 1n)], [undefined, undefined]);
+});
+
+t.test('unregistering forgets at once', async (t) => {
+  const [memory] = withRegions([0x1000, 0x1000, RW], [0x4000, 0x1000, RW]);
+  t.ok(memory.writeU32(0x1000, 1));
+  t.notOk(memory.unregister(0x1000, 0x800), 'only as a whole');
+  t.ok(memory.unregister(0x1000, 0x1000));
+  t.notOk(memory.unregister(0x1000, 0x1000));
+  t.equal(memory.readU32(0x1000), -1);
+  t.ok(memory.writeU32(0x4ffc, 1));
+  t.ok(memory.covers(0x4000, 0x1000, true));
+});

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rate limit of the library's log.
+
+import t from 'tap';
+import { RateLimitedLog } from './log.ts';
+
+t.test('a burst passes, then a few lines a second, and what was held back is told', async (t) => {
+  const lines: string[] = [];
+  const line = (fields: object, message: string) => lines.push(`${message} ${JSON.stringify(fields)}`);
+  let nowMs = 1000;
+  const target = { level: 'debug', debug: line, info: line, warn: line, error: line };
+  const log = new RateLimitedLog(target, { socket: 'x' }, () => nowMs);
+  for (let i = 0; i < 1000; i++) log.write(3, 'refused');
+  t.equal(lines.length, 40);
+  nowMs += 1000;
+  for (let i = 0; i < 1000; i++) log.write(3, 'refused');
+  t.equal(lines.length, 40 + 1 + 5);
+  t.match(lines[40], /held back.*"suppressed":960/);
+  nowMs += 100_000;
+  for (let i = 0; i < 41; i++) log.write(6, 'later');
+  t.equal(lines.filter((text) => text.startsWith('later')).length, 40);
+  t.equal(log.suppressedTotal, 960 + 995 + 1);
+});
+
+t.test('levels', async (t) => {
+  const seen: string[] = [];
+  const target = {
+    level: 'info',
+    debug: () => seen.push('debug'),
+    info: () => seen.push('info'),
+    warn: () => seen.push('warn'),
+    error: () => seen.push('error'),
+  };
+  const log = new RateLimitedLog(target, {});
+  for (const level of [0, 3, 4, 5, 6, 7]) log.write(level, 'line');
+  t.same(seen, ['error', 'error', 'warn', 'info', 'info', 'debug']);
+  const levels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'].map(
+    (level) => new RateLimitedLog({ ...target, level }, {}).syslogLevel,
+  );
+  t.same(levels, [7, 7, 6, 4, 3, 3]);
+});

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pump by itself: hooks, alarms, wake-ups, and the event loop living beside it, hot and cold.
+
+import t from 'tap';
+import { type PassHook, Pump } from './pump.ts';
+
+/** A hook that records and does what the test says. */
+class Hook implements PassHook {
+  passes = 0;
+  alarmNs = Number.POSITIVE_INFINITY;
+  more = false;
+  onPass: () => void = () => undefined;
+
+  pass(): boolean {
+    this.passes++;
+    this.onPass();
+    return this.more;
+  }
+
+  nextAlarmNs(): number {
+    return this.alarmNs;
+  }
+}
+
+/** Resolves when `hook.pass` has seen `condition` hold. */
+function passed(hook: Hook, condition: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    hook.onPass = () => {
+      if (condition()) resolve();
+    };
+  });
+}
+
+for (const [name, options] of [
+  ['hot', { hotUs: 1e6 }],
+  ['cold', { hotUs: 0, spinUs: 0 }],
+] as const) {
+  t.test(`alarms fire in order and not early when ${name}`, async (t) => {
+    const pump = new Pump(options);
+    t.teardown(() => pump.destroy());
+    const hook = new Hook();
+    pump.onPass(hook);
+    pump.start();
+    for (const delayMs of [0.05, 0.4, 3, 12]) {
+      const alarmNs = pump.nowNs() + delayMs * 1e6;
+      hook.alarmNs = alarmNs;
+      const fired = passed(hook, () => pump.nowNs() >= alarmNs);
+      pump.wake();
+      await fired;
+      t.pass(`${delayMs} ms`);
+      hook.alarmNs = Number.POSITIVE_INFINITY;
+    }
+  });
+
+  t.test(`timers, immediates and promises live when ${name}`, async (t) => {
+    const pump = new Pump(options);
+    t.teardown(() => pump.destroy());
+    const hook = new Hook();
+    pump.onPass(hook);
+    pump.start();
+    for (let i = 0; i < 5; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => process.nextTick(resolve));
+    }
+    hook.more = true;
+    pump.wake();
+    const before = hook.passes;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    t.ok(hook.passes > before + 100, 'a hook with endless work is called again and again, and timers still fire');
+  });
+
+  t.test(`wake asks for a pass when ${name}`, async (t) => {
+    const pump = new Pump(options);
+    t.teardown(() => pump.destroy());
+    const hook = new Hook();
+    pump.onPass(hook);
+    pump.start();
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    for (let i = 0; i < 20; i++) {
+      const before = hook.passes;
+      const again = passed(hook, () => hook.passes > before);
+      pump.wake();
+      await again;
+    }
+    t.pass('each time');
+  });
+}
+
+t.test('an idle pump sleeps', async (t) => {
+  const pump = new Pump({ hotUs: 1000 });
+  t.teardown(() => pump.destroy());
+  const hook = new Hook();
+  pump.onPass(hook);
+  pump.start();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const before = hook.passes;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  t.equal(hook.passes, before);
+  t.ok(pump.counters.sleeps > 0);
+});
+
+t.test('stopping and destroying', async (t) => {
+  const pump = new Pump();
+  const hook = new Hook();
+  pump.onPass(hook);
+  pump.start();
+  pump.start();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  pump.stop();
+  const before = hook.passes;
+  pump.wake();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  t.equal(hook.passes, before);
+  pump.start();
+  await passed(hook, () => hook.passes > before);
+  hook.onPass = () => pump.destroy();
+  pump.wake();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  pump.destroy();
+  t.throws(() => pump.start(), /destroyed/);
+});

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which paths a device takes for its socket, and what it says about the others.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import t from 'tap';
+import { DeviceProcess, PROBE_PROGRAM } from './test-support/device-process.ts';
+import { libraryPath } from './test-support/library.ts';
+import { PROBE } from './test-support/probe-layout.ts';
+
+t.test('the socket path', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'vfu-'));
+  await using dead = await DeviceProcess.start();
+  await dead.stop('SIGKILL');
+  t.ok(existsSync(dead.sockets[0]), 'a killed device leaves its socket');
+  const taken = await run(['--socket', dead.sockets[0]], { untilServing: true });
+  t.equal(taken.code, 0, `which the next one takes over: ${taken.stderr}`);
+
+  await using live = await DeviceProcess.start();
+  const client = live.connect();
+  const plain = join(directory, 'file');
+  writeFileSync(plain, 'precious');
+  const locked = join(directory, 'locked');
+  mkdirSync(locked);
+  chmodSync(directory, 0o755);
+  chmodSync(locked, 0o555);
+  const refused: [string, string, RegExp][] = [
+    ['in use', live.sockets[0], /in use by a running server/],
+    ['too long', join(directory, 'x'.repeat(108)), /at most 107 fit/],
+    ['no directory', join(directory, 'absent', 's'), /does not exist.*mkdir -m 0700/],
+    ['below a file', join(plain, 's'), /is no directory/],
+    ['a file', plain, /is no socket/],
+  ];
+  for (const [what, path, expected] of refused) {
+    const result = await run(['--socket', path]);
+    t.equal(result.code, 1, what);
+    t.match(result.stderr, expected);
+    t.notMatch(result.stderr, / at .*\.ts:/, 'a sentence, not a stack');
+  }
+  t.match(claimAsNobody(join(locked, 's')), /is not writable: choose one you own/);
+  t.equal(client.read32(0, 0), PROBE.identityValue, 'the running server did not notice');
+  client.close();
+  const foreign = createServer().listen(join(directory, 'foreign'));
+  await delay(50);
+  t.match((await run(['--socket', join(directory, 'foreign')])).stderr, /in use by a running server/);
+  foreign.close();
+});
+
+/** Runs the probe device to its end; `untilServing` ends it with SIGTERM once it serves. */
+async function run(args: string[], options: { untilServing?: boolean } = {}) {
+  const child = spawn(process.execPath, ['--import', 'tsx', PROBE_PROGRAM, ...args], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, LIBVFIO_USER: libraryPath() },
+  });
+  let stderr = '';
+  child.stderr.on('data', (data) => {
+    stderr += data;
+    if (options.untilServing && stderr.includes('serving')) child.kill('SIGTERM');
+  });
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  return { code, stderr };
+}
+
+/** What `claimSocketPath` says to a user who may write nowhere. */
+function claimAsNobody(path: string): string {
+  const module = new URL('socket-path.ts', import.meta.url).href;
+  const script = `import('${module}').then((it) => it.claimSocketPath('${path}')).catch((e) => console.log(e.message))`;
+  const options = { uid: 65534, encoding: 'utf8', env: { PATH: process.env.PATH }, cwd: process.cwd() } as const;
+  return spawnSync(process.execPath, ['--import', 'tsx', '-e', script], options).stdout;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The guest of `vuhca run` when it is told none: the stock kernel, busybox, our driver and its test module, and either a shell
+// on the console or a script of the user's.
+
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { buildInitramfs, type GuestModule } from '../../qemu/initramfs.ts';
+import { buildKernelModules } from '../setup/kernel-modules.ts';
+
+const SOURCES = ['guest-tests/driver', 'guest-tests/kernel'].map((path) =>
+  fileURLToPath(new URL(`../../${path}`, import.meta.url)),
+);
+const SHELL_INIT = new URL('shell-init.sh', import.meta.url);
+
+/** The driver and its test module, compiled for the stock kernel. */
+export async function provideDriverModules(): Promise<GuestModule[]> {
+  return (await buildKernelModules(SOURCES)).map(({ name, path }) => ({ name, path }));
+}
+
+/** An initramfs with a shell, or one that runs `caseScript` and powers off. */
+export function buildGuestImage(modules: readonly GuestModule[], caseScript: string | undefined): Promise<string> {
+  if (caseScript !== undefined) return buildInitramfs({ modules, caseScript });
+  return buildInitramfs({ modules, init: readFileSync(SHELL_INIT, 'utf8') });
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session: an adapter process and the guest attached to it, started and ended together. Whichever ends first, or a signal,
+// ends both, and nothing of either is left. Called by `run`, `npm start` and tests.
+
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { CaptureProgress } from '../../device/main/capture-file.ts';
+import { ControlClient } from '../../device/main/control-client.ts';
+import type { Guest, GuestExit } from '../../qemu/guest.ts';
+import type { GuestOptions } from '../../qemu/guest-options.ts';
+import { findComplaint, type KernelComplaint } from '../../qemu/kernel-log.ts';
+import { launchGuest } from '../../qemu/launch.ts';
+import { type RemoteCapture, startCapture } from './capture-command.ts';
+import { DeviceChild, type DeviceChildOptions, type DeviceExit } from './device-child.ts';
+
+export interface SessionOptions {
+  readonly device?: DeviceChildOptions;
+  /** The guest, without its devices; may be prepared while the adapter starts. */
+  readonly guest: GuestOptions | Promise<GuestOptions>;
+  /** Captures the whole session into this file; an absolute path. */
+  readonly capturePath?: string;
+}
+
+/** How a session ended. */
+export interface SessionEnd {
+  /** Undefined when the guest had not ended by itself: then `device` or a signal did it. */
+  readonly guest: GuestExit;
+  /** How the adapter ended when it did so before the guest. */
+  readonly deviceFailure: DeviceExit | undefined;
+  readonly capture: CaptureProgress | undefined;
+  /** What the guest's kernel complained about on its console. */
+  readonly complaints: readonly KernelComplaint[];
+}
+
+export class Session {
+  readonly device: DeviceChild;
+  readonly guest: Guest;
+  /** Resolves when both have ended. */
+  readonly whenEnded: Promise<SessionEnd>;
+
+  /** Starts both. Throws SetupError when either does not start; nothing is left then. */
+  static async start(options: SessionOptions): Promise<Session> {
+    const prepared = Promise.resolve(options.guest);
+    // Heard below, after the adapter has started or failed.
+    prepared.catch(() => {});
+    const device = await DeviceChild.start(options.device);
+    try {
+      const capture = options.capturePath === undefined ? undefined : await beginCapture(device, options.capturePath);
+      const consoleLog = join(dirname(device.socketPath), 'console.log');
+      const guest = await launchGuest({
+        consoleLog,
+        ...(await prepared),
+        devices: [{ socketPath: device.socketPath }],
+      });
+      return new Session(device, guest, capture, consoleLog);
+    } catch (error) {
+      await device.stop();
+      throw error;
+    }
+  }
+
+  private constructor(device: DeviceChild, guest: Guest, capture: SessionCapture | undefined, consoleLog: string) {
+    this.device = device;
+    this.guest = guest;
+    this.whenEnded = this.#follow(capture, consoleLog);
+  }
+
+  /** Ends both. Safe to call again. */
+  async stop(): Promise<SessionEnd> {
+    await this.guest.quit();
+    return this.whenEnded;
+  }
+
+  async #follow(capture: SessionCapture | undefined, consoleLog: string): Promise<SessionEnd> {
+    const first = await Promise.race([
+      this.guest.whenExited.then(() => undefined),
+      this.device.whenExited.then((exit) => exit),
+    ]);
+    // A guest without its adapter reads all ones forever.
+    const guest = await this.guest.quit();
+    const complaints = readComplaints(consoleLog);
+    const captured = first === undefined ? await capture?.end() : undefined;
+    await this.device.stop();
+    return { guest, deviceFailure: first, capture: captured, complaints };
+  }
+}
+
+interface SessionCapture {
+  end(): Promise<CaptureProgress>;
+}
+
+async function beginCapture(device: DeviceChild, path: string): Promise<SessionCapture> {
+  const client = await ControlClient.connect(device.controlPath);
+  const capture: RemoteCapture = await startCapture(client, { path });
+  const end = async (): Promise<CaptureProgress> => {
+    try {
+      return await capture.stop();
+    } finally {
+      client.close();
+    }
+  };
+  return { end };
+}
+
+function readComplaints(consoleLog: string): KernelComplaint[] {
+  try {
+    const lines = readFileSync(consoleLog, 'utf8').split(/\r?\n/);
+    return lines.map(findComplaint).filter((complaint) => complaint !== undefined);
+  } catch {
+    return [];
+  }
+}

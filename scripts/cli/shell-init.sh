@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The first process of the guest that `vuhca run` gives when it is told none: loads the modules listed in /etc/modules and
+# opens a shell on the serial console. Leaving the shell, or `poweroff -f`, ends the guest. guest-image.ts packs it.
+
+export PATH=/bin HOME=/ TERM=linux PS1='guest:\w# '
+
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts devpts /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+mount -t debugfs debugfs /sys/kernel/debug
+
+echo
+echo "Linux $(uname -r), $(nproc) processors."
+while read -r name parameters; do
+  # shellcheck disable=SC2086
+  if insmod "/modules/$name.ko" $parameters; then echo "Module $name is loaded."; else echo "Module $name did not load."; fi
+done </etc/modules
+if [ -d /sys/kernel/debug/vuhca-test ]; then
+  echo 'The driver counts in   /sys/kernel/debug/vuhca/*/counters'
+  echo 'Test suites run as     cat /sys/kernel/debug/vuhca-test/suites/NAME'
+fi
+echo 'On the host, `vuhca status` and `vuhca capture` look into the adapter. Leave with `exit`, or Ctrl-A x.'
+echo
+setsid cttyhack sh
+poweroff -f

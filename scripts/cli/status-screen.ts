@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The screen of `vuhca status`: an adapter of one function fits 80 columns and 24 lines. Pure: a report in, text out.
+
+import type { AdapterReport, FunctionReport, StatusReport } from '../../device/main/status-report.ts';
+
+/** What happens per second. */
+export interface ActivityRates {
+  readonly requests: number;
+  readonly commands: number;
+  readonly packets: number;
+}
+
+const LABEL_COLUMNS = 13;
+const COLUMNS = 80;
+const NS_PER_SECOND = 1e9;
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** The report as lines of text. */
+export function renderStatus(report: StatusReport, rates: ActivityRates): string {
+  const { adapter, sockets } = report;
+  const lines = [
+    `vuhca ${report.pid}, up ${duration(report.uptimeNs)}: ${perSecond(rates)}`,
+    ...sockets.flatMap((socket, i) => [...describeGuest(socket), ...describeFunction(adapter.functions[i])]),
+    ...describeBuffers(adapter),
+    ...adapter.ports.map(describePort),
+    describeDrops(adapter.drops),
+    ...(report.recording === undefined
+      ? []
+      : [line('recording', [`${bytes(report.recording.bytes)} in ${report.recording.path}`])]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function describeGuest(socket: StatusReport['sockets'][number]): string[] {
+  const state = socket.attached
+    ? `attached, ${bytes(socket.sharedMemoryBytes)} of its memory is shared`
+    : socket.attaches > 0
+      ? 'gone'
+      : 'not attached yet';
+  const { registerReads, registerWrites, collectWrites, pioWrites } = socket;
+  return [
+    line('guest', [state, shorten(socket.path, 30)]),
+    line('accesses', [
+      `${registerReads} register reads`,
+      `${registerWrites} writes`,
+      `${collectWrites} collect writes`,
+      `${pioWrites} PIO`,
+    ]),
+  ];
+}
+
+function describeFunction(unit: FunctionReport): string[] {
+  const { collect, doorbells, commands, queuePairs, completionQueues, eventQueues } = unit;
+  const state = `${unit.enabled ? 'enabled' : 'not enabled'}, bus master ${unit.busMaster ? 'on' : 'off'}`;
+  return [
+    line(`function ${unit.number}`, [state, `${unit.resets} resets`]),
+    line('management', [`${unit.managementCommands} commands`, `${unit.managementRefused} refused`]),
+    line('collect', [
+      `${collect.vcbsInUse} of ${collect.vcbs} VCBs in use`,
+      `${collect.kicks} kicks`,
+      `${collect.refusals} refusals`,
+      `${collect.cancels} cancels`,
+      ...(collect.choked > 0 ? [`${collect.choked} choked`] : []),
+    ]),
+    line('doorbells', [`${doorbells.explicit} explicit`, `${doorbells.implicit} implicit`, `${doorbells.idle} idle`]),
+    line('commands', [`${commands.collected} collected`, `${commands.fetched} fetched`, `${commands.stale} stale`]),
+    line('objects', [`${unit.protectionDomains} PDs`, `${unit.memoryRegions} MRs`, `QPs: ${states(queuePairs)}`]),
+    line('CQs', queues(completionQueues)),
+    line('EQs', [...queues(eventQueues), `${unit.vectorsSent} vectors sent`, `${unit.vectorsPending} pending`]),
+    line('DMA', [`${bytes(unit.dmaBytesRead)} read`, `${bytes(unit.dmaBytesWritten)} written`]),
+    ...describeFaults(unit.faults),
+  ];
+}
+
+function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
+  const kinds = Object.entries(counts).sort(([, a], [, b]) => b - a);
+  const lines = [line('faults', kinds.length === 0 ? ['none'] : kinds.map(([kind, count]) => `${count} ${kind}`))];
+  if (first === undefined) return lines;
+  const { kind, object, address, timeNs } = first;
+  const where = `object ${hex(object)}, address ${hex(address)}, at ${(timeNs / NS_PER_SECOND).toFixed(6)} s`;
+  return [...lines, line('first fault', [`${kind}: ${where}`])];
+}
+
+function describeBuffers({ collectBuffers, schedulerBuffers, lane }: AdapterReport): string[] {
+  const { total, free, levels } = collectBuffers;
+  return [
+    line('PCBs', [
+      `${total - free} of ${total} in use`,
+      ...levels.map(({ inUse, available }, level) => `level ${level}: ${inUse} used, ${available} left`),
+    ]),
+    line('scheduler', [
+      `${schedulerBuffers.total - schedulerBuffers.free} of ${schedulerBuffers.total} buffers in use`,
+    ]),
+    line('lane', [
+      `${lane.waiting} waiting`,
+      `${lane.launches} launched`,
+      `credits: execution ${lane.executionCreditsUsed}/${lane.executionCredits}`,
+      `completion ${lane.completionCreditsUsed}/${lane.completionCredits}`,
+    ]),
+  ];
+}
+
+function describePort(port: AdapterReport['ports'][number]): string {
+  return line(`port ${port.number}`, [
+    `${port.state}`,
+    `LID ${port.lid}`,
+    `${port.transmitPackets} sent`,
+    `${port.receivePackets} received`,
+    `${port.receiveDrops} dropped`,
+    ...(port.badPkeys > 0 ? [`${port.badPkeys} bad P_Keys`] : []),
+    ...(port.badQkeys > 0 ? [`${port.badQkeys} bad Q_Keys`] : []),
+  ]);
+}
+
+function describeDrops(drops: AdapterReport['drops']): string {
+  const causes = Object.entries(drops).filter(([, count]) => count > 0);
+  const words = causes.map(([cause, count]) => `${count} ${cause.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`)}`);
+  return line('drops', words.length === 0 ? ['none'] : words);
+}
+
+/** A label and its parts; parts that do not fit go on in further lines. */
+function line(label: string, parts: readonly string[]): string {
+  const rows: string[] = [];
+  for (const part of parts) {
+    const last = rows[rows.length - 1];
+    if (last === undefined || LABEL_COLUMNS + last.length + part.length + 2 > COLUMNS) rows.push(part);
+    else rows[rows.length - 1] = `${last}, ${part}`;
+  }
+  return rows.map((row, i) => (i === 0 ? label : '').padEnd(LABEL_COLUMNS) + row).join('\n');
+}
+
+function queues({ count, posted, errors }: FunctionReport['eventQueues']): string[] {
+  return [`${count}`, `${posted} entries posted`, `${errors} in error`];
+}
+
+function states(counts: Readonly<Record<string, number>>): string {
+  const words = Object.entries(counts).map(([state, count]) => `${count} ${state}`);
+  return words.length === 0 ? 'none' : words.join(' ');
+}
+
+function perSecond({ requests, commands, packets }: ActivityRates): string {
+  return `${requests.toFixed(0)} requests/s, ${commands.toFixed(0)} commands/s, ${packets.toFixed(0)} packets/s`;
+}
+
+function duration(ns: number): string {
+  const seconds = Math.floor(ns / NS_PER_SECOND);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  if (hours > 0) return `${hours} h ${minutes} min`;
+  return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+}
+
+function bytes(count: number): string {
+  let unit = 0;
+  let value = count;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+function hex(value: number): string {
+  return `0x${value.toString(16)}`;
+}
+
+function shorten(text: string, columns: number): string {
+  return text.length <= columns ? text : `...${text.slice(text.length - columns + 3)}`;
+}
