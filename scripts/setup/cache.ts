@@ -70,7 +70,9 @@ function isWhole(directory: string, recipe: Recipe): boolean {
 
 function removeLeftovers(root: string, name: string): void {
   for (const entry of listArtifacts(root, name)) {
-    if (entry.includes('.tmp-')) rmSync(join(root, entry), { recursive: true, force: true });
+    if (!entry.includes('.tmp-')) continue;
+    // A dead run's children may still be writing there for a moment.
+    rmSync(join(root, entry), { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 }
 
