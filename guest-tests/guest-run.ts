@@ -109,7 +109,8 @@ class Session {
     }, 1000);
     const { status, signal, errors } = await guest.whenExited;
     clearInterval(silence);
-    if (status !== 0) this.faults.push(`QEMU ended with ${signal ?? `status ${status}`}; it said: ${errors || 'nothing'}`);
+    if (status !== 0)
+      this.faults.push(`QEMU ended with ${signal ?? `status ${status}`}; it said: ${errors || 'nothing'}`);
   }
 
   finish(): void {

@@ -177,6 +177,8 @@ extern const struct vt_suite vt_suite_management;
 extern const struct vt_suite vt_suite_refusal;
 extern const struct vt_suite vt_suite_datagram;
 extern const struct vt_suite vt_suite_collect;
+extern const struct vt_suite vt_suite_copies;
+extern const struct vt_suite vt_suite_parallel;
 extern const struct vt_suite vt_suite_events;
 extern const struct vt_suite vt_suite_interrupt;
 extern const struct vt_suite vt_suite_overrun;

@@ -269,6 +269,64 @@ static void vt_cq_hole(struct vt *t)
 	vt_alive_at_last(t);
 }
 
+/*
+ * A QP whose memory is not there. What cannot be read or written is recorded;
+ * the QP may fail, nobody else does.
+ */
+static void vt_qp_hole(struct vt *t)
+{
+	struct vuhca_qp_creation creation = {
+		.send_queue_address = cpu_to_le64(VT_HOLE),
+		.receive_queue_address = cpu_to_le64(VT_HOLE + 0x10000),
+		.record_address = cpu_to_le64(t->dma),
+		.send_entries_log2 = 4,
+		.send_stride_log2 = 6,
+		.receive_entries_log2 = 4,
+		.receive_stride_log2 = 5,
+	};
+	struct vuhca_queue_pair_record *record = (void *)t->memory;
+	struct vuhca_qp ghost = { .dev = t->dev };
+	struct vuhca_answer answer;
+	unsigned int round;
+
+	vuhca_qp_creation_set_pd(&creation, t->pd->pdn);
+	vuhca_qp_creation_set_service_type(&creation, VUHCA_SERVICE_TYPE_UD);
+	vuhca_qp_creation_set_send_cq(&creation, t->send_cq.cq->cqn);
+	vuhca_qp_creation_set_receive_cq(&creation, t->recv_cq.cq->cqn);
+	memset(record, 0, sizeof(*record));
+	creation.descriptor_address = cpu_to_le64(VT_HOLE + 0x30000);
+	vt_command(t, VUHCA_MANAGEMENT_OPCODE_CREATE_QP, 0, &creation,
+		   sizeof(creation), &answer);
+	VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_BAD_ADDRESS);
+	creation.descriptor_address = cpu_to_le64(t->dma + 64);
+	for (round = 0; round < 2; round++) {
+		u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_DMA_READ);
+
+		/* First the slots are missing, then the record, too. */
+		if (round)
+			creation.record_address = cpu_to_le64(VT_HOLE + 0x20000);
+		vt_command(t, VUHCA_MANAGEMENT_OPCODE_CREATE_QP, 0, &creation,
+			   sizeof(creation), &answer);
+		if (!VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_OK))
+			break;
+		ghost.qpn = answer.object;
+		ghost.generation = t->dev->generation;
+		VT_EQUAL(t, vt_ready(&ghost, 1), 0);
+		record->send_tail = cpu_to_le16(2);
+		record->receive_tail = cpu_to_le16(2);
+		wmb();
+		vuhca_ring_doorbell(&ghost, 0);
+		msleep(VT_QUIET_MS);
+		VT_CHECK(t, vt_fault_count(t, VUHCA_FAULT_KIND_DMA_READ) > faults,
+			 "not counted");
+		vt_command(t, VUHCA_MANAGEMENT_OPCODE_DESTROY_QP, ghost.qpn,
+			   NULL, 0, &answer);
+		VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_OK);
+		memset(record, 0, sizeof(*record));
+	}
+	vt_alive_at_last(t);
+}
+
 /* The answer of a command goes nowhere: it is done all the same, and counted. */
 static void vt_response_hole(struct vt *t)
 {
@@ -349,6 +407,7 @@ static const struct vt_case vt_cases[] = {
 	{ "receive-short", vt_receive_short },
 	{ "receive-read-only", vt_receive_read_only },
 	{ "cq-hole", vt_cq_hole },
+	{ "qp-hole", vt_qp_hole },
 	{ "response-hole", vt_response_hole },
 	{ "doorbells", vt_bad_doorbells },
 	{ "wild-tail", vt_wild_tail },
