@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The datagrams of one lane: in turn by collect buffer and by doorbell, each
- * completion waited for by interrupt, without any limit of time (the adapter
+ * The datagrams of one lane: stretches by collect buffer and by doorbell in
+ * turn, each completion waited for by interrupt, without any limit of time (the adapter
  * may stand at a breakpoint), each payload checked.
  */
 #include <linux/kthread.h>
@@ -51,7 +51,7 @@ static bool traffic_post(struct traffic_lane *lane, u32 number)
 		.sge = &to,
 		.sge_count = 1,
 	};
-	bool collect = number % 2 == 0;
+	bool collect = number / TRAFFIC_STRETCH % 2 == 0;
 
 	from = traffic_buffer(lane, slot, traffic_length(number));
 	to = traffic_buffer(lane, TRAFFIC_WINDOW + slot, TRAFFIC_SLOT_BYTES);

@@ -8,14 +8,15 @@ import { fileURLToPath } from 'node:url';
 import { buildInitramfs, type GuestModule } from '../../qemu/initramfs.ts';
 import { buildKernelModules } from '../setup/kernel-modules.ts';
 
-const SOURCES = ['guest-tests/driver', 'guest-tests/kernel'].map((path) =>
+const SOURCES = ['guest-tests/driver', 'guest-tests/kernel', 'guest-tests/traffic'].map((path) =>
   fileURLToPath(new URL(`../../${path}`, import.meta.url)),
 );
 const SHELL_INIT = new URL('shell-init.sh', import.meta.url);
 
-/** The driver and its test module, compiled for the stock kernel. */
-export async function provideDriverModules(): Promise<GuestModule[]> {
-  return (await buildKernelModules(SOURCES)).map(({ name, path }) => ({ name, path }));
+/** Our modules, compiled for the stock kernel; those in `load` are loaded at start, the others lie in /modules. */
+export async function provideModules(load: readonly string[]): Promise<GuestModule[]> {
+  const built = await buildKernelModules(SOURCES);
+  return built.map(({ name, path }) => ({ name, path, load: load.includes(name) }));
 }
 
 /** An initramfs with a shell, or one that runs `caseScript` and powers off. */

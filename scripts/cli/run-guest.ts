@@ -7,11 +7,12 @@ import { resolve } from 'node:path';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
 import { readAdapterOptions } from './adapter-arguments.ts';
 import { type Arguments, UsageError } from './command.ts';
-import { buildGuestImage, provideDriverModules } from './guest-image.ts';
+import { buildGuestImage, provideModules } from './guest-image.ts';
 import { LOG_LEVELS } from './log.ts';
 import { findMemoryObjection } from './shared-memory.ts';
 
 const FILES = ['kernel', 'initramfs', 'disk', 'case'] as const;
+const LOADED = ['vuhca', 'vuhca_test'];
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 255;
 
@@ -63,7 +64,7 @@ async function chooseInitramfs(args: Arguments): Promise<string> {
   const path = args.text('case');
   const script = path === undefined ? undefined : readFileSync(path, 'utf8');
   // Our modules are compiled for the stock kernel and for no other.
-  const modules = args.has('kernel') ? [] : await provideDriverModules();
+  const modules = args.has('kernel') ? [] : await provideModules(LOADED);
   return buildGuestImage(modules, script);
 }
 

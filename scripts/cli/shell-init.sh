@@ -21,8 +21,9 @@ while read -r name parameters; do
   if insmod "/modules/$name.ko" $parameters; then echo "Module $name is loaded."; else echo "Module $name did not load."; fi
 done </etc/modules
 if [ -d /sys/kernel/debug/vuhca-test ]; then
-  echo 'The driver counts in   /sys/kernel/debug/vuhca/*/counters'
-  echo 'Test suites run as     cat /sys/kernel/debug/vuhca-test/suites/NAME'
+  echo 'Traffic flows after     insmod /modules/vuhca_traffic.ko'
+  echo 'The driver counts in    /sys/kernel/debug/vuhca/*/counters'
+  echo 'Test suites run as      cat /sys/kernel/debug/vuhca-test/suites/NAME'
 fi
 echo 'On the host, `vuhca status` and `vuhca capture` look into the adapter. Leave with `exit`, or Ctrl-A x.'
 echo
