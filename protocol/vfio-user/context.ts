@@ -32,6 +32,8 @@ export class VfioUserContext {
   readonly interrupts: Interrupts;
   /** `exceptions` counts callbacks of the device that threw: each is a bug of ours. */
   readonly counters = { requests: 0, attaches: 0, refusedClients: 0, lostConnections: 0, exceptions: 0 };
+  /** The last connection could not be accepted because the process is out of descriptors: try again later. */
+  acceptFailed = false;
   /** Set by the pump. */
   owner: ContextOwner | undefined;
   readonly #library: Libvfio;
@@ -148,12 +150,14 @@ export class VfioUserContext {
   #attach(): boolean {
     if (this.#library.vfu_attach_ctx(this.#ctx) === 0) {
       this.#state = 'attached';
+      this.acceptFailed = false;
       this.counters.attaches++;
       this.#log.write(6, 'client attached');
       this.#guard('attached', () => this.#options.callbacks.attached?.());
       return true;
     }
     const error = lastErrno();
+    this.acceptFailed = error === errno.EMFILE || error === errno.ENFILE;
     if (error === errno.EAGAIN) {
       this.#state = this.pollFd === this.#listenFd ? 'listening' : 'negotiating';
       return false;
@@ -161,7 +165,7 @@ export class VfioUserContext {
     this.#state = 'listening';
     this.counters.refusedClients++;
     this.#log.write(4, `client refused: ${errnoText(error)}`);
-    return error !== errno.EMFILE && error !== errno.ENFILE;
+    return !this.acceptFailed;
   }
 
   #run(budget: number): boolean {

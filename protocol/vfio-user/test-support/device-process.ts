@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a device program in a process of its own and watches it from outside: log lines, open descriptors, CPU time.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,6 +70,14 @@ export class DeviceProcess {
   descriptors(kind = ''): number {
     const directory = `/proc/${this.pid}/fd`;
     return readdirSync(directory).filter((fd) => linkOf(join(directory, fd)).includes(kind)).length;
+  }
+
+  /** Lets the process open no more descriptors, or lifts that. */
+  limitDescriptors(limited: boolean): void {
+    const open = new Set(readdirSync(`/proc/${this.pid}/fd`).map(Number));
+    let lowestFree = 0;
+    while (open.has(lowestFree)) lowestFree++;
+    execFileSync('prlimit', ['--pid', String(this.pid), `--nofile=${limited ? lowestFree : 1024}:`]);
   }
 
   /** Waits until as many descriptors are open as were before; they are closed after the reply is sent. */
