@@ -3,7 +3,7 @@
  * Behaviour that holds on any backend: it uses nothing but `HardwareAccess` and the driver built on it. `portable.test.ts` runs it in process; a test with a
  * raw vfio-user client runs the same list against a real socket. Each case gets a function fresh from reset and throws when something is wrong.
  */
-import assert from 'node:assert/strict';
+import { strict as assert } from 'node:assert';
 import { CSR, getCsrDeviceStatusEnabled } from '../../protocol/layout/gen/registers.gen.ts';
 import {
   CompletionStatus,
