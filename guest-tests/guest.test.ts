@@ -35,6 +35,11 @@ t.test('commands and their copies, with hardly any resources', { timeout: BOUND_
   t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
 });
 
+t.test('an adapter that dies under the driver', { timeout: BOUND_MS }, async (t) => {
+  const run = await runGuestCases({ script: 'gone.sh' });
+  report(t, run);
+});
+
 /** One subtest for each suite, in it one for each case, and one for the run itself. */
 function report(t: Test, run: GuestRun): void {
   const suites = new Map<string, KtapResult[]>();

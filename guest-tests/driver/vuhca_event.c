@@ -154,6 +154,10 @@ void vuhca_deadman(struct timer_list *timer)
 
 	if (!vuhca_is_up(dev))
 		return;
+	if (vuhca_check_gone(dev)) {
+		complete(&dev->admin.done);
+		return;
+	}
 	for (i = 0; i < dev->eq_count; i++)
 		vuhca_eq_check(&dev->eqs[i]);
 	mod_timer(timer, jiffies + msecs_to_jiffies(VUHCA_DEADMAN_MS));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The datagrams of one lane: stretches by collect buffer and by doorbell in
- * turn, each completion waited for by interrupt, without any limit of time (the adapter
- * may stand at a breakpoint), each payload checked.
+ * turn, each completion waited for by interrupt, without any limit of time (the
+ * adapter may stand at a breakpoint), each payload checked.
  */
 #include <linux/kthread.h>
 
