@@ -53,7 +53,10 @@ await runEntry(async () => {
 async function prepareGuest() {
   const script = readFileSync(new URL('first-light/case.sh', import.meta.url), 'utf8');
   const caseScript = script.replace('"$SECONDS_OF_TRAFFIC"', String(TRAFFIC_SECONDS));
-  return { initramfs: await buildGuestImage(await provideModules(['vuhca']), caseScript), ports: [PORT] };
+  return {
+    initramfs: await buildGuestImage(await provideModules(['driver', 'traffic'], ['vuhca']), caseScript),
+    ports: [PORT],
+  };
 }
 
 /** The status while traffic flows; then the guest may end. */

@@ -8,14 +8,18 @@ import { fileURLToPath } from 'node:url';
 import { buildInitramfs, type GuestModule } from '../../qemu/initramfs.ts';
 import { buildKernelModules } from '../setup/kernel-modules.ts';
 
-const SOURCES = ['guest-tests/driver', 'guest-tests/kernel', 'guest-tests/traffic'].map((path) =>
-  fileURLToPath(new URL(`../../${path}`, import.meta.url)),
-);
 const SHELL_INIT = new URL('shell-init.sh', import.meta.url);
 
-/** Our modules, compiled for the stock kernel; those in `load` are loaded at start, the others lie in /modules. */
-export async function provideModules(load: readonly string[]): Promise<GuestModule[]> {
-  const built = await buildKernelModules(SOURCES);
+/** Folders of guest-tests that make a module each; the driver comes first. */
+export type ModuleSource = 'driver' | 'kernel' | 'traffic';
+
+/** Our modules, compiled for the stock kernel; those named in `load` are loaded at start, the others lie in /modules. */
+export async function provideModules(
+  sources: readonly ModuleSource[],
+  load: readonly string[],
+): Promise<GuestModule[]> {
+  const directories = sources.map((name) => fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url)));
+  const built = await buildKernelModules(directories);
   return built.map(({ name, path }) => ({ name, path, load: load.includes(name) }));
 }
 

@@ -64,7 +64,7 @@ async function chooseInitramfs(args: Arguments): Promise<string> {
   const path = args.text('case');
   const script = path === undefined ? undefined : readFileSync(path, 'utf8');
   // Our modules are compiled for the stock kernel and for no other.
-  const modules = args.has('kernel') ? [] : await provideModules(LOADED);
+  const modules = args.has('kernel') ? [] : await provideModules(['driver', 'kernel', 'traffic'], LOADED);
   return buildGuestImage(modules, script);
 }
 
