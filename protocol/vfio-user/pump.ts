@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one engine behind any number of contexts on one thread (DESIGN.md section 3). A pass serves every context that has
-// something to do, up to a budget each, then runs the hooks. Between passes the pump waits in one of two ways:
+// something to do, a bounded number of requests each, then runs the hooks. Between passes the pump waits in one of two ways:
 // hot, for `hotUs` after something happened: spin for `spinUs`, then a synchronous epoll that also ends when libuv has
 // something to do or a timer of its own. Cold: libuv waits, and an idle pump costs nothing. Measured (README): hot is as
 // fast as a blocking C loop, cold adds ~3 us. Waits of about a millisecond are avoided: arming the CPU's timer for them
@@ -20,8 +20,6 @@ export interface PassHook {
 }
 
 export interface PumpOptions {
-  /** Requests handled for one context before the next one gets its turn. */
-  readonly budget?: number;
   /** How long to look for more without waiting, after something happened: 50, or 0 on a single CPU. */
   readonly spinUs?: number;
   /** How long after something happened to keep waiting synchronously. */
@@ -38,7 +36,6 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Pump {
   readonly counters = { passes: 0, waits: 0, sleeps: 0 };
-  readonly #budget: number;
   readonly #spinNs: number;
   readonly #hotNs: number;
   readonly #turnNs: number;
@@ -57,7 +54,6 @@ export class Pump {
   #keepAlive: NodeJS.Timeout | undefined;
 
   constructor(options: PumpOptions = {}) {
-    this.#budget = options.budget ?? 64;
     this.#spinNs = (options.spinUs ?? (availableParallelism() > 1 ? 50 : 0)) * NS_PER_US;
     this.#hotNs = (options.hotUs ?? 10_000) * NS_PER_US;
     this.#turnNs = (options.turnUs ?? 1000) * NS_PER_US;
@@ -199,7 +195,7 @@ export class Pump {
   #serve(entry: Entry): void {
     entry.ready = false;
     if (!this.#list.has(entry)) return;
-    const more = entry.context.serve(this.#budget);
+    const more = entry.context.serve();
     if (!this.#list.has(entry)) return;
     this.#list.follow(entry);
     if (more) this.#markReady(entry);
