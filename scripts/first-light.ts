@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { ControlClient } from '../device/main/control-client.ts';
-import { buildGuestImage, provideModules } from './cli/guest-image.ts';
+import { buildCaseImage, provideModules } from './cli/guest-image.ts';
 import { Session, type SessionEnd } from './cli/session.ts';
 import { readStatus, sampleStatus } from './cli/status-command.ts';
 import { renderStatus } from './cli/status-screen.ts';
@@ -54,7 +54,7 @@ async function prepareGuest() {
   const script = readFileSync(new URL('first-light/case.sh', import.meta.url), 'utf8');
   const caseScript = script.replace('"$SECONDS_OF_TRAFFIC"', String(TRAFFIC_SECONDS));
   return {
-    initramfs: await buildGuestImage(await provideModules(['driver', 'traffic'], ['vuhca']), caseScript),
+    initramfs: await buildCaseImage(await provideModules(['driver', 'traffic'], ['vuhca']), caseScript),
     ports: [PORT],
   };
 }

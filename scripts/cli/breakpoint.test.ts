@@ -5,7 +5,7 @@
 
 import { SourceMap } from 'node:module';
 import t from 'tap';
-import { buildGuestImage, provideModules } from './guest-image.ts';
+import { buildCaseImage, provideModules } from './guest-image.ts';
 import { Session } from './session.ts';
 import { InspectorClient, type InspectorEvent } from './testing/inspector-client.ts';
 
@@ -105,7 +105,9 @@ class Debugger {
   }
 
   async #find({ source, line }: { source: string; line: string }) {
-    const { scriptId, sourceMapURL } = this.#scripts.find(({ params }) => params.url.endsWith(source))?.params;
+    const script = this.#scripts.find(({ params }) => params.url.endsWith(source));
+    if (script === undefined) throw new Error(`the debugger knows no script ${source}`);
+    const { scriptId, sourceMapURL } = script.params;
     const { scriptSource } = await this.#inspector.call('Debugger.getScriptSource', { scriptId });
     const before = scriptSource.slice(0, scriptSource.indexOf(line)).split('\n');
     const [lineNumber, columnNumber] = [before.length - 1, before[before.length - 1].length];
@@ -123,7 +125,7 @@ t.test('breakpoints are held in the adapter of a live guest', { timeout }, async
   const modules = await provideModules(['driver', 'kernel', 'traffic'], ['vuhca']);
   const session = await Session.start({
     device: { arguments: ['--inspect=127.0.0.1:0'], onLogLine: (line) => log.push(line) },
-    guest: { initramfs: await buildGuestImage(modules, CASE), ports: [PORT] },
+    guest: { initramfs: await buildCaseImage(modules, CASE), ports: [PORT] },
   });
   t.teardown(() => session.stop());
   session.guest.port().onLine(reports.push);

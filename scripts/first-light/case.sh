@@ -4,6 +4,8 @@
 # What the guest of `npm start` does: shows that the driver has bound, lets traffic flow for SECONDS, and says how it went.
 # Lines that begin with "@" are for first-light.ts, which waits on a port of its own before the traffic ends.
 
+# Warnings of the kernel belong on the console, where the host looks for them.
+echo 5 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
 echo "@system $(uname -r) $(nproc)"
 [ -n "$(ls /sys/bus/pci/drivers/vuhca | grep 0000:)" ] || { echo "@fault the driver found no adapter"; exit 1; }
