@@ -142,11 +142,11 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn);
 int vuhca_vcbs_init(struct vuhca_dev *dev);
 void vuhca_vcbs_cleanup(struct vuhca_dev *dev);
 void vuhca_vcbs_start(struct vuhca_dev *dev);
-struct vuhca_vcb *vuhca_vcb_trylock(struct vuhca_dev *dev, u8 qos_level);
-void vuhca_vcb_unlock(struct vuhca_vcb *vcb);
 struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level);
 void vuhca_free_vcb(struct vuhca_dev *dev, struct vuhca_vcb *vcb);
 void vuhca_vcb_write(struct vuhca_vcb *vcb, const void *bytes, size_t length);
+bool vuhca_vcb_try_write(struct vuhca_dev *dev, u8 qos_level, const void *bytes,
+			 size_t length);
 void vuhca_vcb_cancel(struct vuhca_vcb *vcb);
 
 /* vuhca_qp.c */

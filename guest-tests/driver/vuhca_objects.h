@@ -36,7 +36,7 @@ enum vuhca_dev_state {
 
 /* Management path: one command at a time. */
 struct vuhca_admin {
-	struct mutex lock;	/* serialises commands, held during a reset */
+	struct mutex lock;	/* serialises commands */
 	struct vuhca_management_response *response;
 	dma_addr_t response_dma;
 	u8 command[VUHCA_COMMAND_MAX_BYTES] __aligned(8);
@@ -82,7 +82,7 @@ struct vuhca_vcb_set {
 	struct vuhca_vcb *cpu_vcbs;
 	unsigned int cpu_count;
 	struct ida ida;
-	u64 busy;
+	atomic64_t busy;
 };
 
 struct vuhca_ah_table {

@@ -152,18 +152,18 @@ static void vt_one_buffer(struct vt *t)
 	u32 doorbells = vuhca_read_csr(t->dev, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF);
 	u32 checksums = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_CHECKSUM);
 	unsigned int cpu_count = set->cpu_count;
-	u64 busy = set->busy;
+	s64 busy = atomic64_read(&set->busy);
 
 	set->cpu_count = 1;
 	vt_workers(t);
 	set->cpu_count = cpu_count;
-	busy = set->busy - busy;
+	busy = atomic64_read(&set->busy) - busy;
 	doorbells = vuhca_read_csr(t->dev, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF) -
 		    doorbells;
 	VT_EQUAL(t, doorbells, busy);
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_CHECKSUM),
 		 checksums);
-	vt_note(t, "busy %llu times of %u", busy, VT_WORKERS * VT_MESSAGES);
+	vt_note(t, "busy %lld times of %u", busy, VT_WORKERS * VT_MESSAGES);
 }
 
 static int vt_create_loop(void *data)

@@ -263,7 +263,31 @@ static void vt_bus_master_off(struct vt *t)
 	vt_alive(t);
 }
 
+/* Behind the driver's back, to see what a reset leaves before it starts anew. */
+static void vt_power_on(struct vt *t)
+{
+	struct vuhca_dev *dev = t->dev;
+
+	vuhca_write_csr(dev, VUHCA_CSR_DEVICE_CONTROL_OFF,
+			VUHCA_CSR_DEVICE_CONTROL_RESET_MASK);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_DEVICE_CONTROL_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_DEVICE_STATUS_OFF) & 0xf,
+		 VUHCA_CSR_DEVICE_STATUS_READY_MASK |
+		 VUHCA_CSR_DEVICE_STATUS_BUS_MASTER_MASK);
+	VT_EQUAL(t, vuhca_read_csr64(dev, VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_ADDRESS_HANDLE_COUNT_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_MANAGEMENT_COMMANDS_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_COLLECT_KICKS_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF), 0);
+	VT_CHECK(t, vuhca_read_csr64(dev, VUHCA_CSR_QOS_DIVIDER_OFF) !=
+		    (u64)dev->vcbs[1].first * VUHCA_PAGE_BYTES ||
+		    !dev->vcbs[1].count, "the QoS divider stayed");
+	VT_EQUAL(t, vuhca_reset(dev), 0);
+	vt_alive(t);
+}
+
 static const struct vt_case vt_cases[] = {
+	{ "power-on", vt_power_on },
 	{ "disabled", vt_disabled },
 	{ "bus-master", vt_bus_master_off },
 	{ "lock", vt_lock_released },
