@@ -4,7 +4,6 @@
  * by one and in batches, of every size and shape. Each payload, length and
  * source is checked, and so is the byte behind what was received.
  */
-#include <linux/delay.h>
 #include <linux/slab.h>
 
 #include "vt.h"

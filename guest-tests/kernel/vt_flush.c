@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* What is outstanding when a QP goes into error, or is reset. */
-#include <linux/delay.h>
 
 #include "vt.h"
 
@@ -165,16 +164,12 @@ static void vt_stop(struct vt *t)
 	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
 	struct vuhca_qp *qp = t->end[0].qp;
 	struct vuhca_doorbell word = {};
-	ktime_t end = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS);
 
 	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
 	vuhca_doorbell_set_qpn(&word, qp->qpn);
 	vuhca_write_eight(vcb->page + VUHCA_STOP_OFFSET, &word);
 	wmb();
-	while (!vuhca_send_queue_descriptor_get_destroyed(qp->descriptor) &&
-	       ktime_before(ktime_get(), end))
-		usleep_range(50, 100);
-	VT_EQUAL(t, vuhca_send_queue_descriptor_get_destroyed(qp->descriptor), 1);
+	VT_WAIT(t, vuhca_send_queue_descriptor_get_destroyed(qp->descriptor));
 	VT_EQUAL(t, vuhca_send_queue_descriptor_get_next_state(qp->descriptor),
 		 0xff);
 	vuhca_free_vcb(t->dev, vcb);

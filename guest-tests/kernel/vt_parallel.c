@@ -5,7 +5,6 @@
  * finds it busy must ring the doorbell.
  */
 #include <linux/completion.h>
-#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/slab.h>
 

@@ -3,7 +3,6 @@
  * Two ports cabled to each other: every way a datagram can take, and every
  * reason for which one is dropped without a word, which only counters tell.
  */
-#include <linux/delay.h>
 
 #include "vt.h"
 

@@ -121,7 +121,6 @@ static void vt_damaged(struct vt *t)
 	};
 	struct vuhca_admin *admin = &t->dev->admin;
 	u32 refused = vt_refused_count(t);
-	ktime_t end = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS);
 	struct vuhca_answer answer;
 	__le64 *words = (void *)admin->command;
 
@@ -133,10 +132,8 @@ static void vt_damaged(struct vt *t)
 	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
 	__iowrite64_copy(t->dev->dedicated, words, VT_HEADER / 8);
 	wmb();
-	while (vt_refused_count(t) == refused && ktime_before(ktime_get(), end))
-		cpu_relax();
+	VT_WAIT(t, vt_refused_count(t) == refused + 1);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
-	VT_EQUAL(t, vt_refused_count(t), refused + 1);
 	VT_CHECK(t, vt_is_poison(admin->response, sizeof(*admin->response)),
 		 "a damaged command got an answer");
 	mutex_unlock(&admin->lock);

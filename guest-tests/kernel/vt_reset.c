@@ -4,7 +4,6 @@
  * and no vector is raised, registers are as after power-on, and the driver
  * comes back to work.
  */
-#include <linux/delay.h>
 
 #include "vt.h"
 
