@@ -5,7 +5,7 @@
 
 import { CallbackSet } from './callbacks.ts';
 import { ConfigSpace } from './config-space.ts';
-import { RESET_KIND, resetKindOf } from './constants.ts';
+import { RESET_KIND, resetKindOf, SYSLOG } from './constants.ts';
 import { setUpContext } from './context-setup.ts';
 import type { DeviceOptions } from './device.ts';
 import { errnoText } from './errors.ts';
@@ -123,7 +123,7 @@ export class VfioUserContext {
   /** Drops the client, as if it had closed its socket. */
   dropClient(why: string): void {
     if (this.#state !== 'negotiating' && this.#state !== 'attached') return;
-    this.#log.write(4, `client dropped: ${why}`);
+    this.#log.write(SYSLOG.warning, `client dropped: ${why}`);
     const attached = this.#state === 'attached';
     if (!attached) this.counters.refusedClients++;
     this.#library.vfu_detach_ctx(this.#ctx);
@@ -158,7 +158,7 @@ export class VfioUserContext {
       this.#state = 'attached';
       this.acceptFailed = false;
       this.counters.attaches++;
-      this.#log.write(6, 'client attached');
+      this.#log.write(SYSLOG.info, 'client attached');
       this.#guard('attached', () => this.#options.callbacks.attached?.());
       return true;
     }
@@ -169,8 +169,12 @@ export class VfioUserContext {
       return false;
     }
     this.#state = 'listening';
+    if (error === errno.ENOMSG) {
+      this.#log.write(SYSLOG.debug, 'a client connected and left without a word');
+      return true;
+    }
     this.counters.refusedClients++;
-    this.#log.write(4, `client refused: ${errnoText(error)}`);
+    this.#log.write(SYSLOG.warning, `client refused: ${errnoText(error)}`);
     return !this.acceptFailed;
   }
 
@@ -200,7 +204,7 @@ export class VfioUserContext {
 
   #lost(): void {
     this.counters.lostConnections++;
-    this.#log.write(6, 'client gone');
+    this.#log.write(SYSLOG.info, 'client gone');
     this.#guard('detached', () => this.#options.callbacks.detached?.());
   }
 
@@ -219,6 +223,6 @@ export class VfioUserContext {
 
   #failed(where: string, error: unknown): void {
     this.counters.exceptions++;
-    this.#log.write(3, `the device threw in ${where}: its caller got a stand-in answer`, { err: error });
+    this.#log.write(SYSLOG.error, `the device threw in ${where}: its caller got a stand-in answer`, { err: error });
   }
 }
