@@ -26,6 +26,7 @@ export class DeviceProcess {
   readonly #directory: string;
   readonly #exited: Promise<unknown>;
   #stopping = false;
+  #killed = false;
 
   /** Starts an adapter and waits until guests may attach. Throws with what it said when it does not come up. */
   static async start(args: readonly string[] = []): Promise<DeviceProcess> {
@@ -55,6 +56,13 @@ export class DeviceProcess {
     return !this.#stopping && (this.#child.exitCode !== null || this.#child.signalCode !== null);
   }
 
+  /** Ends it at once, as a crash would, on purpose. */
+  async kill(): Promise<void> {
+    this.#killed = true;
+    this.#child.kill('SIGKILL');
+    await this.#exited;
+  }
+
   /** Ends it; returns what it did wrong in ending. */
   async stop(): Promise<string[]> {
     const { died } = this;
@@ -66,6 +74,7 @@ export class DeviceProcess {
     const left = readdirSync(this.#directory);
     this.#removeDirectory();
     const { exitCode, signalCode } = this.#child;
+    if (this.#killed) return [];
     if (died) return [`the device process died (${exitCode ?? signalCode}); it said: ${this.log.join('\n')}`];
     if (signalCode !== null) return ['the device process did not end when asked to'];
     if (exitCode !== 0) return [`the device process ended with status ${exitCode}; it said: ${this.log.join('\n')}`];

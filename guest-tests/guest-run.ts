@@ -22,6 +22,8 @@ export interface GuestRunOptions {
   /** Seed of everything random in the guest; 1 when absent. */
   readonly seed?: number;
   readonly deviceArguments?: readonly string[];
+  /** The script in cases/ to run; kernel.sh when absent. */
+  readonly script?: string;
   readonly onResult?: (result: KtapResult) => void;
   readonly onConsoleLine?: (line: string) => void;
 }
@@ -35,7 +37,9 @@ export interface GuestRun {
 }
 
 const ROOT = new URL('./', import.meta.url);
-const CASE_FILES = ['kernel.sh', 'rebind.sh'];
+const CASE_FILES = ['kernel.sh', 'rebind.sh', 'gone.sh'];
+/** What a script prints to have the adapter process killed under it. */
+const KILL_REQUEST = '# host: kill the device';
 /** Longest that any case is silent, with much to spare on a busy machine. */
 const SILENCE_BOUND_MS = 60_000;
 const LOG_LINES = 20_000;
@@ -49,7 +53,7 @@ export async function runGuestCases(options: GuestRunOptions = {}): Promise<Gues
   const device = await DeviceProcess.start(options.deviceArguments);
   const session = new Session(options);
   try {
-    await session.run(initramfs, device.socketPath);
+    await session.run(initramfs, device);
   } finally {
     session.faults.push(...(await device.stop()));
   }
@@ -75,7 +79,7 @@ async function packCases(options: GuestRunOptions): Promise<string> {
   return buildInitramfs({
     modules: modules.map(({ name, path }) => ({ name, path, load: false })),
     files: [...files, { path: '/etc/vuhca-test', content: `${settings.join('\n')}\n`, mode: 0o644 }],
-    caseScript: '#!/bin/sh\nexec sh /cases/kernel.sh\n',
+    caseScript: `#!/bin/sh\nexec sh /cases/${options.script ?? 'kernel.sh'}\n`,
   });
 }
 
@@ -94,14 +98,17 @@ class Session {
     this.parser = new KtapParser((result) => options.onResult?.(result));
   }
 
-  async run(initramfs: string, socketPath: string): Promise<void> {
+  async run(initramfs: string, device: DeviceProcess): Promise<void> {
     const guest = await launchGuest({
       initramfs,
       append: APPEND,
-      devices: [{ socketPath }],
+      devices: [{ socketPath: device.socketPath }],
       onConsoleLine: (line) => this.#console(line),
     });
-    guest.port().onLine((line) => this.#report(line));
+    guest.port().onLine((line) => {
+      if (line === KILL_REQUEST) void device.kill();
+      this.#report(line);
+    });
     const silence = setInterval(() => {
       if (performance.now() - this.#lastNewsMs < SILENCE_BOUND_MS) return;
       this.faults.push(`the guest said nothing for ${SILENCE_BOUND_MS / 1000} s and was ended`);
@@ -109,7 +116,8 @@ class Session {
     }, 1000);
     const { status, signal, errors } = await guest.whenExited;
     clearInterval(silence);
-    if (status !== 0) this.faults.push(`QEMU ended with ${signal ?? `status ${status}`}; it said: ${errors || 'nothing'}`);
+    if (status !== 0)
+      this.faults.push(`QEMU ended with ${signal ?? `status ${status}`}; it said: ${errors || 'nothing'}`);
   }
 
   finish(): void {

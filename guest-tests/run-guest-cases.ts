@@ -8,6 +8,8 @@ import { runEntry } from '../scripts/setup/errors.ts';
 import { type GuestRunOptions, runGuestCases } from './guest-run.ts';
 import type { KtapResult } from './ktap.ts';
 
+const started = performance.now();
+
 await runEntry(async () => {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -38,6 +40,9 @@ await runEntry(async () => {
 
 function print({ path, ok, skipped, diagnostics, durationMs }: KtapResult): void {
   const verdict = skipped === undefined ? (ok ? 'ok     ' : 'NOT OK ') : 'skipped';
-  process.stdout.write(`${verdict} ${path.join('/')} ${durationMs === undefined ? '' : `${durationMs} ms`} ${skipped ?? ''}\n`);
+  const seconds = ((performance.now() - started) / 1000).toFixed(2).padStart(7);
+  process.stdout.write(
+    `${seconds} ${verdict} ${path.join('/')} ${durationMs === undefined ? '' : `${durationMs} ms`} ${skipped ?? ''}\n`,
+  );
   for (const line of diagnostics) if (!line.startsWith('duration_ms')) process.stdout.write(`        ${line}\n`);
 }

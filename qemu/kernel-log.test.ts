@@ -29,7 +29,7 @@ const COMPLAINTS: readonly (readonly [kind: string, line: string])[] = [
 ];
 
 const ORDINARY = [
-  '[    0.000000] Linux version 6.12.107+deb13-amd64 (debian-kernel@lists.debian.org)',
+  '[    0.000000] Linux version 6.12.107+deb13-amd64 (gcc-14 (Debian 14.2.0-19) 14.2.0)',
   '[    1.234567] hello: loading out-of-tree module taints kernel.',
   '[    1.234567] hello: module verification failed: signature and/or required key missing - tainting kernel',
   '[    0.300000] kfence: initialized - using 2097152 bytes for 255 objects',

@@ -6,6 +6,7 @@
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import {
@@ -21,7 +22,7 @@ import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { InProcessHost } from '../hosts/in-process/host.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
 import type { Random } from '../hosts/in-process/random.ts';
-import { findBrokenInvariant, findLeak } from './invariants.ts';
+import { findBadBinding, findBrokenInvariant, findLeak } from './invariants.ts';
 
 /** Vectors of the two event queues every bench has. */
 export const COMPLETION_VECTOR = 5;
@@ -165,7 +166,7 @@ export class Bench {
   }
 
   checkInvariants(): void {
-    const broken = findBrokenInvariant(this.access);
+    const broken = findBrokenInvariant(this.access) ?? findBadBinding(this.machine.core as Adapter);
     if (broken !== undefined) throw new Error(`${broken}; ${this.machine.describe()}`);
   }
 

@@ -3,6 +3,7 @@
 import t from 'tap';
 import { getCompletionEntrySequence } from '../../protocol/layout/gen/completion-entry.gen.ts';
 import { decodeCqAttributes, newCqAttributes } from '../../protocol/layout/gen/cq-attributes.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
   CompletionStatus,
   EventType,
@@ -169,5 +170,18 @@ t.test('send and receive completions of one queue pair can share a queue', async
     'a datagram to oneself: sent, then received',
   );
   sender.post(to());
+  bench.finish();
+});
+
+t.test('entries carry the local time of their posting', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair();
+  bench.machine.clock.advance(5_000_000_000);
+  qp.post(NOP);
+  t.equal(qp.parts.sendCq.take().timestamp, 5_000_000_000);
+  bench.access.writeRegister(CSR.LOCAL_TIME, 8, 77, 3);
+  bench.machine.clock.advance(23);
+  qp.post(NOP);
+  t.equal(qp.parts.sendCq.take().timestamp, 3 * 2 ** 32 + 100);
   bench.finish();
 });

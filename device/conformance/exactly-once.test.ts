@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Each command executes once and in order, whatever arrives how often by which way: DESIGN.md 4.6, hazards 9 to 12 of real-hardware 5.3. */
 import t from 'tap';
+import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionOpcode, CompletionStatus, FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
@@ -9,6 +10,8 @@ import { Bench } from './bench.ts';
 
 const SEQUENCE_MASK = 0xffff;
 const QUEUE_LOG2 = 5;
+/** A page that every queue pair posts through at times. */
+const SHARED_PAGE = 40 * PAGE_BYTES;
 const NOP = { header: { opcode: SendOpcode.NOP } };
 
 /** A QP whose commands are posted in every possible way, and what its completions must look like. */
@@ -44,7 +47,7 @@ class Shooter {
     if (random.oneIn(3)) random.shuffle(fresh);
     for (const copy of fresh) {
       if (random.oneIn(4)) continue;
-      this.qp.collect(copy);
+      this.qp.collect(copy, {}, random.oneIn(4) ? SHARED_PAGE : this.qp.parts.page);
       if (random.oneIn(4)) this.qp.collect(copy);
     }
     if (random.oneIn(2)) this.#disturb();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What holds after every step of an adapter, whatever software did: read from its registers alone, so that it holds for any backend. */
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import type { Adapter } from '../adapter.ts';
+import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.ts';
 
 const LEVELS = 2;
@@ -81,4 +83,23 @@ function readHoldings(access: HardwareAccess): Holdings {
     executionUsed: access.readRegister(CSR.EXECUTION_CREDITS_USED, DWORD_BYTES),
     completionUsed: access.readRegister(CSR.COMPLETION_CREDITS_USED, DWORD_BYTES),
   };
+}
+
+/** Inside the adapter: every PCB that collects is bound to one VCB that knows of it, no VCB to two, and free and used ones add up. */
+export function findBadBinding(adapter: Adapter): string | undefined {
+  const { collectBuffers, functions } = adapter;
+  const bound = new Set<number>();
+  let inUse = 0;
+  for (const buffer of collectBuffers.buffers) {
+    if (buffer.state !== PcbState.FREE) inUse++;
+    if (buffer.state !== PcbState.COLLECTING) continue;
+    if (bound.has(buffer.vcb)) return `VCB ${buffer.vcb} is bound to two PCBs`;
+    if (!functions[0]?.collect.isInUse(buffer.vcb))
+      return `PCB ${buffer.index} is bound to VCB ${buffer.vcb}, which is free`;
+    bound.add(buffer.vcb);
+  }
+  const total = collectBuffers.buffers.length;
+  return inUse + collectBuffers.freeCount === total
+    ? undefined
+    : `${inUse} PCBs in use and ${collectBuffers.freeCount} free of ${total}`;
 }

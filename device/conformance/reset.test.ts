@@ -100,6 +100,7 @@ for (const [phase, prepare] of Object.entries(phases)) {
       const resets = getCsrDeviceStatusResetCount(bench.read(CSR.DEVICE_STATUS));
       const raised = bench.host.raised.slice();
       reset(bench, kind);
+      t.equal(findLeak(bench.access), undefined, `${kind}: buffers and credits are back at once`);
       bench.host.masked.fill(0);
       for (let step = 0; step < 50; step++) bench.machine.step();
       bench.machine.clock.advance(1e12);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Reads the records of a recording, one field after the other. `replay.ts` uses it; the format is `recording-format.ts`'s. */
 
+import { copyBytes } from './copy-bytes.ts';
+
 const SEVEN_BITS = 0x80;
+/** From here on one native comparison is cheaper than a loop. */
+const LONG_BYTES = 128;
 
 /** Thrown inside the replay when the recording ends in the middle of a record. */
 export class EndOfRecording extends Error {}
@@ -66,12 +70,15 @@ export class RecordReader {
   }
 
   copyTo(start: number, lengthBytes: number, target: Uint8Array, targetOffset: number): void {
-    for (let index = 0; index < lengthBytes; index++)
-      target[targetOffset + index] = this.#bytes[start + index] as number;
+    copyBytes(target, targetOffset, this.#bytes, start, lengthBytes);
   }
 
   /** Index of the first byte that differs, or -1. */
   findDifference(start: number, lengthBytes: number, actual: Uint8Array, actualOffset: number): number {
+    if (lengthBytes > LONG_BYTES) {
+      const recorded = this.#bytes.subarray(start, start + lengthBytes);
+      if (Buffer.compare(recorded, actual.subarray(actualOffset, actualOffset + lengthBytes)) === 0) return -1;
+    }
     for (let index = 0; index < lengthBytes; index++) {
       if (this.#bytes[start + index] !== actual[actualOffset + index]) return index;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Writes the records of a recording into preallocated chunks and hands full ones to a sink. The format is `recording-format.ts`'s; `recording.ts` calls this. */
 import { crc32 } from 'node:zlib';
+import { copyBytes } from './copy-bytes.ts';
 import { CHUNK_HEADER_BYTES, CHUNK_MAGIC } from './recording-format.ts';
 
 /** Takes a piece of the recording. The bytes are valid during the call only. */
@@ -10,7 +11,6 @@ const SEVEN_BITS = 0x80;
 const THIRTY_ONE_BITS = 0x8000_0000;
 /** Longest run of fields between two `open` calls: kind, six varints of at most 8 bytes, two dwords. */
 const FIELDS_BYTES = 64;
-const SHORT_COPY_BYTES = 64;
 
 /** A stream of records. */
 export class RecordWriter {
@@ -73,12 +73,7 @@ export class RecordWriter {
     for (let done = 0; done < lengthBytes; ) {
       if (this.#at === this.#chunk.length) this.flush();
       const piece = Math.min(lengthBytes - done, this.#chunk.length - this.#at);
-      if (piece <= SHORT_COPY_BYTES) {
-        for (let index = 0; index < piece; index++)
-          this.#chunk[this.#at + index] = source[offset + done + index] as number;
-      } else {
-        this.#chunk.set(source.subarray(offset + done, offset + done + piece), this.#at);
-      }
+      copyBytes(this.#chunk, this.#at, source, offset + done, piece);
       this.#at += piece;
       done += piece;
     }

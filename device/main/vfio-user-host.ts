@@ -22,6 +22,7 @@ import {
   type Libvfio,
   type LogTarget,
   msix,
+  PROTECTION,
   pciExpress,
   powerManagement,
   type RegionHandler,
@@ -32,6 +33,10 @@ import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { FunctionPort, HostPort, ResetKind } from '../host.ts';
 
 const DWORD_BYTES = 4;
+
+const UNSHARED_MEMORY =
+  'guest memory is not shared, so every DMA will fail: start QEMU with ' +
+  '-object memory-backend-memfd,id=ram,size=SIZE,share=on -machine memory-backend=ram';
 
 const resetKinds: Readonly<Record<VfioResetKind, ResetKind>> = {
   device: 'device',
@@ -56,6 +61,7 @@ export class VfioUserHost implements HostPort {
   /** Told when a guest attaches or leaves. */
   onAttachedChange: ((attached: boolean) => void) | undefined = undefined;
   #function: FunctionPort | undefined = undefined;
+  #memoryWarned = false;
 
   /** Opens the socket; `connect` must follow before the pump runs. Throws VfioUserError when the socket cannot be had. */
   constructor(options: VfioUserHostOptions) {
@@ -106,7 +112,10 @@ export class VfioUserHost implements HostPort {
       callbacks: {
         // The library also resets what it destroys before anything was connected.
         reset: (kind) => this.#function?.reset(resetKinds[kind]),
-        busMaster: (enabled) => this.#port.setBusMaster(enabled),
+        busMaster: (enabled) => {
+          if (enabled) this.#checkMemory(options.log);
+          this.#port.setBusMaster(enabled);
+        },
         dmaRegister: (region) => this.#port.memoryMapped(region.address, region.sizeBytes),
         dmaUnregister: (region) => this.#port.memoryUnmapped(region.address, region.sizeBytes),
         attached: () => this.#setAttached(true),
@@ -163,6 +172,16 @@ export class VfioUserHost implements HostPort {
         this.#port.writeRegister(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes));
       },
     };
+  }
+
+  /** A driver is about to have the adapter access its memory: without a shared backend none of it is within reach. */
+  #checkMemory(log: LogTarget): void {
+    const reachable = this.context.memory.regions.some(
+      ({ hostAddress, protection }) => hostAddress !== 0 && (protection & PROTECTION.write) !== 0,
+    );
+    if (reachable || this.#memoryWarned) return;
+    this.#memoryWarned = true;
+    log.warn({ socket: this.context.socketPath }, UNSHARED_MEMORY);
   }
 
   #setAttached(attached: boolean): void {

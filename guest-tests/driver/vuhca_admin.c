@@ -18,22 +18,6 @@
 /* How long the wait for an event lasts before the response is looked at. */
 #define VUHCA_ADMIN_EVENT_MS		500
 
-static const int vuhca_status_errno[] = {
-	[VUHCA_MANAGEMENT_STATUS_OK]		= 0,
-	[VUHCA_MANAGEMENT_STATUS_BAD_OPCODE]	= -EOPNOTSUPP,
-	[VUHCA_MANAGEMENT_STATUS_BAD_LENGTH]	= -EMSGSIZE,
-	[VUHCA_MANAGEMENT_STATUS_BAD_CHECKSUM]	= -EBADMSG,
-	[VUHCA_MANAGEMENT_STATUS_BAD_OBJECT]	= -ENOENT,
-	[VUHCA_MANAGEMENT_STATUS_BAD_FIELD]	= -EINVAL,
-	[VUHCA_MANAGEMENT_STATUS_BAD_ADDRESS]	= -EFAULT,
-	[VUHCA_MANAGEMENT_STATUS_BAD_STATE]	= -EINVAL,
-	[VUHCA_MANAGEMENT_STATUS_IN_USE]	= -EBUSY,
-	[VUHCA_MANAGEMENT_STATUS_NO_RESOURCES]	= -ENOMEM,
-	[VUHCA_MANAGEMENT_STATUS_NOT_PERMITTED]	= -EPERM,
-	[VUHCA_MANAGEMENT_STATUS_UNSUPPORTED]	= -EOPNOTSUPP,
-	[VUHCA_MANAGEMENT_STATUS_DISABLED]	= -EIO,
-};
-
 int vuhca_admin_init(struct vuhca_dev *dev)
 {
 	struct vuhca_admin *admin = &dev->admin;
@@ -161,6 +145,7 @@ static int vuhca_admin_wait(struct vuhca_dev *dev)
 	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_ADMIN_TIMEOUT_MS);
 	unsigned long slice = msecs_to_jiffies(VUHCA_ADMIN_EVENT_MS);
 	struct vuhca_admin *admin = &dev->admin;
+	bool late = false;
 
 	if (vuhca_admin_spin(admin))
 		return 0;
@@ -180,8 +165,13 @@ static int vuhca_admin_wait(struct vuhca_dev *dev)
 			return -EIO;
 		if (vuhca_check_gone(dev))
 			return -ENODEV;
-		if (time_after(jiffies, end))
+		/*
+		 * The read above waits for an adapter that stands at a
+		 * breakpoint; it then answers within another slice.
+		 */
+		if (late)
 			return -ETIMEDOUT;
+		late = time_after(jiffies, end);
 	}
 }
 
@@ -242,92 +232,3 @@ int vuhca_admin_submit(struct vuhca_dev *dev, const void *bytes, size_t length,
 	return err;
 }
 EXPORT_SYMBOL_GPL(vuhca_admin_submit);
-
-static int vuhca_admin_result(struct vuhca_dev *dev,
-			      const struct vuhca_command *command,
-			      const struct vuhca_answer *answer)
-{
-	if (answer->status == VUHCA_MANAGEMENT_STATUS_OK)
-		return 0;
-	dev->admin.refusals++;
-	dev_dbg(&dev->pdev->dev,
-		"command %#x on object %u: status %u, bad offset %u, limit %llu\n",
-		command->opcode, command->object, answer->status,
-		answer->bad_offset, answer->limit);
-	if (answer->status >= ARRAY_SIZE(vuhca_status_errno))
-		return -EIO;
-	return vuhca_status_errno[answer->status];
-}
-
-/* Executes one command; @answer also tells why one was refused. */
-int vuhca_admin_execute(struct vuhca_dev *dev,
-			const struct vuhca_command *command,
-			struct vuhca_answer *answer)
-{
-	struct vuhca_admin *admin = &dev->admin;
-	size_t length;
-	int err;
-
-	mutex_lock(&admin->lock);
-	length = vuhca_admin_prepare(dev, command, admin->command);
-	err = vuhca_admin_submit(dev, admin->command, length, answer);
-	mutex_unlock(&admin->lock);
-	if (err) {
-		dev_err_ratelimited(&dev->pdev->dev,
-				    "no answer to command %#x on object %u: %d\n",
-				    command->opcode, command->object, err);
-		return err;
-	}
-	return vuhca_admin_result(dev, command, answer);
-}
-EXPORT_SYMBOL_GPL(vuhca_admin_execute);
-
-/* Destroys an object, unless a reset has done so already. */
-int vuhca_admin_destroy(struct vuhca_dev *dev, u8 opcode, u32 object,
-			u32 generation)
-{
-	struct vuhca_command command = { .opcode = opcode, .object = object };
-	struct vuhca_answer answer;
-	int err;
-
-	if (!vuhca_is_current(dev, generation))
-		return 0;
-	err = vuhca_admin_execute(dev, &command, &answer);
-	/* A reset or removal while we waited has destroyed the object, too. */
-	if (err == -EIO || err == -ENODEV)
-		return 0;
-	return err;
-}
-
-int vuhca_query_adapter(struct vuhca_dev *dev,
-			struct vuhca_adapter_attributes *attributes)
-{
-	struct vuhca_command command = {
-		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_ADAPTER,
-	};
-	struct vuhca_answer answer;
-	int err;
-
-	err = vuhca_admin_execute(dev, &command, &answer);
-	if (!err)
-		memcpy(attributes, answer.payload, sizeof(*attributes));
-	return err;
-}
-EXPORT_SYMBOL_GPL(vuhca_query_adapter);
-
-int vuhca_query_port(struct vuhca_dev *dev, u8 port,
-		     struct vuhca_port_attributes *attributes)
-{
-	struct vuhca_command command = {
-		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_PORT,
-		.modifier = port,
-	};
-	struct vuhca_answer answer;
-	int err;
-
-	err = vuhca_admin_execute(dev, &command, &answer);
-	if (!err)
-		memcpy(attributes, answer.payload, sizeof(*attributes));
-	return err;
-}
-EXPORT_SYMBOL_GPL(vuhca_query_port);

@@ -24,8 +24,8 @@ static int vuhca_counters_show(struct seq_file *file, void *unused)
 			   i, dev->eqs[i].events, dev->eqs[i].interrupts,
 			   dev->eqs[i].empty_interrupts, dev->eqs[i].stranded);
 	for (i = 0; i < VUHCA_QOS_LEVELS; i++)
-		seq_printf(file, "qos %u collect_buffers %u busy %llu\n", i,
-			   dev->vcbs[i].count, dev->vcbs[i].busy);
+		seq_printf(file, "qos %u collect_buffers %u busy %lld\n", i,
+			   dev->vcbs[i].count, atomic64_read(&dev->vcbs[i].busy));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(vuhca_counters);

@@ -132,8 +132,8 @@ static void vuhca_orphan_objects(struct vuhca_dev *dev)
 }
 
 /*
- * Before a reset: no command, handler or timer runs afterwards. Leaves the
- * admin lock held, so that none starts before vuhca_resume().
+ * Before a reset: no command, handler or timer runs afterwards, and none starts
+ * before vuhca_start(), because all of them look at the state first.
  */
 void vuhca_stop(struct vuhca_dev *dev)
 {
@@ -144,6 +144,7 @@ void vuhca_stop(struct vuhca_dev *dev)
 	complete(&dev->admin.done);
 	mutex_lock(&dev->admin.lock);
 	dev->admin.event_queue = 0;
+	mutex_unlock(&dev->admin.lock);
 	vuhca_eqs_quiesce(dev);
 	vuhca_orphan_objects(dev);
 }
@@ -152,7 +153,6 @@ int vuhca_resume(struct vuhca_dev *dev)
 {
 	int err;
 
-	mutex_unlock(&dev->admin.lock);
 	if (READ_ONCE(dev->state) == VUHCA_DEV_GONE)
 		return -ENODEV;
 	err = vuhca_start(dev);

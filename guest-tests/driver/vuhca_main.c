@@ -160,7 +160,6 @@ static void vuhca_silence(struct vuhca_dev *dev)
 	vuhca_stop(dev);
 	if (READ_ONCE(dev->state) != VUHCA_DEV_GONE)
 		vuhca_soft_reset(dev);
-	mutex_unlock(&dev->admin.lock);
 	pci_clear_master(dev->pdev);
 }
 
@@ -202,10 +201,8 @@ static pci_ers_result_t vuhca_error_detected(struct pci_dev *pdev,
 	if (channel == pci_channel_io_perm_failure)
 		WRITE_ONCE(dev->state, VUHCA_DEV_GONE);
 	vuhca_stop(dev);
-	if (channel != pci_channel_io_perm_failure)
-		return PCI_ERS_RESULT_NEED_RESET;
-	mutex_unlock(&dev->admin.lock);
-	return PCI_ERS_RESULT_DISCONNECT;
+	return channel == pci_channel_io_perm_failure ?
+	       PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
 }
 
 static pci_ers_result_t vuhca_slot_reset(struct pci_dev *pdev)

@@ -148,17 +148,6 @@ void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence)
 }
 EXPORT_SYMBOL_GPL(vuhca_ring_doorbell);
 
-static bool vuhca_collect(struct vuhca_qp *qp, const void *slot, size_t length)
-{
-	struct vuhca_vcb *vcb = vuhca_vcb_trylock(qp->dev, qp->qos_level);
-
-	if (!vcb)
-		return false;
-	vuhca_vcb_write(vcb, slot, length);
-	vuhca_vcb_unlock(vcb);
-	return true;
-}
-
 static int vuhca_may_send(struct vuhca_qp *qp)
 {
 	if (!vuhca_is_current(qp->dev, qp->generation))
@@ -204,7 +193,7 @@ static int vuhca_send_collected(struct vuhca_qp *qp,
 		if (!slot)
 			break;
 		vuhca_publish_sends(qp);
-		if (!vuhca_collect(qp, slot, length))
+		if (!vuhca_vcb_try_write(qp->dev, qp->qos_level, slot, length))
 			vuhca_ring_doorbell(qp, sequence);
 	}
 	return posted;

@@ -97,26 +97,6 @@ void vuhca_vcbs_start(struct vuhca_dev *dev)
 			vuhca_vcb_cancel(&dev->vcbs[level].cpu_vcbs[i]);
 }
 
-/* This CPU's buffer, locked; NULL when there is none or it is busy. */
-struct vuhca_vcb *vuhca_vcb_trylock(struct vuhca_dev *dev, u8 qos_level)
-{
-	struct vuhca_vcb_set *set = &dev->vcbs[qos_level];
-	struct vuhca_vcb *vcb;
-
-	if (!set->cpu_count)
-		return NULL;
-	vcb = &set->cpu_vcbs[raw_smp_processor_id() % set->cpu_count];
-	if (spin_trylock(&vcb->lock))
-		return vcb;
-	set->busy++;
-	return NULL;
-}
-
-void vuhca_vcb_unlock(struct vuhca_vcb *vcb)
-{
-	spin_unlock(&vcb->lock);
-}
-
 /* Writes a whole command. It is the adapter's when this returns. */
 void vuhca_vcb_write(struct vuhca_vcb *vcb, const void *bytes, size_t length)
 {
@@ -125,6 +105,28 @@ void vuhca_vcb_write(struct vuhca_vcb *vcb, const void *bytes, size_t length)
 	wmb();
 }
 EXPORT_SYMBOL_GPL(vuhca_vcb_write);
+
+/*
+ * Writes a command to this CPU's buffer; false when there is none or it is
+ * busy. The caller has interrupts off, or the buffer would change under it.
+ */
+bool vuhca_vcb_try_write(struct vuhca_dev *dev, u8 qos_level, const void *bytes,
+			 size_t length)
+{
+	struct vuhca_vcb_set *set = &dev->vcbs[qos_level];
+	struct vuhca_vcb *vcb;
+
+	if (!set->cpu_count)
+		return false;
+	vcb = &set->cpu_vcbs[smp_processor_id() % set->cpu_count];
+	if (!spin_trylock(&vcb->lock)) {
+		atomic64_inc(&set->busy);
+		return false;
+	}
+	vuhca_vcb_write(vcb, bytes, length);
+	spin_unlock(&vcb->lock);
+	return true;
+}
 
 /* A buffer for the caller alone, for example a user context. */
 struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level)

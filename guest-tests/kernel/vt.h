@@ -7,6 +7,7 @@
 #ifndef VT_H
 #define VT_H
 
+#include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/wait.h>
 
@@ -138,6 +139,23 @@ unsigned int vt_count(void);
 		same_;							\
 	})
 
+/* Waits for a condition, as long as anything may take; complains if in vain. */
+#define VT_WAIT(t, condition)						\
+	({								\
+		ktime_t end_ = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS); \
+		bool came_ = condition;					\
+									\
+		while (!came_ && ktime_before(ktime_get(), end_)) {	\
+			usleep_range(50, 100);				\
+			came_ = condition;				\
+		}							\
+		if (!came_)						\
+			vt_complain(t, "%s:%d: not within %u ms: %s",	\
+				    __func__, __LINE__, VT_TIMEOUT_MS,	\
+				    #condition);			\
+		came_;							\
+	})
+
 /* vt_env.c */
 int vt_env_create(struct vt *t);
 void vt_env_destroy(struct vt *t);
@@ -148,6 +166,7 @@ struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 int vt_ready(struct vuhca_qp *qp, u8 port);
 unsigned int vt_poll(struct vuhca_cq *cq, struct vuhca_wc *wc,
 		     unsigned int count, unsigned int timeout_ms);
+bool vt_has_entries(struct vuhca_cq *cq, u32 count);
 bool vt_wait_event(struct vt_cq *watch, int count, unsigned int timeout_ms);
 void vt_fill(void *bytes, size_t length, u32 key);
 bool vt_holds(const void *bytes, size_t length, u32 key);
@@ -177,6 +196,8 @@ extern const struct vt_suite vt_suite_management;
 extern const struct vt_suite vt_suite_refusal;
 extern const struct vt_suite vt_suite_datagram;
 extern const struct vt_suite vt_suite_collect;
+extern const struct vt_suite vt_suite_copies;
+extern const struct vt_suite vt_suite_parallel;
 extern const struct vt_suite vt_suite_events;
 extern const struct vt_suite vt_suite_interrupt;
 extern const struct vt_suite vt_suite_overrun;

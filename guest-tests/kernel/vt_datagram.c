@@ -4,7 +4,6 @@
  * by one and in batches, of every size and shape. Each payload, length and
  * source is checked, and so is the byte behind what was received.
  */
-#include <linux/delay.h>
 #include <linux/slab.h>
 
 #include "vt.h"
@@ -227,6 +226,11 @@ static u32 vt_csr(struct vt *t, unsigned int offset)
 	return vuhca_read_csr(t->dev, offset);
 }
 
+static bool vt_pcbs_are_scarce(struct vt *t)
+{
+	return vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF) < VT_WINDOW;
+}
+
 static void vt_bulk_collected(struct vt *t)
 {
 	u32 collected = vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF);
@@ -236,9 +240,10 @@ static void vt_bulk_collected(struct vt *t)
 	collected = vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF) - collected;
 	fetched = vt_csr(t, VUHCA_CSR_COMMANDS_FETCHED_OFF) - fetched;
 	VT_EQUAL(t, collected + fetched, vt_count());
-	/* Some may fall back to the queue, but that must stay the exception. */
-	VT_CHECK(t, collected > fetched, "%u collected, %u fetched", collected,
-		 fetched);
+	/* Some may fall back to the queue, but only scarce PCBs make it a habit. */
+	VT_CHECK(t, collected > fetched || vt_pcbs_are_scarce(t),
+		 "%u collected, %u fetched", collected, fetched);
+	vt_note(t, "%u collected, %u fetched", collected, fetched);
 }
 
 static void vt_bulk_doorbell(struct vt *t)

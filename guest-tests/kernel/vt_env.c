@@ -4,7 +4,6 @@
  * send, address handles from each port to each, and memory. Also the small
  * things that most cases do.
  */
-#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
@@ -222,6 +221,14 @@ unsigned int vt_poll(struct vuhca_cq *cq, struct vuhca_wc *wc,
 		found += vuhca_poll_cq(cq, count - found, wc + found);
 	}
 	return found;
+}
+
+/* The CQ has had @count entries in all, and they are not overwritten yet. */
+bool vt_has_entries(struct vuhca_cq *cq, u32 count)
+{
+	u32 slot = (count - 1) & (BIT(cq->entries_log2) - 1);
+
+	return le32_to_cpu(READ_ONCE(cq->entries[slot].sequence)) == count;
 }
 
 /* Waits until the CQ has had @count events in all. */

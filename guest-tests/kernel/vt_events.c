@@ -4,7 +4,6 @@
  * something is there already, solicited or any. Each case also shows that no
  * event had to be found by the deadman timer.
  */
-#include <linux/delay.h>
 
 #include "vt.h"
 
@@ -77,7 +76,7 @@ static void vt_rearmed(struct vt *t)
 static void vt_armed_late(struct vt *t)
 {
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
-	msleep(VT_QUIET_MS);
+	VT_WAIT(t, vt_has_entries(t->send_cq.cq, 1));
 	VT_EQUAL(t, vt_events(&t->send_cq), 0);
 	vuhca_arm_cq(t->send_cq.cq, false);
 	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
@@ -119,7 +118,7 @@ static void vt_solicited(struct vt *t)
 	vt_no_more_events(t, &t->recv_cq, 1);
 	/* An unsolicited one that is there already does not count either. */
 	vt_send_one(t, false);
-	msleep(VT_QUIET_MS);
+	VT_WAIT(t, vt_has_entries(t->recv_cq.cq, 3));
 	vuhca_arm_cq(t->recv_cq.cq, true);
 	vt_no_more_events(t, &t->recv_cq, 1);
 	vt_drain(t, t->recv_cq.cq, 1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* What is outstanding when a QP goes into error, or is reset. */
-#include <linux/delay.h>
 
 #include "vt.h"
 
@@ -92,38 +91,52 @@ static void vt_reset_drops(struct vt *t)
 	}
 }
 
+#define VT_STREAM 480
+
+/* One doorbell for a long batch, and the error state right behind it. */
+static bool vt_cut_stream(struct vt *t, struct vuhca_qp *qp,
+			  struct vuhca_send_wr *wrs, struct vuhca_wc *wc,
+			  unsigned int *flushed)
+{
+	unsigned int i;
+
+	if (!VT_EQUAL(t, vuhca_post_send(qp, wrs, VT_STREAM,
+					 VUHCA_POST_DOORBELL), VT_STREAM) ||
+	    !VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_ERR), 0) ||
+	    !VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, VT_STREAM, VT_TIMEOUT_MS),
+		      VT_STREAM))
+		return false;
+	for (i = 0; i < VT_STREAM; i++) {
+		VT_EQUAL(t, wc[i].wr_id, i);
+		*flushed += wc[i].status == VUHCA_COMPLETION_STATUS_FLUSHED;
+		VT_CHECK(t, !i || wc[i].status >= wc[i - 1].status,
+			 "success after flushed");
+	}
+	return VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_RESET), 0) &&
+	       VT_EQUAL(t, vt_ready(qp, 1), 0);
+}
+
 /* Flushed in the middle of a stream: everything completes, in order, once. */
 static void vt_error_in_traffic(struct vt *t)
 {
-	struct vuhca_qp *qp = t->end[0].qp;
-	static struct vuhca_wc wc[64];
-	struct vuhca_send_wr wr = {
-		.opcode = VUHCA_SEND_OPCODE_NOP,
-		.signaled = true,
-	};
-	unsigned int i, round, flushed = 0;
+	struct vt_qp_options options = { .port = 1, .entries_log2 = 9 };
+	struct vuhca_qp *qp = vt_create_qp(t, NULL, &options);
+	static struct vuhca_send_wr wrs[VT_STREAM];
+	static struct vuhca_wc wc[VT_STREAM];
+	unsigned int i, flushed = 0;
 
-	for (round = 0; round < 10; round++) {
-		for (i = 0; i < 32; i++) {
-			wr.wr_id = i;
-			VT_EQUAL(t, vuhca_post_send(qp, &wr, 1, i % 4 ?
-						    VUHCA_POST_DOORBELL :
-						    VUHCA_POST_COLLECT), 1);
-		}
-		VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_ERR), 0);
-		if (!VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, 32, VT_TIMEOUT_MS),
-			      32))
-			return;
-		for (i = 0; i < 32; i++) {
-			VT_EQUAL(t, wc[i].wr_id, i);
-			flushed += wc[i].status == VUHCA_COMPLETION_STATUS_FLUSHED;
-			VT_CHECK(t, !i || wc[i].status >= wc[i - 1].status,
-				 "success after flushed");
-		}
-		VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_RESET), 0);
-		VT_EQUAL(t, vt_ready(qp, 1), 0);
-	}
-	vt_note(t, "%u of 320 were flushed", flushed);
+	VT_REQUIRE(t, qp, "create");
+	for (i = 0; i < VT_STREAM; i++)
+		wrs[i] = (struct vuhca_send_wr) {
+			.opcode = VUHCA_SEND_OPCODE_NOP,
+			.signaled = true,
+			.wr_id = i,
+		};
+	for (i = 0; i < 10; i++)
+		if (!vt_cut_stream(t, qp, wrs, wc, &flushed))
+			break;
+	vt_note(t, "%u of %u were flushed", flushed, i * VT_STREAM);
+	VT_EQUAL(t, vuhca_destroy_qp(qp), 0);
 }
 
 /* Destroyed with work outstanding: nothing comes afterwards. */
@@ -151,16 +164,12 @@ static void vt_stop(struct vt *t)
 	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
 	struct vuhca_qp *qp = t->end[0].qp;
 	struct vuhca_doorbell word = {};
-	ktime_t end = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS);
 
 	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
 	vuhca_doorbell_set_qpn(&word, qp->qpn);
 	vuhca_write_eight(vcb->page + VUHCA_STOP_OFFSET, &word);
 	wmb();
-	while (!vuhca_send_queue_descriptor_get_destroyed(qp->descriptor) &&
-	       ktime_before(ktime_get(), end))
-		usleep_range(50, 100);
-	VT_EQUAL(t, vuhca_send_queue_descriptor_get_destroyed(qp->descriptor), 1);
+	VT_WAIT(t, vuhca_send_queue_descriptor_get_destroyed(qp->descriptor));
 	VT_EQUAL(t, vuhca_send_queue_descriptor_get_next_state(qp->descriptor),
 		 0xff);
 	vuhca_free_vcb(t->dev, vcb);

@@ -195,6 +195,25 @@ static void vt_local_time(struct vt *t)
 	vuhca_write_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF, first);
 }
 
+/* No send context exists: PIO writes are dropped and counted. */
+static void vt_pio(struct vt *t)
+{
+	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_PIO_UNSUPPORTED);
+	void __iomem *pio = ioremap_wc(pci_resource_start(t->dev->pdev,
+							  VUHCA_BAR_PIO),
+				       PAGE_SIZE);
+
+	VT_REQUIRE(t, pio, "not mapped");
+	vt_clear_first_fault(t);
+	writeq(0, pio);
+	writel(0, pio + 64);
+	wmb();
+	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_PIO_UNSUPPORTED),
+		 faults + 2);
+	vt_clear_first_fault(t);
+	iounmap(pio);
+}
+
 static void vt_query(struct vt *t)
 {
 	struct vuhca_adapter_attributes adapter;
@@ -231,6 +250,7 @@ static const struct vt_case vt_cases[] = {
 	{ "lock", vt_lock },
 	{ "first-fault", vt_first_fault_stays },
 	{ "local-time", vt_local_time },
+	{ "pio", vt_pio },
 	{ "query", vt_query },
 };
 VT_SUITE(identity, vt_cases);

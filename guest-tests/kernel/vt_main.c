@@ -39,6 +39,8 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_refusal,
 	&vt_suite_datagram,
 	&vt_suite_collect,
+	&vt_suite_copies,
+	&vt_suite_parallel,
 	&vt_suite_events,
 	&vt_suite_interrupt,
 	&vt_suite_overrun,

@@ -3,7 +3,6 @@
  * Full completion and event queues: one error event, nothing overwritten, the
  * users of the queue in error, everybody else at work.
  */
-#include <linux/delay.h>
 
 #include "vt.h"
 
@@ -11,15 +10,6 @@ static bool vt_wait_error(struct vt_cq *watch)
 {
 	return wait_event_timeout(watch->wait, atomic_read(&watch->errors),
 				  msecs_to_jiffies(VT_TIMEOUT_MS)) > 0;
-}
-
-static bool vt_wait_state(struct vuhca_qp *qp, int state)
-{
-	ktime_t end = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS);
-
-	while (vt_qp_state(qp) != state && ktime_before(ktime_get(), end))
-		usleep_range(200, 500);
-	return vt_qp_state(qp) == state;
 }
 
 /* Four entries, five completions, nothing polled. */
@@ -38,16 +28,15 @@ static void vt_cq_full(struct vt *t)
 	VT_REQUIRE(t, qp, "create");
 	vt_clear_first_fault(t);
 	VT_EQUAL(t, vt_post_nops(qp, 4), 0);
-	msleep(VT_QUIET_MS);
+	VT_WAIT(t, vt_has_entries(small.cq, 4));
 	VT_EQUAL(t, atomic_read(&small.errors), 0);
 	memcpy(before, small.cq->entries, sizeof(before));
-	VT_EQUAL(t, le32_to_cpu(before[3].sequence), 4);
 
 	VT_EQUAL(t, vt_post_nops(qp, 3), 0);
 	VT_CHECK(t, vt_wait_error(&small), "no error event");
 	VT_EQUAL(t, small.error_fault, VUHCA_FAULT_KIND_CQ_OVERRUN);
 	vt_expect_first_fault(t, VUHCA_FAULT_KIND_CQ_OVERRUN, small.cq->cqn);
-	VT_CHECK(t, vt_wait_state(qp, VUHCA_QP_STATE_ERR), "QP not in error");
+	VT_WAIT(t, vt_qp_state(qp) == VUHCA_QP_STATE_ERR);
 	msleep(VT_QUIET_MS);
 	VT_EQUAL(t, atomic_read(&small.errors), 1);
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_CQ_OVERRUN), faults + 1);
@@ -151,8 +140,7 @@ static void vt_eq_full(struct vt *t)
 	vuhca_arm_cq(t->send_cq.cq, false);
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
 	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
-	msleep(VT_QUIET_MS);
-	VT_EQUAL(t, le32_to_cpu(entries[0].sequence), 1);
+	VT_WAIT(t, le32_to_cpu(READ_ONCE(entries[0].sequence)) == 1);
 	VT_EQUAL(t, entries[0].event_type, VUHCA_EVENT_TYPE_COMPLETION);
 	VT_EQUAL(t, vuhca_event_entry_get_object_number(&entries[0]),
 		 t->send_cq.cq->cqn);
@@ -160,10 +148,9 @@ static void vt_eq_full(struct vt *t)
 	vuhca_arm_cq(t->send_cq.cq, false);
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
 	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
-	msleep(VT_QUIET_MS);
+	VT_WAIT(t, vt_fault_count(t, VUHCA_FAULT_KIND_EQ_OVERRUN) == faults + 1);
 	VT_EQUAL(t, le32_to_cpu(entries[0].sequence), 1);
 	VT_EQUAL(t, le32_to_cpu(entries[1].sequence), 0);
-	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_EQ_OVERRUN), faults + 1);
 	vt_command(t, VUHCA_MANAGEMENT_OPCODE_QUERY_EQ, eqn, NULL, 0, &answer);
 	attributes = (const void *)answer.payload;
 	VT_EQUAL(t, vuhca_eq_attributes_get_error(attributes), 1);

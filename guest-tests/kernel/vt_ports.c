@@ -3,7 +3,6 @@
  * Two ports cabled to each other: every way a datagram can take, and every
  * reason for which one is dropped without a word, which only counters tell.
  */
-#include <linux/delay.h>
 
 #include "vt.h"
 
@@ -59,7 +58,7 @@ static void vt_crossfire(struct vt *t)
 
 /*
  * Sends @wr from port 1: the send succeeds, nothing is received, port 2 counts
- * a drop. Then a good one gets through with the same receive entry.
+ * a drop.
  */
 static void vt_is_dropped(struct vt *t, struct vuhca_send_wr *wr)
 {
@@ -71,6 +70,22 @@ static void vt_is_dropped(struct vt *t, struct vuhca_send_wr *wr)
 	VT_EQUAL(t, wc.status, VUHCA_COMPLETION_STATUS_SUCCESS);
 	VT_EQUAL(t, vt_poll(t->recv_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 	VT_EQUAL(t, vt_port_drops(t, 2), drops + 1);
+}
+
+/* The same with a receive entry posted, which a good one then gets. */
+static void vt_is_dropped_though_posted(struct vt *t, struct vuhca_send_wr *wr)
+{
+	struct vuhca_buffer buffer = vt_buffer(t, 0, 16);
+	struct vuhca_send_wr good = vt_send_wr(t, 0, 1, &buffer);
+	struct vuhca_wc wc = {};
+
+	VT_EQUAL(t, vt_post_recv(t, t->end[1].qp, 4096, 256, 55), 0);
+	vt_is_dropped(t, wr);
+	VT_EQUAL(t, vuhca_post_send(t->end[0].qp, &good, 1, VUHCA_POST_AUTO), 1);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
+	VT_EQUAL(t, vt_poll(t->recv_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
+	VT_EQUAL(t, wc.wr_id, 55);
+	VT_EQUAL(t, wc.status, VUHCA_COMPLETION_STATUS_SUCCESS);
 }
 
 static u16 vt_violations(struct vt *t, bool pkey)
@@ -88,7 +103,7 @@ static void vt_wrong_qkey(struct vt *t)
 	u16 violations = vt_violations(t, false);
 
 	wr.ud.qkey = VT_QKEY + 1;
-	vt_is_dropped(t, &wr);
+	vt_is_dropped_though_posted(t, &wr);
 	VT_EQUAL(t, vt_violations(t, false), violations + 1);
 	vt_roundtrip(t, 0, 1, 16, VUHCA_POST_AUTO);
 }
@@ -138,7 +153,7 @@ static void vt_no_qp(struct vt *t)
 	struct vuhca_send_wr wr = vt_send_wr(t, 0, 1, &buffer);
 
 	wr.ud.remote_qpn = 0xabcdef;
-	vt_is_dropped(t, &wr);
+	vt_is_dropped_though_posted(t, &wr);
 }
 
 static void vt_not_receiving(struct vt *t)

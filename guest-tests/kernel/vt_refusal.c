@@ -7,10 +7,29 @@
 #include "vt.h"
 
 #define VT_HEADER sizeof(struct vuhca_management_command)
+#define VT_VERB_MODIFY 1
 
 static u32 vt_refused_count(struct vt *t)
 {
 	return vuhca_read_csr(t->dev, VUHCA_CSR_MANAGEMENT_REFUSED_OFF);
+}
+
+/* What a command must not have changed: what it names, and the PD's users. */
+struct vt_snapshot {
+	struct vuhca_answer pd;
+	struct vuhca_answer object;
+};
+
+static void vt_take_snapshot(struct vt *t, u8 opcode, u32 object,
+			     struct vt_snapshot *snapshot)
+{
+	u8 query = (opcode & 0xf0) | VUHCA_MANAGEMENT_OPCODE_QUERY_ADAPTER;
+
+	memset(snapshot, 0, sizeof(*snapshot));
+	vt_command(t, VUHCA_MANAGEMENT_OPCODE_QUERY_PD, t->pd->pdn, NULL, 0,
+		   &snapshot->pd);
+	if ((opcode & 0xf) == VT_VERB_MODIFY)
+		vt_command(t, query, object, NULL, 0, &snapshot->object);
 }
 
 /* Expects @status, and the fault at payload offset @at (-1: not checked). */
@@ -18,10 +37,13 @@ static void vt_refuse(struct vt *t, const char *what, u8 opcode, u32 object,
 		      const void *payload, size_t payload_bytes, u8 status,
 		      int at)
 {
-	u32 before = vt_refused_count(t);
+	static struct vt_snapshot before_it, behind_it;
 	struct vuhca_answer answer = {};
+	u32 before;
 	int err;
 
+	vt_take_snapshot(t, opcode, object, &before_it);
+	before = vt_refused_count(t);
 	err = vt_command(t, opcode, object, payload, payload_bytes, &answer);
 	if (!VT_CHECK(t, !err, "%s: no answer, %d", what, err))
 		return;
@@ -32,6 +54,9 @@ static void vt_refuse(struct vt *t, const char *what, u8 opcode, u32 object,
 			 "%s: bad offset %u, not %zu", what, answer.bad_offset,
 			 VT_HEADER + at);
 	VT_CHECK(t, vt_refused_count(t) == before + 1, "%s: not counted", what);
+	vt_take_snapshot(t, opcode, object, &behind_it);
+	VT_CHECK(t, !memcmp(&before_it, &behind_it, sizeof(before_it)),
+		 "%s: something changed", what);
 }
 
 static void vt_opcodes(struct vt *t)
@@ -96,7 +121,6 @@ static void vt_damaged(struct vt *t)
 	};
 	struct vuhca_admin *admin = &t->dev->admin;
 	u32 refused = vt_refused_count(t);
-	ktime_t end = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS);
 	struct vuhca_answer answer;
 	__le64 *words = (void *)admin->command;
 
@@ -108,10 +132,8 @@ static void vt_damaged(struct vt *t)
 	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
 	__iowrite64_copy(t->dev->dedicated, words, VT_HEADER / 8);
 	wmb();
-	while (vt_refused_count(t) == refused && ktime_before(ktime_get(), end))
-		cpu_relax();
+	VT_WAIT(t, vt_refused_count(t) == refused + 1);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
-	VT_EQUAL(t, vt_refused_count(t), refused + 1);
 	VT_CHECK(t, vt_is_poison(admin->response, sizeof(*admin->response)),
 		 "a damaged command got an answer");
 	mutex_unlock(&admin->lock);

@@ -4,11 +4,11 @@
  * and no vector is raised, registers are as after power-on, and the driver
  * comes back to work.
  */
-#include <linux/delay.h>
 
 #include "vt.h"
 
-#define VT_TRAFFIC 48
+#define VT_TRAFFIC 64
+#define VT_FLOOD 480
 
 
 static int vt_function_reset(struct vuhca_dev *dev)
@@ -24,27 +24,54 @@ static u32 vt_reset_count(struct vt *t)
 	       VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_SHIFT;
 }
 
-/* Datagrams under way in both directions, both ways of posting. */
-static void vt_start_traffic(struct vt *t)
+/* One doorbell's worth of datagrams from a QP of its own to port 2. */
+static struct vuhca_qp *vt_flood(struct vt *t)
+{
+	struct vt_qp_options options = { .port = 1, .entries_log2 = 9 };
+	struct vuhca_buffer buffer = vt_buffer(t, 0, 2048);
+	struct vuhca_qp *qp = vt_create_qp(t, NULL, &options);
+	static struct vuhca_send_wr wrs[VT_FLOOD];
+	unsigned int i;
+
+	if (!qp)
+		return NULL;
+	for (i = 0; i < VT_FLOOD; i++)
+		wrs[i] = vt_send_wr(t, 0, 1, &buffer);
+	VT_EQUAL(t, vuhca_post_send(qp, wrs, VT_FLOOD, VUHCA_POST_DOORBELL),
+		 VT_FLOOD);
+	return qp;
+}
+
+/* Datagrams under way, by both ways of posting; the QP of the longer part. */
+static struct vuhca_qp *vt_start_traffic(struct vt *t)
 {
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 2048);
 	struct vuhca_send_wr wr;
 	unsigned int i;
 
-	for (i = 0; i < VT_TRAFFIC; i++) {
-		unsigned int to = i % 2;
-
-		VT_EQUAL(t, vt_post_recv(t, t->end[to].qp, 65536 + i * 4096,
+	for (i = 0; i < VT_TRAFFIC; i++)
+		VT_EQUAL(t, vt_post_recv(t, t->end[1].qp, 65536 + i * 4096,
 					 4096, i), 0);
-	}
 	vuhca_arm_cq(t->send_cq.cq, false);
 	vuhca_arm_cq(t->recv_cq.cq, false);
-	for (i = 0; i < VT_TRAFFIC; i++) {
-		wr = vt_send_wr(t, i % 2, 1 - i % 2, &buffer);
-		VT_EQUAL(t, vuhca_post_send(t->end[i % 2].qp, &wr, 1,
-					    i % 4 < 2 ? VUHCA_POST_DOORBELL :
-							VUHCA_POST_COLLECT), 1);
+	for (i = 0; i < 4; i++) {
+		wr = vt_send_wr(t, 0, 1, &buffer);
+		VT_EQUAL(t, vuhca_post_send(t->end[0].qp, &wr, 1,
+					    VUHCA_POST_COLLECT), 1);
 	}
+	return vt_flood(t);
+}
+
+/* How many of the sends had completed; the rest was in the adapter. */
+static unsigned int vt_completed(struct vt *t)
+{
+	const struct vuhca_cq *cq = t->send_cq.cq;
+	unsigned int i;
+
+	for (i = 0; i < BIT(cq->entries_log2); i++)
+		if (le32_to_cpu(cq->entries[i].sequence) != i + 1)
+			break;
+	return i;
 }
 
 static u64 vt_interrupts(struct vt *t)
@@ -119,14 +146,19 @@ static void vt_one_reset(struct vt *t, int (*reset)(struct vuhca_dev *dev),
 {
 	u32 resets = vt_reset_count(t);
 	u32 generation = t->dev->generation;
+	struct vuhca_qp *flood;
 	u64 interrupts;
 	int err;
 
 	vuhca_write_csr64(t->dev, VUHCA_CSR_SCRATCH_OFF, 0x1234);
-	vt_start_traffic(t);
+	flood = vt_start_traffic(t);
+	VT_REQUIRE(t, flood, "no traffic");
 	udelay(delay_us);
 	err = reset(t->dev);
-	VT_REQUIRE(t, !err, "the reset failed: %d", err);
+	VT_CHECK(t, !err, "the reset failed: %d", err);
+	vt_note(t, "reset after %u us and %u of %u completions", delay_us,
+		vt_completed(t), VT_FLOOD + 4);
+	VT_EQUAL(t, vuhca_destroy_qp(flood), 0);
 	interrupts = vt_interrupts(t);
 	vt_expect_stale(t);
 	vt_poison(t);
@@ -156,7 +188,7 @@ static void vt_many_resets(struct vt *t, int (*reset)(struct vuhca_dev *dev),
 
 static void vt_software(struct vt *t)
 {
-	vt_many_resets(t, vuhca_reset, 10);
+	vt_many_resets(t, vuhca_reset, 8);
 }
 
 static void vt_function_level(struct vt *t)
@@ -230,7 +262,31 @@ static void vt_bus_master_off(struct vt *t)
 	vt_alive(t);
 }
 
+/* Behind the driver's back, to see what a reset leaves before it starts anew. */
+static void vt_power_on(struct vt *t)
+{
+	struct vuhca_dev *dev = t->dev;
+
+	vuhca_write_csr(dev, VUHCA_CSR_DEVICE_CONTROL_OFF,
+			VUHCA_CSR_DEVICE_CONTROL_RESET_MASK);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_DEVICE_CONTROL_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_DEVICE_STATUS_OFF) & 0xf,
+		 VUHCA_CSR_DEVICE_STATUS_READY_MASK |
+		 VUHCA_CSR_DEVICE_STATUS_BUS_MASTER_MASK);
+	VT_EQUAL(t, vuhca_read_csr64(dev, VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_ADDRESS_HANDLE_COUNT_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_MANAGEMENT_COMMANDS_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_COLLECT_KICKS_OFF), 0);
+	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF), 0);
+	VT_CHECK(t, vuhca_read_csr64(dev, VUHCA_CSR_QOS_DIVIDER_OFF) !=
+		    (u64)dev->vcbs[1].first * VUHCA_PAGE_BYTES ||
+		    !dev->vcbs[1].count, "the QoS divider stayed");
+	VT_EQUAL(t, vuhca_reset(dev), 0);
+	vt_alive(t);
+}
+
 static const struct vt_case vt_cases[] = {
+	{ "power-on", vt_power_on },
 	{ "disabled", vt_disabled },
 	{ "bus-master", vt_bus_master_off },
 	{ "lock", vt_lock_released },

@@ -8,9 +8,10 @@ import { DeviceProcess } from './test-support/device-process.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
 const EINVAL = 22;
+const device = await DeviceProcess.start();
+t.teardown(() => device[Symbol.asyncDispose]());
 
 t.test('version, device, regions and interrupts', async (t) => {
-  await using device = await DeviceProcess.start();
   const client = new VfioUserClient(device.sockets[0]);
   t.teardown(() => client.close());
   const version = client.negotiate();
@@ -46,7 +47,6 @@ t.test('a region can offer several areas of one file', async (t) => {
 });
 
 t.test('clients that speak something else are refused, the next one is served', async (t) => {
-  await using device = await DeviceProcess.start();
   const cases: [string, Parameters<typeof encodeVersion>[0]][] = [
     ['another protocol', { major: 7 }],
     ['no JSON', { json: '{' }],
@@ -75,7 +75,6 @@ t.test('clients that speak something else are refused, the next one is served', 
 });
 
 t.test('wrong requests get an error and change nothing', async (t) => {
-  await using device = await DeviceProcess.start();
   const client = device.connect();
   t.teardown(() => client.close());
   const wrong: [string, () => unknown][] = [

@@ -10,8 +10,10 @@ import {
   DEVICE_TYPE_PCI,
   IRQ,
   PCI_TYPE_EXPRESS,
+  PROTECTION,
   REGION,
   REGION_FLAG,
+  SYSLOG,
   TRANSPORT_SOCKET,
 } from './constants.ts';
 import type { BarOptions, DeviceOptions } from './device.ts';
@@ -183,11 +185,13 @@ class Setup {
     const { memory, log, options } = this.#parts;
     const region = this.#readDmaInfo(info);
     if (region.address + region.sizeBytes > Number.MAX_SAFE_INTEGER) {
-      log.write(4, 'DMA region above 2^53 is not accessible', { ...region });
+      log.write(SYSLOG.warning, 'DMA region above 2^53 is not accessible', { ...region });
       return;
     }
     if (region.hostAddress === 0) {
-      log.write(6, 'DMA region came without a file descriptor (QEMU: share=on): not accessible', { ...region });
+      // Normal for ROMs; guest memory needs share=on in QEMU to come with a file.
+      const level = (region.protection & PROTECTION.write) === 0 ? SYSLOG.debug : SYSLOG.warning;
+      log.write(level, 'DMA region came without a file descriptor: not accessible', { ...region });
     }
     memory.register(region);
     options.callbacks.dmaRegister?.(region);

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ReplyError, VfioUserClient } from './client/client.ts';
-import { SharedMemory, UnixSocket } from './client/unix-socket.ts';
+import { ClientError, SharedMemory, UnixSocket } from './client/unix-socket.ts';
 import { COMMAND, encodeHeader, encodeMessage, encodeVersion, FLAG, pack } from './client/wire.ts';
 import { DeviceProcess, readCounter } from './test-support/device-process.ts';
 import { PROBE } from './test-support/probe-layout.ts';
@@ -22,6 +22,8 @@ t.test('beside an honest client', async (t) => {
   const honest = device.connect(1);
   t.teardown(() => honest.close());
   const path = device.sockets[0];
+  check(t, honest, 'at first');
+  const idle = device.descriptors();
 
   await t.test('a silent one is dropped after a while', async (t) => {
     const silent = new VfioUserClient(path);
@@ -98,7 +100,6 @@ t.test('beside an honest client', async (t) => {
 
   await t.test('cut off in the middle', async (t) => {
     const memory = new SharedMemory(4096);
-    const before = device.descriptors();
     const message = encodeMessage(1, COMMAND.regionRead, pack('qww', 0, 0, 4));
     for (const cut of [1, 15, 16, 20, 32]) {
       const client = device.connect(0);
@@ -109,7 +110,7 @@ t.test('beside an honest client', async (t) => {
     for (let i = 0; i < 5; i++) new UnixSocket(path).close();
     const next = device.connect(0);
     next.close();
-    await device.waitFor('no descriptor is left', () => device.descriptors() === before);
+    await device.waitForDescriptors(idle);
   });
 
   await t.test('floods', async (t) => {
@@ -143,6 +144,19 @@ t.test('beside an honest client', async (t) => {
     const next = device.connect(0);
     t.equal(next.read32(0, 0), PROBE.identityValue);
     next.close();
+  });
+  await t.test('no descriptors left to accept with', async (t) => {
+    await device.waitForDescriptors(idle);
+    device.limitDescriptors(true);
+    const cpuMs = device.cpuMs();
+    const starved = new VfioUserClient(path, 500);
+    t.throws(() => starved.negotiate(), ClientError, 'no answer, and no descriptor for it');
+    t.ok(device.cpuMs() - cpuMs < 250, 'the device does not spin over it');
+    check(t, honest, 'no descriptors left');
+    device.limitDescriptors(false);
+    starved.timeoutMs = 5000;
+    t.equal(starved.receiveReply().header.command, COMMAND.version, 'served as soon as there are some');
+    starved.close();
   });
   t.equal(readCounter(honest, 'detached'), 0, 'the honest client was attached all the time');
 });

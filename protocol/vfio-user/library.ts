@@ -7,8 +7,8 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import koffi, { type LibraryHandle } from 'koffi';
 import { VfioUserError } from './errors.ts';
 
-/** The level of `patches/` this binding needs; `0001-patch-level.patch` gives the library its own. */
-export const PATCH_LEVEL = 1;
+/** The level of `patches/` this binding needs; `vfu_patch_level` gives the library's own. */
+export const PATCH_LEVEL = 2;
 
 /** A pointer into the library, as a Number. */
 export type Pointer = number;

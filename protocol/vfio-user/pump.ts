@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one engine behind any number of contexts on one thread (DESIGN.md section 3). A pass serves every context that has
-// something to do, up to a budget each, then runs the hooks. Between passes the pump waits in one of two ways:
+// something to do, a bounded number of requests each, then runs the hooks. Between passes the pump waits in one of two ways:
 // hot, for `hotUs` after something happened: spin for `spinUs`, then a synchronous epoll that also ends when libuv has
 // something to do or a timer of its own. Cold: libuv waits, and an idle pump costs nothing. Measured (README): hot is as
 // fast as a blocking C loop, cold adds ~3 us. Waits of about a millisecond are avoided: arming the CPU's timer for them
@@ -8,8 +8,8 @@
 
 import { availableParallelism } from 'node:os';
 import type { VfioUserContext } from './context.ts';
-import { Epoll } from './epoll.ts';
 import { findUvLoop, LoopWatch, type UvLoop } from './event-loop.ts';
+import { type Entry, WatchList } from './watch-list.ts';
 
 /** Work that wants to run after the sockets were drained. */
 export interface PassHook {
@@ -20,8 +20,6 @@ export interface PassHook {
 }
 
 export interface PumpOptions {
-  /** Requests handled for one context before the next one gets its turn. */
-  readonly budget?: number;
   /** How long to look for more without waiting, after something happened: 50, or 0 on a single CPU. */
   readonly spinUs?: number;
   /** How long after something happened to keep waiting synchronously. */
@@ -35,53 +33,33 @@ export interface PumpOptions {
 const NS_PER_US = 1000;
 const NS_PER_MS = 1e6;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-const LOOP_SLOT = 0xffffffff;
-const POLLIN = 1;
-
-interface Entry {
-  readonly context: VfioUserContext;
-  readonly slot: number;
-  fd: number;
-  events: number;
-  ready: boolean;
-  /** When a client connected that has not sent its version; 0 when there is none. */
-  connectedNs: number;
-}
 
 export class Pump {
-  readonly counters = { passes: 0, waits: 0, sleeps: 0, attachTimeouts: 0 };
-  readonly #budget: number;
+  readonly counters = { passes: 0, waits: 0, sleeps: 0 };
   readonly #spinNs: number;
   readonly #hotNs: number;
   readonly #turnNs: number;
-  readonly #attachTimeoutNs: number;
-  readonly #entries: (Entry | undefined)[] = [];
+  readonly #list: WatchList;
   readonly #ready: Entry[] = [];
   readonly #hooks: PassHook[] = [];
-  /** Waited on while hot: the contexts and libuv. */
-  readonly #hotPoll = new Epoll();
-  /** Waited on by libuv while cold: the contexts. */
-  readonly #coldPoll = new Epoll();
-  readonly #watch: LoopWatch;
   readonly #loop: UvLoop | undefined = findUvLoop();
+  readonly #watch: LoopWatch;
   #state: 'stopped' | 'hot' | 'cold' | 'destroyed' = 'stopped';
   #lastBusyNs = 0;
   #turnQueued = false;
   #inTurn = false;
-  #negotiating = 0;
   #hookHasMore = false;
   #wakeRequested = false;
   #timer: NodeJS.Timeout | undefined;
   #keepAlive: NodeJS.Timeout | undefined;
 
   constructor(options: PumpOptions = {}) {
-    this.#budget = options.budget ?? 64;
     this.#spinNs = (options.spinUs ?? (availableParallelism() > 1 ? 50 : 0)) * NS_PER_US;
     this.#hotNs = (options.hotUs ?? 10_000) * NS_PER_US;
     this.#turnNs = (options.turnUs ?? 1000) * NS_PER_US;
-    this.#attachTimeoutNs = (options.attachTimeoutMs ?? 3000) * NS_PER_MS;
-    if (this.#loop !== undefined) this.#hotPoll.add(this.#loop.fd, POLLIN, LOOP_SLOT);
-    this.#watch = new LoopWatch(this.#coldPoll.fd, () => this.#wakeUp());
+    const attachTimeoutNs = (options.attachTimeoutMs ?? 3000) * NS_PER_MS;
+    this.#list = new WatchList(attachTimeoutNs, this.#loop, () => this.nowNs());
+    this.#watch = new LoopWatch(this.#list.coldFd, () => this.#wakeUp());
     this.#watch.stop();
   }
 
@@ -93,12 +71,8 @@ export class Pump {
   /** Serves `context` from now on, until it is destroyed. */
   add(context: VfioUserContext): void {
     if (context.owner !== undefined) throw new Error(`${context.socketPath} already has a pump`);
-    const free = this.#entries.indexOf(undefined);
-    const slot = free < 0 ? this.#entries.length : free;
-    const entry: Entry = { context, slot, fd: -1, events: 0, ready: false, connectedNs: 0 };
-    this.#entries[slot] = entry;
+    const entry = this.#list.add(context);
     context.owner = { wake: () => this.#changed(entry), remove: () => this.#remove(entry) };
-    this.#watchEntry(entry);
     this.#markReady(entry);
   }
 
@@ -141,10 +115,9 @@ export class Pump {
     if (this.#state === 'destroyed') return;
     this.stop();
     this.#state = 'destroyed';
-    for (const entry of [...this.#entries]) entry?.context.destroy();
+    for (const context of this.#list.contexts) context.destroy();
     this.#watch.close();
-    this.#hotPoll.close();
-    this.#coldPoll.close();
+    this.#list.close();
   }
 
   #wakeUp(): void {
@@ -207,7 +180,7 @@ export class Pump {
   #pass(): boolean {
     this.counters.passes++;
     this.#wakeRequested = false;
-    if (this.#negotiating > 0) this.#dropSilentClients();
+    this.#list.expire(this.#markReady);
     const count = this.#ready.length;
     for (let i = 0; i < count; i++) this.#serve(this.#ready[i]);
     this.#ready.copyWithin(0, count);
@@ -221,40 +194,30 @@ export class Pump {
 
   #serve(entry: Entry): void {
     entry.ready = false;
-    if (this.#entries[entry.slot] !== entry) return;
-    const more = entry.context.serve(this.#budget);
-    if (this.#entries[entry.slot] !== entry) return;
-    this.#watchEntry(entry);
+    if (!this.#list.has(entry)) return;
+    const more = entry.context.serve();
+    if (!this.#list.has(entry)) return;
+    this.#list.follow(entry);
     if (more) this.#markReady(entry);
   }
 
   /** The descriptor is followed before the context is served: a new one may have the number of the old one. */
   #changed(entry: Entry): void {
-    this.#watchEntry(entry);
+    this.#list.follow(entry);
     this.#markReady(entry);
   }
 
-  #markReady(entry: Entry): void {
+  readonly #markReady = (entry: Entry): void => {
     if (entry.ready) return;
     entry.ready = true;
     this.#ready.push(entry);
     this.wake();
-  }
+  };
 
   /** Marks contexts with events ready. True if libuv has something to do. */
   #collect(timeoutNs: number): boolean {
     if (timeoutNs > 0) this.counters.waits++;
-    const count = this.#hotPoll.wait(timeoutNs);
-    let loopIsReady = false;
-    for (let i = 0; i < count; i++) {
-      const slot = this.#hotPoll.slots[i];
-      if (slot === LOOP_SLOT) loopIsReady = true;
-      else {
-        const entry = this.#entries[slot];
-        if (entry !== undefined) this.#markReady(entry);
-      }
-    }
-    return loopIsReady;
+    return this.#list.wait(timeoutNs, this.#markReady);
   }
 
   #sleep(): void {
@@ -269,66 +232,13 @@ export class Pump {
   }
 
   #nextAlarmNs(): number {
-    let nextNs = Infinity;
+    let nextNs = this.#list.nextDeadlineNs();
     for (const hook of this.#hooks) nextNs = Math.min(nextNs, hook.nextAlarmNs());
-    if (this.#negotiating === 0) return nextNs;
-    for (const entry of this.#entries) {
-      if (entry === undefined || entry.connectedNs === 0) continue;
-      nextNs = Math.min(nextNs, entry.connectedNs + this.#attachTimeoutNs);
-    }
     return nextNs;
   }
 
   #remove(entry: Entry): void {
-    this.#unwatch(entry);
-    this.#setConnected(entry, 0);
-    this.#entries[entry.slot] = undefined;
-    entry.ready = false;
+    this.#list.remove(entry);
     entry.context.owner = undefined;
-  }
-
-  /** Follows the context's descriptor, which changes when a client comes or goes. */
-  #watchEntry(entry: Entry): void {
-    const { context } = entry;
-    if (context.state === 'destroyed') return;
-    const quiet = context.state === 'quiescing';
-    const fd = quiet ? -1 : context.pollFd;
-    const events = context.pollEvents;
-    if (context.state !== 'negotiating') this.#setConnected(entry, 0);
-    else if (entry.connectedNs === 0) this.#setConnected(entry, this.nowNs());
-    if (fd === entry.fd && events === entry.events) return;
-    if (fd === entry.fd) {
-      this.#hotPoll.modify(fd, events, entry.slot);
-      this.#coldPoll.modify(fd, events, entry.slot);
-    } else {
-      this.#unwatch(entry);
-      if (fd >= 0) {
-        this.#hotPoll.add(fd, events, entry.slot);
-        this.#coldPoll.add(fd, events, entry.slot);
-      }
-    }
-    entry.fd = fd;
-    entry.events = events;
-  }
-
-  #unwatch(entry: Entry): void {
-    if (entry.fd < 0) return;
-    this.#hotPoll.delete(entry.fd);
-    this.#coldPoll.delete(entry.fd);
-    entry.fd = -1;
-  }
-
-  #setConnected(entry: Entry, ns: number): void {
-    if ((entry.connectedNs !== 0) !== (ns !== 0)) this.#negotiating += ns !== 0 ? 1 : -1;
-    entry.connectedNs = ns;
-  }
-
-  #dropSilentClients(): void {
-    const limitNs = this.nowNs() - this.#attachTimeoutNs;
-    for (const entry of this.#entries) {
-      if (entry === undefined || entry.connectedNs === 0 || entry.connectedNs > limitNs) continue;
-      this.counters.attachTimeouts++;
-      entry.context.dropClient(`it sent no version for ${this.#attachTimeoutNs / NS_PER_MS} ms`);
-    }
   }
 }

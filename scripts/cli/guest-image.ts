@@ -8,18 +8,31 @@ import { fileURLToPath } from 'node:url';
 import { buildInitramfs, type GuestModule } from '../../qemu/initramfs.ts';
 import { buildKernelModules } from '../setup/kernel-modules.ts';
 
-const SOURCES = ['guest-tests/driver', 'guest-tests/kernel'].map((path) =>
-  fileURLToPath(new URL(`../../${path}`, import.meta.url)),
-);
 const SHELL_INIT = new URL('shell-init.sh', import.meta.url);
 
-/** The driver and its test module, compiled for the stock kernel. */
-export async function provideDriverModules(): Promise<GuestModule[]> {
-  return (await buildKernelModules(SOURCES)).map(({ name, path }) => ({ name, path }));
+/** Folders of guest-tests that make a module each; the driver comes first. */
+export type ModuleSource = 'driver' | 'kernel' | 'traffic';
+
+/** A module of ours; `debugPath` is the same one with what gdb wants to know. */
+export interface OurModule extends GuestModule {
+  readonly debugPath: string;
 }
 
-/** An initramfs with a shell, or one that runs `caseScript` and powers off. */
-export function buildGuestImage(modules: readonly GuestModule[], caseScript: string | undefined): Promise<string> {
-  if (caseScript !== undefined) return buildInitramfs({ modules, caseScript });
-  return buildInitramfs({ modules, init: readFileSync(SHELL_INIT, 'utf8') });
+/** Our modules, compiled for the stock kernel; those named in `load` are loaded at start, the others lie in /modules. */
+export async function provideModules(sources: readonly ModuleSource[], load: readonly string[]): Promise<OurModule[]> {
+  const directories = sources.map((name) => fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url)));
+  const built = await buildKernelModules(directories);
+  return built.map((module) => ({ ...module, load: load.includes(module.name) }));
+}
+
+/** An initramfs that runs `caseScript` and powers off. */
+export function buildCaseImage(modules: readonly OurModule[], caseScript: string): Promise<string> {
+  return buildInitramfs({ modules, caseScript });
+}
+
+/** An initramfs with a shell on the console. With `gdb` it prints what gdb must be told of the modules it has loaded. */
+export function buildShellImage(modules: readonly OurModule[], gdb: boolean): Promise<string> {
+  const symbols = modules.map(({ name, debugPath }) => `${name} ${debugPath}\n`).join('');
+  const files = gdb ? [{ path: '/etc/symbols', content: symbols, mode: 0o644 }] : [];
+  return buildInitramfs({ modules, files, init: readFileSync(SHELL_INIT, 'utf8') });
 }

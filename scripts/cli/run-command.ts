@@ -6,6 +6,7 @@
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { SetupError } from '../setup/errors.ts';
+import { setUp } from '../setup/set-up.ts';
 import { adapterArguments, repeatAdapterArguments } from './adapter-arguments.ts';
 import type { Arguments, Command } from './command.ts';
 import { LOG_LEVELS } from './log.ts';
@@ -52,6 +53,7 @@ async function runGuest(args: Arguments): Promise<number> {
   const interactive = !args.has('case');
   const restoreTerminal = interactive ? saveTerminal() : () => {};
   const capturePath = args.text('capture');
+  await setUp('start');
   say('starting the adapter and preparing the guest');
   const session = await Session.start({
     device: { arguments: deviceArguments(args) },

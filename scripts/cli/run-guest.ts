@@ -7,11 +7,12 @@ import { resolve } from 'node:path';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
 import { readAdapterOptions } from './adapter-arguments.ts';
 import { type Arguments, UsageError } from './command.ts';
-import { buildGuestImage, provideDriverModules } from './guest-image.ts';
+import { buildCaseImage, buildShellImage, provideModules } from './guest-image.ts';
 import { LOG_LEVELS } from './log.ts';
 import { findMemoryObjection } from './shared-memory.ts';
 
 const FILES = ['kernel', 'initramfs', 'disk', 'case'] as const;
+const LOADED = ['vuhca', 'vuhca_test'];
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 255;
 
@@ -61,10 +62,10 @@ async function chooseInitramfs(args: Arguments): Promise<string> {
   if (own !== undefined) return own;
   if (args.has('disk')) return '';
   const path = args.text('case');
-  const script = path === undefined ? undefined : readFileSync(path, 'utf8');
   // Our modules are compiled for the stock kernel and for no other.
-  const modules = args.has('kernel') ? [] : await provideDriverModules();
-  return buildGuestImage(modules, script);
+  const modules = args.has('kernel') ? [] : await provideModules(['driver', 'kernel', 'traffic'], LOADED);
+  if (path !== undefined) return buildCaseImage(modules, readFileSync(path, 'utf8'));
+  return buildShellImage(modules, args.has('gdb'));
 }
 
 function describeDisk(args: Arguments): GuestDisk | undefined {

@@ -14,15 +14,26 @@ mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t debugfs debugfs /sys/kernel/debug
 
+# Warnings of the kernel belong on the console.
+echo 5 >/proc/sys/kernel/printk
+
 echo
 echo "Linux $(uname -r), $(nproc) processors."
 while read -r name parameters; do
   # shellcheck disable=SC2086
   if insmod "/modules/$name.ko" $parameters; then echo "Module $name is loaded."; else echo "Module $name did not load."; fi
 done </etc/modules
+if [ -e /etc/symbols ]; then
+  echo 'Tell gdb:'
+  while read -r name path; do
+    text=/sys/module/$name/sections/.text
+    [ -e "$text" ] && echo "  add-symbol-file $path $(cat "$text")"
+  done </etc/symbols
+fi
 if [ -d /sys/kernel/debug/vuhca-test ]; then
-  echo 'The driver counts in   /sys/kernel/debug/vuhca/*/counters'
-  echo 'Test suites run as     cat /sys/kernel/debug/vuhca-test/suites/NAME'
+  echo 'Traffic flows after     insmod /modules/vuhca_traffic.ko'
+  echo 'The driver counts in    /sys/kernel/debug/vuhca/*/counters'
+  echo 'Test suites run as      cat /sys/kernel/debug/vuhca-test/suites/NAME'
 fi
 echo 'On the host, `vuhca status` and `vuhca capture` look into the adapter. Leave with `exit`, or Ctrl-A x.'
 echo

@@ -41,6 +41,9 @@ const SUITES = ['trixie', 'trixie-updates', 'trixie-backports'];
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const HELPER = '/usr/lib/apt/apt-helper';
 
+/** Whether this process has fetched the index; once is enough for all of its requests. */
+let refreshedHere = false;
+
 /** Asks apt which files `request` means, fetching the package index first when there is none or `refresh` is set. */
 export async function askApt(request: PackageRequest, refresh: boolean): Promise<ArchiveFile[]> {
   return withIndex(refresh, async () => {
@@ -119,7 +122,7 @@ async function prepareIndex(refresh: boolean): Promise<void> {
   const file = join(root, 'debian.sources');
   const ready = join(root, 'ready');
   const same = existsSync(file) && readFileSync(file, 'utf8') === sources;
-  if (!refresh && same && existsSync(ready)) return;
+  if (same && existsSync(ready) && (!refresh || refreshedHere)) return;
   rmSync(ready, { force: true });
   for (const directory of ['lists/partial', 'cache/archives/partial']) {
     mkdirSync(join(root, directory), { recursive: true });
@@ -132,6 +135,7 @@ async function prepareIndex(refresh: boolean): Promise<void> {
     run('apt-get', args, { env: aptEnvironment(), onFailure }),
   );
   writeFileSync(ready, '');
+  refreshedHere = true;
 }
 
 function sourcesText(mirror: string): string {

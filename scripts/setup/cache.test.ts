@@ -4,7 +4,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { cacheRoot, provide, type Recipe } from './cache.ts';
@@ -73,11 +73,15 @@ t.test('two callers at once build once', async (t) => {
   t.equal(builds(), 1);
 });
 
-t.test('only the newest artifacts of a name are kept', async (t) => {
-  for (const key of [1, 2, 3, 4, 5]) await provide({ ...countingRecipe('thing', key).recipe, keep: 2 });
+t.test('of artifacts not used for an hour only the newest are kept', async (t) => {
+  const long = new Date(Date.now() - 2 * 3_600_000);
+  for (const key of [1, 2, 3, 4]) utimesSync(await provide(countingRecipe('thing', key).recipe), long, long);
+  await provide(countingRecipe('thing', 5).recipe);
   await provide(countingRecipe('thing-else').recipe);
+  await provide({ ...countingRecipe('thing', 6).recipe, keep: 1 });
   const names = readdirSync(join(cacheRoot(), 'artifacts'));
-  t.equal(names.filter((name) => /^thing-[0-9a-f]{16}$/.test(name)).length, 2);
+  t.equal(names.filter((name) => /^thing-[0-9a-f]{16}$/.test(name)).length, 2, 'the two just made');
+  t.equal(names.filter((name) => name.startsWith('thing-else')).length, 1);
 });
 
 t.test('the lock of a killed process is taken over', async (t) => {

@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { withLock } from './lock.ts';
 import { withProgress } from './progress.ts';
 
@@ -22,9 +22,12 @@ export interface Recipe {
   readonly outputs: readonly string[];
   /** Fills `directory`; `finalDirectory` is where it will be afterwards, for paths that end up inside files. */
   build(directory: string, finalDirectory: string): Promise<void>;
-  /** How many folders of this name stay, newest use first (default 3). */
+  /** How many folders of this name stay, newest use first (default 3); those used within the hour stay anyway. */
   readonly keep?: number;
 }
+
+// Another process may be using what it was given a moment ago.
+const IN_USE_MS = 3_600_000;
 
 /** The cache's root folder. */
 export function cacheRoot(): string {
@@ -37,9 +40,9 @@ export async function provide(recipe: Recipe): Promise<string> {
   const root = join(cacheRoot(), 'artifacts');
   const directory = join(root, `${recipe.name}-${hashOf(recipe.key)}`);
   if (isWhole(directory, recipe)) return directory;
-  await withLock(join(cacheRoot(), 'locks', `${recipe.name}.lock`), async () => {
+  await withLock(lockOf(directory), async () => {
     if (isWhole(directory, recipe)) return;
-    removeLeftovers(root, recipe.name);
+    removeLeftovers(root, recipe.name, directory);
     rmSync(directory, { recursive: true, force: true });
     const temporary = `${directory}.tmp-${process.pid}`;
     mkdirSync(temporary, { recursive: true });
@@ -68,9 +71,18 @@ function isWhole(directory: string, recipe: Recipe): boolean {
   return true;
 }
 
-function removeLeftovers(root: string, name: string): void {
+function lockOf(directory: string): string {
+  return join(cacheRoot(), 'locks', `${basename(directory)}.lock`);
+}
+
+/** Removes what dead runs left half-built. We hold the lock of `directory`, so nobody else builds that one. */
+function removeLeftovers(root: string, name: string, directory: string): void {
   for (const entry of listArtifacts(root, name)) {
-    if (entry.includes('.tmp-')) rmSync(join(root, entry), { recursive: true, force: true });
+    const builder = /\.tmp-([0-9]+)$/.exec(entry)?.[1];
+    if (builder === undefined) continue;
+    if (!entry.startsWith(`${basename(directory)}.`) && existsSync(`/proc/${builder}`)) continue;
+    // A dead run's children may still be writing there for a moment.
+    rmSync(join(root, entry), { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 }
 
@@ -79,7 +91,11 @@ function prune(root: string, recipe: Recipe): void {
     .filter((entry) => !entry.includes('.tmp-'))
     .map((entry) => ({ path: join(root, entry), usedMs: statSync(join(root, entry)).mtimeMs }))
     .sort((a, b) => b.usedMs - a.usedMs);
-  for (const { path } of entries.slice(recipe.keep ?? 3)) rmSync(path, { recursive: true, force: true });
+  for (const { path, usedMs } of entries.slice(recipe.keep ?? 3)) {
+    if (Date.now() - usedMs < IN_USE_MS) continue;
+    rmSync(path, { recursive: true, force: true });
+    rmSync(lockOf(path), { force: true });
+  }
 }
 
 function listArtifacts(root: string, name: string): string[] {

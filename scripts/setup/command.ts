@@ -18,6 +18,8 @@ export interface CommandOptions {
   readonly timeoutMs?: number;
   /** Sent to the command's standard input, which is empty otherwise. */
   readonly input?: string;
+  /** True lets the command finish when this process is killed, as an installation must; others are killed with it. */
+  readonly mayOutliveUs?: boolean;
 }
 
 /** What a finished command left behind. `status` is null when a signal ended it. */
@@ -29,10 +31,14 @@ export interface CommandResult {
 
 const TAIL_LINES = 15;
 
+// The kernel kills the command with this process: an orphan would hold locks and write where the next run builds.
+const WITH_US = ['setpriv', '--pdeathsig', 'SIGKILL', '--'];
+
 /** Runs `file` with `args`; returns its output whatever its status. Throws SetupError only when it cannot be started. */
 export function tryRun(file: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
-    const child = spawn(file, args, {
+    const [program, ...rest] = options.mayOutliveUs === true ? [file, ...args] : [...WITH_US, file, ...args];
+    const child = spawn(program as string, rest, {
       cwd: options.cwd,
       env: options.env ?? process.env,
       stdio: ['pipe', 'pipe', 'pipe'],

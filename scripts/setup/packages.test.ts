@@ -3,7 +3,7 @@
 // Downloads: what arrives is what apt's index promised or it is fetched again; what apt said once is remembered.
 
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { ArchiveFile } from './apt.ts';
@@ -52,18 +52,17 @@ t.test('a download cut short or corrupt is fetched again', async (t) => {
 });
 
 t.test('a corrupt file of an earlier run is replaced', async (t) => {
-  const directory = join(cacheRoot(), 'downloads');
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, 'a.deb'), GOOD.toString().toUpperCase());
-  const [path] = await fetchFiles([describe('a.deb')], scripted(GOOD).transport);
-  t.same(readFileSync(path as string), GOOD);
+  const [path] = (await fetchFiles([describe('a.deb')], scripted(GOOD).transport)) as [string];
+  writeFileSync(path, GOOD.toString().toUpperCase());
+  t.same(await fetchFiles([describe('a.deb')], scripted(GOOD).transport), [path]);
+  t.same(readFileSync(path), GOOD);
 });
 
 t.test('a file that never arrives whole is refused, and nothing of it stays', async (t) => {
   const { transport, calls } = scripted(Buffer.from('junk'));
   await t.rejects(fetchFiles([describe('a.deb')], transport), SetupError);
   t.equal(calls(), 3);
-  t.same(readdirSync(join(cacheRoot(), 'downloads')), []);
+  t.notMatch(readdirSync(join(cacheRoot(), 'downloads'), { recursive: true }).join(' '), /deb/);
 });
 
 t.test('a first 404 is tried again', async (t) => {
@@ -72,11 +71,14 @@ t.test('a first 404 is tried again', async (t) => {
   t.same(readFileSync(path as string), GOOD);
 });
 
-t.test('dropped files are gone', async (t) => {
-  const files = [describe('a.deb')];
+t.test('dropped files are gone, and only they', async (t) => {
+  const shared = describe('shared.deb');
+  const files = [describe('a.deb'), shared];
   await fetchFiles(files, scripted(GOOD).transport);
+  const [kept] = (await fetchFiles([shared], scripted(GOOD).transport)) as [string];
   dropFiles(files);
-  t.same(readdirSync(join(cacheRoot(), 'downloads')), []);
+  t.ok(existsSync(kept), 'another recipe still needs it');
+  t.notMatch(readdirSync(join(cacheRoot(), 'downloads'), { recursive: true }).join(' '), /a\.deb/);
 });
 
 t.test('an answer of apt is remembered', async (t) => {

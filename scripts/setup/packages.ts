@@ -88,7 +88,7 @@ export async function fetchFiles(
   files: readonly ArchiveFile[],
   transport: Transport = APT_TRANSPORT,
 ): Promise<string[]> {
-  const directory = join(cacheRoot(), 'downloads');
+  const directory = downloadDirectory(files);
   mkdirSync(directory, { recursive: true });
   const megabytes = files.reduce((sum, file) => sum + file.sizeBytes, 0) / 1e6;
   const label = `downloading ${files.length === 1 ? files[0]?.file : `${files.length} packages`} (${megabytes.toFixed(0)} MB)`;
@@ -107,7 +107,7 @@ export async function fetchFiles(
 
 /** Forgets the downloads of `files`, once an artifact has been made of them. */
 export function dropFiles(files: readonly ArchiveFile[]): void {
-  for (const file of files) rmSync(join(cacheRoot(), 'downloads', file.file), { force: true });
+  rmSync(downloadDirectory(files), { recursive: true, force: true });
 }
 
 /** Unpacks binary packages into `directory`. */
@@ -141,6 +141,11 @@ function recall(memory: string): readonly ArchiveFile[] | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A folder for each set of files: two recipes may share a package, and one must not drop what the other still needs. */
+function downloadDirectory(files: readonly ArchiveFile[]): string {
+  return join(cacheRoot(), 'downloads', hashOf(files.map((file) => file.sha256)));
 }
 
 async function findMissing(items: readonly DownloadItem[]): Promise<DownloadItem[]> {

@@ -81,8 +81,8 @@ function isExecutable(path: string): boolean {
 /** The words that give us root's rights: none, `sudo -n`, or undefined when there is no way. */
 async function findPrivilege(): Promise<string[] | undefined> {
   if (process.getuid?.() === 0) return [];
-  const sudo = await tryRun('sudo', ['-n', 'true']).catch(() => undefined);
-  return sudo?.status === 0 ? ['sudo', '-n'] : undefined;
+  const sudo = await tryRun('sudo', ['-n', 'true']);
+  return sudo.status === 0 ? ['sudo', '-n'] : undefined;
 }
 
 async function install(prefix: readonly string[], names: readonly string[]): Promise<void> {
@@ -101,5 +101,5 @@ async function install(prefix: readonly string[], names: readonly string[]): Pro
 
 function runApt(prefix: readonly string[], args: readonly string[]): Promise<CommandResult> {
   const [program, ...rest] = [...prefix, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args] as [string];
-  return tryRun(program, rest);
+  return tryRun(program, rest, { mayOutliveUs: true });
 }

@@ -4,6 +4,7 @@
  * IOMMU would have it. It starts above 4 GiB, so that a device which drops the upper half of an address is found out. Fresh memory is poison.
  */
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import { copyBytes } from '../copy-bytes.ts';
 
 /** What the device may do with a page. */
 export const PageAccess = { UNMAPPED: 0, READ_ONLY: 1, READ_WRITE: 2 } as const;
@@ -62,18 +63,14 @@ export class GuestMemoryModel {
   /** The device reads. False when it may not. */
   read(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
     if (!this.allows(address, lengthBytes, PageAccess.READ_ONLY)) return false;
-    const offset = address - this.base;
-    for (let index = 0; index < lengthBytes; index++)
-      target[targetOffset + index] = this.bytes[offset + index] as number;
+    copyBytes(target, targetOffset, this.bytes, address - this.base, lengthBytes);
     return true;
   }
 
   /** The device writes. False, with nothing written, when it may not. */
   write(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     if (!this.allows(address, lengthBytes, PageAccess.READ_WRITE)) return false;
-    const offset = address - this.base;
-    for (let index = 0; index < lengthBytes; index++)
-      this.bytes[offset + index] = source[sourceOffset + index] as number;
+    copyBytes(this.bytes, address - this.base, source, sourceOffset, lengthBytes);
     return true;
   }
 }

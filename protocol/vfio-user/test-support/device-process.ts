@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a device program in a process of its own and watches it from outside: log lines, open descriptors, CPU time.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -72,6 +72,19 @@ export class DeviceProcess {
     return readdirSync(directory).filter((fd) => linkOf(join(directory, fd)).includes(kind)).length;
   }
 
+  /** Lets the process open no more descriptors, or lifts that. */
+  limitDescriptors(limited: boolean): void {
+    const open = new Set(readdirSync(`/proc/${this.pid}/fd`).map(Number));
+    let lowestFree = 0;
+    while (open.has(lowestFree)) lowestFree++;
+    execFileSync('prlimit', ['--pid', String(this.pid), `--nofile=${limited ? lowestFree : 1024}:`]);
+  }
+
+  /** Waits until as many descriptors are open as were before; they are closed after the reply is sent. */
+  async waitForDescriptors(before: number): Promise<void> {
+    await this.waitFor(`${before} descriptors, not ${this.descriptors()}`, () => this.descriptors() === before);
+  }
+
   /** CPU time used so far, in milliseconds. */
   cpuMs(): number {
     const fields = readFileSync(`/proc/${this.pid}/stat`, 'utf8').split(') ')[1].split(' ');
@@ -98,6 +111,13 @@ export class DeviceProcess {
     if (!this.exited) await this.stop('SIGKILL');
     rmSync(this.directory, { recursive: true, force: true });
   }
+}
+
+/** How much counters have grown since the function was made: the device outlives single tests. */
+export function makeCounterReader(client: VfioUserClient): (...counters: (keyof typeof COUNTER)[]) => number[] {
+  const names = Object.keys(COUNTER) as (keyof typeof COUNTER)[];
+  const start = new Map(names.map((name) => [name, readCounter(client, name)]));
+  return (...counters) => counters.map((name) => readCounter(client, name) - (start.get(name) as number));
 }
 
 /** A counter of the probe device. */

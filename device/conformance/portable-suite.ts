@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Behaviour that holds on any backend: it uses nothing but `HardwareAccess` and the driver built on it. `portable.test.ts` runs it in process; a test with a
+ * raw vfio-user client runs the same list against a real socket. Each case gets a function fresh from reset and throws when something is wrong.
+ */
+import { strict as assert } from 'node:assert';
+import { CSR, getCsrDeviceStatusEnabled } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  CompletionStatus,
+  EventType,
+  FaultKind,
+  ManagementOpcode,
+  ManagementStatus,
+  QpState,
+} from '../../protocol/layout/gen/values.gen.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
+import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
+import { Random } from '../hosts/in-process/random.ts';
+
+/** One case of the suite. */
+export interface PortableCase {
+  readonly name: string;
+  run(access: HardwareAccess): void;
+}
+
+const GRH = 40;
+
+/** Two queue pairs, the second on the other port, with buffers to use. */
+class Fixture {
+  readonly driver: Driver;
+  readonly pd: number;
+  readonly lkey: number;
+  readonly sender: DriverQueuePair;
+  readonly receiver: DriverQueuePair;
+  readonly handle: number;
+  readonly access: HardwareAccess;
+
+  constructor(access: HardwareAccess) {
+    this.access = access;
+    this.driver = new Driver(access).bringUp();
+    this.pd = this.driver.createProtectionDomain();
+    this.lkey = this.driver.createDmaRegion(this.pd).lkey;
+    const [sender, receiver] = [1, 2].map((port) => {
+      const events = this.driver.createEventQueue({ vector: port });
+      const sendCq = this.driver.createCompletionQueue({ eventQueue: events });
+      return this.driver.createQueuePair({ pd: this.pd, sendCq, sendEntriesLog2: 6 }).start({ port });
+    });
+    this.sender = sender as DriverQueuePair;
+    this.receiver = receiver as DriverQueuePair;
+    const dlid = access.readRegister(CSR.PORT_LID + 4, 4);
+    this.handle = this.driver.addressHandles.add({ port: 1, dlid, pd: this.pd });
+  }
+
+  /** Posts a receive buffer and returns where it is. */
+  postReceive(lengthBytes: number): Uint8Array {
+    const address = this.driver.allocator.allocate(lengthBytes);
+    this.receiver.postReceive([{ address, length: lengthBytes, lkey: this.lkey }]);
+    const view = this.access.view(address, lengthBytes);
+    return new Uint8Array(view.buffer, view.byteOffset, lengthBytes);
+  }
+
+  to(request: SendRequest = {}): SendRequest {
+    return { remoteQpn: this.receiver.qpn, addressHandle: this.handle, ...request };
+  }
+
+  /** Sends one datagram and checks that it arrives. */
+  exchange(payload: Uint8Array, post: (request: SendRequest) => void): void {
+    const target = this.postReceive(GRH + payload.length);
+    post(this.to({ inline: payload }));
+    assert.equal(this.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+    const entry = this.receiver.parts.receiveCq.take();
+    assert.equal(entry.status, CompletionStatus.SUCCESS);
+    assert.equal(entry.byteLength, GRH + payload.length);
+    assert.deepEqual(target.slice(GRH), payload);
+  }
+}
+
+export const portableCases: readonly PortableCase[] = [
+  { name: 'a datagram by collect buffer, in every size of store and any order', run: collectStyles },
+  { name: 'a datagram by doorbell, in the page and by the register', run: doorbells },
+  { name: 'a half-written command, cancelled', run: cancelled },
+  { name: 'commands come once, however often they are announced', run: repeated },
+  { name: 'a refused management command changes nothing', run: refused },
+  { name: 'a completion event when asked for', run: notified },
+  { name: 'a failed send stops the send queue', run: failed },
+  { name: 'a flush in the error state', run: flushed },
+  { name: 'a reset by register leaves a function that can be set up anew', run: resetByRegister },
+];
+
+/** Runs a case on a function; resets it afterwards, so that the next case finds it fresh. */
+export function runPortableCase(portable: PortableCase, access: HardwareAccess): void {
+  portable.run(access);
+  new Driver(access).reset();
+}
+
+function collectStyles(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  const random = new Random(1);
+  for (const storeBytes of [0, 1, 2, 4, 8] as const) {
+    const style = { storeBytes, random, repeat: true, lengthLast: true };
+    fixture.exchange(random.bytes(random.below(257)), (request) => fixture.sender.post(request, 'collect', style));
+  }
+}
+
+function doorbells(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  for (const by of ['doorbell', 'register'] as const) {
+    fixture.exchange(Uint8Array.of(1, 2, 3), (request) => fixture.sender.post(request, by));
+  }
+  assert.equal(access.readRegister(CSR.DOORBELLS_EXPLICIT, 4), 2);
+}
+
+function cancelled(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  const { sender } = fixture;
+  fixture.exchange(Uint8Array.of(5), (request) => {
+    const bytes = sender.fill(request);
+    sender.advanceSendTail();
+    sender.collect(bytes.subarray(8));
+    assert.equal(access.readRegister(CSR.PCB_IN_USE, 4), 1);
+    sender.cancel();
+    assert.equal(access.readRegister(CSR.PCB_IN_USE, 4), 0);
+    sender.ring();
+  });
+  assert.equal(access.readRegister(CSR.COLLECT_CANCELS, 4), 1);
+}
+
+function repeated(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  const { sender } = fixture;
+  for (let count = 0; count < 8; count++) {
+    fixture.exchange(Uint8Array.of(count), (request) => {
+      const bytes = sender.post(request);
+      sender.ring();
+      sender.collect(bytes);
+      sender.ring(0, 'register');
+    });
+  }
+  access.settle();
+  assert.ok(!sender.parts.sendCq.ready);
+  assert.ok(!fixture.receiver.parts.receiveCq.ready);
+}
+
+function refused(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  const { management } = fixture.driver;
+  const busy = management.execute({ opcode: ManagementOpcode.DESTROY_PD, objectNumber: fixture.pd });
+  assert.equal(busy.status, ManagementStatus.IN_USE);
+  assert.equal(management.execute({ opcode: 0xee }).status, ManagementStatus.BAD_OPCODE);
+  assert.equal(fixture.sender.modify({ attributeMask: 1, state: QpState.INIT }).status, ManagementStatus.BAD_STATE);
+  fixture.exchange(Uint8Array.of(1), (request) => fixture.sender.post(request));
+}
+
+function notified(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  const events = fixture.driver.createEventQueue({ vector: 3 });
+  const sendCq = fixture.driver.createCompletionQueue({ eventQueue: events, token: 0x77 });
+  const qp = fixture.driver.createQueuePair({ pd: fixture.pd, sendCq }).start();
+  sendCq.notify();
+  qp.post({ header: { opcode: 0 } });
+  const [event] = events.take();
+  assert.equal(event?.eventType, EventType.COMPLETION);
+  assert.equal(event?.objectNumber, sendCq.cqn);
+  assert.equal(event?.token, 0x77);
+}
+
+function failed(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  const { sender } = fixture;
+  sender.post(fixture.to({ sges: [{ address: 4, length: 4, lkey: 0 }] }));
+  const entry = sender.parts.sendCq.take();
+  assert.equal(entry.status, CompletionStatus.LOCAL_PROTECTION_ERROR);
+  assert.equal(entry.vendorError, FaultKind.KEY_INVALID);
+  assert.equal(sender.query().state, QpState.SQE);
+}
+
+function flushed(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  fixture.postReceive(64);
+  fixture.receiver.toError();
+  assert.equal(fixture.receiver.parts.receiveCq.take().status, CompletionStatus.FLUSHED);
+}
+
+function resetByRegister(access: HardwareAccess): void {
+  const first = new Fixture(access);
+  first.driver.reset();
+  assert.equal(getCsrDeviceStatusEnabled(access.readRegister(CSR.DEVICE_STATUS, 4)), 0);
+  const second = new Fixture(access);
+  second.exchange(Uint8Array.of(9, 9), (request) => second.sender.post(request));
+  const { status } = second.driver.management.execute({ opcode: ManagementOpcode.QUERY_PD, objectNumber: first.pd });
+  assert.equal(status, ManagementStatus.BAD_OBJECT);
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The device process is killed under the driver, as a surprise removal would look: reads return all ones. The driver must
+# notice by itself, refuse work within a bounded time and unload cleanly. Standard output is KTAP.
+
+echo 7 >/proc/sys/kernel/printk
+mount -t debugfs debugfs /sys/kernel/debug
+
+number=0
+
+report() {
+  number=$((number + 1))
+  if [ "$1" = 0 ]; then echo "ok $number $2"; else echo "not ok $number $2"; fi
+}
+
+# Waits at most ten seconds for a word in the kernel log.
+logged() {
+  tries=100
+  while [ $tries -gt 0 ]; do
+    dmesg | grep -q "$1" && return 0
+    usleep 100000
+    tries=$((tries - 1))
+  done
+  return 1
+}
+
+seconds() {
+  cut -d. -f1 /proc/uptime
+}
+
+echo "KTAP version 1"
+echo "1..4"
+insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko only=query
+cat /sys/kernel/debug/vuhca-test/suites/identity | grep -q '^  ok 1 query'
+report $? "works-before"
+echo "# host: kill the device"
+logged 'the device is gone'
+report $? "noticed"
+before=$(seconds)
+cat /sys/kernel/debug/vuhca-test/suites/identity >/tmp/suite
+grep -q '^  not ok 1 query' /tmp/suite && [ $(($(seconds) - before)) -lt 5 ]
+report $? "refuses-work-at-once"
+before=$(seconds)
+rmmod vuhca_test vuhca && [ $(($(seconds) - before)) -lt 5 ]
+report $? "unloads"

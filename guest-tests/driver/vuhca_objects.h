@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What the driver of the vuhca InfiniBand HCA keeps of the adapter and of each
+ * of its objects, and how work is described to it. Layouts and numbers of the
+ * hardware are in vuhca_hw.h.
+ */
+#ifndef VUHCA_OBJECTS_H
+#define VUHCA_OBJECTS_H
+
+#include <linux/completion.h>
+#include <linux/idr.h>
+#include <linux/io.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/spinlock.h>
+#include <linux/timer.h>
+#include <linux/xarray.h>
+
+#include "vuhca_hw.h"
+
+#define VUHCA_NAME "vuhca"
+
+/* A DMA MR spans every address the device can be given. */
+#define VUHCA_DMA_MR_BYTES (1ULL << 52)
+
+struct dentry;
+struct vuhca_cq;
+struct vuhca_qp;
+
+enum vuhca_dev_state {
+	VUHCA_DEV_DOWN,		/* no commands: not started, or being reset */
+	VUHCA_DEV_STARTING,	/* management commands only */
+	VUHCA_DEV_UP,
+	VUHCA_DEV_GONE,		/* reads return all ones, or a reset failed */
+};
+
+/* Management path: one command at a time. */
+struct vuhca_admin {
+	struct mutex lock;	/* serialises commands */
+	struct vuhca_management_response *response;
+	dma_addr_t response_dma;
+	u8 command[VUHCA_COMMAND_MAX_BYTES] __aligned(8);
+	u16 sequence;
+	u32 event_queue;	/* EQ of the notifications, 0: poll */
+	struct completion done;
+	u64 commands;
+	u64 refusals;
+	u64 timeouts;
+	u64 missed_events;
+};
+
+struct vuhca_eq {
+	struct vuhca_dev *dev;
+	spinlock_t lock;	/* consumer side: interrupt and deadman */
+	u32 eqn;
+	unsigned int index;
+	unsigned int entries_log2;
+	struct vuhca_event_entry *entries;
+	dma_addr_t entries_dma;
+	u32 consumed;
+	u32 suspect;		/* consumed + 1 when the deadman last saw work */
+	int irq;
+	char name[32];
+	u64 events;
+	u64 interrupts;
+	u64 empty_interrupts;
+	u64 stranded;
+};
+
+/* One collect buffer: a 4 KiB page of the collect BAR. */
+struct vuhca_vcb {
+	u8 __iomem *page;
+	spinlock_t lock;
+	unsigned int index;
+	u8 qos_level;
+};
+
+/* The collect buffers of one QoS level: one per CPU, the rest on request. */
+struct vuhca_vcb_set {
+	unsigned int first;
+	unsigned int count;
+	struct vuhca_vcb *cpu_vcbs;
+	unsigned int cpu_count;
+	struct ida ida;
+	atomic64_t busy;
+};
+
+struct vuhca_ah_table {
+	struct vuhca_address_handle *entries;
+	dma_addr_t dma;
+	unsigned int count;
+	struct ida ida;
+};
+
+struct vuhca_dev {
+	struct pci_dev *pdev;
+	void __iomem *csr;
+	u8 __iomem *collect;
+	resource_size_t collect_bytes;
+	u8 __iomem *dedicated;
+
+	enum vuhca_dev_state state;
+	/* Raised by each reset: objects of older generations are gone. */
+	u32 generation;
+
+	struct vuhca_adapter_attributes attributes;
+	unsigned int port_count;
+	struct vuhca_admin admin;
+	struct vuhca_eq *eqs;	/* 0: asynchronous and management events */
+	unsigned int eq_count;
+	struct timer_list deadman;
+	struct xarray cqs;
+	struct xarray qps;
+	struct vuhca_vcb_set vcbs[VUHCA_QOS_LEVELS];
+	struct vuhca_ah_table ahs;
+	struct list_head list;
+	struct dentry *debugfs;
+};
+
+struct vuhca_pd {
+	struct vuhca_dev *dev;
+	u32 pdn;
+	u32 generation;
+};
+
+struct vuhca_mr {
+	struct vuhca_dev *dev;
+	u32 number;
+	u32 generation;
+	u32 lkey;
+	u32 rkey;
+};
+
+struct vuhca_ah {
+	struct vuhca_dev *dev;
+	u32 index;
+	u8 port;
+};
+
+/* Called from any context, hard interrupt included: must not sleep. */
+typedef void (*vuhca_cq_handler)(struct vuhca_cq *cq, void *context);
+typedef void (*vuhca_event_handler)(enum vuhca_event_type type, u8 fault,
+				    void *context);
+
+struct vuhca_cq_init {
+	unsigned int entries_log2;
+	unsigned int eq_index;
+	vuhca_cq_handler completion;
+	vuhca_event_handler event;
+	void *context;
+};
+
+struct vuhca_cq {
+	struct vuhca_dev *dev;
+	struct vuhca_eq *eq;
+	spinlock_t lock;	/* consumer side */
+	u32 cqn;
+	u32 generation;
+	unsigned int entries_log2;
+	struct vuhca_completion_entry *entries;
+	struct vuhca_completion_queue_record *record;
+	dma_addr_t dma;
+	size_t bytes;
+	u32 consumed;
+	vuhca_cq_handler completion;
+	vuhca_event_handler event;
+	void *context;
+	u64 stale_entries;
+};
+
+/* One direction of a QP. Numbers run freely modulo 2^16. */
+struct vuhca_wq {
+	spinlock_t lock;	/* producer side */
+	u8 *slots;
+	u64 *wr_ids;
+	unsigned int entries_log2;
+	unsigned int stride_log2;
+	u16 head;
+	u16 tail;
+};
+
+struct vuhca_qp_init {
+	struct vuhca_pd *pd;
+	struct vuhca_cq *send_cq;
+	struct vuhca_cq *recv_cq;
+	unsigned int send_entries_log2;
+	unsigned int recv_entries_log2;
+	unsigned int send_sge;
+	unsigned int recv_sge;
+	unsigned int inline_bytes;
+	u8 service_type;
+	u8 qos_level;
+	bool signal_all;
+	bool checksum_off;
+	vuhca_event_handler event;
+	void *context;
+};
+
+struct vuhca_qp {
+	struct vuhca_dev *dev;
+	struct vuhca_pd *pd;
+	struct vuhca_cq *send_cq;
+	struct vuhca_cq *recv_cq;
+	u32 qpn;
+	u32 generation;
+	u32 checksum_key;
+	u8 state;		/* as last set by software */
+	u8 service_type;
+	u8 qos_level;
+	bool checksum_off;
+	bool signal_all;
+	struct vuhca_wq sq;
+	struct vuhca_wq rq;
+	struct vuhca_queue_pair_record *record;
+	struct vuhca_send_queue_descriptor *descriptor;
+	void *memory;
+	dma_addr_t dma;
+	size_t bytes;
+	vuhca_event_handler event;
+	void *context;
+};
+
+/* A management command, before it gets its sequence number and checksum. */
+struct vuhca_command {
+	u8 opcode;
+	u32 object;
+	u32 modifier;
+	u64 token;
+	const void *payload;
+	size_t payload_bytes;
+};
+
+struct vuhca_answer {
+	u8 status;
+	u32 object;
+	u16 bad_offset;
+	u64 limit;
+	u8 payload[sizeof_field(struct vuhca_management_response, payload)];
+};
+
+struct vuhca_buffer {
+	u64 address;
+	u32 length;
+	u32 lkey;
+};
+
+struct vuhca_send_wr {
+	u64 wr_id;
+	u8 opcode;
+	bool signaled;
+	bool solicited;
+	u32 immediate;
+	const struct vuhca_buffer *sge;
+	unsigned int sge_count;
+	const void *inline_data;	/* instead of SGEs */
+	u32 inline_bytes;
+	struct {
+		u32 remote_qpn;
+		u32 qkey;
+		u32 ah;
+	} ud;
+};
+
+struct vuhca_recv_wr {
+	u64 wr_id;
+	const struct vuhca_buffer *sge;
+	unsigned int sge_count;
+};
+
+struct vuhca_wc {
+	u64 wr_id;
+	struct vuhca_qp *qp;
+	u8 status;
+	u8 opcode;
+	u8 vendor_error;
+	u8 port;
+	bool receive;
+	bool has_immediate;
+	bool global_route;
+	bool solicited;
+	u16 sequence;
+	u16 source_lid;
+	u32 byte_length;
+	u32 immediate;
+	u32 source_qpn;
+	u64 timestamp;
+};
+
+#endif /* VUHCA_OBJECTS_H */

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* States and attributes of queue pairs. */
+#include "vuhca.h"
+
+/* Reset empties the queues; what software counts starts again with them. */
+static void vuhca_qp_rewind(struct vuhca_qp *qp)
+{
+	spin_lock_irq(&qp->sq.lock);
+	spin_lock(&qp->rq.lock);
+	memset(qp->record, 0, sizeof(*qp->record));
+	qp->sq.head = 0;
+	qp->sq.tail = 0;
+	qp->rq.head = 0;
+	qp->rq.tail = 0;
+	WRITE_ONCE(qp->state, VUHCA_QP_STATE_RESET);
+	spin_unlock(&qp->rq.lock);
+	spin_unlock_irq(&qp->sq.lock);
+}
+
+int vuhca_modify_qp(struct vuhca_qp *qp,
+		    const struct vuhca_qp_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_QP,
+		.object = qp->qpn,
+		.payload = attributes,
+		.payload_bytes = sizeof(*attributes),
+	};
+	u32 mask = le32_to_cpu(attributes->attribute_mask);
+	u8 state = vuhca_qp_attributes_get_state(attributes);
+	struct vuhca_answer answer;
+	int err;
+
+	if (!vuhca_is_current(qp->dev, qp->generation))
+		return -ESTALE;
+	if (!(mask & VUHCA_QP_MASK_STATE))
+		return vuhca_admin_execute(qp->dev, &command, &answer);
+	/* The contract wants the record zeroed before the command. */
+	if (state == VUHCA_QP_STATE_RESET)
+		vuhca_qp_rewind(qp);
+	err = vuhca_admin_execute(qp->dev, &command, &answer);
+	if (err)
+		return err;
+	if (state == VUHCA_QP_STATE_RESET) {
+		vuhca_clean_cq(qp->send_cq, qp->qpn);
+		vuhca_clean_cq(qp->recv_cq, qp->qpn);
+	}
+	WRITE_ONCE(qp->state, state);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_modify_qp);
+
+int vuhca_query_qp(struct vuhca_qp *qp, struct vuhca_qp_creation *creation,
+		   struct vuhca_qp_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_QP,
+		.object = qp->qpn,
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	if (!vuhca_is_current(qp->dev, qp->generation))
+		return -ESTALE;
+	err = vuhca_admin_execute(qp->dev, &command, &answer);
+	if (err)
+		return err;
+	memcpy(creation, answer.payload, sizeof(*creation));
+	memcpy(attributes, answer.payload + sizeof(*creation),
+	       sizeof(*attributes));
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_query_qp);
+
+int vuhca_qp_to_init(struct vuhca_qp *qp, u8 port, u16 pkey_index, u32 qkey)
+{
+	struct vuhca_qp_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE |
+					      VUHCA_QP_MASK_PKEY_INDEX |
+					      VUHCA_QP_MASK_PORT |
+					      VUHCA_QP_MASK_QKEY),
+		.qkey = cpu_to_le32(qkey),
+	};
+
+	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_INIT);
+	vuhca_qp_attributes_set_port(&attributes, port);
+	vuhca_qp_attributes_set_pkey_index(&attributes, pkey_index);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_to_init);
+
+int vuhca_qp_to_rtr(struct vuhca_qp *qp)
+{
+	return vuhca_qp_to_state(qp, VUHCA_QP_STATE_RTR);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_to_rtr);
+
+int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn)
+{
+	struct vuhca_qp_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE |
+					      VUHCA_QP_MASK_SEND_PSN),
+	};
+
+	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_RTS);
+	vuhca_qp_attributes_set_send_psn(&attributes, psn);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_to_rts);
+
+/* A state that needs no further attributes: RESET, RTR of a UD QP, ERR. */
+int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state)
+{
+	struct vuhca_qp_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE),
+	};
+
+	vuhca_qp_attributes_set_state(&attributes, state);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_to_state);

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Whole copies of commands that are not taken as they come: damaged, stale,
+ * early, refused for want of a PCB, choked. What is in the send queue is
+ * executed all the same, and once.
+ */
+#include "vt_collecting.h"
+
+/* A damaged copy is dropped; the slot is executed in its place. */
+static void vt_damaged(struct vt *t)
+{
+	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_CHECKSUM);
+	struct vt_collecting c;
+
+	if (!vt_begin(t, &c, 0))
+		return;
+	if (vt_post_slot(&c, 100)) {
+		c.bytes[70] ^= 0x10;
+		vuhca_vcb_write(c.vcb, c.bytes, c.length);
+		vt_arrives_once(&c);
+		VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_CHECKSUM),
+			 faults + 1);
+	}
+	vt_finish(&c);
+}
+
+/* By collect buffer, by doorbell, and by both again: executed once. */
+static void vt_stale(struct vt *t)
+{
+	struct vt_collecting c;
+	u32 stale;
+
+	if (!vt_begin(t, &c, 0))
+		return;
+	if (vt_post_slot(&c, 100)) {
+		vuhca_vcb_write(c.vcb, c.bytes, c.length);
+		vuhca_ring_doorbell(t->end[0].qp, c.sequence);
+		vt_arrives_once(&c);
+		stale = vt_csr(t, VUHCA_CSR_COMMANDS_STALE_OFF);
+		vuhca_vcb_write(c.vcb, c.bytes, c.length);
+		vuhca_ring_doorbell(t->end[0].qp, c.sequence);
+		vt_nothing_arrives(&c);
+		VT_CHECK(t, vt_csr(t, VUHCA_CSR_COMMANDS_STALE_OFF) > stale,
+			 "not counted");
+	}
+	vt_finish(&c);
+}
+
+/* A copy ahead of its turn waits for, or brings on, what is before it. */
+static void vt_early(struct vt *t)
+{
+	struct vuhca_wc wc[4] = {};
+	struct vt_collecting first, second;
+	unsigned int i;
+
+	if (!vt_begin(t, &first, 0))
+		return;
+	second = first;
+	if (vt_post_slot(&first, 10) && vt_post_slot(&second, 20)) {
+		vuhca_vcb_write(second.vcb, second.bytes, second.length);
+		VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, 2, VT_TIMEOUT_MS), 2);
+		for (i = 0; i < 2; i++)
+			VT_EQUAL(t, wc[i].sequence, first.sequence + i);
+		VT_EQUAL(t, vt_poll(t->recv_cq.cq, wc, 2, VT_TIMEOUT_MS), 2);
+		VT_EQUAL(t, wc[0].byte_length, VUHCA_GRH_AREA_BYTES + 10);
+		VT_EQUAL(t, wc[1].byte_length, VUHCA_GRH_AREA_BYTES + 20);
+		vuhca_vcb_write(first.vcb, first.bytes, first.length);
+		vt_nothing_arrives(&first);
+	}
+	vt_finish(&first);
+}
+
+/* The words of a page beside its data area. */
+static void vt_page_words(struct vt *t)
+{
+	struct vuhca_doorbell doorbell = {};
+	struct vt_collecting c;
+	__le64 any = 0;
+
+	if (!vt_begin(t, &c, 0))
+		return;
+	if (vt_post_slot(&c, 30)) {
+		vuhca_doorbell_set_qpn(&doorbell, t->end[0].qp->qpn);
+		vuhca_doorbell_set_sequence(&doorbell, c.sequence);
+		vuhca_write_eight(c.vcb->page + VUHCA_DOORBELL_OFFSET, &doorbell);
+		wmb();
+		vt_arrives_once(&c);
+	}
+	if (vt_post_slot(&c, 30)) {
+		/* Half of it, and an explicit kick: the slot is executed. */
+		vt_store(&c, 0, 8);
+		vt_store(&c, 8, 8);
+		vuhca_write_eight(c.vcb->page + VUHCA_KICK_OFFSET, &any);
+		wmb();
+		vt_arrives_once(&c);
+	}
+	vt_clear_first_fault(t);
+	writeq(0, c.vcb->page + 0x800);
+	wmb();
+	vt_expect_first_fault(t, VUHCA_FAULT_KIND_COLLECT_RESERVED,
+			      c.vcb->index);
+	vt_clear_first_fault(t);
+	vt_finish(&c);
+}
+
+/* Between the last VCB and the dedicated buffers, and behind these. */
+static void vt_out_of_range(struct vt *t)
+{
+	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE);
+	u32 count = vt_csr(t, VUHCA_CSR_DEDICATED_COUNT_OFF);
+	size_t behind = t->dev->dedicated - t->dev->collect +
+			(size_t)count * VUHCA_PAGE_BYTES;
+
+	if (behind >= t->dev->collect_bytes)
+		return vt_skip(t, "the dedicated buffers end the BAR");
+	writeq(0, t->dev->collect + behind);
+	wmb();
+	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE),
+		 faults + 1);
+}
+
+/* Each QoS level has its buffers; a command of the other level is not taken. */
+static void vt_qos(struct vt *t)
+{
+	struct vt_qp_options options = { .port = 1, .qos_level = 1 };
+	u32 collected = vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF);
+	struct vuhca_send_wr wr = { .opcode = VUHCA_SEND_OPCODE_NOP,
+				    .signaled = true };
+	struct vuhca_qp *qp;
+	struct vuhca_wc wc;
+
+	if (!t->dev->vcbs[1].cpu_count)
+		return vt_skip(t, "no collect buffers of QoS level 1");
+	qp = vt_create_qp(t, NULL, &options);
+	VT_REQUIRE(t, qp, "create");
+	VT_EQUAL(t, vuhca_post_send(qp, &wr, 1, VUHCA_POST_COLLECT), 1);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF), collected + 1);
+	VT_EQUAL(t, vuhca_destroy_qp(qp), 0);
+}
+
+#define VT_HELD 32
+
+/*
+ * All PCBs bound by commands that are not whole: the next command is refused,
+ * becomes a doorbell, and stays one though a PCB gets free before its end.
+ */
+static void vt_refused(struct vt *t)
+{
+	u32 available = vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF);
+	u32 refusals = vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF);
+	struct vuhca_vcb *held[VT_HELD];
+	struct vt_collecting c;
+	unsigned int i, count;
+	size_t at;
+
+	if (available > VT_HELD)
+		return vt_skip(t, "%u PCBs are too many to bind", available);
+	if (!vt_begin(t, &c, 0))
+		return;
+	for (count = 0; count < available; count++) {
+		held[count] = vuhca_alloc_vcb(t->dev, 0);
+		if (!VT_CHECK(t, !IS_ERR(held[count]), "VCB %u", count))
+			break;
+		writeq(0, held[count]->page + 8);
+	}
+	wmb();
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), 0);
+	if (vt_post_slot(&c, 100)) {
+		vuhca_vcb_write(c.vcb, c.bytes, c.length);
+		vt_arrives_once(&c);
+		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF),
+			 refusals + 1);
+	}
+	if (count && vt_post_slot(&c, 100)) {
+		vt_store(&c, 0, 8);
+		vuhca_free_vcb(t->dev, held[--count]);
+		for (at = 8; at < c.length; at += 8)
+			vt_store(&c, at, 8);
+		wmb();
+		vt_arrives_once(&c);
+		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF),
+			 refusals + 2);
+	}
+	for (i = 0; i < count; i++)
+		vuhca_free_vcb(t->dev, held[i]);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), available);
+	vt_finish(&c);
+}
+
+/* Choked: copies are dropped and counted, doorbells still work. */
+static void vt_choke(struct vt *t)
+{
+	u32 choked = vt_csr(t, VUHCA_CSR_COLLECT_CHOKED_OFF);
+	struct vt_collecting c;
+
+	if (!vt_begin(t, &c, 0))
+		return;
+	vuhca_write_csr(t->dev, VUHCA_CSR_COLLECT_CONTROL_OFF,
+			VUHCA_CSR_COLLECT_CONTROL_CHOKE_MASK);
+	if (vt_post_slot(&c, 50)) {
+		vuhca_vcb_write(c.vcb, c.bytes, c.length);
+		vt_nothing_arrives(&c);
+		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_CHOKED_OFF),
+			 choked + c.length / 8);
+		vuhca_ring_doorbell(t->end[0].qp, c.sequence);
+		vt_arrives_once(&c);
+	}
+	vuhca_write_csr(t->dev, VUHCA_CSR_COLLECT_CONTROL_OFF, 0);
+	vt_finish(&c);
+	vt_roundtrip(t, 0, 1, 50, VUHCA_POST_COLLECT);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "damaged", vt_damaged },
+	{ "stale", vt_stale },
+	{ "early", vt_early },
+	{ "page-words", vt_page_words },
+	{ "out-of-range", vt_out_of_range },
+	{ "qos", vt_qos },
+	{ "refused", vt_refused },
+	{ "choke", vt_choke },
+};
+VT_SUITE(copies, vt_cases);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A debugger for tests: speaks the inspector's protocol to a Node process over a WebSocket (RFC 6455), which Node 20 has no
+// client for. Text messages only; the inspector sends nothing else.
+
+import { randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** An event of the inspector, or of its domain `Debugger`. */
+export interface InspectorEvent {
+  readonly method: string;
+  // biome-ignore lint/suspicious/noExplicitAny: each event has its own parameters.
+  readonly params: any;
+}
+
+interface Pending {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+const FINAL_TEXT = 0x81;
+const OPCODE_MASK = 0x0f;
+const CLOSE = 0x8;
+const MASKED = 0x80;
+
+export class InspectorClient {
+  readonly #socket: Socket;
+  readonly #pending = new Map<number, Pending>();
+  readonly #listeners = new Set<(event: InspectorEvent) => void>();
+  #input: Buffer;
+  #nextId = 1;
+
+  /** Connects to the address a Node process prints: `ws://127.0.0.1:9229/...`. */
+  static connect(url: string): Promise<InspectorClient> {
+    const headers = {
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
+    };
+    return new Promise((resolve, reject) => {
+      const upgrade = request(url.replace(/^ws:/, 'http:'), { headers });
+      upgrade.once('upgrade', (_response, socket, head) => resolve(new InspectorClient(socket as Socket, head)));
+      upgrade.once('response', ({ statusCode }) => reject(new Error(`the inspector answered ${statusCode}`)));
+      upgrade.once('error', reject);
+      upgrade.end();
+    });
+  }
+
+  private constructor(socket: Socket, head: Buffer) {
+    this.#socket = socket;
+    this.#input = head;
+    socket.on('data', (chunk: Buffer) => {
+      this.#input = Buffer.concat([this.#input, chunk]);
+      this.#readFrames();
+    });
+    socket.on('error', () => {});
+    socket.once('close', () => {
+      for (const { reject } of this.#pending.values()) reject(new Error('the inspector closed the connection'));
+    });
+    this.#readFrames();
+  }
+
+  /** Calls a method and returns its result; rejects with the inspector's words. */
+  // biome-ignore lint/suspicious/noExplicitAny: each method has its own result.
+  call(method: string, params: object = {}): Promise<any> {
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      this.#send(JSON.stringify({ id, method, params }));
+    });
+  }
+
+  onEvent(listener: (event: InspectorEvent) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** Resolves with the next event of that name. */
+  waitFor(method: string): Promise<InspectorEvent> {
+    return new Promise((resolve) => {
+      const listener = (event: InspectorEvent): void => {
+        if (event.method !== method) return;
+        this.#listeners.delete(listener);
+        resolve(event);
+      };
+      this.#listeners.add(listener);
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  /** A client masks what it sends; a mask of zeros is one. */
+  #send(text: string): void {
+    const payload = Buffer.from(text);
+    const header = Buffer.alloc(8);
+    header[0] = FINAL_TEXT;
+    header[1] = MASKED | 126;
+    header.writeUInt16BE(payload.length, 2);
+    this.#socket.write(Buffer.concat([header, payload]));
+  }
+
+  #readFrames(): void {
+    for (;;) {
+      const { at, length } = readLength(this.#input);
+      if (at === 0 || this.#input.length < at + length) return;
+      const opcode = this.#input[0] & OPCODE_MASK;
+      const text = this.#input.toString('utf8', at, at + length);
+      this.#input = this.#input.subarray(at + length);
+      if (opcode === CLOSE) return this.close();
+      this.#receive(JSON.parse(text));
+    }
+  }
+
+  #receive(message: { id?: number; result?: unknown; error?: { message: string } } & InspectorEvent): void {
+    if (message.id === undefined) {
+      for (const listener of this.#listeners) listener(message);
+      return;
+    }
+    const pending = this.#pending.get(message.id);
+    this.#pending.delete(message.id);
+    if (message.error === undefined) pending?.resolve(message.result);
+    else pending?.reject(new Error(message.error.message));
+  }
+}
+
+/** Where the payload of the first frame begins and how long it is; 0 when even that is not there yet. */
+function readLength(input: Buffer): { at: number; length: number } {
+  if (input.length < 2) return { at: 0, length: 0 };
+  const short = input[1];
+  if (short < 126) return { at: 2, length: short };
+  const at = short === 126 ? 4 : 10;
+  if (input.length < at) return { at: 0, length: 0 };
+  return { at, length: short === 126 ? input.readUInt16BE(2) : Number(input.readBigUInt64BE(2)) };
+}
