@@ -232,7 +232,7 @@ t.test('create MR', async (t) => {
   check<mr.MrAttributes>(t, fixture, { opcode: ManagementOpcode.CREATE_MR, valid, payload: mrPayload }, [
     { change: { pd: NO_OBJECT }, status: BAD_OBJECT, blame: mr.MR_ATTRIBUTES_PD_OFFSET },
     { change: { pd: 0 }, status: BAD_OBJECT, blame: mr.MR_ATTRIBUTES_PD_OFFSET },
-    { change: { kind: 2 }, status: BAD_FIELD, blame: mr.MR_ATTRIBUTES_KIND_OFFSET },
+    { change: { kind: 3 }, status: BAD_FIELD, blame: mr.MR_ATTRIBUTES_KIND_OFFSET },
     { change: { access: 0x40 }, status: BAD_FIELD, blame: mr.MR_ATTRIBUTES_ACCESS_OFFSET },
     { change: { access: AccessFlag.REMOTE_WRITE }, status: BAD_FIELD, blame: mr.MR_ATTRIBUTES_ACCESS_OFFSET },
     {
@@ -307,7 +307,7 @@ t.test('create QP', async (t) => {
     { change: { pd: NO_OBJECT }, status: BAD_OBJECT, blame: qpc.QP_CREATION_PD_OFFSET },
     { change: { sendCq: NO_OBJECT }, status: BAD_OBJECT, blame: qpc.QP_CREATION_SEND_CQ_OFFSET },
     { change: { receiveCq: NO_OBJECT }, status: BAD_OBJECT, blame: qpc.QP_CREATION_RECEIVE_CQ_OFFSET },
-    { change: { serviceType: ServiceType.RC }, status: UNSUPPORTED, blame: qpc.QP_CREATION_SERVICE_TYPE_OFFSET },
+    { change: { serviceType: ServiceType.XRC_INITIATOR }, status: UNSUPPORTED, blame: qpc.QP_CREATION_SERVICE_TYPE_OFFSET },
     { change: { serviceType: ServiceType.GSI, specialPort: 1 }, status: UNSUPPORTED },
     { change: { serviceType: 2 }, status: BAD_FIELD, blame: qpc.QP_CREATION_SERVICE_TYPE_OFFSET },
     { change: { serviceType: 255 }, status: BAD_FIELD, blame: qpc.QP_CREATION_SERVICE_TYPE_OFFSET },
@@ -354,7 +354,7 @@ t.test('create QP', async (t) => {
       blame: qpc.QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET,
     },
     { change: { descriptorAddress: NOWHERE }, status: BAD_ADDRESS, blame: qpc.QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET },
-    { change: { srqn: 5 }, status: UNSUPPORTED },
+    { change: { srqn: 5 }, status: BAD_OBJECT },
   ]);
 });
 
