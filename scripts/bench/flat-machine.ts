@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/** An adapter on a host that costs next to nothing: flat memory, no log, no checks. For benchmarks of the adapter itself. */
+import { Adapter } from '../../device/adapter.ts';
+import type { HostPort } from '../../device/host.ts';
+import type { HardwareAccess } from '../../device/hosts/in-process/driver/hardware-access.ts';
+import { SimulatedClock } from '../../device/hosts/in-process/simulated-clock.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../../device/options.ts';
+
+const RUN_BUDGET = 1024;
+/** Below this many bytes a loop beats a temporary view. */
+const LOOP_BYTES = 128;
+
+/** Guest memory from address 0 on. */
+class FlatHost implements HostPort {
+  readonly bytes: Uint8Array;
+  vectors = 0;
+
+  constructor(sizeBytes: number) {
+    this.bytes = new Uint8Array(sizeBytes);
+  }
+
+  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    if (address + lengthBytes > this.bytes.length) return false;
+    copy(target, targetOffset, this.bytes, address, lengthBytes);
+    return true;
+  }
+
+  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (address + lengthBytes > this.bytes.length) return false;
+    copy(this.bytes, address, source, sourceOffset, lengthBytes);
+    return true;
+  }
+
+  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number): boolean {
+    return this.writeMemory(address, entry, entryOffset, lengthBytes);
+  }
+
+  raiseVector(): boolean {
+    this.vectors++;
+    return true;
+  }
+}
+
+export class FlatMachine implements HardwareAccess {
+  readonly adapter: Adapter;
+  readonly clock = new SimulatedClock();
+  readonly memoryAddress = 0x1000;
+  readonly memoryBytes: number;
+  readonly #host: FlatHost;
+  readonly #buffer: ArrayBufferLike;
+
+  constructor(sizeBytes: number, options: Partial<AdapterOptions> = {}) {
+    this.#host = new FlatHost(sizeBytes);
+    this.memoryBytes = sizeBytes - this.memoryAddress;
+    this.#buffer = this.#host.bytes.buffer;
+    this.adapter = new Adapter({ ...defaultAdapterOptions, ...options }, this.clock, [this.#host]);
+    this.adapter.functions[0].setBusMaster(true);
+  }
+
+  get readHigh(): number {
+    return this.adapter.functions[0].readHigh;
+  }
+
+  readRegister(offset: number, sizeBytes: number): number {
+    return this.adapter.functions[0].readRegister(offset, sizeBytes);
+  }
+
+  writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.adapter.functions[0].writeRegister(offset, sizeBytes, low, high);
+  }
+
+  writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.adapter.functions[0].writeCollect(offset, sizeBytes, low, high);
+  }
+
+  view(address: number, lengthBytes: number): DataView {
+    return new DataView(this.#buffer, address, lengthBytes);
+  }
+
+  /** All of guest memory. */
+  get memory(): Uint8Array {
+    return this.#host.bytes;
+  }
+
+  settle(): void {
+    while (this.adapter.run(RUN_BUDGET));
+  }
+
+  waitFor(condition: () => boolean, what: string): void {
+    while (!condition()) {
+      if (this.adapter.run(RUN_BUDGET)) continue;
+      if (!condition() && !this.clock.jumpToAlarm()) throw new Error(`idle without ${what}`);
+    }
+  }
+}
+
+function copy(target: Uint8Array, at: number, source: Uint8Array, from: number, count: number): void {
+  if (count > LOOP_BYTES) return target.set(source.subarray(from, from + count), at);
+  for (let index = 0; index < count; index++) target[at + index] = source[from + index];
+}
