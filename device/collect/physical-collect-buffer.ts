@@ -62,7 +62,7 @@ export class PhysicalCollectBuffer {
     else if (sizeBytes === 2) view.setUint16(offset, low, true);
     else view.setUint8(offset, low);
     // Sizes are powers of two and offsets aligned, so the bits never cross a word.
-    this.#arrived[offset >>> 5] |= ((2 ** sizeBytes - 1) << (offset & 31)) | 0;
+    this.#arrived[offset >>> 5] |= ((1 << sizeBytes) - 1) << (offset & 31);
   }
 
   /** The collect length has arrived. */

@@ -307,7 +307,11 @@ t.test('create QP', async (t) => {
     { change: { pd: NO_OBJECT }, status: BAD_OBJECT, blame: qpc.QP_CREATION_PD_OFFSET },
     { change: { sendCq: NO_OBJECT }, status: BAD_OBJECT, blame: qpc.QP_CREATION_SEND_CQ_OFFSET },
     { change: { receiveCq: NO_OBJECT }, status: BAD_OBJECT, blame: qpc.QP_CREATION_RECEIVE_CQ_OFFSET },
-    { change: { serviceType: ServiceType.XRC_INITIATOR }, status: UNSUPPORTED, blame: qpc.QP_CREATION_SERVICE_TYPE_OFFSET },
+    {
+      change: { serviceType: ServiceType.XRC_INITIATOR },
+      status: UNSUPPORTED,
+      blame: qpc.QP_CREATION_SERVICE_TYPE_OFFSET,
+    },
     { change: { serviceType: ServiceType.GSI, specialPort: 1 }, status: UNSUPPORTED },
     { change: { serviceType: 2 }, status: BAD_FIELD, blame: qpc.QP_CREATION_SERVICE_TYPE_OFFSET },
     { change: { serviceType: 255 }, status: BAD_FIELD, blame: qpc.QP_CREATION_SERVICE_TYPE_OFFSET },

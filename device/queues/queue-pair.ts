@@ -34,6 +34,9 @@ export class QueuePair {
   readonly sendCq: CompletionQueue;
   readonly receiveCq: CompletionQueue;
   readonly sendMemory: QueueMemory;
+  /** Slots of the send queue, a power of two, and bytes of each. */
+  readonly sendEntries: number;
+  readonly sendStrideBytes: number;
   /** As modified. */
   readonly attributes: QpAttributes = newQpAttributes();
   /** Software's own handle. */
@@ -78,6 +81,8 @@ export class QueuePair {
     this.sendCq = parts.sendCq;
     this.receiveCq = parts.receiveCq;
     this.sendMemory = parts.sendMemory;
+    this.sendEntries = 1 << creation.sendEntriesLog2;
+    this.sendStrideBytes = 1 << creation.sendStrideLog2;
     this.srq = parts.srq;
     this.receiveRing = parts.srq?.ring ?? parts.receiveRing;
     if (parts.srq !== undefined) parts.srq.references++;
@@ -102,13 +107,9 @@ export class QueuePair {
     return requester.wait === RequesterWait.NONE && requester.recordCount < RECORDS_PER_QUEUE_PAIR;
   }
 
-  get sendEntries(): number {
-    return 2 ** this.creation.sendEntriesLog2;
-  }
-
   /** Guest address of the slot of a send command. */
   sendSlotAddress(sequence: number): number {
-    return this.sendMemory.addressOf((sequence % this.sendEntries) * 2 ** this.creation.sendStrideLog2);
+    return this.sendMemory.addressOf((sequence & (this.sendEntries - 1)) * this.sendStrideBytes);
   }
 
   /** States in which the send queue executes, or flushes, commands. */

@@ -119,7 +119,7 @@ export class SendQueueScheduler {
     if (!dma.read(qp.number, address, COMMAND_HEADER_BYTES, buffer.bytes, 0)) return FaultKind.DMA_READ;
     if (getSendCommandSequence(buffer.view, 0) !== sequence) return FaultKind.COMMAND_SEQUENCE;
     const length = buffer.collectLength;
-    if (!buffer.lengthValid || length > 2 ** qp.creation.sendStrideLog2) return FaultKind.COLLECT_BAD_LENGTH;
+    if (!buffer.lengthValid || length > qp.sendStrideBytes) return FaultKind.COLLECT_BAD_LENGTH;
     const rest = length - COMMAND_HEADER_BYTES;
     if (rest > 0 && !dma.read(qp.number, address + COMMAND_HEADER_BYTES, rest, buffer.bytes, COMMAND_HEADER_BYTES))
       return FaultKind.DMA_READ;

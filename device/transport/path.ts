@@ -51,7 +51,7 @@ export class Path {
     fields.virtualLane = 0;
     fields.serviceLevel = this.serviceLevel;
     fields.dlid = this.dlid;
-    fields.slid = port.lid | (this.#sourcePathBits & (2 ** port.lmc - 1));
+    fields.slid = port.lid | (this.#sourcePathBits & ((1 << port.lmc) - 1));
     fields.hasGrh = this.globalRoute;
     if (this.globalRoute === 0) return;
     fields.trafficClass = this.#trafficClass;

@@ -134,7 +134,7 @@ export class UdRequester {
     fields.virtualLane = 0;
     fields.serviceLevel = getAddressHandleServiceLevel(handle, 0);
     fields.dlid = getAddressHandleDlid(handle, 0);
-    fields.slid = port.lid | (getAddressHandleSourcePathBits(handle, 0) & (2 ** port.lmc - 1));
+    fields.slid = port.lid | (getAddressHandleSourcePathBits(handle, 0) & ((1 << port.lmc) - 1));
     fields.hasGrh = getAddressHandleGlobalRoute(handle, 0);
     if (fields.hasGrh === 0) return;
     fields.trafficClass = getAddressHandleTrafficClass(handle, 0);

@@ -92,7 +92,7 @@ export class UdResponder {
     report.sourceQpn = getDethSrcQpn(view, packet.dethOffset);
     report.sourceLid = packet.slid;
     report.serviceLevel = packet.serviceLevel;
-    report.pathBits = packet.dlid & (2 ** port.lmc - 1);
+    report.pathBits = packet.dlid & ((1 << port.lmc) - 1);
     report.port = port.number;
     report.pkeyIndex = qp.attributes.pkeyIndex;
     postReceiveCompletion(qp, this.#reader.number, report);
