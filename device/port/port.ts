@@ -39,6 +39,8 @@ export class Port {
   /** GIDs one behind the other; entry 0 is subnet prefix and GUID. */
   readonly gids = new Uint8Array(GID_TABLE_ENTRIES * GID_SIZE);
   transmitPackets = 0;
+  /** Packets sent that went nowhere, as the port was not active. */
+  transmitDiscards = 0;
   receivePackets = 0;
   receiveDrops = 0;
   badPkeys = 0;
@@ -49,6 +51,8 @@ export class Port {
   /** The other end of the link. */
   peer: Port | undefined = undefined;
   observer: PacketObserver | undefined = undefined;
+  /** Packets that go nowhere are built here. */
+  readonly #nowhere = new PacketRing(1);
 
   constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number) {
     this.number = number;
@@ -68,8 +72,9 @@ export class Port {
     return this.state === PortState.ACTIVE;
   }
 
-  /** The ring a packet to `dlid` is built in. */
+  /** The ring a packet to `dlid` is built in. A port that is not active sends no data packets (IBTA 7.2.7): they go nowhere. */
   ringFor(dlid: number): PacketRing {
+    if (!this.active) return this.#nowhere;
     return isLidOfPort(dlid, this.lid, this.lmc) ? this.loopback : this.outgoing;
   }
 
@@ -80,6 +85,10 @@ export class Port {
 
   /** The packet built at the ring's write offset is complete. */
   transmit(ring: PacketRing, lengthBytes: number): void {
+    if (ring === this.#nowhere) {
+      this.transmitDiscards++;
+      return;
+    }
     this.transmitPackets++;
     this.observer?.(this, true, ring.bytes, ring.writeOffset, lengthBytes);
     ring.push(lengthBytes);

@@ -4,6 +4,7 @@
  * a retry is served from. Records come from a pool; one is held exactly as long as a completion credit.
  */
 
+import { addPsn } from '../../protocol/infiniband/psn.ts';
 import {
   getAtomicOperandsCompareHigh,
   getAtomicOperandsCompareLow,
@@ -27,7 +28,6 @@ import {
   getSendCommandSolicited,
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
-import { addPsn } from '../../protocol/infiniband/psn.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
