@@ -132,7 +132,8 @@ export class Responses {
     const sent = resource.isAtomic
       ? this.#sendAtomic(qp, state, port, resource)
       : this.#sendRead(qp, state, port, resource);
-    if (!sent) return false;
+    // Memory has gone: a NAK took the place of all answers.
+    if (!sent) return true;
     if (resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
     return true;
   }
