@@ -139,7 +139,8 @@ export class Adapter implements AdapterPort {
   moveToError(qp: QueuePair): void {
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.ERR;
-    this.connected.flush(qp);
+    this.connected.flushSends(qp);
+    this.connected.flushReceives(qp);
     this.#receiveQueue.flush(qp);
     if (qp.srq !== undefined) qp.owner.postAsynchronous(EventType.LAST_WQE_REACHED, qp, FaultKind.NONE);
     this.scheduler.schedule(qp);
@@ -153,7 +154,7 @@ export class Adapter implements AdapterPort {
     if (qp.creation.serviceType === ServiceType.RC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.SQE;
-    this.connected.flush(qp);
+    this.connected.flushSends(qp);
     this.scheduler.schedule(qp);
   }
 

@@ -52,6 +52,8 @@ export class Cable implements Link {
   }
 
   detach(port: Port): void {
-    (port === this.#first ? this.#second : this.#first).plug(undefined);
+    const other = port === this.#first ? this.#second : this.#first;
+    // The port that leaves may have its next link already.
+    if (other.link === this) other.plug(undefined);
   }
 }

@@ -73,7 +73,9 @@ export class FaultyLink implements Link {
   settle(): void {}
 
   detach(port: Port): void {
-    (port === this.#first ? this.#second : this.#first).plug(undefined);
+    const other = port === this.#first ? this.#second : this.#first;
+    // The port that leaves may have its next link already.
+    if (other.link === this) other.plug(undefined);
   }
 
   #carryUntil(nowNs: number, limit: number): number {

@@ -245,7 +245,10 @@ function applyConnection(qp: QueuePair, mask: number): void {
   if (mask & QpMask.RNR_RETRY) target.rnrRetry = attributes.rnrRetry;
   if (mask & QpMask.MIN_RNR_TIMER) target.minRnrTimer = attributes.minRnrTimer;
   if (mask & QpMask.MAX_READS_INITIATED) target.maxReadsInitiated = attributes.maxReadsInitiated;
-  if (mask & QpMask.MAX_READS_SERVED) target.maxReadsServed = attributes.maxReadsServed;
+  if (mask & QpMask.MAX_READS_SERVED) {
+    target.maxReadsServed = attributes.maxReadsServed;
+    if (qp.state === QpState.SQD) qp.responder?.resize(attributes.maxReadsServed);
+  }
   if (mask & QpMask.PATH_MTU) {
     target.pathMtu = attributes.pathMtu;
     qp.pathMtuBytes = mtuBytes(attributes.pathMtu);

@@ -26,6 +26,8 @@ export class PacketReceiver {
   unchecked = 0;
   tooLong = 0;
   wrongLid = 0;
+  /** Global packets of somebody else than the peer of the connection, or local ones where global ones are due. */
+  wrongGid = 0;
   unknownQueuePair = 0;
   unsupportedTransport = 0;
   readonly #queuePairs: ObjectTable<QueuePair>;
@@ -87,6 +89,10 @@ export class PacketReceiver {
     }
     if (qp.attributes.port !== port.number || packet.slid !== requester.path.dlid) {
       this.wrongLid++;
+      return false;
+    }
+    if (!requester.path.accepts(ring.view, packet.grhOffset, port)) {
+      this.wrongGid++;
       return false;
     }
     if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {

@@ -83,10 +83,13 @@ export class Port {
     return this.state === PortState.ACTIVE;
   }
 
-  /** The ring a data packet to `dlid` is built in; not full while the port is not congested. */
+  /**
+   * The ring a data packet to `dlid` is built in; not full while the port is not congested. A port that is not active sends no data packets
+   * (IBTA 7.2.7): they go nowhere.
+   */
   ringFor(dlid: number, serviceLevel = 0): PacketRing {
+    if (!this.active) return this.#nowhere;
     if (isLidOfPort(dlid, this.lid, this.lmc)) return this.loopback;
-    if (this.state === PortState.DOWN) return this.#nowhere;
     return this.lanes.ringOf(serviceLevel) ?? this.#nowhere;
   }
 
@@ -107,11 +110,11 @@ export class Port {
    * someone will look at it or a link may damage it.
    */
   transmit(ring: PacketRing, lengthBytes: number): void {
-    this.transmitPackets++;
     if (ring === this.#nowhere) {
       this.transmitDiscards++;
       return;
     }
+    this.transmitPackets++;
     const offset = ring.writeOffset;
     if (ring.virtualLane !== 0) setLrhVirtualLane(ring.view, offset, ring.virtualLane);
     const isExposed = ring !== this.loopback && this.link?.trusted === false;

@@ -20,6 +20,8 @@ const OPERAND_BYTES = 8;
 const DWORD = 0x100000000;
 
 export class AtomicUnit {
+  /** Where the last operation was to work. */
+  address = 0;
   /** Value found by the last operation. */
   originalHigh = 0;
   originalLow = 0;
@@ -35,14 +37,12 @@ export class AtomicUnit {
   perform(qp: QueuePair, view: DataView, packet: Readonly<ParsedPacket>): FaultKind {
     const at = packet.atomicEthOffset;
     const address = getAtomicEthVirtualAddressHigh(view, at) * DWORD + getAtomicEthVirtualAddressLow(view, at);
+    this.address = address;
     if (address % OPERAND_BYTES !== 0) return FaultKind.COMMAND_LENGTH;
     if ((qp.attributes.access & AccessFlag.REMOTE_ATOMIC) === 0) return FaultKind.KEY_ACCESS;
     const keys = this.#keys;
     const region = keys.checkRemote(qp, getAtomicEthRKey(view, at), address, OPERAND_BYTES, AccessFlag.REMOTE_ATOMIC);
-    if (region === undefined) {
-      qp.owner.faults.report(keys.fault, qp.number, address);
-      return keys.fault;
-    }
+    if (region === undefined) return keys.fault;
     const { dma } = region.owner;
     if (!region.read(dma, qp.number, address, OPERAND_BYTES, this.#value, 0)) return FaultKind.DMA_READ;
     this.originalLow = this.#view.getUint32(0, true);

@@ -25,6 +25,8 @@ import type { SendRecord } from './send-record.ts';
 const RNR_RETRY_INFINITE = 7;
 const ATOMIC_BYTES = 8;
 const SEQUENCE_MASK = 0xffffff;
+/** A fault that ends a response whose opcode or length does not answer the request. */
+const BAD_RESPONSE = FaultKind.COMMAND_LENGTH;
 
 export interface CompleterSurroundings {
   readonly requester: Requester;
@@ -57,8 +59,9 @@ export class Completer {
 
   /** A response packet for `state`'s QP. False when it was dropped. */
   receive(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
-    if (state.qp.state !== QpState.RTS && state.qp.state !== QpState.SQD) return false;
-    if (!this.#isExpected(state, packet.psn)) {
+    if (!isRunning(state.qp)) return false;
+    // Acknowledged before, or never sent: a duplicate or a ghost (IBTA 9.7.5.1.1).
+    if (!state.isUnacked(packet.psn)) {
       this.ghosts++;
       return false;
     }
@@ -68,21 +71,12 @@ export class Completer {
 
   /** The local ACK timeout or the RNR wait of the QP has run out. */
   expire(state: RequesterState): void {
-    if (state.qp.destroyed || (state.qp.state !== QpState.RTS && state.qp.state !== QpState.SQD)) return;
-    if (state.wait === RequesterWait.RNR) {
-      state.wait = RequesterWait.NONE;
-      this.#rewind(state, state.unackedPsn);
-      this.#around.resume(state.qp);
-      return;
-    }
+    if (state.qp.destroyed || !isRunning(state.qp)) return;
+    if (state.wait === RequesterWait.RNR) return this.#endReceiverWait(state);
     if (!state.outstanding) return;
     this.timeouts++;
+    state.retriedPsn = -1;
     this.#retry(state, state.unackedPsn);
-  }
-
-  /** Between the oldest unacknowledged and the newest sent PSN; all else is a ghost or a duplicate (IBTA 9.7.5.1.1). */
-  #isExpected(state: RequesterState, psn: number): boolean {
-    return ((psn - state.unackedPsn) & SEQUENCE_MASK) < ((state.nextPsn - state.unackedPsn) & SEQUENCE_MASK);
   }
 
   #receiveAcknowledge(state: RequesterState, view: DataView, packet: Readonly<ParsedPacket>): boolean {
@@ -91,11 +85,13 @@ export class Completer {
     switch (kind) {
       case AethKind.ACK:
         this.acknowledges++;
-        this.#takeCredits(state, value, getAethMsn(view, packet.aethOffset));
+        this.#takeCredits(state, view, packet.aethOffset);
         this.#acknowledgeThrough(state, packet.psn);
         return true;
       case AethKind.RNR_NAK:
         this.rnrNaks++;
+        // A second one during the wait says nothing new.
+        if (state.wait === RequesterWait.RNR && packet.psn === state.unackedPsn) return false;
         if (this.#acknowledgeBefore(state, packet.psn)) this.#waitForReceiver(state, value);
         return true;
       case AethKind.NAK:
@@ -110,17 +106,17 @@ export class Completer {
   /** A read response or an atomic acknowledge. */
   #receiveData(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     const record = findReadRecord(state);
-    // Not the response that comes next: an earlier one was lost (ask again), or this one is a duplicate.
     if (record === undefined) return false;
     const expected = addPsn(record.firstPsn, record.responsesReceived);
     const ahead = psnDistance(expected, packet.psn);
     if (ahead < 0) return false;
+    // Not the response that comes next: an earlier one was lost, and what follows it is of no use.
     if (ahead > 0) {
-      this.#acknowledgeBefore(state, expected);
-      this.#retry(state, expected);
+      if (this.#acknowledgeBefore(state, expected)) this.#retry(state, expected);
       return true;
     }
     if (!this.#acknowledgeBefore(state, packet.psn)) return true;
+    if (packet.aethOffset >= 0) this.#takeCredits(state, ring.view, packet.aethOffset);
     const fault = this.#takeData(state, record, ring, packet);
     if (fault !== FaultKind.NONE) {
       this.#failData(state, fault);
@@ -137,19 +133,19 @@ export class Completer {
 
   #takeData(state: RequesterState, record: SendRecord, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {
     const { qp } = state;
-    const mtuBytes = qp.pathMtuBytes;
-    if (packet.flags & OpcodeFlag.ATOMIC_ACKNOWLEDGE) {
-      if (requestKind(qp.creation.serviceType, record.opcode) !== RequestKind.ATOMIC) return FaultKind.COMMAND_OPCODE;
+    const isAtomic = requestKind(qp.creation.serviceType, record.opcode) === RequestKind.ATOMIC;
+    if (isAtomic !== ((packet.flags & OpcodeFlag.ATOMIC_ACKNOWLEDGE) !== 0)) return BAD_RESPONSE;
+    if (isAtomic) {
       // The wire carries the value big-endian; memory holds it in the order of the host.
       this.#originalView.setUint32(0, getAtomicAckEthOriginalLow(ring.view, packet.atomicAckEthOffset), true);
       this.#originalView.setUint32(4, getAtomicAckEthOriginalHigh(ring.view, packet.atomicAckEthOffset), true);
       return record.list.scatter(qp, 0, this.#original, 0, ATOMIC_BYTES) ? FaultKind.NONE : FaultKind.DMA_WRITE;
     }
-    const done = record.responsesReceived * mtuBytes;
+    const done = record.responsesReceived * qp.pathMtuBytes;
     const isLast = packet.psn === record.lastPsn;
-    const length = isLast ? record.messageLength - done : mtuBytes;
+    const length = isLast ? record.messageLength - done : qp.pathMtuBytes;
     const endsHere = (packet.flags & (OpcodeFlag.LAST | OpcodeFlag.ONLY)) !== 0;
-    if (packet.payloadLengthBytes !== length || endsHere !== isLast) return FaultKind.COMMAND_LENGTH;
+    if (packet.payloadLengthBytes !== length || endsHere !== isLast) return BAD_RESPONSE;
     return record.list.scatter(qp, done, ring.bytes, packet.payloadOffset, length)
       ? FaultKind.NONE
       : FaultKind.DMA_WRITE;
@@ -166,7 +162,7 @@ export class Completer {
     );
   }
 
-  /** Everything before `psn` is acknowledged too. False when that shows a lost response, which is asked for again. */
+  /** Everything before `psn` is acknowledged too. False when that shows a lost response, which is asked for again, or ended the QP. */
   #acknowledgeBefore(state: RequesterState, psn: number): boolean {
     if (psn === state.unackedPsn) return true;
     return this.#acknowledgeThrough(state, addPsn(psn, -1));
@@ -181,41 +177,49 @@ export class Completer {
       if (kind === RequestKind.READ || kind === RequestKind.ATOMIC) {
         const missing = addPsn(record.firstPsn, record.responsesReceived);
         if (psnDistance(missing, psn) < 0) break;
-        if (missing !== state.unackedPsn) this.#progress(state, missing);
-        this.#retry(state, missing);
+        if (missing === state.unackedPsn || this.#progress(state, missing)) this.#retry(state, missing);
         return false;
       }
       if (psnDistance(record.lastPsn, psn) >= 0) record.done = true;
     }
-    this.#progress(state, addPsn(psn, 1));
-    return true;
+    return this.#progress(state, addPsn(psn, 1));
   }
 
-  /** Packets before `psn` are acknowledged: the retry counters start anew, and the timer. */
-  #progress(state: RequesterState, psn: number): void {
-    if (psnDistance(state.unackedPsn, psn) > 0) {
-      state.unackedPsn = psn;
-      state.refillRetries();
-    }
+  /** Packets before `psn`, at least one, are acknowledged: the retry counters start anew, and the timer. False when the QP failed over a completion. */
+  #progress(state: RequesterState, psn: number): boolean {
     const { qp } = state;
+    state.unackedPsn = psn;
+    state.retriedPsn = -1;
+    state.refillRetries();
     const timeoutNs = ackTimeoutNs(qp.attributes.timeout);
     this.#around.timers.set(state, state.outstanding ? this.#around.now() + timeoutNs : Number.POSITIVE_INFINITY);
     this.#around.completeDone(qp);
-    this.#unblock(state);
+    if (!isRunning(qp)) return false;
+    // The message that was refused for want of a receive entry has been taken after all: a copy of it came later.
+    if (state.wait === RequesterWait.RNR) this.#endReceiverWait(state);
+    else this.#unblock(state);
+    return true;
   }
 
   #unblock(state: RequesterState): void {
-    if (state.wait === RequesterWait.NONE || state.wait === RequesterWait.RNR || state.wait === RequesterWait.FAULT) {
-      if (state.wait === RequesterWait.NONE) this.#around.requester.wake(state);
-      return;
-    }
+    if (state.wait === RequesterWait.NONE) return this.#around.requester.wake(state);
+    if (state.wait === RequesterWait.FAULT) return;
     state.wait = RequesterWait.NONE;
     this.#around.resume(state.qp);
   }
 
-  #takeCredits(state: RequesterState, value: number, msn: number): void {
+  #takeCredits(state: RequesterState, view: DataView, aethOffset: number): void {
+    const value = getAethSyndromeValue(view, aethOffset);
     state.creditsUnlimited = value === CREDITS_UNLIMITED;
-    if (!state.creditsUnlimited) state.limitSequence = (msn + creditsOf(value)) & SEQUENCE_MASK;
+    if (state.creditsUnlimited) return;
+    state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & SEQUENCE_MASK;
+  }
+
+  /** Sends again what was refused, and everything behind it. */
+  #endReceiverWait(state: RequesterState): void {
+    state.wait = RequesterWait.NONE;
+    this.#rewind(state, state.unackedPsn);
+    this.#around.resume(state.qp);
   }
 
   #waitForReceiver(state: RequesterState, timerCode: number): void {
@@ -242,12 +246,16 @@ export class Completer {
     }
   }
 
-  /** Sends again from `psn` on, if a retry is left (IBTA 9.9.2.4.1). */
+  /**
+   * Sends again from `psn` on, if a retry is left (IBTA 9.9.2.4.1). Once per loss: everything that was under way behind the lost packet tells of the same
+   * loss, and must not use up the retries.
+   */
   #retry(state: RequesterState, psn: number): void {
-    if (state.wait === RequesterWait.RNR) return;
+    if (state.wait === RequesterWait.RNR || state.retriedPsn === psn) return;
     if (state.retriesLeft === 0)
       return this.#around.failOldest(state.qp, CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE);
     state.retriesLeft--;
+    state.retriedPsn = psn;
     this.retries++;
     this.#rewind(state, psn);
     this.#around.timers.set(state, this.#around.now() + ackTimeoutNs(state.qp.attributes.timeout));
@@ -267,6 +275,11 @@ export class Completer {
     if (found !== undefined) state.cursor = found;
     this.#around.requester.wake(state);
   }
+}
+
+/** States in which a requester works (IBTA 10.3.1: in SQD it finishes what it has begun). */
+function isRunning(qp: QueuePair): boolean {
+  return qp.state === QpState.RTS || qp.state === QpState.SQD;
 }
 
 /** The oldest READ or atomic that is sent and not yet answered in full. */

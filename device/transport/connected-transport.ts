@@ -3,23 +3,7 @@
  * RC and UC as a whole: requester, completer, responder and their timers put together, and the life of a record from launch to completion. The send
  * pipeline launches commands here; the port receiver brings packets.
  */
-import { COMMAND_HEADER_BYTES, MESSAGE_MAX_BYTES, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import {
-  getSendCommandCollectLength,
-  getSendCommandSgeAddress,
-  getSendCommandSgeCount,
-  getSendCommandSgeLength,
-  getSendCommandSgeLkey,
-} from '../../protocol/layout/gen/send-command.gen.ts';
-import { SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
-import {
-  AccessFlag,
-  CompletionStatus,
-  EventType,
-  FaultKind,
-  QpState,
-  SendOpcode,
-} from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, EventType, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../host.ts';
 import type { Lane } from '../lane/lane.ts';
@@ -27,12 +11,13 @@ import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { AtomicUnit } from './atomic-unit.ts';
+import { CommandLoader } from './command-loader.ts';
 import { Completer } from './completer.ts';
 import { postSendCompletion } from './completions.ts';
 import { sendStatus } from './fault-status.ts';
 import { KeyRequests } from './key-requests.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
-import { RequestKind, requestKind } from './request-opcodes.ts';
+import type { FailResponder } from './request-refusals.ts';
 import { Requester } from './requester.ts';
 import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from './requester-state.ts';
 import { Responder } from './responder.ts';
@@ -40,7 +25,6 @@ import { Responses } from './responses.ts';
 import { RetryTimers } from './retry-timers.ts';
 import { type SendRecord, SendRecordPool } from './send-record.ts';
 
-const ATOMIC_BYTES = 8;
 const SEQUENCE_MASK = 0xffff;
 
 export interface ConnectedSurroundings {
@@ -64,16 +48,18 @@ export class ConnectedTransport {
   readonly responder: Responder;
   readonly responses: Responses;
   readonly #around: ConnectedSurroundings;
+  readonly #loader: CommandLoader;
   readonly #pool = new SendRecordPool();
 
   constructor(around: ConnectedSurroundings) {
     this.#around = around;
     const { ports, lane, keys, reader, clock } = around;
+    this.#loader = new CommandLoader(keys);
     const keyRequests = new KeyRequests(keys);
     const now = (): number => clock.now();
     const completeDone = (qp: QueuePair): void => this.#completeDone(qp);
     const returnUnbegun = (qp: QueuePair): void => this.#returnUnbegun(qp);
-    const fail = (qp: QueuePair, event: EventType, fault: FaultKind): void => this.#failResponder(qp, event, fault);
+    const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
     this.requester = new Requester({
       ports,
       timers: this.timers,
@@ -107,22 +93,22 @@ export class ConnectedTransport {
   launch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const state = qp.requester as RequesterState;
     const record = this.#pool.take();
-    record.load(buffer);
-    record.fault = buffer.fault !== FaultKind.NONE ? buffer.fault : this.#loadPayload(qp, record, buffer);
+    this.#loader.load(qp, record, buffer);
     state.append(record);
     this.requester.wake(state);
   }
 
-  /** Sends what can be sent, at most about `limit` packets. Returns the packets sent. */
+  /** Answers and sends what can be sent now, about `limit` packets at most. Returns the work done: 0 only when no QP can do anything. */
   run(limit: number): number {
-    let sent = 0;
-    while (sent < limit) {
-      const answers = this.responses.serve();
-      const requests = this.requester.serve();
-      if (answers <= 0 && requests <= 0) break;
-      sent += Math.max(0, answers) + Math.max(0, requests);
+    let done = 0;
+    let idleTurns = this.#waiting;
+    while (done < limit && idleTurns > 0) {
+      const work = this.responses.serve() + this.requester.serve();
+      done += work;
+      // One QP that must wait, for its port or for others, says nothing about those behind it.
+      idleTurns = work > 0 ? this.#waiting : idleTurns - 1;
     }
-    return sent;
+    return done;
   }
 
   /** Fires timers that are due, and asks the clock for the next one. */
@@ -151,13 +137,23 @@ export class ConnectedTransport {
   }
 
   /** Completes every record as flushed, in order; their credits come back. */
-  flush(qp: QueuePair): void {
+  flushSends(qp: QueuePair): void {
     this.#dispose(qp, true);
   }
 
-  /** Drops every record without a completion: RESET, destruction. */
+  /** The receive entry of a message in progress is flushed before all others; nothing more is answered but the NAK that may be the cause. */
+  flushReceives(qp: QueuePair): void {
+    if (qp.responder !== undefined) this.responder.abandon(qp, qp.responder);
+  }
+
+  /** Drops every record, and what is to be answered, without a completion: RESET, destruction. */
   drop(qp: QueuePair): void {
     this.#dispose(qp, false);
+    qp.responder?.clear();
+  }
+
+  get #waiting(): number {
+    return Math.max(this.responses.waiting, this.requester.waiting);
   }
 
   #dispose(qp: QueuePair, report: boolean): void {
@@ -207,12 +203,12 @@ export class ConnectedTransport {
     this.#around.failSends(qp);
   }
 
-  /** IBTA 9.9.3: the responder failed; software is told by an event. */
-  #failResponder(qp: QueuePair, event: EventType, fault: FaultKind): void {
+  /** IBTA 9.9.3: the responder failed; software is told by an event unless a completion has told it. */
+  #failResponder(qp: QueuePair, event: EventType | undefined, fault: FaultKind, detail: number): void {
     if (qp.state === QpState.ERR) return;
-    qp.owner.faults.report(fault, qp.number, 0);
+    qp.owner.faults.report(fault, qp.number, detail);
     this.#around.moveToError(qp);
-    qp.owner.postAsynchronous(event, qp, fault);
+    if (event !== undefined) qp.owner.postAsynchronous(event, qp, fault);
   }
 
   /** Records not begun give back their credits; their commands will be read from the send queue again. */
@@ -264,42 +260,6 @@ export class ConnectedTransport {
     if (!record.executing) return;
     record.executing = false;
     this.#around.lane.releaseExecutionCredit();
-  }
-
-  /** Checks the command and takes its payload or its scatter/gather list. */
-  #loadPayload(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer): FaultKind {
-    const { view } = buffer;
-    const kind = requestKind(qp.creation.serviceType, record.opcode);
-    record.list.clear();
-    if (kind === RequestKind.NONE) return FaultKind.COMMAND_OPCODE;
-    if (kind === RequestKind.LOCAL) {
-      record.loadHeader(buffer.bytes);
-      return FaultKind.NONE;
-    }
-    const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
-    if (record.messageLength > MESSAGE_MAX_BYTES) return FaultKind.COMMAND_LENGTH;
-    const count = getSendCommandSgeCount(view, 0);
-    if (record.inline) {
-      if (kind === RequestKind.READ || kind === RequestKind.ATOMIC || count !== 0) return FaultKind.COMMAND_SGE;
-      if (record.messageLength > room) return FaultKind.COMMAND_LENGTH;
-      record.inlineBytes.set(buffer.bytes.subarray(COMMAND_HEADER_BYTES, COMMAND_HEADER_BYTES + record.messageLength));
-      return FaultKind.NONE;
-    }
-    if (kind === RequestKind.ATOMIC) {
-      if (count !== 1 || record.messageLength !== ATOMIC_BYTES || room < 2 * ATOMIC_BYTES) return FaultKind.COMMAND_SGE;
-      record.loadAtomicOperands(view);
-    }
-    if (count > SGE_MAX || (count > 1 && count * SGE_SIZE > room)) return FaultKind.COMMAND_SGE;
-    if (count === 1)
-      record.list.add(
-        getSendCommandSgeAddress(view, 0),
-        getSendCommandSgeLength(view, 0),
-        getSendCommandSgeLkey(view, 0),
-      );
-    else record.list.addFrom(view, COMMAND_HEADER_BYTES, count);
-    if (record.list.totalBytes !== record.messageLength) return FaultKind.COMMAND_SGE;
-    const writesLocal = kind === RequestKind.READ || kind === RequestKind.ATOMIC;
-    return record.list.check(qp, this.#around.keys, writesLocal ? AccessFlag.LOCAL_WRITE : 0);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where packets of a QP or of one datagram go: an address vector, decoded once and put into packet headers (IBTA 11.2.2). */
 import { GID_SIZE } from '../../protocol/infiniband/addresses.ts';
+import { GRH_DGID_OFFSET, GRH_SGID_OFFSET } from '../../protocol/infiniband/gen/grh.gen.ts';
 import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import {
   ADDRESS_HANDLE_DESTINATION_GID_OFFSET,
@@ -43,6 +44,17 @@ export class Path {
     this.#hopLimit = getAddressHandleHopLimit(view, base);
     for (let index = 0; index < GID_SIZE; index++)
       this.destinationGid[index] = view.getUint8(base + ADDRESS_HANDLE_DESTINATION_GID_OFFSET + index);
+    return true;
+  }
+
+  /** Is a packet whose GRH is at `grhOffset` (-1: none) from the other end of this path, to `port`? IBTA 9.6.1.2.3. */
+  accepts(view: DataView, grhOffset: number, port: Port): boolean {
+    if (this.globalRoute === 0 || grhOffset < 0) return this.globalRoute === 0 && grhOffset < 0;
+    const own = this.#sourceGidIndex * GID_SIZE;
+    for (let index = 0; index < GID_SIZE; index++) {
+      if (view.getUint8(grhOffset + GRH_SGID_OFFSET + index) !== this.destinationGid[index]) return false;
+      if (view.getUint8(grhOffset + GRH_DGID_OFFSET + index) !== port.gids[own + index]) return false;
+    }
     return true;
   }
 

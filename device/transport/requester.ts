@@ -113,7 +113,7 @@ export class Requester {
     while (state.cursor?.done && state.cursor.fault === FaultKind.NONE) state.cursor = state.cursor.next;
     if (state.cursor === undefined) return State.EXIT;
     this.#record = state.cursor;
-    if (this.#record.done) return State.EXIT;
+    if (this.#record.done) return this.#stayFailed();
     return this.#record.numbered ? State.SEND : State.ADMIT;
   }
 
@@ -229,6 +229,13 @@ export class Requester {
     this.#work++;
     this.#around.completeDone(state.qp);
     if (state.wait === RequesterWait.FAULT) this.#around.returnUnbegun(state.qp);
+    return State.EXIT;
+  }
+
+  /** The cursor has come back to a failed record, after something before it was sent again. */
+  #stayFailed(): State {
+    this.#state.wait = RequesterWait.FAULT;
+    this.#around.returnUnbegun(this.#state.qp);
     return State.EXIT;
   }
 

@@ -11,6 +11,8 @@ export type MessageKind = (typeof MessageKind)[keyof typeof MessageKind];
 
 /** A READ or atomic served: its answer can be repeated until it is pushed out by newer ones (IBTA 9.4.5, 9.7.7.3: responder resources). */
 export class ResponderResource {
+  /** Something was served with it. */
+  used = false;
   isAtomic = false;
   /** First and last PSN of the answer. */
   firstPsn = 0;
@@ -24,6 +26,8 @@ export class ResponderResource {
   /** The answer, or the rest of it, is still to be sent; next packet of it. */
   active = false;
   packetsSent = 0;
+  /** The answer is on its way once more; the first time it was sent whole. */
+  repeated = false;
   /** The next packet begins an answer anew, in the middle of the data. */
   restart = false;
   /** An acknowledgement that follows the answer. */
@@ -53,6 +57,8 @@ export class ResponderState {
   msn = 0;
   /** A sequence error or RNR NAK was sent for the expected PSN: not again until it arrives (IBTA 9.7.5.2.8). */
   nakSent = false;
+  /** A fatal NAK is to be sent, or was: all that an error state still lets out. */
+  refused = false;
   /** First packet seen since RTR. */
   established = false;
   message: MessageKind = MessageKind.NONE;
@@ -82,17 +88,54 @@ export class ResponderState {
 
   /** A new connection expects `psn`. */
   start(psn: number, maxReads: number): void {
+    this.clear();
     this.expectedPsn = psn;
     this.msn = 0;
-    this.nakSent = false;
     this.established = false;
-    this.message = MessageKind.NONE;
-    this.entryTaken = false;
-    this.acknowledge.pending = false;
-    this.queue.length = 0;
     this.resourceNext = 0;
     this.resources.length = 0;
-    for (let index = 0; index < maxReads; index++) this.resources.push(new ResponderResource());
+    this.resize(maxReads);
+  }
+
+  /** No message is in progress, nothing is to be answered. */
+  clear(): void {
+    this.nakSent = false;
+    this.refused = false;
+    this.message = MessageKind.NONE;
+    this.entryTaken = false;
+    this.clearAnswers();
+  }
+
+  clearAnswers(): void {
+    for (const resource of this.queue) {
+      resource.active = false;
+      resource.after.pending = false;
+    }
+    this.queue.length = 0;
+    this.acknowledge.pending = false;
+  }
+
+  /** Changes how many READs and atomics can be repeated; the newest stay (IBTA 11.2.4.2, in SQD). */
+  resize(maxReads: number): void {
+    const { resources, resourceNext } = this;
+    const oldestFirst = [...resources.slice(resourceNext), ...resources.slice(0, resourceNext)];
+    while (oldestFirst.length > maxReads) this.withdraw(oldestFirst.shift() as ResponderResource);
+    while (oldestFirst.length < maxReads) oldestFirst.unshift(new ResponderResource());
+    resources.splice(0, resources.length, ...oldestFirst);
+    this.resourceNext = 0;
+  }
+
+  /** The answer is not to be sent any more; what was to follow it still is. */
+  withdraw(resource: ResponderResource): void {
+    const place = this.queue.indexOf(resource);
+    if (place < 0) return;
+    this.queue.splice(place, 1);
+    resource.active = false;
+    const { after } = resource;
+    if (!after.pending) return;
+    after.pending = false;
+    const next = this.lastAcknowledge;
+    if (!next.pending) next.set(after.kind, after.value, after.psn, after.msn);
   }
 
   /** Where an acknowledgement goes so that it leaves after every answer queued before it. */

@@ -9,12 +9,13 @@ import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-buil
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED, creditField } from '../../protocol/infiniband/syndrome.ts';
-import { AccessFlag, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { AccessFlag, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { ReadyQueue } from './ready-queue.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
+import type { FailResponder } from './request-refusals.ts';
 import type { PendingAcknowledge, ResponderResource, ResponderState } from './responder-state.ts';
 
 /** Response packets of one QP before the next has its turn. */
@@ -24,7 +25,7 @@ export interface ResponsesSurroundings {
   readonly ports: readonly Port[];
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
-  fail(qp: QueuePair, event: EventType, fault: FaultKind): void;
+  readonly fail: FailResponder;
 }
 
 export class Responses {
@@ -37,14 +38,17 @@ export class Responses {
     this.#around = around;
   }
 
-  get idle(): boolean {
-    return this.#ready.length === 0;
+  /** QPs that wait for their turn. */
+  get waiting(): number {
+    return this.#ready.length;
   }
 
-  /** Acknowledges everything up to `psn`. */
+  /** Acknowledges everything up to `psn`, unless a NAK that waits says so already, and more. */
   acknowledge(qp: QueuePair, state: ResponderState, psn: number): void {
-    const credits = this.#around.reader.credits(qp);
-    this.answer(qp, state, AethKind.ACK, credits < 0 ? CREDITS_UNLIMITED : creditField(credits), psn);
+    const last = state.lastAcknowledge;
+    if (last.pending && last.kind !== AethKind.ACK && psnDistance(last.psn, psn) < 0) return;
+    last.set(AethKind.ACK, this.#creditsOf(qp), psn, state.msn);
+    this.#wake(qp, state);
   }
 
   /** Answers with a syndrome, behind everything queued. */
@@ -56,39 +60,59 @@ export class Responses {
   /** Queues the answer to a READ or atomic. */
   enqueue(qp: QueuePair, state: ResponderState, resource: ResponderResource): void {
     resource.active = true;
+    resource.repeated = false;
+    resource.restart = false;
     state.queue.push(resource);
     this.#wake(qp, state);
   }
 
-  /** A duplicate asks for an answer again, from its packet `offset` on. */
+  /** A duplicate asks for an answer again, from its packet `offset` on. Answers leave in the order of their PSNs. */
   repeat(qp: QueuePair, state: ResponderState, resource: ResponderResource, offset: number): void {
-    // Not ahead of what is being sent: the rest of it is on its way already.
-    if (!resource.active || resource.packetsSent > offset) {
-      resource.packetsSent = offset;
-      resource.restart = true;
+    if (resource.active) {
+      // Not ahead of what is being sent: the rest of it is on its way already.
+      if (resource.packetsSent > offset) {
+        resource.packetsSent = offset;
+        resource.restart = true;
+      }
+      return;
     }
-    if (!resource.active) {
-      resource.active = true;
-      state.queue.push(resource);
-    }
+    resource.active = true;
+    resource.repeated = true;
+    resource.packetsSent = offset;
+    resource.restart = true;
+    const { queue } = state;
+    let place = queue.length;
+    while (place > 0 && psnDistance(resource.firstPsn, queue[place - 1].firstPsn) > 0) place--;
+    // The answer that is interrupted begins anew afterwards.
+    if (place === 0 && queue.length > 0) queue[0].restart = true;
+    queue.splice(place, 0, resource);
     this.#wake(qp, state);
   }
 
-  /** Gives the next QP its turn. Returns the packets sent; -1 when no QP is waiting. */
+  /** Gives the next QP its turn. Returns the packets sent; 0 when it can send none or no QP waits. */
   serve(): number {
     const qp = this.#ready.shift();
-    if (qp === undefined) return -1;
+    if (qp === undefined) return 0;
     const state = qp.responder as ResponderState;
     state.ready = false;
-    if (qp.destroyed || qp.attributes.port === 0) return 0;
+    if (qp.destroyed || !(qp.receives || (state.refused && qp.state === QpState.ERR))) {
+      state.clearAnswers();
+      return 0;
+    }
     const port = this.#around.ports[qp.attributes.port - 1];
     let left = QUANTUM;
-    while (left > 0 && !port.congested && port.active) {
+    while (left > 0 && !port.congested) {
       if (!this.#sendNext(qp, state, port)) return QUANTUM - left;
       left--;
     }
     this.#wake(qp, state);
     return QUANTUM - left;
+  }
+
+  /** Credits in an AETH (IBTA 9.7.7.2). */
+  #creditsOf(qp: QueuePair): number {
+    const credits = this.#around.reader.credits(qp);
+    return credits < 0 ? CREDITS_UNLIMITED : creditField(credits);
   }
 
   #wake(qp: QueuePair, state: ResponderState): void {
@@ -108,7 +132,8 @@ export class Responses {
     const sent = resource.isAtomic
       ? this.#sendAtomic(qp, state, port, resource)
       : this.#sendRead(qp, state, port, resource);
-    if (!sent) return false;
+    // Memory has gone: a NAK took the place of all answers.
+    if (!sent) return true;
     if (resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
     return true;
   }
@@ -137,7 +162,7 @@ export class Responses {
     const fields = this.#fields;
     this.#head(qp, state, port, BthOpcode.RC_ATOMIC_ACKNOWLEDGE, resource.firstPsn, resource.msn);
     fields.syndromeKind = AethKind.ACK;
-    fields.syndromeValue = CREDITS_UNLIMITED;
+    fields.syndromeValue = this.#creditsOf(qp);
     fields.originalHigh = resource.originalHigh;
     fields.originalLow = resource.originalLow;
     fields.payloadLengthBytes = 0;
@@ -157,7 +182,7 @@ export class Responses {
     const opcode = readResponseOpcode(resource.packetsSent === 0 || resource.restart, last);
     this.#head(qp, state, port, opcode, addPsn(resource.firstPsn, resource.packetsSent), resource.msn);
     fields.syndromeKind = AethKind.ACK;
-    fields.syndromeValue = CREDITS_UNLIMITED;
+    fields.syndromeValue = this.#creditsOf(qp);
     fields.payloadLengthBytes = length;
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const payload = ring.writeOffset + payloadStart(opcode, fields.hasGrh);
@@ -184,14 +209,15 @@ export class Responses {
     // The rest of the answer turns into a NAK (IBTA 9.7.5.2.4).
     const psn = addPsn(resource.firstPsn, resource.packetsSent);
     const code = region === undefined ? NakCode.REMOTE_ACCESS_ERROR : NakCode.REMOTE_OPERATIONAL_ERROR;
-    for (const waiting of state.queue) waiting.active = false;
-    state.queue.length = 0;
+    state.clearAnswers();
+    state.refused = true;
     state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
     this.#wake(qp, state);
     this.#around.fail(
       qp,
       region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL,
       region === undefined ? keys.fault : FaultKind.DMA_READ,
+      address,
     );
     return false;
   }

@@ -37,9 +37,10 @@ export class SendPipeline {
     if (buffer === undefined) return false;
     const qp = buffer.queuePair as QueuePair;
     if (qp.connected && qp.state === QpState.RTS && buffer.epoch === qp.epoch) return this.#launchConnected(qp, buffer);
-    // A QP without a port cannot be in RTS: its commands are void or flushed, and need no port.
+    // Commands that are void or flushed need no port.
     const port = this.#ports[qp.attributes.port - 1];
-    if (port?.congested) return false;
+    const sends = buffer.epoch === qp.epoch && (qp.state === QpState.RTS || qp.state === QpState.SQD);
+    if (sends && port?.congested) return false;
     this.#lane.launch();
     this.#execute(qp, buffer, port);
     return true;

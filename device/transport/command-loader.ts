@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Checks a launched command of a connected QP and takes its payload, or its scatter/gather list, into its record (IBTA 10.8.2, 11.4.1.1). Called once per
+ * command; faults of the command itself are counted here, those of keys where they are found.
+ */
+import { COMMAND_HEADER_BYTES, MESSAGE_MAX_BYTES, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  getSendCommandCollectLength,
+  getSendCommandSgeAddress,
+  getSendCommandSgeCount,
+  getSendCommandSgeLength,
+  getSendCommandSgeLkey,
+} from '../../protocol/layout/gen/send-command.gen.ts';
+import { SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
+import { AccessFlag, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { KeyCheck } from '../queues/key-check.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { RequestKind, requestKind } from './request-opcodes.ts';
+import type { SendRecord } from './send-record.ts';
+
+const ATOMIC_BYTES = 8;
+
+export class CommandLoader {
+  readonly #keys: KeyCheck;
+
+  constructor(keys: KeyCheck) {
+    this.#keys = keys;
+  }
+
+  /** Fills `record`; its `fault` says why it cannot be executed. */
+  load(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer): void {
+    record.load(buffer);
+    record.list.clear();
+    record.fault = buffer.fault;
+    if (record.fault !== FaultKind.NONE) return;
+    const fault = this.#loadPayload(qp, record, buffer);
+    if (fault === FaultKind.NONE) return;
+    record.fault = fault;
+    if (isOfCommand(fault)) qp.owner.faults.report(fault, qp.number, record.sequence);
+  }
+
+  #loadPayload(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer): FaultKind {
+    const kind = requestKind(qp.creation.serviceType, record.opcode);
+    if (kind === RequestKind.NONE) return FaultKind.COMMAND_OPCODE;
+    if (kind === RequestKind.LOCAL) {
+      record.loadHeader(buffer.bytes);
+      return FaultKind.NONE;
+    }
+    if (record.messageLength > MESSAGE_MAX_BYTES) return FaultKind.COMMAND_LENGTH;
+    const fetches = kind === RequestKind.READ || kind === RequestKind.ATOMIC;
+    if (record.inline) {
+      const isPlain = !fetches && getSendCommandSgeCount(buffer.view, 0) === 0;
+      return isPlain ? loadInline(record, buffer) : FaultKind.COMMAND_SGE;
+    }
+    const fault = loadList(record, buffer, kind === RequestKind.ATOMIC);
+    if (fault !== FaultKind.NONE) return fault;
+    return record.list.check(qp, this.#keys, fetches ? AccessFlag.LOCAL_WRITE : 0);
+  }
+}
+
+function loadInline(record: SendRecord, buffer: PhysicalCollectBuffer): FaultKind {
+  const room = getSendCommandCollectLength(buffer.view, 0) - COMMAND_HEADER_BYTES;
+  if (record.messageLength > room) return FaultKind.COMMAND_LENGTH;
+  record.inlineBytes.set(buffer.bytes.subarray(COMMAND_HEADER_BYTES, COMMAND_HEADER_BYTES + record.messageLength));
+  return FaultKind.NONE;
+}
+
+function loadList(record: SendRecord, { view }: PhysicalCollectBuffer, isAtomic: boolean): FaultKind {
+  const count = getSendCommandSgeCount(view, 0);
+  const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
+  if (isAtomic) {
+    if (count !== 1 || record.messageLength !== ATOMIC_BYTES || room < 2 * ATOMIC_BYTES) return FaultKind.COMMAND_SGE;
+    record.loadAtomicOperands(view);
+  }
+  if (count > SGE_MAX || (count > 1 && count * SGE_SIZE > room)) return FaultKind.COMMAND_SGE;
+  const { list } = record;
+  if (count === 1)
+    list.add(getSendCommandSgeAddress(view, 0), getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0));
+  else list.addFrom(view, COMMAND_HEADER_BYTES, count);
+  return list.totalBytes === record.messageLength ? FaultKind.NONE : FaultKind.COMMAND_SGE;
+}
+
+function isOfCommand(fault: FaultKind): boolean {
+  return fault === FaultKind.COMMAND_OPCODE || fault === FaultKind.COMMAND_SGE || fault === FaultKind.COMMAND_LENGTH;
+}
