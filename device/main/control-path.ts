@@ -18,13 +18,14 @@ export class ControlError extends Error {
 export function provideControlDirectory(environment: NodeJS.ProcessEnv = process.env): string {
   const directory = nameDirectory(environment);
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
-    throw new ControlError(`${directory} cannot be made (${codeOf(error)}): name a control socket by --control PATH`);
+    if (codeOf(error) !== 'EEXIST')
+      throw new ControlError(`${directory} cannot be made (${codeOf(error)}): name a control socket by --control PATH`);
   }
   const status = lstatSync(directory);
   if (!status.isDirectory() || status.uid !== process.getuid?.())
-    throw new ControlError(`${directory} belongs to somebody else: name a control socket by --control PATH`);
+    throw new ControlError(`${directory} is no folder of yours: name a control socket by --control PATH`);
   if ((status.mode & 0o077) !== 0) chmodSync(directory, 0o700);
   return directory;
 }

@@ -202,6 +202,18 @@ static void vt_bulk_pump(struct vt_bulk *bulk)
 	}
 }
 
+/* Why nothing moves any more, as far as it can be seen. */
+static void vt_bulk_explain(struct vt *t)
+{
+	vt_note(t, "CQ errors: send %d, receive %d; QP states: %d, %d",
+		atomic_read(&t->send_cq.errors), atomic_read(&t->recv_cq.errors),
+		vt_qp_state(t->end[0].qp), vt_qp_state(t->end[1].qp));
+	vt_note(t, "first fault %u, object %u, address %#llx",
+		vuhca_read_csr(t->dev, VUHCA_CSR_FIRST_FAULT_KIND_OFF),
+		vuhca_read_csr(t->dev, VUHCA_CSR_FIRST_FAULT_OBJECT_OFF),
+		vuhca_read_csr64(t->dev, VUHCA_CSR_FIRST_FAULT_ADDRESS_OFF));
+}
+
 static void vt_bulk(struct vt *t, enum vuhca_post_mode mode, unsigned int batch)
 {
 	struct vt_bulk *bulk = kzalloc(sizeof(*bulk), GFP_KERNEL);
@@ -213,6 +225,8 @@ static void vt_bulk(struct vt *t, enum vuhca_post_mode mode, unsigned int batch)
 	bulk->batch = batch;
 	bulk->total = vt_count();
 	vt_bulk_pump(bulk);
+	if (vt_bulk_goes_on(bulk))
+		vt_bulk_explain(t);
 	VT_EQUAL(t, bulk->completed, bulk->total);
 	VT_EQUAL(t, bulk->received, bulk->total);
 	vt_note(t, "%u datagrams, %llu bytes: %u inline, %u of one SGE, %u of several, %lld ms",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two places where the pump meets libuv. `UvLoop` is what libuv itself waits for: while the pump waits in its own
+// The places where the pump meets libuv. `UvLoop` is what libuv itself waits for: while the pump waits in its own
 // epoll it includes libuv's descriptor and ends at libuv's next timer, so timers, signals, sockets and the inspector are
 // not kept waiting. `LoopWatch` lets libuv wait for one descriptor: koffi.node.poll is undocumented, passes (status,
 // events), sets O_NONBLOCK, and closes itself when the handle is collected. Here one handle watches one epoll descriptor
@@ -7,6 +7,8 @@
 
 import { isMainThread } from 'node:worker_threads';
 import koffi, { type node } from 'koffi';
+import { errnoText, VfioUserError } from './errors.ts';
+import { allocateNative, closeFd, lastErrno } from './native.ts';
 
 /** What libuv waits for. Not available in worker threads, nor in a Node that hides libuv's symbols. */
 export interface UvLoop {
@@ -60,4 +62,55 @@ export class LoopWatch {
   readonly #called = (): void => {
     if (this.#watching) this.#onReadable();
   };
+}
+
+const libc = koffi.load(null);
+const eventfd = libc.func('int eventfd(unsigned int count, int flags)');
+const writeFd = libc.func('int64_t write(int fd, uint64_t bytes, size_t count)');
+const readFd = libc.func('int64_t read(int fd, uint64_t bytes, size_t count)');
+
+const EFD_CLOEXEC_NONBLOCK = 0o2004000;
+const COUNTER_BYTES = 8;
+
+/**
+ * Calls back once libuv has looked at its timers and descriptors: what setImmediate does, except that libuv does not take
+ * a callback of ours for idle work, which would make `timeoutMs` 0 in every turn.
+ */
+export class LoopTurn {
+  readonly #fd: number = eventfd(0, EFD_CLOEXEC_NONBLOCK);
+  readonly #counter = allocateNative(COUNTER_BYTES);
+  readonly #watch: LoopWatch;
+  #queued = false;
+
+  constructor(onTurn: () => void) {
+    if (this.#fd < 0) throw new VfioUserError(`eventfd failed: ${errnoText(lastErrno())}`);
+    this.#watch = new LoopWatch(this.#fd, () => {
+      readFd(this.#fd, this.#counter.address, COUNTER_BYTES);
+      this.#queued = false;
+      onTurn();
+    });
+    this.stop();
+  }
+
+  /** Lets turns come, and keeps the process alive meanwhile. */
+  start(): void {
+    this.#watch.start();
+  }
+
+  stop(): void {
+    this.#watch.stop();
+  }
+
+  /** Asks for one turn. */
+  queue(): void {
+    if (this.#queued) return;
+    this.#queued = true;
+    this.#counter.bytes[0] = 1;
+    writeFd(this.#fd, this.#counter.address, COUNTER_BYTES);
+  }
+
+  close(): void {
+    this.#watch.close();
+    closeFd(this.#fd);
+  }
 }

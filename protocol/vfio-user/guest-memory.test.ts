@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of guest memory, over plain native memory: lookup, ranges across regions, rights, hostile numbers, atomics.
 
+import { on } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { PROTECTION } from './constants.ts';
 import { GuestMemory } from './guest-memory.ts';
@@ -105,4 +107,37 @@ t.test('unregistering forgets at once', async (t) => {
   t.equal(memory.readU32(0x1000), -1);
   t.ok(memory.writeU32(0x4ffc, 1));
   t.ok(memory.covers(0x4000, 0x1000, true));
+});
+
+t.test('an aligned word that another processor changes is never seen half changed, nor is one of ours', async (t) => {
+  const [memory, [block]] = withRegions([0x1000, 0x1000, RW]);
+  // The other processor writes word 0 and watches word 2; both go back and forth between values that differ in two bytes.
+  const worker = new Worker(
+    `const { workerData, parentPort } = require('node:worker_threads');
+     const words = new Int32Array(require('koffi').view(workerData, 16));
+     let torn = 0;
+     parentPort.postMessage('ready');
+     for (let round = 0; round < 40_000_000; round++) {
+       Atomics.store(words, 0, round & 1 ? 0x1ff : 0x200);
+       const seen = Atomics.load(words, 2);
+       if (seen !== 0x1ff && seen !== 0x200 && seen !== 0) torn++;
+     }
+     Atomics.store(words, 3, 1);
+     parentPort.postMessage(torn);`,
+    { eval: true, workerData: block.address, execArgv: [] },
+  );
+  const messages = on(worker, 'message');
+  await messages.next();
+  const record = new Uint8Array(8);
+  const ours = [0x1ff, 0x200].map((value) => new Uint8Array(Uint32Array.of(value, 0).buffer));
+  let torn = 0;
+  for (let round = 0; memory.readU32(0x100c) === 0; round++) {
+    memory.read(0x1000, record, 0, 8);
+    const seen = record[0] | (record[1] << 8);
+    if (seen !== 0x1ff && seen !== 0x200 && seen !== 0) torn++;
+    memory.write(0x1008, ours[round & 1], 0, 4);
+  }
+  t.equal(torn, 0, 'values read that nobody wrote');
+  t.equal((await messages.next()).value[0], 0, 'values the other processor read that we did not write');
+  await worker.terminate();
 });

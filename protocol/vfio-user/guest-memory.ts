@@ -4,7 +4,7 @@
 // touched nothing. Addresses and lengths come from the guest and are taken as hostile. Reads and writes go straight to
 // the guest's memory; ordering is the concern of `publish` in the device's host.
 
-import { DmaRegion, type DmaRegionInfo, WINDOW_BYTES } from './dma-region.ts';
+import { DmaRegion, type DmaRegionInfo, WINDOW_BYTES, type Window } from './dma-region.ts';
 
 /** Below this many bytes a loop beats `set(subarray)`, whose temporary view would also be garbage per access. */
 const LOOP_BYTES = 64;
@@ -53,10 +53,10 @@ export class GuestMemory {
     for (let done = 0; done < lengthBytes; ) {
       const region = this.#regions[this.#find(address + done)];
       const inRegion = address + done - region.address;
-      const { bytes } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+      const window = region.window(Math.floor(inRegion / WINDOW_BYTES));
       const start = inRegion % WINDOW_BYTES;
-      const count = Math.min(lengthBytes - done, bytes.length - start);
-      copy(target, targetOffset + done, bytes, start, count);
+      const count = Math.min(lengthBytes - done, window.bytes.length - start);
+      load(target, targetOffset + done, window, start, count);
       done += count;
     }
     return true;
@@ -68,10 +68,10 @@ export class GuestMemory {
     for (let done = 0; done < lengthBytes; ) {
       const region = this.#regions[this.#find(address + done)];
       const inRegion = address + done - region.address;
-      const { bytes } = region.window(Math.floor(inRegion / WINDOW_BYTES));
+      const window = region.window(Math.floor(inRegion / WINDOW_BYTES));
       const start = inRegion % WINDOW_BYTES;
-      const count = Math.min(lengthBytes - done, bytes.length - start);
-      copy(bytes, start, source, sourceOffset + done, count);
+      const count = Math.min(lengthBytes - done, window.bytes.length - start);
+      store(window, start, source, sourceOffset + done, count);
       done += count;
     }
     return true;
@@ -197,10 +197,40 @@ function fits(array: Uint8Array, offset: number, lengthBytes: number): boolean {
   return offset >= 0 && lengthBytes <= array.length - offset;
 }
 
-function copy(target: Uint8Array, at: number, source: Uint8Array, from: number, count: number): void {
+/*
+ * Small transfers are records that a guest's processor writes or reads at the same moment. A bus moves aligned words whole, and guests count
+ * on it: byte by byte, a counter that goes from 0x1ff to 0x200 could be seen as 0x2ff.
+ */
+
+function load(target: Uint8Array, at: number, { bytes, words }: Window, from: number, count: number): void {
   if (count > LOOP_BYTES) {
-    target.set(source.subarray(from, from + count), at);
+    target.set(bytes.subarray(from, from + count), at);
     return;
   }
-  for (let i = 0; i < count; i++) target[at + i] = source[from + i];
+  let i = 0;
+  if (from % 4 === 0) {
+    for (; i + 4 <= count; i += 4) {
+      const word = words[(from + i) / 4];
+      target[at + i] = word;
+      target[at + i + 1] = word >>> 8;
+      target[at + i + 2] = word >>> 16;
+      target[at + i + 3] = word >>> 24;
+    }
+  }
+  for (; i < count; i++) target[at + i] = bytes[from + i];
+}
+
+function store({ bytes, words }: Window, at: number, source: Uint8Array, from: number, count: number): void {
+  if (count > LOOP_BYTES) {
+    bytes.set(source.subarray(from, from + count), at);
+    return;
+  }
+  let i = 0;
+  if (at % 4 === 0) {
+    for (; i + 4 <= count; i += 4) {
+      const k = from + i;
+      words[(at + i) / 4] = source[k] | (source[k + 1] << 8) | (source[k + 2] << 16) | (source[k + 3] << 24);
+    }
+  }
+  for (; i < count; i++) bytes[at + i] = source[from + i];
 }

@@ -100,6 +100,19 @@ t.test('an idle pump sleeps', async (t) => {
   t.ok(pump.counters.sleeps > 0);
 });
 
+t.test('a hot pump with nothing to do waits instead of turning the event loop', async (t) => {
+  const pump = new Pump({ hotUs: 1e6, spinUs: 0 });
+  t.teardown(() => pump.destroy());
+  const hook = new Hook();
+  pump.onPass(hook);
+  pump.start();
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setTimeout(resolve, 20));
+  const { passes, waits } = pump.counters;
+  t.ok(waits > 0);
+  // Each timer of ours costs a few passes; turning without a wait would make thousands.
+  t.ok(passes < waits + 200, `${passes} passes, ${waits} waits`);
+});
+
 t.test('stopping and destroying', async (t) => {
   const pump = new Pump();
   const hook = new Hook();

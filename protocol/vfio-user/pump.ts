@@ -8,7 +8,7 @@
 
 import { availableParallelism } from 'node:os';
 import type { VfioUserContext } from './context.ts';
-import { findUvLoop, LoopWatch, type UvLoop } from './event-loop.ts';
+import { findUvLoop, LoopTurn, LoopWatch, type UvLoop } from './event-loop.ts';
 import { type Entry, WatchList } from './watch-list.ts';
 
 /** Work that wants to run after the sockets were drained. */
@@ -44,14 +44,13 @@ export class Pump {
   readonly #hooks: PassHook[] = [];
   readonly #loop: UvLoop | undefined = findUvLoop();
   readonly #watch: LoopWatch;
+  readonly #nextTurn = new LoopTurn(() => this.#turn());
   #state: 'stopped' | 'hot' | 'cold' | 'destroyed' = 'stopped';
   #lastBusyNs = 0;
-  #turnQueued = false;
   #inTurn = false;
   #hookHasMore = false;
   #wakeRequested = false;
   #timer: NodeJS.Timeout | undefined;
-  #keepAlive: NodeJS.Timeout | undefined;
 
   constructor(options: PumpOptions = {}) {
     this.#spinNs = (options.spinUs ?? (availableParallelism() > 1 ? 50 : 0)) * NS_PER_US;
@@ -86,8 +85,7 @@ export class Pump {
   start(): void {
     if (this.#state === 'destroyed') throw new Error('the pump is destroyed');
     if (this.#state !== 'stopped') return;
-    // Without any live handle libuv would report that it must not wait.
-    this.#keepAlive = setInterval(() => undefined, LONGEST_TIMER_MS);
+    this.#nextTurn.start();
     this.#wakeUp();
   }
 
@@ -96,8 +94,8 @@ export class Pump {
     if (this.#state === 'destroyed') return;
     this.#state = 'stopped';
     this.#watch.stop();
+    this.#nextTurn.stop();
     clearTimeout(this.#timer);
-    clearInterval(this.#keepAlive);
   }
 
   /** Asks for a pass soon: work or an alarm has come from somewhere else than a socket. */
@@ -107,7 +105,7 @@ export class Pump {
     this.#state = 'hot';
     this.#watch.stop();
     clearTimeout(this.#timer);
-    this.#queueTurn();
+    this.#nextTurn.queue();
   }
 
   /** Stops, and destroys all contexts: their socket files are gone when it returns. May be called twice. */
@@ -117,6 +115,7 @@ export class Pump {
     this.#state = 'destroyed';
     for (const context of this.#list.contexts) context.destroy();
     this.#watch.close();
+    this.#nextTurn.close();
     this.#list.close();
   }
 
@@ -128,22 +127,15 @@ export class Pump {
     this.#turn();
   }
 
-  #queueTurn(): void {
-    if (this.#turnQueued) return;
-    this.#turnQueued = true;
-    setImmediate(this.#turn);
-  }
-
-  readonly #turn = (): void => {
-    this.#turnQueued = false;
+  #turn(): void {
     if (this.#inTurn || this.#state !== 'hot') return;
     this.#inTurn = true;
     const next = this.#work();
     this.#inTurn = false;
     if (this.#state !== 'hot') return;
     if (next === 'sleep') this.#sleep();
-    else this.#queueTurn();
-  };
+    else this.#nextTurn.queue();
+  }
 
   /** Passes and waits until the event loop should run ('yield') or nothing has happened for long ('sleep'). */
   #work(): 'yield' | 'sleep' {

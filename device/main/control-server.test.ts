@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The control socket: private, in order, patient with good clients and rid of bad ones. */
+import { existsSync, linkSync, mkdtempSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { createConnection, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { ControlClient } from './control-client.ts';
+import { defaultControlPath, findControlPaths, findOnlyControlPath } from './control-path.ts';
+import { type ControlCommand, ControlServer } from './control-server.ts';
+
+/** A folder with a short name: a socket's path has at most 107 bytes. */
+function makeDirectory(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'vuhca-test-'));
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** A server with a few commands, closed at the end of the test. */
+function serve(t: Test, more: [string, ControlCommand][] = []): ControlServer {
+  const path = join(makeDirectory(t), 'control');
+  const commands = new Map<string, ControlCommand>([
+    ['echo', ({ parameters }) => parameters],
+    ['nothing', () => undefined],
+    [
+      'refuse',
+      () => {
+        throw new Error('not today');
+      },
+    ],
+    ...more,
+  ]);
+  const server = new ControlServer(path, commands, (error) => t.fail(error.message));
+  t.teardown(() => server.close());
+  return server;
+}
+
+/** Sends raw bytes; the answers so far, as text, and whether the server ended the connection. */
+function connectRaw(path: string, bytes: string): { socket: Socket; text: () => string; closed: Promise<void> } {
+  const socket = createConnection(path);
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.on('error', () => {});
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  socket.write(bytes);
+  return { socket, text: () => text, closed };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((done) => setTimeout(done, 5));
+}
+
+t.test('requests are answered', async (t) => {
+  const server = serve(t);
+  t.equal(statSync(server.path).mode & 0o777, 0o600, 'nobody else may connect');
+  const client = await ControlClient.connect(server.path);
+  t.same(await client.request('echo', { a: 1 }), { a: 1 });
+  t.equal(await client.request('nothing'), null);
+  const many = await Promise.all(Array.from({ length: 300 }, (_, i) => client.request('echo', { i })));
+  t.same(
+    many,
+    many.map((_, i) => ({ i })),
+  );
+  await t.rejects(client.request('refuse'), { message: 'the adapter refuses: not today' });
+  await t.rejects(client.request('dance'), {
+    message: /unknown command dance; the commands are echo, nothing, refuse/,
+  });
+  const pending = client.request('echo');
+  server.close();
+  await t.rejects(pending, { message: /has ended/ });
+  await client.whenClosed;
+  t.notOk(existsSync(server.path));
+});
+
+t.test('bad requests are answered with what is wrong', async (t) => {
+  const server = serve(t);
+  const lines = ['{', '[]', 'null', '{"version":2,"id":1,"command":"echo"}', '{"id":1,"command":"echo"}'];
+  const more = ['{"version":1,"id":"x","command":"echo"}', '{"version":1,"id":1}'];
+  const { socket, text } = connectRaw(server.path, `${[...lines, ...more].join('\n')}\n\n`);
+  await until(() => text().split('\n').length > 7);
+  const errors = text()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).error);
+  t.match(errors, [
+    'a request is one line of JSON',
+    'a request is a JSON object',
+    'a request is a JSON object',
+    /speaks version 1 .* the request has 2$/,
+    /the request has none$/,
+    'the id of a request is a whole number',
+    'the command of a request is a string',
+  ]);
+  socket.write('{"version":1,"id":5,"command":"echo","b":2}\n');
+  await until(() => text().includes('"id":5'));
+  t.equal(server.counters.errors, 7);
+  socket.destroy();
+});
+
+t.test('clients that misbehave are dropped, others are not disturbed', async (t) => {
+  const server = serve(t, [['much', () => 'x'.repeat(1 << 18)]]);
+  const good = await ControlClient.connect(server.path);
+  const endless = connectRaw(server.path, 'x'.repeat(1 << 17));
+  await endless.closed;
+  const deaf = createConnection(server.path);
+  deaf.on('error', () => {});
+  const closed = new Promise<void>((resolve) => deaf.once('close', () => resolve()));
+  deaf.write('{"version":1,"id":1,"command":"much"}\n'.repeat(1000));
+  await until(() => server.counters.dropped === 2);
+  t.same(await good.request('echo', { still: true }), { still: true });
+  deaf.resume();
+  await closed;
+  // One that says half a request and dies, and one that dies before its answer.
+  connectRaw(server.path, '{"version":1,').socket.destroySoon();
+  connectRaw(server.path, '{"version":1,"id":1,"command":"much"}\n').socket.destroySoon();
+  t.same(await good.request('echo', { still: 1 }), { still: 1 });
+  good.close();
+});
+
+t.test('one request per turn of the event loop', async (t) => {
+  const turns: number[] = [];
+  let turn = 0;
+  const server = serve(t, [['note', () => turns.push(turn)]]);
+  const { socket } = connectRaw(server.path, '{"version":1,"id":1,"command":"note"}\n'.repeat(50));
+  const count = setInterval(() => {}, 1);
+  const next = (): void => {
+    turn++;
+    if (turns.length < 50) setImmediate(next);
+  };
+  next();
+  await until(() => turns.length === 50);
+  clearInterval(count);
+  t.equal(new Set(turns).size, 50);
+  socket.destroy();
+});
+
+t.test('a path is taken over from the dead and left to the living', async (t) => {
+  const server = serve(t);
+  const make = (path: string) => () => new ControlServer(path, new Map(), () => {});
+  t.throws(make(server.path), { message: /is in use by a running server: stop it or choose another path/ });
+  const directory = makeDirectory(t);
+  writeFileSync(join(directory, 'plain'), 'a file');
+  t.throws(make(join(directory, 'plain')), { message: /exists and is no socket/ });
+  t.throws(make(join(directory, 'none', 'x')), { message: /does not exist: make it/ });
+  t.throws(make(join(directory, 'x'.repeat(120))), { message: /at most 107 fit/ });
+  const stale = await leaveStaleSocket(join(directory, 'stale'));
+  const taken = make(stale)();
+  t.teardown(() => taken.close());
+  const client = await ControlClient.connect(stale);
+  client.close();
+});
+
+t.test('running adapters are found by themselves', async (t) => {
+  const environment = { XDG_RUNTIME_DIR: makeDirectory(t) };
+  await t.rejects(findOnlyControlPath(environment), { message: /^no adapter is running: start one/ });
+  const path = defaultControlPath(environment);
+  t.equal(statSync(join(path, '..')).mode & 0o777, 0o700);
+  const dead = await leaveStaleSocket(join(path, '../1.control'));
+  const first = new ControlServer(path, new Map(), () => {});
+  t.teardown(() => first.close());
+  t.equal(await findOnlyControlPath(environment), path);
+  t.notOk(existsSync(dead), 'what the dead left is removed');
+  const second = new ControlServer(join(path, '../2.control'), new Map(), () => {});
+  t.teardown(() => second.close());
+  t.equal((await findControlPaths(environment)).length, 2);
+  await t.rejects(findOnlyControlPath(environment), { message: /^2 adapters are running; name one by --control/ });
+  t.throws(() => defaultControlPath({ XDG_RUNTIME_DIR: '/proc/self' }), { message: /cannot be made.*--control/ });
+  const occupied = makeDirectory(t);
+  writeFileSync(join(occupied, 'vuhca'), '');
+  t.throws(() => defaultControlPath({ XDG_RUNTIME_DIR: occupied }), { message: /no folder of yours.*--control/ });
+});
+
+/** A socket file nobody listens on any more. */
+async function leaveStaleSocket(path: string): Promise<string> {
+  const other = `${path}.live`;
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(other, done));
+  linkSync(other, path);
+  await new Promise((done) => server.close(done));
+  if (existsSync(other)) unlinkSync(other);
+  return path;
+}
