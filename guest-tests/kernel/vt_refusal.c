@@ -61,7 +61,7 @@ static void vt_refuse(struct vt *t, const char *what, u8 opcode, u32 object,
 
 static void vt_opcodes(struct vt *t)
 {
-	static const u8 opcodes[] = { 0x00, 0x01, 0x14, 0x24, 0x54, 0x60, 0xff };
+	static const u8 opcodes[] = { 0x00, 0x01, 0x14, 0x24, 0x54, 0x80, 0xff };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(opcodes); i++)
@@ -344,7 +344,7 @@ static void vt_qp_fields(struct vt *t)
 	VT_BAD_QP(BAD_OBJECT, dw2, 0,
 		  vuhca_qp_creation_set_receive_cq(&bad, 0xabcdef));
 	VT_BAD_QP(UNSUPPORTED, dw0, 3,
-		  vuhca_qp_creation_set_service_type(&bad, VUHCA_SERVICE_TYPE_RC));
+		  vuhca_qp_creation_set_service_type(&bad, VUHCA_SERVICE_TYPE_XRC_INITIATOR));
 	VT_BAD_QP(BAD_FIELD, dw0, 3,
 		  vuhca_qp_creation_set_service_type(&bad, 0x55));
 	VT_BAD_QP(BAD_FIELD, send_entries_log2, 0, bad.send_entries_log2 = 16);
