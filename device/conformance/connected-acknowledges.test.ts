@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What a requester makes of acknowledgements, NAKs, RNR NAKs and silence. IBTA 9.7.5.2, 9.7.6, 9.9.2. */
+import t, { type Test } from 'tap';
+import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
+import { CompletionStatus, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { ledger } from './ledger.ts';
+import { PacketPeer, type PeerOptions } from './packet-peer.ts';
+
+const MTU = 256;
+const { SUCCESS, FLUSHED, RETRY_EXCEEDED, RNR_RETRY_EXCEEDED } = CompletionStatus;
+/** Timeout code 10: 4.096 us * 2^10. */
+const TIMEOUT_NS = 4096 * 2 ** 10;
+
+function statuses(peer: PacketPeer): number[] {
+  return peer.qp.parts.sendCq.drain().map(({ status }) => status);
+}
+
+/** A peer whose QP has sent `count` SENDs of one packet; they are taken. */
+function sent(count: number, options: PeerOptions = {}): PacketPeer {
+  const peer = new PacketPeer(options);
+  for (let index = 0; index < count; index++) peer.qp.post({ inline: Uint8Array.of(index) });
+  peer.take();
+  return peer;
+}
+
+const sends = (...psns: number[]): string[] => psns.map((psn) => `SEND_ONLY ${psn}`);
+
+t.test('nothing completes before it is acknowledged', async (t) => {
+  ledger(t, '9.7.6', 'A request of a reliable QP completes only when its acknowledgement has come');
+  const peer = sent(2);
+  t.same(statuses(peer), []);
+  peer.acknowledge(0);
+  t.same(statuses(peer), [SUCCESS]);
+  peer.acknowledge(1);
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+t.test('coalesced acknowledgements', async (t) => {
+  ledger(t, '9.7.6', 'An acknowledgement completes every request up to its PSN');
+  const peer = sent(5);
+  peer.acknowledge(3);
+  t.same(statuses(peer), [SUCCESS, SUCCESS, SUCCESS, SUCCESS]);
+});
+
+t.test('an acknowledgement in the middle of a message', async (t) => {
+  ledger(t, '9.7.6', 'A message of several packets completes with the acknowledgement of its last packet');
+  const peer = new PacketPeer();
+  const buffer = peer.bench.createBuffer(3 * MTU);
+  peer.qp.post({ sges: [peer.bench.sge(buffer)] });
+  peer.take();
+  peer.acknowledge(1);
+  t.same(statuses(peer), []);
+  peer.acknowledge(2);
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+t.test('duplicates and ghosts', async (t) => {
+  ledger(t, '9.7.6', 'An acknowledgement of what is acknowledged already is ignored');
+  ledger(t, '9.7.6', 'An acknowledgement of a PSN that was never sent is ignored');
+  const peer = sent(2);
+  peer.acknowledge(0);
+  t.same(statuses(peer), [SUCCESS]);
+  peer.acknowledge(0).acknowledge(-1).acknowledge(2).acknowledge(1000).nak(0, NakCode.REMOTE_ACCESS_ERROR);
+  t.same(statuses(peer), []);
+  t.equal(peer.adapter.connected.completer.ghosts, 5);
+  t.equal(peer.qp.query().state, QpState.RTS);
+});
+
+t.test('a ghost for what is numbered and still waits for the port', async (t) => {
+  ledger(t, '9.7.6', 'Packets not yet sent cannot be acknowledged, though their message is begun');
+  const peer = new PacketPeer();
+  const buffer = peer.bench.createBuffer(100 * MTU);
+  peer.qp.post({ sges: [peer.bench.sge(buffer)] });
+  peer.settle().acknowledge(99);
+  t.same(statuses(peer), []);
+  t.equal(peer.take().length, 100, 'all of it is sent');
+  peer.acknowledge(99);
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+t.test('a sequence NAK', async (t) => {
+  ledger(t, '9.7.5.2', 'A NAK for a sequence error acknowledges what is before its PSN');
+  ledger(t, '9.9.2', 'A NAK for a sequence error has everything sent again from its PSN on');
+  const peer = sent(4);
+  peer.nak(2, NakCode.PSN_SEQUENCE_ERROR);
+  t.same(statuses(peer), [SUCCESS, SUCCESS]);
+  t.same(peer.takeRequests(), sends(2, 3));
+  peer.acknowledge(3);
+  t.same(statuses(peer), [SUCCESS, SUCCESS]);
+});
+
+t.test('a sequence NAK in the middle of a message', async (t) => {
+  ledger(t, '9.9.2', 'A message is sent again from the packet that is missing, not from its start');
+  const peer = new PacketPeer();
+  const content = peer.bench.random.bytes(4 * MTU);
+  peer.qp.post({ sges: [peer.bench.sge(peer.bench.createBuffer(content))] });
+  peer.take();
+  peer.nak(2, NakCode.PSN_SEQUENCE_ERROR);
+  const again = peer.take();
+  t.same(
+    again.map(({ name, psn }) => `${name} ${psn}`),
+    ['SEND_MIDDLE 102', 'SEND_LAST 103'],
+  );
+  t.same(again[0]?.payload, content.subarray(2 * MTU, 3 * MTU));
+});
+
+t.test('a sequence NAK that comes twice', async (t) => {
+  ledger(t, '9.9.2', 'A copy of a NAK does not count as another attempt');
+  const peer = sent(3, { retryCount: 1 });
+  for (let copy = 0; copy < 3; copy++) peer.nak(1, NakCode.PSN_SEQUENCE_ERROR);
+  t.same(peer.takeRequests(), sends(1, 2));
+  peer.acknowledge(2);
+  t.same(statuses(peer), [SUCCESS, SUCCESS, SUCCESS]);
+});
+
+for (const [code, status, name] of [
+  [NakCode.INVALID_REQUEST, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, 'an invalid request'],
+  [NakCode.REMOTE_ACCESS_ERROR, CompletionStatus.REMOTE_ACCESS_ERROR, 'a remote access error'],
+  [NakCode.REMOTE_OPERATIONAL_ERROR, CompletionStatus.REMOTE_OPERATION_ERROR, 'a remote operational error'],
+] as const) {
+  t.test(`a NAK for ${name}`, async (t) => {
+    ledger(t, '11.6.2', `A NAK for ${name} ends the request it names with that status`);
+    ledger(t, '10.3.1', `After a NAK for ${name} everything behind is flushed and the QP is in error`);
+    const peer = sent(3);
+    peer.nak(1, code);
+    t.same(statuses(peer), [SUCCESS, status, FLUSHED]);
+    t.equal(peer.qp.query().state, QpState.ERR);
+    t.same(peer.takeRequests(), []);
+    peer.bench.finish();
+  });
+}
+
+t.test('silence', async (t) => {
+  ledger(t, '9.7.6.1', 'What is not acknowledged within the timeout is sent again, all of it');
+  ledger(t, '9.7.6.1', 'The timeout is 4.096 us times two to the power of the attribute');
+  const peer = sent(2);
+  peer.wait(TIMEOUT_NS - 1);
+  t.same(peer.takeRequests(), []);
+  peer.wait(1);
+  t.same(peer.takeRequests(), sends(0, 1));
+  t.equal(peer.adapter.connected.completer.timeouts, 1);
+});
+
+t.test('progress puts the timeout off', async (t) => {
+  ledger(t, '9.7.6.1', 'An acknowledgement starts the timeout anew');
+  const peer = sent(2);
+  peer
+    .wait(TIMEOUT_NS - 10)
+    .acknowledge(0)
+    .wait(TIMEOUT_NS - 10);
+  t.same(peer.takeRequests(), []);
+  peer.wait(10);
+  t.same(peer.takeRequests(), sends(1));
+});
+
+t.test('nothing outstanding, no timer', async (t) => {
+  ledger(t, '9.7.6.1', 'No timeout runs while nothing is outstanding');
+  const peer = sent(1);
+  peer.acknowledge(0).wait(100 * TIMEOUT_NS);
+  t.same(peer.takeRequests(), []);
+  t.equal(peer.adapter.connected.completer.timeouts, 0);
+});
+
+t.test('timeout 0 is never', async (t) => {
+  ledger(t, '9.7.6.1', 'Timeout 0 switches the timer off');
+  const peer = sent(1, { timeout: 0 });
+  peer.wait(3600e9);
+  t.same(peer.takeRequests(), []);
+  peer.acknowledge(0);
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+for (const retryCount of [0, 3, 7]) {
+  t.test(`retry count ${retryCount}`, async (t) => {
+    ledger(t, '9.9.2', `A request is sent ${1 + retryCount} times with retry count ${retryCount}, then fails`);
+    const peer = sent(2, { retryCount });
+    for (let retry = 0; retry < retryCount; retry++) {
+      peer.wait(TIMEOUT_NS);
+      t.same(peer.takeRequests(), sends(0, 1));
+    }
+    t.same(statuses(peer), []);
+    peer.wait(TIMEOUT_NS);
+    t.same(statuses(peer), [RETRY_EXCEEDED, FLUSHED]);
+    t.same(peer.takeRequests(), []);
+    t.equal(peer.qp.query().state, QpState.ERR);
+    peer.bench.finish();
+  });
+}
+
+t.test('progress gives all retries back', async (t) => {
+  ledger(t, '9.9.2', 'The retry counter starts anew with each acknowledgement of something new');
+  const peer = sent(4, { retryCount: 1 });
+  for (let psn = 0; psn < 3; psn++) {
+    peer.wait(TIMEOUT_NS).take();
+    peer.acknowledge(psn);
+  }
+  t.same(statuses(peer), [SUCCESS, SUCCESS, SUCCESS]);
+});
+
+t.test('an acknowledgement that comes after the timeout', async (t) => {
+  ledger(t, '9.7.6', 'A late acknowledgement counts though the request has been sent again');
+  ledger(t, '9.7.6', 'The acknowledgement of the copy is then ignored');
+  const peer = sent(2);
+  peer.wait(TIMEOUT_NS).acknowledge(1);
+  t.same(statuses(peer), [SUCCESS, SUCCESS]);
+  peer.take();
+  peer.acknowledge(1);
+  t.same(statuses(peer), []);
+});
+
+async function testReceiverNotReady(t: Test): Promise<void> {
+  ledger(t, '9.7.5.2.8', 'After an RNR NAK the requester waits for the time its timer code says (all 32 codes)');
+  ledger(t, '9.7.5.2.8', 'Then it sends the refused request again, and all behind it');
+  for (let code = 0; code < 32; code++) {
+    const peer = sent(2, { timeout: 0 });
+    peer.receiverNotReady(0, code).wait(rnrTimerNs(code) - 1);
+    t.same(peer.takeRequests(), [], `code ${code} waits`);
+    peer.wait(1);
+    t.same(peer.takeRequests(), sends(0, 1), `code ${code} goes on`);
+  }
+}
+t.test('RNR NAK timers', testReceiverNotReady);
+
+t.test('RNR timer codes mean what the table says', async (t) => {
+  ledger(t, '9.7.5.2.8', 'RNR timer code 0 is 655.36 ms, 1 is 0.01 ms, 31 is 491.52 ms');
+  t.same([0, 1, 14, 31].map(rnrTimerNs), [655_360_000, 10_000, 1_280_000, 491_520_000]);
+});
+
+t.test('nothing is begun during an RNR wait', async (t) => {
+  ledger(t, '9.7.5.2.8', 'A requester that waits after an RNR NAK sends nothing new');
+  ledger(t, '9.7.5.2.8', 'The timeout does not fire during the wait');
+  const peer = sent(1, { timeout: 1 });
+  peer.receiverNotReady(0, 20);
+  peer.qp.post({ inline: Uint8Array.of(1) });
+  peer.wait(rnrTimerNs(20) - 1);
+  t.same(peer.takeRequests(), []);
+  peer.wait(1);
+  t.same(peer.takeRequests(), sends(0, 1));
+});
+
+t.test('an RNR NAK acknowledges what is before it', async (t) => {
+  ledger(t, '9.7.5.2.8', 'An RNR NAK acknowledges what is before its PSN');
+  const peer = sent(3);
+  peer.receiverNotReady(2, 1);
+  t.same(statuses(peer), [SUCCESS, SUCCESS]);
+  peer.wait(rnrTimerNs(1));
+  t.same(peer.takeRequests(), sends(2));
+});
+
+for (const rnrRetry of [0, 2, 6]) {
+  t.test(`RNR retry ${rnrRetry}`, async (t) => {
+    ledger(t, '9.9.2', `With RNR retry ${rnrRetry} the ${rnrRetry + 1}. RNR NAK in a row ends the request`);
+    const peer = sent(2, { rnrRetry });
+    for (let retry = 0; retry < rnrRetry; retry++) {
+      peer.receiverNotReady(0, 1).wait(rnrTimerNs(1));
+      t.same(peer.takeRequests(), sends(0, 1));
+    }
+    peer.receiverNotReady(0, 1);
+    t.same(statuses(peer), [RNR_RETRY_EXCEEDED, FLUSHED]);
+    peer.bench.finish();
+  });
+}
+
+t.test('RNR retry 7', async (t) => {
+  ledger(t, '9.9.2', 'RNR retry 7 is without end');
+  const peer = sent(1, { rnrRetry: 7 });
+  for (let retry = 0; retry < 50; retry++) peer.receiverNotReady(0, 1).wait(rnrTimerNs(1));
+  t.equal(peer.takeRequests().length, 50);
+  peer.acknowledge(0);
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+t.test('a second RNR NAK during the wait', async (t) => {
+  ledger(t, '9.7.5.2.8', 'A copy of an RNR NAK during the wait does not count');
+  const peer = sent(1, { rnrRetry: 1 });
+  peer.receiverNotReady(0, 5).receiverNotReady(0, 5).wait(rnrTimerNs(5));
+  t.same(peer.takeRequests(), sends(0));
+});
+
+t.test('an acknowledgement during the RNR wait', async (t) => {
+  ledger(t, '9.7.5.2.8', 'An acknowledgement of the refused request ends the wait');
+  const peer = sent(2, { timeout: 0 });
+  peer.receiverNotReady(0, 0).acknowledge(0);
+  t.same(statuses(peer), [SUCCESS]);
+  t.same(peer.takeRequests(), sends(1), 'what the responder dropped is sent again');
+  peer.acknowledge(1);
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+t.test('opcodes of an answer that do not fit', async (t) => {
+  ledger(t, '9.7.6', 'A read response or atomic acknowledgement when none is due is ignored');
+  const peer = sent(1);
+  peer.respond(BthOpcode.RC_RDMA_READ_RESPONSE_ONLY, 0, {}, new Uint8Array(8));
+  peer.respond(BthOpcode.RC_ATOMIC_ACKNOWLEDGE, 0);
+  peer.respond(BthOpcode.RC_ACKNOWLEDGE, 0, { syndromeKind: 2 });
+  t.same(statuses(peer), []);
+  t.equal(peer.qp.query().state, QpState.RTS);
+  peer.acknowledge(0);
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+t.test('answers to a QP that has failed', async (t) => {
+  ledger(t, '10.3.1', 'Acknowledgements to a QP in error are dropped');
+  const peer = sent(1);
+  peer.qp.toError();
+  t.same(statuses(peer), [FLUSHED]);
+  peer.acknowledge(0);
+  t.same(statuses(peer), []);
+});

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What a requester makes of read responses and atomic acknowledgements: lost, late, wrong, and in the right order. IBTA 9.7.5.1, 9.7.6. */
+import t from 'tap';
+import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import {
+  CompletionOpcode,
+  CompletionStatus,
+  ManagementOpcode,
+  QpState,
+  SendOpcode,
+} from '../../protocol/layout/gen/values.gen.ts';
+import type { Buffer } from './bench.ts';
+import { ledger } from './ledger.ts';
+import { PacketPeer, type PeerOptions } from './packet-peer.ts';
+
+const MTU = 256;
+const TIMEOUT_NS = 4096 * 2 ** 10;
+const { RC_RDMA_READ_RESPONSE_FIRST: FIRST, RC_RDMA_READ_RESPONSE_MIDDLE: MIDDLE } = BthOpcode;
+const { RC_RDMA_READ_RESPONSE_LAST: LAST, RC_RDMA_READ_RESPONSE_ONLY: ONLY, RC_ATOMIC_ACKNOWLEDGE } = BthOpcode;
+const { SUCCESS, RETRY_EXCEEDED, BAD_RESPONSE_ERROR } = CompletionStatus;
+const remote = { address: 0x10_0000_0000, rkey: 0x77 };
+
+/** A READ posted of `packets` full packets and `rest` bytes; its request taken. */
+function reading(packets: number, options: PeerOptions = {}, rest = 0): { peer: PacketPeer; local: Buffer } {
+  const peer = new PacketPeer(options);
+  const local = peer.bench.createBuffer(packets * MTU + rest);
+  peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.bench.sge(local)] });
+  peer.take();
+  return { peer, local };
+}
+
+const full = (byte: number): Uint8Array => new Uint8Array(MTU).fill(byte);
+const statuses = (peer: PacketPeer): number[] => peer.qp.parts.sendCq.drain().map(({ status }) => status);
+
+t.test('responses in order', async (t) => {
+  ledger(t, '9.7.6', 'A READ completes with its last response, and its bytes lie in order in local memory');
+  const { peer, local } = reading(2, {}, 7);
+  peer.respond(FIRST, 0, {}, full(1)).respond(MIDDLE, 1, {}, full(2));
+  t.same(statuses(peer), []);
+  peer.respond(LAST, 2, {}, new Uint8Array(7).fill(3));
+  t.match(peer.qp.parts.sendCq.poll(), { status: SUCCESS, opcode: CompletionOpcode.RDMA_READ, byteLength: 519 });
+  t.same([local.bytes[0], local.bytes[MTU], local.bytes[2 * MTU], local.bytes[2 * MTU + 6]], [1, 2, 3, 3]);
+});
+
+t.test('a response is lost in the middle', async (t) => {
+  ledger(t, '9.7.6', 'A gap in read responses makes the requester ask again from the PSN that is missing');
+  ledger(t, '9.4.4', 'The repeated READ names the rest: later address, shorter length');
+  ledger(t, '9.7.6', 'The responses that follow a gap are dropped and do not count as further attempts');
+  const { peer } = reading(6, { retryCount: 1 });
+  peer.respond(FIRST, 0, {}, full(1));
+  for (const psn of [2, 3, 4]) peer.respond(MIDDLE, psn, {}, full(9));
+  peer.respond(LAST, 5, {}, full(9));
+  const again = peer.takeOne();
+  t.match(again, { name: 'RDMA_READ_REQUEST', psn: 101, address: remote.address + MTU, dmaLength: 5 * MTU });
+  peer.respond(FIRST, 1, {}, full(2));
+  for (const psn of [2, 3, 4]) peer.respond(MIDDLE, psn, {}, full(2));
+  peer.respond(LAST, 5, {}, full(2));
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+t.test('the first responses are lost', async (t) => {
+  ledger(t, '9.7.6', 'A later response tells that the first one was lost');
+  const { peer } = reading(2);
+  peer.respond(LAST, 1, {}, full(2));
+  t.match(peer.takeOne(), { psn: 100, dmaLength: 2 * MTU });
+});
+
+t.test('the last response is lost', async (t) => {
+  ledger(t, '9.7.6.1', 'When nothing tells of the loss, the timeout does, and only the rest is asked for');
+  const { peer } = reading(3);
+  peer.respond(FIRST, 0, {}, full(1)).respond(MIDDLE, 1, {}, full(1)).wait(TIMEOUT_NS);
+  t.match(peer.takeOne(), { name: 'RDMA_READ_REQUEST', psn: 102, dmaLength: MTU });
+  peer.respond(ONLY, 2, {}, full(1));
+  t.same(statuses(peer), [SUCCESS]);
+});
+
+t.test('a response comes twice', async (t) => {
+  ledger(t, '9.7.6', 'A read response that was taken already is ignored');
+  const { peer, local } = reading(2);
+  peer.respond(FIRST, 0, {}, full(1)).respond(FIRST, 0, {}, full(9)).respond(LAST, 1, {}, full(2));
+  t.same(statuses(peer), [SUCCESS]);
+  t.equal(local.bytes[0], 1);
+});
+
+t.test('an acknowledgement of something later implies that the response was lost', async (t) => {
+  ledger(t, '9.7.6', 'An acknowledgement past a READ whose responses are missing is an implied NAK');
+  ledger(t, '9.7.6', 'A READ never completes by an acknowledgement');
+  const { peer } = reading(2);
+  peer.qp.post({ inline: Uint8Array.of(1) });
+  t.same(peer.takeRequests(), ['SEND_ONLY 2']);
+  peer.acknowledge(2);
+  t.same(statuses(peer), []);
+  t.same(peer.takeRequests(), ['RDMA_READ_REQUEST 0', 'SEND_ONLY 2'], 'both are sent again');
+  peer.acknowledge(2);
+  t.same(peer.takeRequests(), [], 'told once');
+  peer.respond(FIRST, 0, {}, full(1)).respond(LAST, 1, {}, full(1)).acknowledge(2);
+  t.same(statuses(peer), [SUCCESS, SUCCESS]);
+});
+
+t.test('a response acknowledges the SENDs before its READ', async (t) => {
+  ledger(t, '9.7.6', 'A read response acknowledges every request before its own');
+  const peer = new PacketPeer();
+  const local = peer.bench.createBuffer(8);
+  peer.qp.post({ inline: Uint8Array.of(1) });
+  peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.bench.sge(local)] });
+  peer.take();
+  peer.respond(ONLY, 1, {}, new Uint8Array(8));
+  t.same(statuses(peer), [SUCCESS, SUCCESS]);
+});
+
+t.test('a READ that is done is not asked for again when what follows is lost', async (t) => {
+  ledger(t, '9.9.2', 'A READ that has all its responses is not sent again with what is around it');
+  const { peer } = reading(1);
+  peer.qp.post({ inline: Uint8Array.of(1) });
+  peer.take();
+  peer.respond(ONLY, 0, {}, full(1)).wait(TIMEOUT_NS);
+  t.same(peer.takeRequests(), ['SEND_ONLY 1']);
+});
+
+for (const [name, opcode, length] of [
+  ['ONLY where more is due', ONLY, MTU],
+  ['FIRST that is too short', FIRST, MTU - 4],
+  ['FIRST that is too long', FIRST, MTU + 4],
+  ['LAST where more is due', LAST, MTU],
+  ['an atomic acknowledgement', RC_ATOMIC_ACKNOWLEDGE, 0],
+] as const) {
+  t.test(`a READ answered by ${name}`, async (t) => {
+    ledger(t, '9.9.2', `A READ answered by ${name} ends with a bad response error`);
+    const { peer, local } = reading(2);
+    peer.respond(opcode, 0, {}, new Uint8Array(length).fill(5));
+    t.same(statuses(peer), [BAD_RESPONSE_ERROR]);
+    t.equal(peer.qp.query().state, QpState.ERR);
+    t.ok(local.bytes.every((byte) => byte === 0));
+    peer.bench.finish();
+  });
+}
+
+t.test('an atomic answered by a read response', async (t) => {
+  ledger(t, '9.9.2', 'An atomic answered by a read response ends with a bad response error');
+  const peer = new PacketPeer();
+  const local = peer.bench.createBuffer(8);
+  const atomic = { swapOrAdd: 1n };
+  peer.qp.post({ opcode: SendOpcode.FETCH_ADD, remote, atomic, sges: [peer.bench.sge(local)] });
+  peer.take();
+  peer.respond(ONLY, 0, {}, new Uint8Array(8));
+  t.same(statuses(peer), [BAD_RESPONSE_ERROR]);
+});
+
+t.test('an atomic', async (t) => {
+  ledger(t, '9.7.6', 'The value of an atomic acknowledgement arrives in local memory in the byte order of the host');
+  ledger(t, '9.9.2', 'An atomic whose answer is lost is sent again with its own PSN');
+  const peer = new PacketPeer();
+  const local = peer.bench.createBuffer(8);
+  const atomic = { swapOrAdd: 1n };
+  peer.qp.post({ opcode: SendOpcode.FETCH_ADD, remote, atomic, sges: [peer.bench.sge(local)] });
+  t.same(peer.takeRequests(), ['FETCH_ADD 0']);
+  peer.wait(TIMEOUT_NS);
+  t.same(peer.takeRequests(), ['FETCH_ADD 0']);
+  peer.respond(RC_ATOMIC_ACKNOWLEDGE, 0, { originalHigh: 0x01020304, originalLow: 0x05060708 });
+  t.match(peer.qp.parts.sendCq.poll(), { status: SUCCESS, opcode: CompletionOpcode.FETCH_ADD, byteLength: 8 });
+  t.same([...local.bytes], [8, 7, 6, 5, 4, 3, 2, 1]);
+});
+
+t.test('the local key goes away while responses come', async (t) => {
+  ledger(t, '10.6.7', 'A read response for memory whose key was taken back is not written');
+  ledger(t, '11.6.2', 'It ends the READ with a local protection error');
+  const peer = new PacketPeer();
+  const { driver, pd } = peer.bench;
+  const region = driver.createDmaRegion(pd, 1);
+  const local = peer.bench.createBuffer(2 * MTU);
+  const sges = [{ address: local.address, length: 2 * MTU, lkey: region.lkey }];
+  peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges });
+  peer.take();
+  peer.respond(FIRST, 0, {}, full(1));
+  driver.management.perform({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: region.number });
+  peer.respond(LAST, 1, {}, full(2));
+  t.equal(local.bytes[MTU], 0);
+  t.same(statuses(peer), [CompletionStatus.LOCAL_PROTECTION_ERROR]);
+});
+
+t.test('the local key goes away while a message is sent', async (t) => {
+  ledger(t, '10.6.7', 'A message whose key is taken back while it is sent ends with a local protection error');
+  const peer = new PacketPeer();
+  const { driver, pd } = peer.bench;
+  const region = driver.createDmaRegion(pd, 1);
+  const local = peer.bench.createBuffer(100 * MTU);
+  peer.qp.post({ sges: [{ address: local.address, length: 100 * MTU, lkey: region.lkey }] });
+  peer.settle();
+  driver.management.perform({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: region.number });
+  t.ok(peer.take().length < 100);
+  t.same(statuses(peer), [CompletionStatus.LOCAL_PROTECTION_ERROR]);
+  peer.bench.finish();
+});
+
+t.test('a NAK for a READ', async (t) => {
+  ledger(t, '9.7.6', 'A NAK in place of a read response ends the READ with the status of the NAK');
+  const { peer } = reading(3);
+  peer.respond(FIRST, 0, {}, full(1)).nak(1, NakCode.REMOTE_ACCESS_ERROR);
+  t.same(statuses(peer), [CompletionStatus.REMOTE_ACCESS_ERROR]);
+});
+
+t.test('a READ that is never answered', async (t) => {
+  ledger(t, '9.9.2', 'A READ without an answer fails when its retries are used up');
+  const { peer } = reading(1, { retryCount: 2 });
+  peer.wait(TIMEOUT_NS).wait(TIMEOUT_NS);
+  t.same(statuses(peer), []);
+  peer.wait(TIMEOUT_NS);
+  t.same(statuses(peer), [RETRY_EXCEEDED]);
+});

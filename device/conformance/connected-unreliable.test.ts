@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Unreliable connections, packet by packet: what is lost is lost, whole messages at a time, and nothing is ever answered. IBTA 9.8.2. */
+import t from 'tap';
+import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import {
+  AccessFlag,
+  CompletionStatus,
+  QpState,
+  SendOpcode,
+  ServiceType,
+} from '../../protocol/layout/gen/values.gen.ts';
+import { ledger } from './ledger.ts';
+import { PacketPeer, type PeerOptions } from './packet-peer.ts';
+
+const op = BthOpcode;
+const MTU = 256;
+const full = (byte: number): Uint8Array => new Uint8Array(MTU).fill(byte);
+
+function unreliable(receives: number, options: PeerOptions = {}): PacketPeer {
+  const peer = new PacketPeer({ serviceType: ServiceType.UC, ...options });
+  for (let index = 0; index < receives; index++) peer.bench.postReceive(peer.qp, 4 * MTU);
+  return peer;
+}
+
+/** Lengths of the messages received. */
+const lengths = (peer: PacketPeer): number[] => peer.qp.parts.receiveCq.drain().map(({ byteLength }) => byteLength);
+
+t.test('sending', async (t) => {
+  ledger(t, '9.8.2', 'A UC request completes when its last packet is sent');
+  ledger(t, '9.8.2', 'UC requests do not ask for acknowledgements');
+  const peer = unreliable(0);
+  const buffer = peer.bench.createBuffer(2 * MTU);
+  peer.qp.post({ sges: [peer.bench.sge(buffer)] });
+  const remote = { address: 64, rkey: 5 };
+  peer.qp.post({ opcode: SendOpcode.RDMA_WRITE_IMMEDIATE, remote, sges: [peer.bench.sge(buffer)] });
+  const sent = peer.take();
+  t.same(
+    sent.map(({ opcode, psn, ackRequest }) => [opcode, psn, ackRequest]),
+    [
+      [op.UC_SEND_FIRST, 100, 0],
+      [op.UC_SEND_LAST, 101, 0],
+      [op.UC_RDMA_WRITE_FIRST, 102, 0],
+      [op.UC_RDMA_WRITE_LAST_WITH_IMMEDIATE, 103, 0],
+    ],
+  );
+  t.same(
+    peer.qp.parts.sendCq.drain().map(({ status }) => status),
+    [CompletionStatus.SUCCESS, CompletionStatus.SUCCESS],
+  );
+});
+
+t.test('receiving', async (t) => {
+  ledger(t, '9.8.2', 'A UC responder answers nothing');
+  ledger(t, '9.8.2', 'UC messages in sequence are delivered');
+  const peer = unreliable(2);
+  peer.request(op.UC_SEND_FIRST, {}, full(1)).request(op.UC_SEND_MIDDLE, {}, full(2));
+  peer.request(op.UC_SEND_LAST, {}, full(3)).request(op.UC_SEND_ONLY, {}, full(4));
+  t.same(lengths(peer), [3 * MTU, MTU]);
+  t.same(peer.take(), []);
+});
+
+t.test('a packet is lost in the middle of a message', async (t) => {
+  ledger(t, '9.8.2', 'A gap in a UC message drops the message');
+  ledger(t, '9.8.2', 'The rest of a UC message that was dropped is dropped too');
+  ledger(t, '9.8.2', 'The next UC message is delivered, into the receive entry of the one that was dropped');
+  const peer = unreliable(1);
+  peer.request(op.UC_SEND_FIRST, {}, full(1));
+  peer.psn++;
+  peer.request(op.UC_SEND_MIDDLE, {}, full(3)).request(op.UC_SEND_LAST, {}, full(4));
+  t.same(lengths(peer), []);
+  peer.request(op.UC_SEND_FIRST, {}, full(5)).request(op.UC_SEND_LAST, {}, full(6));
+  t.same(lengths(peer), [2 * MTU]);
+  t.equal(peer.qp.query().state, QpState.RTS);
+});
+
+t.test('whole messages are lost', async (t) => {
+  ledger(t, '9.8.2', 'A UC message may begin with any PSN');
+  const peer = unreliable(2);
+  peer.psn += 7;
+  peer.request(op.UC_SEND_ONLY, {}, full(1));
+  peer.psn -= 3;
+  peer.request(op.UC_SEND_ONLY, {}, full(1));
+  t.same(lengths(peer), [MTU, MTU]);
+});
+
+t.test('the end of a message is lost', async (t) => {
+  ledger(t, '9.8.2', 'A new UC message ends one whose last packets are missing');
+  const peer = unreliable(1);
+  peer.request(op.UC_SEND_FIRST, {}, full(1));
+  peer.request(op.UC_SEND_ONLY, {}, full(2));
+  t.same(lengths(peer), [MTU]);
+});
+
+t.test('the start of a message is lost', async (t) => {
+  ledger(t, '9.8.2', 'A UC message without its first packet is dropped');
+  const peer = unreliable(1);
+  peer.psn++;
+  peer.request(op.UC_SEND_MIDDLE, {}, full(1)).request(op.UC_SEND_LAST, {}, full(2));
+  t.same(lengths(peer), []);
+  peer.request(op.UC_SEND_ONLY, {}, full(3));
+  t.same(lengths(peer), [MTU]);
+});
+
+t.test('no receive entry', async (t) => {
+  ledger(t, '9.8.2', 'A UC message that finds no receive entry is dropped whole, without an RNR NAK');
+  const peer = unreliable(0);
+  peer.request(op.UC_SEND_FIRST, {}, full(1));
+  peer.bench.postReceive(peer.qp, 4 * MTU);
+  peer.request(op.UC_SEND_LAST, {}, full(2));
+  t.same(lengths(peer), []);
+  peer.request(op.UC_SEND_ONLY, {}, full(3));
+  t.same(lengths(peer), [MTU]);
+  t.same(peer.take(), []);
+});
+
+t.test('WRITEs that are not allowed', async (t) => {
+  ledger(t, '9.9.3', 'A UC request with a wrong key, right or length is dropped silently and the QP goes on');
+  const peer = unreliable(1);
+  const target = peer.remoteBuffer(MTU);
+  peer.request(op.UC_RDMA_WRITE_ONLY, { ...peer.target(target), rKey: 1 }, full(1));
+  peer.request(op.UC_RDMA_WRITE_ONLY, { ...peer.target(target), dmaLength: MTU - 1 }, full(1));
+  peer.request(op.UC_SEND_FIRST, {}, full(1).subarray(1));
+  t.ok(target.bytes.every((byte) => byte === 0));
+  peer.request(op.UC_RDMA_WRITE_ONLY_WITH_IMMEDIATE, { ...peer.target(target), immediate: 3 }, full(1));
+  t.ok(target.bytes.every((byte) => byte === 1));
+  t.same(lengths(peer), [MTU]);
+  t.same(peer.events(), []);
+  const none = unreliable(0, { access: AccessFlag.REMOTE_READ });
+  const closed = none.remoteBuffer(MTU);
+  none.request(op.UC_RDMA_WRITE_ONLY, none.target(closed), full(1));
+  t.ok(closed.bytes.every((byte) => byte === 0));
+});
+
+t.test('a WRITE that is interrupted', async (t) => {
+  ledger(t, '9.8.2', 'A UC WRITE whose middle is lost writes nothing more; what came before stays');
+  const peer = unreliable(0);
+  const target = peer.remoteBuffer(3 * MTU);
+  peer.request(op.UC_RDMA_WRITE_FIRST, peer.target(target), full(1));
+  peer.psn++;
+  peer.request(op.UC_RDMA_WRITE_LAST, {}, full(3));
+  t.equal(target.bytes[0], 1);
+  t.ok(target.bytes.subarray(MTU).every((byte) => byte === 0));
+});
+
+t.test('a receive entry that is too short', async (t) => {
+  ledger(t, '9.9.3', 'A UC SEND longer than the receive entry completes it with a local length error');
+  const peer = unreliable(0);
+  peer.bench.postReceive(peer.qp, 8);
+  peer.request(op.UC_SEND_ONLY, {}, full(1));
+  t.equal(peer.qp.parts.receiveCq.poll()?.status, CompletionStatus.LOCAL_LENGTH_ERROR);
+  t.equal(peer.qp.query().state, QpState.ERR);
+  t.same(peer.take(), []);
+});
