@@ -18,6 +18,8 @@ import type { ScatterGatherList } from './scatter-gather.ts';
 
 const NUMBER_MASK = 0xffff;
 const LARGEST_STRIDE = 512;
+/** What is read of an entry at first: its head and up to three elements, which is most often all. */
+const FIRST_READ_BYTES = 64;
 const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 
 export class ReceiveQueueReader {
@@ -55,16 +57,18 @@ export class ReceiveQueueReader {
     list.clear();
     const stride = 2 ** qp.creation.receiveStrideLog2;
     const address = qp.receiveSlotAddress(this.number);
-    if (!qp.owner.dma.read(qp.number, address, stride, this.#slot, 0)) return FaultKind.DMA_READ;
+    const first = Math.min(stride, FIRST_READ_BYTES);
+    if (!qp.owner.dma.read(qp.number, address, first, this.#slot, 0)) return FaultKind.DMA_READ;
     const count = getReceiveEntrySgeCount(this.#slotView, 0);
+    const length = RECEIVE_ENTRY_SIZE + count * SGE_SIZE;
     const wellFormed =
-      count <= SGE_MAX &&
-      RECEIVE_ENTRY_SIZE + count * SGE_SIZE <= stride &&
-      getReceiveEntrySequence(this.#slotView, 0) === this.number;
+      count <= SGE_MAX && length <= stride && getReceiveEntrySequence(this.#slotView, 0) === this.number;
     if (!wellFormed) {
       qp.owner.faults.report(FaultKind.RECEIVE_ENTRY, qp.number, address);
       return FaultKind.RECEIVE_ENTRY;
     }
+    if (length > first && !qp.owner.dma.read(qp.number, address + first, length - first, this.#slot, first))
+      return FaultKind.DMA_READ;
     list.addFrom(this.#slotView, RECEIVE_ENTRY_SIZE, count);
     return FaultKind.NONE;
   }
