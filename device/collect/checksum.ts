@@ -4,19 +4,30 @@
  * (after real-hardware 1.4). Detects a command torn between two writers.
  */
 
-const DWORD = 0x100000000;
-
-/** Checksum of `lengthBytes` (a multiple of 4) from the start of `view`; the dword at `checksumOffset` counts as zero. */
-export function computeCommandChecksum(
+/**
+ * Whether the dword at `checksumOffset` is the checksum of `lengthBytes` (a multiple of 4) from the start of `view`, itself counted as zero.
+ * Works on 16-bit halves: sums of whole dwords would be doubles, which are objects on the heap each time they cross a call.
+ */
+export function hasCommandChecksum(
   view: DataView,
   lengthBytes: number,
   checksumOffset: number,
-  seed: number,
-): number {
-  let sum = seed;
-  for (let offset = 0; offset < lengthBytes; offset += 4) sum += view.getUint32(offset, true);
-  sum -= view.getUint32(checksumOffset, true);
-  // At most 81 dwords: two folds suffice, and the sum is exact as a Number.
-  for (let fold = 0; fold < 2; fold++) sum = (sum % DWORD) + Math.floor(sum / DWORD);
-  return ~sum >>> 0;
+  seedLow: number,
+  seedHigh: number,
+): boolean {
+  let low = seedLow - view.getUint16(checksumOffset, true);
+  let high = seedHigh - view.getUint16(checksumOffset + 2, true);
+  for (let offset = 0; offset < lengthBytes; offset += 4) {
+    low += view.getUint16(offset, true);
+    high += view.getUint16(offset + 2, true);
+  }
+  // At most 81 dwords: two folds of the carry out of 32 bits suffice.
+  for (let fold = 0; fold < 2; fold++) {
+    high += low >>> 16;
+    low = (low & 0xffff) + (high >>> 16);
+    high &= 0xffff;
+  }
+  high += low >>> 16;
+  const sum = (high << 16) | (low & 0xffff);
+  return (sum ^ view.getInt32(checksumOffset, true)) === -1;
 }

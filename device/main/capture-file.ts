@@ -4,7 +4,7 @@
  * into one of two buffers; a full one is written in the background, so the adapter never waits for a disk. When the disk falls behind, packets are left
  * out of the capture and counted.
  */
-import { closeSync, openSync, write, writeSync } from 'node:fs';
+import { closeSync, openSync, write } from 'node:fs';
 import {
   CaptureDirection,
   erfInterface,
@@ -12,7 +12,6 @@ import {
   writeErfFileHeader,
   writeErfRecord,
 } from '../../protocol/infiniband/erf.ts';
-import { PCAP_FILE_HEADER_SIZE } from '../../protocol/infiniband/pcap.ts';
 import type { PacketObserver, Port } from '../port/port.ts';
 
 /** What to capture. */
@@ -73,9 +72,7 @@ export class CaptureFile {
       this.#ended = resolve;
     });
     this.#fd = openFile(options.path);
-    const header = Buffer.alloc(PCAP_FILE_HEADER_SIZE);
-    writeErfFileHeader(viewOf(header), 0);
-    this.#bytes += writeSync(this.#fd, header);
+    this.#used = writeErfFileHeader(this.#viewOf(this.#filling), 0);
     for (const port of this.#ports) port.observer = this.#observe;
     this.#timer = setInterval(() => this.#flush(), FLUSH_MS);
     this.#timer.unref();
@@ -141,7 +138,7 @@ export class CaptureFile {
         this.#error = `the capture ${this.#options.path} cannot be written (${error.code})`;
       }
       this.#spare = buffer;
-      if (this.#error !== undefined) void this.stop();
+      if (this.#error !== undefined && this.#active) void this.stop();
       else if (!this.#active) this.#flush();
     });
   }

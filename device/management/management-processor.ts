@@ -20,7 +20,7 @@ import {
 } from '../../protocol/layout/gen/management-response.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
-import { computeCommandChecksum } from '../collect/checksum.ts';
+import { hasCommandChecksum } from '../collect/checksum.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import { EventRecord } from '../queues/event-queue.ts';
 import { CommandContext } from './command-context.ts';
@@ -58,8 +58,8 @@ export class ManagementProcessor {
 
   #execute(context: CommandContext, length: number): ManagementStatus {
     const { header, command } = context;
-    const sum = computeCommandChecksum(command, length, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0);
-    if (sum !== header.checksum) return ManagementStatus.BAD_CHECKSUM;
+    if (!hasCommandChecksum(command, length, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0, 0))
+      return ManagementStatus.BAD_CHECKSUM;
     if (!context.owner.enabled) return ManagementStatus.DISABLED;
     if (header.responseAddress % RESPONSE_ALIGNMENT !== 0) {
       context.badOffset = MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET;

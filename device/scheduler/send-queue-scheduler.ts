@@ -6,7 +6,6 @@
 import { COMMAND_HEADER_BYTES, SEND_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { getQueuePairRecordSendTail, QUEUE_PAIR_RECORD_SIZE } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import {
-  getSendCommandChecksum,
   getSendCommandQosLevel,
   getSendCommandQpn,
   getSendCommandSequence,
@@ -14,7 +13,7 @@ import {
   setSendCommandSequence,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
-import { computeCommandChecksum } from '../collect/checksum.ts';
+import { hasCommandChecksum } from '../collect/checksum.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { Lane } from '../lane/lane.ts';
@@ -132,7 +131,15 @@ export function checkCommand(qp: QueuePair, buffer: PhysicalCollectBuffer): Faul
   const { view } = buffer;
   if (getSendCommandQpn(view, 0) !== qp.number) return FaultKind.COMMAND_BAD_QP;
   if (getSendCommandQosLevel(view, 0) !== qp.creation.qosLevel) return FaultKind.COMMAND_QOS;
-  if (qp.creation.checksumOff) return FaultKind.NONE;
-  const sum = computeCommandChecksum(view, buffer.collectLength, SEND_COMMAND_CHECKSUM_OFFSET, qp.creation.checksumKey);
-  return sum === getSendCommandChecksum(view, 0) ? FaultKind.NONE : FaultKind.COMMAND_CHECKSUM;
+  const { checksumOff, checksumKey } = qp.creation;
+  if (checksumOff) return FaultKind.NONE;
+  const length = buffer.collectLength;
+  const right = hasCommandChecksum(
+    view,
+    length,
+    SEND_COMMAND_CHECKSUM_OFFSET,
+    checksumKey & 0xffff,
+    checksumKey >>> 16,
+  );
+  return right ? FaultKind.NONE : FaultKind.COMMAND_CHECKSUM;
 }

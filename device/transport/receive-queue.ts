@@ -13,6 +13,8 @@ import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import type { ScatterGatherList } from './scatter-gather.ts';
 
 const LARGEST_STRIDE = 512;
+/** What is read of an entry at first: its head and up to three elements, which is most often all. */
+const FIRST_READ_BYTES = 64;
 
 export class ReceiveQueueReader {
   /** Number of the entry last taken. */
@@ -44,16 +46,18 @@ export class ReceiveQueueReader {
     list.clear();
     const stride = ring.strideBytes;
     const address = ring.slotAddress(this.number);
-    if (!qp.owner.dma.read(qp.number, address, stride, this.#slot, 0)) return FaultKind.DMA_READ;
+    const first = Math.min(stride, FIRST_READ_BYTES);
+    if (!qp.owner.dma.read(qp.number, address, first, this.#slot, 0)) return FaultKind.DMA_READ;
     const count = getReceiveEntrySgeCount(this.#slotView, 0);
+    const length = RECEIVE_ENTRY_SIZE + count * SGE_SIZE;
     const wellFormed =
-      count <= SGE_MAX &&
-      RECEIVE_ENTRY_SIZE + count * SGE_SIZE <= stride &&
-      getReceiveEntrySequence(this.#slotView, 0) === this.number;
+      count <= SGE_MAX && length <= stride && getReceiveEntrySequence(this.#slotView, 0) === this.number;
     if (!wellFormed) {
       qp.owner.faults.report(FaultKind.RECEIVE_ENTRY, qp.number, address);
       return FaultKind.RECEIVE_ENTRY;
     }
+    if (length > first && !qp.owner.dma.read(qp.number, address + first, length - first, this.#slot, first))
+      return FaultKind.DMA_READ;
     list.addFrom(this.#slotView, RECEIVE_ENTRY_SIZE, count);
     return FaultKind.NONE;
   }

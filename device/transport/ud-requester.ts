@@ -120,8 +120,10 @@ export class UdRequester {
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
+    // A loop: `set` would want a view of the payload made for it.
     if (getSendCommandInline(buffer.view, 0))
-      ring.bytes.set(buffer.bytes.subarray(COMMAND_HEADER_BYTES, COMMAND_HEADER_BYTES + length), payload);
+      for (let index = 0; index < length; index++)
+        ring.bytes[payload + index] = buffer.bytes[COMMAND_HEADER_BYTES + index];
     else if (!this.#list.gatherPart(qp, 0, length, ring.bytes, payload)) return FaultKind.DMA_READ;
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
     qp.sendPsn = addPsn(qp.sendPsn, 1);

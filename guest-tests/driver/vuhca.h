@@ -118,6 +118,7 @@ struct vuhca_mr *vuhca_get_dma_mr(struct vuhca_pd *pd, u32 access);
 struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 				 u64 length, dma_addr_t page_list,
 				 u32 page_count, u8 page_shift);
+struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages);
 int vuhca_dereg_mr(struct vuhca_mr *mr);
 
 /* vuhca_ah.c */
@@ -164,15 +165,28 @@ int vuhca_qp_to_rtr(struct vuhca_qp *qp);
 int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn);
 int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state);
 
+/* vuhca_connect.c */
+int vuhca_qp_connect_init(struct vuhca_qp *qp,
+			  const struct vuhca_connection *connection);
+int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
+			 const struct vuhca_connection *connection);
+int vuhca_qp_connect_rts(struct vuhca_qp *qp,
+			 const struct vuhca_connection *connection);
+int vuhca_qp_connect(struct vuhca_qp *qp,
+		     const struct vuhca_connection *connection);
+
+/* vuhca_fill.c */
+void *vuhca_fill_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
+		      size_t *length, u16 *sequence);
+bool vuhca_fill_recv(struct vuhca_wq *rq, const struct vuhca_recv_wr *wr);
+void vuhca_seal_send(struct vuhca_qp *qp, void *slot);
+
 /* vuhca_post.c */
 int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
 		    unsigned int count, enum vuhca_post_mode mode);
 int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 		    unsigned int count);
-void *vuhca_fill_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
-		      size_t *length, u16 *sequence);
 void vuhca_publish_sends(struct vuhca_qp *qp);
-void vuhca_seal_send(struct vuhca_qp *qp, void *slot);
 void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence);
 
 /* vuhca_debugfs.c */

@@ -163,6 +163,7 @@ static bool vuhca_read_cqe(struct vuhca_cq *cq,
 	wc->port = vuhca_completion_entry_get_port(entry);
 	wc->receive = vuhca_completion_entry_get_receive(entry);
 	wc->has_immediate = vuhca_completion_entry_get_has_immediate(entry);
+	wc->has_invalidate = vuhca_completion_entry_get_has_invalidate(entry);
 	wc->global_route = vuhca_completion_entry_get_global_route(entry);
 	wc->solicited = vuhca_completion_entry_get_solicited(entry);
 	wc->sequence = vuhca_completion_entry_get_queue_sequence(entry);

@@ -112,6 +112,21 @@ struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 }
 EXPORT_SYMBOL_GPL(vuhca_reg_pages);
 
+/*
+ * A region that is registered by FAST_REGISTER requests and taken out of use
+ * by invalidation. Each registration may give its keys another low byte.
+ */
+struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages)
+{
+	struct vuhca_mr_attributes attributes = {
+		.page_count = cpu_to_le32(max_pages),
+	};
+
+	vuhca_mr_attributes_set_kind(&attributes, VUHCA_MR_KIND_FAST);
+	return vuhca_create_mr(pd, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_alloc_fast_mr);
+
 int vuhca_dereg_mr(struct vuhca_mr *mr)
 {
 	int err;

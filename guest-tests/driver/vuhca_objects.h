@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * What the driver of the vuhca InfiniBand HCA keeps of the adapter and of each
- * of its objects, and how work is described to it. Layouts and numbers of the
- * hardware are in vuhca_hw.h.
+ * of its objects. How work is described to it is in vuhca_work.h, layouts and
+ * numbers of the hardware are in vuhca_hw.h.
  */
 #ifndef VUHCA_OBJECTS_H
 #define VUHCA_OBJECTS_H
@@ -17,6 +17,7 @@
 #include <linux/xarray.h>
 
 #include "vuhca_hw.h"
+#include "vuhca_work.h"
 
 #define VUHCA_NAME "vuhca"
 
@@ -236,54 +237,6 @@ struct vuhca_answer {
 	u16 bad_offset;
 	u64 limit;
 	u8 payload[sizeof_field(struct vuhca_management_response, payload)];
-};
-
-struct vuhca_buffer {
-	u64 address;
-	u32 length;
-	u32 lkey;
-};
-
-struct vuhca_send_wr {
-	u64 wr_id;
-	u8 opcode;
-	bool signaled;
-	bool solicited;
-	u32 immediate;
-	const struct vuhca_buffer *sge;
-	unsigned int sge_count;
-	const void *inline_data;	/* instead of SGEs */
-	u32 inline_bytes;
-	struct {
-		u32 remote_qpn;
-		u32 qkey;
-		u32 ah;
-	} ud;
-};
-
-struct vuhca_recv_wr {
-	u64 wr_id;
-	const struct vuhca_buffer *sge;
-	unsigned int sge_count;
-};
-
-struct vuhca_wc {
-	u64 wr_id;
-	struct vuhca_qp *qp;
-	u8 status;
-	u8 opcode;
-	u8 vendor_error;
-	u8 port;
-	bool receive;
-	bool has_immediate;
-	bool global_route;
-	bool solicited;
-	u16 sequence;
-	u16 source_lid;
-	u32 byte_length;
-	u32 immediate;
-	u32 source_qpn;
-	u64 timestamp;
 };
 
 #endif /* VUHCA_OBJECTS_H */

@@ -16,6 +16,8 @@ static unsigned int vuhca_send_stride(const struct vuhca_qp_init *init)
 			    init->send_sge > 1 ?
 			    init->send_sge * sizeof(struct vuhca_sge) : 0);
 
+	if (init->service_type == VUHCA_SERVICE_TYPE_RC)
+		tail = max(tail, sizeof(struct vuhca_atomic_operands));
 	return order_base_2(sizeof(struct vuhca_send_command) + tail);
 }
 

@@ -1,4 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-export async function measureInProcess(_print: (text: string) => void): Promise<string[]> {
-  return [];
+/**
+ * `npm run bench -- --in-process`: messages per second through the device core alone, and what a message allocates there, which must be nothing:
+ * DESIGN.md section 8. Each way of posting runs in a process of its own, so that neither is compiled for the other. Guest memory lies once below
+ * 2 GiB and once above 4 GiB: an address beyond 2^31 is a heap number of 16 bytes each time it crosses a call that is not inlined.
+ */
+import { execFile } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { SetupError } from '../setup/errors.ts';
+import { formatTable } from './summary.ts';
+
+const WORKER = join(dirname(fileURLToPath(import.meta.url)), 'in-process-worker.ts');
+const MESSAGES = 1_000_000;
+const LOW_MEMORY = 0x1000_0000;
+const HIGH_MEMORY = 0x12_3456_0000;
+/** Less than the smallest object: what the compiler itself allocates spreads over all messages. */
+const ALLOCATION_TARGET_BYTES = 1;
+const FLAGS = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128', '--import', 'tsx'];
+
+/** What the worker prints. */
+export interface CoreSample {
+  readonly device: string;
+  readonly count: number;
+  readonly totalNs: number;
+  readonly grownBytes: number;
+}
+
+/** Measures, prints a table, and returns a sentence for each target that is missed. */
+export async function measureInProcess(print: (text: string) => void): Promise<string[]> {
+  print(`\nIn one process, without a guest, ${MESSAGES} datagrams of 64 bytes from port to port:\n`);
+  const samples: CoreSample[] = [];
+  for (const [where, base] of [
+    ['memory below 2 GiB', LOW_MEMORY],
+    ['above 4 GiB', HIGH_MEMORY],
+  ] as const) {
+    for (const by of ['collect', 'doorbell']) {
+      const sample = await runWorker(base, by);
+      samples.push({ ...sample, device: `${by}, ${where}` });
+    }
+  }
+  const { table, missed } = summarizeCore(samples);
+  print(table);
+  return missed;
+}
+
+/** The table and what is missed. */
+export function summarizeCore(samples: readonly CoreSample[]): { table: string; missed: string[] } {
+  const missed: string[] = [];
+  const lines = samples.map(({ device, count, totalNs, grownBytes }) => {
+    const perMessage = Math.max(0, grownBytes / count);
+    const met = perMessage < ALLOCATION_TARGET_BYTES;
+    if (!met) missed.push(`in one process, ${device}: a message allocates ${perMessage.toFixed(1)} bytes`);
+    const target = `< ${ALLOCATION_TARGET_BYTES} byte ${met ? 'met' : 'MISSED'}`;
+    const rate = `${Math.round((count / totalNs) * 1e9)}/s`;
+    return [device, `${(totalNs / count / 1000).toFixed(2)} us`, rate, `${perMessage.toFixed(2)} bytes`, target];
+  });
+  return { table: formatTable([['', 'per message', 'messages', 'allocated', 'target'], ...lines]), missed };
+}
+
+async function runWorker(memoryBase: number, by: string): Promise<CoreSample> {
+  const args = [...FLAGS, WORKER, String(MESSAGES), String(memoryBase), by];
+  const { stdout } = await promisify(execFile)(process.execPath, args).catch((error: Error) => {
+    throw new SetupError(`the in-process benchmark failed; mend what it says: ${error.message}`);
+  });
+  return JSON.parse(stdout) as CoreSample;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Percentiles of lists that are small enough to sort. Called by summary.ts and in-process.ts. */
+/** Percentiles of lists that are small enough to sort. Called by summary.ts. */
 
 /** The value that `share` (0 to 1) of the values do not exceed; NaN for an empty list. Does not change the list. */
 export function percentile(values: readonly number[], share: number): number {

@@ -4,7 +4,7 @@
  * rounds, each of which measured both devices next to each other: load of the machine that lasts longer than a round cancels out.
  */
 import type { BatchSample, LatencySample, Round, Sample } from './samples.ts';
-import { median } from './statistics.ts';
+import { median, percentile } from './statistics.ts';
 
 /** Reads: adapter's p50 over the twin's, at most. */
 export const READ_TARGET = 1.1;
@@ -17,6 +17,8 @@ export interface Row {
   readonly adapter: string;
   readonly twin: string;
   readonly ratio: string;
+  /** Between which values half of the rounds' ratios lie. */
+  readonly quartiles: string;
   /** What is asked for, and whether it is reached. */
   readonly target: string;
 }
@@ -73,25 +75,37 @@ export function formatTable(lines: readonly (readonly string[])[]): string {
 
 export function comparisonTable({ rows }: Comparison): string {
   return formatTable([
-    ['', 'adapter', 'C twin', 'ratio', 'target'],
-    ...rows.map(({ name, adapter, twin, ratio, target }) => [name, adapter, twin, ratio, target]),
+    ['', 'adapter', 'C twin', 'ratio', 'quartiles', 'target'],
+    ...rows.map(({ name, adapter, twin, ratio, quartiles, target }) => [name, adapter, twin, ratio, quartiles, target]),
   ]);
 }
 
-function readRow(name: string, rounds: readonly Round[], value: (sample: LatencySample) => number, missed?: string[]) {
+function readRow(
+  name: string,
+  rounds: readonly Round[],
+  value: (sample: LatencySample) => number,
+  missed?: string[],
+): Row {
   const times = (device: string): number[] => pick<LatencySample>(rounds, 'read', device).map(value);
-  const ratio = ratioOf(rounds, 'read', (sample) => value(sample as LatencySample));
+  const ratios = ratiosOf(rounds, 'read', (sample) => value(sample as LatencySample));
+  const ratio = median(ratios);
   const target = missed === undefined ? '' : judge(name, ratio, ratio <= READ_TARGET, `<= ${READ_TARGET}`, missed);
-  return { name, ...sides((device) => microseconds(median(times(device)))), ratio: ratio.toFixed(3), target };
+  return { name, ...sides((device) => microseconds(median(times(device)))), ...describeRatios(ratios), target };
 }
 
 function writeRow(name: string, kind: 'write' | 'doorbell', rounds: readonly Round[], missed: string[]): Row {
   const perWrite = ({ totalNs, count }: BatchSample): number => totalNs / count;
   const times = (device: string): number[] => pick<BatchSample>(rounds, kind, device).map(perWrite);
   // A rate is the reverse of a time, so the twin's time stands above.
-  const ratio = 1 / ratioOf(rounds, kind, (sample) => perWrite(sample as BatchSample));
+  const ratios = ratiosOf(rounds, kind, (sample) => 1 / perWrite(sample as BatchSample));
+  const ratio = median(ratios);
   const target = judge(`${name} rate`, ratio, ratio >= WRITE_TARGET, `rate >= ${WRITE_TARGET}`, missed);
-  return { name, ...sides((device) => microseconds(median(times(device)))), ratio: ratio.toFixed(3), target };
+  return { name, ...sides((device) => microseconds(median(times(device)))), ...describeRatios(ratios), target };
+}
+
+function describeRatios(ratios: readonly number[]): { ratio: string; quartiles: string } {
+  const [low, high] = [0.25, 0.75].map((share) => percentile(ratios, share).toFixed(2));
+  return { ratio: median(ratios).toFixed(3), quartiles: `${low}-${high}` };
 }
 
 function sides(text: (device: string) => string): { adapter: string; twin: string } {
@@ -108,12 +122,12 @@ function lostWrites(rounds: readonly Round[]): string[] {
   return lost.map(({ device, kind, lost: count }) => `${device}: ${count} of the posted ${kind}s did not arrive`);
 }
 
-function ratioOf(rounds: readonly Round[], kind: Sample['kind'], value: (sample: Sample) => number): number {
-  const ratios = rounds.flatMap((round) => {
+/** Adapter over twin, for each round that has both. */
+function ratiosOf(rounds: readonly Round[], kind: Sample['kind'], value: (sample: Sample) => number): number[] {
+  return rounds.flatMap((round) => {
     const [adapter, twin] = ['adapter', 'twin'].map((device) => pick([round], kind, device)[0]);
     return adapter === undefined || twin === undefined ? [] : [value(adapter) / value(twin)];
   });
-  return median(ratios);
 }
 
 function pick<T extends Sample>(rounds: readonly Round[], kind: Sample['kind'], device: string, until?: string): T[] {

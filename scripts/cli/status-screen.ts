@@ -34,7 +34,7 @@ export function renderStatus(report: StatusReport, rates: ActivityRates): string
 
 function describeGuest(socket: StatusReport['sockets'][number]): string[] {
   const state = socket.attached
-    ? `attached, ${bytes(socket.sharedMemoryBytes)} of its memory is shared`
+    ? `attached, ${bytes(socket.sharedMemoryBytes)} within reach`
     : socket.attaches > 0
       ? 'gone'
       : 'not attached yet';
@@ -87,7 +87,7 @@ function describeBuffers({ collectBuffers, schedulerBuffers, lane }: AdapterRepo
   return [
     line('PCBs', [
       `${total - free} of ${total} in use`,
-      ...levels.map(({ inUse, available }, level) => `level ${level}: ${inUse} used, ${available} left`),
+      ...levels.map(({ inUse, available }, level) => `level ${level}: ${inUse} used ${available} left`),
     ]),
     line('scheduler', [
       `${schedulerBuffers.total - schedulerBuffers.free} of ${schedulerBuffers.total} buffers in use`,

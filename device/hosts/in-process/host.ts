@@ -50,7 +50,7 @@ export class InProcessHost implements HostPort {
     this.#checkRange('publish', address, lengthBytes, entry, entryOffset);
     this.#checkQuiet('publish', address);
     const bodyBytes = lengthBytes - validBytes;
-    if (![1, 2, 4, 8].includes(validBytes) || bodyBytes < 0 || (address + bodyBytes) % validBytes !== 0) {
+    if (!isStoreSize(validBytes) || bodyBytes < 0 || (address + bodyBytes) % validBytes !== 0) {
       this.violations.push(
         `publish: a validity word of ${validBytes} bytes at 0x${(address + bodyBytes).toString(16)}`,
       );
@@ -101,4 +101,8 @@ export class InProcessHost implements HostPort {
     if (!sound)
       this.violations.push(`${call}: ${lengthBytes} bytes at ${address}, offset ${offset} of ${bytes.length}`);
   }
+}
+
+function isStoreSize(sizeBytes: number): boolean {
+  return sizeBytes === 1 || sizeBytes === 2 || sizeBytes === 4 || sizeBytes === 8;
 }

@@ -23,6 +23,8 @@ export interface MachineOptions {
   readonly functionCount?: number;
   /** Guest memory of each function. */
   readonly memoryBytes?: number;
+  /** Where guest memory starts; above 4 GiB unless given. */
+  readonly memoryBase?: number;
   /** Units of work per step. */
   readonly budget?: number;
   readonly build?: AdapterFactory;
@@ -56,7 +58,7 @@ export class InProcessMachine {
     this.random = new Random(this.seed);
     this.#budget = options.budget ?? DEFAULT_BUDGET;
     for (let index = 0; index < functionCount; index++) {
-      this.hosts.push(new InProcessHost(new GuestMemoryModel(memoryBytes)));
+      this.hosts.push(new InProcessHost(new GuestMemoryModel(memoryBytes, options.memoryBase)));
     }
     const adapterOptions = { ...defaultAdapterOptions, ...options.adapter };
     this.recorder = options.record?.(adapterOptions, functionCount);

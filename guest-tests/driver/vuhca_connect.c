@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The way of RC and UC QPs from RESET to RTS. Each step names exactly the
+ * attributes its service takes there; the adapter refuses any other.
+ */
+#include "vuhca.h"
+
+/* RESET to INIT: receives may be posted. */
+int vuhca_qp_connect_init(struct vuhca_qp *qp,
+			  const struct vuhca_connection *connection)
+{
+	struct vuhca_qp_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE |
+					      VUHCA_QP_MASK_PKEY_INDEX |
+					      VUHCA_QP_MASK_PORT |
+					      VUHCA_QP_MASK_ACCESS),
+		.access = cpu_to_le32(connection->access),
+	};
+
+	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_INIT);
+	vuhca_qp_attributes_set_port(&attributes, connection->port);
+	vuhca_qp_attributes_set_pkey_index(&attributes, connection->pkey_index);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_connect_init);
+
+static void vuhca_put_path(struct vuhca_address_handle *path,
+			   struct vuhca_qp *qp,
+			   const struct vuhca_connection *connection)
+{
+	vuhca_address_handle_set_valid(path, 1);
+	vuhca_address_handle_set_port(path, connection->port);
+	vuhca_address_handle_set_service_level(path, connection->service_level);
+	vuhca_address_handle_set_pd(path, qp->pd->pdn);
+	vuhca_address_handle_set_dlid(path, connection->dlid);
+}
+
+/* INIT to RTR: knows its peer, and receives from it. */
+int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
+			 const struct vuhca_connection *connection)
+{
+	struct vuhca_qp_attributes attributes = {};
+	u32 mask = VUHCA_QP_MASK_STATE | VUHCA_QP_MASK_ADDRESS_VECTOR |
+		   VUHCA_QP_MASK_PATH_MTU | VUHCA_QP_MASK_REMOTE_QPN |
+		   VUHCA_QP_MASK_RECEIVE_PSN;
+
+	if (qp->service_type == VUHCA_SERVICE_TYPE_RC)
+		mask |= VUHCA_QP_MASK_MAX_READS_SERVED |
+			VUHCA_QP_MASK_MIN_RNR_TIMER;
+	attributes.attribute_mask = cpu_to_le32(mask);
+	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_RTR);
+	vuhca_qp_attributes_set_path_mtu(&attributes, connection->path_mtu);
+	vuhca_qp_attributes_set_remote_qpn(&attributes, connection->remote_qpn);
+	vuhca_qp_attributes_set_receive_psn(&attributes,
+					    connection->receive_psn);
+	vuhca_qp_attributes_set_max_reads_served(&attributes,
+						 connection->max_reads_served);
+	vuhca_qp_attributes_set_min_rnr_timer(&attributes,
+					      connection->min_rnr_timer);
+	vuhca_put_path((void *)attributes.address_vector, qp, connection);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_connect_rtr);
+
+/* RTR to RTS: may send. */
+int vuhca_qp_connect_rts(struct vuhca_qp *qp,
+			 const struct vuhca_connection *connection)
+{
+	struct vuhca_qp_attributes attributes = {};
+	u32 mask = VUHCA_QP_MASK_STATE | VUHCA_QP_MASK_SEND_PSN;
+
+	if (qp->service_type == VUHCA_SERVICE_TYPE_RC)
+		mask |= VUHCA_QP_MASK_TIMEOUT | VUHCA_QP_MASK_RETRY_COUNT |
+			VUHCA_QP_MASK_RNR_RETRY |
+			VUHCA_QP_MASK_MAX_READS_INITIATED;
+	attributes.attribute_mask = cpu_to_le32(mask);
+	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_RTS);
+	vuhca_qp_attributes_set_send_psn(&attributes, connection->send_psn);
+	vuhca_qp_attributes_set_timeout(&attributes, connection->timeout);
+	vuhca_qp_attributes_set_retry_count(&attributes,
+					    connection->retry_count);
+	vuhca_qp_attributes_set_rnr_retry(&attributes, connection->rnr_retry);
+	vuhca_qp_attributes_set_max_reads_initiated(&attributes,
+						    connection->max_reads_initiated);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_connect_rts);
+
+/* RESET to RTS in one go; where it fails, the QP stays. */
+int vuhca_qp_connect(struct vuhca_qp *qp,
+		     const struct vuhca_connection *connection)
+{
+	int err;
+
+	err = vuhca_qp_connect_init(qp, connection);
+	if (!err)
+		err = vuhca_qp_connect_rtr(qp, connection);
+	if (!err)
+		err = vuhca_qp_connect_rts(qp, connection);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_connect);
