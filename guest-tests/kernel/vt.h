@@ -93,6 +93,8 @@ struct vt_qp_options {
 	u8 port;
 	bool checksum_off;
 	bool signal_all;
+	bool connected;		/* of service_type, else UD */
+	u8 service_type;
 };
 
 /* vt_report.c */
@@ -204,6 +206,7 @@ extern const struct vt_suite vt_suite_overrun;
 extern const struct vt_suite vt_suite_ports;
 extern const struct vt_suite vt_suite_faults;
 extern const struct vt_suite vt_suite_flush;
+extern const struct vt_suite vt_suite_connected;
 extern const struct vt_suite vt_suite_reset;
 
 #endif /* VT_H */

@@ -47,6 +47,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_ports,
 	&vt_suite_faults,
 	&vt_suite_flush,
+	&vt_suite_connected,
 	&vt_suite_reset,
 };
 
