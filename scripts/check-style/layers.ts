@@ -3,7 +3,9 @@
  * Rules of the layers in `docs/CONTRIBUTING.md`: imports point down only, the FFI package stays in one folder, and the
  * units of the device are pure: no clock, no randomness, no environment, no I/O.
  */
+
 import { posix } from 'node:path';
+import { FFI_PACKAGE } from '../../protocol/vfio-user/ffi-package.ts';
 import {
   codeLines,
   type Finding,
@@ -39,7 +41,6 @@ const IMPURE = [
   { pattern: /\bprocess\.(env|argv|exit|on|stdout|stderr|stdin)\b|\bconsole\./, what: 'touches the process' },
 ];
 
-const FFI_PACKAGE = 'koffi';
 const FFI_FOLDER = 'protocol/vfio-user/';
 
 /** Imports that point up, or that reach the vfio-user binding from below `device/main`. */

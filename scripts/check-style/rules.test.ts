@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Each style rule on a file that breaks it and on one that does not. */
+
 import t from 'tap';
+import { FFI_PACKAGE } from '../../protocol/vfio-user/ffi-package.ts';
 import { checkFile, formatFinding } from '../check-style.ts';
 import { registryHosts } from './registry-hosts.ts';
 
@@ -44,10 +46,10 @@ t.test('imports point down', async (test) => {
 });
 
 t.test('one folder for the FFI', async (test) => {
-  const line = `import koffi from 'koffi';\n`;
+  const line = `import ffi from '${FFI_PACKAGE}';\n`;
   test.same(findings('protocol/vfio-user/a.ts', line), []);
-  test.match(findings('scripts/a.ts', line), [/koffi is named outside/]);
-  test.same(findings('package.json', '"koffi": "1"', ''), []);
+  test.match(findings('scripts/a.ts', line), [/is named outside/]);
+  test.same(findings('package.json', `"${FFI_PACKAGE}": "1"`, ''), []);
 });
 
 t.test('device units are pure', async (test) => {

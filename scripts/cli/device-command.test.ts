@@ -8,9 +8,13 @@ import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ControlClient } from '../../device/main/control-client.ts';
+import { CONFIG_REGION, VfioUserClient } from '../../protocol/vfio-user/client/client.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
+/** The command register of config space, and its bits. */
+const PCI_COMMAND = 4;
+const MEMORY_AND_BUS_MASTER = 6;
 const READY = /^listening on (\S+) control (\S+)$/m;
 
 /** A running adapter with its files in `directory`. */
@@ -77,6 +81,21 @@ t.test('a client of another protocol, or one that vanishes, does not end it', as
   client.close();
   device.child.kill('SIGTERM');
   t.equal(await device.whenExited, 0);
+});
+
+t.test('guest memory that is not shared is called by its name, once', async (t) => {
+  const { device, socketPath } = await start(t, makeDirectory(t));
+  const client = new VfioUserClient(socketPath);
+  t.teardown(() => client.close());
+  client.negotiate();
+  client.mapDma({ address: 0, sizeBytes: 2 ** 20 });
+  const setBusMaster = (on: boolean): void =>
+    client.writeRegion(CONFIG_REGION, PCI_COMMAND, Uint8Array.of(on ? MEMORY_AND_BUS_MASTER : 0, 0));
+  for (const on of [true, false, true]) setBusMaster(on);
+  await device.until(/warn {2}guest memory is not shared, so every DMA will fail: start QEMU with .*share=on/);
+  device.child.kill('SIGTERM');
+  await device.whenExited;
+  t.equal(device.stderr.match(/guest memory is not shared/g)?.length, 1);
 });
 
 t.test('sockets: the living are left alone, the dead replaced', async (t) => {

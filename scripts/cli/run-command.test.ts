@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `vuhca run`: what it refuses before it starts anything, and a live guest from start to end: its case's status becomes ours, the
+// recording replays, the capture is sound, the log is short, and nothing is left.
+
+import { spawnSync } from 'node:child_process';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { findTshark } from '../setup/tshark.ts';
+import { makeDirectory } from './testing/directory.ts';
+import { CliProcess, runCli } from './testing/run-cli.ts';
+
+const LOG_LINES_MAX = 20;
+
+const CASE = `#!/bin/sh
+mount -t debugfs debugfs /sys/kernel/debug
+insmod /modules/vuhca_traffic.ko
+sleep 1
+cat /sys/kernel/debug/vuhca-traffic/counters
+rmmod vuhca_traffic
+exit 7
+`;
+
+/** Folders of guests and devices that process `pid` made. */
+function runFolders(pid: number | undefined): string[] {
+  return readdirSync(tmpdir()).filter((name) => name.startsWith(`vuhca-guest-${pid}-`));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+t.test('mistakes get a sentence before anything starts', async (t) => {
+  const directory = makeDirectory(t);
+  const file = join(directory, 'file');
+  writeFileSync(file, '');
+  const mistakes: [words: string[], stderr: RegExp][] = [
+    [['--kernal', 'x'], /unknown option --kernal/],
+    [['--kernel', join(directory, 'none')], /option --kernel names \S+none, which does not exist/],
+    [['--memory', '1'], /option --memory is 1; it must be a whole number from 64 to/],
+    [['--vcbs', '0'], /option --vcbs is 0/],
+    [['--case', file, '--disk', file], /--case runs in our own guest, so --disk cannot be given with it/],
+    [['--disk', file, '--append', 'x'], /--append needs --kernel/],
+    [['--', '-m', '4G'], /-m 4G would not fit/],
+    [['--', '-M', 'q35,memory-backend=p', '-object', 'memory-backend-ram,id=p,size=1G'], /backend p is not shared/],
+  ];
+  for (const [words, stderr] of mistakes)
+    t.match(await runCli(['run', ...words]), { status: 2, stderr }, words.join(' '));
+});
+
+t.test('a QEMU that cannot do it', async (t) => {
+  const qemu = join(makeDirectory(t), 'qemu');
+  const pretend = (version: string, devices: string): void => {
+    writeFileSync(
+      qemu,
+      `#!/bin/sh\ncase $* in *--version*) echo QEMU emulator version ${version};; *) echo '${devices}';; esac\n`,
+    );
+    chmodSync(qemu, 0o755);
+  };
+  pretend('7.2.0', 'name "vfio-user-pci"');
+  t.match(await runCli(['run'], { QEMU: qemu }), {
+    status: 1,
+    stderr: /is QEMU 7\.2\.0, which is too old; vuhca needs QEMU 10\.1/,
+  });
+  pretend('11.0.00', 'name "virtio-net-pci"');
+  t.match(await runCli(['run'], { QEMU: qemu }), { status: 1, stderr: /built without vfio-user-pci; vuhca needs/ });
+});
+
+t.test('a guest from start to end', { timeout: 240_000 }, async (t) => {
+  const directory = makeDirectory(t);
+  const [script, recording, capture] = ['case.sh', 'x.rec', 'x.pcap'].map((name) => join(directory, name));
+  writeFileSync(script, CASE);
+  const run = new CliProcess(
+    ['run', '--case', script, '--record', recording, '--capture', capture, '--log-level', 'info', '--vcbs', '8'],
+    { XDG_RUNTIME_DIR: directory },
+  );
+  t.teardown(() => run.child.kill('SIGKILL'));
+  const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
+  t.equal(await run.whenExited, 7, run.stderr);
+  t.match(run.stdout, /^port 1 collected \d+ .* errors 0\nport 2 collected \d+ .* errors 0\n$/);
+  const log = run.stderr.split('\n').filter((line) => /^\d\d:\d\d:\d\d/.test(line));
+  t.ok(log.length > 0 && log.length <= LOG_LINES_MAX, `${log.length} lines of log for a whole boot`);
+  t.notOk(isRunning(Number(adapter)) || isRunning(Number(qemu)), 'no process is left');
+  t.same(runFolders(run.child.pid), [], 'no folder is left');
+  t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
+
+  t.match(await runCli(['replay', recording]), { status: 0, stdout: /identical: / });
+  const tshark = findTshark();
+  if (tshark === undefined) return;
+  const fields = ['infiniband.lrh.dlid', 'infiniband.bth.opcode', 'infiniband.deth.q_key', '_ws.malformed'];
+  const args = ['-r', capture, '-T', 'fields', ...fields.flatMap((field) => ['-e', field])];
+  const { stdout } = spawnSync(tshark, args, { encoding: 'utf8', maxBuffer: 1 << 28 });
+  const kinds = new Set(stdout.split('\n').map((line) => line.trim()));
+  const [toPortOne, toPortTwo] = [1, 2].map((lid) => `${lid}\t100\t0x0000000074726166`);
+  t.same([...kinds].sort(), ['', toPortOne, toPortTwo], 'both ways, no malformed packet');
+});
+
+t.test('a signal ends both', { timeout: 240_000 }, async (t) => {
+  const directory = makeDirectory(t);
+  const script = join(directory, 'case.sh');
+  writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
+  const run = new CliProcess(['run', '--case', script], { XDG_RUNTIME_DIR: directory });
+  t.teardown(() => run.child.kill('SIGKILL'));
+  const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
+  await run.until(/^here$/m);
+  const status = await runCli(['status'], { XDG_RUNTIME_DIR: directory });
+  t.match(status, { status: 0, stdout: /^guest {8}attached/m }, 'found by itself');
+  const json = await runCli(['status', '--json'], { XDG_RUNTIME_DIR: directory });
+  t.match(JSON.parse(json.stdout), { pid: Number(adapter), rates: { packets: 0 } });
+  const capture = await runCli(['capture', '--output', join(directory, 'x'), '--seconds', '1'], {
+    XDG_RUNTIME_DIR: directory,
+  });
+  t.match(capture, { status: 0, stderr: /^capturing to \S+x\n0 packets, 24 bytes in/ });
+  run.child.kill('SIGTERM');
+  t.equal(await run.whenExited, 128 + 15);
+  t.notOk(isRunning(Number(adapter)) || isRunning(Number(qemu)), 'no process is left');
+  t.same(runFolders(run.child.pid), []);
+  t.same(readdirSync(join(directory, 'vuhca')), []);
+});
+
+t.test('an adapter that dies ends the guest, with a sentence', { timeout: 240_000 }, async (t) => {
+  const directory = makeDirectory(t);
+  const script = join(directory, 'case.sh');
+  writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
+  const run = new CliProcess(['run', '--case', script], { XDG_RUNTIME_DIR: directory });
+  t.teardown(() => run.child.kill('SIGKILL'));
+  const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
+  await run.until(/^here$/m);
+  process.kill(Number(adapter), 'SIGKILL');
+  t.equal(await run.whenExited, 1);
+  t.match(run.stderr, /^vuhca run: the adapter process ended \(SIGKILL\), so the guest was ended$/m);
+  t.notOk(isRunning(Number(qemu)), 'no process is left');
+  t.same(runFolders(run.child.pid), []);
+});
