@@ -156,7 +156,7 @@ export class Endpoint {
   receive(depth = this.plan.receiveDepth): void {
     if (this.isDead) return;
     while (this.#receives.length - this.#receivesOver < Math.min(depth, 1 << RECEIVE_ENTRIES_LOG2)) {
-      this.#receives.push(this.side.bench.postReceive(this.qp, this.plan.largest + GRH_BYTES));
+      this.#postReceive();
       this.#trace.add(this.#nowNs, `${this.name} posts receive`, this.#receives.length - 1);
     }
   }
@@ -194,6 +194,17 @@ export class Endpoint {
     this.#expect(received >= this.messagesDone, `${this.messagesDone} messages succeeded, ${received} arrived`);
     const wrong = this.memory.findWrong();
     if (wrong !== undefined) this.#fail(wrong);
+  }
+
+  /** Entries complete in order, so that as many buffers serve as there are entries. */
+  #postReceive(): void {
+    const { bench } = this.side;
+    const number = this.#receives.length;
+    const buffer =
+      this.#receives[number - (1 << RECEIVE_ENTRIES_LOG2)] ?? bench.createBuffer(this.plan.largest + GRH_BYTES);
+    buffer.bytes.fill(0);
+    this.qp.postReceive([bench.sge(buffer)]);
+    this.#receives.push(buffer);
   }
 
   #post(operation: Operation): void {

@@ -105,11 +105,11 @@ function drawWire(random: Random, lengthNs: number): WirePlan {
   });
   return {
     drop: clean ? 0 : perCent(10),
-    duplicate: clean ? 0 : perCent(8),
-    reorder: clean ? 0 : perCent(10),
+    duplicate: clean ? 0 : perCent(25),
+    reorder: clean ? 0 : perCent(20),
     corrupt: clean ? 0 : perCent(4),
     delayNs: random.pick([0, 200, 5_000, 20_000]),
-    jitterNs: clean ? 0 : random.pick([1, 2_000, 20_000]),
+    jitterNs: clean ? 0 : random.pick([1, 2_000, 20_000, 300_000]),
     flaps,
   };
 }
