@@ -12,10 +12,10 @@ import { type EventType, ServiceType } from '../../protocol/layout/gen/values.ge
 import type { Adapter } from '../adapter.ts';
 import type { DriverMemoryRegion } from '../hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import type { Link } from '../port/link.ts';
-import { PacketRing } from '../port/packet-ring.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
 import { Bench, type BenchOptions, type Buffer } from './bench.ts';
 import { type ConnectedOptions, FULL_ACCESS } from './connected-bench.ts';
+import { ScriptedLink } from './scripted-link.ts';
 
 const DWORD = 0x1_0000_0000;
 const NO_BYTES = new Uint8Array(0);
@@ -39,27 +39,6 @@ export interface PeerOptions extends ConnectedOptions {
   readonly signalAll?: number;
 }
 
-/** The link between the device and the test: carries nothing by itself, and vouches for nothing. */
-class ScriptedLink implements Link {
-  readonly trusted = false;
-  readonly active = false;
-  readonly nextNs = Number.POSITIVE_INFINITY;
-  /** Packets on their way to the device. */
-  readonly wire = new PacketRing(256);
-
-  carry(): number {
-    return 0;
-  }
-
-  arrival(): PacketRing | undefined {
-    return this.wire.count > 0 ? this.wire : undefined;
-  }
-
-  settle(): void {}
-
-  detach(): void {}
-}
-
 export class PacketPeer {
   readonly bench: Bench;
   readonly adapter: Adapter;
@@ -72,7 +51,7 @@ export class PacketPeer {
   psn: number;
   readonly firstPsn: number;
   readonly #parsed = newParsedPacket();
-  readonly #link = new ScriptedLink();
+  readonly #link: ScriptedLink;
 
   constructor(options: PeerOptions = {}) {
     const { serviceType = ServiceType.RC, state = 'rts', sendPsn = 100, receivePsn = 500 } = options;
@@ -80,8 +59,7 @@ export class PacketPeer {
     this.bench = bench;
     this.adapter = bench.machine.core as Adapter;
     // The cable to port 2 is replaced: what port 1 sends stays in its lanes, what the test puts on the wire arrives at port 1.
-    this.adapter.ports[0].plug(this.#link);
-    this.adapter.ports[0].setLinkUp(true);
+    this.#link = new ScriptedLink(this.adapter.ports[0]);
     // The change of cables is told by events, which are no test's business.
     bench.settle();
     bench.asynchronous.walk();

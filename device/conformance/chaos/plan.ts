@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What one chaos seed does: drawn from the seed before anything happens, so that it can be printed. */
+import { ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import type { Random } from '../../hosts/in-process/random.ts';
+
+/** Probabilities per packet, and times, of the wire between the two ends. */
+export interface WirePlan {
+  readonly drop: number;
+  readonly duplicate: number;
+  readonly reorder: number;
+  readonly corrupt: number;
+  readonly delayNs: number;
+  readonly jitterNs: number;
+  /** Down from, to. */
+  readonly flaps: readonly (readonly [number, number])[];
+}
+
+export interface ConnectionPlan {
+  readonly serviceType: ServiceType;
+  readonly pathMtu: number;
+  readonly timeout: number;
+  readonly retryCount: number;
+  readonly rnrRetry: number;
+  readonly minRnrTimer: number;
+  readonly maxReads: number;
+  readonly psns: readonly [number, number];
+  readonly signalAll: number;
+  readonly largest: number;
+  /** CQs this small overflow. */
+  readonly completionEntriesLog2: number;
+  /** Receive entries posted at most at a time; few make a slow receiver. */
+  readonly receiveDepth: number;
+}
+
+/** Something that happens to one end of a connection, or to the whole adapter, in place of ordinary work. */
+export type Mishap = 'bad request' | 'error' | 'reset' | 'deregister' | 'drain' | 'function reset';
+
+export interface Plan {
+  readonly seed: number;
+  readonly twoAdapters: boolean;
+  readonly connections: readonly ConnectionPlan[];
+  readonly wire: WirePlan;
+  readonly actions: number;
+  readonly meanGapNs: number;
+  readonly mishaps: readonly {
+    readonly action: number;
+    readonly mishap: Mishap;
+    readonly connection: number;
+    readonly end: 0 | 1;
+  }[];
+}
+
+const MISHAPS: readonly Mishap[] = [
+  'bad request',
+  'bad request',
+  'error',
+  'reset',
+  'deregister',
+  'drain',
+  'drain',
+  'function reset',
+];
+const PERCENT = 100;
+
+export function drawPlan(seed: number, random: Random): Plan {
+  const twoAdapters = random.oneIn(2);
+  const actions = random.between(20, 70);
+  const meanGapNs = random.pick([500, 5_000, 50_000]);
+  const connections = Array.from({ length: random.between(1, 3) }, () => drawConnection(random));
+  const mishaps = random.oneIn(2)
+    ? []
+    : Array.from({ length: random.between(1, 2) }, () => ({
+        action: random.below(actions),
+        mishap: random.pick(MISHAPS),
+        connection: random.below(connections.length),
+        end: random.below(2) as 0 | 1,
+      }));
+  return { seed, twoAdapters, connections, wire: drawWire(random, actions * meanGapNs), actions, meanGapNs, mishaps };
+}
+
+function drawConnection(random: Random): ConnectionPlan {
+  const nearWrap = (): number => (random.oneIn(3) ? (0xffffff - random.below(20)) & 0xffffff : random.below(0x1000000));
+  return {
+    serviceType: random.pick([ServiceType.RC, ServiceType.RC, ServiceType.RC, ServiceType.UC, ServiceType.UD]),
+    pathMtu: random.between(1, 3),
+    timeout: random.between(6, 9),
+    retryCount: random.pick([2, 7, 7, 7]),
+    rnrRetry: random.pick([1, 7, 7, 7]),
+    minRnrTimer: random.pick([1, 2, 5, 9]),
+    maxReads: random.pick([1, 2, 4]),
+    psns: [nearWrap(), nearWrap()],
+    signalAll: random.below(2),
+    largest: random.pick([64, 1000, 1000, 3000, 12_000]),
+    completionEntriesLog2: random.oneIn(12) ? 2 : 7,
+    receiveDepth: random.pick([1, 4, 12]),
+  };
+}
+
+function drawWire(random: Random, lengthNs: number): WirePlan {
+  const perCent = (limit: number): number => (random.oneIn(2) ? 0 : random.below(limit * 10) / (10 * PERCENT));
+  const clean = random.oneIn(6);
+  const flaps = Array.from({ length: clean ? 0 : random.pick([0, 0, 0, 1, 2]) }, () => {
+    const start = random.below(lengthNs);
+    return [start, start + random.between(1_000, 400_000)] as const;
+  });
+  return {
+    drop: clean ? 0 : perCent(10),
+    duplicate: clean ? 0 : perCent(25),
+    reorder: clean ? 0 : perCent(20),
+    corrupt: clean ? 0 : perCent(4),
+    delayNs: random.pick([0, 200, 5_000, 20_000]),
+    jitterNs: clean ? 0 : random.pick([1, 2_000, 20_000, 300_000]),
+    flaps,
+  };
+}
