@@ -36,6 +36,8 @@ interface Scenario {
   readonly size: number;
   readonly queuePairs: number;
   readonly messages: number;
+  /** Messages posted to a QP at a time. */
+  readonly batch: number;
 }
 
 interface Result extends Scenario {
@@ -59,7 +61,7 @@ function build(machine: FlatMachine, driver: Driver, scenario: Scenario): Engine
   const { serviceType, opcode, size, queuePairs } = scenario;
   const pd = driver.createProtectionDomain();
   const region = driver.createDmaRegion(pd, RIGHTS);
-  const batch = queuePairs > 1 ? 16 : 64;
+  const { batch } = scenario;
   const entriesLog2 = Math.log2(batch);
   const receives = opcode === SendOpcode.SEND;
   const engines: Engine[] = [];
@@ -181,7 +183,7 @@ function scenarios(messages: number): Scenario[] {
     for (const size of [64, 4096, 65536, 1 << 20]) {
       if (serviceType === ServiceType.UD && size > 4096) continue;
       const count = Math.max(128, Math.ceil(messages / Math.max(1, size / 1024)));
-      list.push({ name, serviceType, opcode, size, queuePairs: 1, messages: count });
+      list.push({ name, serviceType, opcode, size, queuePairs: 1, messages: count, batch: 64 });
     }
   }
   for (const queuePairs of [1, 100, 1000, 10_000])
@@ -192,6 +194,7 @@ function scenarios(messages: number): Scenario[] {
       size: 64,
       queuePairs,
       messages: Math.max(messages, queuePairs * 64),
+      batch: 16,
     });
   return list;
 }
