@@ -10,6 +10,9 @@ import { FirstLightReport } from './first-light/report.ts';
 
 const START = fileURLToPath(new URL('first-light.sh', import.meta.url));
 
+// The first run on a machine also compiles the kernel modules.
+t.setTimeout(300_000);
+
 t.test('it shows a guest that drives the adapter', { timeout: 240_000 }, async (t) => {
   const child = spawn(START, { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));

@@ -119,6 +119,8 @@ class Debugger {
 
 const timeout = (TRAFFIC_SECONDS + MANAGEMENT_SECONDS + BOOT_BOUND_SECONDS) * 1000;
 
+t.setTimeout(timeout);
+
 t.test('breakpoints are held in the adapter of a live guest', { timeout }, async (t) => {
   const log: string[] = [];
   const reports = new Reports();

@@ -10,9 +10,13 @@ import { join } from 'node:path';
 import t from 'tap';
 import { findTshark } from '../setup/tshark.ts';
 import { makeDirectory } from './testing/directory.ts';
+import { InspectorClient } from './testing/inspector-client.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
 const LOG_LINES_MAX = 20;
+
+// The first run on a machine also compiles the kernel modules.
+t.setTimeout(900_000);
 
 const CASE = `#!/bin/sh
 mount -t debugfs debugfs /sys/kernel/debug
@@ -123,6 +127,27 @@ t.test('a signal ends both', { timeout: 240_000 }, async (t) => {
   t.notOk(isRunning(Number(adapter)) || isRunning(Number(qemu)), 'no process is left');
   t.same(runFolders(run.child.pid), []);
   t.same(readdirSync(join(directory, 'vuhca')), []);
+});
+
+t.test('a signal ends both though the adapter stands at a breakpoint', { timeout: 240_000 }, async (t) => {
+  const directory = makeDirectory(t);
+  const script = join(directory, 'case.sh');
+  writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
+  const run = new CliProcess(['run', '--case', script, '--inspect=127.0.0.1:0'], { XDG_RUNTIME_DIR: directory });
+  t.teardown(() => run.child.kill('SIGKILL'));
+  const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
+  await run.until(/^here$/m);
+  const inspector = await InspectorClient.connect((await run.until(/ws:\S+/))[0]);
+  const paused = inspector.waitFor('Debugger.paused');
+  await inspector.call('Debugger.enable');
+  inspector.call('Runtime.evaluate', { expression: 'debugger' }).catch(() => {});
+  await paused;
+  run.child.kill('SIGTERM');
+  t.equal(await run.whenExited, 128 + 15);
+  t.notOk(isRunning(Number(adapter)) || isRunning(Number(qemu)), 'no process is left');
+  t.same(runFolders(run.child.pid), []);
+  t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
+  inspector.close();
 });
 
 t.test('an adapter that dies ends the guest, with a sentence', { timeout: 240_000 }, async (t) => {

@@ -64,7 +64,7 @@ async function runGuest(args: Arguments): Promise<number> {
   for (const name of SIGNALS) {
     process.once(name, () => {
       signal = name;
-      void session.stop();
+      session.stop().catch(() => {});
     });
   }
   say(`the adapter is process ${session.device.pid}, QEMU is process ${session.guest.pid}`);

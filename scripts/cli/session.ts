@@ -24,7 +24,6 @@ export interface SessionOptions {
 
 /** How a session ended. */
 export interface SessionEnd {
-  /** Undefined when the guest had not ended by itself: then `device` or a signal did it. */
   readonly guest: GuestExit;
   /** How the adapter ended when it did so before the guest. */
   readonly deviceFailure: DeviceExit | undefined;
@@ -36,7 +35,7 @@ export interface SessionEnd {
 export class Session {
   readonly device: DeviceChild;
   readonly guest: Guest;
-  /** Resolves when both have ended. */
+  /** Resolves when both have ended; rejects, when they have, with a sentence about a capture that failed. */
   readonly whenEnded: Promise<SessionEnd>;
 
   /** Starts both. Throws SetupError when either does not start; nothing is left then. */
@@ -80,9 +79,12 @@ export class Session {
     // A guest without its adapter reads all ones forever.
     const guest = await this.guest.quit();
     const complaints = readComplaints(consoleLog);
-    const captured = first === undefined ? await capture?.end() : undefined;
-    await this.device.stop();
-    return { guest, deviceFailure: first, capture: captured, complaints };
+    try {
+      const captured = first === undefined ? await capture?.end() : undefined;
+      return { guest, deviceFailure: first, capture: captured, complaints };
+    } finally {
+      await this.device.stop();
+    }
   }
 }
 
