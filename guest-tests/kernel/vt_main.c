@@ -48,6 +48,8 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_faults,
 	&vt_suite_flush,
 	&vt_suite_connected,
+	&vt_suite_connected_bulk,
+	&vt_suite_connected_errors,
 	&vt_suite_reset,
 };
 

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Many messages over connected QPs, of random operation, size and shape, some
+ * signalled and some not, by every way of posting. Each payload is checked
+ * where it arrives. A stream is one direction of one pair; several of them run
+ * on the same CQs at once.
+ */
+#include <linux/slab.h>
+
+#include "vt_pair.h"
+
+#define VT_STREAMS	8
+#define VT_WINDOW	8
+#define VT_SLOT_BYTES	8192
+#define VT_PIECES	4
+#define VT_WCS		32
+/* Messages of a stream for each datagram of the datagram tests. */
+#define VT_SHARE	10
+
+struct vt_message {
+	u8 opcode;
+	bool inlined;
+	bool sending;		/* not known to be done at its sender */
+	bool receiving;		/* a receive completion is to come */
+	u32 length;
+};
+
+struct vt_stream {
+	struct vt_pair *pair;
+	unsigned int from;
+	unsigned int number;
+	unsigned int sent;
+	unsigned int completed;
+	unsigned int received;	/* everything before it needs no more receive */
+	unsigned int done;
+	struct vt_message messages[VT_WINDOW];
+	struct vuhca_buffer pieces[VT_WINDOW][VT_PIECES];
+	struct vuhca_send_wr wrs[VT_WINDOW];
+};
+
+struct vt_streams {
+	struct vt *t;
+	struct vt_areas areas;
+	struct vt_pair pairs[VT_STREAMS / 2];
+	unsigned int pair_count;
+	struct vt_stream streams[VT_STREAMS];
+	unsigned int count;
+	unsigned int total;
+	unsigned int batch;
+	enum vuhca_post_mode mode;
+	u64 bytes;
+	struct vuhca_wc wc[VT_WCS];
+};
+
+static const u8 vt_opcodes[] = {
+	/* What a UC message can be seen to arrive by. */
+	VUHCA_SEND_OPCODE_SEND,		VUHCA_SEND_OPCODE_SEND_IMMEDIATE,
+	VUHCA_SEND_OPCODE_RDMA_WRITE_IMMEDIATE,
+	VUHCA_SEND_OPCODE_RDMA_WRITE,	VUHCA_SEND_OPCODE_RDMA_READ,
+	VUHCA_SEND_OPCODE_FETCH_ADD,
+};
+
+#define VT_UC_OPCODES 3
+
+/* Where message @number of a stream lies, in both areas. */
+static size_t vt_slot(const struct vt_stream *stream, unsigned int number)
+{
+	return (stream->number * VT_WINDOW + number % VT_WINDOW) *
+	       (size_t)VT_SLOT_BYTES;
+}
+
+static u32 vt_key(const struct vt_stream *stream, unsigned int number)
+{
+	return stream->number << 24 | number;
+}
+
+static bool vt_is_fetch(u8 opcode)
+{
+	return opcode == VUHCA_SEND_OPCODE_RDMA_READ ||
+	       opcode == VUHCA_SEND_OPCODE_FETCH_ADD;
+}
+
+static void vt_pick(struct vt_streams *all, struct vt_stream *stream,
+		    struct vt_message *message)
+{
+	bool uc = stream->pair->options.service == VUHCA_SERVICE_TYPE_UC;
+	u32 random = prandom_u32_state(&all->t->random);
+	u32 most = VT_SLOT_BYTES - VT_MARGIN;
+
+	message->opcode = vt_opcodes[random % (uc ? VT_UC_OPCODES :
+						    ARRAY_SIZE(vt_opcodes))];
+	message->length = (random >> 8) % 4 ? (random >> 10) % 300 :
+					      (random >> 10) % most;
+	if (message->opcode == VUHCA_SEND_OPCODE_FETCH_ADD)
+		message->length = 8;
+	message->inlined = !vt_is_fetch(message->opcode) &&
+			   message->length <= VUHCA_INLINE_MAX_BYTES &&
+			   random >> 31;
+	message->sending = true;
+	message->receiving = message->opcode != VUHCA_SEND_OPCODE_RDMA_WRITE &&
+			     !vt_is_fetch(message->opcode);
+}
+
+static unsigned int vt_cut_slot(struct vt_streams *all, size_t offset,
+				u32 length, unsigned int most,
+				struct vuhca_buffer *pieces)
+{
+	unsigned int count = 0;
+	u32 part;
+
+	while (length) {
+		part = length;
+		if (count + 1 < most)
+			part = 1 + prandom_u32_state(&all->t->random) % length;
+		pieces[count++] = vt_area_buffer(&all->areas, 0, offset, part);
+		offset += part;
+		length -= part;
+	}
+	return count;
+}
+
+static bool vt_prepare(struct vt_streams *all, struct vt_stream *stream,
+		       unsigned int number, struct vuhca_send_wr *wr)
+{
+	struct vt_message *message = &stream->messages[number % VT_WINDOW];
+	struct vuhca_buffer *pieces = stream->pieces[number % VT_WINDOW];
+	size_t offset = vt_slot(stream, number);
+	struct vuhca_buffer there;
+	bool fetch;
+
+	vt_pick(all, stream, message);
+	fetch = vt_is_fetch(message->opcode);
+	all->bytes += message->length;
+	vt_fill(all->areas.bytes[fetch] + offset, message->length,
+		vt_key(stream, number));
+	memset(all->areas.bytes[!fetch] + offset, VT_POISON,
+	       message->length + VT_MARGIN);
+	*wr = vt_rdma_wr(&all->areas, message->opcode, pieces, offset);
+	wr->wr_id = number;
+	wr->immediate = ~number;
+	wr->signaled = number % 4 == 3 || number + 1 == all->total ||
+		       prandom_u32_state(&all->t->random) % 2;
+	if (message->inlined) {
+		wr->inline_data = all->areas.bytes[0] + offset;
+		wr->inline_bytes = message->length;
+	}
+	wr->sge_count = vt_cut_slot(all, offset, message->length,
+				    message->opcode == VUHCA_SEND_OPCODE_FETCH_ADD ?
+				    1 : 1 + number % VT_PIECES, pieces);
+	there = vt_area_buffer(&all->areas, 1, offset, VT_SLOT_BYTES);
+	return !message->receiving ||
+	       VT_EQUAL(all->t, vt_pair_receive(stream->pair, !stream->from,
+						&there, number), 0);
+}
+
+static bool vt_stream_send(struct vt_streams *all, struct vt_stream *stream)
+{
+	struct vuhca_qp *qp = stream->pair->end[stream->from].qp;
+	unsigned int i, count;
+
+	count = min3(all->batch, all->total - stream->sent,
+		     VT_WINDOW - (stream->sent - stream->done));
+	for (i = 0; i < count; i++)
+		if (!vt_prepare(all, stream, stream->sent + i, &stream->wrs[i]))
+			return false;
+	stream->sent += count;
+	return !count || VT_EQUAL(all->t, vuhca_post_send(qp, stream->wrs, count,
+							  all->mode), count);
+}
+
+/* The payload of a message is where it belongs, and no more than that. */
+static bool vt_arrived(struct vt_streams *all, struct vt_stream *stream,
+		       unsigned int number)
+{
+	struct vt_message *message = &stream->messages[number % VT_WINDOW];
+	bool fetch = vt_is_fetch(message->opcode);
+	u8 *bytes = all->areas.bytes[!fetch] + vt_slot(stream, number);
+
+	return VT_CHECK(all->t, vt_holds(bytes, message->length,
+					 vt_key(stream, number)),
+			"stream %u, message %u, opcode %u, %u bytes",
+			stream->number, number, message->opcode,
+			message->length) &&
+	       VT_CHECK(all->t, vt_is_poison(bytes + message->length, VT_MARGIN),
+			"stream %u, message %u, opcode %u, %u bytes ran over",
+			stream->number, number, message->opcode,
+			message->length);
+}
+
+static void vt_retire(struct vt_stream *stream)
+{
+	struct vt_message *message;
+
+	while (stream->done < stream->sent) {
+		message = &stream->messages[stream->done % VT_WINDOW];
+		if (message->sending || message->receiving)
+			return;
+		stream->done++;
+	}
+}
+
+/* It is done, and with it all before it that were not signalled. */
+static bool vt_sent(struct vt_streams *all, struct vt_stream *stream,
+		    const struct vuhca_wc *wc)
+{
+	struct vt_message *message;
+
+	if (!VT_CHECK(all->t, wc->wr_id >= stream->completed &&
+		      wc->wr_id < stream->sent, "stream %u: %llu after %u",
+		      stream->number, wc->wr_id, stream->completed))
+		return false;
+	while (stream->completed <= wc->wr_id) {
+		message = &stream->messages[stream->completed % VT_WINDOW];
+		message->sending = false;
+		if ((message->opcode == VUHCA_SEND_OPCODE_RDMA_WRITE ||
+		     vt_is_fetch(message->opcode)) &&
+		    !vt_arrived(all, stream, stream->completed))
+			return false;
+		stream->completed++;
+	}
+	return true;
+}
+
+static bool vt_came(struct vt_streams *all, struct vt_stream *stream,
+		    const struct vuhca_wc *wc)
+{
+	struct vt_message *message;
+
+	/* Slots of what is done are used again. */
+	stream->received = max(stream->received, stream->done);
+	while (stream->received < stream->sent &&
+	       !stream->messages[stream->received % VT_WINDOW].receiving)
+		stream->received++;
+	message = &stream->messages[stream->received % VT_WINDOW];
+	message->receiving = false;
+	return VT_EQUAL(all->t, wc->wr_id, stream->received) &&
+	       VT_EQUAL(all->t, wc->byte_length, message->length) &&
+	       VT_EQUAL(all->t, wc->has_immediate,
+			message->opcode != VUHCA_SEND_OPCODE_SEND) &&
+	       VT_EQUAL(all->t, wc->immediate, wc->has_immediate ?
+			~stream->received : 0) &&
+	       vt_arrived(all, stream, stream->received++);
+}
+
+static bool vt_stream_take(struct vt_streams *all, const struct vuhca_wc *wc)
+{
+	struct vt_stream *stream;
+	unsigned int i, end;
+	bool good;
+
+	for (i = 0; i < all->count; i++) {
+		stream = &all->streams[i];
+		end = wc->receive ? !stream->from : stream->from;
+		if (stream->pair->end[end].qp == wc->qp)
+			break;
+	}
+	if (!VT_CHECK(all->t, i < all->count, "nobody's completion") ||
+	    !VT_EQUAL(all->t, wc->status, VUHCA_COMPLETION_STATUS_SUCCESS))
+		return false;
+	good = wc->receive ? vt_came(all, stream, wc) : vt_sent(all, stream, wc);
+	vt_retire(stream);
+	return good;
+}
+
+static int vt_streams_poll(struct vt_streams *all, struct vuhca_cq *cq)
+{
+	int i, found = vuhca_poll_cq(cq, VT_WCS, all->wc);
+
+	for (i = 0; i < found; i++)
+		if (!vt_stream_take(all, &all->wc[i]))
+			return -EIO;
+	return found;
+}
+
+static bool vt_streams_done(struct vt_streams *all)
+{
+	unsigned int i;
+
+	for (i = 0; i < all->count; i++)
+		if (all->streams[i].done < all->total)
+			return false;
+	return true;
+}
+
+/* Sends and receives until all is done or nothing moves any more. */
+static void vt_streams_pump(struct vt_streams *all)
+{
+	ktime_t progress = ktime_get();
+	int sends, receives;
+	unsigned int i;
+
+	while (!vt_streams_done(all)) {
+		for (i = 0; i < all->count; i++)
+			if (!vt_stream_send(all, &all->streams[i]))
+				return;
+		sends = vt_streams_poll(all, all->t->send_cq.cq);
+		receives = sends < 0 ? 0 :
+			   vt_streams_poll(all, all->t->recv_cq.cq);
+		if (sends < 0 || receives < 0)
+			return;
+		if (sends + receives)
+			progress = ktime_get();
+		else if (ktime_ms_delta(ktime_get(), progress) > VT_TIMEOUT_MS)
+			return;
+		else
+			usleep_range(10, 30);
+	}
+}
+
+static void vt_streams_run(struct vt_streams *all)
+{
+	ktime_t start = ktime_get();
+	struct vt *t = all->t;
+	unsigned int i;
+
+	all->total = max(vt_count() / VT_SHARE, 100U);
+	vt_streams_pump(all);
+	for (i = 0; i < all->count; i++)
+		VT_CHECK(t, all->streams[i].done == all->total,
+			 "stream %u: %u sent, %u completed, %u done; QP states %d, %d",
+			 i, all->streams[i].sent, all->streams[i].completed,
+			 all->streams[i].done,
+			 vt_qp_state(all->streams[i].pair->end[0].qp),
+			 vt_qp_state(all->streams[i].pair->end[1].qp));
+	vt_note(t, "%u streams, %u messages each, %llu bytes, %lld ms",
+		all->count, all->total, all->bytes,
+		ktime_ms_delta(ktime_get(), start));
+}
+
+static bool vt_add_stream(struct vt_streams *all, struct vt_pair *pair,
+			  unsigned int from)
+{
+	struct vt_stream *stream = &all->streams[all->count];
+
+	stream->pair = pair;
+	stream->from = from;
+	stream->number = all->count++;
+	return true;
+}
+
+/* Each of the pairs with one stream each way, or only from end 0. */
+static void vt_streams(struct vt *t, const struct vt_pair_options *options,
+		       unsigned int pairs, bool both_ways,
+		       enum vuhca_post_mode mode, unsigned int batch)
+{
+	struct vt_streams *all = kzalloc(sizeof(*all), GFP_KERNEL);
+	bool ready = true;
+	unsigned int i;
+
+	VT_REQUIRE(t, all, "no memory");
+	all->t = t;
+	all->mode = mode;
+	all->batch = batch;
+	if (!vt_areas_create(t, &all->areas))
+		goto free;
+	for (i = 0; i < pairs && ready; i++) {
+		all->pair_count++;
+		ready = vt_pair_create(t, &all->pairs[i], &options[i]) &&
+			vt_add_stream(all, &all->pairs[i], 0) &&
+			(!both_ways || vt_add_stream(all, &all->pairs[i], 1));
+	}
+	if (ready)
+		vt_streams_run(all);
+	for (i = 0; i < all->pair_count; i++)
+		vt_pair_destroy(&all->pairs[i]);
+	vt_areas_destroy(t, &all->areas);
+free:
+	kfree(all);
+}
+
+static const struct vt_pair_options vt_rc = { .path_mtu = 4 };
+static const struct vt_pair_options vt_uc = {
+	.service = VUHCA_SERVICE_TYPE_UC, .path_mtu = 3,
+};
+
+static void vt_rc_collect(struct vt *t)
+{
+	vt_streams(t, &vt_rc, 1, false, VUHCA_POST_COLLECT, 1);
+}
+
+static void vt_rc_doorbell(struct vt *t)
+{
+	vt_streams(t, &vt_rc, 1, false, VUHCA_POST_DOORBELL, 1);
+}
+
+static void vt_rc_batches(struct vt *t)
+{
+	vt_streams(t, &vt_rc, 1, true, VUHCA_POST_DOORBELL, VT_WINDOW);
+}
+
+static void vt_uc_collect(struct vt *t)
+{
+	vt_streams(t, &vt_uc, 1, true, VUHCA_POST_COLLECT, 1);
+}
+
+static void vt_uc_batches(struct vt *t)
+{
+	vt_streams(t, &vt_uc, 1, false, VUHCA_POST_DOORBELL, VT_WINDOW);
+}
+
+/* Four pairs, both ways, over all combinations of ports and two services. */
+static void vt_interleaved(struct vt *t)
+{
+	static const struct vt_pair_options options[] = {
+		{ .path_mtu = 1 },
+		{ .from = 2, .to = 2, .path_mtu = 3 },
+		{ .service = VUHCA_SERVICE_TYPE_UC, .path_mtu = 2 },
+		{ .from = 2, .to = 1, .path_mtu = 5 },
+	};
+
+	vt_streams(t, options, ARRAY_SIZE(options), true, VUHCA_POST_COLLECT, 2);
+	vt_streams(t, options, ARRAY_SIZE(options), true, VUHCA_POST_DOORBELL,
+		   VT_WINDOW);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "rc-collect", vt_rc_collect },
+	{ "rc-doorbell", vt_rc_doorbell },
+	{ "rc-batches", vt_rc_batches },
+	{ "uc-collect", vt_uc_collect },
+	{ "uc-batches", vt_uc_batches },
+	{ "interleaved", vt_interleaved },
+};
+VT_SUITE(connected_bulk, vt_cases);
