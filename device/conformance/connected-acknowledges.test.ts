@@ -200,7 +200,7 @@ t.test('progress gives all retries back', async (t) => {
 
 t.test('an acknowledgement that comes after the timeout', async (t) => {
   ledger(t, '9.7.6', 'A late acknowledgement counts though the request has been sent again');
-  ledger(t, '9.7.6', 'The acknowledgement of the copy is then ignored');
+  ledger(t, '9.7.6', 'The acknowledgement of a request sent again without need is ignored');
   const peer = sent(2);
   peer.wait(TIMEOUT_NS).acknowledge(1);
   t.same(statuses(peer), [SUCCESS, SUCCESS]);
@@ -211,7 +211,7 @@ t.test('an acknowledgement that comes after the timeout', async (t) => {
 
 async function testReceiverNotReady(t: Test): Promise<void> {
   ledger(t, '9.7.5.2.8', 'After an RNR NAK the requester waits for the time its timer code says (all 32 codes)');
-  ledger(t, '9.7.5.2.8', 'Then it sends the refused request again, and all behind it');
+  ledger(t, '9.7.5.2.8', 'After the wait for an RNR NAK the refused request is sent again, and all behind it');
   for (let code = 0; code < 32; code++) {
     const peer = sent(2, { timeout: 0 });
     peer.receiverNotReady(0, code).wait(rnrTimerNs(code) - 1);
@@ -229,7 +229,7 @@ t.test('RNR timer codes mean what the table says', async (t) => {
 
 t.test('nothing is begun during an RNR wait', async (t) => {
   ledger(t, '9.7.5.2.8', 'A requester that waits after an RNR NAK sends nothing new');
-  ledger(t, '9.7.5.2.8', 'The timeout does not fire during the wait');
+  ledger(t, '9.7.5.2.8', 'The timeout does not fire during an RNR wait');
   const peer = sent(1, { timeout: 1 });
   peer.receiverNotReady(0, 20);
   peer.qp.post({ inline: Uint8Array.of(1) });

@@ -61,7 +61,7 @@ t.test('the MSN counts messages, not packets', async (t) => {
 
 t.test('a gap is told once, with the PSN that is missing', async (t) => {
   ledger(t, '9.7.4.1', 'A PSN ahead of the expected one is not executed');
-  ledger(t, '9.7.5.2', 'It is answered by a NAK for a PSN sequence error that carries the expected PSN');
+  ledger(t, '9.7.5.2', 'A gap is answered by a NAK for a PSN sequence error that carries the expected PSN');
   ledger(t, '9.7.5.2', 'Further packets behind a gap are dropped silently until the expected one arrives');
   const peer = peerWithReceives(4);
   peer.request(RC_SEND_ONLY, { psn: 501 });
@@ -168,8 +168,8 @@ t.test('half the PSN space is behind, the other half ahead', async (t) => {
 t.test('no receive entry: RNR NAK, then the same PSN again', async (t) => {
   ledger(t, '9.7.5.2.8', 'A SEND that finds no receive entry is answered by an RNR NAK with its PSN');
   ledger(t, '9.7.5.2.8', 'The RNR NAK carries the timer of the QP attribute');
-  ledger(t, '9.7.5.2.8', 'What follows the refused packet is dropped silently');
-  ledger(t, '9.7.5.2.8', 'The refused request is executed when it comes again and an entry is posted');
+  ledger(t, '9.7.5.2.8', 'What follows a packet refused by an RNR NAK is dropped silently');
+  ledger(t, '9.7.5.2.8', 'A request refused by an RNR NAK is executed when it comes again and an entry is posted');
   const peer = new PacketPeer({ minRnrTimer: 14 });
   peer.request(RC_SEND_ONLY);
   t.match(peer.takeOne(), { psn: 500, syndromeKind: 1, syndromeValue: 14 });

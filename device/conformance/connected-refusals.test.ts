@@ -125,7 +125,7 @@ for (const [name, run, psn] of lengths) {
 
 t.test('a SEND longer than the receive entry', async (t) => {
   ledger(t, '9.9.3', 'A SEND longer than the receive entry is answered by a NAK for an invalid request');
-  ledger(t, '9.9.3', 'The receive entry completes with a local length error, which no event repeats');
+  ledger(t, '9.9.3', 'A receive entry that is too short completes with a local length error, which no event repeats');
   const peer = new PacketPeer();
   peer.bench.postReceive(peer.qp, 63);
   peer.request(op.RC_SEND_ONLY, {}, bytes(64));

@@ -66,7 +66,11 @@ t.test('the first responses are lost', async (t) => {
 });
 
 t.test('the last response is lost', async (t) => {
-  ledger(t, '9.7.6.1', 'When nothing tells of the loss, the timeout does, and only the rest is asked for');
+  ledger(
+    t,
+    '9.7.6.1',
+    'A read response whose loss nothing else tells of is asked for after the timeout, and only what is missing',
+  );
   const { peer } = reading(3);
   peer.respond(FIRST, 0, {}, full(1)).respond(MIDDLE, 1, {}, full(1)).wait(TIMEOUT_NS);
   t.match(peer.takeOne(), { name: 'RDMA_READ_REQUEST', psn: 102, dmaLength: MTU });
@@ -163,7 +167,7 @@ t.test('an atomic', async (t) => {
 
 t.test('the local key goes away while responses come', async (t) => {
   ledger(t, '10.6.7', 'A read response for memory whose key was taken back is not written');
-  ledger(t, '11.6.2', 'It ends the READ with a local protection error');
+  ledger(t, '11.6.2', 'A READ whose local memory goes away ends with a local protection error');
   const peer = new PacketPeer();
   const { driver, pd } = peer.bench;
   const region = driver.createDmaRegion(pd, 1);

@@ -56,7 +56,7 @@ t.test('SQD: begun work is finished, the rest stays', async (t) => {
   ledger(t, '10.3.1', 'In SQD what was begun is finished');
   ledger(t, '10.3.1', 'In SQD nothing is begun');
   ledger(t, '11.6.3', 'When everything begun is done, the send queue drained event is posted once if asked for');
-  ledger(t, '10.3.1', 'Back in RTS the rest is sent');
+  ledger(t, '10.3.1', 'Back from SQD to RTS, the rest of the send queue is executed');
   const peer = new PacketPeer({ maxReads: 1 });
   const local = peer.bench.createBuffer(8);
   const read = { opcode: SendOpcode.RDMA_READ, remote: { address: 0, rkey: 1 }, sges: [peer.bench.sge(local)] };
