@@ -31,7 +31,7 @@ function reportOf(bench: Bench, more: Partial<StatusReport> = {}): StatusReport 
 }
 
 t.test('an adapter at work', async (t) => {
-  const bench = new Bench({ seed: 1 });
+  const bench = new Bench({ seed: 1, adapter: { executionCredits: 16, completionCredits: 64 } });
   const { sender, receiver, to } = bench.createPair();
   for (let i = 0; i < 3; i++) {
     bench.postReceive(receiver, 104);
@@ -57,7 +57,7 @@ commands     4 collected, 1 fetched, 0 stale
 objects      1 PDs, 1 MRs, QPs: 2 RTS
 CQs          2, 8 entries posted, 0 in error
 EQs          2, 0 entries posted, 0 in error, 0 vectors sent, 0 pending
-DMA          752 B read, 4.3 KiB written
+DMA          720 B read, 4.3 KiB written
 faults       1 REGISTER_RESERVED
 first fault  REGISTER_RESERVED: object 0x0, address 0x7ff8, at 0.000000 s
 PCBs         1 of 256 in use, level 0: 1 used 191 left, level 1: 0 used 192 left
