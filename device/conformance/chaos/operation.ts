@@ -5,6 +5,7 @@ import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts'
 import type { Random } from '../../hosts/in-process/random.ts';
 import type { Bench, Buffer } from '../bench.ts';
 import { type ExposedMemory, type PostedWrite, SLOTS } from './exposed-memory.ts';
+import type { FastKey } from './fast-key.ts';
 
 const INLINE_MAX = 200;
 const CELL_BYTES = 8;
@@ -15,6 +16,8 @@ export interface Operation {
   /** Consumes a receive entry of the other end. */
   readonly payload: Uint8Array | undefined;
   readonly immediate: number | undefined;
+  /** R_Key that its receiver loses. */
+  readonly invalidates: number | undefined;
   /** It is made so that the other end must refuse it. */
   readonly bad: boolean;
   readonly write: PostedWrite | undefined;
@@ -27,16 +30,18 @@ export class OperationSource {
   readonly #bench: Bench;
   readonly #random: Random;
   readonly #target: ExposedMemory;
+  readonly #fastKey: FastKey;
   readonly #largest: number;
   readonly #lkey: number;
   /** What the counter and the swapped cell hold when every atomic posted so far was executed. */
   counter = 0n;
   cell = 0n;
 
-  constructor(bench: Bench, random: Random, target: ExposedMemory, largest: number) {
+  constructor(bench: Bench, random: Random, target: ExposedMemory, fastKey: FastKey, largest: number) {
     this.#bench = bench;
     this.#random = random;
     this.#target = target;
+    this.#fastKey = fastKey;
     this.#largest = largest;
     this.#lkey = bench.region.lkey;
   }
@@ -55,8 +60,22 @@ export class OperationSource {
       case 5:
         return this.#drawAdd();
       default:
-        return this.#random.oneIn(3) ? this.drawNothing() : this.#drawSwap();
+        return this.#drawRare();
     }
+  }
+
+  #drawRare(): Operation {
+    if (this.#random.oneIn(3)) return this.drawNothing();
+    return this.#random.oneIn(6) && !this.#fastKey.isInvalidated ? this.#drawInvalidation() : this.#drawSwap();
+  }
+
+  /** Takes the other end's key away. */
+  #drawInvalidation(): Operation {
+    this.#fastKey.isInvalidated = true;
+    const { key: immediate } = this.#fastKey;
+    const payload = this.#random.bytes(this.#length(this.#largest));
+    const request = { ...this.#options(), ...this.#source(payload), opcode: SendOpcode.SEND_INVALIDATE, immediate };
+    return { ...plain('SEND+INV'), request, payload, invalidates: immediate };
   }
 
   /** Something the other end refuses. */
@@ -64,6 +83,10 @@ export class OperationSource {
     const bytes = this.#random.bytes(16);
     const local = this.#bench.createBuffer(bytes);
     const opcode = this.#random.pick([SendOpcode.RDMA_WRITE, SendOpcode.RDMA_READ]);
+    const { key, address, isInvalidated } = this.#fastKey;
+    const stale = { address, rkey: key };
+    if (isInvalidated && this.#random.oneIn(2))
+      return { ...plain('stale key'), request: { opcode, remote: stale, sges: [this.#sge(local)] }, bad: true };
     const wrong = this.#random.oneIn(2)
       ? { address: this.#target.slotAddress(0), rkey: this.#target.region.rkey ^ 1 }
       : { address: this.#target.endAddress() - 8, rkey: this.#target.region.rkey };
@@ -173,12 +196,13 @@ export class OperationSource {
   }
 }
 
-function plain(name: string): Operation {
+export function plain(name: string): Operation {
   return {
     name,
     request: {},
     payload: undefined,
     immediate: undefined,
+    invalidates: undefined,
     bad: false,
     write: undefined,
     check: () => undefined,

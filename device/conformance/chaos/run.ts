@@ -62,6 +62,7 @@ class ChaosRun {
 
   run(): void {
     for (const end of this.#ends) end.receive();
+    this.#world.work();
     for (let action = 0; action < this.#plan.actions; action++) {
       this.#act();
       for (const { action: at, mishap, connection, end } of this.#plan.mishaps) {

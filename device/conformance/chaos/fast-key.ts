@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A key that one end of a connection registers by work request, and that the other end's SEND with Invalidate takes away (IBTA 9.4.1, 10.6.5). */
+import { encodeRegisterTarget } from '../../../protocol/layout/gen/register-target.gen.ts';
+import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
+import { AccessFlag, MrKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
+import type { Bench } from '../bench.ts';
+
+const PAGE_BYTES = 4096;
+const PAGE_SHIFT = 12;
+const ADDRESS_BYTES = 8;
+const DWORD = 0x1_0000_0000;
+const KEY_BYTE = 0x42;
+
+export class FastKey {
+  readonly key: number;
+  readonly address: number;
+  /** Registers the key. */
+  readonly request: SendRequest;
+  /** The other end has posted the invalidation. */
+  isInvalidated = false;
+
+  constructor(bench: Bench, pd: number) {
+    const region = bench.driver.createMemoryRegion({ pd, kind: MrKind.FAST, access: 0, pageCount: 1 });
+    const page = bench.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
+    const pageListAddress = bench.driver.allocator.allocate(ADDRESS_BYTES);
+    const list = bench.access.view(pageListAddress, ADDRESS_BYTES);
+    list.setUint32(0, page % DWORD, true);
+    list.setUint32(4, Math.floor(page / DWORD), true);
+    this.key = (((region.lkey >>> 8) << 8) | KEY_BYTE) >>> 0;
+    this.address = page;
+    const access = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
+    const target = { access, pageShift: PAGE_SHIFT, pageCount: 1, pageListAddress };
+    this.request = {
+      opcode: SendOpcode.FAST_REGISTER,
+      header: { sgeAddress: page, sgeLength: PAGE_BYTES, sgeLkey: this.key, sgeCount: 0, messageLength: 0 },
+      alter: (view) => encodeRegisterTarget(view, SEND_COMMAND_TARGET_OFFSET, target),
+    };
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The receiving half of an endpoint: posts receive entries, and checks each completion against what the other end has sent. */
+import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
+import {
+  CompletionStatus,
+  completionStatusNames,
+  SendOpcode,
+  ServiceType,
+} from '../../../protocol/layout/gen/values.gen.ts';
+import type { Buffer } from '../bench.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { Operation } from './operation.ts';
+import type { Trace } from './trace.ts';
+
+const GRH_BYTES = 40;
+const { SUCCESS, LOCAL_LENGTH_ERROR } = CompletionStatus;
+
+export class ReceiveSide {
+  /** Messages received well. */
+  received = 0;
+  /** Entries that have completed. */
+  over = 0;
+  readonly #end: Endpoint;
+  readonly #entries: number;
+  readonly #trace: Trace;
+  readonly #posted: Buffer[] = [];
+
+  constructor(end: Endpoint, entriesLog2: number, trace: Trace) {
+    this.#end = end;
+    this.#entries = 1 << entriesLog2;
+    this.#trace = trace;
+  }
+
+  /** Entries posted and not completed. */
+  get pending(): number {
+    return this.#posted.length - this.over;
+  }
+
+  /** Posts entries until `depth` are there. Entries complete in order, so that as many buffers serve as the queue has places. */
+  post(depth: number): void {
+    const end = this.#end;
+    const { bench } = end.side;
+    while (this.pending < Math.min(depth, this.#entries)) {
+      const number = this.#posted.length;
+      const buffer = this.#posted[number - this.#entries] ?? bench.createBuffer(end.plan.largest + GRH_BYTES);
+      buffer.bytes.fill(0);
+      end.qp.postReceive([bench.sge(buffer)]);
+      this.#posted.push(buffer);
+      this.#trace.add(end.nowNs, `${end.name} posts receive`, number);
+    }
+  }
+
+  reap(entry: CompletionEntry): void {
+    const end = this.#end;
+    const { status, queueSequence } = entry;
+    this.#trace.add(end.nowNs, `${end.name} receive ${completionStatusNames[status]}`, queueSequence);
+    const number = this.over++;
+    end.expect((number & 0xffff) === queueSequence, `completion of receive ${queueSequence}, not ${number}`);
+    const buffer = this.#posted[number];
+    if (buffer === undefined) return end.fail(`completion of receive ${number}, which was not posted`);
+    if (status !== SUCCESS) {
+      end.expect(status !== LOCAL_LENGTH_ERROR, 'a receive entry was too short');
+      const mayFail = end.failed || end.mayFail || end.isCramped || end.other.mayFail || !end.wireIsGood;
+      return end.expect(mayFail, `receive ${number} failed`);
+    }
+    end.expect(this.#matches(entry, buffer), `receive ${number} is wrong`);
+    this.received++;
+  }
+
+  /** Reliable: the next message, once, in order. Unreliable: one of those sent, whole. */
+  #matches(entry: CompletionEntry, buffer: Buffer): boolean {
+    const { other, isReliable, plan } = this.#end;
+    const next = other.messages[this.received];
+    if (isReliable) return next !== undefined && matches(next, entry, buffer.bytes, 0);
+    const skip = plan.serviceType === ServiceType.UD ? GRH_BYTES : 0;
+    return other.messages.some((message) => matches(message, entry, buffer.bytes, skip));
+  }
+}
+
+/** The completion and the buffer, without its first `skip` bytes, are those of `message`. */
+function matches(message: Operation, entry: CompletionEntry, bytes: Uint8Array, skip: number): boolean {
+  const { payload, immediate, invalidates, request } = message;
+  if (payload === undefined || entry.byteLength !== payload.length + skip) return false;
+  if (entry.hasImmediate !== Number(immediate !== undefined)) return false;
+  if (entry.hasInvalidate !== Number(invalidates !== undefined)) return false;
+  const carried = immediate ?? invalidates;
+  if (carried !== undefined && entry.immediate !== carried) return false;
+  if (request.opcode === SendOpcode.RDMA_WRITE_IMMEDIATE) return true;
+  return payload.every((byte, index) => byte === bytes[skip + index]);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Queue pairs that must wait hold up nobody: those with nothing to send, with a full port, in an RNR wait, with a broken request. DESIGN.md 4.5. */
+import t from 'tap';
+import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { PacketPeer } from './packet-peer.ts';
+
+const MTU = 256;
+const one = { inline: Uint8Array.of(1) };
+
+/** Another QP beside the one of `peer`, connected to the same other end. */
+function another({ bench }: PacketPeer): DriverQueuePair {
+  const sendCq = bench.createCompletionQueue();
+  const creation = { serviceType: ServiceType.RC };
+  const qp = bench.driver.createQueuePair({ pd: bench.pd, sendCq, sendEntriesLog2: 6, creation });
+  const path = { port: 1, dlid: bench.lidOf(2), remoteQpn: 0x77, pathMtu: 1, sendPsn: 100, timeout: 16 };
+  return qp.connect({ reliable: true, ...path });
+}
+
+t.test('queue pairs that are woken for nothing take no turn away', async (t) => {
+  const peer = new PacketPeer();
+  const idle = [another(peer), another(peer), another(peer)];
+  for (const qp of idle) qp.post(one);
+  peer.take();
+  peer.qp.post({ sges: [peer.bench.sge(peer.bench.createBuffer(200 * MTU))] });
+  peer.settle();
+  const { outgoing } = peer.adapter.ports[0];
+  t.ok(outgoing.full, 'it waits for the port');
+  for (const { qpn: destQpn } of idle) peer.acknowledge(0, { destQpn });
+  while (outgoing.count > 0) outgoing.shift();
+  peer.adapter.run(64);
+  t.ok(outgoing.count > 0, 'and goes on as soon as there is room');
+  peer.take();
+  peer.acknowledge(199);
+  peer.bench.finish();
+});
+
+t.test('requests behind a broken one give their credits back while they wait', async (t) => {
+  const peer = new PacketPeer({ timeout: 0 });
+  const other = another(peer);
+  other.post(one);
+  other.post({ sges: [{ address: 0, length: 8, lkey: 1 }] });
+  for (let count = 0; count < 40; count++) other.post(one);
+  peer.take();
+  t.equal(peer.bench.read(CSR.EXECUTION_CREDITS_USED), 0);
+  peer.qp.post(one);
+  t.same(peer.takeRequests(), ['SEND_ONLY 0']);
+  peer.acknowledge(0, { destQpn: other.qpn });
+  const statuses = other.parts.sendCq.drain().map(({ status, queueSequence }) => [status, queueSequence]);
+  t.same(statuses.slice(0, 3), [
+    [CompletionStatus.SUCCESS, 0],
+    [CompletionStatus.LOCAL_PROTECTION_ERROR, 1],
+    [CompletionStatus.FLUSHED, 2],
+  ]);
+  t.equal(statuses.length, 42);
+});
+
+t.test('requests in an RNR wait hold no execution credit', async (t) => {
+  const peer = new PacketPeer();
+  for (let count = 0; count < 60; count++) peer.qp.post(one);
+  peer.take();
+  const fields = { syndromeKind: AethKind.RNR_NAK, syndromeValue: 31 };
+  peer.respond(BthOpcode.RC_ACKNOWLEDGE, 0, fields);
+  t.equal(peer.bench.read(CSR.EXECUTION_CREDITS_USED), 0);
+  const other = another(peer);
+  other.post(one);
+  t.equal(peer.take().length, 1);
+});
