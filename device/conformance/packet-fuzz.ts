@@ -4,7 +4,7 @@
  * service and for numbers that nobody has. Two connected QPs on the other port work on meanwhile; nothing that arrives at the first port may touch them.
  */
 
-import { opcodeFlags } from '../../protocol/infiniband/opcodes.ts';
+import { OpcodeFlag, opcodeFlags, TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
@@ -19,12 +19,16 @@ import { ScriptedLink } from './scripted-link.ts';
 /** Packets between two looks at the QPs that must not notice. */
 const PROOF_INTERVAL = 5000;
 /** Packets before the QPs under fire are brought back to life. */
-const REVIVAL_INTERVAL = 500;
+const REVIVAL_INTERVAL = 100;
 const WIRE_PACKETS = 64;
 const LARGEST_PAYLOAD = 4096;
+/** Of path MTU code 1. */
+const PATH_MTU = 256;
 const SERVICES = [ServiceType.RC, ServiceType.UC, ServiceType.UD];
-/** Opcodes that mean something; now and then another one is tried. */
-const OPCODES = Array.from({ length: 256 }, (_, opcode) => opcode).filter((opcode) => opcodeFlags[opcode] !== 0);
+/** Opcodes that mean something, and those of the services that the QPs under fire have. */
+const ALL_OPCODES = Array.from({ length: 256 }, (_, opcode) => opcode).filter((opcode) => opcodeFlags[opcode] !== 0);
+const TRANSPORTS = [Transport.RC, Transport.UC, Transport.UD];
+const OPCODES = TRANSPORTS.map((transport) => ALL_OPCODES.filter((opcode) => (opcode & TRANSPORT_MASK) === transport));
 
 export class PacketFuzz {
   readonly bench: Bench;
@@ -161,16 +165,18 @@ export class PacketFuzz {
     const { random } = this.bench;
     const ring = this.#link.wire;
     const at = ring.writeOffset;
-    const length = random.oneIn(8) ? random.below(LARGEST_PAYLOAD) : random.below(300);
     const fields = this.#fields;
-    fields.opcode = OPCODES[random.below(OPCODES.length)];
+    const target = random.below(SERVICES.length);
+    const opcodes = random.oneIn(8) ? ALL_OPCODES : OPCODES[target];
+    fields.opcode = opcodes[random.below(opcodes.length)];
     fields.hasGrh = Number(random.oneIn(8));
-    this.#randomize();
+    this.#randomize(target);
+    const length = this.#drawLength(fields.opcode);
     fields.payloadLengthBytes = length;
     const start = at + payloadStart(fields.opcode, fields.hasGrh);
     for (let byte = 0; byte < length; byte += 7) ring.bytes[start + byte] = byte;
     let total = buildPacket(ring.view, at, fields, PacketCheck.ALL);
-    switch (random.below(6)) {
+    switch (random.below(10)) {
       case 0:
         for (let flips = random.between(1, 4); flips > 0; flips--) this.#flip(at, total);
         break;
@@ -182,6 +188,14 @@ export class PacketFuzz {
     ring.push(total);
   }
 
+  /** A full packet, a short one, an empty one, or any length. */
+  #drawLength(opcode: number): number {
+    const { random } = this.bench;
+    if ((opcodeFlags[opcode] & OpcodeFlag.PAYLOAD) === 0 && !random.oneIn(8)) return 0;
+    if (random.oneIn(8)) return random.below(LARGEST_PAYLOAD);
+    return random.oneIn(2) ? PATH_MTU : random.below(PATH_MTU);
+  }
+
   #flip(at: number, total: number): void {
     const { random } = this.bench;
     const byte = at + random.below(total);
@@ -189,14 +203,18 @@ export class PacketFuzz {
   }
 
   /** Mostly what a peer could send, with one thing or another out of the way. */
-  #randomize(): void {
+  #randomize(target: number): void {
     const { random } = this.bench;
     const fields = this.#fields;
     const near = (): number => (random.oneIn(4) ? random.next() : random.below(4)) & 0xffffff;
     fields.dlid = random.oneIn(16) ? random.below(0x10000) : this.#lids[0];
     fields.slid = random.oneIn(16) ? random.below(0x10000) : this.#lids[1];
-    fields.destQpn = random.oneIn(8) ? random.next() & 0xffffff : this.#qpns[random.below(this.#qpns.length)];
-    fields.psn = near();
+    const { qpn } = this.#targets[target];
+    const expected = this.#adapter.resources.queuePairs.get(qpn)?.responder?.expectedPsn ?? 0;
+    fields.destQpn = qpn;
+    if (random.oneIn(16)) fields.destQpn = random.next() & 0xffffff;
+    else if (random.oneIn(8)) fields.destQpn = this.#qpns[random.below(this.#qpns.length)];
+    fields.psn = random.oneIn(3) ? near() : expected;
     fields.pKey = random.oneIn(16) ? random.below(0x10000) : 0xffff;
     fields.qKey = random.oneIn(8) ? random.next() : 0;
     fields.ackRequest = random.below(2);
