@@ -209,6 +209,8 @@ extern const struct vt_suite vt_suite_flush;
 extern const struct vt_suite vt_suite_connected;
 extern const struct vt_suite vt_suite_connected_bulk;
 extern const struct vt_suite vt_suite_connected_errors;
+extern const struct vt_suite vt_suite_connected_breaks;
+extern const struct vt_suite vt_suite_connected_keys;
 extern const struct vt_suite vt_suite_reset;
 
 #endif /* VT_H */
