@@ -27,7 +27,7 @@ t.test('every suite, with the adapter as it comes', { timeout: BOUND_MS }, async
 });
 
 t.test('commands and their copies, with hardly any resources', { timeout: BOUND_MS }, async (t) => {
-  const suites = ['datagram', 'collect', 'copies', 'parallel', 'flush'];
+  const suites = ['datagram', 'collect', 'copies', 'parallel', 'flush', 'connected_bulk', 'connected_breaks'];
   const run = await runGuestCases({ suites, count: 1000, seed: 2, deviceArguments: SCARCE });
   report(t, run);
   const refused = run.results.find(({ path }) => path.join('/') === 'copies/refused');

@@ -150,7 +150,17 @@ bool vuhca_vcb_try_write(struct vuhca_dev *dev, u8 qos_level, const void *bytes,
 			 size_t length);
 void vuhca_vcb_cancel(struct vuhca_vcb *vcb);
 
+/* vuhca_srq.c */
+struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
+				   const struct vuhca_srq_init *init);
+int vuhca_destroy_srq(struct vuhca_srq *srq);
+int vuhca_limit_srq(struct vuhca_srq *srq, u32 limit);
+int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
+			unsigned int count);
+u64 vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence);
+
 /* vuhca_qp.c */
+unsigned int vuhca_recv_stride(unsigned int sge);
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 				 const struct vuhca_qp_init *init);
 int vuhca_destroy_qp(struct vuhca_qp *qp);

@@ -172,8 +172,11 @@ static bool vuhca_read_cqe(struct vuhca_cq *cq,
 	wc->immediate = le32_to_cpu(entry->immediate);
 	wc->source_qpn = vuhca_completion_entry_get_source_qpn(entry);
 	wc->timestamp = le64_to_cpu(entry->timestamp);
-	wc->wr_id = vuhca_wq_retire(wc->receive ? &qp->rq : &qp->sq,
-				    wc->sequence);
+	if (wc->receive && qp->srq)
+		wc->wr_id = vuhca_srq_retire(qp->srq, wc->sequence);
+	else
+		wc->wr_id = vuhca_wq_retire(wc->receive ? &qp->rq : &qp->sq,
+					    wc->sequence);
 	return true;
 }
 
@@ -222,6 +225,19 @@ void vuhca_arm_cq(struct vuhca_cq *cq, bool solicited_only)
 }
 EXPORT_SYMBOL_GPL(vuhca_arm_cq);
 
+/* Nobody will poll this entry: a shared receive slot it used is free again. */
+static void vuhca_forget_cqe(struct vuhca_cq *cq,
+			     struct vuhca_completion_entry *entry)
+{
+	u32 srqn = vuhca_completion_entry_get_srqn(entry);
+	struct vuhca_srq *srq = srqn ? xa_load(&cq->dev->srqs, srqn) : NULL;
+
+	if (srq && vuhca_completion_entry_get_receive(entry))
+		vuhca_srq_retire(srq,
+				 vuhca_completion_entry_get_queue_sequence(entry));
+	vuhca_completion_entry_set_qpn(entry, 0);
+}
+
 /*
  * Forgets the completions of a QP that was destroyed or reset: its number may
  * be given to another one, which must not see them. QPN 0 is never given.
@@ -238,7 +254,7 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn)
 		if (!entry)
 			break;
 		if (vuhca_completion_entry_get_qpn(entry) == qpn)
-			vuhca_completion_entry_set_qpn(entry, 0);
+			vuhca_forget_cqe(cq, entry);
 	}
 	spin_unlock_irq(&cq->lock);
 }

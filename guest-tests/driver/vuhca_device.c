@@ -114,6 +114,7 @@ int vuhca_start(struct vuhca_dev *dev)
 static void vuhca_orphan_objects(struct vuhca_dev *dev)
 {
 	struct vuhca_cq *cq;
+	struct vuhca_srq *srq;
 	struct vuhca_qp *qp;
 	unsigned long number;
 
@@ -122,6 +123,12 @@ static void vuhca_orphan_objects(struct vuhca_dev *dev)
 		if (qp->event)
 			qp->event(VUHCA_EVENT_TYPE_DEVICE_FATAL,
 				  VUHCA_FAULT_KIND_NONE, qp->context);
+	}
+	xa_for_each(&dev->srqs, number, srq) {
+		xa_erase_irq(&dev->srqs, number);
+		if (srq->event)
+			srq->event(VUHCA_EVENT_TYPE_DEVICE_FATAL,
+				   VUHCA_FAULT_KIND_NONE, srq->context);
 	}
 	xa_for_each(&dev->cqs, number, cq) {
 		xa_erase_irq(&dev->cqs, number);

@@ -55,6 +55,16 @@ static void vuhca_qp_event(struct vuhca_dev *dev,
 		qp->event(entry->event_type, entry->fault_kind, qp->context);
 }
 
+static void vuhca_srq_event(struct vuhca_dev *dev,
+			    const struct vuhca_event_entry *entry)
+{
+	u32 srqn = vuhca_event_entry_get_object_number(entry);
+	struct vuhca_srq *srq = xa_load(&dev->srqs, srqn);
+
+	if (srq && srq->event)
+		srq->event(entry->event_type, entry->fault_kind, srq->context);
+}
+
 static void vuhca_eq_dispatch(struct vuhca_eq *eq,
 			      const struct vuhca_event_entry *entry)
 {
@@ -77,6 +87,10 @@ static void vuhca_eq_dispatch(struct vuhca_eq *eq,
 	case VUHCA_EVENT_TYPE_PATH_MIGRATED:
 	case VUHCA_EVENT_TYPE_LAST_WQE_REACHED:
 		vuhca_qp_event(dev, entry);
+		break;
+	case VUHCA_EVENT_TYPE_SRQ_LIMIT:
+	case VUHCA_EVENT_TYPE_SRQ_ERROR:
+		vuhca_srq_event(dev, entry);
 		break;
 	case VUHCA_EVENT_TYPE_EQ_ERROR:
 	case VUHCA_EVENT_TYPE_DEVICE_FATAL:

@@ -112,6 +112,7 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	dev->pdev = pdev;
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	timer_setup(&dev->deadman, vuhca_deadman, 0);
 	err = vuhca_pci_enable(pdev);
 	if (err)
@@ -174,6 +175,7 @@ static void vuhca_remove(struct pci_dev *pdev)
 	vuhca_unmap(dev);
 	vuhca_pci_disable(pdev);
 	xa_destroy(&dev->cqs);
+	xa_destroy(&dev->srqs);
 	xa_destroy(&dev->qps);
 	kfree(dev);
 }

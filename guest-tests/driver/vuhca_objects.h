@@ -112,6 +112,7 @@ struct vuhca_dev {
 	struct timer_list deadman;
 	struct xarray cqs;
 	struct xarray qps;
+	struct xarray srqs;
 	struct vuhca_vcb_set vcbs[VUHCA_QOS_LEVELS];
 	struct vuhca_ah_table ahs;
 	struct list_head list;
@@ -180,10 +181,33 @@ struct vuhca_wq {
 	u16 tail;
 };
 
+struct vuhca_srq_init {
+	unsigned int entries_log2;
+	unsigned int sge;
+	u32 limit;		/* event when fewer are posted, 0: none */
+	vuhca_event_handler event;
+	void *context;
+};
+
+struct vuhca_srq {
+	struct vuhca_dev *dev;
+	struct vuhca_pd *pd;
+	u32 srqn;
+	u32 generation;
+	struct vuhca_wq rq;
+	unsigned long *completed;	/* slots done ahead of rq.head */
+	struct vuhca_srq_record *record;
+	dma_addr_t dma;
+	size_t bytes;
+	vuhca_event_handler event;
+	void *context;
+};
+
 struct vuhca_qp_init {
 	struct vuhca_pd *pd;
 	struct vuhca_cq *send_cq;
 	struct vuhca_cq *recv_cq;
+	struct vuhca_srq *srq;	/* instead of a receive queue, or NULL */
 	unsigned int send_entries_log2;
 	unsigned int recv_entries_log2;
 	unsigned int send_sge;
@@ -202,6 +226,7 @@ struct vuhca_qp {
 	struct vuhca_pd *pd;
 	struct vuhca_cq *send_cq;
 	struct vuhca_cq *recv_cq;
+	struct vuhca_srq *srq;
 	u32 qpn;
 	u32 generation;
 	u32 checksum_key;

@@ -113,7 +113,7 @@ int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 
 	if (!vuhca_is_current(qp->dev, qp->generation))
 		return -ESTALE;
-	if (READ_ONCE(qp->state) == VUHCA_QP_STATE_RESET)
+	if (qp->srq || READ_ONCE(qp->state) == VUHCA_QP_STATE_RESET)
 		return -EINVAL;
 	spin_lock_irqsave(&qp->rq.lock, flags);
 	while (posted < count && vuhca_fill_recv(&qp->rq, wrs + posted))

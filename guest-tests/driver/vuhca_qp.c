@@ -21,10 +21,11 @@ static unsigned int vuhca_send_stride(const struct vuhca_qp_init *init)
 	return order_base_2(sizeof(struct vuhca_send_command) + tail);
 }
 
-static unsigned int vuhca_recv_stride(const struct vuhca_qp_init *init)
+/* log2 of the slots of a receive queue, shared or not. */
+unsigned int vuhca_recv_stride(unsigned int sge)
 {
 	return order_base_2(sizeof(struct vuhca_receive_entry) +
-			    max(init->recv_sge, 1U) * sizeof(struct vuhca_sge));
+			    max(sge, 1U) * sizeof(struct vuhca_sge));
 }
 
 static int vuhca_wq_init(struct vuhca_wq *wq, unsigned int entries_log2,
@@ -82,6 +83,8 @@ static void vuhca_qp_describe(struct vuhca_qp *qp,
 	vuhca_qp_creation_set_service_type(creation, qp->service_type);
 	vuhca_qp_creation_set_send_cq(creation, qp->send_cq->cqn);
 	vuhca_qp_creation_set_receive_cq(creation, qp->recv_cq->cqn);
+	if (qp->srq)
+		vuhca_qp_creation_set_srqn(creation, qp->srq->srqn);
 	vuhca_qp_creation_set_signal_all(creation, qp->signal_all);
 	vuhca_qp_creation_set_checksum_off(creation, qp->checksum_off);
 	vuhca_qp_creation_set_qos_level(creation, qp->qos_level);
@@ -141,6 +144,7 @@ static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
 	qp->pd = init->pd;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
+	qp->srq = init->srq;
 	qp->generation = init->pd->generation;
 	qp->service_type = init->service_type;
 	qp->qos_level = init->qos_level;
@@ -152,7 +156,7 @@ static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
 	if (vuhca_wq_init(&qp->sq, init->send_entries_log2,
 			  vuhca_send_stride(init)) ||
 	    vuhca_wq_init(&qp->rq, init->recv_entries_log2,
-			  vuhca_recv_stride(init)) ||
+			  vuhca_recv_stride(init->recv_sge)) ||
 	    vuhca_qp_memory(qp)) {
 		vuhca_qp_free(qp);
 		return NULL;

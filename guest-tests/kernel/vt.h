@@ -95,6 +95,7 @@ struct vt_qp_options {
 	bool signal_all;
 	bool connected;		/* of service_type, else UD */
 	u8 service_type;
+	struct vuhca_srq *srq;
 };
 
 /* vt_report.c */
@@ -209,6 +210,9 @@ extern const struct vt_suite vt_suite_flush;
 extern const struct vt_suite vt_suite_connected;
 extern const struct vt_suite vt_suite_connected_bulk;
 extern const struct vt_suite vt_suite_connected_errors;
+extern const struct vt_suite vt_suite_connected_breaks;
+extern const struct vt_suite vt_suite_connected_keys;
+extern const struct vt_suite vt_suite_shared_receive;
 extern const struct vt_suite vt_suite_reset;
 
 #endif /* VT_H */

@@ -50,6 +50,9 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_connected,
 	&vt_suite_connected_bulk,
 	&vt_suite_connected_errors,
+	&vt_suite_connected_breaks,
+	&vt_suite_connected_keys,
+	&vt_suite_shared_receive,
 	&vt_suite_reset,
 };
 

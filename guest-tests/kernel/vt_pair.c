@@ -126,9 +126,11 @@ bool vt_pair_create(struct vt *t, struct vt_pair *pair,
 	if (!options->no_remote)
 		pair->options.access = options->access ?: VT_ALL_REMOTE;
 	qp_options.service_type = options->service;
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
+		qp_options.srq = i ? options->srq : NULL;
 		if (!vt_create_qp(t, &pair->end[i], &qp_options))
 			return false;
+	}
 	return vt_pair_connect(pair);
 }
 

@@ -34,6 +34,7 @@ struct vt_pair_options {
 	u32 access;		/* VT_ALL_REMOTE */
 	u32 nowhere;		/* QP number of a peer that is not there */
 	bool no_remote;		/* access 0 */
+	struct vuhca_srq *srq;	/* that end 1 receives from */
 };
 
 struct vt_pair {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Shared receive queues. Entries are taken in order, but QPs complete them in
+ * any: a slot is filled again only when all before it have completed, too.
+ * What a destroyed or reset QP had taken for a message in progress never
+ * completes, and keeps its slot until the SRQ is destroyed.
+ */
+#include <linux/bitmap.h>
+#include <linux/dma-mapping.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "vuhca.h"
+
+#define VUHCA_SRQ_RECORD_BYTES 64
+
+static int vuhca_srq_command(struct vuhca_srq *srq, u32 limit)
+{
+	struct vuhca_srq_attributes attributes = {};
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_CREATE_SRQ,
+		.token = (uintptr_t)srq,
+		.payload = &attributes,
+		.payload_bytes = sizeof(attributes),
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	vuhca_srq_attributes_set_pd(&attributes, srq->pd->pdn);
+	attributes.entries_log2 = srq->rq.entries_log2;
+	attributes.stride_log2 = srq->rq.stride_log2;
+	attributes.queue_address = cpu_to_le64(srq->dma);
+	attributes.record_address =
+		cpu_to_le64(srq->dma + srq->bytes - VUHCA_SRQ_RECORD_BYTES);
+	attributes.limit = cpu_to_le32(limit);
+	err = vuhca_admin_execute(srq->dev, &command, &answer);
+	if (!err)
+		srq->srqn = answer.object;
+	return err;
+}
+
+static void vuhca_srq_free(struct vuhca_srq *srq)
+{
+	if (srq->rq.slots)
+		dma_free_coherent(&srq->dev->pdev->dev, srq->bytes,
+				  srq->rq.slots, srq->dma);
+	bitmap_free(srq->completed);
+	kvfree(srq->rq.wr_ids);
+	kfree(srq);
+}
+
+static struct vuhca_srq *vuhca_srq_alloc(struct vuhca_pd *pd,
+					 const struct vuhca_srq_init *init)
+{
+	struct vuhca_srq *srq = kzalloc(sizeof(*srq), GFP_KERNEL);
+	struct vuhca_wq *rq;
+
+	if (!srq)
+		return NULL;
+	srq->dev = pd->dev;
+	srq->pd = pd;
+	srq->generation = pd->generation;
+	srq->event = init->event;
+	srq->context = init->context;
+	rq = &srq->rq;
+	spin_lock_init(&rq->lock);
+	rq->entries_log2 = init->entries_log2;
+	rq->stride_log2 = vuhca_recv_stride(init->sge);
+	rq->wr_ids = kvcalloc(BIT(rq->entries_log2), sizeof(*rq->wr_ids),
+			      GFP_KERNEL);
+	srq->completed = bitmap_zalloc(BIT(rq->entries_log2), GFP_KERNEL);
+	srq->bytes = ALIGN((size_t)1 << (rq->entries_log2 + rq->stride_log2),
+			   VUHCA_SRQ_RECORD_BYTES) + VUHCA_SRQ_RECORD_BYTES;
+	rq->slots = dma_alloc_coherent(&srq->dev->pdev->dev, srq->bytes,
+				       &srq->dma, GFP_KERNEL);
+	if (!rq->wr_ids || !srq->completed || !rq->slots) {
+		vuhca_srq_free(srq);
+		return NULL;
+	}
+	srq->record = (void *)rq->slots + srq->bytes - VUHCA_SRQ_RECORD_BYTES;
+	return srq;
+}
+
+struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
+				   const struct vuhca_srq_init *init)
+{
+	struct vuhca_dev *dev = pd->dev;
+	struct vuhca_srq *srq;
+	int err;
+
+	if (init->entries_log2 > dev->attributes.receive_queue_max_log2 ||
+	    init->sge > dev->attributes.max_sge)
+		return ERR_PTR(-EINVAL);
+	if (!vuhca_is_current(dev, pd->generation))
+		return ERR_PTR(-ESTALE);
+	srq = vuhca_srq_alloc(pd, init);
+	if (!srq)
+		return ERR_PTR(-ENOMEM);
+	err = vuhca_srq_command(srq, init->limit);
+	if (err)
+		goto free;
+	err = xa_err(xa_store_irq(&dev->srqs, srq->srqn, srq, GFP_KERNEL));
+	if (err)
+		goto destroy;
+	return srq;
+
+destroy:
+	vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_SRQ, srq->srqn,
+			    srq->generation);
+free:
+	vuhca_srq_free(srq);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_GPL(vuhca_create_srq);
+
+/* -EBUSY, with the SRQ kept, while QPs use it. */
+int vuhca_destroy_srq(struct vuhca_srq *srq)
+{
+	struct vuhca_dev *dev = srq->dev;
+	int err;
+
+	err = vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_SRQ,
+				  srq->srqn, srq->generation);
+	if (err)
+		return err;
+	/* After a reset the number may be another SRQ's already. */
+	xa_cmpxchg_irq(&dev->srqs, srq->srqn, srq, NULL, 0);
+	/* Its last QP is gone, hence no poller; wait for an event handler. */
+	spin_lock_irq(&dev->eqs[0].lock);
+	spin_unlock_irq(&dev->eqs[0].lock);
+	vuhca_srq_free(srq);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_destroy_srq);
+
+/* One event when fewer entries than @limit are posted; 0: none. */
+int vuhca_limit_srq(struct vuhca_srq *srq, u32 limit)
+{
+	struct vuhca_srq_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_SRQ_MASK_LIMIT),
+		.limit = cpu_to_le32(limit),
+	};
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_SRQ,
+		.object = srq->srqn,
+		.payload = &attributes,
+		.payload_bytes = sizeof(attributes),
+	};
+	struct vuhca_answer answer;
+
+	if (!vuhca_is_current(srq->dev, srq->generation))
+		return -ESTALE;
+	return vuhca_admin_execute(srq->dev, &command, &answer);
+}
+EXPORT_SYMBOL_GPL(vuhca_limit_srq);
+
+/* Posts up to @count receives; how many, or an error when none. */
+int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
+			unsigned int count)
+{
+	struct vuhca_wq *rq = &srq->rq;
+	unsigned int posted = 0;
+	unsigned long flags;
+
+	if (!vuhca_is_current(srq->dev, srq->generation))
+		return -ESTALE;
+	spin_lock_irqsave(&rq->lock, flags);
+	while (posted < count && vuhca_fill_recv(rq, wrs + posted))
+		posted++;
+	/* Entries before the tail that says they are there. */
+	dma_wmb();
+	WRITE_ONCE(srq->record->tail, cpu_to_le16(rq->tail));
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return posted || !count ? posted : -ENOMEM;
+}
+EXPORT_SYMBOL_GPL(vuhca_post_srq_recv);
+
+/* The request that completed as entry @sequence. Any context. */
+u64 vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence)
+{
+	struct vuhca_wq *rq = &srq->rq;
+	unsigned int mask = BIT(rq->entries_log2) - 1;
+	unsigned long flags;
+	u64 wr_id;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	wr_id = rq->wr_ids[sequence & mask];
+	__set_bit(sequence & mask, srq->completed);
+	while (rq->head != rq->tail &&
+	       __test_and_clear_bit(rq->head & mask, srq->completed))
+		rq->head++;
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return wr_id;
+}

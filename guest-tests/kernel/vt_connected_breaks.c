@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Connected QPs that lose what they need in the middle of traffic: their
+ * state, themselves, their peer, their memory. Every send still completes
+ * exactly once, or not at all after a reset, and the adapter goes on.
+ */
+#include "vt_pair.h"
+
+#define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
+#define VT_FLUSHED	VUHCA_COMPLETION_STATUS_FLUSHED
+#define VT_QUEUED	16
+/* All together some ten thousand packets: longer than anything waits here. */
+#define VT_LONG_BYTES	(256 * 1024)
+#define VT_ROUNDS	12
+
+typedef void (*vt_pair_test)(struct vt_pair *pair, struct vt_areas *areas);
+
+static void vt_on_pair(struct vt *t, vt_pair_test run)
+{
+	struct vt_pair_options options = {
+		.path_mtu = 1, .timeout = 10, .retry_count = 3,
+	};
+	struct vt_areas areas;
+	struct vt_pair pair;
+
+	if (!vt_areas_create(t, &areas))
+		return;
+	if (vt_pair_create(t, &pair, &options))
+		run(&pair, &areas);
+	vt_pair_destroy(&pair);
+	vt_areas_destroy(t, &areas);
+}
+
+/* What is outstanding when software puts a QP into error. */
+static void vt_flush_of_pair(struct vt_pair *pair, struct vt_areas *areas)
+{
+	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, 100);
+	struct vuhca_send_wr wr = vt_rdma_wr(areas, VUHCA_SEND_OPCODE_SEND,
+					     &here, 0);
+	struct vt *t = pair->t;
+	struct vuhca_wc wc;
+	unsigned int i;
+
+	wr.signaled = false;
+	for (i = 0; i < VT_QUEUED; i++) {
+		/* Nobody receives: the sends wait. */
+		wr.wr_id = i;
+		vt_post(pair, 0, &wr);
+		VT_EQUAL(t, vt_pair_receive(pair, 0, &here, 100 + i), 0);
+	}
+	VT_EQUAL(t, vuhca_qp_to_state(pair->end[0].qp, VUHCA_QP_STATE_ERR), 0);
+	/* What is posted afterwards is flushed as well. */
+	wr.wr_id = VT_QUEUED;
+	vt_post(pair, 0, &wr);
+	VT_EQUAL(t, vt_pair_receive(pair, 0, &here, 100 + VT_QUEUED), 0);
+	for (i = 0; i <= VT_QUEUED; i++) {
+		if (!vt_completes(t, t->send_cq.cq, VT_FLUSHED, &wc))
+			return;
+		VT_EQUAL(t, wc.wr_id, i);
+	}
+	for (i = 0; i <= VT_QUEUED; i++) {
+		if (!vt_completes(t, t->recv_cq.cq, VT_FLUSHED, &wc))
+			return;
+		VT_EQUAL(t, wc.wr_id, 100 + i);
+	}
+	vt_pair_works(pair, areas);
+}
+
+static void vt_flush(struct vt *t)
+{
+	vt_on_pair(t, vt_flush_of_pair);
+}
+
+/* Long READs and WRITEs in turn, at both ends. */
+static void vt_start_traffic(struct vt_pair *pair, struct vt_areas *areas)
+{
+	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, VT_LONG_BYTES);
+	struct vuhca_send_wr wr = vt_rdma_wr(areas, 0, &here, 0);
+	unsigned int i;
+
+	for (i = 0; i < VT_QUEUED; i++) {
+		wr.wr_id = i;
+		wr.opcode = i & 2 ? VUHCA_SEND_OPCODE_RDMA_READ :
+				    VUHCA_SEND_OPCODE_RDMA_WRITE;
+		vt_post(pair, i % 2, &wr);
+	}
+}
+
+/* Somewhere in the traffic, and every time somewhere else. */
+static void vt_let_it_run(struct vt *t)
+{
+	unsigned int us = 50 + prandom_u32_state(&t->random) % 6000;
+
+	usleep_range(us, us + 50);
+}
+
+/* Resets one end under way; the other end gives up or is reset in its turn. */
+static void vt_reset_of_pair(struct vt_pair *pair, struct vt_areas *areas)
+{
+	struct vt *t = pair->t;
+	struct vuhca_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < VT_ROUNDS; i++) {
+		vt_start_traffic(pair, areas);
+		vt_let_it_run(t);
+		VT_EQUAL(t, vuhca_qp_to_state(pair->end[i % 2].qp,
+					      VUHCA_QP_STATE_RESET), 0);
+		vt_let_it_run(t);
+		if (!vt_pair_reconnect(pair))
+			return;
+		/* Resets took all the completions of before with them. */
+		VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, 0), 0);
+		if (!vt_pair_works(pair, areas))
+			return;
+	}
+}
+
+static void vt_reset(struct vt *t)
+{
+	vt_on_pair(t, vt_reset_of_pair);
+}
+
+/* Takes all sends of one end: in order, fails at most once, then is flushed. */
+static void vt_take_sends(struct vt_pair *pair, struct vuhca_wc *wcs,
+			  unsigned int found, unsigned int end,
+			  unsigned int *failed)
+{
+	u8 status, before = VT_OK;
+	struct vt *t = pair->t;
+	unsigned int i;
+	u64 next = end;
+
+	for (i = 0; i < found; i++) {
+		if (wcs[i].qp != pair->end[end].qp)
+			continue;
+		VT_EQUAL(t, wcs[i].wr_id, next);
+		next += 2;
+		status = wcs[i].status;
+		if (status != VT_OK && status != VT_FLUSHED)
+			(*failed)++;
+		VT_CHECK(t, before == VT_OK || status == VT_FLUSHED,
+			 "status %u after %u", status, before);
+		before = status;
+	}
+	VT_EQUAL(t, next, end + VT_QUEUED);
+}
+
+/* Software puts one end into error; the other finds that nobody answers. */
+static void vt_error_of_pair(struct vt_pair *pair, struct vt_areas *areas)
+{
+	static struct vuhca_wc wcs[VT_QUEUED];
+	struct vt *t = pair->t;
+	unsigned int i, failed, cut = 0;
+
+	for (i = 0; i < VT_ROUNDS; i++) {
+		vt_start_traffic(pair, areas);
+		vt_let_it_run(t);
+		VT_EQUAL(t, vuhca_qp_to_state(pair->end[0].qp,
+					      VUHCA_QP_STATE_ERR), 0);
+		if (!VT_EQUAL(t, vt_poll(t->send_cq.cq, wcs, VT_QUEUED,
+					 VT_TIMEOUT_MS), VT_QUEUED))
+			return;
+		failed = 0;
+		vt_take_sends(pair, wcs, VT_QUEUED, 0, &failed);
+		VT_EQUAL(t, failed, 0);
+		vt_take_sends(pair, wcs, VT_QUEUED, 1, &failed);
+		VT_CHECK(t, failed <= 1, "%u sends failed", failed);
+		cut += failed;
+		if (!vt_pair_works(pair, areas))
+			return;
+	}
+	VT_CHECK(t, cut, "the traffic was always over");
+	vt_note(t, "%u of %u times in the traffic", cut, VT_ROUNDS);
+}
+
+static void vt_error(struct vt *t)
+{
+	vt_on_pair(t, vt_error_of_pair);
+}
+
+/* The region goes while it is written and read at both ends. */
+static void vt_region_of_pair(struct vt_pair *pair, struct vt_areas *areas)
+{
+	static struct vuhca_wc wcs[VT_QUEUED];
+	struct vuhca_mr *usual = areas->mr, *mr;
+	struct vt *t = pair->t;
+	unsigned int i, failed = 0;
+
+	for (i = 0; i < VT_ROUNDS; i++) {
+		mr = vuhca_get_dma_mr(t->pd, VUHCA_ACCESS_FLAG_LOCAL_WRITE |
+				      VT_ALL_REMOTE);
+		VT_REQUIRE(t, !IS_ERR(mr), "%pe", mr);
+		areas->mr = mr;
+		vt_start_traffic(pair, areas);
+		areas->mr = usual;
+		vt_let_it_run(t);
+		VT_EQUAL(t, vuhca_dereg_mr(mr), 0);
+		if (!VT_EQUAL(t, vt_poll(t->send_cq.cq, wcs, VT_QUEUED,
+					 VT_TIMEOUT_MS), VT_QUEUED))
+			return;
+		vt_take_sends(pair, wcs, VT_QUEUED, 0, &failed);
+		vt_take_sends(pair, wcs, VT_QUEUED, 1, &failed);
+		if (!vt_pair_works(pair, areas))
+			return;
+	}
+	VT_CHECK(t, failed, "the region never went in time");
+	vt_note(t, "%u sends failed in %u rounds", failed, VT_ROUNDS);
+}
+
+static void vt_region(struct vt *t)
+{
+	vt_on_pair(t, vt_region_of_pair);
+}
+
+/* One QP is destroyed in the middle; the other one loses its peer. */
+static void vt_destroyed(struct vt *t)
+{
+	struct vt_pair_options options = {
+		.path_mtu = 1, .timeout = 8, .retry_count = 2,
+	};
+	struct vt_areas areas;
+	struct vt_pair pair;
+	unsigned int i;
+
+	if (!vt_areas_create(t, &areas))
+		return;
+	for (i = 0; i < VT_ROUNDS; i++) {
+		if (vt_pair_create(t, &pair, &options)) {
+			vt_start_traffic(&pair, &areas);
+			vt_let_it_run(t);
+			VT_EQUAL(t, vuhca_destroy_qp(pair.end[i % 2].qp), 0);
+			pair.end[i % 2].qp = NULL;
+			vt_let_it_run(t);
+		}
+		vt_pair_destroy(&pair);
+	}
+	vt_areas_destroy(t, &areas);
+	vt_alive(t);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "flush", vt_flush },
+	{ "reset-in-traffic", vt_reset },
+	{ "error-in-traffic", vt_error },
+	{ "region-goes", vt_region },
+	{ "destroyed-in-traffic", vt_destroyed },
+};
+VT_SUITE(connected_breaks, vt_cases);

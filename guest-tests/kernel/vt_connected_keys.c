@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Regions registered by work request, and keys taken back from either side. */
+#include "vt_pair.h"
+
+#define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
+#define VT_START	0x7f1200000040ULL
+#define VT_BYTES	10000
+#define VT_PAGES	3
+
+/* Registers the pages of area 1, last page first, under another key byte. */
+static bool vt_register(struct vt_pair *pair, struct vt_areas *areas,
+			struct vuhca_mr *mr, u8 key_byte, u8 status)
+{
+	struct vuhca_buffer range = {
+		.address = VT_START,
+		.length = VT_BYTES,
+		.lkey = (mr->lkey & ~0xffu) | key_byte,
+	};
+	struct vuhca_send_wr wr = {
+		.opcode = VUHCA_SEND_OPCODE_FAST_REGISTER,
+		.signaled = true,
+		.sge = &range,
+		.sge_count = 1,
+		.reg.page_list = pair->t->dma,
+		.reg.page_count = VT_PAGES,
+		.reg.page_shift = 12,
+		.reg.access = VUHCA_ACCESS_FLAG_LOCAL_WRITE | VT_ALL_REMOTE,
+	};
+	__le64 *list = (void *)pair->t->memory;
+	unsigned int i;
+	struct vuhca_wc wc;
+
+	for (i = 0; i < VT_PAGES; i++)
+		list[i] = cpu_to_le64(areas->dma[1] +
+				      (VT_PAGES - 1 - i) * 4096);
+	return vt_post(pair, 1, &wr) &&
+	       vt_completes(pair->t, pair->t->send_cq.cq, status, &wc) &&
+	       (status != VT_OK ||
+		VT_EQUAL(pair->t, wc.opcode,
+			 VUHCA_COMPLETION_OPCODE_FAST_REGISTER));
+}
+
+/* What end 0 gets for a WRITE of the whole region under @rkey. */
+static void vt_write(struct vt_pair *pair, struct vt_areas *areas, u32 rkey,
+		     u8 status)
+{
+	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, VT_BYTES);
+	struct vuhca_send_wr wr = vt_rdma_wr(areas, VUHCA_SEND_OPCODE_RDMA_WRITE,
+					     &here, 0);
+	struct vt *t = pair->t;
+	u32 first = 4096 - 0x40;
+	u8 *there = areas->bytes[1];
+
+	wr.remote.address = VT_START;
+	wr.remote.rkey = rkey;
+	vt_fill(areas->bytes[0], VT_BYTES, rkey);
+	memset(there, VT_POISON, VT_PAGES * 4096);
+	vt_do(pair, &wr, status);
+	if (status != VT_OK) {
+		VT_CHECK(t, vt_is_poison(there, VT_PAGES * 4096), "changed");
+		return;
+	}
+	VT_CHECK(t, !memcmp(there + 8192 + 0x40, areas->bytes[0], first) &&
+		 !memcmp(there + 4096, areas->bytes[0] + first, 4096) &&
+		 !memcmp(there, areas->bytes[0] + first + 4096,
+			 VT_BYTES - first - 4096), "payload");
+}
+
+/* Registered, used, taken back by its own side. */
+static void vt_local_of_pair(struct vt_pair *pair, struct vt_areas *areas,
+			     struct vuhca_mr *mr)
+{
+	u32 key = (mr->lkey & ~0xffu) | 0x5a;
+	struct vuhca_send_wr wr = {
+		.opcode = VUHCA_SEND_OPCODE_LOCAL_INVALIDATE,
+		.signaled = true,
+		.immediate = key,
+	};
+	struct vt *t = pair->t;
+	struct vuhca_wc wc;
+
+	vt_write(pair, areas, key, VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR);
+	vt_pair_works(pair, areas);
+	if (!vt_register(pair, areas, mr, 0x5a, VT_OK))
+		return;
+	vt_write(pair, areas, key, VT_OK);
+	vt_post(pair, 1, &wr);
+	vt_completes(t, t->send_cq.cq, VT_OK, &wc);
+	VT_EQUAL(t, wc.opcode, VUHCA_COMPLETION_OPCODE_LOCAL_INVALIDATE);
+	vt_write(pair, areas, key, VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR);
+	vt_pair_works(pair, areas);
+	/* It is not valid any more: it cannot be taken back twice. */
+	vt_post(pair, 1, &wr);
+	vt_completes(t, t->send_cq.cq,
+		     VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR, &wc);
+	VT_EQUAL(t, wc.vendor_error, VUHCA_FAULT_KIND_KEY_STATE);
+	vt_pair_works(pair, areas);
+}
+
+/* Taken back by the message that says so, and told to its receiver. */
+static void vt_remote_of_pair(struct vt_pair *pair, struct vt_areas *areas,
+			      struct vuhca_mr *mr)
+{
+	u32 key = (mr->lkey & ~0xffu) | 0x5b;
+	struct vuhca_send_wr wr = vt_rdma_wr(areas,
+					     VUHCA_SEND_OPCODE_SEND_INVALIDATE,
+					     NULL, 0);
+	struct vt *t = pair->t;
+	struct vuhca_wc wc;
+
+	if (!vt_register(pair, areas, mr, 0x5b, VT_OK))
+		return;
+	vt_write(pair, areas, key, VT_OK);
+	wr.immediate = key;
+	VT_EQUAL(t, vt_pair_receive(pair, 1, NULL, 0), 0);
+	vt_do(pair, &wr, VT_OK);
+	vt_completes(t, t->recv_cq.cq, VT_OK, &wc);
+	VT_CHECK(t, wc.has_invalidate && !wc.has_immediate, "not reported");
+	VT_EQUAL(t, wc.immediate, key);
+	vt_write(pair, areas, key, VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR);
+	vt_pair_works(pair, areas);
+}
+
+static void vt_with_region(struct vt *t,
+			   void (*run)(struct vt_pair *pair,
+				       struct vt_areas *areas,
+				       struct vuhca_mr *mr))
+{
+	struct vt_pair_options options = { .path_mtu = 3 };
+	struct vt_areas areas;
+	struct vt_pair pair;
+	struct vuhca_mr *mr;
+
+	if (!vt_areas_create(t, &areas))
+		return;
+	mr = vuhca_alloc_fast_mr(t->pd, VT_PAGES);
+	if (VT_CHECK(t, !IS_ERR(mr), "%pe", mr)) {
+		if (vt_pair_create(t, &pair, &options))
+			run(&pair, &areas, mr);
+		vt_pair_destroy(&pair);
+		VT_EQUAL(t, vuhca_dereg_mr(mr), 0);
+	}
+	vt_areas_destroy(t, &areas);
+}
+
+static void vt_local(struct vt *t)
+{
+	vt_with_region(t, vt_local_of_pair);
+}
+
+static void vt_remote(struct vt *t)
+{
+	vt_with_region(t, vt_remote_of_pair);
+}
+
+static void vt_twice_of_pair(struct vt_pair *pair, struct vt_areas *areas,
+			     struct vuhca_mr *mr)
+{
+	if (!vt_register(pair, areas, mr, 1, VT_OK))
+		return;
+	vt_register(pair, areas, mr, 2,
+		    VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR);
+	vt_pair_works(pair, areas);
+	vt_write(pair, areas, (mr->lkey & ~0xffu) | 1, VT_OK);
+}
+
+static void vt_twice(struct vt *t)
+{
+	vt_with_region(t, vt_twice_of_pair);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "local-invalidate", vt_local },
+	{ "remote-invalidate", vt_remote },
+	{ "registered-twice", vt_twice },
+};
+VT_SUITE(connected_keys, vt_cases);

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Several connections that receive from one queue. */
+#include "vt_pair.h"
+
+#define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
+#define VT_PAIRS	3
+#define VT_ENTRIES_LOG2	4
+#define VT_ENTRIES	BIT(VT_ENTRIES_LOG2)
+#define VT_ENTRY_BYTES	4096
+#define VT_MESSAGES	400
+
+struct vt_sharing {
+	struct vt *t;
+	struct vt_areas areas;
+	struct vuhca_srq *srq;
+	struct vt_pair pairs[VT_PAIRS];
+	atomic_t events;
+	u8 last_event;
+	unsigned int posted;
+};
+
+static void vt_srq_event(enum vuhca_event_type type, u8 fault, void *context)
+{
+	struct vt_sharing *share = context;
+
+	share->last_event = type;
+	atomic_inc(&share->events);
+}
+
+/* Entry number i lies in place i of area 1, and its wr_id is i. */
+static bool vt_share_post(struct vt_sharing *share)
+{
+	unsigned int place = share->posted % VT_ENTRIES;
+	struct vuhca_buffer there = vt_area_buffer(&share->areas, 1,
+						   place * VT_ENTRY_BYTES,
+						   VT_ENTRY_BYTES);
+	struct vuhca_recv_wr wr = {
+		.wr_id = share->posted, .sge = &there, .sge_count = 1,
+	};
+
+	share->posted++;
+	return VT_EQUAL(share->t, vuhca_post_srq_recv(share->srq, &wr, 1), 1);
+}
+
+static bool vt_share_create(struct vt *t, struct vt_sharing *share)
+{
+	struct vuhca_srq_init init = {
+		.entries_log2 = VT_ENTRIES_LOG2,
+		.sge = 2,
+		.event = vt_srq_event,
+		.context = share,
+	};
+	struct vt_pair_options options = { .path_mtu = 2 };
+	unsigned int i;
+
+	memset(share, 0, sizeof(*share));
+	share->t = t;
+	if (!vt_areas_create(t, &share->areas))
+		return false;
+	share->srq = vuhca_create_srq(t->pd, &init);
+	if (!VT_CHECK(t, !IS_ERR(share->srq), "%pe", share->srq)) {
+		share->srq = NULL;
+		return false;
+	}
+	options.srq = share->srq;
+	for (i = 0; i < VT_PAIRS; i++) {
+		options.from = 1 + i % 2;
+		if (!vt_pair_create(t, &share->pairs[i], &options))
+			return false;
+	}
+	return true;
+}
+
+static void vt_share_destroy(struct vt_sharing *share)
+{
+	struct vt *t = share->t;
+	unsigned int i;
+
+	for (i = 0; i < VT_PAIRS; i++)
+		if (share->pairs[i].t)
+			vt_pair_destroy(&share->pairs[i]);
+	if (share->srq)
+		VT_EQUAL(t, vuhca_destroy_srq(share->srq), 0);
+	if (share->areas.mr)
+		vt_areas_destroy(t, &share->areas);
+}
+
+static void vt_with_sharing(struct vt *t, void (*run)(struct vt_sharing *share))
+{
+	static struct vt_sharing share;
+
+	if (vt_share_create(t, &share))
+		run(&share);
+	vt_share_destroy(&share);
+}
+
+/* One message over a pair, whose receive must be number @number. */
+static bool vt_share_send(struct vt_sharing *share, unsigned int pair,
+			  unsigned int number)
+{
+	u32 length = 1 + prandom_u32_state(&share->t->random) % VT_ENTRY_BYTES;
+	struct vuhca_buffer here = vt_area_buffer(&share->areas, 0, 0, length);
+	struct vuhca_send_wr wr = vt_rdma_wr(&share->areas,
+					     VUHCA_SEND_OPCODE_SEND, &here, 0);
+	struct vt *t = share->t;
+	struct vuhca_wc wc;
+
+	vt_fill(share->areas.bytes[0], length, number);
+	return vt_do(&share->pairs[pair], &wr, VT_OK) &&
+	       vt_completes(t, t->recv_cq.cq, VT_OK, &wc) &&
+	       VT_EQUAL(t, wc.wr_id, number) &&
+	       VT_EQUAL(t, wc.byte_length, length) &&
+	       VT_CHECK(t, wc.qp == share->pairs[pair].end[1].qp, "other QP") &&
+	       VT_CHECK(t, vt_holds(share->areas.bytes[1] + number % VT_ENTRIES *
+				    VT_ENTRY_BYTES, length, number),
+			"message %u of %u bytes", number, length);
+}
+
+/* Entries go in their order to whoever receives. */
+static void vt_share_order(struct vt_sharing *share)
+{
+	unsigned int i;
+
+	for (i = 0; i < VT_ENTRIES / 2; i++)
+		if (!vt_share_post(share))
+			return;
+	for (i = 0; i < VT_MESSAGES; i++)
+		if (!vt_share_send(share, prandom_u32_state(&share->t->random) %
+				   VT_PAIRS, i) || !vt_share_post(share))
+			return;
+}
+
+static void vt_order(struct vt *t)
+{
+	vt_with_sharing(t, vt_share_order);
+}
+
+/* All at once, completing in whatever order: each entry once. */
+static void vt_share_crowd(struct vt_sharing *share)
+{
+	struct vuhca_buffer here = vt_area_buffer(&share->areas, 0, 0,
+						  VT_ENTRY_BYTES);
+	struct vuhca_send_wr wr = vt_rdma_wr(&share->areas,
+					     VUHCA_SEND_OPCODE_SEND, &here, 0);
+	unsigned int i, round, seen;
+	struct vt *t = share->t;
+	struct vuhca_wc wc;
+
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < VT_ENTRIES; i++)
+			if (!vt_post(&share->pairs[i % VT_PAIRS], 0, &wr))
+				return;
+		/* Half of them have to wait for their entry. */
+		for (i = 0, seen = 0; i < VT_ENTRIES; i++)
+			if (!vt_share_post(share))
+				return;
+		for (i = 0; i < VT_ENTRIES; i++) {
+			if (!vt_completes(t, t->send_cq.cq, VT_OK, &wc) ||
+			    !vt_completes(t, t->recv_cq.cq, VT_OK, &wc))
+				return;
+			VT_EQUAL(t, wc.wr_id / VT_ENTRIES, round);
+			VT_CHECK(t, !(seen & BIT(wc.wr_id % VT_ENTRIES)),
+				 "entry %llu twice", wc.wr_id);
+			seen |= BIT(wc.wr_id % VT_ENTRIES);
+		}
+	}
+}
+
+static void vt_crowd(struct vt *t)
+{
+	vt_with_sharing(t, vt_share_crowd);
+}
+
+/* One event, when fewer than the limit are left. */
+static void vt_share_limit(struct vt_sharing *share)
+{
+	struct vt *t = share->t;
+	unsigned int i;
+
+	for (i = 0; i < 5; i++)
+		vt_share_post(share);
+	VT_EQUAL(t, vuhca_limit_srq(share->srq, 4), 0);
+	vt_share_send(share, 0, 0);
+	VT_EQUAL(t, atomic_read(&share->events), 0);
+	vt_share_send(share, 1, 1);
+	VT_WAIT(t, atomic_read(&share->events) == 1);
+	VT_EQUAL(t, share->last_event, VUHCA_EVENT_TYPE_SRQ_LIMIT);
+	vt_share_send(share, 2, 2);
+	/* Set above what is left: at once. */
+	VT_EQUAL(t, atomic_read(&share->events), 1);
+	VT_EQUAL(t, vuhca_limit_srq(share->srq, 3), 0);
+	VT_WAIT(t, atomic_read(&share->events) == 2);
+}
+
+static void vt_limit(struct vt *t)
+{
+	vt_with_sharing(t, vt_share_limit);
+}
+
+/* A QP in error leaves the entries to the others; no queue of its own. */
+static void vt_share_error(struct vt_sharing *share)
+{
+	struct vt_end *end = &share->pairs[0].end[1];
+	struct vt *t = share->t;
+	struct vuhca_recv_wr wr = {};
+	struct vuhca_wc wc;
+
+	vt_share_post(share);
+	VT_EQUAL(t, vuhca_post_recv(end->qp, &wr, 1), (u64)-EINVAL);
+	VT_EQUAL(t, vuhca_destroy_srq(share->srq), (u64)-EBUSY);
+	VT_EQUAL(t, vuhca_qp_to_state(end->qp, VUHCA_QP_STATE_ERR), 0);
+	VT_WAIT(t, atomic_read(&end->events));
+	VT_EQUAL(t, end->last_event, VUHCA_EVENT_TYPE_LAST_WQE_REACHED);
+	VT_EQUAL(t, vt_poll(t->recv_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+	vt_share_send(share, 1, 0);
+}
+
+static void vt_error(struct vt *t)
+{
+	vt_with_sharing(t, vt_share_error);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "order", vt_order },
+	{ "crowd", vt_crowd },
+	{ "limit", vt_limit },
+	{ "error", vt_error },
+};
+VT_SUITE(shared_receive, vt_cases);
