@@ -184,8 +184,8 @@ static void vt_region_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	static struct vuhca_wc wcs[VT_QUEUED];
 	struct vuhca_mr *usual = areas->mr, *mr;
+	unsigned int i, failed = 0, cut = 0;
 	struct vt *t = pair->t;
-	unsigned int i, failed = 0;
 
 	for (i = 0; i < VT_ROUNDS; i++) {
 		mr = vuhca_get_dma_mr(t->pd, VUHCA_ACCESS_FLAG_LOCAL_WRITE |
@@ -201,11 +201,14 @@ static void vt_region_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 			return;
 		vt_take_sends(pair, wcs, VT_QUEUED, 0, &failed);
 		vt_take_sends(pair, wcs, VT_QUEUED, 1, &failed);
+		/* Both ends may refuse at once: then no send fails, all flush. */
+		cut += wcs[VT_QUEUED - 1].status != VT_OK;
 		if (!vt_pair_works(pair, areas))
 			return;
 	}
-	VT_CHECK(t, failed, "the region never went in time");
-	vt_note(t, "%u sends failed in %u rounds", failed, VT_ROUNDS);
+	VT_CHECK(t, cut, "the traffic was always over");
+	vt_note(t, "%u of %u times in the traffic, %u sends failed", cut,
+		VT_ROUNDS, failed);
 }
 
 static void vt_region(struct vt *t)

@@ -56,10 +56,9 @@ static void vt_refused(struct vt_pair *pair, struct vt_areas *areas,
 {
 	struct vt_end *peer = &pair->end[1];
 	struct vt *t = pair->t;
-	unsigned int i;
 
-	for (i = 0; i < 2; i++)
-		memset(areas->bytes[i], VT_POISON, VT_BYTES);
+	vt_fill(areas->bytes[0], VT_BYTES, wr->opcode);
+	memset(areas->bytes[1], VT_POISON, VT_BYTES);
 	atomic_set(&peer->events, 0);
 	peer->last_event = 0;
 	vt_do(pair, wr, status);
@@ -72,9 +71,10 @@ static void vt_refused(struct vt_pair *pair, struct vt_areas *areas,
 		VT_EQUAL(t, atomic_read(&peer->events), 0);
 		VT_EQUAL(t, vt_qp_state(peer->qp), VUHCA_QP_STATE_RTS);
 	}
-	for (i = 0; i < 2; i++)
-		VT_CHECK(t, vt_is_poison(areas->bytes[i], VT_BYTES),
-			 "area %u changed", i);
+	VT_CHECK(t, vt_holds(areas->bytes[0], VT_BYTES, wr->opcode),
+		 "the sender's memory changed");
+	VT_CHECK(t, vt_is_poison(areas->bytes[1], VT_BYTES),
+		 "the responder's memory changed");
 	VT_CHECK(t, vt_pair_works(pair, areas), "opcode %u", wr->opcode);
 }
 
