@@ -65,6 +65,12 @@ t.test('kernel, processor, gdb and the rest', async (t) => {
     extraArguments: ['-trace', 'x'],
   });
   t.match(valuesOf(args, '-append'), [/ vuhca\.debug=1$/]);
+  t.notMatch(
+    valuesOf(args, '-append')[0],
+    'rcu_cpu_stall_suppress',
+    'watchdogs watch, unless the guest is to be patient',
+  );
+  t.match(valuesOf(build({ patient: true }), '-append'), [/ rcupdate\.rcu_cpu_stall_suppress=1 /]);
   t.same(valuesOf(args, '-smp'), ['4']);
   t.same(valuesOf(args, '-gdb'), ['unix:/run/gdb,server=on,wait=off']);
   t.ok(args.includes('-S'));

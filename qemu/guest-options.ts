@@ -48,6 +48,8 @@ export interface GuestOptions {
   readonly cpus?: number;
   /** Words added to the kernel command line. */
   readonly append?: string;
+  /** True turns off the kernel's watchdogs for stalls: a debugger is going to stop a device, and with it the guest. */
+  readonly patient?: boolean;
   readonly devices?: readonly VfioUserDevice[];
   /** False makes guest memory private, which breaks DMA silently; for the test that shows it. */
   readonly sharedMemory?: boolean;
@@ -88,6 +90,9 @@ const DAY_MS = 86_400_000;
 
 // What shortens a boot under TCG without changing what a driver sees. panic=-1 with -no-reboot ends QEMU on a panic;
 // nokaslr lets a debugger use the addresses of the symbol file.
+/** What makes a kernel accept that its processors stand still for minutes: no soft lockup, RCU stall, hung task or work queue is reported. */
+const PATIENCE =
+  'nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 sysctl.kernel.hung_task_timeout_secs=0 workqueue.watchdog_thresh=0';
 const APPEND = [
   'console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable no_timer_check cryptomgr.notests',
   'random.trust_cpu=on initcall_blacklist=jent_mod_init',
@@ -114,7 +119,9 @@ export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[]
 
 function kernelArguments(plan: GuestPlan): string[] {
   if (plan.bootFromDisk === true) return [];
-  const append = plan.append === undefined ? APPEND : `${APPEND} ${plan.append}`;
+  const append = [APPEND, plan.patient === true ? PATIENCE : '', plan.append ?? '']
+    .filter((words) => words !== '')
+    .join(' ');
   const initramfs = plan.initramfs === '' ? [] : ['-initrd', plan.initramfs];
   return ['-kernel', plan.kernel, ...initramfs, '-append', append];
 }

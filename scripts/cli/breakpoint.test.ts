@@ -127,7 +127,7 @@ t.test('breakpoints are held in the adapter of a live guest', { timeout }, async
   const modules = await provideModules(['driver', 'kernel', 'traffic'], ['vuhca']);
   const session = await Session.start({
     device: { arguments: ['--inspect=127.0.0.1:0'], onLogLine: (line) => log.push(line) },
-    guest: { initramfs: await buildCaseImage(modules, CASE), ports: [PORT] },
+    guest: { initramfs: await buildCaseImage(modules, CASE), ports: [PORT], patient: true },
   });
   t.teardown(() => session.stop());
   session.guest.port().onLine(reports.push);

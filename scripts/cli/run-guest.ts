@@ -46,6 +46,7 @@ export async function prepareGuest(args: Arguments): Promise<GuestOptions> {
     disk: describeDisk(args),
     bootFromDisk: bootsFromDisk(args) || undefined,
     append: args.text('append'),
+    patient: args.has('inspect') || args.has('gdb') || undefined,
     memoryMiB: args.integer('memory', 64, MEMORY_MAX_MIB),
     cpus: args.integer('cpus', 1, CPUS_MAX),
     gdb: args.text('gdb'),
