@@ -24,6 +24,8 @@ export const capacities = {
   queuePairs: 65534,
   /** Pages of one memory region. */
   pagesPerRegion: 1 << 20,
+  /** Outstanding RDMA READs and atomics of a QP, either way. */
+  readsPerQueuePair: 16,
 } as const;
 
 export class Resources {

@@ -33,8 +33,6 @@ const POLLING = 2;
 const LINK_UP = 5;
 const WIDTH_4X = 2;
 const SPEED_QDR = 4;
-/** Outstanding RDMA READs and atomics of a QP. */
-const READS_MAX = 16;
 const COUNTER_MAX = 0xffff;
 
 const CAPABILITIES =
@@ -55,8 +53,8 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   record.capabilities = CAPABILITIES;
   record.maxSharedReceiveQueues = capacities.sharedReceiveQueues;
   record.maxMemoryWindows = capacities.memoryWindows;
-  record.maxReadsInitiated = READS_MAX;
-  record.maxReadsServed = READS_MAX;
+  record.maxReadsInitiated = capacities.readsPerQueuePair;
+  record.maxReadsServed = capacities.readsPerQueuePair;
   record.maxQueuePairs = capacities.queuePairs;
   record.maxCompletionQueues = capacities.completionQueues;
   record.maxEventQueues = capacities.eventQueues;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Checks where software says a queue lies, and resolves it. Shared by completion, event and work queues. */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { QueueMemory } from '../memory/queue-memory.ts';
+import { PAGE_SHIFT_MAX, PAGE_SHIFT_MIN, QueueMemory } from '../memory/queue-memory.ts';
 import type { CommandContext } from './command-context.ts';
 
-const PAGE_SHIFT_MIN = 12;
-const PAGE_SHIFT_MAX = 31;
 const LIST_ALIGNMENT = 8;
 
 export interface QueueMemoryRequest {

@@ -53,6 +53,7 @@ import {
 import { findTransition } from '../queues/qp-transitions.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
 import { ReceiveRing } from '../queues/receive-ring.ts';
+import { capacities } from '../resources.ts';
 import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
@@ -67,8 +68,6 @@ const STATE_OFFSET = 4;
 const offeredServices: readonly number[] = [ServiceType.RC, ServiceType.UC, ServiceType.UD];
 /** Path migration is not offered. */
 const UNSUPPORTED_MASK = QpMask.ALTERNATE_PATH | QpMask.MIGRATION_STATE;
-/** Outstanding RDMA READs and atomics of a QP. */
-const READS_MAX = 16;
 const MTU_CODE_MAX = 5;
 
 const attributes: QpAttributes = newQpAttributes();
@@ -220,10 +219,10 @@ function checkConnection(context: CommandContext, mask: number): ManagementStatu
   const mtuLimit = context.adapter.ports[0].maxMtuCode;
   if (mask & QpMask.PATH_MTU && (attributes.pathMtu < 1 || attributes.pathMtu > Math.min(mtuLimit, MTU_CODE_MAX)))
     return context.badField(STATE_OFFSET, mtuLimit);
-  if (mask & QpMask.MAX_READS_INITIATED && attributes.maxReadsInitiated > READS_MAX)
-    return context.badField(QP_ATTRIBUTES_MAX_READS_INITIATED_OFFSET, READS_MAX);
-  if (mask & QpMask.MAX_READS_SERVED && attributes.maxReadsServed > READS_MAX)
-    return context.badField(QP_ATTRIBUTES_MAX_READS_SERVED_OFFSET, READS_MAX);
+  if (mask & QpMask.MAX_READS_INITIATED && attributes.maxReadsInitiated > capacities.readsPerQueuePair)
+    return context.badField(QP_ATTRIBUTES_MAX_READS_INITIATED_OFFSET, capacities.readsPerQueuePair);
+  if (mask & QpMask.MAX_READS_SERVED && attributes.maxReadsServed > capacities.readsPerQueuePair)
+    return context.badField(QP_ATTRIBUTES_MAX_READS_SERVED_OFFSET, capacities.readsPerQueuePair);
   return ManagementStatus.OK;
 }
 

@@ -2,6 +2,10 @@
 /** Where a queue lies in guest memory: in one piece, or in pages. Entries are powers of two no larger than a page, so none crosses pages. */
 import type { Dma } from './dma.ts';
 
+/** log2 of the smallest and of the largest page software may name. */
+export const PAGE_SHIFT_MIN = 12;
+export const PAGE_SHIFT_MAX = 31;
+
 const ADDRESS_BYTES = 8;
 const DWORD = 0x100000000;
 

@@ -3,15 +3,8 @@
  * Checks a launched command of a connected QP and takes its payload, or its scatter/gather list, into its record (IBTA 10.8.2, 11.4.1.1). Called once per
  * command; faults of the command itself are counted here, those of keys where they are found.
  */
-import { COMMAND_HEADER_BYTES, MESSAGE_MAX_BYTES, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import {
-  getSendCommandCollectLength,
-  getSendCommandSgeAddress,
-  getSendCommandSgeCount,
-  getSendCommandSgeLength,
-  getSendCommandSgeLkey,
-} from '../../protocol/layout/gen/send-command.gen.ts';
-import { SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
+import { COMMAND_HEADER_BYTES, MESSAGE_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { getSendCommandCollectLength, getSendCommandSgeCount } from '../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
@@ -67,18 +60,13 @@ function loadInline(record: SendRecord, buffer: PhysicalCollectBuffer): FaultKin
 }
 
 function loadList(record: SendRecord, { view }: PhysicalCollectBuffer, isAtomic: boolean): FaultKind {
-  const count = getSendCommandSgeCount(view, 0);
-  const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
   if (isAtomic) {
-    if (count !== 1 || record.messageLength !== ATOMIC_BYTES || room < 2 * ATOMIC_BYTES) return FaultKind.COMMAND_SGE;
+    const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
+    const isWhole = getSendCommandSgeCount(view, 0) === 1 && record.messageLength === ATOMIC_BYTES;
+    if (!isWhole || room < 2 * ATOMIC_BYTES) return FaultKind.COMMAND_SGE;
     record.loadAtomicOperands(view);
   }
-  if (count > SGE_MAX || (count > 1 && count * SGE_SIZE > room)) return FaultKind.COMMAND_SGE;
-  const { list } = record;
-  if (count === 1)
-    list.add(getSendCommandSgeAddress(view, 0), getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0));
-  else list.addFrom(view, COMMAND_HEADER_BYTES, count);
-  return list.totalBytes === record.messageLength ? FaultKind.NONE : FaultKind.COMMAND_SGE;
+  return record.list.loadCommand(view) ? FaultKind.NONE : FaultKind.COMMAND_SGE;
 }
 
 function isOfCommand(fault: FaultKind): boolean {

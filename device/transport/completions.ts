@@ -24,8 +24,7 @@ import {
 import {
   CompletionOpcode,
   CompletionStatus,
-  FaultKind as Fault,
-  type FaultKind,
+  FaultKind,
   QpState,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
@@ -52,7 +51,7 @@ for (const [send, completion] of [
 /** What a received message is reported with; reused, so nothing is allocated. */
 export class ReceiveReport {
   status: CompletionStatus = CompletionStatus.SUCCESS;
-  fault: FaultKind = Fault.NONE;
+  fault: FaultKind = FaultKind.NONE;
   opcode: CompletionOpcode = CompletionOpcode.RECEIVE;
   byteLength = 0;
   solicited = 0;
@@ -116,5 +115,5 @@ export function postReceiveCompletion(qp: QueuePair, number: number, report: Rea
 }
 
 function failOnCompletion(qp: QueuePair): void {
-  if (qp.state !== QpState.ERR) qp.owner.queuePairFailed(qp, Fault.CQ_ERROR);
+  if (qp.state !== QpState.ERR) qp.owner.queuePairFailed(qp, FaultKind.CQ_ERROR);
 }

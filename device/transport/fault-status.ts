@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Completion status of a send command that was not executed, by what was wrong with it (IBTA 11.6.2). */
+/** Completion statuses by fault (IBTA 11.6.2), for datagrams and connections alike. */
 import { CompletionStatus, FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 
+/** Of a send command that was not executed. */
 export function sendStatus(fault: FaultKind, opcode: number): CompletionStatus {
   if (opcode === SendOpcode.BIND_WINDOW) return CompletionStatus.WINDOW_BIND_ERROR;
   switch (fault) {
@@ -15,5 +16,18 @@ export function sendStatus(fault: FaultKind, opcode: number): CompletionStatus {
       return CompletionStatus.LOCAL_PROTECTION_ERROR;
     default:
       return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
+  }
+}
+
+/** Completion status of a receive entry that could not take its message, by what was wrong with it. */
+export function receiveStatus(fault: FaultKind): CompletionStatus {
+  switch (fault) {
+    case FaultKind.RECEIVE_TOO_SHORT:
+      return CompletionStatus.LOCAL_LENGTH_ERROR;
+    case FaultKind.RECEIVE_ENTRY:
+    case FaultKind.DMA_READ:
+      return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
+    default:
+      return CompletionStatus.LOCAL_PROTECTION_ERROR;
   }
 }

@@ -18,13 +18,11 @@ import {
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind, MrKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import { fetchPageList } from '../memory/queue-memory.ts';
+import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
 import type { BindRequest, KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendRecord } from './send-record.ts';
 
-const PAGE_SHIFT_MIN = 12;
-const PAGE_SHIFT_MAX = 31;
 const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
 
 export class KeyRequests {

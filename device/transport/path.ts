@@ -42,6 +42,7 @@ export class Path {
     this.#flowLabel = getAddressHandleFlowLabel(view, base);
     this.#trafficClass = getAddressHandleTrafficClass(view, base);
     this.#hopLimit = getAddressHandleHopLimit(view, base);
+    if (this.globalRoute === 0) return true;
     for (let index = 0; index < GID_SIZE; index++)
       this.destinationGid[index] = view.getUint8(base + ADDRESS_HANDLE_DESTINATION_GID_OFFSET + index);
     return true;

@@ -8,6 +8,7 @@ import { addPsn } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion } from './completions.ts';
+import { receiveStatus } from './fault-status.ts';
 import { type RequestInHand, Step } from './request-in-hand.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
 import type { Responses } from './responses.ts';
@@ -53,7 +54,7 @@ export class RequestRefusals {
     const { reliable, qp, state } = this.#request;
     const tooShort = fault === FaultKind.RECEIVE_TOO_SHORT;
     if (reliable) this.#nak(tooShort ? NakCode.INVALID_REQUEST : NakCode.REMOTE_OPERATIONAL_ERROR);
-    completeEntry(qp, state, entryStatus(fault), fault);
+    completeEntry(qp, state, receiveStatus(fault), fault);
     this.#fail(qp, undefined, fault, state.entryNumber);
     return Step.EXIT;
   }
@@ -89,16 +90,4 @@ export function completeEntry(qp: QueuePair, state: ResponderState, status: Comp
   state.report.fault = fault;
   state.report.solicited = 0;
   postReceiveCompletion(qp, state.entryNumber, state.report);
-}
-
-function entryStatus(fault: FaultKind): CompletionStatus {
-  switch (fault) {
-    case FaultKind.RECEIVE_TOO_SHORT:
-      return CompletionStatus.LOCAL_LENGTH_ERROR;
-    case FaultKind.RECEIVE_ENTRY:
-    case FaultKind.DMA_READ:
-      return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
-    default:
-      return CompletionStatus.LOCAL_PROTECTION_ERROR;
-  }
 }

@@ -4,7 +4,15 @@
  * from or to guest memory. Keys are looked up again for every piece: between two packets of a message software may have taken one back (IBTA 10.6.7).
  * IBTA 10.2.6, 10.6.
  */
-import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { COMMAND_HEADER_BYTES, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  getSendCommandCollectLength,
+  getSendCommandMessageLength,
+  getSendCommandSgeAddress,
+  getSendCommandSgeCount,
+  getSendCommandSgeLength,
+  getSendCommandSgeLkey,
+} from '../../protocol/layout/gen/send-command.gen.ts';
 import { getSgeAddress, getSgeLength, getSgeLkey, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
@@ -40,6 +48,21 @@ export class ScatterGatherList {
       const at = base + index * SGE_SIZE;
       this.add(getSgeAddress(view, at), getSgeLength(view, at), getSgeLkey(view, at));
     }
+  }
+
+  /**
+   * Takes the list of a send command in place of what there was: one element stands in the header, more behind it (IBTA 11.4.1.1). False when there are too many, they do
+   * not fit the command, or they do not add up to the message.
+   */
+  loadCommand(view: DataView): boolean {
+    this.clear();
+    const count = getSendCommandSgeCount(view, 0);
+    const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
+    if (count > SGE_MAX || (count > 1 && count * SGE_SIZE > room)) return false;
+    if (count === 1)
+      this.add(getSendCommandSgeAddress(view, 0), getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0));
+    else this.addFrom(view, COMMAND_HEADER_BYTES, count);
+    return this.totalBytes === getSendCommandMessageLength(view, 0);
   }
 
   /** Checks every element that is not empty for the rights of `access`; NONE when all may be used. */

@@ -3,7 +3,6 @@
  * Sends datagrams (IBTA 9.8.3): checks the command, resolves its address handle, moves the payload straight into the packet and hands the packet to the port.
  */
 
-import { GID_SIZE } from '../../protocol/infiniband/addresses.ts';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { effectiveQKey } from '../../protocol/infiniband/keys.ts';
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
@@ -11,21 +10,11 @@ import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-buil
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
 import {
-  ADDRESS_HANDLE_DESTINATION_GID_OFFSET,
   ADDRESS_HANDLE_SIZE,
-  getAddressHandleDlid,
-  getAddressHandleFlowLabel,
-  getAddressHandleGlobalRoute,
-  getAddressHandleHopLimit,
   getAddressHandlePd,
-  getAddressHandlePort,
-  getAddressHandleServiceLevel,
-  getAddressHandleSourceGidIndex,
-  getAddressHandleSourcePathBits,
-  getAddressHandleTrafficClass,
   getAddressHandleValid,
 } from '../../protocol/layout/gen/address-handle.gen.ts';
-import { COMMAND_HEADER_BYTES, GID_TABLE_ENTRIES, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
   getSendCommandCollectLength,
@@ -33,14 +22,10 @@ import {
   getSendCommandInline,
   getSendCommandMessageLength,
   getSendCommandOpcode,
-  getSendCommandSgeAddress,
   getSendCommandSgeCount,
-  getSendCommandSgeLength,
-  getSendCommandSgeLkey,
   getSendCommandSolicited,
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
-import { SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
 import {
   getUdTargetAddressHandle,
   getUdTargetQkey,
@@ -51,6 +36,7 @@ import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.t
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
 const DWORD = 0x100000000;
@@ -59,6 +45,7 @@ export class UdRequester {
   readonly #keys: KeyCheck;
   readonly #fields = newPacketFields();
   readonly #list = new ScatterGatherList();
+  readonly #path = new Path();
   readonly #handle = new Uint8Array(ADDRESS_HANDLE_SIZE);
   readonly #handleView = new DataView(this.#handle.buffer);
 
@@ -74,25 +61,14 @@ export class UdRequester {
     const length = getSendCommandMessageLength(view, 0);
     if (length > port.mtuBytes) return FaultKind.COMMAND_LENGTH;
     const fault =
-      (getSendCommandInline(view, 0) ? checkInline(view, length) : this.#loadList(qp, view, length)) ||
+      (getSendCommandInline(view, 0) ? checkInline(view, length) : this.#loadList(qp, view)) ||
       this.#loadAddress(qp, view, port);
     if (fault !== FaultKind.NONE) return fault;
     return this.#emit(qp, buffer, port, length);
   }
 
-  #loadList(qp: QueuePair, view: DataView, length: number): FaultKind {
-    const count = getSendCommandSgeCount(view, 0);
-    const list = this.#list;
-    list.clear();
-    if (count > SGE_MAX) return FaultKind.COMMAND_SGE;
-    if (count === 1)
-      list.add(getSendCommandSgeAddress(view, 0), getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0));
-    else {
-      if (COMMAND_HEADER_BYTES + count * SGE_SIZE > getSendCommandCollectLength(view, 0)) return FaultKind.COMMAND_SGE;
-      list.addFrom(view, COMMAND_HEADER_BYTES, count);
-    }
-    if (list.totalBytes !== length) return FaultKind.COMMAND_SGE;
-    return list.check(qp, this.#keys, 0);
+  #loadList(qp: QueuePair, view: DataView): FaultKind {
+    return this.#list.loadCommand(view) ? this.#list.check(qp, this.#keys, 0) : FaultKind.COMMAND_SGE;
   }
 
   /** Reads the address handle and checks that this QP may use it (IBTA 11.2.2.1, 10.2.2.4). */
@@ -108,14 +84,14 @@ export class UdRequester {
     const usable =
       getAddressHandleValid(handle, 0) === 1 &&
       getAddressHandlePd(handle, 0) === qp.pd.number &&
-      getAddressHandlePort(handle, 0) === port.number &&
-      getAddressHandleSourceGidIndex(handle, 0) < GID_TABLE_ENTRIES;
+      this.#path.load(handle, 0) &&
+      this.#path.port === port.number;
     return usable ? FaultKind.NONE : FaultKind.ADDRESS_HANDLE;
   }
 
   #emit(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port, length: number): FaultKind {
     const fields = this.#fields;
-    this.#address(port);
+    this.#path.apply(fields, port);
     this.#transport(qp, buffer.view, port, length);
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
@@ -128,25 +104,6 @@ export class UdRequester {
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
     qp.sendPsn = addPsn(qp.sendPsn, 1);
     return FaultKind.NONE;
-  }
-
-  #address(port: Port): void {
-    const fields = this.#fields;
-    const handle = this.#handleView;
-    fields.virtualLane = 0;
-    fields.serviceLevel = getAddressHandleServiceLevel(handle, 0);
-    fields.dlid = getAddressHandleDlid(handle, 0);
-    fields.slid = port.lid | (getAddressHandleSourcePathBits(handle, 0) & ((1 << port.lmc) - 1));
-    fields.hasGrh = getAddressHandleGlobalRoute(handle, 0);
-    if (fields.hasGrh === 0) return;
-    fields.trafficClass = getAddressHandleTrafficClass(handle, 0);
-    fields.flowLabel = getAddressHandleFlowLabel(handle, 0);
-    fields.hopLimit = getAddressHandleHopLimit(handle, 0);
-    const source = getAddressHandleSourceGidIndex(handle, 0) * GID_SIZE;
-    for (let index = 0; index < GID_SIZE; index++) {
-      fields.sgid[index] = port.gids[source + index];
-      fields.dgid[index] = this.#handle[ADDRESS_HANDLE_DESTINATION_GID_OFFSET + index];
-    }
   }
 
   #transport(qp: QueuePair, view: DataView, port: Port, length: number): void {

@@ -15,6 +15,7 @@ import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
+import { receiveStatus } from './fault-status.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
@@ -106,17 +107,5 @@ export class UdResponder {
     report.status = receiveStatus(fault);
     postReceiveCompletion(qp, this.#reader.number, report);
     qp.owner.adapter.moveToError(qp);
-  }
-}
-
-function receiveStatus(fault: FaultKind): CompletionStatus {
-  switch (fault) {
-    case FaultKind.RECEIVE_TOO_SHORT:
-      return CompletionStatus.LOCAL_LENGTH_ERROR;
-    case FaultKind.RECEIVE_ENTRY:
-    case FaultKind.DMA_READ:
-      return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
-    default:
-      return CompletionStatus.LOCAL_PROTECTION_ERROR;
   }
 }
