@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * An adapter whose port 1 is linked to another process: `linked-device.ts LIBRARY SOCKET INDEX listen|connect LINK`. Serves until it is killed. The only place of
+ * these tests that knows how an adapter process is put together. Called by linked-process.ts.
+ */
+import pino from 'pino';
+import { AdapterProcess } from '../adapter-process.ts';
+
+const [libraryPath, socketPath, index, role, path] = process.argv.slice(2);
+if (!libraryPath || !socketPath || !path || (role !== 'listen' && role !== 'connect'))
+  throw new Error('usage: linked-device.ts LIBRARY SOCKET INDEX listen|connect LINK');
+const number = Number(index);
+const adapter = new AdapterProcess({
+  libraryPath,
+  socketPath,
+  adapter: {
+    portLids: [number * 2 + 1, number * 2 + 2],
+    nodeGuid: `005655484341${number}000`,
+    portLink: { kind: 'none' },
+  },
+  links: [{ port: 1, role, endpoint: { path }, retryMs: 5, retryMaxMs: 40 }],
+  log: pino({ level: 'warn' }, pino.destination(2)),
+});
+adapter.start();
+await adapter.openLinks();
+process.stdout.write('ready\n');
