@@ -104,7 +104,7 @@ export class End {
   }
 }
 
-/** Both ends, fresh from reset. */
+/** Both ends, and short ways to what passes between them. */
 export class Ends {
   /** Requester. */
   readonly a: End;
@@ -112,10 +112,10 @@ export class Ends {
   readonly b: End;
   readonly random: Random;
 
-  /** Places on one function share its driver. Waits until the link is up. */
-  constructor(requester: Place, responder: Place, seed: number) {
-    this.a = new End(requester);
-    this.b = new End(responder, responder.access === requester.access ? this.a.driver : undefined);
+  /** Waits until the link is up. */
+  constructor(requester: End, responder: End, seed: number) {
+    this.a = requester;
+    this.b = responder;
     this.random = new Random(seed);
     this.waitFor(() => this.a.isActive && this.b.isActive, 'the link');
   }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The list of cases that run on every pair of ends: over a good link all of them, over a faulty one those that hold there. */
-import type { HardwareAccess } from '../../hosts/in-process/driver/hardware-access.ts';
-import { Ends, type Place } from './ends.ts';
+import { End, Ends, type Place } from './ends.ts';
 import { failureCases } from './failures.ts';
 import { reliableCases } from './reliable.ts';
 import { unreliableCases } from './unreliable.ts';
-
-export type { HardwareAccess, Place };
 
 /** One case. Throws when something is wrong. */
 export interface TwoEndsCase {
@@ -20,11 +17,17 @@ export const twoEndsCases: readonly TwoEndsCase[] = [...reliableCases, ...failur
 
 /** Runs a case and resets both ends, so that the next one finds them fresh. An error names the seed. */
 export function runTwoEndsCase(twoEnds: TwoEndsCase, requester: Place, responder: Place, seed = 1): void {
-  const ends = new Ends(requester, responder, seed);
+  const ends = bringUp(requester, responder, seed);
   try {
     twoEnds.run(ends);
   } catch (cause) {
     throw new Error(`${twoEnds.name}, seed ${seed}: ${cause instanceof Error ? cause.message : cause}`, { cause });
   }
   ends.reset();
+}
+
+/** Both ends, fresh. Places on one function share its driver. */
+export function bringUp(requester: Place, responder: Place, seed: number): Ends {
+  const first = new End(requester);
+  return new Ends(first, new End(responder, responder.access === requester.access ? first.driver : undefined), seed);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An adapter whose port 1 is linked to another process: `linked-device.ts LIBRARY SOCKET INDEX listen|connect LINK`. Serves until it is killed. The only place of
- * these tests that knows how an adapter process is put together. Called by linked-process.ts.
+ * An adapter whose port 1 is linked to another process: `linked-device.ts LIBRARY SOCKET INDEX listen|connect LINK`; without role and link its ports are cabled to each
+ * other. Serves until it is killed. The only place of these tests that knows how an adapter process is put together. Called by linked-process.ts.
  */
 import pino from 'pino';
 import { AdapterProcess } from '../adapter-process.ts';
 
 const [libraryPath, socketPath, index, role, path] = process.argv.slice(2);
-if (!libraryPath || !socketPath || !path || (role !== 'listen' && role !== 'connect'))
-  throw new Error('usage: linked-device.ts LIBRARY SOCKET INDEX listen|connect LINK');
+if (!libraryPath || !socketPath) throw new Error('usage: linked-device.ts LIBRARY SOCKET INDEX [listen|connect LINK]');
+const isLinked = path !== undefined && (role === 'listen' || role === 'connect');
 const number = Number(index);
 const adapter = new AdapterProcess({
   libraryPath,
@@ -16,9 +16,9 @@ const adapter = new AdapterProcess({
   adapter: {
     portLids: [number * 2 + 1, number * 2 + 2],
     nodeGuid: `005655484341${number}000`,
-    portLink: { kind: 'none' },
+    portLink: { kind: isLinked ? 'none' : 'cable' },
   },
-  links: [{ port: 1, role, endpoint: { path }, retryMs: 5, retryMaxMs: 40 }],
+  links: isLinked ? [{ port: 1, role, endpoint: { path }, retryMs: 5, retryMaxMs: 40 }] : [],
   log: pino({ level: 'warn' }, pino.destination(2)),
 });
 adapter.start();

@@ -2,8 +2,8 @@
 /** Starts and ends the processes of tests with two adapters in two processes. Each ends with the test, however that ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { libraryPath } from '../../../protocol/vfio-user/test-support/library.ts';
 
 /** A child that said that it is ready. */
 export class LinkedProcess {
@@ -27,9 +27,9 @@ export class LinkedProcess {
     this.#exited = once(this.#child, 'exit');
   }
 
-  /** A line for its standard input. */
-  tell(line: string): void {
-    this.#child.stdin?.write(`${line}\n`);
+  /** Writes a line to its standard input; resolves when it has left this process. */
+  async tell(line: string): Promise<void> {
+    await new Promise((resolve) => this.#child.stdin?.write(`${line}\n`, resolve));
   }
 
   /** Ends it at once, as a crash would. */
@@ -39,15 +39,8 @@ export class LinkedProcess {
   }
 }
 
-/** An adapter in a process of its own, its port 1 linked by `role` at `linkPath`. A socket left by a killed one is removed first. */
-export function startAdapter(options: {
-  readonly libraryPath: string;
-  readonly socketPath: string;
-  readonly index: 0 | 1;
-  readonly linkPath: string;
-}): Promise<LinkedProcess> {
-  const { libraryPath, socketPath, index, linkPath } = options;
-  rmSync(socketPath, { force: true });
-  const role = index === 0 ? 'listen' : 'connect';
-  return LinkedProcess.start('linked-device.ts', libraryPath, socketPath, String(index), role, linkPath);
+/** An adapter in a process of its own; with `linkPath` its port 1 is an end of that link: 0 listens, 1 connects. */
+export function startAdapter(socketPath: string, index: 0 | 1, linkPath?: string): Promise<LinkedProcess> {
+  const link = linkPath === undefined ? [] : [index === 0 ? 'listen' : 'connect', linkPath];
+  return LinkedProcess.start('linked-device.ts', libraryPath(), socketPath, String(index), ...link);
 }
