@@ -44,6 +44,8 @@ export interface Pair {
 
 export interface PairOptions extends Partial<Connection> {
   readonly serviceType?: ServiceType;
+  /** With GRHs. */
+  readonly isGlobal?: boolean;
   /** How the responder's QP is created. */
   readonly responder?: Partial<QpCreation>;
 }
@@ -135,36 +137,17 @@ export class Ends {
 
   /** Two fresh QPs, connected; RC unless said otherwise. PSNs wrap early. */
   connect(options: PairOptions = {}): Pair {
-    const { serviceType = ServiceType.RC, responder, ...attributes } = options;
+    const { serviceType = ServiceType.RC, responder, isGlobal, ...attributes } = options;
     const pair = { a: this.a.queuePair({ serviceType }), b: this.b.queuePair({ serviceType, ...responder }) };
-    this.join(pair, { reliable: serviceType === ServiceType.RC, ...attributes });
+    const [there, back] = [0, 0].map(() => 0xff_ffff - this.random.below(20)) as [number, number];
+    const connectTo = (from: End, to: End, qp: DriverQueuePair, remoteQpn: number, psns: Partial<Connection>): void => {
+      const route = isGlobal ? { globalRoute: to.gid } : {};
+      const reliable = serviceType === ServiceType.RC;
+      qp.connect({ reliable, port: from.port, dlid: to.lid, remoteQpn, ...psns, ...attributes, ...route });
+    };
+    connectTo(this.a, this.b, pair.a, pair.b.qpn, { sendPsn: there, receivePsn: back });
+    connectTo(this.b, this.a, pair.b, pair.a.qpn, { sendPsn: back, receivePsn: there });
     return pair;
-  }
-
-  /** Brings both QPs from RESET to RTS. */
-  join(pair: Pair, options: Partial<Connection> & { reliable: boolean }): void {
-    const { globalRoute } = options;
-    const [ab, ba] = [this.random, this.random].map((random) => 0xff_ffff - random.below(20)) as [number, number];
-    const route = (end: End) => (globalRoute ? { globalRoute: end.gid } : {});
-    const { a, b } = this;
-    pair.a.connect({
-      port: a.port,
-      dlid: b.lid,
-      remoteQpn: pair.b.qpn,
-      sendPsn: ab,
-      receivePsn: ba,
-      ...options,
-      ...route(b),
-    });
-    pair.b.connect({
-      port: b.port,
-      dlid: a.lid,
-      remoteQpn: pair.a.qpn,
-      sendPsn: ba,
-      receivePsn: ab,
-      ...options,
-      ...route(a),
-    });
   }
 
   /** A request with local memory at the requester and remote memory at the responder. */

@@ -109,7 +109,7 @@ function compareSwaps(ends: Ends): void {
   const pair = ends.connect();
   const cell = ends.b.buffer(8);
   const found = ends.a.buffer(8);
-  const values = [0, cell.address, found.address].map((_, index) => BigInt(index) << 33n);
+  const values = [0n, 1n, 2n].map((value) => value << 33n);
   for (const [index, compare] of [...values, 99n].entries()) {
     const swapOrAdd = BigInt(index + 1) << 33n;
     pair.a.post({ ...ends.rdma(SendOpcode.COMPARE_SWAP, found, cell), atomic: { compare, swapOrAdd } });
@@ -172,30 +172,26 @@ function bothWays(ends: Ends): void {
   const sides = [
     { end: ends.a, other: ends.b, qp: pair.a, peer: pair.b },
     { end: ends.b, other: ends.a, qp: pair.b, peer: pair.a },
-  ].map((side) => ({
-    ...side,
-    sources: Array.from({ length: 20 }, () => side.end.buffer(ends.random.bytes(900))),
-    targets: Array.from({ length: 20 }, () => side.other.buffer(900)),
-    back: Array.from({ length: 20 }, () => side.end.buffer(900)),
-  }));
-  for (const { other, peer, targets } of sides) for (const target of targets) peer.postReceive([other.sge(target)]);
-  for (let index = 0; index < 20; index++) {
-    for (const { end, other, qp, sources, targets, back } of sides) {
-      const remote = { address: targets[index]?.address ?? 0, rkey: other.region.rkey };
-      qp.post({ sges: sources.slice(index, index + 1).map((source) => end.sge(source)) });
-      qp.post({
-        opcode: SendOpcode.RDMA_READ,
-        sges: back.slice(index, index + 1).map((local) => end.sge(local)),
-        remote,
-      });
-    }
+  ];
+  const messages = sides.flatMap((side) =>
+    Array.from({ length: 20 }, () => {
+      const source = side.end.buffer(ends.random.bytes(900));
+      return { ...side, source, target: side.other.buffer(900), back: side.end.buffer(900) };
+    }),
+  );
+  for (const { other, peer, target } of messages) peer.postReceive([other.sge(target)]);
+  for (const { end, other, qp, source, target, back } of messages) {
+    qp.post({ sges: [end.sge(source)] }, 'slot');
+    const remote = { address: target.address, rkey: other.region.rkey };
+    qp.post({ opcode: SendOpcode.RDMA_READ, sges: [end.sge(back)], remote }, 'slot');
   }
-  for (const { qp, peer, sources, back } of sides) {
+  for (const { qp } of sides) qp.ring();
+  for (const { qp, peer } of sides) {
     ends.sent(qp, 40);
     ends.received(peer, 20);
-    for (const [index, source] of sources.entries())
-      assertBytes(back[index]?.bytes ?? source.bytes.subarray(1), source.bytes, `message ${index} there and back`);
   }
+  for (const [index, { source, back }] of messages.entries())
+    assertBytes(back.bytes, source.bytes, `message ${index} there and back`);
   ends.proveNothingIsLeft(pair);
 }
 
@@ -225,7 +221,7 @@ function shared(ends: Ends): void {
 }
 
 function globalRoute(ends: Ends): void {
-  const pair = ends.connect({ globalRoute: ends.b.gid, pathMtu: 1 });
+  const pair = ends.connect({ isGlobal: true, pathMtu: 1 });
   const source = ends.a.buffer(ends.random.bytes(1000));
   const [target, back] = [ends.b.buffer(1000), ends.a.buffer(1000)];
   pair.b.postReceive([ends.b.sge(target)]);
