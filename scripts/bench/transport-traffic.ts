@@ -28,6 +28,8 @@ const SEQUENCE_MASK = 0xffff;
 const GRH = 40;
 const QKEY = 1;
 const PATH_MTU_4096 = 5;
+/** Slots of 64 bytes hold commands and receive entries with one element. */
+const STRIDE_LOG2 = 6;
 const RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
 
 /** What is sent, over how many QPs. */
@@ -146,6 +148,7 @@ export class TransportTraffic {
         receiveCq: this.#driver.createCompletionQueue({ entriesLog2: entriesLog2 + 1 }),
         sendEntriesLog2: entriesLog2,
         receiveEntriesLog2: entriesLog2,
+        strideLog2: STRIDE_LOG2,
         creation: { serviceType, checksumOff: 1 },
       });
     const from = make();
