@@ -28,25 +28,26 @@ const record = new Uint8Array(COMPLETION_QUEUE_RECORD_SIZE);
 const recordView = new DataView(record.buffer);
 const event = new EventRecord();
 
+/** Fields are in the order of use: what every completion needs comes first. */
 export class CompletionQueue {
   readonly number: number;
   readonly owner: AdapterFunction;
-  readonly memory: QueueMemory;
-  readonly recordAddress: number;
+  error = false;
   readonly entries: number;
+  producerCount = 0;
+  /** Consumer count as last read from the record. */
+  consumed = 0;
+  readonly memory: QueueMemory;
+  notifyState: NotifyState = NotifyState.UNARMED;
+  /** Producer count just after the last solicited or failed completion. */
+  #solicitedCount = 0;
+  eqPending = false;
   eventQueue: EventQueue | undefined = undefined;
+  readonly recordAddress: number;
   tokenLow = 0;
   tokenHigh = 0;
   /** Work queues that complete here. */
   references = 0;
-  producerCount = 0;
-  /** Consumer count as last read from the record. */
-  consumed = 0;
-  notifyState: NotifyState = NotifyState.UNARMED;
-  eqPending = false;
-  error = false;
-  /** Producer count just after the last solicited or failed completion. */
-  #solicitedCount = 0;
 
   constructor(number: number, owner: AdapterFunction, memory: QueueMemory, recordAddress: number, entriesLog2: number) {
     this.number = number;

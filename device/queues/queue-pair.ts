@@ -40,7 +40,7 @@ export class QueuePair {
   /** Path MTU of a connected QP. */
   pathMtuBytes = 256;
   /** As modified. */
-  readonly attributes: QpAttributes = newQpAttributes();
+  readonly attributes = newPackedAttributes();
 
   /** A stop doorbell took the QP off the scheduler for good. */
   stopped = false;
@@ -164,4 +164,10 @@ export class QueuePair {
     this.receiveCq.references--;
     if (this.srq !== undefined) this.srq.references--;
   }
+}
+
+/** Attributes with those that packets need in front. */
+function newPackedAttributes(): QpAttributes {
+  const { port, pkeyIndex, remoteQpn, access, timeout, retryCount, rnrRetry, ...others } = newQpAttributes();
+  return { port, pkeyIndex, remoteQpn, access, timeout, retryCount, rnrRetry, ...others };
 }
