@@ -151,7 +151,7 @@ export class Adapter implements AdapterPort {
    * (IBTA 10.3.1, SQE).
    */
   failSends(qp: QueuePair): void {
-    if (qp.creation.serviceType === ServiceType.RC) return this.moveToError(qp);
+    if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.SQE;
     this.connected.flushSends(qp);

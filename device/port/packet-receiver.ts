@@ -82,7 +82,7 @@ export class PacketReceiver {
   #deliverConnected(qp: QueuePair, port: Port, ring: PacketRing): boolean {
     const packet = this.#packet;
     const { requester, responder } = qp;
-    const transport = qp.creation.serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
+    const transport = qp.serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
     if (requester === undefined || responder === undefined || (packet.opcode & TRANSPORT_MASK) !== transport) {
       this.unsupportedTransport++;
       return false;

@@ -87,7 +87,7 @@ export class SendQueueScheduler {
 
   /** Commands posted and not yet admitted; 0, with a fault, when software's record cannot be believed. */
   #readPosted(qp: QueuePair): number {
-    const { recordAddress } = qp.creation;
+    const { recordAddress } = qp;
     if (!qp.owner.dma.read(qp.number, recordAddress, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.owner.queuePairFailed(qp, FaultKind.DMA_READ);
       return 0;
@@ -130,9 +130,9 @@ export class SendQueueScheduler {
 export function checkCommand(qp: QueuePair, buffer: PhysicalCollectBuffer): FaultKind {
   const { view } = buffer;
   if (getSendCommandQpn(view, 0) !== qp.number) return FaultKind.COMMAND_BAD_QP;
-  if (getSendCommandQosLevel(view, 0) !== qp.creation.qosLevel) return FaultKind.COMMAND_QOS;
-  const { checksumOff, checksumKey } = qp.creation;
-  if (checksumOff) return FaultKind.NONE;
+  if (getSendCommandQosLevel(view, 0) !== qp.qosLevel) return FaultKind.COMMAND_QOS;
+  if (qp.checksumOff) return FaultKind.NONE;
+  const { checksumKey } = qp.creation;
   const length = buffer.collectLength;
   const right = hasCommandChecksum(
     view,

@@ -3,7 +3,7 @@
  * RC and UC as a whole: requester, completer, responder and their timers put together, and the life of a record from launch to completion. The send
  * pipeline launches commands here; the port receiver brings packets.
  */
-import { CompletionStatus, EventType, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../host.ts';
 import type { Lane } from '../lane/lane.ts';
@@ -117,7 +117,7 @@ export class ConnectedTransport {
     const { nextNs } = this.timers;
     if (nextNs === Number.POSITIVE_INFINITY) return;
     const now = clock.now();
-    if (nextNs <= now) this.timers.expire(now, (qp) => this.completer.expire(qp.requester as RequesterState));
+    if (nextNs <= now) this.timers.expire(now, (state) => this.completer.expire(state));
     // Asked again each time: a clock keeps the earliest alarm only, and links ask for alarms too.
     if (this.timers.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.timers.nextNs);
   }
@@ -128,7 +128,9 @@ export class ConnectedTransport {
   }
 
   startSending(qp: QueuePair): void {
-    qp.requester?.start(qp.sendPsn);
+    if (qp.requester === undefined) return;
+    this.timers.add(qp.requester);
+    qp.requester.start(qp.sendPsn);
   }
 
   /** SQD: what is begun is finished, the rest goes back to the send queue (IBTA 10.3.1). */
@@ -149,6 +151,7 @@ export class ConnectedTransport {
   /** Drops every record, and what is to be answered, without a completion: RESET, destruction. */
   drop(qp: QueuePair): void {
     this.#dispose(qp, false);
+    if (qp.requester !== undefined) this.timers.remove(qp.requester);
     qp.responder?.clear();
   }
 
@@ -159,7 +162,7 @@ export class ConnectedTransport {
   #dispose(qp: QueuePair, report: boolean): void {
     const state = qp.requester;
     if (state === undefined) return;
-    this.timers.set(state, Number.POSITIVE_INFINITY);
+    this.timers.turnOff(state);
     for (let record = state.shift(); record !== undefined; record = state.shift()) {
       if (report) postSendCompletion(qp, record.sequence, record.opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
       this.#release(qp, record);
@@ -176,14 +179,14 @@ export class ConnectedTransport {
       if (record.fault !== FaultKind.NONE)
         return this.#failOldest(qp, sendStatus(record.fault, record.opcode), record.fault);
       state.shift();
-      if (record.signaled || qp.creation.signalAll)
+      if (record.signaled || qp.signalAll)
         postSendCompletion(
           qp,
           record.sequence,
           record.opcode,
           CompletionStatus.SUCCESS,
           FaultKind.NONE,
-          returnedBytes(record),
+          record.isFetch ? record.messageLength : 0,
         );
       this.#release(qp, record);
       // The completion may have failed the QP, which flushed the rest.
@@ -261,13 +264,4 @@ export class ConnectedTransport {
     record.executing = false;
     this.#around.lane.releaseExecutionCredit();
   }
-}
-
-/** Bytes a READ or atomic brought back. */
-function returnedBytes(record: SendRecord): number {
-  const isFetch =
-    record.opcode === SendOpcode.RDMA_READ ||
-    record.opcode === SendOpcode.COMPARE_SWAP ||
-    record.opcode === SendOpcode.FETCH_ADD;
-  return isFetch ? record.messageLength : 0;
 }

@@ -10,7 +10,7 @@ import { FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/value
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { ReadyQueue } from './ready-queue.ts';
-import { needsCredit, RequestKind, requestKind } from './request-opcodes.ts';
+import { needsCredit, RequestKind } from './request-opcodes.ts';
 import { RequestPackets } from './request-packets.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
 import type { RetryTimers } from './retry-timers.ts';
@@ -122,19 +122,18 @@ export class Requester {
     const state = this.#state;
     const record = this.#record;
     if (record.fault !== FaultKind.NONE) return this.#fail(record.fault);
-    const kind = requestKind(state.qp.creation.serviceType, record.opcode);
     // A QP without initiator depth does no READs and atomics at all (IBTA 11.2.4.2).
-    if (isFetch(kind) && state.qp.attributes.maxReadsInitiated === 0) return this.#fail(FaultKind.COMMAND_OPCODE);
-    state.wait = this.#findWait(state, record, kind);
-    if (state.wait === RequesterWait.NONE) return kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
+    if (record.isFetch && state.qp.attributes.maxReadsInitiated === 0) return this.#fail(FaultKind.COMMAND_OPCODE);
+    state.wait = this.#findWait(state, record);
+    if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
     this.#work++;
     this.#around.returnUnbegun(state.qp);
     return State.EXIT;
   }
 
-  #findWait(state: RequesterState, record: SendRecord, kind: RequestKind): RequesterWait {
+  #findWait(state: RequesterState, record: SendRecord): RequesterWait {
     if (record.fence && state.readsOutstanding > 0) return RequesterWait.FENCE;
-    if (isFetch(kind) && state.readsOutstanding >= state.qp.attributes.maxReadsInitiated) return RequesterWait.READS;
+    if (record.isFetch && state.readsOutstanding >= state.qp.attributes.maxReadsInitiated) return RequesterWait.READS;
     // Without a credit a message may still be begun when nothing is outstanding: it probes (IBTA 9.7.7.2.5).
     if (
       needsCredit(record.opcode) &&
@@ -145,7 +144,7 @@ export class Requester {
       return RequesterWait.CREDIT;
     const unacked = (state.nextPsn - state.unackedPsn) & SEQUENCE_MASK;
     if (unacked === 0) return RequesterWait.NONE;
-    const count = psnsOf(record, kind, state.qp.pathMtuBytes);
+    const count = psnsOf(record, state.qp.pathMtuBytes);
     return unacked >= WINDOW_PACKETS || unacked + count > PSNS_OUTSTANDING_MAX
       ? RequesterWait.WINDOW
       : RequesterWait.NONE;
@@ -155,12 +154,11 @@ export class Requester {
   #number(): State {
     const state = this.#state;
     const record = this.#record;
-    const kind = requestKind(state.qp.creation.serviceType, record.opcode);
-    const count = psnsOf(record, kind, state.qp.pathMtuBytes);
+    const count = psnsOf(record, state.qp.pathMtuBytes);
     record.number(state.nextPsn, count);
     state.nextPsn = addPsn(state.nextPsn, count);
     state.sendSequence = (state.sendSequence + 1) & SEQUENCE_MASK;
-    if (isFetch(kind)) state.readsOutstanding++;
+    if (record.isFetch) state.readsOutstanding++;
     return State.SEND;
   }
 
@@ -172,15 +170,15 @@ export class Requester {
     }
     const state = this.#state;
     const record = this.#record;
-    const kind = requestKind(state.qp.creation.serviceType, record.opcode);
+    const { kind, isFetch } = record;
     if (kind === RequestKind.READ) this.#build.sendRead(state, record, this.#port);
     else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
     else if (!this.#build.sendPayload(state, record, this.#port)) return this.#fail(FaultKind.DMA_READ);
     this.#work++;
     this.packets++;
-    state.noteSent(isFetch(kind) ? record.lastPsn : addPsn(record.firstPsn, record.packetsSent - 1));
-    if (state.qp.creation.serviceType === ServiceType.RC) this.#armTimer();
-    const whole = isFetch(kind) || record.packetsSent > psnDistance(record.firstPsn, record.lastPsn);
+    state.noteSent(isFetch ? record.lastPsn : addPsn(record.firstPsn, record.packetsSent - 1));
+    if (state.qp.serviceType === ServiceType.RC) this.#armTimer();
+    const whole = isFetch || record.packetsSent > psnDistance(record.firstPsn, record.lastPsn);
     return whole ? this.#finish() : State.SEND;
   }
 
@@ -193,7 +191,7 @@ export class Requester {
       record.executing = false;
       this.#around.releaseExecutionCredit();
     }
-    if (state.qp.creation.serviceType === ServiceType.UC) {
+    if (state.qp.serviceType === ServiceType.UC) {
       record.done = true;
       state.unackedPsn = state.nextPsn;
       this.#around.completeDone(state.qp);
@@ -241,15 +239,11 @@ export class Requester {
 
   #armTimer(): void {
     const state = this.#state;
-    if (state.timer.deadlineNs !== Number.POSITIVE_INFINITY) return;
+    if (!this.#around.timers.isOff(state)) return;
     this.#around.timers.set(state, this.#around.now() + ackTimeoutNs(state.qp.attributes.timeout));
   }
 }
 
-function isFetch(kind: RequestKind): boolean {
-  return kind === RequestKind.READ || kind === RequestKind.ATOMIC;
-}
-
-function psnsOf(record: SendRecord, kind: RequestKind, mtuBytes: number): number {
-  return kind === RequestKind.ATOMIC ? 1 : packetCount(record.messageLength, mtuBytes);
+function psnsOf(record: SendRecord, mtuBytes: number): number {
+  return record.kind === RequestKind.ATOMIC ? 1 : packetCount(record.messageLength, mtuBytes);
 }

@@ -86,7 +86,7 @@ export class SendPipeline {
     if (qp.state === QpState.ERR || qp.state === QpState.SQE)
       return postSendCompletion(qp, sequence, opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
     if (fault === FaultKind.NONE) {
-      if (qp.creation.signalAll || getSendCommandSignaled(view, 0))
+      if (qp.signalAll || getSendCommandSignaled(view, 0))
         postSendCompletion(qp, sequence, opcode, CompletionStatus.SUCCESS, FaultKind.NONE);
       return qp.owner.adapter.noteDrained(qp);
     }

@@ -30,6 +30,7 @@ import {
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { RequestKind } from './request-opcodes.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
 export class SendRecord {
@@ -37,6 +38,8 @@ export class SendRecord {
   /** Sequence number in the send queue. */
   sequence = 0;
   opcode = 0;
+  /** What the opcode makes the requester do. */
+  kind: RequestKind = RequestKind.NONE;
   signaled = false;
   solicited = 0;
   fence = false;
@@ -89,6 +92,11 @@ export class SendRecord {
     this.done = false;
     this.executing = true;
     this.fault = FaultKind.NONE;
+  }
+
+  /** A READ or atomic: its PSNs are those of its response. */
+  get isFetch(): boolean {
+    return this.kind === RequestKind.READ || this.kind === RequestKind.ATOMIC;
   }
 
   loadHeader(bytes: Uint8Array): void {

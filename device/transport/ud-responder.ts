@@ -39,7 +39,7 @@ export class UdResponder {
 
   /** Delivers a well-formed datagram that arrived at `port` for `qp`. False when it was dropped. */
   receive(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
-    if (qp.creation.serviceType !== ServiceType.UD || !qp.receives || qp.attributes.port !== port.number) {
+    if (qp.serviceType !== ServiceType.UD || !qp.receives || qp.attributes.port !== port.number) {
       this.drops.wrongService++;
       return false;
     }
