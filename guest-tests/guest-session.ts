@@ -15,6 +15,8 @@ export interface GuestSessionOptions {
   readonly onReport?: (line: string) => void;
   /** Names of further virtio-serial ports. */
   readonly ports?: readonly string[];
+  /** Its processors; 2 when absent. */
+  readonly cpus?: number;
 }
 
 /** Longest that any case is silent, with much to spare on a busy machine. */
@@ -44,6 +46,7 @@ export class GuestSession {
       append: APPEND,
       devices: [{ socketPath }],
       ports: this.#options.ports ?? [],
+      ...(this.#options.cpus === undefined ? {} : { cpus: this.#options.cpus }),
       onConsoleLine: (line) => this.#console(line),
     });
     started(guest);

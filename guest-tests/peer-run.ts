@@ -107,7 +107,7 @@ function makeSessions({ devices, relay }: Served, options: GuestRunOptions): Pee
       if (line.startsWith(PEER_LINE)) void tell(started[1 - side].guest, line.slice(PEER_LINE.length));
       else if (line === CUT_REQUEST && relay !== undefined) void cutUntilLost(relay, devices);
     };
-    const session = new GuestSession({ ...options, onReport, ports: [PEER_PORT] });
+    const session = new GuestSession({ ...options, onReport, ports: [PEER_PORT], cpus: 1 });
     return { session, start: (image, path) => session.run(image, path, (guest) => started[side].set(guest)) };
   });
 }

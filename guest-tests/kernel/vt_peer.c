@@ -181,7 +181,7 @@ static bool vt_peer_open(struct vt *t, struct vt_peer *peer,
 	peer->epoch = ++vt_epoch;
 	peer->options = *options;
 	peer->options.port = options->port ?: 1;
-	peer->options.timeout = options->timeout ?: 16;
+	peer->options.timeout = options->timeout ?: VT_LONG_TIMEOUT;
 	peer->options.retry_count = options->retry_count ?: 7;
 	peer->options.rnr_retry = options->rnr_retry ?: 7;
 	state += (peer->options.port - 1) * VUHCA_CSR_PORT_STATE_STRIDE;

@@ -11,12 +11,14 @@
 #include "vt_pair.h"
 
 #define VT_WORDS	5
+/* 4.3 s: where nothing is lost, a busy machine must not look like a loss. */
+#define VT_LONG_TIMEOUT	20
 
 /* Zero is the usual value of everything. */
 struct vt_peer_options {
 	u8 service;		/* RC; with UD there is no QP but t->end[] */
 	u8 port;		/* 1 */
-	u8 timeout;		/* code: 16, 268 ms */
+	u8 timeout;		/* code: VT_LONG_TIMEOUT */
 	u8 retry_count;		/* 7 */
 	u8 rnr_retry;		/* 7, for ever */
 };
