@@ -105,7 +105,8 @@ function makeSessions({ devices, relay }: Served, options: GuestRunOptions): Pee
   return [0, 1].map((side) => {
     const onReport = (line: string): void => {
       if (line.startsWith(PEER_LINE)) void tell(started[1 - side].guest, line.slice(PEER_LINE.length));
-      else if (line === CUT_REQUEST && relay !== undefined) void cutUntilLost(relay, devices);
+      else if (line === CUT_REQUEST && relay !== undefined)
+        cutUntilLost(relay, devices).catch((error) => session.faults.push(`the link was not cut: ${error}`));
     };
     const session = new GuestSession({ ...options, onReport, ports: [PEER_PORT], cpus: 1 });
     return { session, start: (image, path) => session.run(image, path, (guest) => started[side].set(guest)) };

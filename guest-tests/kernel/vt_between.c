@@ -359,7 +359,7 @@ static void vt_stream_run(struct vt_peer *peer, unsigned int total, bool cuts)
 		.peer = peer,
 		.key = prandom_u32_state(&peer->t->random),
 		.total = total,
-		.cut_every = cuts && !peer->side ? total / 3 : 0,
+		.cut_every = cuts && !peer->side ? total / 3 + 1 : 0,
 	};
 	ktime_t end = ktime_add_ms(ktime_get(), 6 * VT_TIMEOUT_MS);
 	struct vt *t = peer->t;

@@ -73,11 +73,11 @@ async function runDevice(args: Arguments): Promise<number> {
     ...(recordPath === undefined ? {} : { recordPath }),
   });
   try {
+    await process_.start();
     const commands = new ControlCommands(process_, process.pid);
     const control = new ControlServer(controlPath, commands.table, (error) =>
       log.error({ err: error, control: controlPath }, 'the control socket failed'),
     );
-    await process_.start();
     const sockets = plan.adapters.flatMap((adapter) => adapter.sockets);
     process.stdout.write(`${READY} ${sockets.join(' ')} control ${controlPath}\n`);
     const signal = await ended;
