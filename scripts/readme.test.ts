@@ -130,15 +130,15 @@ t.test('two guests with linked adapters', { timeout: GUEST_TIMEOUT_MS }, async (
     // It only has to be there: nothing runs in it.
     return new CliProcess([...args, '--disk', disk, '--snapshot', '--', '-S'], environment);
   });
+  for (const run of runs) await run.until(/QEMU is process/);
   const isLinked = ({ links, adapters }: StatusReport): boolean =>
     links.some(({ kind, up }) => kind === 'socket' && up) && adapters[0].sockets[0].attached;
-  for (;;) {
-    if (runs.some(({ child }) => child.exitCode !== null)) break;
-    const reports = await readStatus(environment);
-    if (reports.length === 2 && reports.every(isLinked)) break;
+  let reports = await readStatus(environment);
+  while (!reports.every(isLinked)) {
     await new Promise((done) => setTimeout(done, 50));
+    reports = await readStatus(environment);
   }
-  const lids = (await readStatus(environment)).map(({ adapters }) => adapters[0].ports[0].lid);
+  const lids = reports.map(({ adapters }) => adapters[0].ports[0].lid);
   t.same(lids.sort(), [1, 3]);
   for (const { child } of runs) child.kill('SIGTERM');
   for (const run of runs) t.equal(await run.whenExited, 128 + 15, run.stderr);
