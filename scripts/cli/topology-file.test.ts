@@ -104,14 +104,14 @@ t.test('each mistake has its sentence', async (t) => {
 
 t.test('a process serves its adapters and links, and leaves nothing', async (t) => {
   const path = write(t, {
-    adapters: TWO,
+    adapters: { ...TWO, a: { sockets: ['a.sock', 'a1.sock'] } },
     links: [{ ports: ['a:1', 'b:1'] }, { port: 'a:2', listen: 'link' }, { port: 'b:2', connect: 'link' }],
   });
   const folder = join(path, '..');
   const device = new CliProcess(['device', '--topology', path], { XDG_RUNTIME_DIR: folder });
   t.teardown(() => device.child.kill('SIGKILL'));
   const [, sockets, controlPath] = await device.until(/^listening on (.*) control (\S+)$/m);
-  t.equal(sockets, `${join(folder, 'a.sock')} ${join(folder, 'b.sock')}`);
+  t.equal(sockets, ['a.sock', 'a1.sock', 'b.sock'].map((name) => join(folder, name)).join(' '));
   const client = await ControlClient.connect(controlPath);
   const read = async () => (await client.request('status')) as StatusReport;
   let status = await read();
@@ -122,8 +122,8 @@ t.test('a process serves its adapters and links, and leaves nothing', async (t) 
     { ends: ['b:2', `connect ${join(folder, 'link')}`], kind: 'socket' },
   ]);
   t.match(status.adapters, [
-    { name: 'a', ports: [{ lid: 1, state: 'ACTIVE' }, { lid: 2 }] },
-    { name: 'b', ports: [{ lid: 3 }, { lid: 4, state: 'ACTIVE' }] },
+    { name: 'a', functions: [{ number: 0 }, { number: 1 }], ports: [{ lid: 1, state: 'ACTIVE' }, { lid: 2 }] },
+    { name: 'b', functions: [{ number: 0 }], ports: [{ lid: 3 }, { lid: 4, state: 'ACTIVE' }] },
   ]);
   await t.rejects(client.request('capture-start', { path: join(folder, 'x') }), {
     message: /name an adapter; .* a, b$/,
