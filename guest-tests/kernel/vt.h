@@ -214,5 +214,9 @@ extern const struct vt_suite vt_suite_connected_breaks;
 extern const struct vt_suite vt_suite_connected_keys;
 extern const struct vt_suite vt_suite_shared_receive;
 extern const struct vt_suite vt_suite_reset;
+extern const struct vt_suite vt_suite_peer;
+
+/* vt_peer.c */
+extern const struct file_operations vt_peer_fops;
 
 #endif /* VT_H */
