@@ -121,6 +121,35 @@ t.test('a consumer count that cannot be is not believed', async (t) => {
   bench.finish();
 });
 
+for (const [looks, error] of [
+  [1, 0],
+  [2, 1],
+]) {
+  t.test(`a consumer count that cannot be true, ${looks} times`, async (t) => {
+    const bench = new Bench();
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 1 });
+    const qp = bench.createQueuePair({ sendCq });
+    const { host } = bench;
+    const read = host.readMemory.bind(host);
+    let torn = looks;
+    host.readMemory = (address, lengthBytes, target, offset) => {
+      const done = read(address, lengthBytes, target, offset);
+      if (address === sendCq.recordAddress && torn > 0) {
+        torn--;
+        target[offset + 2] = 0xff;
+      }
+      return done;
+    };
+    for (let count = 0; count < 2; count++) qp.post(NOP);
+    sendCq.take();
+    qp.post(NOP);
+    bench.settle();
+    t.equal(torn, 0, 'it was looked at');
+    t.equal(queryCq(bench, sendCq).error, error);
+    bench.finish();
+  });
+}
+
 t.test('the record is read only when the queue looks full', async (t) => {
   const bench = new Bench();
   const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
