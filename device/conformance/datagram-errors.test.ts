@@ -299,6 +299,7 @@ for (const [name, request] of drops) {
     t.equal(pair.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'the sender does not know');
     bench.settle();
     t.equal(receivers(), before + 1, 'counted at the port');
+    t.equal(bench.faults(FaultKind.QKEY_VIOLATION), Number(name === 'wrong Q_Key'), 'and by cause');
     t.notOk(pair.receiver.parts.receiveCq.ready);
     t.equal(pair.sender.query().state, QpState.RTS);
     bench.proveItWorks();
