@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Shared receive queues: order, sharing, the limit event, what an error of one QP leaves to the others. IBTA 10.2.9. */
 import t from 'tap';
+import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, EventType, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
 import { Bench } from './bench.ts';
+import { ledger } from './ledger.ts';
+import { PacketPeer } from './packet-peer.ts';
 
 interface Sharing {
   readonly bench: Bench;
@@ -108,4 +111,34 @@ t.test('it cannot be destroyed while a QP uses it', async (t) => {
   srq.destroy();
   t.equal(receivers[0].modify({ attributeMask: 1, state: QpState.ERR }).status, 4);
   bench.finish();
+});
+
+for (const [name, take] of [
+  ['reset', (qp: DriverQueuePair) => qp.toReset()],
+  ['destroyed', (qp: DriverQueuePair) => qp.destroy()],
+  ['moved to ERR', (qp: DriverQueuePair) => qp.toError()],
+] as const) {
+  t.test(`a QP is ${name} in the middle of a message`, async (t) => {
+    ledger(t, '10.2.9', `The shared entry of a message in progress completes as flushed when its QP is ${name}`);
+    const peer = new PacketPeer({ shared: true });
+    const { bench, qp, srq } = peer;
+    for (let entry = 0; entry < 2; entry++) srq?.postReceive([bench.sge(bench.createBuffer(512))]);
+    peer.request(BthOpcode.RC_SEND_FIRST, {}, new Uint8Array(256));
+    t.notOk(qp.parts.receiveCq.ready);
+    take(qp);
+    const [entry, more] = qp.parts.receiveCq.drain();
+    t.match(entry, { status: CompletionStatus.FLUSHED, receive: 1, queueSequence: 0, srqn: srq?.srqn });
+    t.equal(more, undefined, 'the entry that nobody took stays in the queue');
+    bench.finish();
+  });
+}
+
+t.test('a QP between messages holds no shared entry', async (t) => {
+  const peer = new PacketPeer({ shared: true });
+  peer.srq?.postReceive([]);
+  peer.request(BthOpcode.RC_SEND_ONLY);
+  t.match(peer.qp.parts.receiveCq.take(), { status: CompletionStatus.SUCCESS });
+  peer.qp.toReset();
+  peer.bench.settle();
+  t.notOk(peer.qp.parts.receiveCq.ready);
 });
