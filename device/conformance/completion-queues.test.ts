@@ -15,6 +15,7 @@ import {
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import { Bench } from './bench.ts';
+import { ledger } from './ledger.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 
@@ -61,6 +62,7 @@ t.test('a queue of any size goes round many times, entry by entry valid', async 
 });
 
 t.test('a full queue takes nothing more: one error event, no overwriting, the queue pair in error', async (t) => {
+  ledger(t, '10.8.2.2', 'A CQ that overflows goes into error with one event and nothing is overwritten');
   const bench = new Bench();
   const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
   const qp = bench.createQueuePair({ sendCq });

@@ -35,6 +35,7 @@ function share(count: number, limit = 0): Sharing {
 }
 
 t.test('entries go to whichever QP receives first, in their order', async (t) => {
+  ledger(t, '10.2.9', 'Entries of a shared receive queue go in their order to whichever QP receives');
   const { bench, srq, senders, receivers } = share(3);
   const targets = Array.from({ length: 12 }, () => bench.createBuffer(32));
   for (const target of targets) srq.postReceive([bench.sge(target)]);
@@ -51,6 +52,7 @@ t.test('entries go to whichever QP receives first, in their order', async (t) =>
 });
 
 t.test('the limit event comes once, when fewer entries are left', async (t) => {
+  ledger(t, '10.2.9', 'The limit event comes once, when fewer entries than the limit are left');
   const { bench, srq, senders } = share(1, 3);
   for (let entry = 0; entry < 4; entry++) srq.postReceive([bench.sge(bench.createBuffer(8))]);
   const content = bench.createBuffer(8);
@@ -70,6 +72,7 @@ t.test('the limit event comes once, when fewer entries are left', async (t) => {
 });
 
 t.test('a QP in error leaves the shared entries to the others and says that it takes no more', async (t) => {
+  ledger(t, '10.2.9', 'A QP in error leaves shared entries to the others and reports that it takes no more');
   const { bench, srq, senders, receivers } = share(2);
   const target = bench.createBuffer(8);
   srq.postReceive([bench.sge(target)]);
@@ -85,6 +88,7 @@ t.test('a QP in error leaves the shared entries to the others and says that it t
 });
 
 t.test('an empty shared queue makes senders wait; RDMA WRITE with immediate takes an entry too', async (t) => {
+  ledger(t, '10.2.9', 'An empty shared receive queue is answered by RNR NAKs');
   const { bench, srq, senders, receivers } = share(1);
   const region = bench.driver.createDmaRegion(bench.pd, 0xf);
   const content = bench.createBuffer(bench.random.bytes(100));
