@@ -125,7 +125,7 @@ class ChaosRun {
 
   /**
    * Both QPs go through RESET and are connected again, while packets of the old connection are under way. PSNs are chosen far from the old ones, as software
-   * must that does not wait until no such packet can be left (IBTA 12.9.8.3.1).
+   * must that does not wait until no such packet can be left.
    */
   #reconnect(end: Endpoint): void {
     const { other } = end;
