@@ -119,6 +119,7 @@ export class Adapter implements AdapterPort {
   changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
     const previous = qp.state;
     if (next === QpState.ERR) return this.moveToError(qp);
+    if (next === QpState.RESET) this.returnSharedEntry(qp);
     qp.state = next;
     if (next === QpState.RESET) {
       this.scheduler.unschedule(qp);
@@ -168,6 +169,14 @@ export class Adapter implements AdapterPort {
     if (qp.state !== QpState.SQD || qp.inFlight > 0 || !qp.drainNotify) return;
     qp.drainNotify = false;
     qp.owner.postAsynchronous(EventType.SEND_QUEUE_DRAINED, qp, FaultKind.NONE);
+  }
+
+  /**
+   * Software resets or destroys the QP: the entry of a shared queue that a message in progress has taken completes as flushed, because the slot is the
+   * queue's and nothing else could tell that it is free again. Entries of the QP's own queue are discarded with it.
+   */
+  returnSharedEntry(qp: QueuePair): void {
+    if (qp.srq !== undefined) this.connected.flushReceives(qp);
   }
 
   destroyQueuePair(qp: QueuePair): void {

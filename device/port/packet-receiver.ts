@@ -14,6 +14,7 @@ import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { ConnectedTransport } from '../transport/connected-transport.ts';
+import { notePkeyViolation } from '../transport/key-violations.ts';
 import type { UdResponder } from '../transport/ud-responder.ts';
 import type { PacketRing } from './packet-ring.ts';
 import type { Port } from './port.ts';
@@ -96,7 +97,7 @@ export class PacketReceiver {
       return false;
     }
     if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
-      port.badPkeys++;
+      notePkeyViolation(port, qp, packet);
       return false;
     }
     if (packet.flags & OpcodeFlag.RESPONSE) return this.#connected.completer.receive(requester, ring, packet);

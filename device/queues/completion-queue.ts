@@ -125,11 +125,18 @@ export class CompletionQueue {
   /** The consumer count in guest memory is read only when the queue looks full. */
   #full(): boolean {
     if (this.#unread() < this.entries) return false;
+    // A count that cannot be true may have been caught half-written: the second look decides.
+    if (!this.#refreshConsumed()) this.#refreshConsumed();
+    return this.#unread() >= this.entries;
+  }
+
+  /** False when the count was read and is not one that software can have come to; what is known stays then. */
+  #refreshConsumed(): boolean {
     if (!this.owner.dma.read(this.number, this.recordAddress, COMPLETION_QUEUE_RECORD_SIZE, record, 0)) return true;
     const consumed = getCompletionQueueRecordConsumed(recordView, 0);
-    // A count ahead of what was posted is a lie: keep what is known.
-    if ((this.producerCount - consumed) >>> 0 <= this.entries) this.consumed = consumed;
-    return this.#unread() >= this.entries;
+    if ((this.producerCount - consumed) >>> 0 > this.entries) return false;
+    this.consumed = consumed;
+    return true;
   }
 
   #unread(): number {

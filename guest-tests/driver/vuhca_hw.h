@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x3b613622u
-#define VUHCA_LAYOUT_HASH_HIGH 0x01a76456u
+#define VUHCA_LAYOUT_HASH_LOW 0x8f67588au
+#define VUHCA_LAYOUT_HASH_HIGH 0x9edb1237u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -426,6 +426,10 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_PORT_DOWN = 31,
 	/* The key cannot be bound, registered or invalidated in its present state. */
 	VUHCA_FAULT_KIND_KEY_STATE = 32,
+	/* A packet of another partition arrived for a QP; address: source LID, P_Key. */
+	VUHCA_FAULT_KIND_PKEY_VIOLATION = 33,
+	/* A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key. */
+	VUHCA_FAULT_KIND_QKEY_VIOLATION = 34,
 };
 
 /* Transport services. */

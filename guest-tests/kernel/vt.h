@@ -213,6 +213,9 @@ extern const struct vt_suite vt_suite_connected_errors;
 extern const struct vt_suite vt_suite_connected_breaks;
 extern const struct vt_suite vt_suite_connected_keys;
 extern const struct vt_suite vt_suite_shared_receive;
+extern const struct vt_suite vt_suite_windows;
+extern const struct vt_suite vt_suite_drain;
+extern const struct vt_suite vt_suite_global;
 extern const struct vt_suite vt_suite_reset;
 extern const struct vt_suite vt_suite_peer;
 

@@ -53,6 +53,9 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_connected_breaks,
 	&vt_suite_connected_keys,
 	&vt_suite_shared_receive,
+	&vt_suite_windows,
+	&vt_suite_drain,
+	&vt_suite_global,
 	&vt_suite_reset,
 	&vt_suite_peer,
 };

@@ -194,6 +194,8 @@ export const faultKind: ValueTable = {
     ['DOORBELL_BEYOND_TAIL', 30, 'Doorbell for a command that was not posted.'],
     ['PORT_DOWN', 31, 'The port is not active.'],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
+    ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP; address: source LID, P_Key.'],
+    ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key.'],
   ]),
 };
 

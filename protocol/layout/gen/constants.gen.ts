@@ -88,5 +88,5 @@ export const DOORBELL_OFFSET = 0xfc0;
 export const CANCEL_OFFSET = 0xff8;
 
 /** Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch. */
-export const LAYOUT_HASH_LOW = 0x3b613622;
-export const LAYOUT_HASH_HIGH = 0x01a76456;
+export const LAYOUT_HASH_LOW = 0x8f67588a;
+export const LAYOUT_HASH_HIGH = 0x9edb1237;

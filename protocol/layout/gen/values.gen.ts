@@ -691,6 +691,10 @@ export const FaultKind = {
   PORT_DOWN: 31,
   /** The key cannot be bound, registered or invalidated in its present state. */
   KEY_STATE: 32,
+  /** A packet of another partition arrived for a QP; address: source LID, P_Key. */
+  PKEY_VIOLATION: 33,
+  /** A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key. */
+  QKEY_VIOLATION: 34,
 } as const;
 export type FaultKind = (typeof FaultKind)[keyof typeof FaultKind];
 
@@ -729,6 +733,8 @@ export const faultKindNames: readonly string[] = [
   'DOORBELL_BEYOND_TAIL',
   'PORT_DOWN',
   'KEY_STATE',
+  'PKEY_VIOLATION',
+  'QKEY_VIOLATION',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
