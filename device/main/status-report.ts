@@ -11,6 +11,7 @@ import type { CompletionQueue } from '../queues/completion-queue.ts';
 import type { EventQueue } from '../queues/event-queue.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { AdapterProcess } from './adapter-process.ts';
+import { reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
 import type { VfioUserHost } from './vfio-user-host.ts';
 
@@ -50,7 +51,7 @@ function reportHost(host: VfioUserHost) {
 
 /** The adapter and its functions. */
 export function reportAdapter(adapter: Adapter) {
-  const { lane, collectBuffers, schedulerBuffers, receiver, responder } = adapter;
+  const { collectBuffers, schedulerBuffers, receiver, responder } = adapter;
   return {
     collectBuffers: {
       total: collectBuffers.buffers.length,
@@ -63,14 +64,7 @@ export function reportAdapter(adapter: Adapter) {
       })),
     },
     schedulerBuffers: { total: schedulerBuffers.buffers.length, free: schedulerBuffers.freeCount },
-    lane: {
-      waiting: lane.length,
-      launches: lane.launches,
-      executionCredits: lane.executionCredits,
-      executionCreditsUsed: lane.executionCreditsUsed,
-      completionCredits: lane.completionCredits,
-      completionCreditsUsed: lane.completionCreditsUsed,
-    },
+    lanes: reportLanes(adapter.lanes),
     ports: adapter.ports.map((port) => ({
       number: port.number,
       state: portStateName(port.state),

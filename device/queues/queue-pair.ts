@@ -49,6 +49,12 @@ export class QueuePair {
   nextScheduled: QueuePair | undefined = undefined;
   /** Commands admitted and not yet completed. */
   inFlight = 0;
+  /** Commands in virtual kick lists; the lane these are on, or the last ones were, and the state of the lane map when it was chosen. */
+  kicked = 0;
+  lane = -1;
+  laneGeneration = 0;
+  /** A kick list was full: the lane tells when there is room. */
+  waitsForRoom = false;
   /** Incremented by everything that voids commands in flight: a transition to RESET, destruction. */
   epoch = 0;
   /** Sequence number of the next command to be admitted to a lane. */

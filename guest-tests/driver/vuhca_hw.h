@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x8f67588au
-#define VUHCA_LAYOUT_HASH_HIGH 0x9edb1237u
+#define VUHCA_LAYOUT_HASH_LOW 0xc2b27f14u
+#define VUHCA_LAYOUT_HASH_HIGH 0xb0e0ff32u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -93,6 +93,22 @@
 #define VUHCA_PORT_MAX 2
 /* Virtual collect buffers of the adapter. */
 #define VUHCA_VCB_MAX 0x4000u
+/* Physical collect buffers of the adapter. */
+#define VUHCA_PCB_MAX 0x400u
+/* Underlying functions: one physical, 33 virtual. */
+#define VUHCA_FUNCTION_MAX 34
+/* Transmit virtual lanes of the adapter. */
+#define VUHCA_TVL_MAX 128
+/* Entry of the doorbell overflow buffer: a doorbell. */
+#define VUHCA_OVERFLOW_ENTRY_BYTES 8
+/* log2 of the shortest doorbell overflow buffer. */
+#define VUHCA_OVERFLOW_MIN_LOG2 3
+/* log2 of the longest doorbell overflow buffer. */
+#define VUHCA_OVERFLOW_MAX_LOG2 20
+/* Changes of one resource request. */
+#define VUHCA_RESOURCE_CHANGES_MAX 32
+/* qosLevel of a resource change that is about a whole function. */
+#define VUHCA_RESOURCE_NO_LEVEL 15
 /* QoS levels of an underlying function: 0 high bandwidth, 1 low latency. */
 #define VUHCA_QOS_LEVELS 2
 /* Area in front of every received datagram. */
@@ -216,6 +232,12 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_QUERY_SRQ = 114,
 	/* Destroy it; refused while in use. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_SRQ = 115,
+	/* Resource allocation request: as many resource-changes as the modifier says, all or none. */
+	VUHCA_MANAGEMENT_OPCODE_REQUEST_RESOURCES = 129,
+	/* Share of the function named by the object number. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_RESOURCES = 130,
+	/* State of the transmit virtual lane named by the object number. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_LANE = 146,
 };
 
 /* Results of management commands. Every status but OK means that nothing was changed. */
@@ -246,6 +268,10 @@ enum vuhca_management_status {
 	VUHCA_MANAGEMENT_STATUS_UNSUPPORTED = 11,
 	/* The device is not enabled. */
 	VUHCA_MANAGEMENT_STATUS_DISABLED = 12,
+	/* The QoS levels of the function would have more than the function owns. */
+	VUHCA_MANAGEMENT_STATUS_SHARE_EXCEEDED = 13,
+	/* What is asked for is promised but still in use by somebody else; try again. */
+	VUHCA_MANAGEMENT_STATUS_CONVERGING = 14,
 };
 
 /* Results of work requests; numbers follow enum ib_wc_status of Linux. */
@@ -354,6 +380,8 @@ enum vuhca_event_type {
 	VUHCA_EVENT_TYPE_SM_CHANGE = 21,
 	/* The subnet manager wants subscriptions anew. */
 	VUHCA_EVENT_TYPE_CLIENT_REREGISTER = 22,
+	/* The function's share of the adapter changed; query it. */
+	VUHCA_EVENT_TYPE_RESOURCES_CHANGED = 24,
 	/* The function stopped; reset it. */
 	VUHCA_EVENT_TYPE_DEVICE_FATAL = 31,
 };
@@ -424,6 +452,14 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_DOORBELL_BEYOND_TAIL = 30,
 	/* The port is not active. */
 	VUHCA_FAULT_KIND_PORT_DOWN = 31,
+	/* The link in a send queue descriptor is not what the adapter wrote; it was put right. */
+	VUHCA_FAULT_KIND_DESCRIPTOR_LINK = 35,
+	/* Base or size of the doorbell overflow buffer is out of range. */
+	VUHCA_FAULT_KIND_OVERFLOW_CONTROL = 36,
+	/* A doorbell read back from the overflow buffer is not one that was written. */
+	VUHCA_FAULT_KIND_OVERFLOW_ENTRY = 37,
+	/* A virtual function touched a control of the physical one. */
+	VUHCA_FAULT_KIND_NOT_PERMITTED = 38,
 	/* The key cannot be bound, registered or invalidated in its present state. */
 	VUHCA_FAULT_KIND_KEY_STATE = 32,
 	/* A packet of another partition arrived for a QP; address: source LID, P_Key. */
@@ -620,6 +656,64 @@ enum vuhca_port_state {
 	VUHCA_PORT_STATE_ACTIVE = 4,
 };
 
+/* Resources of a resource change. The first five are the physical function's; the others are so without QoS level, and the function's own with one. */
+enum vuhca_resource_kind {
+	/* Private execution credits of lane `target`. */
+	VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS = 1,
+	/* Private completion credits of lane `target`. */
+	VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS = 2,
+	/* Shared credits lane `target` may take: bit 0 execution, bit 1 completion. */
+	VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS = 3,
+	/* Most commands in the virtual kick list of lane `target`. */
+	VUHCA_RESOURCE_KIND_TVL_LIST_SIZE = 4,
+	/* Commands per turn of lane `target`. */
+	VUHCA_RESOURCE_KIND_TVL_WEIGHT = 5,
+	/* Number of VCBs: of the function (its BAR moves where there is room), or of the level (its sub-BAR moves). */
+	VUHCA_RESOURCE_KIND_VCBS = 16,
+	/* First VCB of the function in the VCB space: places the BAR. */
+	VUHCA_RESOURCE_KIND_VCB_BASE = 17,
+	/* Number of guaranteed PCBs. */
+	VUHCA_RESOURCE_KIND_PCBS = 18,
+	/* Number of lanes: taken from the shared ones, or from those of the function. */
+	VUHCA_RESOURCE_KIND_TVLS = 19,
+	/* Lanes by number: 32 bits of the map, from lane 32 x `word` on. */
+	VUHCA_RESOURCE_KIND_TVL_MAP = 20,
+	/* Dedicated collect buffers of the send queue scheduler guaranteed to the function. */
+	VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS = 21,
+	/* Lanes that commands in dedicated buffers take, as TVL_MAP; none: the lanes of their QP. */
+	VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP = 22,
+};
+
+/* Who may use a transmit virtual lane. */
+enum vuhca_tvl_state {
+	/* No such lane, or not to be seen. */
+	VUHCA_TVL_STATE_NONE = 0,
+	/* Functions without lanes of their own. */
+	VUHCA_TVL_STATE_SHARED = 1,
+	/* One function. */
+	VUHCA_TVL_STATE_ALLOCATED = 2,
+	/* Commands in dedicated buffers. */
+	VUHCA_TVL_STATE_DEDICATED = 3,
+};
+
+/* Which doorbells are written to the overflow buffer while a deadlock threatens. */
+enum vuhca_overflow_policy {
+	/* None: the bus waits, and may wait for ever. */
+	VUHCA_OVERFLOW_POLICY_OFF = 0,
+	/* The last ones received. */
+	VUHCA_OVERFLOW_POLICY_NEWEST = 1,
+	/* Those of queue pairs that have most in the overflow buffer. */
+	VUHCA_OVERFLOW_POLICY_MOST_SPILLED = 2,
+};
+
+/* How the scheduler sees whether a send queue is in its list. */
+enum vuhca_link_check {
+	/* Reads the descriptor, then writes it. */
+	VUHCA_LINK_CHECK_READ = 0,
+	/* Compares and swaps its link. */
+	VUHCA_LINK_CHECK_COMPARE_SWAP = 1,
+};
+
 /* Optional features of the adapter (bits). */
 enum vuhca_capability {
 	/* Unreliable datagrams. */
@@ -684,6 +778,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_DEVICE_STATUS_FATAL_MASK 0x8u
 #define VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_SHIFT 4
 #define VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_MASK 0xffff0u
+#define VUHCA_CSR_DEVICE_STATUS_ADAPTER_DISABLED_SHIFT 20
+#define VUHCA_CSR_DEVICE_STATUS_ADAPTER_DISABLED_MASK 0x100000u
 /* Local time in ticks; runs freely and may be set. (64 bits, rw) */
 #define VUHCA_CSR_LOCAL_TIME_OFF 0x0088
 /* Holds what software writes; no effect. (64 bits, rw) */
@@ -692,6 +788,14 @@ enum vuhca_capability {
 #define VUHCA_CSR_INTERRUPT_TRIGGER_OFF 0x0098
 #define VUHCA_CSR_INTERRUPT_TRIGGER_VECTOR_SHIFT 0
 #define VUHCA_CSR_INTERRUPT_TRIGGER_VECTOR_MASK 0xffffu
+/* Controls of the adapter as a whole. Reads in every function; a write counts in the physical function only. (32 bits, rw) */
+#define VUHCA_CSR_ADAPTER_CONTROL_OFF 0x009c
+#define VUHCA_CSR_ADAPTER_CONTROL_DISABLE_SHIFT 0
+#define VUHCA_CSR_ADAPTER_CONTROL_DISABLE_MASK 0x1u
+#define VUHCA_CSR_ADAPTER_CONTROL_RETURN_SHARES_SHIFT 1
+#define VUHCA_CSR_ADAPTER_CONTROL_RETURN_SHARES_MASK 0x2u
+#define VUHCA_CSR_ADAPTER_CONTROL_LEND_IDLE_SHIFT 2
+#define VUHCA_CSR_ADAPTER_CONTROL_LEND_IDLE_MASK 0x4u
 /* Guest address of the address handle table, a multiple of 64. (64 bits, rw) */
 #define VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF 0x0100
 /* Entries of the address handle table. (32 bits, rw) */
@@ -740,6 +844,16 @@ enum vuhca_capability {
 #define VUHCA_CSR_COLLECT_CANCELS_OFF 0x023c
 /* Writes dropped by choke. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_CHOKED_OFF 0x0240
+/* PCBs allocated to the function, for all its QoS levels (numPCB of the document). (32 bits, ro) */
+#define VUHCA_CSR_PCB_COUNT_OFF 0x0244
+/* Commands of each QoS level that found no PCB. (32 bits, ro) */
+#define VUHCA_CSR_PCB_REFUSALS_OFF 0x0248
+#define VUHCA_CSR_PCB_REFUSALS_COUNT 2
+#define VUHCA_CSR_PCB_REFUSALS_STRIDE 4
+/* PCBs bound out of what the function's levels share. (32 bits, ro) */
+#define VUHCA_CSR_PCB_IN_USE_FUNCTION_OFF 0x0250
+/* PCBs the function has bound out of what all functions share. (32 bits, ro) */
+#define VUHCA_CSR_PCB_IN_USE_DEVICE_OFF 0x0254
 /* Explicit doorbells. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_EXPLICIT_OFF 0x0280
 /* Doorbells made from refused or early commands. (32 bits, ro) */
@@ -752,16 +866,34 @@ enum vuhca_capability {
 #define VUHCA_CSR_COMMANDS_COLLECTED_OFF 0x0290
 /* Commands dropped because their sequence number was executed already. (32 bits, ro) */
 #define VUHCA_CSR_COMMANDS_STALE_OFF 0x0294
-/* Commands launched. (32 bits, ro) */
+/* Commands of the function that were launched. (32 bits, ro) */
 #define VUHCA_CSR_LANE_LAUNCHES_OFF 0x0300
-/* Execution credits of the lane. (32 bits, ro) */
+/* Private execution credits of the function's lanes. (32 bits, ro) */
 #define VUHCA_CSR_EXECUTION_CREDITS_OFF 0x0304
-/* Execution credits in use. (32 bits, ro) */
+/* Execution credits the function's commands hold, private and shared. (32 bits, ro) */
 #define VUHCA_CSR_EXECUTION_CREDITS_USED_OFF 0x0308
-/* Completion credits of the lane. (32 bits, ro) */
+/* Private completion credits of the function's lanes. (32 bits, ro) */
 #define VUHCA_CSR_COMPLETION_CREDITS_OFF 0x030c
-/* Completion credits in use. (32 bits, ro) */
+/* Completion credits the function's commands hold, private and shared. (32 bits, ro) */
 #define VUHCA_CSR_COMPLETION_CREDITS_USED_OFF 0x0310
+/* Execution credits shared by all lanes. (32 bits, ro) */
+#define VUHCA_CSR_EXECUTION_CREDITS_SHARED_OFF 0x0314
+/* Shared execution credits the function's commands hold. (32 bits, ro) */
+#define VUHCA_CSR_EXECUTION_CREDITS_SHARED_USED_OFF 0x0318
+/* Completion credits shared by all lanes. (32 bits, ro) */
+#define VUHCA_CSR_COMPLETION_CREDITS_SHARED_OFF 0x031c
+/* Shared completion credits the function's commands hold. (32 bits, ro) */
+#define VUHCA_CSR_COMPLETION_CREDITS_SHARED_USED_OFF 0x0320
+/* Transmit virtual lanes of the adapter. (32 bits, ro) */
+#define VUHCA_CSR_TVL_COUNT_OFF 0x0324
+/* Transmit virtual lanes the function owns. (32 bits, ro) */
+#define VUHCA_CSR_TVL_ALLOCATED_OFF 0x0328
+/* Lanes the commands of each QoS level may take. (32 bits, ro) */
+#define VUHCA_CSR_TVL_MAPPED_OFF 0x032c
+#define VUHCA_CSR_TVL_MAPPED_COUNT 2
+#define VUHCA_CSR_TVL_MAPPED_STRIDE 4
+/* Commands of the function in virtual kick lists. (32 bits, ro) */
+#define VUHCA_CSR_KICK_LIST_LENGTH_OFF 0x0334
 /* Logical state (port-state) of each port. (32 bits, ro) */
 #define VUHCA_CSR_PORT_STATE_OFF 0x0400
 #define VUHCA_CSR_PORT_STATE_COUNT 2
@@ -794,10 +926,124 @@ enum vuhca_capability {
 #define VUHCA_CSR_FAULT_COUNT_OFF 0x0618
 #define VUHCA_CSR_FAULT_COUNT_COUNT 64
 #define VUHCA_CSR_FAULT_COUNT_STRIDE 4
+/* Guest address of the doorbell overflow buffer, a multiple of 64; taken when OVERFLOW_CONTROL enables it. (64 bits, rw) */
+#define VUHCA_CSR_OVERFLOW_BASE_OFF 0x0800
+/* The doorbell overflow buffer in guest memory: entries are doorbells of 8 bytes. (32 bits, rw) */
+#define VUHCA_CSR_OVERFLOW_CONTROL_OFF 0x0808
+#define VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_SHIFT 0
+#define VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_MASK 0x1u
+#define VUHCA_CSR_OVERFLOW_CONTROL_ENTRIES_LOG2_SHIFT 1
+#define VUHCA_CSR_OVERFLOW_CONTROL_ENTRIES_LOG2_MASK 0x3eu
+/* What doorbells of the function are going through. (32 bits, ro) */
+#define VUHCA_CSR_OVERFLOW_STATUS_OFF 0x080c
+#define VUHCA_CSR_OVERFLOW_STATUS_SPILLING_SHIFT 0
+#define VUHCA_CSR_OVERFLOW_STATUS_SPILLING_MASK 0x1u
+#define VUHCA_CSR_OVERFLOW_STATUS_SWEEPING_SHIFT 1
+#define VUHCA_CSR_OVERFLOW_STATUS_SWEEPING_MASK 0x2u
+#define VUHCA_CSR_OVERFLOW_STATUS_STALLED_SHIFT 2
+#define VUHCA_CSR_OVERFLOW_STATUS_STALLED_MASK 0x4u
+/* Doorbells written to the overflow buffer, modulo 2^32. (32 bits, ro) */
+#define VUHCA_CSR_OVERFLOW_WRITTEN_OFF 0x0810
+/* Doorbells read back from it, modulo 2^32. (32 bits, ro) */
+#define VUHCA_CSR_OVERFLOW_READ_OFF 0x0814
+/* How doorbells are processed when resources run short. (32 bits, rw) */
+#define VUHCA_CSR_DOORBELL_POLICY_OFF 0x0818
+#define VUHCA_CSR_DOORBELL_POLICY_OVERFLOW_SHIFT 0
+#define VUHCA_CSR_DOORBELL_POLICY_OVERFLOW_MASK 0x3u
+#define VUHCA_CSR_DOORBELL_POLICY_LINK_CHECK_SHIFT 2
+#define VUHCA_CSR_DOORBELL_POLICY_LINK_CHECK_MASK 0x4u
+#define VUHCA_CSR_DOORBELL_POLICY_ADAPTIVE_SHIFT 3
+#define VUHCA_CSR_DOORBELL_POLICY_ADAPTIVE_MASK 0x8u
+/* Free entries of the scheduler buffer. (32 bits, rw) */
+#define VUHCA_CSR_DOORBELL_THRESHOLDS_OFF 0x081c
+#define VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_SHIFT 0
+#define VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_MASK 0xffffu
+#define VUHCA_CSR_DOORBELL_THRESHOLDS_HIGH_SHIFT 16
+#define VUHCA_CSR_DOORBELL_THRESHOLDS_HIGH_MASK 0xffff0000u
+/* Entries of the scheduler buffer of the function. (32 bits, ro) */
+#define VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF 0x0820
+/* Entries in use. (32 bits, ro) */
+#define VUHCA_CSR_DOORBELL_BUFFER_USED_OFF 0x0824
+/* Posted writes and read completions waiting on the bus. (32 bits, ro) */
+#define VUHCA_CSR_DOORBELLS_INBOUND_OFF 0x0828
+/* Bus reads the scheduler may have outstanding for the function. (32 bits, ro) */
+#define VUHCA_CSR_BUS_READS_LIMIT_OFF 0x082c
+/* Bus reads outstanding. (32 bits, ro) */
+#define VUHCA_CSR_BUS_READS_OFF 0x0830
+/* Doorbells written to the overflow buffer. (32 bits, ro) */
+#define VUHCA_CSR_DOORBELLS_SPILLED_OFF 0x0834
+/* Doorbells read back from it. (32 bits, ro) */
+#define VUHCA_CSR_DOORBELLS_DRAINED_OFF 0x0838
+/* Doorbells dropped because the overflow buffer was full or absent; a sweep follows. (32 bits, ro) */
+#define VUHCA_CSR_DOORBELLS_LOST_OFF 0x083c
+/* Doorbells for commands executed already. (32 bits, ro) */
+#define VUHCA_CSR_DOORBELLS_STALE_OFF 0x0840
+/* Times all send queues were looked through. (32 bits, ro) */
+#define VUHCA_CSR_SWEEPS_OFF 0x0844
+/* Times a potential deadlock was seen. (32 bits, ro) */
+#define VUHCA_CSR_DEADLOCKS_DETECTED_OFF 0x0848
+/* Times a send queue entered a scheduler list. (32 bits, ro) */
+#define VUHCA_CSR_QUEUES_LINKED_OFF 0x084c
+/* Reads or compare-and-swaps that looked whether a queue is linked. (32 bits, ro) */
+#define VUHCA_CSR_LINK_CHECKS_OFF 0x0850
+/* Of these, how many found it linked. (32 bits, ro) */
+#define VUHCA_CSR_LINK_CHECKS_FAILED_OFF 0x0854
 /* One bit per VCB: a command is being collected. (32 bits, ro) */
 #define VUHCA_CSR_VCB_IN_USE_OFF 0x1000
 #define VUHCA_CSR_VCB_IN_USE_COUNT 512
 #define VUHCA_CSR_VCB_IN_USE_STRIDE 4
+/* Whose lane it is. In these arrays a virtual function sees zero where a lane is not its own. (32 bits, ro) */
+#define VUHCA_CSR_TVL_OWNER_OFF 0x2000
+#define VUHCA_CSR_TVL_OWNER_COUNT 128
+#define VUHCA_CSR_TVL_OWNER_STRIDE 4
+#define VUHCA_CSR_TVL_OWNER_STATE_SHIFT 0
+#define VUHCA_CSR_TVL_OWNER_STATE_MASK 0x3u
+#define VUHCA_CSR_TVL_OWNER_FUNCTION_SHIFT 2
+#define VUHCA_CSR_TVL_OWNER_FUNCTION_MASK 0xfcu
+#define VUHCA_CSR_TVL_OWNER_QOS_LEVELS_SHIFT 8
+#define VUHCA_CSR_TVL_OWNER_QOS_LEVELS_MASK 0x300u
+#define VUHCA_CSR_TVL_OWNER_WEIGHT_SHIFT 10
+#define VUHCA_CSR_TVL_OWNER_WEIGHT_MASK 0x3fc00u
+#define VUHCA_CSR_TVL_OWNER_SHARED_EXECUTION_SHIFT 18
+#define VUHCA_CSR_TVL_OWNER_SHARED_EXECUTION_MASK 0x40000u
+#define VUHCA_CSR_TVL_OWNER_SHARED_COMPLETION_SHIFT 19
+#define VUHCA_CSR_TVL_OWNER_SHARED_COMPLETION_MASK 0x80000u
+/* Private execution credits. (32 bits, ro) */
+#define VUHCA_CSR_TVL_EXECUTION_OFF 0x2200
+#define VUHCA_CSR_TVL_EXECUTION_COUNT 128
+#define VUHCA_CSR_TVL_EXECUTION_STRIDE 4
+#define VUHCA_CSR_TVL_EXECUTION_CREDITS_SHIFT 0
+#define VUHCA_CSR_TVL_EXECUTION_CREDITS_MASK 0xffffu
+#define VUHCA_CSR_TVL_EXECUTION_USED_SHIFT 16
+#define VUHCA_CSR_TVL_EXECUTION_USED_MASK 0xffff0000u
+/* Private completion credits. (32 bits, ro) */
+#define VUHCA_CSR_TVL_COMPLETION_OFF 0x2400
+#define VUHCA_CSR_TVL_COMPLETION_COUNT 128
+#define VUHCA_CSR_TVL_COMPLETION_STRIDE 4
+#define VUHCA_CSR_TVL_COMPLETION_CREDITS_SHIFT 0
+#define VUHCA_CSR_TVL_COMPLETION_CREDITS_MASK 0xffffu
+#define VUHCA_CSR_TVL_COMPLETION_USED_SHIFT 16
+#define VUHCA_CSR_TVL_COMPLETION_USED_MASK 0xffff0000u
+/* Shared credits the lane holds. (32 bits, ro) */
+#define VUHCA_CSR_TVL_SHARED_OFF 0x2600
+#define VUHCA_CSR_TVL_SHARED_COUNT 128
+#define VUHCA_CSR_TVL_SHARED_STRIDE 4
+#define VUHCA_CSR_TVL_SHARED_EXECUTION_SHIFT 0
+#define VUHCA_CSR_TVL_SHARED_EXECUTION_MASK 0xffffu
+#define VUHCA_CSR_TVL_SHARED_COMPLETION_SHIFT 16
+#define VUHCA_CSR_TVL_SHARED_COMPLETION_MASK 0xffff0000u
+/* Virtual kick list. (32 bits, ro) */
+#define VUHCA_CSR_TVL_KICK_LIST_OFF 0x2800
+#define VUHCA_CSR_TVL_KICK_LIST_COUNT 128
+#define VUHCA_CSR_TVL_KICK_LIST_STRIDE 4
+#define VUHCA_CSR_TVL_KICK_LIST_LENGTH_SHIFT 0
+#define VUHCA_CSR_TVL_KICK_LIST_LENGTH_MASK 0xffffu
+#define VUHCA_CSR_TVL_KICK_LIST_MAXIMUM_SHIFT 16
+#define VUHCA_CSR_TVL_KICK_LIST_MAXIMUM_MASK 0xffff0000u
+/* Commands launched from it. (32 bits, ro) */
+#define VUHCA_CSR_TVL_LAUNCHES_OFF 0x2a00
+#define VUHCA_CSR_TVL_LAUNCHES_COUNT 128
+#define VUHCA_CSR_TVL_LAUNCHES_STRIDE 4
 
 /* Header of a command posted to a send queue. */
 #define VUHCA_SEND_COMMAND_SIZE 64
@@ -3158,5 +3404,188 @@ static inline void vuhca_port_attributes_set_sm_service_level(struct vuhca_port_
 
 	e->dw5 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_MASK) | ((v << VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_SHIFT) & VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_MASK)));
 }
+
+/* One change of a resource request. A request has up to RESOURCE_CHANGES_MAX of them; all are made or none. */
+#define VUHCA_RESOURCE_CHANGE_SIZE 8
+struct vuhca_resource_change {
+	/* resource: What to change. */
+	/* qos_level: The function's QoS level; RESOURCE_NO_LEVEL: the function, or the lane. */
+	/* word: Of a map: which 32 lanes. */
+	/* target: Function or lane. */
+	__le32 dw0;
+	/* amount: New number, or bits of the map. */
+	__le32 amount;
+};
+_Static_assert(sizeof(struct vuhca_resource_change) == 8, "vuhca_resource_change");
+_Static_assert(offsetof(struct vuhca_resource_change, dw0) == 0, "vuhca_resource_change.dw0");
+_Static_assert(offsetof(struct vuhca_resource_change, amount) == 4, "vuhca_resource_change.amount");
+
+#define VUHCA_RESOURCE_CHANGE_RESOURCE_SHIFT 0
+#define VUHCA_RESOURCE_CHANGE_RESOURCE_MASK 0xffu
+static inline __u32 vuhca_resource_change_get_resource(const struct vuhca_resource_change *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_RESOURCE_CHANGE_RESOURCE_MASK) >> VUHCA_RESOURCE_CHANGE_RESOURCE_SHIFT;
+}
+static inline void vuhca_resource_change_set_resource(struct vuhca_resource_change *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RESOURCE_CHANGE_RESOURCE_MASK) | ((v << VUHCA_RESOURCE_CHANGE_RESOURCE_SHIFT) & VUHCA_RESOURCE_CHANGE_RESOURCE_MASK)));
+}
+#define VUHCA_RESOURCE_CHANGE_QOS_LEVEL_SHIFT 8
+#define VUHCA_RESOURCE_CHANGE_QOS_LEVEL_MASK 0xf00u
+static inline __u32 vuhca_resource_change_get_qos_level(const struct vuhca_resource_change *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_RESOURCE_CHANGE_QOS_LEVEL_MASK) >> VUHCA_RESOURCE_CHANGE_QOS_LEVEL_SHIFT;
+}
+static inline void vuhca_resource_change_set_qos_level(struct vuhca_resource_change *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RESOURCE_CHANGE_QOS_LEVEL_MASK) | ((v << VUHCA_RESOURCE_CHANGE_QOS_LEVEL_SHIFT) & VUHCA_RESOURCE_CHANGE_QOS_LEVEL_MASK)));
+}
+#define VUHCA_RESOURCE_CHANGE_WORD_SHIFT 12
+#define VUHCA_RESOURCE_CHANGE_WORD_MASK 0xf000u
+static inline __u32 vuhca_resource_change_get_word(const struct vuhca_resource_change *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_RESOURCE_CHANGE_WORD_MASK) >> VUHCA_RESOURCE_CHANGE_WORD_SHIFT;
+}
+static inline void vuhca_resource_change_set_word(struct vuhca_resource_change *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RESOURCE_CHANGE_WORD_MASK) | ((v << VUHCA_RESOURCE_CHANGE_WORD_SHIFT) & VUHCA_RESOURCE_CHANGE_WORD_MASK)));
+}
+#define VUHCA_RESOURCE_CHANGE_TARGET_SHIFT 16
+#define VUHCA_RESOURCE_CHANGE_TARGET_MASK 0xffff0000u
+static inline __u32 vuhca_resource_change_get_target(const struct vuhca_resource_change *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_RESOURCE_CHANGE_TARGET_MASK) >> VUHCA_RESOURCE_CHANGE_TARGET_SHIFT;
+}
+static inline void vuhca_resource_change_set_target(struct vuhca_resource_change *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RESOURCE_CHANGE_TARGET_MASK) | ((v << VUHCA_RESOURCE_CHANGE_TARGET_SHIFT) & VUHCA_RESOURCE_CHANGE_TARGET_MASK)));
+}
+
+/* Answer of QUERY_RESOURCES: the share of a function and what is shared by all. */
+#define VUHCA_RESOURCE_SHARE_SIZE 160
+struct vuhca_resource_share {
+	/* function: Its number. */
+	__u8 function;
+	/* functions: Functions of the adapter. */
+	__u8 functions;
+	__u8 reserved_2[2];
+	/* vcb_base: First VCB in the VCB space. */
+	__le32 vcb_base;
+	/* vcbs: VCBs of the function. */
+	__le32 vcbs;
+	/* level_vcbs: Of these, VCBs of QoS level 1. */
+	__le32 level_vcbs;
+	/* vcbs_in_use: VCBs with a command being collected. */
+	__le32 vcbs_in_use;
+	/* vcbs_unallocated: VCBs nobody has; to be seen by the physical function only, as all that is unallocated. */
+	__le32 vcbs_unallocated;
+	/* pcbs: PCBs of the function. */
+	__le32 pcbs;
+	/* pcbs_level0: Guaranteed to QoS level 0. */
+	__le32 pcbs_level0;
+	/* pcbs_level1: Guaranteed to QoS level 1. */
+	__le32 pcbs_level1;
+	/* pcbs_in_use_level0: Bound by QoS level 0. */
+	__le32 pcbs_in_use_level0;
+	/* pcbs_in_use_level1: Bound by QoS level 1. */
+	__le32 pcbs_in_use_level1;
+	/* pcbs_shared: PCBs shared by all functions, which is what is unallocated. */
+	__le32 pcbs_shared;
+	/* scheduler_buffers: Dedicated buffers of the scheduler guaranteed to the function. */
+	__le32 scheduler_buffers;
+	/* tvls: Lanes of the function. */
+	__le32 tvls;
+	/* tvls_shared: Shared lanes, which are those unallocated. */
+	__le32 tvls_shared;
+	/* execution_credits_shared: Shared, that is unallocated, execution credits. */
+	__le32 execution_credits_shared;
+	/* completion_credits_shared: Shared, that is unallocated, completion credits. */
+	__le32 completion_credits_shared;
+	__u8 reserved_68[4];
+	__u8 tvl_map[16];
+	__u8 tvl_map_level0[16];
+	__u8 tvl_map_level1[16];
+	__u8 tvl_map_dedicated[16];
+	__u8 reserved_136[24];
+};
+_Static_assert(sizeof(struct vuhca_resource_share) == 160, "vuhca_resource_share");
+_Static_assert(offsetof(struct vuhca_resource_share, function) == 0, "vuhca_resource_share.function");
+_Static_assert(offsetof(struct vuhca_resource_share, functions) == 1, "vuhca_resource_share.functions");
+_Static_assert(offsetof(struct vuhca_resource_share, vcb_base) == 4, "vuhca_resource_share.vcb_base");
+_Static_assert(offsetof(struct vuhca_resource_share, vcbs) == 8, "vuhca_resource_share.vcbs");
+_Static_assert(offsetof(struct vuhca_resource_share, level_vcbs) == 12, "vuhca_resource_share.level_vcbs");
+_Static_assert(offsetof(struct vuhca_resource_share, vcbs_in_use) == 16, "vuhca_resource_share.vcbs_in_use");
+_Static_assert(offsetof(struct vuhca_resource_share, vcbs_unallocated) == 20, "vuhca_resource_share.vcbs_unallocated");
+_Static_assert(offsetof(struct vuhca_resource_share, pcbs) == 24, "vuhca_resource_share.pcbs");
+_Static_assert(offsetof(struct vuhca_resource_share, pcbs_level0) == 28, "vuhca_resource_share.pcbs_level0");
+_Static_assert(offsetof(struct vuhca_resource_share, pcbs_level1) == 32, "vuhca_resource_share.pcbs_level1");
+_Static_assert(offsetof(struct vuhca_resource_share, pcbs_in_use_level0) == 36, "vuhca_resource_share.pcbs_in_use_level0");
+_Static_assert(offsetof(struct vuhca_resource_share, pcbs_in_use_level1) == 40, "vuhca_resource_share.pcbs_in_use_level1");
+_Static_assert(offsetof(struct vuhca_resource_share, pcbs_shared) == 44, "vuhca_resource_share.pcbs_shared");
+_Static_assert(offsetof(struct vuhca_resource_share, scheduler_buffers) == 48, "vuhca_resource_share.scheduler_buffers");
+_Static_assert(offsetof(struct vuhca_resource_share, tvls) == 52, "vuhca_resource_share.tvls");
+_Static_assert(offsetof(struct vuhca_resource_share, tvls_shared) == 56, "vuhca_resource_share.tvls_shared");
+_Static_assert(offsetof(struct vuhca_resource_share, execution_credits_shared) == 60, "vuhca_resource_share.execution_credits_shared");
+_Static_assert(offsetof(struct vuhca_resource_share, completion_credits_shared) == 64, "vuhca_resource_share.completion_credits_shared");
+_Static_assert(offsetof(struct vuhca_resource_share, tvl_map) == 72, "vuhca_resource_share.tvl_map");
+_Static_assert(offsetof(struct vuhca_resource_share, tvl_map_level0) == 88, "vuhca_resource_share.tvl_map_level0");
+_Static_assert(offsetof(struct vuhca_resource_share, tvl_map_level1) == 104, "vuhca_resource_share.tvl_map_level1");
+_Static_assert(offsetof(struct vuhca_resource_share, tvl_map_dedicated) == 120, "vuhca_resource_share.tvl_map_dedicated");
+
+
+/* Answer of QUERY_LANE. */
+#define VUHCA_LANE_ATTRIBUTES_SIZE 48
+struct vuhca_lane_attributes {
+	/* state: Shared or allocated. */
+	__u8 state;
+	/* function: Function it is allocated to. */
+	__u8 function;
+	/* weight: Commands per turn. */
+	__u8 weight;
+	/* shared_credits: Shared credits it may take: bit 0 execution, bit 1 completion. */
+	__u8 shared_credits;
+	/* execution_credits: Private execution credits. */
+	__le32 execution_credits;
+	/* execution_credits_used: Of these, in use. */
+	__le32 execution_credits_used;
+	/* execution_shared_used: Shared execution credits it holds. */
+	__le32 execution_shared_used;
+	/* completion_credits: Private completion credits. */
+	__le32 completion_credits;
+	/* completion_credits_used: Of these, in use. */
+	__le32 completion_credits_used;
+	/* completion_shared_used: Shared completion credits it holds. */
+	__le32 completion_shared_used;
+	/* list_length: Commands in the virtual kick list. */
+	__le32 list_length;
+	/* list_size: Commands it takes. */
+	__le32 list_size;
+	/* launches: Commands launched. */
+	__le32 launches;
+	__u8 reserved_40[8];
+};
+_Static_assert(sizeof(struct vuhca_lane_attributes) == 48, "vuhca_lane_attributes");
+_Static_assert(offsetof(struct vuhca_lane_attributes, state) == 0, "vuhca_lane_attributes.state");
+_Static_assert(offsetof(struct vuhca_lane_attributes, function) == 1, "vuhca_lane_attributes.function");
+_Static_assert(offsetof(struct vuhca_lane_attributes, weight) == 2, "vuhca_lane_attributes.weight");
+_Static_assert(offsetof(struct vuhca_lane_attributes, shared_credits) == 3, "vuhca_lane_attributes.shared_credits");
+_Static_assert(offsetof(struct vuhca_lane_attributes, execution_credits) == 4, "vuhca_lane_attributes.execution_credits");
+_Static_assert(offsetof(struct vuhca_lane_attributes, execution_credits_used) == 8, "vuhca_lane_attributes.execution_credits_used");
+_Static_assert(offsetof(struct vuhca_lane_attributes, execution_shared_used) == 12, "vuhca_lane_attributes.execution_shared_used");
+_Static_assert(offsetof(struct vuhca_lane_attributes, completion_credits) == 16, "vuhca_lane_attributes.completion_credits");
+_Static_assert(offsetof(struct vuhca_lane_attributes, completion_credits_used) == 20, "vuhca_lane_attributes.completion_credits_used");
+_Static_assert(offsetof(struct vuhca_lane_attributes, completion_shared_used) == 24, "vuhca_lane_attributes.completion_shared_used");
+_Static_assert(offsetof(struct vuhca_lane_attributes, list_length) == 28, "vuhca_lane_attributes.list_length");
+_Static_assert(offsetof(struct vuhca_lane_attributes, list_size) == 32, "vuhca_lane_attributes.list_size");
+_Static_assert(offsetof(struct vuhca_lane_attributes, launches) == 36, "vuhca_lane_attributes.launches");
+
 
 #endif /* VUHCA_HW_H */

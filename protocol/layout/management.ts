@@ -354,6 +354,84 @@ export const portAttributes: StructTable = {
   ],
 };
 
+export const resourceChange: StructTable = {
+  name: 'resource-change',
+  doc: 'One change of a resource request. A request has up to RESOURCE_CHANGES_MAX of them; all are made or none.',
+  source: 'US8484392, figures 4 and 5',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [
+    { name: 'resource', bits: 8, values: 'resource-kind', doc: 'What to change.' },
+    { name: 'qosLevel', bits: 4, doc: "The function's QoS level; RESOURCE_NO_LEVEL: the function, or the lane." },
+    { name: 'word', bits: 4, doc: 'Of a map: which 32 lanes.' },
+    { name: 'target', bits: 16, doc: 'Function or lane.' },
+    { name: 'amount', bits: 32, doc: 'New number, or bits of the map.', at: 4 },
+  ],
+};
+
+export const resourceShare: StructTable = {
+  name: 'resource-share',
+  doc: 'Answer of QUERY_RESOURCES: the share of a function and what is shared by all.',
+  source: 'US8484392, figure 2',
+  endian: 'little',
+  sizeBytes: 160,
+  fields: [
+    { name: 'function', bits: 8, doc: 'Its number.' },
+    { name: 'functions', bits: 8, doc: 'Functions of the adapter.' },
+    { bits: 16 },
+    { name: 'vcbBase', bits: 32, doc: 'First VCB in the VCB space.' },
+    { name: 'vcbs', bits: 32, doc: 'VCBs of the function.' },
+    { name: 'levelVcbs', bits: 32, doc: 'Of these, VCBs of QoS level 1.' },
+    { name: 'vcbsInUse', bits: 32, doc: 'VCBs with a command being collected.' },
+    {
+      name: 'vcbsUnallocated',
+      bits: 32,
+      doc: 'VCBs nobody has; to be seen by the physical function only, as all that is unallocated.',
+    },
+    { name: 'pcbs', bits: 32, doc: 'PCBs of the function.' },
+    { name: 'pcbsLevel0', bits: 32, doc: 'Guaranteed to QoS level 0.' },
+    { name: 'pcbsLevel1', bits: 32, doc: 'Guaranteed to QoS level 1.' },
+    { name: 'pcbsInUseLevel0', bits: 32, doc: 'Bound by QoS level 0.' },
+    { name: 'pcbsInUseLevel1', bits: 32, doc: 'Bound by QoS level 1.' },
+    { name: 'pcbsShared', bits: 32, doc: 'PCBs shared by all functions, which is what is unallocated.' },
+    { name: 'schedulerBuffers', bits: 32, doc: 'Dedicated buffers of the scheduler guaranteed to the function.' },
+    { name: 'tvls', bits: 32, doc: 'Lanes of the function.' },
+    { name: 'tvlsShared', bits: 32, doc: 'Shared lanes, which are those unallocated.' },
+    { name: 'executionCreditsShared', bits: 32, doc: 'Shared, that is unallocated, execution credits.' },
+    { name: 'completionCreditsShared', bits: 32, doc: 'Shared, that is unallocated, completion credits.' },
+    { bits: 32 },
+    { name: 'tvlMap', bytes: 16, doc: 'Lanes of the function, bit 0 of the first byte is lane 0.', at: 72 },
+    { name: 'tvlMapLevel0', bytes: 16, doc: 'Lanes QoS level 0 may take.' },
+    { name: 'tvlMapLevel1', bytes: 16, doc: 'Lanes QoS level 1 may take.' },
+    { name: 'tvlMapDedicated', bytes: 16, doc: 'Lanes of the dedicated buffers.' },
+    { bytes: 24 },
+  ],
+};
+
+export const laneAttributes: StructTable = {
+  name: 'lane-attributes',
+  doc: 'Answer of QUERY_LANE.',
+  source: 'US8484392, execution and completion credit CSR',
+  endian: 'little',
+  sizeBytes: 48,
+  fields: [
+    { name: 'state', bits: 8, values: 'tvl-state', doc: 'Shared or allocated.' },
+    { name: 'function', bits: 8, doc: 'Function it is allocated to.' },
+    { name: 'weight', bits: 8, doc: 'Commands per turn.' },
+    { name: 'sharedCredits', bits: 8, doc: 'Shared credits it may take: bit 0 execution, bit 1 completion.' },
+    { name: 'executionCredits', bits: 32, doc: 'Private execution credits.' },
+    { name: 'executionCreditsUsed', bits: 32, doc: 'Of these, in use.' },
+    { name: 'executionSharedUsed', bits: 32, doc: 'Shared execution credits it holds.' },
+    { name: 'completionCredits', bits: 32, doc: 'Private completion credits.' },
+    { name: 'completionCreditsUsed', bits: 32, doc: 'Of these, in use.' },
+    { name: 'completionSharedUsed', bits: 32, doc: 'Shared completion credits it holds.' },
+    { name: 'listLength', bits: 32, doc: 'Commands in the virtual kick list.' },
+    { name: 'listSize', bits: 32, doc: 'Commands it takes.' },
+    { name: 'launches', bits: 32, doc: 'Commands launched.' },
+    { bytes: 8 },
+  ],
+};
+
 export const managementStructs = [
   managementCommand,
   managementResponse,
@@ -367,4 +445,7 @@ export const managementStructs = [
   memoryWindowAttributes,
   adapterAttributes,
   portAttributes,
+  resourceChange,
+  resourceShare,
+  laneAttributes,
 ];

@@ -58,6 +58,13 @@ export const managementOpcode: ValueTable = {
     ['MODIFY_SRQ', 0x71, 'Change its limit.'],
     ['QUERY_SRQ', 0x72, 'Read it back.'],
     ['DESTROY_SRQ', 0x73, 'Destroy it; refused while in use.'],
+    [
+      'REQUEST_RESOURCES',
+      0x81,
+      'Resource allocation request: as many resource-changes as the modifier says, all or none.',
+    ],
+    ['QUERY_RESOURCES', 0x82, 'Share of the function named by the object number.'],
+    ['QUERY_LANE', 0x92, 'State of the transmit virtual lane named by the object number.'],
   ]),
 };
 
@@ -78,6 +85,8 @@ export const managementStatus: ValueTable = {
     ['NOT_PERMITTED', 10, 'A virtual function used a command of the physical one.'],
     ['UNSUPPORTED', 11, 'Valid, but this adapter does not offer it.'],
     ['DISABLED', 12, 'The device is not enabled.'],
+    ['SHARE_EXCEEDED', 13, 'The QoS levels of the function would have more than the function owns.'],
+    ['CONVERGING', 14, 'What is asked for is promised but still in use by somebody else; try again.'],
   ]),
 };
 
@@ -149,6 +158,7 @@ export const eventType: ValueTable = {
     ['GID_CHANGE', 20, 'The GID table changed.'],
     ['SM_CHANGE', 21, 'The subnet manager changed.'],
     ['CLIENT_REREGISTER', 22, 'The subnet manager wants subscriptions anew.'],
+    ['RESOURCES_CHANGED', 24, "The function's share of the adapter changed; query it."],
     ['DEVICE_FATAL', 31, 'The function stopped; reset it.'],
   ]),
 };
@@ -193,6 +203,10 @@ export const faultKind: ValueTable = {
     ['PIO_UNSUPPORTED', 29, 'Access to PIO send memory that no send context owns.'],
     ['DOORBELL_BEYOND_TAIL', 30, 'Doorbell for a command that was not posted.'],
     ['PORT_DOWN', 31, 'The port is not active.'],
+    ['DESCRIPTOR_LINK', 35, 'The link in a send queue descriptor is not what the adapter wrote; it was put right.'],
+    ['OVERFLOW_CONTROL', 36, 'Base or size of the doorbell overflow buffer is out of range.'],
+    ['OVERFLOW_ENTRY', 37, 'A doorbell read back from the overflow buffer is not one that was written.'],
+    ['NOT_PERMITTED', 38, 'A virtual function touched a control of the physical one.'],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
     ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP; address: source LID, P_Key.'],
     ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key.'],
@@ -363,6 +377,66 @@ export const portState: ValueTable = {
   ]),
 };
 
+export const resourceKind: ValueTable = {
+  name: 'resource-kind',
+  doc: "Resources of a resource change. The first five are the physical function's; the others are so without QoS level, and the function's own with one.",
+  source: 'US8484392, figures 4 and 5',
+  values: rows([
+    ['TVL_EXECUTION_CREDITS', 1, 'Private execution credits of lane `target`.'],
+    ['TVL_COMPLETION_CREDITS', 2, 'Private completion credits of lane `target`.'],
+    ['TVL_SHARED_CREDITS', 3, 'Shared credits lane `target` may take: bit 0 execution, bit 1 completion.'],
+    ['TVL_LIST_SIZE', 4, 'Most commands in the virtual kick list of lane `target`.'],
+    ['TVL_WEIGHT', 5, 'Commands per turn of lane `target`.'],
+    [
+      'VCBS',
+      16,
+      'Number of VCBs: of the function (its BAR moves where there is room), or of the level (its sub-BAR moves).',
+    ],
+    ['VCB_BASE', 17, 'First VCB of the function in the VCB space: places the BAR.'],
+    ['PCBS', 18, 'Number of guaranteed PCBs.'],
+    ['TVLS', 19, 'Number of lanes: taken from the shared ones, or from those of the function.'],
+    ['TVL_MAP', 20, 'Lanes by number: 32 bits of the map, from lane 32 x `word` on.'],
+    ['SCHEDULER_BUFFERS', 21, 'Dedicated collect buffers of the send queue scheduler guaranteed to the function.'],
+    [
+      'DEDICATED_TVL_MAP',
+      22,
+      'Lanes that commands in dedicated buffers take, as TVL_MAP; none: the lanes of their QP.',
+    ],
+  ]),
+};
+
+export const tvlState: ValueTable = {
+  name: 'tvl-state',
+  doc: 'Who may use a transmit virtual lane.',
+  values: rows([
+    ['NONE', 0, 'No such lane, or not to be seen.'],
+    ['SHARED', 1, 'Functions without lanes of their own.'],
+    ['ALLOCATED', 2, 'One function.'],
+    ['DEDICATED', 3, 'Commands in dedicated buffers.'],
+  ]),
+};
+
+export const overflowPolicy: ValueTable = {
+  name: 'overflow-policy',
+  doc: 'Which doorbells are written to the overflow buffer while a deadlock threatens.',
+  source: 'US9069485',
+  values: rows([
+    ['OFF', 0, 'None: the bus waits, and may wait for ever.'],
+    ['NEWEST', 1, 'The last ones received.'],
+    ['MOST_SPILLED', 2, 'Those of queue pairs that have most in the overflow buffer.'],
+  ]),
+};
+
+export const linkCheck: ValueTable = {
+  name: 'link-check',
+  doc: 'How the scheduler sees whether a send queue is in its list.',
+  source: 'US9069485; real-hardware 1.7, ATOMIC_DISABLE',
+  values: rows([
+    ['READ', 0, 'Reads the descriptor, then writes it.'],
+    ['COMPARE_SWAP', 1, 'Compares and swaps its link.'],
+  ]),
+};
+
 export const capability: ValueTable = {
   name: 'capability',
   doc: 'Optional features of the adapter (bits).',
@@ -401,5 +475,9 @@ export const valueTables = [
   eqControl,
   notifyState,
   portState,
+  resourceKind,
+  tvlState,
+  overflowPolicy,
+  linkCheck,
   capability,
 ];

@@ -69,7 +69,7 @@ function computeRates(before: StatusReport, after: StatusReport): ActivityRates 
     seconds > 0 ? (count(after) - count(before)) / seconds : 0;
   return {
     requests: rate(({ adapters }) => sum(adapters.flatMap(({ sockets }) => sockets.map(({ requests }) => requests)))),
-    commands: rate(({ adapters }) => sum(adapters.map(({ lane }) => lane.launches))),
+    commands: rate(({ adapters }) => sum(adapters.map(({ lanes }) => lanes.launches))),
     packets: rate(({ adapters }) => sum(adapters.flatMap(({ ports }) => ports.map((port) => port.transmitPackets)))),
   };
 }

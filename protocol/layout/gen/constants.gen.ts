@@ -52,6 +52,22 @@ export const EVENT_QUEUE_MAX_LOG2 = 16;
 export const PORT_MAX = 2;
 /** Virtual collect buffers of the adapter. */
 export const VCB_MAX = 0x4000;
+/** Physical collect buffers of the adapter. */
+export const PCB_MAX = 0x400;
+/** Underlying functions: one physical, 33 virtual. */
+export const FUNCTION_MAX = 34;
+/** Transmit virtual lanes of the adapter. */
+export const TVL_MAX = 128;
+/** Entry of the doorbell overflow buffer: a doorbell. */
+export const OVERFLOW_ENTRY_BYTES = 8;
+/** log2 of the shortest doorbell overflow buffer. */
+export const OVERFLOW_MIN_LOG2 = 3;
+/** log2 of the longest doorbell overflow buffer. */
+export const OVERFLOW_MAX_LOG2 = 20;
+/** Changes of one resource request. */
+export const RESOURCE_CHANGES_MAX = 32;
+/** qosLevel of a resource change that is about a whole function. */
+export const RESOURCE_NO_LEVEL = 15;
 /** QoS levels of an underlying function: 0 high bandwidth, 1 low latency. */
 export const QOS_LEVELS = 2;
 /** Area in front of every received datagram. */
@@ -88,5 +104,5 @@ export const DOORBELL_OFFSET = 0xfc0;
 export const CANCEL_OFFSET = 0xff8;
 
 /** Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch. */
-export const LAYOUT_HASH_LOW = 0x8f67588a;
-export const LAYOUT_HASH_HIGH = 0x9edb1237;
+export const LAYOUT_HASH_LOW = 0xc2b27f14;
+export const LAYOUT_HASH_HIGH = 0xb0e0ff32;

@@ -56,6 +56,8 @@ export const CSR = {
   SCRATCH: 0x0090,
   /** Raises a vector, for tests of the interrupt path. */
   INTERRUPT_TRIGGER: 0x0098,
+  /** Controls of the adapter as a whole. Reads in every function; a write counts in the physical function only. */
+  ADAPTER_CONTROL: 0x009c,
   /** Guest address of the address handle table, a multiple of 64. */
   ADDRESS_HANDLE_TABLE: 0x0100,
   /** Entries of the address handle table. */
@@ -96,6 +98,14 @@ export const CSR = {
   COLLECT_CANCELS: 0x023c,
   /** Writes dropped by choke. */
   COLLECT_CHOKED: 0x0240,
+  /** PCBs allocated to the function, for all its QoS levels (numPCB of the document). */
+  PCB_COUNT: 0x0244,
+  /** Commands of each QoS level that found no PCB. */
+  PCB_REFUSALS: 0x0248,
+  /** PCBs bound out of what the function's levels share. */
+  PCB_IN_USE_FUNCTION: 0x0250,
+  /** PCBs the function has bound out of what all functions share. */
+  PCB_IN_USE_DEVICE: 0x0254,
   /** Explicit doorbells. */
   DOORBELLS_EXPLICIT: 0x0280,
   /** Doorbells made from refused or early commands. */
@@ -108,16 +118,32 @@ export const CSR = {
   COMMANDS_COLLECTED: 0x0290,
   /** Commands dropped because their sequence number was executed already. */
   COMMANDS_STALE: 0x0294,
-  /** Commands launched. */
+  /** Commands of the function that were launched. */
   LANE_LAUNCHES: 0x0300,
-  /** Execution credits of the lane. */
+  /** Private execution credits of the function's lanes. */
   EXECUTION_CREDITS: 0x0304,
-  /** Execution credits in use. */
+  /** Execution credits the function's commands hold, private and shared. */
   EXECUTION_CREDITS_USED: 0x0308,
-  /** Completion credits of the lane. */
+  /** Private completion credits of the function's lanes. */
   COMPLETION_CREDITS: 0x030c,
-  /** Completion credits in use. */
+  /** Completion credits the function's commands hold, private and shared. */
   COMPLETION_CREDITS_USED: 0x0310,
+  /** Execution credits shared by all lanes. */
+  EXECUTION_CREDITS_SHARED: 0x0314,
+  /** Shared execution credits the function's commands hold. */
+  EXECUTION_CREDITS_SHARED_USED: 0x0318,
+  /** Completion credits shared by all lanes. */
+  COMPLETION_CREDITS_SHARED: 0x031c,
+  /** Shared completion credits the function's commands hold. */
+  COMPLETION_CREDITS_SHARED_USED: 0x0320,
+  /** Transmit virtual lanes of the adapter. */
+  TVL_COUNT: 0x0324,
+  /** Transmit virtual lanes the function owns. */
+  TVL_ALLOCATED: 0x0328,
+  /** Lanes the commands of each QoS level may take. */
+  TVL_MAPPED: 0x032c,
+  /** Commands of the function in virtual kick lists. */
+  KICK_LIST_LENGTH: 0x0334,
   /** Logical state (port-state) of each port. */
   PORT_STATE: 0x0400,
   /** Base LID of each port. */
@@ -138,13 +164,69 @@ export const CSR = {
   FIRST_FAULT_TIME: 0x0610,
   /** Faults by fault-kind; saturating. */
   FAULT_COUNT: 0x0618,
+  /** Guest address of the doorbell overflow buffer, a multiple of 64; taken when OVERFLOW_CONTROL enables it. */
+  OVERFLOW_BASE: 0x0800,
+  /** The doorbell overflow buffer in guest memory: entries are doorbells of 8 bytes. */
+  OVERFLOW_CONTROL: 0x0808,
+  /** What doorbells of the function are going through. */
+  OVERFLOW_STATUS: 0x080c,
+  /** Doorbells written to the overflow buffer, modulo 2^32. */
+  OVERFLOW_WRITTEN: 0x0810,
+  /** Doorbells read back from it, modulo 2^32. */
+  OVERFLOW_READ: 0x0814,
+  /** How doorbells are processed when resources run short. */
+  DOORBELL_POLICY: 0x0818,
+  /** Free entries of the scheduler buffer. */
+  DOORBELL_THRESHOLDS: 0x081c,
+  /** Entries of the scheduler buffer of the function. */
+  DOORBELL_BUFFER_ENTRIES: 0x0820,
+  /** Entries in use. */
+  DOORBELL_BUFFER_USED: 0x0824,
+  /** Posted writes and read completions waiting on the bus. */
+  DOORBELLS_INBOUND: 0x0828,
+  /** Bus reads the scheduler may have outstanding for the function. */
+  BUS_READS_LIMIT: 0x082c,
+  /** Bus reads outstanding. */
+  BUS_READS: 0x0830,
+  /** Doorbells written to the overflow buffer. */
+  DOORBELLS_SPILLED: 0x0834,
+  /** Doorbells read back from it. */
+  DOORBELLS_DRAINED: 0x0838,
+  /** Doorbells dropped because the overflow buffer was full or absent; a sweep follows. */
+  DOORBELLS_LOST: 0x083c,
+  /** Doorbells for commands executed already. */
+  DOORBELLS_STALE: 0x0840,
+  /** Times all send queues were looked through. */
+  SWEEPS: 0x0844,
+  /** Times a potential deadlock was seen. */
+  DEADLOCKS_DETECTED: 0x0848,
+  /** Times a send queue entered a scheduler list. */
+  QUEUES_LINKED: 0x084c,
+  /** Reads or compare-and-swaps that looked whether a queue is linked. */
+  LINK_CHECKS: 0x0850,
+  /** Of these, how many found it linked. */
+  LINK_CHECKS_FAILED: 0x0854,
   /** One bit per VCB: a command is being collected. */
   VCB_IN_USE: 0x1000,
+  /** Whose lane it is. In these arrays a virtual function sees zero where a lane is not its own. */
+  TVL_OWNER: 0x2000,
+  /** Private execution credits. */
+  TVL_EXECUTION: 0x2200,
+  /** Private completion credits. */
+  TVL_COMPLETION: 0x2400,
+  /** Shared credits the lane holds. */
+  TVL_SHARED: 0x2600,
+  /** Virtual kick list. */
+  TVL_KICK_LIST: 0x2800,
+  /** Commands launched from it. */
+  TVL_LAUNCHES: 0x2a00,
 } as const;
 
 export const CSR_PCB_ALLOCATED_COUNT = 2;
 export const CSR_PCB_IN_USE_COUNT = 2;
 export const CSR_PCB_AVAILABLE_COUNT = 2;
+export const CSR_PCB_REFUSALS_COUNT = 2;
+export const CSR_TVL_MAPPED_COUNT = 2;
 export const CSR_PORT_STATE_COUNT = 2;
 export const CSR_PORT_LID_COUNT = 2;
 export const CSR_PORT_TRANSMIT_PACKETS_COUNT = 2;
@@ -152,6 +234,12 @@ export const CSR_PORT_RECEIVE_PACKETS_COUNT = 2;
 export const CSR_PORT_RECEIVE_DROPS_COUNT = 2;
 export const CSR_FAULT_COUNT_COUNT = 64;
 export const CSR_VCB_IN_USE_COUNT = 512;
+export const CSR_TVL_OWNER_COUNT = 128;
+export const CSR_TVL_EXECUTION_COUNT = 128;
+export const CSR_TVL_COMPLETION_COUNT = 128;
+export const CSR_TVL_SHARED_COUNT = 128;
+export const CSR_TVL_KICK_LIST_COUNT = 128;
+export const CSR_TVL_LAUNCHES_COUNT = 128;
 
 export const CSR_DEVICE_CONTROL_ENABLE_MASK = 0x00000001;
 /** The function executes commands. */
@@ -223,6 +311,16 @@ export function setCsrDeviceStatusResetCount(value: number, field: number): numb
   return ((value & 0xfff0000f) | ((field & 0xffff) << 4)) >>> 0;
 }
 
+export const CSR_DEVICE_STATUS_ADAPTER_DISABLED_MASK = 0x00100000;
+/** The physical function has disabled the adapter. */
+export function getCsrDeviceStatusAdapterDisabled(value: number): number {
+  return (value >>> 20) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDeviceStatusAdapterDisabled(value: number, field: number): number {
+  return ((value & 0xffefffff) | ((field & 0x1) << 20)) >>> 0;
+}
+
 export const CSR_INTERRUPT_TRIGGER_VECTOR_MASK = 0x0000ffff;
 /** MSI-X vector. */
 export function getCsrInterruptTriggerVector(value: number): number {
@@ -233,6 +331,36 @@ export function setCsrInterruptTriggerVector(value: number, field: number): numb
   return ((value & 0xffff0000) | (field & 0xffff)) >>> 0;
 }
 
+export const CSR_ADAPTER_CONTROL_DISABLE_MASK = 0x00000001;
+/** No function executes commands. */
+export function getCsrAdapterControlDisable(value: number): number {
+  return value & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrAdapterControlDisable(value: number, field: number): number {
+  return ((value & 0xfffffffe) | (field & 0x1)) >>> 0;
+}
+
+export const CSR_ADAPTER_CONTROL_RETURN_SHARES_MASK = 0x00000002;
+/** A function's share goes back to what is unallocated when its guest leaves. */
+export function getCsrAdapterControlReturnShares(value: number): number {
+  return (value >>> 1) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrAdapterControlReturnShares(value: number, field: number): number {
+  return ((value & 0xfffffffd) | ((field & 0x1) << 1)) >>> 0;
+}
+
+export const CSR_ADAPTER_CONTROL_LEND_IDLE_MASK = 0x00000004;
+/** PCBs and credits of idle functions are lent to the others until asked back. */
+export function getCsrAdapterControlLendIdle(value: number): number {
+  return (value >>> 2) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrAdapterControlLendIdle(value: number, field: number): number {
+  return ((value & 0xfffffffb) | ((field & 0x1) << 2)) >>> 0;
+}
+
 export const CSR_COLLECT_CONTROL_CHOKE_MASK = 0x00000001;
 /** Drop collect writes of new commands. */
 export function getCsrCollectControlChoke(value: number): number {
@@ -241,6 +369,246 @@ export function getCsrCollectControlChoke(value: number): number {
 /** `value` with the field replaced. */
 export function setCsrCollectControlChoke(value: number, field: number): number {
   return ((value & 0xfffffffe) | (field & 0x1)) >>> 0;
+}
+
+export const CSR_OVERFLOW_CONTROL_ENABLE_MASK = 0x00000001;
+/** The buffer may be used. Reads 0 when base or size were refused. */
+export function getCsrOverflowControlEnable(value: number): number {
+  return value & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrOverflowControlEnable(value: number, field: number): number {
+  return ((value & 0xfffffffe) | (field & 0x1)) >>> 0;
+}
+
+export const CSR_OVERFLOW_CONTROL_ENTRIES_LOG2_MASK = 0x0000003e;
+/** log2 of the number of entries, 3 to 20. */
+export function getCsrOverflowControlEntriesLog2(value: number): number {
+  return (value >>> 1) & 0x1f;
+}
+/** `value` with the field replaced. */
+export function setCsrOverflowControlEntriesLog2(value: number, field: number): number {
+  return ((value & 0xffffffc1) | ((field & 0x1f) << 1)) >>> 0;
+}
+
+export const CSR_OVERFLOW_STATUS_SPILLING_MASK = 0x00000001;
+/** Potential deadlock: doorbells go to the overflow buffer. */
+export function getCsrOverflowStatusSpilling(value: number): number {
+  return value & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrOverflowStatusSpilling(value: number, field: number): number {
+  return ((value & 0xfffffffe) | (field & 0x1)) >>> 0;
+}
+
+export const CSR_OVERFLOW_STATUS_SWEEPING_MASK = 0x00000002;
+/** A doorbell was dropped; all send queues are being looked through. */
+export function getCsrOverflowStatusSweeping(value: number): number {
+  return (value >>> 1) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrOverflowStatusSweeping(value: number, field: number): number {
+  return ((value & 0xfffffffd) | ((field & 0x1) << 1)) >>> 0;
+}
+
+export const CSR_OVERFLOW_STATUS_STALLED_MASK = 0x00000004;
+/** Deadlock: the policy forbids to spill and nothing can move. */
+export function getCsrOverflowStatusStalled(value: number): number {
+  return (value >>> 2) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrOverflowStatusStalled(value: number, field: number): number {
+  return ((value & 0xfffffffb) | ((field & 0x1) << 2)) >>> 0;
+}
+
+export const CSR_DOORBELL_POLICY_OVERFLOW_MASK = 0x00000003;
+/** Which doorbells are spilled. */
+export function getCsrDoorbellPolicyOverflow(value: number): number {
+  return value & 0x3;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellPolicyOverflow(value: number, field: number): number {
+  return ((value & 0xfffffffc) | (field & 0x3)) >>> 0;
+}
+
+export const CSR_DOORBELL_POLICY_LINK_CHECK_MASK = 0x00000004;
+/** How a queue is seen to be in the list already. */
+export function getCsrDoorbellPolicyLinkCheck(value: number): number {
+  return (value >>> 2) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellPolicyLinkCheck(value: number, field: number): number {
+  return ((value & 0xfffffffb) | ((field & 0x1) << 2)) >>> 0;
+}
+
+export const CSR_DOORBELL_POLICY_ADAPTIVE_MASK = 0x00000008;
+/** The adapter moves the low threshold by itself. */
+export function getCsrDoorbellPolicyAdaptive(value: number): number {
+  return (value >>> 3) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellPolicyAdaptive(value: number, field: number): number {
+  return ((value & 0xfffffff7) | ((field & 0x1) << 3)) >>> 0;
+}
+
+export const CSR_DOORBELL_THRESHOLDS_LOW_MASK = 0x0000ffff;
+/** Below it doorbells are spilled. */
+export function getCsrDoorbellThresholdsLow(value: number): number {
+  return value & 0xffff;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellThresholdsLow(value: number, field: number): number {
+  return ((value & 0xffff0000) | (field & 0xffff)) >>> 0;
+}
+
+export const CSR_DOORBELL_THRESHOLDS_HIGH_MASK = 0xffff0000;
+/** From it on they are read back; above low. */
+export function getCsrDoorbellThresholdsHigh(value: number): number {
+  return value >>> 16;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellThresholdsHigh(value: number, field: number): number {
+  return ((value & 0x0000ffff) | ((field & 0xffff) << 16)) >>> 0;
+}
+
+export const CSR_TVL_OWNER_STATE_MASK = 0x00000003;
+/** Shared or allocated. */
+export function getCsrTvlOwnerState(value: number): number {
+  return value & 0x3;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlOwnerState(value: number, field: number): number {
+  return ((value & 0xfffffffc) | (field & 0x3)) >>> 0;
+}
+
+export const CSR_TVL_OWNER_FUNCTION_MASK = 0x000000fc;
+/** Function it is allocated to. */
+export function getCsrTvlOwnerFunction(value: number): number {
+  return (value >>> 2) & 0x3f;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlOwnerFunction(value: number, field: number): number {
+  return ((value & 0xffffff03) | ((field & 0x3f) << 2)) >>> 0;
+}
+
+export const CSR_TVL_OWNER_QOS_LEVELS_MASK = 0x00000300;
+/** One bit for each QoS level of that function that is mapped to it. */
+export function getCsrTvlOwnerQosLevels(value: number): number {
+  return (value >>> 8) & 0x3;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlOwnerQosLevels(value: number, field: number): number {
+  return ((value & 0xfffffcff) | ((field & 0x3) << 8)) >>> 0;
+}
+
+export const CSR_TVL_OWNER_WEIGHT_MASK = 0x0003fc00;
+/** Commands per turn of the virtual kick arbitrator. */
+export function getCsrTvlOwnerWeight(value: number): number {
+  return (value >>> 10) & 0xff;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlOwnerWeight(value: number, field: number): number {
+  return ((value & 0xfffc03ff) | ((field & 0xff) << 10)) >>> 0;
+}
+
+export const CSR_TVL_OWNER_SHARED_EXECUTION_MASK = 0x00040000;
+/** May take shared execution credits. */
+export function getCsrTvlOwnerSharedExecution(value: number): number {
+  return (value >>> 18) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlOwnerSharedExecution(value: number, field: number): number {
+  return ((value & 0xfffbffff) | ((field & 0x1) << 18)) >>> 0;
+}
+
+export const CSR_TVL_OWNER_SHARED_COMPLETION_MASK = 0x00080000;
+/** May take shared completion credits. */
+export function getCsrTvlOwnerSharedCompletion(value: number): number {
+  return (value >>> 19) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlOwnerSharedCompletion(value: number, field: number): number {
+  return ((value & 0xfff7ffff) | ((field & 0x1) << 19)) >>> 0;
+}
+
+export const CSR_TVL_EXECUTION_CREDITS_MASK = 0x0000ffff;
+/** Allocated. */
+export function getCsrTvlExecutionCredits(value: number): number {
+  return value & 0xffff;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlExecutionCredits(value: number, field: number): number {
+  return ((value & 0xffff0000) | (field & 0xffff)) >>> 0;
+}
+
+export const CSR_TVL_EXECUTION_USED_MASK = 0xffff0000;
+/** In use. */
+export function getCsrTvlExecutionUsed(value: number): number {
+  return value >>> 16;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlExecutionUsed(value: number, field: number): number {
+  return ((value & 0x0000ffff) | ((field & 0xffff) << 16)) >>> 0;
+}
+
+export const CSR_TVL_COMPLETION_CREDITS_MASK = 0x0000ffff;
+/** Allocated. */
+export function getCsrTvlCompletionCredits(value: number): number {
+  return value & 0xffff;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlCompletionCredits(value: number, field: number): number {
+  return ((value & 0xffff0000) | (field & 0xffff)) >>> 0;
+}
+
+export const CSR_TVL_COMPLETION_USED_MASK = 0xffff0000;
+/** In use. */
+export function getCsrTvlCompletionUsed(value: number): number {
+  return value >>> 16;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlCompletionUsed(value: number, field: number): number {
+  return ((value & 0x0000ffff) | ((field & 0xffff) << 16)) >>> 0;
+}
+
+export const CSR_TVL_SHARED_EXECUTION_MASK = 0x0000ffff;
+/** Execution credits. */
+export function getCsrTvlSharedExecution(value: number): number {
+  return value & 0xffff;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlSharedExecution(value: number, field: number): number {
+  return ((value & 0xffff0000) | (field & 0xffff)) >>> 0;
+}
+
+export const CSR_TVL_SHARED_COMPLETION_MASK = 0xffff0000;
+/** Completion credits. */
+export function getCsrTvlSharedCompletion(value: number): number {
+  return value >>> 16;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlSharedCompletion(value: number, field: number): number {
+  return ((value & 0x0000ffff) | ((field & 0xffff) << 16)) >>> 0;
+}
+
+export const CSR_TVL_KICK_LIST_LENGTH_MASK = 0x0000ffff;
+/** Commands in it. */
+export function getCsrTvlKickListLength(value: number): number {
+  return value & 0xffff;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlKickListLength(value: number, field: number): number {
+  return ((value & 0xffff0000) | (field & 0xffff)) >>> 0;
+}
+
+export const CSR_TVL_KICK_LIST_MAXIMUM_MASK = 0xffff0000;
+/** Commands it takes. */
+export function getCsrTvlKickListMaximum(value: number): number {
+  return value >>> 16;
+}
+/** `value` with the field replaced. */
+export function setCsrTvlKickListMaximum(value: number, field: number): number {
+  return ((value & 0x0000ffff) | ((field & 0xffff) << 16)) >>> 0;
 }
 
 export const csrRegisters: readonly RegisterDescriptor[] = [
@@ -274,6 +642,8 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'INTERRUPT_TRIGGER', section: "control", offset: 0x0098, bits: 32, access: 'wo', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'ADAPTER_CONTROL', section: "control", offset: 0x009c, bits: 32, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x7, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'ADDRESS_HANDLE_TABLE', section: "addressing", offset: 0x0100, bits: 64, access: 'rw', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'ADDRESS_HANDLE_COUNT', section: "addressing", offset: 0x0108, bits: 32, access: 'rw', count: 1,
@@ -314,6 +684,14 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'COLLECT_CHOKED', section: "collect buffers", offset: 0x0240, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'PCB_COUNT', section: "collect buffers", offset: 0x0244, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'PCB_REFUSALS', section: "collect buffers", offset: 0x0248, bits: 32, access: 'ro', count: 2,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'PCB_IN_USE_FUNCTION', section: "collect buffers", offset: 0x0250, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'PCB_IN_USE_DEVICE', section: "collect buffers", offset: 0x0254, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELLS_EXPLICIT', section: "send queue scheduler", offset: 0x0280, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELLS_IMPLICIT', section: "send queue scheduler", offset: 0x0284, bits: 32, access: 'ro', count: 1,
@@ -336,6 +714,22 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'COMPLETION_CREDITS_USED', section: "lanes", offset: 0x0310, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'EXECUTION_CREDITS_SHARED', section: "lanes", offset: 0x0314, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'EXECUTION_CREDITS_SHARED_USED', section: "lanes", offset: 0x0318, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'COMPLETION_CREDITS_SHARED', section: "lanes", offset: 0x031c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'COMPLETION_CREDITS_SHARED_USED', section: "lanes", offset: 0x0320, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_COUNT', section: "lanes", offset: 0x0324, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_ALLOCATED', section: "lanes", offset: 0x0328, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_MAPPED', section: "lanes", offset: 0x032c, bits: 32, access: 'ro', count: 2,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'KICK_LIST_LENGTH', section: "lanes", offset: 0x0334, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'PORT_STATE', section: "ports", offset: 0x0400, bits: 32, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'PORT_LID', section: "ports", offset: 0x0408, bits: 32, access: 'ro', count: 2,
@@ -356,6 +750,60 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'FAULT_COUNT', section: "faults", offset: 0x0618, bits: 32, access: 'ro', count: 64,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'OVERFLOW_BASE', section: "doorbell overflow", offset: 0x0800, bits: 64, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'OVERFLOW_CONTROL', section: "doorbell overflow", offset: 0x0808, bits: 32, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x3f, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'OVERFLOW_STATUS', section: "doorbell overflow", offset: 0x080c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'OVERFLOW_WRITTEN', section: "doorbell overflow", offset: 0x0810, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'OVERFLOW_READ', section: "doorbell overflow", offset: 0x0814, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELL_POLICY', section: "doorbell overflow", offset: 0x0818, bits: 32, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xf, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELL_THRESHOLDS', section: "doorbell overflow", offset: 0x081c, bits: 32, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELL_BUFFER_ENTRIES', section: "doorbell overflow", offset: 0x0820, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELL_BUFFER_USED', section: "doorbell overflow", offset: 0x0824, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELLS_INBOUND', section: "doorbell overflow", offset: 0x0828, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'BUS_READS_LIMIT', section: "doorbell overflow", offset: 0x082c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'BUS_READS', section: "doorbell overflow", offset: 0x0830, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELLS_SPILLED', section: "doorbell overflow", offset: 0x0834, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELLS_DRAINED', section: "doorbell overflow", offset: 0x0838, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELLS_LOST', section: "doorbell overflow", offset: 0x083c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DOORBELLS_STALE', section: "doorbell overflow", offset: 0x0840, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SWEEPS', section: "doorbell overflow", offset: 0x0844, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DEADLOCKS_DETECTED', section: "doorbell overflow", offset: 0x0848, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'QUEUES_LINKED', section: "doorbell overflow", offset: 0x084c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'LINK_CHECKS', section: "doorbell overflow", offset: 0x0850, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'LINK_CHECKS_FAILED', section: "doorbell overflow", offset: 0x0854, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'VCB_IN_USE', section: "VCBs in use", offset: 0x1000, bits: 32, access: 'ro', count: 512,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_OWNER', section: "transmit virtual lanes", offset: 0x2000, bits: 32, access: 'ro', count: 128,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_EXECUTION', section: "transmit virtual lanes", offset: 0x2200, bits: 32, access: 'ro', count: 128,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_COMPLETION', section: "transmit virtual lanes", offset: 0x2400, bits: 32, access: 'ro', count: 128,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_SHARED', section: "transmit virtual lanes", offset: 0x2600, bits: 32, access: 'ro', count: 128,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_KICK_LIST', section: "transmit virtual lanes", offset: 0x2800, bits: 32, access: 'ro', count: 128,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TVL_LAUNCHES', section: "transmit virtual lanes", offset: 0x2a00, bits: 32, access: 'ro', count: 128,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
 ];

@@ -118,6 +118,12 @@ export const ManagementOpcode = {
   QUERY_SRQ: 114,
   /** Destroy it; refused while in use. */
   DESTROY_SRQ: 115,
+  /** Resource allocation request: as many resource-changes as the modifier says, all or none. */
+  REQUEST_RESOURCES: 129,
+  /** Share of the function named by the object number. */
+  QUERY_RESOURCES: 130,
+  /** State of the transmit virtual lane named by the object number. */
+  QUERY_LANE: 146,
 } as const;
 export type ManagementOpcode = (typeof ManagementOpcode)[keyof typeof ManagementOpcode];
 
@@ -239,6 +245,37 @@ export const managementOpcodeNames: readonly string[] = [
   'MODIFY_SRQ',
   'QUERY_SRQ',
   'DESTROY_SRQ',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'REQUEST_RESOURCES',
+  'QUERY_RESOURCES',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'QUERY_LANE',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -274,6 +311,10 @@ export const ManagementStatus = {
   UNSUPPORTED: 11,
   /** The device is not enabled. */
   DISABLED: 12,
+  /** The QoS levels of the function would have more than the function owns. */
+  SHARE_EXCEEDED: 13,
+  /** What is asked for is promised but still in use by somebody else; try again. */
+  CONVERGING: 14,
 } as const;
 export type ManagementStatus = (typeof ManagementStatus)[keyof typeof ManagementStatus];
 
@@ -292,6 +333,8 @@ export const managementStatusNames: readonly string[] = [
   'NOT_PERMITTED',
   'UNSUPPORTED',
   'DISABLED',
+  'SHARE_EXCEEDED',
+  'CONVERGING',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -577,6 +620,8 @@ export const EventType = {
   SM_CHANGE: 21,
   /** The subnet manager wants subscriptions anew. */
   CLIENT_REREGISTER: 22,
+  /** The function's share of the adapter changed; query it. */
+  RESOURCES_CHANGED: 24,
   /** The function stopped; reset it. */
   DEVICE_FATAL: 31,
 } as const;
@@ -608,7 +653,7 @@ export const eventTypeNames: readonly string[] = [
   'SM_CHANGE',
   'CLIENT_REREGISTER',
   '',
-  '',
+  'RESOURCES_CHANGED',
   '',
   '',
   '',
@@ -689,6 +734,14 @@ export const FaultKind = {
   DOORBELL_BEYOND_TAIL: 30,
   /** The port is not active. */
   PORT_DOWN: 31,
+  /** The link in a send queue descriptor is not what the adapter wrote; it was put right. */
+  DESCRIPTOR_LINK: 35,
+  /** Base or size of the doorbell overflow buffer is out of range. */
+  OVERFLOW_CONTROL: 36,
+  /** A doorbell read back from the overflow buffer is not one that was written. */
+  OVERFLOW_ENTRY: 37,
+  /** A virtual function touched a control of the physical one. */
+  NOT_PERMITTED: 38,
   /** The key cannot be bound, registered or invalidated in its present state. */
   KEY_STATE: 32,
   /** A packet of another partition arrived for a QP; address: source LID, P_Key. */
@@ -735,6 +788,10 @@ export const faultKindNames: readonly string[] = [
   'KEY_STATE',
   'PKEY_VIOLATION',
   'QKEY_VIOLATION',
+  'DESCRIPTOR_LINK',
+  'OVERFLOW_CONTROL',
+  'OVERFLOW_ENTRY',
+  'NOT_PERMITTED',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -1173,6 +1230,136 @@ export const portStateNames: readonly string[] = [
 /** The name of a value, or the number in hexadecimal when it has none. */
 export function portStateName(value: number): string {
   return portStateNames[value] || `0x${value.toString(16)}`;
+}
+
+/** Resources of a resource change. The first five are the physical function's; the others are so without QoS level, and the function's own with one. */
+export const ResourceKind = {
+  /** Private execution credits of lane `target`. */
+  TVL_EXECUTION_CREDITS: 1,
+  /** Private completion credits of lane `target`. */
+  TVL_COMPLETION_CREDITS: 2,
+  /** Shared credits lane `target` may take: bit 0 execution, bit 1 completion. */
+  TVL_SHARED_CREDITS: 3,
+  /** Most commands in the virtual kick list of lane `target`. */
+  TVL_LIST_SIZE: 4,
+  /** Commands per turn of lane `target`. */
+  TVL_WEIGHT: 5,
+  /** Number of VCBs: of the function (its BAR moves where there is room), or of the level (its sub-BAR moves). */
+  VCBS: 16,
+  /** First VCB of the function in the VCB space: places the BAR. */
+  VCB_BASE: 17,
+  /** Number of guaranteed PCBs. */
+  PCBS: 18,
+  /** Number of lanes: taken from the shared ones, or from those of the function. */
+  TVLS: 19,
+  /** Lanes by number: 32 bits of the map, from lane 32 x `word` on. */
+  TVL_MAP: 20,
+  /** Dedicated collect buffers of the send queue scheduler guaranteed to the function. */
+  SCHEDULER_BUFFERS: 21,
+  /** Lanes that commands in dedicated buffers take, as TVL_MAP; none: the lanes of their QP. */
+  DEDICATED_TVL_MAP: 22,
+} as const;
+export type ResourceKind = (typeof ResourceKind)[keyof typeof ResourceKind];
+
+/** Names by value; '' where a value is not assigned. */
+export const resourceKindNames: readonly string[] = [
+  '',
+  'TVL_EXECUTION_CREDITS',
+  'TVL_COMPLETION_CREDITS',
+  'TVL_SHARED_CREDITS',
+  'TVL_LIST_SIZE',
+  'TVL_WEIGHT',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'VCBS',
+  'VCB_BASE',
+  'PCBS',
+  'TVLS',
+  'TVL_MAP',
+  'SCHEDULER_BUFFERS',
+  'DEDICATED_TVL_MAP',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function resourceKindName(value: number): string {
+  return resourceKindNames[value] || `0x${value.toString(16)}`;
+}
+
+/** Who may use a transmit virtual lane. */
+export const TvlState = {
+  /** No such lane, or not to be seen. */
+  NONE: 0,
+  /** Functions without lanes of their own. */
+  SHARED: 1,
+  /** One function. */
+  ALLOCATED: 2,
+  /** Commands in dedicated buffers. */
+  DEDICATED: 3,
+} as const;
+export type TvlState = (typeof TvlState)[keyof typeof TvlState];
+
+/** Names by value; '' where a value is not assigned. */
+export const tvlStateNames: readonly string[] = [
+  'NONE',
+  'SHARED',
+  'ALLOCATED',
+  'DEDICATED',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function tvlStateName(value: number): string {
+  return tvlStateNames[value] || `0x${value.toString(16)}`;
+}
+
+/** Which doorbells are written to the overflow buffer while a deadlock threatens. */
+export const OverflowPolicy = {
+  /** None: the bus waits, and may wait for ever. */
+  OFF: 0,
+  /** The last ones received. */
+  NEWEST: 1,
+  /** Those of queue pairs that have most in the overflow buffer. */
+  MOST_SPILLED: 2,
+} as const;
+export type OverflowPolicy = (typeof OverflowPolicy)[keyof typeof OverflowPolicy];
+
+/** Names by value; '' where a value is not assigned. */
+export const overflowPolicyNames: readonly string[] = [
+  'OFF',
+  'NEWEST',
+  'MOST_SPILLED',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function overflowPolicyName(value: number): string {
+  return overflowPolicyNames[value] || `0x${value.toString(16)}`;
+}
+
+/** How the scheduler sees whether a send queue is in its list. */
+export const LinkCheck = {
+  /** Reads the descriptor, then writes it. */
+  READ: 0,
+  /** Compares and swaps its link. */
+  COMPARE_SWAP: 1,
+} as const;
+export type LinkCheck = (typeof LinkCheck)[keyof typeof LinkCheck];
+
+/** Names by value; '' where a value is not assigned. */
+export const linkCheckNames: readonly string[] = [
+  'READ',
+  'COMPARE_SWAP',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function linkCheckName(value: number): string {
+  return linkCheckNames[value] || `0x${value.toString(16)}`;
 }
 
 /** Optional features of the adapter (bits). */
