@@ -145,7 +145,7 @@ export function setEqAttributesPrimarySummaryAddressLow(view: DataView, base: nu
 }
 
 export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET = 40;
-/** Guest address of the secondary summary bytes, indexed by CQ. Exact below 2^53; use the halves for opaque values. */
+/** Guest address of the secondary summary bytes, indexed by the CQ's summaryIndex. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesSecondarySummaryAddress(view: DataView, base: number): number {
   return view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
 }
@@ -210,6 +210,33 @@ export function setEqAttributesError(view: DataView, base: number, value: number
   view.setUint8(base + 64, (view.getUint8(base + 64) & 0xfe) | (value & 0x1));
 }
 
+export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_COUNT_OFFSET = 68;
+/** Secondary summary bytes; 0: none are written. */
+export function getEqAttributesSecondarySummaryCount(view: DataView, base: number): number {
+  return view.getUint32(base + 68, true);
+}
+export function setEqAttributesSecondarySummaryCount(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 68, value, true);
+}
+
+export const EQ_ATTRIBUTES_INTERRUPTS_OFFSET = 72;
+/** Query only: interrupts asked for, modulo 2^32. */
+export function getEqAttributesInterrupts(view: DataView, base: number): number {
+  return view.getUint32(base + 72, true);
+}
+export function setEqAttributesInterrupts(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 72, value, true);
+}
+
+export const EQ_ATTRIBUTES_UNRESPONSIVE_OFFSET = 76;
+/** Query only: of these, because the driver was late. */
+export function getEqAttributesUnresponsive(view: DataView, base: number): number {
+  return view.getUint32(base + 76, true);
+}
+export function setEqAttributesUnresponsive(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 76, value, true);
+}
+
 /** Payload of event queue commands and queries. */
 export interface EqAttributes {
   /** Guest address of the entries; with paged set, of its array of 8-byte page addresses. */
@@ -232,7 +259,7 @@ export interface EqAttributes {
   nextInterruptTime: number;
   /** Guest address of the primary summary byte. */
   primarySummaryAddress: number;
-  /** Guest address of the secondary summary bytes, indexed by CQ. */
+  /** Guest address of the secondary summary bytes, indexed by the CQ's summaryIndex. */
   secondarySummaryAddress: number;
   /** Query only: EQEs posted. */
   producerCount: number;
@@ -244,6 +271,12 @@ export interface EqAttributes {
   attributeMask: number;
   /** Query only: the EQ overran. */
   error: number;
+  /** Secondary summary bytes; 0: none are written. */
+  secondarySummaryCount: number;
+  /** Query only: interrupts asked for, modulo 2^32. */
+  interrupts: number;
+  /** Query only: of these, because the driver was late. */
+  unresponsive: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -265,6 +298,9 @@ export function newEqAttributes(): EqAttributes {
     completionEventCounter: 0,
     attributeMask: 0,
     error: 0,
+    secondarySummaryCount: 0,
+    interrupts: 0,
+    unresponsive: 0,
   };
 }
 
@@ -288,6 +324,9 @@ export function decodeEqAttributes(view: DataView, base: number, into: EqAttribu
   into.completionEventCounter = getEqAttributesCompletionEventCounter(view, base);
   into.attributeMask = getEqAttributesAttributeMask(view, base);
   into.error = getEqAttributesError(view, base);
+  into.secondarySummaryCount = getEqAttributesSecondarySummaryCount(view, base);
+  into.interrupts = getEqAttributesInterrupts(view, base);
+  into.unresponsive = getEqAttributesUnresponsive(view, base);
   return into;
 }
 
@@ -310,9 +349,9 @@ export function encodeEqAttributes(view: DataView, base: number, from: Readonly<
   view.setUint32(base + 56, from.completionEventCounter, true);
   view.setUint32(base + 60, from.attributeMask, true);
   view.setUint32(base + 64, (from.error & 0x1), true);
-  view.setUint32(base + 68, 0, true);
-  view.setUint32(base + 72, 0, true);
-  view.setUint32(base + 76, 0, true);
+  view.setUint32(base + 68, from.secondarySummaryCount, true);
+  view.setUint32(base + 72, from.interrupts, true);
+  view.setUint32(base + 76, from.unresponsive, true);
   view.setUint32(base + 80, 0, true);
   view.setUint32(base + 84, 0, true);
   view.setUint32(base + 88, 0, true);
