@@ -42,7 +42,8 @@ const CAPABILITIES =
   Capability.ATOMICS |
   Capability.SRQ |
   Capability.MEMORY_WINDOWS |
-  Capability.FAST_REGISTRATION;
+  Capability.FAST_REGISTRATION |
+  Capability.EQ_TIMERS;
 
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xed181bc5u
-#define VUHCA_LAYOUT_HASH_HIGH 0xdddd1947u
+#define VUHCA_LAYOUT_HASH_LOW 0xf338a444u
+#define VUHCA_LAYOUT_HASH_HIGH 0x5a0f8d12u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -498,12 +498,8 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_NOT_PERMITTED = 36,
 	/* A send context halted; its status says why. */
 	VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED = 37,
-	/* A summary byte could not be written. */
-	VUHCA_FAULT_KIND_SUMMARY_BYTE = 38,
-	/* A credit-return word could not be written. */
-	VUHCA_FAULT_KIND_CREDIT_RETURN = 39,
 	/* A packet from a send context was dropped: malformed, or not allowed. */
-	VUHCA_FAULT_KIND_SEND_PACKET = 40,
+	VUHCA_FAULT_KIND_SEND_PACKET = 38,
 	/* The key cannot be bound, registered or invalidated in its present state. */
 	VUHCA_FAULT_KIND_KEY_STATE = 32,
 };
@@ -666,9 +662,9 @@ enum vuhca_eq_mask {
 
 /* What the first completion event on an empty event queue does. */
 enum vuhca_eq_control {
-	/* Neither summary byte nor interrupt. */
+	/* Neither summary byte nor interrupt; the queue is polled. */
 	VUHCA_EQ_CONTROL_NOTHING = 0,
-	/* Primary summary byte. */
+	/* Primary summary byte; an interrupt only when the driver is late. */
 	VUHCA_EQ_CONTROL_PRIMARY_SUMMARY = 1,
 	/* Primary summary byte (where an address is given) and interrupt: PSUM+INT. */
 	VUHCA_EQ_CONTROL_INTERRUPT = 2,
@@ -2765,9 +2761,9 @@ struct vuhca_eq_attributes {
 	/* controls: What the first event of an empty queue does. */
 	__u8 controls;
 	__u8 reserved_15[1];
-	/* next_interrupt_delay_ns: Next interrupt delay; all ones: poll only. */
+	/* next_interrupt_delay_ns: Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. */
 	__le64 next_interrupt_delay_ns;
-	/* next_interrupt_time: Query only: next interrupt time stamp. */
+	/* next_interrupt_time: Query only: next interrupt time stamp, in local time. */
 	__le64 next_interrupt_time;
 	/* primary_summary_address: Guest address of the primary summary byte. */
 	__le64 primary_summary_address;

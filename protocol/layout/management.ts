@@ -146,8 +146,19 @@ export const eventQueueAttributes: StructTable = {
     { name: 'vector', bits: 16, doc: 'MSI-X vector.' },
     { name: 'controls', bits: 8, values: 'eq-control', doc: 'What the first event of an empty queue does.' },
     { bits: 8 },
-    { name: 'nextInterruptDelayNs', bits: 64, doc: 'Next interrupt delay; all ones: poll only.', at: 16 },
-    { name: 'nextInterruptTime', bits: 64, doc: 'Query only: next interrupt time stamp.' },
+    {
+      name: 'nextInterruptDelayNs',
+      bits: 64,
+      opaque: true,
+      doc: 'Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only.',
+      at: 16,
+    },
+    {
+      name: 'nextInterruptTime',
+      bits: 64,
+      opaque: true,
+      doc: 'Query only: next interrupt time stamp, in local time.',
+    },
     { name: 'primarySummaryAddress', bits: 64, doc: 'Guest address of the primary summary byte.', at: 32 },
     {
       name: 'secondarySummaryAddress',

@@ -217,9 +217,7 @@ export const faultKind: ValueTable = {
     ['OVERFLOW_ENTRY', 35, 'A doorbell read back from the overflow buffer is not one that was written.'],
     ['NOT_PERMITTED', 36, 'A virtual function touched a control of the physical one.'],
     ['SEND_CONTEXT_HALTED', 37, 'A send context halted; its status says why.'],
-    ['SUMMARY_BYTE', 38, 'A summary byte could not be written.'],
-    ['CREDIT_RETURN', 39, 'A credit-return word could not be written.'],
-    ['SEND_PACKET', 40, 'A packet from a send context was dropped: malformed, or not allowed.'],
+    ['SEND_PACKET', 38, 'A packet from a send context was dropped: malformed, or not allowed.'],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
   ]),
 };
@@ -359,8 +357,8 @@ export const eqControl: ValueTable = {
   doc: 'What the first completion event on an empty event queue does.',
   source: 'IPCOM000126453D',
   values: rows([
-    ['NOTHING', 0, 'Neither summary byte nor interrupt.'],
-    ['PRIMARY_SUMMARY', 1, 'Primary summary byte.'],
+    ['NOTHING', 0, 'Neither summary byte nor interrupt; the queue is polled.'],
+    ['PRIMARY_SUMMARY', 1, 'Primary summary byte; an interrupt only when the driver is late.'],
     ['INTERRUPT', 2, 'Primary summary byte (where an address is given) and interrupt: PSUM+INT.'],
   ]),
 };

@@ -79,7 +79,7 @@ export function setEqAttributesControls(view: DataView, base: number, value: num
 }
 
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET = 16;
-/** Next interrupt delay; all ones: poll only. Exact below 2^53; use the halves for opaque values. */
+/** Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesNextInterruptDelayNs(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
 }
@@ -101,7 +101,7 @@ export function setEqAttributesNextInterruptDelayNsLow(view: DataView, base: num
 }
 
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_TIME_OFFSET = 24;
-/** Query only: next interrupt time stamp. Exact below 2^53; use the halves for opaque values. */
+/** Query only: next interrupt time stamp, in local time. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesNextInterruptTime(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
 }
@@ -253,10 +253,14 @@ export interface EqAttributes {
   vector: number;
   /** What the first event of an empty queue does. */
   controls: number;
-  /** Next interrupt delay; all ones: poll only. */
-  nextInterruptDelayNs: number;
-  /** Query only: next interrupt time stamp. */
-  nextInterruptTime: number;
+  /** Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. */
+  nextInterruptDelayNsHigh: number;
+  /** Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. */
+  nextInterruptDelayNsLow: number;
+  /** Query only: next interrupt time stamp, in local time. */
+  nextInterruptTimeHigh: number;
+  /** Query only: next interrupt time stamp, in local time. */
+  nextInterruptTimeLow: number;
   /** Guest address of the primary summary byte. */
   primarySummaryAddress: number;
   /** Guest address of the secondary summary bytes, indexed by the CQ's summaryIndex. */
@@ -289,8 +293,10 @@ export function newEqAttributes(): EqAttributes {
     asynchronous: 0,
     vector: 0,
     controls: 0,
-    nextInterruptDelayNs: 0,
-    nextInterruptTime: 0,
+    nextInterruptDelayNsHigh: 0,
+    nextInterruptDelayNsLow: 0,
+    nextInterruptTimeHigh: 0,
+    nextInterruptTimeLow: 0,
     primarySummaryAddress: 0,
     secondarySummaryAddress: 0,
     producerCount: 0,
@@ -315,8 +321,10 @@ export function decodeEqAttributes(view: DataView, base: number, into: EqAttribu
   const word12 = view.getUint32(base + 12, true);
   into.vector = word12 & 0xffff;
   into.controls = (word12 >>> 16) & 0xff;
-  into.nextInterruptDelayNs = view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
-  into.nextInterruptTime = view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
+  into.nextInterruptDelayNsHigh = view.getUint32(base + 20, true);
+  into.nextInterruptDelayNsLow = view.getUint32(base + 16, true);
+  into.nextInterruptTimeHigh = view.getUint32(base + 28, true);
+  into.nextInterruptTimeLow = view.getUint32(base + 24, true);
   into.primarySummaryAddress = view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
   into.secondarySummaryAddress = view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
   into.producerCount = getEqAttributesProducerCount(view, base);
@@ -336,10 +344,10 @@ export function encodeEqAttributes(view: DataView, base: number, from: Readonly<
   view.setUint32(base, from.queueAddress, true);
   view.setUint32(base + 8, (from.entriesLog2 & 0xff) | ((from.pageShift & 0xff) << 8) | ((from.paged & 0x1) << 16) | ((from.asynchronous & 0x1) << 17), true);
   view.setUint32(base + 12, (from.vector & 0xffff) | ((from.controls & 0xff) << 16), true);
-  view.setUint32(base + 20, from.nextInterruptDelayNs / 4294967296, true);
-  view.setUint32(base + 16, from.nextInterruptDelayNs, true);
-  view.setUint32(base + 28, from.nextInterruptTime / 4294967296, true);
-  view.setUint32(base + 24, from.nextInterruptTime, true);
+  view.setUint32(base + 20, from.nextInterruptDelayNsHigh, true);
+  view.setUint32(base + 16, from.nextInterruptDelayNsLow, true);
+  view.setUint32(base + 28, from.nextInterruptTimeHigh, true);
+  view.setUint32(base + 24, from.nextInterruptTimeLow, true);
   view.setUint32(base + 36, from.primarySummaryAddress / 4294967296, true);
   view.setUint32(base + 32, from.primarySummaryAddress, true);
   view.setUint32(base + 44, from.secondarySummaryAddress / 4294967296, true);

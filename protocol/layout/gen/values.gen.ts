@@ -796,12 +796,8 @@ export const FaultKind = {
   NOT_PERMITTED: 36,
   /** A send context halted; its status says why. */
   SEND_CONTEXT_HALTED: 37,
-  /** A summary byte could not be written. */
-  SUMMARY_BYTE: 38,
-  /** A credit-return word could not be written. */
-  CREDIT_RETURN: 39,
   /** A packet from a send context was dropped: malformed, or not allowed. */
-  SEND_PACKET: 40,
+  SEND_PACKET: 38,
   /** The key cannot be bound, registered or invalidated in its present state. */
   KEY_STATE: 32,
 } as const;
@@ -847,8 +843,6 @@ export const faultKindNames: readonly string[] = [
   'OVERFLOW_ENTRY',
   'NOT_PERMITTED',
   'SEND_CONTEXT_HALTED',
-  'SUMMARY_BYTE',
-  'CREDIT_RETURN',
   'SEND_PACKET',
 ];
 
@@ -1222,9 +1216,9 @@ export function eqMaskName(value: number): string {
 
 /** What the first completion event on an empty event queue does. */
 export const EqControl = {
-  /** Neither summary byte nor interrupt. */
+  /** Neither summary byte nor interrupt; the queue is polled. */
   NOTHING: 0,
-  /** Primary summary byte. */
+  /** Primary summary byte; an interrupt only when the driver is late. */
   PRIMARY_SUMMARY: 1,
   /** Primary summary byte (where an address is given) and interrupt: PSUM+INT. */
   INTERRUPT: 2,

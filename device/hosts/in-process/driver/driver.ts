@@ -29,8 +29,10 @@ import { SEND_QUEUE_DESCRIPTOR_SIZE } from '../../../../protocol/layout/gen/send
 import { SRQ_RECORD_SIZE } from '../../../../protocol/layout/gen/srq-record.gen.ts';
 import {
   AccessFlag,
+  CqMask,
   EqControl,
   ManagementOpcode,
+  ManagementStatus,
   MrKind,
   type MwKind,
   ServiceType,
@@ -40,7 +42,7 @@ import { DriverCompletionQueue } from './completion-queue.ts';
 import { DriverEventQueue } from './event-queue.ts';
 import { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
-import { ManagementChannel } from './management-channel.ts';
+import { ManagementChannel, type ManagementResult } from './management-channel.ts';
 import { cqPayload, eqPayload, mrPayload, mwPayload, pdPayload, qpCreationPayload, srqPayload } from './payloads.ts';
 import { QueueBuffer } from './queue-buffer.ts';
 import { DriverQueuePair } from './queue-pair.ts';
@@ -70,6 +72,8 @@ export interface CompletionQueueRequest {
   readonly token?: number;
   readonly eventQueue?: DriverEventQueue;
   readonly paged?: boolean;
+  /** Which secondary summary byte of the event queue stands for it. */
+  readonly summaryIndex?: number;
 }
 
 export interface EventQueueRequest {
@@ -77,6 +81,8 @@ export interface EventQueueRequest {
   readonly vector?: number;
   readonly asynchronous?: boolean;
   readonly paged?: boolean;
+  /** Secondary summary bytes; with them comes a primary one. */
+  readonly summaryCount?: number;
   readonly attributes?: Partial<EqAttributes>;
 }
 
@@ -154,27 +160,41 @@ export class Driver {
   }
 
   createEventQueue(request: EventQueueRequest = {}): DriverEventQueue {
-    const { vector = 0, asynchronous = false } = request;
+    const { vector = 0, asynchronous = false, summaryCount = 0 } = request;
     const buffer = this.#queue(request.entriesLog2 ?? 6, ENTRY_STRIDE_LOG2, request.paged);
+    const summaryAddress = summaryCount > 0 ? this.allocator.allocate(1 + summaryCount) : 0;
     const payload = eqPayload({
       ...memoryOf(buffer),
       vector,
       asynchronous: Number(asynchronous),
       controls: EqControl.INTERRUPT,
+      primarySummaryAddress: summaryAddress,
+      secondarySummaryAddress: summaryCount > 0 ? summaryAddress + 1 : 0,
+      secondarySummaryCount: summaryCount,
       ...request.attributes,
     });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_EQ, payload });
-    return new DriverEventQueue(this.access, objectNumber, vector, buffer);
+    const summary = summaryCount > 0 ? this.access.view(summaryAddress, 1 + summaryCount) : undefined;
+    return new DriverEventQueue(this.access, objectNumber, vector, buffer, summary);
   }
 
   createCompletionQueue(request: CompletionQueueRequest = {}): DriverCompletionQueue {
     const buffer = this.#queue(request.entriesLog2 ?? 6, ENTRY_STRIDE_LOG2, request.paged);
     const recordAddress = this.allocator.allocate(COMPLETION_QUEUE_RECORD_SIZE);
     const eventQueue = request.eventQueue?.eqn ?? 0;
-    const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue });
-    const { token = 0 } = request;
+    const { token = 0, summaryIndex = 0 } = request;
+    const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue, summaryIndex });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_CQ, payload, token });
     return new DriverCompletionQueue(this.access, objectNumber, buffer, recordAddress);
+  }
+
+  /** Moves a CQ to a ring of another size; unread entries come along. */
+  resizeCompletionQueue(queue: DriverCompletionQueue, entriesLog2: number): ManagementResult {
+    const buffer = this.#queue(entriesLog2, ENTRY_STRIDE_LOG2, queue.buffer.paged);
+    const payload = cqPayload({ ...memoryOf(buffer), attributeMask: CqMask.RESIZE });
+    const result = this.management.execute({ opcode: ManagementOpcode.MODIFY_CQ, objectNumber: queue.cqn, payload });
+    if (result.status === ManagementStatus.OK) queue.buffer = buffer;
+    return result;
   }
 
   createQueuePair(request: QueuePairRequest): DriverQueuePair {
