@@ -43,7 +43,8 @@ const CAPABILITIES =
   Capability.SRQ |
   Capability.MEMORY_WINDOWS |
   Capability.FAST_REGISTRATION |
-  Capability.EQ_TIMERS;
+  Capability.EQ_TIMERS |
+  Capability.SEND_CONTEXTS;
 
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xf338a444u
-#define VUHCA_LAYOUT_HASH_HIGH 0x5a0f8d12u
+#define VUHCA_LAYOUT_HASH_LOW 0xa6e859fbu
+#define VUHCA_LAYOUT_HASH_HIGH 0x692682b1u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -3931,8 +3931,8 @@ struct vuhca_send_context_attributes {
 	__le32 writes_dropped;
 	/* credit_returns: Query only: credit-return words written. */
 	__le32 credit_returns;
-	/* blocks_pending: Query only: blocks filled and not free. */
-	__le32 blocks_pending;
+	/* packets_waiting: Query only: whole packets that have not egressed. */
+	__le32 packets_waiting;
 	__u8 reserved_52[44];
 };
 _Static_assert(sizeof(struct vuhca_send_context_attributes) == 96, "vuhca_send_context_attributes");
@@ -3951,7 +3951,7 @@ _Static_assert(offsetof(struct vuhca_send_context_attributes, packets_sent) == 3
 _Static_assert(offsetof(struct vuhca_send_context_attributes, packets_dropped) == 36, "vuhca_send_context_attributes.packets_dropped");
 _Static_assert(offsetof(struct vuhca_send_context_attributes, writes_dropped) == 40, "vuhca_send_context_attributes.writes_dropped");
 _Static_assert(offsetof(struct vuhca_send_context_attributes, credit_returns) == 44, "vuhca_send_context_attributes.credit_returns");
-_Static_assert(offsetof(struct vuhca_send_context_attributes, blocks_pending) == 48, "vuhca_send_context_attributes.blocks_pending");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, packets_waiting) == 48, "vuhca_send_context_attributes.packets_waiting");
 
 #define VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_SHIFT 0
 #define VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_MASK 0xffu

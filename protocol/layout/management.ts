@@ -491,7 +491,7 @@ export const sendContextAttributes: StructTable = {
     { name: 'packetsDropped', bits: 32, doc: 'Query only: packets dropped.' },
     { name: 'writesDropped', bits: 32, doc: 'Query only: PIO writes dropped.' },
     { name: 'creditReturns', bits: 32, doc: 'Query only: credit-return words written.' },
-    { name: 'blocksPending', bits: 32, doc: 'Query only: blocks filled and not free.' },
+    { name: 'packetsWaiting', bits: 32, doc: 'Query only: whole packets that have not egressed.' },
     { bits: 32 },
     { bytes: 40 },
   ],

@@ -122,5 +122,5 @@ export const DOORBELL_OFFSET = 0xfc0;
 export const CANCEL_OFFSET = 0xff8;
 
 /** Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch. */
-export const LAYOUT_HASH_LOW = 0xf338a444;
-export const LAYOUT_HASH_HIGH = 0x5a0f8d12;
+export const LAYOUT_HASH_LOW = 0xa6e859fb;
+export const LAYOUT_HASH_HIGH = 0x692682b1;

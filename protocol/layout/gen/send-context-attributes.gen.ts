@@ -177,12 +177,12 @@ export function setSendContextAttributesCreditReturns(view: DataView, base: numb
   view.setUint32(base + 44, value, true);
 }
 
-export const SEND_CONTEXT_ATTRIBUTES_BLOCKS_PENDING_OFFSET = 48;
-/** Query only: blocks filled and not free. */
-export function getSendContextAttributesBlocksPending(view: DataView, base: number): number {
+export const SEND_CONTEXT_ATTRIBUTES_PACKETS_WAITING_OFFSET = 48;
+/** Query only: whole packets that have not egressed. */
+export function getSendContextAttributesPacketsWaiting(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);
 }
-export function setSendContextAttributesBlocksPending(view: DataView, base: number, value: number): void {
+export function setSendContextAttributesPacketsWaiting(view: DataView, base: number, value: number): void {
   view.setUint32(base + 48, value, true);
 }
 
@@ -224,8 +224,8 @@ export interface SendContextAttributes {
   writesDropped: number;
   /** Query only: credit-return words written. */
   creditReturns: number;
-  /** Query only: blocks filled and not free. */
-  blocksPending: number;
+  /** Query only: whole packets that have not egressed. */
+  packetsWaiting: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -249,7 +249,7 @@ export function newSendContextAttributes(): SendContextAttributes {
     packetsDropped: 0,
     writesDropped: 0,
     creditReturns: 0,
-    blocksPending: 0,
+    packetsWaiting: 0,
   };
 }
 
@@ -278,7 +278,7 @@ export function decodeSendContextAttributes(view: DataView, base: number, into: 
   into.packetsDropped = getSendContextAttributesPacketsDropped(view, base);
   into.writesDropped = getSendContextAttributesWritesDropped(view, base);
   into.creditReturns = getSendContextAttributesCreditReturns(view, base);
-  into.blocksPending = getSendContextAttributesBlocksPending(view, base);
+  into.packetsWaiting = getSendContextAttributesPacketsWaiting(view, base);
   return into;
 }
 
@@ -296,7 +296,7 @@ export function encodeSendContextAttributes(view: DataView, base: number, from: 
   view.setUint32(base + 36, from.packetsDropped, true);
   view.setUint32(base + 40, from.writesDropped, true);
   view.setUint32(base + 44, from.creditReturns, true);
-  view.setUint32(base + 48, from.blocksPending, true);
+  view.setUint32(base + 48, from.packetsWaiting, true);
   view.setUint32(base + 52, 0, true);
   view.setUint32(base + 56, 0, true);
   view.setUint32(base + 60, 0, true);

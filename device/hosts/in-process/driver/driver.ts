@@ -25,6 +25,7 @@ import {
   CSR_DEVICE_CONTROL_RESET_MASK,
   getCsrDeviceStatusReady,
 } from '../../../../protocol/layout/gen/registers.gen.ts';
+import type { SendContextAttributes } from '../../../../protocol/layout/gen/send-context-attributes.gen.ts';
 import { SEND_QUEUE_DESCRIPTOR_SIZE } from '../../../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { SRQ_RECORD_SIZE } from '../../../../protocol/layout/gen/srq-record.gen.ts';
 import {
@@ -43,12 +44,24 @@ import { DriverEventQueue } from './event-queue.ts';
 import { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import { ManagementChannel, type ManagementResult } from './management-channel.ts';
-import { cqPayload, eqPayload, mrPayload, mwPayload, pdPayload, qpCreationPayload, srqPayload } from './payloads.ts';
+import {
+  cqPayload,
+  eqPayload,
+  mrPayload,
+  mwPayload,
+  pdPayload,
+  qpCreationPayload,
+  sendContextPayload,
+  srqPayload,
+} from './payloads.ts';
 import { QueueBuffer } from './queue-buffer.ts';
 import { DriverQueuePair } from './queue-pair.ts';
+import { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
 const ENTRY_STRIDE_LOG2 = 6;
+/** Line of guest memory that eight send contexts can share for their credits. */
+const CREDIT_LINE_BYTES = 64;
 const PAGE_SHIFT = Math.log2(PAGE_BYTES);
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
@@ -241,6 +254,23 @@ export class Driver {
     const payload = mwPayload({ pd, kind });
     const result = this.management.perform({ opcode: ManagementOpcode.CREATE_MW, payload });
     return { number: result.objectNumber, rkey: getMwAttributesRkey(result.payload, 0) };
+  }
+
+  /** Allocates a send context; it takes packets once enabled. */
+  createSendContext(attributes: Partial<SendContextAttributes> = {}): DriverSendContext {
+    const { blocks = 32 } = attributes;
+    const creditAddress = attributes.creditAddress ?? this.allocator.allocate(CREDIT_LINE_BYTES);
+    const payload = sendContextPayload({
+      port: 1,
+      virtualLanes: 1,
+      threshold: Math.floor(blocks / 2),
+      ...attributes,
+      blocks,
+      creditAddress,
+    });
+    const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_SEND_CONTEXT, payload });
+    const line = this.access.view(creditAddress, CREDIT_LINE_BYTES);
+    return new DriverSendContext(this.access, objectNumber, blocks, line);
   }
 
   /** Byte offset in the collect BAR of a page of the QoS level; pages go round. */
