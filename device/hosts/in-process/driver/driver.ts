@@ -55,6 +55,7 @@ import {
   srqPayload,
 } from './payloads.ts';
 import { QueueBuffer } from './queue-buffer.ts';
+import { memoryOf, receiveMemoryOf, sendMemoryOf } from './queue-fields.ts';
 import { DriverQueuePair } from './queue-pair.ts';
 import { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
@@ -62,7 +63,6 @@ import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 const ENTRY_STRIDE_LOG2 = 6;
 /** Line of guest memory that eight send contexts can share for their credits. */
 const CREDIT_LINE_BYTES = 64;
-const PAGE_SHIFT = Math.log2(PAGE_BYTES);
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
 
@@ -288,28 +288,4 @@ export class Driver {
   #queue(entriesLog2: number, strideLog2: number, paged = false): QueueBuffer {
     return QueueBuffer.allocate(this.access, this.allocator, entriesLog2, strideLog2, paged);
   }
-}
-
-function memoryOf({ address, entriesLog2, paged }: QueueBuffer) {
-  return { queueAddress: address, entriesLog2, paged: Number(paged), pageShift: PAGE_SHIFT };
-}
-
-function sendMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueBuffer) {
-  return {
-    sendQueueAddress: address,
-    sendEntriesLog2: entriesLog2,
-    sendStrideLog2: strideLog2,
-    sendPaged: Number(paged),
-    sendPageShift: PAGE_SHIFT,
-  };
-}
-
-function receiveMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueBuffer) {
-  return {
-    receiveQueueAddress: address,
-    receiveEntriesLog2: entriesLog2,
-    receiveStrideLog2: strideLog2,
-    receivePaged: Number(paged),
-    receivePageShift: PAGE_SHIFT,
-  };
 }
