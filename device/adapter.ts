@@ -12,6 +12,7 @@ import { TransmitVirtualLanes } from './lane/transmit-virtual-lanes.ts';
 import { ManagementProcessor } from './management/management-processor.ts';
 import { type AdapterOptions, findOptionError } from './options.ts';
 import { AdapterFunction } from './pci/function.ts';
+import { SendContexts } from './pio/send-contexts.ts';
 import { PacketReceiver } from './port/packet-receiver.ts';
 import { Port, parseGuid, portGuid } from './port/port.ts';
 import type { QueuePair } from './queues/queue-pair.ts';
@@ -47,6 +48,7 @@ export class Adapter implements AdapterPort {
   readonly receiver: PacketReceiver;
   readonly responder: UdResponder;
   readonly links: PortLinks;
+  readonly sendContexts: SendContexts;
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
   #connectionsFirst = false;
@@ -95,6 +97,7 @@ export class Adapter implements AdapterPort {
     this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
+    this.sendContexts = new SendContexts(this.ports, this.resources.queuePairs, options.sendEgressSeed);
     this.functions = hosts.map((host, number) => new AdapterFunction(number, this, host));
     for (const port of this.ports) port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
     this.#management = new ManagementProcessor(this, this.functions[0]);
@@ -109,6 +112,7 @@ export class Adapter implements AdapterPort {
       for (const owner of this.functions) if (this.#management.serve(owner)) left--;
       if (this.scheduler.ready) left -= 1 + this.scheduler.serve();
       left -= this.#transmit(left);
+      left -= this.sendContexts.run(left);
       left -= this.links.carry(left);
       left -= this.links.receive(left);
       progress = left < before;
@@ -202,6 +206,7 @@ export class Adapter implements AdapterPort {
   dropFunction(owner: AdapterFunction): void {
     const { resources } = this;
     this.lanes.drop(owner);
+    this.sendContexts.dropFunction(owner);
     resources.queuePairs.forEach((qp) => {
       if (qp.owner === owner) this.destroyQueuePair(qp);
     });

@@ -28,6 +28,8 @@ export interface AdapterOptions {
   readonly portQueuePackets: number;
   /** Data lanes of a port: 1, 2, 4 or 8; VL15 comes on top. */
   readonly virtualLanes: number;
+  /** Packets of a send context leave in an order drawn from this seed; without one in the order in which they became whole. */
+  readonly sendEgressSeed?: number;
   /** What joins the two ports until something else is plugged in. */
   readonly portLink: PortLinkOptions;
 }

@@ -42,7 +42,9 @@ const CAPABILITIES =
   Capability.ATOMICS |
   Capability.SRQ |
   Capability.MEMORY_WINDOWS |
-  Capability.FAST_REGISTRATION;
+  Capability.FAST_REGISTRATION |
+  Capability.EQ_TIMERS |
+  Capability.SEND_CONTEXTS;
 
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();

@@ -7,6 +7,7 @@ import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import { SEND_CONTEXT_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/send-context-attributes.gen.ts';
 import { SRQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/srq-attributes.gen.ts';
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { queryAdapter, queryPort } from './adapter-commands.ts';
@@ -32,6 +33,7 @@ import {
   queryProtectionDomain,
 } from './protection-domain-commands.ts';
 import { createQueuePair, destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
+import { createSendContext, destroySendContext, modifySendContext, querySendContext } from './send-context-commands.ts';
 import {
   createSharedReceiveQueue,
   destroySharedReceiveQueue,
@@ -70,6 +72,10 @@ const rows: [ManagementOpcode, number, CommandHandler][] = [
   [ManagementOpcode.CREATE_MW, MW_ATTRIBUTES_SIZE, createMemoryWindow],
   [ManagementOpcode.QUERY_MW, 0, queryMemoryWindow],
   [ManagementOpcode.DESTROY_MW, 0, destroyMemoryWindow],
+  [ManagementOpcode.CREATE_SEND_CONTEXT, SEND_CONTEXT_ATTRIBUTES_SIZE, createSendContext],
+  [ManagementOpcode.MODIFY_SEND_CONTEXT, SEND_CONTEXT_ATTRIBUTES_SIZE, modifySendContext],
+  [ManagementOpcode.QUERY_SEND_CONTEXT, 0, querySendContext],
+  [ManagementOpcode.DESTROY_SEND_CONTEXT, 0, destroySendContext],
   [ManagementOpcode.CREATE_SRQ, SRQ_ATTRIBUTES_SIZE, createSharedReceiveQueue],
   [ManagementOpcode.MODIFY_SRQ, SRQ_ATTRIBUTES_SIZE, modifySharedReceiveQueue],
   [ManagementOpcode.QUERY_SRQ, 0, querySharedReceiveQueue],

@@ -21,6 +21,7 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
 import type { AdapterFunction } from './function.ts';
 import { attachLaneRegisters } from './lane-registers.ts';
+import { attachSendContextRegisters } from './send-context-registers.ts';
 
 const INTERFACE_VERSION = 0x00010000;
 const NS_PER_SECOND = 1_000_000_000;
@@ -35,6 +36,7 @@ export function attachFunctionRegisters(owner: AdapterFunction): void {
   attachCounters(owner);
   attachLaneRegisters(owner);
   attachPorts(owner);
+  attachSendContextRegisters(owner);
   attachFaults(owner);
   resetFunctionRegisters(owner);
 }

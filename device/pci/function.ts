@@ -113,9 +113,8 @@ export class AdapterFunction implements FunctionPort {
     this.collect.write(offset, sizeBytes, low >>> 0, high >>> 0);
   }
 
-  /** No send context exists yet: every PIO write is dropped and counted. */
-  writePio(offset: number, _sizeBytes: number, _low: number, _high: number): void {
-    this.faults.report(FaultKind.PIO_UNSUPPORTED, 0, offset);
+  writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.adapter.sendContexts.write(this, offset, sizeBytes, low >>> 0, high >>> 0);
   }
 
   setBusMaster(on: boolean): void {
