@@ -6,7 +6,7 @@ import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '
 import { Adapter } from '../adapter.ts';
 import type { AdapterPort } from '../host.ts';
 import { Recorder } from '../hosts/recording.ts';
-import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
+import { type AdapterOptions, defaultAdapterOptions, findOptionError, getCollectPages } from '../options.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink, type SocketLinkOptions } from './socket-link.ts';
 import { VfioUserHost } from './vfio-user-host.ts';
@@ -55,7 +55,8 @@ export class AdapterProcess {
       new VfioUserHost({
         library,
         socketPath: options.socketPath,
-        vcbCount: adapterOptions.vcbCount,
+        functionNumber: 0,
+        collectPages: getCollectPages(adapterOptions),
         log: options.log,
       }),
     ];

@@ -37,9 +37,9 @@ export class SendQueueScheduler {
     this.#lane = lane;
   }
 
-  /** Some send queue waits for its turn and a buffer is free. */
+  /** Some send queue waits for its turn and the first one may have a buffer. */
   get ready(): boolean {
-    return this.#head !== undefined && this.#buffers.freeCount > 0;
+    return this.#head !== undefined && this.#buffers.canBind(this.#head.owner.number, this.#head.creation.qosLevel);
   }
 
   /** Puts the QP at the end of the list unless it is there. */
@@ -76,7 +76,7 @@ export class SendQueueScheduler {
     if (posted === 0) qp.owner.counters.doorbellsIdle++;
     let taken = 0;
     while (taken < posted && taken < QUANTUM) {
-      const buffer = this.#buffers.bind(-1, 0);
+      const buffer = this.#buffers.bind(qp.owner.number, qp.creation.qosLevel, -1);
       if (buffer === undefined) break;
       this.#fetch(qp, buffer);
       taken++;
