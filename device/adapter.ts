@@ -3,7 +3,7 @@
  * The adapter: its functions, and the units all functions share. Hosts bring register and collect accesses to the functions, which only mark
  * work; `run` lets each unit work in turn under a budget and sends the interrupts of the pass at its end (DESIGN.md sections 3 and 4).
  */
-import { getCsrAdapterControlDisable } from '../protocol/layout/gen/registers.gen.ts';
+import { getCsrAdapterControlDisable, getCsrAdapterControlLendIdle, getCsrAdapterControlReturnShares } from '../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, PortState, QpState, ServiceType } from '../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from './collect/pcb-allocator.ts';
 import { VcbSpace } from './collect/vcb-space.ts';
@@ -11,7 +11,10 @@ import { joinPorts } from './fabric/join-ports.ts';
 import { PortLinks } from './fabric/port-links.ts';
 import type { AdapterClock, AdapterPort, HostPort } from './host.ts';
 import { Lane } from './lane/lane.ts';
+import { AdapterUnits, readPlan } from './management/adapter-units.ts';
 import { ManagementProcessor } from './management/management-processor.ts';
+import { ResourceManager } from './management/resource-manager.ts';
+import { ShareAdjuster } from './management/share-adjuster.ts';
 import { type AdapterOptions, findOptionError, getDefaultShare } from './options.ts';
 import { AdapterFunction } from './pci/function.ts';
 import { PacketReceiver } from './port/packet-receiver.ts';
@@ -49,8 +52,10 @@ export class Adapter implements AdapterPort {
   readonly receiver: PacketReceiver;
   readonly responder: UdResponder;
   readonly links: PortLinks;
-  /** ADAPTER_CONTROL: what the physical function last wrote. */
-  control = 0;
+  /** Who has what of the adapter's resources. */
+  readonly resourceManager: ResourceManager;
+  readonly shares: ShareAdjuster;
+  #control = 0;
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
 
@@ -107,6 +112,19 @@ export class Adapter implements AdapterPort {
     this.functions = hosts.map((host, number) => new AdapterFunction(number, this, host));
     for (const port of this.ports) port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
     this.#management = new ManagementProcessor(this, this.functions[0]);
+    this.resourceManager = new ResourceManager(new AdapterUnits(this), readPlan(this));
+    this.shares = new ShareAdjuster(this.resourceManager, clock);
+  }
+
+  /** ADAPTER_CONTROL: what the physical function last wrote. */
+  get control(): number {
+    return this.#control;
+  }
+
+  set control(value: number) {
+    this.#control = value;
+    this.shares.returnShares = getCsrAdapterControlReturnShares(value) === 1;
+    this.shares.lendIdle = getCsrAdapterControlLendIdle(value) === 1;
   }
 
   /** The physical function has disabled the adapter: commands wait where they are; what was launched is finished. */
@@ -125,6 +143,7 @@ export class Adapter implements AdapterPort {
     let left = budget;
     let progress = true;
     this.connected.expire();
+    this.shares.run();
     for (const owner of this.functions) owner.combining?.settle();
     while (progress && left > 0) {
       const before = left;

@@ -39,12 +39,19 @@ import {
   querySharedReceiveQueue,
 } from './shared-receive-queue-commands.ts';
 
+import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { RESOURCE_CHANGE_SIZE } from '../../protocol/layout/gen/resource-change.gen.ts';
+import { queryLane } from './lane-commands.ts';
+import { queryResources, requestResources } from './resource-commands.ts';
+
 interface CommandEntry {
   readonly payloadBytes: number;
   readonly handler: CommandHandler;
+  /** The modifier says how many such payloads follow, from 1 up to this; 0: one follows. */
+  readonly countMax: number;
 }
 
-const rows: [ManagementOpcode, number, CommandHandler][] = [
+const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.QUERY_ADAPTER, 0, queryAdapter],
   [ManagementOpcode.QUERY_PORT, 0, queryPort],
   [ManagementOpcode.CREATE_PD, PD_ATTRIBUTES_SIZE, createProtectionDomain],
@@ -74,8 +81,11 @@ const rows: [ManagementOpcode, number, CommandHandler][] = [
   [ManagementOpcode.MODIFY_SRQ, SRQ_ATTRIBUTES_SIZE, modifySharedReceiveQueue],
   [ManagementOpcode.QUERY_SRQ, 0, querySharedReceiveQueue],
   [ManagementOpcode.DESTROY_SRQ, 0, destroySharedReceiveQueue],
+  [ManagementOpcode.REQUEST_RESOURCES, RESOURCE_CHANGE_SIZE, requestResources, RESOURCE_CHANGES_MAX],
+  [ManagementOpcode.QUERY_RESOURCES, 0, queryResources],
+  [ManagementOpcode.QUERY_LANE, 0, queryLane],
 ];
 
 export const commandTable: ReadonlyMap<number, CommandEntry> = new Map(
-  rows.map(([opcode, payloadBytes, handler]) => [opcode, { payloadBytes, handler }]),
+  rows.map(([opcode, payloadBytes, handler, countMax = 0]) => [opcode, { payloadBytes, handler, countMax }]),
 );

@@ -5,7 +5,10 @@
  */
 import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import {
+  decodeResourceChange,
+  newResourceChange,
   RESOURCE_CHANGE_RESOURCE_OFFSET,
+  RESOURCE_CHANGE_SIZE,
   RESOURCE_CHANGE_TARGET_OFFSET,
   type ResourceChange,
 } from '../../protocol/layout/gen/resource-change.gen.ts';
@@ -39,6 +42,14 @@ const sharedKinds: readonly number[] = [ResourceKind.VCBS, ResourceKind.PCBS, Re
 const functionKinds: readonly number[] = [...sharedKinds, ResourceKind.VCB_BASE, ResourceKind.SCHEDULER_BUFFERS];
 const mapKinds: readonly number[] = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP];
 const knownKinds: readonly number[] = [...laneKinds, ...functionKinds, ResourceKind.DEDICATED_TVL_MAP];
+
+/** Changes as they stand in a request, one behind the other. */
+export function decodeChanges(bytes: Uint8Array): ResourceChange[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Array.from({ length: Math.floor(bytes.byteLength / RESOURCE_CHANGE_SIZE) }, (_, index) =>
+    decodeResourceChange(view, index * RESOURCE_CHANGE_SIZE, newResourceChange()),
+  );
+}
 
 /** Makes all changes on `plan`, which is of no use any more when one is refused. */
 export function makeChanges(

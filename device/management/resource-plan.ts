@@ -118,6 +118,14 @@ export class ResourcePlan {
     return this.findLanes((lane) => lane.owner === owner && (lane.levels & (1 << qosLevel)) !== 0);
   }
 
+  /** Lanes that commands of a level take. */
+  lanesOpenTo(owner: number, qosLevel: number): number[] {
+    const mapped = this.lanesOfLevel(owner, qosLevel);
+    if (mapped.length > 0) return mapped;
+    const owned = this.lanesOf(owner);
+    return owned.length > 0 ? owned : this.lanesShared;
+  }
+
   /** VCBs of a QoS level: those below the divider, or from it on. */
   vcbsOfLevel(owner: number, qosLevel: number): number {
     const { vcbs, vcbDivider } = this.functions[owner];

@@ -105,8 +105,7 @@ t.test('an idle function lends what it has, and asks back as soon as it does any
   untilAlarm();
   untilAlarm();
   t.same([...units.lentPcbs], [1]);
-  adjuster.noteReset(0, 'function');
-  t.same([...units.lentPcbs], [], "the physical function's reset ends it");
-  t.equal(adjuster.lendIdle, false);
+  adjuster.lendIdle = false;
+  t.same([...units.lentPcbs], [], 'switching it off ends it');
   t.equal(manager.plan.lanes[4].owner === NOBODY, false);
 });

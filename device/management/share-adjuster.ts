@@ -4,7 +4,6 @@
  * asked back in the first pass in which its owner did anything; others' use of it converges.
  */
 import type { AdapterClock, ResetKind } from '../host.ts';
-import { PHYSICAL_FUNCTION } from './resource-changes.ts';
 import type { ResourceManager } from './resource-manager.ts';
 
 /** A function that did nothing for so long is idle. */
@@ -75,13 +74,9 @@ export class ShareAdjuster {
 
   noteReset(number: number, kind: ResetKind): void {
     this.#manager.resetSplit(number);
-    if (kind === 'lost') {
-      this.#presences[number].attached = false;
-      if (this.#returnShares) this.#return(number);
-    }
-    if (number !== PHYSICAL_FUNCTION) return;
-    this.returnShares = false;
-    this.lendIdle = false;
+    if (kind !== 'lost') return;
+    this.#presences[number].attached = false;
+    if (this.#returnShares) this.#return(number);
   }
 
   /** Once a pass: who is idle lends, who is not asks back. */

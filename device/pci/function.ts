@@ -12,13 +12,14 @@ import {
   setSendQueueDescriptorNextSequence,
   setSendQueueDescriptorNextState,
 } from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
-import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
 import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { WriteCombining } from '../collect/write-combining.ts';
-import type { FunctionPort, HostPort, ResetKind } from '../host.ts';
+import type { FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
+import { decodeChanges, HOST } from '../management/resource-changes.ts';
 import { Dma } from '../memory/dma.ts';
 import { FaultLog } from '../observe/faults.ts';
 import { getCollectPages } from '../options.ts';
@@ -33,6 +34,7 @@ import { LocalTime } from './local-time.ts';
 import { MsixVectors } from './msix.ts';
 import { RegisterFile } from './register-file.ts';
 
+const GRANTED: ResourceAnswer = { status: ManagementStatus.OK, index: 0, offset: 0, limit: 0 };
 const NOT_QUEUED = 0xff;
 const NO_QPN = 0xffffff;
 
@@ -111,11 +113,18 @@ export class AdapterFunction implements FunctionPort {
   setBusMaster(on: boolean): void {
     this.dma.setBusMaster(on);
     this.msix.setBusMaster(on);
+    if (on) this.adapter.shares.noteAttached(this.number);
   }
 
-  memoryMapped(_address: number, _lengthBytes: number): void {}
+  memoryMapped(_address: number, _lengthBytes: number): void {
+    this.adapter.shares.noteAttached(this.number);
+  }
 
   memoryUnmapped(_address: number, _lengthBytes: number): void {}
+
+  requestResources(changes: Uint8Array): ResourceAnswer {
+    return this.adapter.resourceManager.request(HOST, decodeChanges(changes)) ?? GRANTED;
+  }
 
   /** Back to power-on: objects destroyed, commands dropped, registers at their reset values, nothing pending. */
   reset(kind: ResetKind): void {
@@ -129,6 +138,7 @@ export class AdapterFunction implements FunctionPort {
     this.collect.reset();
     this.msix.reset();
     this.registers.reset();
+    this.adapter.shares.noteReset(this.number, kind);
     // A physical function that dies must not leave all others stopped.
     if (this.number === 0) this.adapter.control = 0;
     this.localTime.reset();
