@@ -10,7 +10,7 @@ import { VcbSpace } from './collect/vcb-space.ts';
 import { joinPorts } from './fabric/join-ports.ts';
 import { PortLinks } from './fabric/port-links.ts';
 import type { AdapterClock, AdapterPort, HostPort } from './host.ts';
-import { Lane } from './lane/lane.ts';
+import { TransmitVirtualLanes } from './lane/transmit-virtual-lanes.ts';
 import { AdapterUnits, readPlan } from './management/adapter-units.ts';
 import { ManagementProcessor } from './management/management-processor.ts';
 import { ResourceManager } from './management/resource-manager.ts';
@@ -30,6 +30,8 @@ import { UdRequester } from './transport/ud-requester.ts';
 import { UdResponder } from './transport/ud-responder.ts';
 
 const PORT_NUMBERS = [1, 2] as const;
+/** Work that connections do before commands are launched, every other time. */
+const TRANSMIT_TURN = 16;
 
 export class Adapter implements AdapterPort {
   readonly options: AdapterOptions;
@@ -44,7 +46,7 @@ export class Adapter implements AdapterPort {
   readonly collectBuffers: PcbAllocator;
   /** Dedicated PCBs of the send queue scheduler. */
   readonly schedulerBuffers: PcbAllocator;
-  readonly lane: Lane;
+  readonly lanes: TransmitVirtualLanes;
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;
   readonly connected: ConnectedTransport;
@@ -58,6 +60,7 @@ export class Adapter implements AdapterPort {
   #control = 0;
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
+  #connectionsFirst = false;
 
   /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand), or hosts are missing. */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
@@ -87,17 +90,19 @@ export class Adapter implements AdapterPort {
     this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
     this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, functionCount);
     for (let number = 0; number < functionCount; number++) this.giveDefaultShare(number);
-    this.lane = new Lane(
-      options.pcbCount + options.schedulerBufferCount,
-      options.executionCredits,
-      options.completionCredits,
-    );
-    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lane);
-    this.admission = new CommandAdmission(this.resources.queuePairs, this.lane, this.scheduler);
+    this.lanes = new TransmitVirtualLanes({
+      ...options,
+      functionCount: hosts.length,
+      listSize: options.pcbCount + options.schedulerBufferCount,
+      ports: this.ports,
+    });
+    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes);
+    this.lanes.onRoom = (qp) => this.scheduler.schedule(qp);
+    this.admission = new CommandAdmission(this.resources.queuePairs, this.lanes, this.scheduler);
     this.connected = new ConnectedTransport({
       clock,
       ports: this.ports,
-      lane: this.lane,
+      lanes: this.lanes,
       keys: this.resources.keys,
       reader: this.#receiveQueue,
       schedule: (qp) => this.scheduler.schedule(qp),
@@ -105,7 +110,7 @@ export class Adapter implements AdapterPort {
       failSends: (qp) => this.failSends(qp),
       noteDrained: (qp) => this.noteDrained(qp),
     });
-    this.pipeline = new SendPipeline(this.lane, this.ports, new UdRequester(this.resources.keys), this.connected);
+    this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.resources.keys), this.connected);
     this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
@@ -148,11 +153,8 @@ export class Adapter implements AdapterPort {
     while (progress && left > 0) {
       const before = left;
       for (const owner of this.functions) if (this.#management.serve(owner)) left--;
-      if (!this.disabled) {
-        if (this.scheduler.ready) left -= 1 + this.scheduler.serve();
-        left -= this.#launch(left);
-      }
-      left -= this.connected.run(left);
+      if (!this.disabled && this.scheduler.ready) left -= 1 + this.scheduler.serve();
+      left -= this.#transmit(left);
       left -= this.links.carry(left);
       left -= this.links.receive(left);
       progress = left < before;
@@ -173,6 +175,7 @@ export class Adapter implements AdapterPort {
     qp.state = next;
     if (next === QpState.RESET) {
       this.scheduler.unschedule(qp);
+      this.lanes.reconsider(qp);
       this.connected.drop(qp);
       qp.resetQueues();
     } else if (next === QpState.SQD && previous !== QpState.SQD) {
@@ -190,6 +193,7 @@ export class Adapter implements AdapterPort {
   moveToError(qp: QueuePair): void {
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.ERR;
+    this.lanes.reconsider(qp);
     this.connected.flushSends(qp);
     this.connected.flushReceives(qp);
     this.#receiveQueue.flush(qp);
@@ -205,6 +209,7 @@ export class Adapter implements AdapterPort {
     if (qp.creation.serviceType === ServiceType.RC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.SQE;
+    this.lanes.reconsider(qp);
     this.connected.flushSends(qp);
     this.scheduler.schedule(qp);
   }
@@ -223,6 +228,7 @@ export class Adapter implements AdapterPort {
 
   destroyQueuePair(qp: QueuePair): void {
     this.scheduler.unschedule(qp);
+    this.lanes.reconsider(qp);
     this.connected.drop(qp);
     if (qp.boundWindows > 0)
       this.resources.memoryWindows.forEach((window) => {
@@ -235,7 +241,7 @@ export class Adapter implements AdapterPort {
   /** Destroys all objects of a function and drops its commands. */
   dropFunction(owner: AdapterFunction): void {
     const { resources } = this;
-    this.lane.drop(owner);
+    this.lanes.drop(owner);
     resources.queuePairs.forEach((qp) => {
       if (qp.owner === owner) this.destroyQueuePair(qp);
     });
@@ -267,9 +273,17 @@ export class Adapter implements AdapterPort {
     if (port.active || previous === PortState.ACTIVE) for (const owner of this.functions) owner.portChanged(port);
   }
 
+  /** Launches commands and sends packets of connections; first one, then the other, lest one of them find the port full for ever. */
+  #transmit(limit: number): number {
+    this.#connectionsFirst = !this.#connectionsFirst;
+    let done = this.#connectionsFirst ? this.connected.run(Math.min(limit, TRANSMIT_TURN)) : 0;
+    done += this.#launch(limit - done);
+    return done + (done < limit ? this.connected.run(limit - done) : 0);
+  }
+
   #launch(limit: number): number {
     let launched = 0;
-    while (launched < limit && this.pipeline.advance()) launched++;
+    while (launched < limit && !this.disabled && this.pipeline.advance()) launched++;
     return launched;
   }
 }

@@ -21,11 +21,11 @@ export interface AdapterOptions {
   readonly pcbGuaranteed: readonly [number, number];
   /** Dedicated collect buffers of the send queue scheduler, 1 to 256; with several functions more than there are functions. */
   readonly schedulerBufferCount: number;
-  /** Transmit virtual lanes, 1 to 128. */
+  /** Transmit virtual lanes of the adapter, 1 to 128. */
   readonly laneCount: number;
-  /** Execution credits of the lane: commands between launch and hand-over to the port. */
+  /** Execution credits of all lanes: commands between launch and hand-over to the port. */
   readonly executionCredits: number;
-  /** Completion credits of the lane: commands between launch and completion. */
+  /** Completion credits of all lanes: commands between launch and completion. */
   readonly completionCredits: number;
   /** EUI-64 of the node as 16 hex digits; port GUIDs follow it. */
   readonly nodeGuid: string;
@@ -48,7 +48,7 @@ export const defaultAdapterOptions: AdapterOptions = {
   pcbCount: 256,
   pcbGuaranteed: [64, 64],
   schedulerBufferCount: 64,
-  laneCount: 128,
+  laneCount: TVL_MAX,
   executionCredits: 64,
   completionCredits: 1024,
   nodeGuid: '0056554843410000',

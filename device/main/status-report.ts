@@ -11,6 +11,7 @@ import type { CompletionQueue } from '../queues/completion-queue.ts';
 import type { EventQueue } from '../queues/event-queue.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { AdapterProcess } from './adapter-process.ts';
+import { reportLanes } from './lane-report.ts';
 
 const DWORD = 0x100000000;
 
@@ -39,7 +40,7 @@ export function reportProcess(process: AdapterProcess, pid: number) {
 
 /** The adapter and its functions. */
 export function reportAdapter(adapter: Adapter) {
-  const { lane, collectBuffers, schedulerBuffers, receiver, responder } = adapter;
+  const { collectBuffers, schedulerBuffers, receiver, responder } = adapter;
   return {
     collectBuffers: {
       total: collectBuffers.buffers.length,
@@ -48,14 +49,7 @@ export function reportAdapter(adapter: Adapter) {
       sharedInUse: collectBuffers.deviceUsed,
     },
     schedulerBuffers: { total: schedulerBuffers.buffers.length, free: schedulerBuffers.freeCount },
-    lane: {
-      waiting: lane.length,
-      launches: lane.launches,
-      executionCredits: lane.executionCredits,
-      executionCreditsUsed: lane.executionCreditsUsed,
-      completionCredits: lane.completionCredits,
-      completionCreditsUsed: lane.completionCreditsUsed,
-    },
+    lanes: reportLanes(adapter.lanes),
     ports: adapter.ports.map((port) => ({
       number: port.number,
       state: portStateName(port.state),

@@ -21,6 +21,7 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
 import { attachCollectRegisters } from './collect-registers.ts';
 import type { AdapterFunction } from './function.ts';
+import { attachLaneRegisters } from './lane-registers.ts';
 
 const INTERFACE_VERSION = 0x00010000;
 const NS_PER_SECOND = 1_000_000_000;
@@ -33,6 +34,7 @@ export function attachFunctionRegisters(owner: AdapterFunction): void {
   attachDoorbells(owner);
   attachCollectRegisters(owner);
   attachCounters(owner);
+  attachLaneRegisters(owner);
   attachPorts(owner);
   attachFaults(owner);
 }
@@ -115,7 +117,6 @@ function attachDoorbells(owner: AdapterFunction): void {
 
 function attachCounters(owner: AdapterFunction): void {
   const { counters } = owner;
-  const { lane } = owner.adapter;
   const sources: [number, () => number][] = [
     [CSR.MANAGEMENT_COMMANDS, () => counters.managementCommands],
     [CSR.MANAGEMENT_REFUSED, () => counters.managementRefused],
@@ -125,11 +126,6 @@ function attachCounters(owner: AdapterFunction): void {
     [CSR.COMMANDS_FETCHED, () => counters.commandsFetched],
     [CSR.COMMANDS_COLLECTED, () => counters.commandsCollected],
     [CSR.COMMANDS_STALE, () => counters.commandsStale],
-    [CSR.LANE_LAUNCHES, () => lane.launches],
-    [CSR.EXECUTION_CREDITS, () => lane.executionCredits],
-    [CSR.EXECUTION_CREDITS_USED, () => lane.executionCreditsUsed],
-    [CSR.COMPLETION_CREDITS, () => lane.completionCredits],
-    [CSR.COMPLETION_CREDITS_USED, () => lane.completionCreditsUsed],
   ];
   for (const [offset, read] of sources) owner.registers.attach(offset, { read });
 }

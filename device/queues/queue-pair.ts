@@ -50,6 +50,12 @@ export class QueuePair {
   nextSequence = 0;
   /** Commands admitted and not yet completed. */
   inFlight = 0;
+  /** Commands in virtual kick lists; the lane these are on, or the last ones were, and the state of the lane map when it was chosen. */
+  kicked = 0;
+  lane = -1;
+  laneGeneration = 0;
+  /** A kick list was full: the lane tells when there is room. */
+  waitsForRoom = false;
   /** The scheduler has the QP in its list. */
   scheduled = false;
   nextScheduled: QueuePair | undefined = undefined;

@@ -6,7 +6,7 @@
 import { CompletionStatus, EventType, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../host.ts';
-import type { Lane } from '../lane/lane.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -30,7 +30,7 @@ const SEQUENCE_MASK = 0xffff;
 export interface ConnectedSurroundings {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
-  readonly lane: Lane;
+  readonly lanes: TransmitVirtualLanes;
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
   /** More commands may be taken from the send queue. */
@@ -53,7 +53,7 @@ export class ConnectedTransport {
 
   constructor(around: ConnectedSurroundings) {
     this.#around = around;
-    const { ports, lane, keys, reader, clock } = around;
+    const { ports, lanes, keys, reader, clock } = around;
     this.#loader = new CommandLoader(keys);
     const keyRequests = new KeyRequests(keys);
     const now = (): number => clock.now();
@@ -62,9 +62,10 @@ export class ConnectedTransport {
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
     this.requester = new Requester({
       ports,
+      lanes: lanes.lanes,
       timers: this.timers,
       now,
-      releaseExecutionCredit: () => lane.releaseExecutionCredit(),
+      releaseExecution: (record) => this.#releaseExecution(record),
       performLocal: (qp, record) => keyRequests.perform(qp, record),
       completeDone,
       returnUnbegun,
@@ -89,7 +90,7 @@ export class ConnectedTransport {
     });
   }
 
-  /** Makes a record of a launched command, whose PCB is free afterwards. Both its credits are held by the record. */
+  /** Makes a record of a launched command. It holds the command's credits, and its PCB as long as the execution credit. */
   launch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const state = qp.requester as RequesterState;
     const record = this.#pool.take();
@@ -251,15 +252,17 @@ export class ConnectedTransport {
 
   #release(qp: QueuePair, record: SendRecord): void {
     this.#releaseExecution(record);
-    this.#around.lane.releaseCompletionCredit();
+    this.#around.lanes.releaseCompletion(record.hold);
     if (qp.inFlight > 0) qp.inFlight--;
     this.#pool.give(record);
   }
 
   #releaseExecution(record: SendRecord): void {
-    if (!record.executing) return;
-    record.executing = false;
-    this.#around.lane.releaseExecutionCredit();
+    const { buffer } = record;
+    if (buffer === undefined) return;
+    record.buffer = undefined;
+    this.#around.lanes.releaseExecution(record.hold);
+    buffer.home?.release(buffer);
   }
 }
 

@@ -48,6 +48,11 @@ export class RequestPackets {
     return true;
   }
 
+  /** Payload of the packet built last. */
+  get payloadLengthBytes(): number {
+    return this.#fields.payloadLengthBytes;
+  }
+
   /** The request of a READ for the responses not yet received: their PSNs, their address, their length (IBTA 9.7.5.1.9). */
   sendRead(state: RequesterState, record: SendRecord, port: Port): void {
     const fields = this.#fields;

@@ -7,9 +7,10 @@ import { packetCount } from '../../protocol/infiniband/mtu.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs } from '../../protocol/infiniband/syndrome.ts';
 import { FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { Lane } from '../lane/lane.ts';
+import { PacketTurns } from '../lane/packet-turns.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { ReadyQueue } from './ready-queue.ts';
 import { needsCredit, RequestKind, requestKind } from './request-opcodes.ts';
 import { RequestPackets } from './request-packets.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
@@ -22,6 +23,8 @@ type State = (typeof State)[keyof typeof State];
 
 /** Packets of one QP before the next has its turn. */
 const QUANTUM = 16;
+/** What a packet counts for beside its payload: about its headers. */
+const PACKET_OVERHEAD_BYTES = 64;
 /** A message is begun only while fewer packets of the QP are unacknowledged. */
 const WINDOW_PACKETS = 1 << 16;
 /** PSNs outstanding at most: half of all (IBTA 9.7.1). */
@@ -31,10 +34,11 @@ const SEQUENCE_MASK = 0xffffff;
 /** What the requester needs of the units around it. */
 export interface RequesterSurroundings {
   readonly ports: readonly Port[];
+  readonly lanes: readonly Lane[];
   readonly timers: RetryTimers;
   now(): number;
   /** The record's last packet is with the port. */
-  releaseExecutionCredit(): void;
+  releaseExecution(record: SendRecord): void;
   /** An operation without packets, in its turn. NONE, or why it failed. */
   performLocal(qp: QueuePair, record: SendRecord): FaultKind;
   /** The oldest records may be done. */
@@ -46,32 +50,37 @@ export interface RequesterSurroundings {
 export class Requester {
   packets = 0;
   readonly #around: RequesterSurroundings;
-  readonly #ready = new ReadyQueue<RequesterState>();
+  readonly #turns: PacketTurns<RequesterState>;
   readonly #build = new RequestPackets();
   #state!: RequesterState;
   #record!: SendRecord;
   #port!: Port;
   #work = 0;
+  /** Bytes sent in this turn, and how many its lane may. */
+  #bytes = 0;
+  #allowance = 0;
 
   constructor(around: RequesterSurroundings) {
     this.#around = around;
+    this.#turns = new PacketTurns(around.ports, around.lanes);
   }
 
-  /** QPs that wait for their turn. */
+  /** QPs that wait for their turn, and whose port has room. */
   get waiting(): number {
-    return this.#ready.length;
+    return this.#turns.waiting;
   }
 
   /** The QP may have something to send. */
   wake(state: RequesterState): void {
     if (state.ready) return;
     state.ready = true;
-    this.#ready.push(state);
+    const { qp } = state;
+    this.#turns.push(qp.attributes.port - 1, Math.max(qp.lane, 0), state);
   }
 
   /** Gives the next QP its turn. Returns the packets sent and other things done; 0 when it could do nothing or no QP waits. */
   serve(): number {
-    const state = this.#ready.shift();
+    const state = this.#turns.shift();
     if (state === undefined) return 0;
     state.ready = false;
     const { qp } = state;
@@ -79,7 +88,10 @@ export class Requester {
     this.#state = state;
     this.#port = this.#around.ports[qp.attributes.port - 1];
     this.#work = 0;
+    this.#bytes = 0;
+    this.#allowance = this.#turns.allowance;
     this.#run();
+    this.#turns.charge(this.#bytes);
     return this.#work;
   }
 
@@ -166,7 +178,7 @@ export class Requester {
 
   /** One packet. A port that is not active loses it, as a link would. */
   #send(): State {
-    if (this.#work >= QUANTUM || this.#port.congested) {
+    if (this.#work >= QUANTUM || this.#bytes >= this.#allowance || this.#port.congested) {
       this.wake(this.#state);
       return State.EXIT;
     }
@@ -177,6 +189,7 @@ export class Requester {
     else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
     else if (!this.#build.sendPayload(state, record, this.#port)) return this.#fail(FaultKind.DMA_READ);
     this.#work++;
+    this.#bytes += PACKET_OVERHEAD_BYTES + this.#build.payloadLengthBytes;
     this.packets++;
     state.noteSent(isFetch(kind) ? record.lastPsn : addPsn(record.firstPsn, record.packetsSent - 1));
     if (state.qp.creation.serviceType === ServiceType.RC) this.#armTimer();
@@ -189,10 +202,7 @@ export class Requester {
     const state = this.#state;
     const record = this.#record;
     state.cursor = record.next;
-    if (record.executing) {
-      record.executing = false;
-      this.#around.releaseExecutionCredit();
-    }
+    this.#around.releaseExecution(record);
     if (state.qp.creation.serviceType === ServiceType.UC) {
       record.done = true;
       state.unackedPsn = state.nextPsn;

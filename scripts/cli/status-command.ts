@@ -69,7 +69,7 @@ function computeRates(before: StatusReport, after: StatusReport): ActivityRates 
     seconds > 0 ? (count(after) - count(before)) / seconds : 0;
   return {
     requests: rate(({ sockets }) => sockets.reduce((sum, socket) => sum + socket.requests, 0)),
-    commands: rate(({ adapter }) => adapter.lane.launches),
+    commands: rate(({ adapter }) => adapter.lanes.launches),
     packets: rate(({ adapter }) => adapter.ports.reduce((sum, port) => sum + port.transmitPackets, 0)),
   };
 }

@@ -62,7 +62,7 @@ faults       1 REGISTER_RESERVED
 first fault  REGISTER_RESERVED: object 0x0, address 0x7ff8, at 0.000000 s
 PCBs         1 of 256 in use, level 0: 1 used 191 left, level 1: 0 used 192 left
 scheduler    0 of 32 buffers in use
-lane         0 waiting, 5 launched, credits: execution 0/16, completion 0/64
+lanes        0 waiting, 5 launched, credits: execution 0/16, completion 0/64
 port 1       ACTIVE, LID 1, 5 sent, 0 received, 0 dropped
 port 2       ACTIVE, LID 2, 0 sent, 3 received, 2 dropped, 1 bad Q_Keys
 drops        1 no receive entry

@@ -83,18 +83,18 @@ function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
   return [...lines, line('first fault', [`${kind}: ${where}`])];
 }
 
-function describeBuffers({ collectBuffers, schedulerBuffers, lane }: AdapterReport): string[] {
+function describeBuffers({ collectBuffers, schedulerBuffers, lanes }: AdapterReport): string[] {
   const { total, free, shared, sharedInUse } = collectBuffers;
   return [
     line('PCBs', [`${total - free} of ${total} in use`, `${sharedInUse} of ${shared} shared by all functions`]),
     line('scheduler', [
       `${schedulerBuffers.total - schedulerBuffers.free} of ${schedulerBuffers.total} buffers in use`,
     ]),
-    line('lane', [
-      `${lane.waiting} waiting`,
-      `${lane.launches} launched`,
-      `credits: execution ${lane.executionCreditsUsed}/${lane.executionCredits}`,
-      `completion ${lane.completionCreditsUsed}/${lane.completionCredits}`,
+    line('lanes', [
+      `${lanes.waiting} waiting`,
+      `${lanes.launches} launched`,
+      `credits: execution ${lanes.execution.used}/${lanes.execution.total}`,
+      `completion ${lanes.completion.used}/${lanes.completion.total}`,
     ]),
   ];
 }
