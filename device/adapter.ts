@@ -3,7 +3,11 @@
  * The adapter: its functions, and the units all functions share. Hosts bring register and collect accesses to the functions, which only mark
  * work; `run` lets each unit work in turn under a budget and sends the interrupts of the pass at its end (DESIGN.md sections 3 and 4).
  */
-import { getCsrAdapterControlDisable, getCsrAdapterControlLendIdle, getCsrAdapterControlReturnShares } from '../protocol/layout/gen/registers.gen.ts';
+import {
+  getCsrAdapterControlDisable,
+  getCsrAdapterControlLendIdle,
+  getCsrAdapterControlReturnShares,
+} from '../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, PortState, QpState, ServiceType } from '../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from './collect/pcb-allocator.ts';
 import { VcbSpace } from './collect/vcb-space.ts';

@@ -119,7 +119,8 @@ export function readPlan(adapter: Adapter): ResourcePlan {
       executionCredits: execution.private[number],
       completionCredits: completion.private[number],
       sharedCredits:
-        (execution.sharers.has(number) ? SHARED_EXECUTION : 0) | (completion.sharers.has(number) ? SHARED_COMPLETION : 0),
+        (execution.sharers.has(number) ? SHARED_EXECUTION : 0) |
+        (completion.sharers.has(number) ? SHARED_COMPLETION : 0),
       listSize,
       weight,
     };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Every management command with the payload it takes and the function that executes it. */
+
+import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
@@ -7,6 +9,7 @@ import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import { RESOURCE_CHANGE_SIZE } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { SRQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/srq-attributes.gen.ts';
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { queryAdapter, queryPort } from './adapter-commands.ts';
@@ -18,6 +21,7 @@ import {
   queryCompletionQueue,
 } from './completion-queue-commands.ts';
 import { createEventQueue, destroyEventQueue, modifyEventQueue, queryEventQueue } from './event-queue-commands.ts';
+import { queryLane } from './lane-commands.ts';
 import {
   createMemoryRegion,
   destroyMemoryRegion,
@@ -32,17 +36,13 @@ import {
   queryProtectionDomain,
 } from './protection-domain-commands.ts';
 import { createQueuePair, destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
+import { queryResources, requestResources } from './resource-commands.ts';
 import {
   createSharedReceiveQueue,
   destroySharedReceiveQueue,
   modifySharedReceiveQueue,
   querySharedReceiveQueue,
 } from './shared-receive-queue-commands.ts';
-
-import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import { RESOURCE_CHANGE_SIZE } from '../../protocol/layout/gen/resource-change.gen.ts';
-import { queryLane } from './lane-commands.ts';
-import { queryResources, requestResources } from './resource-commands.ts';
 
 interface CommandEntry {
   readonly payloadBytes: number;

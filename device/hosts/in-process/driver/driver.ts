@@ -44,6 +44,7 @@ import { ManagementChannel } from './management-channel.ts';
 import { cqPayload, eqPayload, mrPayload, mwPayload, pdPayload, qpCreationPayload, srqPayload } from './payloads.ts';
 import { QueueBuffer } from './queue-buffer.ts';
 import { DriverQueuePair } from './queue-pair.ts';
+import { DriverResources } from './resources.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
 const ENTRY_STRIDE_LOG2 = 6;
@@ -98,6 +99,7 @@ export class Driver {
   readonly access: HardwareAccess;
   readonly allocator: GuestAllocator;
   readonly management: ManagementChannel;
+  readonly resources: DriverResources;
   addressHandles!: AddressHandleTable;
   readonly #nextPage: number[] = [];
 
@@ -105,6 +107,7 @@ export class Driver {
     this.access = access;
     this.allocator = new GuestAllocator(access);
     this.management = new ManagementChannel(access, this.allocator);
+    this.resources = new DriverResources(this.management);
   }
 
   /** Checks identity and layout, enables the function, splits its collect buffers among the QoS levels, gives it an address handle table. */
