@@ -4,7 +4,7 @@
  */
 import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
 import { Adapter } from '../adapter.ts';
-import type { AdapterPort } from '../host.ts';
+import type { AdapterPort, ResourceAnswer } from '../host.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { type AdapterOptions, defaultAdapterOptions, findOptionError, getCollectPages } from '../options.ts';
 import { RecordingFile } from './recording-file.ts';
@@ -37,6 +37,8 @@ export class AdapterProcess {
   readonly recording: RecordingFile | undefined;
   readonly links: readonly SocketLink[];
   readonly #recorder: Recorder | undefined;
+  /** The adapter as hosts call it. */
+  readonly #port: AdapterPort;
 
   /** Opens the socket; clients are served from `start`. Throws VfioUserError, RecordingError or RangeError with one clear sentence. */
   constructor(options: AdapterProcessOptions) {
@@ -70,6 +72,7 @@ export class AdapterProcess {
     );
     this.links = (options.links ?? []).map((link) => this.#plug(link));
     const port = recorder?.wrapAdapter(this.adapter) ?? this.adapter;
+    this.#port = port;
     for (const [index, host] of this.hosts.entries()) host.connect(port.functions[index]);
     for (const host of this.hosts) this.pump.add(host.context);
     this.pump.onPass(makePassHook(port, this.clock, recorder));
@@ -83,6 +86,13 @@ export class AdapterProcess {
   /** Listens for peers and begins to connect to them. Rejects with one sentence when a link cannot listen. */
   async openLinks(): Promise<void> {
     for (const link of this.links) await link.start();
+  }
+
+  /** A resource request of the host; it is in the recording like everything else. Guests are told in the next pass. */
+  requestResources(changes: Uint8Array): ResourceAnswer {
+    const answer = this.#port.functions[0].requestResources(changes);
+    this.pump.wake();
+    return answer;
   }
 
   #plug(options: { readonly port: 1 | 2 } & SocketLinkOptions): SocketLink {
