@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The units of an adapter as the resource manager sees them, and the division they start with. */
-import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { PAGE_BYTES, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { getCollectPages } from '../options.ts';
@@ -76,8 +76,10 @@ export class AdapterUnits implements ResourceUnits {
 
   isBusy(owner: number): boolean {
     const { collectBuffers, schedulerBuffers, lanes } = this.#adapter;
-    const bound = (pool: typeof collectBuffers): boolean => pool.getInUse(owner, 0) + pool.getInUse(owner, 1) > 0;
-    return bound(collectBuffers) || bound(schedulerBuffers) || lanes.completion.functionUsed[owner] > 0;
+    if (lanes.completion.functionUsed[owner] > 0) return true;
+    for (let level = 0; level < QOS_LEVELS; level++)
+      if (collectBuffers.getInUse(owner, level) + schedulerBuffers.getInUse(owner, level) > 0) return true;
+    return false;
   }
 
   lendPcbs(owner: number): void {
