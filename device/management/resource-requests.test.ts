@@ -125,6 +125,40 @@ t.test('PCBs as in the example of the document: 8 = 6 + 2, and 10 = 5 + 3 and 2 
   t.same(units.functions[OCEAN].levelPcbs, [2, 3], 'what comes is shared by the levels');
 });
 
+t.test('lanes that come go to every level that has a map, those that go are first what the levels share', async (t) => {
+  const model = threeFunctions();
+  const { manager } = model;
+  const ofLevel = (qosLevel: number) => manager.plan.lanesOfLevel(WEATHER, qosLevel);
+  const setLanes = (amount: number) => manager.request(HOST, [change(Kind.TVLS, WEATHER, amount)]);
+  setLanes(4);
+  t.same([ofLevel(0), ofLevel(1)], [[], []], 'without a map each level takes all of them');
+  t.same(manager.plan.lanesOpenTo(WEATHER, 1), [0, 1, 2, 3]);
+  manager.request(
+    guest(WEATHER),
+    [0, 1].map((qosLevel) => change(Kind.TVLS, WEATHER, 2, { qosLevel })),
+  );
+  t.same(
+    [ofLevel(0), ofLevel(1)],
+    [
+      [0, 1],
+      [2, 3],
+    ],
+  );
+  setLanes(6);
+  t.same(
+    [ofLevel(0), ofLevel(1)],
+    [
+      [0, 1, 4, 5],
+      [2, 3, 4, 5],
+    ],
+  );
+  setLanes(3);
+  t.same([ofLevel(0), ofLevel(1)], [[0], [2, 3]], 'then those of level 0');
+  setLanes(0);
+  t.same(manager.plan.lanesOpenTo(WEATHER, 1), manager.plan.lanesShared, 'without a lane it takes the shared ones');
+  t.equal(findDisagreement(model), undefined);
+});
+
 /** Status, index of the change, offset in it, limit. */
 type Expected = readonly [status: ManagementStatus, index: number, offset: number, limit: number];
 
