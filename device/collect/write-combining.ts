@@ -98,7 +98,12 @@ export class WriteCombining {
     if (this.#isWhole(page)) {
       this.#flushPage(page);
       this.#forget(page);
-    } else if (this.#isStored(page, inPage, sizeBytes)) this.#flushPage(page);
+    } else if (this.#isStored(page, inPage, sizeBytes)) {
+      // Held back, a repetition could follow the kick and begin another command.
+      this.#flushPage(page);
+      this.#note(page, inPage, sizeBytes, low, high);
+      return this.#target(offset, sizeBytes, low, high);
+    }
     this.#note(page, inPage, sizeBytes, low, high);
     const lineOffset = inPage - (inPage % LINE_BYTES);
     const line = this.#find(page, lineOffset) ?? this.#take(page, lineOffset);
