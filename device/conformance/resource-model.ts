@@ -3,6 +3,7 @@
 import { crc32 } from 'node:zlib';
 import { RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import { newResourceChange, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
+import { LANE_WORDS, type LaneMask } from '../lane/lane-set.ts';
 import type { Requester } from '../management/resource-changes.ts';
 import { maskOf, ResourceManager } from '../management/resource-manager.ts';
 import {
@@ -12,7 +13,7 @@ import {
   type ResourceLimits,
   ResourcePlan,
 } from '../management/resource-plan.ts';
-import type { LaneMask, ResourceUnits } from '../management/resource-units.ts';
+import type { ResourceUnits } from '../management/resource-units.ts';
 
 export const LIMITS: ResourceLimits = {
   vcbs: 128,
@@ -78,7 +79,7 @@ export class ModelUnits implements ResourceUnits {
 
   setOwnedLanes(owner: number, mask: LaneMask): void {
     this.owned[owner] = Array.from(mask);
-    for (let word = 0; word < 4; word++)
+    for (let word = 0; word < LANE_WORDS; word++)
       for (let other = 0; other < this.owned.length; other++)
         if (other !== owner && (this.owned[other][word] & this.owned[owner][word]) !== 0)
           throw new Error(`functions ${owner} and ${other} own the same lane, for a moment`);

@@ -3,9 +3,10 @@
 import { PAGE_BYTES, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
+import type { LaneMask } from '../lane/lane-set.ts';
 import { getCollectPages } from '../options.ts';
 import { type LaneShare, ResourcePlan, SHARED_COMPLETION, SHARED_EXECUTION } from './resource-plan.ts';
-import type { LaneMask, ResourceUnits } from './resource-units.ts';
+import type { ResourceUnits } from './resource-units.ts';
 
 export class AdapterUnits implements ResourceUnits {
   readonly #adapter: Adapter;

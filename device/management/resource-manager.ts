@@ -6,6 +6,7 @@
 import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import { newResourceChange, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
+import { LANE_WORDS } from '../lane/lane-set.ts';
 import { bitsOf, LANES_PER_WORD } from './lane-changes.ts';
 import { HOST, makeChanges, type Requester, type RequestRefusal } from './resource-changes.ts';
 import { type LaneShare, NOBODY, type ResourcePlan, SHARED_CREDITS_ALL } from './resource-plan.ts';
@@ -179,7 +180,7 @@ export class ResourceManager {
 
 /** The words of a map with these lanes. */
 export function maskOf(lanes: readonly number[]): number[] {
-  const words = Array.from({ length: 4 }, (): number[] => []);
+  const words = Array.from({ length: LANE_WORDS }, (): number[] => []);
   for (const number of lanes) words[Math.floor(number / LANES_PER_WORD)].push(number);
   return words.map(bitsOf);
 }

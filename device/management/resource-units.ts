@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What the resource manager asks of the units whose resources it divides. Setters take whatever they are given: all was checked on a plan before. */
+import type { LaneMask } from '../lane/lane-set.ts';
 import type { LaneShare } from './resource-plan.ts';
 import type { VcbReservations } from './vcb-placement.ts';
-
-/** Lanes as 32-bit words, bit 0 of the first one is lane 0. */
-export type LaneMask = ArrayLike<number>;
 
 export interface ResourceUnits extends VcbReservations {
   placeVcbs(functionNumber: number, base: number, count: number): void;
