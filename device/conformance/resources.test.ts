@@ -6,6 +6,12 @@
 import t from 'tap';
 import { CANCEL_OFFSET, COMMAND_HEADER_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { MANAGEMENT_COMMAND_MODIFIER_OFFSET } from '../../protocol/layout/gen/management-command.gen.ts';
+import {
+  getManagementResponseSequence,
+  getManagementResponseStatus,
+  MANAGEMENT_RESPONSE_SIZE,
+  setManagementResponseSequence,
+} from '../../protocol/layout/gen/management-response.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
   EventType,
@@ -217,32 +223,26 @@ t.test('two users of one dedicated collect buffer: the lock lets one in at a tim
   t.equal(weather.read(CSR.DEDICATED_LOCK), 0, 'the other one does not get it');
   t.throws(() => other.lock(), /the dedicated lock/);
   management.unlock();
+  const response = (channel: ManagementChannel) =>
+    weather.access.view(channel.responseAddress, MANAGEMENT_RESPONSE_SIZE);
+  const users = [management, other];
+  let holder: ManagementChannel | undefined;
   let [done, waited] = [0, 0];
-  const users = [management, other].map((channel, user) => {
-    const command = () => channel.build({ opcode: ManagementOpcode.QUERY_RESOURCES, objectNumber: WEATHER });
-    return { channel, command, user, state: 'wants' as 'wants' | 'waits' };
-  });
   for (let turn = 0; done < 200; turn++) {
-    const { channel, command, user } = users[machine.random.below(2)];
-    const current = users[user];
-    if (current.state === 'wants') {
-      const taken = weather.read(CSR.DEDICATED_LOCK) === 1;
-      const held = users[1 - user].state === 'waits';
-      if (taken === held) throw new Error(`the lock says ${taken} although it is held: ${held}, turn ${turn}`);
-      if (!taken) waited++;
-      else {
-        weather.access.view(channel.responseAddress, 256).setUint32(252, 0, true);
-        channel.write(command());
-        current.state = 'waits';
-      }
-    } else {
+    const user = machine.random.pick(users);
+    if (user === holder) {
       machine.step();
-      if (weather.access.view(channel.responseAddress, 256).getUint32(252, true) === 0) continue;
-      t.equal(weather.access.view(channel.responseAddress, 256).getUint8(224), ManagementStatus.OK);
-      channel.unlock();
-      current.state = 'wants';
+      if (getManagementResponseSequence(response(user), 0) === 0) continue;
+      t.equal(getManagementResponseStatus(response(user), 0), ManagementStatus.OK);
+      user.unlock();
+      holder = undefined;
       done++;
-    }
+    } else if (weather.read(CSR.DEDICATED_LOCK) === 1) {
+      if (holder !== undefined) throw new Error(`both hold the lock, turn ${turn}`);
+      holder = user;
+      setManagementResponseSequence(response(user), 0, 0);
+      user.write(user.build({ opcode: ManagementOpcode.QUERY_RESOURCES, objectNumber: WEATHER }));
+    } else waited++;
   }
   t.ok(waited > 20, `${waited} times somebody had to wait`);
 });
