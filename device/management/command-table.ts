@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Every management command with the payload it takes and the function that executes it. */
+
+import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
@@ -7,6 +9,7 @@ import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import { RESOURCE_CHANGE_SIZE } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { SEND_CONTEXT_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/send-context-attributes.gen.ts';
 import { SRQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/srq-attributes.gen.ts';
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
@@ -19,6 +22,7 @@ import {
   queryCompletionQueue,
 } from './completion-queue-commands.ts';
 import { createEventQueue, destroyEventQueue, modifyEventQueue, queryEventQueue } from './event-queue-commands.ts';
+import { queryLane } from './lane-commands.ts';
 import {
   createMemoryRegion,
   destroyMemoryRegion,
@@ -33,6 +37,7 @@ import {
   queryProtectionDomain,
 } from './protection-domain-commands.ts';
 import { createQueuePair, destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
+import { queryResources, requestResources } from './resource-commands.ts';
 import { createSendContext, destroySendContext, modifySendContext, querySendContext } from './send-context-commands.ts';
 import {
   createSharedReceiveQueue,
@@ -44,9 +49,11 @@ import {
 interface CommandEntry {
   readonly payloadBytes: number;
   readonly handler: CommandHandler;
+  /** The modifier says how many such payloads follow, from 1 up to this; 0: one follows. */
+  readonly countMax: number;
 }
 
-const rows: [ManagementOpcode, number, CommandHandler][] = [
+const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.QUERY_ADAPTER, 0, queryAdapter],
   [ManagementOpcode.QUERY_PORT, 0, queryPort],
   [ManagementOpcode.CREATE_PD, PD_ATTRIBUTES_SIZE, createProtectionDomain],
@@ -80,8 +87,11 @@ const rows: [ManagementOpcode, number, CommandHandler][] = [
   [ManagementOpcode.MODIFY_SRQ, SRQ_ATTRIBUTES_SIZE, modifySharedReceiveQueue],
   [ManagementOpcode.QUERY_SRQ, 0, querySharedReceiveQueue],
   [ManagementOpcode.DESTROY_SRQ, 0, destroySharedReceiveQueue],
+  [ManagementOpcode.REQUEST_RESOURCES, RESOURCE_CHANGE_SIZE, requestResources, RESOURCE_CHANGES_MAX],
+  [ManagementOpcode.QUERY_RESOURCES, 0, queryResources],
+  [ManagementOpcode.QUERY_LANE, 0, queryLane],
 ];
 
 export const commandTable: ReadonlyMap<number, CommandEntry> = new Map(
-  rows.map(([opcode, payloadBytes, handler]) => [opcode, { payloadBytes, handler }]),
+  rows.map(([opcode, payloadBytes, handler, countMax = 0]) => [opcode, { payloadBytes, handler, countMax }]),
 );

@@ -37,6 +37,7 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   const memory = fetchRing(context);
   if (typeof memory === 'number') return memory;
   const queue = adapter.resources.completionQueues.add(
+    owner,
     (number) => new CompletionQueue(number, owner, memory, request.recordAddress, request.entriesLog2),
   );
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;

@@ -52,6 +52,7 @@ export function createEventQueue(context: CommandContext): ManagementStatus {
   });
   if (typeof memory === 'number') return memory;
   const queue = adapter.resources.eventQueues.add(
+    owner,
     (number) => new EventQueue(number, owner, memory, request.entriesLog2),
   );
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;

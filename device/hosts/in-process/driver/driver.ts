@@ -57,6 +57,7 @@ import {
 import { QueueBuffer } from './queue-buffer.ts';
 import { memoryOf, receiveMemoryOf, sendMemoryOf } from './queue-fields.ts';
 import { DriverQueuePair } from './queue-pair.ts';
+import { DriverResources } from './resources.ts';
 import { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
@@ -119,6 +120,7 @@ export class Driver {
   readonly access: HardwareAccess;
   readonly allocator: GuestAllocator;
   readonly management: ManagementChannel;
+  readonly resources: DriverResources;
   addressHandles!: AddressHandleTable;
   readonly #nextPage: number[] = [];
 
@@ -126,6 +128,7 @@ export class Driver {
     this.access = access;
     this.allocator = new GuestAllocator(access);
     this.management = new ManagementChannel(access, this.allocator);
+    this.resources = new DriverResources(this.management);
   }
 
   /** Checks identity and layout, enables the function, splits its collect buffers among the QoS levels, gives it an address handle table. */
