@@ -74,7 +74,7 @@ export class Adapter implements AdapterPort {
       options.completionCredits,
     );
     this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lane);
-    this.admission = new CommandAdmission(this.resources.queuePairs, this.lane, this.scheduler);
+    this.admission = new CommandAdmission(this.resources.queuePairs, this.lane);
     this.connected = new ConnectedTransport({
       clock,
       ports: this.ports,
@@ -102,7 +102,7 @@ export class Adapter implements AdapterPort {
     while (progress && left > 0) {
       const before = left;
       for (const owner of this.functions) if (this.#management.serve(owner)) left--;
-      if (this.scheduler.ready) left -= 1 + this.scheduler.serve();
+      left -= this.scheduler.serve(left);
       left -= this.#launch(left);
       left -= this.connected.run(left);
       left -= this.links.carry(left);
@@ -177,6 +177,7 @@ export class Adapter implements AdapterPort {
       this.resources.memoryWindows.forEach((window) => {
         if (window.qp === qp) window.unbind();
       });
+    qp.owner.doorbells.overflow.orphan(qp);
     qp.release();
     this.resources.queuePairs.remove(qp);
   }
@@ -185,6 +186,7 @@ export class Adapter implements AdapterPort {
   dropFunction(owner: AdapterFunction): void {
     const { resources } = this;
     this.lane.drop(owner);
+    owner.doorbells.reset();
     resources.queuePairs.forEach((qp) => {
       if (qp.owner === owner) this.destroyQueuePair(qp);
     });

@@ -13,6 +13,10 @@ export interface AdapterOptions {
   readonly pcbGuaranteed: readonly [number, number];
   /** Dedicated collect buffers of the send queue scheduler, 1 to 256. */
   readonly schedulerBufferCount: number;
+  /** Entries of the send queue scheduler buffer of a function, 8 to 4096. */
+  readonly doorbellEntries: number;
+  /** Bus reads the send queue scheduler may have outstanding for a function, 1 to 256. */
+  readonly busReads: number;
   /** Execution credits of the lane: commands between launch and hand-over to the port. */
   readonly executionCredits: number;
   /** Completion credits of the lane: commands between launch and completion. */
@@ -34,6 +38,8 @@ export const defaultAdapterOptions: AdapterOptions = {
   pcbCount: 256,
   pcbGuaranteed: [64, 64],
   schedulerBufferCount: 32,
+  doorbellEntries: 128,
+  busReads: 32,
   executionCredits: 64,
   completionCredits: 1024,
   nodeGuid: '0056554843410000',
@@ -49,6 +55,8 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['vcbCount', 1, 16384 - DEDICATED_COLLECT_BUFFERS],
     ['pcbCount', 1, 1024],
     ['schedulerBufferCount', 1, 256],
+    ['doorbellEntries', 8, 4096],
+    ['busReads', 1, 256],
     ['executionCredits', 1, 1024],
     ['completionCredits', 1, 4096],
     ['portQueuePackets', 2, 1024],

@@ -32,6 +32,11 @@ export class Lane {
     return this.#length;
   }
 
+  /** The list takes another command of `qp`; it is as long as there are buffers. */
+  hasRoom(_qp: QueuePair, _dedicated: boolean): boolean {
+    return this.#length < this.#list.length;
+  }
+
   /** Takes the command that `qp` expects next into the virtual kick list. */
   admit(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     buffer.state = PcbState.KICKED;

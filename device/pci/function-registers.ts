@@ -19,6 +19,7 @@ import {
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
+import { attachDoorbellRegisters, resetDoorbellRegisters } from './doorbell-registers.ts';
 import type { AdapterFunction } from './function.ts';
 
 const INTERFACE_VERSION = 0x00010000;
@@ -30,6 +31,7 @@ export function attachFunctionRegisters(owner: AdapterFunction): void {
   attachIdentity(owner);
   attachControl(owner);
   attachDoorbells(owner);
+  attachDoorbellRegisters(owner);
   attachCollect(owner);
   attachCounters(owner);
   attachPorts(owner);
@@ -41,6 +43,7 @@ export function attachFunctionRegisters(owner: AdapterFunction): void {
 export function resetFunctionRegisters(owner: AdapterFunction): void {
   owner.registers.reset();
   owner.registers.setStored(CSR.QOS_DIVIDER, owner.collect.dedicatedOffset, 0);
+  resetDoorbellRegisters(owner);
 }
 
 function attachIdentity(owner: AdapterFunction): void {
@@ -110,7 +113,7 @@ function attachDoorbells(owner: AdapterFunction): void {
   const { registers } = owner;
   registers.attach(CSR.CQ_NOTIFY, { write: (_index, low, high) => owner.eventDoorbells.notify(low, high) });
   registers.attach(CSR.EQ_CONSUMER, { write: (_index, low, high) => owner.eventDoorbells.consumeEvents(low, high) });
-  registers.attach(CSR.SEND_DOORBELL, { write: (_index, low) => owner.ringExplicit(low) });
+  registers.attach(CSR.SEND_DOORBELL, { write: (_index, low, high) => owner.ringExplicit(low, high) });
 }
 
 function attachCollect(owner: AdapterFunction): void {

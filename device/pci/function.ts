@@ -5,13 +5,6 @@
  */
 import { BAR_REGISTERS_BYTES, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
-import {
-  SEND_QUEUE_DESCRIPTOR_SIZE,
-  setSendQueueDescriptorDestroyed,
-  setSendQueueDescriptorNextQpn,
-  setSendQueueDescriptorNextSequence,
-  setSendQueueDescriptorNextState,
-} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
@@ -23,15 +16,13 @@ import type { Port } from '../port/port.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
 import { type EventQueue, EventRecord } from '../queues/event-queue.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { DoorbellUnit } from '../scheduler/doorbell-unit.ts';
 import { EventDoorbells } from './event-doorbells.ts';
 import { FunctionCounters } from './function-counters.ts';
 import { attachFunctionRegisters, resetFunctionRegisters } from './function-registers.ts';
 import { LocalTime } from './local-time.ts';
 import { MsixVectors } from './msix.ts';
 import { RegisterFile } from './register-file.ts';
-
-const NOT_QUEUED = 0xff;
-const NO_QPN = 0xffffff;
 
 export class AdapterFunction implements FunctionPort {
   readonly number: number;
@@ -44,6 +35,7 @@ export class AdapterFunction implements FunctionPort {
   readonly collect: CollectUnit;
   readonly counters = new FunctionCounters();
   readonly eventDoorbells: EventDoorbells;
+  readonly doorbells: DoorbellUnit;
   /** Commands are executed. */
   enabled = false;
   /** Software holds the lock of the dedicated collect buffer. */
@@ -54,8 +46,6 @@ export class AdapterFunction implements FunctionPort {
   asynchronousQueue: EventQueue | undefined = undefined;
   resetCount = 0;
   readonly #event = new EventRecord();
-  readonly #descriptor = new Uint8Array(SEND_QUEUE_DESCRIPTOR_SIZE);
-  readonly #descriptorView = new DataView(this.#descriptor.buffer);
 
   constructor(number: number, adapter: Adapter, host: HostPort) {
     this.number = number;
@@ -66,16 +56,17 @@ export class AdapterFunction implements FunctionPort {
     this.msix = new MsixVectors(host);
     this.registers = new RegisterFile(this.faults);
     this.eventDoorbells = new EventDoorbells(this);
+    this.doorbells = new DoorbellUnit(this);
     this.collect = new CollectUnit(
       adapter.options.vcbCount,
       adapter.collectBuffers,
       {
         kickSend: (buffer) => adapter.admission.kick(this, buffer),
-        ringImplicit: (low) => {
+        ringImplicit: (low, high) => {
           this.counters.doorbellsImplicit++;
-          adapter.admission.ring(this, low);
+          adapter.admission.ring(this, low, high);
         },
-        ringExplicit: (low) => this.ringExplicit(low),
+        ringExplicit: (low, high) => this.ringExplicit(low, high),
         stop: (low) => adapter.admission.stop(this, low),
         notify: (low, high) => this.eventDoorbells.notify(low, high),
         kickManagement: (buffer) => {
@@ -125,7 +116,9 @@ export class AdapterFunction implements FunctionPort {
 
   memoryMapped(_address: number, _lengthBytes: number): void {}
 
-  memoryUnmapped(_address: number, _lengthBytes: number): void {}
+  memoryUnmapped(address: number, lengthBytes: number): void {
+    this.doorbells.memoryUnmapped(address, lengthBytes);
+  }
 
   /** Back to power-on: objects destroyed, commands dropped, registers at their reset values, nothing pending. */
   reset(kind: ResetKind): void {
@@ -144,9 +137,9 @@ export class AdapterFunction implements FunctionPort {
     this.resetCount++;
   }
 
-  ringExplicit(low: number): void {
+  ringExplicit(low: number, high: number): void {
     this.counters.doorbellsExplicit++;
-    this.adapter.admission.ring(this, low);
+    this.adapter.admission.ring(this, low, high);
   }
 
   /** Posts an asynchronous event about an object, if software gave an event queue for it. */
@@ -191,15 +184,5 @@ export class AdapterFunction implements FunctionPort {
   queuePairFailed(qp: QueuePair, fault: FaultKind): void {
     this.adapter.moveToError(qp);
     this.postAsynchronous(EventType.QP_FATAL, qp, fault);
-  }
-
-  /** Writes the QP's send-queue-descriptor to guest memory. */
-  publishDescriptor(qp: QueuePair): boolean {
-    const view = this.#descriptorView;
-    setSendQueueDescriptorNextQpn(view, 0, NO_QPN);
-    setSendQueueDescriptorNextState(view, 0, NOT_QUEUED);
-    setSendQueueDescriptorNextSequence(view, 0, qp.nextSequence);
-    setSendQueueDescriptorDestroyed(view, 0, qp.stopped ? 1 : 0);
-    return this.dma.write(qp.number, qp.creation.descriptorAddress, this.#descriptor, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
   }
 }

@@ -50,11 +50,22 @@ export class QueuePair {
   nextSequence = 0;
   /** Commands admitted and not yet completed. */
   inFlight = 0;
-  /** The scheduler has the QP in its list. */
+  /** The scheduler has the QP in a list, and its neighbours there. */
   scheduled = false;
   nextScheduled: QueuePair | undefined = undefined;
-  /** A stop doorbell took the QP off the scheduler for good. */
+  previousScheduled: QueuePair | undefined = undefined;
+  /** A doorbell waits on the bus or in the scheduler buffer: it stands for all that come meanwhile. */
+  doorbellWaiting = false;
+  /** Entries in the doorbell overflow buffer, if they are of its present lap. */
+  spilled = 0;
+  spilledLap = 0;
+  /** Bus reads outstanding for the QP, and of these, of commands; the next one of these would be of `fetchSequence`. */
+  busReads = 0;
+  fetching = 0;
+  fetchSequence = 0;
+  /** A stop doorbell took the QP off the scheduler for good; the descriptor shows that nothing is read any more. */
   stopped = false;
+  stopShown = false;
   /** Software asked to be told when the send queue has drained. */
   drainNotify = false;
   /** Path MTU of a connected QP. */
@@ -132,8 +143,10 @@ export class QueuePair {
     this.epoch++;
     this.inFlight = 0;
     this.nextSequence = 0;
+    this.fetchSequence = 0;
     if (this.srq === undefined) this.receiveRing.reset();
     this.stopped = false;
+    this.stopShown = false;
     this.drainNotify = false;
   }
 
@@ -141,6 +154,7 @@ export class QueuePair {
   rewind(sequence: number): void {
     this.epoch++;
     this.nextSequence = sequence;
+    this.fetchSequence = sequence;
   }
 
   /** Gives back what the constructor took. */
