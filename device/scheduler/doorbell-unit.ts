@@ -257,8 +257,10 @@ export class DoorbellUnit {
     const { counters } = this.#owner;
     counters.linkChecks++;
     if (!this.descriptors.check(qp, this.linkCheck)) return this.#owner.queuePairFailed(qp, FaultKind.DMA_READ);
+    const { scheduler } = this.#owner.adapter;
     if (qp.scheduled) counters.linkChecksFailed++;
-    else this.#owner.adapter.scheduler.schedule(qp);
+    else if (!scheduler.beginAtOnce(this, qp)) scheduler.schedule(qp);
+    else if (this.linkCheck === LinkCheck.COMPARE_SWAP) this.descriptors.writeLink(qp);
   }
 
   #issueDrain(): boolean {

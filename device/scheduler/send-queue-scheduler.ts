@@ -38,6 +38,11 @@ export class SendQueueScheduler {
     this.#lists.add(list);
   }
 
+  /** Where nobody waits for a turn the QP has it at once, and no link needs to be written. False when it has to wait in its list. */
+  beginAtOnce(unit: DoorbellUnit, qp: QueuePair): boolean {
+    return this.#lists.length === 0 && takesCommands(qp) && this.fetcher.begin(unit, qp);
+  }
+
   /** Takes the QP off its list, wherever it stands. */
   unschedule(qp: QueuePair): void {
     if (qp.scheduled) listOf(qp).remove(qp);
