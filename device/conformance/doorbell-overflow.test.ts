@@ -8,6 +8,8 @@ import {
   setCsrOverflowControlEntriesLog2,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { Bench } from './bench.ts';
 import { BUFFER_ENTRIES, DoorbellFlood } from './doorbell-flood.ts';
 import { NOP, Shooter } from './shooter.ts';
@@ -189,3 +191,28 @@ t.test(
     bench.finish();
   },
 );
+
+t.test('a function that stalls itself and floods takes nothing from another one', async (t) => {
+  const flood = new DoorbellFlood({ policy: OverflowPolicy.OFF, functionCount: 2 });
+  const other = new InProcessAccess(flood.bench.machine, 1);
+  const driver = new Driver(other).bringUp();
+  const sendCq = driver.createCompletionQueue();
+  const qp = driver.createQueuePair({ pd: driver.createProtectionDomain(), sendCq }).start();
+  flood.burst();
+  flood.bench.settle();
+  t.equal(flood.read(CSR.OVERFLOW_STATUS), 4, 'stalled');
+  for (let count = 0; count < 100; count++) {
+    flood.burst(flood.qps.slice(0, 4));
+    qp.post(NOP, 'register');
+    t.equal(sendCq.take().queueSequence, count);
+  }
+  for (const offset of [
+    CSR.OVERFLOW_STATUS,
+    CSR.DOORBELLS_SPILLED,
+    CSR.DOORBELLS_LOST,
+    CSR.SWEEPS,
+    CSR.DEADLOCKS_DETECTED,
+  ])
+    t.equal(other.readRegister(offset, 4), 0);
+  t.equal(flood.read(CSR.OVERFLOW_STATUS), 4, 'still');
+});
