@@ -55,7 +55,7 @@ export class CommandFetcher {
     unit.inbound.pop();
     if (!takesCommands(qp)) {
       release(first);
-      return unit.settleStop(qp);
+      return unit.descriptors.settleStop(qp);
     }
     if (qp.state === QpState.ERR) qp.owner.adapter.flushReceives(qp);
     const posted = this.#readPosted(qp);
@@ -73,7 +73,7 @@ export class CommandFetcher {
     const isDue = buffer.epoch === qp.epoch && sequence === qp.nextSequence;
     if (isDue && qp.sendsAreTaken && !qp.stopped && this.#lane.hasRoom(qp, true)) return this.#fetch(qp, buffer);
     release(buffer);
-    unit.settleStop(qp);
+    unit.descriptors.settleStop(qp);
     // A copy of it came meanwhile, or all fetched commands became void.
     if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) return;
     qp.fetchSequence = qp.nextSequence;

@@ -115,15 +115,8 @@ export class DoorbellUnit {
     if (qp.stopped) return;
     qp.stopped = true;
     this.#owner.adapter.scheduler.unschedule(qp);
-    qp.stopShown = qp.busReads === 0;
-    this.descriptors.publish(qp);
-  }
-
-  /** A completion for the QP was taken. */
-  settleStop(qp: QueuePair): void {
-    if (!qp.stopped || qp.stopShown || qp.destroyed || qp.busReads > 0) return;
-    qp.stopShown = true;
-    this.descriptors.publish(qp);
+    if (qp.busReads > 0) this.descriptors.publish(qp);
+    else this.descriptors.settleStop(qp);
   }
 
   /** Function reset: nothing waits any more, nothing is written. */
@@ -224,10 +217,8 @@ export class DoorbellUnit {
     const { buffer, overflow } = this;
     const position = buffer.findMostSpilled(overflow.spilledOf(qp), overflow);
     if (position < 0) return this.#spill(qp, sequence);
-    const other = buffer.queuePairAt(position);
-    const otherSequence = buffer.sequenceAt(position);
+    this.#spill(buffer.queuePairAt(position), buffer.sequenceAt(position));
     buffer.replace(position, qp, sequence);
-    this.#spill(other, otherSequence);
   }
 
   #spill(qp: QueuePair, sequence: number): void {
@@ -252,8 +243,8 @@ export class DoorbellUnit {
     const qp = this.buffer.pop();
     qp.doorbellWaiting = false;
     this.#stallCounted = false;
-    if (qp.destroyed) return;
-    if (qp.stopped) return this.settleStop(qp);
+    // A QP that cannot send now is scheduled when it can; one that was stopped shows that nothing is read any more.
+    if (qp.destroyed || qp.stopped || !qp.sendsAreTaken) return this.descriptors.settleStop(qp);
     const { counters } = this.#owner;
     counters.linkChecks++;
     if (!this.descriptors.check(qp, this.linkCheck)) return this.#owner.queuePairFailed(qp, FaultKind.DMA_READ);

@@ -48,6 +48,13 @@ export class SendQueueDescriptors {
     return this.#dma.write(qp.number, qp.creation.descriptorAddress, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
   }
 
+  /** Shows of a stopped queue, once, that no read on its behalf is outstanding any more. Called when a completion for it was taken. */
+  settleStop(qp: QueuePair): void {
+    if (!qp.stopped || qp.stopShown || qp.destroyed || qp.busReads > 0) return;
+    qp.stopShown = true;
+    this.publish(qp);
+  }
+
   /** Writes the link alone. */
   writeLink(qp: QueuePair): void {
     this.#linkOf(qp);
