@@ -238,6 +238,9 @@ t.test("hazard 20: a function writes beyond its VCBs: dropped, counted, nobody e
   t.equal(rogue.readRegister(CSR.VCB_IN_USE, 4), 1 << 9, 'its own last one works');
   adapter.vcbSpace.place(1, 10, 4);
   t.equal(rogue.readRegister(CSR.VCB_COUNT, 4), 4);
+  adapter.functions[1]?.setLevelOneCount(1);
+  t.equal(rogue.readRegister(CSR.QOS_DIVIDER, 8), 3 * PAGE_BYTES);
+  t.equal(adapter.functions[1]?.collect.levelOneCount, 1);
   rogue.writeCollect(9 * PAGE_BYTES + 1, 1, 0, 0);
   t.equal(faults(), writes, 'a command begun before its share shrank may go on');
   rogue.writeCollect(9 * PAGE_BYTES + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);

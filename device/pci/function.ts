@@ -26,6 +26,7 @@ import type { Port } from '../port/port.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
 import { type EventQueue, EventRecord } from '../queues/event-queue.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { storeDivider } from './collect-registers.ts';
 import { EventDoorbells } from './event-doorbells.ts';
 import { FunctionCounters } from './function-counters.ts';
 import { attachFunctionRegisters } from './function-registers.ts';
@@ -129,6 +130,7 @@ export class AdapterFunction implements FunctionPort {
     this.collect.reset();
     this.msix.reset();
     this.registers.reset();
+    storeDivider(this);
     // A physical function that dies must not leave all others stopped.
     if (this.number === 0) this.adapter.control = 0;
     this.localTime.reset();
@@ -140,6 +142,12 @@ export class AdapterFunction implements FunctionPort {
   ringExplicit(low: number): void {
     this.counters.doorbellsExplicit++;
     this.adapter.admission.ring(this, low);
+  }
+
+  /** Moves the sub-BAR so that the last `count` VCBs are those of QoS level 1. */
+  setLevelOneCount(count: number): void {
+    this.collect.levelOneCount = count;
+    storeDivider(this);
   }
 
   /** Posts an asynchronous event about an object, if software gave an event queue for it. */
