@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What happens to the adapter in a step of a random run: posts by all ways, stores of half-written commands, stale copies and doorbells, requests, errors, resets, the switch. */
+import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
+import { CSR, CSR_ADAPTER_CONTROL_DISABLE_MASK, CSR_ADAPTER_CONTROL_LEND_IDLE_MASK } from '../../../protocol/layout/gen/registers.gen.ts';
+import { ManagementStatus, ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
+import { type CollectStore, planStores, storeCollected } from '../../hosts/in-process/driver/collect-writer.ts';
+import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
+import type { Random } from '../../random.ts';
+import { type Flow, LONGEST } from './flow.ts';
+import type { World } from './world.ts';
+
+const KEPT_COPIES = 64;
+const LEVEL_KINDS = [ResourceKind.VCBS, ResourceKind.PCBS] as const;
+const FUNCTION_KINDS = [ResourceKind.VCBS, ResourceKind.PCBS, ResourceKind.SCHEDULER_BUFFERS, ResourceKind.TVLS] as const;
+const LANE_KINDS = [
+  ResourceKind.TVL_EXECUTION_CREDITS,
+  ResourceKind.TVL_COMPLETION_CREDITS,
+  ResourceKind.TVL_SHARED_CREDITS,
+  ResourceKind.TVL_LIST_SIZE,
+  ResourceKind.TVL_WEIGHT,
+] as const;
+
+/** A command whose stores are made one by one, in other steps. */
+interface HalfWritten {
+  readonly flow: Flow;
+  readonly bytes: DataView;
+  readonly stores: CollectStore[];
+}
+
+export class Deeds {
+  readonly counts = { requests: 0, granted: 0, errors: 0, resets: 0, switched: 0, halfWritten: 0, stale: 0 };
+  readonly #world: World;
+  readonly #random: Random;
+  /** By page of a function: what is being written there. */
+  readonly #halfWritten = new Map<string, HalfWritten>();
+  readonly #copies: { flow: Flow; bytes: Uint8Array }[] = [];
+
+  constructor(world: World, random: Random) {
+    this.#world = world;
+    this.#random = random;
+  }
+
+  doOne(): void {
+    const random = this.#random;
+    const die = random.below(1000);
+    if (die < 700) this.#postSome(random.pick(this.#world.flows));
+    else if (die < 880) this.#storeSome();
+    else if (die < 940) this.#repeat();
+    else if (die < 980) this.#request();
+    else if (die < 990) this.#switch();
+    else if (die < 994) this.#pass();
+    else if (die < 998) this.#failFlow();
+    else if (random.oneIn(4)) this.#resetFunction();
+  }
+
+  /** Ends what would keep messages from coming to an end. */
+  endDisturbances(): void {
+    this.#control(0);
+    for (const [place, half] of this.#halfWritten) {
+      half.flow.sender.cancel();
+      this.#halfWritten.delete(place);
+    }
+    // By the register: a page may be beyond what its function has now.
+    for (const { sender } of this.#world.flows) sender.ring(undefined, 'register');
+    for (const flow of this.#world.flows) if (flow.failed) this.#restart(flow);
+  }
+
+  #postSome(flow: Flow): void {
+    const random = this.#random;
+    if (flow.failed) return;
+    for (let count = Math.min(flow.room, random.between(1, 6)); count > 0; count--) {
+      const by = random.pick(['collect', 'collect', 'doorbell', 'register', 'slot'] as const);
+      const size = random.oneIn(6) ? random.between(257, LONGEST) : random.below(257);
+      if (by === 'collect') this.#collect(flow, size);
+      else flow.post(size, by);
+    }
+    if (random.oneIn(2)) flow.sender.ring(undefined, random.pick(['doorbell', 'register']));
+  }
+
+  /** By collect buffer: at once, or store by store while other things happen. */
+  #collect(flow: Flow, size: number): void {
+    const random = this.#random;
+    const place = placeOf(flow);
+    const bytes = flow.post(size, 'slot');
+    this.#copies[random.below(KEPT_COPIES)] = { flow, bytes: bytes.slice() };
+    if (this.#halfWritten.has(place)) return;
+    if (random.oneIn(2)) return flow.sender.collect(bytes, { random, storeBytes: 0 });
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#halfWritten.set(place, { flow, bytes: view, stores: planStores(bytes.length, { random, storeBytes: 8 }) });
+    this.counts.halfWritten++;
+  }
+
+  #storeSome(): void {
+    const places = [...this.#halfWritten.keys()];
+    if (places.length === 0) return;
+    const place = this.#random.pick(places);
+    const { flow, bytes, stores } = this.#halfWritten.get(place) as HalfWritten;
+    for (let count = this.#random.between(1, 8); count > 0 && stores.length > 0; count--)
+      storeCollected(flow.from.access, flow.sender.parts.page, bytes, stores.pop() as CollectStore);
+    if (stores.length > 0 && !this.#random.oneIn(16)) return;
+    if (stores.length > 0) flow.sender.cancel();
+    this.#halfWritten.delete(place);
+  }
+
+  /** Old copies, and doorbells that are old, early or far off: they change nothing. */
+  #repeat(): void {
+    const random = this.#random;
+    this.counts.stale++;
+    const copy = this.#copies[random.below(KEPT_COPIES)];
+    const flow = random.pick(this.#world.flows);
+    if (copy !== undefined && !this.#halfWritten.has(placeOf(copy.flow)) && random.oneIn(2)) copy.flow.sender.collect(copy.bytes);
+    else flow.sender.ring(random.below(0x10000), random.pick(['doorbell', 'register']));
+  }
+
+  /** A request of the host, of the physical function, or of a function for its levels; half of them will be refused. */
+  #request(): void {
+    const random = this.#random;
+    const { machine, tenants, watch } = this.#world;
+    const target = random.below(tenants.length);
+    watch.shrinking = true;
+    this.counts.requests++;
+    const changes = [this.#drawChange(target)];
+    const status = random.oneIn(2)
+      ? machine.functionAt(0).requestResources(encodeChanges(changes)).status
+      : random.pick(tenants).driver.resources.request(changes).status;
+    if (status === ManagementStatus.OK) this.counts.granted++;
+  }
+
+  #drawChange(target: number) {
+    const random = this.#random;
+    const lanes = this.#world.laneCount;
+    switch (random.below(3)) {
+      case 0:
+        return { resource: random.pick(LEVEL_KINDS), target, qosLevel: random.below(2), amount: random.below(7) };
+      case 1:
+        return { resource: random.pick(FUNCTION_KINDS), target, qosLevel: RESOURCE_NO_LEVEL, amount: random.below(13) };
+      default:
+        return { resource: random.pick(LANE_KINDS), target: random.below(lanes), amount: random.below(5) };
+    }
+  }
+
+  #switch(): void {
+    this.counts.switched++;
+    this.#control(this.#random.pick([0, 0, CSR_ADAPTER_CONTROL_DISABLE_MASK, CSR_ADAPTER_CONTROL_LEND_IDLE_MASK]));
+  }
+
+  #control(value: number): void {
+    const { tenants, watch } = this.#world;
+    if (value !== 0) watch.shrinking = true;
+    tenants[0].access.writeRegister(CSR.ADAPTER_CONTROL, 4, value, 0);
+  }
+
+  /** Time passes: timers fire, functions become idle. */
+  #pass(): void {
+    this.#world.machine.clock.advance(this.#random.below(12_000_000));
+  }
+
+  #failFlow(): void {
+    const flow = this.#random.pick(this.#world.flows);
+    if (flow.failed) return;
+    this.counts.errors++;
+    flow.fail();
+    flow.sender.ring();
+  }
+
+  #restart(flow: Flow): void {
+    const { machine } = this.#world;
+    machine.runUntil(() => (this.#world.reap(flow), flow.completed === flow.posted), 'flushed completions');
+    this.#drop(flow);
+    flow.restart();
+  }
+
+  /** Its guest starts anew, and so do all flows from it and to it. */
+  #resetFunction(): void {
+    const { machine, tenants, flows } = this.#world;
+    const tenant = this.#random.pick(tenants);
+    this.counts.resets++;
+    const hit = flows.filter(({ from, to }) => from === tenant || to === tenant);
+    for (const flow of hit) this.#drop(flow);
+    for (const { from, to, sender, receiver } of hit) {
+      if (from !== tenant) sender.destroy();
+      if (to !== tenant) receiver.destroy();
+    }
+    machine.reset(tenant.index, 'function');
+    machine.step();
+    machine.resume(tenant.index);
+    tenant.bringUp();
+    for (const flow of hit) flow.create();
+  }
+
+  /** Forgets all that is known of commands of the flow. */
+  #drop(flow: Flow): void {
+    if (this.#halfWritten.delete(placeOf(flow))) flow.sender.cancel();
+    for (const [at, copy] of this.#copies.entries()) if (copy?.flow === flow) delete this.#copies[at];
+  }
+}
+
+function placeOf({ from, sender }: Flow): string {
+  return `${from.index}:${sender.parts.page}`;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What is watched of a whole adapter with several functions, at every bind and after every step: PCBs and VCBs, credits, lists (the invariants of the units), that refusals
+ * are of the refused function's own making or of what is shared, and that no lane starves.
+ */
+import { QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
+import type { Adapter } from '../../adapter.ts';
+import type { PcbAllocator } from '../../collect/pcb-allocator.ts';
+import { findBadBinding, findBrokenInvariant } from '../invariants.ts';
+import { findLaneFault } from '../lane-invariants.ts';
+import type { Tenant } from './tenant.ts';
+
+/** Launches of other lanes, for each lane there is, that a lane with work may see before its next. Far more than turns and credits explain. */
+const PATIENCE_PER_LANE = 16;
+
+export class AdapterWatch {
+  /** Binds that were refused, and judged. */
+  refusals = 0;
+  launches = 0;
+  /** Shares may have shrunk below what is in use since nothing was in use. */
+  shrinking = false;
+  /** The longest a lane with work has waited, in launches. */
+  longestWait = 0;
+  readonly #adapter: Adapter;
+  readonly #waitingSince: Float64Array;
+  readonly #launched: Float64Array;
+  #wrong: string | undefined;
+
+  constructor(adapter: Adapter) {
+    this.#adapter = adapter;
+    this.#waitingSince = new Float64Array(adapter.lanes.count);
+    this.#launched = new Float64Array(adapter.lanes.count);
+    this.#watchBinds(adapter.collectBuffers, 'PCB');
+    this.#watchBinds(adapter.schedulerBuffers, 'dedicated buffer');
+  }
+
+  /** Returns a sentence about the first thing that is wrong now, or undefined. */
+  check(tenants: readonly Tenant[]): string | undefined {
+    const adapter = this.#adapter;
+    const wrong = this.#wrong ?? findBadBinding(adapter) ?? findLaneFault(adapter) ?? this.#findStarving();
+    if (wrong !== undefined) return wrong;
+    for (const { access, index } of tenants) {
+      const broken = findBrokenInvariant(access, !this.shrinking);
+      if (broken !== undefined) return `function ${index}: ${broken}`;
+    }
+    return undefined;
+  }
+
+  #watchBinds(pool: PcbAllocator, what: string): void {
+    const bind = pool.bind.bind(pool);
+    pool.bind = (functionNumber, qosLevel, vcb) => {
+      const buffer = bind(functionNumber, qosLevel, vcb);
+      if (buffer === undefined) {
+        this.refusals++;
+        const unjust = this.#judge(pool, functionNumber, qosLevel);
+        if (unjust !== undefined) this.#wrong ??= `a ${what} was refused to function ${functionNumber}, level ${qosLevel}, though ${unjust}`;
+      }
+      return buffer;
+    };
+  }
+
+  /** Why a refusal was wrong: nothing that others do with their guarantees, and nothing within its own, may cause one. */
+  #judge(pool: PcbAllocator, functionNumber: number, qosLevel: number): string | undefined {
+    // Buffers in use above a limit that shrank come back first.
+    if (this.shrinking && isOverused(pool, this.#adapter.functions.length)) return undefined;
+    if (pool.getInUse(functionNumber, qosLevel) < pool.getGuaranteed(functionNumber, qosLevel))
+      return 'the level has not used what it is guaranteed';
+    if (pool.getInUseFunctionShared(functionNumber) < pool.getShared(functionNumber))
+      return 'the function has not used what its levels share';
+    return pool.deviceUsed < pool.deviceShared ? 'some that all share are free' : undefined;
+  }
+
+  /** A lane whose list is not empty has its turn, however much the others have to do. */
+  #findStarving(): string | undefined {
+    const { lanes, count } = this.#adapter.lanes;
+    let total = 0;
+    for (const { launches } of lanes) total += launches;
+    this.launches = total;
+    for (const { number, length, launches } of lanes) {
+      if (length === 0 || launches !== this.#launched[number]) {
+        this.#launched[number] = launches;
+        this.#waitingSince[number] = total;
+        continue;
+      }
+      const waited = total - this.#waitingSince[number];
+      this.longestWait = Math.max(this.longestWait, waited);
+      if (waited > PATIENCE_PER_LANE * count) return `lane ${number} has work and no turn during ${waited} launches`;
+    }
+    return undefined;
+  }
+}
+
+function isOverused(pool: PcbAllocator, functionCount: number): boolean {
+  if (pool.deviceUsed > pool.deviceShared) return true;
+  for (let owner = 0; owner < functionCount; owner++) {
+    let inUse = 0;
+    for (let level = 0; level < QOS_LEVELS; level++) inUse += pool.getInUse(owner, level);
+    if (pool.getInUseFunctionShared(owner) > pool.getShared(owner)) return true;
+    const guaranteed = pool.getTotal(owner) - pool.getShared(owner);
+    if (inUse - pool.getInUseFunctionShared(owner) - pool.getInUseDevice(owner) > guaranteed) return true;
+  }
+  return false;
+}
