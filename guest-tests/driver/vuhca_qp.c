@@ -199,6 +199,11 @@ int vuhca_destroy_qp(struct vuhca_qp *qp)
 	struct vuhca_dev *dev = qp->dev;
 	int err;
 
+	/* Whatever became of it: the command takes the QP away for certain. */
+	if (vuhca_stop_qp(qp) == -ETIMEDOUT && !vuhca_adapter_disabled(dev))
+		dev_warn_ratelimited(&dev->pdev->dev,
+				     "QP %u was not taken off the scheduler\n",
+				     qp->qpn);
 	err = vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_QP,
 				  qp->qpn, qp->generation);
 	if (err)
