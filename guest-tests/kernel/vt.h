@@ -213,6 +213,11 @@ extern const struct vt_suite vt_suite_connected_errors;
 extern const struct vt_suite vt_suite_connected_breaks;
 extern const struct vt_suite vt_suite_connected_keys;
 extern const struct vt_suite vt_suite_shared_receive;
+extern const struct vt_suite vt_suite_shares;
+extern const struct vt_suite vt_suite_stop;
+extern const struct vt_suite vt_suite_overflow;
+extern const struct vt_suite vt_suite_once;
+extern const struct vt_suite vt_suite_requests;
 extern const struct vt_suite vt_suite_reset;
 
 #endif /* VT_H */

@@ -53,6 +53,11 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_connected_breaks,
 	&vt_suite_connected_keys,
 	&vt_suite_shared_receive,
+	&vt_suite_shares,
+	&vt_suite_stop,
+	&vt_suite_overflow,
+	&vt_suite_once,
+	&vt_suite_requests,
 	&vt_suite_reset,
 };
 
