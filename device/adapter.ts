@@ -8,7 +8,7 @@ import { PcbAllocator } from './collect/pcb-allocator.ts';
 import { joinPorts } from './fabric/join-ports.ts';
 import { PortLinks } from './fabric/port-links.ts';
 import type { AdapterClock, AdapterPort, HostPort } from './host.ts';
-import { Lane } from './lane/lane.ts';
+import { TransmitVirtualLanes } from './lane/transmit-virtual-lanes.ts';
 import { ManagementProcessor } from './management/management-processor.ts';
 import { type AdapterOptions, findOptionError } from './options.ts';
 import { AdapterFunction } from './pci/function.ts';
@@ -25,6 +25,8 @@ import { UdRequester } from './transport/ud-requester.ts';
 import { UdResponder } from './transport/ud-responder.ts';
 
 const PORT_NUMBERS = [1, 2] as const;
+/** Work that connections do before commands are launched, every other time. */
+const TRANSMIT_TURN = 16;
 
 export class Adapter implements AdapterPort {
   readonly options: AdapterOptions;
@@ -37,7 +39,7 @@ export class Adapter implements AdapterPort {
   readonly collectBuffers: PcbAllocator;
   /** Dedicated PCBs of the send queue scheduler. */
   readonly schedulerBuffers: PcbAllocator;
-  readonly lane: Lane;
+  readonly lanes: TransmitVirtualLanes;
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;
   readonly connected: ConnectedTransport;
@@ -47,6 +49,7 @@ export class Adapter implements AdapterPort {
   readonly links: PortLinks;
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
+  #connectionsFirst = false;
 
   /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand). */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
@@ -68,17 +71,19 @@ export class Adapter implements AdapterPort {
     joinPorts(this.ports[0], this.ports[1], options.portLink);
     this.collectBuffers = new PcbAllocator(options.pcbCount, options.pcbGuaranteed);
     this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, [0, 0]);
-    this.lane = new Lane(
-      options.pcbCount + options.schedulerBufferCount,
-      options.executionCredits,
-      options.completionCredits,
-    );
-    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lane);
-    this.admission = new CommandAdmission(this.resources.queuePairs, this.lane, this.scheduler);
+    this.lanes = new TransmitVirtualLanes({
+      ...options,
+      functionCount: hosts.length,
+      listSize: options.pcbCount + options.schedulerBufferCount,
+      ports: this.ports,
+    });
+    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes);
+    this.lanes.onRoom = (qp) => this.scheduler.schedule(qp);
+    this.admission = new CommandAdmission(this.resources.queuePairs, this.lanes, this.scheduler);
     this.connected = new ConnectedTransport({
       clock,
       ports: this.ports,
-      lane: this.lane,
+      lanes: this.lanes,
       keys: this.resources.keys,
       reader: this.#receiveQueue,
       schedule: (qp) => this.scheduler.schedule(qp),
@@ -86,7 +91,7 @@ export class Adapter implements AdapterPort {
       failSends: (qp) => this.failSends(qp),
       noteDrained: (qp) => this.noteDrained(qp),
     });
-    this.pipeline = new SendPipeline(this.lane, this.ports, new UdRequester(this.resources.keys), this.connected);
+    this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.resources.keys), this.connected);
     this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
@@ -103,8 +108,7 @@ export class Adapter implements AdapterPort {
       const before = left;
       for (const owner of this.functions) if (this.#management.serve(owner)) left--;
       if (this.scheduler.ready) left -= 1 + this.scheduler.serve();
-      left -= this.#launch(left);
-      left -= this.connected.run(left);
+      left -= this.#transmit(left);
       left -= this.links.carry(left);
       left -= this.links.receive(left);
       progress = left < before;
@@ -119,9 +123,11 @@ export class Adapter implements AdapterPort {
   changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
     const previous = qp.state;
     if (next === QpState.ERR) return this.moveToError(qp);
+    if (next === QpState.RESET) this.returnSharedEntry(qp);
     qp.state = next;
     if (next === QpState.RESET) {
       this.scheduler.unschedule(qp);
+      this.lanes.reconsider(qp);
       this.connected.drop(qp);
       qp.resetQueues();
     } else if (next === QpState.SQD && previous !== QpState.SQD) {
@@ -139,6 +145,7 @@ export class Adapter implements AdapterPort {
   moveToError(qp: QueuePair): void {
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.ERR;
+    this.lanes.reconsider(qp);
     this.connected.flushSends(qp);
     this.connected.flushReceives(qp);
     this.#receiveQueue.flush(qp);
@@ -151,9 +158,10 @@ export class Adapter implements AdapterPort {
    * (IBTA 10.3.1, SQE).
    */
   failSends(qp: QueuePair): void {
-    if (qp.creation.serviceType === ServiceType.RC) return this.moveToError(qp);
+    if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
     qp.state = QpState.SQE;
+    this.lanes.reconsider(qp);
     this.connected.flushSends(qp);
     this.scheduler.schedule(qp);
   }
@@ -170,8 +178,17 @@ export class Adapter implements AdapterPort {
     qp.owner.postAsynchronous(EventType.SEND_QUEUE_DRAINED, qp, FaultKind.NONE);
   }
 
+  /**
+   * Software resets or destroys the QP: the entry of a shared queue that a message in progress has taken completes as flushed, because the slot is the
+   * queue's and nothing else could tell that it is free again. Entries of the QP's own queue are discarded with it.
+   */
+  returnSharedEntry(qp: QueuePair): void {
+    if (qp.srq !== undefined) this.connected.flushReceives(qp);
+  }
+
   destroyQueuePair(qp: QueuePair): void {
     this.scheduler.unschedule(qp);
+    this.lanes.reconsider(qp);
     this.connected.drop(qp);
     if (qp.boundWindows > 0)
       this.resources.memoryWindows.forEach((window) => {
@@ -184,7 +201,7 @@ export class Adapter implements AdapterPort {
   /** Destroys all objects of a function and drops its commands. */
   dropFunction(owner: AdapterFunction): void {
     const { resources } = this;
-    this.lane.drop(owner);
+    this.lanes.drop(owner);
     resources.queuePairs.forEach((qp) => {
       if (qp.owner === owner) this.destroyQueuePair(qp);
     });
@@ -214,6 +231,14 @@ export class Adapter implements AdapterPort {
 
   #portChanged(port: Port, previous: PortState): void {
     if (port.active || previous === PortState.ACTIVE) for (const owner of this.functions) owner.portChanged(port);
+  }
+
+  /** Launches commands and sends packets of connections; first one, then the other, lest one of them find the port full for ever. */
+  #transmit(limit: number): number {
+    this.#connectionsFirst = !this.#connectionsFirst;
+    let done = this.#connectionsFirst ? this.connected.run(Math.min(limit, TRANSMIT_TURN)) : 0;
+    done += this.#launch(limit - done);
+    return done + (done < limit ? this.connected.run(limit - done) : 0);
   }
 
   #launch(limit: number): number {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What can be chosen when an adapter is built. Part of every recording, so plain data only. */
+import { TVL_MAX } from '../protocol/layout/gen/constants.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from './collect/geometry.ts';
 import { findLinkOptionError, type PortLinkOptions } from './fabric/link-options.ts';
 import { LANE_COUNTS } from './port/transmit-lanes.ts';
@@ -13,9 +14,11 @@ export interface AdapterOptions {
   readonly pcbGuaranteed: readonly [number, number];
   /** Dedicated collect buffers of the send queue scheduler, 1 to 256. */
   readonly schedulerBufferCount: number;
-  /** Execution credits of the lane: commands between launch and hand-over to the port. */
+  /** Transmit virtual lanes of the adapter, 1 to 128. */
+  readonly laneCount: number;
+  /** Execution credits of all lanes: commands between launch and hand-over to the port. */
   readonly executionCredits: number;
-  /** Completion credits of the lane: commands between launch and completion. */
+  /** Completion credits of all lanes: commands between launch and completion. */
   readonly completionCredits: number;
   /** EUI-64 of the node as 16 hex digits; port GUIDs follow it. */
   readonly nodeGuid: string;
@@ -34,6 +37,7 @@ export const defaultAdapterOptions: AdapterOptions = {
   pcbCount: 256,
   pcbGuaranteed: [64, 64],
   schedulerBufferCount: 32,
+  laneCount: TVL_MAX,
   executionCredits: 64,
   completionCredits: 1024,
   nodeGuid: '0056554843410000',
@@ -49,6 +53,7 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['vcbCount', 1, 16384 - DEDICATED_COLLECT_BUFFERS],
     ['pcbCount', 1, 1024],
     ['schedulerBufferCount', 1, 256],
+    ['laneCount', 1, TVL_MAX],
     ['executionCredits', 1, 1024],
     ['completionCredits', 1, 4096],
     ['portQueuePackets', 2, 1024],

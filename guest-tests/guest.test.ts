@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The in-kernel tests against the real thing: stock kernel in QEMU, our driver, the adapter in a process of its own. Each kernel
-// test is a subtest; one that fails shows what it complained about and the end of the kernel log it made.
+// The in-kernel tests against the real thing: stock kernel in QEMU, our driver, the adapter in a process of its own.
 
-import t, { type Test } from 'tap';
-import { type GuestRun, runGuestCases } from './guest-run.ts';
-import type { KtapResult } from './ktap.ts';
+import t from 'tap';
+import { runGuestCases } from './guest-run.ts';
+import { report } from './report.ts';
 
-/** Lines of kernel log shown with a failure. */
-const LOG_TAIL = 40;
 /** What a run is given on a busy machine, compilation included. */
 const BOUND_MS = 600_000;
 
@@ -39,28 +36,3 @@ t.test('an adapter that dies under the driver', { timeout: BOUND_MS }, async (t)
   const run = await runGuestCases({ script: 'gone.sh' });
   report(t, run);
 });
-
-/** One subtest for each suite, in it one for each case, and one for the run itself. */
-function report(t: Test, run: GuestRun): void {
-  const suites = new Map<string, KtapResult[]>();
-  for (const result of run.results) {
-    const [suite = ''] = result.path;
-    const cases = suites.get(suite) ?? [];
-    if (!result.parent) cases.push(result);
-    suites.set(suite, cases);
-  }
-  for (const [suite, cases] of suites) {
-    t.test(suite, (t) => {
-      for (const result of cases) reportCase(t, run, suite, result);
-      t.end();
-    });
-  }
-  t.same(run.faults, [], 'the run itself', { log: run.faults.length > 0 ? run.kernelLog().slice(-LOG_TAIL) : [] });
-}
-
-function reportCase(t: Test, run: GuestRun, suite: string, result: KtapResult): void {
-  const name = result.path.slice(1).join('/') || suite;
-  if (result.skipped !== undefined) t.pass(name, { skip: result.skipped });
-  else if (result.ok) t.pass(name);
-  else t.fail(name, { diagnostics: result.diagnostics, kernelLog: run.kernelLog(suite, name).slice(-LOG_TAIL) });
-}

@@ -32,7 +32,7 @@ await runEntry(async () => {
   const { qemu, accelerator } = await setUp('start');
   report.say('set-up', 'QEMU, guest kernel, libvfio-user and compiler are here');
   const session = await Session.start({ device: { arguments: ['--log-level=warn'] }, guest: prepareGuest() });
-  report.say('adapter', `process ${session.device.pid} serves ${session.device.socketPath}`);
+  report.say('adapter', `process ${session.device.pid} serves ${session.device.socketPath()}`);
   report.say(
     'guest',
     `QEMU ${qemu.version} (${accelerator}), process ${session.guest.pid}, boots with the adapter on its PCI bus`,

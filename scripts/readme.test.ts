@@ -8,8 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { ControlClient } from '../device/main/control-client.ts';
+import { findControlPaths } from '../device/main/control-path.ts';
+import type { StatusReport } from '../device/main/status-report.ts';
 import { buildInitramfs } from '../qemu/initramfs.ts';
-import { runCli } from './cli/testing/run-cli.ts';
+import { CliProcess, runCli } from './cli/testing/run-cli.ts';
 import { provideGuestKernel } from './setup/guest-kernel.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -25,6 +28,8 @@ const runners: readonly (readonly [string, string])[] = [
   ['scripts/vuhca run --record', 'scripts/cli/run-command.test.ts'],
   ['scripts/vuhca run --kernel', 'scripts/readme.test.ts'],
   ['scripts/vuhca run --disk', 'scripts/readme.test.ts'],
+  ['scripts/vuhca run --link', 'scripts/readme.test.ts'],
+  ['scripts/vuhca device --topology', 'scripts/readme.test.ts'],
   ['scripts/vuhca replay', 'scripts/cli/replay-command.test.ts'],
 ];
 
@@ -101,4 +106,51 @@ t.test("one's own disk", { timeout: GUEST_TIMEOUT_MS }, async (t) => {
   const result = await runCli(args, { XDG_RUNTIME_DIR: directory });
   t.match(result.stdout + result.stderr, /hello from a disk/);
   t.equal(result.status, 0);
+});
+
+/** Status of all adapter processes of a folder for control sockets. */
+async function readStatus(environment: NodeJS.ProcessEnv): Promise<StatusReport[]> {
+  const reports: StatusReport[] = [];
+  for (const path of await findControlPaths(environment)) {
+    const client = await ControlClient.connect(path);
+    reports.push((await client.request('status')) as StatusReport);
+    client.close();
+  }
+  return reports;
+}
+
+t.test('two guests with linked adapters', { timeout: GUEST_TIMEOUT_MS }, async (t) => {
+  const environment = { XDG_RUNTIME_DIR: mkdtempSync(join(directory, 'two-')) };
+  const cable = join(directory, 'cable');
+  const disk = join(directory, 'idle.img');
+  makeDisk(disk);
+  const words = ['listen', 'connect'].map((role) => [`1=${role}:/tmp/cable`, `1=${role}:${cable}`] as const);
+  const runs = words.map(([word, own]) => {
+    const args = readmeArguments(`scripts/vuhca run --link ${word}`, { [word]: own });
+    // It only has to be there: nothing runs in it.
+    return new CliProcess([...args, '--disk', disk, '--snapshot', '--', '-S'], environment);
+  });
+  for (const run of runs) await run.until(/QEMU is process/);
+  const isLinked = ({ links, adapters }: StatusReport): boolean =>
+    links.some(({ kind, up }) => kind === 'socket' && up) && adapters[0].sockets[0].attached;
+  let reports = await readStatus(environment);
+  while (!reports.every(isLinked)) {
+    await new Promise((done) => setTimeout(done, 50));
+    reports = await readStatus(environment);
+  }
+  const lids = reports.map(({ adapters }) => adapters[0].ports[0].lid);
+  t.same(lids.sort(), [1, 3]);
+  for (const { child } of runs) child.kill('SIGTERM');
+  for (const run of runs) t.equal(await run.whenExited, 128 + 15, run.stderr);
+});
+
+t.test('several adapters in one process', async (t) => {
+  const file = join(directory, 'two.json');
+  const adapters = { a: { sockets: ['a.sock'] }, b: { sockets: ['b.sock'] } };
+  writeFileSync(file, JSON.stringify({ adapters, links: [{ ports: ['a:1', 'b:1'] }] }));
+  const args = readmeArguments('scripts/vuhca device --topology', { 'two.json': file });
+  const device = new CliProcess(args, { XDG_RUNTIME_DIR: directory });
+  await device.until(/^listening on \S+a\.sock \S+b\.sock control /m);
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
 });

@@ -6,6 +6,7 @@
 import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { CreditHold } from '../lane/credit-hold.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 
@@ -35,6 +36,10 @@ export class PhysicalCollectBuffer {
   /** QP of a kicked command and the QP's epoch at the kick: a reset in between makes the command void. */
   queuePair: QueuePair | undefined = undefined;
   epoch = 0;
+  /** Credits of a launched command; a record takes them over. */
+  hold = new CreditHold();
+  /** The next one in its virtual kick list. */
+  nextKicked: PhysicalCollectBuffer | undefined = undefined;
   /** One bit per byte of the command that has arrived. */
   readonly #arrived = new Int32Array(MASK_WORDS);
 

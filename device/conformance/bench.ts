@@ -23,6 +23,7 @@ import type { InProcessHost } from '../hosts/in-process/host.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
 import type { Random } from '../hosts/in-process/random.ts';
 import { findBadBinding, findBrokenInvariant, findLeak } from './invariants.ts';
+import { findLaneFault } from './lane-invariants.ts';
 
 /** Vectors of the two event queues every bench has. */
 export const COMPLETION_VECTOR = 5;
@@ -166,7 +167,8 @@ export class Bench {
   }
 
   checkInvariants(): void {
-    const broken = findBrokenInvariant(this.access) ?? findBadBinding(this.machine.core as Adapter);
+    const core = this.machine.core as Adapter;
+    const broken = findBrokenInvariant(this.access) ?? findBadBinding(core) ?? findLaneFault(core);
     if (broken !== undefined) throw new Error(`${broken}; ${this.machine.describe()}`);
   }
 

@@ -15,6 +15,7 @@ import {
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import { Bench } from './bench.ts';
+import { ledger } from './ledger.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 
@@ -61,6 +62,7 @@ t.test('a queue of any size goes round many times, entry by entry valid', async 
 });
 
 t.test('a full queue takes nothing more: one error event, no overwriting, the queue pair in error', async (t) => {
+  ledger(t, '10.8.2.2', 'A CQ that overflows goes into error with one event and nothing is overwritten');
   const bench = new Bench();
   const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
   const qp = bench.createQueuePair({ sendCq });
@@ -120,6 +122,35 @@ t.test('a consumer count that cannot be is not believed', async (t) => {
   t.equal(queryCq(bench, sendCq).error, 1, 'the queue counts as full');
   bench.finish();
 });
+
+for (const [looks, error] of [
+  [1, 0],
+  [2, 1],
+]) {
+  t.test(`a consumer count that cannot be true, ${looks} times`, async (t) => {
+    const bench = new Bench();
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 1 });
+    const qp = bench.createQueuePair({ sendCq });
+    const { host } = bench;
+    const read = host.readMemory.bind(host);
+    let torn = looks;
+    host.readMemory = (address, lengthBytes, target, offset) => {
+      const done = read(address, lengthBytes, target, offset);
+      if (address === sendCq.recordAddress && torn > 0) {
+        torn--;
+        target[offset + 2] = 0xff;
+      }
+      return done;
+    };
+    for (let count = 0; count < 2; count++) qp.post(NOP);
+    sendCq.take();
+    qp.post(NOP);
+    bench.settle();
+    t.equal(torn, 0, 'it was looked at');
+    t.equal(queryCq(bench, sendCq).error, error);
+    bench.finish();
+  });
+}
 
 t.test('the record is read only when the queue looks full', async (t) => {
   const bench = new Bench();

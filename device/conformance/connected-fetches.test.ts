@@ -195,6 +195,23 @@ t.test('the key of a READ goes away while it is answered', async (t) => {
   t.same(peer.events(), [EventType.QP_ACCESS_ERROR]);
 });
 
+t.test('the key of a READ goes away after it was answered', async (t) => {
+  ledger(t, '9.7.5.1', 'A late duplicate of a READ whose memory was taken back since is dropped and harms nobody');
+  const peer = new PacketPeer();
+  const { driver, pd } = peer.bench;
+  const region = driver.createDmaRegion(pd, 15);
+  const source = peer.remoteBuffer(10);
+  const fields = { ...peer.target(source), rKey: region.rkey };
+  peer.request(op.RC_RDMA_READ_REQUEST, fields);
+  t.equal(peer.takeAnswers().length, 1);
+  driver.management.perform({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: region.number });
+  peer.request(op.RC_RDMA_READ_REQUEST, { ...fields, psn: 500 });
+  t.same(peer.takeAnswers(), []);
+  t.same(peer.events(), []);
+  peer.request(op.RC_RDMA_READ_REQUEST, peer.target(source));
+  t.equal(peer.takeAnswers().length, 1, 'the connection goes on');
+});
+
 t.test('software ends the QP while a READ is answered', async (t) => {
   ledger(t, '10.3.1', 'A QP in the error state sends no more read responses');
   ledger(t, '10.3.1', 'A QP in RESET sends nothing');

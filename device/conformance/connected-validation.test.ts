@@ -4,7 +4,8 @@ import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PKEY_FULL_MEMBER } from '../../protocol/infiniband/keys.ts';
 import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
-import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { ledger } from './ledger.ts';
 import { PacketPeer } from './packet-peer.ts';
 
@@ -57,6 +58,11 @@ t.test('P_Key violations are counted', async (t) => {
   const peer = new PacketPeer();
   isDropped(peer, { pKey: 0x8123 });
   t.equal(peer.adapter.ports[0].badPkeys, 2);
+  t.equal(peer.bench.faults(FaultKind.PKEY_VIOLATION), 2);
+  t.equal(peer.bench.read(CSR.FIRST_FAULT_KIND), FaultKind.PKEY_VIOLATION);
+  t.equal(peer.bench.read(CSR.FIRST_FAULT_OBJECT), peer.qp.qpn);
+  t.equal(peer.bench.read(CSR.FIRST_FAULT_ADDRESS), 0x8123);
+  t.equal(peer.bench.read(CSR.FIRST_FAULT_ADDRESS, 1), peer.bench.lidOf(2), 'the sender');
   peer.request(RC_SEND_ONLY, { psn: 500, pKey: 0x7fff });
   t.same(peer.takeAnswers(), ['ACK 500']);
 });

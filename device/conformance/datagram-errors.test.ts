@@ -14,6 +14,7 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import { Bench, type Pair } from './bench.ts';
+import { ledger } from './ledger.ts';
 
 const GRH = 40;
 const { LOCAL_LENGTH_ERROR, LOCAL_PROTECTION_ERROR, LOCAL_QP_OPERATION_ERROR } = CompletionStatus;
@@ -290,6 +291,7 @@ const drops: readonly [string, (bench: Bench, pair: Pair) => SendRequest][] = [
 
 for (const [name, request] of drops) {
   t.test(`a datagram is dropped: ${name}`, async (t) => {
+    ledger(t, '9.6.1', `A datagram is dropped silently: ${name}`);
     const bench = new Bench();
     const pair = bench.createPair();
     const receivers = (): number =>
@@ -299,6 +301,7 @@ for (const [name, request] of drops) {
     t.equal(pair.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'the sender does not know');
     bench.settle();
     t.equal(receivers(), before + 1, 'counted at the port');
+    t.equal(bench.faults(FaultKind.QKEY_VIOLATION), Number(name === 'wrong Q_Key'), 'and by cause');
     t.notOk(pair.receiver.parts.receiveCq.ready);
     t.equal(pair.sender.query().state, QpState.RTS);
     bench.proveItWorks();

@@ -14,6 +14,7 @@ import {
 import type { PostBy } from '../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../hosts/in-process/random.ts';
 import { Bench, type Buffer, type Pair } from './bench.ts';
+import { ledger } from './ledger.ts';
 
 const GRH = 40;
 const MTU = 4096;
@@ -107,6 +108,7 @@ t.test('random sizes and pieces, at every alignment', async (t) => {
 });
 
 t.test('the completion names where a datagram came from', async (t) => {
+  ledger(t, '11.4.2', 'The completion of a datagram names LID, QP and service level it came from');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   const addressHandle = bench.driver.addressHandles.add({
@@ -127,6 +129,7 @@ t.test('the completion names where a datagram came from', async (t) => {
 });
 
 t.test('a global route puts the GRH in front of the payload', async (t) => {
+  ledger(t, '11.4.1.2', 'The GRH of a datagram lies in the first 40 bytes of the receive entry');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   const gid = Uint8Array.from({ length: 16 }, (_, index) => 0xf0 + index);
@@ -160,6 +163,7 @@ t.test('a global route puts the GRH in front of the payload', async (t) => {
 });
 
 t.test('without a global route the GRH area stays as it was', async (t) => {
+  ledger(t, '11.4.1.2', 'A datagram without GRH begins behind the first 40 bytes all the same');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   const buffer = bench.postReceive(receiver, GRH + 8);
@@ -172,6 +176,7 @@ t.test('without a global route the GRH area stays as it was', async (t) => {
 });
 
 t.test("with its top bit set the request's Q_Key gives way to the queue pair's own", async (t) => {
+  ledger(t, '10.2.5', 'A request whose Q_Key has its top bit set is sent with the Q_Key of the QP');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair({ sender: { qkey: 0x80000001 }, receiver: { qkey: 0x80000001 } });
   bench.postReceive(receiver, GRH);
@@ -181,6 +186,7 @@ t.test("with its top bit set the request's Q_Key gives way to the queue pair's o
 });
 
 t.test('only signalled sends complete, unless all do', async (t) => {
+  ledger(t, '10.8.5', 'An unsignalled datagram leaves no completion, unless the QP signals all');
   const bench = new Bench();
   const quiet = bench.createPair();
   const loud = bench.createPair({ sender: { creation: { signalAll: 1 } } });

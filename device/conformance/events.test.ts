@@ -10,6 +10,7 @@ import { AccessKind } from '../hosts/in-process/access-log.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { Bench, COMPLETION_VECTOR } from './bench.ts';
+import { ledger } from './ledger.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 
@@ -28,6 +29,7 @@ function queryEq(bench: Bench, eq: DriverEventQueue) {
 }
 
 t.test('without a request there is no event; with one there is one', async (t) => {
+  ledger(t, '11.4.2.2', 'One request for notification gives one event');
   const bench = new Bench();
   const qp = bench.createQueuePair();
   const { sendCq } = qp.parts;
@@ -112,6 +114,7 @@ t.test('while an event is pending there is no other, however often software arms
 });
 
 t.test('a request for solicited completions waits for one, or for a failed one', async (t) => {
+  ledger(t, '11.4.2.2', 'A request for solicited completions is answered by a solicited or failed one only');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   const { receiveCq } = receiver.parts;
@@ -143,6 +146,7 @@ t.test('a request for solicited completions waits for one, or for a failed one',
 });
 
 t.test('a request for all is not weakened by one for solicited ones', async (t) => {
+  ledger(t, '11.4.2.2', 'A request for the next completion is not weakened by one for solicited completions');
   const bench = new Bench();
   const qp = bench.createQueuePair();
   qp.parts.sendCq.notify();

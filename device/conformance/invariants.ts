@@ -18,11 +18,12 @@ interface Holdings {
 /** Returns a sentence about the first invariant that is broken, or undefined. */
 export function findBrokenInvariant(access: HardwareAccess): string | undefined {
   const read = (offset: number, index = 0): number => access.readRegister(offset + index * DWORD_BYTES, DWORD_BYTES);
-  for (const [name, total, used] of [
-    ['execution', CSR.EXECUTION_CREDITS, CSR.EXECUTION_CREDITS_USED],
-    ['completion', CSR.COMPLETION_CREDITS, CSR.COMPLETION_CREDITS_USED],
+  for (const [name, own, shared, used] of [
+    ['execution', CSR.EXECUTION_CREDITS, CSR.EXECUTION_CREDITS_SHARED, CSR.EXECUTION_CREDITS_USED],
+    ['completion', CSR.COMPLETION_CREDITS, CSR.COMPLETION_CREDITS_SHARED, CSR.COMPLETION_CREDITS_USED],
   ] as const) {
-    if (read(used) > read(total)) return `${read(used)} of ${read(total)} ${name} credits are in use`;
+    const total = read(own) + read(shared);
+    if (read(used) > total) return `${read(used)} of ${total} ${name} credits are in use`;
   }
   return findLostCollectBuffer(read);
 }

@@ -16,6 +16,7 @@ import type { DriverMemoryRegion } from '../hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { Bench, type Buffer } from './bench.ts';
 import { type Connected, connect, FULL_ACCESS } from './connected-bench.ts';
+import { ledger } from './ledger.ts';
 
 const PAGE = 4096;
 
@@ -96,6 +97,7 @@ t.test('bounds, rights and PD of a region are checked at every edge', async (t) 
 });
 
 t.test('a type 1 window gives access to its piece, until it is bound anew or unbound', async (t) => {
+  ledger(t, '10.6.7', 'A type 1 window gives access until it is bound anew or to nothing; the old key is dead');
   const bench = new Bench();
   const { a, b } = connect(bench);
   const region = bindable(bench);
@@ -112,6 +114,7 @@ t.test('a type 1 window gives access to its piece, until it is bound anew or unb
 });
 
 t.test('a type 2 window belongs to the QP that bound it, and goes with it', async (t) => {
+  ledger(t, '10.6.7', 'A type 2 window is good for the QP that bound it alone, and goes with it');
   const bench = new Bench();
   const { a, b } = connect(bench);
   const other = connect(bench);
@@ -134,7 +137,37 @@ t.test('a type 2 window belongs to the QP that bound it, and goes with it', asyn
   bench.finish();
 });
 
+t.test('a type 2 window is invalidated through the QP that bound it alone', async (t) => {
+  ledger(t, '10.6.7', 'A SEND with Invalidate takes a type 2 window back and is told to its receiver');
+  ledger(t, '10.6.7', 'An invalidation by another QP than the one that bound the window is refused, from either side');
+  ledger(t, '10.6.7', 'A bound type 2 window cannot be bound again, nor to nothing');
+  const bench = new Bench();
+  const region = bindable(bench);
+  const remote = bench.createBuffer(64);
+  const content = bench.createBuffer(bench.random.bytes(64));
+  const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_2);
+  const { a, b } = connect(bench);
+  t.equal(bind(b, { window: window.rkey, region, buffer: remote }), CompletionStatus.SUCCESS);
+  const rkey = ((window.rkey & ~0xff) | 1) >>> 0;
+  for (const by of ['a', 'b'] as const) {
+    const other = connect(bench);
+    other.b.postReceive([]);
+    const opcode = by === 'a' ? SendOpcode.SEND_INVALIDATE : SendOpcode.LOCAL_INVALIDATE;
+    other[by].post({ opcode, immediate: rkey });
+    t.not(other[by].parts.sendCq.take().status, CompletionStatus.SUCCESS, `by ${by} of another connection`);
+  }
+  t.equal(write(bench, a, content, remote.address, rkey), CompletionStatus.SUCCESS, 'still bound');
+  b.postReceive([]);
+  a.post({ opcode: SendOpcode.SEND_INVALIDATE, immediate: rkey });
+  t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  t.match(b.parts.receiveCq.take(), { hasInvalidate: 1, immediate: rkey });
+  t.equal(bind(b, { window: rkey, region, buffer: remote, keyByte: 2 }), CompletionStatus.SUCCESS, 'bound again');
+  t.equal(bind(b, { window: rkey + 1, region, buffer: remote, keyByte: 3 }), CompletionStatus.WINDOW_BIND_ERROR);
+  bench.finish();
+});
+
 t.test('binding needs the right of the region, its bounds, and the key as it is', async (t) => {
+  ledger(t, '10.6.7', "A bind needs the bind right of the region, its bounds and the window's present key");
   const bench = new Bench();
   const remote = bench.createBuffer(64);
   const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_1);
@@ -186,6 +219,11 @@ function fastRegion(bench: Bench, qp: DriverQueuePair, pages: number, keyByte: n
 }
 
 t.test('a FAST region gives access once registered, and none after an invalidation from either side', async (t) => {
+  ledger(
+    t,
+    '10.6.5',
+    'A fast registered region gives access until it is invalidated, locally or from afar, and can be registered again',
+  );
   const bench = new Bench();
   const { a, b } = connect(bench, { serviceType: ServiceType.RC });
   const { key, post, bytes } = fastRegion(bench, b, 3, 0x5a);
@@ -212,6 +250,7 @@ t.test('a FAST region gives access once registered, and none after an invalidati
 });
 
 t.test('registration checks pages, length and state, and changes nothing when it fails', async (t) => {
+  ledger(t, '10.6.5', 'A fast registration that fails changes nothing; a valid region is not registered again');
   for (const [length, pages] of [
     [3 * PAGE, 2],
     [0, 2],

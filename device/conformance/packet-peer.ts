@@ -12,6 +12,7 @@ import { type EventType, ServiceType } from '../../protocol/layout/gen/values.ge
 import type { Adapter } from '../adapter.ts';
 import type { DriverMemoryRegion } from '../hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import { Bench, type BenchOptions, type Buffer } from './bench.ts';
 import { type ConnectedOptions, FULL_ACCESS } from './connected-bench.ts';
@@ -37,6 +38,8 @@ export interface PeerOptions extends ConnectedOptions {
   readonly state?: 'init' | 'rtr' | 'rts';
   readonly localAccess?: number;
   readonly signalAll?: number;
+  /** The QP receives from `srq`. */
+  readonly shared?: boolean;
 }
 
 export class PacketPeer {
@@ -44,6 +47,7 @@ export class PacketPeer {
   readonly adapter: Adapter;
   /** The QP under test. */
   readonly qp: DriverQueuePair;
+  readonly srq: DriverSharedReceiveQueue | undefined;
   /** All memory, all rights. */
   readonly region: DriverMemoryRegion;
   readonly reliable: boolean;
@@ -66,6 +70,7 @@ export class PacketPeer {
     this.reliable = serviceType === ServiceType.RC;
     this.psn = receivePsn;
     this.firstPsn = sendPsn;
+    this.srq = options.shared ? bench.driver.createSharedReceiveQueue({ pd: bench.pd }) : undefined;
     const cq = { entriesLog2: options.completionEntriesLog2 ?? 8 };
     this.qp = bench.driver.createQueuePair({
       pd: bench.pd,
@@ -73,7 +78,7 @@ export class PacketPeer {
       receiveCq: bench.createCompletionQueue(cq),
       sendEntriesLog2: options.sendEntriesLog2 ?? 6,
       receiveEntriesLog2: options.receiveEntriesLog2 ?? 6,
-      creation: { serviceType, signalAll: options.signalAll ?? 0 },
+      creation: { serviceType, signalAll: options.signalAll ?? 0, srqn: this.srq?.srqn ?? 0 },
     });
     this.region = bench.driver.createDmaRegion(bench.pd, options.localAccess ?? FULL_ACCESS);
     const connection = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Behaviour that holds on any backend: it uses nothing but `HardwareAccess` and the driver built on it. `portable.test.ts` runs it in process; a test with a
- * raw vfio-user client runs the same list against a real socket. Each case gets a function fresh from reset and throws when something is wrong.
+ * Behaviour that holds on any backend: it uses nothing but `HardwareAccess` and the driver built on it. `portable.test.ts` runs it in process;
+ * `device/main/two-processes.test.ts` runs the same list against a real socket. Each case gets a function fresh from reset and throws when something is wrong.
  */
 import { strict as assert } from 'node:assert';
 import { CSR, getCsrDeviceStatusEnabled } from '../../protocol/layout/gen/registers.gen.ts';

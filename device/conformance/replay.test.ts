@@ -168,9 +168,9 @@ t.test('a replay can be stepped, and the adapter looked at between', async (t) =
   };
   for (let count = 0; count < 500; count++) t.ok(replay.step());
   t.equal(last, 499);
-  const before = (replay.adapter as Adapter).lane.launches;
+  const before = (replay.adapter as Adapter).lanes.functionLaunches[0];
   replay.run();
-  t.ok((replay.adapter as Adapter).lane.launches > before);
+  t.ok((replay.adapter as Adapter).lanes.functionLaunches[0] > before);
   for (const name of [
     'run',
     'read register',

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Shared receive queues: order, sharing, the limit event, what an error of one QP leaves to the others. IBTA 10.2.9. */
 import t from 'tap';
+import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, EventType, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
 import { Bench } from './bench.ts';
+import { ledger } from './ledger.ts';
+import { PacketPeer } from './packet-peer.ts';
 
 interface Sharing {
   readonly bench: Bench;
@@ -32,6 +35,7 @@ function share(count: number, limit = 0): Sharing {
 }
 
 t.test('entries go to whichever QP receives first, in their order', async (t) => {
+  ledger(t, '10.2.9', 'Entries of a shared receive queue go in their order to whichever QP receives');
   const { bench, srq, senders, receivers } = share(3);
   const targets = Array.from({ length: 12 }, () => bench.createBuffer(32));
   for (const target of targets) srq.postReceive([bench.sge(target)]);
@@ -48,6 +52,7 @@ t.test('entries go to whichever QP receives first, in their order', async (t) =>
 });
 
 t.test('the limit event comes once, when fewer entries are left', async (t) => {
+  ledger(t, '10.2.9', 'The limit event comes once, when fewer entries than the limit are left');
   const { bench, srq, senders } = share(1, 3);
   for (let entry = 0; entry < 4; entry++) srq.postReceive([bench.sge(bench.createBuffer(8))]);
   const content = bench.createBuffer(8);
@@ -67,6 +72,7 @@ t.test('the limit event comes once, when fewer entries are left', async (t) => {
 });
 
 t.test('a QP in error leaves the shared entries to the others and says that it takes no more', async (t) => {
+  ledger(t, '10.2.9', 'A QP in error leaves shared entries to the others and reports that it takes no more');
   const { bench, srq, senders, receivers } = share(2);
   const target = bench.createBuffer(8);
   srq.postReceive([bench.sge(target)]);
@@ -82,6 +88,7 @@ t.test('a QP in error leaves the shared entries to the others and says that it t
 });
 
 t.test('an empty shared queue makes senders wait; RDMA WRITE with immediate takes an entry too', async (t) => {
+  ledger(t, '10.2.9', 'An empty shared receive queue is answered by RNR NAKs');
   const { bench, srq, senders, receivers } = share(1);
   const region = bench.driver.createDmaRegion(bench.pd, 0xf);
   const content = bench.createBuffer(bench.random.bytes(100));
@@ -108,4 +115,34 @@ t.test('it cannot be destroyed while a QP uses it', async (t) => {
   srq.destroy();
   t.equal(receivers[0].modify({ attributeMask: 1, state: QpState.ERR }).status, 4);
   bench.finish();
+});
+
+for (const [name, take] of [
+  ['reset', (qp: DriverQueuePair) => qp.toReset()],
+  ['destroyed', (qp: DriverQueuePair) => qp.destroy()],
+  ['moved to ERR', (qp: DriverQueuePair) => qp.toError()],
+] as const) {
+  t.test(`a QP is ${name} in the middle of a message`, async (t) => {
+    ledger(t, '10.2.9', `The shared entry of a message in progress completes as flushed when its QP is ${name}`);
+    const peer = new PacketPeer({ shared: true });
+    const { bench, qp, srq } = peer;
+    for (let entry = 0; entry < 2; entry++) srq?.postReceive([bench.sge(bench.createBuffer(512))]);
+    peer.request(BthOpcode.RC_SEND_FIRST, {}, new Uint8Array(256));
+    t.notOk(qp.parts.receiveCq.ready);
+    take(qp);
+    const [entry, more] = qp.parts.receiveCq.drain();
+    t.match(entry, { status: CompletionStatus.FLUSHED, receive: 1, queueSequence: 0, srqn: srq?.srqn });
+    t.equal(more, undefined, 'the entry that nobody took stays in the queue');
+    bench.finish();
+  });
+}
+
+t.test('a QP between messages holds no shared entry', async (t) => {
+  const peer = new PacketPeer({ shared: true });
+  peer.srq?.postReceive([]);
+  peer.request(BthOpcode.RC_SEND_ONLY);
+  t.match(peer.qp.parts.receiveCq.take(), { status: CompletionStatus.SUCCESS });
+  peer.qp.toReset();
+  peer.bench.settle();
+  t.notOk(peer.qp.parts.receiveCq.ready);
 });

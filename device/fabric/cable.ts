@@ -11,6 +11,8 @@ export class Cable implements Link {
   readonly trusted = true;
   readonly active = false;
   readonly nextNs = Number.POSITIVE_INFINITY;
+  /** Packets that went from the first port to the second, and back. */
+  readonly packets: [number, number] = [0, 0];
   readonly #first: Port;
   readonly #second: Port;
   /** The receiver took packets since the sender was told last. */
@@ -34,11 +36,17 @@ export class Cable implements Link {
   arrival(port: Port): PacketRing | undefined {
     if (port === this.#first) {
       const ring = this.#second.lanes.next(undefined);
-      if (ring !== undefined) this.#tookFromSecond = true;
+      if (ring !== undefined) {
+        this.packets[1]++;
+        this.#tookFromSecond = true;
+      }
       return ring;
     }
     const ring = this.#first.lanes.next(undefined);
-    if (ring !== undefined) this.#tookFromFirst = true;
+    if (ring !== undefined) {
+      this.packets[0]++;
+      this.#tookFromFirst = true;
+    }
     return ring;
   }
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A live adapter: the device core, its vfio-user hosts and the pump that drives both, put together from options (the composition root).
+ * A live process: the adapters of a topology, their vfio-user hosts, their links and the pump that drives it all, put together from options (the composition
+ * root).
  */
 import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
 import { Adapter } from '../adapter.ts';
+import { Fabric } from '../fabric/fabric.ts';
+import { joinPorts } from '../fabric/join-ports.ts';
 import type { AdapterPort } from '../host.ts';
 import { Recorder } from '../hosts/recording.ts';
-import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
+import type { Port } from '../port/port.ts';
 import { RecordingFile } from './recording-file.ts';
-import { SocketLink, type SocketLinkOptions } from './socket-link.ts';
+import { SocketLink } from './socket-link.ts';
+import { type AdapterPlan, findTopologyError, type SocketLinkPlan, splitPort, type Topology } from './topology.ts';
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
 
@@ -20,74 +24,98 @@ const FLUSH_INTERVAL_NS = 50_000_000;
 export interface AdapterProcessOptions {
   /** Path of libvfio-user. */
   readonly libraryPath: string;
-  readonly socketPath: string;
-  readonly adapter?: Partial<AdapterOptions>;
+  readonly topology: Topology;
   /** Writes a recording of the run here. */
   readonly recordPath?: string;
-  /** Links to other processes, in place of what joins these ports by the adapter's options. */
-  readonly links?: readonly ({ readonly port: 1 | 2 } & SocketLinkOptions)[];
   readonly log: LogTarget;
 }
 
-export class AdapterProcess {
-  readonly adapter: Adapter;
+/** An adapter of a live process, and the hosts of its functions. */
+export interface ServedAdapter {
+  readonly name: string;
+  readonly core: Adapter;
   readonly hosts: readonly VfioUserHost[];
+}
+
+export class AdapterProcess {
+  readonly adapters: readonly ServedAdapter[];
   readonly pump: Pump;
   readonly clock: WallClock;
   readonly recording: RecordingFile | undefined;
-  readonly links: readonly SocketLink[];
+  readonly socketLinks: readonly SocketLink[];
   readonly #recorder: Recorder | undefined;
+  readonly #opened: VfioUserHost[] = [];
 
-  /** Opens the socket; clients are served from `start`. Throws VfioUserError, RecordingError or RangeError with one clear sentence. */
+  /** Opens the sockets; clients are served from `start`. Throws VfioUserError, RecordingError or RangeError with one clear sentence. */
   constructor(options: AdapterProcessOptions) {
-    const adapterOptions: AdapterOptions = { ...defaultAdapterOptions, ...options.adapter };
-    const error = findOptionError(adapterOptions);
+    const { topology, recordPath } = options;
+    const error =
+      findTopologyError(topology) ?? (recordPath === undefined ? undefined : findRecordingObjection(topology));
     if (error !== undefined) throw new RangeError(error);
-    // Packets from another process are not in a recording: its replay would take another way at the first of them.
-    if (options.recordPath !== undefined && (options.links?.length ?? 0) > 0)
-      throw new RangeError(
-        'A run with links to other processes cannot be recorded; leave out the links or the recording.',
-      );
-    const library: Libvfio = loadLibrary(options.libraryPath);
+    const library = loadLibrary(options.libraryPath);
     this.pump = new Pump();
     this.clock = new WallClock(() => this.pump.nowNs());
-    this.hosts = [
-      new VfioUserHost({
-        library,
-        socketPath: options.socketPath,
-        vcbCount: adapterOptions.vcbCount,
-        log: options.log,
-      }),
-    ];
-    this.recording = this.#openRecording(options.recordPath);
-    const recorder = this.recording && new Recorder(adapterOptions, this.hosts.length, this.recording.sink);
+    const hosts = this.#openHosts(library, options);
+    this.recording = this.#openRecording(recordPath);
+    // A recording is of one adapter: `findRecordingObjection` has seen to that.
+    const recorder = this.recording && new Recorder(topology.adapters[0].options, hosts[0].length, this.recording.sink);
     this.#recorder = recorder;
-    this.adapter = new Adapter(
-      adapterOptions,
-      recorder?.wrapClock(this.clock) ?? this.clock,
-      this.hosts.map((host, index) => recorder?.wrapHost(host, index) ?? host),
-    );
-    this.links = (options.links ?? []).map((link) => this.#plug(link));
-    const port = recorder?.wrapAdapter(this.adapter) ?? this.adapter;
-    for (const [index, host] of this.hosts.entries()) host.connect(port.functions[index]);
-    for (const host of this.hosts) this.pump.add(host.context);
+    const clock = recorder?.wrapClock(this.clock) ?? this.clock;
+    this.adapters = topology.adapters.map(({ name, options }, index) => ({
+      name,
+      core: new Adapter(
+        options,
+        clock,
+        hosts[index].map((host, number) => recorder?.wrapHost(host, number) ?? host),
+      ),
+      hosts: hosts[index],
+    }));
+    const fabric = new Fabric(this.adapters.map(({ core }) => core));
+    for (const link of topology.links)
+      if ('ports' in link) joinPorts(this.findPort(link.ports[0]), this.findPort(link.ports[1]), link.link);
+    this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
+    const port = recorder?.wrapAdapter(fabric) ?? fabric;
+    for (const [index, host] of hosts.flat().entries()) {
+      host.connect(port.functions[index]);
+      this.pump.add(host.context);
+    }
     this.pump.onPass(makePassHook(port, this.clock, recorder));
   }
 
-  /** Serves guests until `close`. */
-  start(): void {
+  /** Listens for peers, begins to connect to them, and serves guests until `close`. Rejects with LinkError when a link cannot listen. */
+  async start(): Promise<void> {
+    for (const link of this.socketLinks) await link.start();
     this.pump.start();
   }
 
-  /** Listens for peers and begins to connect to them. Rejects with one sentence when a link cannot listen. */
-  async openLinks(): Promise<void> {
-    for (const link of this.links) await link.start();
+  /** The port called so in the topology. */
+  findPort(name: string): Port {
+    const [adapter, number] = splitPort(name);
+    const port = this.adapters.find((one) => one.name === adapter)?.core.ports[Number(number) - 1];
+    if (port === undefined) throw new RangeError(`there is no port ${name}`);
+    return port;
   }
 
-  #plug(options: { readonly port: 1 | 2 } & SocketLinkOptions): SocketLink {
-    const port = this.adapter.ports[options.port - 1];
+  #plug(plan: SocketLinkPlan): SocketLink {
+    const port = this.findPort(plan.port);
+    // Its bytes come from the event loop, not from another adapter's run.
     port.onWork = () => this.pump.wake();
-    return new SocketLink(port, options);
+    return new SocketLink(port, plan);
+  }
+
+  /** The hosts of each adapter. One that cannot be opened closes those before it. */
+  #openHosts(library: Libvfio, { topology, log }: AdapterProcessOptions): VfioUserHost[][] {
+    const open = ({ options }: AdapterPlan, socketPath: string): VfioUserHost => {
+      const host = new VfioUserHost({ library, socketPath, vcbCount: options.vcbCount, log });
+      this.#opened.push(host);
+      return host;
+    };
+    try {
+      return topology.adapters.map((plan) => plan.sockets.map((path) => open(plan, path)));
+    } catch (error) {
+      this.#abandon();
+      throw error;
+    }
   }
 
   /** The sockets are there already: a recording is not begun for a process that cannot serve, nor a socket left by one that cannot record. */
@@ -95,19 +123,31 @@ export class AdapterProcess {
     try {
       return path === undefined ? undefined : new RecordingFile(path);
     } catch (error) {
-      for (const host of this.hosts) host.context.destroy();
-      this.pump.destroy();
+      this.#abandon();
       throw error;
     }
   }
 
+  /** Leaves nothing of a process that could not be put together. */
+  #abandon(): void {
+    for (const host of this.#opened) host.context.destroy();
+    this.pump.destroy();
+  }
+
   /** Leaves nothing behind: sockets, descriptors, the recording's last bytes. May be called twice. */
   close(): void {
-    for (const link of this.links) link.close();
+    for (const link of this.socketLinks) link.close();
     this.pump.destroy();
     this.#recorder?.flush();
     this.recording?.close();
   }
+}
+
+/** Why a process of this topology cannot be recorded, or undefined. */
+export function findRecordingObjection({ adapters, links }: Topology): string | undefined {
+  // A recording holds what one adapter's hosts do: its replay would miss what comes in by links.
+  if (adapters.length === 1 && links.length === 0) return undefined;
+  return 'a run with several adapters or with links of its own cannot be recorded; leave out the links or the recording';
 }
 
 function makePassHook(port: AdapterPort, clock: WallClock, recorder: Recorder | undefined): PassHook {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a live adapter answers on its control socket: its status, and captures, one at a time, each as long as the connection that asked for it. */
-import type { AdapterProcess } from './adapter-process.ts';
+import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
@@ -30,12 +30,21 @@ export class ControlCommands {
 
   #startCapture({ parameters }: ControlRequest, client: ControlClientHandle): unknown {
     const options = readCaptureOptions(parameters);
-    const { adapter, clock } = this.#process;
+    const { clock } = this.#process;
     const wallTime = makeWallTime(() => clock.now());
-    const capture = new CaptureFile(options, adapter.ports, wallTime);
+    const capture = new CaptureFile(options, this.#findAdapter(parameters.adapter).core.ports, wallTime);
     this.#capture = capture;
     client.onClose(() => void capture.stop());
     return capture.progress;
+  }
+
+  /** The adapter of that name; the only one when none is named. */
+  #findAdapter(name: unknown): ServedAdapter {
+    const { adapters } = this.#process;
+    const found = name === undefined && adapters.length === 1 ? adapters[0] : adapters.find((one) => one.name === name);
+    if (found !== undefined) return found;
+    const known = adapters.map((one) => one.name).join(', ');
+    throw new Error(`${name === undefined ? 'name an adapter' : `there is no adapter ${name}`}; there are ${known}`);
   }
 
   #stopCapture(): unknown {

@@ -26,12 +26,17 @@ const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
 const LOG_INTERVAL_MS = 200;
 
+/** A link that cannot listen: one sentence. */
+export class LinkError extends Error {
+  override name = 'LinkError';
+}
+
 export class SocketLink {
   readonly link: StreamLink;
+  readonly options: SocketLinkOptions;
   /** Connections refused because there was one already, and attempts to connect that failed. */
   refused = 0;
   failedAttempts = 0;
-  readonly #options: SocketLinkOptions;
   readonly #name: string;
   #server: Server | undefined = undefined;
   #socket: Socket | undefined = undefined;
@@ -42,24 +47,24 @@ export class SocketLink {
 
   /** Plugs the link into `port`, which stays down until a peer is there. */
   constructor(port: Port, options: SocketLinkOptions) {
-    this.#options = options;
+    this.options = options;
     this.#retryMs = options.retryMs ?? RETRY_MS;
     this.#name = `link of port ${port.number} at ${nameEndpoint(options.endpoint)}`;
     this.link = new StreamLink(port, options.link);
     this.link.onFault = (fault) => this.#log(`${this.#name}: connection ended: ${fault}`);
   }
 
-  /** Listens, or begins to connect. Rejects with one sentence when it cannot listen. */
+  /** Listens, or begins to connect. Rejects with LinkError when it cannot listen. */
   async start(): Promise<void> {
-    if (this.#options.role === 'connect') return this.#connect();
-    const { endpoint } = this.#options;
+    if (this.options.role === 'connect') return this.#connect();
+    const { endpoint } = this.options;
     try {
       await this.#listen();
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'EADDRINUSE' || !('path' in endpoint) || (await isAnswered(endpoint.path)))
-        throw new Error(
-          `The ${this.#name} cannot listen: ${code ?? String(error)}; choose another or stop who uses it.`,
+        throw new LinkError(
+          `the ${this.#name} cannot listen (${code ?? String(error)}): choose another path or stop who uses it`,
         );
       // What a killed process left behind.
       unlinkSync(endpoint.path);
@@ -86,7 +91,7 @@ export class SocketLink {
     const server = createServer((socket) => this.#accept(socket));
     return new Promise((resolve, reject) => {
       server.once('error', reject);
-      server.listen(this.#options.endpoint, () => {
+      server.listen(this.options.endpoint, () => {
         server.off('error', reject);
         server.on('error', (error) => this.#log(`${this.#name}: ${error.message}`));
         this.#server = server;
@@ -109,7 +114,7 @@ export class SocketLink {
 
   #connect(): void {
     if (this.#closed) return;
-    const socket = connect(this.#options.endpoint);
+    const socket = connect(this.options.endpoint);
     this.#watch(socket);
     socket.once('connect', () => this.#attach(socket));
   }
@@ -117,7 +122,7 @@ export class SocketLink {
   /** From now on this is the socket; when it is gone, the next attempt follows. */
   #watch(socket: Socket): void {
     this.#socket = socket;
-    let wasConnected = this.#options.role === 'listen';
+    let wasConnected = this.options.role === 'listen';
     socket.once('connect', () => {
       wasConnected = true;
     });
@@ -125,7 +130,7 @@ export class SocketLink {
     socket.once('close', () => {
       this.#socket = undefined;
       if (!wasConnected) this.failedAttempts++;
-      if (this.#options.role === 'connect') this.#retry();
+      if (this.options.role === 'connect') this.#retry();
     });
   }
 
@@ -140,7 +145,7 @@ export class SocketLink {
     socket.on('data', (chunk) => this.link.receive(stream, chunk));
     socket.on('drain', () => this.link.drained(stream));
     socket.once('close', () => {
-      if (this.link.connections > connectionsBefore) this.#retryMs = this.#options.retryMs ?? RETRY_MS;
+      if (this.link.connections > connectionsBefore) this.#retryMs = this.options.retryMs ?? RETRY_MS;
       this.link.disconnect(stream);
     });
     this.link.connect(stream);
@@ -150,18 +155,19 @@ export class SocketLink {
     if (this.#closed) return;
     this.#timer = setTimeout(() => this.#connect(), this.#retryMs);
     this.#timer.unref();
-    this.#retryMs = Math.min(this.#retryMs * 2, this.#options.retryMaxMs ?? RETRY_MAX_MS);
+    this.#retryMs = Math.min(this.#retryMs * 2, this.options.retryMaxMs ?? RETRY_MAX_MS);
   }
 
   #log(line: string): void {
     const nowMs = performance.now();
     if (nowMs - this.#loggedMs < LOG_INTERVAL_MS) return;
     this.#loggedMs = nowMs;
-    this.#options.log?.(line);
+    this.options.log?.(line);
   }
 }
 
-function nameEndpoint(endpoint: LinkEndpoint): string {
+/** As people write it. */
+export function nameEndpoint(endpoint: LinkEndpoint): string {
   return 'path' in endpoint ? endpoint.path : `${endpoint.host}:${endpoint.port}`;
 }
 

@@ -11,6 +11,9 @@ import type { CompletionQueue } from '../queues/completion-queue.ts';
 import type { EventQueue } from '../queues/event-queue.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { AdapterProcess } from './adapter-process.ts';
+import { reportLanes } from './lane-report.ts';
+import { reportLinks } from './link-report.ts';
+import type { VfioUserHost } from './vfio-user-host.ts';
 
 const DWORD = 0x100000000;
 
@@ -18,28 +21,37 @@ export type StatusReport = ReturnType<typeof reportProcess>;
 export type AdapterReport = ReturnType<typeof reportAdapter>;
 export type FunctionReport = ReturnType<typeof reportFunction>;
 
-/** A live process: its adapter and how its guests are attached. */
+/** A live process: its adapters and how they are linked. */
 export function reportProcess(process: AdapterProcess, pid: number) {
   return {
     pid,
     uptimeNs: process.clock.now(),
-    sockets: process.hosts.map((host) => ({
-      path: host.context.socketPath,
-      attached: host.attached,
-      ...host.context.counters,
-      ...host.counters,
-      sharedMemoryBytes: host.context.memory.regions
-        .filter((region) => region.hostAddress !== 0)
-        .reduce((sum, region) => sum + region.sizeBytes, 0),
-    })),
     recording: process.recording && { path: process.recording.path, bytes: process.recording.bytesWritten },
-    adapter: reportAdapter(process.adapter),
+    adapters: process.adapters.map((adapter) => ({
+      name: adapter.name,
+      sockets: adapter.hosts.map(reportHost),
+      ...reportAdapter(adapter.core),
+    })),
+    links: reportLinks(process),
+  };
+}
+
+/** How a guest is attached to a function. */
+function reportHost(host: VfioUserHost) {
+  return {
+    path: host.context.socketPath,
+    attached: host.attached,
+    ...host.context.counters,
+    ...host.counters,
+    sharedMemoryBytes: host.context.memory.regions
+      .filter((region) => region.hostAddress !== 0)
+      .reduce((sum, region) => sum + region.sizeBytes, 0),
   };
 }
 
 /** The adapter and its functions. */
 export function reportAdapter(adapter: Adapter) {
-  const { lane, collectBuffers, schedulerBuffers, receiver, responder } = adapter;
+  const { collectBuffers, schedulerBuffers, receiver, responder } = adapter;
   return {
     collectBuffers: {
       total: collectBuffers.buffers.length,
@@ -52,14 +64,7 @@ export function reportAdapter(adapter: Adapter) {
       })),
     },
     schedulerBuffers: { total: schedulerBuffers.buffers.length, free: schedulerBuffers.freeCount },
-    lane: {
-      waiting: lane.length,
-      launches: lane.launches,
-      executionCredits: lane.executionCredits,
-      executionCreditsUsed: lane.executionCreditsUsed,
-      completionCredits: lane.completionCredits,
-      completionCreditsUsed: lane.completionCreditsUsed,
-    },
+    lanes: reportLanes(adapter.lanes),
     ports: adapter.ports.map((port) => ({
       number: port.number,
       state: portStateName(port.state),

@@ -135,6 +135,7 @@ export function queryQueuePair(context: CommandContext): ManagementStatus {
 export function destroyQueuePair(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
+  context.adapter.returnSharedEntry(qp);
   context.adapter.destroyQueuePair(qp);
   return ManagementStatus.OK;
 }

@@ -20,6 +20,7 @@ import {
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
 import type { AdapterFunction } from './function.ts';
+import { attachLaneRegisters } from './lane-registers.ts';
 
 const INTERFACE_VERSION = 0x00010000;
 const NS_PER_SECOND = 1_000_000_000;
@@ -32,6 +33,7 @@ export function attachFunctionRegisters(owner: AdapterFunction): void {
   attachDoorbells(owner);
   attachCollect(owner);
   attachCounters(owner);
+  attachLaneRegisters(owner);
   attachPorts(owner);
   attachFaults(owner);
   resetFunctionRegisters(owner);
@@ -144,7 +146,6 @@ function attachCollect(owner: AdapterFunction): void {
 
 function attachCounters(owner: AdapterFunction): void {
   const { collect, counters } = owner;
-  const { lane } = owner.adapter;
   const sources: [number, () => number][] = [
     [CSR.MANAGEMENT_COMMANDS, () => counters.managementCommands],
     [CSR.MANAGEMENT_REFUSED, () => counters.managementRefused],
@@ -158,11 +159,6 @@ function attachCounters(owner: AdapterFunction): void {
     [CSR.COMMANDS_FETCHED, () => counters.commandsFetched],
     [CSR.COMMANDS_COLLECTED, () => counters.commandsCollected],
     [CSR.COMMANDS_STALE, () => counters.commandsStale],
-    [CSR.LANE_LAUNCHES, () => lane.launches],
-    [CSR.EXECUTION_CREDITS, () => lane.executionCredits],
-    [CSR.EXECUTION_CREDITS_USED, () => lane.executionCreditsUsed],
-    [CSR.COMPLETION_CREDITS, () => lane.completionCredits],
-    [CSR.COMPLETION_CREDITS_USED, () => lane.completionCreditsUsed],
   ];
   for (const [offset, read] of sources) owner.registers.attach(offset, { read });
 }

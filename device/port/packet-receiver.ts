@@ -14,6 +14,7 @@ import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { ConnectedTransport } from '../transport/connected-transport.ts';
+import { notePkeyViolation } from '../transport/key-violations.ts';
 import type { UdResponder } from '../transport/ud-responder.ts';
 import type { PacketRing } from './packet-ring.ts';
 import type { Port } from './port.ts';
@@ -82,7 +83,7 @@ export class PacketReceiver {
   #deliverConnected(qp: QueuePair, port: Port, ring: PacketRing): boolean {
     const packet = this.#packet;
     const { requester, responder } = qp;
-    const transport = qp.creation.serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
+    const transport = qp.serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
     if (requester === undefined || responder === undefined || (packet.opcode & TRANSPORT_MASK) !== transport) {
       this.unsupportedTransport++;
       return false;
@@ -96,7 +97,7 @@ export class PacketReceiver {
       return false;
     }
     if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
-      port.badPkeys++;
+      notePkeyViolation(port, qp, packet);
       return false;
     }
     if (packet.flags & OpcodeFlag.RESPONSE) return this.#connected.completer.receive(requester, ring, packet);

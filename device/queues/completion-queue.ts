@@ -21,31 +21,33 @@ import { type EventQueue, EventRecord } from './event-queue.ts';
 
 const SEQUENCE_BYTES = 4;
 
+/** Work space of all queues: an entry is posted as soon as it is filled, and a queue with buffers of its own would be spread over more memory. */
+const entry = new Uint8Array(COMPLETION_ENTRY_SIZE);
+const entryView = new DataView(entry.buffer);
+const record = new Uint8Array(COMPLETION_QUEUE_RECORD_SIZE);
+const recordView = new DataView(record.buffer);
+const event = new EventRecord();
+
+/** Fields are in the order of use: what every completion needs comes first. */
 export class CompletionQueue {
   readonly number: number;
   readonly owner: AdapterFunction;
-  readonly memory: QueueMemory;
-  readonly recordAddress: number;
+  error = false;
   readonly entries: number;
+  producerCount = 0;
+  /** Consumer count as last read from the record. */
+  consumed = 0;
+  readonly memory: QueueMemory;
+  notifyState: NotifyState = NotifyState.UNARMED;
+  /** Producer count just after the last solicited or failed completion. */
+  #solicitedCount = 0;
+  eqPending = false;
   eventQueue: EventQueue | undefined = undefined;
+  readonly recordAddress: number;
   tokenLow = 0;
   tokenHigh = 0;
   /** Work queues that complete here. */
   references = 0;
-  producerCount = 0;
-  /** Consumer count as last read from the record. */
-  consumed = 0;
-  notifyState: NotifyState = NotifyState.UNARMED;
-  eqPending = false;
-  error = false;
-  /** Producer count just after the last solicited or failed completion. */
-  #solicitedCount = 0;
-  /** Entry under construction: fill it through the generated setters, then `post`. */
-  readonly entry = new Uint8Array(COMPLETION_ENTRY_SIZE);
-  readonly view = new DataView(this.entry.buffer);
-  readonly #record = new Uint8Array(COMPLETION_QUEUE_RECORD_SIZE);
-  readonly #recordView = new DataView(this.#record.buffer);
-  readonly #event = new EventRecord();
 
   constructor(number: number, owner: AdapterFunction, memory: QueueMemory, recordAddress: number, entriesLog2: number) {
     this.number = number;
@@ -55,10 +57,10 @@ export class CompletionQueue {
     this.entries = 2 ** entriesLog2;
   }
 
-  /** Clears the entry for a new completion. */
+  /** An empty entry: fill it through the generated setters, then `post`. */
   begin(): DataView {
-    this.entry.fill(0);
-    return this.view;
+    entry.fill(0);
+    return entryView;
   }
 
   /** Stores the entry. `solicited`: it also counts for those who wait for solicited completions. False when the queue is in error. */
@@ -70,11 +72,11 @@ export class CompletionQueue {
     if (this.#full()) return this.#fail(FaultKind.CQ_OVERRUN);
     const time = this.owner.localTime;
     time.sample();
-    setCompletionEntryTimestampLow(this.view, 0, time.low);
-    setCompletionEntryTimestampHigh(this.view, 0, time.high);
-    setCompletionEntrySequence(this.view, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
+    setCompletionEntryTimestampLow(entryView, 0, time.low);
+    setCompletionEntryTimestampHigh(entryView, 0, time.high);
+    setCompletionEntrySequence(entryView, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
     const address = this.memory.addressOf((this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE);
-    if (!this.owner.dma.publish(this.number, address, this.entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES))
+    if (!this.owner.dma.publish(this.number, address, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES))
       return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
@@ -102,7 +104,6 @@ export class CompletionQueue {
 
   #fireEvent(): void {
     if (this.eqPending || this.eventQueue === undefined) return;
-    const event = this.#event;
     event.type = EventType.COMPLETION;
     event.objectNumber = this.number;
     event.completionSequence = this.producerCount;
@@ -124,12 +125,18 @@ export class CompletionQueue {
   /** The consumer count in guest memory is read only when the queue looks full. */
   #full(): boolean {
     if (this.#unread() < this.entries) return false;
-    if (!this.owner.dma.read(this.number, this.recordAddress, COMPLETION_QUEUE_RECORD_SIZE, this.#record, 0))
-      return true;
-    const consumed = getCompletionQueueRecordConsumed(this.#recordView, 0);
-    // A count ahead of what was posted is a lie: keep what is known.
-    if ((this.producerCount - consumed) >>> 0 <= this.entries) this.consumed = consumed;
+    // A count that cannot be true may have been caught half-written: the second look decides.
+    if (!this.#refreshConsumed()) this.#refreshConsumed();
     return this.#unread() >= this.entries;
+  }
+
+  /** False when the count was read and is not one that software can have come to; what is known stays then. */
+  #refreshConsumed(): boolean {
+    if (!this.owner.dma.read(this.number, this.recordAddress, COMPLETION_QUEUE_RECORD_SIZE, record, 0)) return true;
+    const consumed = getCompletionQueueRecordConsumed(recordView, 0);
+    if ((this.producerCount - consumed) >>> 0 > this.entries) return false;
+    this.consumed = consumed;
+    return true;
   }
 
   #unread(): number {

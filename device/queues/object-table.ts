@@ -38,21 +38,22 @@ export class ObjectTable<T extends { readonly number: number }> {
     const index = this.#takeSlot();
     if (index === undefined) return undefined;
     const object = build((this.#generations[index] << INDEX_BITS) | index);
-    this.#slots[index] = object;
+    this.#slots[index - this.#firstIndex] = object;
     this.#count++;
     return object;
   }
 
   /** The object with exactly this number. */
   get(number: number): T | undefined {
-    const object = this.#slots[number & INDEX_MASK];
+    const place = (number & INDEX_MASK) - this.#firstIndex;
+    const object = place < 0 ? undefined : this.#slots[place];
     return object !== undefined && object.number === number ? object : undefined;
   }
 
   remove(object: T): void {
     const index = object.number & INDEX_MASK;
-    if (this.#slots[index] !== object) return;
-    this.#slots[index] = undefined;
+    if (this.get(object.number) !== object) return;
+    this.#slots[index - this.#firstIndex] = undefined;
     this.#generations[index] = (this.#generations[index] + 1) & GENERATION_MASK;
     this.#free.push(index);
     this.#count--;
@@ -66,7 +67,7 @@ export class ObjectTable<T extends { readonly number: number }> {
   #takeSlot(): number | undefined {
     if (this.#nextFresh < this.#firstIndex + this.#capacity) {
       // Fresh slots first: a destroyed object's slot rests as long as possible.
-      this.#slots.length = Math.max(this.#slots.length, this.#nextFresh + 1);
+      this.#slots.push(undefined);
       return this.#nextFresh++;
     }
     return this.#free.shift();

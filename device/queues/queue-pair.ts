@@ -25,51 +25,64 @@ export interface QueuePairParts {
   readonly srq: SharedReceiveQueue | undefined;
 }
 
+/** Fields are in the order of use: what every command and packet needs comes first and lies together, as thousands of QPs do not fit a processor's cache. */
 export class QueuePair {
   readonly number: number;
   readonly owner: AdapterFunction;
-  /** As created. */
-  readonly creation: Readonly<QpCreation>;
-  readonly pd: ProtectionDomain;
-  readonly sendCq: CompletionQueue;
-  readonly receiveCq: CompletionQueue;
-  readonly sendMemory: QueueMemory;
-  /** Slots of the send queue, a power of two, and bytes of each. */
-  readonly sendEntries: number;
-  readonly sendStrideBytes: number;
-  /** As modified. */
-  readonly attributes: QpAttributes = newQpAttributes();
-  /** Software's own handle. */
-  tokenLow = 0;
-  tokenHigh = 0;
   state: QpState = QpState.RESET;
-  /** Incremented by everything that voids commands in flight: a transition to RESET, destruction. */
-  epoch = 0;
-
-  /** Sequence number of the next command to be admitted to a lane. */
-  nextSequence = 0;
-  /** Commands admitted and not yet completed. */
-  inFlight = 0;
-  /** The scheduler has the QP in its list. */
-  scheduled = false;
-  nextScheduled: QueuePair | undefined = undefined;
-  /** A stop doorbell took the QP off the scheduler for good. */
-  stopped = false;
-  /** Software asked to be told when the send queue has drained. */
-  drainNotify = false;
-  /** Path MTU of a connected QP. */
-  pathMtuBytes = 256;
-  /** PSN of the next packet to send. */
-  sendPsn = 0;
-
+  /** Of the creation: transport service, and whether every command posts a CQE. */
+  readonly serviceType: ServiceType;
+  readonly signalAll: boolean;
   /** Of a connected QP. */
   requester: RequesterState | undefined = undefined;
   responder: ResponderState | undefined = undefined;
   destroyed = false;
+  /** Path MTU of a connected QP. */
+  pathMtuBytes = 256;
+  /** As modified. */
+  readonly attributes = newPackedAttributes();
 
+  /** A stop doorbell took the QP off the scheduler for good. */
+  stopped = false;
+  /** The scheduler has the QP in its list. */
+  scheduled = false;
+  nextScheduled: QueuePair | undefined = undefined;
+  /** Commands admitted and not yet completed. */
+  inFlight = 0;
+  /** Commands in virtual kick lists; the lane these are on, or the last ones were, and the state of the lane map when it was chosen. */
+  kicked = 0;
+  lane = -1;
+  laneGeneration = 0;
+  /** A kick list was full: the lane tells when there is room. */
+  waitsForRoom = false;
+  /** Incremented by everything that voids commands in flight: a transition to RESET, destruction. */
+  epoch = 0;
+  /** Sequence number of the next command to be admitted to a lane. */
+  nextSequence = 0;
+  readonly sendMemory: QueueMemory;
+  /** Slots of the send queue, a power of two, and bytes of each. */
+  readonly sendEntries: number;
+  readonly sendStrideBytes: number;
+  /** Of the creation: guest address of the queue-pair-record, QoS level, and whether the checksum of commands is not checked. */
+  readonly recordAddress: number;
+  readonly qosLevel: number;
+  readonly checksumOff: boolean;
+  readonly sendCq: CompletionQueue;
+  readonly receiveCq: CompletionQueue;
+  readonly pd: ProtectionDomain;
+  readonly srq: SharedReceiveQueue | undefined;
   /** Where receive entries come from: its own ring or that of its SRQ. */
   readonly receiveRing: ReceiveRing;
-  readonly srq: SharedReceiveQueue | undefined;
+
+  /** As created. */
+  readonly creation: Readonly<QpCreation>;
+  /** Software asked to be told when the send queue has drained. */
+  drainNotify = false;
+  /** PSN of the next packet to send. */
+  sendPsn = 0;
+  /** Software's own handle. */
+  tokenLow = 0;
+  tokenHigh = 0;
   /** Type 2 memory windows bound by the QP. */
   boundWindows = 0;
 
@@ -77,6 +90,11 @@ export class QueuePair {
     this.number = number;
     this.owner = owner;
     this.creation = creation;
+    this.serviceType = creation.serviceType as ServiceType;
+    this.signalAll = creation.signalAll === 1;
+    this.recordAddress = creation.recordAddress;
+    this.qosLevel = creation.qosLevel;
+    this.checksumOff = creation.checksumOff === 1;
     this.pd = parts.pd;
     this.sendCq = parts.sendCq;
     this.receiveCq = parts.receiveCq;
@@ -97,7 +115,7 @@ export class QueuePair {
 
   /** RC or UC. */
   get connected(): boolean {
-    return this.creation.serviceType === ServiceType.RC || this.creation.serviceType === ServiceType.UC;
+    return this.serviceType === ServiceType.RC || this.serviceType === ServiceType.UC;
   }
 
   /** More commands may be launched: a connected QP that waits, or has many records, takes none. */
@@ -152,4 +170,10 @@ export class QueuePair {
     this.receiveCq.references--;
     if (this.srq !== undefined) this.srq.references--;
   }
+}
+
+/** Attributes with those that packets need in front. */
+function newPackedAttributes(): QpAttributes {
+  const { port, pkeyIndex, remoteQpn, access, timeout, retryCount, rnrRetry, ...others } = newQpAttributes();
+  return { port, pkeyIndex, remoteQpn, access, timeout, retryCount, rnrRetry, ...others };
 }

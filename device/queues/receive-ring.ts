@@ -12,6 +12,9 @@ const NUMBER_MASK = 0xffff;
 const TAIL_BYTES = 8;
 const LARGEST_QUEUE = 2 ** RECEIVE_QUEUE_MAX_LOG2;
 
+/** Where a tail is read to, of whichever ring. */
+const word = new Uint8Array(TAIL_BYTES);
+
 export class ReceiveRing {
   /** Number of the next entry to take, and the tail as last read: entries before it are posted. */
   head = 0;
@@ -21,7 +24,6 @@ export class ReceiveRing {
   /** Guest address of the dword whose low half is software's tail. */
   readonly tailAddress: number;
   readonly #memory: QueueMemory;
-  readonly #word = new Uint8Array(TAIL_BYTES);
 
   constructor(memory: QueueMemory, entriesLog2: number, strideLog2: number, tailAddress: number) {
     this.#memory = memory;
@@ -37,8 +39,8 @@ export class ReceiveRing {
 
   /** Looks how far software has posted. A tail that lies is counted as a fault of `object` and not believed. */
   refresh(owner: AdapterFunction, object: number): void {
-    if (!owner.dma.read(object, this.tailAddress, TAIL_BYTES, this.#word, 0)) return;
-    const tail = this.#word[0] | (this.#word[1] << 8);
+    if (!owner.dma.read(object, this.tailAddress, TAIL_BYTES, word, 0)) return;
+    const tail = word[0] | (word[1] << 8);
     const posted = (tail - this.head) & NUMBER_MASK;
     if (posted <= this.entries) this.tail = tail;
     // Behind the head: an old tail, harmless.

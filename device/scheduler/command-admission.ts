@@ -7,7 +7,7 @@
 import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import type { Lane } from '../lane/lane.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -19,12 +19,12 @@ const QPN_SHIFT = 8;
 
 export class CommandAdmission {
   readonly #queuePairs: ObjectTable<QueuePair>;
-  readonly #lane: Lane;
+  readonly #lanes: TransmitVirtualLanes;
   readonly #scheduler: SendQueueScheduler;
 
-  constructor(queuePairs: ObjectTable<QueuePair>, lane: Lane, scheduler: SendQueueScheduler) {
+  constructor(queuePairs: ObjectTable<QueuePair>, lanes: TransmitVirtualLanes, scheduler: SendQueueScheduler) {
     this.#queuePairs = queuePairs;
-    this.#lane = lane;
+    this.#lanes = lanes;
     this.#scheduler = scheduler;
   }
 
@@ -44,8 +44,9 @@ export class CommandAdmission {
       owner.faults.report(fault, qp.number, buffer.vcb);
       return this.#drop(qp, buffer);
     }
+    if (!this.#lanes.hasRoom(qp, false)) return this.#drop(qp, buffer);
     owner.counters.commandsCollected++;
-    this.#lane.admit(qp, buffer);
+    this.#lanes.admit(qp, buffer);
   }
 
   /** A doorbell; `low` is its first dword. The sequence number in it needs no look: the send queue says what is next. */

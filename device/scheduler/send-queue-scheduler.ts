@@ -16,7 +16,7 @@ import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import { hasCommandChecksum } from '../collect/checksum.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import type { Lane } from '../lane/lane.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 /** Commands read from one send queue before the next has its turn. */
@@ -26,15 +26,15 @@ const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 
 export class SendQueueScheduler {
   readonly #buffers: PcbAllocator;
-  readonly #lane: Lane;
+  readonly #lanes: TransmitVirtualLanes;
   readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
   readonly #recordView = new DataView(this.#record.buffer);
   #head: QueuePair | undefined = undefined;
   #tail: QueuePair | undefined = undefined;
 
-  constructor(buffers: PcbAllocator, lane: Lane) {
+  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes) {
     this.#buffers = buffers;
-    this.#lane = lane;
+    this.#lanes = lanes;
   }
 
   /** Some send queue waits for its turn and a buffer is free. */
@@ -75,19 +75,23 @@ export class SendQueueScheduler {
     const posted = this.#readPosted(qp);
     if (posted === 0) qp.owner.counters.doorbellsIdle++;
     let taken = 0;
+    let room = true;
     while (taken < posted && taken < QUANTUM) {
+      // Without room in its kick list the QP is scheduled again when there is.
+      room = this.#lanes.hasRoom(qp, true);
+      if (!room) break;
       const buffer = this.#buffers.bind(-1, 0);
       if (buffer === undefined) break;
       this.#fetch(qp, buffer);
       taken++;
     }
-    if (taken < posted) this.schedule(qp);
+    if (taken < posted && room) this.schedule(qp);
     return taken;
   }
 
   /** Commands posted and not yet admitted; 0, with a fault, when software's record cannot be believed. */
   #readPosted(qp: QueuePair): number {
-    const { recordAddress } = qp.creation;
+    const { recordAddress } = qp;
     if (!qp.owner.dma.read(qp.number, recordAddress, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.owner.queuePairFailed(qp, FaultKind.DMA_READ);
       return 0;
@@ -109,7 +113,7 @@ export class SendQueueScheduler {
       setSendCommandSequence(buffer.view, 0, sequence);
     }
     qp.owner.counters.commandsFetched++;
-    this.#lane.admit(qp, buffer);
+    this.#lanes.admit(qp, buffer);
   }
 
   #read(qp: QueuePair, buffer: PhysicalCollectBuffer, address: number, sequence: number): FaultKind {
@@ -130,9 +134,9 @@ export class SendQueueScheduler {
 export function checkCommand(qp: QueuePair, buffer: PhysicalCollectBuffer): FaultKind {
   const { view } = buffer;
   if (getSendCommandQpn(view, 0) !== qp.number) return FaultKind.COMMAND_BAD_QP;
-  if (getSendCommandQosLevel(view, 0) !== qp.creation.qosLevel) return FaultKind.COMMAND_QOS;
-  const { checksumOff, checksumKey } = qp.creation;
-  if (checksumOff) return FaultKind.NONE;
+  if (getSendCommandQosLevel(view, 0) !== qp.qosLevel) return FaultKind.COMMAND_QOS;
+  if (qp.checksumOff) return FaultKind.NONE;
+  const { checksumKey } = qp.creation;
   const length = buffer.collectLength;
   const right = hasCommandChecksum(
     view,

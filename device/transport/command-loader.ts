@@ -24,6 +24,7 @@ export class CommandLoader {
   /** Fills `record`; its `fault` says why it cannot be executed. */
   load(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer): void {
     record.load(buffer);
+    record.kind = requestKind(qp.serviceType, record.opcode);
     record.list.clear();
     record.fault = buffer.fault;
     if (record.fault !== FaultKind.NONE) return;
@@ -34,21 +35,20 @@ export class CommandLoader {
   }
 
   #loadPayload(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer): FaultKind {
-    const kind = requestKind(qp.creation.serviceType, record.opcode);
+    const { kind } = record;
     if (kind === RequestKind.NONE) return FaultKind.COMMAND_OPCODE;
     if (kind === RequestKind.LOCAL) {
       record.loadHeader(buffer.bytes);
       return FaultKind.NONE;
     }
     if (record.messageLength > MESSAGE_MAX_BYTES) return FaultKind.COMMAND_LENGTH;
-    const fetches = kind === RequestKind.READ || kind === RequestKind.ATOMIC;
     if (record.inline) {
-      const isPlain = !fetches && getSendCommandSgeCount(buffer.view, 0) === 0;
+      const isPlain = !record.isFetch && getSendCommandSgeCount(buffer.view, 0) === 0;
       return isPlain ? loadInline(record, buffer) : FaultKind.COMMAND_SGE;
     }
     const fault = loadList(record, buffer, kind === RequestKind.ATOMIC);
     if (fault !== FaultKind.NONE) return fault;
-    return record.list.check(qp, this.#keys, fetches ? AccessFlag.LOCAL_WRITE : 0);
+    return record.list.check(qp, this.#keys, record.isFetch ? AccessFlag.LOCAL_WRITE : 0);
   }
 }
 

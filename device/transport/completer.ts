@@ -16,7 +16,7 @@ import { ackTimeoutNs, CREDITS_UNLIMITED, creditsOf, rnrTimerNs } from '../../pr
 import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { RequestKind, requestKind } from './request-opcodes.ts';
+import { RequestKind } from './request-opcodes.ts';
 import type { Requester } from './requester.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
 import type { RetryTimers } from './retry-timers.ts';
@@ -133,7 +133,7 @@ export class Completer {
 
   #takeData(state: RequesterState, record: SendRecord, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {
     const { qp } = state;
-    const isAtomic = requestKind(qp.creation.serviceType, record.opcode) === RequestKind.ATOMIC;
+    const isAtomic = record.kind === RequestKind.ATOMIC;
     if (isAtomic !== ((packet.flags & OpcodeFlag.ATOMIC_ACKNOWLEDGE) !== 0)) return BAD_RESPONSE;
     if (isAtomic) {
       // The wire carries the value big-endian; memory holds it in the order of the host.
@@ -173,8 +173,7 @@ export class Completer {
     for (let record = state.oldest; record?.numbered; record = record.next) {
       if (record.done) continue;
       if (psnDistance(record.firstPsn, psn) < 0) break;
-      const kind = requestKind(state.qp.creation.serviceType, record.opcode);
-      if (kind === RequestKind.READ || kind === RequestKind.ATOMIC) {
+      if (record.isFetch) {
         const missing = addPsn(record.firstPsn, record.responsesReceived);
         if (psnDistance(missing, psn) < 0) break;
         if (missing === state.unackedPsn || this.#progress(state, missing)) this.#retry(state, missing);
@@ -267,9 +266,7 @@ export class Completer {
     let found: SendRecord | undefined;
     for (let record = state.oldest; record?.numbered; record = record.next) {
       if (record.done || psnDistance(record.lastPsn, psn) > 0) continue;
-      const kind = requestKind(state.qp.creation.serviceType, record.opcode);
-      const isRead = kind === RequestKind.READ || kind === RequestKind.ATOMIC;
-      record.packetsSent = isRead ? 0 : Math.max(0, psnDistance(record.firstPsn, psn));
+      record.packetsSent = record.isFetch ? 0 : Math.max(0, psnDistance(record.firstPsn, psn));
       found ??= record;
     }
     if (found !== undefined) state.cursor = found;
@@ -285,9 +282,7 @@ function isRunning(qp: QueuePair): boolean {
 /** The oldest READ or atomic that is sent and not yet answered in full. */
 function findReadRecord(state: RequesterState): SendRecord | undefined {
   for (let record = state.oldest; record?.numbered; record = record.next) {
-    if (record.done) continue;
-    const kind = requestKind(state.qp.creation.serviceType, record.opcode);
-    if (kind === RequestKind.READ || kind === RequestKind.ATOMIC) return record;
+    if (!record.done && record.isFetch) return record;
   }
   return undefined;
 }

@@ -3,10 +3,10 @@
  * RC and UC as a whole: requester, completer, responder and their timers put together, and the life of a record from launch to completion. The send
  * pipeline launches commands here; the port receiver brings packets.
  */
-import { CompletionStatus, EventType, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../host.ts';
-import type { Lane } from '../lane/lane.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -30,7 +30,7 @@ const SEQUENCE_MASK = 0xffff;
 export interface ConnectedSurroundings {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
-  readonly lane: Lane;
+  readonly lanes: TransmitVirtualLanes;
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
   /** More commands may be taken from the send queue. */
@@ -53,7 +53,7 @@ export class ConnectedTransport {
 
   constructor(around: ConnectedSurroundings) {
     this.#around = around;
-    const { ports, lane, keys, reader, clock } = around;
+    const { ports, lanes, keys, reader, clock } = around;
     this.#loader = new CommandLoader(keys);
     const keyRequests = new KeyRequests(keys);
     const now = (): number => clock.now();
@@ -62,9 +62,10 @@ export class ConnectedTransport {
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
     this.requester = new Requester({
       ports,
+      lanes: lanes.lanes,
       timers: this.timers,
       now,
-      releaseExecutionCredit: () => lane.releaseExecutionCredit(),
+      releaseExecution: (record) => this.#releaseExecution(record),
       performLocal: (qp, record) => keyRequests.perform(qp, record),
       completeDone,
       returnUnbegun,
@@ -89,7 +90,7 @@ export class ConnectedTransport {
     });
   }
 
-  /** Makes a record of a launched command, whose PCB is free afterwards. Both its credits are held by the record. */
+  /** Makes a record of a launched command. It holds the command's credits, and its PCB as long as the execution credit. */
   launch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const state = qp.requester as RequesterState;
     const record = this.#pool.take();
@@ -117,7 +118,7 @@ export class ConnectedTransport {
     const { nextNs } = this.timers;
     if (nextNs === Number.POSITIVE_INFINITY) return;
     const now = clock.now();
-    if (nextNs <= now) this.timers.expire(now, (qp) => this.completer.expire(qp.requester as RequesterState));
+    if (nextNs <= now) this.timers.expire(now, (state) => this.completer.expire(state));
     // Asked again each time: a clock keeps the earliest alarm only, and links ask for alarms too.
     if (this.timers.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.timers.nextNs);
   }
@@ -128,7 +129,9 @@ export class ConnectedTransport {
   }
 
   startSending(qp: QueuePair): void {
-    qp.requester?.start(qp.sendPsn);
+    if (qp.requester === undefined) return;
+    this.timers.add(qp.requester);
+    qp.requester.start(qp.sendPsn);
   }
 
   /** SQD: what is begun is finished, the rest goes back to the send queue (IBTA 10.3.1). */
@@ -149,6 +152,7 @@ export class ConnectedTransport {
   /** Drops every record, and what is to be answered, without a completion: RESET, destruction. */
   drop(qp: QueuePair): void {
     this.#dispose(qp, false);
+    if (qp.requester !== undefined) this.timers.remove(qp.requester);
     qp.responder?.clear();
   }
 
@@ -159,7 +163,7 @@ export class ConnectedTransport {
   #dispose(qp: QueuePair, report: boolean): void {
     const state = qp.requester;
     if (state === undefined) return;
-    this.timers.set(state, Number.POSITIVE_INFINITY);
+    this.timers.turnOff(state);
     for (let record = state.shift(); record !== undefined; record = state.shift()) {
       if (report) postSendCompletion(qp, record.sequence, record.opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
       this.#release(qp, record);
@@ -176,14 +180,14 @@ export class ConnectedTransport {
       if (record.fault !== FaultKind.NONE)
         return this.#failOldest(qp, sendStatus(record.fault, record.opcode), record.fault);
       state.shift();
-      if (record.signaled || qp.creation.signalAll)
+      if (record.signaled || qp.signalAll)
         postSendCompletion(
           qp,
           record.sequence,
           record.opcode,
           CompletionStatus.SUCCESS,
           FaultKind.NONE,
-          returnedBytes(record),
+          record.isFetch ? record.messageLength : 0,
         );
       this.#release(qp, record);
       // The completion may have failed the QP, which flushed the rest.
@@ -251,23 +255,16 @@ export class ConnectedTransport {
 
   #release(qp: QueuePair, record: SendRecord): void {
     this.#releaseExecution(record);
-    this.#around.lane.releaseCompletionCredit();
+    this.#around.lanes.releaseCompletion(record.hold);
     if (qp.inFlight > 0) qp.inFlight--;
     this.#pool.give(record);
   }
 
   #releaseExecution(record: SendRecord): void {
-    if (!record.executing) return;
-    record.executing = false;
-    this.#around.lane.releaseExecutionCredit();
+    const { buffer } = record;
+    if (buffer === undefined) return;
+    record.buffer = undefined;
+    this.#around.lanes.releaseExecution(record.hold);
+    buffer.home?.release(buffer);
   }
-}
-
-/** Bytes a READ or atomic brought back. */
-function returnedBytes(record: SendRecord): number {
-  const isFetch =
-    record.opcode === SendOpcode.RDMA_READ ||
-    record.opcode === SendOpcode.COMPARE_SWAP ||
-    record.opcode === SendOpcode.FETCH_ADD;
-  return isFetch ? record.messageLength : 0;
 }

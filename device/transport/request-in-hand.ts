@@ -34,6 +34,6 @@ export class RequestInHand {
 
   /** Is it acknowledged? */
   get reliable(): boolean {
-    return this.qp.creation.serviceType !== ServiceType.UC;
+    return this.qp.serviceType !== ServiceType.UC;
   }
 }

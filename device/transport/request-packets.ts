@@ -29,7 +29,7 @@ export class RequestPackets {
     const length = Math.min(record.messageLength - done, mtuBytes);
     const last = done + length >= record.messageLength;
     this.#head(state, record, port, record.packetsSent, last || (record.packetsSent + 1) % ACK_INTERVAL === 0);
-    fields.opcode = requestOpcode(qp.creation.serviceType, record.opcode, record.packetsSent === 0, last);
+    fields.opcode = requestOpcode(qp.serviceType, record.opcode, record.packetsSent === 0, last);
     fields.solicited = last ? record.solicited : 0;
     fields.virtualAddressHigh = record.remoteAddressHigh;
     fields.virtualAddressLow = record.remoteAddressLow;
@@ -46,6 +46,11 @@ export class RequestPackets {
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
     record.packetsSent++;
     return true;
+  }
+
+  /** Payload of the packet built last. */
+  get payloadLengthBytes(): number {
+    return this.#fields.payloadLengthBytes;
   }
 
   /** The request of a READ for the responses not yet received: their PSNs, their address, their length (IBTA 9.7.5.1.9). */
@@ -95,7 +100,7 @@ export class RequestPackets {
     state.path.apply(fields, port);
     fields.pKey = port.pkeys[qp.attributes.pkeyIndex];
     fields.destQpn = qp.attributes.remoteQpn;
-    fields.ackRequest = ackRequest && qp.creation.serviceType === ServiceType.RC ? 1 : 0;
+    fields.ackRequest = ackRequest && qp.serviceType === ServiceType.RC ? 1 : 0;
     fields.psn = addPsn(record.firstPsn, packetIndex);
   }
 }

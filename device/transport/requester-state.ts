@@ -3,7 +3,6 @@
 import { addPsn } from '../../protocol/infiniband/psn.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
-import { RetryTimer } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
 
 /** Records of one QP; more commands stay in its send queue. */
@@ -30,7 +29,8 @@ export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
 export class RequesterState {
   readonly qp: QueuePair;
   readonly path = new Path();
-  readonly timer = new RetryTimer();
+  /** Number of its timer, or -1: see `RetryTimers`. */
+  timer = -1;
   /** Oldest record not completed, newest launched, and the one to send from; undefined when there is none. */
   oldest: SendRecord | undefined = undefined;
   newest: SendRecord | undefined = undefined;

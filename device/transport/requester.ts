@@ -7,10 +7,11 @@ import { packetCount } from '../../protocol/infiniband/mtu.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs } from '../../protocol/infiniband/syndrome.ts';
 import { FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { Lane } from '../lane/lane.ts';
+import { PacketTurns } from '../lane/packet-turns.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { ReadyQueue } from './ready-queue.ts';
-import { needsCredit, RequestKind, requestKind } from './request-opcodes.ts';
+import { needsCredit, RequestKind } from './request-opcodes.ts';
 import { RequestPackets } from './request-packets.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
 import type { RetryTimers } from './retry-timers.ts';
@@ -22,6 +23,8 @@ type State = (typeof State)[keyof typeof State];
 
 /** Packets of one QP before the next has its turn. */
 const QUANTUM = 16;
+/** What a packet counts for beside its payload: about its headers. */
+const PACKET_OVERHEAD_BYTES = 64;
 /** A message is begun only while fewer packets of the QP are unacknowledged. */
 const WINDOW_PACKETS = 1 << 16;
 /** PSNs outstanding at most: half of all (IBTA 9.7.1). */
@@ -31,10 +34,11 @@ const SEQUENCE_MASK = 0xffffff;
 /** What the requester needs of the units around it. */
 export interface RequesterSurroundings {
   readonly ports: readonly Port[];
+  readonly lanes: readonly Lane[];
   readonly timers: RetryTimers;
   now(): number;
   /** The record's last packet is with the port. */
-  releaseExecutionCredit(): void;
+  releaseExecution(record: SendRecord): void;
   /** An operation without packets, in its turn. NONE, or why it failed. */
   performLocal(qp: QueuePair, record: SendRecord): FaultKind;
   /** The oldest records may be done. */
@@ -46,32 +50,37 @@ export interface RequesterSurroundings {
 export class Requester {
   packets = 0;
   readonly #around: RequesterSurroundings;
-  readonly #ready = new ReadyQueue<RequesterState>();
+  readonly #turns: PacketTurns<RequesterState>;
   readonly #build = new RequestPackets();
   #state!: RequesterState;
   #record!: SendRecord;
   #port!: Port;
   #work = 0;
+  /** Bytes sent in this turn, and how many its lane may. */
+  #bytes = 0;
+  #allowance = 0;
 
   constructor(around: RequesterSurroundings) {
     this.#around = around;
+    this.#turns = new PacketTurns(around.ports, around.lanes);
   }
 
-  /** QPs that wait for their turn. */
+  /** QPs that wait for their turn, and whose port has room. */
   get waiting(): number {
-    return this.#ready.length;
+    return this.#turns.waiting;
   }
 
   /** The QP may have something to send. */
   wake(state: RequesterState): void {
     if (state.ready) return;
     state.ready = true;
-    this.#ready.push(state);
+    const { qp } = state;
+    this.#turns.push(qp.attributes.port - 1, Math.max(qp.lane, 0), state);
   }
 
   /** Gives the next QP its turn. Returns the packets sent and other things done; 0 when it could do nothing or no QP waits. */
   serve(): number {
-    const state = this.#ready.shift();
+    const state = this.#turns.shift();
     if (state === undefined) return 0;
     state.ready = false;
     const { qp } = state;
@@ -79,7 +88,10 @@ export class Requester {
     this.#state = state;
     this.#port = this.#around.ports[qp.attributes.port - 1];
     this.#work = 0;
+    this.#bytes = 0;
+    this.#allowance = this.#turns.allowance;
     this.#run();
+    this.#turns.charge(this.#bytes);
     return this.#work;
   }
 
@@ -122,19 +134,18 @@ export class Requester {
     const state = this.#state;
     const record = this.#record;
     if (record.fault !== FaultKind.NONE) return this.#fail(record.fault);
-    const kind = requestKind(state.qp.creation.serviceType, record.opcode);
     // A QP without initiator depth does no READs and atomics at all (IBTA 11.2.4.2).
-    if (isFetch(kind) && state.qp.attributes.maxReadsInitiated === 0) return this.#fail(FaultKind.COMMAND_OPCODE);
-    state.wait = this.#findWait(state, record, kind);
-    if (state.wait === RequesterWait.NONE) return kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
+    if (record.isFetch && state.qp.attributes.maxReadsInitiated === 0) return this.#fail(FaultKind.COMMAND_OPCODE);
+    state.wait = this.#findWait(state, record);
+    if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
     this.#work++;
     this.#around.returnUnbegun(state.qp);
     return State.EXIT;
   }
 
-  #findWait(state: RequesterState, record: SendRecord, kind: RequestKind): RequesterWait {
+  #findWait(state: RequesterState, record: SendRecord): RequesterWait {
     if (record.fence && state.readsOutstanding > 0) return RequesterWait.FENCE;
-    if (isFetch(kind) && state.readsOutstanding >= state.qp.attributes.maxReadsInitiated) return RequesterWait.READS;
+    if (record.isFetch && state.readsOutstanding >= state.qp.attributes.maxReadsInitiated) return RequesterWait.READS;
     // Without a credit a message may still be begun when nothing is outstanding: it probes (IBTA 9.7.7.2.5).
     if (
       needsCredit(record.opcode) &&
@@ -145,7 +156,7 @@ export class Requester {
       return RequesterWait.CREDIT;
     const unacked = (state.nextPsn - state.unackedPsn) & SEQUENCE_MASK;
     if (unacked === 0) return RequesterWait.NONE;
-    const count = psnsOf(record, kind, state.qp.pathMtuBytes);
+    const count = psnsOf(record, state.qp.pathMtuBytes);
     return unacked >= WINDOW_PACKETS || unacked + count > PSNS_OUTSTANDING_MAX
       ? RequesterWait.WINDOW
       : RequesterWait.NONE;
@@ -155,32 +166,32 @@ export class Requester {
   #number(): State {
     const state = this.#state;
     const record = this.#record;
-    const kind = requestKind(state.qp.creation.serviceType, record.opcode);
-    const count = psnsOf(record, kind, state.qp.pathMtuBytes);
+    const count = psnsOf(record, state.qp.pathMtuBytes);
     record.number(state.nextPsn, count);
     state.nextPsn = addPsn(state.nextPsn, count);
     state.sendSequence = (state.sendSequence + 1) & SEQUENCE_MASK;
-    if (isFetch(kind)) state.readsOutstanding++;
+    if (record.isFetch) state.readsOutstanding++;
     return State.SEND;
   }
 
   /** One packet. A port that is not active loses it, as a link would. */
   #send(): State {
-    if (this.#work >= QUANTUM || this.#port.congested) {
+    if (this.#work >= QUANTUM || this.#bytes >= this.#allowance || this.#port.congested) {
       this.wake(this.#state);
       return State.EXIT;
     }
     const state = this.#state;
     const record = this.#record;
-    const kind = requestKind(state.qp.creation.serviceType, record.opcode);
+    const { kind, isFetch } = record;
     if (kind === RequestKind.READ) this.#build.sendRead(state, record, this.#port);
     else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
     else if (!this.#build.sendPayload(state, record, this.#port)) return this.#fail(FaultKind.DMA_READ);
     this.#work++;
+    this.#bytes += PACKET_OVERHEAD_BYTES + this.#build.payloadLengthBytes;
     this.packets++;
-    state.noteSent(isFetch(kind) ? record.lastPsn : addPsn(record.firstPsn, record.packetsSent - 1));
-    if (state.qp.creation.serviceType === ServiceType.RC) this.#armTimer();
-    const whole = isFetch(kind) || record.packetsSent > psnDistance(record.firstPsn, record.lastPsn);
+    state.noteSent(isFetch ? record.lastPsn : addPsn(record.firstPsn, record.packetsSent - 1));
+    if (state.qp.serviceType === ServiceType.RC) this.#armTimer();
+    const whole = isFetch || record.packetsSent > psnDistance(record.firstPsn, record.lastPsn);
     return whole ? this.#finish() : State.SEND;
   }
 
@@ -189,11 +200,8 @@ export class Requester {
     const state = this.#state;
     const record = this.#record;
     state.cursor = record.next;
-    if (record.executing) {
-      record.executing = false;
-      this.#around.releaseExecutionCredit();
-    }
-    if (state.qp.creation.serviceType === ServiceType.UC) {
+    this.#around.releaseExecution(record);
+    if (state.qp.serviceType === ServiceType.UC) {
       record.done = true;
       state.unackedPsn = state.nextPsn;
       this.#around.completeDone(state.qp);
@@ -241,15 +249,11 @@ export class Requester {
 
   #armTimer(): void {
     const state = this.#state;
-    if (state.timer.deadlineNs !== Number.POSITIVE_INFINITY) return;
+    if (!this.#around.timers.isOff(state)) return;
     this.#around.timers.set(state, this.#around.now() + ackTimeoutNs(state.qp.attributes.timeout));
   }
 }
 
-function isFetch(kind: RequestKind): boolean {
-  return kind === RequestKind.READ || kind === RequestKind.ATOMIC;
-}
-
-function psnsOf(record: SendRecord, kind: RequestKind, mtuBytes: number): number {
-  return kind === RequestKind.ATOMIC ? 1 : packetCount(record.messageLength, mtuBytes);
+function psnsOf(record: SendRecord, mtuBytes: number): number {
+  return record.kind === RequestKind.ATOMIC ? 1 : packetCount(record.messageLength, mtuBytes);
 }

@@ -51,36 +51,37 @@ export class PendingAcknowledge {
   }
 }
 
+/** Fields are in the order of use: what every packet needs comes first. */
 export class ResponderState {
   readonly path: Path;
   expectedPsn = 0;
   msn = 0;
-  /** A sequence error or RNR NAK was sent for the expected PSN: not again until it arrives (IBTA 9.7.5.2.8). */
-  nakSent = false;
-  /** A fatal NAK is to be sent, or was: all that an error state still lets out. */
-  refused = false;
   /** First packet seen since RTR. */
   established = false;
+  /** A sequence error or RNR NAK was sent for the expected PSN: not again until it arrives (IBTA 9.7.5.2.8). */
+  nakSent = false;
   message: MessageKind = MessageKind.NONE;
   /** Bytes of the message placed so far. */
   messageBytes = 0;
-  /** A receive entry is taken for the message; its number and elements. */
-  entryTaken = false;
-  entryNumber = 0;
-  readonly list = new ScatterGatherList();
   /** RDMA WRITE in progress. */
   writeAddress = 0;
   writeRkey = 0;
   writeLength = 0;
+  /** In the list of responders with answers to send. */
+  ready = false;
+  /** A fatal NAK is to be sent, or was: all that an error state still lets out. */
+  refused = false;
+  /** Answers to be sent, oldest first: active resources in order, then `acknowledge`. */
+  readonly queue: ResponderResource[] = [];
+  readonly acknowledge = new PendingAcknowledge();
+  /** A receive entry is taken for the message; its number and elements. */
+  entryTaken = false;
+  entryNumber = 0;
+  readonly list = new ScatterGatherList();
   readonly report = new ReceiveReport();
   /** Ring of the last READs and atomics; `resourceNext` is overwritten next. */
   readonly resources: ResponderResource[] = [];
   resourceNext = 0;
-  /** Answers to be sent, oldest first: active resources in order, then `acknowledge`. */
-  readonly queue: ResponderResource[] = [];
-  readonly acknowledge = new PendingAcknowledge();
-  /** In the list of responders with answers to send. */
-  ready = false;
 
   constructor(path: Path) {
     this.path = path;

@@ -206,6 +206,11 @@ export class Responses {
     const address = resource.address + done;
     const region = keys.checkRemote(qp, resource.rkey, address, length, AccessFlag.REMOTE_READ);
     if (region?.read(region.owner.dma, qp.number, address, length, target, at)) return true;
+    if (resource.repeated) {
+      // A late copy of a request that was answered long ago must not fail a connection whose memory was rightly taken back since.
+      state.withdraw(resource);
+      return false;
+    }
     // The rest of the answer turns into a NAK (IBTA 9.7.5.2.4).
     const psn = addPsn(resource.firstPsn, resource.packetsSent);
     const code = region === undefined ? NakCode.REMOTE_ACCESS_ERROR : NakCode.REMOTE_OPERATIONAL_ERROR;

@@ -10,7 +10,7 @@ import {
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import type { Lane } from '../lane/lane.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postSendCompletion } from './completions.ts';
@@ -19,53 +19,62 @@ import { sendStatus } from './fault-status.ts';
 import type { UdRequester } from './ud-requester.ts';
 
 export class SendPipeline {
-  readonly #lane: Lane;
+  readonly #lanes: TransmitVirtualLanes;
   readonly #ports: readonly Port[];
   readonly #datagrams: UdRequester;
   readonly #connected: ConnectedTransport;
 
-  constructor(lane: Lane, ports: readonly Port[], datagrams: UdRequester, connected: ConnectedTransport) {
-    this.#lane = lane;
+  constructor(
+    lanes: TransmitVirtualLanes,
+    ports: readonly Port[],
+    datagrams: UdRequester,
+    connected: ConnectedTransport,
+  ) {
+    this.#lanes = lanes;
     this.#ports = ports;
     this.#datagrams = datagrams;
     this.#connected = connected;
   }
 
-  /** Launches the lane's next command. False when there is none, a credit is missing, or its port has no room. */
+  /** Launches the next command. False when every lane is without commands, lacks a credit, or waits for its port. */
   advance(): boolean {
-    const buffer = this.#lane.peek();
-    if (buffer === undefined) return false;
-    const qp = buffer.queuePair as QueuePair;
+    for (let buffer = this.#lanes.peek(); buffer !== undefined; buffer = this.#lanes.peek()) {
+      const qp = buffer.queuePair as QueuePair;
+      const index = qp.attributes.port - 1;
+      const port = this.#ports[index];
+      if (port?.congested && needsPort(qp, buffer)) this.#lanes.block(index);
+      else {
+        this.#launch(qp, buffer, port);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  #launch(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {
     if (qp.connected && qp.state === QpState.RTS && buffer.epoch === qp.epoch) return this.#launchConnected(qp, buffer);
-    // Commands that are void or flushed need no port.
-    const port = this.#ports[qp.attributes.port - 1];
-    const sends = buffer.epoch === qp.epoch && (qp.state === QpState.RTS || qp.state === QpState.SQD);
-    if (sends && port?.congested) return false;
-    this.#lane.launch();
+    this.#lanes.launch();
     this.#execute(qp, buffer, port);
-    return true;
   }
 
   /** A connected QP that takes no more commands now gets them from its send queue again later. */
-  #launchConnected(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
+  #launchConnected(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     if (qp.acceptsCommands) {
-      this.#lane.launch();
-      this.#connected.launch(qp, buffer);
-    } else {
-      this.#lane.discard();
-      qp.rewind(getSendCommandSequence(buffer.view, 0));
-      qp.inFlight = qp.requester?.recordCount ?? 0;
+      this.#lanes.launch();
+      return this.#connected.launch(qp, buffer);
     }
+    this.#lanes.discard();
+    qp.rewind(getSendCommandSequence(buffer.view, 0));
+    qp.inFlight = qp.requester?.recordCount ?? 0;
     buffer.home?.release(buffer);
-    return true;
   }
 
   #execute(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {
     const isVoid = buffer.epoch !== qp.epoch;
     const fault = isVoid ? FaultKind.NONE : this.#perform(qp, buffer, port);
     // A datagram is complete once its packet is with the port: both credits come back, whatever the outcome.
-    this.#lane.releaseExecutionCredit();
-    this.#lane.releaseCompletionCredit();
+    this.#lanes.releaseExecution(buffer.hold);
+    this.#lanes.releaseCompletion(buffer.hold);
     if (!isVoid) this.#complete(qp, buffer, fault);
     buffer.home?.release(buffer);
   }
@@ -86,7 +95,7 @@ export class SendPipeline {
     if (qp.state === QpState.ERR || qp.state === QpState.SQE)
       return postSendCompletion(qp, sequence, opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
     if (fault === FaultKind.NONE) {
-      if (qp.creation.signalAll || getSendCommandSignaled(view, 0))
+      if (qp.signalAll || getSendCommandSignaled(view, 0))
         postSendCompletion(qp, sequence, opcode, CompletionStatus.SUCCESS, FaultKind.NONE);
       return qp.owner.adapter.noteDrained(qp);
     }
@@ -94,6 +103,11 @@ export class SendPipeline {
     postSendCompletion(qp, sequence, opcode, sendStatus(fault, opcode), fault);
     qp.owner.adapter.failSends(qp);
   }
+}
+
+/** Commands that are void, flushed or sent back need no port. */
+function needsPort(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
+  return buffer.epoch === qp.epoch && (qp.state === QpState.RTS || qp.state === QpState.SQD) && qp.acceptsCommands;
 }
 
 /** Faults of the command itself are counted here; those of keys and of the bus were counted where they were found. */

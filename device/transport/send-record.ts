@@ -30,6 +30,8 @@ import {
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { CreditHold } from '../lane/credit-hold.ts';
+import { RequestKind } from './request-opcodes.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
 export class SendRecord {
@@ -37,6 +39,8 @@ export class SendRecord {
   /** Sequence number in the send queue. */
   sequence = 0;
   opcode = 0;
+  /** What the opcode makes the requester do. */
+  kind: RequestKind = RequestKind.NONE;
   signaled = false;
   solicited = 0;
   fence = false;
@@ -60,15 +64,16 @@ export class SendRecord {
   responsesReceived = 0;
   /** Everything of it is done; it completes when it is the oldest. */
   done = false;
-  /** Holds an execution credit. */
-  executing = false;
+  /** Its PCB, as long as it holds an execution credit. */
+  buffer: PhysicalCollectBuffer | undefined = undefined;
+  hold = new CreditHold();
   fault: FaultKind = FaultKind.NONE;
   readonly list = new ScatterGatherList();
   readonly inlineBytes = new Uint8Array(INLINE_MAX_BYTES);
   /** The command's header, of operations without packets: it lies where other commands have their inline payload. */
   readonly headerView = new DataView(this.inlineBytes.buffer);
 
-  /** Takes what the command says. The scatter/gather list is loaded by the caller, who checks it. */
+  /** Takes what the command says, its PCB and its credits. The scatter/gather list is loaded by the caller, who checks it. */
   load(buffer: PhysicalCollectBuffer): void {
     const { view } = buffer;
     this.next = undefined;
@@ -87,8 +92,16 @@ export class SendRecord {
     this.packetsSent = 0;
     this.responsesReceived = 0;
     this.done = false;
-    this.executing = true;
+    this.buffer = buffer;
+    const { hold } = this;
+    this.hold = buffer.hold;
+    buffer.hold = hold;
     this.fault = FaultKind.NONE;
+  }
+
+  /** A READ or atomic: its PSNs are those of its response. */
+  get isFetch(): boolean {
+    return this.kind === RequestKind.READ || this.kind === RequestKind.ATOMIC;
   }
 
   loadHeader(bytes: Uint8Array): void {

@@ -16,6 +16,7 @@ import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import { receiveStatus } from './fault-status.ts';
+import { notePkeyViolation, noteQkeyViolation } from './key-violations.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
@@ -39,7 +40,7 @@ export class UdResponder {
 
   /** Delivers a well-formed datagram that arrived at `port` for `qp`. False when it was dropped. */
   receive(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
-    if (qp.creation.serviceType !== ServiceType.UD || !qp.receives || qp.attributes.port !== port.number) {
+    if (qp.serviceType !== ServiceType.UD || !qp.receives || qp.attributes.port !== port.number) {
       this.drops.wrongService++;
       return false;
     }
@@ -56,11 +57,12 @@ export class UdResponder {
 
   #keysMatch(qp: QueuePair, port: Port, view: DataView, packet: Readonly<ParsedPacket>): boolean {
     if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
-      port.badPkeys++;
+      notePkeyViolation(port, qp, packet);
       return false;
     }
-    if (getDethQKey(view, packet.dethOffset) !== qp.attributes.qkey) {
-      port.badQkeys++;
+    const qKey = getDethQKey(view, packet.dethOffset);
+    if (qKey !== qp.attributes.qkey) {
+      noteQkeyViolation(port, qp, packet, qKey);
       return false;
     }
     return true;

@@ -119,14 +119,27 @@ struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 				 u64 length, dma_addr_t page_list,
 				 u32 page_count, u8 page_shift);
 struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages);
+int vuhca_rereg_mr(struct vuhca_mr *mr,
+		   const struct vuhca_mr_attributes *attributes);
 int vuhca_dereg_mr(struct vuhca_mr *mr);
+
+/* vuhca_mw.c */
+struct vuhca_mw *vuhca_alloc_mw(struct vuhca_pd *pd, enum vuhca_mw_kind kind);
+int vuhca_query_mw(struct vuhca_mw *mw, struct vuhca_mw_attributes *attributes);
+int vuhca_bind_mw(struct vuhca_qp *qp, struct vuhca_mw *mw, u64 wr_id,
+		  const struct vuhca_buffer *range, u32 access);
+int vuhca_dealloc_mw(struct vuhca_mw *mw);
 
 /* vuhca_ah.c */
 int vuhca_ahs_alloc(struct vuhca_dev *dev);
 void vuhca_ahs_free(struct vuhca_dev *dev);
 void vuhca_ahs_start(struct vuhca_dev *dev);
+void vuhca_put_path(struct vuhca_address_handle *path, struct vuhca_pd *pd,
+		    u8 port, u16 dlid, u8 service_level,
+		    const struct vuhca_global_route *route);
 struct vuhca_ah *vuhca_create_ah(struct vuhca_pd *pd, u8 port, u16 dlid,
-				 u8 service_level);
+				 u8 service_level,
+				 const struct vuhca_global_route *route);
 void vuhca_destroy_ah(struct vuhca_ah *ah);
 struct vuhca_address_handle *vuhca_ah_entry(struct vuhca_ah *ah);
 
@@ -203,6 +216,7 @@ int vuhca_qp_to_init(struct vuhca_qp *qp, u8 port, u16 pkey_index, u32 qkey);
 int vuhca_qp_to_rtr(struct vuhca_qp *qp);
 int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn);
 int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state);
+int vuhca_qp_drain(struct vuhca_qp *qp);
 
 /* vuhca_connect.c */
 int vuhca_qp_connect_init(struct vuhca_qp *qp,

@@ -45,8 +45,29 @@ struct vuhca_address_handle *vuhca_ah_entry(struct vuhca_ah *ah)
 }
 EXPORT_SYMBOL_GPL(vuhca_ah_entry);
 
+/* Everything but the valid bit; without @route packets have no GRH. */
+void vuhca_put_path(struct vuhca_address_handle *path, struct vuhca_pd *pd,
+		    u8 port, u16 dlid, u8 service_level,
+		    const struct vuhca_global_route *route)
+{
+	vuhca_address_handle_set_port(path, port);
+	vuhca_address_handle_set_service_level(path, service_level);
+	vuhca_address_handle_set_pd(path, pd->pdn);
+	vuhca_address_handle_set_dlid(path, dlid);
+	if (!route)
+		return;
+	vuhca_address_handle_set_global_route(path, 1);
+	vuhca_address_handle_set_source_gid_index(path, route->source_gid_index);
+	vuhca_address_handle_set_flow_label(path, route->flow_label);
+	path->traffic_class = route->traffic_class;
+	path->hop_limit = route->hop_limit;
+	memcpy(path->destination_gid, route->destination_gid,
+	       sizeof(path->destination_gid));
+}
+
 struct vuhca_ah *vuhca_create_ah(struct vuhca_pd *pd, u8 port, u16 dlid,
-				 u8 service_level)
+				 u8 service_level,
+				 const struct vuhca_global_route *route)
 {
 	struct vuhca_ah_table *table = &pd->dev->ahs;
 	struct vuhca_address_handle entry = {};
@@ -64,10 +85,7 @@ struct vuhca_ah *vuhca_create_ah(struct vuhca_pd *pd, u8 port, u16 dlid,
 	ah->dev = pd->dev;
 	ah->index = index;
 	ah->port = port;
-	vuhca_address_handle_set_port(&entry, port);
-	vuhca_address_handle_set_service_level(&entry, service_level);
-	vuhca_address_handle_set_pd(&entry, pd->pdn);
-	vuhca_address_handle_set_dlid(&entry, dlid);
+	vuhca_put_path(&entry, pd, port, dlid, service_level, route);
 	table->entries[index] = entry;
 	/* Valid last: the adapter may read the entry at any time. */
 	dma_wmb();

@@ -24,22 +24,12 @@ int vuhca_qp_connect_init(struct vuhca_qp *qp,
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_connect_init);
 
-static void vuhca_put_path(struct vuhca_address_handle *path,
-			   struct vuhca_qp *qp,
-			   const struct vuhca_connection *connection)
-{
-	vuhca_address_handle_set_valid(path, 1);
-	vuhca_address_handle_set_port(path, connection->port);
-	vuhca_address_handle_set_service_level(path, connection->service_level);
-	vuhca_address_handle_set_pd(path, qp->pd->pdn);
-	vuhca_address_handle_set_dlid(path, connection->dlid);
-}
-
 /* INIT to RTR: knows its peer, and receives from it. */
 int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
 			 const struct vuhca_connection *connection)
 {
 	struct vuhca_qp_attributes attributes = {};
+	struct vuhca_address_handle *path = (void *)attributes.address_vector;
 	u32 mask = VUHCA_QP_MASK_STATE | VUHCA_QP_MASK_ADDRESS_VECTOR |
 		   VUHCA_QP_MASK_PATH_MTU | VUHCA_QP_MASK_REMOTE_QPN |
 		   VUHCA_QP_MASK_RECEIVE_PSN;
@@ -57,7 +47,9 @@ int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
 						 connection->max_reads_served);
 	vuhca_qp_attributes_set_min_rnr_timer(&attributes,
 					      connection->min_rnr_timer);
-	vuhca_put_path((void *)attributes.address_vector, qp, connection);
+	vuhca_put_path(path, qp->pd, connection->port, connection->dlid,
+		       connection->service_level, connection->route);
+	vuhca_address_handle_set_valid(path, 1);
 	return vuhca_modify_qp(qp, &attributes);
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_connect_rtr);

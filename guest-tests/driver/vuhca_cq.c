@@ -147,6 +147,18 @@ static u64 vuhca_wq_retire(struct vuhca_wq *wq, u16 sequence)
 	return wr_id;
 }
 
+/* Nobody will poll this entry: a shared receive slot it used is free again. */
+static void vuhca_forget_cqe(struct vuhca_cq *cq,
+			     const struct vuhca_completion_entry *entry)
+{
+	u32 srqn = vuhca_completion_entry_get_srqn(entry);
+	struct vuhca_srq *srq = srqn ? xa_load(&cq->dev->srqs, srqn) : NULL;
+
+	if (srq && vuhca_completion_entry_get_receive(entry))
+		vuhca_srq_retire(srq,
+				 vuhca_completion_entry_get_queue_sequence(entry));
+}
+
 static bool vuhca_read_cqe(struct vuhca_cq *cq,
 			   const struct vuhca_completion_entry *entry,
 			   struct vuhca_wc *wc)
@@ -154,8 +166,12 @@ static bool vuhca_read_cqe(struct vuhca_cq *cq,
 	u32 qpn = vuhca_completion_entry_get_qpn(entry);
 	struct vuhca_qp *qp = xa_load(&cq->dev->qps, qpn);
 
-	if (!qp)
+	if (!qp) {
+		/* Destroyed since, or cleaned and forgotten already. */
+		if (qpn)
+			vuhca_forget_cqe(cq, entry);
 		return false;
+	}
 	wc->qp = qp;
 	wc->status = vuhca_completion_entry_get_status(entry);
 	wc->opcode = vuhca_completion_entry_get_opcode(entry);
@@ -225,19 +241,6 @@ void vuhca_arm_cq(struct vuhca_cq *cq, bool solicited_only)
 }
 EXPORT_SYMBOL_GPL(vuhca_arm_cq);
 
-/* Nobody will poll this entry: a shared receive slot it used is free again. */
-static void vuhca_forget_cqe(struct vuhca_cq *cq,
-			     struct vuhca_completion_entry *entry)
-{
-	u32 srqn = vuhca_completion_entry_get_srqn(entry);
-	struct vuhca_srq *srq = srqn ? xa_load(&cq->dev->srqs, srqn) : NULL;
-
-	if (srq && vuhca_completion_entry_get_receive(entry))
-		vuhca_srq_retire(srq,
-				 vuhca_completion_entry_get_queue_sequence(entry));
-	vuhca_completion_entry_set_qpn(entry, 0);
-}
-
 /*
  * Forgets the completions of a QP that was destroyed or reset: its number may
  * be given to another one, which must not see them. QPN 0 is never given.
@@ -253,8 +256,10 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn)
 		entry = vuhca_cq_entry(cq, number);
 		if (!entry)
 			break;
-		if (vuhca_completion_entry_get_qpn(entry) == qpn)
-			vuhca_forget_cqe(cq, entry);
+		if (vuhca_completion_entry_get_qpn(entry) != qpn)
+			continue;
+		vuhca_forget_cqe(cq, entry);
+		vuhca_completion_entry_set_qpn(entry, 0);
 	}
 	spin_unlock_irq(&cq->lock);
 }

@@ -122,6 +122,16 @@ static void vuhca_put_register_target(struct vuhca_send_command *command,
 	target->access = wr->reg.access;
 }
 
+static void vuhca_put_bind_target(struct vuhca_send_command *command,
+				  const struct vuhca_send_wr *wr)
+{
+	struct vuhca_bind_target *target = (void *)command->target;
+
+	target->rkey = cpu_to_le32(wr->bind.rkey);
+	target->access = cpu_to_le32(wr->bind.access);
+	target->key_byte = wr->bind.key_byte;
+}
+
 static void vuhca_put_target(struct vuhca_send_command *command,
 			     const struct vuhca_send_wr *wr)
 {
@@ -135,6 +145,9 @@ static void vuhca_put_target(struct vuhca_send_command *command,
 		break;
 	case VUHCA_SEND_OPCODE_FAST_REGISTER:
 		vuhca_put_register_target(command, wr);
+		break;
+	case VUHCA_SEND_OPCODE_BIND_WINDOW:
+		vuhca_put_bind_target(command, wr);
 		break;
 	default:
 		/* Connected QPs do not look at it. */

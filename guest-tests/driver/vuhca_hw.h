@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x6523f190u
-#define VUHCA_LAYOUT_HASH_HIGH 0x7744d90bu
+#define VUHCA_LAYOUT_HASH_LOW 0xc2b27f14u
+#define VUHCA_LAYOUT_HASH_HIGH 0xb0e0ff32u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -453,15 +453,19 @@ enum vuhca_fault_kind {
 	/* The port is not active. */
 	VUHCA_FAULT_KIND_PORT_DOWN = 31,
 	/* The link in a send queue descriptor is not what the adapter wrote; it was put right. */
-	VUHCA_FAULT_KIND_DESCRIPTOR_LINK = 33,
+	VUHCA_FAULT_KIND_DESCRIPTOR_LINK = 35,
 	/* Base or size of the doorbell overflow buffer is out of range. */
-	VUHCA_FAULT_KIND_OVERFLOW_CONTROL = 34,
+	VUHCA_FAULT_KIND_OVERFLOW_CONTROL = 36,
 	/* A doorbell read back from the overflow buffer is not one that was written. */
-	VUHCA_FAULT_KIND_OVERFLOW_ENTRY = 35,
+	VUHCA_FAULT_KIND_OVERFLOW_ENTRY = 37,
 	/* A virtual function touched a control of the physical one. */
-	VUHCA_FAULT_KIND_NOT_PERMITTED = 36,
+	VUHCA_FAULT_KIND_NOT_PERMITTED = 38,
 	/* The key cannot be bound, registered or invalidated in its present state. */
 	VUHCA_FAULT_KIND_KEY_STATE = 32,
+	/* A packet of another partition arrived for a QP; address: source LID, P_Key. */
+	VUHCA_FAULT_KIND_PKEY_VIOLATION = 33,
+	/* A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key. */
+	VUHCA_FAULT_KIND_QKEY_VIOLATION = 34,
 };
 
 /* Transport services. */

@@ -127,6 +127,27 @@ struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages)
 }
 EXPORT_SYMBOL_GPL(vuhca_alloc_fast_mr);
 
+/*
+ * Changes what attribute_mask names of PD, access and translation, under the
+ * same keys. All or nothing; -EBUSY while a memory window is bound to the MR.
+ */
+int vuhca_rereg_mr(struct vuhca_mr *mr,
+		   const struct vuhca_mr_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_MR,
+		.object = mr->number,
+		.payload = attributes,
+		.payload_bytes = sizeof(*attributes),
+	};
+	struct vuhca_answer answer;
+
+	if (!vuhca_is_current(mr->dev, mr->generation))
+		return -ESTALE;
+	return vuhca_admin_execute(mr->dev, &command, &answer);
+}
+EXPORT_SYMBOL_GPL(vuhca_rereg_mr);
+
 int vuhca_dereg_mr(struct vuhca_mr *mr)
 {
 	int err;

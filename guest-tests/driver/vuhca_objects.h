@@ -154,6 +154,14 @@ struct vuhca_mr {
 	u32 rkey;
 };
 
+struct vuhca_mw {
+	struct vuhca_dev *dev;
+	u32 number;
+	u32 generation;
+	u32 rkey;	/* as of the last bind posted by vuhca_bind_mw() */
+	u8 kind;
+};
+
 struct vuhca_ah {
 	struct vuhca_dev *dev;
 	u32 index;

@@ -119,3 +119,20 @@ int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state)
 	return vuhca_modify_qp(qp, &attributes);
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_to_state);
+
+/*
+ * RTS to SQD: what is begun is finished, the rest waits for RTS. The QP's event
+ * handler is told, once, when nothing is left in flight.
+ */
+int vuhca_qp_drain(struct vuhca_qp *qp)
+{
+	struct vuhca_qp_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE |
+					      VUHCA_QP_MASK_SQD_NOTIFY),
+	};
+
+	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_SQD);
+	vuhca_qp_attributes_set_enable_sqd_notify(&attributes, 1);
+	return vuhca_modify_qp(qp, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_qp_drain);

@@ -2,8 +2,9 @@
 /*
  * Shared receive queues. Entries are taken in order, but QPs complete them in
  * any: a slot is filled again only when all before it have completed, too.
- * What a destroyed or reset QP had taken for a message in progress never
- * completes, and keeps its slot until the SRQ is destroyed.
+ * What a reset or destroyed QP had taken for a message in progress completes as
+ * flushed; with the other completions nobody polls any more, its slot comes back
+ * when the CQ is cleaned.
  */
 #include <linux/bitmap.h>
 #include <linux/dma-mapping.h>

@@ -10,12 +10,22 @@
 
 struct vuhca_qp;
 
+/* What the GRH of packets that leave the subnet, or may, is made of. */
+struct vuhca_global_route {
+	u8 destination_gid[16];
+	u8 source_gid_index;
+	u8 hop_limit;
+	u8 traffic_class;
+	u32 flow_label;
+};
+
 /* What an RC or UC QP is told of its peer and of the way to it. */
 struct vuhca_connection {
 	u8 port;
 	u8 service_level;
 	u16 dlid;
 	u16 pkey_index;
+	const struct vuhca_global_route *route;	/* NULL: packets without GRH */
 	u32 remote_qpn;
 	u32 send_psn;
 	u32 receive_psn;
@@ -43,7 +53,8 @@ struct vuhca_send_wr {
 	bool solicited;
 	bool fence;
 	u32 immediate;			/* or the key to invalidate */
-	const struct vuhca_buffer *sge;	/* FAST_REGISTER: range and new key */
+	/* FAST_REGISTER: range and new key; BIND_WINDOW: range and key of the MR */
+	const struct vuhca_buffer *sge;
 	unsigned int sge_count;
 	const void *inline_data;	/* instead of SGEs */
 	u32 inline_bytes;
@@ -66,6 +77,11 @@ struct vuhca_send_wr {
 		u8 page_shift;
 		u8 access;
 	} reg;				/* FAST_REGISTER */
+	struct {
+		u32 rkey;		/* as it is */
+		u32 access;
+		u8 key_byte;		/* low byte of the key to come */
+	} bind;				/* BIND_WINDOW */
 };
 
 struct vuhca_recv_wr {

@@ -213,11 +213,18 @@ extern const struct vt_suite vt_suite_connected_errors;
 extern const struct vt_suite vt_suite_connected_breaks;
 extern const struct vt_suite vt_suite_connected_keys;
 extern const struct vt_suite vt_suite_shared_receive;
+extern const struct vt_suite vt_suite_windows;
+extern const struct vt_suite vt_suite_drain;
+extern const struct vt_suite vt_suite_global;
 extern const struct vt_suite vt_suite_shares;
 extern const struct vt_suite vt_suite_stop;
 extern const struct vt_suite vt_suite_overflow;
 extern const struct vt_suite vt_suite_once;
 extern const struct vt_suite vt_suite_requests;
 extern const struct vt_suite vt_suite_reset;
+extern const struct vt_suite vt_suite_peer;
+
+/* vt_peer.c */
+extern const struct file_operations vt_peer_fops;
 
 #endif /* VT_H */

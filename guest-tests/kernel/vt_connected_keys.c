@@ -169,9 +169,85 @@ static void vt_twice(struct vt *t)
 	vt_with_region(t, vt_twice_of_pair);
 }
 
+/* One re-registration, as memory at its own addresses, and what it returns. */
+static bool vt_change(struct vt *t, struct vuhca_mr *mr, u32 mask,
+		      struct vt_areas *areas, u32 length, u32 access,
+		      struct vuhca_pd *pd, int err)
+{
+	struct vuhca_mr_attributes change = {
+		.attribute_mask = cpu_to_le32(mask),
+		.access = cpu_to_le32(access),
+		.start_address = cpu_to_le64(areas->dma[1]),
+		.length = cpu_to_le64(length),
+	};
+
+	vuhca_mr_attributes_set_kind(&change, VUHCA_MR_KIND_PHYSICAL);
+	vuhca_mr_attributes_set_pd(&change, pd ? pd->pdn : 0);
+	return VT_EQUAL(t, vuhca_rereg_mr(mr, &change), (u64)err);
+}
+
+/* What end 0 gets for a WRITE to the beginning of area 1 under @rkey. */
+static void vt_place(struct vt_pair *pair, struct vt_areas *areas, u32 rkey,
+		     u8 status)
+{
+	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, VT_BYTES);
+	struct vuhca_send_wr wr = vt_rdma_wr(areas, VUHCA_SEND_OPCODE_RDMA_WRITE,
+					     &here, 0);
+	u32 key = prandom_u32_state(&pair->t->random);
+
+	wr.remote.rkey = rkey;
+	vt_fill(areas->bytes[0], VT_BYTES, key);
+	vt_do(pair, &wr, status);
+	VT_EQUAL(pair->t, vt_holds(areas->bytes[1], VT_BYTES, key),
+		 status == VT_OK);
+	if (status != VT_OK)
+		vt_pair_works(pair, areas);
+}
+
+/* Re-registration under the same keys: rights, place, PD; all or nothing. */
+static void vt_changed_of_pair(struct vt_pair *pair, struct vt_areas *areas,
+			       struct vuhca_mr *mr)
+{
+	const u32 bad = VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR;
+	const u32 all = VUHCA_ACCESS_FLAG_LOCAL_WRITE | VT_ALL_REMOTE;
+	struct vuhca_pd *other = vuhca_alloc_pd(pair->t->dev);
+	struct vt *t = pair->t;
+
+	VT_REQUIRE(t, !IS_ERR(other), "%pe", other);
+	if (!vt_change(t, mr, VUHCA_MR_MASK_TRANSLATION | VUHCA_MR_MASK_ACCESS,
+		       areas, VT_BYTES, all, NULL, 0))
+		goto out;
+	vt_place(pair, areas, mr->rkey, VT_OK);
+	vt_change(t, mr, VUHCA_MR_MASK_ACCESS, areas, 0,
+		  VUHCA_ACCESS_FLAG_REMOTE_READ, NULL, 0);
+	vt_place(pair, areas, mr->rkey, bad);
+	/* A right to change from afar and not from here is refused. */
+	vt_change(t, mr, VUHCA_MR_MASK_ACCESS, areas, 0,
+		  VUHCA_ACCESS_FLAG_REMOTE_WRITE, NULL, -EINVAL);
+	vt_place(pair, areas, mr->rkey, bad);
+	vt_change(t, mr, VUHCA_MR_MASK_ACCESS, areas, 0, all, NULL, 0);
+	vt_place(pair, areas, mr->rkey, VT_OK);
+	vt_change(t, mr, VUHCA_MR_MASK_PD, areas, 0, 0, other, 0);
+	vt_place(pair, areas, mr->rkey, bad);
+	VT_EQUAL(t, vuhca_dealloc_pd(other), (u64)-EBUSY);
+	vt_change(t, mr, VUHCA_MR_MASK_PD, areas, 0, 0, t->pd, 0);
+	vt_place(pair, areas, mr->rkey, VT_OK);
+	vt_change(t, mr, VUHCA_MR_MASK_TRANSLATION, areas, VT_BYTES - 1, 0,
+		  NULL, 0);
+	vt_place(pair, areas, mr->rkey, bad);
+out:
+	VT_EQUAL(t, vuhca_dealloc_pd(other), 0);
+}
+
+static void vt_changed(struct vt *t)
+{
+	vt_with_region(t, vt_changed_of_pair);
+}
+
 static const struct vt_case vt_cases[] = {
 	{ "local-invalidate", vt_local },
 	{ "remote-invalidate", vt_remote },
 	{ "registered-twice", vt_twice },
+	{ "re-registered", vt_changed },
 };
 VT_SUITE(connected_keys, vt_cases);

@@ -124,7 +124,7 @@ static int vt_create_ahs(struct vt *t)
 						 VUHCA_CSR_PORT_LID_OFF +
 						 to * VUHCA_CSR_PORT_LID_STRIDE);
 
-			ah = vuhca_create_ah(t->pd, from + 1, lid, 0);
+			ah = vuhca_create_ah(t->pd, from + 1, lid, 0, NULL);
 			if (IS_ERR(ah))
 				return PTR_ERR(ah);
 			t->ah[from][to] = ah;

@@ -53,12 +53,16 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_connected_breaks,
 	&vt_suite_connected_keys,
 	&vt_suite_shared_receive,
+	&vt_suite_windows,
+	&vt_suite_drain,
+	&vt_suite_global,
 	&vt_suite_shares,
 	&vt_suite_stop,
 	&vt_suite_overflow,
 	&vt_suite_once,
 	&vt_suite_requests,
 	&vt_suite_reset,
+	&vt_suite_peer,
 };
 
 static DEFINE_MUTEX(vt_running);	/* also protects vt_dev */
@@ -223,6 +227,7 @@ static int __init vt_init(void)
 	for (i = 0; i < ARRAY_SIZE(vt_suites); i++)
 		debugfs_create_file(vt_suites[i]->name, 0400, suites,
 				    (void *)vt_suites[i], &vt_suite_fops);
+	debugfs_create_file("peer", 0200, vt_root, NULL, &vt_peer_fops);
 	return vuhca_register_client(&vt_client);
 }
 module_init(vt_init);

@@ -66,6 +66,7 @@ static struct vuhca_connection vt_connection(struct vt_pair *pair,
 	return (struct vuhca_connection) {
 		.port = port,
 		.dlid = lid,
+		.route = options->routes[end],
 		.remote_qpn = options->nowhere ?: pair->end[!end].qp->qpn,
 		.send_psn = VT_LATE_PSN + end,
 		.receive_psn = VT_LATE_PSN + !end,

@@ -180,7 +180,7 @@ static void vt_not_receiving(struct vt *t)
 /* A LID nobody has. */
 static void vt_no_lid(struct vt *t)
 {
-	struct vuhca_ah *ah = vuhca_create_ah(t->pd, 1, 0x1234, 0);
+	struct vuhca_ah *ah = vuhca_create_ah(t->pd, 1, 0x1234, 0, NULL);
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 16);
 	struct vuhca_send_wr wr = vt_send_wr(t, 0, 1, &buffer);
 	struct vuhca_wc wc = {};

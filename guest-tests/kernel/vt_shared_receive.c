@@ -8,6 +8,7 @@
 #define VT_ENTRIES	BIT(VT_ENTRIES_LOG2)
 #define VT_ENTRY_BYTES	4096
 #define VT_MESSAGES	400
+#define VT_CUTS		24
 
 struct vt_sharing {
 	struct vt *t;
@@ -220,10 +221,71 @@ static void vt_error(struct vt *t)
 	vt_with_sharing(t, vt_share_error);
 }
 
+/* A long message to a new pair that ends before the message does. */
+static bool vt_share_cut(struct vt_sharing *share, bool reset)
+{
+	struct vt_pair_options options = { .path_mtu = 1, .srq = share->srq };
+	struct vuhca_buffer here = vt_area_buffer(&share->areas, 0, 0,
+						  VT_AREA_BYTES);
+	struct vuhca_buffer there = vt_area_buffer(&share->areas, 1, 0,
+						   VT_AREA_BYTES);
+	struct vuhca_send_wr wr = vt_rdma_wr(&share->areas,
+					     VUHCA_SEND_OPCODE_SEND, &here, 0);
+	struct vuhca_recv_wr recv = { .sge = &there, .sge_count = 1 };
+	struct vuhca_wq *rq = &share->srq->rq;
+	struct vt *t = share->t;
+	struct vt_pair pair;
+	unsigned int us;
+
+	if (vt_pair_create(t, &pair, &options) &&
+	    (READ_ONCE(rq->head) != READ_ONCE(rq->tail) ||
+	     VT_EQUAL(t, vuhca_post_srq_recv(share->srq, &recv, 1), 1)) &&
+	    vt_post(&pair, 0, &wr)) {
+		us = 1 + prandom_u32_state(&t->random) % 4000;
+		usleep_range(us, us + 50);
+		if (reset)
+			VT_EQUAL(t, vuhca_qp_to_state(pair.end[1].qp,
+						      VUHCA_QP_STATE_RESET), 0);
+	}
+	vt_pair_destroy(&pair);
+	return !t->failed;
+}
+
+/*
+ * A receiver that is reset or destroyed in the middle of a message gives the
+ * slot of its entry back: in the end all slots serve.
+ */
+static void vt_share_taken(struct vt_sharing *share)
+{
+	struct vuhca_send_wr wr = vt_rdma_wr(&share->areas,
+					     VUHCA_SEND_OPCODE_SEND, NULL, 0);
+	struct vuhca_wq *rq = &share->srq->rq;
+	struct vt *t = share->t;
+	struct vuhca_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < VT_CUTS; i++)
+		if (!vt_share_cut(share, i % 2))
+			return;
+	while ((u16)(rq->tail - rq->head) < VT_ENTRIES)
+		if (!vt_share_post(share))
+			return;
+	for (i = 0; i < VT_ENTRIES; i++)
+		if (!vt_do(&share->pairs[0], &wr, VT_OK) ||
+		    !vt_completes(t, t->recv_cq.cq, VT_OK, &wc))
+			return;
+}
+
+static void vt_taken(struct vt *t)
+{
+	vt_with_sharing(t, vt_share_taken);
+}
+
 static const struct vt_case vt_cases[] = {
 	{ "order", vt_order },
 	{ "crowd", vt_crowd },
 	{ "limit", vt_limit },
 	{ "error", vt_error },
+	{ "taken", vt_taken },
 };
 VT_SUITE(shared_receive, vt_cases);

@@ -71,7 +71,7 @@ static int traffic_create(struct traffic_lane *lane)
 	lane->cq = vuhca_create_cq(dev, &cq);
 	if (IS_ERR(lane->cq))
 		return PTR_ERR(lane->cq);
-	lane->ah = vuhca_create_ah(lane->pd, lane->from + 1, lid, 0);
+	lane->ah = vuhca_create_ah(lane->pd, lane->from + 1, lid, 0, NULL);
 	if (IS_ERR(lane->ah))
 		return PTR_ERR(lane->ah);
 	err = traffic_create_qp(lane, to, &lane->receiver);

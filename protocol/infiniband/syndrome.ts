@@ -18,20 +18,29 @@ export function rnrTimerNs(code: number): number {
   return RNR_TIMERS[code & 31] * 10_000;
 }
 
+/** By local ACK timeout code, in ns. */
+const ACK_TIMEOUTS_NS = Float64Array.from({ length: 32 }, (_, code) => 4096 * 2 ** code);
+ACK_TIMEOUTS_NS[0] = Number.POSITIVE_INFINITY;
+
+/** By credit count field. */
+const CREDITS = Uint16Array.from({ length: CREDITS_UNLIMITED }, (_, field) => {
+  if (field < 2) return field;
+  return field % 2 === 0 ? 2 ** (field / 2) : 3 * 2 ** ((field - 3) / 2);
+});
+
 /** Nanoseconds of a local ACK timeout code, 4.096 us times 2^code; 0 means no timeout and gives Infinity. */
 export function ackTimeoutNs(code: number): number {
-  return code === 0 ? Number.POSITIVE_INFINITY : 4096 * 2 ** (code & 31);
+  return ACK_TIMEOUTS_NS[code & 31];
 }
 
 /** Receive requests that a credit count field of 0 to 30 grants. */
 export function creditsOf(field: number): number {
-  if (field < 2) return field;
-  return field % 2 === 0 ? 2 ** (field / 2) : 3 * 2 ** ((field - 3) / 2);
+  return CREDITS[field];
 }
 
 /** The largest credit count field that does not grant more than `credits`. */
 export function creditField(credits: number): number {
   let field = 0;
-  while (field < CREDITS_UNLIMITED - 1 && creditsOf(field + 1) <= credits) field++;
+  while (field < CREDITS_UNLIMITED - 1 && CREDITS[field + 1] <= credits) field++;
   return field;
 }

@@ -203,11 +203,13 @@ export const faultKind: ValueTable = {
     ['PIO_UNSUPPORTED', 29, 'Access to PIO send memory that no send context owns.'],
     ['DOORBELL_BEYOND_TAIL', 30, 'Doorbell for a command that was not posted.'],
     ['PORT_DOWN', 31, 'The port is not active.'],
-    ['DESCRIPTOR_LINK', 33, 'The link in a send queue descriptor is not what the adapter wrote; it was put right.'],
-    ['OVERFLOW_CONTROL', 34, 'Base or size of the doorbell overflow buffer is out of range.'],
-    ['OVERFLOW_ENTRY', 35, 'A doorbell read back from the overflow buffer is not one that was written.'],
-    ['NOT_PERMITTED', 36, 'A virtual function touched a control of the physical one.'],
+    ['DESCRIPTOR_LINK', 35, 'The link in a send queue descriptor is not what the adapter wrote; it was put right.'],
+    ['OVERFLOW_CONTROL', 36, 'Base or size of the doorbell overflow buffer is out of range.'],
+    ['OVERFLOW_ENTRY', 37, 'A doorbell read back from the overflow buffer is not one that was written.'],
+    ['NOT_PERMITTED', 38, 'A virtual function touched a control of the physical one.'],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
+    ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP; address: source LID, P_Key.'],
+    ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key.'],
   ]),
 };
 

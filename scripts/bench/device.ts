@@ -5,9 +5,14 @@
  */
 import pino from 'pino';
 import { AdapterProcess } from '../../device/main/adapter-process.ts';
+import { loneAdapter } from '../../device/main/topology.ts';
 
 const [libraryPath, socketPath] = process.argv.slice(2);
 if (libraryPath === undefined || socketPath === undefined) throw new Error('usage: device.ts LIBRARY SOCKET');
-const adapter = new AdapterProcess({ libraryPath, socketPath, log: pino({ level: 'warn' }, pino.destination(2)) });
+const adapter = new AdapterProcess({
+  libraryPath,
+  topology: loneAdapter(socketPath),
+  log: pino({ level: 'warn' }, pino.destination(2)),
+});
 process.once('SIGTERM', () => adapter.close());
-adapter.start();
+await adapter.start();

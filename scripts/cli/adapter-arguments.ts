@@ -2,6 +2,7 @@
 //
 // The options of an adapter on the command line; `device` and `run` take the same ones.
 
+import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/options.ts';
 import { type Arguments, type CommandOption, UsageError } from './command.ts';
 
@@ -38,6 +39,12 @@ export const adapterArguments: Readonly<Record<string, CommandOption>> = {
   },
   lids: { type: 'string', value: 'A,B', description: `LIDs of the two ports (default ${defaults.portLids})` },
   'node-guid': { type: 'string', value: 'HEX', description: `Node GUID, 16 digits (default ${defaults.nodeGuid})` },
+  link: {
+    type: 'string',
+    value: 'PORT=listen:PATH|PORT=connect:PATH',
+    repeats: true,
+    description: 'Links a port to one of another process, which has the other role (LIDs and node GUIDs must differ)',
+  },
 };
 
 const ANY = Number.MAX_SAFE_INTEGER;
@@ -77,12 +84,29 @@ export function readAdapterOptions(args: Arguments): AdapterOptions {
   return options;
 }
 
+/** The links to other processes asked for. Throws UsageError. */
+export function readLinks(args: Arguments): SocketLinkPlan[] {
+  const links = args.texts('link').map((text): SocketLinkPlan => {
+    const [, port, role, path] = /^([12])=(listen|connect):(.+)$/.exec(text) ?? [];
+    if (path === undefined)
+      throw new UsageError(
+        `option --link is ${text}; it must be PORT=listen:PATH or PORT=connect:PATH, with port 1 or 2`,
+      );
+    return { port: `${LONE_NAME}:${port}`, role: role as 'listen' | 'connect', endpoint: { path } };
+  });
+  const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);
+  if (again !== undefined)
+    throw new UsageError(`option --link names port ${again.port.slice(-1)} twice; a port has one link`);
+  if (links.length > 0 && args.has('record'))
+    throw new UsageError(
+      'option --record cannot be given with --link: a recording would miss what comes in by the link',
+    );
+  return links;
+}
+
 /** The arguments of `device` that repeat what `args` asked for. */
 export function repeatAdapterArguments(args: Arguments): string[] {
-  return Object.keys(adapterArguments).flatMap((name) => {
-    const value = args.text(name);
-    return value === undefined ? [] : [`--${name}=${value}`];
-  });
+  return Object.keys(adapterArguments).flatMap((name) => args.texts(name).map((value) => `--${name}=${value}`));
 }
 
 function nameAsTyped(sentence: string): string {

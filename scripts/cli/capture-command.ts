@@ -10,6 +10,9 @@ import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import { SetupError } from '../setup/errors.ts';
 import type { Arguments, Command } from './command.ts';
 
+/** What to capture, and of which adapter. */
+type CaptureRequest = CaptureOptions & { readonly adapter?: string };
+
 const POLL_MS = 100;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -22,6 +25,7 @@ export const captureCommand: Command = {
     control: { type: 'string', value: 'PATH', description: 'The control socket (default: the only running adapter)' },
     count: { type: 'string', value: 'N', description: 'Ends after N packets' },
     seconds: { type: 'string', value: 'S', description: 'Ends after S seconds' },
+    adapter: { type: 'string', value: 'NAME', description: 'The adapter, where one process serves several' },
     port: { type: 'string', value: 'N', description: 'Only port 1 or 2' },
     direction: { type: 'string', value: 'sent|received', description: 'Only what ports send, or receive' },
   },
@@ -35,9 +39,10 @@ export const captureCommand: Command = {
 async function runCapture(args: Arguments): Promise<number> {
   const path = resolve(args.required('output'));
   const seconds = args.integer('seconds', 1, 86_400 * 365);
-  const options: CaptureOptions = {
+  const options: CaptureRequest = {
     path,
     ...given('count', args.integer('count', 1, Number.MAX_SAFE_INTEGER)),
+    ...given('adapter', args.text('adapter')),
     ...given('port', args.integer('port', 1, 2)),
     ...given('direction', args.choice('direction', ['sent', 'received'] as const)),
   };
@@ -65,7 +70,7 @@ export interface RemoteCapture {
 }
 
 /** Starts a capture through the control socket; it ends with the connection. */
-export async function startCapture(client: ControlClient, options: CaptureOptions): Promise<RemoteCapture> {
+export async function startCapture(client: ControlClient, options: CaptureRequest): Promise<RemoteCapture> {
   await client.request('capture-start', { ...options });
   let stopped = false;
   const readProgress = async (): Promise<CaptureProgress> => {

@@ -16,6 +16,8 @@ export interface CommandOption {
   readonly value?: string;
   /** The value when the option is given without one; with it, a value must follow an equals sign. */
   readonly bare?: string;
+  /** It may be given several times; of others the last one counts. */
+  readonly repeats?: boolean;
   readonly description: string;
 }
 
@@ -37,10 +39,10 @@ export class Arguments {
   readonly operands: readonly string[];
   /** What stood behind `--`, undefined without it. */
   readonly rest: readonly string[] | undefined;
-  readonly #values: ReadonlyMap<string, string>;
+  readonly #values: ReadonlyMap<string, readonly string[]>;
 
   constructor(
-    values: ReadonlyMap<string, string>,
+    values: ReadonlyMap<string, readonly string[]>,
     operands: readonly string[],
     rest: readonly string[] | undefined = undefined,
   ) {
@@ -54,25 +56,30 @@ export class Arguments {
   }
 
   text(name: string): string | undefined {
-    return this.#values.get(name);
+    return this.#values.get(name)?.at(-1);
+  }
+
+  /** All values of an option that repeats, in their order. */
+  texts(name: string): readonly string[] {
+    return this.#values.get(name) ?? [];
   }
 
   /** A value that must be there. */
   required(name: string): string {
-    const value = this.#values.get(name);
+    const value = this.text(name);
     if (value === undefined) throw new UsageError(`option --${name} is missing`);
     return value;
   }
 
   /** A whole number from `low` to `high`, decimal or 0x. */
   integer(name: string, low: number, high: number): number | undefined {
-    const value = this.#values.get(name);
+    const value = this.text(name);
     return value === undefined ? undefined : readInteger(name, value, low, high);
   }
 
   /** Two whole numbers with a comma between. */
   pair(name: string, low: number, high: number): [number, number] | undefined {
-    const value = this.#values.get(name);
+    const value = this.text(name);
     if (value === undefined) return undefined;
     const parts = value.split(',');
     if (parts.length !== 2) throw new UsageError(`option --${name} is ${value}; it must be two numbers: 1,2`);
@@ -81,7 +88,7 @@ export class Arguments {
 
   /** One of the words given. */
   choice<T extends string>(name: string, words: readonly T[]): T | undefined {
-    const value = this.#values.get(name);
+    const value = this.text(name);
     const word = words.find((one) => one === value);
     if (value !== undefined && word === undefined)
       throw new UsageError(`option --${name} is ${value}; it must be ${words.join(', ')}`);
@@ -94,13 +101,16 @@ export function readArguments(command: Command, words: readonly string[]): Argum
   const options = Object.fromEntries(Object.entries(command.options).map(([name, { type }]) => [name, { type }]));
   const args = words.map((word) => addBareValue(command, word));
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
-  const values = new Map<string, string>();
+  const values = new Map<string, string[]>();
   const operands: string[] = [];
   let terminator = -1;
   for (const token of tokens) {
     if (token.kind === 'option-terminator') terminator = operands.length;
     else if (token.kind === 'positional') operands.push(token.value);
-    else values.set(token.name, readOption(command, token));
+    else {
+      const before = command.options[token.name]?.repeats ? (values.get(token.name) ?? []) : [];
+      values.set(token.name, [...before, readOption(command, token)]);
+    }
   }
   const own = terminator < 0 ? operands : operands.slice(0, terminator);
   const [required, optional = ''] = command.operands.split('[');

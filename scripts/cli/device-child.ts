@@ -5,7 +5,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +16,8 @@ import { READY } from './device-command.ts';
 export interface DeviceChildOptions {
   /** Further options of `vuhca device`. */
   readonly arguments?: readonly string[];
+  /** What the topology file shall say, its sockets in the child's folder; a lone adapter on `socketPath` when absent. */
+  readonly topology?: object;
   /** Called with each line of its log; the log goes to our standard error when absent. */
   readonly onLogLine?: (line: string) => void;
 }
@@ -24,18 +26,22 @@ export interface DeviceChildOptions {
 export interface DeviceExit {
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** Sockets it left although it should have removed them. */
+  readonly left: readonly string[];
 }
 
 const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
 const TSX = import.meta.resolve('tsx');
 const START_BOUND_MS = 30_000;
 /** Asked to end it needs far less; at a breakpoint it needs forever. */
-const END_BOUND_MS = 1_000;
+const END_BOUND_MS = 3_000;
 const TAIL_LINES = 20;
+const SOCKET = 'vuhca.sock';
+const TOPOLOGY = 'topology.json';
 
 export class DeviceChild {
-  /** The vfio-user socket, in a folder of its own that goes with the process. */
-  readonly socketPath: string;
+  /** A folder for its sockets, which goes with the process. */
+  readonly directory: string;
   readonly controlPath: string;
   /** Resolves, never rejects, when the process has ended and nothing of it is left. */
   readonly whenExited: Promise<DeviceExit>;
@@ -45,9 +51,8 @@ export class DeviceChild {
   static async start(options: DeviceChildOptions = {}): Promise<DeviceChild> {
     const directory = makeRunDirectory();
     const forget = [onProcessEnd(() => rmSync(directory, { recursive: true, force: true }))];
-    const socketPath = join(directory, 'vuhca.sock');
     const command = ['--pdeathsig', 'SIGTERM', '--', process.execPath, '--import', TSX, MAIN, 'device'];
-    const child = spawn('setpriv', [...command, '--socket', socketPath, ...(options.arguments ?? [])], {
+    const child = spawn('setpriv', [...command, ...chooseServed(directory, options), ...(options.arguments ?? [])], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // A Ctrl-C at the terminal is for us, who end the guest first.
       detached: true,
@@ -55,17 +60,17 @@ export class DeviceChild {
     forget.push(onProcessEnd(() => child.kill('SIGTERM')));
     const tail: string[] = [];
     followLog(child, options.onLogLine, tail);
-    const exited = watch(child, () => {
+    const exited = watch(child, directory, () => {
       rmSync(directory, { recursive: true, force: true });
       for (const done of forget) done();
     });
     const controlPath = await waitUntilReady(child, exited, tail);
-    return new DeviceChild(child, socketPath, controlPath, exited);
+    return new DeviceChild(child, directory, controlPath, exited);
   }
 
-  private constructor(child: ChildProcess, socketPath: string, controlPath: string, exited: Promise<DeviceExit>) {
+  private constructor(child: ChildProcess, directory: string, controlPath: string, exited: Promise<DeviceExit>) {
     this.#child = child;
-    this.socketPath = socketPath;
+    this.directory = directory;
     this.controlPath = controlPath;
     this.whenExited = exited;
   }
@@ -74,13 +79,23 @@ export class DeviceChild {
     return this.#child.pid as number;
   }
 
+  /** The vfio-user socket: of a lone adapter, or of one whose topology says `NAME.sock`. */
+  socketPath(name = SOCKET): string {
+    return join(this.directory, name);
+  }
+
+  /** Ends it at once, as a crash would. */
+  async kill(): Promise<DeviceExit> {
+    this.#child.kill('SIGKILL');
+    const exit = await this.whenExited;
+    rmSync(this.controlPath, { force: true });
+    return exit;
+  }
+
   /** Asks the process to end, and kills it when it does not. Safe to call again. */
   async stop(): Promise<DeviceExit> {
     this.#child.kill('SIGTERM');
-    const timer = setTimeout(() => {
-      this.#child.kill('SIGKILL');
-      rmSync(this.controlPath, { force: true });
-    }, END_BOUND_MS);
+    const timer = setTimeout(() => void this.kill(), END_BOUND_MS);
     const exit = await this.whenExited;
     clearTimeout(timer);
     return exit;
@@ -97,10 +112,20 @@ function followLog(child: ChildProcess, onLine: ((line: string) => void) | undef
   });
 }
 
-async function watch(child: ChildProcess, cleanUp: () => void): Promise<DeviceExit> {
+/** The arguments that say what to serve. */
+function chooseServed(directory: string, { topology }: DeviceChildOptions): string[] {
+  if (topology === undefined) return ['--socket', join(directory, SOCKET)];
+  const path = join(directory, TOPOLOGY);
+  writeFileSync(path, JSON.stringify(topology));
+  return ['--topology', path];
+}
+
+async function watch(child: ChildProcess, directory: string, cleanUp: () => void): Promise<DeviceExit> {
   const [status, signal] = (await once(child, 'close').catch(() => [null, null])) as [number | null, NodeJS.Signals];
+  // Another clean-up may have taken the folder.
+  const left = existsSync(directory) ? readdirSync(directory).filter((name) => name.endsWith('.sock')) : [];
   cleanUp();
-  return { status, signal };
+  return { status, signal, left };
 }
 
 /** The path of the control socket, which the process prints when it is ready. */

@@ -32,7 +32,10 @@ t.test('it serves until it is asked to end, and leaves nothing', async (t) => {
     const { device, socketPath, controlPath } = await start(t, directory);
     t.equal(statSync(socketPath).mode & 0o777, 0o600);
     const client = await ControlClient.connect(controlPath);
-    t.match(await client.request('status'), { pid: device.child.pid, adapter: { functions: [{ number: 0 }] } });
+    t.match(await client.request('status'), {
+      pid: device.child.pid,
+      adapters: [{ name: 'a', functions: [{ number: 0 }] }],
+    });
     const startMs = performance.now();
     device.child.kill(signal);
     t.equal(await device.whenExited, 0, signal);
@@ -77,7 +80,7 @@ t.test('a client of another protocol, or one that vanishes, does not end it', as
   vanishing.destroy();
   await device.until(/client refused/);
   const client = await ControlClient.connect(controlPath);
-  t.match(await client.request('status'), { sockets: [{ attached: false }] });
+  t.match(await client.request('status'), { adapters: [{ sockets: [{ attached: false }] }] });
   client.close();
   device.child.kill('SIGTERM');
   t.equal(await device.whenExited, 0);

@@ -4,14 +4,16 @@
 // behind. `run` starts it, and so does anybody who starts QEMU by hand.
 
 import inspector from 'node:inspector';
-import { AdapterProcess } from '../../device/main/adapter-process.ts';
+import { AdapterProcess, findRecordingObjection } from '../../device/main/adapter-process.ts';
 import { ControlCommands } from '../../device/main/control-commands.ts';
 import { defaultControlPath } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
+import { loneAdapter, type Topology } from '../../device/main/topology.ts';
 import { provideLibrary } from '../setup/library.ts';
-import { adapterArguments, readAdapterOptions } from './adapter-arguments.ts';
+import { adapterArguments, readAdapterOptions, readLinks } from './adapter-arguments.ts';
 import { type Arguments, type Command, UsageError } from './command.ts';
 import { LOG_LEVELS, makeLog } from './log.ts';
+import { readTopologyFile } from './topology-file.ts';
 
 /** What the process prints on standard output when guests may attach; the paths follow. */
 export const READY = 'listening on';
@@ -28,6 +30,11 @@ export const deviceCommand: Command = {
       type: 'string',
       value: 'PATH',
       description: 'The control socket, for `vuhca status` and `vuhca capture` (default: one they find by themselves)',
+    },
+    topology: {
+      type: 'string',
+      value: 'FILE',
+      description: 'Several adapters with their sockets and links, instead of one by --socket; see docs/TOPOLOGY.md',
     },
     record: { type: 'string', value: 'FILE', description: 'Records the whole session, for `vuhca replay`' },
     ...adapterArguments,
@@ -49,28 +56,30 @@ export const deviceCommand: Command = {
 };
 
 async function runDevice(args: Arguments): Promise<number> {
-  const socketPath = args.required('socket');
-  const adapter = readAdapterOptions(args);
+  const plan = readTopology(args);
   const log = makeLog(args.choice('log-level', LOG_LEVELS) ?? 'info');
   openInspector(args.text('inspect'));
   const ended = whenAsked();
   const recordPath = args.text('record');
   const library = await provideLibrary();
   const controlPath = args.text('control') ?? defaultControlPath();
+  const links = plan.links.map((link) =>
+    'port' in link ? { ...link, log: (line: string) => log.warn({}, line) } : link,
+  );
   const process_ = new AdapterProcess({
     libraryPath: library.path,
-    socketPath,
-    adapter,
+    topology: { ...plan, links },
     log,
     ...(recordPath === undefined ? {} : { recordPath }),
   });
   try {
+    await process_.start();
     const commands = new ControlCommands(process_, process.pid);
     const control = new ControlServer(controlPath, commands.table, (error) =>
       log.error({ err: error, control: controlPath }, 'the control socket failed'),
     );
-    process_.start();
-    process.stdout.write(`${READY} ${socketPath} control ${controlPath}\n`);
+    const sockets = plan.adapters.flatMap((adapter) => adapter.sockets);
+    process.stdout.write(`${READY} ${sockets.join(' ')} control ${controlPath}\n`);
     const signal = await ended;
     log.info({}, `ending: ${signal}`);
     control.close();
@@ -80,6 +89,18 @@ async function runDevice(args: Arguments): Promise<number> {
   }
   // Nothing is left to wait for, not even a debugger.
   process.exit(0);
+}
+
+/** What is to be served. Throws UsageError. */
+function readTopology(args: Arguments): Topology {
+  const file = args.text('topology');
+  if (file === undefined) return loneAdapter(args.required('socket'), readAdapterOptions(args), readLinks(args));
+  const other = ['socket', ...Object.keys(adapterArguments)].find((name) => args.has(name));
+  if (other !== undefined) throw new UsageError(`option --${other} cannot be given with --topology: the file says it`);
+  const topology = readTopologyFile(file);
+  const objection = args.has('record') ? findRecordingObjection(topology) : undefined;
+  if (objection !== undefined) throw new UsageError(`option --record: ${objection}`);
+  return topology;
 }
 
 /** Resolves with the signal that asks the process to end. */

@@ -5,6 +5,7 @@
 
 import { ControlError } from '../../device/main/control-path.ts';
 import { RecordingError } from '../../device/main/recording-file.ts';
+import { LinkError } from '../../device/main/socket-link.ts';
 import { VfioUserError } from '../../protocol/vfio-user/index.ts';
 import { SetupError } from '../setup/errors.ts';
 import { captureCommand } from './capture-command.ts';
@@ -16,7 +17,7 @@ import { runCommand } from './run-command.ts';
 import { statusCommand } from './status-command.ts';
 
 /** Errors whose message is for the user. */
-const sentences = [SetupError, VfioUserError, ControlError, RecordingError];
+const sentences = [SetupError, VfioUserError, ControlError, RecordingError, LinkError];
 
 const commands: readonly Command[] = [runCommand, deviceCommand, statusCommand, captureCommand, replayCommand];
 

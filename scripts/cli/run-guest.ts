@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
-import { readAdapterOptions } from './adapter-arguments.ts';
+import { readAdapterOptions, readLinks } from './adapter-arguments.ts';
 import { type Arguments, UsageError } from './command.ts';
 import { buildCaseImage, buildShellImage, provideModules } from './guest-image.ts';
 import { LOG_LEVELS } from './log.ts';
@@ -19,6 +19,7 @@ const CPUS_MAX = 255;
 /** Finds what is wrong with the arguments before anything is started. Throws UsageError. */
 export function checkRun(args: Arguments): void {
   readAdapterOptions(args);
+  readLinks(args);
   args.choice('log-level', LOG_LEVELS);
   args.integer('memory', 64, MEMORY_MAX_MIB);
   args.integer('cpus', 1, CPUS_MAX);

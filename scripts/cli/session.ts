@@ -4,7 +4,7 @@
 // ends both, and nothing of either is left. Called by `run`, `npm start` and tests.
 
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import type { Guest, GuestExit } from '../../qemu/guest.ts';
@@ -46,11 +46,11 @@ export class Session {
     const device = await DeviceChild.start(options.device);
     try {
       const capture = options.capturePath === undefined ? undefined : await beginCapture(device, options.capturePath);
-      const consoleLog = join(dirname(device.socketPath), 'console.log');
+      const consoleLog = join(device.directory, 'console.log');
       const guest = await launchGuest({
         consoleLog,
         ...(await prepared),
-        devices: [{ socketPath: device.socketPath }],
+        devices: [{ socketPath: device.socketPath() }],
       });
       return new Session(device, guest, capture, consoleLog);
     } catch (error) {

@@ -68,8 +68,12 @@ function computeRates(before: StatusReport, after: StatusReport): ActivityRates 
   const rate = (count: (report: StatusReport) => number): number =>
     seconds > 0 ? (count(after) - count(before)) / seconds : 0;
   return {
-    requests: rate(({ sockets }) => sockets.reduce((sum, socket) => sum + socket.requests, 0)),
-    commands: rate(({ adapter }) => adapter.lane.launches),
-    packets: rate(({ adapter }) => adapter.ports.reduce((sum, port) => sum + port.transmitPackets, 0)),
+    requests: rate(({ adapters }) => sum(adapters.flatMap(({ sockets }) => sockets.map(({ requests }) => requests)))),
+    commands: rate(({ adapters }) => sum(adapters.map(({ lanes }) => lanes.launches))),
+    packets: rate(({ adapters }) => sum(adapters.flatMap(({ ports }) => ports.map((port) => port.transmitPackets)))),
   };
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
 }

@@ -11,7 +11,11 @@ import { renderStatus } from './status-screen.ts';
 const RATES = { requests: 12345.6, commands: 100, packets: 0.4 };
 
 /** What a live process adds to the report of its adapter. */
-function reportOf(bench: Bench, more: Partial<StatusReport> = {}): StatusReport {
+function reportOf(
+  bench: Bench,
+  more: Partial<StatusReport> = {},
+  ofSocket: Partial<StatusReport['adapters'][number]['sockets'][number]> = {},
+): StatusReport {
   const socket = {
     path: '/run/user/1000/vuhca/a-long-name-of-a-socket.sock',
     attached: true,
@@ -25,9 +29,11 @@ function reportOf(bench: Bench, more: Partial<StatusReport> = {}): StatusReport 
     collectWrites: 30,
     pioWrites: 0,
     sharedMemoryBytes: 512 * 2 ** 20,
+    ...ofSocket,
   };
-  const adapter = reportAdapter(bench.machine.core as Adapter);
-  return { pid: 42, uptimeNs: 3_725e9, sockets: [socket], recording: undefined, adapter, ...more };
+  const adapter = { name: 'a', sockets: [socket], ...reportAdapter(bench.machine.core as Adapter) };
+  const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
+  return { pid: 42, uptimeNs: 3_725e9, recording: undefined, adapters: [adapter], links, ...more };
 }
 
 t.test('an adapter at work', async (t) => {
@@ -62,10 +68,11 @@ faults       1 REGISTER_RESERVED
 first fault  REGISTER_RESERVED: object 0x0, address 0x7ff8, at 0.000000 s
 PCBs         1 of 256 in use, level 0: 1 used 191 left, level 1: 0 used 192 left
 scheduler    0 of 32 buffers in use
-lane         0 waiting, 5 launched, credits: execution 0/16, completion 0/64
+lanes        0 waiting, 5 launched, credits: execution 0/16, completion 0/64
 port 1       ACTIVE, LID 1, 5 sent, 0 received, 0 dropped
 port 2       ACTIVE, LID 2, 0 sent, 3 received, 2 dropped, 1 bad Q_Keys
 drops        1 no receive entry
+link         a:1 - a:2, cable up, 5 there, 0 back, 0 lost
 `,
   );
   const lines = text.split('\n');
@@ -75,14 +82,26 @@ drops        1 no receive entry
 t.test('an adapter nobody uses', async (t) => {
   const bench = new Bench();
   bench.driver.reset();
-  const [socket] = reportOf(bench).sockets;
   const recording = { path: '/tmp/x', bytes: 1536 };
-  const idle = { ...socket, attached: false, attaches: 0, path: '/s' };
-  const text = renderStatus(reportOf(bench, { uptimeNs: 59e9, sockets: [idle], recording }), RATES);
+  const idle = { attached: false, attaches: 0, path: '/s' };
+  const text = renderStatus(reportOf(bench, { uptimeNs: 59e9, recording }, idle), RATES);
   t.match(text, /^vuhca 42, up 59 s: /);
   t.match(text, /^guest {8}not attached yet, \/s$/m);
   t.match(text, /^function 0 {3}not enabled, bus master o/m);
   t.match(text, /QPs: none$/m);
   t.match(text, /^recording {4}1\.5 KiB in \/tmp\/x$/m);
-  t.match(renderStatus(reportOf(bench, { sockets: [{ ...idle, attaches: 2 }] }), RATES), /^guest {8}gone, /m);
+  t.match(renderStatus(reportOf(bench, {}, { ...idle, attaches: 2 }), RATES), /^guest {8}gone, /m);
+});
+
+t.test('two adapters, and a link to another process', async (t) => {
+  const one = reportOf(new Bench());
+  const [a] = one.adapters;
+  const cable = { ends: ['a:1', 'b:1'], kind: 'cable' as const, up: true, sent: 7, received: 8, lost: 0 };
+  const socket = { ends: ['a:2', 'connect /l'], kind: 'socket' as const, up: false, sent: 0, received: 0, lost: 3 };
+  const text = renderStatus({ ...one, adapters: [a, { ...a, name: 'b' }], links: [cable, socket] }, RATES);
+  t.match(text, /\n\nadapter {6}a\nguest .*\n\nadapter {6}b\nguest /s);
+  t.match(
+    text,
+    /^link {9}a:1 - b:1, cable up, 7 there, 8 back, 0 lost\nlink {9}a:2 - connect \/l, socket down, .* 3 lost$/m,
+  );
 });

@@ -11,6 +11,9 @@ export interface ActivityRates {
   readonly packets: number;
 }
 
+/** An adapter with its sockets. */
+type ServedReport = StatusReport['adapters'][number];
+
 const LABEL_COLUMNS = 13;
 const COLUMNS = 80;
 const NS_PER_SECOND = 1e9;
@@ -18,13 +21,15 @@ const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
 /** The report as lines of text. */
 export function renderStatus(report: StatusReport, rates: ActivityRates): string {
-  const { adapter, sockets } = report;
+  const { adapters, links } = report;
   const lines = [
     `vuhca ${report.pid}, up ${duration(report.uptimeNs)}: ${perSecond(rates)}`,
-    ...sockets.flatMap((socket, i) => [...describeGuest(socket), ...describeFunction(adapter.functions[i])]),
-    ...describeBuffers(adapter),
-    ...adapter.ports.map(describePort),
-    describeDrops(adapter.drops),
+    ...adapters.flatMap((adapter) => [
+      ...(adapters.length > 1 ? ['', line('adapter', [adapter.name])] : []),
+      ...describeAdapter(adapter),
+    ]),
+    ...(adapters.length > 1 ? [''] : []),
+    ...links.map(describeLink),
     ...(report.recording === undefined
       ? []
       : [line('recording', [`${bytes(report.recording.bytes)} in ${report.recording.path}`])]),
@@ -32,7 +37,16 @@ export function renderStatus(report: StatusReport, rates: ActivityRates): string
   return `${lines.join('\n')}\n`;
 }
 
-function describeGuest(socket: StatusReport['sockets'][number]): string[] {
+function describeAdapter(adapter: ServedReport): string[] {
+  return [
+    ...adapter.sockets.flatMap((socket, i) => [...describeGuest(socket), ...describeFunction(adapter.functions[i])]),
+    ...describeBuffers(adapter),
+    ...adapter.ports.map(describePort),
+    describeDrops(adapter.drops),
+  ];
+}
+
+function describeGuest(socket: ServedReport['sockets'][number]): string[] {
   const state = socket.attached
     ? `attached, ${bytes(socket.sharedMemoryBytes)} within reach`
     : socket.attaches > 0
@@ -82,7 +96,7 @@ function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
   return [...lines, line('first fault', [`${kind}: ${where}`])];
 }
 
-function describeBuffers({ collectBuffers, schedulerBuffers, lane }: AdapterReport): string[] {
+function describeBuffers({ collectBuffers, schedulerBuffers, lanes }: AdapterReport): string[] {
   const { total, free, levels } = collectBuffers;
   return [
     line('PCBs', [
@@ -92,11 +106,11 @@ function describeBuffers({ collectBuffers, schedulerBuffers, lane }: AdapterRepo
     line('scheduler', [
       `${schedulerBuffers.total - schedulerBuffers.free} of ${schedulerBuffers.total} buffers in use`,
     ]),
-    line('lane', [
-      `${lane.waiting} waiting`,
-      `${lane.launches} launched`,
-      `credits: execution ${lane.executionCreditsUsed}/${lane.executionCredits}`,
-      `completion ${lane.completionCreditsUsed}/${lane.completionCredits}`,
+    line('lanes', [
+      `${lanes.waiting} waiting`,
+      `${lanes.launches} launched`,
+      `credits: execution ${lanes.execution.used}/${lanes.execution.total}`,
+      `completion ${lanes.completion.used}/${lanes.completion.total}`,
     ]),
   ];
 }
@@ -110,6 +124,16 @@ function describePort(port: AdapterReport['ports'][number]): string {
     `${port.receiveDrops} dropped`,
     ...(port.badPkeys > 0 ? [`${port.badPkeys} bad P_Keys`] : []),
     ...(port.badQkeys > 0 ? [`${port.badQkeys} bad Q_Keys`] : []),
+  ]);
+}
+
+function describeLink({ ends, kind, up, sent, received, lost }: StatusReport['links'][number]): string {
+  return line('link', [
+    `${shorten(ends.join(' - '), 30)}`,
+    `${kind} ${up ? 'up' : 'down'}`,
+    `${sent} there`,
+    `${received} back`,
+    `${lost} lost`,
   ]);
 }
 

@@ -9,7 +9,7 @@ import type { Bench, Buffer } from '../bench.ts';
 
 export const SLOTS = 3;
 const CELL_BYTES = 8;
-const RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
+const ALL_RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
 
 /** A write that was posted. */
 interface PostedWrite {
@@ -21,24 +21,42 @@ interface PostedWrite {
 export class ExposedMemory {
   readonly region: DriverMemoryRegion;
   readonly slotBytes: number;
+  /** What the other end names it by: the region's, unless a window gives it away. */
+  rkey: number;
   readonly #bench: Bench;
   readonly #buffer: Buffer;
   readonly #constant: Uint8Array;
   readonly #writes: PostedWrite[][] = Array.from({ length: SLOTS }, () => []);
   #snapshot: Uint8Array | undefined = undefined;
 
-  constructor(bench: Bench, pd: number, slotBytes: number) {
+  /** `rights`: instead of all remote ones. */
+  constructor(bench: Bench, pd: number, slotBytes: number, rights: number = ALL_RIGHTS) {
     this.#bench = bench;
     this.slotBytes = slotBytes;
     this.#constant = bench.random.bytes(slotBytes);
     this.#buffer = bench.createBuffer((SLOTS + 1) * slotBytes + 2 * CELL_BYTES);
     this.#buffer.bytes.set(this.#constant, SLOTS * slotBytes);
     const { address: startAddress, lengthBytes: length } = this.#buffer;
-    this.region = bench.driver.createMemoryRegion({ pd, access: RIGHTS, startAddress, length });
+    this.region = bench.driver.createMemoryRegion({
+      pd,
+      access: AccessFlag.LOCAL_WRITE | rights,
+      startAddress,
+      length,
+    });
+    this.rkey = this.region.rkey;
   }
 
-  get isGone(): boolean {
+  /** The key was taken back. */
+  get isFrozen(): boolean {
     return this.#snapshot !== undefined;
+  }
+
+  get address(): number {
+    return this.#buffer.address;
+  }
+
+  get lengthBytes(): number {
+    return this.#buffer.lengthBytes;
   }
 
   slotAddress(slot: number): number {
@@ -75,12 +93,24 @@ export class ExposedMemory {
     return write;
   }
 
-  /** Takes the key back. From now on nothing may change. */
+  /** Takes the key back. */
   deregister(): void {
-    if (this.isGone) return;
+    if (this.isFrozen) return;
     const { number: objectNumber } = this.region;
     this.#bench.driver.management.perform({ opcode: ManagementOpcode.DESTROY_MR, objectNumber });
-    this.#snapshot = this.#buffer.bytes.slice();
+    this.freeze();
+  }
+
+  /** From now on nothing may change. */
+  freeze(): void {
+    this.#snapshot ??= this.#buffer.bytes.slice();
+  }
+
+  /** A new key was given away; a sentence when something has changed before. */
+  thaw(): string | undefined {
+    const wrong = this.findWrong();
+    this.#snapshot = undefined;
+    return wrong;
   }
 
   /** A sentence about a byte that cannot be there. */
@@ -112,8 +142,9 @@ export class ExposedMemory {
         allowed = content[index] === bytes[index];
         if (done) break;
       }
+      if (allowed) continue;
       const settled = writes.some(({ content, done }) => done && index < content.length);
-      if (!allowed && (settled || bytes[index] !== 0)) return `slot ${slot}, byte ${index} is ${bytes[index]}`;
+      if (settled || bytes[index] !== 0) return `slot ${slot}, byte ${index} is ${bytes[index]}`;
     }
     return undefined;
   }

@@ -3,8 +3,9 @@
 import { encodeRegisterTarget } from '../../../protocol/layout/gen/register-target.gen.ts';
 import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, MrKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import type { Driver } from '../../hosts/in-process/driver/driver.ts';
+import type { HardwareAccess } from '../../hosts/in-process/driver/hardware-access.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
-import type { Bench } from '../bench.ts';
 
 const PAGE_BYTES = 4096;
 const PAGE_SHIFT = 12;
@@ -20,7 +21,7 @@ export class FastKey {
   /** The other end has posted the invalidation. */
   isInvalidated = false;
 
-  constructor(bench: Bench, pd: number) {
+  constructor(bench: { driver: Driver; access: HardwareAccess }, pd: number) {
     const region = bench.driver.createMemoryRegion({ pd, kind: MrKind.FAST, access: 0, pageCount: 1 });
     const page = bench.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
     const pageListAddress = bench.driver.allocator.allocate(ADDRESS_BYTES);

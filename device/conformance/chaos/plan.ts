@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What one chaos seed does: drawn from the seed before anything happens, so that it can be printed. */
-import { ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import { MwKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../hosts/in-process/random.ts';
 
 /** Probabilities per packet, and times, of the wire between the two ends. */
 export interface WirePlan {
+  /** It is the link the product models, not the one of the tests. */
+  readonly isProduct: boolean;
   readonly drop: number;
   readonly duplicate: number;
   readonly reorder: number;
@@ -30,14 +32,26 @@ export interface ConnectionPlan {
   readonly completionEntriesLog2: number;
   /** Receive entries posted at most at a time; few make a slow receiver. */
   readonly receiveDepth: number;
+  readonly windowKind: MwKind;
 }
 
 /** Something that happens to one end of a connection, or to the whole adapter, in place of ordinary work. */
-export type Mishap = 'bad request' | 'error' | 'reset' | 'deregister' | 'drain' | 'function reset';
+export type Mishap =
+  | 'bad request'
+  | 'error'
+  | 'reset'
+  | 'deregister'
+  | 'revoke'
+  | 'drain'
+  | 'reconnect'
+  | 'function reset';
 
 export interface Plan {
   readonly seed: number;
   readonly twoAdapters: boolean;
+  /** The QPs of a side share one CQ, one receive queue. */
+  readonly sharedCq: boolean;
+  readonly sharedReceives: boolean;
   readonly connections: readonly ConnectionPlan[];
   readonly wire: WirePlan;
   readonly actions: number;
@@ -56,8 +70,12 @@ const MISHAPS: readonly Mishap[] = [
   'error',
   'reset',
   'deregister',
+  'revoke',
+  'revoke',
   'drain',
   'drain',
+  'reconnect',
+  'reconnect',
   'function reset',
 ];
 const PERCENT = 100;
@@ -67,15 +85,21 @@ export function drawPlan(seed: number, random: Random): Plan {
   const actions = random.between(20, 70);
   const meanGapNs = random.pick([500, 5_000, 50_000]);
   const connections = Array.from({ length: random.between(1, 3) }, () => drawConnection(random));
-  const mishaps = random.oneIn(2)
-    ? []
-    : Array.from({ length: random.between(1, 2) }, () => ({
-        action: random.below(actions),
-        mishap: random.pick(MISHAPS),
-        connection: random.below(connections.length),
-        end: random.below(2) as 0 | 1,
-      }));
-  return { seed, twoAdapters, connections, wire: drawWire(random, actions * meanGapNs), actions, meanGapNs, mishaps };
+  const shared = { sharedCq: random.oneIn(3), sharedReceives: random.oneIn(3) };
+  const mishaps = random.oneIn(2) ? [] : drawMishaps(random, actions, connections.length);
+  const wire = drawWire(random, actions * meanGapNs);
+  return { seed, twoAdapters, ...shared, connections, wire, actions, meanGapNs, mishaps };
+}
+
+/** Half of the time the connection that suffered is connected anew. */
+function drawMishaps(random: Random, actions: number, connections: number): Plan['mishaps'] {
+  return Array.from({ length: random.between(1, 2) }, () => {
+    const action = random.below(actions);
+    const which = { connection: random.below(connections), end: random.below(2) as 0 | 1 };
+    const first = { action, mishap: random.pick(MISHAPS), ...which };
+    if (random.oneIn(2)) return [first];
+    return [first, { action: random.between(action, actions - 1), mishap: 'reconnect' as const, ...which }];
+  }).flat();
 }
 
 function drawConnection(random: Random): ConnectionPlan {
@@ -93,6 +117,7 @@ function drawConnection(random: Random): ConnectionPlan {
     largest: random.pick([64, 1000, 1000, 3000, 12_000]),
     completionEntriesLog2: random.oneIn(12) ? 2 : 7,
     receiveDepth: random.pick([1, 4, 12]),
+    windowKind: random.pick([MwKind.TYPE_1, MwKind.TYPE_2]),
   };
 }
 
@@ -104,6 +129,7 @@ function drawWire(random: Random, lengthNs: number): WirePlan {
     return [start, start + random.between(1_000, 400_000)] as const;
   });
   return {
+    isProduct: random.oneIn(2),
     drop: clean ? 0 : perCent(10),
     duplicate: clean ? 0 : perCent(25),
     reorder: clean ? 0 : perCent(20),

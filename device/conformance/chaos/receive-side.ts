@@ -10,9 +10,9 @@ import {
 import type { Buffer } from '../bench.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Operation } from './operation.ts';
+import { GRH_BYTES, type SharedEntries } from './side-queues.ts';
 import type { Trace } from './trace.ts';
 
-const GRH_BYTES = 40;
 const { SUCCESS, LOCAL_LENGTH_ERROR } = CompletionStatus;
 
 export class ReceiveSide {
@@ -21,23 +21,36 @@ export class ReceiveSide {
   /** Entries that have completed. */
   over = 0;
   readonly #end: Endpoint;
+  readonly #shared: SharedEntries | undefined;
   readonly #entries: number;
   readonly #trace: Trace;
   readonly #posted: Buffer[] = [];
+  /** Number of the last shared entry: a QP takes one behind the other. */
+  #last = -1;
 
-  constructor(end: Endpoint, entriesLog2: number, trace: Trace) {
+  constructor(end: Endpoint, entriesLog2: number, shared: SharedEntries | undefined, trace: Trace) {
     this.#end = end;
+    this.#shared = shared;
     this.#entries = 1 << entriesLog2;
     this.#trace = trace;
   }
 
-  /** Entries posted and not completed. */
+  /** Entries of the QP's own queue posted and not completed. */
   get pending(): number {
-    return this.#posted.length - this.over;
+    return this.#shared === undefined ? this.#posted.length - this.over : 0;
+  }
+
+  /** The QP went through RESET: entries of its own are gone, and numbers begin anew. */
+  restart(): void {
+    this.received = 0;
+    if (this.#shared !== undefined) return;
+    this.over = 0;
+    this.#posted.length = 0;
   }
 
   /** Posts entries until `depth` are there. Entries complete in order, so that as many buffers serve as the queue has places. */
   post(depth: number): void {
+    if (this.#shared !== undefined) return this.#shared.post(depth);
     const end = this.#end;
     const { bench } = end.side;
     while (this.pending < Math.min(depth, this.#entries)) {
@@ -52,11 +65,9 @@ export class ReceiveSide {
 
   reap(entry: CompletionEntry): void {
     const end = this.#end;
-    const { status, queueSequence } = entry;
-    this.#trace.add(end.nowNs, `${end.name} receive ${completionStatusNames[status]}`, queueSequence);
-    const number = this.over++;
-    end.expect((number & 0xffff) === queueSequence, `completion of receive ${queueSequence}, not ${number}`);
-    const buffer = this.#posted[number];
+    const { status, queueSequence: number } = entry;
+    this.#trace.add(end.nowNs, `${end.name} receive ${completionStatusNames[status]}`, number);
+    const buffer = this.#take(number);
     if (buffer === undefined) return end.fail(`completion of receive ${number}, which was not posted`);
     if (status !== SUCCESS) {
       end.expect(status !== LOCAL_LENGTH_ERROR, 'a receive entry was too short');
@@ -67,13 +78,26 @@ export class ReceiveSide {
     this.received++;
   }
 
+  #take(number: number): Buffer | undefined {
+    const end = this.#end;
+    const expected = this.over++;
+    if (this.#shared !== undefined) {
+      end.expect(number > this.#last, `completion of receive ${number} behind ${this.#last}`);
+      this.#last = number;
+      return this.#shared.complete(number);
+    }
+    end.expect((expected & 0xffff) === number, `completion of receive ${number}, not ${expected}`);
+    return this.#posted[expected];
+  }
+
   /** Reliable: the next message, once, in order. Unreliable: one of those sent, whole. */
   #matches(entry: CompletionEntry, buffer: Buffer): boolean {
     const { other, isReliable, plan } = this.#end;
-    const next = other.messages[this.received];
+    const { messages } = other.sender;
+    const next = messages[this.received];
     if (isReliable) return next !== undefined && matches(next, entry, buffer.bytes, 0);
     const skip = plan.serviceType === ServiceType.UD ? GRH_BYTES : 0;
-    return other.messages.some((message) => matches(message, entry, buffer.bytes, skip));
+    return messages.some((message) => matches(message, entry, buffer.bytes, skip));
   }
 }
 

@@ -8,6 +8,7 @@ import { Random } from '../../hosts/in-process/random.ts';
 import { findLeak } from '../invariants.ts';
 import { Endpoint } from './endpoint.ts';
 import { drawPlan, type Mishap, type Plan } from './plan.ts';
+import { SideQueues } from './side-queues.ts';
 import { Trace } from './trace.ts';
 import { World } from './world.ts';
 
@@ -16,6 +17,9 @@ const END_NS = 20e9;
 /** Between two looks of software at its queues. */
 const PAUSE_NS = 1e6;
 const RECEIVES = 16;
+/** PSNs of a connection are so far from those of the one before; after all there may be in a run they are still not back at the first. */
+const FAR = 0x300000;
+const NEAR = 0x1000;
 
 export interface ChaosResult {
   readonly seed: number;
@@ -38,11 +42,17 @@ export function runChaos(seed: number, keepTrace = false): ChaosResult {
   return { seed, plan, trace, error };
 }
 
+function connect(a: Endpoint, b: Endpoint, psn: number, otherPsn: number): void {
+  a.connect(b, psn, otherPsn);
+  b.connect(a, otherPsn, psn);
+}
+
 class ChaosRun {
   readonly #plan: Plan;
   readonly #random: Random;
   readonly #trace: Trace;
   readonly #world: World;
+  readonly #queues: readonly SideQueues[];
   readonly #ends: Endpoint[] = [];
 
   constructor(plan: Plan, random: Random, trace: Trace) {
@@ -50,12 +60,13 @@ class ChaosRun {
     this.#random = random;
     this.#trace = trace;
     this.#world = new World(plan, random.fork(), trace);
+    this.#queues = this.#world.sides.map(({ bench }) => new SideQueues(bench, plan));
     plan.connections.forEach((connection, index) => {
-      const [a, b] = this.#world.sides.map(
-        (side, end) => new Endpoint(`${index}${'ab'[end]}`, side, connection, plan.wire, random.fork(), trace),
-      ) as [Endpoint, Endpoint];
-      a.connect(b, true);
-      b.connect(a, false);
+      const [a, b] = this.#world.sides.map((side, end) => {
+        const name = `${index}${'ab'[end]}`;
+        return new Endpoint(name, side, this.#queues[end] as SideQueues, connection, plan.wire, random.fork(), trace);
+      }) as [Endpoint, Endpoint];
+      connect(a, b, ...connection.psns);
       this.#ends.push(a, b);
     });
   }
@@ -81,10 +92,11 @@ class ChaosRun {
     if (!random.oneIn(3)) random.pick(this.#ends).reap();
     if (random.oneIn(2)) random.pick(this.#ends).receive();
     if (random.oneIn(5)) random.pick(this.#ends).resume();
+    if (random.oneIn(4)) random.pick(this.#ends).rebind();
   }
 
   #suffer(mishap: Mishap, end: Endpoint): void {
-    if (end.isDead) return;
+    if (end.isDead && mishap !== 'reconnect') return;
     this.#trace.add(this.#world.nowNs, `${end.name}: ${mishap}`);
     switch (mishap) {
       case 'bad request':
@@ -100,17 +112,44 @@ class ChaosRun {
       case 'deregister':
         end.mayFail = true;
         return end.memory.deregister();
+      case 'revoke':
+        return end.revoke();
       case 'drain':
         return end.drain();
+      case 'reconnect':
+        return this.#reconnect(end);
       case 'function reset':
         return this.#resetFunction(end);
     }
   }
 
+  /**
+   * Both QPs go through RESET and are connected again, while packets of the old connection are under way. PSNs are chosen far from the old ones, as software
+   * must that does not wait until no such packet can be left.
+   */
+  #reconnect(end: Endpoint): void {
+    const { other } = end;
+    const pair = [end, other];
+    if (pair.some(({ isGone, isCramped, memory }) => isGone || isCramped || memory.isFrozen)) return;
+    for (const one of pair) one.disconnect();
+    for (const one of pair) one.checkDelivered();
+    for (const one of pair) one.restart();
+    const [psn, otherPsn] = pair.map((one) => (one.psn + FAR + this.#random.below(NEAR)) & 0xffffff) as [
+      number,
+      number,
+    ];
+    connect(end, other, psn, otherPsn);
+    this.#world.work();
+  }
+
   #resetFunction(end: Endpoint): void {
     const { machine } = end.side.bench;
     machine.reset(0, 'function');
-    for (const other of this.#ends) if (other.side.bench === end.side.bench) other.die();
+    for (const other of this.#ends)
+      if (other.side.bench === end.side.bench) {
+        other.die();
+        other.isGone = true;
+      }
   }
 
   #finish(): void {
@@ -142,7 +181,7 @@ class ChaosRun {
   #waiting(): string {
     return this.#ends
       .filter(({ isWaiting }) => isWaiting)
-      .map(({ name, over, operations }) => `${name} (${over} of ${operations.length} sends)`)
+      .map(({ name, sender }) => `${name} (${sender.over} of ${sender.operations.length} sends)`)
       .join(', ');
   }
 
@@ -161,6 +200,10 @@ class ChaosRun {
       end.checkDelivered();
     }
     world.runDry(PAUSE_NS);
+    for (const queues of this.#queues) {
+      const lost = queues.findLost();
+      if (lost !== undefined) throw new Error(lost);
+    }
     for (const bench of world.benches) {
       const overrun = bench.driver.allocator.findOverrun();
       if (overrun !== undefined) throw new Error(`The device wrote out of bounds at 0x${overrun.toString(16)}`);

@@ -5,6 +5,7 @@ import type { Random } from '../../hosts/in-process/random.ts';
 import { Bench } from '../bench.ts';
 import { FaultyCable, type Wire } from './faulty-wire.ts';
 import type { Plan } from './plan.ts';
+import { ProductLink } from './product-link.ts';
 import type { Trace } from './trace.ts';
 
 const MEMORY_BYTES = 1 << 21;
@@ -22,6 +23,7 @@ const CHECK_INTERVAL = 16;
 export class World {
   /** The bench and the port of either side. */
   readonly sides: readonly [Side, Side];
+  readonly benches: readonly Bench[];
   readonly wire: Wire;
   #rounds = 0;
 
@@ -29,6 +31,7 @@ export class World {
     const { seed, twoAdapters } = plan;
     const first = newBench(seed, [1, 2]);
     const second = twoAdapters ? newBench(seed, [2, 3]) : first;
+    this.benches = twoAdapters ? [first, second] : [first];
     this.sides = [
       { bench: first, port: 1 },
       { bench: second, port: twoAdapters ? 1 : 2 },
@@ -39,15 +42,11 @@ export class World {
       return ports[port - 1];
     });
     if (a === undefined || b === undefined) throw new Error('An adapter has two ports.');
-    this.wire = new FaultyCable(a, b, plan.wire, random, trace);
+    this.wire = new (plan.wire.isProduct ? ProductLink : FaultyCable)(a, b, plan.wire, random, trace);
   }
 
   get nowNs(): number {
     return this.sides[0].bench.machine.clock.now();
-  }
-
-  get benches(): Bench[] {
-    return [...new Set(this.sides.map(({ bench }) => bench))];
   }
 
   /** Lets `lengthNs` pass, with everything that falls due on the way. */
@@ -90,8 +89,9 @@ export class World {
   }
 
   #nextNs(): number {
-    const alarms = this.benches.map(({ machine }) => machine.clock.alarmNs);
-    return Math.max(this.nowNs, Math.min(this.wire.nextNs, ...alarms));
+    let next = this.wire.nextNs;
+    for (const { machine } of this.benches) next = Math.min(next, machine.clock.alarmNs);
+    return Math.max(this.nowNs, next);
   }
 
   #advance(toNs: number): void {

@@ -104,5 +104,5 @@ export const DOORBELL_OFFSET = 0xfc0;
 export const CANCEL_OFFSET = 0xff8;
 
 /** Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch. */
-export const LAYOUT_HASH_LOW = 0x6523f190;
-export const LAYOUT_HASH_HIGH = 0x7744d90b;
+export const LAYOUT_HASH_LOW = 0xc2b27f14;
+export const LAYOUT_HASH_HIGH = 0xb0e0ff32;

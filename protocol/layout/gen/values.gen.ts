@@ -735,15 +735,19 @@ export const FaultKind = {
   /** The port is not active. */
   PORT_DOWN: 31,
   /** The link in a send queue descriptor is not what the adapter wrote; it was put right. */
-  DESCRIPTOR_LINK: 33,
+  DESCRIPTOR_LINK: 35,
   /** Base or size of the doorbell overflow buffer is out of range. */
-  OVERFLOW_CONTROL: 34,
+  OVERFLOW_CONTROL: 36,
   /** A doorbell read back from the overflow buffer is not one that was written. */
-  OVERFLOW_ENTRY: 35,
+  OVERFLOW_ENTRY: 37,
   /** A virtual function touched a control of the physical one. */
-  NOT_PERMITTED: 36,
+  NOT_PERMITTED: 38,
   /** The key cannot be bound, registered or invalidated in its present state. */
   KEY_STATE: 32,
+  /** A packet of another partition arrived for a QP; address: source LID, P_Key. */
+  PKEY_VIOLATION: 33,
+  /** A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key. */
+  QKEY_VIOLATION: 34,
 } as const;
 export type FaultKind = (typeof FaultKind)[keyof typeof FaultKind];
 
@@ -782,6 +786,8 @@ export const faultKindNames: readonly string[] = [
   'DOORBELL_BEYOND_TAIL',
   'PORT_DOWN',
   'KEY_STATE',
+  'PKEY_VIOLATION',
+  'QKEY_VIOLATION',
   'DESCRIPTOR_LINK',
   'OVERFLOW_CONTROL',
   'OVERFLOW_ENTRY',

@@ -6,7 +6,7 @@
 import { readSync, writeSync } from 'node:fs';
 import koffi from 'koffi';
 import { errnoText } from '../errors.ts';
-import { allocateNative, closeFd, lastErrno, type NativeBlock } from '../native.ts';
+import { allocateNative, closeFd, lastErrno, type NativeBlock, viewNative } from '../native.ts';
 
 const libc = koffi.load(null);
 const socket = libc.func('int socket(int domain, int type, int protocol)');
@@ -18,6 +18,9 @@ const shutdown = libc.func('int shutdown(int fd, int how)');
 const eventfd = libc.func('int eventfd(uint32_t initial, int flags)');
 const memfdCreate = libc.func('int memfd_create(const char *name, uint32_t flags)');
 const ftruncate = libc.func('int ftruncate(int fd, int64_t length)');
+const mmap = libc.func(
+  'int64_t mmap(uint64_t address, size_t length, int protection, int flags, int fd, int64_t offset)',
+);
 const pipe = libc.func('int pipe(_Out_ int *fds)');
 
 const AF_UNIX = 1;
@@ -28,6 +31,8 @@ const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 const MSG_CMSG_CLOEXEC = 0x40000000;
 const POLLIN = 1;
+const PROT_READ_WRITE = 3;
+const MAP_SHARED = 1;
 const MSGHDR_BYTES = 56;
 const IOVEC_BYTES = 16;
 const CMSG_HEADER_BYTES = 16;
@@ -176,7 +181,7 @@ export class EventFd {
   }
 }
 
-/** Memory that can be shared with a device: a memfd, read and written through the file. */
+/** Memory that can be shared with a device: a memfd, read and written through the file or mapped. */
 export class SharedMemory {
   readonly fd: number;
   readonly sizeBytes: number;
@@ -201,6 +206,13 @@ export class SharedMemory {
 
   write(offset: number, bytes: Uint8Array): void {
     writeSync(this.fd, bytes, 0, bytes.length, offset);
+  }
+
+  /** All of it, live, in this process. Never unmapped: it may be used after `close`. */
+  map(): ArrayBuffer {
+    const address = Number(mmap(0, this.sizeBytes, PROT_READ_WRITE, MAP_SHARED, this.fd, 0));
+    if (address === -1) fail('mmap');
+    return viewNative(address, this.sizeBytes);
   }
 
   close(): void {

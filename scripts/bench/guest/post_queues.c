@@ -99,7 +99,7 @@ static int create(struct bench *bench)
 		return err;
 	lid = vuhca_read_csr(bench->dev, VUHCA_CSR_PORT_LID_OFF +
 			     VUHCA_CSR_PORT_LID_STRIDE);
-	bench->ah = vuhca_create_ah(bench->pd, 1, lid, 0);
+	bench->ah = vuhca_create_ah(bench->pd, 1, lid, 0, NULL);
 	return PTR_ERR_OR_ZERO(bench->ah);
 }
 

@@ -86,6 +86,8 @@ export interface QueuePairRequest {
   readonly receiveCq?: DriverCompletionQueue;
   readonly sendEntriesLog2?: number;
   readonly receiveEntriesLog2?: number;
+  /** log2 of the bytes of a slot, of both queues; by default the largest. */
+  readonly strideLog2?: number;
   readonly paged?: boolean;
   readonly qosLevel?: number;
   readonly checksumKey?: number;
@@ -178,9 +180,13 @@ export class Driver {
   }
 
   createQueuePair(request: QueuePairRequest): DriverQueuePair {
-    const { pd, sendCq, receiveCq = sendCq, qosLevel = 0, checksumKey = 0 } = request;
-    const sendBuffer = this.#queue(request.sendEntriesLog2 ?? 4, SEND_STRIDE_LOG2, request.paged);
-    const receiveBuffer = this.#queue(request.receiveEntriesLog2 ?? 4, RECEIVE_STRIDE_LOG2, request.paged);
+    const { pd, sendCq, receiveCq = sendCq, qosLevel = 0, checksumKey = 0, strideLog2 } = request;
+    const sendBuffer = this.#queue(request.sendEntriesLog2 ?? 4, strideLog2 ?? SEND_STRIDE_LOG2, request.paged);
+    const receiveBuffer = this.#queue(
+      request.receiveEntriesLog2 ?? 4,
+      strideLog2 ?? RECEIVE_STRIDE_LOG2,
+      request.paged,
+    );
     const recordAddress = this.allocator.allocate(QUEUE_PAIR_RECORD_SIZE);
     const descriptorAddress = this.allocator.allocate(SEND_QUEUE_DESCRIPTOR_SIZE);
     const payload = qpCreationPayload({

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The link the product models, as the wire of a chaos run: the adapters drive it themselves. Its ports go down when it flaps. */
+import { FaultyLink } from '../../fabric/faulty-link.ts';
+import type { FaultyLinkOptions } from '../../fabric/link-options.ts';
+import type { Random } from '../../hosts/in-process/random.ts';
+import type { Port } from '../../port/port.ts';
+import type { Wire } from './faulty-wire.ts';
+import type { WirePlan } from './plan.ts';
+import type { Trace } from './trace.ts';
+
+const LIMIT = 64;
+/** Little enough for flow control to have something to do. */
+const ROOM = { bufferPackets: 8, flightPackets: 8 };
+const FAST_BITS_PER_SECOND = 1e11;
+
+export class ProductLink implements Wire {
+  readonly #a: Port;
+  readonly #b: Port;
+  readonly #plan: WirePlan;
+  readonly #random: Random;
+  #link: FaultyLink;
+  /** The link has given a port something to do. */
+  #woken = false;
+
+  constructor(a: Port, b: Port, plan: WirePlan, random: Random, trace: Trace) {
+    this.#a = a;
+    this.#b = b;
+    this.#plan = plan;
+    this.#random = random;
+    for (const port of [a, b]) {
+      port.onWork = () => {
+        this.#woken = true;
+      };
+      port.observer = (_, outgoing, bytes, offset, lengthBytes) =>
+        trace.add(0, `LID ${port.lid} ${outgoing ? 'sends' : 'gets'}`, lengthBytes, bytes[offset + 8]);
+    }
+    this.#link = new FaultyLink(a, b, optionsOf(plan), random);
+  }
+
+  get nextNs(): number {
+    return this.#link.nextNs;
+  }
+
+  carry(nowNs: number): boolean {
+    const moved = this.#link.carry(nowNs, LIMIT) > 0 || this.#woken;
+    this.#woken = false;
+    return moved;
+  }
+
+  /** Another cable, unless this one is good: what is under way is lost once more. */
+  heal(): void {
+    const { drop, duplicate, reorder, corrupt, flaps } = this.#plan;
+    if (drop + duplicate + reorder + corrupt + flaps.length === 0) return;
+    this.#link = new FaultyLink(this.#a, this.#b, { ...ROOM, delayNs: this.#plan.delayNs }, this.#random);
+  }
+}
+
+function optionsOf({
+  drop,
+  duplicate,
+  reorder,
+  corrupt,
+  delayNs,
+  jitterNs,
+  flaps,
+}: WirePlan): Partial<FaultyLinkOptions> {
+  const late = Math.max(1, jitterNs);
+  const inOrder = [...flaps].sort(([left], [right]) => left - right);
+  return {
+    bitsPerSecond: delayNs === 0 ? FAST_BITS_PER_SECOND : 0,
+    delayNs,
+    faults: { drop, duplicate, reorder, corrupt, delay: reorder },
+    ...ROOM,
+    lateNs: late,
+    reorderNs: late,
+    flaps: inOrder
+      .filter(([start], index) => inOrder.slice(0, index).every(([, end]) => end <= start))
+      .map(([start, end]) => ({ atNs: start, lengthNs: end - start })),
+  };
+}

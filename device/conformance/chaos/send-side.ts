@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The sending half of an endpoint: posts operations, and checks that each completes in its place, as it should. */
+import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
+import { CompletionStatus, completionStatusNames } from '../../../protocol/layout/gen/values.gen.ts';
+import type { Random } from '../../hosts/in-process/random.ts';
+import type { Endpoint } from './endpoint.ts';
+import { type Operation, REMOTE_FAILURES } from './operation.ts';
+import type { Trace } from './trace.ts';
+
+export const SEND_ENTRIES_LOG2 = 4;
+const SEND_ENTRIES = 1 << SEND_ENTRIES_LOG2;
+const { SUCCESS, FLUSHED, LOCAL_QP_OPERATION_ERROR, RETRY_EXCEEDED, RNR_RETRY_EXCEEDED } = CompletionStatus;
+
+export class SendSide {
+  /** Sends posted, in order, and how many of them are known to be over. */
+  readonly operations: Operation[] = [];
+  over = 0;
+  /** Of those that consume a receive entry: the ones posted, and how many are known to have succeeded. */
+  readonly messages: Operation[] = [];
+  messagesDone = 0;
+  readonly #end: Endpoint;
+  readonly #random: Random;
+  readonly #trace: Trace;
+
+  constructor(end: Endpoint, random: Random, trace: Trace) {
+    this.#end = end;
+    this.#random = random;
+    this.#trace = trace;
+  }
+
+  get outstanding(): number {
+    return this.operations.length - this.over;
+  }
+
+  /** One place is kept for the last request. */
+  get hasRoom(): boolean {
+    return this.outstanding < SEND_ENTRIES - 1;
+  }
+
+  /** Software that never asks for a completion never learns that its queue has room. */
+  get mustSignal(): boolean {
+    return this.outstanding >= SEND_ENTRIES / 2;
+  }
+
+  /** The QP went through RESET: what has not completed never will, whether it was done or not. Unreliable messages may still be on their way. */
+  restart(): void {
+    this.operations.length = 0;
+    this.over = 0;
+    this.messagesDone = 0;
+    if (this.#end.isReliable) this.messages.length = 0;
+  }
+
+  post(operation: Operation): void {
+    const end = this.#end;
+    const by = this.#random.pick(['collect', 'doorbell', 'register'] as const);
+    end.qp.post(operation.request, by);
+    this.#trace.add(end.nowNs, `${end.name} posts ${operation.name}`, this.operations.length);
+    this.operations.push(operation);
+    if (operation.payload !== undefined) this.messages.push(operation);
+  }
+
+  reap(entry: CompletionEntry): void {
+    const end = this.#end;
+    const { status, queueSequence } = entry;
+    this.#trace.add(end.nowNs, `${end.name} send ${completionStatusNames[status]}`, queueSequence);
+    const ahead = (queueSequence - this.over) & 0xffff;
+    end.expect(this.over + ahead < this.operations.length, `completion of send ${queueSequence}, which was not posted`);
+    for (let skipped = 0; skipped < ahead; skipped++) {
+      const { request } = this.operations[this.over] as Operation;
+      const isSilent = request.signaled === false && end.plan.signalAll === 0 && !end.failed;
+      end.expect(isSilent || end.isCramped, `send ${this.over} has no completion`);
+      this.#succeed(this.operations[this.over++] as Operation);
+    }
+    const operation = this.operations[this.over++] as Operation;
+    if (status === SUCCESS) this.#succeed(operation);
+    else this.#fail(operation, status);
+  }
+
+  #succeed(operation: Operation): void {
+    const end = this.#end;
+    end.expect(!end.failed, `${operation.name} ${this.over - 1} succeeds behind a failed one`);
+    end.expect(!operation.bad, `bad request ${this.over - 1} succeeds`);
+    if (operation.payload !== undefined) this.messagesDone++;
+    if (operation.write !== undefined) operation.write.done = true;
+    if (operation.atomic !== undefined) end.source.noteAtomic(operation.atomic);
+    const wrong = operation.check();
+    if (wrong !== undefined) end.fail(`send ${this.over - 1}: ${wrong}`);
+  }
+
+  #fail(operation: Operation, status: number): void {
+    const end = this.#end;
+    const wasFailed = end.failed;
+    end.failed = true;
+    const name = `${operation.name} ${this.over - 1} ends with ${completionStatusNames[status]}`;
+    if (status === FLUSHED) return end.expect(wasFailed || end.mayFail || end.isCramped, name);
+    end.expect(!wasFailed, `${name} behind a failed one`);
+    const { other } = end;
+    // Its failure may have come first, without software having looked.
+    other.reap();
+    const otherIsGone = other.mayFail || other.isDead || other.failed || other.isCramped;
+    if (status === RETRY_EXCEEDED) end.expect(otherIsGone || !end.wireIsGood, name);
+    else if (status === RNR_RETRY_EXCEEDED) end.expect(end.plan.rnrRetry < 7, name);
+    else if (status === LOCAL_QP_OPERATION_ERROR) end.expect(end.portMayFail, name);
+    else end.expect(REMOTE_FAILURES.includes(status) && (operation.bad || otherIsGone), name);
+    // The other end has refused it, and failed with it.
+    other.mayFail ||= operation.bad;
+  }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Messages of 2^31 bytes, the longest there are (IBTA 9.7.7): over half a million packets each, their PSNs wrap on the way. One byte more is refused. */
+import t from 'tap';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  CompletionOpcode,
+  CompletionStatus,
+  FaultKind,
+  MrKind,
+  SendOpcode,
+} from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { Bench, type Buffer as GuestBuffer } from './bench.ts';
+import { connect, FULL_ACCESS } from './connected-bench.ts';
+import { ledger } from './ledger.ts';
+
+const LONGEST = 2 ** 31;
+const PAGE_SHIFT = 21;
+const PAGE_BYTES = 2 ** PAGE_SHIFT;
+const PAGES = LONGEST / PAGE_BYTES;
+const MTU_CODE = 5;
+const PACKETS = LONGEST / 4096;
+/** So that the PSN wraps in the middle of the message. */
+const FIRST_PSN = 2 ** 24 - PACKETS / 2;
+
+interface LongRegion {
+  readonly lkey: number;
+  readonly rkey: number;
+  /** What all pages but the last are, and the last. */
+  readonly body: GuestBuffer;
+  readonly tail: GuestBuffer;
+}
+
+/** A region of 2^31 bytes, and of one page more, in little memory: all its pages are the same one, except the last. */
+function createLongRegion(bench: Bench): LongRegion {
+  const [body, tail] = [0, 0].map(() => {
+    const address = bench.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
+    const view = bench.access.view(address, PAGE_BYTES);
+    return { address, lengthBytes: PAGE_BYTES, bytes: new Uint8Array(view.buffer, view.byteOffset, PAGE_BYTES) };
+  }) as [GuestBuffer, GuestBuffer];
+  const pageCount = PAGES + 1;
+  const pageListAddress = bench.driver.allocator.allocate(pageCount * 8);
+  const list = bench.access.view(pageListAddress, pageCount * 8);
+  for (let page = 0; page < pageCount; page++)
+    list.setBigUint64(page * 8, BigInt(page === PAGES - 1 ? tail.address : body.address), true);
+  const { lkey, rkey } = bench.driver.createMemoryRegion({
+    pd: bench.pd,
+    kind: MrKind.PAGED,
+    access: FULL_ACCESS,
+    startAddress: 0,
+    length: pageCount * PAGE_BYTES,
+    pageListAddress,
+    pageCount,
+    pageShift: PAGE_SHIFT,
+  });
+  return { lkey, rkey, body, tail };
+}
+
+function prepare() {
+  const bench = new Bench({ memoryBytes: 32 * 1024 * 1024, budget: 4096 });
+  // Invariants after every step would cost more than the packets.
+  bench.machine.onStep = () => {};
+  const [near, far] = [createLongRegion(bench), createLongRegion(bench)];
+  const pair = connect(bench, { pathMtu: MTU_CODE, sendPsn: FIRST_PSN });
+  return { bench, near, far, ...pair };
+}
+
+/** Gives the source other bytes than the target has. */
+function fill(bench: Bench, from: LongRegion): void {
+  for (const { bytes } of [from.body, from.tail]) bytes.set(bench.random.bytes(PAGE_BYTES));
+}
+
+function isCopied(from: LongRegion, to: LongRegion): boolean {
+  return Buffer.from(from.body.bytes).equals(to.body.bytes) && Buffer.from(from.tail.bytes).equals(to.tail.bytes);
+}
+
+/** Both ends agree on the PSN behind the message. */
+function proveItGoesOn(bench: Bench, a: DriverQueuePair, b: DriverQueuePair): void {
+  const target = bench.postReceive(b, 8);
+  const content = bench.createBuffer(bench.random.bytes(8));
+  a.post({ sges: [bench.sge(content)] });
+  const { status } = a.parts.sendCq.take();
+  if (status !== CompletionStatus.SUCCESS || !Buffer.from(target.bytes).equals(content.bytes))
+    throw new Error(`the next message failed with status ${status}`);
+  bench.finish();
+}
+
+t.test('2^31 bytes: WRITE with immediate', async (t) => {
+  ledger(t, '9.7.7', 'A message may be 2^31 bytes long; its PSNs wrap on the way');
+  const { bench, near, far, a, b } = prepare();
+  fill(bench, near);
+  b.postReceive([]);
+  const before = bench.read(CSR.PORT_TRANSMIT_PACKETS);
+  a.post({
+    opcode: SendOpcode.RDMA_WRITE_IMMEDIATE,
+    sges: [{ address: 0, length: LONGEST, lkey: near.lkey }],
+    remote: { address: 0, rkey: far.rkey },
+    immediate: 31,
+  });
+  t.match(a.parts.sendCq.take(), { status: CompletionStatus.SUCCESS, opcode: CompletionOpcode.RDMA_WRITE });
+  t.match(b.parts.receiveCq.take(), { status: CompletionStatus.SUCCESS, byteLength: LONGEST, immediate: 31 });
+  t.equal(bench.read(CSR.PORT_TRANSMIT_PACKETS) - before, PACKETS);
+  t.ok(isCopied(near, far));
+  proveItGoesOn(bench, a, b);
+});
+
+t.test('2^31 bytes: READ', async (t) => {
+  ledger(t, '9.7.7', 'A READ may bring 2^31 bytes; its PSNs wrap on the way');
+  const { bench, near, far, a, b } = prepare();
+  fill(bench, far);
+  a.post({
+    opcode: SendOpcode.RDMA_READ,
+    sges: [{ address: 0, length: LONGEST, lkey: near.lkey }],
+    remote: { address: 0, rkey: far.rkey },
+  });
+  t.match(a.parts.sendCq.take(), { status: CompletionStatus.SUCCESS, byteLength: LONGEST });
+  t.ok(isCopied(far, near));
+  proveItGoesOn(bench, a, b);
+});
+
+t.test('2^31 + 1 bytes', async (t) => {
+  ledger(t, '9.7.7', 'A message of more than 2^31 bytes is refused before a packet of it is sent');
+  for (const opcode of [SendOpcode.SEND, SendOpcode.RDMA_WRITE, SendOpcode.RDMA_READ] as const) {
+    const { bench, near, far, a } = prepare();
+    const before = bench.read(CSR.PORT_TRANSMIT_PACKETS);
+    a.post({
+      opcode,
+      sges: [{ address: 0, length: LONGEST + 1, lkey: near.lkey }],
+      remote: { address: 0, rkey: far.rkey },
+    });
+    t.equal(a.parts.sendCq.take().status, CompletionStatus.LOCAL_LENGTH_ERROR);
+    t.equal(bench.faults(FaultKind.COMMAND_LENGTH), 1);
+    t.equal(bench.read(CSR.PORT_TRANSMIT_PACKETS), before);
+    bench.finish();
+  }
+});

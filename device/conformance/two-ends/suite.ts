@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The list of cases that run on every pair of ends: over a good link all of them, over a faulty one those that hold there. */
+import { End, Ends, type Place } from './ends.ts';
+import { failureCases } from './failures.ts';
+import { reliableCases } from './reliable.ts';
+import { unreliableCases } from './unreliable.ts';
+
+/** One case. Throws when something is wrong. */
+export interface TwoEndsCase {
+  readonly name: string;
+  /** Only with a link that loses nothing. */
+  readonly losslessOnly?: boolean;
+  run(ends: Ends): void;
+}
+
+export const twoEndsCases: readonly TwoEndsCase[] = [...reliableCases, ...failureCases, ...unreliableCases];
+
+/** Runs a case and resets both ends, so that the next one finds them fresh. An error names the seed. */
+export function runTwoEndsCase(twoEnds: TwoEndsCase, requester: Place, responder: Place, seed = 1): void {
+  const ends = bringUp(requester, responder, seed);
+  try {
+    twoEnds.run(ends);
+  } catch (cause) {
+    throw new Error(`${twoEnds.name}, seed ${seed}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+  ends.reset();
+}
+
+/** Both ends, fresh. Places on one function share its driver. */
+export function bringUp(requester: Place, responder: Place, seed: number): Ends {
+  const first = new End(requester);
+  return new Ends(first, new End(responder, responder.access === requester.access ? first.driver : undefined), seed);
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Two adapters in one machine, joined at their first ports, as places for the suite of two ends. */
+import { Adapter } from '../../adapter.ts';
+import { Fabric } from '../../fabric/fabric.ts';
+import { FaultyLink } from '../../fabric/faulty-link.ts';
+import type { FaultyLinkOptions } from '../../fabric/link-options.ts';
+import { InProcessAccess } from '../../hosts/in-process/access.ts';
+import { InProcessMachine } from '../../hosts/in-process/machine.ts';
+import type { Port } from '../../port/port.ts';
+import { Random } from '../../random.ts';
+import type { Place } from './ends.ts';
+
+const MEMORY_BYTES = 4 * 1024 * 1024;
+
+export function twoAdapters(join: (first: Port, second: Port) => void): [Place, Place] {
+  const machine = new InProcessMachine({
+    functionCount: 2,
+    memoryBytes: MEMORY_BYTES,
+    build: (options, clock, hosts) => {
+      const [first, second] = hosts.map((host, index) => {
+        const portLids: [number, number] = [index * 2 + 1, index * 2 + 2];
+        const own = { portLids, nodeGuid: `005655484341${index}000`, portLink: { kind: 'none' } } as const;
+        return new Adapter({ ...options, ...own }, clock, [host]);
+      });
+      join(first.ports[0], second.ports[0]);
+      return new Fabric([first, second]);
+    },
+  });
+  return [placeOf(machine, 0, 1), placeOf(machine, 1, 1)];
+}
+
+export function onFaultyLink(options: Partial<FaultyLinkOptions>, seed: number): [Place, Place] {
+  return twoAdapters((first, second) => new FaultyLink(first, second, options, new Random(seed)));
+}
+
+/** A port, driven through a function of a machine. */
+export function placeOf(machine: InProcessMachine, functionIndex: number, port: 1 | 2): Place {
+  return { access: new InProcessAccess(machine, functionIndex), port };
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * How lanes and credits are given out at power-on. One function shares all lanes with nobody. Of several, each owns an equal part of half of them, split
+ * between its QoS levels where it goes; the other half is shared. Half of the credits are private, evenly, where that makes one each.
+ */
+import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import { LaneSet } from './lane-set.ts';
+import type { TransmitVirtualLanes } from './transmit-virtual-lanes.ts';
+
+export function giveOutLanes(lanes: TransmitVirtualLanes, functionCount: number): void {
+  const { count } = lanes;
+  for (let lane = 0; lane < count; lane++)
+    lanes.setLane(lane, {
+      executionCredits: Math.floor(lanes.execution.total / 2 / count),
+      completionCredits: Math.floor(lanes.completion.total / 2 / count),
+      sharedExecution: true,
+      sharedCompletion: true,
+    });
+  const each = functionCount === 1 ? 0 : Math.floor(count / 2 / functionCount);
+  if (each === 0) return;
+  for (let owner = 0; owner < functionCount; owner++) {
+    lanes.setOwned(owner, range(owner * each, each));
+    const perLevel = Math.floor(each / QOS_LEVELS);
+    if (perLevel === 0) continue;
+    for (let level = 0; level < QOS_LEVELS; level++)
+      lanes.setMap(owner, level, range(owner * each + level * perLevel, perLevel));
+  }
+}
+
+function range(first: number, count: number): Int32Array {
+  const set = new LaneSet();
+  for (let lane = first; lane < first + count; lane++) set.add(lane);
+  return set.words;
+}

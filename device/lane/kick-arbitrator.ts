@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The virtual kick arbitrator (US8484392): picks, among lanes that have work and both credits, by weighted round robin. It reckons with sets of lanes, so that a
+ * lane that lacks a credit or whose port is full costs nothing.
+ *
+ * A lane that needs two shared credits could for ever see one of each kind taken by lanes that need only that one. So a lane that was passed over for
+ * a whole round becomes claimant: the next free shared credit is kept for it, the completion credit first, since it takes longest to come.
+ */
+import type { CreditAccounts } from './credit-accounts.ts';
+import type { Lane } from './lane.ts';
+import { LaneSet } from './lane-set.ts';
+
+/** What the arbitrator needs to know of a port. */
+export interface LanePort {
+  readonly congested: boolean;
+}
+
+const NO_LANE = -1;
+const NOBODY = new LaneSet().words;
+
+export class KickArbitrator {
+  /** Lanes whose list is not empty. */
+  readonly work = new LaneSet();
+  readonly #lanes: readonly Lane[];
+  readonly #execution: CreditAccounts;
+  readonly #completion: CreditAccounts;
+  readonly #ports: readonly LanePort[];
+  /** By port: lanes whose first command found it full. */
+  readonly #blocked: readonly LaneSet[];
+  readonly #eligible = new LaneSet();
+  /** Lanes served in this round; lanes with work that were not served in the last one. */
+  readonly #served = new LaneSet();
+  readonly #passed = new LaneSet();
+  #current = NO_LANE;
+  #turnLeft = 0;
+  #claimant = NO_LANE;
+
+  constructor(
+    lanes: readonly Lane[],
+    execution: CreditAccounts,
+    completion: CreditAccounts,
+    ports: readonly LanePort[],
+  ) {
+    this.#lanes = lanes;
+    this.#execution = execution;
+    this.#completion = completion;
+    this.#ports = ports;
+    this.#blocked = ports.map(() => new LaneSet());
+  }
+
+  /** The lane whose first command is next, or -1. */
+  select(): number {
+    const lanes = this.#findEligible();
+    if (this.#claimant !== NO_LANE && this.#has(this.#claimant)) return this.#claimant;
+    if (this.#turnLeft > 0 && lanes.has(this.#current)) return this.#current;
+    return lanes.after(this.#current);
+  }
+
+  /** The lane's first command was launched. */
+  noteLaunch(lane: number): void {
+    this.#served.add(lane);
+    // A claim is served beside the turns.
+    if (lane === this.#claimant) {
+      this.#claimant = NO_LANE;
+      return;
+    }
+    if (lane !== this.#current || this.#turnLeft === 0) {
+      if (lane <= this.#current) this.#endRound();
+      this.#current = lane;
+      this.#turnLeft = this.#lanes[lane].weight;
+    }
+    this.#turnLeft--;
+  }
+
+  /** The lane's first command waits for port `index` to have room. */
+  block(lane: number, index: number): void {
+    this.#blocked[index].add(lane);
+  }
+
+  /** The lane's first command may no longer wait for a port, or is another one now. */
+  reconsider(lane: number): void {
+    for (const blocked of this.#blocked) blocked.delete(lane);
+  }
+
+  #findEligible(): LaneSet {
+    const lanes = this.#eligible.assign(this.work.words);
+    for (let index = 0; index < this.#ports.length; index++)
+      if (this.#ports[index].congested) lanes.subtract(this.#blocked[index].words);
+    if (this.#claimant !== NO_LANE && !(lanes.has(this.#claimant) && this.#couldHave(this.#claimant)))
+      this.#claimant = NO_LANE;
+    const claimed = this.#claimant !== NO_LANE;
+    this.#completion.narrow(lanes, claimed ? 1 : 0);
+    this.#execution.narrow(lanes, claimed && this.#completion.has(this.#claimant) ? 1 : 0);
+    return lanes;
+  }
+
+  #has(lane: number): boolean {
+    return this.#execution.has(lane) && this.#completion.has(lane);
+  }
+
+  #couldHave(lane: number): boolean {
+    return this.#execution.couldHave(lane) && this.#completion.couldHave(lane);
+  }
+
+  /** All lanes had their turn: those with work that were left out twice running get a claim, one after the other. */
+  #endRound(): void {
+    const passed = this.#passed.intersect(this.work.words).subtract(this.#served.words);
+    if (this.#claimant === NO_LANE) {
+      const lane = passed.after(this.#current);
+      if (lane !== NO_LANE && this.#couldHave(lane)) this.#claimant = lane;
+    }
+    this.#passed.assign(this.work.words).subtract(this.#served.words);
+    this.#served.assign(NOBODY);
+  }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A set of transmit virtual lanes, one bit each: what the arbitrator and the lane map reckon with, at the same cost for 1 lane and for 128. */
+import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+
+const WORD_BITS = 32;
+const WORD_SHIFT = 5;
+export const LANE_WORDS = TVL_MAX / WORD_BITS;
+
+/** Lanes as 32-bit words, bit 0 of the first one is lane 0. */
+export type LaneMask = ArrayLike<number>;
+
+export class LaneSet {
+  readonly words = new Int32Array(LANE_WORDS);
+  #last = -1;
+
+  /** A set of the lanes 0 to `count` - 1. */
+  static first(count: number): LaneSet {
+    const set = new LaneSet();
+    for (let lane = 0; lane < count; lane++) set.add(lane);
+    return set;
+  }
+
+  add(lane: number): void {
+    this.words[lane >>> WORD_SHIFT] |= 1 << lane;
+  }
+
+  delete(lane: number): void {
+    this.words[lane >>> WORD_SHIFT] &= ~(1 << lane);
+  }
+
+  put(lane: number, member: boolean): void {
+    if (member) this.add(lane);
+    else this.delete(lane);
+  }
+
+  has(lane: number): boolean {
+    return lane >= 0 && (this.words[lane >>> WORD_SHIFT] & (1 << lane)) !== 0;
+  }
+
+  get isEmpty(): boolean {
+    for (let word = 0; word < LANE_WORDS; word++) if (this.words[word] !== 0) return false;
+    return true;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const word of this.words) for (let rest = word; rest !== 0; rest &= rest - 1) size++;
+    return size;
+  }
+
+  assign(mask: LaneMask): this {
+    for (let word = 0; word < LANE_WORDS; word++) this.words[word] = mask[word] ?? 0;
+    return this;
+  }
+
+  intersect(mask: LaneMask): this {
+    for (let word = 0; word < LANE_WORDS; word++) this.words[word] &= mask[word];
+    return this;
+  }
+
+  subtract(mask: LaneMask): this {
+    for (let word = 0; word < LANE_WORDS; word++) this.words[word] &= ~mask[word];
+    return this;
+  }
+
+  /** The first member behind `lane`, going round and ending with `lane` itself; -1 when there is none. */
+  after(lane: number): number {
+    const from = (lane + 1) & (TVL_MAX - 1);
+    let word = from >>> WORD_SHIFT;
+    let bits = this.words[word] & (-1 << (from & (WORD_BITS - 1)));
+    for (let tried = 0; tried <= LANE_WORDS; tried++) {
+      if (bits !== 0) return (word << WORD_SHIFT) + 31 - Math.clz32(bits & -bits);
+      word = (word + 1) & (LANE_WORDS - 1);
+      bits = this.words[word];
+    }
+    return -1;
+  }
+
+  /** Members in turn. */
+  takeNext(): number {
+    this.#last = this.after(this.#last);
+    return this.#last;
+  }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Turns of packets follow lanes and weights, whatever the number of queue pairs, the length of packets and the room in ports. */
+import t from 'tap';
+import { Random } from '../random.ts';
+import { Lane } from './lane.ts';
+import { SwitchedPort } from './lane-load.ts';
+import { PacketTurns } from './packet-turns.ts';
+
+interface Sender {
+  readonly lane: number;
+  readonly packetBytes: number;
+}
+
+for (let seed = 1; seed <= 5; seed++)
+  t.test(`bytes follow weights within 2 %, through congestion, seed ${seed}`, async (t) => {
+    const random = new Random(seed);
+    const port = new SwitchedPort();
+    const lanes = Array.from({ length: 128 }, (_, number) => new Lane(number, 1));
+    const turns = new PacketTurns<Sender>([port], lanes);
+    const weights = [1, 3, 7];
+    const used = [0, 64, 127];
+    weights.forEach((weight, at) => {
+      lanes[used[at]].weight = weight;
+      // The lightest lane has by far the most queue pairs and the longest packets.
+      for (let count = 0; count < [200, 1, 5][at]; count++)
+        turns.push(0, used[at], { lane: used[at], packetBytes: [4160, 128, 1100][at] });
+    });
+    const bytes = new Map(used.map((lane) => [lane, 0]));
+    for (let step = 0; step < 60_000; step++) {
+      port.congested = random.oneIn(4);
+      const sender = turns.shift();
+      if (sender === undefined) continue;
+      let sent = 0;
+      for (let packets = 0; packets < 16 && sent < turns.allowance && !random.oneIn(10); packets++)
+        sent += sender.packetBytes;
+      turns.charge(sent);
+      bytes.set(sender.lane, (bytes.get(sender.lane) ?? 0) + sent);
+      turns.push(0, sender.lane, sender);
+    }
+    const total = [...bytes.values()].reduce((sum, count) => sum + count, 0);
+    used.forEach((lane, at) => {
+      const share = ((bytes.get(lane) ?? 0) / total) * 11;
+      t.ok(Math.abs(share / weights[at] - 1) < 0.02, `lane ${lane}: ${share.toFixed(3)} of 11, weight ${weights[at]}`);
+    });
+  });
+
+t.test('a lane saves nothing up while it is idle; ports do not wait for each other', async (t) => {
+  const ports = [new SwitchedPort(), new SwitchedPort()];
+  const lanes = [new Lane(0, 1), new Lane(1, 1)];
+  const turns = new PacketTurns<string>(ports, lanes);
+  turns.push(0, 0, 'a');
+  t.equal(turns.shift(), 'a');
+  const full = turns.allowance;
+  turns.charge(10);
+  turns.push(0, 1, 'b');
+  t.equal(turns.shift(), 'b');
+  turns.push(0, 0, 'a');
+  t.equal(turns.shift(), 'a');
+  t.equal(turns.allowance, full, 'a fresh turn');
+  ports[0].congested = true;
+  turns.push(0, 0, 'a');
+  t.equal(turns.waiting, 0);
+  t.equal(turns.shift(), undefined);
+  turns.push(1, 0, 'c');
+  t.equal(turns.waiting, 1);
+  t.equal(turns.shift(), 'c');
+});

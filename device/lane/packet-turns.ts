@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Whose packets are next: deficit round robin by bytes over the lanes that have queue pairs with something to send, for each port, so that a lane's share of the pipeline follows
+ * its weight, however many queue pairs it has. The queue pairs of a lane take turns. A full port takes no turn away from anyone.
+ */
+import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { ReadyQueue } from '../transport/ready-queue.ts';
+import type { LanePort } from './kick-arbitrator.ts';
+import type { Lane } from './lane.ts';
+import { LaneSet } from './lane-set.ts';
+
+/** Bytes per turn and unit of weight; above the longest packet, so that a turn always leads to one. */
+const QUANTUM_BYTES = 8192;
+
+export class PacketTurns<T> {
+  readonly #ports: readonly LanePort[];
+  readonly #wheels: readonly Wheel<T>[];
+  #last = 0;
+
+  constructor(ports: readonly LanePort[], lanes: readonly Lane[]) {
+    this.#ports = ports;
+    this.#wheels = ports.map(() => new Wheel<T>(lanes));
+  }
+
+  /** Queue pairs that could have a turn now. */
+  get waiting(): number {
+    let waiting = 0;
+    for (let port = 0; port < this.#ports.length; port++)
+      if (this.#wheels[port].length > 0 && !this.#ports[port].congested) waiting += this.#wheels[port].length;
+    return waiting;
+  }
+
+  push(port: number, lane: number, item: T): void {
+    this.#wheels[port].push(lane, item);
+  }
+
+  /** The next one, of a port that has room; `allowance` and `charge` are about its turn. */
+  shift(): T | undefined {
+    for (let tried = 0; tried < this.#ports.length; tried++) {
+      this.#last = (this.#last + 1) % this.#ports.length;
+      const wheel = this.#wheels[this.#last];
+      if (wheel.length > 0 && !this.#ports[this.#last].congested) return wheel.shift();
+    }
+    return undefined;
+  }
+
+  /** Bytes left to the lane in this turn; the packet that exceeds them is still sent. */
+  get allowance(): number {
+    return this.#wheels[this.#last].allowance;
+  }
+
+  charge(bytes: number): void {
+    this.#wheels[this.#last].charge(bytes);
+  }
+}
+
+/** The lanes of one port. */
+class Wheel<T> {
+  length = 0;
+  readonly #lanes: readonly Lane[];
+  readonly #queues: readonly ReadyQueue<T>[];
+  readonly #active = new LaneSet();
+  readonly #deficits = new Int32Array(TVL_MAX);
+  #current = 0;
+
+  constructor(lanes: readonly Lane[]) {
+    this.#lanes = lanes;
+    this.#queues = lanes.map(() => new ReadyQueue<T>());
+  }
+
+  push(lane: number, item: T): void {
+    // A lane saves nothing up while it is idle.
+    if (this.#queues[lane].length === 0 && lane !== this.#current && this.#deficits[lane] > 0) this.#deficits[lane] = 0;
+    this.#queues[lane].push(item);
+    this.#active.add(lane);
+    this.length++;
+  }
+
+  shift(): T | undefined {
+    while (!this.#active.has(this.#current) || this.#deficits[this.#current] <= 0) {
+      this.#current = this.#active.after(this.#current);
+      this.#deficits[this.#current] += this.#lanes[this.#current].weight * QUANTUM_BYTES;
+    }
+    const queue = this.#queues[this.#current];
+    if (queue.length === 1) this.#active.delete(this.#current);
+    this.length--;
+    return queue.shift();
+  }
+
+  get allowance(): number {
+    return this.#deficits[this.#current];
+  }
+
+  charge(bytes: number): void {
+    this.#deficits[this.#current] -= bytes;
+  }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The transmit virtual lanes of the adapter (US8484392): map, virtual kick lists, credits and the arbitrator put together. Admission brings kicked commands, the send
+ * pipeline takes them, whoever ends a command releases its credits, the resource manager sets what belongs to whom.
+ *
+ * A queue pair stays on its lane while a command of it is in a list: so its commands keep their order, whatever way they came and whatever becomes of the map.
+ */
+import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { CreditAccounts } from './credit-accounts.ts';
+import { type CreditHold, CreditSource } from './credit-hold.ts';
+import { giveOutLanes } from './default-lanes.ts';
+import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
+import { Lane } from './lane.ts';
+import { LaneMap } from './lane-map.ts';
+import type { LaneMask } from './lane-set.ts';
+
+const SEQUENCE_MASK = 0xffff;
+
+export interface LaneOptions {
+  readonly laneCount: number;
+  readonly functionCount: number;
+  /** Of the adapter, private and shared ones. */
+  readonly executionCredits: number;
+  readonly completionCredits: number;
+  /** Commands a kick list takes until that is changed. */
+  readonly listSize: number;
+  readonly ports: readonly LanePort[];
+}
+
+/** What a lane has; what is left out stays. */
+export interface LaneSettings {
+  readonly executionCredits?: number;
+  readonly completionCredits?: number;
+  readonly sharedExecution?: boolean;
+  readonly sharedCompletion?: boolean;
+  readonly listSize?: number;
+  readonly weight?: number;
+}
+
+export class TransmitVirtualLanes {
+  readonly lanes: readonly Lane[];
+  readonly map: LaneMap;
+  readonly execution: CreditAccounts;
+  readonly completion: CreditAccounts;
+  /** By function: commands launched, and commands in kick lists. */
+  readonly functionLaunches: Uint32Array;
+  readonly functionWaiting: Int32Array;
+  /** A list that refused `qp` has room again. */
+  onRoom: (qp: QueuePair) => void = () => {};
+  readonly #arbitrator: KickArbitrator;
+  /** The lane `peek` chose. */
+  #chosen!: Lane;
+
+  constructor(options: LaneOptions) {
+    const { laneCount, functionCount, executionCredits, completionCredits, listSize, ports } = options;
+    this.lanes = Array.from({ length: laneCount }, (_, number) => new Lane(number, listSize));
+    this.map = new LaneMap(laneCount, functionCount);
+    this.execution = new CreditAccounts(executionCredits, functionCount);
+    this.completion = new CreditAccounts(completionCredits, functionCount);
+    this.functionLaunches = new Uint32Array(functionCount);
+    this.functionWaiting = new Int32Array(functionCount);
+    this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports);
+    giveOutLanes(this, functionCount);
+  }
+
+  get count(): number {
+    return this.lanes.length;
+  }
+
+  /** The lane of the QP's next command takes one more; otherwise `onRoom` is called when it does. `dedicated`: it will be in a buffer of the scheduler. */
+  hasRoom(qp: QueuePair, dedicated: boolean): boolean {
+    const lane = this.#place(qp, dedicated);
+    if (lane.hasRoom) return true;
+    if (!qp.waitsForRoom) lane.waiters.push(qp);
+    qp.waitsForRoom = true;
+    return false;
+  }
+
+  /** Takes the command that `qp` expects next into a virtual kick list, which has room. */
+  admit(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
+    const lane = this.#place(qp, buffer.vcb < 0);
+    buffer.state = PcbState.KICKED;
+    buffer.queuePair = qp;
+    buffer.epoch = qp.epoch;
+    qp.nextSequence = (qp.nextSequence + 1) & SEQUENCE_MASK;
+    qp.inFlight++;
+    qp.kicked++;
+    lane.append(buffer);
+    this.functionWaiting[qp.owner.number]++;
+    this.#arbitrator.work.add(lane.number);
+  }
+
+  /** The command that could be launched next: both credits are there. */
+  peek(): PhysicalCollectBuffer | undefined {
+    const number = this.#arbitrator.select();
+    if (number < 0) return undefined;
+    this.#chosen = this.lanes[number];
+    return this.#chosen.head;
+  }
+
+  /** What `peek` returned must wait until port `index` has room. */
+  block(index: number): void {
+    this.#arbitrator.block(this.#chosen.number, index);
+  }
+
+  /** Launches what `peek` returned: it leaves its list and takes both credits. */
+  launch(): PhysicalCollectBuffer {
+    const lane = this.#chosen;
+    const buffer = this.#remove(lane);
+    const { hold } = buffer;
+    hold.lane = lane.number;
+    hold.functionNumber = (buffer.queuePair as QueuePair).owner.number;
+    hold.execution = this.execution.take(hold.lane, hold.functionNumber);
+    hold.completion = this.completion.take(hold.lane, hold.functionNumber);
+    lane.launches++;
+    this.functionLaunches[hold.functionNumber]++;
+    this.#arbitrator.noteLaunch(lane.number);
+    buffer.state = PcbState.LAUNCHED;
+    return buffer;
+  }
+
+  /** Takes what `peek` returned off its list without launching it. */
+  discard(): PhysicalCollectBuffer {
+    return this.#remove(this.#chosen);
+  }
+
+  /** The last packet is with the port, or there will be none. Does nothing when it was released before. */
+  releaseExecution(hold: CreditHold): void {
+    this.execution.give(hold.lane, hold.functionNumber, hold.execution);
+    hold.execution = CreditSource.NONE;
+  }
+
+  /** The command is complete. Does nothing when it was released before. */
+  releaseCompletion(hold: CreditHold): void {
+    this.completion.give(hold.lane, hold.functionNumber, hold.completion);
+    hold.completion = CreditSource.NONE;
+  }
+
+  /** What is to become of the QP's commands has changed: they may need no port now. */
+  reconsider(qp: QueuePair): void {
+    if (qp.kicked > 0) this.#arbitrator.reconsider(qp.lane);
+  }
+
+  /** Drops the commands of a function that is being reset; the order of the others stays. */
+  drop(owner: AdapterFunction): void {
+    for (const lane of this.lanes)
+      for (let left = lane.length; left > 0; left--) {
+        const buffer = this.#remove(lane);
+        if (buffer.queuePair?.owner === owner) buffer.home?.release(buffer);
+        else this.#putBack(lane, buffer);
+      }
+  }
+
+  setMap(functionNumber: number, qosLevel: number, mask: LaneMask): void {
+    this.map.setMap(functionNumber, qosLevel, mask);
+  }
+
+  setOwned(functionNumber: number, mask: LaneMask): void {
+    this.map.setOwned(functionNumber, mask);
+  }
+
+  setDedicatedMap(mask: LaneMask): void {
+    this.map.setDedicated(mask);
+  }
+
+  /** Changes a lane. What is in use above a smaller number stays in use until it is released. */
+  setLane(number: number, settings: LaneSettings): void {
+    const { execution, completion } = this;
+    const lane = this.lanes[number];
+    execution.set(
+      number,
+      settings.executionCredits ?? execution.private[number],
+      settings.sharedExecution ?? execution.sharers.has(number),
+    );
+    completion.set(
+      number,
+      settings.completionCredits ?? completion.private[number],
+      settings.sharedCompletion ?? completion.sharers.has(number),
+    );
+    lane.listSize = settings.listSize ?? lane.listSize;
+    lane.weight = Math.max(1, settings.weight ?? lane.weight);
+    this.#wakeWaiters(lane);
+  }
+
+  #place(qp: QueuePair, dedicated: boolean): Lane {
+    const { map } = this;
+    if (qp.kicked > 0) return this.lanes[qp.lane];
+    const { number } = qp.owner;
+    const { qosLevel } = qp.creation;
+    const set = dedicated ? map.getDedicatedLanes(number, qosLevel) : map.getLanes(number, qosLevel);
+    if (qp.laneGeneration !== map.generation || !set.has(qp.lane)) {
+      qp.laneGeneration = map.generation;
+      qp.lane = set.takeNext();
+    }
+    return this.lanes[qp.lane];
+  }
+
+  #remove(lane: Lane): PhysicalCollectBuffer {
+    const buffer = lane.shift();
+    const qp = buffer.queuePair as QueuePair;
+    qp.kicked--;
+    this.functionWaiting[qp.owner.number]--;
+    this.#arbitrator.reconsider(lane.number);
+    if (lane.length === 0) this.#arbitrator.work.delete(lane.number);
+    if (lane.waiters.length > 0) this.#wakeWaiters(lane);
+    return buffer;
+  }
+
+  #putBack(lane: Lane, buffer: PhysicalCollectBuffer): void {
+    const qp = buffer.queuePair as QueuePair;
+    qp.kicked++;
+    this.functionWaiting[qp.owner.number]++;
+    lane.append(buffer);
+    this.#arbitrator.work.add(lane.number);
+  }
+
+  /** As many as there is room for; all when the list is empty, for then nobody will come to wake those who are left. */
+  #wakeWaiters(lane: Lane): void {
+    let room = lane.length === 0 ? lane.waiters.length : lane.listSize - lane.length;
+    for (; room > 0; room--) {
+      const qp = lane.waiters.shift();
+      if (qp === undefined) return;
+      qp.waitsForRoom = false;
+      if (!qp.destroyed) this.onRoom(qp);
+    }
+  }
+}

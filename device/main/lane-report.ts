@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The lanes of an adapter as plain data: part of the status report. Shared lanes that nobody has used yet are left out. */
+import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import { TvlState, tvlStateName } from '../../protocol/layout/gen/values.gen.ts';
+import type { CreditAccounts } from '../lane/credit-accounts.ts';
+import type { Lane } from '../lane/lane.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+
+export function reportLanes(lanes: TransmitVirtualLanes) {
+  const { map } = lanes;
+  return {
+    count: lanes.count,
+    shared: map.shared.size,
+    waiting: lanes.lanes.reduce((sum, { length }) => sum + length, 0),
+    launches: lanes.lanes.reduce((sum, { launches }) => sum + launches, 0),
+    execution: reportCredits(lanes.execution),
+    completion: reportCredits(lanes.completion),
+    lanes: lanes.lanes
+      .filter(({ number, launches, length }) => map.getState(number) !== TvlState.SHARED || launches + length > 0)
+      .map((lane) => reportLane(lanes, lane)),
+  };
+}
+
+function reportCredits({ total, used, shared, sharedUsed }: CreditAccounts) {
+  return { total, used, shared, sharedUsed };
+}
+
+function reportLane({ map, execution, completion }: TransmitVirtualLanes, lane: Lane) {
+  const { number, weight, length, listSize, launches } = lane;
+  const owner = map.getOwner(number);
+  return {
+    number,
+    state: tvlStateName(map.getState(number)),
+    owner: owner < 0 ? undefined : owner,
+    levels: owner < 0 ? [] : getLevels(map, owner, number),
+    weight,
+    length,
+    listSize,
+    launches,
+    execution: reportLaneCredits(execution, number),
+    completion: reportLaneCredits(completion, number),
+  };
+}
+
+function getLevels(map: TransmitVirtualLanes['map'], owner: number, lane: number): number[] {
+  return Array.from({ length: QOS_LEVELS }, (_, level) => level).filter((level) =>
+    map.getLanes(owner, level).has(lane),
+  );
+}
+
+function reportLaneCredits(accounts: CreditAccounts, lane: number) {
+  return {
+    private: accounts.private[lane],
+    used: accounts.privateUsed[lane],
+    sharedUsed: accounts.laneSharedUsed[lane],
+    mayShare: accounts.sharers.has(lane),
+  };
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What a live process says of its links, those inside an adapter included: both ends, whether it is up, and what became of packets. */
+import { Cable } from '../fabric/cable.ts';
+import { FaultyLink } from '../fabric/faulty-link.ts';
+import { StreamLink } from '../fabric/stream-link.ts';
+import type { Link } from '../port/link.ts';
+import type { Port } from '../port/port.ts';
+import type { AdapterProcess } from './adapter-process.ts';
+import { nameEndpoint } from './socket-link.ts';
+
+export interface LinkReport {
+  /** `NAME:PORT` of each end here, and where the other end is when it is elsewhere: `listen PATH`, `connect PATH`. */
+  readonly ends: readonly string[];
+  readonly kind: 'cable' | 'faulty' | 'socket';
+  readonly up: boolean;
+  /** Packets that left the first end, and that came to it. */
+  readonly sent: number;
+  readonly received: number;
+  /** Packets known to be lost: by the link's faults, or sent by a port while it was down. */
+  readonly lost: number;
+}
+
+/** All links of a process, in the order of their first ports. */
+export function reportLinks(process: AdapterProcess): LinkReport[] {
+  const ends = new Map<Link, { readonly names: string[]; readonly ports: Port[] }>();
+  for (const { name, core } of process.adapters) {
+    for (const port of core.ports) {
+      if (port.link === undefined) continue;
+      const { names, ports } = ends.get(port.link) ?? { names: [], ports: [] };
+      ends.set(port.link, { names: [...names, `${name}:${port.number}`], ports: [...ports, port] });
+    }
+  }
+  return [...ends].map(([link, { names, ports }]) => {
+    const discards = ports.reduce((sum, port) => sum + port.transmitDiscards, 0);
+    const other = process.socketLinks.find((socketLink) => socketLink.link === link)?.options;
+    const { lost, ...rest } = count(link);
+    return {
+      ends: other === undefined ? names : [...names, `${other.role} ${nameEndpoint(other.endpoint)}`],
+      ...rest,
+      lost: lost + discards,
+    };
+  });
+}
+
+function count(link: Link): Omit<LinkReport, 'ends'> {
+  if (link instanceof Cable) {
+    const [sent, received] = link.packets;
+    return { kind: 'cable', up: true, sent, received, lost: 0 };
+  }
+  if (link instanceof StreamLink)
+    return { kind: 'socket', up: link.up, sent: link.packetsSent, received: link.packetsReceived, lost: 0 };
+  if (!(link instanceof FaultyLink)) throw new Error('a link of a kind the status does not know');
+  const [there, back] = link.directions.map(({ counters }) => counters);
+  return {
+    kind: 'faulty',
+    up: link.up,
+    sent: there.sent,
+    received: back.sent,
+    lost: [there, back].reduce((sum, { dropped, tooLong, lostByFlap }) => sum + dropped + tooLong + lostByFlap, 0),
+  };
+}

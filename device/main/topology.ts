@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What one process serves: its adapters by name, and the links between their ports or to ports of other processes. A port is written `NAME:NUMBER`. Ports no
+ * link names stay as the options of their adapter join them; one whose neighbour is taken by a link is left unplugged. Read from the command line and from
+ * topology files by scripts/cli; built by `AdapterProcess`.
+ */
+import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
+import { parseGuid } from '../port/port.ts';
+import type { SocketLinkOptions } from './socket-link.ts';
+
+export interface AdapterPlan {
+  readonly name: string;
+  /** A vfio-user socket for each function. */
+  readonly sockets: readonly string[];
+  readonly options: AdapterOptions;
+}
+
+/** A link between two ports of this process. */
+export interface LocalLinkPlan {
+  readonly ports: readonly [string, string];
+  readonly link: PortLinkOptions;
+}
+
+/** This process's end of a link to another one. */
+export interface SocketLinkPlan extends SocketLinkOptions {
+  readonly port: string;
+}
+
+export type LinkPlan = LocalLinkPlan | SocketLinkPlan;
+
+export interface Topology {
+  readonly adapters: readonly AdapterPlan[];
+  readonly links: readonly LinkPlan[];
+}
+
+const PORTS_OF_ADAPTER = 2;
+/** A node's GUID and those of its ports follow each other. */
+const GUIDS_OF_ADAPTER = BigInt(PORTS_OF_ADAPTER + 1);
+
+/** What the only adapter of a process is called when nobody names it. */
+export const LONE_NAME = 'a';
+
+/** One adapter on one socket. */
+export function loneAdapter(
+  socketPath: string,
+  options: AdapterOptions = defaultAdapterOptions,
+  links: readonly LinkPlan[] = [],
+): Topology {
+  return { adapters: [{ name: LONE_NAME, sockets: [socketPath], options }], links };
+}
+
+/** The ports a link has here. */
+export function portsOf(link: LinkPlan): readonly string[] {
+  return 'ports' in link ? link.ports : [link.port];
+}
+
+/** Returns one sentence for the first thing that cannot be, or undefined. */
+export function findTopologyError({ adapters, links }: Topology): string | undefined {
+  if (adapters.length === 0) return 'there is no adapter; name at least one';
+  return findAdapterError(adapters) ?? findClash(adapters) ?? findLinkError(adapters, links);
+}
+
+function findAdapterError(adapters: readonly AdapterPlan[]): string | undefined {
+  const names = new Set<string>();
+  const paths = new Set<string>();
+  for (const { name, sockets, options } of adapters) {
+    if (!/^[\w.-]{1,32}$/.test(name))
+      return `adapter name ${JSON.stringify(name)} must be 1 to 32 letters, digits, dots or dashes`;
+    if (names.has(name)) return `two adapters are called ${name}; names must differ`;
+    names.add(name);
+    if (sockets.length === 0) return `adapter ${name} has no socket; it needs one for each function`;
+    for (const path of sockets) {
+      if (paths.has(path)) return `adapter ${name}: socket ${path} is named twice; sockets must differ`;
+      paths.add(path);
+    }
+    const error = findOptionError(options);
+    if (error !== undefined) return `adapter ${name}: ${error}`;
+  }
+  return undefined;
+}
+
+/** What two adapters of one subnet must not share. */
+function findClash(adapters: readonly AdapterPlan[]): string | undefined {
+  for (const [index, first] of adapters.entries()) {
+    for (const second of adapters.slice(index + 1)) {
+      const who = `adapters ${first.name} and ${second.name}`;
+      const lid = first.options.portLids.find((one) => second.options.portLids.includes(one));
+      if (lid !== undefined) return `${who} both have LID ${lid}; portLids of two adapters must differ`;
+      const apart = guidOf(first) - guidOf(second);
+      if (apart > -GUIDS_OF_ADAPTER && apart < GUIDS_OF_ADAPTER)
+        return `${who} have nodeGuid ${first.options.nodeGuid} and ${second.options.nodeGuid}; they must be at least ${GUIDS_OF_ADAPTER} apart, port GUIDs follow them`;
+    }
+  }
+  return undefined;
+}
+
+function guidOf({ options }: AdapterPlan): bigint {
+  return new DataView(parseGuid(options.nodeGuid).buffer).getBigUint64(0);
+}
+
+function findLinkError(adapters: readonly AdapterPlan[], links: readonly LinkPlan[]): string | undefined {
+  const taken = new Set<string>();
+  for (const link of links) {
+    const ports = portsOf(link);
+    const name = `link ${ports.join(' - ')}`;
+    for (const port of ports) {
+      const [adapter, number] = splitPort(port);
+      if (!adapters.some((one) => one.name === adapter))
+        return `${name}: there is no adapter ${adapter}; the adapters are ${adapters.map((one) => one.name).join(', ')}`;
+      if (number !== '1' && number !== '2') return `${name}: port ${port} must end in :1 or :2`;
+      if (taken.has(port)) return `${name}: port ${port} has a link already; a port has one`;
+      taken.add(port);
+    }
+    if (!('ports' in link)) continue;
+    const error = link.link.kind === 'faulty' ? findLinkOptionError(link.link) : undefined;
+    if (error !== undefined) return `${name}: ${error}`;
+    const [here, there] = ports.map((port) => lanesOf(adapters, port));
+    if (here !== there) return `${name}: it joins ports of ${here} and ${there} virtualLanes; both must have the same`;
+  }
+  return undefined;
+}
+
+/** Adapter and number of a port, as far as they are there. */
+export function splitPort(port: string): readonly [adapter: string, number: string] {
+  const colon = port.lastIndexOf(':');
+  return colon < 0 ? [port, ''] : [port.slice(0, colon), port.slice(colon + 1)];
+}
+
+function lanesOf(adapters: readonly AdapterPlan[], port: string): number | undefined {
+  return adapters.find(({ name }) => name === splitPort(port)[0])?.options.virtualLanes;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The portable suite on an adapter in another process, and the suite of two ends on adapters in two processes that a socket joins. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { portableCases, runPortableCase } from '../conformance/portable-suite.ts';
+import { runTwoEndsCase, twoEndsCases } from '../conformance/two-ends/suite.ts';
+import { startAdapter } from './test-support/linked-process.ts';
+import { ProcessPair } from './test-support/process-pair.ts';
+import { VfioUserAccess } from './test-support/vfio-user-access.ts';
+
+t.test('one process', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'vuhca-one-'));
+  const socketPath = join(directory, 'vfio-user');
+  const child = await startAdapter(socketPath, 0);
+  const access = new VfioUserAccess(socketPath);
+  t.teardown(async () => {
+    access.close();
+    await child.kill();
+    rmSync(directory, { recursive: true });
+  });
+  for (const portable of portableCases) {
+    t.test(portable.name, async (t) => {
+      runPortableCase(portable, access);
+      t.pass('nothing was wrong');
+    });
+  }
+});
+
+t.test('two processes', async (t) => {
+  const pair = await ProcessPair.start(t);
+  for (const twoEnds of twoEndsCases) {
+    t.test(twoEnds.name, async (t) => {
+      runTwoEndsCase(twoEnds, pair.place(0), pair.place(1));
+      t.pass('nothing was wrong');
+    });
+  }
+});

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Memory windows: remote rights to a piece of a memory region, which work
+ * requests give and take back. Type 1 is bound again or to nothing; type 2 is
+ * good for the QP that bound it and is taken back by invalidation.
+ */
+#include <linux/slab.h>
+
+#include "vuhca.h"
+
+struct vuhca_mw *vuhca_alloc_mw(struct vuhca_pd *pd, enum vuhca_mw_kind kind)
+{
+	struct vuhca_mw_attributes attributes = {};
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_CREATE_MW,
+		.payload = &attributes,
+		.payload_bytes = sizeof(attributes),
+	};
+	const struct vuhca_mw_attributes *created;
+	struct vuhca_answer answer;
+	struct vuhca_mw *mw;
+	int err;
+
+	if (!vuhca_is_current(pd->dev, pd->generation))
+		return ERR_PTR(-ESTALE);
+	mw = kzalloc(sizeof(*mw), GFP_KERNEL);
+	if (!mw)
+		return ERR_PTR(-ENOMEM);
+	mw->dev = pd->dev;
+	mw->generation = pd->generation;
+	mw->kind = kind;
+	vuhca_mw_attributes_set_pd(&attributes, pd->pdn);
+	vuhca_mw_attributes_set_kind(&attributes, kind);
+	err = vuhca_admin_execute(pd->dev, &command, &answer);
+	if (err) {
+		kfree(mw);
+		return ERR_PTR(err);
+	}
+	created = (const void *)answer.payload;
+	mw->number = answer.object;
+	mw->rkey = le32_to_cpu(created->rkey);
+	return mw;
+}
+EXPORT_SYMBOL_GPL(vuhca_alloc_mw);
+
+int vuhca_query_mw(struct vuhca_mw *mw, struct vuhca_mw_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_MW,
+		.object = mw->number,
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	if (!vuhca_is_current(mw->dev, mw->generation))
+		return -ESTALE;
+	err = vuhca_admin_execute(mw->dev, &command, &answer);
+	if (!err)
+		memcpy(attributes, answer.payload, sizeof(*attributes));
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_query_mw);
+
+/*
+ * Posts a bind of the window to @range, whose lkey names the MR; a range of no
+ * bytes takes the rights of a type 1 window back. Signalled. The window has its
+ * new key as soon as this returns 0; where the bind completes with an error it
+ * still has the one before, which vuhca_query_mw() tells.
+ */
+int vuhca_bind_mw(struct vuhca_qp *qp, struct vuhca_mw *mw, u64 wr_id,
+		  const struct vuhca_buffer *range, u32 access)
+{
+	u8 key_byte = mw->rkey + 1;
+	struct vuhca_send_wr wr = {
+		.wr_id = wr_id,
+		.opcode = VUHCA_SEND_OPCODE_BIND_WINDOW,
+		.signaled = true,
+		.sge = range,
+		.sge_count = 1,
+		.bind.rkey = mw->rkey,
+		.bind.access = access,
+		.bind.key_byte = key_byte,
+	};
+	int posted = vuhca_post_send(qp, &wr, 1, VUHCA_POST_AUTO);
+
+	if (posted < 0)
+		return posted;
+	mw->rkey = (mw->rkey & ~0xffu) | key_byte;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_bind_mw);
+
+/* A window that is bound gives no access any more. */
+int vuhca_dealloc_mw(struct vuhca_mw *mw)
+{
+	int err;
+
+	err = vuhca_admin_destroy(mw->dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_MW,
+				  mw->number, mw->generation);
+	if (!err)
+		kfree(mw);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_dealloc_mw);

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Traffic between two guests on two adapters. Both run each case at the same
+ * time; most of a case happens twice, with the roles changed.
+ */
+#include "vt_peer.h"
+
+#define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
+#define VT_UC		VUHCA_SERVICE_TYPE_UC
+#define VT_UD		VUHCA_SERVICE_TYPE_UD
+#define VT_CELL		0
+#define VT_FOUND	64
+#define VT_ADDS		50
+#define VT_BYTES	5000
+#define VT_DATAGRAMS	16
+#define VT_DATAGRAM	1000
+#define VT_WINDOW	16
+#define VT_MESSAGE	3000
+#define VT_SLOT		4096
+#define VT_ROUND	400
+
+static const u32 vt_sizes[] = { 0, 1, 4095, 4096, 4097, 60001 };
+
+/* Each size by each of the operations, in both directions. */
+static void vt_each_size(struct vt_peer *peer, const u8 *opcodes,
+			 unsigned int count)
+{
+	unsigned int asker, i, j;
+
+	for (asker = 0; asker < 2; asker++)
+		for (i = 0; i < ARRAY_SIZE(vt_sizes); i++)
+			for (j = 0; j < count; j++)
+				if (!vt_peer_transfer(peer, asker, opcodes[j],
+						      vt_sizes[i]))
+					return;
+}
+
+static void vt_send_of_peer(struct vt_peer *peer)
+{
+	static const u8 opcodes[] = { VUHCA_SEND_OPCODE_SEND,
+				      VUHCA_SEND_OPCODE_SEND_IMMEDIATE };
+
+	vt_each_size(peer, opcodes, ARRAY_SIZE(opcodes));
+}
+
+static void vt_rdma_of_peer(struct vt_peer *peer)
+{
+	static const u8 opcodes[] = { VUHCA_SEND_OPCODE_RDMA_WRITE,
+				      VUHCA_SEND_OPCODE_RDMA_WRITE_IMMEDIATE,
+				      VUHCA_SEND_OPCODE_RDMA_READ };
+
+	vt_each_size(peer, opcodes, ARRAY_SIZE(opcodes));
+}
+
+static void vt_unreliable_of_peer(struct vt_peer *peer)
+{
+	static const u8 opcodes[] = { VUHCA_SEND_OPCODE_SEND,
+				      VUHCA_SEND_OPCODE_RDMA_WRITE };
+
+	vt_each_size(peer, opcodes, ARRAY_SIZE(opcodes));
+}
+
+/* One atomic on the other side's cell; what it found. */
+static u64 vt_peer_atomic(struct vt_peer *peer, u8 opcode, u64 swap_or_add,
+			  u64 compare)
+{
+	struct vuhca_buffer here = vt_peer_buffer(peer, VT_FOUND, 8);
+	struct vuhca_send_wr wr = vt_peer_wr(peer, opcode, &here, 0);
+	struct vt *t = peer->t;
+	struct vuhca_wc wc;
+
+	wr.atomic.swap_or_add = swap_or_add;
+	wr.atomic.compare = compare;
+	if (!vt_peer_post(peer, &wr) ||
+	    !vt_completes(t, t->send_cq.cq, VT_OK, &wc))
+		return U64_MAX;
+	return get_unaligned_le64(t->memory + VT_FOUND);
+}
+
+/* Both add to each other's cell at the same time, then swap it. */
+static void vt_atomics_of_peer(struct vt_peer *peer)
+{
+	const u64 step = (1ULL << 32) + 1, other = 0x0123456789abcdefULL;
+	struct vt *t = peer->t;
+	u8 *cell = t->memory + VT_CELL;
+	u64 i;
+
+	put_unaligned_le64(0, cell);
+	vt_sync(peer);
+	for (i = 0; i < VT_ADDS; i++)
+		VT_EQUAL(t, vt_peer_atomic(peer, VUHCA_SEND_OPCODE_FETCH_ADD,
+					   step, 0), i * step);
+	vt_sync(peer);
+	VT_EQUAL(t, get_unaligned_le64(cell), VT_ADDS * step);
+	vt_sync(peer);
+	VT_EQUAL(t, vt_peer_atomic(peer, VUHCA_SEND_OPCODE_COMPARE_SWAP, 1,
+				   step), VT_ADDS * step);
+	VT_EQUAL(t, vt_peer_atomic(peer, VUHCA_SEND_OPCODE_COMPARE_SWAP,
+				   other + peer->side, VT_ADDS * step),
+		 VT_ADDS * step);
+	vt_sync(peer);
+	VT_EQUAL(t, get_unaligned_le64(cell), other + !peer->side);
+}
+
+static void vt_say_datagrams(struct vt_peer *peer, u32 key, struct vuhca_ah *ah)
+{
+	struct vuhca_buffer here = vt_peer_buffer(peer, 0, VT_DATAGRAM);
+	struct vuhca_send_wr wr = vt_peer_wr(peer, VUHCA_SEND_OPCODE_SEND, &here,
+					     0);
+	struct vt *t = peer->t;
+	struct vuhca_wc wc;
+	unsigned int i;
+
+	wr.ud.remote_qpn = peer->qpn;
+	wr.ud.qkey = VT_QKEY;
+	wr.ud.ah = ah->index;
+	for (i = 0; i < VT_DATAGRAMS; i++) {
+		vt_fill(t->memory, VT_DATAGRAM, key + i);
+		if (!vt_peer_post(peer, &wr) ||
+		    !vt_completes(t, t->send_cq.cq, VT_OK, &wc))
+			return;
+	}
+}
+
+static void vt_hear_datagrams(struct vt_peer *peer, u32 key)
+{
+	struct vt *t = peer->t;
+	struct vuhca_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < VT_DATAGRAMS; i++) {
+		u8 *payload = t->memory + (i + 1) * VT_SLOT +
+			      VUHCA_GRH_AREA_BYTES;
+
+		if (!vt_completes(t, t->recv_cq.cq, VT_OK, &wc))
+			return;
+		VT_EQUAL(t, wc.wr_id, i);
+		VT_EQUAL(t, wc.byte_length, VUHCA_GRH_AREA_BYTES + VT_DATAGRAM);
+		VT_EQUAL(t, wc.source_qpn, peer->qpn);
+		VT_EQUAL(t, wc.source_lid, peer->lid);
+		VT_CHECK(t, vt_holds(payload, VT_DATAGRAM, key + i),
+			 "datagram %u", i);
+	}
+}
+
+/* Both talk at once. */
+static void vt_datagrams_of_peer(struct vt_peer *peer)
+{
+	struct vt *t = peer->t;
+	u32 key = prandom_u32_state(&t->random);
+	struct vuhca_buffer there;
+	struct vuhca_ah *ah;
+	unsigned int i;
+
+	ah = vuhca_create_ah(t->pd, peer->options.port, peer->lid, 0, NULL);
+	VT_REQUIRE(t, !IS_ERR(ah), "%pe", ah);
+	for (i = 0; i < VT_DATAGRAMS; i++) {
+		there = vt_peer_buffer(peer, (i + 1) * VT_SLOT, VT_SLOT);
+		vt_peer_receive(peer, &there, i);
+	}
+	vt_sync(peer);
+	vt_say_datagrams(peer, key + peer->side, ah);
+	vt_hear_datagrams(peer, key + !peer->side);
+	vt_sync(peer);
+	vuhca_destroy_ah(ah);
+}
+
+static bool vt_peer_works(struct vt_peer *peer)
+{
+	return vt_peer_connect(peer) &&
+	       vt_peer_transfer(peer, 0, VUHCA_SEND_OPCODE_SEND, VT_BYTES) &&
+	       vt_peer_transfer(peer, 1, VUHCA_SEND_OPCODE_RDMA_WRITE, VT_BYTES);
+}
+
+/* Side @asker asks with a key that is not: refused, and nothing is touched. */
+static void vt_bad_key(struct vt_peer *peer, unsigned int asker, u8 opcode)
+{
+	bool atomic = opcode == VUHCA_SEND_OPCODE_FETCH_ADD;
+	struct vuhca_buffer here = vt_peer_buffer(peer, 0, atomic ? 8 : VT_BYTES);
+	struct vuhca_send_wr wr = vt_peer_wr(peer, opcode, &here, 0);
+	struct vt *t = peer->t;
+	struct vuhca_wc wc;
+
+	wr.remote.rkey ^= 1;
+	memset(t->memory, VT_POISON, VT_BYTES);
+	vt_sync(peer);
+	if (peer->side == asker) {
+		if (vt_peer_post(peer, &wr))
+			vt_completes(t, t->send_cq.cq,
+				     VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR,
+				     &wc);
+	} else {
+		VT_WAIT(t, atomic_read(&peer->end.events));
+		VT_EQUAL(t, peer->end.last_event, VUHCA_EVENT_TYPE_QP_ACCESS_ERROR);
+	}
+	VT_EQUAL(t, vt_qp_state(peer->qp), VUHCA_QP_STATE_ERR);
+	vt_sync(peer);
+	VT_CHECK(t, vt_is_poison(t->memory, VT_BYTES), "memory changed");
+	atomic_set(&peer->end.events, 0);
+	VT_CHECK(t, vt_peer_works(peer), "after opcode %u", opcode);
+}
+
+static void vt_bad_keys_of_peer(struct vt_peer *peer)
+{
+	unsigned int asker;
+
+	for (asker = 0; asker < 2; asker++) {
+		vt_bad_key(peer, asker, VUHCA_SEND_OPCODE_RDMA_WRITE);
+		vt_bad_key(peer, asker, VUHCA_SEND_OPCODE_RDMA_READ);
+		vt_bad_key(peer, asker, VUHCA_SEND_OPCODE_FETCH_ADD);
+	}
+}
+
+/* A message nobody is ready for waits; the receive comes when it is on its way. */
+static void vt_late_receive(struct vt_peer *peer, unsigned int asker)
+{
+	struct vuhca_buffer here = vt_peer_buffer(peer, 0, VT_BYTES);
+	struct vuhca_send_wr wr = vt_peer_wr(peer, VUHCA_SEND_OPCODE_SEND, &here,
+					     7);
+	bool asks = peer->side == asker;
+	struct vt *t = peer->t;
+	struct vuhca_wc wc;
+
+	if (asks)
+		vt_fill(t->memory, VT_BYTES, asker);
+	else
+		memset(t->memory, VT_POISON, VT_BYTES);
+	vt_sync(peer);
+	if (asks && vt_peer_post(peer, &wr))
+		VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+	vt_sync(peer);
+	if (!asks)
+		vt_peer_receive(peer, &here, 7);
+	vt_completes(t, asks ? t->send_cq.cq : t->recv_cq.cq, VT_OK, &wc);
+	VT_EQUAL(t, wc.wr_id, 7);
+	VT_CHECK(t, vt_holds(t->memory, VT_BYTES, asker), "payload");
+	vt_sync(peer);
+}
+
+/* A send that fails with @status; the other side does nothing. */
+static void vt_send_fails(struct vt_peer *peer, unsigned int asker, u8 status)
+{
+	struct vuhca_buffer here = vt_peer_buffer(peer, 0, VT_BYTES);
+	struct vuhca_send_wr wr = vt_peer_wr(peer, VUHCA_SEND_OPCODE_SEND, &here,
+					     0);
+	struct vt *t = peer->t;
+	struct vuhca_wc wc;
+
+	vt_sync(peer);
+	if (peer->side == asker && vt_peer_post(peer, &wr)) {
+		vt_completes(t, t->send_cq.cq, status, &wc);
+		VT_EQUAL(t, vt_qp_state(peer->qp), VUHCA_QP_STATE_ERR);
+	}
+	vt_sync(peer);
+}
+
+static void vt_not_ready_of_peer(struct vt_peer *peer)
+{
+	unsigned int asker;
+
+	for (asker = 0; asker < 2; asker++) {
+		vt_late_receive(peer, asker);
+		peer->options.rnr_retry = 2;
+		vt_peer_connect(peer);
+		vt_send_fails(peer, asker,
+			      VUHCA_COMPLETION_STATUS_RNR_RETRY_EXCEEDED);
+		peer->options.rnr_retry = 7;
+		VT_CHECK(peer->t, vt_peer_works(peer), "asker %u", asker);
+	}
+}
+
+/* A QP in error answers nothing. */
+static void vt_in_error_of_peer(struct vt_peer *peer)
+{
+	unsigned int asker;
+
+	for (asker = 0; asker < 2; asker++) {
+		/* Gives up in less than a tenth of a second. */
+		peer->options.timeout = 12;
+		peer->options.retry_count = 2;
+		vt_peer_connect(peer);
+		if (peer->side != asker)
+			VT_EQUAL(peer->t,
+				 vuhca_qp_to_state(peer->qp,
+						   VUHCA_QP_STATE_ERR), 0);
+		vt_send_fails(peer, asker, VUHCA_COMPLETION_STATUS_RETRY_EXCEEDED);
+		peer->options.timeout = VT_LONG_TIMEOUT;
+		peer->options.retry_count = 7;
+		VT_CHECK(peer->t, vt_peer_works(peer), "asker %u", asker);
+	}
+}
+
+struct vt_stream {
+	struct vt_peer *peer;
+	u32 key;
+	unsigned int total;
+	unsigned int sent;
+	unsigned int completed;
+	unsigned int received;
+	/* Messages after which the host is asked to cut the link; 0: never. */
+	unsigned int cut_every;
+};
+
+static bool vt_stream_receive(struct vt_stream *stream, unsigned int number)
+{
+	size_t offset = (VT_WINDOW + number % VT_WINDOW) * VT_SLOT;
+	struct vuhca_buffer there = vt_peer_buffer(stream->peer, offset,
+						   VT_MESSAGE);
+
+	return vt_peer_receive(stream->peer, &there, number);
+}
+
+static bool vt_stream_send(struct vt_stream *stream)
+{
+	struct vt *t = stream->peer->t;
+	size_t offset = stream->sent % VT_WINDOW * VT_SLOT;
+	struct vuhca_buffer here = vt_peer_buffer(stream->peer, offset,
+						  VT_MESSAGE);
+	struct vuhca_send_wr wr = vt_peer_wr(stream->peer, VUHCA_SEND_OPCODE_SEND,
+					     &here, stream->sent);
+
+	vt_fill(t->memory + offset, VT_MESSAGE,
+		stream->key + stream->peer->side + 2 * stream->sent++);
+	if (stream->cut_every && stream->sent % stream->cut_every == 0)
+		vt_ask_host(t, "cut the link");
+	return vt_peer_post(stream->peer, &wr);
+}
+
+/* Whatever completed: in order, whole, and once. */
+static bool vt_stream_poll(struct vt_stream *stream)
+{
+	struct vt *t = stream->peer->t;
+	struct vuhca_wc wc;
+	unsigned int i;
+	u8 *bytes;
+
+	while (vt_poll(t->send_cq.cq, &wc, 1, 0))
+		if (!VT_EQUAL(t, wc.status, VT_OK) ||
+		    !VT_EQUAL(t, wc.wr_id, stream->completed++))
+			return false;
+	while (vt_poll(t->recv_cq.cq, &wc, 1, 0)) {
+		i = stream->received++;
+		bytes = t->memory + (VT_WINDOW + i % VT_WINDOW) * VT_SLOT;
+		if (!VT_EQUAL(t, wc.status, VT_OK) || !VT_EQUAL(t, wc.wr_id, i) ||
+		    !VT_CHECK(t, vt_holds(bytes, VT_MESSAGE, stream->key +
+					  !stream->peer->side + 2 * i),
+			      "message %u", i))
+			return false;
+		if (i + VT_WINDOW < stream->total &&
+		    !vt_stream_receive(stream, i + VT_WINDOW))
+			return false;
+	}
+	return true;
+}
+
+static void vt_stream_run(struct vt_peer *peer, unsigned int total, bool cuts)
+{
+	struct vt_stream stream = {
+		.peer = peer,
+		.key = prandom_u32_state(&peer->t->random),
+		.total = total,
+		.cut_every = cuts && !peer->side ? total / 3 + 1 : 0,
+	};
+	ktime_t end = ktime_add_ms(ktime_get(), 6 * VT_TIMEOUT_MS);
+	struct vt *t = peer->t;
+	unsigned int i;
+
+	for (i = 0; i < VT_WINDOW; i++)
+		vt_stream_receive(&stream, i);
+	vt_sync(peer);
+	while (stream.completed < total || stream.received < total) {
+		bool sends = stream.sent < total &&
+			     stream.sent - stream.completed < VT_WINDOW;
+
+		if (sends && !vt_stream_send(&stream))
+			break;
+		if (!vt_stream_poll(&stream) || ktime_after(ktime_get(), end))
+			break;
+		if (!sends)
+			usleep_range(20, 50);
+	}
+	VT_EQUAL(t, stream.completed, total);
+	VT_EQUAL(t, stream.received, total);
+	vt_sync(peer);
+}
+
+static void vt_stream_of_peer(struct vt_peer *peer)
+{
+	vt_stream_run(peer, VT_ROUND, false);
+}
+
+/* The link loses packets, or goes away and comes back: nothing is missed. */
+static void vt_bad_link_of_peer(struct vt_peer *peer)
+{
+	vt_stream_run(peer, VT_ROUND, true);
+}
+
+#define VT_PEER_CASE(case_name, ...)					\
+	static void vt_##case_name(struct vt *t)			\
+	{								\
+		struct vt_peer_options options = { __VA_ARGS__ };	\
+									\
+		vt_with_peer(t, &options, vt_##case_name##_of_peer);	\
+	}
+
+VT_PEER_CASE(send)
+VT_PEER_CASE(rdma)
+VT_PEER_CASE(atomics)
+VT_PEER_CASE(unreliable, .service = VT_UC)
+VT_PEER_CASE(datagrams, .service = VT_UD)
+VT_PEER_CASE(bad_keys)
+VT_PEER_CASE(not_ready)
+VT_PEER_CASE(in_error)
+VT_PEER_CASE(stream)
+/* 537 ms, so that what is lost is sent again soon. */
+VT_PEER_CASE(bad_link, .port = 2, .timeout = 17)
+
+static const struct vt_case vt_peer_cases[] = {
+	{ "send", vt_send },
+	{ "rdma", vt_rdma },
+	{ "atomics", vt_atomics },
+	{ "unreliable", vt_unreliable },
+	{ "datagrams", vt_datagrams },
+	{ "bad-keys", vt_bad_keys },
+	{ "receiver-not-ready", vt_not_ready },
+	{ "peer-in-error", vt_in_error },
+	{ "both-at-once", vt_stream },
+	{ "bad-link", vt_bad_link },
+};
+
+VT_SUITE(peer, vt_peer_cases);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two guests on two adapters that run the suite "peer" against each other: the adapters in one process, joined by a cable and by a link with faults, or in two
+// processes, joined by a socket link and by one that is cut while it carries traffic. Carries what the guests tell each other. Called by peers.test.ts.
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { ControlClient } from '../device/main/control-client.ts';
+import type { LinkReport } from '../device/main/link-report.ts';
+import type { StatusReport } from '../device/main/status-report.ts';
+import type { Guest } from '../qemu/guest.ts';
+import { makeRunDirectory, onProcessEnd } from '../qemu/run-directory.ts';
+import { DeviceProcess } from './device-process.ts';
+import { type GuestRun, type GuestRunOptions, makeRun, packCases } from './guest-run.ts';
+import { GuestSession } from './guest-session.ts';
+import { LinkRelay } from './link-relay.ts';
+
+/** What became of both guests. */
+export interface PeerRun {
+  readonly guests: readonly GuestRun[];
+  /** Links as the device processes saw them at the end: the good ones, and those of the case "bad-link". */
+  readonly good: readonly LinkReport[];
+  readonly bad: readonly LinkReport[];
+  /** Times the link was cut; 0 in one process. */
+  readonly cuts: number;
+}
+
+/** The adapters of a test: where each has its socket, and what is linked how. */
+interface Served {
+  readonly devices: readonly DeviceProcess[];
+  readonly socketPaths: readonly string[];
+  readonly relay: LinkRelay | undefined;
+}
+
+const PEER_PORT = 'vuhca.peer';
+const PEER_LINE = '@peer ';
+const CUT_REQUEST = '@host cut the link';
+const GOOD_PORT = 1;
+const POLL_MS = 10;
+/** Named in the topology, so printed with it. */
+const FAULTS = { seed: 20, faults: { drop: 0.01, duplicate: 0.005, reorder: 0.005, corrupt: 0.005 } };
+
+/** Runs both guests to their end. Throws only when there is nothing to run them with. */
+export async function runPeers(processes: 1 | 2, options: GuestRunOptions = {}): Promise<PeerRun> {
+  const pack = (side: number) => packCases({ ...options, script: 'peer.sh', side });
+  const images = [await pack(0), await pack(1)];
+  const directory = makeRunDirectory();
+  const forget = onProcessEnd(() => rmSync(directory, { recursive: true, force: true }));
+  const startMs = performance.now();
+  const served = processes === 1 ? await serveTogether() : await serveApart(directory);
+  const sessions = makeSessions(served, options);
+  let links: LinkReport[] = [];
+  try {
+    await Promise.all(images.map((image, side) => sessions[side].start(image, served.socketPaths[side])));
+    links = await readLinks(served.devices);
+  } finally {
+    served.relay?.close();
+    for (const device of served.devices) sessions[0].session.faults.push(...(await device.stop()));
+    rmSync(directory, { recursive: true, force: true });
+    forget();
+  }
+  const isGood = ({ ends }: LinkReport): boolean => ends[0].endsWith(`:${GOOD_PORT}`);
+  return {
+    guests: sessions.map(({ session }) => makeRun(session, startMs)),
+    good: links.filter(isGood),
+    bad: links.filter((link) => !isGood(link)),
+    cuts: served.relay?.cuts ?? 0,
+  };
+}
+
+async function serveTogether(): Promise<Served> {
+  const device = await DeviceProcess.start({
+    topology: {
+      adapters: { a: { sockets: ['a.sock'] }, b: { sockets: ['b.sock'] } },
+      links: [{ ports: ['a:1', 'b:1'] }, { ports: ['a:2', 'b:2'], ...FAULTS }],
+    },
+  });
+  return {
+    devices: [device],
+    socketPaths: ['a.sock', 'b.sock'].map((name) => device.child.socketPath(name)),
+    relay: undefined,
+  };
+}
+
+async function serveApart(directory: string): Promise<Served> {
+  const [good, bad, cut] = ['good', 'bad', 'cut'].map((name) => join(directory, name));
+  const first = await DeviceProcess.start({
+    arguments: [`--link=1=listen:${good}`, `--link=2=listen:${bad}`],
+  });
+  const relay = await LinkRelay.listen(cut, bad);
+  const second = await DeviceProcess.start({
+    arguments: ['--lids=3,4', '--node-guid=0056554843410010', `--link=1=connect:${good}`, `--link=2=connect:${cut}`],
+  });
+  const devices = [first, second];
+  return { devices, socketPaths: devices.map(({ child }) => child.socketPath()), relay };
+}
+
+interface PeerSession {
+  readonly session: GuestSession;
+  start(image: string, socketPath: string): Promise<void>;
+}
+
+function makeSessions({ devices, relay }: Served, options: GuestRunOptions): PeerSession[] {
+  const started = [new Started(), new Started()];
+  return [0, 1].map((side) => {
+    const onReport = (line: string): void => {
+      if (line.startsWith(PEER_LINE)) void tell(started[1 - side].guest, line.slice(PEER_LINE.length));
+      else if (line === CUT_REQUEST && relay !== undefined)
+        cutUntilLost(relay, devices).catch((error) => session.faults.push(`the link was not cut: ${error}`));
+    };
+    const session = new GuestSession({ ...options, onReport, ports: [PEER_PORT], cpus: 1 });
+    return { session, start: (image, path) => session.run(image, path, (guest) => started[side].set(guest)) };
+  });
+}
+
+/** A guest that may not have started yet when the other one talks to it. */
+class Started {
+  set: (guest: Guest) => void = () => {};
+  readonly guest = new Promise<Guest>((resolve) => {
+    this.set = resolve;
+  });
+}
+
+async function tell(guest: Promise<Guest>, line: string): Promise<void> {
+  // A guest that has ended is missed by the other one itself.
+  await (await guest)
+    .port(PEER_PORT)
+    .write(`${line}\n`)
+    .catch(() => {});
+}
+
+/** Cuts the link and leaves it so until both ends are down and packets were lost. */
+async function cutUntilLost(relay: LinkRelay, devices: readonly DeviceProcess[]): Promise<void> {
+  const before = countLost(await readLinks(devices));
+  relay.cut();
+  for (;;) {
+    const links = await readLinks(devices);
+    const bad = links.filter(({ ends }) => !ends[0].endsWith(`:${GOOD_PORT}`));
+    if (bad.every(({ up }) => !up) && countLost(links) > before) break;
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
+  relay.mend();
+}
+
+function countLost(links: readonly LinkReport[]): number {
+  return links.reduce((sum, { lost }) => sum + lost, 0);
+}
+
+async function readLinks(devices: readonly DeviceProcess[]): Promise<LinkReport[]> {
+  const links: LinkReport[] = [];
+  for (const { child } of devices) {
+    const client = await ControlClient.connect(child.controlPath);
+    links.push(...((await client.request('status')) as StatusReport).links);
+    client.close();
+  }
+  return links;
+}

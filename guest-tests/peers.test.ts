@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two guests on two adapters, each with the stock kernel and our driver, send each other RC, UC and UD traffic: over links inside one process, one of which
+// has faults, and over sockets between two processes, one of which is cut while it carries messages.
+
+import t, { type Test } from 'tap';
+import { type PeerRun, runPeers } from './peer-run.ts';
+import { report } from './report.ts';
+
+/** What a run is given on a busy machine, compilation included. */
+const BOUND_MS = 600_000;
+
+t.setTimeout(BOUND_MS);
+
+t.test('two adapters in one process', { timeout: BOUND_MS }, async (t) => {
+  const run = await runPeers(1);
+  reportBoth(t, run);
+  t.match(run.good, [{ ends: ['a:1', 'b:1'], kind: 'cable', up: true, lost: 0 }]);
+  t.match(run.bad, [{ ends: ['a:2', 'b:2'], kind: 'faulty', up: true }]);
+  t.ok(run.bad[0].lost > 0, 'the bad link lost packets');
+});
+
+t.test('two adapters in two processes', { timeout: BOUND_MS }, async (t) => {
+  const run = await runPeers(2);
+  reportBoth(t, run);
+  for (const links of [run.good, run.bad]) {
+    t.match(
+      links.map(({ kind, up }) => ({ kind, up })),
+      [
+        { kind: 'socket', up: true },
+        { kind: 'socket', up: true },
+      ],
+    );
+  }
+  t.ok(
+    run.good.every(({ sent, received, lost }) => sent > 100 && received > 100 && lost === 0),
+    'the good link lost nothing',
+  );
+  t.equal(run.cuts, 2, 'the bad link was cut');
+  t.ok(
+    run.bad.some(({ lost }) => lost > 0),
+    'and packets were lost meanwhile',
+  );
+});
+
+function reportBoth(t: Test, run: PeerRun): void {
+  for (const [side, guest] of run.guests.entries()) {
+    t.test(`guest ${side}`, (t) => {
+      t.ok(guest.results.length > 0, 'there are results');
+      report(t, guest);
+      t.end();
+    });
+  }
+  t.comment(`${run.guests[0].seconds.toFixed(1)} s`);
+}

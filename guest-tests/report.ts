@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run of in-kernel tests as subtests: each kernel test is one; one that fails shows what it complained about and the end of the kernel log it made. Called by
+// guest.test.ts and peers.test.ts.
+
+import type { Test } from 'tap';
+import type { GuestRun } from './guest-run.ts';
+import type { KtapResult } from './ktap.ts';
+
+/** Lines of kernel log shown with a failure. */
+const LOG_TAIL = 40;
+
+/** One subtest for each suite, in it one for each case, and one for the run itself. */
+export function report(t: Test, run: GuestRun): void {
+  const suites = new Map<string, KtapResult[]>();
+  for (const result of run.results) {
+    const [suite = ''] = result.path;
+    const cases = suites.get(suite) ?? [];
+    if (!result.parent) cases.push(result);
+    suites.set(suite, cases);
+  }
+  for (const [suite, cases] of suites) {
+    t.test(suite, (t) => {
+      for (const result of cases) reportCase(t, run, suite, result);
+      t.end();
+    });
+  }
+  t.same(run.faults, [], 'the run itself', { log: run.faults.length > 0 ? run.kernelLog().slice(-LOG_TAIL) : [] });
+}
+
+function reportCase(t: Test, run: GuestRun, suite: string, result: KtapResult): void {
+  const name = result.path.slice(1).join('/') || suite;
+  if (result.skipped !== undefined) t.pass(name, { skip: result.skipped });
+  else if (result.ok) t.pass(name);
+  else t.fail(name, { diagnostics: result.diagnostics, kernelLog: run.kernelLog(suite, name).slice(-LOG_TAIL) });
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Cost of lanes per command: admission, arbitration, both credits taken and given back, for 1 to 128 lanes with work all the time. Processor time, the best of
+ * several runs, as a ratio to one lane.
+ *
+ *   npx tsx scripts/bench/lanes.ts [--commands N]
+ */
+import { parseArgs } from 'node:util';
+import { PhysicalCollectBuffer } from '../../device/collect/physical-collect-buffer.ts';
+import { LaneLoad } from '../../device/lane/lane-load.ts';
+
+const RUNS = 5;
+const BUFFERS = 256;
+
+/** Nanoseconds of processor time per command. `queuePairs` spread themselves over the lanes. */
+function measure(laneCount: number, queuePairs: number, commands: number): number {
+  const load = new LaneLoad({ laneCount, executionCredits: 64, completionCredits: 1024, listSize: BUFFERS });
+  const { lanes } = load;
+  const all = Array.from({ length: queuePairs }, () => load.addQueuePair());
+  for (let index = 0; index < BUFFERS; index++) lanes.admit(all[index % queuePairs], new PhysicalCollectBuffer(index));
+  const before = process.cpuUsage();
+  for (let done = 0; done < commands; done++) {
+    lanes.peek();
+    const buffer = lanes.launch();
+    lanes.releaseExecution(buffer.hold);
+    lanes.releaseCompletion(buffer.hold);
+    lanes.admit(all[done % queuePairs], buffer);
+  }
+  const { user, system } = process.cpuUsage(before);
+  return ((user + system) * 1000) / commands;
+}
+
+const { values } = parseArgs({ options: { commands: { type: 'string', default: '1000000' } } });
+const best = (laneCount: number): number =>
+  Math.min(...Array.from({ length: RUNS }, () => measure(laneCount, 128, Number(values.commands))));
+best(8);
+const one = best(1);
+for (const laneCount of [1, 2, 8, 32, 64, 128]) {
+  const cost = laneCount === 1 ? one : best(laneCount);
+  process.stdout.write(
+    `${`${laneCount}`.padStart(4)} lanes ${cost.toFixed(0).padStart(5)} ns ${(cost / one).toFixed(2)}\n`,
+  );
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Traffic through the transport of one adapter in this process, from QPs of port 1 to QPs of port 2. The driver does as little as a driver can: all slots are filled
+ * beforehand; then it moves sequence numbers, tails and consumer counts in guest memory, and rings doorbells. Called by transport.ts.
+ */
+import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
+import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue-pair.ts';
+import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
+import { setCompletionQueueRecordConsumed } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
+import {
+  setQueuePairRecordReceiveTail,
+  setQueuePairRecordSendTail,
+} from '../../protocol/layout/gen/queue-pair-record.gen.ts';
+import {
+  encodeReceiveEntry,
+  RECEIVE_ENTRY_SIZE,
+  setReceiveEntrySequence,
+} from '../../protocol/layout/gen/receive-entry.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { setSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import { encodeSge } from '../../protocol/layout/gen/sge.gen.ts';
+import { AccessFlag, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { FlatMachine } from './flat-machine.ts';
+
+const MEMORY_BYTES = 1 << 30;
+const QPN_SHIFT = 8;
+const SEQUENCE_MASK = 0xffff;
+const GRH = 40;
+const QKEY = 1;
+const PATH_MTU_4096 = 5;
+/** Slots of 64 bytes hold commands and receive entries with one element. */
+const STRIDE_LOG2 = 6;
+const RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
+
+/** What is sent, over how many QPs. */
+export interface Traffic {
+  readonly serviceType: ServiceType;
+  readonly opcode: SendOpcode;
+  /** Bytes of a message. */
+  readonly size: number;
+  readonly queuePairs: number;
+  /** Messages of one doorbell, a power of two; the last one is signaled. */
+  readonly batch: number;
+  /** Messages posted, over all QPs, before the adapter runs until it is idle: a multiple of `batch`, and of `batch * queuePairs` or less than that. */
+  readonly inFlight: number;
+}
+
+/** Guest addresses of one sender and its receiver, and how far they are. */
+interface Pair {
+  readonly qpn: number;
+  readonly sendRecord: number;
+  readonly sendSlots: number;
+  readonly sendStride: number;
+  readonly sendCqRecord: number;
+  readonly receiveRecord: number;
+  readonly receiveSlots: number;
+  readonly receiveStride: number;
+  readonly receiveCqRecord: number;
+  posted: number;
+  /** What has completed before the adapter ran last. */
+  settled: number;
+}
+
+export class TransportTraffic {
+  /** Messages sent so far. */
+  messages = 0;
+  readonly #machine = new FlatMachine(MEMORY_BYTES);
+  readonly #driver = new Driver(this.#machine).bringUp();
+  readonly #memory = new DataView(this.#machine.memory.buffer);
+  readonly #traffic: Traffic;
+  readonly #pairs: Pair[];
+  readonly #entries: number;
+  #next = 0;
+
+  constructor(traffic: Traffic) {
+    this.#traffic = traffic;
+    this.#entries = Math.max(traffic.batch, traffic.inFlight / traffic.queuePairs);
+    const pd = this.#driver.createProtectionDomain();
+    const region = this.#driver.createDmaRegion(pd, RIGHTS);
+    const source = this.#driver.allocator.allocate(traffic.size);
+    const target = this.#driver.allocator.allocate(traffic.size + GRH);
+    const addressHandle = this.#driver.addressHandles.add({ port: 1, dlid: 2, pd });
+    const base = {
+      opcode: traffic.opcode,
+      sges: [{ address: source, length: traffic.size, lkey: region.lkey }],
+    };
+    this.#pairs = Array.from({ length: traffic.queuePairs }, () => {
+      const [from, to] = this.#connect(pd);
+      const where =
+        traffic.serviceType === ServiceType.UD
+          ? { remoteQpn: to.qpn, qkey: QKEY, addressHandle }
+          : { remote: { address: target, rkey: region.rkey } };
+      this.#fill(from, to, { ...base, ...where }, { address: target, length: traffic.size + GRH, lkey: region.lkey });
+      return pairOf(from, to);
+    });
+  }
+
+  /** Sends `inFlight` messages: posts to the QPs whose turn it is, then lets the adapter run until nothing is left. */
+  round(): void {
+    const { batch, inFlight } = this.#traffic;
+    for (let posted = 0; posted < inFlight; posted += batch) {
+      this.#post(this.#pairs[this.#next]);
+      if (++this.#next === this.#pairs.length) this.#next = 0;
+    }
+    this.#machine.settle();
+    this.messages += inFlight;
+  }
+
+  /** Throws unless everything sent has been launched and has completed. */
+  verify(): void {
+    // Commands that had to wait are launched again, so there may be more launches than messages, but never fewer.
+    const launches = this.#machine.adapter.lanes.launches;
+    const unfinished = this.#machine.readRegister(CSR.COMPLETION_CREDITS_USED, 4);
+    if (launches < this.messages || unfinished !== 0)
+      throw new Error(`${launches} launches for ${this.messages} messages, ${unfinished} did not complete`);
+  }
+
+  #post(pair: Pair): void {
+    const memory = this.#memory;
+    const { batch } = this.#traffic;
+    const first = pair.posted;
+    const takesEntries = this.#traffic.opcode === SendOpcode.SEND;
+    for (let number = first; number < first + batch; number++) {
+      const slot = number & (this.#entries - 1);
+      setSendCommandSequence(memory, pair.sendSlots + slot * pair.sendStride, number & SEQUENCE_MASK);
+      if (takesEntries)
+        setReceiveEntrySequence(memory, pair.receiveSlots + slot * pair.receiveStride, number & SEQUENCE_MASK);
+    }
+    // At the first post of a round, everything posted before has completed and been seen.
+    if (first % this.#entries === 0) pair.settled = first;
+    pair.posted += batch;
+    if (takesEntries) {
+      setQueuePairRecordReceiveTail(memory, pair.receiveRecord, pair.posted & SEQUENCE_MASK);
+      setCompletionQueueRecordConsumed(memory, pair.receiveCqRecord, pair.settled >>> 0);
+    }
+    setQueuePairRecordSendTail(memory, pair.sendRecord, pair.posted & SEQUENCE_MASK);
+    setCompletionQueueRecordConsumed(memory, pair.sendCqRecord, (pair.settled / batch) >>> 0);
+    this.#machine.writeRegister(CSR.SEND_DOORBELL, 8, (pair.qpn << QPN_SHIFT) >>> 0, first & SEQUENCE_MASK);
+  }
+
+  #connect(pd: number): [DriverQueuePair, DriverQueuePair] {
+    const { serviceType } = this.#traffic;
+    const entriesLog2 = Math.log2(this.#entries);
+    const make = (): DriverQueuePair =>
+      this.#driver.createQueuePair({
+        pd,
+        sendCq: this.#driver.createCompletionQueue({ entriesLog2: entriesLog2 + 1 }),
+        receiveCq: this.#driver.createCompletionQueue({ entriesLog2: entriesLog2 + 1 }),
+        sendEntriesLog2: entriesLog2,
+        receiveEntriesLog2: entriesLog2,
+        strideLog2: STRIDE_LOG2,
+        creation: { serviceType, checksumOff: 1 },
+      });
+    const from = make();
+    const to = make();
+    if (serviceType === ServiceType.UD) {
+      from.start({ port: 1, qkey: QKEY });
+      to.start({ port: 2, qkey: QKEY });
+    } else {
+      const common = { reliable: serviceType === ServiceType.RC, pathMtu: PATH_MTU_4096 };
+      from.connect({ port: 1, dlid: 2, remoteQpn: to.qpn, ...common });
+      to.connect({ port: 2, dlid: 1, remoteQpn: from.qpn, ...common });
+    }
+    return [from, to];
+  }
+
+  #fill(
+    from: DriverQueuePair,
+    to: DriverQueuePair,
+    request: SendRequest,
+    element: { address: number; length: number; lkey: number },
+  ): void {
+    for (let slot = 0; slot < this.#entries; slot++) {
+      from.fill({ ...request, signaled: (slot + 1) % this.#traffic.batch === 0 });
+      from.sendTail = (from.sendTail + 1) & SEQUENCE_MASK;
+      const view = to.parts.receiveBuffer.slot(slot);
+      encodeReceiveEntry(view, 0, { sgeCount: 1, sequence: slot });
+      encodeSge(view, RECEIVE_ENTRY_SIZE, element);
+    }
+  }
+}
+
+function pairOf(from: DriverQueuePair, to: DriverQueuePair): Pair {
+  const { sendBuffer } = from.parts;
+  const { receiveBuffer } = to.parts;
+  return {
+    qpn: from.qpn,
+    sendRecord: from.parts.recordAddress,
+    sendSlots: sendBuffer.address,
+    sendStride: sendBuffer.strideBytes,
+    sendCqRecord: from.parts.sendCq.recordAddress,
+    receiveRecord: to.parts.recordAddress,
+    receiveSlots: receiveBuffer.address,
+    receiveStride: receiveBuffer.strideBytes,
+    receiveCqRecord: to.parts.receiveCq.recordAddress,
+    posted: 0,
+    settled: 0,
+  };
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Topology files: what is read, the sentence for each mistake, and a process that serves one.
+
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { ControlClient } from '../../device/main/control-client.ts';
+import type { StatusReport } from '../../device/main/status-report.ts';
+import { makeDirectory } from './testing/directory.ts';
+import { CliProcess, runCli } from './testing/run-cli.ts';
+import { readTopologyFile } from './topology-file.ts';
+
+const TWO = { a: { sockets: ['a.sock'] }, b: { sockets: ['b.sock'] } };
+
+function write(t: Test, content: unknown): string {
+  const path = join(makeDirectory(t), 'topology.json');
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+t.test('what is given is read, the rest follows', async (t) => {
+  const path = write(t, {
+    adapters: { ...TWO, c: { sockets: ['c0', '/c1'], portLids: [9, 10], nodeGuid: '1234567812345678', vcbCount: 8 } },
+    links: [
+      { ports: ['a:1', 'b:2'] },
+      { ports: ['c:1', 'c:2'], seed: 3, faults: { drop: 0.5 }, flaps: [{ atNs: 1, lengthNs: 2 }] },
+      { port: 'a:2', listen: 'l' },
+      { port: 'b:1', connect: '/m' },
+    ],
+  });
+  const folder = join(path, '..');
+  const { adapters, links } = readTopologyFile(path);
+  t.match(adapters, [
+    { name: 'a', sockets: [join(folder, 'a.sock')], options: { portLids: [1, 2], nodeGuid: '0056554843410000' } },
+    { name: 'b', sockets: [join(folder, 'b.sock')], options: { portLids: [3, 4], nodeGuid: '0056554843410010' } },
+    {
+      name: 'c',
+      sockets: [join(folder, 'c0'), '/c1'],
+      options: { portLids: [9, 10], nodeGuid: '1234567812345678', vcbCount: 8 },
+    },
+  ]);
+  t.same(links, [
+    { ports: ['a:1', 'b:2'], link: { kind: 'cable' } },
+    {
+      ports: ['c:1', 'c:2'],
+      link: { kind: 'faulty', seed: 3, faults: { drop: 0.5 }, flaps: [{ atNs: 1, lengthNs: 2 }] },
+    },
+    { port: 'a:2', role: 'listen', endpoint: { path: join(folder, 'l') } },
+    { port: 'b:1', role: 'connect', endpoint: { path: '/m' } },
+  ]);
+});
+
+t.test('each mistake has its sentence', async (t) => {
+  const adapter = (more: object) => ({ adapters: { a: { sockets: ['s'], ...more } } });
+  const link = (more: object) => ({ adapters: TWO, links: [more] });
+  const ports = ['a:1', 'b:1'];
+  const mistakes: [content: unknown, message: RegExp][] = [
+    ['{', /: it is no JSON: /],
+    ['[]', /: the file is \[\]; it must be an object$/],
+    [{}, /: adapters is missing/],
+    [{ adapters: {} }, /: there is no adapter; name at least one$/],
+    [{ adapters: TWO, cables: [] }, /: the file: unknown name cables; known are adapters, links$/],
+    [{ adapters: { 'a b': { sockets: ['s'] } } }, /: adapter name "a b" must be 1 to 32 letters/],
+    [{ adapters: { a: {} } }, /: adapter a has no socket; /],
+    [{ adapters: { a: { sockets: 's' } } }, /: adapter a: sockets is "s"; it must be a list of strings$/],
+    [adapter({ sockets: ['s', 's'] }), /: adapter a: socket \S+s is named twice; /],
+    [adapter({ vcbs: 3 }), /: adapter a: unknown name vcbs; known are sockets, vcbCount, /],
+    [adapter({ vcbCount: '3' }), /: adapter a: vcbCount is "3"; it must be a number$/],
+    [adapter({ vcbCount: 0 }), /: adapter a: option vcbCount is 0; it must be 1 to \d+$/],
+    [adapter({ portLids: [1] }), /: adapter a: portLids is \[1\]; it must be a list of 2 numbers$/],
+    [
+      { adapters: { ...TWO, c: { sockets: ['c'], portLids: [2, 9] } } },
+      /: adapters a and c both have LID 2; portLids of two adapters must differ$/,
+    ],
+    [
+      { adapters: { ...TWO, c: { sockets: ['c'], nodeGuid: '0056554843410002' } } },
+      /: adapters a and c have nodeGuid 0056554843410000 and 0056554843410002; they must be at least 3 apart/,
+    ],
+    [link({}), /: link 1 must have ports, two of them, or port with listen or connect$/],
+    [link({ ports: ['a:1'] }), /: link 1 must have ports, two of them/],
+    [link({ ports: ['a:1', 'x:1'] }), /: link a:1 - x:1: there is no adapter x; the adapters are a, b$/],
+    [link({ ports: ['a:1', 'b:3'] }), /: link a:1 - b:3: port b:3 must end in :1 or :2$/],
+    [link({ ports: ['a:1', 'a:1'] }), /: port a:1 has a link already; a port has one$/],
+    [link({ ports, speed: 1 }), /: link 1: unknown name speed; known are ports, seed, mtuBytes, /],
+    [link({ ports, delayNs: -1 }), /: link a:1 - b:1: link option delayNs is -1; it must be 0 to /],
+    [link({ ports, faults: { drop: 2 } }), /: link a:1 - b:1: link fault drop has probability 2; it must be 0 to 1$/],
+    [link({ ports, faults: { lose: 1 } }), /: link 1: faults: unknown name lose; known are drop, /],
+    [link({ ports, schedule: [{ fault: 'x', direction: 0, packet: 1 }] }), /: link 1: schedule entry 1: fault is x; /],
+    [link({ ports, schedule: [{ fault: 'drop', packet: 1 }] }), /schedule entry 1: direction is undefined; /],
+    [link({ ports, flaps: [{ atNs: 1, lengthNs: 0 }] }), /: link a:1 - b:1: link flap 0 has no length/],
+    [link({ port: 'a:1' }), /: link 1: port a:1 needs either listen or connect, with a path$/],
+    [link({ port: 'a:1', listen: 'x', connect: 'y' }), /needs either listen or connect/],
+    [link({ port: 'a:1', listen: 'x', seed: 1 }), /: link 1: unknown name seed; known are port, listen, connect$/],
+    [
+      { adapters: { ...TWO, b: { sockets: ['b'], virtualLanes: 2 } }, links: [{ ports }] },
+      /: link a:1 - b:1: it joins ports of 1 and 2 virtualLanes; both must have the same$/,
+    ],
+  ];
+  for (const [content, message] of mistakes)
+    t.throws(() => readTopologyFile(write(t, content)), { name: 'UsageError', message }, JSON.stringify(content));
+  t.throws(() => readTopologyFile('/none/x'), { message: /^topology \/none\/x: it cannot be read \(ENOENT\)$/ });
+});
+
+t.test('a process serves its adapters and links, and leaves nothing', async (t) => {
+  const path = write(t, {
+    adapters: { ...TWO, a: { sockets: ['a.sock', 'a1.sock'] } },
+    links: [{ ports: ['a:1', 'b:1'] }, { port: 'a:2', listen: 'link' }, { port: 'b:2', connect: 'link' }],
+  });
+  const folder = join(path, '..');
+  const device = new CliProcess(['device', '--topology', path], { XDG_RUNTIME_DIR: folder });
+  t.teardown(() => device.child.kill('SIGKILL'));
+  const [, sockets, controlPath] = await device.until(/^listening on (.*) control (\S+)$/m);
+  t.equal(sockets, ['a.sock', 'a1.sock', 'b.sock'].map((name) => join(folder, name)).join(' '));
+  const client = await ControlClient.connect(controlPath);
+  const read = async () => (await client.request('status')) as StatusReport;
+  let status = await read();
+  while (!status.links.every(({ up }) => up)) status = await read();
+  t.match(status.links, [
+    { ends: ['a:1', 'b:1'], kind: 'cable' },
+    { ends: ['a:2', `listen ${join(folder, 'link')}`], kind: 'socket' },
+    { ends: ['b:2', `connect ${join(folder, 'link')}`], kind: 'socket' },
+  ]);
+  t.match(status.adapters, [
+    { name: 'a', functions: [{ number: 0 }, { number: 1 }], ports: [{ lid: 1, state: 'ACTIVE' }, { lid: 2 }] },
+    { name: 'b', functions: [{ number: 0 }], ports: [{ lid: 3 }, { lid: 4, state: 'ACTIVE' }] },
+  ]);
+  await t.rejects(client.request('capture-start', { path: join(folder, 'x') }), {
+    message: /name an adapter; .* a, b$/,
+  });
+  await t.rejects(client.request('capture-start', { path: '/x', adapter: 'c' }), {
+    message: /no adapter c; there are a, b$/,
+  });
+  t.match(await client.request('capture-start', { path: join(folder, 'x'), adapter: 'b' }), { active: true });
+  client.close();
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+  t.same(readdirSync(folder).sort(), ['topology.json', 'vuhca', 'x']);
+});
+
+t.test('what does not go together is refused before anything starts', async (t) => {
+  const directory = makeDirectory(t);
+  const two = write(t, { adapters: TWO });
+  const socket = ['--socket', join(directory, 's')];
+  const listen = (port: number) => ['--link', `${port}=listen:${join(directory, `l${port}`)}`];
+  const mistakes: [status: number, words: string[], stderr: RegExp][] = [
+    [2, ['--topology', two, '--vcbs', '3'], /option --vcbs cannot be given with --topology: the file says it/],
+    [2, ['--topology', two, ...socket], /option --socket cannot be given with --topology/],
+    [2, ['--topology', two, '--record', 'x'], /option --record: a run with several adapters .* cannot be recorded/],
+    [2, [...socket, ...listen(1), '--record', 'x'], /option --record cannot be given with --link/],
+    [2, [...socket, '--link', '3=listen:x'], /option --link is 3=listen:x; it must be PORT=listen:PATH or /],
+    [2, [...socket, '--link', '1=x'], /option --link is 1=x; it must be/],
+    [2, [...socket, ...listen(1), ...listen(1)], /option --link names port 1 twice; a port has one link/],
+    [1, [...socket, '--link', '1=listen:/none/x'], /^vuhca device: the link of port 1 at \/none\/x cannot listen \(E/m],
+  ];
+  for (const [status, words, stderr] of mistakes) {
+    const result = await runCli(['device', ...words], { XDG_RUNTIME_DIR: directory });
+    t.match(result, { status, stderr, stdout: '' }, words.join(' '));
+    t.notMatch(result.stderr, /\n +at /, 'no stack');
+  }
+  t.same(readdirSync(directory), ['vuhca'], 'nothing is left');
+});
