@@ -3,15 +3,25 @@
  * The adapter: its functions, and the units all functions share. Hosts bring register and collect accesses to the functions, which only mark
  * work; `run` lets each unit work in turn under a budget and sends the interrupts of the pass at its end (DESIGN.md sections 3 and 4).
  */
+import {
+  getCsrAdapterControlDisable,
+  getCsrAdapterControlLendIdle,
+  getCsrAdapterControlReturnShares,
+} from '../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, PortState, QpState, ServiceType } from '../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from './collect/pcb-allocator.ts';
+import { VcbSpace } from './collect/vcb-space.ts';
 import { joinPorts } from './fabric/join-ports.ts';
 import { PortLinks } from './fabric/port-links.ts';
 import type { AdapterClock, AdapterPort, HostPort } from './host.ts';
 import { TransmitVirtualLanes } from './lane/transmit-virtual-lanes.ts';
+import { AdapterUnits, readPlan } from './management/adapter-units.ts';
 import { ManagementProcessor } from './management/management-processor.ts';
-import { type AdapterOptions, findOptionError } from './options.ts';
+import { ResourceManager } from './management/resource-manager.ts';
+import { ShareAdjuster } from './management/share-adjuster.ts';
+import { type AdapterOptions, findOptionError, getDefaultShare } from './options.ts';
 import { AdapterFunction } from './pci/function.ts';
+import { SendContexts } from './pio/send-contexts.ts';
 import { PacketReceiver } from './port/packet-receiver.ts';
 import { Port, parseGuid, portGuid } from './port/port.ts';
 import type { QueuePair } from './queues/queue-pair.ts';
@@ -32,9 +42,11 @@ export class Adapter implements AdapterPort {
   readonly options: AdapterOptions;
   readonly clock: AdapterClock;
   readonly functions: readonly AdapterFunction[];
-  readonly resources = new Resources();
+  readonly resources: Resources;
   readonly nodeGuid: Uint8Array;
   readonly ports: readonly Port[];
+  /** VCB numbers of the functions. */
+  readonly vcbSpace: VcbSpace;
   /** PCBs of the functions' VCBs. */
   readonly collectBuffers: PcbAllocator;
   /** Dedicated PCBs of the send queue scheduler. */
@@ -47,14 +59,24 @@ export class Adapter implements AdapterPort {
   readonly receiver: PacketReceiver;
   readonly responder: UdResponder;
   readonly links: PortLinks;
+  readonly sendContexts: SendContexts;
+  /** Who has what of the adapter's resources. */
+  readonly resourceManager: ResourceManager;
+  readonly shares: ShareAdjuster;
+  #control = 0;
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
   #connectionsFirst = false;
 
-  /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand). */
+  /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand), or hosts are missing. */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
     const error = findOptionError(options);
     if (error !== undefined) throw new RangeError(error);
+    const { functionCount } = options;
+    if (hosts.length !== functionCount)
+      throw new RangeError(
+        `option functionCount is ${functionCount}, but there are ${hosts.length} hosts; give one to each`,
+      );
     this.options = options;
     this.clock = clock;
     this.nodeGuid = parseGuid(options.nodeGuid);
@@ -69,8 +91,11 @@ export class Adapter implements AdapterPort {
         ),
     );
     joinPorts(this.ports[0], this.ports[1], options.portLink);
-    this.collectBuffers = new PcbAllocator(options.pcbCount, options.pcbGuaranteed);
-    this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, [0, 0]);
+    this.resources = new Resources(functionCount);
+    this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
+    this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
+    this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, functionCount);
+    for (let number = 0; number < functionCount; number++) this.giveDefaultShare(number);
     this.lanes = new TransmitVirtualLanes({
       ...options,
       functionCount: hosts.length,
@@ -95,27 +120,59 @@ export class Adapter implements AdapterPort {
     this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
+    this.sendContexts = new SendContexts(this.ports, this.resources.queuePairs, options.sendEgressSeed);
     this.functions = hosts.map((host, number) => new AdapterFunction(number, this, host));
     for (const port of this.ports) port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
     this.#management = new ManagementProcessor(this, this.functions[0]);
+    this.resourceManager = new ResourceManager(new AdapterUnits(this), readPlan(this));
+    this.shares = new ShareAdjuster(this.resourceManager, clock);
+  }
+
+  /** ADAPTER_CONTROL: what the physical function last wrote. */
+  get control(): number {
+    return this.#control;
+  }
+
+  set control(value: number) {
+    this.#control = value;
+    this.shares.returnShares = getCsrAdapterControlReturnShares(value) === 1;
+    this.shares.lendIdle = getCsrAdapterControlLendIdle(value) === 1;
+  }
+
+  /** The physical function has disabled the adapter: commands wait where they are; what was launched is finished. */
+  get disabled(): boolean {
+    return getCsrAdapterControlDisable(this.control) === 1;
+  }
+
+  /** Gives a function the PCBs and dedicated buffers it starts with. */
+  giveDefaultShare(functionNumber: number): void {
+    const { pcbs, pcbsGuaranteed, schedulerBuffers } = getDefaultShare(this.options);
+    this.collectBuffers.setShare(functionNumber, pcbs, ...pcbsGuaranteed);
+    this.schedulerBuffers.setShare(functionNumber, schedulerBuffers, 0, 0);
   }
 
   run(budget: number): boolean {
     let left = budget;
     let progress = true;
     this.connected.expire();
+    this.shares.run();
+    for (const owner of this.functions) owner.combining?.settle();
     while (progress && left > 0) {
       const before = left;
       for (const owner of this.functions) if (this.#management.serve(owner)) left--;
-      if (this.scheduler.ready) left -= 1 + this.scheduler.serve();
+      if (!this.disabled && this.scheduler.ready) left -= 1 + this.scheduler.serve();
       left -= this.#transmit(left);
+      left -= this.sendContexts.run(left);
       left -= this.links.carry(left);
       left -= this.links.receive(left);
       progress = left < before;
     }
     this.connected.expire();
     this.links.settle();
-    for (const owner of this.functions) owner.msix.flush();
+    for (const owner of this.functions) {
+      owner.msix.flush();
+      progress ||= owner.combining?.busy ?? false;
+    }
     return progress;
   }
 
@@ -202,6 +259,7 @@ export class Adapter implements AdapterPort {
   dropFunction(owner: AdapterFunction): void {
     const { resources } = this;
     this.lanes.drop(owner);
+    this.sendContexts.dropFunction(owner);
     resources.queuePairs.forEach((qp) => {
       if (qp.owner === owner) this.destroyQueuePair(qp);
     });
@@ -243,7 +301,7 @@ export class Adapter implements AdapterPort {
 
   #launch(limit: number): number {
     let launched = 0;
-    while (launched < limit && this.pipeline.advance()) launched++;
+    while (launched < limit && !this.disabled && this.pipeline.advance()) launched++;
     return launched;
   }
 }

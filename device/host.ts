@@ -35,6 +35,14 @@ export interface AdapterClock {
   setAlarm(atNs: number): void;
 }
 
+/** What became of a resource request: a management status; for a refused one the change at fault, the field in it, and what would have been accepted. */
+export interface ResourceAnswer {
+  readonly status: number;
+  readonly index: number;
+  readonly offset: number;
+  readonly limit: number;
+}
+
 /**
  * What a host calls on one function. Values of 8 bytes travel as two dwords, low first; narrower ones in `low`.
  * Offsets are within the BAR; sizes are 1, 2, 4 or 8. No call throws, whatever the guest does, and none takes long: doorbells only mark work.
@@ -55,6 +63,8 @@ export interface FunctionPort {
   memoryMapped(address: number, lengthBytes: number): void;
   /** A DMA region is gone: every later access to it fails. */
   memoryUnmapped(address: number, lengthBytes: number): void;
+  /** A resource request of the host, which plays the virtual machine manager of this function's adapter: `resource-change` records, done all or none. */
+  requestResources(changes: Uint8Array): ResourceAnswer;
 }
 
 /** What a host calls on the adapter as a whole. */

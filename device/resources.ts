@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The objects of the adapter, of all functions: numbers are unique in the adapter because packets name QPs by number alone. */
+import { FUNCTION_MAX } from '../protocol/layout/gen/constants.gen.ts';
 import type { CompletionQueue } from './queues/completion-queue.ts';
 import type { EventQueue } from './queues/event-queue.ts';
 import { KeyCheck } from './queues/key-check.ts';
@@ -13,14 +14,15 @@ import type { SharedReceiveQueue } from './queues/shared-receive-queue.ts';
 /** QP0 and QP1 are special in every port. */
 const FIRST_QUEUE_PAIR = 2;
 
-/** Capacities of the adapter; query adapter reports them. */
+/** Capacities of the adapter. Each function may have an equal part of the objects; query adapter reports it. */
 export const capacities = {
   protectionDomains: 32768,
   memoryRegions: 32767,
   memoryWindows: 32767,
   sharedReceiveQueues: 65535,
   completionQueues: 65535,
-  eventQueues: 256,
+  /** 64 for each of the most functions there can be. */
+  eventQueues: 64 * FUNCTION_MAX,
   queuePairs: 65534,
   /** Pages of one memory region. */
   pagesPerRegion: 1 << 20,
@@ -29,13 +31,24 @@ export const capacities = {
 } as const;
 
 export class Resources {
-  readonly protectionDomains = new ObjectTable<ProtectionDomain>(capacities.protectionDomains, 1);
-  readonly memoryRegions = new ObjectTable<MemoryRegion>(capacities.memoryRegions, 1);
-  readonly completionQueues = new ObjectTable<CompletionQueue>(capacities.completionQueues, 1);
-  readonly eventQueues = new ObjectTable<EventQueue>(capacities.eventQueues, 1);
-  readonly queuePairs = new ObjectTable<QueuePair>(capacities.queuePairs, FIRST_QUEUE_PAIR);
+  readonly protectionDomains: ObjectTable<ProtectionDomain>;
+  readonly memoryRegions: ObjectTable<MemoryRegion>;
+  readonly completionQueues: ObjectTable<CompletionQueue>;
+  readonly eventQueues: ObjectTable<EventQueue>;
+  readonly queuePairs: ObjectTable<QueuePair>;
   /** Regions and windows share the space of keys: windows have the upper half of it. */
-  readonly memoryWindows = new ObjectTable<MemoryWindow>(capacities.memoryWindows, FIRST_WINDOW);
-  readonly sharedReceiveQueues = new ObjectTable<SharedReceiveQueue>(capacities.sharedReceiveQueues, 1);
-  readonly keys = new KeyCheck(this.memoryRegions, this.memoryWindows);
+  readonly memoryWindows: ObjectTable<MemoryWindow>;
+  readonly sharedReceiveQueues: ObjectTable<SharedReceiveQueue>;
+  readonly keys: KeyCheck;
+
+  constructor(functionCount: number) {
+    this.protectionDomains = new ObjectTable(capacities.protectionDomains, 1, functionCount);
+    this.memoryRegions = new ObjectTable(capacities.memoryRegions, 1, functionCount);
+    this.completionQueues = new ObjectTable(capacities.completionQueues, 1, functionCount);
+    this.eventQueues = new ObjectTable(capacities.eventQueues, 1, functionCount);
+    this.queuePairs = new ObjectTable(capacities.queuePairs, FIRST_QUEUE_PAIR, functionCount);
+    this.memoryWindows = new ObjectTable(capacities.memoryWindows, FIRST_WINDOW, functionCount);
+    this.sharedReceiveQueues = new ObjectTable(capacities.sharedReceiveQueues, 1, functionCount);
+    this.keys = new KeyCheck(this.memoryRegions, this.memoryWindows);
+  }
 }

@@ -11,6 +11,7 @@ import {
   KICK_OFFSET,
   NOTIFY_OFFSET,
   PAGE_BYTES,
+  QOS_LEVELS,
   STOP_OFFSET,
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
@@ -18,6 +19,7 @@ import type { FaultLog } from '../observe/faults.ts';
 import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset } from './geometry.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
+import type { VcbSpace } from './vcb-space.ts';
 
 /** What becomes of what arrives in the collect BAR. */
 export interface CollectSink {
@@ -32,6 +34,17 @@ export interface CollectSink {
   kickManagement(buffer: PhysicalCollectBuffer): void;
 }
 
+/** What a collect unit is built from. */
+export interface CollectParts {
+  readonly functionNumber: number;
+  /** VCB pages the collect BAR has room for. */
+  readonly pageCount: number;
+  readonly space: VcbSpace;
+  readonly allocator: PcbAllocator;
+  readonly sink: CollectSink;
+  readonly faults: FaultLog;
+}
+
 /** Collecting state of a VCB: none, a bound PCB, or a stand-in that keeps only what a doorbell needs (send-queue mode). */
 type Collecting = PhysicalCollectBuffer | undefined;
 
@@ -39,14 +52,18 @@ const STAND_IN_INDEX = -1;
 
 export class CollectUnit {
   kicks = 0;
-  refusals = 0;
   cancels = 0;
   choked = 0;
   choke = false;
-  /** Byte offset of the first VCB of QoS level 1. */
+  /** Commands of each QoS level that found no PCB. */
+  readonly levelRefusals = new Uint32Array(QOS_LEVELS);
+  /** VCBs with a command being collected. */
+  inUseCount = 0;
+  /** Byte offset of the first VCB of QoS level 1 (the sub-BAR). */
   qosDivider: number;
-  readonly vcbCount: number;
   readonly dedicatedOffset: number;
+  readonly #functionNumber: number;
+  readonly #space: VcbSpace;
   readonly #allocator: PcbAllocator;
   readonly #sink: CollectSink;
   readonly #faults: FaultLog;
@@ -54,14 +71,39 @@ export class CollectUnit {
   readonly #standIns: PhysicalCollectBuffer[] = [];
   readonly #dedicated = new PhysicalCollectBuffer(0);
 
-  constructor(vcbCount: number, allocator: PcbAllocator, sink: CollectSink, faults: FaultLog) {
-    this.vcbCount = vcbCount;
-    this.dedicatedOffset = getDedicatedOffset(vcbCount);
+  constructor(parts: CollectParts) {
+    this.dedicatedOffset = getDedicatedOffset(parts.pageCount);
     this.qosDivider = this.dedicatedOffset;
-    this.#allocator = allocator;
-    this.#sink = sink;
-    this.#faults = faults;
-    this.#collecting = new Array<Collecting>(vcbCount).fill(undefined);
+    this.#functionNumber = parts.functionNumber;
+    this.#space = parts.space;
+    this.#allocator = parts.allocator;
+    this.#sink = parts.sink;
+    this.#faults = parts.faults;
+    this.#collecting = new Array<Collecting>(this.dedicatedOffset / PAGE_BYTES).fill(undefined);
+  }
+
+  /** VCBs the function has now. */
+  get vcbCount(): number {
+    return this.#space.getCount(this.#functionNumber);
+  }
+
+  /** The most it could be given: what its BAR has room for. */
+  get pageCount(): number {
+    return this.#collecting.length;
+  }
+
+  get refusals(): number {
+    return this.levelRefusals.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** VCBs of QoS level 1; the others are of level 0. */
+  get levelOneCount(): number {
+    return Math.min(this.vcbCount, Math.max(0, this.vcbCount - Math.ceil(this.qosDivider / PAGE_BYTES)));
+  }
+
+  /** Moves the sub-BAR so that the last `count` VCBs are those of QoS level 1. */
+  set levelOneCount(count: number) {
+    this.qosDivider = (this.vcbCount - count) * PAGE_BYTES;
   }
 
   /** A write of 1, 2, 4 or 8 bytes anywhere in the BAR. */
@@ -70,14 +112,21 @@ export class CollectUnit {
     const inPage = offset % PAGE_BYTES;
     if (offset % sizeBytes !== 0) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
     if (offset >= this.dedicatedOffset) return this.#writeDedicated(page, inPage, offset, sizeBytes, low, high);
-    if (page >= this.vcbCount) return this.#faults.report(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
+    // A command begun before the share shrank may still be ended, or cancelled.
+    if (page >= this.vcbCount && this.#collecting[page] === undefined)
+      return this.#faults.report(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
     if (inPage < DATA_BYTES) return this.#writeData(page, inPage, sizeBytes, low, high);
     this.#writeControl(page, inPage, offset, sizeBytes, low, high);
   }
 
-  /** A command is being collected in the VCB, also in send-queue mode. */
-  isInUse(vcb: number): boolean {
-    return this.#collecting[vcb] !== undefined;
+  /** A command is being collected in the page, also in send-queue mode. */
+  isInUse(page: number): boolean {
+    return this.#collecting[page] !== undefined;
+  }
+
+  /** Number of the VCB whose PCB the page fills; -1 when there is none. For tests. */
+  getBoundVcb(page: number): number {
+    return this.#collecting[page]?.vcb ?? -1;
   }
 
   /** The dedicated buffer may be used for the next management command. */
@@ -87,61 +136,80 @@ export class CollectUnit {
 
   /** Drops everything half-collected. */
   reset(): void {
-    for (let vcb = 0; vcb < this.vcbCount; vcb++) this.#free(vcb);
+    for (let page = 0; page < this.#collecting.length; page++) this.#free(page);
     this.releaseDedicated();
     this.qosDivider = this.dedicatedOffset;
     this.choke = false;
     this.kicks = 0;
-    this.refusals = 0;
+    this.levelRefusals.fill(0);
     this.cancels = 0;
     this.choked = 0;
   }
 
-  #writeData(vcb: number, inPage: number, sizeBytes: number, low: number, high: number): void {
-    let buffer = this.#collecting[vcb];
+  #writeData(page: number, inPage: number, sizeBytes: number, low: number, high: number): void {
+    let buffer = this.#collecting[page];
     if (buffer === undefined) {
       if (this.choke) {
         this.choked++;
         return;
       }
-      buffer = this.#open(vcb);
+      buffer = this.#open(page);
     }
     buffer.store(inPage, sizeBytes, low, high);
-    if (buffer.lengthKnown) this.#kickWhenWhole(vcb, buffer);
+    if (buffer.lengthKnown) this.#kickWhenWhole(page, buffer);
   }
 
-  #open(vcb: number): PhysicalCollectBuffer {
-    const qosLevel = vcb * PAGE_BYTES >= this.qosDivider ? 1 : 0;
-    const buffer = this.#allocator.bind(vcb, qosLevel) ?? this.#openStandIn();
-    this.#collecting[vcb] = buffer;
+  #open(page: number): PhysicalCollectBuffer {
+    const qosLevel = page * PAGE_BYTES >= this.qosDivider ? 1 : 0;
+    const buffer = this.#bind(page, qosLevel) ?? this.#openStandIn(qosLevel);
+    this.#collecting[page] = buffer;
+    this.inUseCount++;
+    return buffer;
+  }
+
+  #bind(page: number, qosLevel: number): PhysicalCollectBuffer | undefined {
+    const vcb = this.#space.take(this.#functionNumber, page);
+    if (vcb < 0) return undefined;
+    const buffer = this.#allocator.bind(this.#functionNumber, qosLevel, vcb);
+    if (buffer === undefined) this.#space.free(this.#functionNumber, vcb);
     return buffer;
   }
 
   /** Send-queue mode still follows the command to its kick, so that the VCB is freed exactly there. */
-  #openStandIn(): PhysicalCollectBuffer {
-    this.refusals++;
+  #openStandIn(qosLevel: number): PhysicalCollectBuffer {
+    this.levelRefusals[qosLevel]++;
     const buffer = this.#standIns.pop() ?? new PhysicalCollectBuffer(STAND_IN_INDEX);
     buffer.open();
     return buffer;
   }
 
-  #kickWhenWhole(vcb: number, buffer: PhysicalCollectBuffer): void {
-    if (!buffer.lengthValid) {
-      this.#faults.report(FaultKind.COLLECT_BAD_LENGTH, vcb, buffer.collectLength);
-      this.#free(vcb);
-    } else if (buffer.whole) this.#kick(vcb, buffer);
+  /** Ends the collecting of a page and says what was bound to it. */
+  #leave(page: number): Collecting {
+    const buffer = this.#collecting[page];
+    if (buffer === undefined) return undefined;
+    this.#collecting[page] = undefined;
+    this.inUseCount--;
+    if (buffer.vcb >= 0) this.#space.free(this.#functionNumber, buffer.vcb);
+    else this.#standIns.push(buffer);
+    return buffer;
   }
 
-  #kick(vcb: number, buffer: PhysicalCollectBuffer): void {
+  #kickWhenWhole(page: number, buffer: PhysicalCollectBuffer): void {
+    if (!buffer.lengthValid) {
+      this.#faults.report(FaultKind.COLLECT_BAD_LENGTH, page, buffer.collectLength);
+      this.#free(page);
+    } else if (buffer.whole) this.#kick(page, buffer);
+  }
+
+  #kick(page: number, buffer: PhysicalCollectBuffer): void {
     this.kicks++;
-    this.#collecting[vcb] = undefined;
-    if (buffer.index !== STAND_IN_INDEX) return this.#sink.kickSend(buffer);
-    this.#standIns.push(buffer);
+    this.#leave(page);
+    if (buffer.vcb >= 0) return this.#sink.kickSend(buffer);
     this.#sink.ringImplicit(buffer.view.getUint32(0, true), buffer.view.getUint32(4, true));
   }
 
-  #writeControl(vcb: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {
-    if (sizeBytes !== 8) return this.#faults.report(FaultKind.COLLECT_RESERVED, vcb, offset);
+  #writeControl(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {
+    if (sizeBytes !== 8) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
     switch (inPage) {
       case NOTIFY_OFFSET:
         return this.#sink.notify(low, high);
@@ -150,37 +218,34 @@ export class CollectUnit {
       case STOP_OFFSET:
         return this.#sink.stop(low);
       case KICK_OFFSET:
-        return this.#kickExplicitly(vcb);
+        return this.#kickExplicitly(page);
       case CANCEL_OFFSET:
-        return this.#cancel(vcb, offset, high);
+        return this.#cancel(page, offset, high);
       default:
-        this.#faults.report(FaultKind.COLLECT_RESERVED, vcb, offset);
+        this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
     }
   }
 
   /** The writer says the command is whole. What did not arrive makes it a damaged copy: the checksum or, at the latest, the send queue decides. */
-  #kickExplicitly(vcb: number): void {
-    const buffer = this.#collecting[vcb];
+  #kickExplicitly(page: number): void {
+    const buffer = this.#collecting[page];
     if (buffer === undefined) return;
-    if (buffer.identified && buffer.lengthValid && buffer.whole) return this.#kick(vcb, buffer);
+    if (buffer.identified && buffer.lengthValid && buffer.whole) return this.#kick(page, buffer);
     if (buffer.identified) this.#sink.ringImplicit(buffer.view.getUint32(0, true), buffer.view.getUint32(4, true));
     this.kicks++;
-    this.#free(vcb);
+    this.#free(page);
   }
 
-  #cancel(vcb: number, offset: number, high: number): void {
-    if (high >>> 24 !== 0xff) return this.#faults.report(FaultKind.COLLECT_RESERVED, vcb, offset);
-    if (this.#collecting[vcb] === undefined) return;
+  #cancel(page: number, offset: number, high: number): void {
+    if (high >>> 24 !== 0xff) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
+    if (this.#collecting[page] === undefined) return;
     this.cancels++;
-    this.#free(vcb);
+    this.#free(page);
   }
 
-  #free(vcb: number): void {
-    const buffer = this.#collecting[vcb];
-    if (buffer === undefined) return;
-    this.#collecting[vcb] = undefined;
-    if (buffer.index === STAND_IN_INDEX) this.#standIns.push(buffer);
-    else this.#allocator.release(buffer);
+  #free(page: number): void {
+    const buffer = this.#leave(page);
+    if (buffer !== undefined && buffer.vcb >= 0) this.#allocator.release(buffer);
   }
 
   #writeDedicated(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {

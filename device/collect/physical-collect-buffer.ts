@@ -24,10 +24,11 @@ export class PhysicalCollectBuffer {
   readonly bytes = new Uint8Array(COMMAND_MAX_BYTES);
   readonly view = new DataView(this.bytes.buffer);
   state: PcbState = PcbState.FREE;
-  /** QoS level whose count pays for it, and from which pool: set by the allocator. */
+  /** Function and QoS level it is bound for, and the account that pays: set by the allocator. */
+  functionNumber = 0;
   qosLevel = 0;
-  pool = 0;
-  /** VCB the command was collected through, or -1. */
+  account = 0;
+  /** Number of the VCB the command was collected through, or -1. */
   vcb = -1;
   /** Allocator it goes back to; stand-ins and the management buffer have none. */
   readonly home: PcbAllocator | undefined;

@@ -24,7 +24,7 @@ function queryCq(bench: Bench, cq: DriverCompletionQueue) {
   return decodeCqAttributes(payload, 0, newCqAttributes());
 }
 
-t.test('the body of an entry is there before its sequence word', async (t) => {
+t.test('hazard 34: the body of an entry is there before its sequence word', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   const { sendCq } = qp.parts;
@@ -43,7 +43,7 @@ t.test('the body of an entry is there before its sequence word', async (t) => {
   bench.finish();
 });
 
-t.test('a queue of any size goes round many times, entry by entry valid', async (t) => {
+t.test('hazard 34: a queue of any size goes round many times, entry by entry valid', async (t) => {
   for (const entriesLog2 of [0, 1, 3]) {
     const bench = new Bench();
     const sendCq = bench.createCompletionQueue({ entriesLog2 });
@@ -61,42 +61,45 @@ t.test('a queue of any size goes round many times, entry by entry valid', async 
   }
 });
 
-t.test('a full queue takes nothing more: one error event, no overwriting, the queue pair in error', async (t) => {
-  ledger(t, '10.8.2.2', 'A CQ that overflows goes into error with one event and nothing is overwritten');
-  const bench = new Bench();
-  const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
-  const qp = bench.createQueuePair({ sendCq });
-  for (let count = 0; count < 4; count++) qp.post(NOP);
-  bench.settle();
-  t.same(bench.asynchronous.walk(), [], 'just full is no error');
-  const before = bench.access.view(sendCq.buffer.address, 256);
-  const entries = new Uint8Array(before.buffer.slice(before.byteOffset, before.byteOffset + 256));
-  for (let count = 0; count < 3; count++) qp.post(NOP);
-  bench.settle();
-  const events = bench.asynchronous.walk();
-  t.same(
-    events.filter(({ eventType }) => eventType === EventType.CQ_ERROR).map(({ objectNumber }) => objectNumber),
-    [sendCq.cqn],
-    'one CQ error event',
-  );
-  t.same(
-    events.filter(({ eventType }) => eventType === EventType.QP_FATAL).map(({ objectNumber }) => objectNumber),
-    [qp.qpn],
-  );
-  t.equal(bench.faults(FaultKind.CQ_OVERRUN), 1);
-  t.equal(qp.query().state, QpState.ERR);
-  t.equal(queryCq(bench, sendCq).error, 1);
-  t.same(new Uint8Array(before.buffer, before.byteOffset, 256), entries, 'nothing was overwritten');
-  sendCq.drain();
-  qp.post(NOP, 'doorbell');
-  bench.settle();
-  t.notOk(sendCq.ready, 'it stays in error');
-  t.equal(bench.asynchronous.walk().length, 0, 'and says so once');
-  bench.proveItWorks();
-  bench.finish();
-});
+t.test(
+  'hazard 33: a full queue takes nothing more: one error event, no overwriting, the queue pair in error',
+  async (t) => {
+    ledger(t, '10.8.2.2', 'A CQ that overflows goes into error with one event and nothing is overwritten');
+    const bench = new Bench();
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
+    const qp = bench.createQueuePair({ sendCq });
+    for (let count = 0; count < 4; count++) qp.post(NOP);
+    bench.settle();
+    t.same(bench.asynchronous.walk(), [], 'just full is no error');
+    const before = bench.access.view(sendCq.buffer.address, 256);
+    const entries = new Uint8Array(before.buffer.slice(before.byteOffset, before.byteOffset + 256));
+    for (let count = 0; count < 3; count++) qp.post(NOP);
+    bench.settle();
+    const events = bench.asynchronous.walk();
+    t.same(
+      events.filter(({ eventType }) => eventType === EventType.CQ_ERROR).map(({ objectNumber }) => objectNumber),
+      [sendCq.cqn],
+      'one CQ error event',
+    );
+    t.same(
+      events.filter(({ eventType }) => eventType === EventType.QP_FATAL).map(({ objectNumber }) => objectNumber),
+      [qp.qpn],
+    );
+    t.equal(bench.faults(FaultKind.CQ_OVERRUN), 1);
+    t.equal(qp.query().state, QpState.ERR);
+    t.equal(queryCq(bench, sendCq).error, 1);
+    t.same(new Uint8Array(before.buffer, before.byteOffset, 256), entries, 'nothing was overwritten');
+    sendCq.drain();
+    qp.post(NOP, 'doorbell');
+    bench.settle();
+    t.notOk(sendCq.ready, 'it stays in error');
+    t.equal(bench.asynchronous.walk().length, 0, 'and says so once');
+    bench.proveItWorks();
+    bench.finish();
+  },
+);
 
-t.test('an error of a shared queue reaches its other queue pairs when they next complete', async (t) => {
+t.test('hazard 33: an error of a shared queue reaches its other queue pairs when they next complete', async (t) => {
   const bench = new Bench();
   const sendCq = bench.createCompletionQueue({ entriesLog2: 1 });
   const [first, second] = [bench.createQueuePair({ sendCq }), bench.createQueuePair({ sendCq })];

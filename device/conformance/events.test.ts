@@ -49,7 +49,7 @@ t.test('without a request there is no event; with one there is one', async (t) =
   bench.finish();
 });
 
-t.test('entry, then event, then interrupt: each is visible before the next', async (t) => {
+t.test('hazard 31: entry, then event, then interrupt: each is visible before the next', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   const { sendCq } = qp.parts;
@@ -73,7 +73,7 @@ t.test('entry, then event, then interrupt: each is visible before the next', asy
   bench.finish();
 });
 
-t.test('a completion between poll and request is not lost', async (t) => {
+t.test('hazard 27: a completion between poll and request is not lost', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   const { sendCq } = qp.parts;
@@ -96,7 +96,7 @@ t.test('a completion between poll and request is not lost', async (t) => {
   bench.finish();
 });
 
-t.test('while an event is pending there is no other, however often software arms', async (t) => {
+t.test('hazard 27: while an event is pending there is no other, however often software arms', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   const { sendCq } = qp.parts;
@@ -113,7 +113,7 @@ t.test('while an event is pending there is no other, however often software arms
   bench.finish();
 });
 
-t.test('a request for solicited completions waits for one, or for a failed one', async (t) => {
+t.test('hazard 27: a request for solicited completions waits for one, or for a failed one', async (t) => {
   ledger(t, '11.4.2.2', 'A request for solicited completions is answered by a solicited or failed one only');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
@@ -156,7 +156,7 @@ t.test('a request for all is not weakened by one for solicited ones', async (t) 
   bench.finish();
 });
 
-t.test('poll, arm, poll under load: software that follows the rules misses nothing', async (t) => {
+t.test('hazard 27: poll, arm, poll under load: software that follows the rules misses nothing', async (t) => {
   const seed = 51;
   const bench = new Bench({ seed, budget: 2 });
   const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
@@ -183,7 +183,7 @@ t.test('poll, arm, poll under load: software that follows the rules misses nothi
   bench.finish();
 });
 
-t.test('an event queue that nobody reads fills up, overflows once, and overwrites nothing', async (t) => {
+t.test('hazard 32: an event queue that nobody reads fills up, overflows once, and overwrites nothing', async (t) => {
   const bench = new Bench();
   const eventQueue = bench.driver.createEventQueue({ entriesLog2: 2, vector: 20 });
   const qps = Array.from({ length: 6 }, () =>
@@ -211,7 +211,7 @@ t.test('an event queue that nobody reads fills up, overflows once, and overwrite
   bench.finish();
 });
 
-t.test('entries that are given back make room; a false count is ignored and counted', async (t) => {
+t.test('hazard 32: entries that are given back make room; a false count is ignored and counted', async (t) => {
   const bench = new Bench();
   const eventQueue = bench.driver.createEventQueue({ entriesLog2: 1, vector: 20 });
   const qp = bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue }) });
@@ -267,7 +267,7 @@ t.test('doorbells for queues that are not there are counted', async (t) => {
   bench.finish();
 });
 
-t.test('masked: the event is in memory, the vector pending; unmasked: one interrupt', async (t) => {
+t.test('hazard 31: masked: the event is in memory, the vector pending; unmasked: one interrupt', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   bench.host.masked[COMPLETION_VECTOR] = 1;

@@ -29,8 +29,8 @@ export function findBrokenInvariant(access: HardwareAccess): string | undefined 
 }
 
 /**
- * PCBs are conserved. Each level could bind its free guaranteed ones and the free shared ones: from the sums of both follows how many of each kind are
- * free, and every one of these numbers must lie between none and all.
+ * PCBs are conserved: no function has more bound than it was given and all functions share, and what it could bind lies between what its accounts
+ * leave it and that with all of the shared ones. (Holds while nobody shrinks its share; `findBadBinding` holds always.)
  */
 function findLostCollectBuffer(read: (offset: number, index?: number) => number): string | undefined {
   const levels = Array.from({ length: LEVELS }, (_, level) => ({
@@ -39,16 +39,25 @@ function findLostCollectBuffer(read: (offset: number, index?: number) => number)
     available: read(CSR.PCB_AVAILABLE, level),
   }));
   const shared = read(CSR.PCB_SHARED_FUNCTION);
-  const free = levels.reduce((sum, { guaranteed, inUse }) => sum + guaranteed - inUse, shared);
-  const sharedFree = levels.reduce((sum, { available }) => sum + available, -free);
+  const sharedUsed = read(CSR.PCB_IN_USE_FUNCTION);
+  const device = read(CSR.PCB_SHARED_DEVICE);
+  const deviceUsed = read(CSR.PCB_IN_USE_DEVICE);
+  const inUse = levels.reduce((sum, level) => sum + level.inUse, 0);
+  const guaranteedUsed = inUse - sharedUsed - deviceUsed;
   const sound =
-    sharedFree >= 0 &&
-    sharedFree <= shared &&
-    levels.every(({ guaranteed, inUse, available }) => {
-      const guaranteedFree = available - sharedFree;
-      return guaranteedFree >= 0 && guaranteedFree <= guaranteed && guaranteed - guaranteedFree <= inUse;
-    });
-  return sound ? undefined : `PCBs are not conserved: ${JSON.stringify({ shared, levels })}`;
+    sharedUsed <= shared &&
+    deviceUsed <= device &&
+    guaranteedUsed >= 0 &&
+    guaranteedUsed <= levels.reduce((sum, level) => sum + level.guaranteed, 0) &&
+    levels.every(
+      ({ guaranteed, inUse: used, available }) =>
+        available >= Math.max(0, guaranteed - used) + shared - sharedUsed &&
+        available <= guaranteed + shared - sharedUsed + device - deviceUsed,
+    );
+  const total = read(CSR.PCB_COUNT);
+  return sound && total === shared + levels.reduce((sum, level) => sum + level.guaranteed, 0)
+    ? undefined
+    : `PCBs are not conserved: ${JSON.stringify({ total, shared, sharedUsed, device, deviceUsed, levels })}`;
 }
 
 /** Returns a sentence about what is still held although nothing is going on, or undefined. `halfWritten`: commands left half-written on purpose. */
@@ -86,21 +95,30 @@ function readHoldings(access: HardwareAccess): Holdings {
   };
 }
 
-/** Inside the adapter: every PCB that collects is bound to one VCB that knows of it, no VCB to two, and free and used ones add up. */
+/** Inside the adapter: every PCB that collects is bound to one VCB that knows of it, no VCB to two, and the books of both allocators agree with this. */
 export function findBadBinding(adapter: Adapter): string | undefined {
-  const { collectBuffers, functions } = adapter;
-  const bound = new Set<number>();
-  let inUse = 0;
-  for (const buffer of collectBuffers.buffers) {
-    if (buffer.state !== PcbState.FREE) inUse++;
-    if (buffer.state !== PcbState.COLLECTING) continue;
-    if (bound.has(buffer.vcb)) return `VCB ${buffer.vcb} is bound to two PCBs`;
-    if (!functions[0]?.collect.isInUse(buffer.vcb))
-      return `PCB ${buffer.index} is bound to VCB ${buffer.vcb}, which is free`;
-    bound.add(buffer.vcb);
+  const { collectBuffers, schedulerBuffers, functions, vcbSpace } = adapter;
+  const collecting = new Map<number, number>();
+  for (const { collect, number } of functions) {
+    let inUse = 0;
+    for (let page = 0; page < collect.pageCount; page++) {
+      if (!collect.isInUse(page)) continue;
+      inUse++;
+      const vcb = collect.getBoundVcb(page);
+      if (vcb < 0) continue;
+      if (collecting.has(vcb)) return `two pages collect under VCB ${vcb}`;
+      collecting.set(vcb, number);
+    }
+    if (inUse !== collect.inUseCount)
+      return `function ${number} counts ${collect.inUseCount} VCBs in use, not ${inUse}`;
+    if (vcbSpace.getReserved(number) > inUse) return `function ${number} has more VCBs reserved than in use`;
   }
-  const total = collectBuffers.buffers.length;
-  return inUse + collectBuffers.freeCount === total
-    ? undefined
-    : `${inUse} PCBs in use and ${collectBuffers.freeCount} free of ${total}`;
+  for (const { state, vcb, index, functionNumber } of collectBuffers.buffers) {
+    if (state !== PcbState.COLLECTING) continue;
+    if (collecting.get(vcb) !== functionNumber)
+      return `PCB ${index} is bound to VCB ${vcb} of function ${functionNumber}, which does not collect into it`;
+    collecting.delete(vcb);
+  }
+  for (const [vcb] of collecting) return `VCB ${vcb} collects without a PCB`;
+  return collectBuffers.findError() ?? schedulerBuffers.findError();
 }

@@ -148,10 +148,19 @@ t.test('modify CQ', async (t) => {
     fixture,
     { opcode: ManagementOpcode.MODIFY_CQ, objectNumber: fixture.cqn, valid, payload: cqPayload },
     [
-      { change: { attributeMask: 8 }, status: BAD_FIELD, blame: cq.CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET },
+      { change: { attributeMask: 16 }, status: BAD_FIELD, blame: cq.CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET },
       { change: { attributeMask: 0x80000001 }, status: BAD_FIELD, blame: cq.CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET },
       { change: { eventQueue: NO_OBJECT }, status: BAD_OBJECT, blame: cq.CQ_ATTRIBUTES_EVENT_QUEUE_OFFSET },
-      { change: { attributeMask: CqMask.RESIZE | CqMask.EVENT_QUEUE }, status: UNSUPPORTED },
+      {
+        change: { attributeMask: CqMask.RESIZE, entriesLog2: 23 },
+        status: BAD_FIELD,
+        blame: cq.CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET,
+      },
+      {
+        change: { attributeMask: CqMask.RESIZE | CqMask.EVENT_QUEUE, queueAddress: fixture.memory + 32 },
+        status: BAD_ADDRESS,
+        blame: cq.CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET,
+      },
       { change: { attributeMask: CqMask.MODERATION }, status: UNSUPPORTED },
     ],
   );
@@ -165,7 +174,6 @@ t.test('create EQ', async (t) => {
     { change: { vector: 64 }, status: BAD_FIELD, blame: eq.EQ_ATTRIBUTES_VECTOR_OFFSET },
     { change: { vector: 0xffff }, status: BAD_FIELD, blame: eq.EQ_ATTRIBUTES_VECTOR_OFFSET },
     { change: { controls: 3 }, status: BAD_FIELD, blame: eq.EQ_ATTRIBUTES_CONTROLS_OFFSET },
-    { change: { controls: EqControl.PRIMARY_SUMMARY }, status: UNSUPPORTED, blame: eq.EQ_ATTRIBUTES_CONTROLS_OFFSET },
     {
       change: { queueAddress: fixture.memory + 32 },
       status: BAD_ADDRESS,
@@ -182,19 +190,24 @@ t.test('create EQ', async (t) => {
       blame: eq.EQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET,
     },
     {
-      change: { nextInterruptDelayNs: 1000 },
-      status: UNSUPPORTED,
+      change: { nextInterruptDelayNsHigh: 0x80000000 },
+      status: BAD_FIELD,
       blame: eq.EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET,
     },
     {
-      change: { primarySummaryAddress: 8 },
-      status: UNSUPPORTED,
+      change: { primarySummaryAddress: NOWHERE },
+      status: BAD_ADDRESS,
       blame: eq.EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_OFFSET,
     },
     {
-      change: { secondarySummaryAddress: 8 },
-      status: UNSUPPORTED,
+      change: { secondarySummaryCount: 1, secondarySummaryAddress: NOWHERE },
+      status: BAD_ADDRESS,
       blame: eq.EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET,
+    },
+    {
+      change: { secondarySummaryCount: 65537, secondarySummaryAddress: fixture.memory },
+      status: BAD_FIELD,
+      blame: eq.EQ_ATTRIBUTES_SECONDARY_SUMMARY_COUNT_OFFSET,
     },
   ]);
 });
@@ -212,7 +225,11 @@ t.test('modify EQ', async (t) => {
     { change: { attributeMask: 0x20 }, status: BAD_FIELD, blame: eq.EQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET },
     { change: { vector: 64 }, status: BAD_FIELD, blame: eq.EQ_ATTRIBUTES_VECTOR_OFFSET },
     { change: { controls: 9 }, status: BAD_FIELD, blame: eq.EQ_ATTRIBUTES_CONTROLS_OFFSET },
-    { change: { attributeMask: EqMask.DELAY | EqMask.VECTOR, nextInterruptDelayNs: 5 }, status: UNSUPPORTED },
+    {
+      change: { attributeMask: EqMask.DELAY | EqMask.VECTOR, nextInterruptDelayNsHigh: 0xfffffffe },
+      status: BAD_FIELD,
+      blame: eq.EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET,
+    },
   ]);
 });
 

@@ -38,6 +38,8 @@ export const RecordKind = {
   MEMORY_UNMAPPED: 9,
   RUN: 10, // budget
   RUN_RESULT: 11, // more
+  REQUEST_RESOURCES: 12, // function, length, bytes
+  REQUEST_RESULT: 13, // status, index, offset, u32 limit
   // Out of the adapter.
   READ_MEMORY: 16, // function, address, length, ok, bytes when ok
   WRITE_MEMORY: 17, // function, address, length, ok, bytes

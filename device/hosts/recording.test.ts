@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap';
-import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../host.ts';
+import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../options.ts';
 import { GuestMemoryModel } from './in-process/guest-memory-model.ts';
 import { InProcessHost } from './in-process/host.ts';
@@ -50,6 +50,10 @@ class ToyFunction implements FunctionPort {
   }
   memoryUnmapped(address: number, lengthBytes: number): void {
     this.sum = (this.sum - address - lengthBytes) >>> 0;
+  }
+  requestResources(changes: Uint8Array): ResourceAnswer {
+    for (const byte of changes) this.sum = (this.sum * 7 + byte) >>> 0;
+    return { status: this.sum & 0xf, index: changes.length, offset: this.sum & 7, limit: this.sum };
   }
 
   work(base: number): void {
@@ -128,6 +132,7 @@ function callAtRandom(adapter: AdapterPort, random: Random): void {
     () => port.setBusMaster(random.oneIn(2)),
     () => port.memoryMapped(low, high),
     () => port.memoryUnmapped(low * 0x10_0000, high),
+    () => port.requestResources(random.bytes(8 * random.below(5))),
     () => adapter.run(random.below(100)),
     () => adapter.run(random.below(100)),
   ];

@@ -3,7 +3,7 @@
  * Records everything that crosses the seam while an adapter works: wrappers around its hosts, its clock and the adapter itself, so that the adapter knows
  * nothing of it. Bytes go to a sink in chunks; whoever owns the sink writes them to a file. `replay.ts` is the other half.
  */
-import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../host.ts';
+import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
 import type { AdapterOptions } from '../options.ts';
 import { fitsVarint, type RecordingSink, RecordWriter } from './record-writer.ts';
 import { encodeHeader, RecordKind } from './recording-format.ts';
@@ -208,6 +208,18 @@ export class RecordingFunctionPort implements FunctionPort {
     this.#open(RecordKind.MEMORY_UNMAPPED, address);
     this.#writer.varint(lengthBytes);
     this.#port.memoryUnmapped(address, lengthBytes);
+  }
+
+  requestResources(changes: Uint8Array): ResourceAnswer {
+    this.#open(RecordKind.REQUEST_RESOURCES, changes.byteLength);
+    this.#writer.bytes(changes, 0, changes.byteLength);
+    const answer = this.#port.requestResources(changes);
+    this.#writer.open(RecordKind.REQUEST_RESULT);
+    this.#writer.varint(answer.status);
+    this.#writer.varint(answer.index);
+    this.#writer.varint(answer.offset);
+    this.#writer.dword(answer.limit);
+    return answer;
   }
 
   /** All records of calls into a function start with its number and one more field. */

@@ -97,7 +97,7 @@ export class Replay {
 
   #call(position: number, kind: number): void {
     const isRun = kind === RecordKind.RUN;
-    if (kind > RecordKind.RUN_RESULT || kind === RecordKind.READ_RESULT || kind === RecordKind.RUN_RESULT) {
+    if (kind > RecordKind.REQUEST_RESOURCES || kind === RecordKind.READ_RESULT || kind === RecordKind.RUN_RESULT) {
       this.#outputs.diverge(position, recordKindName(kind), 'nothing: the adapter returned without that');
       return;
     }
@@ -128,6 +128,12 @@ export class Replay {
     } else if (kind === RecordKind.BUS_MASTER) {
       this.onStep(step);
       port.setBusMaster(field === 1);
+    } else if (kind === RecordKind.REQUEST_RESOURCES) {
+      const start = reader.skip(field);
+      const changes = new Uint8Array(field);
+      reader.copyTo(start, field, changes, 0);
+      this.onStep(step);
+      this.#outputs.checkRequestResult(port.requestResources(changes));
     } else if (kind <= RecordKind.WRITE_PIO) {
       this.#write(kind, port, field, step);
     } else {

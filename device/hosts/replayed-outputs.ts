@@ -3,7 +3,7 @@
  * The hosts and the clock of a replay: every call the adapter makes is compared with the next record and answered from it. After the first difference, or
  * where the recording ends, calls are answered with failure and no longer compared. Only `replay.ts` uses this.
  */
-import type { AdapterClock, HostPort } from '../host.ts';
+import type { AdapterClock, HostPort, ResourceAnswer } from '../host.ts';
 import { EndOfRecording, type RecordReader } from './record-reader.ts';
 import { RecordKind, recordKindName } from './recording-format.ts';
 import type { Divergence } from './replay.ts';
@@ -65,6 +65,15 @@ export class ReplayedOutputs {
     const expectedHigh = this.#reader.dword();
     this.#compare(where, expectedLow, low >>> 0);
     this.#compare(`${where}, high dword`, expectedHigh, high >>> 0);
+  }
+
+  checkRequestResult({ status, index, offset, limit }: ResourceAnswer): void {
+    if (this.stopped) return;
+    if (!this.#expect(RecordKind.REQUEST_RESULT, 'the end of request resources')) return;
+    this.#compare('status', this.#reader.varint(), status);
+    this.#compare('index', this.#reader.varint(), index);
+    this.#compare('offset', this.#reader.varint(), offset);
+    this.#compare('limit', this.#reader.dword(), limit >>> 0);
   }
 
   #host(index: number): HostPort {

@@ -7,8 +7,9 @@ import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '
 import { Adapter } from '../adapter.ts';
 import { Fabric } from '../fabric/fabric.ts';
 import { joinPorts } from '../fabric/join-ports.ts';
-import type { AdapterPort } from '../host.ts';
+import type { AdapterPort, FunctionPort, ResourceAnswer } from '../host.ts';
 import { Recorder } from '../hosts/recording.ts';
+import { getCollectPages } from '../options.ts';
 import type { Port } from '../port/port.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
@@ -35,6 +36,8 @@ export interface ServedAdapter {
   readonly name: string;
   readonly core: Adapter;
   readonly hosts: readonly VfioUserHost[];
+  /** Its functions as hosts call them. */
+  readonly functions: readonly FunctionPort[];
 }
 
 export class AdapterProcess {
@@ -61,20 +64,25 @@ export class AdapterProcess {
     const recorder = this.recording && new Recorder(topology.adapters[0].options, hosts[0].length, this.recording.sink);
     this.#recorder = recorder;
     const clock = recorder?.wrapClock(this.clock) ?? this.clock;
-    this.adapters = topology.adapters.map(({ name, options }, index) => ({
-      name,
-      core: new Adapter(
-        options,
-        clock,
-        hosts[index].map((host, number) => recorder?.wrapHost(host, number) ?? host),
-      ),
-      hosts: hosts[index],
-    }));
-    const fabric = new Fabric(this.adapters.map(({ core }) => core));
+    const cores = topology.adapters.map(
+      ({ options }, index) =>
+        new Adapter(
+          options,
+          clock,
+          hosts[index].map((host, number) => recorder?.wrapHost(host, number) ?? host),
+        ),
+    );
+    const fabric = new Fabric(cores);
+    const port = recorder?.wrapAdapter(fabric) ?? fabric;
+    let first = 0;
+    this.adapters = topology.adapters.map(({ name }, index) => {
+      const functions = port.functions.slice(first, first + hosts[index].length);
+      first += functions.length;
+      return { name, core: cores[index], hosts: hosts[index], functions };
+    });
     for (const link of topology.links)
       if ('ports' in link) joinPorts(this.findPort(link.ports[0]), this.findPort(link.ports[1]), link.link);
     this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
-    const port = recorder?.wrapAdapter(fabric) ?? fabric;
     for (const [index, host] of hosts.flat().entries()) {
       host.connect(port.functions[index]);
       this.pump.add(host.context);
@@ -96,6 +104,13 @@ export class AdapterProcess {
     return port;
   }
 
+  /** A resource request of the host, with the rights of the virtual machine manager; it is in the recording like everything else. Guests are told in the next pass. */
+  requestResources({ functions }: ServedAdapter, changes: Uint8Array): ResourceAnswer {
+    const answer = functions[0].requestResources(changes);
+    this.pump.wake();
+    return answer;
+  }
+
   #plug(plan: SocketLinkPlan): SocketLink {
     const port = this.findPort(plan.port);
     // Its bytes come from the event loop, not from another adapter's run.
@@ -105,13 +120,14 @@ export class AdapterProcess {
 
   /** The hosts of each adapter. One that cannot be opened closes those before it. */
   #openHosts(library: Libvfio, { topology, log }: AdapterProcessOptions): VfioUserHost[][] {
-    const open = ({ options }: AdapterPlan, socketPath: string): VfioUserHost => {
-      const host = new VfioUserHost({ library, socketPath, vcbCount: options.vcbCount, log });
+    const open = ({ options }: AdapterPlan, socketPath: string, functionNumber: number): VfioUserHost => {
+      const collectPages = getCollectPages(options);
+      const host = new VfioUserHost({ library, socketPath, functionNumber, collectPages, log });
       this.#opened.push(host);
       return host;
     };
     try {
-      return topology.adapters.map((plan) => plan.sockets.map((path) => open(plan, path)));
+      return topology.adapters.map((plan) => plan.sockets.map((path, number) => open(plan, path, number)));
     } catch (error) {
       this.#abandon();
       throw error;

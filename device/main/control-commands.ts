@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a live adapter answers on its control socket: its status, and captures, one at a time, each as long as the connection that asked for it. */
+/** What a live adapter answers on its control socket: its status, resource requests, and captures, one at a time, each as long as the connection that asked for it. */
+import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
+import { reportResources } from './resource-report.ts';
+import { describeRefusal, encodeRequest, readResourceWords } from './resource-words.ts';
 import { reportProcess } from './status-report.ts';
 
 export class ControlCommands {
   /** By name, for `ControlServer`. */
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
     ['status', () => reportProcess(this.#process, this.#pid)],
+    ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
+    ['set-resources', (request) => this.#setResources(request)],
     ['capture-start', (request, client) => this.#startCapture(request, client)],
     ['capture-progress', () => this.#capture?.progress ?? null],
     ['capture-stop', () => this.#stopCapture()],
@@ -26,6 +31,17 @@ export class ControlCommands {
   /** Ends what runs, files included. */
   async close(): Promise<void> {
     await this.#capture?.stop();
+  }
+
+  /** One request, made as a whole or not at all, with the rights of the virtual machine manager. */
+  #setResources({ parameters: { words, adapter: name } }: ControlRequest): unknown {
+    if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
+      throw new Error('words must be a list of strings');
+    const adapter = this.#findAdapter(name);
+    const changes = readResourceWords(words, adapter.core.lanes.count);
+    const answer = this.#process.requestResources(adapter, encodeRequest(changes));
+    if (answer.status !== ManagementStatus.OK) throw new Error(describeRefusal(changes, answer));
+    return reportResources(adapter.core);
   }
 
   #startCapture({ parameters }: ControlRequest, client: ControlClientHandle): unknown {

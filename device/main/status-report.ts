@@ -56,12 +56,8 @@ export function reportAdapter(adapter: Adapter) {
     collectBuffers: {
       total: collectBuffers.buffers.length,
       free: collectBuffers.freeCount,
-      shared: collectBuffers.shared,
-      levels: Array.from({ length: QOS_LEVELS }, (_, level) => ({
-        guaranteed: collectBuffers.guaranteed[level],
-        inUse: collectBuffers.getInUse(level),
-        available: collectBuffers.getAvailable(level),
-      })),
+      shared: collectBuffers.deviceShared,
+      sharedInUse: collectBuffers.deviceUsed,
     },
     schedulerBuffers: { total: schedulerBuffers.buffers.length, free: schedulerBuffers.freeCount },
     lanes: reportLanes(adapter.lanes),
@@ -122,11 +118,25 @@ function reportFunction(owner: AdapterFunction) {
   };
 }
 
-function reportCollect({ collect }: AdapterFunction) {
-  let vcbsInUse = 0;
-  for (let vcb = 0; vcb < collect.vcbCount; vcb++) if (collect.isInUse(vcb)) vcbsInUse++;
-  const { vcbCount, kicks, refusals, cancels, choked } = collect;
-  return { vcbs: vcbCount, vcbsInUse, kicks, refusals, cancels, choked };
+function reportCollect({ collect, number, adapter }: AdapterFunction) {
+  const { collectBuffers, vcbSpace } = adapter;
+  const { vcbCount, inUseCount, kicks, refusals, cancels, choked } = collect;
+  return {
+    vcbBase: vcbSpace.getBase(number),
+    vcbs: vcbCount,
+    vcbsInUse: inUseCount,
+    pcbs: collectBuffers.getTotal(number),
+    levels: Array.from({ length: QOS_LEVELS }, (_, level) => ({
+      guaranteed: collectBuffers.getGuaranteed(number, level),
+      inUse: collectBuffers.getInUse(number, level),
+      available: collectBuffers.getAvailable(number, level),
+      refusals: collect.levelRefusals[level],
+    })),
+    kicks,
+    refusals,
+    cancels,
+    choked,
+  };
 }
 
 /** Number of queue pairs in each state that occurs. */

@@ -41,13 +41,16 @@ const GUIDS_OF_ADAPTER = BigInt(PORTS_OF_ADAPTER + 1);
 /** What the only adapter of a process is called when nobody names it. */
 export const LONE_NAME = 'a';
 
-/** One adapter on one socket. */
+/** One adapter; the socket of each function behind the first is called as that of the first, with a dot and its number. */
 export function loneAdapter(
   socketPath: string,
   options: AdapterOptions = defaultAdapterOptions,
   links: readonly LinkPlan[] = [],
 ): Topology {
-  return { adapters: [{ name: LONE_NAME, sockets: [socketPath], options }], links };
+  const sockets = Array.from({ length: options.functionCount }, (_, number) =>
+    number === 0 ? socketPath : `${socketPath}.${number}`,
+  );
+  return { adapters: [{ name: LONE_NAME, sockets, options }], links };
 }
 
 /** The ports a link has here. */
@@ -74,6 +77,8 @@ function findAdapterError(adapters: readonly AdapterPlan[]): string | undefined 
       if (paths.has(path)) return `adapter ${name}: socket ${path} is named twice; sockets must differ`;
       paths.add(path);
     }
+    if (sockets.length !== options.functionCount)
+      return `adapter ${name} has ${sockets.length} sockets for ${options.functionCount} functions; it needs one for each`;
     const error = findOptionError(options);
     if (error !== undefined) return `adapter ${name}: ${error}`;
   }

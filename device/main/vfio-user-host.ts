@@ -12,6 +12,7 @@ import {
   BAR_REGISTERS_BYTES,
   CLASS_CODE,
   DEVICE_ID_PF,
+  DEVICE_ID_VF,
   MSIX_PBA_OFFSET,
   MSIX_TABLE_OFFSET,
   SUBSYSTEM_ID,
@@ -48,7 +49,10 @@ const resetKinds: Readonly<Record<VfioResetKind, ResetKind>> = {
 export interface VfioUserHostOptions {
   readonly library: Libvfio;
   readonly socketPath: string;
-  readonly vcbCount: number;
+  /** Underlying function it serves: 0 is the physical one, which unless said otherwise it is. */
+  readonly functionNumber?: number;
+  /** VCB pages the collect BAR has room for. */
+  readonly collectPages: number;
   readonly log: LogTarget;
 }
 
@@ -70,7 +74,7 @@ export class VfioUserHost implements HostPort {
       log: options.log,
       ids: {
         vendor: VENDOR_ID,
-        device: DEVICE_ID_PF,
+        device: (options.functionNumber ?? 0) === 0 ? DEVICE_ID_PF : DEVICE_ID_VF,
         subsystemVendor: VENDOR_ID,
         subsystem: SUBSYSTEM_ID,
         classCode: CLASS_CODE,
@@ -79,7 +83,7 @@ export class VfioUserHost implements HostPort {
         { index: BAR_REGISTERS, sizeBytes: BAR_REGISTERS_BYTES, wide: true, handler: this.#registerBar() },
         {
           index: BAR_COLLECT,
-          sizeBytes: getCollectBarBytes(options.vcbCount),
+          sizeBytes: getCollectBarBytes(options.collectPages),
           wide: true,
           prefetchable: true,
           handler: writeOnlyBar((offset, size, low, high) => {

@@ -42,24 +42,27 @@ const CAPABILITIES =
   Capability.ATOMICS |
   Capability.SRQ |
   Capability.MEMORY_WINDOWS |
-  Capability.FAST_REGISTRATION;
+  Capability.FAST_REGISTRATION |
+  Capability.EQ_TIMERS |
+  Capability.SEND_CONTEXTS;
 
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();
 
 export function queryAdapter(context: CommandContext): ManagementStatus {
   const record = adapterRecord;
+  const { resources } = context.adapter;
   record.firmwareVersion = FIRMWARE_VERSION;
   record.capabilities = CAPABILITIES;
-  record.maxSharedReceiveQueues = capacities.sharedReceiveQueues;
-  record.maxMemoryWindows = capacities.memoryWindows;
+  record.maxSharedReceiveQueues = resources.sharedReceiveQueues.share;
+  record.maxMemoryWindows = resources.memoryWindows.share;
   record.maxReadsInitiated = capacities.readsPerQueuePair;
   record.maxReadsServed = capacities.readsPerQueuePair;
-  record.maxQueuePairs = capacities.queuePairs;
-  record.maxCompletionQueues = capacities.completionQueues;
-  record.maxEventQueues = capacities.eventQueues;
-  record.maxMemoryRegions = capacities.memoryRegions;
-  record.maxProtectionDomains = capacities.protectionDomains;
+  record.maxQueuePairs = resources.queuePairs.share;
+  record.maxCompletionQueues = resources.completionQueues.share;
+  record.maxEventQueues = resources.eventQueues.share;
+  record.maxMemoryRegions = resources.memoryRegions.share;
+  record.maxProtectionDomains = resources.protectionDomains.share;
   record.maxPagesPerRegion = capacities.pagesPerRegion;
   record.sendQueueMaxLog2 = SEND_QUEUE_MAX_LOG2;
   record.receiveQueueMaxLog2 = RECEIVE_QUEUE_MAX_LOG2;

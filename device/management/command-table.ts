@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Every management command with the payload it takes and the function that executes it. */
+
+import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
@@ -7,6 +9,8 @@ import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import { RESOURCE_CHANGE_SIZE } from '../../protocol/layout/gen/resource-change.gen.ts';
+import { SEND_CONTEXT_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/send-context-attributes.gen.ts';
 import { SRQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/srq-attributes.gen.ts';
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { queryAdapter, queryPort } from './adapter-commands.ts';
@@ -18,6 +22,7 @@ import {
   queryCompletionQueue,
 } from './completion-queue-commands.ts';
 import { createEventQueue, destroyEventQueue, modifyEventQueue, queryEventQueue } from './event-queue-commands.ts';
+import { queryLane } from './lane-commands.ts';
 import {
   createMemoryRegion,
   destroyMemoryRegion,
@@ -32,6 +37,8 @@ import {
   queryProtectionDomain,
 } from './protection-domain-commands.ts';
 import { createQueuePair, destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
+import { queryResources, requestResources } from './resource-commands.ts';
+import { createSendContext, destroySendContext, modifySendContext, querySendContext } from './send-context-commands.ts';
 import {
   createSharedReceiveQueue,
   destroySharedReceiveQueue,
@@ -42,9 +49,11 @@ import {
 interface CommandEntry {
   readonly payloadBytes: number;
   readonly handler: CommandHandler;
+  /** The modifier says how many such payloads follow, from 1 up to this; 0: one follows. */
+  readonly countMax: number;
 }
 
-const rows: [ManagementOpcode, number, CommandHandler][] = [
+const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.QUERY_ADAPTER, 0, queryAdapter],
   [ManagementOpcode.QUERY_PORT, 0, queryPort],
   [ManagementOpcode.CREATE_PD, PD_ATTRIBUTES_SIZE, createProtectionDomain],
@@ -70,12 +79,19 @@ const rows: [ManagementOpcode, number, CommandHandler][] = [
   [ManagementOpcode.CREATE_MW, MW_ATTRIBUTES_SIZE, createMemoryWindow],
   [ManagementOpcode.QUERY_MW, 0, queryMemoryWindow],
   [ManagementOpcode.DESTROY_MW, 0, destroyMemoryWindow],
+  [ManagementOpcode.CREATE_SEND_CONTEXT, SEND_CONTEXT_ATTRIBUTES_SIZE, createSendContext],
+  [ManagementOpcode.MODIFY_SEND_CONTEXT, SEND_CONTEXT_ATTRIBUTES_SIZE, modifySendContext],
+  [ManagementOpcode.QUERY_SEND_CONTEXT, 0, querySendContext],
+  [ManagementOpcode.DESTROY_SEND_CONTEXT, 0, destroySendContext],
   [ManagementOpcode.CREATE_SRQ, SRQ_ATTRIBUTES_SIZE, createSharedReceiveQueue],
   [ManagementOpcode.MODIFY_SRQ, SRQ_ATTRIBUTES_SIZE, modifySharedReceiveQueue],
   [ManagementOpcode.QUERY_SRQ, 0, querySharedReceiveQueue],
   [ManagementOpcode.DESTROY_SRQ, 0, destroySharedReceiveQueue],
+  [ManagementOpcode.REQUEST_RESOURCES, RESOURCE_CHANGE_SIZE, requestResources, RESOURCE_CHANGES_MAX],
+  [ManagementOpcode.QUERY_RESOURCES, 0, queryResources],
+  [ManagementOpcode.QUERY_LANE, 0, queryLane],
 ];
 
 export const commandTable: ReadonlyMap<number, CommandEntry> = new Map(
-  rows.map(([opcode, payloadBytes, handler]) => [opcode, { payloadBytes, handler }]),
+  rows.map(([opcode, payloadBytes, handler, countMax = 0]) => [opcode, { payloadBytes, handler, countMax }]),
 );

@@ -15,41 +15,34 @@ import {
   newCqAttributes,
 } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { CqMask, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueueMemory } from '../memory/queue-memory.ts';
 import { CompletionQueue } from '../queues/completion-queue.ts';
 import type { EventQueue } from '../queues/event-queue.ts';
 import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
 const RECORD_ALIGNMENT = 8;
-const KNOWN_MASK = CqMask.EVENT_QUEUE | CqMask.MODERATION | CqMask.RESIZE;
+const KNOWN_MASK = CqMask.EVENT_QUEUE | CqMask.MODERATION | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
 
 const request: CqAttributes = newCqAttributes();
 
 export function createCompletionQueue(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
   decodeCqAttributes(context.command, context.payload, request);
-  if (request.entriesLog2 > COMPLETION_QUEUE_MAX_LOG2)
-    return context.badField(CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, COMPLETION_QUEUE_MAX_LOG2);
   if (request.recordAddress % RECORD_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET);
   if (request.moderationCount > 0 || request.moderationPeriodUs > 0) return ManagementStatus.UNSUPPORTED;
   const eventQueue = findEventQueue(context);
   if (eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
-  const memory = fetchQueueMemory(context, {
-    address: request.queueAddress,
-    addressOffset: CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET,
-    paged: request.paged === 1,
-    pageShift: request.pageShift,
-    pageShiftOffset: CQ_ATTRIBUTES_PAGE_SHIFT_OFFSET,
-    sizeBytes: 2 ** request.entriesLog2 * COMPLETION_ENTRY_SIZE,
-    entryBytes: COMPLETION_ENTRY_SIZE,
-  });
+  const memory = fetchRing(context);
   if (typeof memory === 'number') return memory;
   const queue = adapter.resources.completionQueues.add(
+    owner,
     (number) => new CompletionQueue(number, owner, memory, request.recordAddress, request.entriesLog2),
   );
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(queue);
+  queue.summaryIndex = request.summaryIndex;
   attach(queue, eventQueue);
   context.objectNumber = queue.number;
   return ManagementStatus.OK;
@@ -61,12 +54,19 @@ export function modifyCompletionQueue(context: CommandContext): ManagementStatus
   decodeCqAttributes(context.command, context.payload, request);
   if ((request.attributeMask & ~KNOWN_MASK) !== 0)
     return context.badField(CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, KNOWN_MASK);
-  if (request.attributeMask & (CqMask.MODERATION | CqMask.RESIZE)) return ManagementStatus.UNSUPPORTED;
-  if ((request.attributeMask & CqMask.EVENT_QUEUE) === 0) return ManagementStatus.OK;
+  const mask = request.attributeMask;
+  if (mask & CqMask.MODERATION) return ManagementStatus.UNSUPPORTED;
   const eventQueue = findEventQueue(context);
-  if (eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
-  queue.detach();
-  attach(queue, eventQueue);
+  if (mask & CqMask.EVENT_QUEUE && eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
+  if (mask & CqMask.RESIZE) {
+    const status = resize(context, queue);
+    if (status !== ManagementStatus.OK) return status;
+  }
+  if (mask & CqMask.SUMMARY_INDEX) queue.summaryIndex = request.summaryIndex;
+  if (mask & CqMask.EVENT_QUEUE) {
+    queue.detach();
+    attach(queue, eventQueue);
+  }
   return ManagementStatus.OK;
 }
 
@@ -78,6 +78,7 @@ export function queryCompletionQueue(context: CommandContext): ManagementStatus 
   request.queueAddress = queue.memory.addressOf(0);
   request.entriesLog2 = Math.log2(queue.entries);
   request.eventQueue = queue.eventQueue?.number ?? 0;
+  request.summaryIndex = queue.summaryIndex;
   request.producerCount = queue.producerCount;
   request.consumed = queue.consumed;
   request.notifyState = queue.notifyState;
@@ -93,6 +94,33 @@ export function destroyCompletionQueue(context: CommandContext): ManagementStatu
   if (queue.references > 0) return ManagementStatus.IN_USE;
   queue.detach();
   context.adapter.resources.completionQueues.remove(queue);
+  return ManagementStatus.OK;
+}
+
+/** The ring that the request describes, or the status that says why there is none. */
+function fetchRing(context: CommandContext): QueueMemory | ManagementStatus {
+  if (request.entriesLog2 > COMPLETION_QUEUE_MAX_LOG2)
+    return context.badField(CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, COMPLETION_QUEUE_MAX_LOG2);
+  return fetchQueueMemory(context, {
+    address: request.queueAddress,
+    addressOffset: CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET,
+    paged: request.paged === 1,
+    pageShift: request.pageShift,
+    pageShiftOffset: CQ_ATTRIBUTES_PAGE_SHIFT_OFFSET,
+    sizeBytes: 2 ** request.entriesLog2 * COMPLETION_ENTRY_SIZE,
+    entryBytes: COMPLETION_ENTRY_SIZE,
+  });
+}
+
+function resize(context: CommandContext, queue: CompletionQueue): ManagementStatus {
+  const memory = fetchRing(context);
+  if (typeof memory === 'number') return memory;
+  if (queue.error) return ManagementStatus.BAD_STATE;
+  const unread = queue.countUnread();
+  // Entries that are not taken yet must have room (IBTA 11.2.5.3). The limit here is the least that does, as a number of entries.
+  if (unread > 2 ** request.entriesLog2) return context.badField(CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, unread);
+  if (!queue.resize(memory, request.entriesLog2))
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET);
   return ManagementStatus.OK;
 }
 

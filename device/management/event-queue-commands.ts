@@ -11,6 +11,7 @@ import {
   EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_OFFSET,
   EQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET,
   EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET,
+  EQ_ATTRIBUTES_SECONDARY_SUMMARY_COUNT_OFFSET,
   EQ_ATTRIBUTES_VECTOR_OFFSET,
   type EqAttributes,
   encodeEqAttributes,
@@ -24,6 +25,13 @@ import { fetchQueueMemory } from './queue-memory-request.ts';
 
 const ALL_MASK = Object.values(EqMask).reduce((all, bit) => all | bit, 0);
 
+const ALL_ONES = 0xffffffff;
+const HALF_RANGE = 0x80000000;
+/** The longest delay, as near as a Number comes. */
+const LONGEST_DELAY = 2 ** 63 - 1024;
+/** Secondary summary bytes of a queue: as many as a CQ can name. */
+const SUMMARY_MAX = 65536;
+
 const request: EqAttributes = newEqAttributes();
 
 export function createEventQueue(context: CommandContext): ManagementStatus {
@@ -31,7 +39,7 @@ export function createEventQueue(context: CommandContext): ManagementStatus {
   decodeEqAttributes(context.command, context.payload, request);
   if (request.entriesLog2 > EVENT_QUEUE_MAX_LOG2)
     return context.badField(EQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, EVENT_QUEUE_MAX_LOG2);
-  const status = checkVector(context) || checkControls(context) || checkTimers(context);
+  const status = checkVector(context) || checkControls(context) || checkDelay(context) || checkSummary(context);
   if (status !== ManagementStatus.OK) return status;
   const memory = fetchQueueMemory(context, {
     address: request.queueAddress,
@@ -44,11 +52,14 @@ export function createEventQueue(context: CommandContext): ManagementStatus {
   });
   if (typeof memory === 'number') return memory;
   const queue = adapter.resources.eventQueues.add(
+    owner,
     (number) => new EventQueue(number, owner, memory, request.entriesLog2),
   );
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;
   queue.vector = request.vector;
   queue.controls = request.controls;
+  setDelay(queue);
+  setSummary(queue);
   context.label(queue);
   setAsynchronous(queue, request.asynchronous === 1);
   context.objectNumber = queue.number;
@@ -64,10 +75,13 @@ export function modifyEventQueue(context: CommandContext): ManagementStatus {
   const status =
     (mask & EqMask.VECTOR ? checkVector(context) : ManagementStatus.OK) ||
     (mask & EqMask.CONTROLS ? checkControls(context) : ManagementStatus.OK) ||
-    (mask & (EqMask.DELAY | EqMask.SUMMARY) ? checkTimers(context) : ManagementStatus.OK);
+    (mask & EqMask.DELAY ? checkDelay(context) : ManagementStatus.OK) ||
+    (mask & EqMask.SUMMARY ? checkSummary(context) : ManagementStatus.OK);
   if (status !== ManagementStatus.OK) return status;
   if (mask & EqMask.VECTOR) queue.vector = request.vector;
   if (mask & EqMask.CONTROLS) queue.controls = request.controls;
+  if (mask & EqMask.DELAY) setDelay(queue);
+  if (mask & EqMask.SUMMARY) setSummary(queue);
   if (mask & EqMask.ASYNCHRONOUS) setAsynchronous(queue, request.asynchronous === 1);
   return ManagementStatus.OK;
 }
@@ -81,6 +95,15 @@ export function queryEventQueue(context: CommandContext): ManagementStatus {
   request.asynchronous = queue.asynchronous ? 1 : 0;
   request.vector = queue.vector;
   request.controls = queue.controls;
+  request.nextInterruptDelayNsLow = queue.timer.delayLow;
+  request.nextInterruptDelayNsHigh = queue.timer.delayHigh;
+  request.nextInterruptTimeLow = queue.timer.stampLow;
+  request.nextInterruptTimeHigh = queue.timer.stampHigh;
+  request.primarySummaryAddress = queue.primarySummaryAddress;
+  request.secondarySummaryAddress = queue.secondarySummaryAddress;
+  request.secondarySummaryCount = queue.secondarySummaryCount;
+  request.interrupts = queue.interrupts;
+  request.unresponsive = queue.unresponsive;
   request.producerCount = queue.producerCount;
   request.consumed = queue.consumed;
   request.completionEventCounter = queue.completionEventCounter;
@@ -110,20 +133,43 @@ function checkVector(context: CommandContext): ManagementStatus {
 function checkControls(context: CommandContext): ManagementStatus {
   if (request.controls > EqControl.INTERRUPT)
     return context.badField(EQ_ATTRIBUTES_CONTROLS_OFFSET, EqControl.INTERRUPT);
-  if (request.controls === EqControl.PRIMARY_SUMMARY)
-    return context.badPayload(ManagementStatus.UNSUPPORTED, EQ_ATTRIBUTES_CONTROLS_OFFSET);
   return ManagementStatus.OK;
 }
 
-/** Timers and summary bytes are announced by a capability this version does not have. */
-function checkTimers(context: CommandContext): ManagementStatus {
-  if (request.nextInterruptDelayNs !== 0)
-    return context.badPayload(ManagementStatus.UNSUPPORTED, EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET);
-  if (request.primarySummaryAddress !== 0)
-    return context.badPayload(ManagementStatus.UNSUPPORTED, EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_OFFSET);
-  if (request.secondarySummaryAddress !== 0)
-    return context.badPayload(ManagementStatus.UNSUPPORTED, EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET);
+/** Stamps are compared by their signed difference: a delay of 2^63 and more could not be told from the past. All ones is no delay but a word. */
+function checkDelay(context: CommandContext): ManagementStatus {
+  const { nextInterruptDelayNsHigh: high, nextInterruptDelayNsLow: low } = request;
+  const isPollOnly = high === ALL_ONES && low === ALL_ONES;
+  if (high >= HALF_RANGE && !isPollOnly)
+    return context.badField(EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET, LONGEST_DELAY);
   return ManagementStatus.OK;
+}
+
+/** Summary bytes must be there when they are named; that they go later is a fault of the bus at that time. */
+function checkSummary(context: CommandContext): ManagementStatus {
+  const { primarySummaryAddress, secondarySummaryAddress, secondarySummaryCount } = request;
+  if (primarySummaryAddress !== 0 && !isMapped(context, primarySummaryAddress, 1))
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_OFFSET);
+  if (secondarySummaryCount > SUMMARY_MAX)
+    return context.badField(EQ_ATTRIBUTES_SECONDARY_SUMMARY_COUNT_OFFSET, SUMMARY_MAX);
+  if (secondarySummaryCount > 0 && !isMapped(context, secondarySummaryAddress, secondarySummaryCount))
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET);
+  return ManagementStatus.OK;
+}
+
+function isMapped(context: CommandContext, address: number, lengthBytes: number): boolean {
+  return context.owner.dma.read(0, address, lengthBytes, new Uint8Array(lengthBytes), 0);
+}
+
+function setDelay(queue: EventQueue): void {
+  queue.timer.delayLow = request.nextInterruptDelayNsLow;
+  queue.timer.delayHigh = request.nextInterruptDelayNsHigh;
+}
+
+function setSummary(queue: EventQueue): void {
+  queue.primarySummaryAddress = request.primarySummaryAddress;
+  queue.secondarySummaryAddress = request.secondarySummaryAddress;
+  queue.secondarySummaryCount = request.secondarySummaryCount;
 }
 
 /** The queue that took asynchronous events last has them; giving them up leaves none. */

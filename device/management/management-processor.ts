@@ -8,6 +8,7 @@ import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../protocol/layout/gen/
 import {
   decodeManagementCommand,
   MANAGEMENT_COMMAND_CHECKSUM_OFFSET,
+  MANAGEMENT_COMMAND_MODIFIER_OFFSET,
   MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET,
 } from '../../protocol/layout/gen/management-command.gen.ts';
 import {
@@ -67,8 +68,15 @@ export class ManagementProcessor {
     }
     const entry = commandTable.get(header.opcode);
     if (entry === undefined) return ManagementStatus.BAD_OPCODE;
-    if (length !== COMMAND_HEADER_BYTES + entry.payloadBytes) {
-      context.limit = COMMAND_HEADER_BYTES + entry.payloadBytes;
+    const { countMax } = entry;
+    if (countMax > 0 && (header.modifier < 1 || header.modifier > countMax)) {
+      context.badOffset = MANAGEMENT_COMMAND_MODIFIER_OFFSET;
+      context.limit = countMax;
+      return ManagementStatus.BAD_FIELD;
+    }
+    const expected = COMMAND_HEADER_BYTES + entry.payloadBytes * (countMax > 0 ? header.modifier : 1);
+    if (length !== expected) {
+      context.limit = expected;
       return ManagementStatus.BAD_LENGTH;
     }
     return entry.handler(context);

@@ -40,7 +40,7 @@ export function createMemoryRegion(context: CommandContext): ManagementStatus {
   if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MR_ATTRIBUTES_PD_OFFSET);
   const status = checkAccess(context) || checkTranslation(context);
   if (status !== ManagementStatus.OK) return status;
-  const region = context.adapter.resources.memoryRegions.add((number) => new MemoryRegion(number, pd));
+  const region = context.adapter.resources.memoryRegions.add(context.owner, (number) => new MemoryRegion(number, pd));
   if (region === undefined) return ManagementStatus.NO_RESOURCES;
   pd.references++;
   region.access = request.access;

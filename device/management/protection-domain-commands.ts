@@ -14,7 +14,7 @@ import type { CommandContext } from './command-context.ts';
 
 export function createProtectionDomain(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
-  const pd = adapter.resources.protectionDomains.add((number) => new ProtectionDomain(number, owner));
+  const pd = adapter.resources.protectionDomains.add(owner, (number) => new ProtectionDomain(number, owner));
   if (pd === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(pd);
   context.objectNumber = pd.number;

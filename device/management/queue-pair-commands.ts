@@ -79,7 +79,7 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
   if (status !== ManagementStatus.OK) return status;
   const parts = resolveParts(context, creation);
   if (typeof parts === 'number') return parts;
-  const qp = adapter.resources.queuePairs.add((number) => new QueuePair(number, owner, creation, parts));
+  const qp = adapter.resources.queuePairs.add(owner, (number) => new QueuePair(number, owner, creation, parts));
   if (qp === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(qp);
   if (!owner.publishDescriptor(qp)) {

@@ -8,10 +8,10 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
-  getCsrCollectControlChoke,
   getCsrDeviceControlEnable,
   getCsrDeviceControlReset,
   getCsrInterruptTriggerVector,
+  setCsrDeviceStatusAdapterDisabled,
   setCsrDeviceStatusBusMaster,
   setCsrDeviceStatusEnabled,
   setCsrDeviceStatusReady,
@@ -19,34 +19,29 @@ import {
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
+import { attachCollectRegisters } from './collect-registers.ts';
 import type { AdapterFunction } from './function.ts';
 import { attachLaneRegisters } from './lane-registers.ts';
+import { attachSendContextRegisters } from './send-context-registers.ts';
 
 const INTERFACE_VERSION = 0x00010000;
 const NS_PER_SECOND = 1_000_000_000;
 const DWORD = 0x100000000;
-const VCBS_PER_WORD = 32;
+const PHYSICAL_FUNCTION = 0;
 
 export function attachFunctionRegisters(owner: AdapterFunction): void {
   attachIdentity(owner);
   attachControl(owner);
   attachDoorbells(owner);
-  attachCollect(owner);
+  attachCollectRegisters(owner);
   attachCounters(owner);
   attachLaneRegisters(owner);
   attachPorts(owner);
+  attachSendContextRegisters(owner);
   attachFaults(owner);
-  resetFunctionRegisters(owner);
-}
-
-/** Registers whose reset value follows from options. */
-export function resetFunctionRegisters(owner: AdapterFunction): void {
-  owner.registers.reset();
-  owner.registers.setStored(CSR.QOS_DIVIDER, owner.collect.dedicatedOffset, 0);
 }
 
 function attachIdentity(owner: AdapterFunction): void {
-  const { options } = owner.adapter;
   fixed(owner, CSR.IDENTITY, IDENTITY_MAGIC);
   fixed(owner, CSR.INTERFACE_VERSION, INTERFACE_VERSION);
   owner.registers.attach(CSR.LAYOUT_HASH, {
@@ -57,7 +52,6 @@ function attachIdentity(owner: AdapterFunction): void {
   });
   fixed(owner, CSR.FUNCTION_NUMBER, owner.number);
   fixed(owner, CSR.PORT_COUNT, owner.adapter.ports.length);
-  fixed(owner, CSR.VCB_COUNT, options.vcbCount);
   fixed(owner, CSR.DEDICATED_COUNT, DEDICATED_COLLECT_BUFFERS);
   fixed(owner, CSR.DEDICATED_OFFSET, owner.collect.dedicatedOffset);
   fixed(owner, CSR.VECTOR_COUNT, VECTOR_COUNT);
@@ -78,6 +72,7 @@ function attachControl(owner: AdapterFunction): void {
       let status = setCsrDeviceStatusReady(0, 1);
       status = setCsrDeviceStatusEnabled(status, owner.enabled ? 1 : 0);
       status = setCsrDeviceStatusBusMaster(status, owner.dma.busMaster ? 1 : 0);
+      status = setCsrDeviceStatusAdapterDisabled(status, owner.adapter.disabled ? 1 : 0);
       return setCsrDeviceStatusResetCount(status, owner.resetCount & 0xffff);
     },
   });
@@ -88,6 +83,13 @@ function attachControl(owner: AdapterFunction): void {
       return localTime.low;
     },
     write: (_index, low, high) => localTime.set(low, high),
+  });
+  registers.attach(CSR.ADAPTER_CONTROL, {
+    read: () => owner.adapter.control,
+    write: (_index, low) => {
+      if (owner.number === PHYSICAL_FUNCTION) owner.adapter.control = low;
+      else owner.faults.report(FaultKind.NOT_PERMITTED, owner.number, CSR.ADAPTER_CONTROL);
+    },
   });
   registers.attach(CSR.INTERRUPT_TRIGGER, {
     write: (_index, low) => {
@@ -115,44 +117,11 @@ function attachDoorbells(owner: AdapterFunction): void {
   registers.attach(CSR.SEND_DOORBELL, { write: (_index, low) => owner.ringExplicit(low) });
 }
 
-function attachCollect(owner: AdapterFunction): void {
-  const { registers, collect } = owner;
-  const pcbs = owner.adapter.collectBuffers;
-  fixed(owner, CSR.VCB_BASE, 0);
-  registers.attach(CSR.QOS_DIVIDER, {
-    write: (_index, low, high) => {
-      collect.qosDivider = low + high * DWORD;
-    },
-  });
-  registers.attach(CSR.PCB_ALLOCATED, { read: (level) => pcbs.guaranteed[level] });
-  registers.attach(CSR.PCB_IN_USE, { read: (level) => pcbs.getInUse(level) });
-  registers.attach(CSR.PCB_AVAILABLE, { read: (level) => pcbs.getAvailable(level) });
-  fixed(owner, CSR.PCB_SHARED_FUNCTION, pcbs.shared);
-  fixed(owner, CSR.PCB_SHARED_DEVICE, 0);
-  registers.attach(CSR.COLLECT_CONTROL, {
-    read: () => (collect.choke ? 1 : 0),
-    write: (_index, low) => {
-      collect.choke = getCsrCollectControlChoke(low) === 1;
-    },
-  });
-  registers.attach(CSR.VCB_IN_USE, {
-    read: (word) => {
-      let bits = 0;
-      for (let bit = 0; bit < VCBS_PER_WORD; bit++) if (collect.isInUse(word * VCBS_PER_WORD + bit)) bits |= 1 << bit;
-      return bits;
-    },
-  });
-}
-
 function attachCounters(owner: AdapterFunction): void {
-  const { collect, counters } = owner;
+  const { counters } = owner;
   const sources: [number, () => number][] = [
     [CSR.MANAGEMENT_COMMANDS, () => counters.managementCommands],
     [CSR.MANAGEMENT_REFUSED, () => counters.managementRefused],
-    [CSR.COLLECT_KICKS, () => collect.kicks],
-    [CSR.COLLECT_REFUSALS, () => collect.refusals],
-    [CSR.COLLECT_CANCELS, () => collect.cancels],
-    [CSR.COLLECT_CHOKED, () => collect.choked],
     [CSR.DOORBELLS_EXPLICIT, () => counters.doorbellsExplicit],
     [CSR.DOORBELLS_IMPLICIT, () => counters.doorbellsImplicit],
     [CSR.DOORBELLS_IDLE, () => counters.doorbellsIdle],

@@ -12,24 +12,29 @@ import {
   setSendQueueDescriptorNextSequence,
   setSendQueueDescriptorNextState,
 } from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
-import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
+import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import type { FunctionPort, HostPort, ResetKind } from '../host.ts';
+import { WriteCombining } from '../collect/write-combining.ts';
+import type { FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
+import { decodeChanges, HOST } from '../management/resource-changes.ts';
 import { Dma } from '../memory/dma.ts';
 import { FaultLog } from '../observe/faults.ts';
+import { getCollectPages } from '../options.ts';
 import type { Port } from '../port/port.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
 import { type EventQueue, EventRecord } from '../queues/event-queue.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { EventDoorbells } from './event-doorbells.ts';
 import { FunctionCounters } from './function-counters.ts';
-import { attachFunctionRegisters, resetFunctionRegisters } from './function-registers.ts';
+import { attachFunctionRegisters } from './function-registers.ts';
 import { LocalTime } from './local-time.ts';
 import { MsixVectors } from './msix.ts';
 import { RegisterFile } from './register-file.ts';
 
+const GRANTED: ResourceAnswer = { status: ManagementStatus.OK, index: 0, offset: 0, limit: 0 };
 const NOT_QUEUED = 0xff;
 const NO_QPN = 0xffffff;
 
@@ -42,6 +47,8 @@ export class AdapterFunction implements FunctionPort {
   readonly msix: MsixVectors;
   readonly registers: RegisterFile;
   readonly collect: CollectUnit;
+  /** Stands in front of the collect unit when the options ask for it. */
+  readonly combining: WriteCombining | undefined;
   readonly counters = new FunctionCounters();
   readonly eventDoorbells: EventDoorbells;
   /** Commands are executed. */
@@ -66,24 +73,8 @@ export class AdapterFunction implements FunctionPort {
     this.msix = new MsixVectors(host);
     this.registers = new RegisterFile(this.faults);
     this.eventDoorbells = new EventDoorbells(this);
-    this.collect = new CollectUnit(
-      adapter.options.vcbCount,
-      adapter.collectBuffers,
-      {
-        kickSend: (buffer) => adapter.admission.kick(this, buffer),
-        ringImplicit: (low) => {
-          this.counters.doorbellsImplicit++;
-          adapter.admission.ring(this, low);
-        },
-        ringExplicit: (low) => this.ringExplicit(low),
-        stop: (low) => adapter.admission.stop(this, low),
-        notify: (low, high) => this.eventDoorbells.notify(low, high),
-        kickManagement: (buffer) => {
-          this.pendingManagement = buffer;
-        },
-      },
-      this.faults,
-    );
+    this.collect = this.#createCollectUnit(adapter);
+    this.combining = this.#createCombining(adapter);
     attachFunctionRegisters(this);
   }
 
@@ -110,22 +101,29 @@ export class AdapterFunction implements FunctionPort {
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
-    this.collect.write(offset, sizeBytes, low >>> 0, high >>> 0);
+    if (this.combining === undefined) this.collect.write(offset, sizeBytes, low >>> 0, high >>> 0);
+    else this.combining.write(offset, sizeBytes, low >>> 0, high >>> 0);
   }
 
-  /** No send context exists yet: every PIO write is dropped and counted. */
-  writePio(offset: number, _sizeBytes: number, _low: number, _high: number): void {
-    this.faults.report(FaultKind.PIO_UNSUPPORTED, 0, offset);
+  writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.adapter.sendContexts.write(this, offset, sizeBytes, low >>> 0, high >>> 0);
   }
 
   setBusMaster(on: boolean): void {
     this.dma.setBusMaster(on);
     this.msix.setBusMaster(on);
+    if (on) this.adapter.shares.noteAttached(this.number);
   }
 
-  memoryMapped(_address: number, _lengthBytes: number): void {}
+  memoryMapped(_address: number, _lengthBytes: number): void {
+    this.adapter.shares.noteAttached(this.number);
+  }
 
   memoryUnmapped(_address: number, _lengthBytes: number): void {}
+
+  requestResources(changes: Uint8Array): ResourceAnswer {
+    return this.adapter.resourceManager.request(HOST, decodeChanges(changes)) ?? GRANTED;
+  }
 
   /** Back to power-on: objects destroyed, commands dropped, registers at their reset values, nothing pending. */
   reset(kind: ResetKind): void {
@@ -135,9 +133,13 @@ export class AdapterFunction implements FunctionPort {
     this.dedicatedLocked = false;
     this.asynchronousQueue = undefined;
     this.adapter.dropFunction(this);
+    this.combining?.reset();
     this.collect.reset();
     this.msix.reset();
-    resetFunctionRegisters(this);
+    this.registers.reset();
+    this.adapter.shares.noteReset(this.number, kind);
+    // A physical function that dies must not leave all others stopped.
+    if (this.number === 0) this.adapter.control = 0;
     this.localTime.reset();
     this.counters.reset();
     this.faults.reset();
@@ -201,5 +203,37 @@ export class AdapterFunction implements FunctionPort {
     setSendQueueDescriptorNextSequence(view, 0, qp.nextSequence);
     setSendQueueDescriptorDestroyed(view, 0, qp.stopped ? 1 : 0);
     return this.dma.write(qp.number, qp.creation.descriptorAddress, this.#descriptor, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
+  }
+
+  #createCollectUnit(adapter: Adapter): CollectUnit {
+    const sink = {
+      kickSend: (buffer: PhysicalCollectBuffer) => adapter.admission.kick(this, buffer),
+      ringImplicit: (low: number) => {
+        this.counters.doorbellsImplicit++;
+        adapter.admission.ring(this, low);
+      },
+      ringExplicit: (low: number) => this.ringExplicit(low),
+      stop: (low: number) => adapter.admission.stop(this, low),
+      notify: (low: number, high: number) => this.eventDoorbells.notify(low, high),
+      kickManagement: (buffer: PhysicalCollectBuffer) => {
+        this.pendingManagement = buffer;
+      },
+    };
+    return new CollectUnit({
+      functionNumber: this.number,
+      pageCount: getCollectPages(adapter.options),
+      space: adapter.vcbSpace,
+      allocator: adapter.collectBuffers,
+      sink,
+      faults: this.faults,
+    });
+  }
+
+  #createCombining({ options }: Adapter): WriteCombining | undefined {
+    if (options.writeCombining === undefined) return undefined;
+    const barBytes = getCollectBarBytes(this.collect.pageCount);
+    return new WriteCombining(options.writeCombining, this.number, barBytes, (offset, sizeBytes, low, high) =>
+      this.collect.write(offset, sizeBytes, low, high),
+    );
   }
 }

@@ -45,8 +45,9 @@ export class PacketReceiver {
   /** Takes one packet off `ring`, which arrived at `port`; `trusted`: nothing can have changed it. False when there is none. */
   receive(port: Port, ring: PacketRing, trusted: boolean): boolean {
     if (ring.count === 0) return false;
-    if (port.observer !== undefined) observe(port, ring, trusted);
-    if (this.#deliver(port, ring, trusted)) port.receivePackets++;
+    const unchanged = trusted && !ring.readSuspect;
+    if (port.observer !== undefined) observe(port, ring, unchanged);
+    if (this.#deliver(port, ring, unchanged)) port.receivePackets++;
     else port.receiveDrops++;
     ring.shift();
     return true;

@@ -25,6 +25,8 @@ export class PacketRing {
   /** Blocks of all packets in the ring. */
   blocks = 0;
   readonly #lengths: Uint16Array;
+  /** The packet may be damaged even where nothing can have changed it on the way. */
+  readonly #suspect: Uint8Array;
   /** Views of whole slots, made on first use: packets are copied out without making one for each. */
   readonly #slots: (Uint8Array | undefined)[];
   #head = 0;
@@ -36,6 +38,7 @@ export class PacketRing {
     this.bytes = new Uint8Array(capacity * PACKET_SLOT_BYTES);
     this.view = new DataView(this.bytes.buffer);
     this.#lengths = new Uint16Array(capacity);
+    this.#suspect = new Uint8Array(capacity);
     this.#slots = new Array<Uint8Array | undefined>(capacity).fill(undefined);
   }
 
@@ -52,9 +55,11 @@ export class PacketRing {
     return ((this.#head + this.#count) % this.capacity) * PACKET_SLOT_BYTES;
   }
 
-  /** The packet at `writeOffset` is complete. */
-  push(lengthBytes: number): void {
-    this.#lengths[(this.#head + this.#count) % this.capacity] = lengthBytes;
+  /** The packet at `writeOffset` is complete. `suspect`: its CRCs must be checked however it travels. */
+  push(lengthBytes: number, suspect = false): void {
+    const slot = (this.#head + this.#count) % this.capacity;
+    this.#lengths[slot] = lengthBytes;
+    this.#suspect[slot] = suspect ? 1 : 0;
     this.#count++;
     this.blocks += packetBlocks(lengthBytes);
   }
@@ -66,6 +71,11 @@ export class PacketRing {
 
   get readLength(): number {
     return this.#lengths[this.#head];
+  }
+
+  /** The oldest packet's CRCs must be checked. */
+  get readSuspect(): boolean {
+    return this.#suspect[this.#head] === 1;
   }
 
   /** The slot of the oldest packet as a whole: the packet, then whatever was there. */

@@ -8,7 +8,7 @@ import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { DEFAULT_PKEY } from '../../protocol/infiniband/keys.ts';
 import { mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
-import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import { getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Link } from './link.ts';
@@ -121,6 +121,21 @@ export class Port {
     if (isExposed || this.observer !== undefined) resealVcrc(ring.view, offset, offset + lengthBytes - VCRC_SIZE);
     this.observer?.(this, true, ring.bytes, offset, lengthBytes);
     ring.push(lengthBytes);
+  }
+
+  /** As `transmit`, for a packet that is damaged on purpose: receivers check its CRCs. `badVcrc`: the VCRC is wrong, else it covers what is wrong. */
+  transmitDamaged(ring: PacketRing, lengthBytes: number, badVcrc: boolean): void {
+    if (ring === this.#nowhere) {
+      this.transmitDiscards++;
+      return;
+    }
+    this.transmitPackets++;
+    const offset = ring.writeOffset;
+    const vcrcOffset = offset + lengthBytes - VCRC_SIZE;
+    resealVcrc(ring.view, offset, vcrcOffset);
+    if (badVcrc) setVcrc(ring.view, vcrcOffset, ~getVcrc(ring.view, vcrcOffset));
+    this.observer?.(this, true, ring.bytes, offset, lengthBytes);
+    ring.push(lengthBytes, true);
   }
 
   /** The link came up or went down: DOWN, or INITIALIZE and, unless a subnet manager decides, ACTIVE (IBTA 7.2.7). */

@@ -13,13 +13,15 @@ import {
   COMPLETION_QUEUE_RECORD_SIZE,
   getCompletionQueueRecordConsumed,
 } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
-import { ENTRY_SEQUENCE_FIRST } from '../../protocol/layout/gen/constants.gen.ts';
+import { ENTRY_SEQUENCE_FIRST, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind, NotifyState } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import { type EventQueue, EventRecord } from './event-queue.ts';
 
 const SEQUENCE_BYTES = 4;
+/** Entries copied at once when a queue is resized: a page of them. */
+const RESIZE_ENTRIES = PAGE_BYTES / COMPLETION_ENTRY_SIZE;
 
 /** Work space of all queues: an entry is posted as soon as it is filled, and a queue with buffers of its own would be spread over more memory. */
 const entry = new Uint8Array(COMPLETION_ENTRY_SIZE);
@@ -33,17 +35,19 @@ export class CompletionQueue {
   readonly number: number;
   readonly owner: AdapterFunction;
   error = false;
-  readonly entries: number;
+  entries: number;
   producerCount = 0;
   /** Consumer count as last read from the record. */
   consumed = 0;
-  readonly memory: QueueMemory;
+  memory: QueueMemory;
   notifyState: NotifyState = NotifyState.UNARMED;
   /** Producer count just after the last solicited or failed completion. */
   #solicitedCount = 0;
   eqPending = false;
   eventQueue: EventQueue | undefined = undefined;
   readonly recordAddress: number;
+  /** Secondary summary byte that stands for this queue. */
+  summaryIndex = 0;
   tokenLow = 0;
   tokenHigh = 0;
   /** Work queues that complete here. */
@@ -95,6 +99,40 @@ export class CompletionQueue {
     if (((latest - consumed) | 0) > 0) this.#fireEvent();
   }
 
+  /** Entries posted and not yet taken by software, its consumer count read anew. */
+  countUnread(): number {
+    this.#refreshConsumed();
+    return this.#unread();
+  }
+
+  /**
+   * Moves to a ring of another size, which holds the unread entries; running numbers go on (IBTA 11.2.5.3). Software does not poll meanwhile.
+   * False, with nothing changed, when a ring cannot be read or written.
+   */
+  resize(memory: QueueMemory, entriesLog2: number): boolean {
+    const entries = 2 ** entriesLog2;
+    const chunk = new Uint8Array(RESIZE_ENTRIES * COMPLETION_ENTRY_SIZE);
+    for (let at = this.consumed; at !== this.producerCount; ) {
+      // Runs that end at a multiple of a page's entries, and with the ring: in one piece in both rings.
+      const run = Math.min(
+        RESIZE_ENTRIES - (at % RESIZE_ENTRIES),
+        this.entries - (at % this.entries),
+        entries - (at % entries),
+        (this.producerCount - at) >>> 0,
+      );
+      const bytes = run * COMPLETION_ENTRY_SIZE;
+      const source = this.memory.addressOf((at % this.entries) * COMPLETION_ENTRY_SIZE);
+      const target = memory.addressOf((at % entries) * COMPLETION_ENTRY_SIZE);
+      const { dma } = this.owner;
+      if (!dma.read(this.number, source, bytes, chunk, 0) || !dma.write(this.number, target, chunk, 0, bytes))
+        return false;
+      at = (at + run) >>> 0;
+    }
+    this.memory = memory;
+    this.entries = entries;
+    return true;
+  }
+
   /** The queue is going away: its pending bit no longer counts. */
   detach(): void {
     this.#clearPending();
@@ -109,17 +147,16 @@ export class CompletionQueue {
     event.completionSequence = this.producerCount;
     event.tokenLow = this.tokenLow;
     event.tokenHigh = this.tokenHigh;
-    if (!this.eventQueue.post(event)) return;
+    if (!this.eventQueue.postCompletion(event, this.summaryIndex)) return;
     this.notifyState = NotifyState.TRIGGERED;
     this.eqPending = true;
-    this.eventQueue.completionEventCounter++;
   }
 
   /** Clearing a clear bit changes nothing. */
   #clearPending(): void {
     if (!this.eqPending) return;
     this.eqPending = false;
-    if (this.eventQueue !== undefined) this.eventQueue.completionEventCounter--;
+    this.eventQueue?.takeCompletion();
   }
 
   /** The consumer count in guest memory is read only when the queue looks full. */

@@ -1,25 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Objects of one class by their 24-bit number. A number is a slot index and a generation, so that the number of a destroyed object
- * does not soon mean another one. Freed slots are reused oldest first.
+ * does not soon mean another one. Freed slots are reused oldest first. Every function may have the same share of the slots, so that none can take
+ * another's.
  */
 
 const INDEX_BITS = 16;
 const INDEX_MASK = (1 << INDEX_BITS) - 1;
 const GENERATION_MASK = 0xff;
 
-export class ObjectTable<T extends { readonly number: number }> {
+interface TableObject {
+  readonly number: number;
+  readonly owner: { readonly number: number };
+}
+
+export class ObjectTable<T extends TableObject> {
   readonly #slots: (T | undefined)[] = [];
   readonly #generations: Uint8Array;
   readonly #free: number[] = [];
   readonly #capacity: number;
+  /** Objects of each function. */
+  readonly #owned: Int32Array;
   readonly #firstIndex: number;
   #nextFresh: number;
   #count = 0;
 
+  /** Objects each function may have. */
+  readonly share: number;
+
   /** `firstIndex`: lowest slot, so that reserved numbers (0; QP0 and QP1) are never given. */
-  constructor(capacity: number, firstIndex: number) {
+  constructor(capacity: number, firstIndex: number, functionCount: number) {
     this.#capacity = capacity;
+    this.share = Math.floor(capacity / functionCount);
+    this.#owned = new Int32Array(functionCount);
     this.#firstIndex = firstIndex;
     this.#nextFresh = firstIndex;
     this.#generations = new Uint8Array(firstIndex + capacity);
@@ -29,14 +42,12 @@ export class ObjectTable<T extends { readonly number: number }> {
     return this.#count;
   }
 
-  get capacity(): number {
-    return this.#capacity;
-  }
-
-  /** Builds an object under a new number; undefined when the table is full. */
-  add(build: (number: number) => T): T | undefined {
+  /** Builds an object of `owner` under a new number; undefined when the function has its share. */
+  add({ number: owner }: { readonly number: number }, build: (number: number) => T): T | undefined {
+    if (this.#owned[owner] >= this.share) return undefined;
     const index = this.#takeSlot();
     if (index === undefined) return undefined;
+    this.#owned[owner]++;
     const object = build((this.#generations[index] << INDEX_BITS) | index);
     this.#slots[index - this.#firstIndex] = object;
     this.#count++;
@@ -56,6 +67,7 @@ export class ObjectTable<T extends { readonly number: number }> {
     this.#slots[index - this.#firstIndex] = undefined;
     this.#generations[index] = (this.#generations[index] + 1) & GENERATION_MASK;
     this.#free.push(index);
+    this.#owned[object.owner.number]--;
     this.#count--;
   }
 

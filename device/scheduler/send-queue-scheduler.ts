@@ -37,9 +37,9 @@ export class SendQueueScheduler {
     this.#lanes = lanes;
   }
 
-  /** Some send queue waits for its turn and a buffer is free. */
+  /** Some send queue waits for its turn and the first one may have a buffer. */
   get ready(): boolean {
-    return this.#head !== undefined && this.#buffers.freeCount > 0;
+    return this.#head !== undefined && this.#buffers.canBind(this.#head.owner.number, this.#head.creation.qosLevel);
   }
 
   /** Puts the QP at the end of the list unless it is there. */
@@ -80,7 +80,7 @@ export class SendQueueScheduler {
       // Without room in its kick list the QP is scheduled again when there is.
       room = this.#lanes.hasRoom(qp, true);
       if (!room) break;
-      const buffer = this.#buffers.bind(-1, 0);
+      const buffer = this.#buffers.bind(qp.owner.number, qp.creation.qosLevel, -1);
       if (buffer === undefined) break;
       this.#fetch(qp, buffer);
       taken++;

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xc2b27f14u
-#define VUHCA_LAYOUT_HASH_HIGH 0xb0e0ff32u
+#define VUHCA_LAYOUT_HASH_LOW 0x1501d54cu
+#define VUHCA_LAYOUT_HASH_HIGH 0x95dffcf1u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -109,6 +109,24 @@
 #define VUHCA_RESOURCE_CHANGES_MAX 32
 /* qosLevel of a resource change that is about a whole function. */
 #define VUHCA_RESOURCE_NO_LEVEL 15
+/* Send contexts of the adapter. */
+#define VUHCA_SEND_CONTEXT_MAX 160
+/* Send block: one credit. */
+#define VUHCA_SEND_BLOCK_BYTES 64
+/* Send blocks of a context. */
+#define VUHCA_SEND_CONTEXT_BLOCKS_MAX 0x400u
+/* Window of a context in the PIO BAR. */
+#define VUHCA_SEND_CONTEXT_WINDOW_BYTES 0x10000u
+/* Distance of the start-of-packet alias: the first block of a packet is written there. */
+#define VUHCA_SEND_START_OF_PACKET_OFFSET 0x1000000u
+/* Absolute credit counters are modulo 2048. */
+#define VUHCA_SEND_COUNTER_MASK 0x7ffu
+/* Payload bytes a command block keeps unless told. */
+#define VUHCA_TRACE_SNAP_LENGTH 0x1000u
+/* Most payload bytes a command block keeps. */
+#define VUHCA_TRACE_SNAP_LENGTH_MAX 0x10000u
+/* log2 of the most command blocks of a QP. */
+#define VUHCA_TRACE_BLOCKS_MAX_LOG2 16
 /* QoS levels of an underlying function: 0 high bandwidth, 1 low latency. */
 #define VUHCA_QOS_LEVELS 2
 /* Area in front of every received datagram. */
@@ -236,6 +254,20 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_REQUEST_RESOURCES = 129,
 	/* Share of the function named by the object number. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_RESOURCES = 130,
+	/* Allocate a send context; it starts disabled. */
+	VUHCA_MANAGEMENT_OPCODE_CREATE_SEND_CONTEXT = 160,
+	/* Change a send context. */
+	VUHCA_MANAGEMENT_OPCODE_MODIFY_SEND_CONTEXT = 161,
+	/* Read it back. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_SEND_CONTEXT = 162,
+	/* Free it; refused while enabled. */
+	VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT = 163,
+	/* Turn the trace of a QP on or off. */
+	VUHCA_MANAGEMENT_OPCODE_MODIFY_TRACE = 177,
+	/* State of a QP's trace. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_TRACE = 178,
+	/* Copy command blocks of a QP to memory. */
+	VUHCA_MANAGEMENT_OPCODE_READ_TRACE = 180,
 	/* State of the transmit virtual lane named by the object number. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_LANE = 146,
 };
@@ -380,6 +412,10 @@ enum vuhca_event_type {
 	VUHCA_EVENT_TYPE_SM_CHANGE = 21,
 	/* The subnet manager wants subscriptions anew. */
 	VUHCA_EVENT_TYPE_CLIENT_REREGISTER = 22,
+	/* A send context halted. */
+	VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED = 25,
+	/* The trace of a QP stopped behind the first error. */
+	VUHCA_EVENT_TYPE_TRACE_STOPPED = 26,
 	/* The function's share of the adapter changed; query it. */
 	VUHCA_EVENT_TYPE_RESOURCES_CHANGED = 24,
 	/* The function stopped; reset it. */
@@ -460,6 +496,10 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_OVERFLOW_ENTRY = 37,
 	/* A virtual function touched a control of the physical one. */
 	VUHCA_FAULT_KIND_NOT_PERMITTED = 38,
+	/* A send context halted; its status says why. */
+	VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED = 39,
+	/* A packet from a send context was dropped: malformed, or not allowed. */
+	VUHCA_FAULT_KIND_SEND_PACKET = 40,
 	/* The key cannot be bound, registered or invalidated in its present state. */
 	VUHCA_FAULT_KIND_KEY_STATE = 32,
 	/* A packet of another partition arrived for a QP; address: source LID, P_Key. */
@@ -604,8 +644,10 @@ enum vuhca_cq_mask {
 	VUHCA_CQ_MASK_EVENT_QUEUE = 1,
 	/* moderationCount, moderationPeriodUs */
 	VUHCA_CQ_MASK_MODERATION = 2,
-	/* queueAddress, entriesLog2 */
+	/* queueAddress, entriesLog2, pageShift, paged */
 	VUHCA_CQ_MASK_RESIZE = 4,
+	/* summaryIndex */
+	VUHCA_CQ_MASK_SUMMARY_INDEX = 8,
 };
 
 /* Attributes named by modify EQ (bits). */
@@ -624,9 +666,9 @@ enum vuhca_eq_mask {
 
 /* What the first completion event on an empty event queue does. */
 enum vuhca_eq_control {
-	/* Neither summary byte nor interrupt. */
+	/* Neither summary byte nor interrupt; the queue is polled. */
 	VUHCA_EQ_CONTROL_NOTHING = 0,
-	/* Primary summary byte. */
+	/* Primary summary byte; an interrupt only when the driver is late. */
 	VUHCA_EQ_CONTROL_PRIMARY_SUMMARY = 1,
 	/* Primary summary byte (where an address is given) and interrupt: PSUM+INT. */
 	VUHCA_EQ_CONTROL_INTERRUPT = 2,
@@ -712,6 +754,60 @@ enum vuhca_link_check {
 	VUHCA_LINK_CHECK_READ = 0,
 	/* Compares and swaps its link. */
 	VUHCA_LINK_CHECK_COMPARE_SWAP = 1,
+};
+
+/* States of a send context. */
+enum vuhca_send_context_state {
+	/* Takes no writes; counters stand still. */
+	VUHCA_SEND_CONTEXT_STATE_DISABLED = 0,
+	/* Takes packets. */
+	VUHCA_SEND_CONTEXT_STATE_ENABLED = 1,
+	/* Takes no writes; what was whole still egresses. */
+	VUHCA_SEND_CONTEXT_STATE_HALTED = 2,
+	/* Being disabled: what was whole still egresses. */
+	VUHCA_SEND_CONTEXT_STATE_DRAINING = 3,
+	/* Halted with all others by a freeze. */
+	VUHCA_SEND_CONTEXT_STATE_FROZEN = 4,
+};
+
+/* Why a send context halted. */
+enum vuhca_send_halt_cause {
+	/* It did not. */
+	VUHCA_SEND_HALT_CAUSE_NONE = 0,
+	/* Start of packet inside a packet, or a packet that starts without. */
+	VUHCA_SEND_HALT_CAUSE_INCONSISTENT_SOP = 1,
+	/* VL, P_Key or headers are not allowed. */
+	VUHCA_SEND_HALT_CAUSE_DISALLOWED_PACKET = 2,
+	/* A write crosses a block. */
+	VUHCA_SEND_HALT_CAUSE_CROSSES_BOUNDARY = 3,
+	/* A write to a block that is not free. */
+	VUHCA_SEND_HALT_CAUSE_OVERFLOW = 4,
+	/* A write beyond the context. */
+	VUHCA_SEND_HALT_CAUSE_OUT_OF_BOUNDS = 5,
+	/* Length in the control word is out of range. */
+	VUHCA_SEND_HALT_CAUSE_BAD_LENGTH = 6,
+	/* Asked for. */
+	VUHCA_SEND_HALT_CAUSE_SOFTWARE = 7,
+	/* All contexts were frozen. */
+	VUHCA_SEND_HALT_CAUSE_FREEZE = 8,
+	/* The credit-return word could not be written. */
+	VUHCA_SEND_HALT_CAUSE_CREDIT_RETURN = 9,
+};
+
+/* Attributes named by modify send context (bits). */
+enum vuhca_send_context_mask {
+	/* virtualLanes */
+	VUHCA_SEND_CONTEXT_MASK_VIRTUAL_LANES = 1,
+	/* checkPkey, pkey */
+	VUHCA_SEND_CONTEXT_MASK_PKEY = 2,
+	/* creditAddress; while disabled */
+	VUHCA_SEND_CONTEXT_MASK_CREDIT_ADDRESS = 4,
+	/* threshold; forces one return */
+	VUHCA_SEND_CONTEXT_MASK_THRESHOLD = 8,
+	/* creditInterrupt, vector */
+	VUHCA_SEND_CONTEXT_MASK_INTERRUPT = 16,
+	/* port; while disabled */
+	VUHCA_SEND_CONTEXT_MASK_PORT = 32,
 };
 
 /* Optional features of the adapter (bits). */
@@ -1044,6 +1140,32 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_LAUNCHES_OFF 0x2a00
 #define VUHCA_CSR_TVL_LAUNCHES_COUNT 128
 #define VUHCA_CSR_TVL_LAUNCHES_STRIDE 4
+/* Controls of a send context of the function; others read zero, and writes to them are faults. (32 bits, rw) */
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF 0x3000
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_COUNT 160
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_STRIDE 4
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_SHIFT 0
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK 0x1u
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_FORCE_SHIFT 1
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_FORCE_MASK 0x2u
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_CREDIT_INTERRUPT_SHIFT 2
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_CREDIT_INTERRUPT_MASK 0x4u
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_HALT_SHIFT 3
+#define VUHCA_CSR_SEND_CONTEXT_CONTROL_HALT_MASK 0x8u
+/* State of a send context. (32 bits, ro) */
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_OFF 0x3280
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_COUNT 160
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_STRIDE 4
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_FREE_COUNTER_SHIFT 0
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_FREE_COUNTER_MASK 0x7ffu
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_RETURNED_COUNTER_SHIFT 11
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_RETURNED_COUNTER_MASK 0x3ff800u
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_STATE_SHIFT 22
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_STATE_MASK 0x1c00000u
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_HALT_CAUSE_SHIFT 25
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_HALT_CAUSE_MASK 0x1e000000u
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_OCCUPIED_SHIFT 29
+#define VUHCA_CSR_SEND_CONTEXT_STATUS_OCCUPIED_MASK 0x20000000u
 
 /* Header of a command posted to a send queue. */
 #define VUHCA_SEND_COMMAND_SIZE 64
@@ -1586,6 +1708,182 @@ static inline void vuhca_address_handle_set_source_gid_index(struct vuhca_addres
 	__u32 word = vuhca_le32_to_cpu(e->dw2);
 
 	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_MASK) | ((v << VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_SHIFT) & VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_MASK)));
+}
+
+/* Control word in front of a packet in a send context: 8 bytes, then the packet from its LRH on, whole 64-byte blocks. */
+#define VUHCA_SEND_CONTROL_SIZE 8
+struct vuhca_send_control {
+	/* length_dwords: Control word and packet without ICRC and VCRC, in dwords. */
+	/* virtual_lane: VL; must be allowed for the context. */
+	/* bad_icrc: Test: sends a wrong ICRC. */
+	/* credit_return: Return credits when this packet has egressed. */
+	/* bad_vcrc: Test: sends a wrong VCRC. */
+	/* interrupt: Raise the vector when this packet has egressed. */
+	__le32 dw0;
+	__u8 reserved_4[4];
+};
+_Static_assert(sizeof(struct vuhca_send_control) == 8, "vuhca_send_control");
+_Static_assert(offsetof(struct vuhca_send_control, dw0) == 0, "vuhca_send_control.dw0");
+
+#define VUHCA_SEND_CONTROL_LENGTH_DWORDS_SHIFT 0
+#define VUHCA_SEND_CONTROL_LENGTH_DWORDS_MASK 0xfffu
+static inline __u32 vuhca_send_control_get_length_dwords(const struct vuhca_send_control *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_SEND_CONTROL_LENGTH_DWORDS_MASK) >> VUHCA_SEND_CONTROL_LENGTH_DWORDS_SHIFT;
+}
+static inline void vuhca_send_control_set_length_dwords(struct vuhca_send_control *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTROL_LENGTH_DWORDS_MASK) | ((v << VUHCA_SEND_CONTROL_LENGTH_DWORDS_SHIFT) & VUHCA_SEND_CONTROL_LENGTH_DWORDS_MASK)));
+}
+#define VUHCA_SEND_CONTROL_VIRTUAL_LANE_SHIFT 12
+#define VUHCA_SEND_CONTROL_VIRTUAL_LANE_MASK 0xf000u
+static inline __u32 vuhca_send_control_get_virtual_lane(const struct vuhca_send_control *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_SEND_CONTROL_VIRTUAL_LANE_MASK) >> VUHCA_SEND_CONTROL_VIRTUAL_LANE_SHIFT;
+}
+static inline void vuhca_send_control_set_virtual_lane(struct vuhca_send_control *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTROL_VIRTUAL_LANE_MASK) | ((v << VUHCA_SEND_CONTROL_VIRTUAL_LANE_SHIFT) & VUHCA_SEND_CONTROL_VIRTUAL_LANE_MASK)));
+}
+#define VUHCA_SEND_CONTROL_BAD_ICRC_SHIFT 23
+#define VUHCA_SEND_CONTROL_BAD_ICRC_MASK 0x800000u
+static inline __u32 vuhca_send_control_get_bad_icrc(const struct vuhca_send_control *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_SEND_CONTROL_BAD_ICRC_MASK) >> VUHCA_SEND_CONTROL_BAD_ICRC_SHIFT;
+}
+static inline void vuhca_send_control_set_bad_icrc(struct vuhca_send_control *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTROL_BAD_ICRC_MASK) | ((v << VUHCA_SEND_CONTROL_BAD_ICRC_SHIFT) & VUHCA_SEND_CONTROL_BAD_ICRC_MASK)));
+}
+#define VUHCA_SEND_CONTROL_CREDIT_RETURN_SHIFT 25
+#define VUHCA_SEND_CONTROL_CREDIT_RETURN_MASK 0x2000000u
+static inline __u32 vuhca_send_control_get_credit_return(const struct vuhca_send_control *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_SEND_CONTROL_CREDIT_RETURN_MASK) >> VUHCA_SEND_CONTROL_CREDIT_RETURN_SHIFT;
+}
+static inline void vuhca_send_control_set_credit_return(struct vuhca_send_control *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTROL_CREDIT_RETURN_MASK) | ((v << VUHCA_SEND_CONTROL_CREDIT_RETURN_SHIFT) & VUHCA_SEND_CONTROL_CREDIT_RETURN_MASK)));
+}
+#define VUHCA_SEND_CONTROL_BAD_VCRC_SHIFT 29
+#define VUHCA_SEND_CONTROL_BAD_VCRC_MASK 0x20000000u
+static inline __u32 vuhca_send_control_get_bad_vcrc(const struct vuhca_send_control *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_SEND_CONTROL_BAD_VCRC_MASK) >> VUHCA_SEND_CONTROL_BAD_VCRC_SHIFT;
+}
+static inline void vuhca_send_control_set_bad_vcrc(struct vuhca_send_control *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTROL_BAD_VCRC_MASK) | ((v << VUHCA_SEND_CONTROL_BAD_VCRC_SHIFT) & VUHCA_SEND_CONTROL_BAD_VCRC_MASK)));
+}
+#define VUHCA_SEND_CONTROL_INTERRUPT_SHIFT 31
+#define VUHCA_SEND_CONTROL_INTERRUPT_MASK 0x80000000u
+static inline __u32 vuhca_send_control_get_interrupt(const struct vuhca_send_control *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_SEND_CONTROL_INTERRUPT_MASK) >> VUHCA_SEND_CONTROL_INTERRUPT_SHIFT;
+}
+static inline void vuhca_send_control_set_interrupt(struct vuhca_send_control *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTROL_INTERRUPT_MASK) | ((v << VUHCA_SEND_CONTROL_INTERRUPT_SHIFT) & VUHCA_SEND_CONTROL_INTERRUPT_MASK)));
+}
+
+/* What a send context writes to guest memory, as one 8-byte store. */
+#define VUHCA_CREDIT_RETURN_SIZE 8
+struct vuhca_credit_return {
+	/* free_counter: Absolute count of blocks freed, modulo 2048. */
+	/* status: The context is halted. */
+	/* due_request: A packet asked for it. */
+	/* due_threshold: More blocks than the threshold were free. */
+	/* due_error: The context halted. */
+	/* due_force: Software forced it. */
+	__le32 dw0;
+	__u8 reserved_4[4];
+};
+_Static_assert(sizeof(struct vuhca_credit_return) == 8, "vuhca_credit_return");
+_Static_assert(offsetof(struct vuhca_credit_return, dw0) == 0, "vuhca_credit_return.dw0");
+
+#define VUHCA_CREDIT_RETURN_FREE_COUNTER_SHIFT 0
+#define VUHCA_CREDIT_RETURN_FREE_COUNTER_MASK 0x7ffu
+static inline __u32 vuhca_credit_return_get_free_counter(const struct vuhca_credit_return *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_CREDIT_RETURN_FREE_COUNTER_MASK) >> VUHCA_CREDIT_RETURN_FREE_COUNTER_SHIFT;
+}
+static inline void vuhca_credit_return_set_free_counter(struct vuhca_credit_return *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CREDIT_RETURN_FREE_COUNTER_MASK) | ((v << VUHCA_CREDIT_RETURN_FREE_COUNTER_SHIFT) & VUHCA_CREDIT_RETURN_FREE_COUNTER_MASK)));
+}
+#define VUHCA_CREDIT_RETURN_STATUS_SHIFT 11
+#define VUHCA_CREDIT_RETURN_STATUS_MASK 0x800u
+static inline __u32 vuhca_credit_return_get_status(const struct vuhca_credit_return *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_CREDIT_RETURN_STATUS_MASK) >> VUHCA_CREDIT_RETURN_STATUS_SHIFT;
+}
+static inline void vuhca_credit_return_set_status(struct vuhca_credit_return *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CREDIT_RETURN_STATUS_MASK) | ((v << VUHCA_CREDIT_RETURN_STATUS_SHIFT) & VUHCA_CREDIT_RETURN_STATUS_MASK)));
+}
+#define VUHCA_CREDIT_RETURN_DUE_REQUEST_SHIFT 12
+#define VUHCA_CREDIT_RETURN_DUE_REQUEST_MASK 0x1000u
+static inline __u32 vuhca_credit_return_get_due_request(const struct vuhca_credit_return *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_CREDIT_RETURN_DUE_REQUEST_MASK) >> VUHCA_CREDIT_RETURN_DUE_REQUEST_SHIFT;
+}
+static inline void vuhca_credit_return_set_due_request(struct vuhca_credit_return *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CREDIT_RETURN_DUE_REQUEST_MASK) | ((v << VUHCA_CREDIT_RETURN_DUE_REQUEST_SHIFT) & VUHCA_CREDIT_RETURN_DUE_REQUEST_MASK)));
+}
+#define VUHCA_CREDIT_RETURN_DUE_THRESHOLD_SHIFT 13
+#define VUHCA_CREDIT_RETURN_DUE_THRESHOLD_MASK 0x2000u
+static inline __u32 vuhca_credit_return_get_due_threshold(const struct vuhca_credit_return *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_CREDIT_RETURN_DUE_THRESHOLD_MASK) >> VUHCA_CREDIT_RETURN_DUE_THRESHOLD_SHIFT;
+}
+static inline void vuhca_credit_return_set_due_threshold(struct vuhca_credit_return *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CREDIT_RETURN_DUE_THRESHOLD_MASK) | ((v << VUHCA_CREDIT_RETURN_DUE_THRESHOLD_SHIFT) & VUHCA_CREDIT_RETURN_DUE_THRESHOLD_MASK)));
+}
+#define VUHCA_CREDIT_RETURN_DUE_ERROR_SHIFT 14
+#define VUHCA_CREDIT_RETURN_DUE_ERROR_MASK 0x4000u
+static inline __u32 vuhca_credit_return_get_due_error(const struct vuhca_credit_return *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_CREDIT_RETURN_DUE_ERROR_MASK) >> VUHCA_CREDIT_RETURN_DUE_ERROR_SHIFT;
+}
+static inline void vuhca_credit_return_set_due_error(struct vuhca_credit_return *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CREDIT_RETURN_DUE_ERROR_MASK) | ((v << VUHCA_CREDIT_RETURN_DUE_ERROR_SHIFT) & VUHCA_CREDIT_RETURN_DUE_ERROR_MASK)));
+}
+#define VUHCA_CREDIT_RETURN_DUE_FORCE_SHIFT 15
+#define VUHCA_CREDIT_RETURN_DUE_FORCE_MASK 0x8000u
+static inline __u32 vuhca_credit_return_get_due_force(const struct vuhca_credit_return *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_CREDIT_RETURN_DUE_FORCE_MASK) >> VUHCA_CREDIT_RETURN_DUE_FORCE_SHIFT;
+}
+static inline void vuhca_credit_return_set_due_force(struct vuhca_credit_return *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CREDIT_RETURN_DUE_FORCE_MASK) | ((v << VUHCA_CREDIT_RETURN_DUE_FORCE_SHIFT) & VUHCA_CREDIT_RETURN_DUE_FORCE_MASK)));
 }
 
 /* Written by software only, per QP: how far the queues are filled. The device never writes it. */
@@ -2350,7 +2648,9 @@ struct vuhca_cq_attributes {
 	__le16 moderation_count;
 	/* moderation_period_us: Longest delay of an event in us. */
 	__le16 moderation_period_us;
-	__u8 reserved_44[20];
+	/* summary_index: Which of its event queue's secondary summary bytes stands for this CQ. */
+	__le16 summary_index;
+	__u8 reserved_46[18];
 };
 _Static_assert(sizeof(struct vuhca_cq_attributes) == 64, "vuhca_cq_attributes");
 _Static_assert(offsetof(struct vuhca_cq_attributes, queue_address) == 0, "vuhca_cq_attributes.queue_address");
@@ -2363,6 +2663,7 @@ _Static_assert(offsetof(struct vuhca_cq_attributes, dw8) == 32, "vuhca_cq_attrib
 _Static_assert(offsetof(struct vuhca_cq_attributes, attribute_mask) == 36, "vuhca_cq_attributes.attribute_mask");
 _Static_assert(offsetof(struct vuhca_cq_attributes, moderation_count) == 40, "vuhca_cq_attributes.moderation_count");
 _Static_assert(offsetof(struct vuhca_cq_attributes, moderation_period_us) == 42, "vuhca_cq_attributes.moderation_period_us");
+_Static_assert(offsetof(struct vuhca_cq_attributes, summary_index) == 44, "vuhca_cq_attributes.summary_index");
 
 #define VUHCA_CQ_ATTRIBUTES_ENTRIES_LOG2_SHIFT 0
 #define VUHCA_CQ_ATTRIBUTES_ENTRIES_LOG2_MASK 0xffu
@@ -2464,13 +2765,13 @@ struct vuhca_eq_attributes {
 	/* controls: What the first event of an empty queue does. */
 	__u8 controls;
 	__u8 reserved_15[1];
-	/* next_interrupt_delay_ns: Next interrupt delay; all ones: poll only. */
+	/* next_interrupt_delay_ns: Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. */
 	__le64 next_interrupt_delay_ns;
-	/* next_interrupt_time: Query only: next interrupt time stamp. */
+	/* next_interrupt_time: Query only: next interrupt time stamp, in local time. */
 	__le64 next_interrupt_time;
 	/* primary_summary_address: Guest address of the primary summary byte. */
 	__le64 primary_summary_address;
-	/* secondary_summary_address: Guest address of the secondary summary bytes, indexed by CQ. */
+	/* secondary_summary_address: Guest address of the secondary summary bytes, indexed by the CQ's summaryIndex. */
 	__le64 secondary_summary_address;
 	/* producer_count: Query only: EQEs posted. */
 	__le32 producer_count;
@@ -2482,7 +2783,13 @@ struct vuhca_eq_attributes {
 	__le32 attribute_mask;
 	/* error: Query only: the EQ overran. */
 	__le32 dw16;
-	__u8 reserved_68[28];
+	/* secondary_summary_count: Secondary summary bytes; 0: none are written. */
+	__le32 secondary_summary_count;
+	/* interrupts: Query only: interrupts asked for, modulo 2^32. */
+	__le32 interrupts;
+	/* unresponsive: Query only: of these, because the driver was late. */
+	__le32 unresponsive;
+	__u8 reserved_80[16];
 };
 _Static_assert(sizeof(struct vuhca_eq_attributes) == 96, "vuhca_eq_attributes");
 _Static_assert(offsetof(struct vuhca_eq_attributes, queue_address) == 0, "vuhca_eq_attributes.queue_address");
@@ -2498,6 +2805,9 @@ _Static_assert(offsetof(struct vuhca_eq_attributes, consumed) == 52, "vuhca_eq_a
 _Static_assert(offsetof(struct vuhca_eq_attributes, completion_event_counter) == 56, "vuhca_eq_attributes.completion_event_counter");
 _Static_assert(offsetof(struct vuhca_eq_attributes, attribute_mask) == 60, "vuhca_eq_attributes.attribute_mask");
 _Static_assert(offsetof(struct vuhca_eq_attributes, dw16) == 64, "vuhca_eq_attributes.dw16");
+_Static_assert(offsetof(struct vuhca_eq_attributes, secondary_summary_count) == 68, "vuhca_eq_attributes.secondary_summary_count");
+_Static_assert(offsetof(struct vuhca_eq_attributes, interrupts) == 72, "vuhca_eq_attributes.interrupts");
+_Static_assert(offsetof(struct vuhca_eq_attributes, unresponsive) == 76, "vuhca_eq_attributes.unresponsive");
 
 #define VUHCA_EQ_ATTRIBUTES_ENTRIES_LOG2_SHIFT 0
 #define VUHCA_EQ_ATTRIBUTES_ENTRIES_LOG2_MASK 0xffu
@@ -3587,5 +3897,397 @@ _Static_assert(offsetof(struct vuhca_lane_attributes, list_length) == 28, "vuhca
 _Static_assert(offsetof(struct vuhca_lane_attributes, list_size) == 32, "vuhca_lane_attributes.list_size");
 _Static_assert(offsetof(struct vuhca_lane_attributes, launches) == 36, "vuhca_lane_attributes.launches");
 
+
+/* Payload of send context commands and queries. The object number is the context: its window in the PIO BAR starts at 64 KiB times the number. */
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_SIZE 96
+struct vuhca_send_context_attributes {
+	/* blocks: Send blocks of 64 bytes, 2 to 1024. */
+	__le16 blocks;
+	/* virtual_lanes: VLs its packets may take, one bit each; bit 15 is VL15. */
+	__le16 virtual_lanes;
+	/* port: Port its packets leave by, from 1. */
+	/* credit_interrupt: Every credit return raises `vector`. */
+	/* check_pkey: Packets must carry `pkey`. */
+	/* pkey: P_Key that is allowed. */
+	__le32 dw1;
+	/* credit_address: Guest address of a 64-byte line: the context writes its credit-return word at 8 x (number mod 8) in it. */
+	__le64 credit_address;
+	/* threshold: Credits are returned when more than this many blocks are free and not returned. */
+	__le16 threshold;
+	/* vector: MSI-X vector of credit and halt interrupts. */
+	__le16 vector;
+	/* attribute_mask: Modify: what to change. */
+	__le32 attribute_mask;
+	/* state: Query only: state. */
+	__u8 state;
+	/* halt_cause: Query only: why it halted. */
+	__u8 halt_cause;
+	__u8 reserved_26[2];
+	/* free_counter: Query only: absolute count of blocks freed. */
+	__le16 free_counter;
+	/* returned_counter: Query only: what was last returned. */
+	__le16 returned_counter;
+	/* packets_sent: Query only: packets that egressed. */
+	__le32 packets_sent;
+	/* packets_dropped: Query only: packets dropped. */
+	__le32 packets_dropped;
+	/* writes_dropped: Query only: PIO writes dropped. */
+	__le32 writes_dropped;
+	/* credit_returns: Query only: credit-return words written. */
+	__le32 credit_returns;
+	/* packets_waiting: Query only: whole packets that have not egressed. */
+	__le32 packets_waiting;
+	__u8 reserved_52[44];
+};
+_Static_assert(sizeof(struct vuhca_send_context_attributes) == 96, "vuhca_send_context_attributes");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, blocks) == 0, "vuhca_send_context_attributes.blocks");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, virtual_lanes) == 2, "vuhca_send_context_attributes.virtual_lanes");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, dw1) == 4, "vuhca_send_context_attributes.dw1");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, credit_address) == 8, "vuhca_send_context_attributes.credit_address");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, threshold) == 16, "vuhca_send_context_attributes.threshold");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, vector) == 18, "vuhca_send_context_attributes.vector");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, attribute_mask) == 20, "vuhca_send_context_attributes.attribute_mask");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, state) == 24, "vuhca_send_context_attributes.state");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, halt_cause) == 25, "vuhca_send_context_attributes.halt_cause");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, free_counter) == 28, "vuhca_send_context_attributes.free_counter");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, returned_counter) == 30, "vuhca_send_context_attributes.returned_counter");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, packets_sent) == 32, "vuhca_send_context_attributes.packets_sent");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, packets_dropped) == 36, "vuhca_send_context_attributes.packets_dropped");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, writes_dropped) == 40, "vuhca_send_context_attributes.writes_dropped");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, credit_returns) == 44, "vuhca_send_context_attributes.credit_returns");
+_Static_assert(offsetof(struct vuhca_send_context_attributes, packets_waiting) == 48, "vuhca_send_context_attributes.packets_waiting");
+
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_SHIFT 0
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_MASK 0xffu
+static inline __u32 vuhca_send_context_attributes_get_port(const struct vuhca_send_context_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_MASK) >> VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_SHIFT;
+}
+static inline void vuhca_send_context_attributes_set_port(struct vuhca_send_context_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_MASK) | ((v << VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_SHIFT) & VUHCA_SEND_CONTEXT_ATTRIBUTES_PORT_MASK)));
+}
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_SHIFT 8
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_MASK 0x100u
+static inline __u32 vuhca_send_context_attributes_get_credit_interrupt(const struct vuhca_send_context_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_MASK) >> VUHCA_SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_SHIFT;
+}
+static inline void vuhca_send_context_attributes_set_credit_interrupt(struct vuhca_send_context_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_MASK) | ((v << VUHCA_SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_SHIFT) & VUHCA_SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_MASK)));
+}
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_SHIFT 9
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_MASK 0x200u
+static inline __u32 vuhca_send_context_attributes_get_check_pkey(const struct vuhca_send_context_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_MASK) >> VUHCA_SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_SHIFT;
+}
+static inline void vuhca_send_context_attributes_set_check_pkey(struct vuhca_send_context_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_MASK) | ((v << VUHCA_SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_SHIFT) & VUHCA_SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_MASK)));
+}
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_PKEY_SHIFT 16
+#define VUHCA_SEND_CONTEXT_ATTRIBUTES_PKEY_MASK 0xffff0000u
+static inline __u32 vuhca_send_context_attributes_get_pkey(const struct vuhca_send_context_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_SEND_CONTEXT_ATTRIBUTES_PKEY_MASK) >> VUHCA_SEND_CONTEXT_ATTRIBUTES_PKEY_SHIFT;
+}
+static inline void vuhca_send_context_attributes_set_pkey(struct vuhca_send_context_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTEXT_ATTRIBUTES_PKEY_MASK) | ((v << VUHCA_SEND_CONTEXT_ATTRIBUTES_PKEY_SHIFT) & VUHCA_SEND_CONTEXT_ATTRIBUTES_PKEY_MASK)));
+}
+
+/* Payload of trace commands and queries; the object number is the QP. */
+#define VUHCA_TRACE_ATTRIBUTES_SIZE 64
+struct vuhca_trace_attributes {
+	/* enable: Keep the command blocks of the QP. */
+	/* stop_on_error: Stop behind the first message that failed. */
+	/* stopped: Query only: it has stopped. */
+	/* blocks_log2: log2 of the command blocks in the wrapping queue, 0 to 16. */
+	__le32 dw0;
+	/* snap_length: Payload bytes kept of a message, 0 to 65536. */
+	__le32 snap_length;
+	/* head: Command blocks begun so far; ever increasing. */
+	__le64 head;
+	/* tail: Oldest command block still there. */
+	__le64 tail;
+	/* lost: Command blocks overwritten before they were read. */
+	__le64 lost;
+	/* position: Read: first command block wanted. Answer: the next one to ask for. */
+	__le64 position;
+	/* buffer_address: Read: guest address that takes command blocks, each a trace-block and its bytes. */
+	__le64 buffer_address;
+	/* buffer_length: Read: bytes of the buffer. Answer: bytes written. */
+	__le32 buffer_length;
+	/* count: Answer of a read: command blocks written. */
+	__le32 count;
+	__u8 reserved_56[8];
+};
+_Static_assert(sizeof(struct vuhca_trace_attributes) == 64, "vuhca_trace_attributes");
+_Static_assert(offsetof(struct vuhca_trace_attributes, dw0) == 0, "vuhca_trace_attributes.dw0");
+_Static_assert(offsetof(struct vuhca_trace_attributes, snap_length) == 4, "vuhca_trace_attributes.snap_length");
+_Static_assert(offsetof(struct vuhca_trace_attributes, head) == 8, "vuhca_trace_attributes.head");
+_Static_assert(offsetof(struct vuhca_trace_attributes, tail) == 16, "vuhca_trace_attributes.tail");
+_Static_assert(offsetof(struct vuhca_trace_attributes, lost) == 24, "vuhca_trace_attributes.lost");
+_Static_assert(offsetof(struct vuhca_trace_attributes, position) == 32, "vuhca_trace_attributes.position");
+_Static_assert(offsetof(struct vuhca_trace_attributes, buffer_address) == 40, "vuhca_trace_attributes.buffer_address");
+_Static_assert(offsetof(struct vuhca_trace_attributes, buffer_length) == 48, "vuhca_trace_attributes.buffer_length");
+_Static_assert(offsetof(struct vuhca_trace_attributes, count) == 52, "vuhca_trace_attributes.count");
+
+#define VUHCA_TRACE_ATTRIBUTES_ENABLE_SHIFT 0
+#define VUHCA_TRACE_ATTRIBUTES_ENABLE_MASK 0x1u
+static inline __u32 vuhca_trace_attributes_get_enable(const struct vuhca_trace_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_TRACE_ATTRIBUTES_ENABLE_MASK) >> VUHCA_TRACE_ATTRIBUTES_ENABLE_SHIFT;
+}
+static inline void vuhca_trace_attributes_set_enable(struct vuhca_trace_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_ATTRIBUTES_ENABLE_MASK) | ((v << VUHCA_TRACE_ATTRIBUTES_ENABLE_SHIFT) & VUHCA_TRACE_ATTRIBUTES_ENABLE_MASK)));
+}
+#define VUHCA_TRACE_ATTRIBUTES_STOP_ON_ERROR_SHIFT 1
+#define VUHCA_TRACE_ATTRIBUTES_STOP_ON_ERROR_MASK 0x2u
+static inline __u32 vuhca_trace_attributes_get_stop_on_error(const struct vuhca_trace_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_TRACE_ATTRIBUTES_STOP_ON_ERROR_MASK) >> VUHCA_TRACE_ATTRIBUTES_STOP_ON_ERROR_SHIFT;
+}
+static inline void vuhca_trace_attributes_set_stop_on_error(struct vuhca_trace_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_ATTRIBUTES_STOP_ON_ERROR_MASK) | ((v << VUHCA_TRACE_ATTRIBUTES_STOP_ON_ERROR_SHIFT) & VUHCA_TRACE_ATTRIBUTES_STOP_ON_ERROR_MASK)));
+}
+#define VUHCA_TRACE_ATTRIBUTES_STOPPED_SHIFT 2
+#define VUHCA_TRACE_ATTRIBUTES_STOPPED_MASK 0x4u
+static inline __u32 vuhca_trace_attributes_get_stopped(const struct vuhca_trace_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_TRACE_ATTRIBUTES_STOPPED_MASK) >> VUHCA_TRACE_ATTRIBUTES_STOPPED_SHIFT;
+}
+static inline void vuhca_trace_attributes_set_stopped(struct vuhca_trace_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_ATTRIBUTES_STOPPED_MASK) | ((v << VUHCA_TRACE_ATTRIBUTES_STOPPED_SHIFT) & VUHCA_TRACE_ATTRIBUTES_STOPPED_MASK)));
+}
+#define VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_SHIFT 8
+#define VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK 0xff00u
+static inline __u32 vuhca_trace_attributes_get_blocks_log2(const struct vuhca_trace_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK) >> VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_SHIFT;
+}
+static inline void vuhca_trace_attributes_set_blocks_log2(struct vuhca_trace_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK) | ((v << VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_SHIFT) & VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK)));
+}
+
+/* A command block: one message of one QP, as sent or as received. Headers and payload follow, padded to 8 bytes. */
+#define VUHCA_TRACE_BLOCK_SIZE 96
+struct vuhca_trace_block {
+	/* qpn: Queue pair. */
+	/* receive: Received, else sent. */
+	/* complete: The message has ended. */
+	/* truncated: The payload was longer than the snap length. */
+	__le32 dw0;
+	/* opcode: Operation, as posted or as its packets say. */
+	__u8 opcode;
+	/* status: Result. */
+	__u8 status;
+	/* fault_kind: Cause behind an error. */
+	__u8 fault_kind;
+	/* service_type: Transport service. */
+	__u8 service_type;
+	/* index: Running number of the command block. */
+	__le64 index;
+	/* begin_time: Adapter clock in ns: command launched, or first packet received. */
+	__le64 begin_time;
+	/* end_time: Adapter clock in ns: completed. */
+	__le64 end_time;
+	/* sequence: Sequence number of the send command, or number of the receive entry. */
+	__le16 sequence;
+	/* header_length: Bytes of headers that follow (unreliable QPs). */
+	__le16 header_length;
+	/* first_psn: PSN of the first packet. */
+	/* port: Port. */
+	__le32 dw9;
+	/* last_psn: PSN of the last packet. */
+	/* retries: Times packets were sent again; saturating. */
+	__le32 dw10;
+	/* remote_qpn: QP at the other end. */
+	/* packets: Packets, saturating. */
+	__le32 dw11;
+	/* remote_lid: LID of the other end. */
+	__le16 remote_lid;
+	__u8 reserved_50[2];
+	/* message_length: Payload bytes of the message. */
+	__le32 message_length;
+	/* snap_length: Payload bytes that follow the headers. */
+	__le32 snap_length;
+	/* message_sequence: MSN of the message on the connection, counted from 0 on both sides. */
+	__le32 dw15;
+	__u8 reserved_64[32];
+};
+_Static_assert(sizeof(struct vuhca_trace_block) == 96, "vuhca_trace_block");
+_Static_assert(offsetof(struct vuhca_trace_block, dw0) == 0, "vuhca_trace_block.dw0");
+_Static_assert(offsetof(struct vuhca_trace_block, opcode) == 4, "vuhca_trace_block.opcode");
+_Static_assert(offsetof(struct vuhca_trace_block, status) == 5, "vuhca_trace_block.status");
+_Static_assert(offsetof(struct vuhca_trace_block, fault_kind) == 6, "vuhca_trace_block.fault_kind");
+_Static_assert(offsetof(struct vuhca_trace_block, service_type) == 7, "vuhca_trace_block.service_type");
+_Static_assert(offsetof(struct vuhca_trace_block, index) == 8, "vuhca_trace_block.index");
+_Static_assert(offsetof(struct vuhca_trace_block, begin_time) == 16, "vuhca_trace_block.begin_time");
+_Static_assert(offsetof(struct vuhca_trace_block, end_time) == 24, "vuhca_trace_block.end_time");
+_Static_assert(offsetof(struct vuhca_trace_block, sequence) == 32, "vuhca_trace_block.sequence");
+_Static_assert(offsetof(struct vuhca_trace_block, header_length) == 34, "vuhca_trace_block.header_length");
+_Static_assert(offsetof(struct vuhca_trace_block, dw9) == 36, "vuhca_trace_block.dw9");
+_Static_assert(offsetof(struct vuhca_trace_block, dw10) == 40, "vuhca_trace_block.dw10");
+_Static_assert(offsetof(struct vuhca_trace_block, dw11) == 44, "vuhca_trace_block.dw11");
+_Static_assert(offsetof(struct vuhca_trace_block, remote_lid) == 48, "vuhca_trace_block.remote_lid");
+_Static_assert(offsetof(struct vuhca_trace_block, message_length) == 52, "vuhca_trace_block.message_length");
+_Static_assert(offsetof(struct vuhca_trace_block, snap_length) == 56, "vuhca_trace_block.snap_length");
+_Static_assert(offsetof(struct vuhca_trace_block, dw15) == 60, "vuhca_trace_block.dw15");
+
+#define VUHCA_TRACE_BLOCK_QPN_SHIFT 0
+#define VUHCA_TRACE_BLOCK_QPN_MASK 0xffffffu
+static inline __u32 vuhca_trace_block_get_qpn(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_TRACE_BLOCK_QPN_MASK) >> VUHCA_TRACE_BLOCK_QPN_SHIFT;
+}
+static inline void vuhca_trace_block_set_qpn(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_QPN_MASK) | ((v << VUHCA_TRACE_BLOCK_QPN_SHIFT) & VUHCA_TRACE_BLOCK_QPN_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_RECEIVE_SHIFT 24
+#define VUHCA_TRACE_BLOCK_RECEIVE_MASK 0x1000000u
+static inline __u32 vuhca_trace_block_get_receive(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_TRACE_BLOCK_RECEIVE_MASK) >> VUHCA_TRACE_BLOCK_RECEIVE_SHIFT;
+}
+static inline void vuhca_trace_block_set_receive(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_RECEIVE_MASK) | ((v << VUHCA_TRACE_BLOCK_RECEIVE_SHIFT) & VUHCA_TRACE_BLOCK_RECEIVE_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_COMPLETE_SHIFT 25
+#define VUHCA_TRACE_BLOCK_COMPLETE_MASK 0x2000000u
+static inline __u32 vuhca_trace_block_get_complete(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_TRACE_BLOCK_COMPLETE_MASK) >> VUHCA_TRACE_BLOCK_COMPLETE_SHIFT;
+}
+static inline void vuhca_trace_block_set_complete(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_COMPLETE_MASK) | ((v << VUHCA_TRACE_BLOCK_COMPLETE_SHIFT) & VUHCA_TRACE_BLOCK_COMPLETE_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_TRUNCATED_SHIFT 26
+#define VUHCA_TRACE_BLOCK_TRUNCATED_MASK 0x4000000u
+static inline __u32 vuhca_trace_block_get_truncated(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_TRACE_BLOCK_TRUNCATED_MASK) >> VUHCA_TRACE_BLOCK_TRUNCATED_SHIFT;
+}
+static inline void vuhca_trace_block_set_truncated(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_TRUNCATED_MASK) | ((v << VUHCA_TRACE_BLOCK_TRUNCATED_SHIFT) & VUHCA_TRACE_BLOCK_TRUNCATED_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_FIRST_PSN_SHIFT 0
+#define VUHCA_TRACE_BLOCK_FIRST_PSN_MASK 0xffffffu
+static inline __u32 vuhca_trace_block_get_first_psn(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_TRACE_BLOCK_FIRST_PSN_MASK) >> VUHCA_TRACE_BLOCK_FIRST_PSN_SHIFT;
+}
+static inline void vuhca_trace_block_set_first_psn(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw9);
+
+	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_FIRST_PSN_MASK) | ((v << VUHCA_TRACE_BLOCK_FIRST_PSN_SHIFT) & VUHCA_TRACE_BLOCK_FIRST_PSN_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_PORT_SHIFT 24
+#define VUHCA_TRACE_BLOCK_PORT_MASK 0xff000000u
+static inline __u32 vuhca_trace_block_get_port(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_TRACE_BLOCK_PORT_MASK) >> VUHCA_TRACE_BLOCK_PORT_SHIFT;
+}
+static inline void vuhca_trace_block_set_port(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw9);
+
+	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_PORT_MASK) | ((v << VUHCA_TRACE_BLOCK_PORT_SHIFT) & VUHCA_TRACE_BLOCK_PORT_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_LAST_PSN_SHIFT 0
+#define VUHCA_TRACE_BLOCK_LAST_PSN_MASK 0xffffffu
+static inline __u32 vuhca_trace_block_get_last_psn(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw10) & VUHCA_TRACE_BLOCK_LAST_PSN_MASK) >> VUHCA_TRACE_BLOCK_LAST_PSN_SHIFT;
+}
+static inline void vuhca_trace_block_set_last_psn(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw10);
+
+	e->dw10 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_LAST_PSN_MASK) | ((v << VUHCA_TRACE_BLOCK_LAST_PSN_SHIFT) & VUHCA_TRACE_BLOCK_LAST_PSN_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_RETRIES_SHIFT 24
+#define VUHCA_TRACE_BLOCK_RETRIES_MASK 0xff000000u
+static inline __u32 vuhca_trace_block_get_retries(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw10) & VUHCA_TRACE_BLOCK_RETRIES_MASK) >> VUHCA_TRACE_BLOCK_RETRIES_SHIFT;
+}
+static inline void vuhca_trace_block_set_retries(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw10);
+
+	e->dw10 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_RETRIES_MASK) | ((v << VUHCA_TRACE_BLOCK_RETRIES_SHIFT) & VUHCA_TRACE_BLOCK_RETRIES_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_REMOTE_QPN_SHIFT 0
+#define VUHCA_TRACE_BLOCK_REMOTE_QPN_MASK 0xffffffu
+static inline __u32 vuhca_trace_block_get_remote_qpn(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw11) & VUHCA_TRACE_BLOCK_REMOTE_QPN_MASK) >> VUHCA_TRACE_BLOCK_REMOTE_QPN_SHIFT;
+}
+static inline void vuhca_trace_block_set_remote_qpn(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw11);
+
+	e->dw11 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_REMOTE_QPN_MASK) | ((v << VUHCA_TRACE_BLOCK_REMOTE_QPN_SHIFT) & VUHCA_TRACE_BLOCK_REMOTE_QPN_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_PACKETS_SHIFT 24
+#define VUHCA_TRACE_BLOCK_PACKETS_MASK 0xff000000u
+static inline __u32 vuhca_trace_block_get_packets(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw11) & VUHCA_TRACE_BLOCK_PACKETS_MASK) >> VUHCA_TRACE_BLOCK_PACKETS_SHIFT;
+}
+static inline void vuhca_trace_block_set_packets(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw11);
+
+	e->dw11 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_PACKETS_MASK) | ((v << VUHCA_TRACE_BLOCK_PACKETS_SHIFT) & VUHCA_TRACE_BLOCK_PACKETS_MASK)));
+}
+#define VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_SHIFT 0
+#define VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK 0xffffffu
+static inline __u32 vuhca_trace_block_get_message_sequence(const struct vuhca_trace_block *e)
+{
+	return (vuhca_le32_to_cpu(e->dw15) & VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK) >> VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_SHIFT;
+}
+static inline void vuhca_trace_block_set_message_sequence(struct vuhca_trace_block *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw15);
+
+	e->dw15 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK) | ((v << VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_SHIFT) & VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK)));
+}
 
 #endif /* VUHCA_HW_H */

@@ -399,6 +399,44 @@ export const csr: RegisterBlock = {
       ],
     },
     { name: 'TVL_LAUNCHES', bits: 32, access: 'ro', count: 128, doc: 'Commands launched from it.' },
+
+    { at: 0x3000, section: 'send contexts' },
+    {
+      name: 'SEND_CONTEXT_CONTROL',
+      bits: 32,
+      access: 'rw',
+      reset: 0,
+      count: 160,
+      doc: 'Controls of a send context of the function; others read zero, and writes to them are faults.',
+      source: 'US2015378953; real-hardware 2.5, 2.6, 2.8',
+      fields: [
+        {
+          name: 'enable',
+          bits: 1,
+          doc: 'From 0 to 1: counters at zero, takes packets. From 1 to 0: drains, then is disabled.',
+        },
+        { name: 'force', bits: 1, doc: 'From 0 to 1: returns credits now.' },
+        { name: 'creditInterrupt', bits: 1, doc: 'Every credit return raises the vector.' },
+        { name: 'halt', bits: 1, doc: 'Writing 1 halts it; reads 0.' },
+        { bits: 28 },
+      ],
+    },
+    {
+      name: 'SEND_CONTEXT_STATUS',
+      bits: 32,
+      access: 'ro',
+      reset: 0,
+      count: 160,
+      doc: 'State of a send context.',
+      fields: [
+        { name: 'freeCounter', bits: 11, doc: 'Blocks freed, absolute, modulo 2048.' },
+        { name: 'returnedCounter', bits: 11, doc: 'Free counter as last returned.' },
+        { name: 'state', bits: 3, values: 'send-context-state', doc: 'State.' },
+        { name: 'haltCause', bits: 4, values: 'send-halt-cause', doc: 'Why it halted.' },
+        { name: 'occupied', bits: 1, doc: 'Whole packets wait for egress.' },
+        { bits: 2 },
+      ],
+    },
   ],
 };
 

@@ -177,6 +177,45 @@ export const addressHandle: StructTable = {
   ],
 };
 
+export const sendControl: StructTable = {
+  name: 'send-control',
+  doc: 'Control word in front of a packet in a send context: 8 bytes, then the packet from its LRH on, whole 64-byte blocks.',
+  source: 'US2015378953; real-hardware 2.2, PBC',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [
+    { name: 'lengthDwords', bits: 12, doc: 'Control word and packet without ICRC and VCRC, in dwords.' },
+    { name: 'virtualLane', bits: 4, doc: 'VL; must be allowed for the context.' },
+    { bits: 7 },
+    { name: 'badIcrc', bits: 1, doc: 'Test: sends a wrong ICRC.' },
+    { bits: 1 },
+    { name: 'creditReturn', bits: 1, doc: 'Return credits when this packet has egressed.' },
+    { bits: 3 },
+    { name: 'badVcrc', bits: 1, doc: 'Test: sends a wrong VCRC.' },
+    { bits: 1 },
+    { name: 'interrupt', bits: 1, doc: 'Raise the vector when this packet has egressed.' },
+    { bits: 32 },
+  ],
+};
+
+export const creditReturn: StructTable = {
+  name: 'credit-return',
+  doc: 'What a send context writes to guest memory, as one 8-byte store.',
+  source: 'US2015378953; real-hardware 2.3',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [
+    { name: 'freeCounter', bits: 11, doc: 'Absolute count of blocks freed, modulo 2048.' },
+    { name: 'status', bits: 1, doc: 'The context is halted.' },
+    { name: 'dueRequest', bits: 1, doc: 'A packet asked for it.' },
+    { name: 'dueThreshold', bits: 1, doc: 'More blocks than the threshold were free.' },
+    { name: 'dueError', bits: 1, doc: 'The context halted.' },
+    { name: 'dueForce', bits: 1, doc: 'Software forced it.' },
+    { bits: 16 },
+    { bits: 32 },
+  ],
+};
+
 export const sendStructs = [
   sendCommand,
   doorbell,
@@ -187,4 +226,6 @@ export const sendStructs = [
   registerTarget,
   scatterGatherElement,
   addressHandle,
+  sendControl,
+  creditReturn,
 ];

@@ -64,6 +64,13 @@ export const managementOpcode: ValueTable = {
       'Resource allocation request: as many resource-changes as the modifier says, all or none.',
     ],
     ['QUERY_RESOURCES', 0x82, 'Share of the function named by the object number.'],
+    ['CREATE_SEND_CONTEXT', 0xa0, 'Allocate a send context; it starts disabled.'],
+    ['MODIFY_SEND_CONTEXT', 0xa1, 'Change a send context.'],
+    ['QUERY_SEND_CONTEXT', 0xa2, 'Read it back.'],
+    ['DESTROY_SEND_CONTEXT', 0xa3, 'Free it; refused while enabled.'],
+    ['MODIFY_TRACE', 0xb1, 'Turn the trace of a QP on or off.'],
+    ['QUERY_TRACE', 0xb2, "State of a QP's trace."],
+    ['READ_TRACE', 0xb4, 'Copy command blocks of a QP to memory.'],
     ['QUERY_LANE', 0x92, 'State of the transmit virtual lane named by the object number.'],
   ]),
 };
@@ -158,6 +165,8 @@ export const eventType: ValueTable = {
     ['GID_CHANGE', 20, 'The GID table changed.'],
     ['SM_CHANGE', 21, 'The subnet manager changed.'],
     ['CLIENT_REREGISTER', 22, 'The subnet manager wants subscriptions anew.'],
+    ['SEND_CONTEXT_HALTED', 25, 'A send context halted.'],
+    ['TRACE_STOPPED', 26, 'The trace of a QP stopped behind the first error.'],
     ['RESOURCES_CHANGED', 24, "The function's share of the adapter changed; query it."],
     ['DEVICE_FATAL', 31, 'The function stopped; reset it.'],
   ]),
@@ -207,6 +216,8 @@ export const faultKind: ValueTable = {
     ['OVERFLOW_CONTROL', 36, 'Base or size of the doorbell overflow buffer is out of range.'],
     ['OVERFLOW_ENTRY', 37, 'A doorbell read back from the overflow buffer is not one that was written.'],
     ['NOT_PERMITTED', 38, 'A virtual function touched a control of the physical one.'],
+    ['SEND_CONTEXT_HALTED', 39, 'A send context halted; its status says why.'],
+    ['SEND_PACKET', 40, 'A packet from a send context was dropped: malformed, or not allowed.'],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
     ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP; address: source LID, P_Key.'],
     ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key.'],
@@ -326,7 +337,8 @@ export const cqMask: ValueTable = {
   values: rows([
     ['EVENT_QUEUE', 0x1, 'eventQueue'],
     ['MODERATION', 0x2, 'moderationCount, moderationPeriodUs'],
-    ['RESIZE', 0x4, 'queueAddress, entriesLog2'],
+    ['RESIZE', 0x4, 'queueAddress, entriesLog2, pageShift, paged'],
+    ['SUMMARY_INDEX', 0x8, 'summaryIndex'],
   ]),
 };
 
@@ -347,8 +359,8 @@ export const eqControl: ValueTable = {
   doc: 'What the first completion event on an empty event queue does.',
   source: 'IPCOM000126453D',
   values: rows([
-    ['NOTHING', 0, 'Neither summary byte nor interrupt.'],
-    ['PRIMARY_SUMMARY', 1, 'Primary summary byte.'],
+    ['NOTHING', 0, 'Neither summary byte nor interrupt; the queue is polled.'],
+    ['PRIMARY_SUMMARY', 1, 'Primary summary byte; an interrupt only when the driver is late.'],
     ['INTERRUPT', 2, 'Primary summary byte (where an address is given) and interrupt: PSUM+INT.'],
   ]),
 };
@@ -437,6 +449,50 @@ export const linkCheck: ValueTable = {
   ]),
 };
 
+export const sendContextState: ValueTable = {
+  name: 'send-context-state',
+  doc: 'States of a send context.',
+  source: 'real-hardware 2.8',
+  values: rows([
+    ['DISABLED', 0, 'Takes no writes; counters stand still.'],
+    ['ENABLED', 1, 'Takes packets.'],
+    ['HALTED', 2, 'Takes no writes; what was whole still egresses.'],
+    ['DRAINING', 3, 'Being disabled: what was whole still egresses.'],
+    ['FROZEN', 4, 'Halted with all others by a freeze.'],
+  ]),
+};
+
+export const sendHaltCause: ValueTable = {
+  name: 'send-halt-cause',
+  doc: 'Why a send context halted.',
+  source: 'real-hardware 2.8',
+  values: rows([
+    ['NONE', 0, 'It did not.'],
+    ['INCONSISTENT_SOP', 1, 'Start of packet inside a packet, or a packet that starts without.'],
+    ['DISALLOWED_PACKET', 2, 'VL, P_Key or headers are not allowed.'],
+    ['CROSSES_BOUNDARY', 3, 'A write crosses a block.'],
+    ['OVERFLOW', 4, 'A write to a block that is not free.'],
+    ['OUT_OF_BOUNDS', 5, 'A write beyond the context.'],
+    ['BAD_LENGTH', 6, 'Length in the control word is out of range.'],
+    ['SOFTWARE', 7, 'Asked for.'],
+    ['FREEZE', 8, 'All contexts were frozen.'],
+    ['CREDIT_RETURN', 9, 'The credit-return word could not be written.'],
+  ]),
+};
+
+export const sendContextMask: ValueTable = {
+  name: 'send-context-mask',
+  doc: 'Attributes named by modify send context (bits).',
+  values: rows([
+    ['VIRTUAL_LANES', 0x1, 'virtualLanes'],
+    ['PKEY', 0x2, 'checkPkey, pkey'],
+    ['CREDIT_ADDRESS', 0x4, 'creditAddress; while disabled'],
+    ['THRESHOLD', 0x8, 'threshold; forces one return'],
+    ['INTERRUPT', 0x10, 'creditInterrupt, vector'],
+    ['PORT', 0x20, 'port; while disabled'],
+  ]),
+};
+
 export const capability: ValueTable = {
   name: 'capability',
   doc: 'Optional features of the adapter (bits).',
@@ -479,5 +535,8 @@ export const valueTables = [
   tvlState,
   overflowPolicy,
   linkCheck,
+  sendContextState,
+  sendHaltCause,
+  sendContextMask,
   capability,
 ];

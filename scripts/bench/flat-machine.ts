@@ -77,6 +77,10 @@ export class FlatMachine implements HardwareAccess {
     this.adapter.functions[0].writeCollect(offset, sizeBytes, low, high);
   }
 
+  writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.adapter.functions[0].writePio(offset, sizeBytes, low, high);
+  }
+
   view(address: number, lengthBytes: number): DataView {
     return new DataView(this.#buffer, address, lengthBytes);
   }

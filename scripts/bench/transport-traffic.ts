@@ -109,7 +109,7 @@ export class TransportTraffic {
   /** Throws unless everything sent has been launched and has completed. */
   verify(): void {
     // Commands that had to wait are launched again, so there may be more launches than messages, but never fewer.
-    const launches = this.#machine.adapter.lanes.launches;
+    const launches = this.#machine.readRegister(CSR.LANE_LAUNCHES, 4);
     const unfinished = this.#machine.readRegister(CSR.COMPLETION_CREDITS_USED, 4);
     if (launches < this.messages || unfinished !== 0)
       throw new Error(`${launches} launches for ${this.messages} messages, ${unfinished} did not complete`);

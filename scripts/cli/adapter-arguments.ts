@@ -4,33 +4,53 @@
 
 import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/options.ts';
+import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { type Arguments, type CommandOption, UsageError } from './command.ts';
 
 const defaults = defaultAdapterOptions;
 
 /** Options and their help. */
 export const adapterArguments: Readonly<Record<string, CommandOption>> = {
-  vcbs: { type: 'string', value: 'N', description: `Virtual collect buffers (default ${defaults.vcbCount})` },
-  pcbs: { type: 'string', value: 'N', description: `Physical collect buffers (default ${defaults.pcbCount})` },
+  functions: {
+    type: 'string',
+    value: 'N',
+    description: `Functions, the physical one and virtual ones: 1 to ${FUNCTION_MAX} (default ${defaults.functionCount})`,
+  },
+  vcbs: {
+    type: 'string',
+    value: 'N',
+    description: `Virtual collect buffers of each function (default ${defaults.vcbCount})`,
+  },
+  'vcb-limit': {
+    type: 'string',
+    value: 'N',
+    description: 'Room in the collect BAR for VCBs given later (default: the power of two that holds --vcbs)',
+  },
+  pcbs: {
+    type: 'string',
+    value: 'N',
+    description: `Physical collect buffers of the adapter (default ${defaults.pcbCount})`,
+  },
   'pcb-guaranteed': {
     type: 'string',
     value: 'A,B',
-    description: `PCBs guaranteed to QoS level 0 and 1; the rest is shared (default ${defaults.pcbGuaranteed})`,
+    description: `PCBs guaranteed to QoS level 0 and 1 of a lone function (default ${defaults.pcbGuaranteed})`,
   },
   'scheduler-buffers': {
     type: 'string',
     value: 'N',
     description: `Collect buffers of the send queue scheduler (default ${defaults.schedulerBufferCount})`,
   },
+  lanes: { type: 'string', value: 'N', description: `Transmit virtual lanes (default ${defaults.laneCount})` },
   'execution-credits': {
     type: 'string',
     value: 'N',
-    description: `Execution credits of the lane (default ${defaults.executionCredits})`,
+    description: `Execution credits of all lanes (default ${defaults.executionCredits})`,
   },
   'completion-credits': {
     type: 'string',
     value: 'N',
-    description: `Completion credits of the lane (default ${defaults.completionCredits})`,
+    description: `Completion credits of all lanes (default ${defaults.completionCredits})`,
   },
   'port-queue': {
     type: 'string',
@@ -45,13 +65,22 @@ export const adapterArguments: Readonly<Record<string, CommandOption>> = {
     repeats: true,
     description: 'Links a port to one of another process, which has the other role (LIDs and node GUIDs must differ)',
   },
+  'write-combining': {
+    type: 'string',
+    value: 'SEED',
+    description: 'Reorder, split, merge and repeat collect writes as write-combining memory may',
+  },
 };
 
 const ANY = Number.MAX_SAFE_INTEGER;
 
 /** The adapter's names of its options and ours. */
 const typedNames: readonly (readonly [property: keyof AdapterOptions, option: string])[] = [
+  ['functionCount', 'functions'],
   ['vcbCount', 'vcbs'],
+  ['vcbLimit', 'vcb-limit'],
+  ['laneCount', 'lanes'],
+  ['writeCombining', 'write-combining'],
   ['pcbGuaranteed', 'pcb-guaranteed'],
   ['pcbCount', 'pcbs'],
   ['schedulerBufferCount', 'scheduler-buffers'],
@@ -67,9 +96,14 @@ export function readAdapterOptions(args: Arguments): AdapterOptions {
   const pcbCount = args.integer('pcbs', 0, ANY) ?? defaults.pcbCount;
   // Without a word about guarantees they follow the number of PCBs in the default proportion.
   const share = Math.floor((pcbCount * defaults.pcbGuaranteed[0]) / defaults.pcbCount);
+  const seed = args.integer('write-combining', 0, ANY);
   const options: AdapterOptions = {
     ...defaults,
+    ...(seed === undefined ? {} : { writeCombining: { seed } }),
+    functionCount: args.integer('functions', 0, ANY) ?? defaults.functionCount,
     vcbCount: args.integer('vcbs', 0, ANY) ?? defaults.vcbCount,
+    vcbLimit: args.integer('vcb-limit', 0, ANY) ?? defaults.vcbLimit,
+    laneCount: args.integer('lanes', 0, ANY) ?? defaults.laneCount,
     pcbCount,
     pcbGuaranteed: args.pair('pcb-guaranteed', 0, ANY) ?? [share, share],
     schedulerBufferCount: args.integer('scheduler-buffers', 0, ANY) ?? defaults.schedulerBufferCount,

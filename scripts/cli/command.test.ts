@@ -72,7 +72,25 @@ t.test("an adapter's options", async (t) => {
   t.match(read('--vcbs', '8', '--pcbs', '16', '--lids', '5,6'), { vcbCount: 8, pcbCount: 16, portLids: [5, 6] });
   t.same(read('--pcbs', '2').pcbGuaranteed, [0, 0], 'guarantees shrink with the pool');
   t.same(read('--pcbs', '9', '--pcb-guaranteed', '4,5').pcbGuaranteed, [4, 5]);
-  t.throws(() => read('--vcbs', '0'), new UsageError('option --vcbs is 0; it must be 1 to 16383'));
+  t.match(read('--functions', '3', '--vcb-limit', '100', '--lanes', '5', '--write-combining', '7'), {
+    functionCount: 3,
+    vcbLimit: 100,
+    laneCount: 5,
+    writeCombining: { seed: 7 },
+  });
+  t.equal(read().writeCombining, undefined);
+  t.throws(() => read('--vcbs', '0'), new UsageError('option --vcbs is 0; it must be 1 to 16384'));
+  t.throws(() => read('--functions', '35'), new UsageError('option --functions is 35; it must be 1 to 34'));
+  t.throws(
+    () => read('--functions', '34', '--vcbs', '482'),
+    new UsageError('option --vcbs is 482; with --functions 34 it must be 1 to 481'),
+  );
+  t.throws(() => read('--vcb-limit', '63'), /option --vcb-limit is 63; it must be 0 or at least --vcbs \(64\)/);
+  t.throws(() => read('--functions', '9', '--scheduler-buffers', '9'), /--scheduler-buffers .* than --functions \(9\)/);
+  t.throws(
+    () => read('--write-combining', '9999999999'),
+    /option --write-combining.seed is 9999999999; it must be 0 to/,
+  );
   t.throws(() => read('--pcbs', '9', '--pcb-guaranteed', '5,5'), /--pcb-guaranteed is 5,5; its sum .* --pcbs \(9\)/);
   t.throws(() => read('--lids', '0,1'), /option --lids is 0,1; a unicast LID is 1 to 49151/);
 });

@@ -25,7 +25,7 @@ export interface Command {
   readonly name: string;
   /** A line for the list of commands. */
   readonly summary: string;
-  /** What stands behind the options: `FILE`, or nothing; `[-- ARGUMENT...]` when anything may follow `--`. */
+  /** What stands behind the options: `FILE`, or nothing; `[-- ARGUMENT...]` when anything may follow `--`, `[WORD...]` for more of them. */
   readonly operands: string;
   readonly options: Readonly<Record<string, CommandOption>>;
   /** More lines for the help. */
@@ -115,7 +115,8 @@ export function readArguments(command: Command, words: readonly string[]): Argum
   const own = terminator < 0 ? operands : operands.slice(0, terminator);
   const [required, optional = ''] = command.operands.split('[');
   const names = required.split(' ').filter((word) => word !== '');
-  if (own.length > names.length) throw new UsageError(`${own[names.length]} is one argument too many`);
+  const open = optional !== '' && !optional.startsWith('--');
+  if (own.length > names.length && !open) throw new UsageError(`${own[names.length]} is one argument too many`);
   if (own.length < names.length) throw new UsageError(`${names[own.length]} is missing`);
   if (terminator >= 0 && !optional.startsWith('--')) throw new UsageError('nothing may follow --');
   return new Arguments(values, own, terminator < 0 ? undefined : operands.slice(terminator));

@@ -13,13 +13,21 @@ import { type Command, readArguments, UsageError } from './command.ts';
 import { deviceCommand } from './device-command.ts';
 import { describeCommand, describeCommands } from './help.ts';
 import { replayCommand } from './replay-command.ts';
+import { resourcesCommand } from './resources-command.ts';
 import { runCommand } from './run-command.ts';
 import { statusCommand } from './status-command.ts';
 
 /** Errors whose message is for the user. */
 const sentences = [SetupError, VfioUserError, ControlError, RecordingError, LinkError];
 
-const commands: readonly Command[] = [runCommand, deviceCommand, statusCommand, captureCommand, replayCommand];
+const commands: readonly Command[] = [
+  runCommand,
+  deviceCommand,
+  statusCommand,
+  resourcesCommand,
+  captureCommand,
+  replayCommand,
+];
 
 process.exitCode = await main(process.argv.slice(2));
 

@@ -72,6 +72,7 @@ function describeFunction(unit: FunctionReport): string[] {
     line('management', [`${unit.managementCommands} commands`, `${unit.managementRefused} refused`]),
     line('collect', [
       `${collect.vcbsInUse} of ${collect.vcbs} VCBs in use`,
+      ...collect.levels.map(({ inUse, available }, level) => `PCBs of level ${level}: ${inUse} used ${available} left`),
       `${collect.kicks} kicks`,
       `${collect.refusals} refusals`,
       `${collect.cancels} cancels`,
@@ -97,12 +98,9 @@ function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
 }
 
 function describeBuffers({ collectBuffers, schedulerBuffers, lanes }: AdapterReport): string[] {
-  const { total, free, levels } = collectBuffers;
+  const { total, free, shared, sharedInUse } = collectBuffers;
   return [
-    line('PCBs', [
-      `${total - free} of ${total} in use`,
-      ...levels.map(({ inUse, available }, level) => `level ${level}: ${inUse} used ${available} left`),
-    ]),
+    line('PCBs', [`${total - free} of ${total} in use`, `${sharedInUse} of ${shared} shared by all functions`]),
     line('scheduler', [
       `${schedulerBuffers.total - schedulerBuffers.free} of ${schedulerBuffers.total} buffers in use`,
     ]),

@@ -62,6 +62,7 @@ function readAdapter(name: string, value: unknown, index: number, folder: string
   const guid = BigInt(`0x${defaultAdapterOptions.nodeGuid}`) + GUIDS_OF_ADAPTER * BigInt(index);
   const options: AdapterOptions = {
     ...defaultAdapterOptions,
+    functionCount: Math.max(1, (sockets as string[] | undefined)?.length ?? 1),
     portLids: [lid, lid + 1],
     nodeGuid: guid.toString(16).padStart(16, '0'),
     ...(given as Partial<AdapterOptions>),

@@ -41,6 +41,10 @@ export class InProcessAccess implements HardwareAccess {
     this.port.writeCollect(offset, sizeBytes, low, high);
   }
 
+  writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.port.writePio(offset, sizeBytes, low, high);
+  }
+
   view(address: number, lengthBytes: number): DataView {
     return this.host.memory.view(address, lengthBytes);
   }

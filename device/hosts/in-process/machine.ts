@@ -53,14 +53,18 @@ export class InProcessMachine {
   #steps = 0;
 
   constructor(options: MachineOptions = {}) {
-    const { functionCount = 1, memoryBytes = DEFAULT_MEMORY_BYTES, build = buildAdapter } = options;
+    const {
+      functionCount = options.adapter?.functionCount ?? 1,
+      memoryBytes = DEFAULT_MEMORY_BYTES,
+      build = buildAdapter,
+    } = options;
     this.seed = options.seed ?? 1;
     this.random = new Random(this.seed);
     this.#budget = options.budget ?? DEFAULT_BUDGET;
     for (let index = 0; index < functionCount; index++) {
       this.hosts.push(new InProcessHost(new GuestMemoryModel(memoryBytes, options.memoryBase)));
     }
-    const adapterOptions = { ...defaultAdapterOptions, ...options.adapter };
+    const adapterOptions = { ...defaultAdapterOptions, ...options.adapter, functionCount };
     this.recorder = options.record?.(adapterOptions, functionCount);
     const { recorder } = this;
     const hosts: HostPort[] = this.hosts.map((host, index) => recorder?.wrapHost(host, index) ?? host);

@@ -3,7 +3,7 @@
  * The driver library's way to a function in another process: what QEMU does, by hand. Memory is shared with the device; calls block, and while a condition is
  * awaited the device works by itself. Used by the tests of two processes.
  */
-import { BAR_COLLECT, BAR_REGISTERS, PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import { BAR_COLLECT, BAR_PIO, BAR_REGISTERS, PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { CONFIG_REGION, VfioUserClient } from '../../../protocol/vfio-user/client/client.ts';
 import { SharedMemory } from '../../../protocol/vfio-user/client/unix-socket.ts';
@@ -52,6 +52,10 @@ export class VfioUserAccess implements HardwareAccess {
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
     this.#client.postWrite(BAR_COLLECT, offset, pack('ww', low, high).subarray(0, sizeBytes));
+  }
+
+  writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#client.postWrite(BAR_PIO, offset, pack('ww', low, high).subarray(0, sizeBytes));
   }
 
   view(address: number, lengthBytes: number): DataView {

@@ -68,6 +68,24 @@ export const OVERFLOW_MAX_LOG2 = 20;
 export const RESOURCE_CHANGES_MAX = 32;
 /** qosLevel of a resource change that is about a whole function. */
 export const RESOURCE_NO_LEVEL = 15;
+/** Send contexts of the adapter. */
+export const SEND_CONTEXT_MAX = 160;
+/** Send block: one credit. */
+export const SEND_BLOCK_BYTES = 64;
+/** Send blocks of a context. */
+export const SEND_CONTEXT_BLOCKS_MAX = 0x400;
+/** Window of a context in the PIO BAR. */
+export const SEND_CONTEXT_WINDOW_BYTES = 0x10000;
+/** Distance of the start-of-packet alias: the first block of a packet is written there. */
+export const SEND_START_OF_PACKET_OFFSET = 0x1000000;
+/** Absolute credit counters are modulo 2048. */
+export const SEND_COUNTER_MASK = 0x7ff;
+/** Payload bytes a command block keeps unless told. */
+export const TRACE_SNAP_LENGTH = 0x1000;
+/** Most payload bytes a command block keeps. */
+export const TRACE_SNAP_LENGTH_MAX = 0x10000;
+/** log2 of the most command blocks of a QP. */
+export const TRACE_BLOCKS_MAX_LOG2 = 16;
 /** QoS levels of an underlying function: 0 high bandwidth, 1 low latency. */
 export const QOS_LEVELS = 2;
 /** Area in front of every received datagram. */
@@ -104,5 +122,5 @@ export const DOORBELL_OFFSET = 0xfc0;
 export const CANCEL_OFFSET = 0xff8;
 
 /** Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch. */
-export const LAYOUT_HASH_LOW = 0xc2b27f14;
-export const LAYOUT_HASH_HIGH = 0xb0e0ff32;
+export const LAYOUT_HASH_LOW = 0x1501d54c;
+export const LAYOUT_HASH_HIGH = 0x95dffcf1;

@@ -153,6 +153,15 @@ export function setCqAttributesModerationPeriodUs(view: DataView, base: number, 
   view.setUint16(base + 42, value, true);
 }
 
+export const CQ_ATTRIBUTES_SUMMARY_INDEX_OFFSET = 44;
+/** Which of its event queue's secondary summary bytes stands for this CQ. */
+export function getCqAttributesSummaryIndex(view: DataView, base: number): number {
+  return view.getUint16(base + 44, true);
+}
+export function setCqAttributesSummaryIndex(view: DataView, base: number, value: number): void {
+  view.setUint16(base + 44, value, true);
+}
+
 /** Payload of completion queue commands and queries. */
 export interface CqAttributes {
   /** Guest address of the entries; with paged set, of its array of 8-byte page addresses. */
@@ -183,6 +192,8 @@ export interface CqAttributes {
   moderationCount: number;
   /** Longest delay of an event in us. */
   moderationPeriodUs: number;
+  /** Which of its event queue's secondary summary bytes stands for this CQ. */
+  summaryIndex: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -202,6 +213,7 @@ export function newCqAttributes(): CqAttributes {
     attributeMask: 0,
     moderationCount: 0,
     moderationPeriodUs: 0,
+    summaryIndex: 0,
   };
 }
 
@@ -224,6 +236,7 @@ export function decodeCqAttributes(view: DataView, base: number, into: CqAttribu
   const word40 = view.getUint32(base + 40, true);
   into.moderationCount = word40 & 0xffff;
   into.moderationPeriodUs = word40 >>> 16;
+  into.summaryIndex = getCqAttributesSummaryIndex(view, base);
   return into;
 }
 
@@ -240,7 +253,7 @@ export function encodeCqAttributes(view: DataView, base: number, from: Readonly<
   view.setUint32(base + 32, (from.notifyState & 0xff) | ((from.eqPending & 0x1) << 8) | ((from.error & 0x1) << 9), true);
   view.setUint32(base + 36, from.attributeMask, true);
   view.setUint32(base + 40, (from.moderationCount & 0xffff) | ((from.moderationPeriodUs & 0xffff) << 16), true);
-  view.setUint32(base + 44, 0, true);
+  view.setUint32(base + 44, (from.summaryIndex & 0xffff), true);
   view.setUint32(base + 48, 0, true);
   view.setUint32(base + 52, 0, true);
   view.setUint32(base + 56, 0, true);

@@ -79,7 +79,7 @@ export function setEqAttributesControls(view: DataView, base: number, value: num
 }
 
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET = 16;
-/** Next interrupt delay; all ones: poll only. Exact below 2^53; use the halves for opaque values. */
+/** Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesNextInterruptDelayNs(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
 }
@@ -101,7 +101,7 @@ export function setEqAttributesNextInterruptDelayNsLow(view: DataView, base: num
 }
 
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_TIME_OFFSET = 24;
-/** Query only: next interrupt time stamp. Exact below 2^53; use the halves for opaque values. */
+/** Query only: next interrupt time stamp, in local time. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesNextInterruptTime(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
 }
@@ -145,7 +145,7 @@ export function setEqAttributesPrimarySummaryAddressLow(view: DataView, base: nu
 }
 
 export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET = 40;
-/** Guest address of the secondary summary bytes, indexed by CQ. Exact below 2^53; use the halves for opaque values. */
+/** Guest address of the secondary summary bytes, indexed by the CQ's summaryIndex. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesSecondarySummaryAddress(view: DataView, base: number): number {
   return view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
 }
@@ -210,6 +210,33 @@ export function setEqAttributesError(view: DataView, base: number, value: number
   view.setUint8(base + 64, (view.getUint8(base + 64) & 0xfe) | (value & 0x1));
 }
 
+export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_COUNT_OFFSET = 68;
+/** Secondary summary bytes; 0: none are written. */
+export function getEqAttributesSecondarySummaryCount(view: DataView, base: number): number {
+  return view.getUint32(base + 68, true);
+}
+export function setEqAttributesSecondarySummaryCount(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 68, value, true);
+}
+
+export const EQ_ATTRIBUTES_INTERRUPTS_OFFSET = 72;
+/** Query only: interrupts asked for, modulo 2^32. */
+export function getEqAttributesInterrupts(view: DataView, base: number): number {
+  return view.getUint32(base + 72, true);
+}
+export function setEqAttributesInterrupts(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 72, value, true);
+}
+
+export const EQ_ATTRIBUTES_UNRESPONSIVE_OFFSET = 76;
+/** Query only: of these, because the driver was late. */
+export function getEqAttributesUnresponsive(view: DataView, base: number): number {
+  return view.getUint32(base + 76, true);
+}
+export function setEqAttributesUnresponsive(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 76, value, true);
+}
+
 /** Payload of event queue commands and queries. */
 export interface EqAttributes {
   /** Guest address of the entries; with paged set, of its array of 8-byte page addresses. */
@@ -226,13 +253,17 @@ export interface EqAttributes {
   vector: number;
   /** What the first event of an empty queue does. */
   controls: number;
-  /** Next interrupt delay; all ones: poll only. */
-  nextInterruptDelayNs: number;
-  /** Query only: next interrupt time stamp. */
-  nextInterruptTime: number;
+  /** Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. */
+  nextInterruptDelayNsHigh: number;
+  /** Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. */
+  nextInterruptDelayNsLow: number;
+  /** Query only: next interrupt time stamp, in local time. */
+  nextInterruptTimeHigh: number;
+  /** Query only: next interrupt time stamp, in local time. */
+  nextInterruptTimeLow: number;
   /** Guest address of the primary summary byte. */
   primarySummaryAddress: number;
-  /** Guest address of the secondary summary bytes, indexed by CQ. */
+  /** Guest address of the secondary summary bytes, indexed by the CQ's summaryIndex. */
   secondarySummaryAddress: number;
   /** Query only: EQEs posted. */
   producerCount: number;
@@ -244,6 +275,12 @@ export interface EqAttributes {
   attributeMask: number;
   /** Query only: the EQ overran. */
   error: number;
+  /** Secondary summary bytes; 0: none are written. */
+  secondarySummaryCount: number;
+  /** Query only: interrupts asked for, modulo 2^32. */
+  interrupts: number;
+  /** Query only: of these, because the driver was late. */
+  unresponsive: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -256,8 +293,10 @@ export function newEqAttributes(): EqAttributes {
     asynchronous: 0,
     vector: 0,
     controls: 0,
-    nextInterruptDelayNs: 0,
-    nextInterruptTime: 0,
+    nextInterruptDelayNsHigh: 0,
+    nextInterruptDelayNsLow: 0,
+    nextInterruptTimeHigh: 0,
+    nextInterruptTimeLow: 0,
     primarySummaryAddress: 0,
     secondarySummaryAddress: 0,
     producerCount: 0,
@@ -265,6 +304,9 @@ export function newEqAttributes(): EqAttributes {
     completionEventCounter: 0,
     attributeMask: 0,
     error: 0,
+    secondarySummaryCount: 0,
+    interrupts: 0,
+    unresponsive: 0,
   };
 }
 
@@ -279,8 +321,10 @@ export function decodeEqAttributes(view: DataView, base: number, into: EqAttribu
   const word12 = view.getUint32(base + 12, true);
   into.vector = word12 & 0xffff;
   into.controls = (word12 >>> 16) & 0xff;
-  into.nextInterruptDelayNs = view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
-  into.nextInterruptTime = view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
+  into.nextInterruptDelayNsHigh = view.getUint32(base + 20, true);
+  into.nextInterruptDelayNsLow = view.getUint32(base + 16, true);
+  into.nextInterruptTimeHigh = view.getUint32(base + 28, true);
+  into.nextInterruptTimeLow = view.getUint32(base + 24, true);
   into.primarySummaryAddress = view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
   into.secondarySummaryAddress = view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
   into.producerCount = getEqAttributesProducerCount(view, base);
@@ -288,6 +332,9 @@ export function decodeEqAttributes(view: DataView, base: number, into: EqAttribu
   into.completionEventCounter = getEqAttributesCompletionEventCounter(view, base);
   into.attributeMask = getEqAttributesAttributeMask(view, base);
   into.error = getEqAttributesError(view, base);
+  into.secondarySummaryCount = getEqAttributesSecondarySummaryCount(view, base);
+  into.interrupts = getEqAttributesInterrupts(view, base);
+  into.unresponsive = getEqAttributesUnresponsive(view, base);
   return into;
 }
 
@@ -297,10 +344,10 @@ export function encodeEqAttributes(view: DataView, base: number, from: Readonly<
   view.setUint32(base, from.queueAddress, true);
   view.setUint32(base + 8, (from.entriesLog2 & 0xff) | ((from.pageShift & 0xff) << 8) | ((from.paged & 0x1) << 16) | ((from.asynchronous & 0x1) << 17), true);
   view.setUint32(base + 12, (from.vector & 0xffff) | ((from.controls & 0xff) << 16), true);
-  view.setUint32(base + 20, from.nextInterruptDelayNs / 4294967296, true);
-  view.setUint32(base + 16, from.nextInterruptDelayNs, true);
-  view.setUint32(base + 28, from.nextInterruptTime / 4294967296, true);
-  view.setUint32(base + 24, from.nextInterruptTime, true);
+  view.setUint32(base + 20, from.nextInterruptDelayNsHigh, true);
+  view.setUint32(base + 16, from.nextInterruptDelayNsLow, true);
+  view.setUint32(base + 28, from.nextInterruptTimeHigh, true);
+  view.setUint32(base + 24, from.nextInterruptTimeLow, true);
   view.setUint32(base + 36, from.primarySummaryAddress / 4294967296, true);
   view.setUint32(base + 32, from.primarySummaryAddress, true);
   view.setUint32(base + 44, from.secondarySummaryAddress / 4294967296, true);
@@ -310,9 +357,9 @@ export function encodeEqAttributes(view: DataView, base: number, from: Readonly<
   view.setUint32(base + 56, from.completionEventCounter, true);
   view.setUint32(base + 60, from.attributeMask, true);
   view.setUint32(base + 64, (from.error & 0x1), true);
-  view.setUint32(base + 68, 0, true);
-  view.setUint32(base + 72, 0, true);
-  view.setUint32(base + 76, 0, true);
+  view.setUint32(base + 68, from.secondarySummaryCount, true);
+  view.setUint32(base + 72, from.interrupts, true);
+  view.setUint32(base + 76, from.unresponsive, true);
   view.setUint32(base + 80, 0, true);
   view.setUint32(base + 84, 0, true);
   view.setUint32(base + 88, 0, true);

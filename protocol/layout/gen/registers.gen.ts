@@ -220,6 +220,10 @@ export const CSR = {
   TVL_KICK_LIST: 0x2800,
   /** Commands launched from it. */
   TVL_LAUNCHES: 0x2a00,
+  /** Controls of a send context of the function; others read zero, and writes to them are faults. */
+  SEND_CONTEXT_CONTROL: 0x3000,
+  /** State of a send context. */
+  SEND_CONTEXT_STATUS: 0x3280,
 } as const;
 
 export const CSR_PCB_ALLOCATED_COUNT = 2;
@@ -240,6 +244,8 @@ export const CSR_TVL_COMPLETION_COUNT = 128;
 export const CSR_TVL_SHARED_COUNT = 128;
 export const CSR_TVL_KICK_LIST_COUNT = 128;
 export const CSR_TVL_LAUNCHES_COUNT = 128;
+export const CSR_SEND_CONTEXT_CONTROL_COUNT = 160;
+export const CSR_SEND_CONTEXT_STATUS_COUNT = 160;
 
 export const CSR_DEVICE_CONTROL_ENABLE_MASK = 0x00000001;
 /** The function executes commands. */
@@ -611,6 +617,96 @@ export function setCsrTvlKickListMaximum(value: number, field: number): number {
   return ((value & 0x0000ffff) | ((field & 0xffff) << 16)) >>> 0;
 }
 
+export const CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK = 0x00000001;
+/** From 0 to 1: counters at zero, takes packets. From 1 to 0: drains, then is disabled. */
+export function getCsrSendContextControlEnable(value: number): number {
+  return value & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextControlEnable(value: number, field: number): number {
+  return ((value & 0xfffffffe) | (field & 0x1)) >>> 0;
+}
+
+export const CSR_SEND_CONTEXT_CONTROL_FORCE_MASK = 0x00000002;
+/** From 0 to 1: returns credits now. */
+export function getCsrSendContextControlForce(value: number): number {
+  return (value >>> 1) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextControlForce(value: number, field: number): number {
+  return ((value & 0xfffffffd) | ((field & 0x1) << 1)) >>> 0;
+}
+
+export const CSR_SEND_CONTEXT_CONTROL_CREDIT_INTERRUPT_MASK = 0x00000004;
+/** Every credit return raises the vector. */
+export function getCsrSendContextControlCreditInterrupt(value: number): number {
+  return (value >>> 2) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextControlCreditInterrupt(value: number, field: number): number {
+  return ((value & 0xfffffffb) | ((field & 0x1) << 2)) >>> 0;
+}
+
+export const CSR_SEND_CONTEXT_CONTROL_HALT_MASK = 0x00000008;
+/** Writing 1 halts it; reads 0. */
+export function getCsrSendContextControlHalt(value: number): number {
+  return (value >>> 3) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextControlHalt(value: number, field: number): number {
+  return ((value & 0xfffffff7) | ((field & 0x1) << 3)) >>> 0;
+}
+
+export const CSR_SEND_CONTEXT_STATUS_FREE_COUNTER_MASK = 0x000007ff;
+/** Blocks freed, absolute, modulo 2048. */
+export function getCsrSendContextStatusFreeCounter(value: number): number {
+  return value & 0x7ff;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextStatusFreeCounter(value: number, field: number): number {
+  return ((value & 0xfffff800) | (field & 0x7ff)) >>> 0;
+}
+
+export const CSR_SEND_CONTEXT_STATUS_RETURNED_COUNTER_MASK = 0x003ff800;
+/** Free counter as last returned. */
+export function getCsrSendContextStatusReturnedCounter(value: number): number {
+  return (value >>> 11) & 0x7ff;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextStatusReturnedCounter(value: number, field: number): number {
+  return ((value & 0xffc007ff) | ((field & 0x7ff) << 11)) >>> 0;
+}
+
+export const CSR_SEND_CONTEXT_STATUS_STATE_MASK = 0x01c00000;
+/** State. */
+export function getCsrSendContextStatusState(value: number): number {
+  return (value >>> 22) & 0x7;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextStatusState(value: number, field: number): number {
+  return ((value & 0xfe3fffff) | ((field & 0x7) << 22)) >>> 0;
+}
+
+export const CSR_SEND_CONTEXT_STATUS_HALT_CAUSE_MASK = 0x1e000000;
+/** Why it halted. */
+export function getCsrSendContextStatusHaltCause(value: number): number {
+  return (value >>> 25) & 0xf;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextStatusHaltCause(value: number, field: number): number {
+  return ((value & 0xe1ffffff) | ((field & 0xf) << 25)) >>> 0;
+}
+
+export const CSR_SEND_CONTEXT_STATUS_OCCUPIED_MASK = 0x20000000;
+/** Whole packets wait for egress. */
+export function getCsrSendContextStatusOccupied(value: number): number {
+  return (value >>> 29) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrSendContextStatusOccupied(value: number, field: number): number {
+  return ((value & 0xdfffffff) | ((field & 0x1) << 29)) >>> 0;
+}
+
 export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'IDENTITY', section: "identity", offset: 0x0000, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
@@ -805,5 +901,9 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'TVL_KICK_LIST', section: "transmit virtual lanes", offset: 0x2800, bits: 32, access: 'ro', count: 128,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'TVL_LAUNCHES', section: "transmit virtual lanes", offset: 0x2a00, bits: 32, access: 'ro', count: 128,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SEND_CONTEXT_CONTROL', section: "send contexts", offset: 0x3000, bits: 32, access: 'rw', count: 160,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xf, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SEND_CONTEXT_STATUS', section: "send contexts", offset: 0x3280, bits: 32, access: 'ro', count: 160,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
 ];

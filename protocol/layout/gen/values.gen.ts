@@ -122,6 +122,20 @@ export const ManagementOpcode = {
   REQUEST_RESOURCES: 129,
   /** Share of the function named by the object number. */
   QUERY_RESOURCES: 130,
+  /** Allocate a send context; it starts disabled. */
+  CREATE_SEND_CONTEXT: 160,
+  /** Change a send context. */
+  MODIFY_SEND_CONTEXT: 161,
+  /** Read it back. */
+  QUERY_SEND_CONTEXT: 162,
+  /** Free it; refused while enabled. */
+  DESTROY_SEND_CONTEXT: 163,
+  /** Turn the trace of a QP on or off. */
+  MODIFY_TRACE: 177,
+  /** State of a QP's trace. */
+  QUERY_TRACE: 178,
+  /** Copy command blocks of a QP to memory. */
+  READ_TRACE: 180,
   /** State of the transmit virtual lane named by the object number. */
   QUERY_LANE: 146,
 } as const;
@@ -276,6 +290,40 @@ export const managementOpcodeNames: readonly string[] = [
   '',
   '',
   'QUERY_LANE',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'CREATE_SEND_CONTEXT',
+  'MODIFY_SEND_CONTEXT',
+  'QUERY_SEND_CONTEXT',
+  'DESTROY_SEND_CONTEXT',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'MODIFY_TRACE',
+  'QUERY_TRACE',
+  '',
+  'READ_TRACE',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -620,6 +668,10 @@ export const EventType = {
   SM_CHANGE: 21,
   /** The subnet manager wants subscriptions anew. */
   CLIENT_REREGISTER: 22,
+  /** A send context halted. */
+  SEND_CONTEXT_HALTED: 25,
+  /** The trace of a QP stopped behind the first error. */
+  TRACE_STOPPED: 26,
   /** The function's share of the adapter changed; query it. */
   RESOURCES_CHANGED: 24,
   /** The function stopped; reset it. */
@@ -654,8 +706,8 @@ export const eventTypeNames: readonly string[] = [
   'CLIENT_REREGISTER',
   '',
   'RESOURCES_CHANGED',
-  '',
-  '',
+  'SEND_CONTEXT_HALTED',
+  'TRACE_STOPPED',
   '',
   '',
   '',
@@ -742,6 +794,10 @@ export const FaultKind = {
   OVERFLOW_ENTRY: 37,
   /** A virtual function touched a control of the physical one. */
   NOT_PERMITTED: 38,
+  /** A send context halted; its status says why. */
+  SEND_CONTEXT_HALTED: 39,
+  /** A packet from a send context was dropped: malformed, or not allowed. */
+  SEND_PACKET: 40,
   /** The key cannot be bound, registered or invalidated in its present state. */
   KEY_STATE: 32,
   /** A packet of another partition arrived for a QP; address: source LID, P_Key. */
@@ -792,6 +848,8 @@ export const faultKindNames: readonly string[] = [
   'OVERFLOW_CONTROL',
   'OVERFLOW_ENTRY',
   'NOT_PERMITTED',
+  'SEND_CONTEXT_HALTED',
+  'SEND_PACKET',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -1096,8 +1154,10 @@ export const CqMask = {
   EVENT_QUEUE: 1,
   /** moderationCount, moderationPeriodUs */
   MODERATION: 2,
-  /** queueAddress, entriesLog2 */
+  /** queueAddress, entriesLog2, pageShift, paged */
   RESIZE: 4,
+  /** summaryIndex */
+  SUMMARY_INDEX: 8,
 } as const;
 export type CqMask = (typeof CqMask)[keyof typeof CqMask];
 
@@ -1108,6 +1168,10 @@ export const cqMaskNames: readonly string[] = [
   'MODERATION',
   '',
   'RESIZE',
+  '',
+  '',
+  '',
+  'SUMMARY_INDEX',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -1158,9 +1222,9 @@ export function eqMaskName(value: number): string {
 
 /** What the first completion event on an empty event queue does. */
 export const EqControl = {
-  /** Neither summary byte nor interrupt. */
+  /** Neither summary byte nor interrupt; the queue is polled. */
   NOTHING: 0,
-  /** Primary summary byte. */
+  /** Primary summary byte; an interrupt only when the driver is late. */
   PRIMARY_SUMMARY: 1,
   /** Primary summary byte (where an address is given) and interrupt: PSUM+INT. */
   INTERRUPT: 2,
@@ -1360,6 +1424,138 @@ export const linkCheckNames: readonly string[] = [
 /** The name of a value, or the number in hexadecimal when it has none. */
 export function linkCheckName(value: number): string {
   return linkCheckNames[value] || `0x${value.toString(16)}`;
+}
+
+/** States of a send context. */
+export const SendContextState = {
+  /** Takes no writes; counters stand still. */
+  DISABLED: 0,
+  /** Takes packets. */
+  ENABLED: 1,
+  /** Takes no writes; what was whole still egresses. */
+  HALTED: 2,
+  /** Being disabled: what was whole still egresses. */
+  DRAINING: 3,
+  /** Halted with all others by a freeze. */
+  FROZEN: 4,
+} as const;
+export type SendContextState = (typeof SendContextState)[keyof typeof SendContextState];
+
+/** Names by value; '' where a value is not assigned. */
+export const sendContextStateNames: readonly string[] = [
+  'DISABLED',
+  'ENABLED',
+  'HALTED',
+  'DRAINING',
+  'FROZEN',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function sendContextStateName(value: number): string {
+  return sendContextStateNames[value] || `0x${value.toString(16)}`;
+}
+
+/** Why a send context halted. */
+export const SendHaltCause = {
+  /** It did not. */
+  NONE: 0,
+  /** Start of packet inside a packet, or a packet that starts without. */
+  INCONSISTENT_SOP: 1,
+  /** VL, P_Key or headers are not allowed. */
+  DISALLOWED_PACKET: 2,
+  /** A write crosses a block. */
+  CROSSES_BOUNDARY: 3,
+  /** A write to a block that is not free. */
+  OVERFLOW: 4,
+  /** A write beyond the context. */
+  OUT_OF_BOUNDS: 5,
+  /** Length in the control word is out of range. */
+  BAD_LENGTH: 6,
+  /** Asked for. */
+  SOFTWARE: 7,
+  /** All contexts were frozen. */
+  FREEZE: 8,
+  /** The credit-return word could not be written. */
+  CREDIT_RETURN: 9,
+} as const;
+export type SendHaltCause = (typeof SendHaltCause)[keyof typeof SendHaltCause];
+
+/** Names by value; '' where a value is not assigned. */
+export const sendHaltCauseNames: readonly string[] = [
+  'NONE',
+  'INCONSISTENT_SOP',
+  'DISALLOWED_PACKET',
+  'CROSSES_BOUNDARY',
+  'OVERFLOW',
+  'OUT_OF_BOUNDS',
+  'BAD_LENGTH',
+  'SOFTWARE',
+  'FREEZE',
+  'CREDIT_RETURN',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function sendHaltCauseName(value: number): string {
+  return sendHaltCauseNames[value] || `0x${value.toString(16)}`;
+}
+
+/** Attributes named by modify send context (bits). */
+export const SendContextMask = {
+  /** virtualLanes */
+  VIRTUAL_LANES: 1,
+  /** checkPkey, pkey */
+  PKEY: 2,
+  /** creditAddress; while disabled */
+  CREDIT_ADDRESS: 4,
+  /** threshold; forces one return */
+  THRESHOLD: 8,
+  /** creditInterrupt, vector */
+  INTERRUPT: 16,
+  /** port; while disabled */
+  PORT: 32,
+} as const;
+export type SendContextMask = (typeof SendContextMask)[keyof typeof SendContextMask];
+
+/** Names by value; '' where a value is not assigned. */
+export const sendContextMaskNames: readonly string[] = [
+  '',
+  'VIRTUAL_LANES',
+  'PKEY',
+  '',
+  'CREDIT_ADDRESS',
+  '',
+  '',
+  '',
+  'THRESHOLD',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'INTERRUPT',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'PORT',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function sendContextMaskName(value: number): string {
+  return sendContextMaskNames[value] || `0x${value.toString(16)}`;
 }
 
 /** Optional features of the adapter (bits). */

@@ -29,7 +29,8 @@ export interface NotifyRequest {
 /** A completion queue of the driver. */
 export class DriverCompletionQueue {
   readonly cqn: number;
-  readonly buffer: QueueBuffer;
+  /** Another one after a resize. */
+  buffer: QueueBuffer;
   readonly recordAddress: number;
   /** Running count of entries taken. */
   consumed = 0;

@@ -25,12 +25,15 @@ import {
   CSR_DEVICE_CONTROL_RESET_MASK,
   getCsrDeviceStatusReady,
 } from '../../../../protocol/layout/gen/registers.gen.ts';
+import type { SendContextAttributes } from '../../../../protocol/layout/gen/send-context-attributes.gen.ts';
 import { SEND_QUEUE_DESCRIPTOR_SIZE } from '../../../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { SRQ_RECORD_SIZE } from '../../../../protocol/layout/gen/srq-record.gen.ts';
 import {
   AccessFlag,
+  CqMask,
   EqControl,
   ManagementOpcode,
+  ManagementStatus,
   MrKind,
   type MwKind,
   ServiceType,
@@ -40,14 +43,27 @@ import { DriverCompletionQueue } from './completion-queue.ts';
 import { DriverEventQueue } from './event-queue.ts';
 import { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
-import { ManagementChannel } from './management-channel.ts';
-import { cqPayload, eqPayload, mrPayload, mwPayload, pdPayload, qpCreationPayload, srqPayload } from './payloads.ts';
+import { ManagementChannel, type ManagementResult } from './management-channel.ts';
+import {
+  cqPayload,
+  eqPayload,
+  mrPayload,
+  mwPayload,
+  pdPayload,
+  qpCreationPayload,
+  sendContextPayload,
+  srqPayload,
+} from './payloads.ts';
 import { QueueBuffer } from './queue-buffer.ts';
+import { memoryOf, receiveMemoryOf, sendMemoryOf } from './queue-fields.ts';
 import { DriverQueuePair } from './queue-pair.ts';
+import { DriverResources } from './resources.ts';
+import { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
 const ENTRY_STRIDE_LOG2 = 6;
-const PAGE_SHIFT = Math.log2(PAGE_BYTES);
+/** Line of guest memory that eight send contexts can share for their credits. */
+const CREDIT_LINE_BYTES = 64;
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
 
@@ -70,6 +86,8 @@ export interface CompletionQueueRequest {
   readonly token?: number;
   readonly eventQueue?: DriverEventQueue;
   readonly paged?: boolean;
+  /** Which secondary summary byte of the event queue stands for it. */
+  readonly summaryIndex?: number;
 }
 
 export interface EventQueueRequest {
@@ -77,6 +95,8 @@ export interface EventQueueRequest {
   readonly vector?: number;
   readonly asynchronous?: boolean;
   readonly paged?: boolean;
+  /** Secondary summary bytes; with them comes a primary one. */
+  readonly summaryCount?: number;
   readonly attributes?: Partial<EqAttributes>;
 }
 
@@ -100,6 +120,7 @@ export class Driver {
   readonly access: HardwareAccess;
   readonly allocator: GuestAllocator;
   readonly management: ManagementChannel;
+  readonly resources: DriverResources;
   addressHandles!: AddressHandleTable;
   readonly #nextPage: number[] = [];
 
@@ -107,6 +128,7 @@ export class Driver {
     this.access = access;
     this.allocator = new GuestAllocator(access);
     this.management = new ManagementChannel(access, this.allocator);
+    this.resources = new DriverResources(this.management);
   }
 
   /** Checks identity and layout, enables the function, splits its collect buffers among the QoS levels, gives it an address handle table. */
@@ -156,27 +178,41 @@ export class Driver {
   }
 
   createEventQueue(request: EventQueueRequest = {}): DriverEventQueue {
-    const { vector = 0, asynchronous = false } = request;
+    const { vector = 0, asynchronous = false, summaryCount = 0 } = request;
     const buffer = this.#queue(request.entriesLog2 ?? 6, ENTRY_STRIDE_LOG2, request.paged);
+    const summaryAddress = summaryCount > 0 ? this.allocator.allocate(1 + summaryCount) : 0;
     const payload = eqPayload({
       ...memoryOf(buffer),
       vector,
       asynchronous: Number(asynchronous),
       controls: EqControl.INTERRUPT,
+      primarySummaryAddress: summaryAddress,
+      secondarySummaryAddress: summaryCount > 0 ? summaryAddress + 1 : 0,
+      secondarySummaryCount: summaryCount,
       ...request.attributes,
     });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_EQ, payload });
-    return new DriverEventQueue(this.access, objectNumber, vector, buffer);
+    const summary = summaryCount > 0 ? this.access.view(summaryAddress, 1 + summaryCount) : undefined;
+    return new DriverEventQueue(this.access, objectNumber, vector, buffer, summary);
   }
 
   createCompletionQueue(request: CompletionQueueRequest = {}): DriverCompletionQueue {
     const buffer = this.#queue(request.entriesLog2 ?? 6, ENTRY_STRIDE_LOG2, request.paged);
     const recordAddress = this.allocator.allocate(COMPLETION_QUEUE_RECORD_SIZE);
     const eventQueue = request.eventQueue?.eqn ?? 0;
-    const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue });
-    const { token = 0 } = request;
+    const { token = 0, summaryIndex = 0 } = request;
+    const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue, summaryIndex });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_CQ, payload, token });
     return new DriverCompletionQueue(this.access, objectNumber, buffer, recordAddress);
+  }
+
+  /** Moves a CQ to a ring of another size; unread entries come along. */
+  resizeCompletionQueue(queue: DriverCompletionQueue, entriesLog2: number): ManagementResult {
+    const buffer = this.#queue(entriesLog2, ENTRY_STRIDE_LOG2, queue.buffer.paged);
+    const payload = cqPayload({ ...memoryOf(buffer), attributeMask: CqMask.RESIZE });
+    const result = this.management.execute({ opcode: ManagementOpcode.MODIFY_CQ, objectNumber: queue.cqn, payload });
+    if (result.status === ManagementStatus.OK) queue.buffer = buffer;
+    return result;
   }
 
   createQueuePair(request: QueuePairRequest): DriverQueuePair {
@@ -229,6 +265,23 @@ export class Driver {
     return { number: result.objectNumber, rkey: getMwAttributesRkey(result.payload, 0) };
   }
 
+  /** Allocates a send context; it takes packets once enabled. */
+  createSendContext(attributes: Partial<SendContextAttributes> = {}): DriverSendContext {
+    const { blocks = 32 } = attributes;
+    const creditAddress = attributes.creditAddress ?? this.allocator.allocate(CREDIT_LINE_BYTES);
+    const payload = sendContextPayload({
+      port: 1,
+      virtualLanes: 1,
+      threshold: Math.floor(blocks / 2),
+      ...attributes,
+      blocks,
+      creditAddress,
+    });
+    const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_SEND_CONTEXT, payload });
+    const line = this.access.view(creditAddress, CREDIT_LINE_BYTES);
+    return new DriverSendContext(this.access, objectNumber, blocks, line);
+  }
+
   /** Byte offset in the collect BAR of a page of the QoS level; pages go round. */
   takePage(qosLevel: number): number {
     const count = this.access.readRegister(CSR.VCB_COUNT, 4);
@@ -244,28 +297,4 @@ export class Driver {
   #queue(entriesLog2: number, strideLog2: number, paged = false): QueueBuffer {
     return QueueBuffer.allocate(this.access, this.allocator, entriesLog2, strideLog2, paged);
   }
-}
-
-function memoryOf({ address, entriesLog2, paged }: QueueBuffer) {
-  return { queueAddress: address, entriesLog2, paged: Number(paged), pageShift: PAGE_SHIFT };
-}
-
-function sendMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueBuffer) {
-  return {
-    sendQueueAddress: address,
-    sendEntriesLog2: entriesLog2,
-    sendStrideLog2: strideLog2,
-    sendPaged: Number(paged),
-    sendPageShift: PAGE_SHIFT,
-  };
-}
-
-function receiveMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueBuffer) {
-  return {
-    receiveQueueAddress: address,
-    receiveEntriesLog2: entriesLog2,
-    receiveStrideLog2: strideLog2,
-    receivePaged: Number(paged),
-    receivePageShift: PAGE_SHIFT,
-  };
 }

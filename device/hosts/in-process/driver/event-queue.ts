@@ -16,16 +16,19 @@ export class DriverEventQueue {
   readonly eqn: number;
   readonly vector: number;
   readonly buffer: QueueBuffer;
+  /** The primary summary byte and behind it the secondary ones, if the queue has them. */
+  readonly summary: DataView | undefined;
   /** Running count of entries taken. */
   consumed = 0;
   readonly #access: HardwareAccess;
   readonly #doorbell = new DataView(new ArrayBuffer(EQ_CONSUMER_SIZE));
 
-  constructor(access: HardwareAccess, eqn: number, vector: number, buffer: QueueBuffer) {
+  constructor(access: HardwareAccess, eqn: number, vector: number, buffer: QueueBuffer, summary?: DataView) {
     this.#access = access;
     this.eqn = eqn;
     this.vector = vector;
     this.buffer = buffer;
+    this.summary = summary;
   }
 
   /** Whether the next entry is there. */

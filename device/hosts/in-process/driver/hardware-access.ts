@@ -13,6 +13,8 @@ export interface HardwareAccess {
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void;
   /** Writes BAR2. */
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void;
+  /** Writes BAR4. */
+  writePio(offset: number, sizeBytes: number, low: number, high: number): void;
   /** Memory given to the driver, mapped for the device: first bus address and size. */
   readonly memoryAddress: number;
   readonly memoryBytes: number;

@@ -43,6 +43,12 @@ import {
   type QpCreation,
 } from '../../../../protocol/layout/gen/qp-creation.gen.ts';
 import {
+  encodeSendContextAttributes,
+  newSendContextAttributes,
+  SEND_CONTEXT_ATTRIBUTES_SIZE,
+  type SendContextAttributes,
+} from '../../../../protocol/layout/gen/send-context-attributes.gen.ts';
+import {
   encodeSrqAttributes,
   newSrqAttributes,
   SRQ_ATTRIBUTES_SIZE,
@@ -72,3 +78,8 @@ export const qpCreationPayload = payloadOf<QpCreation>(QP_CREATION_SIZE, newQpCr
 export const qpPayload = payloadOf<QpAttributes>(QP_ATTRIBUTES_SIZE, newQpAttributes, encodeQpAttributes);
 export const srqPayload = payloadOf<SrqAttributes>(SRQ_ATTRIBUTES_SIZE, newSrqAttributes, encodeSrqAttributes);
 export const mwPayload = payloadOf<MwAttributes>(MW_ATTRIBUTES_SIZE, newMwAttributes, encodeMwAttributes);
+export const sendContextPayload = payloadOf<SendContextAttributes>(
+  SEND_CONTEXT_ATTRIBUTES_SIZE,
+  newSendContextAttributes,
+  encodeSendContextAttributes,
+);

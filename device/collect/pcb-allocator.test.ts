@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Three levels of allocation: QoS level, function, device; what is promised is never given away; shares converge. US8484392, PCB allocator. */
+import t from 'tap';
+import { PcbAllocator } from './pcb-allocator.ts';
+import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
+
+/** Binds as many as the level gets, at most `limit`. */
+function fill(pool: PcbAllocator, owner: number, level: number, limit = 1000): PhysicalCollectBuffer[] {
+  const bound: PhysicalCollectBuffer[] = [];
+  while (bound.length < limit) {
+    const buffer = pool.bind(owner, level, bound.length);
+    if (buffer === undefined) break;
+    bound.push(buffer);
+  }
+  return bound;
+}
+
+t.test("a level takes what is its own, then its function's, then everybody's", async (t) => {
+  const pool = new PcbAllocator(10, 2);
+  pool.setShare(0, 5, 2, 1);
+  pool.setShare(1, 2, 1, 1);
+  t.same([pool.getTotal(0), pool.getShared(0), pool.deviceShared], [5, 2, 3]);
+  t.same(
+    [0, 1].map((level) => pool.getAvailable(0, level)),
+    [7, 6],
+  );
+  const bound = fill(pool, 0, 0);
+  t.equal(bound.length, 7);
+  t.same([pool.getInUse(0, 0), pool.getInUseFunctionShared(0), pool.getInUseDevice(0), pool.deviceUsed], [7, 2, 3, 3]);
+  t.equal(fill(pool, 0, 1).length, 1, 'the other level still has its own');
+  t.same(
+    [0, 1].map((level) => fill(pool, 1, level).length),
+    [1, 1],
+    'and so have those of the other function',
+  );
+  t.equal(pool.freeCount, 0);
+  t.equal(pool.findError(), undefined);
+  for (const buffer of [...bound, ...bound]) pool.release(buffer);
+  t.equal(pool.freeCount, 7, 'releasing twice is releasing once');
+  t.equal(pool.findError(), undefined);
+});
+
+t.test('one that is told of a free buffer finds it', async (t) => {
+  const pool = new PcbAllocator(1, 1);
+  const [buffer] = fill(pool, 0, 0);
+  let found = false;
+  pool.onFree = () => {
+    found = pool.canBind(0, 1);
+  };
+  t.notOk(pool.canBind(0, 1));
+  pool.release(buffer as PhysicalCollectBuffer);
+  t.ok(found);
+});
+
+t.test('a share that shrinks below its use converges, and nothing of it is given away twice', async (t) => {
+  const pool = new PcbAllocator(8, 2);
+  pool.setShare(0, 6, 0, 0);
+  const bound = fill(pool, 0, 0, 6);
+  pool.setShare(0, 2, 0, 0);
+  pool.setShare(1, 6, 3, 3);
+  t.equal(pool.deviceShared, 0);
+  t.notOk(pool.canBind(0, 0), 'above its limit');
+  t.equal(fill(pool, 1, 0).length, 2, 'as many as are free yet');
+  for (const [index, buffer] of bound.entries()) {
+    t.equal(pool.canBind(0, 0), index > 4, `function 0 after ${index} came back`);
+    pool.release(buffer);
+    if (index === 1) t.equal(fill(pool, 1, 1).length, 2, 'what came back goes to who was promised it');
+    t.equal(pool.findError(), undefined);
+  }
+  t.equal(fill(pool, 1, 0).length, 1);
+  t.equal(fill(pool, 1, 1).length, 1);
+  t.equal(fill(pool, 0, 0).length, 2);
+  t.equal(pool.freeCount, 0);
+});
+
+t.test('what all share is not enlarged by buffers that are still out', async (t) => {
+  const pool = new PcbAllocator(6, 3);
+  pool.setShare(0, 4, 0, 0);
+  pool.setShare(1, 2, 0, 0);
+  fill(pool, 0, 0, 4);
+  pool.setShare(0, 0, 0, 0);
+  t.equal(pool.deviceShared, 4);
+  t.equal(fill(pool, 2, 0).length, 0, 'all that is free is promised to function 1');
+  t.equal(fill(pool, 1, 0).length, 2);
+});
+
+t.test('what is lent is used by others, asked back by its owner, and comes back as it is released', async (t) => {
+  const pool = new PcbAllocator(4, 2);
+  pool.setShare(0, 4, 2, 2);
+  t.notOk(pool.canBind(1, 0));
+  pool.lend(0);
+  const bound = fill(pool, 1, 0, 3);
+  t.equal(bound.length, 3);
+  t.equal(pool.getAvailable(0, 0), 1, 'what is free it may have at once');
+  t.equal(fill(pool, 0, 1).length, 1);
+  t.notOk(pool.canBind(0, 1), 'the rest is still out');
+  pool.release(bound[0] as PhysicalCollectBuffer);
+  t.notOk(pool.canBind(1, 0), 'nothing is lent any more');
+  t.equal(fill(pool, 0, 0).length, 1);
+  t.equal(pool.findError(), undefined);
+});

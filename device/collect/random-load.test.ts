@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Several functions on one pool of PCBs and one space of VCBs under seeded random load, every invariant checked after every step. `VUHCA_STEPS` asks for
+ * more steps per seed: `VUHCA_STEPS=2000000 npx tap device/collect/random-load.test.ts`.
+ */
+import t from 'tap';
+import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { setSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
+import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
+import { FaultLog } from '../observe/faults.ts';
+import { LocalTime } from '../pci/local-time.ts';
+import { Random } from '../random.ts';
+import { CollectUnit } from './collect-unit.ts';
+import { PcbAllocator } from './pcb-allocator.ts';
+import { PcbState, type PhysicalCollectBuffer } from './physical-collect-buffer.ts';
+import { VcbSpace } from './vcb-space.ts';
+
+const STEPS = Number(process.env.VUHCA_STEPS ?? 20_000);
+const FUNCTIONS = 3;
+const PAGES = 8;
+const BUFFERS = 14;
+const SPACE = 40;
+
+/** Functions that write commands in words, and a pipeline that ends what was kicked. */
+class World {
+  readonly pool = new PcbAllocator(BUFFERS, FUNCTIONS);
+  readonly space = new VcbSpace(FUNCTIONS, PAGES, SPACE);
+  readonly units: CollectUnit[];
+  readonly #random: Random;
+  readonly #changing: boolean;
+  readonly #kicked: PhysicalCollectBuffer[] = [];
+  /** Words written of each page's command, by function. */
+  readonly #written = Array.from({ length: FUNCTIONS }, () => new Uint8Array(PAGES));
+  readonly #header = new DataView(new ArrayBuffer(8));
+  opened = 0;
+  refused = 0;
+
+  constructor(random: Random, changing: boolean) {
+    this.#random = random;
+    this.#changing = changing;
+    const faults = new FaultLog(new LocalTime(new SimulatedClock()));
+    setSendCommandCollectLength(this.#header, 0, 64);
+    this.units = Array.from({ length: FUNCTIONS }, (_, functionNumber) => {
+      const ignore = (): void => {};
+      const sink = {
+        kickSend: (buffer: PhysicalCollectBuffer) => {
+          buffer.state = PcbState.KICKED;
+          this.#kicked.push(buffer);
+        },
+        ringImplicit: ignore,
+        ringExplicit: ignore,
+        stop: ignore,
+        notify: ignore,
+        kickManagement: ignore,
+      };
+      const parts = { functionNumber, pageCount: PAGES, space: this.space, allocator: this.pool, sink, faults };
+      return new CollectUnit(parts);
+    });
+    for (let owner = 0; owner < FUNCTIONS; owner++) this.pool.setShare(owner, 3, 1, 1);
+  }
+
+  /** One thing happens; returns what is wrong then. */
+  step(): string | undefined {
+    const random = this.#random;
+    const owner = random.below(FUNCTIONS);
+    const kind = random.below(16);
+    if (kind < 10) return this.#write(owner, random.below(PAGES)) ?? this.#check();
+    if (kind < 14) this.#end();
+    else if (kind === 14) this.#cancel(owner, random.below(PAGES));
+    else if (this.#changing) this.#change(owner);
+    else if (random.oneIn(50)) this.#reset(owner);
+    return this.#check();
+  }
+
+  /** Ends everything. */
+  drain(): void {
+    for (let owner = 0; owner < FUNCTIONS; owner++) this.#reset(owner);
+    while (this.#kicked.length > 0) this.#end();
+  }
+
+  #write(owner: number, page: number): string | undefined {
+    const unit = this.units[owner] as CollectUnit;
+    const written = this.#written[owner] as Uint8Array;
+    const opens = !unit.isInUse(page) && page < unit.vcbCount;
+    if (!unit.isInUse(page)) written[page] = 0;
+    const level = page * PAGE_BYTES >= unit.qosDivider ? 1 : 0;
+    const refusals = unit.refusals;
+    const available = this.pool.getAvailable(owner, level);
+    const word = written[page]++;
+    unit.write(page * PAGE_BYTES + word * 8, 8, 0, word === 0 ? this.#header.getUint32(4, true) : 0);
+    if (!opens) return undefined;
+    this.opened++;
+    if (unit.refusals === refusals) return available > 0 ? undefined : 'a PCB was bound although none was available';
+    this.refused++;
+    return this.#judge(owner, level);
+  }
+
+  /** A refusal must be of the function's own making, or of what is shared; while shares change, buffers may also be on their way back. */
+  #judge(owner: number, level: number): string | undefined {
+    const { pool } = this;
+    if (this.#changing && (pool.freeCount === 0 || pool.getAvailable(owner, level) > 0)) return undefined;
+    const own = pool.getInUse(owner, level) >= pool.getGuaranteed(owner, level);
+    const shared = pool.getInUseFunctionShared(owner) >= pool.getShared(owner);
+    const device = this.#changing || pool.deviceUsed >= pool.deviceShared;
+    if (own && shared && device) return undefined;
+    return `function ${owner}, level ${level} was refused: own ${own}, shared ${shared}, device ${device}`;
+  }
+
+  #end(): void {
+    if (this.#kicked.length === 0) return;
+    const at = this.#random.below(this.#kicked.length);
+    const buffer = this.#kicked[at] as PhysicalCollectBuffer;
+    this.#kicked[at] = this.#kicked[this.#kicked.length - 1] as PhysicalCollectBuffer;
+    this.#kicked.pop();
+    this.pool.release(buffer);
+    if (this.#random.oneIn(4)) this.pool.release(buffer);
+  }
+
+  #cancel(owner: number, page: number): void {
+    this.units[owner]?.write(page * PAGE_BYTES + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
+  }
+
+  #reset(owner: number): void {
+    this.units[owner]?.reset();
+    const unit = this.units[owner] as CollectUnit;
+    unit.levelOneCount = this.#random.below(unit.vcbCount + 1);
+  }
+
+  /** The share of a function, its VCBs or its sub-BAR change, within what the others leave. */
+  #change(owner: number): void {
+    const random = this.#random;
+    const { pool, space } = this;
+    switch (random.below(4)) {
+      case 0: {
+        const total = random.below(pool.deviceShared + pool.getTotal(owner) + 1);
+        const level0 = random.below(total + 1);
+        return pool.setShare(owner, total, level0, random.below(total - level0 + 1));
+      }
+      case 1:
+        return pool.lend(owner);
+      case 2: {
+        const count = 1 + random.below(PAGES);
+        const base = random.below(SPACE - count + 1);
+        const overlaps = (other: number): boolean =>
+          other !== owner && base < space.getBase(other) + space.getCount(other) && space.getBase(other) < base + count;
+        if (![0, 1, 2].some(overlaps)) space.place(owner, base, count);
+        return;
+      }
+      default:
+        this.#reset(owner);
+    }
+  }
+
+  #check(): string | undefined {
+    const { pool, units } = this;
+    const holders = new Map<number, number>();
+    for (let owner = 0; owner < FUNCTIONS; owner++) {
+      const unit = units[owner] as CollectUnit;
+      let inUse = 0;
+      for (let page = 0; page < PAGES; page++) {
+        if (!unit.isInUse(page)) continue;
+        inUse++;
+        const vcb = unit.getBoundVcb(page);
+        if (vcb >= 0 && holders.has(vcb)) return `VCB ${vcb} collects twice`;
+        if (vcb >= 0) holders.set(vcb, owner);
+      }
+      if (inUse !== unit.inUseCount) return `function ${owner} counts ${unit.inUseCount} VCBs in use, not ${inUse}`;
+    }
+    for (const { state, vcb, functionNumber } of pool.buffers) {
+      if (state !== PcbState.COLLECTING) continue;
+      if (holders.get(vcb) !== functionNumber) return `the PCB of VCB ${vcb} is not its VCB's`;
+      holders.delete(vcb);
+    }
+    return holders.size === 0 ? pool.findError() : 'a VCB collects without a PCB';
+  }
+}
+
+for (const [seed, changing] of [
+  [1, false],
+  [2, false],
+  [3, true],
+  [4, true],
+] as const) {
+  t.test(`${STEPS} steps of seed ${seed}, shares ${changing ? 'changing' : 'as they are'}`, async (t) => {
+    const world = new World(new Random(seed), changing);
+    for (let step = 0; step < STEPS; step++) {
+      const wrong = world.step();
+      if (wrong !== undefined) throw new Error(`seed ${seed}, step ${step}: ${wrong}`);
+    }
+    t.ok(
+      world.opened > STEPS / 100 && world.refused > world.opened / 100,
+      `${world.opened} opened, ${world.refused} refused`,
+    );
+    world.drain();
+    t.equal(world.pool.freeCount, BUFFERS);
+    t.same(
+      [0, 1, 2].map((owner) => world.space.getReserved(owner)),
+      [0, 0, 0],
+    );
+  });
+}

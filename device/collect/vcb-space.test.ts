@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/** VCB numbers: runs of functions that move while commands are being collected. US8484392, BAR. */
+import t from 'tap';
+import { VcbSpace } from './vcb-space.ts';
+
+t.test("functions start one behind the other, and what is left is nobody's", async (t) => {
+  const space = new VcbSpace(3, 8, 32);
+  t.same(
+    [0, 1, 2].map((owner) => space.getBase(owner)),
+    [0, 8, 16],
+  );
+  t.equal(space.getCount(2), 8);
+  t.equal(space.unallocated, 8);
+  t.equal(new VcbSpace(34, 64).unallocated, 16384 - 34 * 64);
+});
+
+t.test('a number that is collecting stays with its page through a move', async (t) => {
+  const space = new VcbSpace(2, 8, 32);
+  t.equal(space.take(0, 7), 7);
+  t.equal(space.take(0, 7), -1, 'once');
+  space.place(0, 0, 4);
+  t.equal(space.getReserved(0), 1);
+  t.ok(space.isHeldByOther(1, 4, 4));
+  t.notOk(space.isHeldByOther(1, 0, 7));
+  t.notOk(space.isHeldByOther(0, 0, 8), 'its own are no hindrance');
+  space.place(1, 4, 8);
+  t.equal(space.take(1, 3), -1, 'even if it was given away');
+  t.equal(space.take(1, 2), 6);
+  space.free(0, 7);
+  t.equal(space.getReserved(0), 0);
+  t.equal(space.take(1, 3), 7);
+  space.place(1, 12, 8);
+  t.equal(space.getReserved(1), 2);
+  space.place(1, 4, 8);
+  t.equal(space.getReserved(1), 0, 'moved back');
+});

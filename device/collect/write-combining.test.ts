@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The write-combining stage: does to writes all that a processor may, and nothing that it may not. */
+import t from 'tap';
+import { COMMAND_HEADER_BYTES, KICK_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { setSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
+import { planStores } from '../hosts/in-process/driver/collect-writer.ts';
+import { Random } from '../random.ts';
+import { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
+import { WriteCombining, type WriteCombiningOptions } from './write-combining.ts';
+
+const PAGES = 8;
+
+interface Piece {
+  readonly page: number;
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+/** A collect BAR that keeps every command that becomes whole, behind a stage. */
+class Bar {
+  readonly pieces: Piece[] = [];
+  readonly kicked: { readonly page: number; readonly bytes: string }[] = [];
+  readonly stage: WriteCombining;
+  readonly #collecting = new Map<number, PhysicalCollectBuffer>();
+
+  constructor(options: WriteCombiningOptions) {
+    this.stage = new WriteCombining(options, 0, PAGES * PAGE_BYTES, (offset, sizeBytes, low, high) => {
+      const page = Math.floor(offset / PAGE_BYTES);
+      this.pieces.push({ page, offset: offset % PAGE_BYTES, sizeBytes });
+      if (offset % PAGE_BYTES < KICK_OFFSET) this.#collect(page, offset % PAGE_BYTES, sizeBytes, low, high);
+    });
+  }
+
+  get halfWritten(): number {
+    return this.#collecting.size;
+  }
+
+  #collect(page: number, offset: number, sizeBytes: number, low: number, high: number): void {
+    const buffer = this.#collecting.get(page) ?? new PhysicalCollectBuffer(0);
+    if (!this.#collecting.has(page)) buffer.open();
+    this.#collecting.set(page, buffer);
+    buffer.store(offset, sizeBytes, low, high);
+    if (!buffer.lengthKnown || !buffer.whole) return;
+    this.kicked.push({ page, bytes: Buffer.from(buffer.bytes.subarray(0, buffer.collectLength)).toString('hex') });
+    this.#collecting.delete(page);
+  }
+}
+
+/** A command of random bytes. */
+function command(random: Random): Uint8Array {
+  const bytes = random.bytes(COMMAND_HEADER_BYTES + 8 * random.below(33));
+  setSendCommandCollectLength(new DataView(bytes.buffer), 0, bytes.length);
+  return bytes;
+}
+
+/** Writes commands into random pages in random stores, several pages at a time; returns them by page, in order. */
+function writeCommands(bar: Bar, random: Random, count: number): string[][] {
+  const written: string[][] = Array.from({ length: PAGES }, () => []);
+  const writers: (() => boolean)[] = [];
+  const begin = (page: number): (() => boolean) => {
+    const bytes = command(random);
+    written[page]?.push(Buffer.from(bytes).toString('hex'));
+    const view = new DataView(bytes.buffer);
+    const stores = planStores(bytes.length, { storeBytes: 0, random, repeat: random.oneIn(2) });
+    return () => {
+      const { offset, sizeBytes } = stores.shift() as (typeof stores)[0];
+      const low =
+        sizeBytes >= 4
+          ? view.getUint32(offset, true)
+          : sizeBytes === 2
+            ? view.getUint16(offset, true)
+            : view.getUint8(offset);
+      bar.stage.write(
+        page * PAGE_BYTES + offset,
+        sizeBytes,
+        low,
+        sizeBytes === 8 ? view.getUint32(offset + 4, true) : 0,
+      );
+      return stores.length > 0;
+    };
+  };
+  for (let page = 0; page < PAGES; page++) writers.push(begin(page));
+  for (let begun = PAGES; writers.some((writer) => writer !== done); ) {
+    const page = random.below(PAGES);
+    if (writers[page] === done || writers[page]?.()) continue;
+    writers[page] = begun++ < count ? begin(page) : done;
+    if (random.oneIn(8)) bar.stage.settle();
+  }
+  return written;
+}
+
+const done = (): boolean => false;
+
+function settle(stage: WriteCombining): number {
+  let passes = 0;
+  for (; stage.busy; passes++) stage.settle();
+  return passes;
+}
+
+t.test('every command arrives once, whole and in the order of its page, whatever happens on the way', async (t) => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const bar = new Bar({ seed, lines: 1 + (seed % 12), holdPasses: 1 + (seed % 5) });
+    const written = writeCommands(bar, new Random(seed), 200);
+    t.ok(settle(bar.stage) <= 4 * 5 + 1, `seed ${seed}: bounded`);
+    const kicked = written.map((_, page) => bar.kicked.filter((one) => one.page === page).map(({ bytes }) => bytes));
+    const wrong = written.findIndex((commands, page) => commands.join() !== kicked[page]?.join());
+    t.equal(wrong, -1, `seed ${seed}: page ${wrong}`);
+    t.equal(bar.halfWritten, 0, `seed ${seed}: nothing begins behind a kick`);
+  }
+});
+
+t.test('it reorders, splits, merges and repeats', async (t) => {
+  const bar = new Bar({ seed: 5 });
+  const { stage, pieces } = bar;
+  const seen = { reordered: 0, split: 0, merged: 0, repeated: 0 };
+  for (let round = 0; round < 50; round++) {
+    pieces.length = 0;
+    const small = round % 2 === 0 ? 8 : 2;
+    for (let offset = 0; offset < COMMAND_HEADER_BYTES; offset += small) stage.write(offset, small, offset, 0);
+    stage.write(KICK_OFFSET, 8, 0, 0);
+    const data = pieces.slice(0, -1);
+    if (data.some(({ offset }, at) => at > 0 && offset < (data[at - 1]?.offset ?? 0))) seen.reordered++;
+    if (data.some(({ sizeBytes }) => sizeBytes < small)) seen.split++;
+    if (data.some(({ sizeBytes }) => sizeBytes > small)) seen.merged++;
+    if (new Set(data.map(({ offset }) => offset)).size < data.length) seen.repeated++;
+  }
+  for (const [what, count] of Object.entries(seen)) t.ok(count > 5, `${what} ${count} times of 50`);
+});
+
+t.test("a control word follows all that was stored to its page, and nobody else's", async (t) => {
+  const { stage, pieces } = new Bar({ seed: 6, lines: 64, holdPasses: 1000 });
+  for (const page of [1, 2]) stage.write(page * PAGE_BYTES + 16, 8, 1, 2);
+  t.ok(stage.busy);
+  stage.write(2 * PAGE_BYTES + KICK_OFFSET, 8, 0, 0);
+  t.equal(pieces.at(-1)?.offset, KICK_OFFSET);
+  t.ok(pieces.length > 1);
+  t.ok(stage.busy, 'page 1 is still held');
+  t.ok(pieces.every(({ page }) => page === 2));
+  stage.reset();
+  t.notOk(stage.busy, 'a reset leaves nothing');
+  t.equal(settle(stage), 0);
+});
+
+t.test('no more lines are held than there are', async (t) => {
+  const { stage, pieces } = new Bar({ seed: 7, lines: 3, holdPasses: 1000 });
+  for (let page = 0; page < PAGES; page++) stage.write(page * PAGE_BYTES, 1, page, 0);
+  t.ok(pieces.length >= PAGES - 3);
+  stage.write(PAGES * PAGE_BYTES, 8, 0, 0);
+  stage.write(PAGE_BYTES + 4, 8, 0, 0);
+  t.same(
+    pieces.slice(-1)[0],
+    { page: 1, offset: 4, sizeBytes: 8 },
+    'unaligned ones and those beyond the BAR pass as they are',
+  );
+});
+
+t.test('the same seed does the same, another one something else', async (t) => {
+  const run = (seed: number): string => {
+    const bar = new Bar({ seed });
+    writeCommands(bar, new Random(1), 50);
+    settle(bar.stage);
+    return JSON.stringify(bar.pieces);
+  };
+  const first = run(8);
+  t.equal(run(8), first);
+  t.not(run(9), first);
+});

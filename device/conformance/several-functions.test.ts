@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Several functions of one adapter: default shares, quotas of objects, the physical function's switch, and write-combining sessions that replay. DESIGN.md 4.1, 4.3. */
+import t from 'tap';
+import { getAdapterAttributesMaxEventQueues } from '../../protocol/layout/gen/adapter-attributes.gen.ts';
+import {
+  CSR,
+  CSR_ADAPTER_CONTROL_DISABLE_MASK,
+  getCsrDeviceStatusAdapterDisabled,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import { FaultKind, ManagementOpcode, ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { Adapter } from '../adapter.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
+import { pdPayload } from '../hosts/in-process/driver/payloads.ts';
+import { InProcessMachine } from '../hosts/in-process/machine.ts';
+import { Recorder } from '../hosts/recording.ts';
+import { Replay } from '../hosts/replay.ts';
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
+import { Bench } from './bench.ts';
+import { findBadBinding, findBrokenInvariant, findLeak } from './invariants.ts';
+
+const NOP = { header: { opcode: SendOpcode.NOP } };
+
+function bringUp(machine: InProcessMachine, index: number) {
+  const access = new InProcessAccess(machine, index);
+  const driver = new Driver(access).bringUp();
+  const pd = driver.createProtectionDomain();
+  const sendCq = driver.createCompletionQueue({ eventQueue: driver.createEventQueue() });
+  const qp = driver.createQueuePair({ pd, sendCq }).start({ port: 1 });
+  return { access, driver, pd, sendCq, qp, read: (offset: number) => access.readRegister(offset, 4) };
+}
+
+t.test('as many functions as there can be: each has its share, its memory and works', async (t) => {
+  const machine = new InProcessMachine({ functionCount: 34, memoryBytes: 1 << 20 });
+  const adapter = machine.core as Adapter;
+  const all = Array.from({ length: 34 }, (_, index) => bringUp(machine, index));
+  machine.onStep = () => {
+    const broken = findBadBinding(adapter) ?? all.map(({ access }) => findBrokenInvariant(access)).find(Boolean);
+    if (broken !== undefined) throw new Error(broken);
+  };
+  for (const { read, qp } of all) {
+    t.same([read(CSR.VCB_COUNT), read(CSR.PCB_COUNT), read(CSR.PCB_SHARED_DEVICE)], [64, 3, 256 - 34 * 3]);
+    for (let count = 0; count < 10; count++) qp.post(NOP, count % 3 === 0 ? 'slot' : 'collect');
+    qp.ring();
+  }
+  t.same(
+    all.map(({ access }) => access.readRegister(CSR.VCB_BASE, 8)),
+    all.map((_, index) => index * 64 * 4096),
+  );
+  machine.runUntilIdle();
+  for (const { sendCq, access } of all) {
+    t.same(
+      sendCq.drain().map(({ status }) => status),
+      new Array(10).fill(0),
+    );
+    t.equal(findLeak(access), undefined);
+  }
+});
+
+t.test('an adapter has as many hosts as functions, and options within range', async (t) => {
+  t.throws(() => new Adapter({ ...defaultAdapterOptions, functionCount: 2 }, new InProcessMachine().clock, []), {
+    message: 'option functionCount is 2, but there are 0 hosts; give one to each',
+  });
+  const wrong: [Partial<AdapterOptions>, RegExp][] = [
+    [{ functionCount: 35 }, /^option functionCount is 35; it must be 1 to 34$/],
+    [{ functionCount: 2, vcbCount: 8193 }, /^option vcbCount is 8193; with functionCount 2 it must be 1 to 8192$/],
+    [{ pcbCount: 1025 }, /^option pcbCount is 1025; it must be 1 to 1024$/],
+    [{ laneCount: 129 }, /^option laneCount is 129; it must be 1 to 128$/],
+    [{ writeCombining: { seed: 1, lines: 0 } }, /^option writeCombining.lines is 0; it must be 1 to 64$/],
+  ];
+  for (const [options, message] of wrong) t.match(findOptionError({ ...defaultAdapterOptions, ...options }), message);
+  const largest = { functionCount: 34, vcbCount: 481, pcbCount: 1024 };
+  t.equal(findOptionError({ ...defaultAdapterOptions, ...largest }), undefined);
+  const one = new InProcessMachine({ adapter: { vcbCount: 16384 }, memoryBytes: 1 << 20 });
+  const { access, qp, sendCq } = bringUp(one, 0);
+  access.writeCollect(16383 * 4096, 1, 0, 0);
+  t.equal(access.readRegister(CSR.VCB_IN_USE + 511 * 4, 4), 0x80000000);
+  qp.post(NOP, 'collect', {});
+  t.equal(sendCq.take().status, 0);
+});
+
+t.test("one function's flood of creations leaves the others their share", async (t) => {
+  const machine = new InProcessMachine({ functionCount: 34, memoryBytes: 1 << 20 });
+  const [flooder, other] = [bringUp(machine, 0), bringUp(machine, 1)];
+  const query = flooder.driver.management.perform({ opcode: ManagementOpcode.QUERY_ADAPTER });
+  t.equal(getAdapterAttributesMaxEventQueues(query.payload, 0), 64);
+  const create = ({ driver }: typeof flooder) =>
+    driver.management.execute({ opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}) });
+  const share = Math.floor(32768 / 34);
+  for (let count = 1; count < share; count++) create(flooder);
+  t.equal(create(flooder).status, ManagementStatus.NO_RESOURCES);
+  t.equal(create(other).status, ManagementStatus.OK);
+  flooder.driver.management.perform({ opcode: ManagementOpcode.DESTROY_PD, objectNumber: flooder.pd + 0x2 });
+  t.equal(create(flooder).status, ManagementStatus.OK, 'what is destroyed may be created again');
+  machine.reset(0, 'function');
+  machine.resume(0);
+  const again = bringUp(machine, 0);
+  t.equal(create(again).status, ManagementStatus.OK);
+});
+
+t.test('the physical function disables the adapter: commands wait, and go on when it is enabled again', async (t) => {
+  const machine = new InProcessMachine({ functionCount: 2 });
+  const [physical, virtual] = [bringUp(machine, 0), bringUp(machine, 1)];
+  const set = ({ access }: typeof physical, value: number) => access.writeRegister(CSR.ADAPTER_CONTROL, 4, value, 0);
+  const isDisabled = ({ read }: typeof physical) => getCsrDeviceStatusAdapterDisabled(read(CSR.DEVICE_STATUS)) === 1;
+  set(virtual, CSR_ADAPTER_CONTROL_DISABLE_MASK);
+  t.equal(virtual.read(CSR.FAULT_COUNT + FaultKind.NOT_PERMITTED * 4), 1);
+  t.notOk(isDisabled(virtual), 'a virtual one cannot');
+  set(physical, CSR_ADAPTER_CONTROL_DISABLE_MASK);
+  t.ok(isDisabled(virtual) && isDisabled(physical));
+  t.equal(virtual.read(CSR.ADAPTER_CONTROL), CSR_ADAPTER_CONTROL_DISABLE_MASK);
+  for (const { qp } of [physical, virtual]) {
+    for (let count = 0; count < 8; count++) qp.post(NOP, count % 2 === 0 ? 'collect' : 'slot');
+    qp.ring();
+  }
+  machine.runUntilIdle();
+  t.notOk(physical.sendCq.ready || virtual.sendCq.ready, 'nothing is executed');
+  virtual.driver.createProtectionDomain();
+  set(physical, 0);
+  machine.runUntilIdle();
+  for (const { sendCq, access } of [physical, virtual]) {
+    t.same(
+      sendCq.drain().map(({ status }) => status),
+      new Array(8).fill(0),
+      'nothing is lost',
+    );
+    t.equal(findLeak(access), undefined);
+  }
+  set(physical, CSR_ADAPTER_CONTROL_DISABLE_MASK);
+  machine.reset(0, 'lost');
+  t.notOk(isDisabled(virtual), 'one that dies leaves the others at work');
+});
+
+t.test('a session behind the write-combining stage replays byte for byte', async (t) => {
+  const pieces: Uint8Array[] = [];
+  const record = (options: AdapterOptions, count: number) =>
+    new Recorder(options, count, (bytes) => pieces.push(bytes.slice()));
+  const bench = new Bench({ seed: 31, record, adapter: { writeCombining: { seed: 31 } } });
+  const { sender, receiver, to } = bench.createPair();
+  for (let round = 0; round < 50; round++) {
+    const buffer = bench.postReceive(receiver, 40 + 256);
+    const payload = bench.random.bytes(bench.random.below(257));
+    sender.post(to({ inline: payload }));
+    t.equal(sender.parts.sendCq.take().status, 0);
+    receiver.parts.receiveCq.take();
+    t.ok(payload.every((byte, index) => buffer.bytes[40 + index] === byte));
+  }
+  t.same(bench.allFaults(), {});
+  bench.finish();
+  bench.machine.recorder?.flush();
+  const recording = Buffer.concat(pieces);
+  const replay = (seed: number) =>
+    new Replay(
+      recording,
+      (options, clock, hosts) => new Adapter({ ...options, writeCombining: { seed } }, clock, hosts),
+    ).run();
+  t.equal(replay(31).divergence, undefined);
+});

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Who has what of the adapter's resources, and what of it is in use: plain data, for `vuhca resources show` and whoever reads its JSON. */
+import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import type { Adapter } from '../adapter.ts';
+import { NOBODY, SHARED_COMPLETION, SHARED_EXECUTION } from '../management/resource-plan.ts';
+
+export type ResourceReport = ReturnType<typeof reportResources>;
+
+const levels = Array.from({ length: QOS_LEVELS }, (_, level) => level);
+
+export function reportResources(adapter: Adapter) {
+  const { plan } = adapter.resourceManager;
+  const { limits } = plan;
+  return {
+    unallocated: {
+      vcbs: plan.vcbsUnallocated,
+      pcbs: plan.pcbsUnallocated,
+      schedulerBuffers: plan.schedulerBuffersUnallocated,
+      lanes: plan.lanesShared,
+      executionCredits: plan.executionUnallocated,
+      completionCredits: plan.completionUnallocated,
+    },
+    total: {
+      vcbs: limits.vcbs,
+      pcbs: limits.pcbs,
+      schedulerBuffers: limits.schedulerBuffers,
+      lanes: plan.lanes.length,
+      executionCredits: limits.executionCredits,
+      completionCredits: limits.completionCredits,
+    },
+    returnShares: adapter.shares.returnShares,
+    lendIdle: adapter.shares.lendIdle,
+    dedicatedLanes: plan.lanesDedicated,
+    functions: plan.functions.map((_, number) => reportShare(adapter, number)),
+    lanes: plan.lanes.map((_, number) => reportLane(adapter, number)),
+  };
+}
+
+function reportShare(adapter: Adapter, number: number) {
+  const { resourceManager, collectBuffers, lanes } = adapter;
+  const { plan } = resourceManager;
+  const { vcbBase, vcbs, pcbs, levelPcbs, schedulerBuffers } = plan.functions[number];
+  return {
+    number,
+    vcbBase,
+    vcbs,
+    vcbsInUse: adapter.functions[number].collect.inUseCount,
+    pcbs,
+    pcbsInUse: levels.reduce((sum, level) => sum + collectBuffers.getInUse(number, level), 0),
+    schedulerBuffers,
+    lanes: plan.lanesOf(number),
+    lent: resourceManager.isLent(number),
+    executionCreditsUsed: lanes.execution.functionUsed[number],
+    completionCreditsUsed: lanes.completion.functionUsed[number],
+    levels: levels.map((level) => ({
+      vcbs: plan.vcbsOfLevel(number, level),
+      pcbs: levelPcbs[level],
+      pcbsInUse: collectBuffers.getInUse(number, level),
+      lanes: plan.lanesOpenTo(number, level),
+    })),
+  };
+}
+
+function reportLane({ resourceManager, lanes }: Adapter, number: number) {
+  const share = resourceManager.plan.lanes[number];
+  const { execution, completion } = lanes;
+  return {
+    number,
+    owner: share.owner === NOBODY ? undefined : share.owner,
+    dedicated: share.dedicated,
+    weight: share.weight,
+    executionCredits: share.executionCredits,
+    executionCreditsUsed: execution.privateUsed[number] + execution.laneSharedUsed[number],
+    completionCredits: share.completionCredits,
+    completionCreditsUsed: completion.privateUsed[number] + completion.laneSharedUsed[number],
+    sharedExecution: (share.sharedCredits & SHARED_EXECUTION) !== 0,
+    sharedCompletion: (share.sharedCredits & SHARED_COMPLETION) !== 0,
+    listLength: lanes.lanes[number].length,
+    listSize: share.listSize,
+    launches: lanes.lanes[number].launches,
+  };
+}

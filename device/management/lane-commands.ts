@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/** State of a transmit virtual lane (US8484392: execution and completion credit CSRs). */
+import { encodeLaneAttributes, newLaneAttributes } from '../../protocol/layout/gen/lane-attributes.gen.ts';
+import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { CommandContext } from './command-context.ts';
+import { PHYSICAL_FUNCTION } from './resource-changes.ts';
+import { blameObject } from './resource-commands.ts';
+import { NOBODY } from './resource-plan.ts';
+
+/** A virtual function sees the lanes that are its own. */
+export function queryLane(context: CommandContext): ManagementStatus {
+  const { adapter, owner } = context;
+  const number = context.header.objectNumber;
+  const { plan } = adapter.resourceManager;
+  const { lanes } = adapter;
+  const share = plan.lanes[number];
+  if (share === undefined) return blameObject(context, ManagementStatus.BAD_OBJECT, plan.lanes.length - 1);
+  if (owner.number !== PHYSICAL_FUNCTION && share.owner !== owner.number)
+    return blameObject(context, ManagementStatus.NOT_PERMITTED, 0);
+  const lane = lanes.lanes[number];
+  const record = newLaneAttributes();
+  record.state = lanes.map.getState(number);
+  record.function = share.owner === NOBODY ? 0 : share.owner;
+  record.weight = share.weight;
+  record.sharedCredits = share.sharedCredits;
+  record.executionCredits = share.executionCredits;
+  record.executionCreditsUsed = lanes.execution.privateUsed[number];
+  record.executionSharedUsed = lanes.execution.laneSharedUsed[number];
+  record.completionCredits = share.completionCredits;
+  record.completionCreditsUsed = lanes.completion.privateUsed[number];
+  record.completionSharedUsed = lanes.completion.laneSharedUsed[number];
+  record.listLength = lane.length;
+  record.listSize = share.listSize;
+  record.launches = lane.launches;
+  encodeLaneAttributes(context.responseView, 0, record);
+  return ManagementStatus.OK;
+}

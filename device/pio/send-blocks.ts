@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The send blocks of one context, used as a FIFO (US2015378953): a scoreboard with one bit per byte, which says when a packet is whole, however its blocks were
+ * filled; and the order of packets, which says where each must start. Blocks are numbered by their place in the context.
+ */
+import { SEND_BLOCK_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { getSendControlLengthDwords, SEND_CONTROL_SIZE } from '../../protocol/layout/gen/send-control.gen.ts';
+import { SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
+
+/** How a block was written first: not at all, through the start-of-packet alias, or not. */
+const Alias = { NONE: 0, START: 1, CONTINUATION: 2 } as const;
+
+const DWORD_BYTES = 4;
+const ALL_BYTES = -1;
+/** LRH, BTH and DETH: what the shortest packet has, without CRCs. */
+const SHORTEST_PACKET_BYTES = 28;
+
+export class SendBlocks {
+  readonly count: number;
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly #alias: Uint8Array;
+  /** Two words per block: a bit for every byte that has arrived. */
+  readonly #arrived: Int32Array;
+  /** The block belongs to a whole packet that has not been freed in order. */
+  readonly #taken: Uint8Array;
+  /** Blocks that follow the oldest one not free and whose packets are known, one behind the other. */
+  #known = 0;
+  #oldest = 0;
+
+  constructor(count: number) {
+    this.count = count;
+    this.bytes = new Uint8Array(count * SEND_BLOCK_BYTES);
+    this.view = new DataView(this.bytes.buffer);
+    this.#alias = new Uint8Array(count);
+    this.#arrived = new Int32Array(count * 2);
+    this.#taken = new Uint8Array(count);
+  }
+
+  clear(): void {
+    this.#alias.fill(Alias.NONE);
+    this.#arrived.fill(0);
+    this.#taken.fill(0);
+    this.#known = 0;
+    this.#oldest = 0;
+  }
+
+  /** Stores aligned data at a byte offset of the context. Returns NONE, or why the context must halt; the write is dropped then. */
+  store(offset: number, sizeBytes: number, low: number, high: number, start: boolean): SendHaltCause {
+    const block = Math.floor(offset / SEND_BLOCK_BYTES);
+    if (this.#taken[block] === 1) return SendHaltCause.OVERFLOW;
+    const alias = start ? Alias.START : Alias.CONTINUATION;
+    if (this.#alias[block] === Alias.NONE) {
+      if (start && this.#isInside(block)) return SendHaltCause.INCONSISTENT_SOP;
+      this.#alias[block] = alias;
+    } else if (this.#alias[block] !== alias) return SendHaltCause.INCONSISTENT_SOP;
+    const { view } = this;
+    if (sizeBytes === 8) {
+      view.setUint32(offset, low, true);
+      view.setUint32(offset + 4, high, true);
+    } else if (sizeBytes === 4) view.setUint32(offset, low, true);
+    else if (sizeBytes === 2) view.setUint16(offset, low, true);
+    else view.setUint8(offset, low);
+    this.#arrived[offset >>> 5] |= ((1 << sizeBytes) - 1) << (offset & 31);
+    return this.#follow();
+  }
+
+  /** First block of the packet that became whole by filling the block at this byte offset; -1 when none did. Its blocks are taken from now on. */
+  takeWhole(offset: number): number {
+    let block = Math.floor(offset / SEND_BLOCK_BYTES);
+    if (!this.#isFull(block)) return -1;
+    for (let walked = 1; this.#alias[block] === Alias.CONTINUATION; walked++) {
+      if (walked === this.count) return -1;
+      block = this.#before(block);
+    }
+    if (this.#alias[block] !== Alias.START || !this.#isFull(block)) return -1;
+    const length = this.lengthOf(block);
+    for (let index = 0, at = block; index < length; index++, at = this.#after(at)) {
+      const alias = index === 0 ? Alias.START : Alias.CONTINUATION;
+      if (this.#taken[at] === 1 || this.#alias[at] !== alias || !this.#isFull(at)) return -1;
+    }
+    for (let index = 0, at = block; index < length; index++, at = this.#after(at)) this.#taken[at] = 1;
+    return block;
+  }
+
+  /** Blocks of the packet that starts here, its control word being known. */
+  lengthOf(block: number): number {
+    return Math.ceil(this.packetBytes(block) / SEND_BLOCK_BYTES);
+  }
+
+  /** Bytes of the packet that starts here, with its control word. */
+  packetBytes(block: number): number {
+    return getSendControlLengthDwords(this.view, block * SEND_BLOCK_BYTES) * DWORD_BYTES;
+  }
+
+  /** Copies the packet that starts here, without its control word. Returns its length in bytes. */
+  copyPacket(block: number, target: Uint8Array): number {
+    const length = this.packetBytes(block) - SEND_CONTROL_SIZE;
+    const size = this.bytes.length;
+    let at = block * SEND_BLOCK_BYTES + SEND_CONTROL_SIZE;
+    for (let index = 0; index < length; index++, at++) {
+      if (at === size) at = 0;
+      target[index] = this.bytes[at];
+    }
+    return length;
+  }
+
+  /** The oldest `count` blocks are free again. */
+  release(count: number): void {
+    for (let index = 0; index < count; index++) {
+      const block = this.#oldest;
+      this.#alias[block] = Alias.NONE;
+      this.#arrived[block * 2] = 0;
+      this.#arrived[block * 2 + 1] = 0;
+      this.#taken[block] = 0;
+      this.#oldest = this.#after(block);
+    }
+    this.#known -= count;
+  }
+
+  /** Goes on from packet to packet as far as their lengths are known, and checks that each starts where the one before ends. */
+  #follow(): SendHaltCause {
+    while (this.#known < this.count) {
+      const block = (this.#oldest + this.#known) % this.count;
+      if (this.#alias[block] === Alias.NONE) break;
+      if (this.#alias[block] === Alias.CONTINUATION) return SendHaltCause.INCONSISTENT_SOP;
+      if ((this.#arrived[block * 2] & CONTROL_BYTES) !== CONTROL_BYTES) break;
+      const bytes = this.packetBytes(block);
+      const length = this.lengthOf(block);
+      const fits = bytes >= SEND_CONTROL_SIZE + SHORTEST_PACKET_BYTES && bytes <= PACKET_SLOT_BYTES;
+      if (!fits || length > this.count) return SendHaltCause.BAD_LENGTH;
+      // Behind the oldest block there is nothing free: what is longer runs into it.
+      if (this.#known + length > this.count) return SendHaltCause.OVERFLOW;
+      for (let index = 1, at = this.#after(block); index < length; index++, at = this.#after(at))
+        if (this.#alias[at] === Alias.START) return SendHaltCause.INCONSISTENT_SOP;
+      this.#known += length;
+    }
+    return SendHaltCause.NONE;
+  }
+
+  /** The block is one of a packet whose length is known. */
+  #isInside(block: number): boolean {
+    return (block - this.#oldest + this.count) % this.count < this.#known;
+  }
+
+  #isFull(block: number): boolean {
+    return this.#arrived[block * 2] === ALL_BYTES && this.#arrived[block * 2 + 1] === ALL_BYTES;
+  }
+
+  #after(block: number): number {
+    return block + 1 === this.count ? 0 : block + 1;
+  }
+
+  #before(block: number): number {
+    return block === 0 ? this.count - 1 : block - 1;
+  }
+}
+
+/** Bits of the control word's bytes. */
+const CONTROL_BYTES = (1 << SEND_CONTROL_SIZE) - 1;

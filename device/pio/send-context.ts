@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A send context (US2015378953; real-hardware 2): software fills its blocks in any order, whole packets egress in any order, and credits come back for the contiguous run
+ * from the oldest block only, as an absolute count in guest memory. Misuse halts this context and no other; halting, draining and enabling anew lose no credit.
+ * Invariant: blocks freed = blocks of packets that egressed or were dropped, and returned count <= free count, modulo 2048.
+ */
+import { SEND_BLOCK_BYTES, SEND_COUNTER_MASK } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  CREDIT_RETURN_SIZE,
+  encodeCreditReturn,
+  newCreditReturn,
+} from '../../protocol/layout/gen/credit-return.gen.ts';
+import { getSendControlCreditReturn } from '../../protocol/layout/gen/send-control.gen.ts';
+import { EventType, FaultKind, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import { SendBlocks } from './send-blocks.ts';
+
+const WORDS_PER_LINE = 8;
+
+export class SendContext {
+  readonly number: number;
+  readonly owner: AdapterFunction;
+  readonly blocks: SendBlocks;
+  port = 1;
+  /** VLs its packets may take, one bit each. */
+  virtualLanes = 0;
+  checkPkey = false;
+  pkey = 0;
+  /** 64-byte line in guest memory. */
+  creditAddress = 0;
+  threshold = 0;
+  vector = 0;
+  creditInterrupt = false;
+  /** Software holds the force control at 1. */
+  forced = false;
+  tokenLow = 0;
+  tokenHigh = 0;
+  state: SendContextState = SendContextState.DISABLED;
+  haltCause: SendHaltCause = SendHaltCause.NONE;
+  /** Absolute counts of blocks, modulo 2048. */
+  freeCounter = 0;
+  returnedCounter = 0;
+  packetsSent = 0;
+  packetsDropped = 0;
+  writesDropped = 0;
+  creditReturns = 0;
+  /** First blocks of whole packets that wait for egress, in the order in which they became whole. */
+  readonly #waiting: Int32Array;
+  #waitingCount = 0;
+  /** First blocks of packets that egressed before older ones. */
+  readonly #egressed: Uint8Array;
+  #oldest = 0;
+  readonly #word = newCreditReturn();
+  readonly #wordBytes = new Uint8Array(CREDIT_RETURN_SIZE);
+  readonly #wordView = new DataView(this.#wordBytes.buffer);
+
+  constructor(number: number, owner: AdapterFunction, blocks: number) {
+    this.number = number;
+    this.owner = owner;
+    this.blocks = new SendBlocks(blocks);
+    this.#waiting = new Int32Array(blocks);
+    this.#egressed = new Uint8Array(blocks);
+  }
+
+  /** Whole packets wait for egress. */
+  get waitingCount(): number {
+    return this.#waitingCount;
+  }
+
+  /** Credits that are free and not returned. */
+  get unreturned(): number {
+    return (this.freeCounter - this.returnedCounter) & SEND_COUNTER_MASK;
+  }
+
+  /** A PIO write at a byte offset of the context's window. */
+  write(offset: number, sizeBytes: number, low: number, high: number, start: boolean): void {
+    if (this.state !== SendContextState.ENABLED) {
+      this.writesDropped++;
+      return;
+    }
+    let cause: SendHaltCause = SendHaltCause.NONE;
+    if (offset >= this.blocks.count * SEND_BLOCK_BYTES) cause = SendHaltCause.OUT_OF_BOUNDS;
+    else if (offset % sizeBytes !== 0) cause = SendHaltCause.CROSSES_BOUNDARY;
+    else cause = this.blocks.store(offset, sizeBytes, low, high, start);
+    if (cause !== SendHaltCause.NONE) {
+      this.writesDropped++;
+      return this.halt(cause);
+    }
+    const block = this.blocks.takeWhole(offset);
+    if (block >= 0) this.#waiting[this.#waitingCount++] = block;
+  }
+
+  /** First block of the waiting packet at this place in the order of becoming whole. */
+  waitingAt(place: number): number {
+    return this.#waiting[place];
+  }
+
+  /** The waiting packet at this place has left, or was dropped: its blocks are free once all older ones are. */
+  finish(place: number): void {
+    const block = this.#waiting[place];
+    this.#waiting.copyWithin(place, place + 1, this.#waitingCount);
+    this.#waitingCount--;
+    this.#egressed[block] = 1;
+    this.#advance();
+    if (this.state === SendContextState.DRAINING && this.#waitingCount === 0) this.#close();
+  }
+
+  /** Takes packets from now on, with counters at zero. Only a disabled context does. */
+  enable(): void {
+    if (this.state !== SendContextState.DISABLED) return;
+    this.blocks.clear();
+    this.#egressed.fill(0);
+    this.#waitingCount = 0;
+    this.#oldest = 0;
+    this.freeCounter = 0;
+    this.returnedCounter = 0;
+    this.haltCause = SendHaltCause.NONE;
+    this.state = SendContextState.ENABLED;
+  }
+
+  /** Takes nothing more; what is whole still egresses, what is not is dropped. */
+  disable(): void {
+    if (this.state === SendContextState.DISABLED || this.state === SendContextState.DRAINING) return;
+    this.state = SendContextState.DRAINING;
+    if (this.#waitingCount === 0) this.#close();
+  }
+
+  /** Stops taking writes, tells software why, and returns what is free. */
+  halt(cause: SendHaltCause): void {
+    if (this.state !== SendContextState.ENABLED) return;
+    this.state = cause === SendHaltCause.FREEZE ? SendContextState.FROZEN : SendContextState.HALTED;
+    this.haltCause = cause;
+    if (cause !== SendHaltCause.SOFTWARE) this.owner.faults.report(FaultKind.SEND_CONTEXT_HALTED, this.number, cause);
+    if (cause !== SendHaltCause.CREDIT_RETURN) this.#return(false, false, true, false);
+    this.owner.msix.request(this.vector);
+    this.owner.postAsynchronous(EventType.SEND_CONTEXT_HALTED, this, FaultKind.SEND_CONTEXT_HALTED);
+  }
+
+  /** The freeze is over: software restarts the context as after a halt. */
+  thaw(): void {
+    if (this.state === SendContextState.FROZEN) this.state = SendContextState.HALTED;
+  }
+
+  /** Returns credits now. */
+  force(): void {
+    if (this.state !== SendContextState.DISABLED) this.#return(false, false, false, true);
+  }
+
+  /** Frees the run of egressed packets from the oldest on, and returns credits when that is due. */
+  #advance(): void {
+    let requested = false;
+    while (this.#egressed[this.#oldest] === 1) {
+      const block = this.#oldest;
+      const length = this.blocks.lengthOf(block);
+      if (getSendControlCreditReturn(this.blocks.view, block * SEND_BLOCK_BYTES)) requested = true;
+      this.#egressed[block] = 0;
+      this.#oldest = (block + length) % this.blocks.count;
+      this.freeCounter = (this.freeCounter + length) & SEND_COUNTER_MASK;
+      this.blocks.release(length);
+    }
+    const beyond = this.unreturned > this.threshold;
+    if (requested || beyond) this.#return(requested, beyond, false, false);
+  }
+
+  #close(): void {
+    if (this.unreturned > 0) this.#return(false, false, false, true);
+    this.state = SendContextState.DISABLED;
+  }
+
+  /** One 8-byte store of the absolute count and the reasons. */
+  #return(request: boolean, threshold: boolean, error: boolean, force: boolean): void {
+    const word = this.#word;
+    word.freeCounter = this.freeCounter;
+    word.status = this.haltCause === SendHaltCause.NONE ? 0 : 1;
+    word.dueRequest = request ? 1 : 0;
+    word.dueThreshold = threshold ? 1 : 0;
+    word.dueError = error ? 1 : 0;
+    word.dueForce = force ? 1 : 0;
+    encodeCreditReturn(this.#wordView, 0, word);
+    const address = this.creditAddress + (this.number % WORDS_PER_LINE) * CREDIT_RETURN_SIZE;
+    if (!this.owner.dma.publish(this.number, address, this.#wordBytes, CREDIT_RETURN_SIZE, CREDIT_RETURN_SIZE))
+      return this.halt(SendHaltCause.CREDIT_RETURN);
+    this.returnedCounter = this.freeCounter;
+    this.creditReturns++;
+    if (this.creditInterrupt) this.owner.msix.request(this.vector);
+  }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `vuhca resources` as a user calls it: tables of a known adapter, word for word, and requests to a running one, recorded and replayed.
+
+import { join } from 'node:path';
+import t from 'tap';
+import type { Adapter } from '../../device/adapter.ts';
+import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
+import { reportResources } from '../../device/main/resource-report.ts';
+import { encodeRequest, readResourceWords } from '../../device/main/resource-words.ts';
+import { readArguments } from './command.ts';
+import { resourcesCommand } from './resources-command.ts';
+import { renderResources } from './resources-screen.ts';
+import { makeDirectory } from './testing/directory.ts';
+import { CliProcess, runCli } from './testing/run-cli.ts';
+
+t.test('the tables of an adapter whose division is known', async (t) => {
+  const machine = new InProcessMachine({
+    functionCount: 3,
+    adapter: { laneCount: 64, executionCredits: 64, completionCredits: 256, vcbLimit: 128 },
+  });
+  const words = [
+    ...[
+      'function 0 vcbs=30 pcbs=25 tvls=9',
+      'function 1 vcbs=25 pcbs=20 tvls=10',
+      'function 2 vcbs=15 pcbs=12 tvls=20',
+    ],
+    ...[
+      'function 1 level 1 vcbs=15 pcbs=8',
+      'lane 3 execution=4 completion=16 weight=2 shared=none',
+      'dedicated lanes=62-63',
+    ],
+  ];
+  const changes = readResourceWords(words.join(' ').split(' '), 64);
+  t.equal(machine.functionAt(0).requestResources(encodeRequest(changes)).status, 0);
+  t.equal(
+    renderResources(reportResources(machine.core as Adapter)),
+    `              VCBs  in use  PCBs  in use  buffers  lanes
+function 0      30       0    25       0       10  0-3,5-9        VCBs from 0
+  level 0       30            10       0           0-3
+  level 1        0            10       0           5-9
+function 1      25       0    20       0       10  10-19          VCBs from 64
+  level 0       10            10       0           10-14
+  level 1       15             8       0           15-19
+function 2      15       0    12       0       10  4,20-38        VCBs from 128
+  level 0       15             2       0           4,20-24,30-38
+  level 1        0            10       0           4,25-38
+unallocated  16314           199               34  39-61
+total        16384           256               64  64
+
+lanes   of          execution  used  completion  used  shared  weight  list
+0-2     function 0          0     0           2     0  both         1   320
+3       function 0          4     0          16     0  none         2   320
+4       function 2          0     0           2     0  both         1   320
+5-9     function 0          0     0           2     0  both         1   320
+10-19   function 1          0     0           2     0  both         1   320
+20-38   function 2          0     0           2     0  both         1   320
+39-61   all                 0     0           2     0  both         1   320
+62-63   dedicated           0     0           2     0  both         1   320
+shared                     60               114
+`,
+  );
+});
+
+t.test('a running adapter shows and changes how it is divided, and the recording replays', async (t) => {
+  const directory = makeDirectory(t);
+  const recording = join(directory, 'x.rec');
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const device = new CliProcess(['device', '--socket', join(directory, 's.sock'), '--record', recording], environment);
+  t.teardown(() => device.child.kill('SIGKILL'));
+  await device.until(/^listening on/m);
+  const resources = (...words: string[]) => runCli(['resources', ...words], environment);
+  t.match(await resources('show'), { status: 0, stdout: /^function 0 +64 +0 +256 +0 +64 +none +VCBs from 0$/m });
+  const words = 'function 0 pcbs=200 tvls=10 level 1 vcbs=15 pcbs=50 lane 3 execution=4 completion=16 shared=none';
+  const set = await resources('set', '--json', ...words.split(' '));
+  t.equal(set.status, 0);
+  t.match(JSON.parse(set.stdout), {
+    functions: [{ pcbs: 200, levels: [{ vcbs: 49 }, { vcbs: 15, pcbs: 50 }] }],
+    unallocated: { pcbs: 56 },
+  });
+  t.match(await resources('set', 'lane', '4', 'weight=9', 'function', '0', 'pcbs=300'), {
+    status: 1,
+    stderr:
+      'vuhca resources: the adapter refuses: function 0 pcbs=300: not so much is unallocated; at most 256 would be accepted (NO_RESOURCES); nothing was changed\n',
+  });
+  t.match(JSON.parse((await resources('show', '--json')).stdout), { lanes: { 4: { weight: 1 } } });
+  device.child.kill('SIGTERM');
+  await device.whenExited;
+  t.match(await runCli(['replay', recording], environment), { status: 0, stdout: /identical/ });
+});
+
+t.test('what is wrong with the words alone is said before anybody is asked', async (t) => {
+  const mistakes: [string, RegExp][] = [
+    ['set function 0 pcb=3', /there is no pcb to set/],
+    ['set', /nothing to set/],
+    ['sing', /sing is not understood; say show or set/],
+    ['show me', /me is one argument too many/],
+  ];
+  for (const [words, message] of mistakes)
+    await t.rejects(resourcesCommand.run(readArguments(resourcesCommand, words.split(' '))), {
+      name: 'UsageError',
+      message,
+    });
+  t.throws(() => readArguments(resourcesCommand, []), { name: 'UsageError', message: /is missing/ });
+});

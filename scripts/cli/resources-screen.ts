@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of `vuhca resources show`: functions with their QoS levels, what is unallocated, and lanes, like ones together. Pure.
+
+import type { ResourceReport } from '../../device/main/resource-report.ts';
+import { formatLanes } from '../../device/main/resource-words.ts';
+
+type FunctionShare = ResourceReport['functions'][number];
+type Lane = ResourceReport['lanes'][number];
+
+/** The report as lines of text. */
+export function renderResources(report: ResourceReport): string {
+  const { total, unallocated } = report;
+  const functions = [
+    ['', 'VCBs', 'in use', 'PCBs', 'in use', 'buffers', 'lanes', ''],
+    ...report.functions.flatMap(describeFunction),
+    [
+      'unallocated',
+      unallocated.vcbs,
+      '',
+      unallocated.pcbs,
+      '',
+      unallocated.schedulerBuffers,
+      formatLanes(unallocated.lanes),
+      '',
+    ],
+    ['total', total.vcbs, '', total.pcbs, '', total.schedulerBuffers, `${total.lanes}`, ''],
+  ];
+  const lanes = [
+    ['lanes', 'of', 'execution', 'used', 'completion', 'used', 'shared', 'weight', 'list'],
+    ...groupLanes(report.lanes).map(describeLanes),
+    ['shared', '', unallocated.executionCredits, '', unallocated.completionCredits, '', '', '', ''],
+  ];
+  const switches = [
+    ...(report.returnShares ? ['shares return when a guest leaves'] : []),
+    ...(report.lendIdle ? ['idle shares are lent'] : []),
+  ];
+  const notes = switches.length === 0 ? '' : `\n${switches.join('; ')}\n`;
+  return `${table(functions)}\n${table(lanes)}${notes}`;
+}
+
+function describeFunction(share: FunctionShare): (string | number)[][] {
+  const { number, vcbBase, vcbs, vcbsInUse, pcbs, pcbsInUse, schedulerBuffers, lanes, lent } = share;
+  const where = `VCBs from ${vcbBase}${lent ? ', lent' : ''}`;
+  return [
+    [`function ${number}`, vcbs, vcbsInUse, pcbs, pcbsInUse, schedulerBuffers, formatLanes(lanes), where],
+    ...share.levels.map((level, index) => [
+      `  level ${index}`,
+      level.vcbs,
+      '',
+      level.pcbs,
+      level.pcbsInUse,
+      '',
+      formatLanes(level.lanes),
+      '',
+    ]),
+  ];
+}
+
+/** Runs of lanes that are set alike. */
+function groupLanes(lanes: readonly Lane[]): Lane[][] {
+  const groups: Lane[][] = [];
+  for (const lane of lanes) {
+    const group = groups.at(-1);
+    if (group !== undefined && settings(group[0]) === settings(lane)) group.push(lane);
+    else groups.push([lane]);
+  }
+  return groups;
+}
+
+function settings(lane: Lane): string {
+  const { owner, dedicated, weight, executionCredits, completionCredits, sharedExecution, sharedCompletion } = lane;
+  return [
+    owner,
+    dedicated,
+    weight,
+    executionCredits,
+    completionCredits,
+    sharedExecution,
+    sharedCompletion,
+    lane.listSize,
+  ].join();
+}
+
+function describeLanes(lanes: readonly Lane[]): (string | number)[] {
+  const [lane] = lanes;
+  const owner = lane.owner === undefined ? (lane.dedicated ? 'dedicated' : 'all') : `function ${lane.owner}`;
+  const used = (count: (one: Lane) => number): number => lanes.reduce((sum, one) => sum + count(one), 0);
+  return [
+    formatLanes(lanes.map((one) => one.number)),
+    owner,
+    lane.executionCredits,
+    used((one) => one.executionCreditsUsed),
+    lane.completionCredits,
+    used((one) => one.completionCreditsUsed),
+    describeShared(lane),
+    lane.weight,
+    lane.listSize,
+  ];
+}
+
+function describeShared({ sharedExecution, sharedCompletion }: Lane): string {
+  if (sharedExecution && sharedCompletion) return 'both';
+  return sharedExecution ? 'execution' : sharedCompletion ? 'completion' : 'none';
+}
+
+/** Columns as wide as they need to be; numbers to the right. */
+function table(rows: readonly (readonly (string | number)[])[]): string {
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => `${row[column]}`.length)));
+  const numeric = widths.map((_, column) => rows.some((row) => typeof row[column] === 'number'));
+  const lines = rows.map((row) =>
+    row.map((cell, column) =>
+      numeric[column] ? `${cell}`.padStart(widths[column]) : `${cell}`.padEnd(widths[column]),
+    ),
+  );
+  return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');
+}
