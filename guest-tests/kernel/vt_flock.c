@@ -91,8 +91,8 @@ static void vt_flock_take(struct vt_flock *flock, const struct vuhca_wc *wc)
 	flock->completed[i]++;
 }
 
-/* Everything posted completes, once, in order within each QP; nothing else. */
-bool vt_flock_completes(struct vt_flock *flock)
+/* Everything posted completes, once, in order within each QP. */
+bool vt_flock_take_all(struct vt_flock *flock)
 {
 	struct vt *t = flock->t;
 	unsigned int i, left = 0;
@@ -107,7 +107,17 @@ bool vt_flock_completes(struct vt_flock *flock)
 			return false;
 		vt_flock_take(flock, &wc);
 	}
-	return VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+	return true;
+}
+
+/* And nothing else completes. */
+bool vt_flock_completes(struct vt_flock *flock)
+{
+	struct vt *t = flock->t;
+	struct vuhca_wc wc;
+
+	return vt_flock_take_all(flock) &&
+	       VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 }
 
 /* By the physical function: no function executes commands. */

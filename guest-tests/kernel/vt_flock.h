@@ -20,6 +20,7 @@ void vt_flock_destroy(struct vt_flock *flock);
 bool vt_post_unseen(struct vuhca_qp *qp);
 void vt_flock_post(struct vt_flock *flock, unsigned int each);
 void vt_flock_ring(struct vt_flock *flock);
+bool vt_flock_take_all(struct vt_flock *flock);
 bool vt_flock_completes(struct vt_flock *flock);
 void vt_disable(struct vt *t, bool disable);
 

@@ -63,6 +63,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_requests,
 	&vt_suite_reset,
 	&vt_suite_peer,
+	&vt_suite_flood,
 };
 
 static DEFINE_MUTEX(vt_running);	/* also protects vt_dev */
