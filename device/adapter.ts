@@ -104,7 +104,7 @@ export class Adapter implements AdapterPort {
     });
     this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes);
     this.lanes.onRoom = (qp) => this.scheduler.schedule(qp);
-    this.admission = new CommandAdmission(this.resources.queuePairs, this.lanes, this.scheduler);
+    this.admission = new CommandAdmission(this.resources.queuePairs, this.lanes);
     this.connected = new ConnectedTransport({
       clock,
       ports: this.ports,
@@ -160,7 +160,7 @@ export class Adapter implements AdapterPort {
     while (progress && left > 0) {
       const before = left;
       for (const owner of this.functions) if (this.#management.serve(owner)) left--;
-      if (!this.disabled && this.scheduler.ready) left -= 1 + this.scheduler.serve();
+      if (!this.disabled) left -= this.scheduler.serve(left);
       left -= this.#transmit(left);
       left -= this.sendContexts.run(left);
       left -= this.links.carry(left);
@@ -251,6 +251,7 @@ export class Adapter implements AdapterPort {
       this.resources.memoryWindows.forEach((window) => {
         if (window.qp === qp) window.unbind();
       });
+    qp.owner.doorbells.overflow.orphan(qp);
     qp.release();
     this.resources.queuePairs.remove(qp);
   }
@@ -260,6 +261,7 @@ export class Adapter implements AdapterPort {
     const { resources } = this;
     this.lanes.drop(owner);
     this.sendContexts.dropFunction(owner);
+    owner.doorbells.reset();
     resources.queuePairs.forEach((qp) => {
       if (qp.owner === owner) this.destroyQueuePair(qp);
     });

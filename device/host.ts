@@ -24,6 +24,12 @@ export interface HostPort {
    */
   publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean;
 
+  /**
+   * Atomic compare-and-swap of the little-endian dword at `address`, a multiple of 4. Returns the value found, as a signed dword (an unsigned one would be a
+   * heap number), or undefined when the dword is not mapped for reading and writing.
+   */
+  compareAndSwap(address: number, expected: number, desired: number): number | undefined;
+
   /** Sends the MSI-X message of a vector. False when the vector is masked or MSI-X is off: the adapter keeps it pending. */
   raiseVector(vector: number): boolean;
 }

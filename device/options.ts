@@ -23,6 +23,10 @@ export interface AdapterOptions {
   readonly schedulerBufferCount: number;
   /** Transmit virtual lanes of the adapter, 1 to 128. */
   readonly laneCount: number;
+  /** Entries of the send queue scheduler buffer of a function, 8 to 4096. */
+  readonly doorbellEntries: number;
+  /** Bus reads the send queue scheduler may have outstanding for a function, 1 to 256. */
+  readonly busReads: number;
   /** Execution credits of all lanes: commands between launch and hand-over to the port. */
   readonly executionCredits: number;
   /** Completion credits of all lanes: commands between launch and completion. */
@@ -51,6 +55,8 @@ export const defaultAdapterOptions: AdapterOptions = {
   pcbGuaranteed: [64, 64],
   schedulerBufferCount: 64,
   laneCount: TVL_MAX,
+  doorbellEntries: 128,
+  busReads: 32,
   executionCredits: 64,
   completionCredits: 1024,
   nodeGuid: '0056554843410000',
@@ -97,6 +103,8 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['pcbCount', 1, PCB_MAX],
     ['schedulerBufferCount', 1, 256],
     ['laneCount', 1, TVL_MAX],
+    ['doorbellEntries', 8, 4096],
+    ['busReads', 1, 256],
     ['executionCredits', 1, 1024],
     ['completionCredits', 1, 4096],
     ['portQueuePackets', 2, 1024],

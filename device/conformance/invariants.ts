@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What holds after every step of an adapter, whatever software did: read from its registers alone, so that it holds for any backend. */
-import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CSR, getCsrOverflowControlEntriesLog2 } from '../../protocol/layout/gen/registers.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.ts';
@@ -25,7 +25,21 @@ export function findBrokenInvariant(access: HardwareAccess): string | undefined 
     const total = read(own) + read(shared);
     if (read(used) > total) return `${read(used)} of ${total} ${name} credits are in use`;
   }
-  return findLostCollectBuffer(read);
+  return findOverfull(read) ?? findLostCollectBuffer(read);
+}
+
+/** Doorbells never exceed the scheduler buffer, reads on the bus their limit, or entries of the overflow buffer its size. */
+function findOverfull(read: (offset: number, index?: number) => number): string | undefined {
+  const ring = 2 ** getCsrOverflowControlEntriesLog2(read(CSR.OVERFLOW_CONTROL));
+  const pending = (read(CSR.OVERFLOW_WRITTEN) - read(CSR.OVERFLOW_READ)) >>> 0;
+  for (const [name, used, limit] of [
+    ['scheduler buffer entries', read(CSR.DOORBELL_BUFFER_USED), read(CSR.DOORBELL_BUFFER_ENTRIES)],
+    ['bus reads', read(CSR.BUS_READS), read(CSR.BUS_READS_LIMIT)],
+    ['overflow entries', pending, ring],
+  ] as const) {
+    if (used > limit) return `${used} of ${limit} ${name} are in use`;
+  }
+  return undefined;
 }
 
 /**

@@ -4,13 +4,19 @@
  * `device/main/two-processes.test.ts` runs the same list against a real socket. Each case gets a function fresh from reset and throws when something is wrong.
  */
 import { strict as assert } from 'node:assert';
-import { CSR, getCsrDeviceStatusEnabled } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  CSR,
+  getCsrDeviceStatusEnabled,
+  setCsrDoorbellPolicyLinkCheck,
+} from '../../protocol/layout/gen/registers.gen.ts';
 import {
   CompletionStatus,
   EventType,
   FaultKind,
+  LinkCheck,
   ManagementOpcode,
   ManagementStatus,
+  OverflowPolicy,
   QpState,
 } from '../../protocol/layout/gen/values.gen.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
@@ -80,6 +86,7 @@ class Fixture {
 export const portableCases: readonly PortableCase[] = [
   { name: 'a datagram by collect buffer, in every size of store and any order', run: collectStyles },
   { name: 'a datagram by doorbell, in the page and by the register', run: doorbells },
+  { name: 'a doorbell whose queue is looked at by read, and by compare-and-swap', run: linkChecks },
   { name: 'a half-written command, cancelled', run: cancelled },
   { name: 'commands come once, however often they are announced', run: repeated },
   { name: 'a refused management command changes nothing', run: refused },
@@ -110,6 +117,19 @@ function doorbells(access: HardwareAccess): void {
     fixture.exchange(Uint8Array.of(1, 2, 3), (request) => fixture.sender.post(request, by));
   }
   assert.equal(access.readRegister(CSR.DOORBELLS_EXPLICIT, 4), 2);
+}
+
+function linkChecks(access: HardwareAccess): void {
+  const fixture = new Fixture(access);
+  for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
+    const policy = setCsrDoorbellPolicyLinkCheck(OverflowPolicy.NEWEST, linkCheck);
+    access.writeRegister(CSR.DOORBELL_POLICY, 4, policy, 0);
+    const before = access.readRegister(CSR.LINK_CHECKS, 4);
+    fixture.exchange(Uint8Array.of(1, 2, 3), (request) => fixture.sender.post(request, 'register'));
+    assert.equal(access.readRegister(CSR.LINK_CHECKS, 4), before + 1);
+  }
+  assert.equal(access.readRegister(CSR.FAULT_COUNT + FaultKind.DESCRIPTOR_LINK * 4, 4), 0);
+  assert.equal(access.view(fixture.sender.parts.descriptorAddress, 4).getUint32(0, true), 0xffffffff, 'not linked');
 }
 
 function cancelled(access: HardwareAccess): void {

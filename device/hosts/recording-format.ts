@@ -48,6 +48,7 @@ export const RecordKind = {
   NOW: 20, // ns since the last NOW
   NOW_EXACT: 21, // f64 ns: the first one, and what a varint cannot say
   SET_ALARM: 22, // f64 ns
+  COMPARE_SWAP: 23, // function, address, u32 expected, u32 desired, ok, u32 found when ok
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 

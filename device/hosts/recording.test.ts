@@ -65,6 +65,9 @@ class ToyFunction implements FunctionPort {
     this.sum += this.#host.writeMemory(base + (this.sum % MEMORY_BYTES), scratch, 0, this.sum % 200) ? 1 : 2;
     this.sum += this.#host.publish(base + (this.sum % 512) * 64, scratch, 64, 64, 4) ? 1 : 2;
     this.sum += this.#host.raiseVector(this.sum % 64) ? 1 : 2;
+    const word = base + (offset & ~3);
+    const found = this.#host.compareAndSwap(word, this.sum % 2 === 0 ? scratch[8] * 0x01010101 : -1, -1);
+    this.sum = (this.sum + (found ?? 7)) >>> 0;
   }
 }
 

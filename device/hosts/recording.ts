@@ -76,6 +76,18 @@ export class RecordingHost implements HostPort {
     return ok;
   }
 
+  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
+    const found = this.#host.compareAndSwap(address, expected, desired);
+    this.#writer.open(RecordKind.COMPARE_SWAP);
+    this.#writer.varint(this.#index);
+    this.#writer.varint(address);
+    this.#writer.dword(expected);
+    this.#writer.dword(desired);
+    this.#writer.byte(found === undefined ? 0 : 1);
+    if (found !== undefined) this.#writer.dword(found);
+    return found;
+  }
+
   raiseVector(vector: number): boolean {
     const ok = this.#host.raiseVector(vector);
     this.#writer.open(RecordKind.RAISE_VECTOR);

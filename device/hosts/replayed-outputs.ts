@@ -96,6 +96,8 @@ export class ReplayedOutputs {
           this.#compare('validity bytes', this.#reader.varint(), validBytes);
           return this.#checkBytes(address, entry, entryOffset, lengthBytes);
         }, false),
+      compareAndSwap: (address, expected, desired) =>
+        this.#guard(() => this.#compareAndSwap(index, address, expected, desired), undefined),
       raiseVector: (vector) =>
         this.#guard(() => {
           if (!this.#expect(RecordKind.RAISE_VECTOR, `raise vector ${vector}`)) return false;
@@ -104,6 +106,15 @@ export class ReplayedOutputs {
           return this.#reader.byte() === 1;
         }, false),
     };
+  }
+
+  #compareAndSwap(index: number, address: number, expected: number, desired: number): number | undefined {
+    if (!this.#expect(RecordKind.COMPARE_SWAP, `compare and swap at 0x${address.toString(16)}`)) return undefined;
+    this.#compare('function', this.#reader.varint(), index);
+    this.#compare('address', this.#reader.varint(), address);
+    this.#compare('expected value', this.#reader.dword(), expected >>> 0);
+    this.#compare('desired value', this.#reader.dword(), desired >>> 0);
+    return this.#reader.byte() === 1 ? this.#reader.dword() | 0 : undefined;
   }
 
   #now(): number {

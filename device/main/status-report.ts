@@ -95,11 +95,7 @@ function reportFunction(owner: AdapterFunction) {
     collect: reportCollect(owner),
     managementCommands: owner.counters.managementCommands,
     managementRefused: owner.counters.managementRefused,
-    doorbells: {
-      explicit: owner.counters.doorbellsExplicit,
-      implicit: owner.counters.doorbellsImplicit,
-      idle: owner.counters.doorbellsIdle,
-    },
+    doorbells: reportDoorbells(owner),
     commands: {
       collected: owner.counters.commandsCollected,
       fetched: owner.counters.commandsFetched,
@@ -115,6 +111,34 @@ function reportFunction(owner: AdapterFunction) {
     dmaBytesRead: dma.bytesRead,
     dmaBytesWritten: dma.bytesWritten,
     faults: reportFaults(owner),
+  };
+}
+
+/** Doorbells by origin, and what became of those there was no room for. */
+function reportDoorbells({ counters, doorbells }: AdapterFunction) {
+  const { buffer, inbound, overflow } = doorbells;
+  return {
+    explicit: counters.doorbellsExplicit,
+    implicit: counters.doorbellsImplicit,
+    idle: counters.doorbellsIdle,
+    stale: counters.doorbellsStale,
+    buffer: { entries: buffer.entries, used: buffer.used },
+    bus: { posted: inbound.posted, reads: inbound.reads, readsLimit: inbound.readsLimit },
+    overflow: {
+      enabled: overflow.enabled,
+      depth: overflow.pending,
+      spilled: counters.doorbellsSpilled,
+      drained: counters.doorbellsDrained,
+      lost: counters.doorbellsLost,
+      spilling: doorbells.spilling,
+    },
+    sweeps: counters.sweeps,
+    sweeping: doorbells.sweeping,
+    stalled: doorbells.stalled,
+    deadlocksDetected: counters.deadlocksDetected,
+    queuesLinked: counters.queuesLinked,
+    linkChecks: counters.linkChecks,
+    linkChecksFailed: counters.linkChecksFailed,
   };
 }
 

@@ -154,6 +154,12 @@ export class VfioUserHost implements HostPort {
     return memory.write(address + bodyBytes, entry, at, validBytes);
   }
 
+  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
+    const { memory } = this.context;
+    const found = memory.compareExchangeU32(address, expected, desired);
+    return found < 0 ? undefined : found | 0;
+  }
+
   raiseVector(vector: number): boolean {
     return this.context.interrupts.trigger(vector);
   }

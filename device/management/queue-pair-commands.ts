@@ -82,7 +82,7 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
   const qp = adapter.resources.queuePairs.add(owner, (number) => new QueuePair(number, owner, creation, parts));
   if (qp === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(qp);
-  if (!owner.publishDescriptor(qp)) {
+  if (!owner.doorbells.descriptors.publish(qp)) {
     adapter.destroyQueuePair(qp);
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
   }

@@ -7,6 +7,8 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { HostPort } from '../host.ts';
 import type { FaultLog } from '../observe/faults.ts';
 
+const DWORD_BYTES = 4;
+
 export class Dma {
   /** Bytes moved since power-on. */
   bytesRead = 0;
@@ -52,6 +54,21 @@ export class Dma {
       return this.#refuse(FaultKind.DMA_WRITE, object, address);
     this.bytesWritten += lengthBytes;
     return true;
+  }
+
+  /** See `HostPort.compareAndSwap`. */
+  compareAndSwap(object: number, address: number, expected: number, desired: number): number | undefined {
+    const found =
+      this.#busMaster && isExact(address, DWORD_BYTES)
+        ? this.#host.compareAndSwap(address, expected, desired)
+        : undefined;
+    if (found === undefined) {
+      this.#refuse(this.#busMaster ? FaultKind.DMA_WRITE : FaultKind.BUS_MASTER_OFF, object, address);
+      return undefined;
+    }
+    this.bytesRead += DWORD_BYTES;
+    if (found === (expected | 0)) this.bytesWritten += DWORD_BYTES;
+    return found;
   }
 
   #refuse(kind: FaultKind, object: number, address: number): boolean {

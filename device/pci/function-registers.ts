@@ -20,6 +20,7 @@ import {
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
 import { attachCollectRegisters } from './collect-registers.ts';
+import { attachDoorbellRegisters, resetDoorbellRegisters } from './doorbell-registers.ts';
 import type { AdapterFunction } from './function.ts';
 import { attachLaneRegisters } from './lane-registers.ts';
 import { attachSendContextRegisters } from './send-context-registers.ts';
@@ -34,11 +35,13 @@ export function attachFunctionRegisters(owner: AdapterFunction): void {
   attachControl(owner);
   attachDoorbells(owner);
   attachCollectRegisters(owner);
+  attachDoorbellRegisters(owner);
   attachCounters(owner);
   attachLaneRegisters(owner);
   attachPorts(owner);
   attachSendContextRegisters(owner);
   attachFaults(owner);
+  resetDoorbellRegisters(owner);
 }
 
 function attachIdentity(owner: AdapterFunction): void {
@@ -114,7 +117,7 @@ function attachDoorbells(owner: AdapterFunction): void {
   const { registers } = owner;
   registers.attach(CSR.CQ_NOTIFY, { write: (_index, low, high) => owner.eventDoorbells.notify(low, high) });
   registers.attach(CSR.EQ_CONSUMER, { write: (_index, low, high) => owner.eventDoorbells.consumeEvents(low, high) });
-  registers.attach(CSR.SEND_DOORBELL, { write: (_index, low) => owner.ringExplicit(low) });
+  registers.attach(CSR.SEND_DOORBELL, { write: (_index, low, high) => owner.ringExplicit(low, high) });
 }
 
 function attachCounters(owner: AdapterFunction): void {

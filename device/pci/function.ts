@@ -5,13 +5,6 @@
  */
 import { BAR_REGISTERS_BYTES, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
-import {
-  SEND_QUEUE_DESCRIPTOR_SIZE,
-  setSendQueueDescriptorDestroyed,
-  setSendQueueDescriptorNextQpn,
-  setSendQueueDescriptorNextSequence,
-  setSendQueueDescriptorNextState,
-} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
@@ -27,6 +20,8 @@ import type { Port } from '../port/port.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
 import { type EventQueue, EventRecord } from '../queues/event-queue.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { DoorbellUnit } from '../scheduler/doorbell-unit.ts';
+import { resetDoorbellRegisters } from './doorbell-registers.ts';
 import { EventDoorbells } from './event-doorbells.ts';
 import { FunctionCounters } from './function-counters.ts';
 import { attachFunctionRegisters } from './function-registers.ts';
@@ -35,8 +30,6 @@ import { MsixVectors } from './msix.ts';
 import { RegisterFile } from './register-file.ts';
 
 const GRANTED: ResourceAnswer = { status: ManagementStatus.OK, index: 0, offset: 0, limit: 0 };
-const NOT_QUEUED = 0xff;
-const NO_QPN = 0xffffff;
 
 export class AdapterFunction implements FunctionPort {
   readonly number: number;
@@ -51,6 +44,7 @@ export class AdapterFunction implements FunctionPort {
   readonly combining: WriteCombining | undefined;
   readonly counters = new FunctionCounters();
   readonly eventDoorbells: EventDoorbells;
+  readonly doorbells: DoorbellUnit;
   /** Commands are executed. */
   enabled = false;
   /** Software holds the lock of the dedicated collect buffer. */
@@ -61,8 +55,6 @@ export class AdapterFunction implements FunctionPort {
   asynchronousQueue: EventQueue | undefined = undefined;
   resetCount = 0;
   readonly #event = new EventRecord();
-  readonly #descriptor = new Uint8Array(SEND_QUEUE_DESCRIPTOR_SIZE);
-  readonly #descriptorView = new DataView(this.#descriptor.buffer);
 
   constructor(number: number, adapter: Adapter, host: HostPort) {
     this.number = number;
@@ -73,6 +65,7 @@ export class AdapterFunction implements FunctionPort {
     this.msix = new MsixVectors(host);
     this.registers = new RegisterFile(this.faults);
     this.eventDoorbells = new EventDoorbells(this);
+    this.doorbells = new DoorbellUnit(this);
     this.collect = this.#createCollectUnit(adapter);
     this.combining = this.#createCombining(adapter);
     attachFunctionRegisters(this);
@@ -119,7 +112,9 @@ export class AdapterFunction implements FunctionPort {
     this.adapter.shares.noteAttached(this.number);
   }
 
-  memoryUnmapped(_address: number, _lengthBytes: number): void {}
+  memoryUnmapped(address: number, lengthBytes: number): void {
+    this.doorbells.memoryUnmapped(address, lengthBytes);
+  }
 
   requestResources(changes: Uint8Array): ResourceAnswer {
     return this.adapter.resourceManager.request(HOST, decodeChanges(changes)) ?? GRANTED;
@@ -137,6 +132,7 @@ export class AdapterFunction implements FunctionPort {
     this.collect.reset();
     this.msix.reset();
     this.registers.reset();
+    resetDoorbellRegisters(this);
     this.adapter.shares.noteReset(this.number, kind);
     // A physical function that dies must not leave all others stopped.
     if (this.number === 0) this.adapter.control = 0;
@@ -146,9 +142,9 @@ export class AdapterFunction implements FunctionPort {
     this.resetCount++;
   }
 
-  ringExplicit(low: number): void {
+  ringExplicit(low: number, high: number): void {
     this.counters.doorbellsExplicit++;
-    this.adapter.admission.ring(this, low);
+    this.adapter.admission.ring(this, low, high);
   }
 
   /** Posts an asynchronous event about an object, if software gave an event queue for it. */
@@ -195,24 +191,14 @@ export class AdapterFunction implements FunctionPort {
     this.postAsynchronous(EventType.QP_FATAL, qp, fault);
   }
 
-  /** Writes the QP's send-queue-descriptor to guest memory. */
-  publishDescriptor(qp: QueuePair): boolean {
-    const view = this.#descriptorView;
-    setSendQueueDescriptorNextQpn(view, 0, NO_QPN);
-    setSendQueueDescriptorNextState(view, 0, NOT_QUEUED);
-    setSendQueueDescriptorNextSequence(view, 0, qp.nextSequence);
-    setSendQueueDescriptorDestroyed(view, 0, qp.stopped ? 1 : 0);
-    return this.dma.write(qp.number, qp.creation.descriptorAddress, this.#descriptor, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
-  }
-
   #createCollectUnit(adapter: Adapter): CollectUnit {
     const sink = {
       kickSend: (buffer: PhysicalCollectBuffer) => adapter.admission.kick(this, buffer),
-      ringImplicit: (low: number) => {
+      ringImplicit: (low: number, high: number) => {
         this.counters.doorbellsImplicit++;
-        adapter.admission.ring(this, low);
+        adapter.admission.ring(this, low, high);
       },
-      ringExplicit: (low: number) => this.ringExplicit(low),
+      ringExplicit: (low: number, high: number) => this.ringExplicit(low, high),
       stop: (low: number) => adapter.admission.stop(this, low),
       notify: (low: number, high: number) => this.eventDoorbells.notify(low, high),
       kickManagement: (buffer: PhysicalCollectBuffer) => {

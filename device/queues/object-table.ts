@@ -61,6 +61,16 @@ export class ObjectTable<T extends TableObject> {
     return object !== undefined && object.number === number ? object : undefined;
   }
 
+  /** Slots there are to go through one by one with `at`. */
+  get slotCount(): number {
+    return this.#slots.length;
+  }
+
+  /** The object in a slot, if any. */
+  at(slot: number): T | undefined {
+    return this.#slots[slot];
+  }
+
   remove(object: T): void {
     const index = object.number & INDEX_MASK;
     if (this.get(object.number) !== object) return;

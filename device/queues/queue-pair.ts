@@ -42,11 +42,22 @@ export class QueuePair {
   /** As modified. */
   readonly attributes = newPackedAttributes();
 
-  /** A stop doorbell took the QP off the scheduler for good. */
+  /** A stop doorbell took the QP off the scheduler for good; the descriptor shows that nothing is read any more. */
   stopped = false;
-  /** The scheduler has the QP in its list. */
+  stopShown = false;
+  /** The scheduler has the QP in a list, and its neighbours there. */
   scheduled = false;
   nextScheduled: QueuePair | undefined = undefined;
+  previousScheduled: QueuePair | undefined = undefined;
+  /** A doorbell waits on the bus or in the scheduler buffer: it stands for all that come meanwhile. */
+  doorbellWaiting = false;
+  /** Entries in the doorbell overflow buffer, if they are of its present lap. */
+  spilled = 0;
+  spilledLap = 0;
+  /** Bus reads outstanding for the QP, and of these, of commands; the next one of these would be of `fetchSequence`. */
+  busReads = 0;
+  fetching = 0;
+  fetchSequence = 0;
   /** Commands admitted and not yet completed. */
   inFlight = 0;
   /** Commands in virtual kick lists; the lane these are on, or the last ones were, and the state of the lane map when it was chosen. */
@@ -150,8 +161,10 @@ export class QueuePair {
     this.epoch++;
     this.inFlight = 0;
     this.nextSequence = 0;
+    this.fetchSequence = 0;
     if (this.srq === undefined) this.receiveRing.reset();
     this.stopped = false;
+    this.stopShown = false;
     this.drainNotify = false;
   }
 
@@ -159,6 +172,7 @@ export class QueuePair {
   rewind(sequence: number): void {
     this.epoch++;
     this.nextSequence = sequence;
+    this.fetchSequence = sequence;
   }
 
   /** Gives back what the constructor took. */

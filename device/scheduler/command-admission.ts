@@ -11,7 +11,7 @@ import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { checkCommand, type SendQueueScheduler } from './send-queue-scheduler.ts';
+import { checkCommand } from './command-check.ts';
 
 const SEQUENCE_MASK = 0xffff;
 const HALF_SEQUENCE = 0x8000;
@@ -20,12 +20,10 @@ const QPN_SHIFT = 8;
 export class CommandAdmission {
   readonly #queuePairs: ObjectTable<QueuePair>;
   readonly #lanes: TransmitVirtualLanes;
-  readonly #scheduler: SendQueueScheduler;
 
-  constructor(queuePairs: ObjectTable<QueuePair>, lanes: TransmitVirtualLanes, scheduler: SendQueueScheduler) {
+  constructor(queuePairs: ObjectTable<QueuePair>, lanes: TransmitVirtualLanes) {
     this.#queuePairs = queuePairs;
     this.#lanes = lanes;
-    this.#scheduler = scheduler;
   }
 
   /** A whole command from one of `owner`'s collect buffers. */
@@ -49,19 +47,16 @@ export class CommandAdmission {
     this.#lanes.admit(qp, buffer);
   }
 
-  /** A doorbell; `low` is its first dword. The sequence number in it needs no look: the send queue says what is next. */
-  ring(owner: AdapterFunction, low: number): void {
+  /** A doorbell, as two dwords. */
+  ring(owner: AdapterFunction, low: number, high: number): void {
     const qp = this.#find(owner, low >>> QPN_SHIFT);
-    if (qp !== undefined) this.#scheduler.schedule(qp);
+    if (qp !== undefined) owner.doorbells.ring(qp, high & SEQUENCE_MASK);
   }
 
   /** A stop doorbell: the QP leaves the scheduler for good (until it is reset). */
   stop(owner: AdapterFunction, low: number): void {
     const qp = this.#find(owner, low >>> QPN_SHIFT);
-    if (qp === undefined) return;
-    this.#scheduler.unschedule(qp);
-    qp.stopped = true;
-    owner.publishDescriptor(qp);
+    if (qp !== undefined) owner.doorbells.stop(qp);
   }
 
   /** The QP if it is the function's own and can send; counted otherwise. */
@@ -77,9 +72,10 @@ export class CommandAdmission {
   }
 
   #drop(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
+    const sequence = getSendCommandSequence(buffer.view, 0);
     release(buffer);
     qp.owner.counters.doorbellsImplicit++;
-    this.#scheduler.schedule(qp);
+    qp.owner.doorbells.ring(qp, sequence);
   }
 }
 

@@ -39,6 +39,14 @@ class FlatHost implements HostPort {
     return this.writeMemory(address, entry, entryOffset, lengthBytes);
   }
 
+  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
+    if (address + 4 > this.bytes.length) return undefined;
+    const view = new DataView(this.bytes.buffer, address, 4);
+    const found = view.getInt32(0, true);
+    if (found === (expected | 0)) view.setInt32(0, desired, true);
+    return found;
+  }
+
   raiseVector(): boolean {
     this.vectors++;
     return true;

@@ -60,6 +60,7 @@ class SpoilingRecorder extends Recorder {
       readMemory: (...args) => wrapped.readMemory(...args),
       writeMemory: (...args) => wrapped.writeMemory(...args),
       raiseVector: (...args) => wrapped.raiseVector(...args),
+      compareAndSwap: (...args) => wrapped.compareAndSwap(...args),
       publish,
     } as typeof wrapped;
   }

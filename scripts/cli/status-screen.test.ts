@@ -63,7 +63,7 @@ commands     4 collected, 1 fetched, 0 stale
 objects      1 PDs, 1 MRs, QPs: 2 RTS
 CQs          2, 8 entries posted, 0 in error
 EQs          2, 0 entries posted, 0 in error, 0 vectors sent, 0 pending
-DMA          720 B read, 4.3 KiB written
+DMA          724 B read, 4.3 KiB written
 faults       1 REGISTER_RESERVED
 first fault  REGISTER_RESERVED: object 0x0, address 0x7ff8, at 0.000000 s
 PCBs         1 of 256 in use, level 0: 1 used 191 left, level 1: 0 used 192 left

@@ -64,6 +64,21 @@ function describeGuest(socket: ServedReport['sockets'][number]): string[] {
   ];
 }
 
+/** Nothing, unless doorbells ever found no room. */
+function describeOverflow({ overflow, sweeps, stalled, deadlocksDetected }: FunctionReport['doorbells']): string[] {
+  if (deadlocksDetected + overflow.lost + sweeps === 0) return [];
+  return [
+    line('overflow', [
+      `${overflow.depth} doorbells`,
+      `${overflow.spilled} spilled`,
+      `${overflow.drained} drained`,
+      `${overflow.lost} lost`,
+      `${sweeps} sweeps`,
+      ...(stalled ? ['STALLED'] : []),
+    ]),
+  ];
+}
+
 function describeFunction(unit: FunctionReport): string[] {
   const { collect, doorbells, commands, queuePairs, completionQueues, eventQueues } = unit;
   const state = `${unit.enabled ? 'enabled' : 'not enabled'}, bus master ${unit.busMaster ? 'on' : 'off'}`;
@@ -79,6 +94,7 @@ function describeFunction(unit: FunctionReport): string[] {
       ...(collect.choked > 0 ? [`${collect.choked} choked`] : []),
     ]),
     line('doorbells', [`${doorbells.explicit} explicit`, `${doorbells.implicit} implicit`, `${doorbells.idle} idle`]),
+    ...describeOverflow(doorbells),
     line('commands', [`${commands.collected} collected`, `${commands.fetched} fetched`, `${commands.stale} stale`]),
     line('objects', [`${unit.protectionDomains} PDs`, `${unit.memoryRegions} MRs`, `QPs: ${states(queuePairs)}`]),
     line('CQs', queues(completionQueues)),

@@ -14,6 +14,7 @@ export const AccessKind = {
   DENIED_READ: 6,
   DENIED_WRITE: 7,
   DENIED_VECTOR: 8,
+  SWAP: 9,
 } as const;
 export type AccessKind = (typeof AccessKind)[keyof typeof AccessKind];
 

@@ -8,6 +8,8 @@ import type { HostPort } from '../../host.ts';
 import { AccessKind, AccessLog } from './access-log.ts';
 import { type GuestMemoryModel, PageAccess } from './guest-memory-model.ts';
 
+const DWORD_BYTES = 4;
+
 /** Modelled host of one function. */
 export class InProcessHost implements HostPort {
   readonly memory: GuestMemoryModel;
@@ -65,6 +67,20 @@ export class InProcessHost implements HostPort {
     this.memory.write(address + bodyBytes, entry, entryOffset + bodyBytes, validBytes);
     this.log.record(AccessKind.VALIDITY, address + bodyBytes, validBytes);
     return true;
+  }
+
+  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
+    if (address % DWORD_BYTES !== 0) this.violations.push(`compareAndSwap at 0x${address.toString(16)}: unaligned`);
+    this.#checkQuiet('compareAndSwap', address);
+    if (!this.memory.allows(address, DWORD_BYTES, PageAccess.READ_WRITE)) {
+      this.log.record(AccessKind.DENIED_WRITE, address, DWORD_BYTES);
+      return undefined;
+    }
+    const view = this.memory.view(address, DWORD_BYTES);
+    const found = view.getInt32(0, true);
+    if (found === (expected | 0)) view.setInt32(0, desired, true);
+    this.log.record(AccessKind.SWAP, address, DWORD_BYTES);
+    return found;
   }
 
   raiseVector(vector: number): boolean {

@@ -8,6 +8,7 @@ import {
   IDENTITY_MAGIC,
   LAYOUT_HASH_HIGH,
   LAYOUT_HASH_LOW,
+  OVERFLOW_ENTRY_BYTES,
   PAGE_BYTES,
 } from '../../../../protocol/layout/gen/constants.gen.ts';
 import type { EqAttributes } from '../../../../protocol/layout/gen/eq-attributes.gen.ts';
@@ -23,7 +24,10 @@ import {
   CSR,
   CSR_DEVICE_CONTROL_ENABLE_MASK,
   CSR_DEVICE_CONTROL_RESET_MASK,
+  CSR_OVERFLOW_CONTROL_ENABLE_MASK,
   getCsrDeviceStatusReady,
+  getCsrOverflowControlEnable,
+  setCsrOverflowControlEntriesLog2,
 } from '../../../../protocol/layout/gen/registers.gen.ts';
 import type { SendContextAttributes } from '../../../../protocol/layout/gen/send-context-attributes.gen.ts';
 import { SEND_QUEUE_DESCRIPTOR_SIZE } from '../../../../protocol/layout/gen/send-queue-descriptor.gen.ts';
@@ -66,6 +70,7 @@ const ENTRY_STRIDE_LOG2 = 6;
 const CREDIT_LINE_BYTES = 64;
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
+const DWORD = 0x100000000;
 
 /** A memory region of the driver. */
 export interface DriverMemoryRegion {
@@ -78,6 +83,8 @@ export interface BringUpRequest {
   readonly addressHandleEntries?: number;
   /** Collect buffers, the last ones, that become those of QoS level 1. */
   readonly levelOnePages?: number;
+  /** log2 of the entries of the doorbell overflow buffer; 0 gives none. */
+  readonly overflowEntriesLog2?: number;
 }
 
 export interface CompletionQueueRequest {
@@ -122,6 +129,8 @@ export class Driver {
   readonly management: ManagementChannel;
   readonly resources: DriverResources;
   addressHandles!: AddressHandleTable;
+  /** Bus address of the doorbell overflow buffer, or 0. */
+  overflowAddress = 0;
   readonly #nextPage: number[] = [];
 
   constructor(access: HardwareAccess) {
@@ -134,7 +143,7 @@ export class Driver {
   /** Checks identity and layout, enables the function, splits its collect buffers among the QoS levels, gives it an address handle table. */
   bringUp(request: BringUpRequest = {}): this {
     const { access } = this;
-    const { addressHandleEntries = 64, levelOnePages = 0 } = request;
+    const { addressHandleEntries = 64, levelOnePages = 0, overflowEntriesLog2 = 10 } = request;
     if (access.readRegister(CSR.IDENTITY, 4) !== IDENTITY_MAGIC) throw new Error('This is not a vuhca function.');
     const low = access.readRegister(CSR.LAYOUT_HASH, 8);
     if (low !== LAYOUT_HASH_LOW || access.readHigh !== LAYOUT_HASH_HIGH) {
@@ -150,7 +159,20 @@ export class Driver {
       access.writeRegister(CSR.QOS_DIVIDER, 8, divider, 0);
     }
     this.addressHandles = new AddressHandleTable(access, this.allocator, addressHandleEntries);
+    if (overflowEntriesLog2 > 0) this.giveOverflowBuffer(overflowEntriesLog2);
     return this;
+  }
+
+  /** Gives the device memory for doorbells it cannot hold; from now on only the device touches it. Throws when it is refused. */
+  giveOverflowBuffer(entriesLog2: number): void {
+    const { access } = this;
+    const base = this.allocator.allocate(2 ** entriesLog2 * OVERFLOW_ENTRY_BYTES);
+    access.writeRegister(CSR.OVERFLOW_BASE, 8, base % DWORD, Math.floor(base / DWORD));
+    const control = setCsrOverflowControlEntriesLog2(CSR_OVERFLOW_CONTROL_ENABLE_MASK, entriesLog2);
+    access.writeRegister(CSR.OVERFLOW_CONTROL, 4, control, 0);
+    if (getCsrOverflowControlEnable(access.readRegister(CSR.OVERFLOW_CONTROL, 4)) === 0)
+      throw new Error(`The device refused a doorbell overflow buffer of ${2 ** entriesLog2} entries.`);
+    this.overflowAddress = base;
   }
 
   /** Resets the function by its register. Everything the driver made is gone; memory is free again. */

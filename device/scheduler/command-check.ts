@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What must hold for a command however it arrived: by a collect buffer or from its send queue. */
+import {
+  getSendCommandQosLevel,
+  getSendCommandQpn,
+  SEND_COMMAND_CHECKSUM_OFFSET,
+} from '../../protocol/layout/gen/send-command.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { hasCommandChecksum } from '../collect/checksum.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+
+/** Why the command must not be executed, or NONE. */
+export function checkCommand(qp: QueuePair, buffer: PhysicalCollectBuffer): FaultKind {
+  const { view } = buffer;
+  if (getSendCommandQpn(view, 0) !== qp.number) return FaultKind.COMMAND_BAD_QP;
+  if (getSendCommandQosLevel(view, 0) !== qp.creation.qosLevel) return FaultKind.COMMAND_QOS;
+  const { checksumOff, checksumKey } = qp.creation;
+  if (checksumOff) return FaultKind.NONE;
+  const length = buffer.collectLength;
+  const right = hasCommandChecksum(
+    view,
+    length,
+    SEND_COMMAND_CHECKSUM_OFFSET,
+    checksumKey & 0xffff,
+    checksumKey >>> 16,
+  );
+  return right ? FaultKind.NONE : FaultKind.COMMAND_CHECKSUM;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Reads posted commands from send queues in guest memory into dedicated collect buffers and admits them to the lanes (US8484392 figure 9; US9069485). Two bus
+ * reads in a row: the queue-pair-record says how many commands are posted; each command is then read into a buffer of its own. A command that arrived
+ * by a collect copy meanwhile is not executed twice: only the sequence number expected next is admitted.
+ */
+import { COMMAND_HEADER_BYTES, SEND_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
+import { getQueuePairRecordSendTail, QUEUE_PAIR_RECORD_SIZE } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
+import { getSendCommandSequence, setSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import type { PcbAllocator } from '../collect/pcb-allocator.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { AdapterFunction } from '../pci/function.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { checkCommand } from './command-check.ts';
+import type { DoorbellUnit } from './doorbell-unit.ts';
+import { Inbound } from './inbound-queue.ts';
+
+/** Commands read from one send queue before the next has its turn. */
+const QUANTUM = 8;
+const SEQUENCE_MASK = 0xffff;
+const HALF_SEQUENCE = 0x8000;
+const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
+
+export class CommandFetcher {
+  readonly #buffers: PcbAllocator;
+  readonly #lanes: TransmitVirtualLanes;
+  readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
+  readonly #recordView = new DataView(this.#record.buffer);
+
+  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes) {
+    this.#buffers = buffers;
+    this.#lanes = lanes;
+  }
+
+  /** The function may have a dedicated buffer now. */
+  hasBuffer(owner: AdapterFunction): boolean {
+    return this.#buffers.canBind(owner.number, 0);
+  }
+
+  /** Begins the turn of a queue: its first command has a buffer, and its record is being read. False when it has to wait. */
+  begin(unit: DoorbellUnit, qp: QueuePair): boolean {
+    if (!unit.inbound.takesReads || !this.#lanes.hasRoom(qp, true)) return false;
+    const buffer = this.#bind(qp);
+    if (buffer === undefined) return false;
+    unit.inbound.read(Inbound.RECORD, qp, 0, buffer);
+    return true;
+  }
+
+  /** The completion at the head of the bus is that of a queue-pair-record. */
+  takeRecord(unit: DoorbellUnit): void {
+    const qp = unit.inbound.queuePair as QueuePair;
+    const first = unit.inbound.buffer as PhysicalCollectBuffer;
+    unit.inbound.pop();
+    if (!takesCommands(qp)) {
+      release(first);
+      return unit.descriptors.settleStop(qp);
+    }
+    if (qp.state === QpState.ERR) qp.owner.adapter.flushReceives(qp);
+    const posted = this.#readPosted(qp);
+    if (posted === 0) qp.owner.counters.doorbellsIdle++;
+    this.#readCommands(unit, qp, posted, first);
+  }
+
+  /** The completion at the head of the bus is that of a command. */
+  takeCommand(unit: DoorbellUnit): void {
+    const { sequence } = unit.inbound;
+    const qp = unit.inbound.queuePair as QueuePair;
+    const buffer = unit.inbound.buffer as PhysicalCollectBuffer;
+    unit.inbound.pop();
+    qp.fetching--;
+    const isDue = buffer.epoch === qp.epoch && sequence === qp.nextSequence;
+    if (isDue && qp.sendsAreTaken && !qp.stopped && this.#lanes.hasRoom(qp, true)) return this.#fetch(qp, buffer);
+    release(buffer);
+    unit.descriptors.settleStop(qp);
+    // A copy of it came meanwhile, or all fetched commands became void.
+    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) return;
+    qp.fetchSequence = qp.nextSequence;
+    if (qp.sendsAreTaken) qp.owner.adapter.scheduler.schedule(qp);
+  }
+
+  #bind(qp: QueuePair): PhysicalCollectBuffer | undefined {
+    return this.#buffers.bind(qp.owner.number, 0, -1);
+  }
+
+  /** Issues reads of the commands that are posted and not being read; the queue takes another turn when some are left. */
+  #readCommands(unit: DoorbellUnit, qp: QueuePair, posted: number, first: PhysicalCollectBuffer): void {
+    const { inbound } = unit;
+    const ahead = qp.fetching === 0 ? 0 : (qp.fetchSequence - qp.nextSequence) & SEQUENCE_MASK;
+    const skipped = ahead < HALF_SEQUENCE ? ahead : 0;
+    let sequence = (qp.nextSequence + skipped) & SEQUENCE_MASK;
+    let left = posted - skipped;
+    if (left <= 0) return release(first);
+    let buffer: PhysicalCollectBuffer | undefined = first;
+    for (let taken = 0; buffer !== undefined; ) {
+      buffer.epoch = qp.epoch;
+      inbound.read(Inbound.COMMAND, qp, sequence, buffer);
+      qp.fetching++;
+      sequence = (sequence + 1) & SEQUENCE_MASK;
+      left--;
+      taken++;
+      buffer = left > 0 && taken < QUANTUM && inbound.takesReads ? this.#bind(qp) : undefined;
+    }
+    qp.fetchSequence = sequence;
+    if (left > 0) qp.owner.adapter.scheduler.schedule(qp);
+  }
+
+  /** Commands posted and not yet admitted; 0, with a fault, when software's record cannot be believed. */
+  #readPosted(qp: QueuePair): number {
+    const { recordAddress } = qp.creation;
+    if (!qp.owner.dma.read(qp.number, recordAddress, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
+      qp.owner.queuePairFailed(qp, FaultKind.DMA_READ);
+      return 0;
+    }
+    const posted = (getQueuePairRecordSendTail(this.#recordView, 0) - qp.nextSequence) & SEQUENCE_MASK;
+    if (posted <= qp.sendEntries) return posted;
+    // Behind what collect buffers brought already: an old tail, harmless. Otherwise the tail lies.
+    if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp.number, recordAddress);
+    return 0;
+  }
+
+  #fetch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
+    const sequence = qp.nextSequence;
+    const address = qp.sendSlotAddress(sequence);
+    buffer.fault = this.#read(qp, buffer, address, sequence);
+    if (buffer.fault !== FaultKind.NONE) {
+      if (qp.state === QpState.RTS && buffer.fault !== FaultKind.DMA_READ)
+        qp.owner.faults.report(buffer.fault, qp.number, address);
+      setSendCommandSequence(buffer.view, 0, sequence);
+    }
+    qp.owner.counters.commandsFetched++;
+    this.#lanes.admit(qp, buffer);
+  }
+
+  #read(qp: QueuePair, buffer: PhysicalCollectBuffer, address: number, sequence: number): FaultKind {
+    const { dma } = qp.owner;
+    buffer.view.setUint32(4, 0);
+    if (!dma.read(qp.number, address, COMMAND_HEADER_BYTES, buffer.bytes, 0)) return FaultKind.DMA_READ;
+    if (getSendCommandSequence(buffer.view, 0) !== sequence) return FaultKind.COMMAND_SEQUENCE;
+    const length = buffer.collectLength;
+    if (!buffer.lengthValid || length > qp.sendStrideBytes) return FaultKind.COLLECT_BAD_LENGTH;
+    const rest = length - COMMAND_HEADER_BYTES;
+    if (rest > 0 && !dma.read(qp.number, address + COMMAND_HEADER_BYTES, rest, buffer.bytes, COMMAND_HEADER_BYTES))
+      return FaultKind.DMA_READ;
+    return checkCommand(qp, buffer);
+  }
+}
+
+/** The send queue may be read now; a QP that takes no commands is scheduled again when it does. */
+export function takesCommands(qp: QueuePair): boolean {
+  return !qp.destroyed && !qp.stopped && qp.sendsAreTaken && (qp.state !== QpState.RTS || qp.acceptsCommands);
+}
+
+function release(buffer: PhysicalCollectBuffer): void {
+  buffer.home?.release(buffer);
+}
