@@ -43,7 +43,7 @@ run_share_files() {
   accepted "function 0 lanes 0-3,9" && grep -q "^   9 allocated" "$device/lanes" && works &&
     accepted "function 0 lanes none; lane 9 weight 3 list 50" && works
   report $? "lanes"
-  refused "function 0 pcbs 1; level 0 pcbs 5000" "change 2, level 0 pcbs 5000: .* limit 1)" &&
+  refused "function 0 pcbs 1; level 0 pcbs 5000" "change 2, level 0 pcbs 5000: .* limit 0)" &&
     refused "function 7 pcbs 1" "change 1, function 7 pcbs 1: there is no such" &&
     refused "function 0 pcbs 4000000000" "limit $(($(share 6) + $(awk '/^unallocated/ { print $5 }' "$device/resources"))))"
   report $? "refused"

@@ -254,8 +254,10 @@ static void vt_expect_buffers(struct vt *t, u32 count)
 	}
 	VT_CHECK(t, expected == (count > 3 ? 2 : !!count),
 		 "%u VCBs, %u levels with buffers", count, expected);
-	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF),
-		 collected + expected);
+	VT_CHECK(t, vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF) ==
+		 collected + expected, "%u VCBs: %u collected, %u refusals, %u implicit", count,
+		 vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF) - collected,
+		 vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF), vt_csr(t, VUHCA_CSR_DOORBELLS_IMPLICIT_OFF));
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE),
 		 faults);
 }
