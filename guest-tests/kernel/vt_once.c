@@ -102,18 +102,19 @@ static bool vt_post_many_ways(struct vt_once *once, struct vuhca_vcb *vcb)
 	return random & 0x2000 || vt_take(once);
 }
 
-/* Twice around the sequence number; near the wrap every command by all ways. */
+/* Around the sequence number; near the wrap every command by all ways. */
 static void vt_wrap(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1, .entries_log2 = 8, .sge = 1 };
 	struct vt_once once = { .t = t };
 	u32 until, stale = vuhca_read_csr(t->dev, VUHCA_CSR_COMMANDS_STALE_OFF);
 	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
+	u32 end = vt_count() < 1000 ? 0x10000 : 0x20000;
 	struct vuhca_wc wc;
 
 	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
 	once.qp = vt_create_qp(t, NULL, &options);
-	for (until = 0x10000; once.qp && until <= 0x20000; until += 0x10000) {
+	for (until = 0x10000; once.qp && until <= end; until += 0x10000) {
 		while (!t->failed && once.posted < until - VT_NEAR)
 			vt_post_batch(&once);
 		while (!t->failed && once.posted < until + VT_NEAR)
