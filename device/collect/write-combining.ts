@@ -8,7 +8,7 @@
  * device can see them; but software must have one between two commands in the same page, so the first store behind a whole command, and a store
  * to a byte that was stored already, do the same. Every line leaves within a bounded number of passes. The same seed and writes give the same pieces.
  */
-import { DATA_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { CANCEL_OFFSET, DATA_BYTES, KICK_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
 import { Random } from '../random.ts';
 
@@ -92,7 +92,7 @@ export class WriteCombining {
     const inPage = offset % PAGE_BYTES;
     if (inPage >= DATA_BYTES || offset % sizeBytes !== 0 || page >= this.#pageCount) {
       this.#flushPage(page);
-      this.#forget(page);
+      if (inPage === KICK_OFFSET || inPage === CANCEL_OFFSET) this.#forget(page);
       return this.#target(offset, sizeBytes, low, high);
     }
     if (this.#isWhole(page)) {

@@ -70,6 +70,8 @@ export class Bench {
   region!: DriverMemoryRegion;
   events!: DriverEventQueue;
   asynchronous!: DriverEventQueue;
+  /** No share shrinks while it is in use. */
+  steady = true;
 
   constructor(options: BenchOptions = {}) {
     this.machine = new InProcessMachine(options);
@@ -168,7 +170,7 @@ export class Bench {
 
   checkInvariants(): void {
     const core = this.machine.core as Adapter;
-    const broken = findBrokenInvariant(this.access) ?? findBadBinding(core) ?? findLaneFault(core);
+    const broken = findBrokenInvariant(this.access, this.steady) ?? findBadBinding(core) ?? findLaneFault(core);
     if (broken !== undefined) throw new Error(`${broken}; ${this.machine.describe()}`);
   }
 

@@ -13,18 +13,11 @@ import type { Adapter } from '../adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { planStores, storeCollected } from '../hosts/in-process/driver/collect-writer.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench, type BenchOptions, type Pair } from './bench.ts';
+import { Bench, type Pair } from './bench.ts';
 import { countCollecting } from './invariants.ts';
 
 const GRH = 40;
 const COUNT = 40;
-
-/** A bench whose collect writes pass the write-combining stage. */
-function combiningBench(seed: number, options: BenchOptions = {}): Bench {
-  const bench = new Bench({ seed, ...options, adapter: { writeCombining: { seed, lines: 6 }, ...options.adapter } });
-  // The stage acts on the bench's own management commands too; counting starts here.
-  return bench;
-}
 
 /** Fills the next slot of the sender and leaves the rest to the test: its stores, and a way to perform one. */
 function prepare(bench: Bench, { sender, receiver, to }: Pair, payload: Uint8Array, qp: DriverQueuePair = sender) {
@@ -49,7 +42,7 @@ function checkOnce(t: Test, { sender, receiver }: Pair, what: string): void {
 }
 
 t.test('hazard 1: the words of a command arrive in any order: the same packet, one kick', async (t) => {
-  const bench = combiningBench(1);
+  const bench = new Bench({ seed: 1, adapter: { writeCombining: { seed: 1, lines: 6 } } });
   const pair = bench.createPair();
   for (let round = 0; round < COUNT; round++) {
     const { stores, store, intact } = prepare(bench, pair, bench.random.bytes(bench.random.below(257)));
@@ -119,7 +112,7 @@ t.test('hazard 4: two processors write into one VCB at once: the checksum tells,
 });
 
 t.test('hazard 5: words arrive twice: the scoreboard counts them once', async (t) => {
-  const bench = combiningBench(5);
+  const bench = new Bench({ seed: 5, adapter: { writeCombining: { seed: 5, lines: 6 } } });
   const pair = bench.createPair();
   for (let round = 0; round < COUNT; round++) {
     const { bytes, intact } = prepare(bench, pair, bench.random.bytes(64));
@@ -245,6 +238,10 @@ t.test("hazard 20: a function writes beyond its VCBs: dropped, counted, nobody e
   t.equal(rogue.readRegister(CSR.VCB_IN_USE, 4), 1 << 9, 'its own last one works');
   adapter.vcbSpace.place(1, 10, 4);
   t.equal(rogue.readRegister(CSR.VCB_COUNT, 4), 4);
+  const second = adapter.functions[1];
+  second.setDivider((second.collect.vcbCount - 1) * PAGE_BYTES);
+  t.equal(rogue.readRegister(CSR.QOS_DIVIDER, 8), 3 * PAGE_BYTES);
+  t.equal(adapter.functions[1]?.collect.levelOneCount, 1);
   rogue.writeCollect(9 * PAGE_BYTES + 1, 1, 0, 0);
   t.equal(faults(), writes, 'a command begun before its share shrank may go on');
   rogue.writeCollect(9 * PAGE_BYTES + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);

@@ -15,8 +15,8 @@ interface Holdings {
   readonly completionUsed: number;
 }
 
-/** Returns a sentence about the first invariant that is broken, or undefined. */
-export function findBrokenInvariant(access: HardwareAccess): string | undefined {
+/** Returns a sentence about the first invariant that is broken, or undefined. `steady`: the function's share does not shrink while it is in use. */
+export function findBrokenInvariant(access: HardwareAccess, steady = true): string | undefined {
   const read = (offset: number, index = 0): number => access.readRegister(offset + index * DWORD_BYTES, DWORD_BYTES);
   for (const [name, own, shared, used] of [
     ['execution', CSR.EXECUTION_CREDITS, CSR.EXECUTION_CREDITS_SHARED, CSR.EXECUTION_CREDITS_USED],
@@ -25,7 +25,7 @@ export function findBrokenInvariant(access: HardwareAccess): string | undefined 
     const total = read(own) + read(shared);
     if (read(used) > total) return `${read(used)} of ${total} ${name} credits are in use`;
   }
-  return findOverfull(read) ?? findLostCollectBuffer(read);
+  return findOverfull(read) ?? (steady ? findLostCollectBuffer(read) : undefined);
 }
 
 /** Doorbells never exceed the scheduler buffer, reads on the bus their limit, or entries of the overflow buffer its size. */

@@ -29,7 +29,7 @@ export class AdapterUnits implements ResourceUnits {
   }
 
   setVcbDivider(owner: number, vcb: number): void {
-    this.#adapter.functions[owner].collect.qosDivider = vcb * PAGE_BYTES;
+    this.#adapter.functions[owner].setDivider(vcb * PAGE_BYTES);
   }
 
   setPcbs(owner: number, total: number, level0: number, level1: number): void {

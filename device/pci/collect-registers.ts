@@ -13,10 +13,6 @@ export function attachCollectRegisters(owner: AdapterFunction): void {
   registers.attach(CSR.VCB_COUNT, { read: () => collect.vcbCount });
   registers.attach(CSR.VCB_BASE, { read: () => vcbSpace.getBase(owner.number) * PAGE_BYTES });
   registers.attach(CSR.QOS_DIVIDER, {
-    read: () => {
-      registers.high = Math.floor(collect.qosDivider / DWORD);
-      return collect.qosDivider % DWORD;
-    },
     write: (_index, low, high) => {
       collect.qosDivider = low + high * DWORD;
     },
@@ -35,6 +31,7 @@ export function attachCollectRegisters(owner: AdapterFunction): void {
     },
   });
   registers.attach(CSR.PCB_REFUSALS, { read: (level) => collect.levelRefusals[level] });
+  storeDivider(owner);
   attachBufferRegisters(owner);
   const counters: [number, () => number][] = [
     [CSR.COLLECT_KICKS, () => collect.kicks],
@@ -43,6 +40,11 @@ export function attachCollectRegisters(owner: AdapterFunction): void {
     [CSR.COLLECT_CHOKED, () => collect.choked],
   ];
   for (const [offset, read] of counters) registers.attach(offset, { read });
+}
+
+/** Has QOS_DIVIDER show where the sub-BAR is: after a reset, or when something else but a write moved it. */
+export function storeDivider({ registers, collect }: AdapterFunction): void {
+  registers.setStored(CSR.QOS_DIVIDER, collect.qosDivider % DWORD, Math.floor(collect.qosDivider / DWORD));
 }
 
 function attachBufferRegisters({ registers, number, adapter }: AdapterFunction): void {

@@ -21,6 +21,7 @@ import type { CompletionQueue } from '../queues/completion-queue.ts';
 import { type EventQueue, EventRecord } from '../queues/event-queue.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellUnit } from '../scheduler/doorbell-unit.ts';
+import { storeDivider } from './collect-registers.ts';
 import { resetDoorbellRegisters } from './doorbell-registers.ts';
 import { EventDoorbells } from './event-doorbells.ts';
 import { FunctionCounters } from './function-counters.ts';
@@ -133,6 +134,7 @@ export class AdapterFunction implements FunctionPort {
     this.msix.reset();
     this.registers.reset();
     resetDoorbellRegisters(this);
+    storeDivider(this);
     this.adapter.shares.noteReset(this.number, kind);
     // A physical function that dies must not leave all others stopped.
     if (this.number === 0) this.adapter.control = 0;
@@ -145,6 +147,12 @@ export class AdapterFunction implements FunctionPort {
   ringExplicit(low: number, high: number): void {
     this.counters.doorbellsExplicit++;
     this.adapter.admission.ring(this, low, high);
+  }
+
+  /** Moves the sub-BAR, and the register that shows it. */
+  setDivider(offset: number): void {
+    this.collect.qosDivider = offset;
+    storeDivider(this);
   }
 
   /** Posts an asynchronous event about an object, if software gave an event queue for it. */

@@ -58,16 +58,17 @@ accesses     10 register reads, 20 writes, 30 collect writes, 0 PIO
 function 0   enabled, bus master on, 0 resets
 management   14 commands, 0 refused
 collect      1 of 64 VCBs in use, 4 kicks, 0 refusals, 0 cancels
+its PCBs     256 given, level 0: 1 used 191 left, level 1: 0 used 192 left
 doorbells    1 explicit, 0 implicit, 2 idle
 commands     4 collected, 1 fetched, 0 stale
 objects      1 PDs, 1 MRs, QPs: 2 RTS
 CQs          2, 8 entries posted, 0 in error
 EQs          2, 0 entries posted, 0 in error, 0 vectors sent, 0 pending
 DMA          724 B read, 4.3 KiB written
-faults       1 REGISTER_RESERVED
-first fault  REGISTER_RESERVED: object 0x0, address 0x7ff8, at 0.000000 s
-PCBs         1 of 256 in use, level 0: 1 used 191 left, level 1: 0 used 192 left
-scheduler    0 of 32 buffers in use
+faults       1 REGISTER_RESERVED, 1 QKEY_VIOLATION
+first fault  QKEY_VIOLATION: object 0x3, address 0x10000004d, at 0.000000 s
+PCBs         1 of 256 in use, 0 of 0 shared by all functions
+scheduler    0 of 64 buffers in use
 lanes        0 waiting, 5 launched, credits: execution 0/16, completion 0/64
 port 1       ACTIVE, LID 1, 5 sent, 0 received, 0 dropped
 port 2       ACTIVE, LID 2, 0 sent, 3 received, 2 dropped, 1 bad Q_Keys

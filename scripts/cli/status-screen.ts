@@ -87,11 +87,14 @@ function describeFunction(unit: FunctionReport): string[] {
     line('management', [`${unit.managementCommands} commands`, `${unit.managementRefused} refused`]),
     line('collect', [
       `${collect.vcbsInUse} of ${collect.vcbs} VCBs in use`,
-      ...collect.levels.map(({ inUse, available }, level) => `PCBs of level ${level}: ${inUse} used ${available} left`),
       `${collect.kicks} kicks`,
       `${collect.refusals} refusals`,
       `${collect.cancels} cancels`,
       ...(collect.choked > 0 ? [`${collect.choked} choked`] : []),
+    ]),
+    line('its PCBs', [
+      `${collect.pcbs} given`,
+      ...collect.levels.map(({ inUse, available }, level) => `level ${level}: ${inUse} used ${available} left`),
     ]),
     line('doorbells', [`${doorbells.explicit} explicit`, `${doorbells.implicit} implicit`, `${doorbells.idle} idle`]),
     ...describeOverflow(doorbells),

@@ -19,7 +19,12 @@ export function twoAdapters(join: (first: Port, second: Port) => void): [Place, 
     build: (options, clock, hosts) => {
       const [first, second] = hosts.map((host, index) => {
         const portLids: [number, number] = [index * 2 + 1, index * 2 + 2];
-        const own = { portLids, nodeGuid: `005655484341${index}000`, portLink: { kind: 'none' } } as const;
+        const own = {
+          portLids,
+          nodeGuid: `005655484341${index}000`,
+          functionCount: 1,
+          portLink: { kind: 'none' },
+        } as const;
         return new Adapter({ ...options, ...own }, clock, [host]);
       });
       join(first.ports[0], second.ports[0]);
