@@ -37,7 +37,7 @@ export interface GuestRun {
 }
 
 const ROOT = new URL('./', import.meta.url);
-const CASE_FILES = ['kernel.sh', 'rebind.sh', 'gone.sh', 'peer.sh'];
+const CASE_FILES = ['kernel.sh', 'rebind.sh', 'gone.sh', 'peer.sh', 'tenant.sh', 'shares.sh'];
 /** What a script prints to have the adapter process killed under it. */
 const KILL_REQUEST = '# host: kill the device';
 

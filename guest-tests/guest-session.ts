@@ -17,6 +17,8 @@ export interface GuestSessionOptions {
   readonly ports?: readonly string[];
   /** Its processors; 2 when absent. */
   readonly cpus?: number;
+  /** 512 when absent. */
+  readonly memoryMiB?: number;
 }
 
 /** Longest that any case is silent, with much to spare on a busy machine. */
@@ -47,6 +49,7 @@ export class GuestSession {
       devices: [{ socketPath }],
       ports: this.#options.ports ?? [],
       ...(this.#options.cpus === undefined ? {} : { cpus: this.#options.cpus }),
+      ...(this.#options.memoryMiB === undefined ? {} : { memoryMiB: this.#options.memoryMiB }),
       onConsoleLine: (line) => this.#console(line),
     });
     started(guest);

@@ -11,6 +11,7 @@ mount -t debugfs debugfs /sys/kernel/debug
 # SUITES (a list, or empty for all), ONLY (one case), COUNT, SEED
 . /etc/vuhca-test
 . /cases/rebind.sh
+. /cases/shares.sh
 
 tests=/sys/kernel/debug/vuhca-test/suites
 
@@ -22,6 +23,7 @@ load() {
 run_suite() {
   case $1 in
     rebind) run_rebind ;;
+    share_files) run_share_files ;;
     *) cat "$tests/$1" ;;
   esac | tee /tmp/suite
   ! grep -q '^  not ok' /tmp/suite && grep -q '^  ok' /tmp/suite
@@ -36,7 +38,7 @@ if [ -z "$(ls /sys/bus/pci/drivers/vuhca | grep 0000:)" ]; then
   exit 1
 fi
 
-: "${SUITES:=identity management refusal datagram collect copies parallel events interrupt overrun ports faults flush connected connected_bulk connected_errors connected_breaks connected_keys shared_receive windows drain global reset rebind}"
+: "${SUITES:=identity management refusal datagram collect copies parallel events interrupt overrun ports faults flush connected connected_bulk connected_errors connected_breaks connected_keys shared_receive windows drain global shares stop overflow once requests share_files reset rebind}"
 set -- $SUITES
 echo "KTAP version 1"
 echo "1..$#"

@@ -159,9 +159,35 @@ void vuhca_vcbs_start(struct vuhca_dev *dev);
 struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level);
 void vuhca_free_vcb(struct vuhca_dev *dev, struct vuhca_vcb *vcb);
 void vuhca_vcb_write(struct vuhca_vcb *vcb, const void *bytes, size_t length);
+void vuhca_vcbs_update(struct vuhca_dev *dev);
 bool vuhca_vcb_try_write(struct vuhca_dev *dev, u8 qos_level, const void *bytes,
 			 size_t length);
+bool vuhca_vcb_write_word(struct vuhca_dev *dev, unsigned int offset,
+			  const void *word);
 void vuhca_vcb_cancel(struct vuhca_vcb *vcb);
+
+/* vuhca_overflow.c */
+int vuhca_overflow_alloc(struct vuhca_dev *dev);
+void vuhca_overflow_free(struct vuhca_dev *dev);
+void vuhca_overflow_start(struct vuhca_dev *dev);
+
+/* vuhca_resources.c */
+bool vuhca_adapter_disabled(struct vuhca_dev *dev);
+void vuhca_shares_init(struct vuhca_dev *dev);
+void vuhca_share_event(struct vuhca_dev *dev);
+int vuhca_request_resources(struct vuhca_dev *dev,
+			    const struct vuhca_resource_change *changes,
+			    unsigned int count, struct vuhca_answer *answer);
+int vuhca_query_resources(struct vuhca_dev *dev, u32 function,
+			  struct vuhca_resource_share *share);
+int vuhca_query_lane(struct vuhca_dev *dev, u32 lane,
+		     struct vuhca_lane_attributes *attributes);
+
+/* vuhca_request.c */
+int vuhca_request_text(struct vuhca_dev *dev, char *text);
+
+/* vuhca_share.c */
+void vuhca_share_files(struct vuhca_dev *dev);
 
 /* vuhca_srq.c */
 struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
@@ -174,9 +200,13 @@ u64 vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence);
 
 /* vuhca_qp.c */
 unsigned int vuhca_recv_stride(unsigned int sge);
+void vuhca_qp_unlink(struct vuhca_qp *qp);
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 				 const struct vuhca_qp_init *init);
 int vuhca_destroy_qp(struct vuhca_qp *qp);
+
+/* vuhca_qp_stop.c */
+int vuhca_stop_qp(struct vuhca_qp *qp);
 
 /* vuhca_qp_state.c */
 int vuhca_modify_qp(struct vuhca_qp *qp,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What the driver counted, in debugfs: vuhca/<PCI address>/counters. */
+/* debugfs, vuhca/<PCI address>/: what the driver counted, and its share. */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
@@ -26,6 +26,7 @@ static int vuhca_counters_show(struct seq_file *file, void *unused)
 	for (i = 0; i < VUHCA_QOS_LEVELS; i++)
 		seq_printf(file, "qos %u collect_buffers %u busy %lld\n", i,
 			   dev->vcbs[i].count, atomic64_read(&dev->vcbs[i].busy));
+	seq_printf(file, "share changed %llu\n", dev->shares.events);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(vuhca_counters);
@@ -46,6 +47,7 @@ void vuhca_debugfs_add(struct vuhca_dev *dev)
 					  vuhca_debugfs_root);
 	debugfs_create_file("counters", 0444, dev->debugfs, dev,
 			    &vuhca_counters_fops);
+	vuhca_share_files(dev);
 }
 
 void vuhca_debugfs_remove(struct vuhca_dev *dev)

@@ -92,6 +92,7 @@ int vuhca_start(struct vuhca_dev *dev)
 	if (err)
 		return err;
 	pci_set_master(dev->pdev);
+	vuhca_overflow_start(dev);
 	vuhca_write_csr(dev, VUHCA_CSR_DEVICE_CONTROL_OFF,
 			VUHCA_CSR_DEVICE_CONTROL_ENABLE_MASK);
 	vuhca_ahs_start(dev);
@@ -107,6 +108,9 @@ int vuhca_start(struct vuhca_dev *dev)
 	dev->port_count = min_t(u8, dev->attributes.port_count, VUHCA_PORT_MAX);
 	WRITE_ONCE(dev->state, VUHCA_DEV_UP);
 	mod_timer(&dev->deadman, jiffies + HZ);
+	if (vuhca_adapter_disabled(dev))
+		dev_warn(&dev->pdev->dev,
+			 "the physical function has disabled the adapter: sends wait until it enables it\n");
 	return 0;
 }
 
@@ -153,6 +157,7 @@ void vuhca_stop(struct vuhca_dev *dev)
 	dev->admin.event_queue = 0;
 	mutex_unlock(&dev->admin.lock);
 	vuhca_eqs_quiesce(dev);
+	cancel_work_sync(&dev->shares.changed);
 	vuhca_orphan_objects(dev);
 }
 

@@ -92,6 +92,9 @@ static void vuhca_eq_dispatch(struct vuhca_eq *eq,
 	case VUHCA_EVENT_TYPE_SRQ_ERROR:
 		vuhca_srq_event(dev, entry);
 		break;
+	case VUHCA_EVENT_TYPE_RESOURCES_CHANGED:
+		vuhca_share_event(dev);
+		break;
 	case VUHCA_EVENT_TYPE_EQ_ERROR:
 	case VUHCA_EVENT_TYPE_DEVICE_FATAL:
 		dev_err_ratelimited(&dev->pdev->dev,

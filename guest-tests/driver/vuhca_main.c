@@ -79,11 +79,16 @@ static int vuhca_alloc(struct vuhca_dev *dev)
 	err = vuhca_vcbs_init(dev);
 	if (err)
 		goto ahs;
-	err = vuhca_eqs_alloc(dev);
+	err = vuhca_overflow_alloc(dev);
 	if (err)
 		goto vcbs;
+	err = vuhca_eqs_alloc(dev);
+	if (err)
+		goto overflow;
 	return 0;
 
+overflow:
+	vuhca_overflow_free(dev);
 vcbs:
 	vuhca_vcbs_cleanup(dev);
 ahs:
@@ -96,6 +101,7 @@ admin:
 static void vuhca_free(struct vuhca_dev *dev)
 {
 	vuhca_eqs_free(dev);
+	vuhca_overflow_free(dev);
 	vuhca_vcbs_cleanup(dev);
 	vuhca_ahs_free(dev);
 	vuhca_admin_cleanup(dev);
@@ -113,6 +119,7 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
+	vuhca_shares_init(dev);
 	timer_setup(&dev->deadman, vuhca_deadman, 0);
 	err = vuhca_pci_enable(pdev);
 	if (err)
@@ -131,13 +138,16 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = vuhca_alloc(dev);
 	if (err)
 		goto unmap;
+	dev->function = vuhca_read_csr(dev, VUHCA_CSR_FUNCTION_NUMBER_OFF);
 	pci_set_drvdata(pdev, dev);
 	err = vuhca_start(dev);
 	if (err)
 		goto quiet;
 	vuhca_debugfs_add(dev);
 	vuhca_announce(dev);
-	dev_info(&pdev->dev, "%u ports, %u event queues, %u collect buffers\n",
+	dev_info(&pdev->dev,
+		 "%s function %u, %u ports, %u event queues, %u collect buffers\n",
+		 dev->function ? "virtual" : "physical", dev->function,
 		 dev->port_count, dev->eq_count,
 		 dev->vcbs[0].count + dev->vcbs[1].count);
 	return 0;

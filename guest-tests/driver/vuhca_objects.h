@@ -14,6 +14,7 @@
 #include <linux/pci.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "vuhca_hw.h"
@@ -70,8 +71,8 @@ struct vuhca_eq {
 
 /* One collect buffer: a 4 KiB page of the collect BAR. */
 struct vuhca_vcb {
-	u8 __iomem *page;
-	spinlock_t lock;
+	u8 __iomem *page;	/* NULL: none at present */
+	spinlock_t lock;	/* page, and writing to it */
 	unsigned int index;
 	u8 qos_level;
 };
@@ -82,8 +83,22 @@ struct vuhca_vcb_set {
 	unsigned int count;
 	struct vuhca_vcb *cpu_vcbs;
 	unsigned int cpu_count;
-	struct ida ida;
 	atomic64_t busy;
+};
+
+/* Doorbells the adapter has no room for, in memory that is its own. */
+struct vuhca_overflow {
+	void *entries;
+	dma_addr_t dma;
+	unsigned int entries_log2;
+};
+
+/* What the function has of the adapter, and how it asks for more. */
+struct vuhca_shares {
+	struct work_struct changed;
+	struct mutex lock;	/* last_error */
+	char last_error[192];
+	u64 events;
 };
 
 struct vuhca_ah_table {
@@ -106,6 +121,7 @@ struct vuhca_dev {
 
 	struct vuhca_adapter_attributes attributes;
 	unsigned int port_count;
+	u16 function;		/* 0: the physical one */
 	struct vuhca_admin admin;
 	struct vuhca_eq *eqs;	/* 0: asynchronous and management events */
 	unsigned int eq_count;
@@ -113,7 +129,12 @@ struct vuhca_dev {
 	struct xarray cqs;
 	struct xarray qps;
 	struct xarray srqs;
+	struct mutex vcb_lock;	/* who has which collect buffer */
+	struct ida vcb_ida;
+	bool vcbs_split;	/* among the levels by request, not by us */
 	struct vuhca_vcb_set vcbs[VUHCA_QOS_LEVELS];
+	struct vuhca_overflow overflow;
+	struct vuhca_shares shares;
 	struct vuhca_ah_table ahs;
 	struct list_head list;
 	struct dentry *debugfs;

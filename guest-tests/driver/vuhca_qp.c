@@ -45,6 +45,13 @@ static size_t vuhca_wq_bytes(const struct vuhca_wq *wq)
 		     VUHCA_LINE_BYTES);
 }
 
+/* The descriptor of a queue that is in no list and was not stopped. */
+void vuhca_qp_unlink(struct vuhca_qp *qp)
+{
+	memset(qp->descriptor, 0, sizeof(*qp->descriptor));
+	qp->descriptor->dw0 = cpu_to_le32(U32_MAX);
+}
+
 /* Both queues, the software record and the hardware descriptor in one piece. */
 static int vuhca_qp_memory(struct vuhca_qp *qp)
 {
@@ -60,7 +67,7 @@ static int vuhca_qp_memory(struct vuhca_qp *qp)
 	qp->rq.slots = qp->memory + send;
 	qp->record = qp->memory + send + recv;
 	qp->descriptor = qp->memory + send + recv + VUHCA_LINE_BYTES;
-	vuhca_send_queue_descriptor_set_next_state(qp->descriptor, 0xff);
+	vuhca_qp_unlink(qp);
 	return 0;
 }
 
@@ -199,6 +206,11 @@ int vuhca_destroy_qp(struct vuhca_qp *qp)
 	struct vuhca_dev *dev = qp->dev;
 	int err;
 
+	/* Whatever became of it: the command takes the QP away for certain. */
+	if (vuhca_stop_qp(qp) == -ETIMEDOUT && !vuhca_adapter_disabled(dev))
+		dev_warn_ratelimited(&dev->pdev->dev,
+				     "QP %u was not taken off the scheduler\n",
+				     qp->qpn);
 	err = vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_QP,
 				  qp->qpn, qp->generation);
 	if (err)

@@ -4,19 +4,11 @@
  * keeps one buffer per CPU and level, the others are handed out whole. Two
  * writers in one buffer would mix two commands, so a kernel buffer is used
  * under its lock only, and whoever finds it busy rings the doorbell instead.
+ * The function's share may change at any time: then buffers change hands.
  */
 #include <linux/slab.h>
 
 #include "vuhca.h"
-
-static void vuhca_vcb_setup(struct vuhca_dev *dev, struct vuhca_vcb *vcb,
-			    unsigned int index, u8 qos_level)
-{
-	spin_lock_init(&vcb->lock);
-	vcb->index = index;
-	vcb->qos_level = qos_level;
-	vcb->page = dev->collect + (size_t)index * VUHCA_PAGE_BYTES;
-}
 
 /* Drops what the buffer holds of a command. */
 void vuhca_vcb_cancel(struct vuhca_vcb *vcb)
@@ -29,49 +21,27 @@ void vuhca_vcb_cancel(struct vuhca_vcb *vcb)
 }
 EXPORT_SYMBOL_GPL(vuhca_vcb_cancel);
 
-static int vuhca_vcb_set_init(struct vuhca_dev *dev, u8 qos_level,
-			      unsigned int first, unsigned int count)
-{
-	struct vuhca_vcb_set *set = &dev->vcbs[qos_level];
-	unsigned int i;
-
-	ida_init(&set->ida);
-	set->first = first;
-	set->count = count;
-	/* A small function keeps half of its buffers for other users. */
-	set->cpu_count = min(nr_cpu_ids, DIV_ROUND_UP(count, 2));
-	if (!set->cpu_count)
-		return 0;
-	set->cpu_vcbs = kcalloc(set->cpu_count, sizeof(*set->cpu_vcbs),
-				GFP_KERNEL);
-	if (!set->cpu_vcbs) {
-		set->cpu_count = 0;
-		return -ENOMEM;
-	}
-	for (i = 0; i < set->cpu_count; i++)
-		vuhca_vcb_setup(dev, &set->cpu_vcbs[i], first + i, qos_level);
-	return 0;
-}
-
-/* A quarter of the function's buffers is kept for the low-latency level. */
 int vuhca_vcbs_init(struct vuhca_dev *dev)
 {
-	u32 total = vuhca_read_csr(dev, VUHCA_CSR_VCB_COUNT_OFF);
-	u32 split = total - total / 4;
-	int err;
+	unsigned int level, i;
 
-	if ((u64)total * VUHCA_PAGE_BYTES > dev->collect_bytes) {
-		dev_err(&dev->pdev->dev,
-			"%u collect buffers do not fit a BAR of %pa bytes\n",
-			total, &dev->collect_bytes);
-		return -ENODEV;
+	mutex_init(&dev->vcb_lock);
+	ida_init(&dev->vcb_ida);
+	for (level = 0; level < VUHCA_QOS_LEVELS; level++) {
+		struct vuhca_vcb_set *set = &dev->vcbs[level];
+
+		set->cpu_vcbs = kcalloc(nr_cpu_ids, sizeof(*set->cpu_vcbs),
+					GFP_KERNEL);
+		if (!set->cpu_vcbs) {
+			vuhca_vcbs_cleanup(dev);
+			return -ENOMEM;
+		}
+		for (i = 0; i < nr_cpu_ids; i++) {
+			spin_lock_init(&set->cpu_vcbs[i].lock);
+			set->cpu_vcbs[i].qos_level = level;
+		}
 	}
-	err = vuhca_vcb_set_init(dev, 0, 0, split);
-	if (!err)
-		err = vuhca_vcb_set_init(dev, 1, split, total - split);
-	if (err)
-		vuhca_vcbs_cleanup(dev);
-	return err;
+	return 0;
 }
 
 void vuhca_vcbs_cleanup(struct vuhca_dev *dev)
@@ -81,20 +51,93 @@ void vuhca_vcbs_cleanup(struct vuhca_dev *dev)
 	for (level = 0; level < VUHCA_QOS_LEVELS; level++) {
 		kfree(dev->vcbs[level].cpu_vcbs);
 		dev->vcbs[level].cpu_vcbs = NULL;
-		ida_destroy(&dev->vcbs[level].ida);
+	}
+	ida_destroy(&dev->vcb_ida);
+	mutex_destroy(&dev->vcb_lock);
+}
+
+/* Nobody writes to the buffer's former page once this returns. */
+static void vuhca_vcb_move(struct vuhca_vcb *vcb, u8 __iomem *page)
+{
+	spin_lock_irq(&vcb->lock);
+	vcb->page = page;
+	spin_unlock_irq(&vcb->lock);
+}
+
+/* Gives back what the level does not have any more. */
+static void vuhca_vcb_set_shrink(struct vuhca_dev *dev,
+				 struct vuhca_vcb_set *set, unsigned int first,
+				 unsigned int count)
+{
+	struct vuhca_vcb *vcb;
+	unsigned int i;
+
+	/* A small function keeps half of its buffers for other users. */
+	set->first = first;
+	set->count = count;
+	WRITE_ONCE(set->cpu_count, min(nr_cpu_ids, DIV_ROUND_UP(count, 2)));
+	for (i = 0; i < nr_cpu_ids; i++) {
+		vcb = &set->cpu_vcbs[i];
+		if (!vcb->page || (i < set->cpu_count && vcb->index >= first &&
+				   vcb->index - first < count))
+			continue;
+		vuhca_vcb_move(vcb, NULL);
+		ida_free(&dev->vcb_ida, vcb->index);
 	}
 }
 
-/* After each reset: sets the divider, and cancels what a former owner left. */
+/* A CPU for which no buffer is left rings doorbells. */
+static void vuhca_vcb_set_fill(struct vuhca_dev *dev, struct vuhca_vcb_set *set)
+{
+	struct vuhca_vcb *vcb;
+	unsigned int i;
+	int index;
+
+	for (i = 0; i < set->cpu_count; i++) {
+		vcb = &set->cpu_vcbs[i];
+		if (vcb->page)
+			continue;
+		index = ida_alloc_range(&dev->vcb_ida, set->first,
+					set->first + set->count - 1, GFP_KERNEL);
+		if (index < 0)
+			return;
+		vcb->index = index;
+		vuhca_vcb_move(vcb, dev->collect +
+				    (size_t)index * VUHCA_PAGE_BYTES);
+	}
+}
+
+/*
+ * Takes the function's share of collect buffers as it is now. Unless the levels
+ * were given theirs by request, a quarter is kept for low latency. May sleep.
+ */
+void vuhca_vcbs_update(struct vuhca_dev *dev)
+{
+	u32 pages = (dev->dedicated - dev->collect) / VUHCA_PAGE_BYTES;
+	u32 total, split;
+
+	mutex_lock(&dev->vcb_lock);
+	total = min(vuhca_read_csr(dev, VUHCA_CSR_VCB_COUNT_OFF), pages);
+	split = total - total / 4;
+	if (dev->vcbs_split)
+		split = min_t(u64, total,
+			      vuhca_read_csr64(dev, VUHCA_CSR_QOS_DIVIDER_OFF) /
+			      VUHCA_PAGE_BYTES);
+	else
+		vuhca_write_csr64(dev, VUHCA_CSR_QOS_DIVIDER_OFF,
+				  (u64)split * VUHCA_PAGE_BYTES);
+	vuhca_vcb_set_shrink(dev, &dev->vcbs[0], 0, split);
+	vuhca_vcb_set_shrink(dev, &dev->vcbs[1], split, total - split);
+	vuhca_vcb_set_fill(dev, &dev->vcbs[0]);
+	vuhca_vcb_set_fill(dev, &dev->vcbs[1]);
+	mutex_unlock(&dev->vcb_lock);
+}
+
+/* After each reset: nothing is half-collected, and the divider is not ours. */
 void vuhca_vcbs_start(struct vuhca_dev *dev)
 {
-	unsigned int level, i;
-
-	vuhca_write_csr64(dev, VUHCA_CSR_QOS_DIVIDER_OFF,
-			  (u64)dev->vcbs[1].first * VUHCA_PAGE_BYTES);
-	for (level = 0; level < VUHCA_QOS_LEVELS; level++)
-		for (i = 0; i < dev->vcbs[level].cpu_count; i++)
-			vuhca_vcb_cancel(&dev->vcbs[level].cpu_vcbs[i]);
+	dev->vcbs_split = false;
+	vuhca_vcbs_update(dev);
 }
 
 /* Writes a whole command. It is the adapter's when this returns. */
@@ -114,42 +157,72 @@ bool vuhca_vcb_try_write(struct vuhca_dev *dev, u8 qos_level, const void *bytes,
 			 size_t length)
 {
 	struct vuhca_vcb_set *set = &dev->vcbs[qos_level];
+	unsigned int cpu_count = READ_ONCE(set->cpu_count);
 	struct vuhca_vcb *vcb;
+	bool there;
 
-	if (!set->cpu_count)
+	if (!cpu_count)
 		return false;
-	vcb = &set->cpu_vcbs[smp_processor_id() % set->cpu_count];
+	vcb = &set->cpu_vcbs[smp_processor_id() % cpu_count];
 	if (!spin_trylock(&vcb->lock)) {
 		atomic64_inc(&set->busy);
 		return false;
 	}
-	vuhca_vcb_write(vcb, bytes, length);
+	there = vcb->page;
+	if (there)
+		vuhca_vcb_write(vcb, bytes, length);
 	spin_unlock(&vcb->lock);
-	return true;
+	return there;
 }
 
-/* A buffer for the caller alone, for example a user context. */
+/* Eight bytes beside the data area of any page; false when there is none. */
+bool vuhca_vcb_write_word(struct vuhca_dev *dev, unsigned int offset,
+			  const void *word)
+{
+	unsigned int level;
+	bool there = false;
+
+	for (level = 0; !there && level < VUHCA_QOS_LEVELS; level++) {
+		struct vuhca_vcb *vcb = &dev->vcbs[level].cpu_vcbs[0];
+
+		spin_lock_irq(&vcb->lock);
+		there = vcb->page;
+		if (there)
+			vuhca_write_eight(vcb->page + offset, word);
+		wmb();
+		spin_unlock_irq(&vcb->lock);
+	}
+	return there;
+}
+
+/*
+ * A buffer for the caller alone, for example a user context. It stays the
+ * caller's when the function's share shrinks, but may then not work.
+ */
 struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level)
 {
 	struct vuhca_vcb_set *set;
 	struct vuhca_vcb *vcb;
-	int index;
+	int index = -ENOSPC;
 
 	if (qos_level >= VUHCA_QOS_LEVELS)
 		return ERR_PTR(-EINVAL);
-	set = &dev->vcbs[qos_level];
-	if (set->cpu_count == set->count)
-		return ERR_PTR(-ENOSPC);
 	vcb = kzalloc(sizeof(*vcb), GFP_KERNEL);
 	if (!vcb)
 		return ERR_PTR(-ENOMEM);
-	index = ida_alloc_range(&set->ida, set->first + set->cpu_count,
-				set->first + set->count - 1, GFP_KERNEL);
+	set = &dev->vcbs[qos_level];
+	mutex_lock(&dev->vcb_lock);
+	if (set->count)
+		index = ida_alloc_range(&dev->vcb_ida, set->first,
+					set->first + set->count - 1, GFP_KERNEL);
+	mutex_unlock(&dev->vcb_lock);
 	if (index < 0) {
 		kfree(vcb);
 		return ERR_PTR(index);
 	}
-	vuhca_vcb_setup(dev, vcb, index, qos_level);
+	vcb->index = index;
+	vcb->qos_level = qos_level;
+	vcb->page = dev->collect + (size_t)index * VUHCA_PAGE_BYTES;
 	vuhca_vcb_cancel(vcb);
 	return vcb;
 }
@@ -158,7 +231,7 @@ EXPORT_SYMBOL_GPL(vuhca_alloc_vcb);
 void vuhca_free_vcb(struct vuhca_dev *dev, struct vuhca_vcb *vcb)
 {
 	vuhca_vcb_cancel(vcb);
-	ida_free(&dev->vcbs[vcb->qos_level].ida, vcb->index);
+	ida_free(&dev->vcb_ida, vcb->index);
 	kfree(vcb);
 }
 EXPORT_SYMBOL_GPL(vuhca_free_vcb);

@@ -216,6 +216,12 @@ extern const struct vt_suite vt_suite_shared_receive;
 extern const struct vt_suite vt_suite_windows;
 extern const struct vt_suite vt_suite_drain;
 extern const struct vt_suite vt_suite_global;
+extern const struct vt_suite vt_suite_shares;
+extern const struct vt_suite vt_suite_stop;
+extern const struct vt_suite vt_suite_overflow;
+extern const struct vt_suite vt_suite_once;
+extern const struct vt_suite vt_suite_requests;
+extern const struct vt_suite vt_suite_flood;
 extern const struct vt_suite vt_suite_reset;
 extern const struct vt_suite vt_suite_peer;
 

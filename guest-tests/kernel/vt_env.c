@@ -5,6 +5,7 @@
  * things that most cases do.
  */
 #include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
 #include <linux/slab.h>
 
 #include "vt.h"
@@ -65,6 +66,7 @@ struct vuhca_cq *vt_create_cq(struct vt *t, struct vt_cq *watch,
 /* RESET to RTS. */
 int vt_ready(struct vuhca_qp *qp, u8 port)
 {
+	u32 reads;
 	int err;
 
 	err = vuhca_qp_to_init(qp, port, 0, VT_QKEY);
@@ -72,7 +74,11 @@ int vt_ready(struct vuhca_qp *qp, u8 port)
 		err = vuhca_qp_to_rtr(qp);
 	if (!err)
 		err = vuhca_qp_to_rts(qp, 0x123456);
-	return err;
+	if (err)
+		return err;
+	/* It looks once whether there is work: not while a case posts some. */
+	return readl_poll_timeout(qp->dev->csr + VUHCA_CSR_BUS_READS_OFF, reads,
+				  !reads, 20, VT_TIMEOUT_MS * USEC_PER_MSEC);
 }
 
 /* A QP in RTS, or in RESET when options->port is 0. */

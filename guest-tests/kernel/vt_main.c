@@ -56,8 +56,14 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_windows,
 	&vt_suite_drain,
 	&vt_suite_global,
+	&vt_suite_shares,
+	&vt_suite_stop,
+	&vt_suite_overflow,
+	&vt_suite_once,
+	&vt_suite_requests,
 	&vt_suite_reset,
 	&vt_suite_peer,
+	&vt_suite_flood,
 };
 
 static DEFINE_MUTEX(vt_running);	/* also protects vt_dev */

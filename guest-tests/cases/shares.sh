@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The files about shares in debugfs: what they show, what can be asked for, and what is said when that is refused. For a physical function that is alone.
+# Sourced by kernel.sh; uses report() and works() of rebind.sh.
+
+# A number of the table: function 0, column $1.
+share() {
+  awk -v column="$1" '$1 == "0" { print $column }' "$device/resources"
+}
+
+accepted() {
+  echo "$1" >"$device/resources" 2>/tmp/asked && [ "$(cat "$device/last-error")" = none ]
+}
+
+# Refused, with words that match $2, and nothing changed.
+refused() {
+  cat "$device/resources" >/tmp/before
+  echo "$1" >"$device/resources" 2>/tmp/asked && return 1
+  grep -q "$2" "$device/last-error" || { echo "  # $1: $(cat "$device/last-error")"; return 1; }
+  cat "$device/resources" | cmp -s - /tmp/before
+}
+
+run_share_files() {
+  device=$(echo /sys/kernel/debug/vuhca/*)
+  result_number=0
+  vcbs=$(share 3)
+  pcbs=$(share 6)
+  low=$(share 7)
+  high=$(share 8)
+  echo "  KTAP version 1"
+  echo "  # Subtest: share_files"
+  echo "  1..9"
+  [ "$vcbs" -gt 0 ] && [ "$pcbs" -gt 0 ]
+  report $? "shown"
+  accepted "level 1 pcbs 1; level 0 pcbs 2" && [ "$(share 7)/$(share 8)" = 2/1 ]
+  report $? "levels"
+  accepted "level 0 pcbs $low; level 1 pcbs $high" && [ "$(share 7)/$(share 8)" = "$low/$high" ]
+  report $? "levels-as-before"
+  accepted "function 0 vcbs 8; level 1 vcbs 3" && [ "$(share 3)/$(share 4)" = 8/3 ] && works
+  report $? "fewer-vcbs"
+  accepted "function 0 vcbs $vcbs; level 1 vcbs $((vcbs / 4))" && [ "$(share 3)" = "$vcbs" ] && works
+  report $? "vcbs-as-before"
+  accepted "function 0 lanes 0-3,9" && grep -q "^   9 allocated" "$device/lanes" && works &&
+    accepted "function 0 lanes none; lane 9 weight 3 list 50" && works
+  report $? "lanes"
+  refused "function 0 pcbs 1; level 0 pcbs 5000" "change 2, level 0 pcbs 5000: .* limit 0)" &&
+    refused "function 7 pcbs 1" "change 1, function 7 pcbs 1: there is no such" &&
+    refused "function 0 pcbs 4000000000" "limit $(($(share 6) + $(awk '/^unallocated/ { print $5 }' "$device/resources"))))"
+  report $? "refused"
+  refused "function 0 cpus 1" "cpus: no word about a function" && refused "level x pcbs 1" "level x: which" &&
+    refused "function 0 pcbs" "pcbs: how much" && refused "function 0 lanes 5-3" "lanes 5-3: no list" &&
+    refused "adapter disable 2" "disable 2: 0 or 1" && refused "function 0 pcbs 1; adapter lend 1" "alone" &&
+    refused "" "nothing is asked"
+  report $? "misspelt"
+  accepted "adapter disable 1" && grep -q "disabled 1" "$device/resources" && accepted "adapter disable 0" && works
+  report $? "adapter"
+}

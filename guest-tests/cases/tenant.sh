@@ -1,0 +1,79 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# One of several guests on functions of one adapter. Does what the host tells it by the virtio port vuhca.peer, a line for each thing, and says when it is done
+# (tenant-run.ts): `run SUITE...`, `flood`, `calm`, `ask TEXT` (a resource request), `moved` (its share has changed), `end`.
+
+echo 7 >/proc/sys/kernel/printk
+mount -t debugfs debugfs /sys/kernel/debug
+
+# COUNT, SEED
+. /etc/vuhca-test
+
+tests=/sys/kernel/debug/vuhca-test/suites
+flag=/sys/module/vuhca_test/parameters/flood
+number=0
+
+if ! { insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko count="$COUNT" seed="$SEED"; } 2>/tmp/load; then
+  echo "Bail out! the modules do not load: $(cat /tmp/load)"
+  exit 1
+fi
+device=$(echo /sys/kernel/debug/vuhca/*)
+
+report() {
+  number=$((number + 1))
+  if [ "$1" = 0 ]; then echo "ok $number $2"; else echo "not ok $number $2"; fi
+}
+
+passed() {
+  ! grep -q '^  not ok' "$1" && grep -q '^  ok' "$1"
+}
+
+run() {
+  for suite; do
+    cat "$tests/$suite" | tee /tmp/suite
+    passed /tmp/suite
+    report $? "$suite"
+  done
+}
+
+flood() {
+  echo Y >$flag
+  cat $tests/flood | tee /tmp/flood &
+  flooding=$!
+}
+
+calm() {
+  echo N >$flag
+  wait $flooding
+  passed /tmp/flood
+  report $? flood
+}
+
+# A whole command line at once: the file takes each write as one request.
+ask() {
+  echo "$*" >"$device/resources" 2>/tmp/ask
+  status=$?
+  [ $status = 0 ] || echo "# $(cat "$device/last-error")"
+  report $status "ask $*"
+}
+
+# The driver has heard that its share changed.
+moved() {
+  ! grep -q '^share changed 0$' "$device/counters"
+  report $? "its share changed"
+}
+
+echo "KTAP version 1"
+echo "# host: ready"
+while read -r verb rest; do
+  [ "$verb" = end ] && break
+  $verb $rest
+  echo "# host: done"
+done </dev/virtio-ports/vuhca.peer
+echo "1..$number"
+sed 's/^/# /' "$device/counters" "$device/resources"
+if ! rmmod vuhca_test vuhca 2>/tmp/unload; then
+  echo "Bail out! the modules do not unload: $(cat /tmp/unload)"
+  exit 1
+fi

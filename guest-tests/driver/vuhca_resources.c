@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The function's share of the adapter: asking for it, looking at it, and taking
+ * note when somebody changed it.
+ */
+#include "vuhca.h"
+
+/* As long as an adapter is disabled it answers, but executes no commands. */
+bool vuhca_adapter_disabled(struct vuhca_dev *dev)
+{
+	u32 status = vuhca_read_csr(dev, VUHCA_CSR_DEVICE_STATUS_OFF);
+
+	return status != U32_MAX &&
+	       status & VUHCA_CSR_DEVICE_STATUS_ADAPTER_DISABLED_MASK;
+}
+EXPORT_SYMBOL_GPL(vuhca_adapter_disabled);
+
+/* Copies to pages that went away were dropped unseen; the slots are not. */
+static void vuhca_ring_all(struct vuhca_dev *dev)
+{
+	struct vuhca_qp *qp;
+	unsigned long qpn;
+
+	xa_lock_irq(&dev->qps);
+	xa_for_each(&dev->qps, qpn, qp) {
+		u16 tail = READ_ONCE(qp->sq.tail);
+
+		if (READ_ONCE(qp->sq.head) != tail &&
+		    READ_ONCE(qp->state) >= VUHCA_QP_STATE_RTS)
+			vuhca_ring_doorbell(qp, tail - 1);
+	}
+	xa_unlock_irq(&dev->qps);
+}
+
+static void vuhca_share_changed(struct work_struct *work)
+{
+	struct vuhca_dev *dev = container_of(work, struct vuhca_dev,
+					     shares.changed);
+
+	if (!vuhca_is_up(dev))
+		return;
+	vuhca_vcbs_update(dev);
+	vuhca_ring_all(dev);
+}
+
+void vuhca_shares_init(struct vuhca_dev *dev)
+{
+	mutex_init(&dev->shares.lock);
+	INIT_WORK(&dev->shares.changed, vuhca_share_changed);
+}
+
+/* From the event queue, in interrupt. */
+void vuhca_share_event(struct vuhca_dev *dev)
+{
+	dev->shares.events++;
+	schedule_work(&dev->shares.changed);
+}
+
+/*
+ * Asks for all of @changes or nothing. Zero; else @answer tells which change was
+ * refused and why, or there was no answer. May sleep.
+ */
+int vuhca_request_resources(struct vuhca_dev *dev,
+			    const struct vuhca_resource_change *changes,
+			    unsigned int count, struct vuhca_answer *answer)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_REQUEST_RESOURCES,
+		.modifier = count,
+		.payload = changes,
+		.payload_bytes = count * sizeof(*changes),
+	};
+	unsigned int i;
+	int err;
+
+	memset(answer, 0, sizeof(*answer));
+	if (!count || count > VUHCA_RESOURCE_CHANGES_MAX)
+		return -EINVAL;
+	err = vuhca_admin_execute(dev, &command, answer);
+	if (err)
+		return err;
+	for (i = 0; i < count; i++)
+		if (vuhca_resource_change_get_resource(&changes[i]) ==
+		    VUHCA_RESOURCE_KIND_VCBS &&
+		    vuhca_resource_change_get_qos_level(&changes[i]) <
+		    VUHCA_QOS_LEVELS)
+			dev->vcbs_split = true;
+	/* Who asks gets no event. */
+	schedule_work(&dev->shares.changed);
+	flush_work(&dev->shares.changed);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_request_resources);
+
+static int vuhca_query(struct vuhca_dev *dev, u8 opcode, u32 object,
+		       void *attributes, size_t bytes)
+{
+	struct vuhca_command command = { .opcode = opcode, .object = object };
+	struct vuhca_answer answer;
+	int err = vuhca_admin_execute(dev, &command, &answer);
+
+	if (!err)
+		memcpy(attributes, answer.payload, bytes);
+	return err;
+}
+
+/* A virtual function may look at its own share only. */
+int vuhca_query_resources(struct vuhca_dev *dev, u32 function,
+			  struct vuhca_resource_share *share)
+{
+	return vuhca_query(dev, VUHCA_MANAGEMENT_OPCODE_QUERY_RESOURCES,
+			   function, share, sizeof(*share));
+}
+EXPORT_SYMBOL_GPL(vuhca_query_resources);
+
+int vuhca_query_lane(struct vuhca_dev *dev, u32 lane,
+		     struct vuhca_lane_attributes *attributes)
+{
+	return vuhca_query(dev, VUHCA_MANAGEMENT_OPCODE_QUERY_LANE, lane,
+			   attributes, sizeof(*attributes));
+}
+EXPORT_SYMBOL_GPL(vuhca_query_lane);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/* Many small QPs that post and ring at once, and what completes of it. */
+#include <linux/slab.h>
+
+#include "vt_flock.h"
+
+/* NULL, with a complaint, when they were not created. */
+struct vt_flock *vt_flock_create(struct vt *t, unsigned int count)
+{
+	struct vt_qp_options options = { .port = 1, .entries_log2 = 3, .sge = 1 };
+	struct vt_flock *flock = kzalloc(sizeof(*flock), GFP_KERNEL);
+
+	if (!VT_CHECK(t, flock && count <= VT_FLOCK_MAX, "%u QPs", count)) {
+		kfree(flock);
+		return NULL;
+	}
+	flock->t = t;
+	for (; flock->count < count; flock->count++) {
+		options.qos_level = flock->count % VUHCA_QOS_LEVELS;
+		flock->qps[flock->count] = vt_create_qp(t, NULL, &options);
+		if (!flock->qps[flock->count]) {
+			vt_flock_destroy(flock);
+			return NULL;
+		}
+	}
+	return flock;
+}
+
+void vt_flock_destroy(struct vt_flock *flock)
+{
+	while (flock->count)
+		VT_EQUAL(flock->t,
+			 vuhca_destroy_qp(flock->qps[--flock->count]), 0);
+	kfree(flock);
+}
+
+/* A signalled NOP in the send queue, of which the adapter is not told. */
+bool vt_post_unseen(struct vuhca_qp *qp)
+{
+	struct vuhca_send_wr wr = {
+		.opcode = VUHCA_SEND_OPCODE_NOP,
+		.signaled = true,
+	};
+	size_t length;
+	u16 sequence;
+	void *slot;
+
+	spin_lock_irq(&qp->sq.lock);
+	wr.wr_id = qp->sq.tail;
+	slot = vuhca_fill_send(qp, &wr, &length, &sequence);
+	if (slot)
+		vuhca_publish_sends(qp);
+	spin_unlock_irq(&qp->sq.lock);
+	return slot;
+}
+
+void vt_flock_post(struct vt_flock *flock, unsigned int each)
+{
+	unsigned int i, j;
+
+	for (j = 0; j < each; j++)
+		for (i = 0; i < flock->count; i++)
+			if (VT_CHECK(flock->t, vt_post_unseen(flock->qps[i]),
+				     "QP %u is full", i))
+				flock->posted[i]++;
+}
+
+void vt_flock_ring(struct vt_flock *flock)
+{
+	unsigned int i;
+
+	for (i = 0; i < flock->count; i++)
+		vuhca_ring_doorbell(flock->qps[i], flock->completed[i]);
+}
+
+static void vt_flock_take(struct vt_flock *flock, const struct vuhca_wc *wc)
+{
+	struct vt *t = flock->t;
+	unsigned int i;
+
+	for (i = 0; i < flock->count; i++)
+		if (flock->qps[i] == wc->qp)
+			break;
+	if (!VT_CHECK(t, i < flock->count, "a completion of another QP"))
+		return;
+	VT_EQUAL(t, wc->status, VUHCA_COMPLETION_STATUS_SUCCESS);
+	VT_CHECK(t, wc->sequence == flock->completed[i] &&
+		 (u16)wc->wr_id == flock->completed[i],
+		 "QP %u: command %u completes, not %u", i, wc->sequence,
+		 flock->completed[i]);
+	flock->completed[i]++;
+}
+
+/* Everything posted completes, once, in order within each QP. */
+bool vt_flock_take_all(struct vt_flock *flock)
+{
+	struct vt *t = flock->t;
+	unsigned int i, left = 0;
+	struct vuhca_wc wc;
+
+	for (i = 0; i < flock->count; i++)
+		left += (u16)(flock->posted[i] - flock->completed[i]);
+	for (; left; left--) {
+		if (!VT_CHECK(t, vt_poll(t->send_cq.cq, &wc, 1,
+					 VT_TIMEOUT_MS) == 1,
+			      "%u commands do not complete", left))
+			return false;
+		vt_flock_take(flock, &wc);
+	}
+	return true;
+}
+
+/* And nothing else completes. */
+bool vt_flock_completes(struct vt_flock *flock)
+{
+	struct vt *t = flock->t;
+	struct vuhca_wc wc;
+
+	return vt_flock_take_all(flock) &&
+	       VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+}
+
+/* By the physical function: no function executes commands. */
+void vt_disable(struct vt *t, bool disable)
+{
+	u32 control = vuhca_read_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF);
+
+	if (disable)
+		control |= VUHCA_CSR_ADAPTER_CONTROL_DISABLE_MASK;
+	else
+		control &= ~VUHCA_CSR_ADAPTER_CONTROL_DISABLE_MASK;
+	vuhca_write_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control);
+	VT_EQUAL(t, vuhca_adapter_disabled(t->dev), disable);
+}

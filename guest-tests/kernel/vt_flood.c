@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * A neighbour nobody would like to have: floods the adapter by every way it has,
+ * lets go of nothing it can hold, and writes what is not its to write, until the
+ * module parameter `flood` is cleared. Its own commands must still complete once
+ * and in order; that it harms nobody else is for other guests' suites to show.
+ */
+#include <linux/module.h>
+
+#include "vt_flock.h"
+
+#define VT_QUEUES	12
+#define VT_HELD		6
+#define VT_WORD_MS	5000
+
+static bool flood;
+module_param(flood, bool, 0644);
+MODULE_PARM_DESC(flood, "The suite flood goes on");
+
+/* Half a command each; every second one is given up again. */
+static void vt_hold(struct vt *t, struct vuhca_vcb *const *held)
+{
+	unsigned int i;
+
+	for (i = 0; i < VT_HELD; i++) {
+		writeq(prandom_u32_state(&t->random), held[i]->page + 8);
+		if (prandom_u32_state(&t->random) % 2)
+			vuhca_vcb_cancel(held[i]);
+	}
+}
+
+/* QP numbers of other functions are among the low ones. */
+static u32 vt_somebody(struct vt *t)
+{
+	u32 qpn;
+
+	do {
+		qpn = prandom_u32_state(&t->random) % 1024;
+	} while (xa_load(&t->dev->qps, qpn));
+	return qpn;
+}
+
+/* A whole command, a doorbell and a stop for a QP that is not ours. */
+static void vt_trespass(struct vt *t, struct vuhca_vcb *vcb)
+{
+	u8 bytes[VUHCA_COMMAND_HEADER_BYTES] __aligned(8);
+	struct vuhca_send_command *command = (void *)bytes;
+	struct vuhca_qp other = { .dev = t->dev, .qpn = vt_somebody(t) };
+	struct vuhca_doorbell word = {};
+
+	prandom_bytes_state(&t->random, bytes, sizeof(bytes));
+	vuhca_send_command_set_qpn(command, other.qpn);
+	vuhca_send_command_set_collect_length(command, sizeof(bytes));
+	vuhca_vcb_write(vcb, bytes, sizeof(bytes));
+	vuhca_vcb_cancel(vcb);
+	vuhca_ring_doorbell(&other, prandom_u32_state(&t->random));
+	vuhca_doorbell_set_qpn(&word, other.qpn);
+	vuhca_write_eight(vcb->page + VUHCA_STOP_OFFSET, &word);
+	/* And a page that is nobody's. */
+	writeq(U64_MAX, t->dev->collect + t->dev->collect_bytes -
+	       VUHCA_PAGE_BYTES);
+	wmb();
+}
+
+/* Some by collect buffers, some by doorbells, some by neither until later. */
+static void vt_pour(struct vt *t, struct vt_flock *flock)
+{
+	struct vuhca_send_wr wr = {
+		.opcode = VUHCA_SEND_OPCODE_NOP,
+		.signaled = true,
+	};
+	unsigned int i;
+
+	for (i = 0; i < flock->count; i++) {
+		wr.wr_id = flock->posted[i];
+		flock->posted[i] +=
+			VT_EQUAL(t, vuhca_post_send(flock->qps[i], &wr, 1, i % 3 ?
+						    VUHCA_POST_COLLECT :
+						    VUHCA_POST_DOORBELL), 1);
+	}
+	vt_flock_post(flock, 2);
+	vt_flock_ring(flock);
+	vt_flock_ring(flock);
+}
+
+static void vt_hostile(struct vt *t)
+{
+	struct vt_flock *flock = vt_flock_create(t, VT_QUEUES);
+	ktime_t next = ktime_add_ms(ktime_get(), VT_WORD_MS);
+	struct vuhca_vcb *held[VT_HELD];
+	unsigned int i, count;
+	u32 rounds = 0;
+
+	VT_REQUIRE(t, flock, "no QPs");
+	for (count = 0; count < VT_HELD; count++) {
+		held[count] = vuhca_alloc_vcb(t->dev, count % VUHCA_QOS_LEVELS);
+		if (!VT_CHECK(t, !IS_ERR(held[count]), "%pe", held[count]))
+			break;
+	}
+	while (READ_ONCE(flood) && count == VT_HELD && !t->failed) {
+		vt_hold(t, held);
+		for (i = 0; i < 8; i++)
+			vt_trespass(t, held[i % VT_HELD]);
+		vt_pour(t, flock);
+		vt_flock_take_all(flock);
+		rounds++;
+		if (ktime_after(ktime_get(), next)) {
+			vt_note(t, "%u rounds", rounds);
+			next = ktime_add_ms(ktime_get(), VT_WORD_MS);
+		}
+		cond_resched();
+	}
+	vt_flock_completes(flock);
+	vt_note(t, "%u rounds", rounds);
+	for (i = 0; i < count; i++)
+		vuhca_free_vcb(t->dev, held[i]);
+	vt_flock_destroy(flock);
+	vt_alive(t);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "hostile", vt_hostile },
+};
+VT_SUITE(flood, vt_cases);

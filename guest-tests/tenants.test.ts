@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Three guests on the functions of one adapter, each tested while the others flood it: what one does costs no other a command, a counter or its share.
+
+import t from 'tap';
+import { report } from './report.ts';
+import { runTenants } from './tenant-run.ts';
+
+/** What a run is given on a busy machine, compilation included. */
+const BOUND_MS = 900_000;
+
+t.setTimeout(BOUND_MS);
+
+t.test('the physical function and two virtual ones', { timeout: BOUND_MS }, async (t) => {
+  const run = await runTenants({ count: 300 });
+  for (const [number, guest] of run.guests.entries()) {
+    t.test(`function ${number}`, (t) => {
+      t.ok(guest.results.length > 0, 'there are results');
+      report(t, guest);
+      t.end();
+    });
+  }
+  t.ok(run.killed.results.length > 0, 'the guest that was killed had been at work');
+  t.same(
+    run.killed.results.filter(({ ok }) => !ok).map(({ path }) => path.join('/')),
+    [],
+    'and all it did until then was right',
+  );
+  t.comment(`${run.guests[0].seconds.toFixed(1)} s`);
+});
