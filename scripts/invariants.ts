@@ -40,7 +40,9 @@ function runSeed(seed: number): void {
     messages += world.messages;
   } catch (cause) {
     process.stdout.write(`${world === undefined ? '' : `${JSON.stringify(world.summary)}\n`}`);
-    process.stdout.write(`seed ${seed} failed; again: npm run invariants -- --seed ${seed} --seeds 1 --steps ${stepsPerSeed}\n`);
+    process.stdout.write(
+      `seed ${seed} failed; again: npm run invariants -- --seed ${seed} --seeds 1 --steps ${stepsPerSeed}\n`,
+    );
     throw cause;
   }
   if (Number(values.seeds) <= 4) process.stdout.write(`seed ${seed}: ${JSON.stringify(world.summary)}\n`);

@@ -23,7 +23,7 @@ export function findBrokenInvariant(access: HardwareAccess, steady = true): stri
     ['completion', CSR.COMPLETION_CREDITS, CSR.COMPLETION_CREDITS_SHARED, CSR.COMPLETION_CREDITS_USED],
   ] as const) {
     const total = read(own) + read(shared);
-    if (read(used) > total) return `${read(used)} of ${total} ${name} credits are in use`;
+    if (steady && read(used) > total) return `${read(used)} of ${total} ${name} credits are in use`;
   }
   return findOverfull(read) ?? (steady ? findLostCollectBuffer(read) : undefined);
 }

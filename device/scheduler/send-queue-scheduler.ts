@@ -40,7 +40,10 @@ export class SendQueueScheduler {
 
   /** Where nobody waits for a turn the QP has it at once, and no link needs to be written. False when it has to wait in its list. */
   beginAtOnce(unit: DoorbellUnit, qp: QueuePair): boolean {
-    return this.#lists.length === 0 && takesCommands(qp) && this.fetcher.begin(unit, qp);
+    if (this.#lists.length > 0 || !takesCommands(qp) || !this.fetcher.begin(unit, qp)) return false;
+    // Counted either way: the function's counters must not show whether others have queues that wait.
+    qp.owner.counters.queuesLinked++;
+    return true;
   }
 
   /** Takes the QP off its list, wherever it stands. */

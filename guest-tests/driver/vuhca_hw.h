@@ -1078,7 +1078,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_SWEEPS_OFF 0x0844
 /* Times a potential deadlock was seen. (32 bits, ro) */
 #define VUHCA_CSR_DEADLOCKS_DETECTED_OFF 0x0848
-/* Times a send queue entered a scheduler list. (32 bits, ro) */
+/* Times a send queue entered a scheduler list, or had its turn at once because none waited. (32 bits, ro) */
 #define VUHCA_CSR_QUEUES_LINKED_OFF 0x084c
 /* Reads or compare-and-swaps that looked whether a queue is linked. (32 bits, ro) */
 #define VUHCA_CSR_LINK_CHECKS_OFF 0x0850

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What happens to the adapter in a step of a random run: posts by all ways, stores of half-written commands, stale copies and doorbells, requests, errors, resets, the switch. */
 import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
-import { CSR, CSR_ADAPTER_CONTROL_DISABLE_MASK, CSR_ADAPTER_CONTROL_LEND_IDLE_MASK } from '../../../protocol/layout/gen/registers.gen.ts';
+import {
+  CSR,
+  CSR_ADAPTER_CONTROL_DISABLE_MASK,
+  CSR_ADAPTER_CONTROL_LEND_IDLE_MASK,
+} from '../../../protocol/layout/gen/registers.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { type CollectStore, planStores, storeCollected } from '../../hosts/in-process/driver/collect-writer.ts';
 import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
@@ -11,7 +15,12 @@ import type { World } from './world.ts';
 
 const KEPT_COPIES = 64;
 const LEVEL_KINDS = [ResourceKind.VCBS, ResourceKind.PCBS] as const;
-const FUNCTION_KINDS = [ResourceKind.VCBS, ResourceKind.PCBS, ResourceKind.SCHEDULER_BUFFERS, ResourceKind.TVLS] as const;
+const FUNCTION_KINDS = [
+  ResourceKind.VCBS,
+  ResourceKind.PCBS,
+  ResourceKind.SCHEDULER_BUFFERS,
+  ResourceKind.TVLS,
+] as const;
 const LANE_KINDS = [
   ResourceKind.TVL_EXECUTION_CREDITS,
   ResourceKind.TVL_COMPLETION_CREDITS,
@@ -56,10 +65,10 @@ export class Deeds {
   /** Ends what would keep messages from coming to an end. */
   endDisturbances(): void {
     this.#control(0);
-    for (const [place, half] of this.#halfWritten) {
-      half.flow.sender.cancel();
-      this.#halfWritten.delete(place);
-    }
+    for (const { flow } of this.#halfWritten.values()) flow.sender.cancel();
+    this.#halfWritten.clear();
+    // Stores made while a share was smaller are lost: what is left of their commands is for software to cancel.
+    if (this.#world.watch.shrinking) for (const { sender } of this.#world.flows) sender.cancel();
     // By the register: a page may be beyond what its function has now.
     for (const { sender } of this.#world.flows) sender.ring(undefined, 'register');
     for (const flow of this.#world.flows) if (flow.failed) this.#restart(flow);
@@ -108,7 +117,8 @@ export class Deeds {
     this.counts.stale++;
     const copy = this.#copies[random.below(KEPT_COPIES)];
     const flow = random.pick(this.#world.flows);
-    if (copy !== undefined && !this.#halfWritten.has(placeOf(copy.flow)) && random.oneIn(2)) copy.flow.sender.collect(copy.bytes);
+    if (copy !== undefined && !this.#halfWritten.has(placeOf(copy.flow)) && random.oneIn(2))
+      copy.flow.sender.collect(copy.bytes);
     else flow.sender.ring(random.below(0x10000), random.pick(['doorbell', 'register']));
   }
 

@@ -160,7 +160,8 @@ export class Flow {
       if (entry.status !== CompletionStatus.SUCCESS || entry.immediate !== this.arrived >>> 0)
         return `message ${entry.immediate} arrived with status ${entry.status}: ${this.describe()}`;
       if (entry.byteLength !== size + grh) return `${entry.byteLength} bytes arrived, not ${size}: ${this.describe()}`;
-      if (!this.#isWhole(slot + grh, size, this.arrived)) return `message ${this.arrived} is damaged: ${this.describe()}`;
+      if (!this.#isWhole(slot + grh, size, this.arrived))
+        return `message ${this.arrived} is damaged: ${this.describe()}`;
       this.arrived++;
       this.#postReceive();
     }

@@ -53,7 +53,8 @@ export class AdapterWatch {
       if (buffer === undefined) {
         this.refusals++;
         const unjust = this.#judge(pool, functionNumber, qosLevel);
-        if (unjust !== undefined) this.#wrong ??= `a ${what} was refused to function ${functionNumber}, level ${qosLevel}, though ${unjust}`;
+        if (unjust !== undefined)
+          this.#wrong ??= `a ${what} was refused to function ${functionNumber}, level ${qosLevel}, though ${unjust}`;
       }
       return buffer;
     };

@@ -60,7 +60,13 @@ export class World {
       portQueuePackets: random.between(4, 32),
       ...(this.combining ? { writeCombining: { seed } } : {}),
     };
-    this.machine = new InProcessMachine({ seed, functionCount, memoryBytes: MEMORY_BYTES, adapter, budget: random.between(4, 64) });
+    this.machine = new InProcessMachine({
+      seed,
+      functionCount,
+      memoryBytes: MEMORY_BYTES,
+      adapter,
+      budget: random.between(4, 64),
+    });
     this.watch = new AdapterWatch(this.machine.core as Adapter);
     const bringUp = { levelOnePages: LEVEL_ONE_PAGES, overflowEntriesLog2: random.pick([0, 6]) };
     this.tenants = this.machine.hosts.map((_, index) => new Tenant(this.machine, index, bringUp));
@@ -86,14 +92,17 @@ export class World {
     this.#deeds.endDisturbances();
     const isDone = (): boolean => {
       for (const flow of this.flows) this.reap(flow);
-      return this.flows.every(({ posted, completed, arrived, failed }) => completed === posted && (failed || arrived === posted));
+      return this.flows.every(
+        ({ posted, completed, arrived, failed }) => completed === posted && (failed || arrived === posted),
+      );
     };
     this.machine.runUntil(isDone, 'the end of all messages', 20_000);
     this.machine.runUntilIdle();
     for (const { access, index } of this.tenants) {
       const leak = findLeak(access);
       if (leak !== undefined) this.fail(`function ${index}: ${leak}`);
-      if (this.tenants[index].driver.allocator.findOverrun() !== undefined) this.fail(`function ${index}: memory was overrun`);
+      if (this.tenants[index].driver.allocator.findOverrun() !== undefined)
+        this.fail(`function ${index}: memory was overrun`);
     }
     this.watch.shrinking = false;
   }
@@ -134,7 +143,9 @@ export class World {
 
   #addFlow(from: Tenant, count: number): void {
     const [serviceType, opcode] = KINDS[count % KINDS.length];
-    this.flows.push(new Flow(from, this.#random.pick(this.tenants), { serviceType, opcode, qosLevel: this.#random.below(2) }));
+    this.flows.push(
+      new Flow(from, this.#random.pick(this.tenants), { serviceType, opcode, qosLevel: this.#random.below(2) }),
+    );
   }
 
   #check(): void {

@@ -200,7 +200,7 @@ export const CSR = {
   SWEEPS: 0x0844,
   /** Times a potential deadlock was seen. */
   DEADLOCKS_DETECTED: 0x0848,
-  /** Times a send queue entered a scheduler list. */
+  /** Times a send queue entered a scheduler list, or had its turn at once because none waited. */
   QUEUES_LINKED: 0x084c,
   /** Reads or compare-and-swaps that looked whether a queue is linked. */
   LINK_CHECKS: 0x0850,

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Victims beside an attacker: the physical function and a virtual one work in rounds, a message at a time on each of their flows, while a third function does its worst, or nothing.
+ * All that the victims can see (registers, memory, completions) has one digest, which must be the same both ways. Called by the test and by `npm run isolation`.
+ */
+import { crc32 } from 'node:zlib';
+import { CSR, csrRegisters } from '../../../protocol/layout/gen/registers.gen.ts';
+import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import { InProcessMachine } from '../../hosts/in-process/machine.ts';
+import { Random } from '../../random.ts';
+import { Attacker } from './attacker.ts';
+import { Flow } from './flow.ts';
+import { Tenant } from './tenant.ts';
+
+const MEMORY_BYTES = 1 << 21;
+const ATTACKER = 1;
+const VICTIMS = [0, 2] as const;
+const BUDGET = 4096;
+/** Acts after which the adapter gets to run. */
+const ACTS_PER_STEP = 32;
+/**
+ * What shows the adapter or its ports rather than the function: time; what is free of what all share; packets of the ports; and, to the physical function, lanes of others and shared
+ * ones. DEDICATED_LOCK is taken by reading it.
+ */
+const SHARED_REGISTERS: readonly number[] = [
+  CSR.LOCAL_TIME,
+  CSR.DEDICATED_LOCK,
+  CSR.PCB_AVAILABLE,
+  CSR.PORT_TRANSMIT_PACKETS,
+  CSR.PORT_RECEIVE_PACKETS,
+  CSR.PORT_RECEIVE_DROPS,
+  CSR.TVL_EXECUTION,
+  CSR.TVL_COMPLETION,
+  CSR.TVL_SHARED,
+  CSR.TVL_KICK_LIST,
+  CSR.TVL_LAUNCHES,
+];
+
+export class Isolation {
+  readonly attacker: Attacker;
+  readonly #machine: InProcessMachine;
+  readonly #victims: Tenant[];
+  readonly #flows: Flow[] = [];
+  readonly #random: Random;
+  #rounds = 0;
+
+  constructor(seed: number) {
+    this.#random = new Random(seed);
+    this.#machine = new InProcessMachine({ seed, functionCount: 3, memoryBytes: MEMORY_BYTES, budget: BUDGET });
+    const tenants = this.#machine.hosts.map((_, index) => new Tenant(this.#machine, index, { levelOnePages: 8 }));
+    this.#victims = VICTIMS.map((index) => tenants[index]);
+    for (const [from, to] of [
+      [0, 1],
+      [1, 0],
+      [1, 1],
+    ])
+      for (const serviceType of [ServiceType.RC, ServiceType.UC, ServiceType.UD])
+        this.#addFlow(this.#victims[from], this.#victims[to], serviceType);
+    const numbers = this.#flows.flatMap(({ sender, receiver, to }) => [
+      sender.qpn,
+      receiver.qpn,
+      sender.parts.sendCq.cqn,
+      receiver.parts.receiveCq.cqn,
+      to.pd,
+      to.region.lkey,
+      to.region.number,
+    ]);
+    this.attacker = new Attacker(tenants[ATTACKER], new Random(seed + 1), numbers);
+  }
+
+  /** A round of the victims, with so many hostile acts in between. Throws when a victim's message fails. */
+  round(acts: number): void {
+    const flow = this.#flows[this.#rounds++ % this.#flows.length];
+    const by = this.#random.pick(['collect', 'doorbell', 'register'] as const);
+    const size = this.#random.below(2048);
+    this.#attack(acts >>> 1);
+    flow.post(size, by);
+    this.#attack(acts - (acts >>> 1));
+    this.#machine.runUntil(() => this.#isDone(flow), 'the end of a message of the victim', 1_000_000);
+  }
+
+  /** Names what the victims see differently in the other run: registers, memory, interrupts. */
+  findDifferences(other: Isolation): string[] {
+    const theirs = other.#observe();
+    return [...this.#observe()].filter(([name, value]) => theirs.get(name) !== value).map(([name]) => name);
+  }
+
+  /** Changes one byte of a victim's memory: a test of the test. */
+  touch(): void {
+    this.#victims[0].access.host.memory.bytes[MEMORY_BYTES - 1]++;
+  }
+
+  /** All that the victims can see. Completions are in their memory. */
+  #observe(): Map<string, number> {
+    this.#machine.runUntilIdle();
+    const seen = new Map<string, number>();
+    for (const { access, index } of this.#victims) {
+      for (const { name, offset, bits, count } of csrRegisters)
+        if (!SHARED_REGISTERS.includes(offset))
+          for (let at = 0; at < (bits / 32) * count; at++)
+            seen.set(`${name}[${at}] of function ${index}`, access.readRegister(offset + at * 4, 4));
+      seen.set(`memory of function ${index}`, crc32(access.host.memory.bytes));
+      seen.set(`interrupts of function ${index}`, crc32(new Uint8Array(access.host.raised.buffer)));
+    }
+    return seen;
+  }
+
+  #attack(acts: number): void {
+    for (let done = 0; done < acts; done++) {
+      this.attacker.act();
+      if (done % ACTS_PER_STEP === ACTS_PER_STEP - 1) this.#machine.step();
+    }
+  }
+
+  #isDone(flow: Flow): boolean {
+    const wrong = flow.reap();
+    if (wrong !== undefined) throw new Error(`${wrong}; ${this.#machine.describe()}`);
+    return flow.arrived === flow.posted && flow.completed === flow.posted;
+  }
+
+  #addFlow(from: Tenant, to: Tenant, serviceType: ServiceType): void {
+    this.#flows.push(
+      new Flow(from, to, { serviceType, opcode: SendOpcode.SEND_IMMEDIATE, qosLevel: this.#flows.length & 1 }),
+    );
+  }
+}
