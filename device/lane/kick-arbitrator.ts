@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The virtual kick arbitrator (US8484392): picks, among lanes that have work and both credits, by weighted round robin. It reckons with sets of lanes, so that a
+ * The virtual kick arbitrator (US8484392): picks, among lanes that have work and both credits, by weighted round robin, first among their owners. It reckons with sets of lanes, so that a
  * lane that lacks a credit or whose port is full costs nothing.
  *
  * A lane that needs two shared credits could for ever see one of each kind taken by lanes that need only that one. So a lane that was passed over for
@@ -9,6 +9,7 @@
 import type { CreditAccounts } from './credit-accounts.ts';
 import type { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';
+import { type LaneOwners, OwnerTurns } from './owner-turns.ts';
 
 /** What the arbitrator needs to know of a port. */
 export interface LanePort {
@@ -27,6 +28,7 @@ export class KickArbitrator {
   readonly #ports: readonly LanePort[];
   /** By port: lanes whose first command found it full. */
   readonly #blocked: readonly LaneSet[];
+  readonly #owners: OwnerTurns;
   readonly #eligible = new LaneSet();
   /** Lanes served in this round; lanes with work that were not served in the last one. */
   readonly #served = new LaneSet();
@@ -40,7 +42,9 @@ export class KickArbitrator {
     execution: CreditAccounts,
     completion: CreditAccounts,
     ports: readonly LanePort[],
+    groups: LaneOwners,
   ) {
+    this.#owners = new OwnerTurns(groups, 1);
     this.#lanes = lanes;
     this.#execution = execution;
     this.#completion = completion;
@@ -50,8 +54,9 @@ export class KickArbitrator {
 
   /** The lane whose first command is next, or -1. */
   select(): number {
-    const lanes = this.#findEligible();
+    const eligible = this.#findEligible();
     if (this.#claimant !== NO_LANE && this.#has(this.#claimant)) return this.#claimant;
+    const lanes = this.#owners.narrow(eligible);
     if (this.#turnLeft > 0 && lanes.has(this.#current)) return this.#current;
     return lanes.after(this.#current);
   }
@@ -59,13 +64,14 @@ export class KickArbitrator {
   /** The lane's first command was launched. */
   noteLaunch(lane: number): void {
     this.#served.add(lane);
+    const roundEnds = this.#owners.charge(lane, 1);
     // A claim is served beside the turns.
     if (lane === this.#claimant) {
       this.#claimant = NO_LANE;
       return;
     }
     if (lane !== this.#current || this.#turnLeft === 0) {
-      if (lane <= this.#current) this.#endRound();
+      if (roundEnds || (this.#owners.single && lane <= this.#current)) this.#endRound();
       this.#current = lane;
       this.#turnLeft = this.#lanes[lane].weight;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Whose packets are next: deficit round robin by bytes over the lanes that have queue pairs with something to send, for each port, so that a lane's share of the pipeline follows
+ * Whose packets are next: deficit round robin by bytes over owners of lanes, and over those of their lanes that have queue pairs with something to send, for each port, so that a lane's share of the pipeline follows
  * its weight, however many queue pairs it has. The queue pairs of a lane take turns. A full port takes no turn away from anyone.
  */
 import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
@@ -8,6 +8,7 @@ import { ReadyQueue } from '../transport/ready-queue.ts';
 import type { LanePort } from './kick-arbitrator.ts';
 import type { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';
+import { LaneOwners, OwnerTurns } from './owner-turns.ts';
 
 /** Bytes per turn and unit of weight; above the longest packet, so that a turn always leads to one. */
 const QUANTUM_BYTES = 8192;
@@ -17,9 +18,9 @@ export class PacketTurns<T> {
   readonly #wheels: readonly Wheel<T>[];
   #last = 0;
 
-  constructor(ports: readonly LanePort[], lanes: readonly Lane[]) {
+  constructor(ports: readonly LanePort[], lanes: readonly Lane[], groups = new LaneOwners()) {
     this.#ports = ports;
-    this.#wheels = ports.map(() => new Wheel<T>(lanes));
+    this.#wheels = ports.map(() => new Wheel<T>(lanes, groups));
   }
 
   /** Queue pairs that could have a turn now. */
@@ -59,12 +60,14 @@ class Wheel<T> {
   length = 0;
   readonly #lanes: readonly Lane[];
   readonly #queues: readonly ReadyQueue<T>[];
+  readonly #owners: OwnerTurns;
   readonly #active = new LaneSet();
   readonly #deficits = new Int32Array(TVL_MAX);
   #current = 0;
 
-  constructor(lanes: readonly Lane[]) {
+  constructor(lanes: readonly Lane[], groups: LaneOwners) {
     this.#lanes = lanes;
+    this.#owners = new OwnerTurns(groups, QUANTUM_BYTES);
     this.#queues = lanes.map(() => new ReadyQueue<T>());
   }
 
@@ -77,8 +80,9 @@ class Wheel<T> {
   }
 
   shift(): T | undefined {
-    while (!this.#active.has(this.#current) || this.#deficits[this.#current] <= 0) {
-      this.#current = this.#active.after(this.#current);
+    const lanes = this.#owners.narrow(this.#active);
+    while (!lanes.has(this.#current) || this.#deficits[this.#current] <= 0) {
+      this.#current = lanes.after(this.#current);
       this.#deficits[this.#current] += this.#lanes[this.#current].weight * QUANTUM_BYTES;
     }
     const queue = this.#queues[this.#current];
@@ -93,5 +97,6 @@ class Wheel<T> {
 
   charge(bytes: number): void {
     this.#deficits[this.#current] -= bytes;
+    this.#owners.charge(this.#current, bytes);
   }
 }

@@ -14,6 +14,7 @@ import { giveOutLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
 import { Lane } from './lane.ts';
 import { LaneMap } from './lane-map.ts';
+import { LaneOwners } from './owner-turns.ts';
 import type { LaneMask } from './lane-set.ts';
 
 const SEQUENCE_MASK = 0xffff;
@@ -49,6 +50,8 @@ export class TransmitVirtualLanes {
   readonly functionWaiting: Int32Array;
   /** A list that refused `qp` has room again. */
   onRoom: (qp: QueuePair) => void = () => {};
+  /** Which lanes take turns together. */
+  readonly owners = new LaneOwners();
   readonly #arbitrator: KickArbitrator;
   /** The lane `peek` chose. */
   #chosen!: Lane;
@@ -61,7 +64,7 @@ export class TransmitVirtualLanes {
     this.completion = new CreditAccounts(completionCredits, functionCount);
     this.functionLaunches = new Uint32Array(functionCount);
     this.functionWaiting = new Int32Array(functionCount);
-    this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports);
+    this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports, this.owners);
     giveOutLanes(this, functionCount);
   }
 
@@ -159,6 +162,7 @@ export class TransmitVirtualLanes {
 
   setOwned(functionNumber: number, mask: LaneMask): void {
     this.map.setOwned(functionNumber, mask);
+    this.#regroup();
   }
 
   setDedicatedMap(mask: LaneMask): void {
@@ -180,8 +184,15 @@ export class TransmitVirtualLanes {
       settings.sharedCompletion ?? completion.sharers.has(number),
     );
     lane.listSize = settings.listSize ?? lane.listSize;
-    lane.weight = Math.max(1, settings.weight ?? lane.weight);
+    if (settings.weight !== undefined) {
+      lane.weight = Math.max(1, settings.weight);
+      this.#regroup();
+    }
     this.#wakeWaiters(lane);
+  }
+
+  #regroup(): void {
+    this.owners.recompute(this.lanes, (lane) => this.map.getOwner(lane));
   }
 
   #place(qp: QueuePair, dedicated: boolean): Lane {

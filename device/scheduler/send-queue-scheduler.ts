@@ -20,6 +20,8 @@ export class SendQueueScheduler {
   readonly #units = new TurnRing<DoorbellUnit>(FUNCTION_MAX);
   readonly #lists = new TurnRing<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
 
+  readonly #refused = new Array<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
+
   constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes) {
     this.fetcher = new CommandFetcher(buffers, lanes);
   }
@@ -73,11 +75,18 @@ export class SendQueueScheduler {
 
   #takeTurns(limit: number): number {
     let turns = 0;
+    let refused = 0;
     for (let count = this.#lists.length; count > 0 && turns < limit; count--) {
       const list = this.#lists.take();
-      if (list.head !== undefined && this.#takeTurn(list, list.head)) turns++;
-      if (list.head !== undefined) this.#lists.add(list);
+      if (list.head === undefined) continue;
+      if (!this.#takeTurn(list, list.head)) this.#refused[refused++] = list;
+      else {
+        turns++;
+        if (list.head !== undefined) this.#lists.add(list);
+      }
     }
+    // Who had to go without is first the next time; otherwise the same list could take what came free each time.
+    while (refused > 0) this.#lists.restore(this.#refused[--refused]);
     return turns;
   }
 

@@ -20,6 +20,15 @@ export class TurnRing<T extends { active: boolean }> {
     this.#items[(this.#head + this.#length++) % this.#items.length] = item;
   }
 
+  /** Puts an item that had no turn in front of all others. */
+  restore(item: T): void {
+    if (item.active) return;
+    item.active = true;
+    this.#head = (this.#head + this.#items.length - 1) % this.#items.length;
+    this.#items[this.#head] = item;
+    this.#length++;
+  }
+
   /** Takes the first one; there must be one. */
   take(): T {
     const item = this.#items[this.#head] as T;

@@ -8,6 +8,7 @@ import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs } from '../../protocol/infiniband/syndrome.ts';
 import { FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Lane } from '../lane/lane.ts';
+import type { LaneOwners } from '../lane/owner-turns.ts';
 import { PacketTurns } from '../lane/packet-turns.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -35,6 +36,7 @@ const SEQUENCE_MASK = 0xffffff;
 export interface RequesterSurroundings {
   readonly ports: readonly Port[];
   readonly lanes: readonly Lane[];
+  readonly laneOwners: LaneOwners;
   readonly timers: RetryTimers;
   now(): number;
   /** The record's last packet is with the port. */
@@ -62,7 +64,7 @@ export class Requester {
 
   constructor(around: RequesterSurroundings) {
     this.#around = around;
-    this.#turns = new PacketTurns(around.ports, around.lanes);
+    this.#turns = new PacketTurns(around.ports, around.lanes, around.laneOwners);
   }
 
   /** QPs that wait for their turn, and whose port has room. */

@@ -130,7 +130,9 @@ export class Flow {
     const where =
       serviceType === ServiceType.UD
         ? { remoteQpn: this.receiver.qpn, qkey: QKEY, addressHandle: this.#handle }
-        : { remote: isWrite ? { address: this.#slotAddress(number), rkey: this.to.region.rkey } : undefined };
+        : isWrite
+          ? { remote: { address: this.#slotAddress(number), rkey: this.to.region.rkey } }
+          : {};
     const payload =
       size <= INLINE_LONGEST
         ? { inline: inlineOf(number, size) }
@@ -143,7 +145,7 @@ export class Flow {
     for (let entry = sendCq.poll(); entry !== undefined; entry = sendCq.poll()) {
       const isFlushed = this.failed && entry.status === CompletionStatus.FLUSHED;
       if (entry.status !== CompletionStatus.SUCCESS && !isFlushed)
-        return `a completion of status ${entry.status}, fault ${entry.fault}: ${this.describe()}`;
+        return `a completion of status ${entry.status}: ${this.describe()}`;
       if (entry.queueSequence !== (this.completed & SEQUENCE_MASK) || this.completed >= this.posted)
         return `completion ${entry.queueSequence} out of turn: ${this.describe()}`;
       this.completed++;
