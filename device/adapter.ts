@@ -67,6 +67,8 @@ export class Adapter implements AdapterPort {
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
   #connectionsFirst = false;
+  #managementWaits = false;
+  #vectorsWait = false;
 
   /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand), or hosts are missing. */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
@@ -156,10 +158,10 @@ export class Adapter implements AdapterPort {
     let progress = true;
     this.connected.expire();
     this.shares.run();
-    for (const owner of this.functions) owner.combining?.settle();
+    if (this.options.writeCombining !== undefined) for (const owner of this.functions) owner.combining?.settle();
     while (progress && left > 0) {
       const before = left;
-      for (const owner of this.functions) if (this.#management.serve(owner)) left--;
+      if (this.#managementWaits) left -= this.#manage();
       if (!this.disabled) left -= this.scheduler.serve(left);
       left -= this.#transmit(left);
       left -= this.sendContexts.run(left);
@@ -169,11 +171,18 @@ export class Adapter implements AdapterPort {
     }
     this.connected.expire();
     this.links.settle();
-    for (const owner of this.functions) {
-      owner.msix.flush();
-      progress ||= owner.combining?.busy ?? false;
-    }
-    return progress;
+    if (this.#vectorsWait) this.#flushVectors();
+    return progress || this.#combiningBusy;
+  }
+
+  /** A function has a management command. Idle functions are not looked at: they cost nothing. */
+  noteManagement(): void {
+    this.#managementWaits = true;
+  }
+
+  /** A function has a vector to send. */
+  noteVector(): void {
+    this.#vectorsWait = true;
   }
 
   /** A state change asked for by software, checked before. */
@@ -287,6 +296,23 @@ export class Adapter implements AdapterPort {
     resources.protectionDomains.forEach((pd) => {
       if (pd.owner === owner) resources.protectionDomains.remove(pd);
     });
+  }
+
+  get #combiningBusy(): boolean {
+    return this.options.writeCombining !== undefined && this.functions.some(({ combining }) => combining?.busy);
+  }
+
+  #manage(): number {
+    this.#managementWaits = false;
+    let served = 0;
+    for (const owner of this.functions) if (this.#management.serve(owner)) served++;
+    return served;
+  }
+
+  /** Once per pass, after all memory writes. What is masked stays pending. */
+  #flushVectors(): void {
+    this.#vectorsWait = false;
+    for (const { msix } of this.functions) if (msix.flush()) this.#vectorsWait = true;
   }
 
   #portChanged(port: Port, previous: PortState): void {

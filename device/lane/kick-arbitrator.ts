@@ -44,7 +44,7 @@ export class KickArbitrator {
     ports: readonly LanePort[],
     groups: LaneOwners,
   ) {
-    this.#owners = new OwnerTurns(groups, 1);
+    this.#owners = new OwnerTurns(groups, 1 / 8);
     this.#lanes = lanes;
     this.#execution = execution;
     this.#completion = completion;

@@ -67,7 +67,7 @@ class Wheel<T> {
 
   constructor(lanes: readonly Lane[], groups: LaneOwners) {
     this.#lanes = lanes;
-    this.#owners = new OwnerTurns(groups, QUANTUM_BYTES);
+    this.#owners = new OwnerTurns(groups, QUANTUM_BYTES / 8);
     this.#queues = lanes.map(() => new ReadyQueue<T>());
   }
 

@@ -14,8 +14,8 @@ import { giveOutLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
 import { Lane } from './lane.ts';
 import { LaneMap } from './lane-map.ts';
-import { LaneOwners } from './owner-turns.ts';
 import type { LaneMask } from './lane-set.ts';
+import { LaneOwners } from './owner-turns.ts';
 
 const SEQUENCE_MASK = 0xffff;
 

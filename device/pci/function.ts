@@ -63,7 +63,7 @@ export class AdapterFunction implements FunctionPort {
     this.localTime = new LocalTime(adapter.clock);
     this.faults = new FaultLog(this.localTime);
     this.dma = new Dma(host, this.faults);
-    this.msix = new MsixVectors(host);
+    this.msix = new MsixVectors(host, () => adapter.noteVector());
     this.registers = new RegisterFile(this.faults);
     this.eventDoorbells = new EventDoorbells(this);
     this.doorbells = new DoorbellUnit(this);
@@ -211,6 +211,7 @@ export class AdapterFunction implements FunctionPort {
       notify: (low: number, high: number) => this.eventDoorbells.notify(low, high),
       kickManagement: (buffer: PhysicalCollectBuffer) => {
         this.pendingManagement = buffer;
+        adapter.noteManagement();
       },
     };
     return new CollectUnit({

@@ -12,24 +12,31 @@ export class MsixVectors {
   /** Messages sent, per vector. */
   readonly sent = new Uint32Array(VECTOR_COUNT);
   readonly #host: HostPort;
+  readonly #onRequest: () => void;
   #busMaster = false;
 
-  constructor(host: HostPort) {
+  /** `onRequest`: `flush` has something to do. */
+  constructor(host: HostPort, onRequest: () => void) {
     this.#host = host;
+    this.#onRequest = onRequest;
   }
 
   /** Asks for the vector's message; repeated requests before it is sent are one. */
   request(vector: number): void {
     this.pending[vector >>> 5] |= 1 << (vector & 31);
+    this.#onRequest();
   }
 
-  /** Sends what can be sent. */
-  flush(): void {
-    if (!this.#busMaster) return;
+  /** Sends what can be sent. True when something stays pending. */
+  flush(): boolean {
+    let left = 0;
     for (let word = 0; word < this.pending.length; word++) {
       if (this.pending[word] === 0) continue;
-      for (let bit = 0; bit < 32; bit++) if ((this.pending[word] >>> bit) & 1) this.#send(word, bit);
+      if (this.#busMaster)
+        for (let bit = 0; bit < 32; bit++) if ((this.pending[word] >>> bit) & 1) this.#send(word, bit);
+      left |= this.pending[word];
     }
+    return left !== 0;
   }
 
   /** A message is a memory write of the function: without bus mastering it waits. */

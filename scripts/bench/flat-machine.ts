@@ -65,7 +65,9 @@ export class FlatMachine implements HardwareAccess {
     this.#host = new FlatHost(sizeBytes);
     this.memoryBytes = sizeBytes - this.memoryAddress;
     this.#buffer = this.#host.bytes.buffer;
-    this.adapter = new Adapter({ ...defaultAdapterOptions, ...options }, this.clock, [this.#host]);
+    // Further functions are idle.
+    const idle = Array.from({ length: (options.functionCount ?? 1) - 1 }, () => new FlatHost(0));
+    this.adapter = new Adapter({ ...defaultAdapterOptions, ...options }, this.clock, [this.#host, ...idle]);
     this.adapter.functions[0].setBusMaster(true);
   }
 

@@ -6,6 +6,7 @@
 import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
+import type { AdapterOptions } from '../../device/options.ts';
 import { setCompletionQueueRecordConsumed } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
 import {
   setQueuePairRecordReceiveTail,
@@ -64,15 +65,19 @@ interface Pair {
 export class TransportTraffic {
   /** Messages sent so far. */
   messages = 0;
-  readonly #machine = new FlatMachine(MEMORY_BYTES);
-  readonly #driver = new Driver(this.#machine).bringUp();
-  readonly #memory = new DataView(this.#machine.memory.buffer);
+  readonly #machine: FlatMachine;
+  readonly #driver: Driver;
+  readonly #memory: DataView;
   readonly #traffic: Traffic;
   readonly #pairs: Pair[];
   readonly #entries: number;
   #next = 0;
 
-  constructor(traffic: Traffic) {
+  /** `options`: of the adapter, where they differ from the default. */
+  constructor(traffic: Traffic, options: Partial<AdapterOptions> = {}, memoryBytes = MEMORY_BYTES) {
+    this.#machine = new FlatMachine(memoryBytes, options);
+    this.#driver = new Driver(this.#machine).bringUp();
+    this.#memory = new DataView(this.#machine.memory.buffer);
     this.#traffic = traffic;
     this.#entries = Math.max(traffic.batch, traffic.inFlight / traffic.queuePairs);
     const pd = this.#driver.createProtectionDomain();

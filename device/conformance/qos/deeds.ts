@@ -175,7 +175,11 @@ export class Deeds {
 
   #restart(flow: Flow): void {
     const { machine } = this.#world;
-    machine.runUntil(() => (this.#world.reap(flow), flow.completed === flow.posted), 'flushed completions');
+    const isFlushed = (): boolean => {
+      this.#world.reap(flow);
+      return flow.completed === flow.posted;
+    };
+    machine.runUntil(isFlushed, 'flushed completions');
     this.#drop(flow);
     flow.restart();
   }

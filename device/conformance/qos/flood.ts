@@ -3,14 +3,17 @@
  * Tenants that send as much as they can: each keeps the send queues of its queue pairs full with RC WRITEs to the other port. What each of them gets of the adapter meanwhile is
  * measured: for the fairness tests and the demo.
  */
+
+import {
+  getCompletionEntryQueueSequence,
+  getCompletionEntryStatus,
+} from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { setCompletionQueueRecordConsumed } from '../../../protocol/layout/gen/completion-queue-record.gen.ts';
-import { getCompletionEntryQueueSequence, getCompletionEntryStatus } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair, PostBy } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { Tenant } from './tenant.ts';
 
 const QUEUE_LOG2 = 7;
-const QUEUE = 1 << QUEUE_LOG2;
 const SEQUENCE_MASK = 0xffff;
 
 /** How a tenant posts: commands in collect buffers, or batches with a doorbell, or by turns. */
@@ -22,6 +25,8 @@ export interface FloodRequest {
   readonly size: number;
   readonly posting: Posting;
   readonly qosLevel?: number;
+  /** Messages each queue pair has under way. */
+  readonly depthLog2?: number;
 }
 
 interface Sender {
@@ -61,11 +66,15 @@ export class Flood {
     }
   }
 
+  get #depthLog2(): number {
+    return this.request.depthLog2 ?? QUEUE_LOG2;
+  }
+
   #fill(sender: Sender, index: number): void {
     const { posting, size } = this.request;
     const { qp } = sender;
     const by: PostBy = posting === 'collect' || (posting === 'mixed' && index % 2 === 0) ? 'collect' : 'slot';
-    const room = QUEUE - (sender.posted - sender.completed);
+    const room = 2 ** this.#depthLog2 - (sender.posted - sender.completed);
     for (let count = room; count > 0; count--) {
       qp.post(
         {
@@ -84,7 +93,10 @@ export class Flood {
     const { sendCq } = sender.qp.parts;
     while (sendCq.ready) {
       const slot = sendCq.buffer.slot(sendCq.consumed);
-      if (getCompletionEntryStatus(slot, 0) !== 0 || getCompletionEntryQueueSequence(slot, 0) !== (sender.completed & SEQUENCE_MASK))
+      if (
+        getCompletionEntryStatus(slot, 0) !== 0 ||
+        getCompletionEntryQueueSequence(slot, 0) !== (sender.completed & SEQUENCE_MASK)
+      )
         throw new Error(`a message of tenant ${this.tenant.index} failed; ${this.tenant.machine.describe()}`);
       sendCq.consumed = (sendCq.consumed + 1) >>> 0;
       sender.completed++;
@@ -106,8 +118,8 @@ export class Flood {
     const { driver, pd } = this.tenant;
     return driver.createQueuePair({
       pd,
-      sendCq: driver.createCompletionQueue({ entriesLog2: QUEUE_LOG2 + 1 }),
-      sendEntriesLog2: QUEUE_LOG2,
+      sendCq: driver.createCompletionQueue({ entriesLog2: this.#depthLog2 + 1 }),
+      sendEntriesLog2: this.#depthLog2,
       receiveEntriesLog2: 1,
       strideLog2: 6,
       qosLevel: this.request.qosLevel ?? 0,

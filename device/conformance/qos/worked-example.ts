@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The worked example of US8484392 (figure 11): a control virtual machine and two tenants, weather and ocean, share one adapter. What each is given is asked for as the virtual machine
+ * manager would; then the phases show who gets what while the others flood, and when they do not. Over simulated time; called by `npm run demo:qos` and by its test.
+ */
+import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
+import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
+import { ManagementStatus, ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
+import type { ResourceChangeRequest } from '../../hosts/in-process/driver/resources.ts';
+import { InProcessMachine } from '../../hosts/in-process/machine.ts';
+import { Flood, type Posting } from './flood.ts';
+import { Tenant } from './tenant.ts';
+
+/** What the document gives to each, by function; `levels`: VCBs and PCBs of QoS level 0 and 1. */
+export const GUESTS = [
+  { name: 'control', vcbs: 30, pcbs: 25, lanes: 15, levelVcbs: [15, 15], levelPcbs: [12, 13] },
+  { name: 'weather', vcbs: 25, pcbs: 20, lanes: 10, levelVcbs: [10, 15], levelPcbs: [8, 12] },
+  { name: 'ocean', vcbs: 15, pcbs: 12, lanes: 20, levelVcbs: [5, 10], levelPcbs: [4, 8] },
+] as const;
+
+/** Which guests flood, by function. */
+export const PHASES = [
+  { name: 'all three flood', active: [true, true, true] },
+  { name: 'weather and ocean flood', active: [false, true, true] },
+  { name: 'weather alone', active: [false, true, false] },
+  { name: 'all three again', active: [true, true, true] },
+] as const;
+
+/** What a guest had in a phase. */
+export interface PhaseShare {
+  /** Messages completed, and its part of all. */
+  readonly messages: number;
+  readonly share: number;
+  /** Its part by the weights of the lanes of those that flood; 0 when it does not. */
+  readonly expected: number;
+  /** The most PCBs in use at a time, and of these, out of what all share. */
+  readonly pcbsPeak: number;
+  readonly sharedPeak: number;
+}
+
+const QUEUE_PAIRS = 6;
+const DEPTH_LOG2 = 5;
+const MESSAGE_BYTES = 16_384;
+const PASSES = 1500;
+const SETTLING_PASSES = 300;
+const ADAPTER = { pcbCount: 128, schedulerBufferCount: 128, executionCredits: 256, vcbCount: 40, vcbLimit: 64 };
+
+export class WorkedExample {
+  readonly tenants: Tenant[];
+  readonly #machine: InProcessMachine;
+  readonly #floods: Flood[];
+
+  constructor(seed = 1, size = MESSAGE_BYTES, posting: Posting = 'mixed') {
+    this.#machine = new InProcessMachine({
+      seed,
+      functionCount: GUESTS.length,
+      memoryBytes: 1 << 23,
+      adapter: ADAPTER,
+    });
+    this.tenants = GUESTS.map((_, index) => new Tenant(this.#machine, index));
+    this.#giveShares();
+    this.#floods = this.tenants.map(
+      (tenant) => new Flood(tenant, { queuePairs: QUEUE_PAIRS, size, posting, depthLog2: DEPTH_LOG2 }),
+    );
+  }
+
+  /** Runs a phase; returns what each guest had. */
+  run(active: readonly boolean[]): PhaseShare[] {
+    for (const [index, flood] of this.#floods.entries()) flood.active = active[index];
+    this.#pass(SETTLING_PASSES, () => {});
+    const before = this.#floods.map(({ completed }) => completed);
+    const peaks = this.tenants.map(() => ({ pcbs: 0, shared: 0 }));
+    this.#pass(PASSES, () => {
+      for (const [index, tenant] of this.tenants.entries()) {
+        const peak = peaks[index];
+        peak.pcbs = Math.max(peak.pcbs, tenant.read(CSR.PCB_IN_USE) + tenant.read(CSR.PCB_IN_USE, 1));
+        peak.shared = Math.max(peak.shared, tenant.read(CSR.PCB_IN_USE_DEVICE));
+      }
+    });
+    const messages = this.#floods.map(({ completed }, index) => completed - before[index]);
+    const all = messages.reduce((sum, count) => sum + count, 0);
+    const lanes = GUESTS.reduce((sum, guest, index) => sum + (active[index] ? guest.lanes : 0), 0);
+    return messages.map((count, index) => ({
+      messages: count,
+      share: count / all,
+      expected: active[index] ? GUESTS[index].lanes / lanes : 0,
+      pcbsPeak: peaks[index].pcbs,
+      sharedPeak: peaks[index].shared,
+    }));
+  }
+
+  /** The control machine gives out; each guest splits what it has among its levels. */
+  #giveShares(): void {
+    const { VCBS, PCBS, TVLS } = ResourceKind;
+    const whole = (resource: number, target: number, amount: number) => ({
+      resource,
+      target,
+      amount,
+      qosLevel: RESOURCE_NO_LEVEL,
+    });
+    for (const [target, { vcbs, pcbs, lanes }] of GUESTS.entries())
+      this.#ask(0, [whole(VCBS, target, vcbs), whole(PCBS, target, pcbs), whole(TVLS, target, lanes)]);
+    for (const [target, { levelVcbs, levelPcbs }] of GUESTS.entries())
+      this.#ask(target, [
+        ...[0, 1].map((qosLevel) => ({ resource: PCBS, target, amount: 0, qosLevel })),
+        ...[0, 1].map((qosLevel) => ({ resource: PCBS, target, amount: levelPcbs[qosLevel], qosLevel })),
+        { resource: VCBS, target, amount: levelVcbs[1], qosLevel: 1 },
+      ]);
+  }
+
+  #ask(asker: number, changes: ResourceChangeRequest[]): void {
+    const { status, badOffset, limit } = this.tenants[asker].driver.resources.request(changes);
+    if (status !== ManagementStatus.OK)
+      throw new Error(`${GUESTS[asker].name} was refused: status ${status}, offset ${badOffset}, limit ${limit}`);
+  }
+
+  #pass(count: number, watch: () => void): void {
+    for (let pass = 0; pass < count; pass++) {
+      for (let at = 0; at < this.#floods.length; at++) this.#floods[(pass + at) % this.#floods.length].turn();
+      watch();
+      this.#machine.step();
+    }
+  }
+}

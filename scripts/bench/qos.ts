@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `npm run bench:qos`: what a command costs (RC WRITE of 64 bytes) with 1 to 32 functions and with 1 to 128 lanes. All adapters take turns, so that whatever else the machine does meets
+ * all; processor time; the median of the ratios to the first counts.
+ */
+import type { AdapterOptions } from '../../device/options.ts';
+import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { HeapWatch } from './heap-watch.ts';
+import { median } from './statistics.ts';
+import { TransportTraffic } from './transport-traffic.ts';
+
+const ROUNDS = 40;
+const WARM_UP_ROUNDS = 6;
+const PIECE = 20_000;
+const MEMORY_BYTES = 1 << 24;
+const TRAFFIC = {
+  serviceType: ServiceType.RC,
+  opcode: SendOpcode.RDMA_WRITE,
+  size: 64,
+  queuePairs: 16,
+  batch: 4,
+  inFlight: 64,
+};
+
+/** Nanoseconds of processor time per command. */
+function timePiece(traffic: TransportTraffic): number {
+  const before = traffic.messages;
+  const start = process.cpuUsage();
+  while (traffic.messages - before < PIECE) traffic.round();
+  const { user, system } = process.cpuUsage(start);
+  return ((user + system) * 1000) / (traffic.messages - before);
+}
+
+function compare(what: string, variants: readonly (readonly [number, Partial<AdapterOptions>])[]): void {
+  const all = variants.map(([, options]) => new TransportTraffic(TRAFFIC, options, MEMORY_BYTES));
+  const times = all.map((): number[] => []);
+  const heap = new HeapWatch();
+  let counted = 0;
+  for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
+    for (const [at, traffic] of all.entries()) {
+      const ns = timePiece(traffic);
+      if (round >= 0) times[at].push(ns);
+    }
+    counted += PIECE * all.length;
+    heap.sample(counted);
+  }
+  for (const traffic of all) traffic.verify();
+  for (const [at, [count]] of variants.entries()) {
+    const ratio = median(times[at].map((ns, round) => ns / times[0][round]));
+    process.stdout.write(
+      `${`${count}`.padStart(4)} ${what.padEnd(10)} ${median(times[at]).toFixed(0).padStart(6)} ns ${ratio.toFixed(2)}\n`,
+    );
+  }
+  process.stdout.write(`     allocated ${(heap.allocatedBytes / counted).toFixed(3)} bytes per command\n`);
+}
+
+compare(
+  'functions',
+  [1, 2, 8, 32].map((functionCount) => [functionCount, { functionCount }]),
+);
+compare(
+  'lanes',
+  [1, 8, 32, 128].map((laneCount) => [laneCount, { laneCount }]),
+);
