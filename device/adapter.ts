@@ -172,7 +172,7 @@ export class Adapter implements AdapterPort {
     this.connected.expire();
     this.links.settle();
     if (this.#vectorsWait) this.#flushVectors();
-    return progress || this.#combiningBusy;
+    return progress || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
   }
 
   /** A function has a management command. Idle functions are not looked at: they cost nothing. */
@@ -265,43 +265,6 @@ export class Adapter implements AdapterPort {
     this.resources.queuePairs.remove(qp);
   }
 
-  /** Destroys all objects of a function and drops its commands. */
-  dropFunction(owner: AdapterFunction): void {
-    const { resources } = this;
-    this.lanes.drop(owner);
-    this.sendContexts.dropFunction(owner);
-    owner.doorbells.reset();
-    resources.queuePairs.forEach((qp) => {
-      if (qp.owner === owner) this.destroyQueuePair(qp);
-    });
-    resources.completionQueues.forEach((queue) => {
-      if (queue.owner !== owner) return;
-      queue.detach();
-      resources.completionQueues.remove(queue);
-    });
-    resources.eventQueues.forEach((queue) => {
-      if (queue.owner === owner) resources.eventQueues.remove(queue);
-    });
-    resources.memoryWindows.forEach((window) => {
-      if (window.owner !== owner) return;
-      window.release();
-      resources.memoryWindows.remove(window);
-    });
-    resources.sharedReceiveQueues.forEach((queue) => {
-      if (queue.owner === owner) resources.sharedReceiveQueues.remove(queue);
-    });
-    resources.memoryRegions.forEach((region) => {
-      if (region.owner === owner) resources.memoryRegions.remove(region);
-    });
-    resources.protectionDomains.forEach((pd) => {
-      if (pd.owner === owner) resources.protectionDomains.remove(pd);
-    });
-  }
-
-  get #combiningBusy(): boolean {
-    return this.options.writeCombining !== undefined && this.functions.some(({ combining }) => combining?.busy);
-  }
-
   #manage(): number {
     this.#managementWaits = false;
     let served = 0;
@@ -333,3 +296,5 @@ export class Adapter implements AdapterPort {
     return launched;
   }
 }
+
+const isCombining = ({ combining }: AdapterFunction): boolean => combining?.busy ?? false;

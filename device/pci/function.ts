@@ -11,6 +11,7 @@ import { CollectUnit } from '../collect/collect-unit.ts';
 import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { WriteCombining } from '../collect/write-combining.ts';
+import { dropFunction } from '../drop-function.ts';
 import type { FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
 import { decodeChanges, HOST } from '../management/resource-changes.ts';
 import { Dma } from '../memory/dma.ts';
@@ -128,7 +129,7 @@ export class AdapterFunction implements FunctionPort {
     this.pendingManagement = undefined;
     this.dedicatedLocked = false;
     this.asynchronousQueue = undefined;
-    this.adapter.dropFunction(this);
+    dropFunction(this.adapter, this);
     this.combining?.reset();
     this.collect.reset();
     this.msix.reset();

@@ -11,7 +11,7 @@ const EQUAL = 0.05;
 const GUARANTEE = 0.02;
 
 for (const [size, passes] of [
-  [64, 1000],
+  [64, 3000],
   [16_384, 1500],
 ] as const)
   for (const posting of ['collect', 'doorbell', 'mixed'] as const)
