@@ -14,7 +14,7 @@ const QKEY = 0x1234;
 export const QUEUE_LOG2 = 4;
 /** Messages a flow may have under way; as many entries are posted at the receiver. */
 export const WINDOW = 1 << QUEUE_LOG2;
-export const LONGEST = 4096;
+export const LONGEST = 2048;
 const INLINE_LONGEST = 256;
 const NUMBER_BYTES = 4;
 

@@ -14,7 +14,7 @@ import { Flow } from './flow.ts';
 import { Tenant } from './tenant.ts';
 import { AdapterWatch } from './watch.ts';
 
-const MEMORY_BYTES = 1 << 22;
+const MEMORY_BYTES = 1 << 23;
 const VCBS = 8;
 const LEVEL_ONE_PAGES = 3;
 /** Steps from one time that everything comes to an end to the next. */
