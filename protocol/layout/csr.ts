@@ -329,7 +329,10 @@ export const csr: RegisterBlock = {
     counter('DOORBELLS_STALE', 'Doorbells for commands executed already.'),
     counter('SWEEPS', 'Times all send queues were looked through.'),
     counter('DEADLOCKS_DETECTED', 'Times a potential deadlock was seen.'),
-    counter('QUEUES_LINKED', 'Times a send queue entered a scheduler list, or had its turn at once because none waited.'),
+    counter(
+      'QUEUES_LINKED',
+      'Times a send queue entered a scheduler list, or had its turn at once because none waited.',
+    ),
     counter('LINK_CHECKS', 'Reads or compare-and-swaps that looked whether a queue is linked.'),
     counter('LINK_CHECKS_FAILED', 'Of these, how many found it linked.'),
 
