@@ -31,8 +31,8 @@ const WAITING_COMMANDS = 16;
 
 interface Running {
   readonly device: CliProcess;
+  readonly environment: Readonly<Record<string, string>>;
   readonly sockets: readonly string[];
-  readonly control: ControlClient;
   status(): Promise<StatusReport>;
   stop(): Promise<void>;
 }
@@ -50,7 +50,8 @@ async function start(t: Test, functions: number, ...more: readonly string[]): Pr
     'warn',
     ...more,
   ];
-  const device = new CliProcess(args, { XDG_RUNTIME_DIR: directory });
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const device = new CliProcess(args, environment);
   t.teardown(() => device.child.kill('SIGKILL'));
   const [, sockets, controlPath] = await device.until(READY);
   const control = await ControlClient.connect(controlPath);
@@ -62,7 +63,7 @@ async function start(t: Test, functions: number, ...more: readonly string[]): Pr
     t.equal(await device.whenExited, 0);
     t.same(readdirSync(directory), ['vuhca'], 'no socket is left');
   };
-  return { device, sockets: sockets.split(' '), control, status, stop };
+  return { device, environment, sockets: sockets.split(' '), status, stop };
 }
 
 async function until(
@@ -173,6 +174,36 @@ t.test('guests go, crash and return; the others do not notice', async (t) => {
     ],
   );
   for (const tenant of [busy, quiet, ...returned]) tenant.close();
+  await running.stop();
+});
+
+t.test('status and top show each function of a running adapter', async (t) => {
+  const running = await start(t, 3);
+  const { sockets, environment } = running;
+  const tenants = [0, 1].map((number) => new Tenant(sockets[number], number));
+  for (const tenant of tenants) tenant.work();
+  t.match(await runCli(['status'], environment), {
+    status: 0,
+    stdout: /^0 +enabled .*\n1 +enabled .*\n(.*\n)nobody has attached function 2 yet$/m,
+  });
+  t.match(await runCli(['status', '--function', '1'], environment), { status: 0, stdout: /^function 1 +enabled/m });
+  t.match(await runCli(['status', '--function', '3'], environment), {
+    status: 2,
+    stderr: /option --function is 3; the last function is 2/,
+  });
+  t.match(await runCli(['top', '--count', '2'], environment), {
+    status: 0,
+    stdout: /^(vuhca \d+, up .*\nfn .*\n0 +enabled .* 0\n1 +enabled .* 0\n(.+\n)+){2}$/,
+  });
+  const top = await runCli(['top', '--count', '1', '--json', '--function', '1'], environment);
+  const { rates, adapters } = JSON.parse(top.stdout);
+  t.match(rates.functions, [[{ commands: 0 }, { commands: 0 }, { commands: 0 }]]);
+  t.match(adapters[0].functions[1], {
+    collect: { levels: [{ refusals: 0 }, { inUse: 0 }] },
+    lanes: { waiting: 0, execution: { privateUsed: 0, sharedUsed: 0 }, levels: [{ waiting: 0 }, {}] },
+    doorbells: { implicit: Number, listed: [0, 0], overflow: { depth: 0, spilled: 0, drained: 0 }, sweeps: 0 },
+  });
+  for (const tenant of tenants) tenant.close();
   await running.stop();
 });
 
