@@ -152,7 +152,7 @@ static void vt_datagrams_of_peer(struct vt_peer *peer)
 	struct vuhca_ah *ah;
 	unsigned int i;
 
-	ah = vuhca_create_ah(t->pd, peer->options.port, peer->lid, 0);
+	ah = vuhca_create_ah(t->pd, peer->options.port, peer->lid, 0, NULL);
 	VT_REQUIRE(t, !IS_ERR(ah), "%pe", ah);
 	for (i = 0; i < VT_DATAGRAMS; i++) {
 		there = vt_peer_buffer(peer, (i + 1) * VT_SLOT, VT_SLOT);
