@@ -29,6 +29,9 @@ const POLL_MS = 5;
 /** Commands posted in a while in which an adapter that is not disabled executes them. */
 const WAITING_COMMANDS = 16;
 
+// Nothing here waits for time to pass; a machine that is busy with other tests may need long.
+t.setTimeout(600_000);
+
 interface Running {
   readonly device: CliProcess;
   readonly environment: Readonly<Record<string, string>>;
