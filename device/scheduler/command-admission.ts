@@ -8,6 +8,7 @@ import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import { Step } from '../observe/trace/timeline.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -28,10 +29,13 @@ export class CommandAdmission {
 
   /** A whole command from one of `owner`'s collect buffers. */
   kick(owner: AdapterFunction, buffer: PhysicalCollectBuffer): void {
-    const qp = this.#find(owner, getSendCommandQpn(buffer.view, 0));
+    const qpn = getSendCommandQpn(buffer.view, 0);
+    const sequence = getSendCommandSequence(buffer.view, 0);
+    owner.timeline?.note(Step.KICK, owner.number, qpn, sequence, buffer.vcb);
+    const qp = this.#find(owner, qpn);
     if (qp === undefined) return release(buffer);
     if (qp.state !== QpState.RTS) return this.#drop(qp, buffer);
-    const ahead = (getSendCommandSequence(buffer.view, 0) - qp.nextSequence) & SEQUENCE_MASK;
+    const ahead = (sequence - qp.nextSequence) & SEQUENCE_MASK;
     if (ahead !== 0) {
       if (ahead < HALF_SEQUENCE) return this.#drop(qp, buffer);
       owner.counters.commandsStale++;
