@@ -60,7 +60,7 @@ export class RequestPackets {
     const { opcode, hasGrh, payloadLengthBytes } = this.#fields;
     const offset = this.#offset;
     const payload = offset + payloadStart(opcode, hasGrh);
-    trace.sendPacket(record, record.packetsSent - 1, this.#ring.bytes, offset, payload, payloadLengthBytes);
+    trace.sendPacket(record, record.packetsSent - 1, this.#ring, offset, payload, payloadLengthBytes);
   }
 
   /** Payload of the packet built last. */

@@ -189,7 +189,7 @@ export class Responses {
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const payload = ring.writeOffset + payloadStart(opcode, fields.hasGrh);
     if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring.bytes, payload)) return false;
-    resource.trace?.sendAnswer(resource, done, ring.bytes, payload, length);
+    resource.trace?.sendAnswer(resource, done, ring, payload, length);
     this.#emit(port);
     resource.restart = false;
     resource.packetsSent++;

@@ -22,7 +22,7 @@ import type { RequestInHand } from '../../transport/request-in-hand.ts';
 import type { RequesterState } from '../../transport/requester-state.ts';
 import type { ResponderResource } from '../../transport/responder-state.ts';
 import type { SendRecord } from '../../transport/send-record.ts';
-import { Field, type TracedQueuePair, TraceRing } from './trace-ring.ts';
+import { Field, type PacketBytes, type TracedQueuePair, TraceRing } from './trace-ring.ts';
 
 const SEQUENCE_MASK = 0xffffff;
 const NO_BLOCK = -1;
@@ -88,22 +88,23 @@ export class QueuePairTrace {
     const index = this.#begin(record.launchedNs);
     record.traceBlock = index;
     if (index === NO_BLOCK) return;
-    const { ring } = this;
-    ring.set(index, Field.OPCODE, record.opcode);
-    ring.set(index, Field.SEQUENCE, record.sequence);
-    ring.set(index, Field.FIRST_PSN, record.firstPsn);
-    ring.set(index, Field.LAST_PSN, record.lastPsn);
-    ring.set(index, Field.LENGTH, record.messageLength);
-    ring.set(index, Field.MSN, (state.sendSequence - 1) & SEQUENCE_MASK);
-    ring.set(index, Field.REMOTE_QPN, this.#qp.attributes.remoteQpn);
-    ring.set(index, Field.REMOTE_LID, state.path.dlid);
+    const { fields } = this.ring;
+    const at = this.ring.slotOf(index);
+    fields[at + Field.OPCODE] = record.opcode;
+    fields[at + Field.SEQUENCE] = record.sequence;
+    fields[at + Field.FIRST_PSN] = record.firstPsn;
+    fields[at + Field.LAST_PSN] = record.lastPsn;
+    fields[at + Field.LENGTH] = record.messageLength;
+    fields[at + Field.MSN] = (state.sendSequence - 1) & SEQUENCE_MASK;
+    fields[at + Field.REMOTE_QPN] = this.#qp.attributes.remoteQpn;
+    fields[at + Field.REMOTE_LID] = state.path.dlid;
   }
 
   /** A packet of it was sent: number `packet` of the message, its headers at `offset`, `lengthBytes` of payload at `payload`. */
   sendPacket(
     record: SendRecord,
     packet: number,
-    bytes: Uint8Array,
+    from: PacketBytes,
     offset: number,
     payload: number,
     lengthBytes: number,
@@ -111,19 +112,20 @@ export class QueuePairTrace {
     const index = record.traceBlock;
     const { ring } = this;
     if (!ring.has(index)) return;
-    const sent = ring.get(index, Field.PACKETS);
-    if (packet < sent) {
-      ring.set(index, Field.RETRIES, ring.get(index, Field.RETRIES) + 1);
+    const { fields } = ring;
+    const at = ring.slotOf(index);
+    if (packet < fields[at + Field.PACKETS]) {
+      fields[at + Field.RETRIES]++;
       return;
     }
-    ring.set(index, Field.PACKETS, packet + 1);
-    if (packet === 0) ring.keepHeaders(index, bytes, offset, payload - offset);
-    if (lengthBytes > 0) ring.keep(index, packet * this.#qp.pathMtuBytes, bytes, payload, lengthBytes);
+    fields[at + Field.PACKETS] = packet + 1;
+    if (packet === 0) ring.keepHeaders(index, from, offset, payload - offset);
+    if (lengthBytes > 0) ring.keep(index, packet * this.#qp.pathMtuBytes, from, payload, lengthBytes);
   }
 
   /** A response brought `lengthBytes` of what it fetches, from byte `done` on. */
-  takeResponse(record: SendRecord, done: number, bytes: Uint8Array, offset: number, lengthBytes: number): void {
-    if (this.ring.has(record.traceBlock)) this.ring.keep(record.traceBlock, done, bytes, offset, lengthBytes);
+  takeResponse(record: SendRecord, done: number, from: PacketBytes, offset: number, lengthBytes: number): void {
+    if (this.ring.has(record.traceBlock)) this.ring.keep(record.traceBlock, done, from, offset, lengthBytes);
   }
 
   /** It is complete, or flushed before it was begun. */
@@ -139,23 +141,27 @@ export class QueuePairTrace {
     const index = this.#begin(this.#clock.now());
     this.#command = index;
     if (index === NO_BLOCK) return;
-    this.ring.set(index, Field.OPCODE, getSendCommandOpcode(view, 0));
-    this.ring.set(index, Field.SEQUENCE, getSendCommandSequence(view, 0));
-    this.ring.set(index, Field.LENGTH, getSendCommandMessageLength(view, 0));
+    const { fields } = this.ring;
+    const at = this.ring.slotOf(index);
+    fields[at + Field.OPCODE] = getSendCommandOpcode(view, 0);
+    fields[at + Field.SEQUENCE] = getSendCommandSequence(view, 0);
+    fields[at + Field.LENGTH] = getSendCommandMessageLength(view, 0);
   }
 
   /** Its datagram was sent: headers at `offset`, payload at `payload`. */
-  sendDatagram(psn: number, qpn: number, lid: number, bytes: Uint8Array, offset: number, payload: number): void {
+  sendDatagram(psn: number, qpn: number, lid: number, from: PacketBytes, offset: number, payload: number): void {
     const index = this.#command;
     if (index === NO_BLOCK) return;
     const { ring } = this;
-    ring.set(index, Field.PACKETS, 1);
-    ring.set(index, Field.FIRST_PSN, psn);
-    ring.set(index, Field.LAST_PSN, psn);
-    ring.set(index, Field.REMOTE_QPN, qpn);
-    ring.set(index, Field.REMOTE_LID, lid);
-    ring.keepHeaders(index, bytes, offset, payload - offset);
-    ring.keep(index, 0, bytes, payload, ring.get(index, Field.LENGTH));
+    const { fields } = ring;
+    const at = ring.slotOf(index);
+    fields[at + Field.PACKETS] = 1;
+    fields[at + Field.FIRST_PSN] = psn;
+    fields[at + Field.LAST_PSN] = psn;
+    fields[at + Field.REMOTE_QPN] = qpn;
+    fields[at + Field.REMOTE_LID] = lid;
+    ring.keepHeaders(index, from, offset, payload - offset);
+    ring.keep(index, 0, from, payload, fields[at + Field.LENGTH]);
   }
 
   endCommand(status: CompletionStatus, fault: FaultKind): void {
@@ -175,8 +181,8 @@ export class QueuePairTrace {
   ): void {
     const index = this.#beginReceive(packet, from, number);
     if (index === NO_BLOCK) return;
-    this.ring.set(index, Field.REMOTE_QPN, getDethSrcQpn(from.view, packet.dethOffset));
-    this.ring.keep(index, 0, from.bytes, packet.payloadOffset, packet.payloadLengthBytes);
+    this.ring.fields[this.ring.slotOf(index) + Field.REMOTE_QPN] = getDethSrcQpn(from.view, packet.dethOffset);
+    this.ring.keep(index, 0, from, packet.payloadOffset, packet.payloadLengthBytes);
     this.#end(index, status as CompletionStatus, fault as FaultKind);
   }
 
@@ -191,12 +197,14 @@ export class QueuePairTrace {
     const { ring } = this;
     if (!ring.has(index)) return;
     const done = state.messageBytes;
-    ring.set(index, Field.OPCODE, opcodeOf(packet));
-    ring.set(index, Field.SEQUENCE, state.entryNumber);
-    ring.set(index, Field.LAST_PSN, packet.psn);
-    ring.set(index, Field.PACKETS, ring.get(index, Field.PACKETS) + 1);
-    ring.set(index, Field.LENGTH, done + packet.payloadLengthBytes);
-    ring.keep(index, done, from.bytes, packet.payloadOffset, packet.payloadLengthBytes);
+    const { fields } = ring;
+    const at = ring.slotOf(index);
+    fields[at + Field.OPCODE] = opcodeOf(packet);
+    fields[at + Field.SEQUENCE] = state.entryNumber;
+    fields[at + Field.LAST_PSN] = packet.psn;
+    fields[at + Field.PACKETS]++;
+    fields[at + Field.LENGTH] = done + packet.payloadLengthBytes;
+    ring.keep(index, done, from, packet.payloadOffset, packet.payloadLengthBytes);
   }
 
   /** The message being received, if there is one, has ended. */
@@ -220,13 +228,15 @@ export class QueuePairTrace {
     resource.trace = this;
     resource.traceBlock = index;
     if (index === NO_BLOCK) return;
-    this.ring.set(index, Field.LAST_PSN, resource.lastPsn);
-    this.ring.set(index, Field.LENGTH, resource.isAtomic ? 8 : resource.lengthBytes);
+    const { fields } = this.ring;
+    const at = this.ring.slotOf(index);
+    fields[at + Field.LAST_PSN] = resource.lastPsn;
+    fields[at + Field.LENGTH] = resource.isAtomic ? 8 : resource.lengthBytes;
   }
 
   /** `lengthBytes` of the answer, from byte `done` on, were sent. */
-  sendAnswer(resource: ResponderResource, done: number, bytes: Uint8Array, offset: number, lengthBytes: number): void {
-    if (this.ring.has(resource.traceBlock)) this.ring.keep(resource.traceBlock, done, bytes, offset, lengthBytes);
+  sendAnswer(resource: ResponderResource, done: number, from: PacketBytes, offset: number, lengthBytes: number): void {
+    if (this.ring.has(resource.traceBlock)) this.ring.keep(resource.traceBlock, done, from, offset, lengthBytes);
   }
 
   endAnswer(resource: ResponderResource, status: CompletionStatus, fault: FaultKind): void {
@@ -241,19 +251,20 @@ export class QueuePairTrace {
   #beginReceive(packet: Readonly<ParsedPacket>, from: PacketRing, number: number, msn = 0): number {
     const index = this.#begin(this.#clock.now());
     if (index === NO_BLOCK) return index;
-    const { ring } = this;
+    const { fields } = this.ring;
+    const at = this.ring.slotOf(index);
     const { lrhOffset, payloadOffset } = packet;
-    ring.set(index, Field.RECEIVE, 1);
-    ring.set(index, Field.OPCODE, opcodeOf(packet));
-    ring.set(index, Field.SEQUENCE, number);
-    ring.set(index, Field.FIRST_PSN, packet.psn);
-    ring.set(index, Field.LAST_PSN, packet.psn);
-    ring.set(index, Field.PACKETS, packet.flags & (SEND | WRITE) && packet.dethOffset < 0 ? 0 : 1);
-    ring.set(index, Field.LENGTH, packet.payloadLengthBytes);
-    ring.set(index, Field.MSN, msn);
-    ring.set(index, Field.REMOTE_QPN, this.#qp.attributes.remoteQpn);
-    ring.set(index, Field.REMOTE_LID, packet.slid);
-    ring.keepHeaders(index, from.bytes, lrhOffset, payloadOffset - lrhOffset);
+    fields[at + Field.RECEIVE] = 1;
+    fields[at + Field.OPCODE] = opcodeOf(packet);
+    fields[at + Field.SEQUENCE] = number;
+    fields[at + Field.FIRST_PSN] = packet.psn;
+    fields[at + Field.LAST_PSN] = packet.psn;
+    fields[at + Field.PACKETS] = packet.flags & (SEND | WRITE) && packet.dethOffset < 0 ? 0 : 1;
+    fields[at + Field.LENGTH] = packet.payloadLengthBytes;
+    fields[at + Field.MSN] = msn;
+    fields[at + Field.REMOTE_QPN] = this.#qp.attributes.remoteQpn;
+    fields[at + Field.REMOTE_LID] = packet.slid;
+    this.ring.keepHeaders(index, from, lrhOffset, payloadOffset - lrhOffset);
     return index;
   }
 

@@ -33,7 +33,14 @@ const HEADERS_MAX_BYTES = 96;
 const ALIGNMENT = 8;
 const BYTE_MAX = 255;
 /** Shorter copies are quicker by a loop than with a view made for them. */
-const LOOP_BYTES = 96;
+const LOOP_BYTES = 256;
+const WORD_SHIFT = 2;
+
+/** Where bytes come from: everything copied starts at a multiple of 4. */
+export interface PacketBytes {
+  readonly bytes: Uint8Array;
+  readonly words: Int32Array;
+}
 
 /** What every block of a QP has in common. */
 export interface TracedQueuePair {
@@ -52,9 +59,11 @@ export class TraceRing {
   #read = 0;
   readonly #mask: number;
   readonly #strideBytes: number;
-  readonly #fields: Uint32Array;
+  /** `Field` numbers of all blocks; those of one begin at `slotOf` it. */
+  readonly fields: Uint32Array;
   readonly #times: Float64Array;
   readonly #bytes: Uint8Array;
+  readonly #words: Int32Array;
   readonly #block = newTraceBlock();
 
   constructor(blocksLog2: number, snapLength: number) {
@@ -62,9 +71,10 @@ export class TraceRing {
     this.snapLength = snapLength;
     this.#mask = this.blocks - 1;
     this.#strideBytes = slotBytes(snapLength);
-    this.#fields = new Uint32Array(this.blocks * FIELDS);
+    this.fields = new Uint32Array(this.blocks * FIELDS);
     this.#times = new Float64Array(this.blocks * 2);
     this.#bytes = new Uint8Array(this.blocks * this.#strideBytes);
+    this.#words = new Int32Array(this.#bytes.buffer);
   }
 
   /** Memory a ring takes. */
@@ -87,7 +97,9 @@ export class TraceRing {
     const index = this.head++;
     if (index - this.blocks >= this.#read) this.lost++;
     const slot = index & this.#mask;
-    for (let field = slot * FIELDS; field < (slot + 1) * FIELDS; field++) this.#fields[field] = 0;
+    const { fields } = this;
+    const end = (slot + 1) * FIELDS;
+    for (let field = slot * FIELDS; field < end; field++) fields[field] = 0;
     this.#times[slot * 2] = timeNs;
     this.#times[slot * 2 + 1] = 0;
     return index;
@@ -98,35 +110,39 @@ export class TraceRing {
     return index >= 0 && index >= this.head - this.blocks;
   }
 
-  get(index: number, field: Field): number {
-    return this.#fields[(index & this.#mask) * FIELDS + field];
+  /** Where the numbers of a block begin. */
+  slotOf(index: number): number {
+    return (index & this.#mask) * FIELDS;
   }
 
-  set(index: number, field: Field, value: number): void {
-    this.#fields[(index & this.#mask) * FIELDS + field] = value;
+  get(index: number, field: Field): number {
+    return this.fields[this.slotOf(index) + field];
   }
 
   /** The message has ended. */
   end(index: number, timeNs: number, status: number, fault: number): void {
     this.#times[(index & this.#mask) * 2 + 1] = timeNs;
-    this.set(index, Field.STATUS, status);
-    this.set(index, Field.FAULT, fault);
-    this.set(index, Field.COMPLETE, 1);
+    const { fields } = this;
+    const at = this.slotOf(index);
+    fields[at + Field.STATUS] = status;
+    fields[at + Field.FAULT] = fault;
+    fields[at + Field.COMPLETE] = 1;
   }
 
   /** Keeps the headers of the message's first packet. */
-  keepHeaders(index: number, source: Uint8Array, offset: number, lengthBytes: number): void {
-    this.set(index, Field.HEADER_LENGTH, lengthBytes);
-    copy(this.#bytes, (index & this.#mask) * this.#strideBytes, source, offset, lengthBytes);
+  keepHeaders(index: number, source: PacketBytes, offset: number, lengthBytes: number): void {
+    this.fields[this.slotOf(index) + Field.HEADER_LENGTH] = lengthBytes;
+    this.#copy((index & this.#mask) * this.#strideBytes, source, offset, lengthBytes);
   }
 
   /** Keeps payload that begins `done` bytes into the message, as far as there is room. What is there already (it was sent again) stays. */
-  keep(index: number, done: number, source: Uint8Array, offset: number, lengthBytes: number): void {
-    if (done !== this.get(index, Field.KEPT)) return;
+  keep(index: number, done: number, source: PacketBytes, offset: number, lengthBytes: number): void {
+    const kept = this.slotOf(index) + Field.KEPT;
+    if (done !== this.fields[kept]) return;
     const length = Math.min(lengthBytes, this.snapLength - done);
     if (length <= 0) return;
-    copy(this.#bytes, (index & this.#mask) * this.#strideBytes + HEADERS_MAX_BYTES + done, source, offset, length);
-    this.set(index, Field.KEPT, done + length);
+    this.#copy((index & this.#mask) * this.#strideBytes + HEADERS_MAX_BYTES + done, source, offset, length);
+    this.fields[kept] = done + length;
   }
 
   /** Bytes `encode` writes for a block. */
@@ -142,11 +158,23 @@ export class TraceRing {
     target.fill(0, at, at + lengthBytes);
     const headers = this.get(index, Field.HEADER_LENGTH);
     const start = slot * this.#strideBytes;
-    copy(target, at + TRACE_BLOCK_SIZE, this.#bytes, start, headers);
+    target.set(this.#bytes.subarray(start, start + headers), at + TRACE_BLOCK_SIZE);
     const payload = start + HEADERS_MAX_BYTES;
-    copy(target, at + TRACE_BLOCK_SIZE + headers, this.#bytes, payload, this.get(index, Field.KEPT));
+    const kept = this.get(index, Field.KEPT);
+    target.set(this.#bytes.subarray(payload, payload + kept), at + TRACE_BLOCK_SIZE + headers);
     this.#encodeBlock(index, of, view, at);
     return lengthBytes;
+  }
+
+  /** Short runs by words, up to three bytes more than asked for, which fall into padding. */
+  #copy(at: number, source: PacketBytes, offset: number, lengthBytes: number): void {
+    if (lengthBytes > LOOP_BYTES) return this.#bytes.set(source.bytes.subarray(offset, offset + lengthBytes), at);
+    const from = source.words;
+    const to = this.#words;
+    const first = offset >>> WORD_SHIFT;
+    const target = at >>> WORD_SHIFT;
+    const count = (lengthBytes + 3) >>> WORD_SHIFT;
+    for (let word = 0; word < count; word++) to[target + word] = from[first + word];
   }
 
   #encodeBlock(index: number, of: TracedQueuePair, view: DataView, at: number): void {
@@ -185,9 +213,4 @@ function slotBytes(snapLength: number): number {
 
 function align(lengthBytes: number): number {
   return Math.ceil(lengthBytes / ALIGNMENT) * ALIGNMENT;
-}
-
-function copy(target: Uint8Array, at: number, source: Uint8Array, offset: number, lengthBytes: number): void {
-  if (lengthBytes > LOOP_BYTES) target.set(source.subarray(offset, offset + lengthBytes), at);
-  else for (let index = 0; index < lengthBytes; index++) target[at + index] = source[offset + index];
 }
