@@ -54,7 +54,7 @@ export class CommandAdmission {
   /** A doorbell, as two dwords. */
   ring(owner: AdapterFunction, low: number, high: number): void {
     const qp = this.#find(owner, low >>> QPN_SHIFT);
-    if (qp !== undefined) owner.doorbells.ring(qp, high & SEQUENCE_MASK);
+    if (qp !== undefined) this.#ring(qp, high & SEQUENCE_MASK);
   }
 
   /** A stop doorbell: the QP leaves the scheduler for good (until it is reset). */
@@ -79,6 +79,11 @@ export class CommandAdmission {
     const sequence = getSendCommandSequence(buffer.view, 0);
     release(buffer);
     qp.owner.counters.doorbellsImplicit++;
+    this.#ring(qp, sequence);
+  }
+
+  #ring(qp: QueuePair, sequence: number): void {
+    qp.owner.timeline?.note(Step.DOORBELL, qp.owner.number, qp.number, sequence);
     qp.owner.doorbells.ring(qp, sequence);
   }
 }

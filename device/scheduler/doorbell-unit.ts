@@ -7,7 +7,6 @@
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import { Step } from '../observe/trace/timeline.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellBuffer } from './doorbell-buffer.ts';
@@ -67,8 +66,7 @@ export class DoorbellUnit {
 
   /** A doorbell for a QP of the function. Its sequence number only tells whether it is old: the send queue says what there is to do. */
   ring(qp: QueuePair, sequence: number): void {
-    const { counters, timeline } = this.#owner;
-    timeline?.note(Step.DOORBELL, this.#owner.number, qp.number, sequence);
+    const { counters } = this.#owner;
     if (((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) counters.doorbellsStale++;
     if (qp.stopped) counters.doorbellsIdle++;
     // One that waits already will see all that is posted by then.
@@ -228,7 +226,6 @@ export class DoorbellUnit {
     const { overflow } = this;
     if (!overflow.enabled || overflow.full || !overflow.write(qp, sequence)) return this.#lose();
     this.#owner.counters.doorbellsSpilled++;
-    this.#owner.timeline?.note(Step.SPILL, this.#owner.number, qp.number, sequence);
   }
 
   #lose(): void {
@@ -274,7 +271,6 @@ export class DoorbellUnit {
     const fault = overflow.fetch();
     if (fault === FaultKind.DMA_READ) return this.#startSweep();
     this.#owner.counters.doorbellsDrained++;
-    this.#owner.timeline?.note(Step.DRAIN, this.#owner.number, overflow.qpn, overflow.sequence);
     if (fault !== FaultKind.NONE || !this.#restore())
       this.#owner.faults.report(FaultKind.OVERFLOW_ENTRY, overflow.qpn, overflow.addressRead);
     // What was overwritten is found again by looking at all queues.

@@ -148,6 +148,7 @@ export class ConnectedTransport {
 
   /** The receive entry of a message in progress is flushed before all others; nothing more is answered but the NAK that may be the cause. */
   flushReceives(qp: QueuePair): void {
+    qp.trace?.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
     if (qp.responder !== undefined) this.responder.abandon(qp, qp.responder);
   }
 

@@ -78,7 +78,6 @@ export class Responder {
 
   /** The QP goes into error: the entry of a message in progress is flushed; what is to be answered is not, except a NAK and what is before it. */
   abandon(qp: QueuePair, state: ResponderState): void {
-    qp.trace?.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
     completeEntry(qp, state, CompletionStatus.FLUSHED, FaultKind.NONE);
     state.message = MessageKind.NONE;
     if (!state.refused) state.clearAnswers();

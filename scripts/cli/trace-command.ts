@@ -74,8 +74,8 @@ async function present(
   format: 'perfetto' | 'json' | 'erf' | undefined,
   file = '',
 ): Promise<void> {
-  const traced = (await reader.status()).traces.map(({ qp }) => qp);
-  const all = (await Promise.all(traced.map((qp) => reader.messages(qp)))).flat();
+  const { traces } = await reader.status();
+  const all = (await Promise.all(traces.map(({ qp, head }) => reader.messages(qp, head)))).flat();
   const messages = qps.length === 0 ? all : all.filter(({ block }) => qps.includes(block.qpn));
   const steps = await reader.steps();
   if (action === 'read') process.stdout.write(toJsonLines(messages, []));
@@ -140,17 +140,18 @@ class TraceReader {
     if (timeline) await this.#client.request(`timeline-${action}`, this.#where);
   }
 
-  /** All blocks that are there now. */
-  async messages(qp: number): Promise<TracedMessage[]> {
+  /** All blocks that are there of those before `head`. */
+  async messages(qp: number, head: number): Promise<TracedMessage[]> {
     const messages: TracedMessage[] = [];
-    for (let position = 0; ; ) {
+    for (let position = 0; position < head; ) {
       const part = (await this.#client.request('trace-read', { ...this.#where, qp, position })) as TracePart;
       const read = decodeMessages(Buffer.from(part.blocks, 'base64'), part.count);
       messages.push(...read);
       const last = read.at(-1);
-      if (last === undefined) return messages;
+      if (last === undefined) break;
       position = last.block.index + 1;
     }
+    return messages;
   }
 
   async steps(): Promise<TimelineStep[]> {

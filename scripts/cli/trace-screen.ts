@@ -37,7 +37,7 @@ export function renderMessage(
 ): string {
   const other = findOtherSide(message, messages);
   const sides = [message, ...(other === undefined ? [] : [other])];
-  const lines = sides.flatMap((side) => [...blockLines(side), ...stepLines(side, steps)]);
+  const lines = sides.flatMap((side) => [...stepLines(side, steps), ...blockLines(side)]);
   const ordered = lines.sort((a, b) => a.timeNs - b.timeNs);
   const startNs = ordered[0]?.timeNs ?? 0;
   const story = ordered.map(
