@@ -9,15 +9,15 @@ import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
-import {
-  type BringUpRequest,
-  type CompletionQueueRequest,
-  Driver,
-  type DriverMemoryRegion,
-  type QueuePairRequest,
-} from '../hosts/in-process/driver/driver.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type {
+  BringUpRequest,
+  CompletionQueueRequest,
+  DriverMemoryRegion,
+  QueuePairRequest,
+} from '../hosts/in-process/driver/requests.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { InProcessHost } from '../hosts/in-process/host.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';

@@ -11,14 +11,12 @@ import {
   OVERFLOW_ENTRY_BYTES,
   PAGE_BYTES,
 } from '../../../../protocol/layout/gen/constants.gen.ts';
-import type { EqAttributes } from '../../../../protocol/layout/gen/eq-attributes.gen.ts';
 import {
   getMrAttributesLkey,
   getMrAttributesRkey,
   type MrAttributes,
 } from '../../../../protocol/layout/gen/mr-attributes.gen.ts';
 import { getMwAttributesRkey } from '../../../../protocol/layout/gen/mw-attributes.gen.ts';
-import type { QpCreation } from '../../../../protocol/layout/gen/qp-creation.gen.ts';
 import { QUEUE_PAIR_RECORD_SIZE } from '../../../../protocol/layout/gen/queue-pair-record.gen.ts';
 import {
   CSR,
@@ -61,6 +59,13 @@ import {
 import { QueueBuffer } from './queue-buffer.ts';
 import { memoryOf, receiveMemoryOf, sendMemoryOf } from './queue-fields.ts';
 import { DriverQueuePair } from './queue-pair.ts';
+import type {
+  BringUpRequest,
+  CompletionQueueRequest,
+  DriverMemoryRegion,
+  EventQueueRequest,
+  QueuePairRequest,
+} from './requests.ts';
 import { DriverResources } from './resources.ts';
 import { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
@@ -71,56 +76,6 @@ const CREDIT_LINE_BYTES = 64;
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
 const DWORD = 0x100000000;
-
-/** A memory region of the driver. */
-export interface DriverMemoryRegion {
-  readonly number: number;
-  readonly lkey: number;
-  readonly rkey: number;
-}
-
-export interface BringUpRequest {
-  readonly addressHandleEntries?: number;
-  /** Collect buffers, the last ones, that become those of QoS level 1. */
-  readonly levelOnePages?: number;
-  /** log2 of the entries of the doorbell overflow buffer; 0 gives none. */
-  readonly overflowEntriesLog2?: number;
-}
-
-export interface CompletionQueueRequest {
-  readonly entriesLog2?: number;
-  /** Software's own handle, repeated in events. */
-  readonly token?: number;
-  readonly eventQueue?: DriverEventQueue;
-  readonly paged?: boolean;
-  /** Which secondary summary byte of the event queue stands for it. */
-  readonly summaryIndex?: number;
-}
-
-export interface EventQueueRequest {
-  readonly entriesLog2?: number;
-  readonly vector?: number;
-  readonly asynchronous?: boolean;
-  readonly paged?: boolean;
-  /** Secondary summary bytes; with them comes a primary one. */
-  readonly summaryCount?: number;
-  readonly attributes?: Partial<EqAttributes>;
-}
-
-export interface QueuePairRequest {
-  readonly pd: number;
-  readonly sendCq: DriverCompletionQueue;
-  readonly receiveCq?: DriverCompletionQueue;
-  readonly sendEntriesLog2?: number;
-  readonly receiveEntriesLog2?: number;
-  /** log2 of the bytes of a slot, of both queues; by default the largest. */
-  readonly strideLog2?: number;
-  readonly paged?: boolean;
-  readonly qosLevel?: number;
-  readonly checksumKey?: number;
-  /** Creation attributes as they shall stand, whatever the rest says. */
-  readonly creation?: Partial<QpCreation>;
-}
 
 /** One function, driven. */
 export class Driver {
