@@ -8,6 +8,8 @@ import { Adapter } from '../adapter.ts';
 import { Fabric } from '../fabric/fabric.ts';
 import { joinPorts } from '../fabric/join-ports.ts';
 import type { AdapterPort } from '../host.ts';
+import { OrderingModel } from '../hosts/ordering/ordering-model.ts';
+import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering-options.ts';
 import { Recorder } from '../hosts/recording.ts';
 import type { Port } from '../port/port.ts';
 import { RecordingFile } from './recording-file.ts';
@@ -27,6 +29,8 @@ export interface AdapterProcessOptions {
   readonly topology: Topology;
   /** Writes a recording of the run here. */
   readonly recordPath?: string;
+  /** How late and in which order guests see what an adapter writes. */
+  readonly ordering?: OrderingOptions;
   readonly log: LogTarget;
 }
 
@@ -60,13 +64,17 @@ export class AdapterProcess {
     // A recording is of one adapter: `findRecordingObjection` has seen to that.
     const recorder = this.recording && new Recorder(topology.adapters[0].options, hosts[0].length, this.recording.sink);
     this.#recorder = recorder;
+    const ordering = new OrderingModel(options.ordering ?? strictOrdering);
     const clock = recorder?.wrapClock(this.clock) ?? this.clock;
     this.adapters = topology.adapters.map(({ name, options }, index) => ({
       name,
       core: new Adapter(
         options,
         clock,
-        hosts[index].map((host, number) => recorder?.wrapHost(host, number) ?? host),
+        hosts[index].map((host, number) => {
+          const ordered = ordering.wrapHost(host);
+          return recorder?.wrapHost(ordered, number) ?? ordered;
+        }),
       ),
       hosts: hosts[index],
     }));
@@ -74,7 +82,7 @@ export class AdapterProcess {
     for (const link of topology.links)
       if ('ports' in link) joinPorts(this.findPort(link.ports[0]), this.findPort(link.ports[1]), link.link);
     this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
-    const port = recorder?.wrapAdapter(fabric) ?? fabric;
+    const port = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
     for (const [index, host] of hosts.flat().entries()) {
       host.connect(port.functions[index]);
       this.pump.add(host.context);

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
-import { readAdapterOptions, readLinks } from './adapter-arguments.ts';
+import { readAdapterOptions, readLinks, readOrdering } from './adapter-arguments.ts';
 import { type Arguments, UsageError } from './command.ts';
 import { buildCaseImage, buildShellImage, provideModules } from './guest-image.ts';
 import { LOG_LEVELS } from './log.ts';
@@ -20,6 +20,7 @@ const CPUS_MAX = 255;
 export function checkRun(args: Arguments): void {
   readAdapterOptions(args);
   readLinks(args);
+  readOrdering(args);
   args.choice('log-level', LOG_LEVELS);
   args.integer('memory', 64, MEMORY_MAX_MIB);
   args.integer('cpus', 1, CPUS_MAX);
