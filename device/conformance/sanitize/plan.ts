@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What a seed makes of a sanitizer run: how memory lags, how the driver learns of events, how often others come in between. */
+import type { OrderingOptions } from '../../hosts/ordering/ordering-options.ts';
+import { Random } from '../../random.ts';
+
+export interface SanitizePlan {
+  readonly seed: number;
+  readonly ordering: OrderingOptions;
+  /** Units of work of one step of the device. */
+  readonly budget: number;
+  /** Somebody else works before one in so many accesses of the driver, for so many actions at most. */
+  readonly touchRate: number;
+  readonly burst: number;
+  /** The driver waits for interrupts; otherwise it polls the primary summary byte. */
+  readonly interrupts: boolean;
+  /** The driver has a deadman; otherwise it reads the device back after arming. */
+  readonly deadman: boolean;
+  readonly nextInterruptDelayNs: number;
+  readonly blocks: number;
+  readonly threshold: number;
+  /** Packets ask for their credits. */
+  readonly requestCredits: boolean;
+  /** Messages of each round. */
+  readonly rounds: readonly number[];
+  /** Enough large packets for the credit counter to wrap. */
+  readonly large: boolean;
+}
+
+const LARGE_MESSAGES = 120;
+
+export function makePlan(seed: number): SanitizePlan {
+  const random = new Random(seed);
+  const mode = random.pick(['strict', 'pcie', 'adversarial', 'adversarial'] as const);
+  const blocks = random.between(24, 64);
+  const large = random.oneIn(4);
+  const rounds = Array.from({ length: random.between(3, 6) }, () => random.between(4, 16));
+  return {
+    seed,
+    ordering: { mode, seed },
+    budget: random.pick([1, 2, 4, 16]),
+    touchRate: random.pick([4, 16, 48]),
+    burst: random.pick([2, 8, 24]),
+    interrupts: random.oneIn(2),
+    deadman: random.oneIn(2),
+    nextInterruptDelayNs: random.pick([0, 500, 5000, 1_000_000]),
+    blocks,
+    threshold: random.pick([0, blocks >> 1, blocks]),
+    requestCredits: random.oneIn(2),
+    rounds: large ? [...rounds, LARGE_MESSAGES] : rounds,
+    large,
+  };
+}
