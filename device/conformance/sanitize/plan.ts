@@ -11,6 +11,8 @@ export interface SanitizePlan {
   /** Somebody else works before one in so many accesses of the driver, for so many actions at most. */
   readonly touchRate: number;
   readonly burst: number;
+  /** The driver looks for events every so often. */
+  readonly laziness: number;
   /** The driver waits for interrupts; otherwise it polls the primary summary byte. */
   readonly interrupts: boolean;
   /** The driver has a deadman; otherwise it reads the device back after arming. */
@@ -26,7 +28,7 @@ export interface SanitizePlan {
   readonly large: boolean;
 }
 
-const LARGE_MESSAGES = 120;
+const LARGE_MESSAGES = 160;
 
 export function makePlan(seed: number): SanitizePlan {
   const random = new Random(seed);
@@ -38,11 +40,12 @@ export function makePlan(seed: number): SanitizePlan {
     seed,
     ordering: { mode, seed },
     budget: random.pick([1, 2, 4, 16]),
-    touchRate: random.pick([4, 16, 48]),
-    burst: random.pick([2, 8, 24]),
-    interrupts: random.oneIn(2),
-    deadman: random.oneIn(2),
-    nextInterruptDelayNs: random.pick([0, 500, 5000, 1_000_000]),
+    touchRate: random.pick([2, 8, 32]),
+    burst: random.pick([4, 16, 64]),
+    laziness: random.pick([1, 2, 8]),
+    interrupts: random.oneIn(3),
+    deadman: random.oneIn(3),
+    nextInterruptDelayNs: random.pick([0, 2000, 100_000, 1_000_000]),
     blocks,
     threshold: random.pick([0, blocks >> 1, blocks]),
     requestCredits: random.oneIn(2),

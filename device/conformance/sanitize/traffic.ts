@@ -16,10 +16,10 @@ import { Receiver, type Work } from './receiver.ts';
 import type { SanitizeWorld } from './world.ts';
 
 const GRH_AREA = 40;
-const QUEUE_LOG2 = 3;
+const QUEUE_LOG2 = 2;
 const STRIDE_LOG2 = 7;
-const LARGE_BYTES = 1400;
-const SMALL_BYTES = 200;
+const LARGE_BYTES = [1000, 1400] as const;
+const SMALL_BYTES = [4, 200] as const;
 const INLINE_BYTES = 56;
 
 interface Sender {
@@ -83,7 +83,7 @@ export class Traffic {
     this.#replenish();
     if (this.#world.messages.count >= this.#world.target) return;
     const { random } = this.#world;
-    if (random.below(4) < (this.#plan.large ? 3 : 1)) this.#sendPacket();
+    if (random.below(4) < (this.#plan.large ? 3 : 2)) this.#sendPacket();
     else this.#send(random.pick(this.#senders));
   }
 
@@ -141,14 +141,17 @@ export class Traffic {
     const [receiver] = this.#receivers;
     if (this.#contextBusy || !receiver.hasRoom) return;
     this.#contextBusy = true;
+    receiver.expected++;
     const { random, messages } = this.#world;
-    const length = random.between(1, (this.#plan.large ? LARGE_BYTES : SMALL_BYTES) / 4) * 4;
+    const [least, most] = this.#plan.large ? LARGE_BYTES : SMALL_BYTES;
+    const length = random.between(least / 4, most / 4) * 4;
     const context = this.#context;
     const blocks = Math.ceil((length + 64) / 64) + 1;
     if (context.available < blocks) context.refresh();
-    if (context.available < blocks) context.force();
-    else {
-      receiver.expected++;
+    if (context.available < blocks) {
+      receiver.expected--;
+      context.force();
+    } else {
       const message = messages.count;
       const payload = messages.create('packets', length, false);
       this.#world.note('packet', message, length, context.available);

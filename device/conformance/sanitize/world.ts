@@ -100,18 +100,19 @@ export class SanitizeWorld {
       case 3:
       case 4:
       case 5:
-        return this.#serve();
+        return this.random.oneIn(this.#plan.laziness) ? this.#serve() : undefined;
       case 6:
         return this.#manage();
       case 7:
-        return this.#traffic.refreshCredits();
       case 8:
-        return this.random.oneIn(8) ? this.#useSpare() : undefined;
+        return this.#traffic.refreshCredits();
       case 9:
         this.#checkManagementEvents();
         return this.#checkErrors();
       case 10:
-        return this.random.oneIn(8) ? this.#runDeadman() : undefined;
+        return this.random.oneIn(8) ? this.#useSpare() : undefined;
+      case 11:
+        return this.random.oneIn(16) ? this.#runDeadman() : undefined;
       default:
         return this.#advance();
     }
@@ -133,12 +134,13 @@ export class SanitizeWorld {
 
   /** At the end: nothing is owed. */
   close(): void {
-    this.idle(1);
+    const { access, machine } = this.bench;
+    (access as InterleavedAccess).onTouch = () => {};
+    machine.runUntilIdle();
     this.#checkManagementEvents();
+    this.#checkErrors();
     if (this.#asked.length > 0) throw new Error(`${this.#asked.length} management events never came`);
     this.#traffic.close();
-    const { access } = this.bench;
-    (access as InterleavedAccess).onTouch = () => {};
     this.bench.finish();
   }
 
