@@ -34,18 +34,18 @@ export function makePlan(seed: number): SanitizePlan {
   const random = new Random(seed);
   const mode = random.pick(['strict', 'pcie', 'adversarial', 'adversarial'] as const);
   const blocks = random.between(24, 64);
-  const large = random.oneIn(4);
-  const rounds = Array.from({ length: random.between(3, 6) }, () => random.between(4, 16));
+  const large = random.oneIn(5);
+  const rounds = Array.from({ length: random.between(12, 20) }, () => random.between(1, 6));
   return {
     seed,
     ordering: { mode, seed },
     budget: random.pick([1, 2, 4, 16]),
-    touchRate: random.pick([2, 8, 32]),
-    burst: random.pick([4, 16, 64]),
-    laziness: random.pick([1, 2, 8]),
-    interrupts: random.oneIn(3),
+    touchRate: random.pick([3, 3, 3, 24]),
+    burst: random.pick([8, 48, 48, 48]),
+    laziness: random.pick([1, 1, 6]),
+    interrupts: random.oneIn(4),
     deadman: random.oneIn(3),
-    nextInterruptDelayNs: random.pick([0, 2000, 100_000, 1_000_000]),
+    nextInterruptDelayNs: random.pick([20_000, 4_000_000_000, 4_000_000_000, 4_000_000_000]),
     blocks,
     threshold: random.pick([0, blocks >> 1, blocks]),
     requestCredits: random.oneIn(2),

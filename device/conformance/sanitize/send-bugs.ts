@@ -53,8 +53,9 @@ export class HalvesContext extends DriverSendContext {
   protected override readReturned(): number {
     const at = (this.number % WORDS_PER_LINE) * CREDIT_RETURN_SIZE;
     const low = this.line.getUint8(at);
-    const counter = low | (this.line.getUint8(at + 1) << 8);
-    return (counter - this.freed) & SEND_COUNTER_MASK;
+    if (this.word.status !== 0) return 0;
+    const high = this.line.getUint8(at + 1) << 8;
+    return ((low | high) - this.freed) & SEND_COUNTER_MASK;
   }
 }
 

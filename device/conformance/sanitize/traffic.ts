@@ -72,7 +72,7 @@ export class Traffic {
     };
     const connected = { name: 'connected', qp: a, receiver: toConnected, request: {}, busy: false };
     this.#senders = [datagramSender('first'), datagramSender('second'), connected];
-    this.#pages = new world.classes.CollectPagePool([driver.takePage(0), driver.takePage(0)]);
+    this.#pages = new world.classes.CollectPagePool([driver.takePage(0)]);
     this.#context = driver.createSendContext({ blocks: plan.blocks, threshold: plan.threshold });
     this.#context.enable();
     for (const queue of this.queues) queue.notify();
@@ -129,7 +129,7 @@ export class Traffic {
     this.#work.add({ qpn: qp.qpn, receive: 0, queueSequence: qp.sendTail }, { message });
     this.#world.note(`post ${sender.name}`, qp.qpn, qp.sendTail, message);
     const request = { ...sender.request, inline };
-    if (random.oneIn(2)) qp.post(request, 'doorbell');
+    if (random.oneIn(3)) qp.post(request, 'doorbell');
     else {
       const bytes = qp.post(request, 'slot');
       if (!this.#pages.write((page) => qp.collect(bytes, { random }, page))) qp.ring();

@@ -4,6 +4,7 @@
  * as the mode allows, and always in the end. It keeps what PCIe promises: a validity word comes after its body, an interrupt after every write before it, and whatever
  * makes a completion (a register read, a read of memory by the adapter) pushes all writes ahead of it. Recorders go inside it: a recording holds what the adapter did.
  */
+import { COMPLETION_ENTRY_SIZE } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import type { AdapterPort, FunctionPort, HostPort, ResetKind } from '../../host.ts';
 import { Random } from '../../random.ts';
 import type { OrderingDefect, OrderingOptions } from './ordering-options.ts';
@@ -82,9 +83,10 @@ class OrderedHost implements HostPort {
     const body = (): void => {
       if (bodyBytes > 0) this.writes.post(address, entry, entryOffset, bodyBytes);
     };
-    if (this.#defect !== 'validity-first') body();
+    const reversed = this.#defect === 'validity-first' && lengthBytes === COMPLETION_ENTRY_SIZE;
+    if (!reversed) body();
     this.writes.post(address + bodyBytes, entry, entryOffset + bodyBytes, validBytes);
-    if (this.#defect === 'validity-first') body();
+    if (reversed) body();
     return true;
   }
 

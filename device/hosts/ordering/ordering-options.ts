@@ -4,7 +4,7 @@
 /** `strict`: a write is visible at once. `pcie`: late and in pieces, but in order. `adversarial`: besides, whatever relaxed ordering allows. */
 export type OrderingMode = 'strict' | 'pcie' | 'adversarial';
 
-/** A defect of the device that no rule of PCIe allows, for tests of what software then sees. */
+/** A defect of the device that no rule of PCIe allows, for tests of what software then sees; `validity-first` is of CQEs and EQEs. */
 export type OrderingDefect = 'interrupt-first' | 'validity-first';
 
 export interface OrderingOptions {

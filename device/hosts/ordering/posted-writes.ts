@@ -18,9 +18,9 @@ interface PostedWrite {
 const STRICT_BYTES = 8;
 /** Sizes of the pieces in which a longer one lands; a piece that would end between two dwords does not exist. */
 const PIECE_BYTES = [4, 8, 16, 32, 64, 256] as const;
-/** Turns a write waits at most, writes that land in one turn at most, and how far ahead a relaxed one is looked for. */
+/** Turns a write waits at most, writes that land in one turn at most (one of these, by the seed), and how far ahead a relaxed one is looked for. */
 const TURNS_MAX = 48;
-const LANDINGS_MAX = 6;
+const LANDINGS_MAX = [1, 3, 8] as const;
 const REACH = 16;
 /** A function whose writes outrun memory that far waits for it. */
 const CAPACITY = 4096;
@@ -30,6 +30,7 @@ export class PostedWrites {
   readonly #random: Random;
   readonly #relaxed: boolean;
   readonly #waiting: PostedWrite[] = [];
+  readonly #landingsMax: number;
   #turn = 0;
 
   /** `write` puts a piece into memory. */
@@ -37,6 +38,7 @@ export class PostedWrites {
     this.#write = write;
     this.#random = random;
     this.#relaxed = relaxed;
+    this.#landingsMax = random.pick(LANDINGS_MAX);
   }
 
   /** Pieces that have not landed. */
@@ -57,7 +59,7 @@ export class PostedWrites {
   /** One turn: some writes land, and all that have waited long enough. */
   land(): void {
     this.#turn++;
-    let left = this.#random.below(LANDINGS_MAX + 1);
+    let left = this.#random.below(this.#landingsMax + 1);
     while (this.#waiting.length > 0 && (left > 0 || this.#waiting[0].deadline <= this.#turn)) {
       this.#landOne(this.#relaxed && left > 0 ? this.#pick() : 0);
       left--;
