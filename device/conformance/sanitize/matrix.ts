@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The sanitizer's matrix: each planted bug, and how many seeds show it. The clean driver is a row of its own. */
 import { type PlantedBug, plantedBugs } from './planted-bugs.ts';
-import { runSanitize } from './run.ts';
 
 /** Seeds under each of which a planted bug may show itself. */
 export const BUG_SEEDS = 50;
@@ -35,12 +34,6 @@ export function addResult(row: MatrixRow, seed: number, error: string | undefine
   if (row.failures.every((other) => seed < other)) row.seen = error;
   row.failures.push(seed);
   row.failures.sort((left, right) => left - right);
-}
-
-/** Runs a row here and now; with `untilFirst` no further than to the first failure. */
-export function runRow(row: MatrixRow, untilFirst: boolean): void {
-  for (let seed = 1; seed <= row.seeds && !(untilFirst && row.failures.length > 0); seed++)
-    addResult(row, seed, runSanitize(seed, row.bug).error);
 }
 
 /** A bug must be caught; the clean driver must not fail. */

@@ -121,7 +121,6 @@ export class Driver {
   readonly allocator: GuestAllocator;
   readonly management: ManagementChannel;
   addressHandles!: AddressHandleTable;
-  /** What the driver is made of. */
   readonly classes: DriverClasses;
   readonly #nextPage: number[] = [];
 
