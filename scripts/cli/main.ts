@@ -15,7 +15,7 @@ import { describeCommand, describeCommands } from './help.ts';
 import { replayCommand } from './replay-command.ts';
 import { resourcesCommand } from './resources-command.ts';
 import { runCommand } from './run-command.ts';
-import { statusCommand, statusCommand, topCommand } from './status-command.ts';
+import { statusCommand, topCommand } from './status-command.ts';
 import { traceCommand } from './trace-command.ts';
 
 /** Errors whose message is for the user. */

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
-import { readAdapterOptions, readLinks } from './adapter-arguments.ts';
+import { readAdapterOptions, readLinks, readOrdering } from './adapter-arguments.ts';
 import { type Arguments, UsageError } from './command.ts';
 import { buildCaseImage, buildShellImage, provideModules } from './guest-image.ts';
 import { LOG_LEVELS } from './log.ts';
@@ -26,6 +26,7 @@ export function checkRun(args: Arguments): void {
       `option --functions is ${functionCount}; one guest has room for ${GUEST_FUNCTIONS_MAX}, more need \`vuhca device\``,
     );
   readLinks(args);
+  readOrdering(args);
   args.choice('log-level', LOG_LEVELS);
   args.integer('memory', 64, MEMORY_MAX_MIB);
   args.integer('cpus', 1, CPUS_MAX);

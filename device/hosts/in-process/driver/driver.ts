@@ -41,8 +41,9 @@ import {
   ServiceType,
 } from '../../../../protocol/layout/gen/values.gen.ts';
 import { AddressHandleTable } from './address-handle-table.ts';
-import { DriverCompletionQueue } from './completion-queue.ts';
-import { DriverEventQueue } from './event-queue.ts';
+import type { DriverCompletionQueue } from './completion-queue.ts';
+import { type DriverClasses, driverClasses } from './driver-classes.ts';
+import type { DriverEventQueue } from './event-queue.ts';
 import { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import { ManagementChannel, type ManagementResult } from './management-channel.ts';
@@ -58,7 +59,7 @@ import {
 } from './payloads.ts';
 import { QueueBuffer } from './queue-buffer.ts';
 import { memoryOf, receiveMemoryOf, sendMemoryOf } from './queue-fields.ts';
-import { DriverQueuePair } from './queue-pair.ts';
+import type { DriverQueuePair } from './queue-pair.ts';
 import type {
   BringUpRequest,
   CompletionQueueRequest,
@@ -67,7 +68,7 @@ import type {
   QueuePairRequest,
 } from './requests.ts';
 import { DriverResources } from './resources.ts';
-import { DriverSendContext } from './send-context.ts';
+import type { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
 const ENTRY_STRIDE_LOG2 = 6;
@@ -86,10 +87,12 @@ export class Driver {
   addressHandles!: AddressHandleTable;
   /** Bus address of the doorbell overflow buffer, or 0. */
   overflowAddress = 0;
+  readonly classes: DriverClasses;
   readonly #nextPage: number[] = [];
 
-  constructor(access: HardwareAccess) {
+  constructor(access: HardwareAccess, classes: Partial<DriverClasses> = {}) {
     this.access = access;
+    this.classes = { ...driverClasses, ...classes };
     this.allocator = new GuestAllocator(access);
     this.management = new ManagementChannel(access, this.allocator);
     this.resources = new DriverResources(this.management);
@@ -170,7 +173,7 @@ export class Driver {
     });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_EQ, payload });
     const summary = summaryCount > 0 ? this.access.view(summaryAddress, 1 + summaryCount) : undefined;
-    return new DriverEventQueue(this.access, objectNumber, vector, buffer, summary);
+    return new this.classes.EventQueue(this.access, objectNumber, vector, buffer, summary);
   }
 
   createCompletionQueue(request: CompletionQueueRequest = {}): DriverCompletionQueue {
@@ -180,7 +183,7 @@ export class Driver {
     const { token = 0, summaryIndex = 0 } = request;
     const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue, summaryIndex });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_CQ, payload, token });
-    return new DriverCompletionQueue(this.access, objectNumber, buffer, recordAddress);
+    return new this.classes.CompletionQueue(this.access, objectNumber, buffer, recordAddress);
   }
 
   /** Moves a CQ to a ring of another size; unread entries come along. */
@@ -218,7 +221,7 @@ export class Driver {
     const { objectNumber: qpn } = this.management.perform({ opcode: ManagementOpcode.CREATE_QP, payload });
     const page = this.takePage(qosLevel);
     const parts = { qpn, sendBuffer, receiveBuffer, recordAddress, descriptorAddress, sendCq, receiveCq };
-    return new DriverQueuePair(this.access, this.management, { ...parts, qosLevel, checksumKey, page });
+    return new this.classes.QueuePair(this.access, this.management, { ...parts, qosLevel, checksumKey, page });
   }
 
   createSharedReceiveQueue(request: { pd: number; entriesLog2?: number; limit?: number }): DriverSharedReceiveQueue {
@@ -256,7 +259,7 @@ export class Driver {
     });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_SEND_CONTEXT, payload });
     const line = this.access.view(creditAddress, CREDIT_LINE_BYTES);
-    return new DriverSendContext(this.access, objectNumber, blocks, line);
+    return new this.classes.SendContext(this.access, objectNumber, blocks, line);
   }
 
   /** Byte offset in the collect BAR of a page of the QoS level; pages go round. */
