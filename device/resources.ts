@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The objects of the adapter, of all functions: numbers are unique in the adapter because packets name QPs by number alone. */
 import { FUNCTION_MAX } from '../protocol/layout/gen/constants.gen.ts';
+import type { AdapterFunction } from './pci/function.ts';
 import type { CompletionQueue } from './queues/completion-queue.ts';
 import type { EventQueue } from './queues/event-queue.ts';
 import { KeyCheck } from './queues/key-check.ts';
@@ -50,5 +51,31 @@ export class Resources {
     this.memoryWindows = new ObjectTable(capacities.memoryWindows, FIRST_WINDOW, functionCount);
     this.sharedReceiveQueues = new ObjectTable(capacities.sharedReceiveQueues, 1, functionCount);
     this.keys = new KeyCheck(this.memoryRegions, this.memoryWindows);
+  }
+
+  /** Destroys what a function owns, its queue pairs excepted: they are more than an entry of a table, and are gone already. */
+  drop(owner: AdapterFunction): void {
+    this.completionQueues.forEach((queue) => {
+      if (queue.owner !== owner) return;
+      queue.detach();
+      this.completionQueues.remove(queue);
+    });
+    this.eventQueues.forEach((queue) => {
+      if (queue.owner === owner) this.eventQueues.remove(queue);
+    });
+    this.memoryWindows.forEach((window) => {
+      if (window.owner !== owner) return;
+      window.release();
+      this.memoryWindows.remove(window);
+    });
+    this.sharedReceiveQueues.forEach((queue) => {
+      if (queue.owner === owner) this.sharedReceiveQueues.remove(queue);
+    });
+    this.memoryRegions.forEach((region) => {
+      if (region.owner === owner) this.memoryRegions.remove(region);
+    });
+    this.protectionDomains.forEach((pd) => {
+      if (pd.owner === owner) this.protectionDomains.remove(pd);
+    });
   }
 }

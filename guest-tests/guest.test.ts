@@ -24,11 +24,14 @@ t.test('every suite, with the adapter as it comes', { timeout: BOUND_MS }, async
 });
 
 t.test('commands and their copies, with hardly any resources', { timeout: BOUND_MS }, async (t) => {
-  const suites = ['datagram', 'collect', 'copies', 'parallel', 'flush', 'connected_bulk', 'connected_breaks'];
+  const collected = ['datagram', 'collect', 'copies', 'shares', 'parallel', 'stop', 'overflow', 'once', 'flush'];
+  const suites = [...collected, 'connected_bulk', 'connected_breaks'];
   const run = await runGuestCases({ suites, count: 1000, seed: 2, deviceArguments: SCARCE });
   report(t, run);
-  const refused = run.results.find(({ path }) => path.join('/') === 'copies/refused');
-  t.equal(refused?.skipped, undefined, 'the case for refused commands did run');
+  for (const name of ['copies/refused', 'shares/shortage-level-0', 'shares/shortage-level-1']) {
+    const refused = run.results.find(({ path }) => path.join('/') === name);
+    t.ok(refused !== undefined && refused.skipped === undefined, `${name} did run`);
+  }
   t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
 });
 

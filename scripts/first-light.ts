@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { ControlClient } from '../device/main/control-client.ts';
 import { buildCaseImage, provideModules } from './cli/guest-image.ts';
 import { Session, type SessionEnd } from './cli/session.ts';
-import { readStatus, sampleStatus } from './cli/status-command.ts';
+import { readStatus, sampleStatus } from './cli/status-sample.ts';
 import { renderStatus } from './cli/status-screen.ts';
 import { FirstLightReport } from './first-light/report.ts';
 import { runEntry, SetupError } from './setup/errors.ts';

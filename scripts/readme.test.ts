@@ -24,6 +24,8 @@ const runners: readonly (readonly [string, string])[] = [
   ['npm test', '.ci/run'],
   ['npm run debug', 'scripts/cli/breakpoint.test.ts'],
   ['scripts/vuhca status', 'scripts/cli/run-command.test.ts'],
+  ['scripts/vuhca top', 'scripts/cli/functions.test.ts'],
+  ['scripts/vuhca device --socket', 'scripts/cli/functions.test.ts'],
   ['scripts/vuhca resources', 'scripts/cli/resources-command.test.ts'],
   ['scripts/vuhca capture', 'scripts/cli/run-command.test.ts'],
   ['scripts/vuhca run --record', 'scripts/cli/run-command.test.ts'],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Three levels of allocation: QoS level, function, device; what is promised is never given away; shares converge. US8484392, PCB allocator. */
 import t from 'tap';
+import { isOverused } from '../conformance/qos/watch.ts';
 import { PcbAllocator } from './pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 
@@ -98,4 +99,22 @@ t.test('what is lent is used by others, asked back by its owner, and comes back 
   t.notOk(pool.canBind(1, 0), 'nothing is lent any more');
   t.equal(fill(pool, 0, 0).length, 1);
   t.equal(pool.findError(), undefined);
+});
+
+t.test('a level that has more out than it may now is not made up for by the other one having less', async (t) => {
+  const pool = new PcbAllocator(3, 2);
+  pool.setShare(0, 1, 1, 0);
+  const [out] = fill(pool, 0, 0, 1);
+  pool.setShare(0, 1, 0, 1);
+  t.ok(isOverused(pool, 2));
+  t.equal(
+    fill(pool, 1, 0).length,
+    1,
+    'one of the two that all share is still out, the other free one is promised to level 1',
+  );
+  t.equal(fill(pool, 0, 1).length, 1);
+  pool.release(out);
+  t.notOk(isOverused(pool, 2));
+  t.equal(fill(pool, 1, 0).length, 1);
+  t.same([pool.deviceUsed, pool.findError()], [2, undefined]);
 });

@@ -9,15 +9,16 @@ import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
-import {
-  type BringUpRequest,
-  type CompletionQueueRequest,
-  Driver,
-  type DriverMemoryRegion,
-  type QueuePairRequest,
-} from '../hosts/in-process/driver/driver.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
+import type { DriverClasses } from '../hosts/in-process/driver/driver-classes.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type {
+  BringUpRequest,
+  CompletionQueueRequest,
+  DriverMemoryRegion,
+  QueuePairRequest,
+} from '../hosts/in-process/driver/requests.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { InProcessHost } from '../hosts/in-process/host.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
@@ -31,6 +32,10 @@ export const ASYNCHRONOUS_VECTOR = 9;
 
 export interface BenchOptions extends MachineOptions {
   readonly bringUp?: BringUpRequest;
+  /** What the driver is made of, where it differs. */
+  readonly classes?: Partial<DriverClasses>;
+  /** How the driver reaches the machine. */
+  readonly access?: (machine: InProcessMachine) => InProcessAccess;
 }
 
 export interface QueuePairOptions extends Partial<QueuePairRequest> {
@@ -72,10 +77,12 @@ export class Bench {
   asynchronous!: DriverEventQueue;
   /** No share shrinks while it is in use. */
   steady = true;
+  readonly #classes: Partial<DriverClasses> | undefined;
 
   constructor(options: BenchOptions = {}) {
     this.machine = new InProcessMachine(options);
-    this.access = new InProcessAccess(this.machine);
+    this.access = options.access?.(this.machine) ?? new InProcessAccess(this.machine);
+    this.#classes = options.classes;
     this.host = this.access.host;
     this.machine.onStep = () => this.checkInvariants();
     this.bringUp(options.bringUp);
@@ -83,7 +90,7 @@ export class Bench {
 
   /** Drives the function from power-on, or from a reset, to where tests start. */
   bringUp(request?: BringUpRequest): void {
-    this.driver = new Driver(this.access).bringUp(request);
+    this.driver = new Driver(this.access, this.#classes).bringUp(request);
     this.pd = this.driver.createProtectionDomain();
     this.region = this.driver.createDmaRegion(this.pd);
     this.events = this.driver.createEventQueue({ vector: COMPLETION_VECTOR });

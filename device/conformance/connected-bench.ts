@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What tests of connected QPs need: two QPs connected over the two ports, memory with remote rights, short ways to each operation. */
 import { AccessFlag, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { DriverMemoryRegion } from '../hosts/in-process/driver/driver.ts';
 import type { Connection, DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { Bench, Buffer } from './bench.ts';
 

@@ -12,8 +12,8 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { DriverMemoryRegion } from '../hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
 import { Bench, type Buffer } from './bench.ts';
 import { type Connected, connect, FULL_ACCESS } from './connected-bench.ts';
 import { ledger } from './ledger.ts';

@@ -10,8 +10,8 @@ import { newPacketFields, type PacketFields, readPacketFields } from '../../prot
 import { CREDITS_UNLIMITED } from '../../protocol/infiniband/syndrome.ts';
 import { type EventType, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
-import type { DriverMemoryRegion } from '../hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
 import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import { Bench, type BenchOptions, type Buffer } from './bench.ts';

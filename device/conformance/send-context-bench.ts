@@ -42,22 +42,15 @@ export class SendContextBench {
 
   /** A datagram for the receiver: LRH to payload, without CRCs. */
   packet(payload: Uint8Array, change: Partial<PacketFields> = {}): Uint8Array {
-    const fields = {
-      ...newPacketFields(),
-      opcode: BthOpcode.UD_SEND_ONLY,
+    return composeDatagram(payload, {
       slid: this.bench.lidOf(1),
       dlid: this.bench.lidOf(2),
       destQpn: this.receiver.qpn,
       srcQpn: this.sender.qpn,
       qKey: this.receiver.qkey,
       psn: this.#psn++,
-      payloadLengthBytes: payload.length,
       ...change,
-    };
-    const bytes = new Uint8Array(LARGEST_PACKET);
-    bytes.set(payload, payloadStart(fields.opcode, fields.hasGrh));
-    const length = buildPacket(new DataView(bytes.buffer), 0, fields, PacketCheck.NONE);
-    return bytes.slice(0, length - CRC_BYTES);
+    });
   }
 
   postReceive(lengthBytes = 4096): Uint8Array {
@@ -85,4 +78,14 @@ export class SendContextBench {
   finish(): void {
     this.bench.finish();
   }
+}
+
+/** A datagram as software composes it: LRH to payload, without CRCs. */
+export function composeDatagram(payload: Uint8Array, given: Partial<PacketFields>): Uint8Array {
+  const opcode = BthOpcode.UD_SEND_ONLY;
+  const fields = { ...newPacketFields(), opcode, payloadLengthBytes: payload.length, ...given };
+  const bytes = new Uint8Array(LARGEST_PACKET);
+  bytes.set(payload, payloadStart(fields.opcode, fields.hasGrh));
+  const length = buildPacket(new DataView(bytes.buffer), 0, fields, PacketCheck.NONE);
+  return bytes.slice(0, length - CRC_BYTES);
 }

@@ -6,6 +6,7 @@
  * A lane that needs two shared credits could for ever see one of each kind taken by lanes that need only that one. So a lane that was passed over for
  * a whole round becomes claimant: the next free shared credit is kept for it, the completion credit first, since it takes longest to come.
  */
+import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CreditAccounts } from './credit-accounts.ts';
 import type { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';
@@ -17,6 +18,8 @@ export interface LanePort {
 }
 
 const NO_LANE = -1;
+/** Launches per turn of the lightest owner of lanes. */
+const OWNER_QUANTUM = 4;
 const NOBODY = new LaneSet().words;
 
 export class KickArbitrator {
@@ -33,6 +36,9 @@ export class KickArbitrator {
   /** Lanes served in this round; lanes with work that were not served in the last one. */
   readonly #served = new LaneSet();
   readonly #passed = new LaneSet();
+  readonly #groups: LaneOwners;
+  /** By owner: the lane that was served last. */
+  readonly #currents = new Int16Array(FUNCTION_MAX + 1).fill(NO_LANE);
   #current = NO_LANE;
   #turnLeft = 0;
   #claimant = NO_LANE;
@@ -44,7 +50,8 @@ export class KickArbitrator {
     ports: readonly LanePort[],
     groups: LaneOwners,
   ) {
-    this.#owners = new OwnerTurns(groups, 1 / 8);
+    this.#groups = groups;
+    this.#owners = new OwnerTurns(groups, OWNER_QUANTUM);
     this.#lanes = lanes;
     this.#execution = execution;
     this.#completion = completion;
@@ -58,21 +65,24 @@ export class KickArbitrator {
     if (this.#claimant !== NO_LANE && this.#has(this.#claimant)) return this.#claimant;
     const lanes = this.#owners.narrow(eligible);
     if (this.#turnLeft > 0 && lanes.has(this.#current)) return this.#current;
-    return lanes.after(this.#current);
+    // The owner's lanes go on where they were when others had their turn.
+    return lanes.after(this.#currents[this.#groups.owners[Math.max(0, lanes.after(0))]]);
   }
 
   /** The lane's first command was launched. */
   noteLaunch(lane: number): void {
     this.#served.add(lane);
-    const roundEnds = this.#owners.charge(lane, 1);
+    const roundEnds = this.#owners.begin(lane);
+    this.#owners.charge(lane, 1);
     // A claim is served beside the turns.
     if (lane === this.#claimant) {
       this.#claimant = NO_LANE;
       return;
     }
     if (lane !== this.#current || this.#turnLeft === 0) {
-      if (roundEnds || (this.#owners.single && lane <= this.#current)) this.#endRound();
+      if (roundEnds || (this.#groups.single && lane <= this.#current)) this.#endRound();
       this.#current = lane;
+      this.#currents[this.#groups.owners[lane]] = lane;
       this.#turnLeft = this.#lanes[lane].weight;
     }
     this.#turnLeft--;

@@ -14,6 +14,7 @@ const ALL = LaneSet.first(TVL_MAX).words;
 export class LaneOwners {
   /** All lanes have the same owner: nobody needs turns. */
   single = true;
+  /** What the lanes of an owner weigh together, as a multiple of the lightest owner's. */
   readonly weights = new Float64Array(FUNCTION_MAX + 1);
   readonly owners = new Uint8Array(TVL_MAX).fill(NOBODY);
   readonly lanes: readonly LaneSet[] = Array.from({ length: FUNCTION_MAX + 1 }, () => new LaneSet());
@@ -28,6 +29,9 @@ export class LaneOwners {
       this.lanes[this.owners[number]].add(number);
       this.weights[this.owners[number]] += weight;
     }
+    let lightest = Number.POSITIVE_INFINITY;
+    for (const weight of this.weights) if (weight > 0) lightest = Math.min(lightest, weight);
+    for (let owner = 0; owner <= NOBODY; owner++) this.weights[owner] /= lightest;
     this.single = this.owners.subarray(0, lanes.length).every((owner) => owner === this.owners[0]);
   }
 }
@@ -42,7 +46,7 @@ export class OwnerTurns {
   #current = NOBODY;
   #lane = 0;
 
-  /** `quantum`: what a turn is worth for each unit of weight. */
+  /** `quantum`: what a turn of the lightest owner is worth; weights are relative to it. */
   constructor(groups: LaneOwners, quantum: number) {
     this.#groups = groups;
     this.#quantum = quantum;
@@ -60,27 +64,39 @@ export class OwnerTurns {
     return narrowed.assign(lanes.words).intersect(this.#groups.lanes[this.#groups.owners[next]].words);
   }
 
-  /** The lane was served, at this cost. Returns whether all owners with work had had their turn before. */
-  charge(lane: number, cost: number): boolean {
+  /** As `narrow`, and begins the turn. What the last turns of an owner were exceeded by is made up for by its next ones. */
+  take(lanes: LaneSet): LaneSet {
+    if (this.#groups.single) return lanes;
+    let turn: LaneSet;
+    do {
+      turn = this.narrow(lanes);
+      this.begin(turn.after(this.#lane));
+    } while (this.#deficits[this.#current] <= 0);
+    return turn;
+  }
+
+  /** The lane is served now: begins its owner's turn unless that goes on. Returns whether all owners with work had had their turn before. */
+  begin(lane: number): boolean {
     if (this.#groups.single) return false;
     const owner = this.#groups.owners[lane];
-    const begins = owner !== this.#current || this.#deficits[owner] <= 0;
-    const roundEnds = begins && !this.#due.has(lane);
-    if (begins) this.#begin(owner, lane);
-    this.#deficits[owner] -= cost;
-    return roundEnds;
-  }
-
-  get single(): boolean {
-    return this.#groups.single;
-  }
-
-  #begin(owner: number, lane: number): void {
-    if (!this.#due.has(lane)) this.#due.assign(ALL);
+    if (owner === this.#current && this.#deficits[owner] > 0) return false;
+    const roundEnds = !this.#due.has(lane);
+    if (roundEnds) this.#due.assign(ALL);
     this.#due.subtract(this.#groups.lanes[owner].words);
     this.#current = owner;
     this.#lane = lane;
     // Nothing is saved up while there is nothing to do.
     this.#deficits[owner] = Math.min(0, this.#deficits[owner]) + this.#groups.weights[owner] * this.#quantum;
+    return roundEnds;
+  }
+
+  /** What is left of the turn that `begin` began. */
+  get allowance(): number {
+    return this.#groups.single ? Number.POSITIVE_INFINITY : this.#deficits[this.#current];
+  }
+
+  /** What serving the lane did cost. */
+  charge(lane: number, cost: number): void {
+    if (!this.#groups.single) this.#deficits[this.#groups.owners[lane]] -= cost;
   }
 }

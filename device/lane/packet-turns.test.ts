@@ -4,6 +4,7 @@ import t from 'tap';
 import { Random } from '../random.ts';
 import { Lane } from './lane.ts';
 import { SwitchedPort } from './lane-load.ts';
+import { LaneOwners } from './owner-turns.ts';
 import { PacketTurns } from './packet-turns.ts';
 
 interface Sender {
@@ -65,3 +66,37 @@ t.test('a lane saves nothing up while it is idle; ports do not wait for each oth
   t.equal(turns.waiting, 1);
   t.equal(turns.shift(), 'c');
 });
+
+for (const packetBytes of [128, 4160])
+  t.test(
+    `owners get what all their lanes weigh, the lanes of each what they weigh, packets of ${packetBytes} bytes`,
+    async (t) => {
+      const lanes = Array.from({ length: 6 }, (_, number) => new Lane(number, 1));
+      const owners = new LaneOwners();
+      // Owner 0 has lanes 0 to 3, two of them with nothing to send; owner 1 has 4 and 5.
+      owners.recompute(lanes, (lane) => (lane < 4 ? 0 : 1));
+      const turns = new PacketTurns<number>([new SwitchedPort()], lanes, owners);
+      const used = [0, 1, 4, 5];
+      // Two each, so that no lane is ever empty.
+      for (const lane of [...used, ...used]) turns.push(0, lane, lane);
+      const packets = new Array<number>(6).fill(0);
+      let longestTurn = 0;
+      // More than an account of 32 bits could hold if it grew with each turn.
+      for (let step = 0; step < 400_000; step++) {
+        const lane = turns.shift() as number;
+        let count = 0;
+        while (count < 16 && (count === 0 || count * packetBytes < turns.allowance)) count++;
+        longestTurn = Math.max(longestTurn, count);
+        turns.charge(count * packetBytes);
+        packets[lane] += count;
+        turns.push(0, lane, lane);
+      }
+      const total = packets.reduce((sum, count) => sum + count, 0);
+      for (const [at, share] of [1 / 3, 1 / 3, 1 / 6, 1 / 6].entries())
+        t.ok(
+          Math.abs(packets[used[at]] / total / share - 1) < 0.01,
+          `lane ${used[at]}: ${packets[used[at]]} of ${total}`,
+        );
+      t.ok(longestTurn <= 4, 'turns are short');
+    },
+  );

@@ -3,7 +3,7 @@
  * Whose packets are next: deficit round robin by bytes over owners of lanes, and over those of their lanes that have queue pairs with something to send, for each port, so that a lane's share of the pipeline follows
  * its weight, however many queue pairs it has. The queue pairs of a lane take turns. A full port takes no turn away from anyone.
  */
-import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { FUNCTION_MAX, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { ReadyQueue } from '../transport/ready-queue.ts';
 import type { LanePort } from './kick-arbitrator.ts';
 import type { Lane } from './lane.ts';
@@ -12,6 +12,8 @@ import { LaneOwners, OwnerTurns } from './owner-turns.ts';
 
 /** Bytes per turn and unit of weight; above the longest packet, so that a turn always leads to one. */
 const QUANTUM_BYTES = 8192;
+/** Bytes per turn of the lightest owner of lanes: two short packets, lest the whole of what one owner has under way pass before another's. */
+const OWNER_QUANTUM_BYTES = 256;
 
 export class PacketTurns<T> {
   readonly #ports: readonly LanePort[];
@@ -60,31 +62,40 @@ class Wheel<T> {
   length = 0;
   readonly #lanes: readonly Lane[];
   readonly #queues: readonly ReadyQueue<T>[];
+  readonly #groups: LaneOwners;
   readonly #owners: OwnerTurns;
   readonly #active = new LaneSet();
   readonly #deficits = new Int32Array(TVL_MAX);
+  /** By owner: the lane whose turn it is among the owner's; it goes on when others had theirs meanwhile. */
+  readonly #currents = new Uint8Array(FUNCTION_MAX + 1);
   #current = 0;
 
   constructor(lanes: readonly Lane[], groups: LaneOwners) {
     this.#lanes = lanes;
-    this.#owners = new OwnerTurns(groups, QUANTUM_BYTES / 8);
+    this.#groups = groups;
+    this.#owners = new OwnerTurns(groups, OWNER_QUANTUM_BYTES);
     this.#queues = lanes.map(() => new ReadyQueue<T>());
   }
 
   push(lane: number, item: T): void {
     // A lane saves nothing up while it is idle.
-    if (this.#queues[lane].length === 0 && lane !== this.#current && this.#deficits[lane] > 0) this.#deficits[lane] = 0;
+    const isCurrent = lane === this.#currents[this.#groups.owners[lane]];
+    if (this.#queues[lane].length === 0 && !isCurrent && this.#deficits[lane] > 0) this.#deficits[lane] = 0;
     this.#queues[lane].push(item);
     this.#active.add(lane);
     this.length++;
   }
 
   shift(): T | undefined {
-    const lanes = this.#owners.narrow(this.#active);
-    while (!lanes.has(this.#current) || this.#deficits[this.#current] <= 0) {
-      this.#current = lanes.after(this.#current);
-      this.#deficits[this.#current] += this.#lanes[this.#current].weight * QUANTUM_BYTES;
+    const lanes = this.#owners.take(this.#active);
+    const owner = this.#groups.owners[lanes.after(0)];
+    let lane = this.#currents[owner];
+    while (!lanes.has(lane) || this.#deficits[lane] <= 0) {
+      lane = lanes.after(lane);
+      this.#deficits[lane] += this.#lanes[lane].weight * QUANTUM_BYTES;
     }
+    this.#currents[owner] = lane;
+    this.#current = lane;
     const queue = this.#queues[this.#current];
     if (queue.length === 1) this.#active.delete(this.#current);
     this.length--;
@@ -92,7 +103,7 @@ class Wheel<T> {
   }
 
   get allowance(): number {
-    return this.#deficits[this.#current];
+    return Math.min(this.#deficits[this.#current], this.#owners.allowance);
   }
 
   charge(bytes: number): void {

@@ -8,6 +8,8 @@ import { Adapter } from '../adapter.ts';
 import { Fabric } from '../fabric/fabric.ts';
 import { joinPorts } from '../fabric/join-ports.ts';
 import type { AdapterPort, FunctionPort, ResourceAnswer } from '../host.ts';
+import { OrderingModel } from '../hosts/ordering/ordering-model.ts';
+import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering-options.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { getCollectPages } from '../options.ts';
 import type { Port } from '../port/port.ts';
@@ -28,6 +30,8 @@ export interface AdapterProcessOptions {
   readonly topology: Topology;
   /** Writes a recording of the run here. */
   readonly recordPath?: string;
+  /** How late and in which order guests see what an adapter writes. */
+  readonly ordering?: OrderingOptions;
   readonly log: LogTarget;
 }
 
@@ -63,17 +67,21 @@ export class AdapterProcess {
     // A recording is of one adapter: `findRecordingObjection` has seen to that.
     const recorder = this.recording && new Recorder(topology.adapters[0].options, hosts[0].length, this.recording.sink);
     this.#recorder = recorder;
+    const ordering = new OrderingModel(options.ordering ?? strictOrdering);
     const clock = recorder?.wrapClock(this.clock) ?? this.clock;
     const cores = topology.adapters.map(
       ({ options }, index) =>
         new Adapter(
           options,
           clock,
-          hosts[index].map((host, number) => recorder?.wrapHost(host, number) ?? host),
+          hosts[index].map((host, number) => {
+            const ordered = ordering.wrapHost(host);
+            return recorder?.wrapHost(ordered, number) ?? ordered;
+          }),
         ),
     );
     const fabric = new Fabric(cores);
-    const port = recorder?.wrapAdapter(fabric) ?? fabric;
+    const port = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
     let first = 0;
     this.adapters = topology.adapters.map(({ name }, index) => {
       const functions = port.functions.slice(first, first + hosts[index].length);

@@ -21,6 +21,35 @@ export function reportLanes(lanes: TransmitVirtualLanes) {
   };
 }
 
+/** What of the lanes is open to a function, and what it uses. `waiting` of a level counts all commands in the lists of its lanes, also others' where lanes are shared. */
+export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber: number) {
+  const { map, functionWaiting, functionLaunches, execution, completion } = lanes;
+  return {
+    waiting: functionWaiting[functionNumber],
+    launches: functionLaunches[functionNumber],
+    execution: reportFunctionCredits(lanes, functionNumber, execution),
+    completion: reportFunctionCredits(lanes, functionNumber, completion),
+    levels: Array.from({ length: QOS_LEVELS }, (_, level) => {
+      const open = lanes.lanes.filter(({ number }) => map.getLanes(functionNumber, level).has(number));
+      return {
+        lanes: open.length,
+        own: open.filter(({ number }) => map.getOwner(number) === functionNumber).length,
+        waiting: open.reduce((sum, { length }) => sum + length, 0),
+      };
+    }),
+  };
+}
+
+function reportFunctionCredits(lanes: TransmitVirtualLanes, functionNumber: number, accounts: CreditAccounts) {
+  const own = lanes.lanes.filter(({ number }) => lanes.map.getOwner(number) === functionNumber);
+  const sharedUsed = accounts.functionSharedUsed[functionNumber];
+  return {
+    private: own.reduce((sum, { number }) => sum + accounts.private[number], 0),
+    privateUsed: accounts.functionUsed[functionNumber] - sharedUsed,
+    sharedUsed,
+  };
+}
+
 function reportCredits({ total, used, shared, sharedUsed }: CreditAccounts) {
   return { total, used, shared, sharedUsed };
 }

@@ -10,8 +10,9 @@ import type { AdapterFunction } from '../pci/function.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
 import type { EventQueue } from '../queues/event-queue.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
+import type { SendQueueList } from '../scheduler/send-queue-list.ts';
 import type { AdapterProcess } from './adapter-process.ts';
-import { reportLanes } from './lane-report.ts';
+import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
 import type { VfioUserHost } from './vfio-user-host.ts';
 
@@ -96,6 +97,7 @@ function reportFunction(owner: AdapterFunction) {
     managementCommands: owner.counters.managementCommands,
     managementRefused: owner.counters.managementRefused,
     doorbells: reportDoorbells(owner),
+    lanes: reportFunctionLanes(owner.adapter.lanes, owner.number),
     commands: {
       collected: owner.counters.commandsCollected,
       fetched: owner.counters.commandsFetched,
@@ -137,9 +139,17 @@ function reportDoorbells({ counters, doorbells }: AdapterFunction) {
     stalled: doorbells.stalled,
     deadlocksDetected: counters.deadlocksDetected,
     queuesLinked: counters.queuesLinked,
+    listed: doorbells.lists.map(countListed),
     linkChecks: counters.linkChecks,
     linkChecksFailed: counters.linkChecksFailed,
   };
+}
+
+/** Send queues in a scheduler list. */
+function countListed({ head }: SendQueueList): number {
+  let count = 0;
+  for (let qp = head; qp !== undefined; qp = qp.nextScheduled) count++;
+  return count;
 }
 
 function reportCollect({ collect, number, adapter }: AdapterFunction) {

@@ -31,7 +31,8 @@ import {
   VfioUserContext,
 } from '../../protocol/vfio-user/index.ts';
 import { getCollectBarBytes } from '../collect/geometry.ts';
-import type { FunctionPort, HostPort, ResetKind } from '../host.ts';
+import type { FunctionPort, ResetKind } from '../host.ts';
+import type { OrderableHost } from '../hosts/ordering/ordering-model.ts';
 
 const DWORD_BYTES = 4;
 
@@ -56,7 +57,7 @@ export interface VfioUserHostOptions {
   readonly log: LogTarget;
 }
 
-export class VfioUserHost implements HostPort {
+export class VfioUserHost implements OrderableHost {
   readonly context: VfioUserContext;
   /** Accesses of the guest, since the process started. */
   readonly counters = { registerReads: 0, registerWrites: 0, collectWrites: 0, pioWrites: 0 };
@@ -135,6 +136,10 @@ export class VfioUserHost implements HostPort {
 
   readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
     return this.context.memory.read(address, target, targetOffset, lengthBytes);
+  }
+
+  isWritable(address: number, lengthBytes: number): boolean {
+    return this.context.memory.covers(address, lengthBytes, true);
   }
 
   writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {

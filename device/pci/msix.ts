@@ -5,19 +5,24 @@
  */
 import { VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
 import type { HostPort } from '../host.ts';
+import { Step, type Timeline } from '../observe/trace/timeline.ts';
 
 export class MsixVectors {
   /** Pending bit array, as the guest reads it. */
   readonly pending = new Uint32Array(VECTOR_COUNT / 32);
   /** Messages sent, per vector. */
   readonly sent = new Uint32Array(VECTOR_COUNT);
+  /** Set while the host wants to know. */
+  timeline: Timeline | undefined = undefined;
   readonly #host: HostPort;
+  readonly #functionNumber: number;
   readonly #onRequest: () => void;
   #busMaster = false;
 
   /** `onRequest`: `flush` has something to do. */
-  constructor(host: HostPort, onRequest: () => void) {
+  constructor(host: HostPort, functionNumber: number, onRequest: () => void) {
     this.#host = host;
+    this.#functionNumber = functionNumber;
     this.#onRequest = onRequest;
   }
 
@@ -53,5 +58,6 @@ export class MsixVectors {
     if (!this.#host.raiseVector(vector)) return;
     this.pending[word] &= ~(1 << bit);
     this.sent[vector]++;
+    this.timeline?.note(Step.INTERRUPT, this.#functionNumber, vector);
   }
 }

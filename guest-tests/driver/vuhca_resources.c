@@ -55,6 +55,7 @@ void vuhca_share_event(struct vuhca_dev *dev)
 	dev->shares.events++;
 	schedule_work(&dev->shares.changed);
 }
+EXPORT_SYMBOL_GPL(vuhca_share_event);
 
 /*
  * Asks for all of @changes or nothing. Zero; else @answer tells which change was

@@ -152,9 +152,8 @@ static void vt_refused_levels(struct vt *t)
 	}
 }
 
-static void vt_refused_physical(struct vt *t)
+static void vt_refused_functions(struct vt *t)
 {
-	u16 lanes = vuhca_read_csr(t->dev, VUHCA_CSR_TVL_COUNT_OFF);
 	struct vuhca_resource_share share;
 
 	if (t->dev->function)
@@ -163,9 +162,6 @@ static void vt_refused_physical(struct vt *t)
 	const struct vt_refusal refusals[] = {
 		{ "an unknown function",
 		  { VUHCA_RESOURCE_KIND_VCBS, VT_NONE, share.functions, 1 },
-		  VUHCA_MANAGEMENT_STATUS_BAD_OBJECT, VT_AT_TARGET },
-		{ "an unknown lane",
-		  { VUHCA_RESOURCE_KIND_TVL_WEIGHT, VT_NONE, lanes, 1 },
 		  VUHCA_MANAGEMENT_STATUS_BAD_OBJECT, VT_AT_TARGET },
 		{ "another map of the dedicated buffers",
 		  { VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP, VT_NONE, 1, 0 },
@@ -185,6 +181,18 @@ static void vt_refused_physical(struct vt *t)
 		{ "too many lanes",
 		  { VUHCA_RESOURCE_KIND_TVLS, VT_NONE, 0, U32_MAX },
 		  VUHCA_MANAGEMENT_STATUS_NO_RESOURCES, VT_AT_AMOUNT },
+	};
+
+	vt_refuse_all(t, refusals, ARRAY_SIZE(refusals));
+}
+
+static void vt_refused_lanes(struct vt *t)
+{
+	u16 lanes = vuhca_read_csr(t->dev, VUHCA_CSR_TVL_COUNT_OFF);
+	const struct vt_refusal refusals[] = {
+		{ "an unknown lane",
+		  { VUHCA_RESOURCE_KIND_TVL_WEIGHT, VT_NONE, lanes, 1 },
+		  VUHCA_MANAGEMENT_STATUS_BAD_OBJECT, VT_AT_TARGET },
 		{ "too many execution credits",
 		  { VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS, VT_NONE, 0, U32_MAX },
 		  VUHCA_MANAGEMENT_STATUS_NO_RESOURCES, VT_AT_AMOUNT },
@@ -205,6 +213,8 @@ static void vt_refused_physical(struct vt *t)
 		  VUHCA_MANAGEMENT_STATUS_BAD_FIELD, VT_AT_AMOUNT },
 	};
 
+	if (t->dev->function)
+		return vt_skip(t, "a virtual function");
 	vt_refuse_all(t, refusals, ARRAY_SIZE(refusals));
 }
 
@@ -297,7 +307,9 @@ static void vt_refused_lengths(struct vt *t)
 		VT_CHECK(t, vuhca_admin_execute(t->dev, &command, &answer),
 			 "%u changes are taken for two", counts[i]);
 	}
-	VT_EQUAL(t, vuhca_query_resources(t->dev, share.functions + 1, &share),
+	VT_EQUAL(t, vuhca_query_resources(t->dev, t->dev->function ?
+					  t->dev->function + 1 : share.functions,
+					  &share),
 		 t->dev->function ? -EPERM : -ENOENT);
 	VT_CHECK(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX,
 				     (struct vuhca_lane_attributes *)t->memory) ==
@@ -405,7 +417,8 @@ static void vt_disabled(struct vt *t)
 
 static const struct vt_case vt_cases[] = {
 	{ "refused-levels", vt_refused_levels },
-	{ "refused-physical", vt_refused_physical },
+	{ "refused-functions", vt_refused_functions },
+	{ "refused-lanes", vt_refused_lanes },
 	{ "refused-starving", vt_refused_starving },
 	{ "refused-virtual", vt_refused_virtual },
 	{ "refused-lengths", vt_refused_lengths },

@@ -186,15 +186,22 @@ static void vt_divider(struct vt *t)
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
 }
 
-/* Asks for one change of the own function's VCBs. */
-static int vt_ask_vcbs(struct vt *t, u32 amount)
+static struct vuhca_resource_change vt_vcbs_change(struct vt *t, u32 amount)
 {
 	struct vuhca_resource_change change = { .amount = cpu_to_le32(amount) };
-	struct vuhca_answer answer;
 
 	vuhca_resource_change_set_resource(&change, VUHCA_RESOURCE_KIND_VCBS);
 	vuhca_resource_change_set_qos_level(&change, VUHCA_RESOURCE_NO_LEVEL);
 	vuhca_resource_change_set_target(&change, t->dev->function);
+	return change;
+}
+
+/* Asks for one change of the own function's VCBs. */
+static int vt_ask_vcbs(struct vt *t, u32 amount)
+{
+	struct vuhca_resource_change change = vt_vcbs_change(t, amount);
+	struct vuhca_answer answer;
+
 	return vuhca_request_resources(t->dev, &change, 1, &answer);
 }
 
@@ -277,6 +284,39 @@ static void vt_follows(struct vt *t)
 	}
 }
 
+/* Pages go before the driver hears of it: what it wrote there is not lost. */
+static void vt_lost_copies(struct vt *t)
+{
+	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE);
+	u32 count = vt_csr(t, VUHCA_CSR_VCB_COUNT_OFF);
+	struct vuhca_resource_change change = vt_vcbs_change(t, 0);
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_REQUEST_RESOURCES,
+		.modifier = 1,
+		.payload = &change,
+		.payload_bytes = sizeof(change),
+	};
+	struct vuhca_send_wr wr = {
+		.opcode = VUHCA_SEND_OPCODE_NOP,
+		.signaled = true,
+	};
+	struct vuhca_answer answer;
+	struct vuhca_wc wc;
+
+	if (t->dev->function)
+		return vt_skip(t, "a virtual function");
+	VT_REQUIRE(t, !vuhca_admin_execute(t->dev, &command, &answer), "refused");
+	VT_EQUAL(t, vuhca_post_send(t->end[0].qp, &wr, 1, VUHCA_POST_COLLECT), 1);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
+	VT_CHECK(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE) >
+		 faults, "the copy was taken");
+	vuhca_share_event(t->dev);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
+	VT_WAIT(t, !READ_ONCE(t->dev->vcbs[0].count));
+	VT_EQUAL(t, vt_ask_vcbs(t, count), 0);
+	vt_alive(t);
+}
+
 static const struct vt_case vt_cases[] = {
 	{ "accounts", vt_accounts },
 	{ "shortage-level-0", vt_shortage_0 },
@@ -284,5 +324,6 @@ static const struct vt_case vt_cases[] = {
 	{ "divider", vt_divider },
 	{ "outside", vt_outside },
 	{ "follows", vt_follows },
+	{ "lost-copies", vt_lost_copies },
 };
 VT_SUITE(shares, vt_cases);

@@ -147,7 +147,11 @@ export class VfioUserContext {
   #free(): void {
     const attached = this.#state === 'attached';
     this.#state = 'destroyed';
-    if (this.#ctx !== 0) this.#library.vfu_destroy_ctx(this.#ctx);
+    if (this.#ctx !== 0) {
+      // What the library remarks on its own end is no news, least of all once for each function.
+      this.#library.vfu_setup_log(this.#ctx, null, SYSLOG.error);
+      this.#library.vfu_destroy_ctx(this.#ctx);
+    }
     this.#ctx = 0;
     if (attached) this.#guard('detached', () => this.#options.callbacks.detached?.());
     this.#callbacks.unregisterAll();

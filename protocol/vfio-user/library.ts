@@ -26,7 +26,7 @@ export interface Libvfio {
   vfu_run_ctx(ctx: Pointer): number;
   vfu_get_poll_fd(ctx: Pointer): number;
   vfu_get_poll_events(ctx: Pointer): number;
-  vfu_setup_log(ctx: Pointer, log: Callback, level: number): number;
+  vfu_setup_log(ctx: Pointer, log: Callback | null, level: number): number;
   vfu_setup_region(
     ctx: Pointer,
     index: number,

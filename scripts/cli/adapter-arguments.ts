@@ -2,6 +2,12 @@
 //
 // The options of an adapter on the command line; `device` and `run` take the same ones.
 
+import {
+  ORDERING_SYNTAX,
+  type OrderingOptions,
+  parseOrdering,
+  strictOrdering,
+} from '../../device/hosts/ordering/ordering-options.ts';
 import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/options.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
@@ -69,6 +75,11 @@ export const adapterArguments: Readonly<Record<string, CommandOption>> = {
   },
   lids: { type: 'string', value: 'A,B', description: `LIDs of the two ports (default ${defaults.portLids})` },
   'node-guid': { type: 'string', value: 'HEX', description: `Node GUID, 16 digits (default ${defaults.nodeGuid})` },
+  ordering: {
+    type: 'string',
+    value: 'MODE',
+    description: `How late and in which order guests see what the adapter writes: ${ORDERING_SYNTAX} (default strict)`,
+  },
   link: {
     type: 'string',
     value: 'PORT=listen:PATH|PORT=connect:PATH',
@@ -130,6 +141,15 @@ export function readAdapterOptions(args: Arguments): AdapterOptions {
   const error = findOptionError(options);
   if (error !== undefined) throw new UsageError(nameAsTyped(error));
   return options;
+}
+
+/** The ordering model asked for. Throws UsageError. */
+export function readOrdering(args: Arguments): OrderingOptions {
+  const text = args.text('ordering');
+  const ordering = text === undefined ? strictOrdering : parseOrdering(text);
+  if (ordering === undefined)
+    throw new UsageError(`option --ordering is ${text}; it must be ${ORDERING_SYNTAX}, with a seed below 2^32`);
+  return ordering;
 }
 
 /** The links to other processes asked for. Throws UsageError. */

@@ -43,6 +43,8 @@ export class DeviceChild {
   /** A folder for its sockets, which goes with the process. */
   readonly directory: string;
   readonly controlPath: string;
+  /** The vfio-user sockets, one for each function. */
+  readonly sockets: readonly string[];
   /** Resolves, never rejects, when the process has ended and nothing of it is left. */
   readonly whenExited: Promise<DeviceExit>;
   readonly #child: ChildProcess;
@@ -64,13 +66,20 @@ export class DeviceChild {
       rmSync(directory, { recursive: true, force: true });
       for (const done of forget) done();
     });
-    const controlPath = await waitUntilReady(child, exited, tail);
-    return new DeviceChild(child, directory, controlPath, exited);
+    const { sockets, controlPath } = await waitUntilReady(child, exited, tail);
+    return new DeviceChild(child, directory, sockets, controlPath, exited);
   }
 
-  private constructor(child: ChildProcess, directory: string, controlPath: string, exited: Promise<DeviceExit>) {
+  private constructor(
+    child: ChildProcess,
+    directory: string,
+    sockets: readonly string[],
+    controlPath: string,
+    exited: Promise<DeviceExit>,
+  ) {
     this.#child = child;
     this.directory = directory;
+    this.sockets = sockets;
     this.controlPath = controlPath;
     this.whenExited = exited;
   }
@@ -123,29 +132,29 @@ function chooseServed(directory: string, { topology }: DeviceChildOptions): stri
 async function watch(child: ChildProcess, directory: string, cleanUp: () => void): Promise<DeviceExit> {
   const [status, signal] = (await once(child, 'close').catch(() => [null, null])) as [number | null, NodeJS.Signals];
   // Another clean-up may have taken the folder.
-  const left = existsSync(directory) ? readdirSync(directory).filter((name) => name.endsWith('.sock')) : [];
+  const left = existsSync(directory) ? readdirSync(directory).filter((name) => /\.sock(\.\d+)?$/.test(name)) : [];
   cleanUp();
   return { status, signal, left };
 }
 
-/** The path of the control socket, which the process prints when it is ready. */
+/** Where the process listens, which it prints when it is ready. */
 async function waitUntilReady(
   child: ChildProcess,
   exited: Promise<DeviceExit>,
   tail: readonly string[],
-): Promise<string> {
-  const pattern = new RegExp(`^${READY} .* control (.*)$`);
-  const ready = new Promise<string>((resolve) => {
+): Promise<{ sockets: string[]; controlPath: string }> {
+  const pattern = new RegExp(`^${READY} (.*) control (.*)$`);
+  const ready = new Promise<{ sockets: string[]; controlPath: string }>((resolve) => {
     if (child.stdout === null) return;
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const path = pattern.exec(line)?.[1];
-      if (path !== undefined) resolve(path);
+      const [, sockets, controlPath] = pattern.exec(line) ?? [];
+      if (controlPath !== undefined) resolve({ sockets: sockets.split(' '), controlPath });
     });
   });
   const timer = setTimeout(() => child.kill('SIGKILL'), START_BOUND_MS);
   const result = await Promise.race([ready, exited]);
   clearTimeout(timer);
-  if (typeof result === 'string') return result;
+  if ('controlPath' in result) return result;
   const words = tail.map((line) => line.replace(/^vuhca device: /, '')).join('\n');
   throw new SetupError(`the adapter process ended at once: ${words || (result.signal ?? result.status)}`);
 }

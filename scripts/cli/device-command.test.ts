@@ -167,8 +167,11 @@ t.test(
 
 t.test('the command itself', async (t) => {
   t.match(await runCli([]), { status: 2, stderr: /Usage: vuhca COMMAND/ });
-  t.match(await runCli(['--help']), { status: 0, stdout: /run .*\n.*device .*\n.*status .*\n.*capture .*\n.*replay / });
+  t.match(await runCli(['--help']), {
+    status: 0,
+    stdout: / run .*\n +device .*\n +status .*\n +top .*\n +resources .*\n +capture .*\n +replay /,
+  });
   t.match(await runCli(['dance']), { status: 2, stderr: /unknown command dance; the commands are run, device/ });
-  for (const name of ['run', 'device', 'status', 'capture', 'replay'])
+  for (const name of ['run', 'device', 'status', 'top', 'resources', 'capture', 'replay'])
     t.match(await runCli([name, '--help']), { status: 0, stdout: new RegExp(`^Usage: vuhca ${name} `) });
 });

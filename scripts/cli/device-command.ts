@@ -10,7 +10,7 @@ import { defaultControlPath } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
 import { loneAdapter, type Topology } from '../../device/main/topology.ts';
 import { provideLibrary } from '../setup/library.ts';
-import { adapterArguments, readAdapterOptions, readLinks } from './adapter-arguments.ts';
+import { adapterArguments, readAdapterOptions, readLinks, readOrdering } from './adapter-arguments.ts';
 import { type Arguments, type Command, UsageError } from './command.ts';
 import { LOG_LEVELS, makeLog } from './log.ts';
 import { readTopologyFile } from './topology-file.ts';
@@ -57,6 +57,7 @@ export const deviceCommand: Command = {
 
 async function runDevice(args: Arguments): Promise<number> {
   const plan = readTopology(args);
+  const ordering = readOrdering(args);
   const log = makeLog(args.choice('log-level', LOG_LEVELS) ?? 'info');
   openInspector(args.text('inspect'));
   const ended = whenAsked();
@@ -69,6 +70,7 @@ async function runDevice(args: Arguments): Promise<number> {
   const process_ = new AdapterProcess({
     libraryPath: library.path,
     topology: { ...plan, links },
+    ordering,
     log,
     ...(recordPath === undefined ? {} : { recordPath }),
   });

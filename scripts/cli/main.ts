@@ -15,7 +15,8 @@ import { describeCommand, describeCommands } from './help.ts';
 import { replayCommand } from './replay-command.ts';
 import { resourcesCommand } from './resources-command.ts';
 import { runCommand } from './run-command.ts';
-import { statusCommand } from './status-command.ts';
+import { statusCommand, topCommand } from './status-command.ts';
+import { traceCommand } from './trace-command.ts';
 
 /** Errors whose message is for the user. */
 const sentences = [SetupError, VfioUserError, ControlError, RecordingError, LinkError];
@@ -24,8 +25,10 @@ const commands: readonly Command[] = [
   runCommand,
   deviceCommand,
   statusCommand,
+  topCommand,
   resourcesCommand,
   captureCommand,
+  traceCommand,
   replayCommand,
 ];
 

@@ -4,6 +4,7 @@
 
 import type { ResourceReport } from '../../device/main/resource-report.ts';
 import { formatLanes } from '../../device/main/resource-words.ts';
+import { table } from './table.ts';
 
 type FunctionShare = ResourceReport['functions'][number];
 type Lane = ResourceReport['lanes'][number];
@@ -102,16 +103,4 @@ function describeLanes(lanes: readonly Lane[]): (string | number)[] {
 function describeShared({ sharedExecution, sharedCompletion }: Lane): string {
   if (sharedExecution && sharedCompletion) return 'both';
   return sharedExecution ? 'execution' : sharedCompletion ? 'completion' : 'none';
-}
-
-/** Columns as wide as they need to be; numbers to the right. */
-function table(rows: readonly (readonly (string | number)[])[]): string {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => `${row[column]}`.length)));
-  const numeric = widths.map((_, column) => rows.some((row) => typeof row[column] === 'number'));
-  const lines = rows.map((row) =>
-    row.map((cell, column) =>
-      numeric[column] ? `${cell}`.padStart(widths[column]) : `${cell}`.padEnd(widths[column]),
-    ),
-  );
-  return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');
 }

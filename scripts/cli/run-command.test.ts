@@ -27,6 +27,22 @@ rmmod vuhca_traffic
 exit 7
 `;
 
+/** Three functions in one guest, each bound by itself: traffic on the second while a suite of tests runs on the first. */
+const FUNCTIONS_CASE = `#!/bin/sh
+mount -t debugfs debugfs /sys/kernel/debug
+cd /sys/bus/pci/drivers/vuhca || exit 2
+set -- 0000:*
+for one; do echo "bound $(cat "$one/device")"; done
+echo "$1" >unbind
+insmod /modules/vuhca_traffic.ko
+echo "$1" >bind
+cat /sys/kernel/debug/vuhca-test/suites/collect >/tmp/suite
+grep -q '^  ok' /tmp/suite || exit 3
+grep '^  not ok' /tmp/suite && exit 4
+cat /sys/kernel/debug/vuhca-traffic/counters
+rmmod vuhca_traffic
+`;
+
 /** Folders of guests and devices that process `pid` made. */
 function runFolders(pid: number | undefined): string[] {
   return readdirSync(tmpdir()).filter((name) => name.startsWith(`vuhca-guest-${pid}-`));
@@ -50,6 +66,7 @@ t.test('mistakes get a sentence before anything starts', async (t) => {
     [['--kernel', join(directory, 'none')], /option --kernel names \S+none, which does not exist/],
     [['--memory', '1'], /option --memory is 1; it must be a whole number from 64 to/],
     [['--vcbs', '0'], /option --vcbs is 0/],
+    [['--functions', '29'], /option --functions is 29; one guest has room for 28, more need `vuhca device`/],
     [['--case', file, '--disk', file], /--case runs in our own guest, so --disk cannot be given with it/],
     [['--disk', file, '--append', 'x'], /--append needs --kernel/],
     [['--', '-m', '4G'], /-m 4G would not fit/],
@@ -104,6 +121,20 @@ t.test('a guest from start to end', { timeout: 240_000 }, async (t) => {
   const kinds = new Set(stdout.split('\n').map((line) => line.trim()));
   const [toPortOne, toPortTwo] = [1, 2].map((lid) => `${lid}\t100\t0x0000000074726166`);
   t.same([...kinds].sort(), ['', toPortOne, toPortTwo], 'both ways, no malformed packet');
+});
+
+t.test('several functions in one guest', { timeout: 240_000 }, async (t) => {
+  const directory = makeDirectory(t);
+  const script = join(directory, 'case.sh');
+  writeFileSync(script, FUNCTIONS_CASE);
+  const run = new CliProcess(['run', '--functions', '3', '--case', script], { XDG_RUNTIME_DIR: directory });
+  t.teardown(() => run.child.kill('SIGKILL'));
+  t.equal(await run.whenExited, 0, run.stderr);
+  t.match(
+    run.stdout,
+    /^bound 0x10f5\n(bound 0x10f6\n){2}port 1 collected [1-9]\d* .* errors 0\nport 2 collected [1-9]\d* .* errors 0\n$/,
+  );
+  t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
 });
 
 t.test('a signal ends both', { timeout: 240_000 }, async (t) => {

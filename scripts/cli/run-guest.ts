@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
-import { readAdapterOptions, readLinks } from './adapter-arguments.ts';
+import { readAdapterOptions, readLinks, readOrdering } from './adapter-arguments.ts';
 import { type Arguments, UsageError } from './command.ts';
 import { buildCaseImage, buildShellImage, provideModules } from './guest-image.ts';
 import { LOG_LEVELS } from './log.ts';
@@ -15,11 +15,18 @@ const FILES = ['kernel', 'initramfs', 'disk', 'case'] as const;
 const LOADED = ['vuhca', 'vuhca_test'];
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 255;
+/** Slots of a q35's root bus that are free for root ports, when a disk has one too. */
+const GUEST_FUNCTIONS_MAX = 28;
 
 /** Finds what is wrong with the arguments before anything is started. Throws UsageError. */
 export function checkRun(args: Arguments): void {
-  readAdapterOptions(args);
+  const { functionCount } = readAdapterOptions(args);
+  if (functionCount > GUEST_FUNCTIONS_MAX)
+    throw new UsageError(
+      `option --functions is ${functionCount}; one guest has room for ${GUEST_FUNCTIONS_MAX}, more need \`vuhca device\``,
+    );
   readLinks(args);
+  readOrdering(args);
   args.choice('log-level', LOG_LEVELS);
   args.integer('memory', 64, MEMORY_MAX_MIB);
   args.integer('cpus', 1, CPUS_MAX);

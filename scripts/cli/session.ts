@@ -50,7 +50,7 @@ export class Session {
       const guest = await launchGuest({
         consoleLog,
         ...(await prepared),
-        devices: [{ socketPath: device.socketPath() }],
+        devices: device.sockets.map((socketPath) => ({ socketPath })),
       });
       return new Session(device, guest, capture, consoleLog);
     } catch (error) {

@@ -2,20 +2,24 @@
 //
 // The screen of `vuhca status` for an adapter whose history is known, whole and word for word.
 
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { Adapter } from '../../device/adapter.ts';
 import { Bench } from '../../device/conformance/bench.ts';
+import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
+import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
+import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { reportAdapter, type StatusReport } from '../../device/main/status-report.ts';
+import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { computeRates } from './status-sample.ts';
 import { renderStatus } from './status-screen.ts';
 
-const RATES = { requests: 12345.6, commands: 100, packets: 0.4 };
+const RATES = { requests: 12345.6, commands: 100, packets: 0.4, functions: [] };
 
-/** What a live process adds to the report of its adapter. */
-function reportOf(
-  bench: Bench,
-  more: Partial<StatusReport> = {},
-  ofSocket: Partial<StatusReport['adapters'][number]['sockets'][number]> = {},
-): StatusReport {
+type ServedReport = StatusReport['adapters'][number];
+type SocketReport = ServedReport['sockets'][number];
+
+/** What a live process adds to the report of an adapter; every socket is like the others. */
+function describeServed(machine: InProcessMachine, ofSocket: Partial<SocketReport> = {}): ServedReport {
   const socket = {
     path: '/run/user/1000/vuhca/a-long-name-of-a-socket.sock',
     attached: true,
@@ -31,7 +35,13 @@ function reportOf(
     sharedMemoryBytes: 512 * 2 ** 20,
     ...ofSocket,
   };
-  const adapter = { name: 'a', sockets: [socket], ...reportAdapter(bench.machine.core as Adapter) };
+  const report = reportAdapter(machine.core as Adapter);
+  return { name: 'a', sockets: report.functions.map(() => socket), ...report };
+}
+
+/** A process of the bench's adapter. */
+function reportOf(bench: Bench, more: Partial<StatusReport> = {}, ofSocket: Partial<SocketReport> = {}): StatusReport {
+  const adapter = describeServed(bench.machine, ofSocket);
   const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
   return { pid: 42, uptimeNs: 3_725e9, recording: undefined, adapters: [adapter], links, ...more };
 }
@@ -55,20 +65,21 @@ t.test('an adapter at work', async (t) => {
     `vuhca 42, up 1 h 2 min: 12346 requests/s, 100 commands/s, 0 packets/s
 guest        attached, 512.0 MiB within reach, ...-long-name-of-a-socket.sock
 accesses     10 register reads, 20 writes, 30 collect writes, 0 PIO
-function 0   enabled, bus master on, 0 resets
-management   14 commands, 0 refused
-collect      1 of 64 VCBs in use, 4 kicks, 0 refusals, 0 cancels
-its PCBs     256 given, level 0: 1 used 191 left, level 1: 0 used 192 left
+function 0   enabled, bus master on, 0 resets, 14 management commands, 0 refused
+collect      1 of 64 VCBs in use, 256 PCBs given, 4 kicks, 0 cancels
+level 0      1 of 192 PCBs, 0 refused, 128 shared lanes, kick lists 0, SQs 0
+level 1      0 of 192 PCBs, 0 refused, 128 shared lanes, kick lists 0, SQs 0
+credits      execution: 0/0 own 0 shared, completion: 0/0 own 0 shared
 doorbells    1 explicit, 0 implicit, 2 idle
-commands     4 collected, 1 fetched, 0 stale
+overflow     0 doorbells, 0 spilled, 0 drained, 0 lost, 0 sweeps
+commands     4 collected, 1 fetched, 0 stale, 5 launched, 0 waiting
 objects      1 PDs, 1 MRs, QPs: 2 RTS
 CQs          2, 8 entries posted, 0 in error
 EQs          2, 0 entries posted, 0 in error, 0 vectors sent, 0 pending
 DMA          724 B read, 4.3 KiB written
 faults       1 REGISTER_RESERVED, 1 QKEY_VIOLATION
 first fault  QKEY_VIOLATION: object 0x3, address 0x10000004d, at 0.000000 s
-PCBs         1 of 256 in use, 0 of 0 shared by all functions
-scheduler    0 of 64 buffers in use
+PCBs         1 of 256 in use, 0 of 0 shared by all, scheduler: 0 of 64
 lanes        0 waiting, 5 launched, credits: execution 0/16, completion 0/64
 port 1       ACTIVE, LID 1, 5 sent, 0 received, 0 dropped
 port 2       ACTIVE, LID 2, 0 sent, 3 received, 2 dropped, 1 bad Q_Keys
@@ -106,3 +117,115 @@ t.test('two adapters, and a link to another process', async (t) => {
     /^link {9}a:1 - b:1, cable up, 7 there, 8 back, 0 lost\nlink {9}a:2 - connect \/l, socket down, .* 3 lost$/m,
   );
 });
+
+const NOP = { header: { opcode: SendOpcode.NOP } };
+const COLUMNS = 132;
+
+/** A machine whose first functions have a guest that posted commands of both QoS levels and left one half-written. */
+function makeMachine(functionCount: number, guests: number): InProcessMachine {
+  const machine = new InProcessMachine({ functionCount, memoryBytes: 1 << 20 });
+  for (let index = 0; index < guests; index++) {
+    const driver = new Driver(new InProcessAccess(machine, index)).bringUp({ levelOnePages: 16 });
+    const pd = driver.createProtectionDomain();
+    for (const qosLevel of [0, 1]) {
+      const qp = driver.createQueuePair({ pd, sendCq: driver.createCompletionQueue(), qosLevel }).start({ port: 1 });
+      for (let count = 0; count < 2 + qosLevel; count++) qp.post(NOP, 'collect');
+      qp.post(NOP, 'doorbell');
+      machine.runUntilIdle();
+      if (qosLevel === 1) qp.collect(qp.fill(NOP).subarray(0, 8));
+    }
+  }
+  return machine;
+}
+
+function processOf(adapter: ServedReport, uptimeNs = 1e9): StatusReport {
+  const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
+  return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], links };
+}
+
+t.test('three functions, one of which nobody has attached: a line for each, word for word', async (t) => {
+  const adapter = describeServed(makeMachine(3, 2));
+  const [first, second, third] = adapter.sockets;
+  const report = processOf({
+    ...adapter,
+    sockets: [first, { ...second, attached: false }, { ...third, attached: false, attaches: 0 }],
+  });
+  const text = renderStatus(report, RATES);
+  t.equal(
+    text,
+    `vuhca 42, up 1 s: 12346 requests/s, 100 commands/s, 0 packets/s
+fn  guest    VCBs    PCBs  refused  lanes  wait   exec   compl  expl  impl  listed  ovfl  spill  drain  sweep  cmds
+0   enabled  1/64  0+1/42      0+0  10+10     0  0+0/0  0+0/84     2     0     0+0     0      0      0      0     7
+1   gone     1/64  0+1/42      0+0  10+10     0  0+0/0  0+0/84     2     0     0+0     0      0      0      0     7
+a+b: QoS level 0 + 1, credits private + shared; /n: given. expl, impl: doorbells by origin; listed: SQs in scheduler lists
+nobody has attached function 2 yet
+PCBs         2 of 256 in use, 0 of 130 shared by all, scheduler: 0 of 64
+lanes        0 waiting, 14 launched, credits: execution 0/64, completion 0/1024
+port 1       ACTIVE, LID 1, 0 sent, 0 received, 0 dropped
+port 2       ACTIVE, LID 2, 0 sent, 0 received, 0 dropped
+drops        none
+link         a:1 - a:2, cable up, 5 there, 0 back, 0 lost
+`,
+  );
+  checkSize(t, text, 24);
+  const details = renderStatus(report, RATES, { number: 1 });
+  t.match(details, /^function 1 {3}enabled/m);
+  t.match(details, /^level 1 {6}1 of 162 PCBs/m);
+  t.notMatch(details, /^function 0/m);
+});
+
+t.test('34 functions at work fit one screen, with whatever numbers', async (t) => {
+  const adapter = describeServed(makeMachine(34, 34));
+  const report = processOf(adapter);
+  const text = renderStatus(report, RATES);
+  checkSize(t, text, 50);
+  t.equal(text.match(/^\d+ +enabled /gm)?.length, 34);
+  const busy = processOf({ ...adapter, functions: adapter.functions.map((unit) => enlarge(unit)) });
+  checkSize(t, renderStatus(busy, RATES), 50);
+  const unused = {
+    ...adapter,
+    sockets: adapter.sockets.map((socket, i) => (i < 3 ? socket : { ...socket, attaches: 0 })),
+  };
+  const short = renderStatus(processOf(unused), RATES);
+  checkSize(t, short, 24);
+  t.match(short, /^nobody has attached function 3-33 yet$/m);
+});
+
+t.test('what happens per second, also of a function that was reset', async (t) => {
+  const machine = makeMachine(3, 3);
+  const before = processOf(describeServed(machine));
+  new Driver(new InProcessAccess(machine, 1)).reset();
+  const after = processOf(describeServed(makeMachine(3, 3)), 3e9);
+  const [unit] = after.adapters[0].functions;
+  const grown = { ...unit, lanes: { ...unit.lanes, launches: unit.lanes.launches + 9000 } };
+  const later = {
+    ...after,
+    adapters: [{ ...after.adapters[0], functions: [grown, ...after.adapters[0].functions.slice(1)] }],
+  };
+  const rates = computeRates(before, later);
+  t.equal(rates.functions[0][0].commands, 4500);
+  t.equal(rates.functions[0][1].commands, 0);
+  const reset = processOf(describeServed(machine), 3e9);
+  t.ok(computeRates(later, reset).functions[0].every(({ commands, explicit }) => commands >= 0 && explicit >= 0));
+  const text = renderStatus(later, rates, { perSecond: true });
+  t.match(text, /^0 +enabled .* 4500$/m);
+  checkSize(t, text, 24);
+  t.notMatch(renderStatus(later, rates, { perSecond: true, number: 1 }), /^0 +enabled/m);
+});
+
+/** Every count many times what it is; credits as many as there may be of a few hundred. */
+function enlarge<T>(value: T, key = ''): T {
+  if (typeof value === 'number') return (key === 'number' ? value : value * 987_654_321 + 7) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  if (key === 'collect' || key === 'levels') return value;
+  if (key === 'execution' || key === 'completion') return { private: 999, privateUsed: 999, sharedUsed: 999 } as T;
+  const entries = Object.entries(value).map(([name, inner]) => [name, enlarge(inner, name)]);
+  return (Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)) as T;
+}
+
+function checkSize(t: Test, text: string, rows: number): void {
+  const lines = text.trimEnd().split('\n');
+  const wide = lines.find((line) => line.length > COLUMNS);
+  t.ok(lines.length <= rows, `${lines.length} lines`);
+  t.equal(wide, undefined);
+}

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The screen of `vuhca status`: an adapter of one function fits 80 columns and 24 lines. Pure: a report in, text out.
+// The screens of `vuhca status` and `vuhca top`. An adapter of one function is described in full within 80 columns and 24 lines; several functions are a table
+// within 132 columns, with a line for each. Pure: a report in, text out.
 
 import type { AdapterReport, FunctionReport, StatusReport } from '../../device/main/status-report.ts';
+import { activityOf, describeFunctions, type FunctionActivity } from './function-table.ts';
 
 /** What happens per second. */
 export interface ActivityRates {
   readonly requests: number;
   readonly commands: number;
   readonly packets: number;
+  /** By adapter and function. */
+  readonly functions: readonly (readonly FunctionActivity[])[];
+}
+
+/** Whether the counters of functions are shown as they stand or per second; and which function alone is shown, with all there is to say of it. */
+export interface StatusView {
+  readonly perSecond?: boolean;
+  readonly number?: number;
 }
 
 /** An adapter with its sockets. */
@@ -20,13 +30,13 @@ const NS_PER_SECOND = 1e9;
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
 /** The report as lines of text. */
-export function renderStatus(report: StatusReport, rates: ActivityRates): string {
+export function renderStatus(report: StatusReport, rates: ActivityRates, view: StatusView = {}): string {
   const { adapters, links } = report;
   const lines = [
     `vuhca ${report.pid}, up ${duration(report.uptimeNs)}: ${perSecond(rates)}`,
-    ...adapters.flatMap((adapter) => [
+    ...adapters.flatMap((adapter, index) => [
       ...(adapters.length > 1 ? ['', line('adapter', [adapter.name])] : []),
-      ...describeAdapter(adapter),
+      ...describeAdapter(adapter, rates.functions[index], view),
     ]),
     ...(adapters.length > 1 ? [''] : []),
     ...links.map(describeLink),
@@ -37,13 +47,18 @@ export function renderStatus(report: StatusReport, rates: ActivityRates): string
   return `${lines.join('\n')}\n`;
 }
 
-function describeAdapter(adapter: ServedReport): string[] {
-  return [
-    ...adapter.sockets.flatMap((socket, i) => [...describeGuest(socket), ...describeFunction(adapter.functions[i])]),
-    ...describeBuffers(adapter),
-    ...adapter.ports.map(describePort),
-    describeDrops(adapter.drops),
-  ];
+function describeAdapter(
+  adapter: ServedReport,
+  rates: readonly FunctionActivity[],
+  { perSecond: isRate = false, number }: StatusView,
+): string[] {
+  const { functions, sockets } = adapter;
+  const one = number ?? (functions.length === 1 ? 0 : undefined);
+  const described =
+    isRate || one === undefined
+      ? [describeFunctions(adapter, isRate ? rates : functions.map(activityOf), number)]
+      : [...describeGuest(sockets[one]), ...describeFunction(functions[one])];
+  return [...described, ...describeBuffers(adapter), ...adapter.ports.map(describePort), describeDrops(adapter.drops)];
 }
 
 function describeGuest(socket: ServedReport['sockets'][number]): string[] {
@@ -64,46 +79,78 @@ function describeGuest(socket: ServedReport['sockets'][number]): string[] {
   ];
 }
 
-/** Nothing, unless doorbells ever found no room. */
-function describeOverflow({ overflow, sweeps, stalled, deadlocksDetected }: FunctionReport['doorbells']): string[] {
-  if (deadlocksDetected + overflow.lost + sweeps === 0) return [];
+function describeFunction(unit: FunctionReport): string[] {
+  const { collect, commands, queuePairs, completionQueues, eventQueues } = unit;
+  const state = `${unit.enabled ? 'enabled' : 'not enabled'}, bus master ${unit.busMaster ? 'on' : 'off'}`;
+  const management = `${unit.managementCommands} management commands`;
   return [
+    line(`function ${unit.number}`, [state, `${unit.resets} resets`, management, `${unit.managementRefused} refused`]),
+    line('collect', [
+      `${collect.vcbsInUse} of ${collect.vcbs} VCBs in use`,
+      `${collect.pcbs} PCBs given`,
+      `${collect.kicks} kicks`,
+      `${collect.cancels} cancels`,
+      ...(collect.choked > 0 ? [`${collect.choked} choked`] : []),
+    ]),
+    ...collect.levels.map((_, level) => describeLevel(unit, level)),
+    describeCredits(unit.lanes),
+    ...describeDoorbells(unit.doorbells),
+    line('commands', [
+      `${commands.collected} collected`,
+      `${commands.fetched} fetched`,
+      `${commands.stale} stale`,
+      `${unit.lanes.launches} launched`,
+      `${unit.lanes.waiting} waiting`,
+    ]),
+    line('objects', [`${unit.protectionDomains} PDs`, `${unit.memoryRegions} MRs`, `QPs: ${states(queuePairs)}`]),
+    line('CQs', queues(completionQueues)),
+    line('EQs', [...queues(eventQueues), `${unit.vectorsSent} vectors sent`, `${unit.vectorsPending} pending`]),
+    line('DMA', [`${bytes(unit.dmaBytesRead)} read`, `${bytes(unit.dmaBytesWritten)} written`]),
+    ...describeFaults(unit.faults),
+  ];
+}
+
+function describeLevel({ collect, lanes, doorbells }: FunctionReport, level: number): string {
+  const { inUse, available, refusals } = collect.levels[level];
+  const { lanes: open, own, waiting } = lanes.levels[level];
+  return line(`level ${level}`, [
+    `${inUse} of ${inUse + available} PCBs`,
+    `${refusals} refused`,
+    `${open} ${own > 0 ? 'own' : 'shared'} lanes`,
+    `kick lists ${waiting}`,
+    `SQs ${doorbells.listed[level]}`,
+  ]);
+}
+
+function describeCredits({ execution, completion }: FunctionReport['lanes']): string {
+  const words = ({ privateUsed, private: own, sharedUsed }: typeof execution): string =>
+    `${privateUsed}/${own} own ${sharedUsed} shared`;
+  return line('credits', [`execution: ${words(execution)}`, `completion: ${words(completion)}`]);
+}
+
+/** By origin, and what became of those there was no room for. */
+function describeDoorbells({
+  explicit,
+  implicit,
+  idle,
+  overflow,
+  sweeps,
+  stalled,
+}: FunctionReport['doorbells']): string[] {
+  return [
+    line('doorbells', [
+      `${explicit} explicit`,
+      `${implicit} implicit`,
+      `${idle} idle`,
+      ...(stalled ? ['STALLED'] : []),
+    ]),
     line('overflow', [
       `${overflow.depth} doorbells`,
       `${overflow.spilled} spilled`,
       `${overflow.drained} drained`,
       `${overflow.lost} lost`,
       `${sweeps} sweeps`,
-      ...(stalled ? ['STALLED'] : []),
     ]),
-  ];
-}
-
-function describeFunction(unit: FunctionReport): string[] {
-  const { collect, doorbells, commands, queuePairs, completionQueues, eventQueues } = unit;
-  const state = `${unit.enabled ? 'enabled' : 'not enabled'}, bus master ${unit.busMaster ? 'on' : 'off'}`;
-  return [
-    line(`function ${unit.number}`, [state, `${unit.resets} resets`]),
-    line('management', [`${unit.managementCommands} commands`, `${unit.managementRefused} refused`]),
-    line('collect', [
-      `${collect.vcbsInUse} of ${collect.vcbs} VCBs in use`,
-      `${collect.kicks} kicks`,
-      `${collect.refusals} refusals`,
-      `${collect.cancels} cancels`,
-      ...(collect.choked > 0 ? [`${collect.choked} choked`] : []),
-    ]),
-    line('its PCBs', [
-      `${collect.pcbs} given`,
-      ...collect.levels.map(({ inUse, available }, level) => `level ${level}: ${inUse} used ${available} left`),
-    ]),
-    line('doorbells', [`${doorbells.explicit} explicit`, `${doorbells.implicit} implicit`, `${doorbells.idle} idle`]),
-    ...describeOverflow(doorbells),
-    line('commands', [`${commands.collected} collected`, `${commands.fetched} fetched`, `${commands.stale} stale`]),
-    line('objects', [`${unit.protectionDomains} PDs`, `${unit.memoryRegions} MRs`, `QPs: ${states(queuePairs)}`]),
-    line('CQs', queues(completionQueues)),
-    line('EQs', [...queues(eventQueues), `${unit.vectorsSent} vectors sent`, `${unit.vectorsPending} pending`]),
-    line('DMA', [`${bytes(unit.dmaBytesRead)} read`, `${bytes(unit.dmaBytesWritten)} written`]),
-    ...describeFaults(unit.faults),
   ];
 }
 
@@ -119,9 +166,10 @@ function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
 function describeBuffers({ collectBuffers, schedulerBuffers, lanes }: AdapterReport): string[] {
   const { total, free, shared, sharedInUse } = collectBuffers;
   return [
-    line('PCBs', [`${total - free} of ${total} in use`, `${sharedInUse} of ${shared} shared by all functions`]),
-    line('scheduler', [
-      `${schedulerBuffers.total - schedulerBuffers.free} of ${schedulerBuffers.total} buffers in use`,
+    line('PCBs', [
+      `${total - free} of ${total} in use`,
+      `${sharedInUse} of ${shared} shared by all`,
+      `scheduler: ${schedulerBuffers.total - schedulerBuffers.free} of ${schedulerBuffers.total}`,
     ]),
     line('lanes', [
       `${lanes.waiting} waiting`,

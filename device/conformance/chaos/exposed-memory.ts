@@ -4,7 +4,7 @@
  * knows of it: which writes each slot may hold.
  */
 import { AccessFlag, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
-import type { DriverMemoryRegion } from '../../hosts/in-process/driver/driver.ts';
+import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { Bench, Buffer } from '../bench.ts';
 
 export const SLOTS = 3;

@@ -3,7 +3,8 @@
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { InProcessAccess } from '../../hosts/in-process/access.ts';
-import { type BringUpRequest, Driver, type DriverMemoryRegion } from '../../hosts/in-process/driver/driver.ts';
+import { Driver } from '../../hosts/in-process/driver/driver.ts';
+import type { BringUpRequest, DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import type { AdapterFunction } from '../../pci/function.ts';
 import { FULL_ACCESS } from '../connected-bench.ts';

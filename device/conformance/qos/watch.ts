@@ -6,6 +6,7 @@
 import { QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { Adapter } from '../../adapter.ts';
 import type { PcbAllocator } from '../../collect/pcb-allocator.ts';
+import { PcbState } from '../../collect/physical-collect-buffer.ts';
 import { findBadBinding, findBrokenInvariant } from '../invariants.ts';
 import { findLaneFault } from '../lane-invariants.ts';
 import type { Tenant } from './tenant.ts';
@@ -91,14 +92,16 @@ export class AdapterWatch {
   }
 }
 
-function isOverused(pool: PcbAllocator, functionCount: number): boolean {
+/** Whether an account has more in use than its limit now is: a level by itself, even where the other one has less than it may. */
+export function isOverused(pool: PcbAllocator, functionCount: number): boolean {
   if (pool.deviceUsed > pool.deviceShared) return true;
+  const used = new Int32Array(functionCount * QOS_LEVELS);
+  for (const { state, functionNumber, account } of pool.buffers)
+    if (state !== PcbState.FREE && account < QOS_LEVELS) used[functionNumber * QOS_LEVELS + account]++;
   for (let owner = 0; owner < functionCount; owner++) {
-    let inUse = 0;
-    for (let level = 0; level < QOS_LEVELS; level++) inUse += pool.getInUse(owner, level);
     if (pool.getInUseFunctionShared(owner) > pool.getShared(owner)) return true;
-    const guaranteed = pool.getTotal(owner) - pool.getShared(owner);
-    if (inUse - pool.getInUseFunctionShared(owner) - pool.getInUseDevice(owner) > guaranteed) return true;
+    for (let level = 0; level < QOS_LEVELS; level++)
+      if (used[owner * QOS_LEVELS + level] > pool.getGuaranteed(owner, level)) return true;
   }
   return false;
 }

@@ -19,9 +19,10 @@ import {
   PortState,
   ServiceType,
 } from '../../../protocol/layout/gen/values.gen.ts';
-import { Driver, type DriverMemoryRegion } from '../../hosts/in-process/driver/driver.ts';
+import { Driver } from '../../hosts/in-process/driver/driver.ts';
 import type { HardwareAccess } from '../../hosts/in-process/driver/hardware-access.ts';
 import type { Connection, DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import { Random } from '../../hosts/in-process/random.ts';
 import type { Buffer } from '../bench.ts';

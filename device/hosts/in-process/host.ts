@@ -4,14 +4,14 @@
  * adapter must never do (write after a reset, ask for a vector that does not exist, hand over ranges that make no sense).
  */
 import { VECTOR_COUNT } from '../../../protocol/layout/gen/constants.gen.ts';
-import type { HostPort } from '../../host.ts';
+import type { OrderableHost } from '../ordering/ordering-model.ts';
 import { AccessKind, AccessLog } from './access-log.ts';
 import { type GuestMemoryModel, PageAccess } from './guest-memory-model.ts';
 
 const DWORD_BYTES = 4;
 
 /** Modelled host of one function. */
-export class InProcessHost implements HostPort {
+export class InProcessHost implements OrderableHost {
   readonly memory: GuestMemoryModel;
   readonly log = new AccessLog();
   /** Interrupts delivered per vector. */
@@ -40,6 +40,12 @@ export class InProcessHost implements HostPort {
     return read;
   }
 
+  isWritable(address: number, lengthBytes: number): boolean {
+    const writable = this.memory.allows(address, lengthBytes, PageAccess.READ_WRITE);
+    if (!writable) this.log.record(AccessKind.DENIED_WRITE, address, lengthBytes);
+    return writable;
+  }
+
   writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     this.#checkRange('writeMemory', address, lengthBytes, source, sourceOffset);
     this.#checkQuiet('writeMemory', address);
@@ -57,10 +63,7 @@ export class InProcessHost implements HostPort {
         `publish: a validity word of ${validBytes} bytes at 0x${(address + bodyBytes).toString(16)}`,
       );
     }
-    if (!this.memory.allows(address, lengthBytes, PageAccess.READ_WRITE)) {
-      this.log.record(AccessKind.DENIED_WRITE, address, lengthBytes);
-      return false;
-    }
+    if (!this.isWritable(address, lengthBytes)) return false;
     this.memory.write(address, entry, entryOffset, bodyBytes);
     this.log.record(AccessKind.BODY, address, bodyBytes);
     this.onBody(address, bodyBytes);

@@ -9,6 +9,8 @@ import { Adapter } from '../../adapter.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../../host.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../options.ts';
 import type { AdapterFactory } from '../adapter-factory.ts';
+import { OrderingModel } from '../ordering/ordering-model.ts';
+import { type OrderingOptions, strictOrdering } from '../ordering/ordering-options.ts';
 import type { Recorder } from '../recording.ts';
 import { GuestMemoryModel } from './guest-memory-model.ts';
 import { InProcessHost } from './host.ts';
@@ -30,6 +32,8 @@ export interface MachineOptions {
   readonly build?: AdapterFactory;
   /** Puts a recorder between adapter and hosts. */
   readonly record?: (options: AdapterOptions, functionCount: number) => Recorder;
+  /** How late and in which order what the adapter writes becomes visible. */
+  readonly ordering?: OrderingOptions;
 }
 
 const DEFAULT_MEMORY_BYTES = 8 * 1024 * 1024;
@@ -43,7 +47,8 @@ export class InProcessMachine {
   readonly clock = new SimulatedClock();
   readonly hosts: InProcessHost[] = [];
   readonly recorder: Recorder | undefined;
-  /** The adapter as a host calls it: behind the recorder, if there is one. */
+  readonly ordering: OrderingModel;
+  /** The adapter as a host calls it: behind the recorder and the ordering model, if there are such. */
   readonly adapter: AdapterPort;
   /** The adapter itself. */
   readonly core: AdapterPort;
@@ -66,11 +71,15 @@ export class InProcessMachine {
     }
     const adapterOptions = { ...defaultAdapterOptions, ...options.adapter, functionCount };
     this.recorder = options.record?.(adapterOptions, functionCount);
-    const { recorder } = this;
-    const hosts: HostPort[] = this.hosts.map((host, index) => recorder?.wrapHost(host, index) ?? host);
+    this.ordering = new OrderingModel(options.ordering ?? strictOrdering);
+    const { recorder, ordering } = this;
+    const hosts: HostPort[] = this.hosts.map((host, index) => {
+      const ordered = ordering.wrapHost(host);
+      return recorder?.wrapHost(ordered, index) ?? ordered;
+    });
     const clock: AdapterClock = recorder?.wrapClock(this.clock) ?? this.clock;
     this.core = build(adapterOptions, clock, hosts);
-    this.adapter = recorder?.wrapAdapter(this.core) ?? this.core;
+    this.adapter = ordering.wrapAdapter(recorder?.wrapAdapter(this.core) ?? this.core);
     this.hosts.forEach((host, index) => {
       this.functionAt(index).memoryMapped(host.memory.base, host.memory.lengthBytes);
       this.functionAt(index).setBusMaster(true);

@@ -32,8 +32,9 @@ export class DriverCompletionQueue {
   /** Another one after a resize. */
   buffer: QueueBuffer;
   readonly recordAddress: number;
-  /** Running count of entries taken. */
+  /** Running counts of entries taken, and of those of which the device can know. */
   consumed = 0;
+  returned = 0;
   readonly #access: HardwareAccess;
   readonly #doorbell = new DataView(new ArrayBuffer(CQ_NOTIFY_SIZE));
 
@@ -75,6 +76,7 @@ export class DriverCompletionQueue {
   giveBack(): void {
     const record = this.#access.view(this.recordAddress, COMPLETION_QUEUE_RECORD_SIZE);
     setCompletionQueueRecordConsumed(record, 0, this.consumed);
+    this.returned = this.consumed;
   }
 
   /** Asks for one event. */

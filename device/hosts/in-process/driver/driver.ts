@@ -11,14 +11,12 @@ import {
   OVERFLOW_ENTRY_BYTES,
   PAGE_BYTES,
 } from '../../../../protocol/layout/gen/constants.gen.ts';
-import type { EqAttributes } from '../../../../protocol/layout/gen/eq-attributes.gen.ts';
 import {
   getMrAttributesLkey,
   getMrAttributesRkey,
   type MrAttributes,
 } from '../../../../protocol/layout/gen/mr-attributes.gen.ts';
 import { getMwAttributesRkey } from '../../../../protocol/layout/gen/mw-attributes.gen.ts';
-import type { QpCreation } from '../../../../protocol/layout/gen/qp-creation.gen.ts';
 import { QUEUE_PAIR_RECORD_SIZE } from '../../../../protocol/layout/gen/queue-pair-record.gen.ts';
 import {
   CSR,
@@ -43,8 +41,9 @@ import {
   ServiceType,
 } from '../../../../protocol/layout/gen/values.gen.ts';
 import { AddressHandleTable } from './address-handle-table.ts';
-import { DriverCompletionQueue } from './completion-queue.ts';
-import { DriverEventQueue } from './event-queue.ts';
+import type { DriverCompletionQueue } from './completion-queue.ts';
+import { type DriverClasses, driverClasses } from './driver-classes.ts';
+import type { DriverEventQueue } from './event-queue.ts';
 import { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import { ManagementChannel, type ManagementResult } from './management-channel.ts';
@@ -60,9 +59,16 @@ import {
 } from './payloads.ts';
 import { QueueBuffer } from './queue-buffer.ts';
 import { memoryOf, receiveMemoryOf, sendMemoryOf } from './queue-fields.ts';
-import { DriverQueuePair } from './queue-pair.ts';
+import type { DriverQueuePair } from './queue-pair.ts';
+import type {
+  BringUpRequest,
+  CompletionQueueRequest,
+  DriverMemoryRegion,
+  EventQueueRequest,
+  QueuePairRequest,
+} from './requests.ts';
 import { DriverResources } from './resources.ts';
-import { DriverSendContext } from './send-context.ts';
+import type { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
 const ENTRY_STRIDE_LOG2 = 6;
@@ -71,56 +77,6 @@ const CREDIT_LINE_BYTES = 64;
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
 const DWORD = 0x100000000;
-
-/** A memory region of the driver. */
-export interface DriverMemoryRegion {
-  readonly number: number;
-  readonly lkey: number;
-  readonly rkey: number;
-}
-
-export interface BringUpRequest {
-  readonly addressHandleEntries?: number;
-  /** Collect buffers, the last ones, that become those of QoS level 1. */
-  readonly levelOnePages?: number;
-  /** log2 of the entries of the doorbell overflow buffer; 0 gives none. */
-  readonly overflowEntriesLog2?: number;
-}
-
-export interface CompletionQueueRequest {
-  readonly entriesLog2?: number;
-  /** Software's own handle, repeated in events. */
-  readonly token?: number;
-  readonly eventQueue?: DriverEventQueue;
-  readonly paged?: boolean;
-  /** Which secondary summary byte of the event queue stands for it. */
-  readonly summaryIndex?: number;
-}
-
-export interface EventQueueRequest {
-  readonly entriesLog2?: number;
-  readonly vector?: number;
-  readonly asynchronous?: boolean;
-  readonly paged?: boolean;
-  /** Secondary summary bytes; with them comes a primary one. */
-  readonly summaryCount?: number;
-  readonly attributes?: Partial<EqAttributes>;
-}
-
-export interface QueuePairRequest {
-  readonly pd: number;
-  readonly sendCq: DriverCompletionQueue;
-  readonly receiveCq?: DriverCompletionQueue;
-  readonly sendEntriesLog2?: number;
-  readonly receiveEntriesLog2?: number;
-  /** log2 of the bytes of a slot, of both queues; by default the largest. */
-  readonly strideLog2?: number;
-  readonly paged?: boolean;
-  readonly qosLevel?: number;
-  readonly checksumKey?: number;
-  /** Creation attributes as they shall stand, whatever the rest says. */
-  readonly creation?: Partial<QpCreation>;
-}
 
 /** One function, driven. */
 export class Driver {
@@ -131,10 +87,12 @@ export class Driver {
   addressHandles!: AddressHandleTable;
   /** Bus address of the doorbell overflow buffer, or 0. */
   overflowAddress = 0;
+  readonly classes: DriverClasses;
   readonly #nextPage: number[] = [];
 
-  constructor(access: HardwareAccess) {
+  constructor(access: HardwareAccess, classes: Partial<DriverClasses> = {}) {
     this.access = access;
+    this.classes = { ...driverClasses, ...classes };
     this.allocator = new GuestAllocator(access);
     this.management = new ManagementChannel(access, this.allocator);
     this.resources = new DriverResources(this.management);
@@ -215,7 +173,7 @@ export class Driver {
     });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_EQ, payload });
     const summary = summaryCount > 0 ? this.access.view(summaryAddress, 1 + summaryCount) : undefined;
-    return new DriverEventQueue(this.access, objectNumber, vector, buffer, summary);
+    return new this.classes.EventQueue(this.access, objectNumber, vector, buffer, summary);
   }
 
   createCompletionQueue(request: CompletionQueueRequest = {}): DriverCompletionQueue {
@@ -225,7 +183,7 @@ export class Driver {
     const { token = 0, summaryIndex = 0 } = request;
     const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue, summaryIndex });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_CQ, payload, token });
-    return new DriverCompletionQueue(this.access, objectNumber, buffer, recordAddress);
+    return new this.classes.CompletionQueue(this.access, objectNumber, buffer, recordAddress);
   }
 
   /** Moves a CQ to a ring of another size; unread entries come along. */
@@ -263,7 +221,7 @@ export class Driver {
     const { objectNumber: qpn } = this.management.perform({ opcode: ManagementOpcode.CREATE_QP, payload });
     const page = this.takePage(qosLevel);
     const parts = { qpn, sendBuffer, receiveBuffer, recordAddress, descriptorAddress, sendCq, receiveCq };
-    return new DriverQueuePair(this.access, this.management, { ...parts, qosLevel, checksumKey, page });
+    return new this.classes.QueuePair(this.access, this.management, { ...parts, qosLevel, checksumKey, page });
   }
 
   createSharedReceiveQueue(request: { pd: number; entriesLog2?: number; limit?: number }): DriverSharedReceiveQueue {
@@ -301,7 +259,7 @@ export class Driver {
     });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_SEND_CONTEXT, payload });
     const line = this.access.view(creditAddress, CREDIT_LINE_BYTES);
-    return new DriverSendContext(this.access, objectNumber, blocks, line);
+    return new this.classes.SendContext(this.access, objectNumber, blocks, line);
   }
 
   /** Byte offset in the collect BAR of a page of the QoS level; pages go round. */

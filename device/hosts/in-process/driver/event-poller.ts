@@ -10,12 +10,14 @@ import type { DriverEventQueue } from './event-queue.ts';
 
 export class EventPoller {
   readonly events: DriverEventQueue;
+  /** Reads the device after each round of arming, as ehca does: what it posted before is visible then, and a last event is not left behind. */
+  readBack: (() => void) | undefined = undefined;
   /** Polls that found the primary byte clear and looked no further. */
   idlePolls = 0;
   /** Events that only the deadman found. */
   stranded = 0;
-  readonly #queues = new Map<number, DriverCompletionQueue>();
-  readonly #take: (queue: DriverCompletionQueue) => void;
+  protected readonly queues = new Map<number, DriverCompletionQueue>();
+  protected readonly take: (queue: DriverCompletionQueue) => void;
 
   /** `take` empties a CQ. */
   constructor(
@@ -24,8 +26,17 @@ export class EventPoller {
     take: (queue: DriverCompletionQueue) => void,
   ) {
     this.events = events;
-    this.#take = take;
-    for (const queue of queues) this.#queues.set(queue.cqn, queue);
+    this.take = take;
+    for (const queue of queues) this.add(queue);
+  }
+
+  add(queue: DriverCompletionQueue): void {
+    this.queues.set(queue.cqn, queue);
+  }
+
+  /** The CQ is destroyed: events about it may still be in the queue. */
+  forget(queue: DriverCompletionQueue): void {
+    this.queues.delete(queue.cqn);
   }
 
   /** Looks at the primary byte and serves the queue if it is set. Returns the completion events served. */
@@ -46,15 +57,20 @@ export class EventPoller {
     let served = 0;
     for (let events = this.events.walk(); events.length > 0; events = this.events.walk()) {
       for (const { eventType, objectNumber } of events) {
-        const queue = this.#queues.get(objectNumber);
+        const queue = this.queues.get(objectNumber);
         if (eventType !== EventType.COMPLETION || queue === undefined) continue;
         served++;
-        // Taking, then arming with the count taken: an entry that came in between is an event at once.
-        this.#take(queue);
-        queue.notify();
+        this.handle(queue);
       }
+      this.readBack?.();
     }
     return served;
+  }
+
+  /** Taking, then arming with the count taken: an entry that came in between is an event at once. */
+  protected handle(queue: DriverCompletionQueue): void {
+    this.take(queue);
+    queue.notify();
   }
 
   /** What runs every so often, however quiet it is. */

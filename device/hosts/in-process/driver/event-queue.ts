@@ -18,13 +18,14 @@ export class DriverEventQueue {
   readonly buffer: QueueBuffer;
   /** The primary summary byte and behind it the secondary ones, if the queue has them. */
   readonly summary: DataView | undefined;
-  /** Running count of entries taken. */
+  /** Running counts of entries taken, and of those of which the device knows. */
   consumed = 0;
-  readonly #access: HardwareAccess;
+  returned = 0;
+  protected readonly access: HardwareAccess;
   readonly #doorbell = new DataView(new ArrayBuffer(EQ_CONSUMER_SIZE));
 
   constructor(access: HardwareAccess, eqn: number, vector: number, buffer: QueueBuffer, summary?: DataView) {
-    this.#access = access;
+    this.access = access;
     this.eqn = eqn;
     this.vector = vector;
     this.buffer = buffer;
@@ -49,18 +50,19 @@ export class DriverEventQueue {
 
   /** Waits for at least one entry and walks the queue. */
   take(what = `an event on EQ ${this.eqn}`): EventEntry[] {
-    this.#access.waitFor(() => this.ready, what);
+    this.access.waitFor(() => this.ready, what);
     return this.walk();
   }
 
   /** Tells the device how far software has read. */
   giveBack(consumed = this.consumed): void {
     encodeEqConsumer(this.#doorbell, 0, { eqn: this.eqn, consumed });
-    this.#access.writeRegister(
+    this.access.writeRegister(
       CSR.EQ_CONSUMER,
       EQ_CONSUMER_SIZE,
       this.#doorbell.getUint32(0, true),
       this.#doorbell.getUint32(4, true),
     );
+    this.returned = consumed;
   }
 }

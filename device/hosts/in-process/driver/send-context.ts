@@ -93,22 +93,22 @@ export class DriverSendContext {
     const at = (this.number % WORDS_PER_LINE) * CREDIT_RETURN_SIZE;
     this.line.setUint32(at, 0, true);
     this.line.setUint32(at + 4, 0, true);
-    this.#control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
+    this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
     void this.status;
   }
 
   disable(): void {
-    this.#control(0);
+    this.control(0);
   }
 
   halt(): void {
-    this.#control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK | CSR_SEND_CONTEXT_CONTROL_HALT_MASK);
+    this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK | CSR_SEND_CONTEXT_CONTROL_HALT_MASK);
   }
 
   /** Makes the device return credits: a rising edge, then back. */
   force(): void {
-    this.#control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK | CSR_SEND_CONTEXT_CONTROL_FORCE_MASK);
-    this.#control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
+    this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK | CSR_SEND_CONTEXT_CONTROL_FORCE_MASK);
+    this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
   }
 
   /** Asks for an interrupt with every return, and forces one return: the last credit may have come back before. */
@@ -121,12 +121,12 @@ export class DriverSendContext {
 
   /** Takes over what the device returned: extends the counter, calls back in order, wakes waiters. */
   refresh(): void {
-    this.freed += (this.word.freeCounter - this.freed) & SEND_COUNTER_MASK;
+    this.freed += this.readReturned();
     while (this.#pending.length > 0 && this.#pending[0].end <= this.freed) this.#pending.shift()?.onFree('sent');
     if (this.#waiters.length === 0) return;
     const waiters = this.#waiters.splice(0);
     this.#interrupts = false;
-    this.#control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
+    this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
     for (const waiter of waiters) waiter();
   }
 
@@ -178,7 +178,12 @@ export class DriverSendContext {
     this.enable();
   }
 
-  #control(bits: number): void {
+  /** Blocks returned since the last look: the word is read once, and its difference taken modulo the counter. */
+  protected readReturned(): number {
+    return (this.word.freeCounter - this.freed) & SEND_COUNTER_MASK;
+  }
+
+  protected control(bits: number): void {
     const value = bits | (this.#interrupts ? CSR_SEND_CONTEXT_CONTROL_CREDIT_INTERRUPT_MASK : 0);
     const offset = CSR.SEND_CONTEXT_CONTROL + this.number * REGISTER_BYTES;
     this.#access.writeRegister(offset, REGISTER_BYTES, value, 0);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Planted bugs in how a driver takes completions and events. */
+import {
+  type CompletionEntry,
+  decodeCompletionEntry,
+  newCompletionEntry,
+} from '../../../protocol/layout/gen/completion-entry.gen.ts';
+import { decodeEventEntry, type EventEntry, newEventEntry } from '../../../protocol/layout/gen/event-entry.gen.ts';
+import { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
+import { EventPoller } from '../../hosts/in-process/driver/event-poller.ts';
+import { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';
+import { OutstandingWork } from '../../hosts/in-process/driver/outstanding-work.ts';
+
+/** Far ahead of anything produced: the device finds nothing missed. */
+const AHEAD = 0x4000_0000;
+
+export class BodyFirstQueue extends DriverCompletionQueue {
+  override poll(): CompletionEntry | undefined {
+    const entry = decodeCompletionEntry(this.buffer.slot(this.consumed), 0, newCompletionEntry());
+    if (!this.ready) return undefined;
+    this.consumed = (this.consumed + 1) >>> 0;
+    this.giveBack();
+    return entry;
+  }
+}
+
+export class EarlyConsumerQueue extends DriverCompletionQueue {
+  override poll(): CompletionEntry | undefined {
+    if (!this.ready) return undefined;
+    const slot = this.buffer.slot(this.consumed);
+    this.consumed = (this.consumed + 1) >>> 0;
+    this.giveBack();
+    return decodeCompletionEntry(slot, 0, newCompletionEntry());
+  }
+}
+
+export class EarlyConsumerEvents extends DriverEventQueue {
+  override walk(): EventEntry[] {
+    const slots: DataView[] = [];
+    while (this.ready) {
+      slots.push(this.buffer.slot(this.consumed));
+      this.consumed = (this.consumed + 1) >>> 0;
+    }
+    if (slots.length > 0) this.giveBack();
+    return slots.map((slot) => decodeEventEntry(slot, 0, newEventEntry()));
+  }
+}
+
+export class NoRecheckPoller extends EventPoller {
+  protected override handle(queue: DriverCompletionQueue): void {
+    this.take(queue);
+    queue.notify({ consumed: (queue.consumed + AHEAD) >>> 0 });
+  }
+}
+
+/** Arms first, and then looks again, which would do; but what comes before EQ pending is cleared is an event to nobody. */
+export class LateClearPoller extends EventPoller {
+  protected override handle(queue: DriverCompletionQueue): void {
+    const consumed = (queue.consumed + AHEAD) >>> 0;
+    queue.notify({ clearPending: false, consumed });
+    this.take(queue);
+    queue.notify({ consumed });
+  }
+}
+
+export class PrimaryLastPoller extends EventPoller {
+  override poll(): number {
+    const summary = this.events.summary as DataView;
+    if (summary.getUint8(0) === 0) return 0;
+    for (let index = 1; index < summary.byteLength; index++) summary.setUint8(index, 0);
+    const served = this.serve();
+    summary.setUint8(0, 0);
+    return served;
+  }
+}
+
+/** Reads the queue only when a CQ's byte says so. */
+export class SecondaryLastPoller extends EventPoller {
+  override poll(): number {
+    const summary = this.events.summary as DataView;
+    if (summary.getUint8(0) === 0) return 0;
+    summary.setUint8(0, 0);
+    let isSet = false;
+    for (let index = 1; index < summary.byteLength; index++) isSet ||= summary.getUint8(index) !== 0;
+    const served = isSet ? this.serve() : 0;
+    for (let index = 1; index < summary.byteLength; index++) summary.setUint8(index, 0);
+    return served;
+  }
+}
+
+export class NoDeadmanPoller extends EventPoller {
+  override deadman(): number {
+    return 0;
+  }
+}
+
+export class TrustingPoller extends EventPoller {
+  override forget(): void {}
+}
+
+export class OrderedWork<T> extends OutstandingWork<T> {
+  override take(): T | undefined {
+    const [first] = this.work;
+    if (first === undefined) return undefined;
+    this.work.delete(first[0]);
+    return first[1];
+  }
+}

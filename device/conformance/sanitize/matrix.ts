@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The sanitizer's matrix: each planted bug, and how many seeds show it. The clean driver is a row of its own. */
+import { type PlantedBug, plantedBugs } from './planted-bugs.ts';
+
+/** Seeds under each of which a planted bug may show itself. */
+export const BUG_SEEDS = 50;
+
+export interface MatrixRow {
+  /** Undefined for the clean driver. */
+  readonly bug: PlantedBug | undefined;
+  readonly seeds: number;
+  /** Seeds that failed, and what the first one saw. */
+  failures: number[];
+  seen: string;
+}
+
+export function findBug(name: string): PlantedBug | undefined {
+  return plantedBugs.find((bug) => bug.name === name);
+}
+
+/** An empty matrix: the clean driver with its seeds, then every bug. */
+export function newMatrix(cleanSeeds: number, bugSeeds = BUG_SEEDS): MatrixRow[] {
+  return [undefined, ...plantedBugs].map((bug) => ({
+    bug,
+    seeds: bug === undefined ? cleanSeeds : bugSeeds,
+    failures: [],
+    seen: '',
+  }));
+}
+
+/** Adds what a seed did; seeds may come in any order. */
+export function addResult(row: MatrixRow, seed: number, error: string | undefined): void {
+  if (error === undefined) return;
+  if (row.failures.every((other) => seed < other)) row.seen = error;
+  row.failures.push(seed);
+  row.failures.sort((left, right) => left - right);
+}
+
+/** A bug must be caught; the clean driver must not fail. */
+export function isGood({ bug, failures }: MatrixRow): boolean {
+  return bug === undefined ? failures.length === 0 : failures.length > 0;
+}
+
+/** The row as a line of the table. */
+export function describeRow(row: MatrixRow): string {
+  const { bug, seeds, failures, seen } = row;
+  const name = (bug?.name ?? 'clean driver').padEnd(24);
+  const count = `${failures.length}/${seeds}`.padStart(8);
+  const first = (failures.length > 0 ? `${failures[0]}` : '-').padStart(6);
+  const verdict = isGood(row) ? 'ok  ' : 'BAD ';
+  return `${verdict}${name}${count}${first}  ${seen.length > 110 ? `${seen.slice(0, 107)}...` : seen}`.trimEnd();
+}
+
+export const MATRIX_HEAD = `    ${'planted bug'.padEnd(24)}${'caught'.padStart(8)}${'first'.padStart(6)}  what the first seed saw`;

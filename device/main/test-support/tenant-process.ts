@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A guest that works until it is killed: `tenant-process.ts SOCKET SEED`. Called by linked-process.ts. */
+import { writeSync } from 'node:fs';
+import { Tenant } from './tenant.ts';
+
+const [socketPath, seed] = process.argv.slice(2);
+if (socketPath === undefined) throw new Error('usage: tenant-process.ts SOCKET SEED');
+const tenant = new Tenant(socketPath, Number(seed));
+tenant.beginCommand();
+tenant.work();
+writeSync(1, 'ready\n');
+for (;;) tenant.work();

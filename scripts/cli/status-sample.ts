@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reports of a running adapter, one after the other, with what happened per second between them: for `vuhca status`, `vuhca top` and `npm start`.
+
+import { ControlClient } from '../../device/main/control-client.ts';
+import { findOnlyControlPath } from '../../device/main/control-path.ts';
+import type { StatusReport } from '../../device/main/status-report.ts';
+import { type Arguments, UsageError } from './command.ts';
+import { computeActivity } from './function-table.ts';
+import { type ActivityRates, renderStatus, type StatusView } from './status-screen.ts';
+
+const NS_PER_SECOND = 1e9;
+const CLEAR_SCREEN = '\x1b[H\x1b[J';
+
+export interface StatusSample {
+  readonly report: StatusReport;
+  readonly rates: ActivityRates;
+}
+
+/** What `status` and `top` do: shows `count` samples, each `seconds` after the one before, for as long as nobody ends it when there is no `count`. */
+export async function showSamples(
+  args: Arguments,
+  seconds: number,
+  count: number | undefined,
+  view: StatusView,
+): Promise<void> {
+  const client = await ControlClient.connect(args.text('control') ?? (await findOnlyControlPath()));
+  try {
+    let before = await readStatus(client);
+    checkNumber(before, view.number);
+    for (let shown = 0; shown !== count; shown++) {
+      const sample = await sampleStatus(client, before, seconds * 1000);
+      before = sample.report;
+      process.stdout.write(renderSample(sample, args.has('json'), count === undefined, view));
+    }
+  } finally {
+    client.close();
+  }
+}
+
+function renderSample({ report, rates }: StatusSample, asJson: boolean, isLive: boolean, view: StatusView): string {
+  if (asJson) return `${JSON.stringify({ ...report, rates })}\n`;
+  return `${isLive ? CLEAR_SCREEN : ''}${renderStatus(report, rates, view)}`;
+}
+
+function checkNumber({ adapters }: StatusReport, number: number | undefined): void {
+  const last = Math.min(...adapters.map(({ functions }) => functions.length)) - 1;
+  if (number !== undefined && number > last)
+    throw new UsageError(`option --function is ${number}; the last function is ${last}`);
+}
+
+/** A report now. */
+export async function readStatus(client: ControlClient): Promise<StatusReport> {
+  return (await client.request('status')) as StatusReport;
+}
+
+/** A report after `afterMs`, with what happened per second since `before`. */
+export async function sampleStatus(
+  client: ControlClient,
+  before: StatusReport,
+  afterMs: number,
+): Promise<StatusSample> {
+  await new Promise((done) => setTimeout(done, afterMs));
+  const report = await readStatus(client);
+  return { report, rates: computeRates(before, report) };
+}
+
+/** What happened per second between two reports. */
+export function computeRates(before: StatusReport, after: StatusReport): ActivityRates {
+  const seconds = (after.uptimeNs - before.uptimeNs) / NS_PER_SECOND;
+  const rate = (count: (report: StatusReport) => number): number =>
+    seconds > 0 ? (count(after) - count(before)) / seconds : 0;
+  return {
+    requests: rate(({ adapters }) => sum(adapters.flatMap(({ sockets }) => sockets.map(({ requests }) => requests)))),
+    commands: rate(({ adapters }) => sum(adapters.map(({ lanes }) => lanes.launches))),
+    packets: rate(({ adapters }) => sum(adapters.flatMap(({ ports }) => ports.map((port) => port.transmitPackets)))),
+    functions: after.adapters.map(({ functions }, index) =>
+      functions.map((unit, number) => computeActivity(before.adapters[index].functions[number], unit, seconds)),
+    ),
+  };
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}
