@@ -18,6 +18,7 @@
 #include <linux/xarray.h>
 
 #include "vuhca_hw.h"
+#include "vuhca_poll.h"
 #include "vuhca_work.h"
 
 #define VUHCA_NAME "vuhca"
@@ -63,6 +64,7 @@ struct vuhca_eq {
 	u32 suspect;		/* consumed + 1 when the deadman last saw work */
 	int irq;
 	char name[32];
+	struct vuhca_poller poller;
 	u64 events;
 	u64 interrupts;
 	u64 empty_interrupts;
@@ -114,6 +116,7 @@ struct vuhca_dev {
 	u8 __iomem *collect;
 	resource_size_t collect_bytes;
 	u8 __iomem *dedicated;
+	u8 __iomem *pio;
 
 	enum vuhca_dev_state state;
 	/* Raised by each reset: objects of older generations are gone. */
@@ -129,6 +132,7 @@ struct vuhca_dev {
 	struct xarray cqs;
 	struct xarray qps;
 	struct xarray srqs;
+	struct xarray sends;	/* send contexts */
 	struct mutex vcb_lock;	/* who has which collect buffer */
 	struct ida vcb_ida;
 	bool vcbs_split;	/* among the levels by request, not by us */
@@ -191,8 +195,11 @@ struct vuhca_cq {
 	struct vuhca_completion_entry *entries;
 	struct vuhca_completion_queue_record *record;
 	dma_addr_t dma;
+	dma_addr_t record_dma;
 	size_t bytes;
 	u32 consumed;
+	struct mutex resize_lock;	/* what moves or edits entries unread */
+	bool resizing;			/* nobody polls */
 	vuhca_cq_handler completion;
 	vuhca_event_handler event;
 	void *context;
