@@ -9,14 +9,21 @@
 
 #define VT_HALT_BLOCKS 8
 
-/* A raw write, whatever the driver thinks of the context. */
+static u8 __iomem *vt_window(struct vuhca_send_context *sc)
+{
+	return sc->dev->pio +
+	       (size_t)sc->number * VUHCA_SEND_CONTEXT_WINDOW_BYTES;
+}
+
+/* A raw write behind the blocks sent, whatever the driver thinks of it. */
 static void vt_raw(struct vuhca_send_context *sc, bool start, size_t offset,
 		   u64 value)
 {
-	u8 __iomem *at = sc->dev->pio + offset +
-			 (size_t)sc->number * VUHCA_SEND_CONTEXT_WINDOW_BYTES;
-
-	writeq(value, at + (start ? VUHCA_SEND_START_OF_PACKET_OFFSET : 0));
+	offset += (size_t)sc->sent * VUHCA_SEND_BLOCK_BYTES;
+	offset %= (size_t)sc->blocks * VUHCA_SEND_BLOCK_BYTES;
+	if (start)
+		offset += VUHCA_SEND_START_OF_PACKET_OFFSET;
+	writeq(value, vt_window(sc) + offset);
 }
 
 static void vt_no_start(struct vuhca_send_context *sc)
@@ -32,7 +39,7 @@ static void vt_start_inside(struct vuhca_send_context *sc)
 
 static void vt_beyond(struct vuhca_send_context *sc)
 {
-	vt_raw(sc, false, VT_HALT_BLOCKS * VUHCA_SEND_BLOCK_BYTES, 0);
+	writeq(0, vt_window(sc) + VT_HALT_BLOCKS * VUHCA_SEND_BLOCK_BYTES);
 }
 
 static void vt_crossing(struct vuhca_send_context *sc)

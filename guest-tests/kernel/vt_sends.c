@@ -5,7 +5,7 @@
  * for them is woken, and counters wrap.
  */
 #include <linux/slab.h>
-#include <rdma/ib_mad.h>
+#include <rdma/ib_smi.h>
 
 #include "vt_send_context.h"
 
