@@ -20,6 +20,7 @@ import { AdapterUnits, readPlan } from './management/adapter-units.ts';
 import { ManagementProcessor } from './management/management-processor.ts';
 import { ResourceManager } from './management/resource-manager.ts';
 import { ShareAdjuster } from './management/share-adjuster.ts';
+import { Traces } from './observe/trace/traces.ts';
 import { type AdapterOptions, findOptionError, getDefaultShare } from './options.ts';
 import { AdapterFunction } from './pci/function.ts';
 import { SendContexts } from './pio/send-contexts.ts';
@@ -64,6 +65,7 @@ export class Adapter implements AdapterPort {
   /** Who has what of the adapter's resources. */
   readonly resourceManager: ResourceManager;
   readonly shares: ShareAdjuster;
+  readonly traces: Traces;
   #control = 0;
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
@@ -126,6 +128,7 @@ export class Adapter implements AdapterPort {
     for (const port of this.ports) port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
     this.#management = new ManagementProcessor(this, this.functions[0]);
     this.resourceManager = new ResourceManager(new AdapterUnits(this), readPlan(this));
+    this.traces = new Traces(clock, functionCount);
     this.shares = new ShareAdjuster(this.resourceManager, clock);
   }
 

@@ -16,6 +16,7 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultLog } from '../observe/faults.ts';
+import { Step, type Timeline } from '../observe/trace/timeline.ts';
 import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset } from './geometry.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
@@ -51,6 +52,8 @@ type Collecting = PhysicalCollectBuffer | undefined;
 const STAND_IN_INDEX = -1;
 
 export class CollectUnit {
+  /** Set while the host wants to know. */
+  timeline: Timeline | undefined = undefined;
   kicks = 0;
   cancels = 0;
   choked = 0;
@@ -161,7 +164,7 @@ export class CollectUnit {
 
   #open(page: number): PhysicalCollectBuffer {
     const qosLevel = page * PAGE_BYTES >= this.qosDivider ? 1 : 0;
-    const buffer = this.#bind(page, qosLevel) ?? this.#openStandIn(qosLevel);
+    const buffer = this.#bind(page, qosLevel) ?? this.#openStandIn(page, qosLevel);
     this.#collecting[page] = buffer;
     this.inUseCount++;
     return buffer;
@@ -172,12 +175,14 @@ export class CollectUnit {
     if (vcb < 0) return undefined;
     const buffer = this.#allocator.bind(this.#functionNumber, qosLevel, vcb);
     if (buffer === undefined) this.#space.free(this.#functionNumber, vcb);
+    else this.timeline?.note(Step.BIND, this.#functionNumber, vcb, buffer.index);
     return buffer;
   }
 
   /** Send-queue mode still follows the command to its kick, so that the VCB is freed exactly there. */
-  #openStandIn(qosLevel: number): PhysicalCollectBuffer {
+  #openStandIn(page: number, qosLevel: number): PhysicalCollectBuffer {
     this.levelRefusals[qosLevel]++;
+    this.timeline?.note(Step.REFUSE, this.#functionNumber, page);
     const buffer = this.#standIns.pop() ?? new PhysicalCollectBuffer(STAND_IN_INDEX);
     buffer.open();
     return buffer;

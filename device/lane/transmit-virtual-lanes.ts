@@ -5,7 +5,9 @@
  *
  * A queue pair stays on its lane while a command of it is in a list: so its commands keep their order, whatever way they came and whatever becomes of the map.
  */
+import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { Step, type Timeline } from '../observe/trace/timeline.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CreditAccounts } from './credit-accounts.ts';
@@ -47,6 +49,8 @@ export class TransmitVirtualLanes {
   /** By function: commands launched, and commands in kick lists. */
   readonly functionLaunches: Uint32Array;
   readonly functionWaiting: Int32Array;
+  /** Set while the host wants to know. */
+  timeline: Timeline | undefined = undefined;
   /** A list that refused `qp` has room again. */
   onRoom: (qp: QueuePair) => void = () => {};
   readonly #arbitrator: KickArbitrator;
@@ -114,6 +118,13 @@ export class TransmitVirtualLanes {
     hold.functionNumber = (buffer.queuePair as QueuePair).owner.number;
     hold.execution = this.execution.take(hold.lane, hold.functionNumber);
     hold.completion = this.completion.take(hold.lane, hold.functionNumber);
+    this.timeline?.note(
+      Step.LAUNCH,
+      hold.functionNumber,
+      (buffer.queuePair as QueuePair).number,
+      getSendCommandSequence(buffer.view, 0),
+      lane.number,
+    );
     lane.launches++;
     this.functionLaunches[hold.functionNumber]++;
     this.#arbitrator.noteLaunch(lane.number);
@@ -128,12 +139,16 @@ export class TransmitVirtualLanes {
 
   /** The last packet is with the port, or there will be none. Does nothing when it was released before. */
   releaseExecution(hold: CreditHold): void {
+    if (hold.execution !== CreditSource.NONE)
+      this.timeline?.note(Step.RELEASE_EXECUTION, hold.functionNumber, hold.lane);
     this.execution.give(hold.lane, hold.functionNumber, hold.execution);
     hold.execution = CreditSource.NONE;
   }
 
   /** The command is complete. Does nothing when it was released before. */
   releaseCompletion(hold: CreditHold): void {
+    if (hold.completion !== CreditSource.NONE)
+      this.timeline?.note(Step.RELEASE_COMPLETION, hold.functionNumber, hold.lane);
     this.completion.give(hold.lane, hold.functionNumber, hold.completion);
     hold.completion = CreditSource.NONE;
   }

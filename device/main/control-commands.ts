@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a live adapter answers on its control socket: its status, resource requests, and captures, one at a time, each as long as the connection that asked for it. */
+/** What a live adapter answers on its control socket: its status, resource requests, traces, and captures, one at a time, each as long as the connection that asked for it. */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
@@ -8,6 +8,7 @@ import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { reportResources } from './resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from './resource-words.ts';
 import { reportProcess } from './status-report.ts';
+import { TraceControl } from './trace-control.ts';
 
 export class ControlCommands {
   /** By name, for `ControlServer`. */
@@ -26,6 +27,12 @@ export class ControlCommands {
   constructor(process: AdapterProcess, pid: number) {
     this.#process = process;
     this.#pid = pid;
+    const trace = new TraceControl({
+      recorded: process.recording !== undefined,
+      nowNs: () => process.clock.now(),
+      findAdapter: (name) => this.#findAdapter(name).core,
+    });
+    this.table = new Map([...this.table, ...trace.table]);
   }
 
   /** Ends what runs, files included. */

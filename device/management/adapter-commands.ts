@@ -44,7 +44,8 @@ const CAPABILITIES =
   Capability.MEMORY_WINDOWS |
   Capability.FAST_REGISTRATION |
   Capability.EQ_TIMERS |
-  Capability.SEND_CONTEXTS;
+  Capability.SEND_CONTEXTS |
+  Capability.TRACE;
 
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();

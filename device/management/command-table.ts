@@ -12,6 +12,7 @@ import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { RESOURCE_CHANGE_SIZE } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { SEND_CONTEXT_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/send-context-attributes.gen.ts';
 import { SRQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/srq-attributes.gen.ts';
+import { TRACE_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { queryAdapter, queryPort } from './adapter-commands.ts';
 import type { CommandHandler } from './command-context.ts';
@@ -45,6 +46,7 @@ import {
   modifySharedReceiveQueue,
   querySharedReceiveQueue,
 } from './shared-receive-queue-commands.ts';
+import { modifyTrace, queryTrace, readTrace } from './trace-commands.ts';
 
 interface CommandEntry {
   readonly payloadBytes: number;
@@ -90,6 +92,9 @@ const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.REQUEST_RESOURCES, RESOURCE_CHANGE_SIZE, requestResources, RESOURCE_CHANGES_MAX],
   [ManagementOpcode.QUERY_RESOURCES, 0, queryResources],
   [ManagementOpcode.QUERY_LANE, 0, queryLane],
+  [ManagementOpcode.MODIFY_TRACE, TRACE_ATTRIBUTES_SIZE, modifyTrace],
+  [ManagementOpcode.QUERY_TRACE, 0, queryTrace],
+  [ManagementOpcode.READ_TRACE, TRACE_ATTRIBUTES_SIZE, readTrace],
 ];
 
 export const commandTable: ReadonlyMap<number, CommandEntry> = new Map(

@@ -15,6 +15,7 @@ import type { FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.
 import { decodeChanges, HOST } from '../management/resource-changes.ts';
 import { Dma } from '../memory/dma.ts';
 import { FaultLog } from '../observe/faults.ts';
+import type { Timeline } from '../observe/trace/timeline.ts';
 import { getCollectPages } from '../options.ts';
 import type { Port } from '../port/port.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
@@ -54,6 +55,8 @@ export class AdapterFunction implements FunctionPort {
   pendingManagement: PhysicalCollectBuffer | undefined = undefined;
   /** Where asynchronous events go. */
   asynchronousQueue: EventQueue | undefined = undefined;
+  /** Set while the host wants to know what the function does. */
+  timeline: Timeline | undefined = undefined;
   resetCount = 0;
   readonly #event = new EventRecord();
 
@@ -63,7 +66,7 @@ export class AdapterFunction implements FunctionPort {
     this.localTime = new LocalTime(adapter.clock);
     this.faults = new FaultLog(this.localTime);
     this.dma = new Dma(host, this.faults);
-    this.msix = new MsixVectors(host);
+    this.msix = new MsixVectors(host, number);
     this.registers = new RegisterFile(this.faults);
     this.eventDoorbells = new EventDoorbells(this);
     this.doorbells = new DoorbellUnit(this);

@@ -5,17 +5,22 @@
  */
 import { VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
 import type { HostPort } from '../host.ts';
+import { Step, type Timeline } from '../observe/trace/timeline.ts';
 
 export class MsixVectors {
   /** Pending bit array, as the guest reads it. */
   readonly pending = new Uint32Array(VECTOR_COUNT / 32);
   /** Messages sent, per vector. */
   readonly sent = new Uint32Array(VECTOR_COUNT);
+  /** Set while the host wants to know. */
+  timeline: Timeline | undefined = undefined;
   readonly #host: HostPort;
+  readonly #functionNumber: number;
   #busMaster = false;
 
-  constructor(host: HostPort) {
+  constructor(host: HostPort, functionNumber: number) {
     this.#host = host;
+    this.#functionNumber = functionNumber;
   }
 
   /** Asks for the vector's message; repeated requests before it is sent are one. */
@@ -46,5 +51,6 @@ export class MsixVectors {
     if (!this.#host.raiseVector(vector)) return;
     this.pending[word] &= ~(1 << bit);
     this.sent[vector]++;
+    this.timeline?.note(Step.INTERRUPT, this.#functionNumber, vector);
   }
 }

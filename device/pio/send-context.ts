@@ -12,6 +12,7 @@ import {
 } from '../../protocol/layout/gen/credit-return.gen.ts';
 import { getSendControlCreditReturn } from '../../protocol/layout/gen/send-control.gen.ts';
 import { EventType, FaultKind, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import { Step } from '../observe/trace/timeline.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import { SendBlocks } from './send-blocks.ts';
 
@@ -182,6 +183,7 @@ export class SendContext {
       return this.halt(SendHaltCause.CREDIT_RETURN);
     this.returnedCounter = this.freeCounter;
     this.creditReturns++;
+    this.owner.timeline?.note(Step.CREDIT_RETURN, this.owner.number, this.number, this.returnedCounter);
     if (this.creditInterrupt) this.owner.msix.request(this.vector);
   }
 }

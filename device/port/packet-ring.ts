@@ -18,6 +18,8 @@ export function packetBlocks(lengthBytes: number): number {
 
 export class PacketRing {
   readonly bytes: Uint8Array;
+  /** The same as words. */
+  readonly words: Int32Array;
   readonly view: DataView;
   readonly capacity: number;
   /** Lane its packets travel on. */
@@ -36,6 +38,7 @@ export class PacketRing {
     this.capacity = capacity;
     this.virtualLane = virtualLane;
     this.bytes = new Uint8Array(capacity * PACKET_SLOT_BYTES);
+    this.words = new Int32Array(this.bytes.buffer);
     this.view = new DataView(this.bytes.buffer);
     this.#lengths = new Uint16Array(capacity);
     this.#suspect = new Uint8Array(capacity);

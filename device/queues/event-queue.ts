@@ -19,6 +19,7 @@ import {
 } from '../../protocol/layout/gen/event-entry.gen.ts';
 import { EqControl, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
+import { Step } from '../observe/trace/timeline.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import { InterruptTimer } from './interrupt-timer.ts';
 
@@ -128,6 +129,7 @@ export class EventQueue {
     if (!this.owner.dma.publish(this.number, address, this.#entry, EVENT_ENTRY_SIZE, SEQUENCE_BYTES))
       return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
+    this.owner.timeline?.note(Step.EQE, this.owner.number, this.number, event.type, event.objectNumber);
     return true;
   }
 

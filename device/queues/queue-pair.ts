@@ -7,6 +7,7 @@ import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
+import type { QueuePairTrace } from '../observe/trace/queue-pair-trace.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import { RECORDS_PER_QUEUE_PAIR, RequesterState, RequesterWait } from '../transport/requester-state.ts';
 import { ResponderState } from '../transport/responder-state.ts';
@@ -36,6 +37,8 @@ export class QueuePair {
   /** Of a connected QP. */
   requester: RequesterState | undefined = undefined;
   responder: ResponderState | undefined = undefined;
+  /** Set while the QP is traced. */
+  trace: QueuePairTrace | undefined = undefined;
   destroyed = false;
   /** Path MTU of a connected QP. */
   pathMtuBytes = 256;
@@ -159,6 +162,7 @@ export class QueuePair {
   /** Empties both queues; commands in flight become void. */
   resetQueues(): void {
     this.epoch++;
+    this.trace?.reset();
     this.inFlight = 0;
     this.nextSequence = 0;
     this.fetchSequence = 0;
@@ -178,6 +182,7 @@ export class QueuePair {
   /** Gives back what the constructor took. */
   release(): void {
     this.epoch++;
+    this.trace?.release();
     this.destroyed = true;
     this.pd.references--;
     this.sendCq.references--;

@@ -8,6 +8,7 @@ import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import { Step } from '../observe/trace/timeline.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { ObjectTable } from '../queues/object-table.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -28,10 +29,13 @@ export class CommandAdmission {
 
   /** A whole command from one of `owner`'s collect buffers. */
   kick(owner: AdapterFunction, buffer: PhysicalCollectBuffer): void {
-    const qp = this.#find(owner, getSendCommandQpn(buffer.view, 0));
+    const qpn = getSendCommandQpn(buffer.view, 0);
+    const sequence = getSendCommandSequence(buffer.view, 0);
+    owner.timeline?.note(Step.KICK, owner.number, qpn, sequence, buffer.vcb);
+    const qp = this.#find(owner, qpn);
     if (qp === undefined) return release(buffer);
     if (qp.state !== QpState.RTS) return this.#drop(qp, buffer);
-    const ahead = (getSendCommandSequence(buffer.view, 0) - qp.nextSequence) & SEQUENCE_MASK;
+    const ahead = (sequence - qp.nextSequence) & SEQUENCE_MASK;
     if (ahead !== 0) {
       if (ahead < HALF_SEQUENCE) return this.#drop(qp, buffer);
       owner.counters.commandsStale++;
@@ -50,7 +54,7 @@ export class CommandAdmission {
   /** A doorbell, as two dwords. */
   ring(owner: AdapterFunction, low: number, high: number): void {
     const qp = this.#find(owner, low >>> QPN_SHIFT);
-    if (qp !== undefined) owner.doorbells.ring(qp, high & SEQUENCE_MASK);
+    if (qp !== undefined) this.#ring(qp, high & SEQUENCE_MASK);
   }
 
   /** A stop doorbell: the QP leaves the scheduler for good (until it is reset). */
@@ -75,6 +79,11 @@ export class CommandAdmission {
     const sequence = getSendCommandSequence(buffer.view, 0);
     release(buffer);
     qp.owner.counters.doorbellsImplicit++;
+    this.#ring(qp, sequence);
+  }
+
+  #ring(qp: QueuePair, sequence: number): void {
+    qp.owner.timeline?.note(Step.DOORBELL, qp.owner.number, qp.number, sequence);
     qp.owner.doorbells.ring(qp, sequence);
   }
 }

@@ -11,6 +11,7 @@ import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import { Step } from '../observe/trace/timeline.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { checkCommand } from './command-check.ts';
@@ -130,6 +131,7 @@ export class CommandFetcher {
       setSendCommandSequence(buffer.view, 0, sequence);
     }
     qp.owner.counters.commandsFetched++;
+    qp.owner.timeline?.note(Step.FETCH, qp.owner.number, qp.number, sequence);
     this.#lanes.admit(qp, buffer);
   }
 

@@ -14,6 +14,7 @@ import {
 } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../memory/dma.ts';
+import { Step } from '../observe/trace/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 const BASE_ALIGNMENT = 64;
@@ -109,6 +110,7 @@ export class OverflowBuffer {
       return false;
     }
     this.written = (this.written + 1) >>> 0;
+    qp.owner.timeline?.note(Step.SPILL, qp.owner.number, qp.number, sequence);
     qp.spilled = this.spilledOf(qp) + 1;
     qp.spilledLap = this.#lap;
     this.#owed++;
@@ -134,6 +136,7 @@ export class OverflowBuffer {
   /** An entry of the QP came back. False when it had none there. */
   settle(qp: QueuePair): boolean {
     if (this.spilledOf(qp) === 0) return false;
+    qp.owner.timeline?.note(Step.DRAIN, qp.owner.number, qp.number, this.sequence);
     qp.spilled--;
     this.#owed--;
     return true;

@@ -16,6 +16,7 @@ import { ackTimeoutNs, CREDITS_UNLIMITED, creditsOf, rnrTimerNs } from '../../pr
 import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { refusalStatus } from './fault-status.ts';
 import { RequestKind } from './request-opcodes.ts';
 import type { Requester } from './requester.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
@@ -52,6 +53,8 @@ export class Completer {
   readonly #around: CompleterSurroundings;
   readonly #original = new Uint8Array(ATOMIC_BYTES);
   readonly #originalView = new DataView(this.#original.buffer);
+  /** For traces. */
+  readonly #originalBytes = { bytes: this.#original, words: new Int32Array(this.#original.buffer) };
 
   constructor(around: CompleterSurroundings) {
     this.#around = around;
@@ -139,6 +142,7 @@ export class Completer {
       // The wire carries the value big-endian; memory holds it in the order of the host.
       this.#originalView.setUint32(0, getAtomicAckEthOriginalLow(ring.view, packet.atomicAckEthOffset), true);
       this.#originalView.setUint32(4, getAtomicAckEthOriginalHigh(ring.view, packet.atomicAckEthOffset), true);
+      record.trace?.takeResponse(record, 0, this.#originalBytes, 0, ATOMIC_BYTES);
       return record.list.scatter(qp, 0, this.#original, 0, ATOMIC_BYTES) ? FaultKind.NONE : FaultKind.DMA_WRITE;
     }
     const done = record.responsesReceived * qp.pathMtuBytes;
@@ -146,6 +150,7 @@ export class Completer {
     const length = isLast ? record.messageLength - done : qp.pathMtuBytes;
     const endsHere = (packet.flags & (OpcodeFlag.LAST | OpcodeFlag.ONLY)) !== 0;
     if (packet.payloadLengthBytes !== length || endsHere !== isLast) return BAD_RESPONSE;
+    record.trace?.takeResponse(record, done, ring, packet.payloadOffset, length);
     return record.list.scatter(qp, done, ring.bytes, packet.payloadOffset, length)
       ? FaultKind.NONE
       : FaultKind.DMA_WRITE;
@@ -233,16 +238,8 @@ export class Completer {
   }
 
   #refused(state: RequesterState, psn: number, code: number): void {
-    switch (code) {
-      case NakCode.PSN_SEQUENCE_ERROR:
-        return this.#retry(state, psn);
-      case NakCode.INVALID_REQUEST:
-        return this.#around.failOldest(state.qp, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, FaultKind.NONE);
-      case NakCode.REMOTE_ACCESS_ERROR:
-        return this.#around.failOldest(state.qp, CompletionStatus.REMOTE_ACCESS_ERROR, FaultKind.NONE);
-      default:
-        return this.#around.failOldest(state.qp, CompletionStatus.REMOTE_OPERATION_ERROR, FaultKind.NONE);
-    }
+    if (code === NakCode.PSN_SEQUENCE_ERROR) return this.#retry(state, psn);
+    this.#around.failOldest(state.qp, refusalStatus(code), FaultKind.NONE);
   }
 
   /**

@@ -28,6 +28,7 @@ import {
   QpState,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
+import { Step } from '../observe/trace/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 /** Completion opcode by send opcode. */
@@ -76,6 +77,7 @@ export function postSendCompletion(
   fault: FaultKind,
   byteLength = 0,
 ): void {
+  qp.owner.timeline?.note(Step.SEND_COMPLETION, qp.owner.number, qp.number, sequence, qp.sendCq.number);
   const view = qp.sendCq.begin();
   setCompletionEntryQpn(view, 0, qp.number);
   setCompletionEntryStatus(view, 0, status);
@@ -88,6 +90,7 @@ export function postSendCompletion(
 
 /** Reports receive entry `number` of `qp`. */
 export function postReceiveCompletion(qp: QueuePair, number: number, report: Readonly<ReceiveReport>): void {
+  qp.owner.timeline?.note(Step.RECEIVE_COMPLETION, qp.owner.number, qp.number, number, qp.receiveCq.number);
   const view = qp.receiveCq.begin();
   setCompletionEntryQpn(view, 0, qp.number);
   setCompletionEntryStatus(view, 0, report.status);

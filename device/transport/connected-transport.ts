@@ -94,6 +94,8 @@ export class ConnectedTransport {
   launch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const state = qp.requester as RequesterState;
     const record = this.#pool.take();
+    record.trace = qp.trace;
+    record.trace?.launch(record);
     this.#loader.load(qp, record, buffer);
     state.append(record);
     this.requester.wake(state);
@@ -146,6 +148,7 @@ export class ConnectedTransport {
 
   /** The receive entry of a message in progress is flushed before all others; nothing more is answered but the NAK that may be the cause. */
   flushReceives(qp: QueuePair): void {
+    qp.trace?.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
     if (qp.responder !== undefined) this.responder.abandon(qp, qp.responder);
   }
 
@@ -165,6 +168,7 @@ export class ConnectedTransport {
     if (state === undefined) return;
     this.timers.turnOff(state);
     for (let record = state.shift(); record !== undefined; record = state.shift()) {
+      record.trace?.endRecord(state, record, CompletionStatus.FLUSHED, FaultKind.NONE);
       if (report) postSendCompletion(qp, record.sequence, record.opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
       this.#release(qp, record);
     }
@@ -180,6 +184,7 @@ export class ConnectedTransport {
       if (record.fault !== FaultKind.NONE)
         return this.#failOldest(qp, sendStatus(record.fault, record.opcode), record.fault);
       state.shift();
+      record.trace?.endRecord(state, record, CompletionStatus.SUCCESS, FaultKind.NONE);
       if (record.signaled || qp.signalAll)
         postSendCompletion(
           qp,
@@ -201,6 +206,7 @@ export class ConnectedTransport {
     const state = qp.requester as RequesterState;
     const record = state.shift();
     if (record !== undefined) {
+      record.trace?.endRecord(state, record, status, fault);
       postSendCompletion(qp, record.sequence, record.opcode, status, fault);
       this.#release(qp, record);
     }
@@ -257,6 +263,7 @@ export class ConnectedTransport {
     this.#releaseExecution(record);
     this.#around.lanes.releaseCompletion(record.hold);
     if (qp.inFlight > 0) qp.inFlight--;
+    record.trace = undefined;
     this.#pool.give(record);
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Completion statuses by fault (IBTA 11.6.2), for datagrams and connections alike. */
+import { NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 
 /** Of a send command that was not executed. */
@@ -29,5 +30,17 @@ export function receiveStatus(fault: FaultKind): CompletionStatus {
       return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
     default:
       return CompletionStatus.LOCAL_PROTECTION_ERROR;
+  }
+}
+
+/** How the requester sees a NAK that ends its QP (IBTA 9.9.2.2). */
+export function refusalStatus(code: number): CompletionStatus {
+  switch (code) {
+    case NakCode.INVALID_REQUEST:
+      return CompletionStatus.REMOTE_INVALID_REQUEST_ERROR;
+    case NakCode.REMOTE_ACCESS_ERROR:
+      return CompletionStatus.REMOTE_ACCESS_ERROR;
+    default:
+      return CompletionStatus.REMOTE_OPERATION_ERROR;
   }
 }

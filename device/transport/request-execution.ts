@@ -65,6 +65,7 @@ export class RequestExecution {
       if (!region.write(region.owner.dma, qp.number, address, length, ring.bytes, payloadOffset))
         return this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
     }
+    qp.trace?.placePacket(this.#request);
     state.messageBytes += length;
     return flags & (LAST | ONLY) ? Step.COMPLETE : Step.ACKNOWLEDGE;
   }
@@ -78,6 +79,7 @@ export class RequestExecution {
       if (!this.#keys.invalidate(qp, rkey)) return this.#refusals.refuseAccess(FaultKind.KEY_STATE, rkey);
     }
     state.message = MessageKind.NONE;
+    qp.trace?.endMessage(CompletionStatus.SUCCESS, FaultKind.NONE);
     if (flags & (SEND | IMMEDIATE)) {
       this.#report();
       state.entryTaken = false;
@@ -123,6 +125,7 @@ export class RequestExecution {
 
   #answer(resource: ResponderResource): Step {
     const { qp, state } = this.#request;
+    qp.trace?.beginAnswer(this.#request, resource);
     state.expectedPsn = addPsn(resource.lastPsn, 1);
     this.#responses.enqueue(qp, state, resource);
     return Step.EXIT;

@@ -8,6 +8,8 @@ import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-buil
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueuePairTrace } from '../observe/trace/queue-pair-trace.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import { requestOpcode } from './request-opcodes.ts';
 import type { RequesterState } from './requester-state.ts';
@@ -19,6 +21,9 @@ const DWORD = 0x100000000;
 
 export class RequestPackets {
   readonly #fields = newPacketFields();
+  /** Where the packet built last lies. */
+  #ring!: PacketRing;
+  #offset = 0;
 
   /** The next packet of a SEND or WRITE. False when its payload cannot be read. */
   sendPayload(state: RequesterState, record: SendRecord, port: Port): boolean {
@@ -43,9 +48,19 @@ export class RequestPackets {
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
     if (record.inline) copyInline(record, done, length, ring.bytes, payload);
     else if (!record.list.gatherPart(qp, done, length, ring.bytes, payload)) return false;
+    this.#ring = ring;
+    this.#offset = offset;
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
     record.packetsSent++;
     return true;
+  }
+
+  /** Shows the packet built last to the trace of its message. */
+  tracePacket(record: SendRecord, trace: QueuePairTrace): void {
+    const { opcode, hasGrh, payloadLengthBytes } = this.#fields;
+    const offset = this.#offset;
+    const payload = offset + payloadStart(opcode, hasGrh);
+    trace.sendPacket(record, record.packetsSent - 1, this.#ring, offset, payload, payloadLengthBytes);
   }
 
   /** Payload of the packet built last. */
@@ -91,7 +106,9 @@ export class RequestPackets {
 
   #emit(port: Port): void {
     const ring = port.ringFor(this.#fields.dlid, this.#fields.serviceLevel);
-    port.transmit(ring, buildPacket(ring.view, ring.writeOffset, this.#fields, PacketCheck.ICRC));
+    this.#ring = ring;
+    this.#offset = ring.writeOffset;
+    port.transmit(ring, buildPacket(ring.view, this.#offset, this.#fields, PacketCheck.ICRC));
   }
 
   #head(state: RequesterState, record: SendRecord, port: Port, packetIndex: number, ackRequest: boolean): void {

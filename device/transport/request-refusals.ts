@@ -8,7 +8,7 @@ import { addPsn } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion } from './completions.ts';
-import { receiveStatus } from './fault-status.ts';
+import { receiveStatus, refusalStatus } from './fault-status.ts';
 import { type RequestInHand, Step } from './request-in-hand.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
 import type { Responses } from './responses.ts';
@@ -54,7 +54,9 @@ export class RequestRefusals {
     const { reliable, qp, state } = this.#request;
     const tooShort = fault === FaultKind.RECEIVE_TOO_SHORT;
     if (reliable) this.#nak(tooShort ? NakCode.INVALID_REQUEST : NakCode.REMOTE_OPERATIONAL_ERROR);
-    completeEntry(qp, state, receiveStatus(fault), fault);
+    const status = receiveStatus(fault);
+    qp.trace?.refuse(this.#request, status, fault);
+    completeEntry(qp, state, status, fault);
     this.#fail(qp, undefined, fault, state.entryNumber);
     return Step.EXIT;
   }
@@ -68,6 +70,7 @@ export class RequestRefusals {
   /** NAK and error state (class C); unreliable QPs drop the message silently (class D). */
   #refuse(code: number, event: EventType, fault: FaultKind, detail: number): Step {
     const { reliable, qp, state } = this.#request;
+    qp.trace?.refuse(this.#request, refusalStatus(code), fault);
     if (!reliable) return this.skip();
     this.#nak(code);
     completeEntry(qp, state, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, fault);

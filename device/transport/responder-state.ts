@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a connected QP remembers as responder: the PSN it expects, the message in progress, READs and atomics it must be able to repeat, what it has to answer. */
 
+import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueuePairTrace } from '../observe/trace/queue-pair-trace.ts';
 import { ReceiveReport } from './completions.ts';
 import type { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
@@ -32,6 +34,9 @@ export class ResponderResource {
   restart = false;
   /** An acknowledgement that follows the answer. */
   readonly after = new PendingAcknowledge();
+  /** The trace of the QP while the answer is sent the first time, and its command block there. */
+  trace: QueuePairTrace | undefined = undefined;
+  traceBlock = -1;
 }
 
 /** One acknowledgement to send; a newer one replaces it (coalescing, IBTA 9.7.5.1.2). */
@@ -111,6 +116,7 @@ export class ResponderState {
     for (const resource of this.queue) {
       resource.active = false;
       resource.after.pending = false;
+      resource.trace?.endAnswer(resource, CompletionStatus.FLUSHED, FaultKind.NONE);
     }
     this.queue.length = 0;
     this.acknowledge.pending = false;
@@ -132,6 +138,7 @@ export class ResponderState {
     if (place < 0) return;
     this.queue.splice(place, 1);
     resource.active = false;
+    resource.trace?.endAnswer(resource, CompletionStatus.FLUSHED, FaultKind.NONE);
     const { after } = resource;
     if (!after.pending) return;
     after.pending = false;

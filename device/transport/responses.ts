@@ -9,10 +9,11 @@ import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-buil
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED, creditField } from '../../protocol/infiniband/syndrome.ts';
-import { AccessFlag, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { AccessFlag, CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { refusalStatus } from './fault-status.ts';
 import { ReadyQueue } from './ready-queue.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { FailResponder } from './request-refusals.ts';
@@ -142,6 +143,7 @@ export class Responses {
   #finish(state: ResponderState, resource: ResponderResource): void {
     state.queue.shift();
     resource.active = false;
+    resource.trace?.endAnswer(resource, CompletionStatus.SUCCESS, FaultKind.NONE);
     const { after } = resource;
     if (!after.pending) return;
     after.pending = false;
@@ -187,6 +189,7 @@ export class Responses {
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const payload = ring.writeOffset + payloadStart(opcode, fields.hasGrh);
     if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring.bytes, payload)) return false;
+    resource.trace?.sendAnswer(resource, done, ring, payload, length);
     this.#emit(port);
     resource.restart = false;
     resource.packetsSent++;
@@ -214,16 +217,13 @@ export class Responses {
     // The rest of the answer turns into a NAK (IBTA 9.7.5.2.4).
     const psn = addPsn(resource.firstPsn, resource.packetsSent);
     const code = region === undefined ? NakCode.REMOTE_ACCESS_ERROR : NakCode.REMOTE_OPERATIONAL_ERROR;
+    const fault = region === undefined ? keys.fault : FaultKind.DMA_READ;
+    resource.trace?.endAnswer(resource, refusalStatus(code), fault);
     state.clearAnswers();
     state.refused = true;
     state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
     this.#wake(qp, state);
-    this.#around.fail(
-      qp,
-      region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL,
-      region === undefined ? keys.fault : FaultKind.DMA_READ,
-      address,
-    );
+    this.#around.fail(qp, region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL, fault, address);
     return false;
   }
 

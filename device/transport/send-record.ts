@@ -31,6 +31,7 @@ import {
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { CreditHold } from '../lane/credit-hold.ts';
+import type { QueuePairTrace } from '../observe/trace/queue-pair-trace.ts';
 import { RequestKind } from './request-opcodes.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
@@ -68,6 +69,10 @@ export class SendRecord {
   buffer: PhysicalCollectBuffer | undefined = undefined;
   hold = new CreditHold();
   fault: FaultKind = FaultKind.NONE;
+  /** The trace it was launched under, when that was, and its command block there. */
+  trace: QueuePairTrace | undefined = undefined;
+  launchedNs = 0;
+  traceBlock = -1;
   readonly list = new ScatterGatherList();
   readonly inlineBytes = new Uint8Array(INLINE_MAX_BYTES);
   /** The command's header, of operations without packets: it lies where other commands have their inline payload. */

@@ -50,6 +50,8 @@ export class UdResponder {
       return false;
     }
     const fault = this.#reader.take(qp, this.#list) || this.#deliver(qp, ring, packet);
+    const status = fault === FaultKind.NONE ? CompletionStatus.SUCCESS : receiveStatus(fault);
+    qp.trace?.receiveDatagram(packet, ring, this.#reader.number, status, fault);
     if (fault === FaultKind.NONE) this.#complete(qp, port, ring.view, packet);
     else this.#fail(qp, fault);
     return true;

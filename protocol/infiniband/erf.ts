@@ -52,7 +52,8 @@ export function erfInterface(port: number, direction: number): number {
 
 /**
  * Writes one record at `offset`: pcap record header, ERF header, and the `lengthBytes` packet bytes at `packetOffset`
- * of `packet`. `damaged` (0 or 1) marks a packet that came with an error. Returns the bytes written.
+ * of `packet`. `damaged` (0 or 1) marks a packet that came with an error. `wireLengthBytes`: the packet was longer than
+ * what is left of it. Returns the bytes written.
  */
 export function writeErfRecord(
   view: DataView,
@@ -63,6 +64,7 @@ export function writeErfRecord(
   packet: DataView,
   packetOffset: number,
   lengthBytes: number,
+  wireLengthBytes = lengthBytes,
 ): number {
   const recordLength = ERF_RECORD_HEADER_SIZE + lengthBytes;
   let at = offset + writePcapRecordHeader(view, offset, timeNs, recordLength);
@@ -75,7 +77,7 @@ export function writeErfRecord(
   header.varyingLength = 1;
   header.interfaceNumber = interfaceNumber;
   header.recordLength = recordLength;
-  header.wireLength = lengthBytes;
+  header.wireLength = wireLengthBytes;
   encodeErfHeader(view, at + ERF_TIMESTAMP_SIZE, header);
   at += ERF_RECORD_HEADER_SIZE;
   for (let index = 0; index < lengthBytes; index++) view.setUint8(at + index, packet.getUint8(packetOffset + index));

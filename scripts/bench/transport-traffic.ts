@@ -7,6 +7,7 @@ import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
 import { setCompletionQueueRecordConsumed } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
+import { TRACE_SNAP_LENGTH } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   setQueuePairRecordReceiveTail,
   setQueuePairRecordSendTail,
@@ -104,6 +105,15 @@ export class TransportTraffic {
     }
     this.#machine.settle();
     this.messages += inFlight;
+  }
+
+  /** Traces every QP from now on. */
+  trace(blocksLog2 = 8): void {
+    const { resources, traces } = this.#machine.adapter;
+    const settings = { blocksLog2, snapLength: TRACE_SNAP_LENGTH, stopOnError: false, byGuest: false };
+    resources.queuePairs.forEach((qp) => {
+      if (!traces.enable(qp, settings)) throw new Error(`no memory to trace QP ${qp.number}`);
+    });
   }
 
   /** Throws unless everything sent has been launched and has completed. */

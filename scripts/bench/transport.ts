@@ -5,7 +5,7 @@
  *
  *   npm run bench:transport -- [--list] [--only rc-write-64,many-qps] [--messages N] [--json]
  *
- * `many-qps` runs one QP and 10,000 in turns, with equally many messages in flight, and compares their cost. `heap` sends 50 million messages.
+ * `many-qps` runs one QP and 10,000 in turns, with equally many messages in flight, and compares their cost; `trace` does so with traces off and on. `heap` sends 50 million messages.
  */
 import { parseArgs } from 'node:util';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -21,7 +21,7 @@ const PROGRESS_MS = 10_000;
 const COMPARED_QUEUE_PAIRS = 10_000;
 const COMPARISON_ROUNDS = 60;
 /** Messages of one machine before the other has its turn. */
-const COMPARISON_PIECE = 80_000;
+const COMPARISON_PIECE = 20_000;
 
 interface Scenario extends Traffic {
   readonly name: string;
@@ -126,26 +126,47 @@ function report(result: Result, json: boolean): void {
   process.stdout.write(`${cells.join(' ')}\n`);
 }
 
-/** One QP and many in turns, so that whatever else the machine does meets both; the ratio of each turn counts. */
-function compare(json: boolean): void {
+/** One QP and many, with equally many messages in flight. */
+function compareManyQueuePairs(json: boolean): void {
   const one = new TransportTraffic({ ...SMALL_WRITES, queuePairs: 1, inFlight: 64 });
   const many = new TransportTraffic({ ...SMALL_WRITES, queuePairs: COMPARED_QUEUE_PAIRS, inFlight: 64 });
-  const times: { one: number[]; many: number[] } = { one: [], many: [] };
+  compare('many-qps', ['1 QP', one], [`${COMPARED_QUEUE_PAIRS} QPs`, many], json);
+}
+
+/** The same traffic with and without a trace of all its QPs, 4 KiB of each message in 256 blocks. */
+function compareTraced(json: boolean): void {
+  for (const [service, serviceType, opcode] of SERVICES.filter(([, , opcode]) => opcode !== SendOpcode.RDMA_READ))
+    for (const size of [64, 4096]) {
+      const traffic = { serviceType, opcode, size, queuePairs: 1, batch: 64, inFlight: 64 };
+      const [off, on] = [new TransportTraffic(traffic), new TransportTraffic(traffic)];
+      on.trace();
+      compare(`trace ${service}-${size}`, ['trace off', off], ['trace on', on], json);
+    }
+}
+
+/** Two kinds of traffic in turns, so that whatever else the machine does meets both; the ratio of each turn counts. */
+function compare(
+  name: string,
+  [firstLabel, first]: readonly [string, TransportTraffic],
+  [secondLabel, second]: readonly [string, TransportTraffic],
+  json: boolean,
+): void {
+  const times: { first: number[]; second: number[] } = { first: [], second: [] };
   for (let turn = -8; turn < COMPARISON_ROUNDS; turn++) {
-    const oneNs = timePiece(one);
-    const manyNs = timePiece(many);
+    const firstNs = timePiece(first);
+    const secondNs = timePiece(second);
     if (turn < 0) continue;
-    times.one.push(oneNs);
-    times.many.push(manyNs);
+    times.first.push(firstNs);
+    times.second.push(secondNs);
   }
-  one.verify();
-  many.verify();
-  const ratio = median(times.many.map((ns, turn) => ns / times.one[turn]));
-  const [oneNs, manyNs] = [median(times.one), median(times.many)];
+  first.verify();
+  second.verify();
+  const ratio = median(times.second.map((ns, turn) => ns / times.first[turn]));
+  const [firstNs, secondNs] = [median(times.first), median(times.second)];
   process.stdout.write(
     json
-      ? `${JSON.stringify({ name: 'many-qps', queuePairs: COMPARED_QUEUE_PAIRS, oneNs, manyNs, ratio })}\n`
-      : `many-qps: ${oneNs.toFixed(0)} ns of processor time with 1 QP, ${manyNs.toFixed(0)} ns with ${COMPARED_QUEUE_PAIRS}; median of the ratios ${ratio.toFixed(3)}\n`,
+      ? `${JSON.stringify({ name, firstLabel, firstNs, secondLabel, secondNs, ratio })}\n`
+      : `${name}: ${firstNs.toFixed(0)} ns of processor time with ${firstLabel}, ${secondNs.toFixed(0)} ns with ${secondLabel}; median of the ratios ${ratio.toFixed(3)}\n`,
   );
 }
 
@@ -172,7 +193,7 @@ const { values } = parseArgs({
   },
 });
 const all = scenarios(values.messages === undefined ? undefined : Number(values.messages));
-const names = [...all.map(({ name }) => name), 'many-qps'];
+const names = [...all.map(({ name }) => name), 'many-qps', 'trace'];
 const wanted = values.only?.split(',') ?? names.filter((name) => name !== 'heap');
 const unknown = wanted.find((name) => !names.includes(name));
 if (unknown !== undefined) throw new Error(`no scenario ${unknown}; there are ${names.join(', ')}`);
@@ -183,5 +204,6 @@ else {
       'scenario              QPs   messages   M msg/s cpu ns/msg    GB/s  alloc B/msg   heap B/msg\n',
     );
   for (const scenario of all) if (wanted.includes(scenario.name)) measure(scenario, values.json);
-  if (wanted.includes('many-qps')) compare(values.json);
+  if (wanted.includes('many-qps')) compareManyQueuePairs(values.json);
+  if (wanted.includes('trace')) compareTraced(values.json);
 }

@@ -16,6 +16,7 @@ import { replayCommand } from './replay-command.ts';
 import { resourcesCommand } from './resources-command.ts';
 import { runCommand } from './run-command.ts';
 import { statusCommand } from './status-command.ts';
+import { traceCommand } from './trace-command.ts';
 
 /** Errors whose message is for the user. */
 const sentences = [SetupError, VfioUserError, ControlError, RecordingError, LinkError];
@@ -26,6 +27,7 @@ const commands: readonly Command[] = [
   statusCommand,
   resourcesCommand,
   captureCommand,
+  traceCommand,
   replayCommand,
 ];
 

@@ -55,6 +55,13 @@ import {
   type SrqAttributes,
 } from '../../../../protocol/layout/gen/srq-attributes.gen.ts';
 
+import {
+  encodeTraceAttributes,
+  newTraceAttributes,
+  TRACE_ATTRIBUTES_SIZE,
+  type TraceAttributes,
+} from '../../../../protocol/layout/gen/trace-attributes.gen.ts';
+
 /** A payload with the given fields, all others zero. */
 type PayloadOf<T> = (fields: Partial<T>) => Uint8Array;
 
@@ -82,4 +89,9 @@ export const sendContextPayload = payloadOf<SendContextAttributes>(
   SEND_CONTEXT_ATTRIBUTES_SIZE,
   newSendContextAttributes,
   encodeSendContextAttributes,
+);
+export const tracePayload = payloadOf<TraceAttributes>(
+  TRACE_ATTRIBUTES_SIZE,
+  newTraceAttributes,
+  encodeTraceAttributes,
 );

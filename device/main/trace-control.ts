@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Traces of a live adapter for its host, over the control socket: QPs of any function, and the timeline. Command blocks go out as they are, in base64. While a run is
+ * recorded QPs are not traced from here: a guest can read its QPs' blocks, and a replay would not know of them. The timeline never reaches a guest.
+ */
+import {
+  TRACE_BLOCKS_MAX_LOG2,
+  TRACE_SNAP_LENGTH,
+  TRACE_SNAP_LENGTH_MAX,
+} from '../../protocol/layout/gen/constants.gen.ts';
+import type { Adapter } from '../adapter.ts';
+import { attachTimeline } from '../observe/trace/attach-timeline.ts';
+import { TimelineRing, type TimelineStep } from '../observe/trace/timeline.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { ControlRequest } from './control-protocol.ts';
+import type { ControlCommand } from './control-server.ts';
+
+type Parameters = ControlRequest['parameters'];
+
+/** A traced QP. */
+export interface TraceState {
+  readonly qp: number;
+  readonly functionNumber: number;
+  readonly blocks: number;
+  readonly snapLength: number;
+  readonly byGuest: boolean;
+  readonly stopped: boolean;
+  readonly head: number;
+  readonly tail: number;
+  readonly lost: number;
+}
+
+export interface TraceStatus {
+  readonly traces: readonly TraceState[];
+  /** Undefined while it is off. */
+  readonly timeline: { readonly head: number; readonly tail: number } | undefined;
+}
+
+/** Blocks, one behind the other, in base64. */
+export interface TracePart {
+  readonly count: number;
+  readonly next: number;
+  readonly blocks: string;
+}
+
+/** What trace commands need of the process. */
+export interface TraceSurroundings {
+  readonly recorded: boolean;
+  nowNs(): number;
+  findAdapter(name: unknown): Adapter;
+}
+
+const BLOCKS_LOG2 = 8;
+const TIMELINE_LOG2 = 16;
+/** The most that one answer carries. */
+const PART_BYTES = 128 * 1024;
+const PART_STEPS = 2000;
+
+export class TraceControl {
+  readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
+    ['trace-status', ({ parameters }) => this.#status(this.#around.findAdapter(parameters.adapter))],
+    ['trace-on', ({ parameters }) => this.#enable(parameters)],
+    ['trace-off', ({ parameters }) => this.#disable(parameters)],
+    ['trace-read', ({ parameters }) => this.#read(parameters)],
+    ['timeline-on', ({ parameters }) => this.#startTimeline(parameters)],
+    ['timeline-off', ({ parameters }) => this.#stopTimeline(parameters)],
+    ['timeline-read', ({ parameters }) => this.#readTimeline(parameters)],
+  ]);
+  readonly #around: TraceSurroundings;
+  readonly #timelines = new Map<Adapter, TimelineRing>();
+
+  constructor(around: TraceSurroundings) {
+    this.#around = around;
+  }
+
+  #status(adapter: Adapter): TraceStatus {
+    const traces: TraceState[] = [];
+    adapter.resources.queuePairs.forEach(({ number, owner, trace }) => {
+      if (trace === undefined) return;
+      const { stopped, settings, ring } = trace;
+      const { blocks, snapLength, head, tail, lost } = ring;
+      const { byGuest } = settings;
+      traces.push({ qp: number, functionNumber: owner.number, blocks, snapLength, byGuest, stopped, head, tail, lost });
+    });
+    const timeline = this.#timelines.get(adapter);
+    return { traces, timeline: timeline && { head: timeline.head, tail: timeline.tail } };
+  }
+
+  #enable(parameters: Parameters): TraceStatus {
+    if (this.#around.recorded)
+      throw new Error('this run is being recorded; a trace the recording does not know of would spoil its replay');
+    const { adapter, qp } = this.#find(parameters);
+    const blocksLog2 = readInteger(parameters, 'blocksLog2', TRACE_BLOCKS_MAX_LOG2, BLOCKS_LOG2);
+    const snapLength = readInteger(parameters, 'snapLength', TRACE_SNAP_LENGTH_MAX, TRACE_SNAP_LENGTH);
+    const settings = { blocksLog2, snapLength, stopOnError: parameters.stopOnError === true, byGuest: false };
+    if (!adapter.traces.enable(qp, settings))
+      throw new Error(
+        `${2 ** blocksLog2} blocks of ${snapLength} bytes are more than function ${qp.owner.number} has left for traces`,
+      );
+    return this.#status(adapter);
+  }
+
+  #disable(parameters: Parameters): TraceStatus {
+    if (this.#around.recorded) throw new Error('this run is being recorded; traces of QPs are the guest’s business');
+    const { adapter, qp } = this.#find(parameters);
+    adapter.traces.disable(qp);
+    return this.#status(adapter);
+  }
+
+  #read(parameters: Parameters): TracePart {
+    const { adapter, qp } = this.#find(parameters);
+    const { trace } = qp;
+    if (trace === undefined) throw new Error(`QP ${qp.number} is not traced; begin with \`vuhca trace on\``);
+    const parts: Buffer[] = [];
+    let used = 0;
+    const { count, next } = adapter.traces.read(
+      trace,
+      readInteger(parameters, 'position', 2 ** 52, 0),
+      (bytes, length) => {
+        if (used > 0 && used + length > PART_BYTES) return false;
+        used += length;
+        parts.push(Buffer.from(bytes.subarray(0, length)));
+        return true;
+      },
+    );
+    return { count, next, blocks: Buffer.concat(parts).toString('base64') };
+  }
+
+  #startTimeline({ adapter: name }: Parameters): TraceStatus {
+    const adapter = this.#around.findAdapter(name);
+    const timeline = new TimelineRing(TIMELINE_LOG2, () => this.#around.nowNs());
+    this.#timelines.set(adapter, timeline);
+    attachTimeline(adapter, timeline);
+    return this.#status(adapter);
+  }
+
+  #stopTimeline({ adapter: name }: Parameters): TraceStatus {
+    const adapter = this.#around.findAdapter(name);
+    this.#timelines.delete(adapter);
+    attachTimeline(adapter, undefined);
+    return this.#status(adapter);
+  }
+
+  #readTimeline(parameters: Parameters): readonly TimelineStep[] {
+    const timeline = this.#timelines.get(this.#around.findAdapter(parameters.adapter));
+    return timeline?.read(readInteger(parameters, 'position', 2 ** 52, 0), PART_STEPS) ?? [];
+  }
+
+  #find(parameters: Parameters): { adapter: Adapter; qp: QueuePair } {
+    const adapter = this.#around.findAdapter(parameters.adapter);
+    const number = readInteger(parameters, 'qp', 0xffffff);
+    const qp = adapter.resources.queuePairs.get(number);
+    if (qp === undefined) throw new Error(`there is no QP ${number}`);
+    return { adapter, qp };
+  }
+}
+
+/** A whole number from 0 to `high`. */
+function readInteger(parameters: Parameters, name: string, high: number, ifMissing?: number): number {
+  const value = parameters[name] ?? ifMissing;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= high) return value;
+  throw new Error(`${name} must be a whole number from 0 to ${high}`);
+}

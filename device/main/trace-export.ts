@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Traces in the formats of others: JSON lines; the Chrome trace format, which Perfetto opens; and an ERF capture of each message's first packet, which tshark opens. Of the
+ * packets behind the first no headers are kept; `vuhca capture` has them.
+ */
+import {
+  CaptureDirection,
+  erfInterface,
+  erfRecordBytes,
+  writeErfFileHeader,
+  writeErfRecord,
+} from '../../protocol/infiniband/erf.ts';
+import { getLrhPacketLength } from '../../protocol/infiniband/gen/lrh.gen.ts';
+import { computeIcrc, setIcrc } from '../../protocol/infiniband/icrc.ts';
+import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../protocol/infiniband/packet.ts';
+import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
+import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import { completionStatusName, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
+import { stepName, type TimelineStep } from '../observe/trace/timeline.ts';
+import { findOtherSide, type TracedMessage } from '../observe/trace/traced-message.ts';
+
+const NS_PER_US = 1000;
+const WORD_BYTES = 4;
+const FILE_HEADER_BYTES = 64;
+/** Process of the timeline; the others are QPs. */
+const TIMELINE_PID = 0;
+
+/** An event of the Chrome trace format. */
+export interface ChromeEvent {
+  readonly name: string;
+  /** `b` and `e`: begin and end of a message; `i`: a step; `M`: a name. */
+  readonly ph: 'b' | 'e' | 'i' | 'M';
+  /** Microseconds. */
+  readonly ts: number;
+  readonly pid: number;
+  readonly tid: number;
+  readonly cat?: string;
+  readonly id?: string;
+  readonly s?: 't';
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+
+/** A message in words and numbers; payload as hex. */
+export function describeMessage({ block, payload, headers }: TracedMessage): Record<string, unknown> {
+  const { opcode, status, receive, ...rest } = block;
+  return {
+    kind: 'message',
+    side: receive === 1 ? 'receive' : 'send',
+    opcode: sendOpcodeName(opcode),
+    status: block.complete === 1 ? completionStatusName(status) : 'under way',
+    ...rest,
+    headers: Buffer.from(headers).toString('hex'),
+    payload: Buffer.from(payload).toString('hex'),
+  };
+}
+
+/** One object a line, in the order of time. */
+export function toJsonLines(messages: readonly TracedMessage[], steps: readonly TimelineStep[]): string {
+  const lines = [
+    ...messages.map((message) => ({ timeNs: message.block.beginTime, ...describeMessage(message) })),
+    ...steps.map((step) => ({ ...step, kind: 'step', step: stepName(step.step) })),
+  ].sort((one, other) => one.timeNs - other.timeNs);
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+}
+
+/** A document of the Chrome trace format. A message has the same id on both sides; one that has not ended is left out. */
+export function toChromeTrace(
+  messages: readonly TracedMessage[],
+  steps: readonly TimelineStep[],
+): { traceEvents: ChromeEvent[] } {
+  const events: ChromeEvent[] = [];
+  for (const message of messages) if (message.block.complete === 1) events.push(...messageEvents(message, messages));
+  for (const { step, timeNs, functionNumber: tid, ...numbers } of steps)
+    events.push({
+      name: stepName(step),
+      ph: 'i',
+      ts: timeNs / NS_PER_US,
+      pid: TIMELINE_PID,
+      tid,
+      s: 't',
+      args: numbers,
+    });
+  events.sort((one, other) => one.ts - other.ts);
+  const qpns = [...new Set(messages.map(({ block }) => block.qpn))];
+  const names = [[TIMELINE_PID, 'adapter'] as const, ...qpns.map((qpn) => [qpn, `QP ${qpn}`] as const)];
+  const named = names.map(
+    ([pid, name]) => ({ name: 'process_name', ph: 'M', ts: 0, pid, tid: 0, args: { name } }) as const,
+  );
+  return { traceEvents: [...named, ...events] };
+}
+
+function messageEvents(message: TracedMessage, all: readonly TracedMessage[]): ChromeEvent[] {
+  const { block } = message;
+  const { payload, headers, ...args } = describeMessage(message);
+  const other = findOtherSide(message, all);
+  const common = {
+    name: `${block.receive ? 'receive' : 'send'} ${args.opcode}`,
+    cat: 'message',
+    id: `${block.qpn}.${block.index}`,
+    pid: block.qpn,
+    tid: block.receive,
+  };
+  const otherSide = other && `${other.block.qpn}.${other.block.index}`;
+  return [
+    { ...common, ph: 'b', ts: block.beginTime / NS_PER_US, args: { ...args, ...(otherSide && { otherSide }) } },
+    { ...common, ph: 'e', ts: block.endTime / NS_PER_US },
+  ];
+}
+
+/** An ERF capture. `wallTimeNs`: time since 1970 when the adapter's clock stood at 0. */
+export function toErf(messages: readonly TracedMessage[], wallTimeNs: number): Uint8Array {
+  const sorted = messages
+    .filter(({ headers }) => headers.length > 0)
+    .sort((a, b) => a.block.beginTime - b.block.beginTime);
+  const header = new Uint8Array(FILE_HEADER_BYTES);
+  const used = writeErfFileHeader(new DataView(header.buffer), 0);
+  return Buffer.concat([header.subarray(0, used), ...sorted.map((message) => erfRecord(message, wallTimeNs))]);
+}
+
+function erfRecord(message: TracedMessage, wallTimeNs: number): Uint8Array {
+  const { block } = message;
+  const { bytes, wireLength } = firstPacket(message);
+  const record = new Uint8Array(erfRecordBytes(bytes.length));
+  const side = erfInterface(block.port, block.receive ? CaptureDirection.RECEIVED : CaptureDirection.SENT);
+  const view = new DataView(record.buffer);
+  writeErfRecord(
+    view,
+    0,
+    wallTimeNs + block.beginTime,
+    side,
+    0,
+    new DataView(bytes.buffer),
+    0,
+    bytes.length,
+    wireLength,
+  );
+  return record;
+}
+
+/** The packet as it was on the wire; its CRCs are made again. What the snap length cut off is missing, and the CRCs with it. */
+function firstPacket({ headers, payload }: TracedMessage): { bytes: Uint8Array; wireLength: number } {
+  const wireLength = getLrhPacketLength(new DataView(headers.buffer, headers.byteOffset), 0) * WORD_BYTES + VCRC_SIZE;
+  const bytes = new Uint8Array(wireLength);
+  bytes.set(headers);
+  const view = new DataView(bytes.buffer);
+  const packet = newParsedPacket();
+  const sound = parsePacket(view, 0, wireLength, packet, PacketCheck.NONE) === PacketError.NONE;
+  const kept = Math.min(payload.length, packet.payloadLengthBytes);
+  if (sound) bytes.set(payload.subarray(0, kept), packet.payloadOffset);
+  if (!sound || kept < packet.payloadLengthBytes) return { bytes: bytes.slice(0, headers.length + kept), wireLength };
+  setIcrc(view, packet.icrcOffset, computeIcrc(view, 0, packet.grhOffset >= 0, packet.icrcOffset));
+  resealVcrc(view, 0, packet.vcrcOffset);
+  return { bytes, wireLength };
+}

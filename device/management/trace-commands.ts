@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Selective trace of a QP: modify, query, read (IPCOM000010133D; DESIGN.md 4.9). A function traces its own QPs; guest memory is written by a read alone. */
+import { TRACE_BLOCKS_MAX_LOG2, TRACE_SNAP_LENGTH_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  decodeTraceAttributes,
+  encodeTraceAttributes,
+  newTraceAttributes,
+  TRACE_ATTRIBUTES_BLOCKS_LOG2_OFFSET,
+  TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET,
+  TRACE_ATTRIBUTES_BUFFER_LENGTH_OFFSET,
+  TRACE_ATTRIBUTES_SNAP_LENGTH_OFFSET,
+  type TraceAttributes,
+} from '../../protocol/layout/gen/trace-attributes.gen.ts';
+import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { CommandContext } from './command-context.ts';
+
+const BUFFER_ALIGNMENT = 8;
+/** The most one command writes, so that no guest keeps the service processor from the others for long. */
+const READ_MAX_BYTES = 1 << 20;
+
+const attributes: TraceAttributes = newTraceAttributes();
+
+/** Begins a new trace, in place of the one there is, or ends it. */
+export function modifyTrace(context: CommandContext): ManagementStatus {
+  const qp = find(context);
+  if (qp === undefined) return context.badObject();
+  const { traces } = context.adapter;
+  const { enable, blocksLog2, snapLength, stopOnError } = decodeTraceAttributes(
+    context.command,
+    context.payload,
+    attributes,
+  );
+  if (enable === 0) {
+    traces.disable(qp);
+    return ManagementStatus.OK;
+  }
+  if (blocksLog2 > TRACE_BLOCKS_MAX_LOG2)
+    return context.badField(TRACE_ATTRIBUTES_BLOCKS_LOG2_OFFSET, TRACE_BLOCKS_MAX_LOG2);
+  if (snapLength > TRACE_SNAP_LENGTH_MAX)
+    return context.badField(TRACE_ATTRIBUTES_SNAP_LENGTH_OFFSET, TRACE_SNAP_LENGTH_MAX);
+  const settings = { blocksLog2, snapLength, stopOnError: stopOnError === 1, byGuest: true };
+  return traces.enable(qp, settings) ? ManagementStatus.OK : ManagementStatus.NO_RESOURCES;
+}
+
+export function queryTrace(context: CommandContext): ManagementStatus {
+  const qp = find(context);
+  if (qp === undefined) return context.badObject();
+  Object.assign(attributes, newTraceAttributes());
+  answer(context, qp);
+  return ManagementStatus.OK;
+}
+
+/** Copies command blocks, whole ones only, to the buffer. */
+export function readTrace(context: CommandContext): ManagementStatus {
+  const qp = find(context);
+  if (qp === undefined) return context.badObject();
+  const { trace } = qp;
+  if (trace === undefined) return ManagementStatus.BAD_STATE;
+  const { bufferAddress, bufferLength, position } = decodeTraceAttributes(context.command, context.payload, attributes);
+  if (bufferAddress % BUFFER_ALIGNMENT !== 0)
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET);
+  const room = Math.min(bufferLength, READ_MAX_BYTES);
+  let written = 0;
+  let refused = false;
+  let wanted = 0;
+  const { count, next } = context.adapter.traces.read(trace, position, (bytes, lengthBytes) => {
+    wanted = lengthBytes;
+    if (written + lengthBytes > room) return false;
+    refused = !context.owner.dma.write(qp.number, bufferAddress + written, bytes, 0, lengthBytes);
+    written += lengthBytes;
+    return !refused;
+  });
+  if (refused) return context.badPayload(ManagementStatus.BAD_ADDRESS, TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET);
+  if (count === 0 && wanted > 0) return context.badField(TRACE_ATTRIBUTES_BUFFER_LENGTH_OFFSET, wanted);
+  trace.ring.noteRead(next);
+  attributes.position = next;
+  attributes.bufferLength = written;
+  attributes.count = count;
+  answer(context, qp);
+  return ManagementStatus.OK;
+}
+
+function find(context: CommandContext): QueuePair | undefined {
+  return context.own(context.adapter.resources.queuePairs.get(context.header.objectNumber));
+}
+
+/** Answers with `attributes`, completed by the state of the trace. */
+function answer(context: CommandContext, { trace }: QueuePair): void {
+  attributes.enable = trace === undefined ? 0 : 1;
+  attributes.stopped = trace?.stopped ? 1 : 0;
+  attributes.stopOnError = trace?.settings.stopOnError ? 1 : 0;
+  attributes.blocksLog2 = trace?.settings.blocksLog2 ?? 0;
+  attributes.snapLength = trace?.settings.snapLength ?? 0;
+  attributes.head = trace?.ring.head ?? 0;
+  attributes.tail = trace?.ring.tail ?? 0;
+  attributes.lost = trace?.ring.lost ?? 0;
+  encodeTraceAttributes(context.responseView, 0, attributes);
+}
