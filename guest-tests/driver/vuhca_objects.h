@@ -52,25 +52,6 @@ struct vuhca_admin {
 	u64 missed_events;
 };
 
-struct vuhca_eq {
-	struct vuhca_dev *dev;
-	spinlock_t lock;	/* consumer side: interrupt and deadman */
-	u32 eqn;
-	unsigned int index;
-	unsigned int entries_log2;
-	struct vuhca_event_entry *entries;
-	dma_addr_t entries_dma;
-	u32 consumed;
-	u32 suspect;		/* consumed + 1 when the deadman last saw work */
-	int irq;
-	char name[32];
-	struct vuhca_poller poller;
-	u64 events;
-	u64 interrupts;
-	u64 empty_interrupts;
-	u64 stranded;
-};
-
 /* One collect buffer: a 4 KiB page of the collect BAR. */
 struct vuhca_vcb {
 	u8 __iomem *page;	/* NULL: none at present */

@@ -90,6 +90,10 @@ int vuhca_send_packet(struct vuhca_send_context *sc,
 		      size_t bytes, vuhca_send_release release, void *context);
 void vuhca_send_update(struct vuhca_send_context *sc);
 void vuhca_send_force(struct vuhca_send_context *sc);
+void vuhca_send_control_write(struct vuhca_send_context *sc, u32 bits);
+void vuhca_send_force_locked(struct vuhca_send_context *sc);
+
+/* vuhca_send_wait.c */
 int vuhca_send_wait(struct vuhca_send_context *sc,
 		    struct vuhca_send_waiter *waiter);
 bool vuhca_send_unwait(struct vuhca_send_context *sc,

@@ -12,12 +12,12 @@
 #include "vuhca.h"
 
 #define LOAD_QUEUES	8
-#define LOAD_LOG2	6
-#define LOAD_WINDOW	32
+#define LOAD_LOG2	8
+#define LOAD_WINDOW	128
 #define LOAD_BURST	8
+#define LOAD_SLEEP_MAX_US 5000
+#define LOAD_SLEEP_MIN_US 100
 #define LOAD_PORT	1
-#define LOAD_QKEY	1
-#define LOAD_PSN	1
 
 /* A QP whose NOPs complete on a CQ of its own. */
 struct load_queue {
@@ -88,9 +88,8 @@ static int load_create(struct load_queue *queue)
 	if (IS_ERR(queue->qp))
 		return PTR_ERR(queue->qp);
 	vuhca_arm_cq(queue->cq, false);
-	return vuhca_qp_to_init(queue->qp, LOAD_PORT, 0, LOAD_QKEY) ?:
-	       vuhca_qp_to_rtr(queue->qp) ?:
-	       vuhca_qp_to_rts(queue->qp, LOAD_PSN);
+	return vuhca_qp_to_init(queue->qp, LOAD_PORT, 0, 0) ?:
+	       vuhca_qp_to_rtr(queue->qp) ?: vuhca_qp_to_rts(queue->qp, 0);
 }
 
 static void load_destroy(void)
@@ -123,10 +122,8 @@ static unsigned int load_post(struct load_queue *queue, unsigned int count)
 		wrs[i].signaled = true;
 		wrs[i].wr_id = ktime_get_ns();
 	}
-	posted = count ? vuhca_post_send(queue->qp, wrs, count,
-					 VUHCA_POST_DOORBELL) : 0;
-	if (posted <= 0)
-		return 0;
+	posted = vuhca_post_send(queue->qp, wrs, count, VUHCA_POST_DOORBELL);
+	posted = max(posted, 0);
 	queue->posted += posted;
 	return posted;
 }
@@ -135,6 +132,8 @@ static unsigned int load_post(struct load_queue *queue, unsigned int count)
 static void load_run(u32 rate, u32 ms)
 {
 	unsigned int next = 0, posted, burst = rate ? 1 : LOAD_BURST;
+	unsigned long sleep_us = clamp(USEC_PER_SEC / (rate ?: USEC_PER_SEC),
+				       LOAD_SLEEP_MIN_US, LOAD_SLEEP_MAX_US);
 	u64 begin = ktime_get_ns(), due, total = 0, idle;
 
 	for (;;) {
@@ -148,12 +147,11 @@ static void load_run(u32 rate, u32 ms)
 					   burst);
 			total += posted;
 			idle = posted ? 0 : idle + 1;
-			if (!rate && ktime_get_ns() - begin >=
-				     (u64)ms * NSEC_PER_MSEC)
+			if (ktime_get_ns() - begin >= (u64)ms * NSEC_PER_MSEC)
 				return;
 			cond_resched();
 		}
-		usleep_range(100, 200);
+		usleep_range(sleep_us, 2 * sleep_us);
 	}
 }
 
@@ -210,9 +208,8 @@ static ssize_t load_write(struct file *file, const char __user *buffer,
 	unsigned int adaptive, rate, ms;
 	char text[64] = {};
 
-	if (length >= sizeof(text) || copy_from_user(text, buffer, length))
-		return -EINVAL;
-	if (sscanf(text, "%u %u %u", &adaptive, &rate, &ms) != 3)
+	if (length >= sizeof(text) || copy_from_user(text, buffer, length) ||
+	    sscanf(text, "%u %u %u", &adaptive, &rate, &ms) != 3)
 		return -EINVAL;
 	mutex_lock(&load_lock);
 	if (load_dev)

@@ -42,9 +42,9 @@ static void vt_beyond(struct vuhca_send_context *sc)
 	writeq(0, vt_window(sc) + VT_HALT_BLOCKS * VUHCA_SEND_BLOCK_BYTES);
 }
 
-static void vt_crossing(struct vuhca_send_context *sc)
+static void vt_too_long(struct vuhca_send_context *sc)
 {
-	vt_raw(sc, true, 60, 0);
+	vt_raw(sc, true, 0, VT_HALT_BLOCKS * VUHCA_SEND_BLOCK_BYTES / 4 + 1);
 }
 
 static void vt_no_length(struct vuhca_send_context *sc)
@@ -87,7 +87,7 @@ static const struct {
 	{ "no start", vt_no_start },
 	{ "start inside", vt_start_inside },
 	{ "beyond", vt_beyond },
-	{ "crossing", vt_crossing },
+	{ "too long", vt_too_long },
 	{ "no length", vt_no_length },
 	{ "overflow", vt_overflow },
 	{ "foreign lane", vt_foreign_lane },

@@ -278,6 +278,17 @@ static void vt_wake(struct vuhca_send_waiter *waiter)
 	complete(&container_of(waiter, struct vt_waiter, waiter)->woken);
 }
 
+static bool vt_woken(struct vuhca_send_context *sc, struct vt_waiter *waiter)
+{
+	unsigned long timeout = msecs_to_jiffies(VT_TIMEOUT_MS / 5);
+
+	if (wait_for_completion_timeout(&waiter->woken, timeout))
+		return true;
+	if (!vuhca_send_unwait(sc, &waiter->waiter))
+		wait_for_completion(&waiter->woken);
+	return false;
+}
+
 /*
  * Hazard 24: all credits are free, none was returned (the threshold cannot be
  * reached), then somebody waits: only the forced return can wake him.
@@ -289,7 +300,7 @@ static void vt_waiters(struct vt *t)
 	struct vt_waiter waiters[8];
 	unsigned int round, i;
 
-	for (round = 0; sc && round < 20; round++) {
+	for (round = 0; sc && round < 20 && !t->failed; round++) {
 		for (i = 0; i < 2; i++)
 			VT_EQUAL(t, vt_send_one(t, sc, round * 3 + i), 0);
 		for (i = 0; i < ARRAY_SIZE(waiters); i++) {
@@ -298,9 +309,7 @@ static void vt_waiters(struct vt *t)
 			VT_EQUAL(t, vuhca_send_wait(sc, &waiters[i].waiter), 0);
 		}
 		for (i = 0; i < ARRAY_SIZE(waiters); i++)
-			VT_CHECK(t, wait_for_completion_timeout(
-					&waiters[i].woken,
-					msecs_to_jiffies(VT_TIMEOUT_MS)),
+			VT_CHECK(t, vt_woken(sc, &waiters[i]),
 				 "waiter %u of round %u", i, round);
 		VT_EQUAL(t, vt_send_one(t, sc, round * 3 + 2), 0);
 		vuhca_send_force(sc);

@@ -114,9 +114,13 @@ function drawPanel({ title, value, log }: Panel, samples: readonly InterruptSamp
       const [x, y] = [toX(sample).toFixed(1), toY(sample).toFixed(1)];
       const label = log ? value(sample).toFixed(0) : value(sample).toFixed(2);
       parts.push(`<circle cx="${x}" cy="${y}" r="3" fill="${colour}"/>`);
-      parts.push(`<text x="${x}" y="${Number(y) - 6}" fill="${colour}" font-size="10" text-anchor="middle">${label}</text>`);
+      parts.push(
+        `<text x="${x}" y="${Number(y) - 6}" fill="${colour}" font-size="10" text-anchor="middle">${label}</text>`,
+      );
       if (adaptive)
-        parts.push(`<text x="${x}" y="${top + PANEL + 16}" text-anchor="middle">${completionRate(sample).toFixed(0)}</text>`);
+        parts.push(
+          `<text x="${x}" y="${top + PANEL + 16}" text-anchor="middle">${completionRate(sample).toFixed(0)}</text>`,
+        );
     }
   }
   return parts.join('\n');
