@@ -16,7 +16,7 @@
 #define VUHCA_POLL_WINDOW_MS	20
 #define VUHCA_POLL_ABOVE	20
 /* So few events within a window of polling: interrupts cost less. */
-#define VUHCA_POLL_BELOW	10
+#define VUHCA_POLL_BELOW	3
 #define VUHCA_POLL_PERIOD_US	1000
 /* The worker is late, and interrupted, after so long. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
