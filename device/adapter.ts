@@ -5,6 +5,7 @@
  */
 import {
   getCsrAdapterControlDisable,
+  getCsrAdapterControlFreezeSends,
   getCsrAdapterControlLendIdle,
   getCsrAdapterControlReturnShares,
 } from '../protocol/layout/gen/registers.gen.ts';
@@ -142,6 +143,7 @@ export class Adapter implements AdapterPort {
     this.#control = value;
     this.shares.returnShares = getCsrAdapterControlReturnShares(value) === 1;
     this.shares.lendIdle = getCsrAdapterControlLendIdle(value) === 1;
+    this.sendContexts.setFrozen(getCsrAdapterControlFreezeSends(value) === 1);
   }
 
   /** The physical function has disabled the adapter: commands wait where they are; what was launched is finished. */

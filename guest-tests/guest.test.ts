@@ -15,6 +15,13 @@ const SCARCE = [
   ...['--execution-credits', '1', '--completion-credits', '1', '--port-queue', '2'],
 ];
 
+/**
+ * QEMU 11.1 itself aborts now and then when its server vanishes in the middle of a message: two errors meet in one place. Such a run says nothing of the
+ * driver.
+ */
+const QEMU_ABORT = 'error_setv: Assertion';
+const ABORTS_MAX = 3;
+
 t.setTimeout(BOUND_MS);
 
 t.test('every suite, with the adapter as it comes', { timeout: BOUND_MS }, async (t) => {
@@ -36,6 +43,10 @@ t.test('commands and their copies, with hardly any resources', { timeout: BOUND_
 });
 
 t.test('an adapter that dies under the driver', { timeout: BOUND_MS }, async (t) => {
-  const run = await runGuestCases({ script: 'gone.sh' });
+  let run = await runGuestCases({ script: 'gone.sh' });
+  for (let again = 0; again < ABORTS_MAX && run.faults.some((fault) => fault.includes(QEMU_ABORT)); again++) {
+    t.comment('QEMU aborted by itself; once more');
+    run = await runGuestCases({ script: 'gone.sh' });
+  }
   report(t, run);
 });

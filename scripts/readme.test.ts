@@ -27,6 +27,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['scripts/vuhca top', 'scripts/cli/functions.test.ts'],
   ['scripts/vuhca device --socket', 'scripts/cli/functions.test.ts'],
   ['scripts/vuhca resources', 'scripts/cli/resources-command.test.ts'],
+  ['scripts/vuhca trace', 'scripts/cli/trace-command.test.ts'],
   ['scripts/vuhca capture', 'scripts/cli/run-command.test.ts'],
   ['scripts/vuhca run --record', 'scripts/cli/run-command.test.ts'],
   ['scripts/vuhca run --kernel', 'scripts/readme.test.ts'],

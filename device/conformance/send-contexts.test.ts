@@ -6,7 +6,7 @@ import {
   SEND_CONTEXT_WINDOW_BYTES,
   SEND_START_OF_PACKET_OFFSET as START_ALIAS,
 } from '../../protocol/layout/gen/constants.gen.ts';
-import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CSR, CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK } from '../../protocol/layout/gen/registers.gen.ts';
 import {
   EventType,
   FaultKind,
@@ -16,6 +16,7 @@ import {
   SendContextState,
   SendHaltCause,
 } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter.ts';
 import { sendContextPayload } from '../hosts/in-process/driver/payloads.ts';
 import type { SendStore } from '../hosts/in-process/driver/send-context.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
@@ -305,6 +306,33 @@ t.test('hazard 26: halting and restarting under load flushes what was not whole 
     t.equal(context.state, SendContextState.ENABLED);
     bench.bench.machine.runUntilIdle();
   }
+});
+
+t.test('the physical function freezes all send contexts; thawed, software restarts them', async (t) => {
+  const bench = new SendContextBench({ blocks: 8 }, { adapter: { functionCount: 2 } });
+  const { context } = bench;
+  const { access, driver } = bench.bench;
+  const other = driver.createSendContext({ blocks: 8 });
+  const disabled = driver.createSendContext({ blocks: 8 });
+  other.enable();
+  const adapter = bench.bench.machine.core as Adapter;
+  const write = (number: number, value: number): void =>
+    adapter.functions[number].registers.write(CSR.ADAPTER_CONTROL, 4, value, 0);
+  write(1, CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK);
+  t.equal(context.state, SendContextState.ENABLED, 'a virtual function cannot');
+  access.writeRegister(CSR.ADAPTER_CONTROL, 4, CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK, 0);
+  t.same([context.state, other.state], [SendContextState.FROZEN, SendContextState.FROZEN]);
+  t.equal(bench.query().haltCause, SendHaltCause.FREEZE);
+  disabled.enable();
+  t.equal(disabled.state, SendContextState.DISABLED, 'none is enabled meanwhile');
+  access.writeRegister(CSR.ADAPTER_CONTROL, 4, 0, 0);
+  t.equal(context.state, SendContextState.HALTED);
+  const buffer = bench.postReceive();
+  context.restart();
+  t.ok(context.send(bench.packet(Uint8Array.of(9, 9, 9, 9))));
+  bench.settle();
+  t.same(bench.received(buffer), Uint8Array.of(9, 9, 9, 9));
+  bench.finish();
 });
 
 t.test('packets that a function may not send are dropped and halt the context', async (t) => {

@@ -11,6 +11,7 @@
 #include <linux/unaligned.h>
 
 #include "vuhca_objects.h"
+#include "vuhca_send.h"
 
 enum vuhca_post_mode {
 	VUHCA_POST_AUTO,	/* collect a single command, ring for a batch */
@@ -107,7 +108,23 @@ int vuhca_eqs_create(struct vuhca_dev *dev);
 void vuhca_eqs_destroy(struct vuhca_dev *dev);
 void vuhca_eqs_quiesce(struct vuhca_dev *dev);
 
+/* vuhca_poll.c */
+bool vuhca_set_adaptive(bool on);
+int vuhca_modify_eq(struct vuhca_eq *eq, enum vuhca_eq_control controls,
+		    u64 delay_ns);
+int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes);
+unsigned int vuhca_eq_serve(struct vuhca_eq *eq);
+unsigned int vuhca_poll_eq(struct vuhca_eq *eq);
+void vuhca_poller_note(struct vuhca_eq *eq);
+int vuhca_poller_alloc(struct vuhca_eq *eq);
+void vuhca_poller_free(struct vuhca_eq *eq);
+void vuhca_poller_describe(struct vuhca_eq *eq,
+			   struct vuhca_eq_attributes *attributes);
+u16 vuhca_poller_index(struct vuhca_eq *eq);
+
 /* vuhca_event.c */
+bool vuhca_set_deadman(bool on);
+unsigned int vuhca_eq_process(struct vuhca_eq *eq);
 irqreturn_t vuhca_eq_interrupt(int irq, void *data);
 void vuhca_deadman(struct timer_list *timer);
 
@@ -151,6 +168,9 @@ int vuhca_query_cq(struct vuhca_cq *cq, struct vuhca_cq_attributes *attributes);
 int vuhca_poll_cq(struct vuhca_cq *cq, unsigned int count, struct vuhca_wc *wc);
 void vuhca_arm_cq(struct vuhca_cq *cq, bool solicited_only);
 void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn);
+
+/* vuhca_cq_resize.c */
+int vuhca_resize_cq(struct vuhca_cq *cq, unsigned int entries_log2);
 
 /* vuhca_vcb.c */
 int vuhca_vcbs_init(struct vuhca_dev *dev);
@@ -242,6 +262,14 @@ int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 		    unsigned int count);
 void vuhca_publish_sends(struct vuhca_qp *qp);
 void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence);
+
+/* vuhca_trace.c */
+int vuhca_modify_trace(struct vuhca_qp *qp,
+		       const struct vuhca_trace_attributes *attributes);
+int vuhca_query_trace(struct vuhca_qp *qp,
+		      struct vuhca_trace_attributes *attributes);
+int vuhca_read_trace(struct vuhca_qp *qp, u64 position, dma_addr_t buffer,
+		     u32 length, struct vuhca_trace_attributes *attributes);
 
 /* vuhca_debugfs.c */
 void vuhca_debugfs_init(void);

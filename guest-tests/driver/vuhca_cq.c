@@ -10,9 +10,6 @@
 
 #include "vuhca.h"
 
-/* The record has a cache line of its own behind the entries. */
-#define VUHCA_CQ_RECORD_BYTES 64
-
 static int vuhca_cq_command(struct vuhca_cq *cq)
 {
 	struct vuhca_cq_attributes attributes = {};
@@ -26,8 +23,8 @@ static int vuhca_cq_command(struct vuhca_cq *cq)
 	int err;
 
 	attributes.queue_address = cpu_to_le64(cq->dma);
-	attributes.record_address =
-		cpu_to_le64(cq->dma + cq->bytes - VUHCA_CQ_RECORD_BYTES);
+	attributes.record_address = cpu_to_le64(cq->record_dma);
+	attributes.summary_index = cpu_to_le16(vuhca_poller_index(cq->eq));
 	vuhca_cq_attributes_set_entries_log2(&attributes, cq->entries_log2);
 	vuhca_cq_attributes_set_event_queue(&attributes, cq->eq->eqn);
 	err = vuhca_admin_execute(cq->dev, &command, &answer);
@@ -49,6 +46,7 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 	if (!cq)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&cq->lock);
+	mutex_init(&cq->resize_lock);
 	cq->dev = dev;
 	cq->eq = &dev->eqs[init->eq_index];
 	cq->generation = READ_ONCE(dev->generation);
@@ -56,17 +54,19 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 	cq->completion = init->completion;
 	cq->event = init->event;
 	cq->context = init->context;
-	cq->bytes = (sizeof(*cq->entries) << cq->entries_log2) +
-		    VUHCA_CQ_RECORD_BYTES;
+	cq->bytes = sizeof(*cq->entries) << cq->entries_log2;
 	cq->entries = dma_alloc_coherent(&dev->pdev->dev, cq->bytes, &cq->dma,
 					 GFP_KERNEL);
 	err = -ENOMEM;
 	if (!cq->entries)
 		goto free_cq;
-	cq->record = (void *)cq->entries + cq->bytes - VUHCA_CQ_RECORD_BYTES;
+	cq->record = dma_alloc_coherent(&dev->pdev->dev, sizeof(*cq->record),
+					&cq->record_dma, GFP_KERNEL);
+	if (!cq->record)
+		goto free_entries;
 	err = vuhca_cq_command(cq);
 	if (err)
-		goto free_entries;
+		goto free_record;
 	err = xa_err(xa_store_irq(&dev->cqs, cq->cqn, cq, GFP_KERNEL));
 	if (err)
 		goto destroy;
@@ -75,6 +75,9 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 destroy:
 	vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_CQ, cq->cqn,
 			    cq->generation);
+free_record:
+	dma_free_coherent(&dev->pdev->dev, sizeof(*cq->record), cq->record,
+			  cq->record_dma);
 free_entries:
 	dma_free_coherent(&dev->pdev->dev, cq->bytes, cq->entries, cq->dma);
 free_cq:
@@ -100,6 +103,8 @@ int vuhca_destroy_cq(struct vuhca_cq *cq)
 	spin_unlock_irq(&cq->eq->lock);
 	spin_lock_irq(&dev->eqs[0].lock);
 	spin_unlock_irq(&dev->eqs[0].lock);
+	dma_free_coherent(&dev->pdev->dev, sizeof(*cq->record), cq->record,
+			  cq->record_dma);
 	dma_free_coherent(&dev->pdev->dev, cq->bytes, cq->entries, cq->dma);
 	kfree(cq);
 	return 0;
@@ -206,7 +211,8 @@ int vuhca_poll_cq(struct vuhca_cq *cq, unsigned int count, struct vuhca_wc *wc)
 
 	spin_lock_irqsave(&cq->lock, flags);
 	before = cq->consumed;
-	while (found < count && (entry = vuhca_cq_entry(cq, cq->consumed))) {
+	while (found < count && !cq->resizing &&
+	       (entry = vuhca_cq_entry(cq, cq->consumed))) {
 		if (vuhca_read_cqe(cq, entry, wc + found))
 			found++;
 		else
@@ -250,6 +256,7 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn)
 	struct vuhca_completion_entry *entry;
 	u32 number;
 
+	mutex_lock(&cq->resize_lock);
 	spin_lock_irq(&cq->lock);
 	for (number = cq->consumed; number - cq->consumed < BIT(cq->entries_log2);
 	     number++) {
@@ -262,4 +269,5 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn)
 		vuhca_completion_entry_set_qpn(entry, 0);
 	}
 	spin_unlock_irq(&cq->lock);
+	mutex_unlock(&cq->resize_lock);
 }

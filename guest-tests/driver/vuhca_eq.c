@@ -24,20 +24,30 @@ static int vuhca_eq_alloc(struct vuhca_dev *dev, unsigned int index)
 					 &eq->entries_dma, GFP_KERNEL);
 	if (!eq->entries)
 		return -ENOMEM;
+	err = vuhca_poller_alloc(eq);
+	if (err)
+		goto free_entries;
 	eq->irq = pci_irq_vector(dev->pdev, index);
 	snprintf(eq->name, sizeof(eq->name), VUHCA_NAME "-%s-%u",
 		 pci_name(dev->pdev), index);
 	err = request_irq(eq->irq, vuhca_eq_interrupt, 0, eq->name, eq);
 	if (err)
-		dma_free_coherent(&dev->pdev->dev,
-				  sizeof(*eq->entries) << eq->entries_log2,
-				  eq->entries, eq->entries_dma);
+		goto free_summary;
+	return 0;
+
+free_summary:
+	vuhca_poller_free(eq);
+free_entries:
+	dma_free_coherent(&dev->pdev->dev,
+			  sizeof(*eq->entries) << eq->entries_log2,
+			  eq->entries, eq->entries_dma);
 	return err;
 }
 
 static void vuhca_eq_free(struct vuhca_eq *eq)
 {
 	free_irq(eq->irq, eq);
+	vuhca_poller_free(eq);
 	dma_free_coherent(&eq->dev->pdev->dev,
 			  sizeof(*eq->entries) << eq->entries_log2,
 			  eq->entries, eq->entries_dma);
@@ -95,6 +105,7 @@ static int vuhca_eq_create(struct vuhca_eq *eq)
 	vuhca_eq_attributes_set_asynchronous(&attributes, eq->index == 0);
 	attributes.vector = cpu_to_le16(eq->index);
 	attributes.controls = VUHCA_EQ_CONTROL_INTERRUPT;
+	vuhca_poller_describe(eq, &attributes);
 	err = vuhca_admin_execute(eq->dev, &command, &answer);
 	if (err)
 		return err;
@@ -162,5 +173,6 @@ void vuhca_eqs_quiesce(struct vuhca_dev *dev)
 		dev->eqs[i].eqn = 0;
 		spin_unlock_irq(&dev->eqs[i].lock);
 		synchronize_irq(dev->eqs[i].irq);
+		cancel_work_sync(&dev->eqs[i].poller.work);
 	}
 }

@@ -4,9 +4,22 @@
  * handed to the objects they are about. A slow timer looks for events whose
  * interrupt got lost or was held back by the adapter's event timers.
  */
+#include <linux/module.h>
+
 #include "vuhca.h"
 
 #define VUHCA_DEADMAN_MS	500
+
+static bool deadman = true;
+module_param(deadman, bool, 0644);
+MODULE_PARM_DESC(deadman, "Look for events whose interrupt did not come");
+
+/* For tests. Returns what it was. */
+bool vuhca_set_deadman(bool on)
+{
+	return xchg(&deadman, on);
+}
+EXPORT_SYMBOL_GPL(vuhca_set_deadman);
 
 static struct vuhca_event_entry *vuhca_eq_next(struct vuhca_eq *eq)
 {
@@ -95,6 +108,9 @@ static void vuhca_eq_dispatch(struct vuhca_eq *eq,
 	case VUHCA_EVENT_TYPE_RESOURCES_CHANGED:
 		vuhca_share_event(dev);
 		break;
+	case VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED:
+		vuhca_send_halted(dev, object);
+		break;
 	case VUHCA_EVENT_TYPE_EQ_ERROR:
 	case VUHCA_EVENT_TYPE_DEVICE_FATAL:
 		dev_err_ratelimited(&dev->pdev->dev,
@@ -112,7 +128,7 @@ static void vuhca_eq_dispatch(struct vuhca_eq *eq,
  * Consumes what is there. Handlers run under eq->lock: taking and dropping
  * that lock after an object left its xarray waits for the last handler.
  */
-static unsigned int vuhca_eq_process(struct vuhca_eq *eq)
+unsigned int vuhca_eq_process(struct vuhca_eq *eq)
 {
 	const struct vuhca_event_entry *entry;
 	unsigned int count = 0;
@@ -139,9 +155,13 @@ irqreturn_t vuhca_eq_interrupt(int irq, void *data)
 
 	spin_lock_irqsave(&eq->lock, flags);
 	eq->interrupts++;
-	if (!eq->eqn || !vuhca_eq_process(eq))
+	if (!eq->eqn || !vuhca_eq_serve(eq))
 		eq->empty_interrupts++;
+	else
+		vuhca_poller_note(eq);
 	spin_unlock_irqrestore(&eq->lock, flags);
+	if (!eq->index)
+		vuhca_sends_interrupt(eq->dev);
 	/* MSI-X vectors are never shared, so an empty one is still ours. */
 	return IRQ_HANDLED;
 }
@@ -156,7 +176,7 @@ static void vuhca_eq_check(struct vuhca_eq *eq)
 	} else if (eq->suspect == eq->consumed + 1) {
 		/* Seen at two ticks: its interrupt is not going to come. */
 		eq->stranded++;
-		vuhca_eq_process(eq);
+		vuhca_eq_serve(eq);
 		eq->suspect = 0;
 	} else {
 		eq->suspect = eq->consumed + 1;
@@ -175,7 +195,8 @@ void vuhca_deadman(struct timer_list *timer)
 		complete(&dev->admin.done);
 		return;
 	}
-	for (i = 0; i < dev->eq_count; i++)
+	for (i = 0; READ_ONCE(deadman) && i < dev->eq_count; i++)
 		vuhca_eq_check(&dev->eqs[i]);
+	vuhca_sends_deadman(dev);
 	mod_timer(timer, jiffies + msecs_to_jiffies(VUHCA_DEADMAN_MS));
 }

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x1501d54cu
-#define VUHCA_LAYOUT_HASH_HIGH 0x95dffcf1u
+#define VUHCA_LAYOUT_HASH_LOW 0xd0dff8e1u
+#define VUHCA_LAYOUT_HASH_HIGH 0xbbaba582u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -892,6 +892,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_ADAPTER_CONTROL_RETURN_SHARES_MASK 0x2u
 #define VUHCA_CSR_ADAPTER_CONTROL_LEND_IDLE_SHIFT 2
 #define VUHCA_CSR_ADAPTER_CONTROL_LEND_IDLE_MASK 0x4u
+#define VUHCA_CSR_ADAPTER_CONTROL_FREEZE_SENDS_SHIFT 3
+#define VUHCA_CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK 0x8u
 /* Guest address of the address handle table, a multiple of 64. (64 bits, rw) */
 #define VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF 0x0100
 /* Entries of the address handle table. (32 bits, rw) */

@@ -8,7 +8,17 @@
 
 #include "vuhca.h"
 
-#define VUHCA_BARS (BIT(VUHCA_BAR_REGISTERS) | BIT(VUHCA_BAR_COLLECT))
+#define VUHCA_BARS (BIT(VUHCA_BAR_REGISTERS) | BIT(VUHCA_BAR_COLLECT) | \
+		    BIT(VUHCA_BAR_PIO))
+
+static void vuhca_unmap(struct vuhca_dev *dev)
+{
+	if (dev->pio)
+		iounmap(dev->pio);
+	if (dev->collect)
+		iounmap(dev->collect);
+	iounmap(dev->csr);
+}
 
 static int vuhca_map(struct vuhca_dev *dev)
 {
@@ -24,17 +34,11 @@ static int vuhca_map(struct vuhca_dev *dev)
 		return -ENOMEM;
 	dev->collect_bytes = pci_resource_len(pdev, VUHCA_BAR_COLLECT);
 	dev->collect = pci_ioremap_wc_bar(pdev, VUHCA_BAR_COLLECT);
-	if (!dev->collect) {
-		iounmap(dev->csr);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static void vuhca_unmap(struct vuhca_dev *dev)
-{
-	iounmap(dev->collect);
-	iounmap(dev->csr);
+	dev->pio = pci_ioremap_wc_bar(pdev, VUHCA_BAR_PIO);
+	if (dev->collect && dev->pio)
+		return 0;
+	vuhca_unmap(dev);
+	return -ENOMEM;
 }
 
 static int vuhca_pci_enable(struct pci_dev *pdev)
@@ -119,6 +123,7 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->sends, XA_FLAGS_LOCK_IRQ);
 	vuhca_shares_init(dev);
 	timer_setup(&dev->deadman, vuhca_deadman, 0);
 	err = vuhca_pci_enable(pdev);
@@ -186,6 +191,7 @@ static void vuhca_remove(struct pci_dev *pdev)
 	vuhca_pci_disable(pdev);
 	xa_destroy(&dev->cqs);
 	xa_destroy(&dev->srqs);
+	xa_destroy(&dev->sends);
 	xa_destroy(&dev->qps);
 	kfree(dev);
 }

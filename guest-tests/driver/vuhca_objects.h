@@ -18,6 +18,7 @@
 #include <linux/xarray.h>
 
 #include "vuhca_hw.h"
+#include "vuhca_poll.h"
 #include "vuhca_work.h"
 
 #define VUHCA_NAME "vuhca"
@@ -49,24 +50,6 @@ struct vuhca_admin {
 	u64 refusals;
 	u64 timeouts;
 	u64 missed_events;
-};
-
-struct vuhca_eq {
-	struct vuhca_dev *dev;
-	spinlock_t lock;	/* consumer side: interrupt and deadman */
-	u32 eqn;
-	unsigned int index;
-	unsigned int entries_log2;
-	struct vuhca_event_entry *entries;
-	dma_addr_t entries_dma;
-	u32 consumed;
-	u32 suspect;		/* consumed + 1 when the deadman last saw work */
-	int irq;
-	char name[32];
-	u64 events;
-	u64 interrupts;
-	u64 empty_interrupts;
-	u64 stranded;
 };
 
 /* One collect buffer: a 4 KiB page of the collect BAR. */
@@ -114,6 +97,7 @@ struct vuhca_dev {
 	u8 __iomem *collect;
 	resource_size_t collect_bytes;
 	u8 __iomem *dedicated;
+	u8 __iomem *pio;
 
 	enum vuhca_dev_state state;
 	/* Raised by each reset: objects of older generations are gone. */
@@ -129,6 +113,7 @@ struct vuhca_dev {
 	struct xarray cqs;
 	struct xarray qps;
 	struct xarray srqs;
+	struct xarray sends;	/* send contexts */
 	struct mutex vcb_lock;	/* who has which collect buffer */
 	struct ida vcb_ida;
 	bool vcbs_split;	/* among the levels by request, not by us */
@@ -191,8 +176,11 @@ struct vuhca_cq {
 	struct vuhca_completion_entry *entries;
 	struct vuhca_completion_queue_record *record;
 	dma_addr_t dma;
+	dma_addr_t record_dma;
 	size_t bytes;
 	u32 consumed;
+	struct mutex resize_lock;	/* what moves or edits entries unread */
+	bool resizing;			/* nobody polls */
 	vuhca_cq_handler completion;
 	vuhca_event_handler event;
 	void *context;

@@ -222,6 +222,11 @@ extern const struct vt_suite vt_suite_overflow;
 extern const struct vt_suite vt_suite_once;
 extern const struct vt_suite vt_suite_requests;
 extern const struct vt_suite vt_suite_flood;
+extern const struct vt_suite vt_suite_timers;
+extern const struct vt_suite vt_suite_resize;
+extern const struct vt_suite vt_suite_sends;
+extern const struct vt_suite vt_suite_send_halts;
+extern const struct vt_suite vt_suite_trace;
 extern const struct vt_suite vt_suite_reset;
 extern const struct vt_suite vt_suite_peer;
 

@@ -93,7 +93,8 @@ export const csr: RegisterBlock = {
           bits: 1,
           doc: 'PCBs and credits of idle functions are lent to the others until asked back.',
         },
-        { bits: 29 },
+        { name: 'freezeSends', bits: 1, doc: 'Every enabled send context is frozen; reset, they may be restarted.' },
+        { bits: 28 },
       ],
     },
 

@@ -169,7 +169,7 @@ t.test('the command itself', async (t) => {
   t.match(await runCli([]), { status: 2, stderr: /Usage: vuhca COMMAND/ });
   t.match(await runCli(['--help']), {
     status: 0,
-    stdout: / run .*\n +device .*\n +status .*\n +top .*\n +resources .*\n +capture .*\n +replay /,
+    stdout: / run .*\n +device .*\n +status .*\n +top .*\n +resources .*\n +capture .*\n +trace .*\n +replay /,
   });
   t.match(await runCli(['dance']), { status: 2, stderr: /unknown command dance; the commands are run, device/ });
   for (const name of ['run', 'device', 'status', 'top', 'resources', 'capture', 'replay'])

@@ -11,7 +11,7 @@ import { buildKernelModules } from '../setup/kernel-modules.ts';
 const SHELL_INIT = new URL('shell-init.sh', import.meta.url);
 
 /** Folders of guest-tests that make a module each; the driver comes first. */
-export type ModuleSource = 'driver' | 'kernel' | 'traffic';
+export type ModuleSource = 'driver' | 'kernel' | 'traffic' | 'interrupts';
 
 /** A module of ours; `debugPath` is the same one with what gdb wants to know. */
 export interface OurModule extends GuestModule {

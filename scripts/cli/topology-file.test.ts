@@ -65,7 +65,7 @@ t.test('each mistake has its sentence', async (t) => {
     [{ adapters: { a: {} } }, /: adapter a has no socket; /],
     [{ adapters: { a: { sockets: 's' } } }, /: adapter a: sockets is "s"; it must be a list of strings$/],
     [adapter({ sockets: ['s', 's'] }), /: adapter a: socket \S+s is named twice; /],
-    [adapter({ vcbs: 3 }), /: adapter a: unknown name vcbs; known are sockets, vcbCount, /],
+    [adapter({ vcbs: 3 }), /: adapter a: unknown name vcbs; known are sockets, functionCount, vcbCount, /],
     [adapter({ vcbCount: '3' }), /: adapter a: vcbCount is "3"; it must be a number$/],
     [adapter({ vcbCount: 0 }), /: adapter a: option vcbCount is 0; it must be 1 to \d+$/],
     [adapter({ portLids: [1] }), /: adapter a: portLids is \[1\]; it must be a list of 2 numbers$/],

@@ -367,6 +367,16 @@ export function setCsrAdapterControlLendIdle(value: number, field: number): numb
   return ((value & 0xfffffffb) | ((field & 0x1) << 2)) >>> 0;
 }
 
+export const CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK = 0x00000008;
+/** Every enabled send context is frozen; reset, they may be restarted. */
+export function getCsrAdapterControlFreezeSends(value: number): number {
+  return (value >>> 3) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrAdapterControlFreezeSends(value: number, field: number): number {
+  return ((value & 0xfffffff7) | ((field & 0x1) << 3)) >>> 0;
+}
+
 export const CSR_COLLECT_CONTROL_CHOKE_MASK = 0x00000001;
 /** Drop collect writes of new commands. */
 export function getCsrCollectControlChoke(value: number): number {
@@ -739,7 +749,7 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'INTERRUPT_TRIGGER', section: "control", offset: 0x0098, bits: 32, access: 'wo', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'ADAPTER_CONTROL', section: "control", offset: 0x009c, bits: 32, access: 'rw', count: 1,
-    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x7, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xf, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'ADDRESS_HANDLE_TABLE', section: "addressing", offset: 0x0100, bits: 64, access: 'rw', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'ADDRESS_HANDLE_COUNT', section: "addressing", offset: 0x0108, bits: 32, access: 'rw', count: 1,

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Polling of event queues. A poll looks at one byte; only when that is set it
+ * clears the secondary ones and walks the entries. Bytes are cleared before
+ * what they stand for is read: an event in between sets them again. While
+ * interrupts come fast a worker polls instead, with the adapter told to set the
+ * byte only; it still interrupts when the worker is late.
+ */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+
+#include "vuhca.h"
+
+/* So many interrupts within a window: polling costs less. */
+#define VUHCA_POLL_WINDOW_MS	20
+#define VUHCA_POLL_ABOVE	20
+/* So few events within a window of polling: interrupts cost less. */
+#define VUHCA_POLL_BELOW	3
+#define VUHCA_POLL_PERIOD_US	1000
+/* The worker is late, and interrupted, after so long. */
+#define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
+/*
+ * The primary byte tells of the first event of a queue only: others wait for
+ * their turn of being looked for without it.
+ */
+#define VUHCA_POLL_UNLOOKED	8
+
+static bool adaptive = true;
+module_param(adaptive, bool, 0644);
+MODULE_PARM_DESC(adaptive, "Poll event queues whose interrupts come fast");
+
+/* For comparisons and tests. Returns what it was; queues being polled stay so until quiet. */
+bool vuhca_set_adaptive(bool on)
+{
+	return xchg(&adaptive, on);
+}
+EXPORT_SYMBOL_GPL(vuhca_set_adaptive);
+
+/* What an event of the queue does from now on. May sleep. */
+int vuhca_modify_eq(struct vuhca_eq *eq, enum vuhca_eq_control controls,
+		    u64 delay_ns)
+{
+	struct vuhca_eq_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_EQ_MASK_CONTROLS |
+					      VUHCA_EQ_MASK_DELAY),
+		.controls = controls,
+		.next_interrupt_delay_ns = cpu_to_le64(delay_ns),
+	};
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_EQ,
+		.object = READ_ONCE(eq->eqn),
+		.payload = &attributes,
+		.payload_bytes = sizeof(attributes),
+	};
+	struct vuhca_answer answer;
+
+	return vuhca_admin_execute(eq->dev, &command, &answer);
+}
+EXPORT_SYMBOL_GPL(vuhca_modify_eq);
+
+int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_EQ,
+		.object = READ_ONCE(eq->eqn),
+	};
+	struct vuhca_answer answer;
+	int err = vuhca_admin_execute(eq->dev, &command, &answer);
+
+	if (!err)
+		memcpy(attributes, answer.payload, sizeof(*attributes));
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_query_eq);
+
+/* Clears all bytes, eight at a time where they are clear. */
+static void vuhca_clear_summary(struct vuhca_poller *poller)
+{
+	struct vuhca_summary *summary = poller->summary;
+	unsigned int i, j;
+
+	WRITE_ONCE(summary->primary, 0);
+	for (i = 0; i < VUHCA_SUMMARY_COUNT; i += sizeof(u64)) {
+		if (!READ_ONCE(*(u64 *)&summary->secondary[i]))
+			continue;
+		for (j = i; j < i + sizeof(u64); j++) {
+			if (!READ_ONCE(summary->secondary[j]))
+				continue;
+			WRITE_ONCE(summary->secondary[j], 0);
+			poller->marked++;
+		}
+	}
+	/* Cleared first, then the entries are read. */
+	mb();
+}
+
+/* Takes every event there is, whatever the bytes say. */
+unsigned int vuhca_eq_serve(struct vuhca_eq *eq)
+{
+	lockdep_assert_held(&eq->lock);
+	eq->poller.unlooked = 0;
+	vuhca_clear_summary(&eq->poller);
+	return vuhca_eq_process(eq);
+}
+
+/* Takes the events that the summary bytes tell of; how many. Any context. */
+unsigned int vuhca_poll_eq(struct vuhca_eq *eq)
+{
+	struct vuhca_poller *poller = &eq->poller;
+	unsigned int count = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&eq->lock, flags);
+	poller->polls++;
+	if (!eq->eqn)
+		goto unlock;
+	if (READ_ONCE(poller->summary->primary) ||
+	    ++poller->unlooked >= VUHCA_POLL_UNLOOKED)
+		count = vuhca_eq_serve(eq);
+	else
+		poller->idle_polls++;
+unlock:
+	spin_unlock_irqrestore(&eq->lock, flags);
+	return count;
+}
+EXPORT_SYMBOL_GPL(vuhca_poll_eq);
+
+/* From the interrupt handler: have they come too fast? */
+void vuhca_poller_note(struct vuhca_eq *eq)
+{
+	struct vuhca_poller *poller = &eq->poller;
+
+	lockdep_assert_held(&eq->lock);
+	/* Events of queue 0 are rare, and commands need them to change it. */
+	if (!eq->index || poller->active || !READ_ONCE(adaptive))
+		return;
+	if (time_after(jiffies, poller->window_end)) {
+		poller->window_end = jiffies +
+				     msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
+		poller->window_count = 0;
+	}
+	if (++poller->window_count < VUHCA_POLL_ABOVE)
+		return;
+	poller->active = true;
+	queue_work(system_unbound_wq, &poller->work);
+}
+
+/* One window; false when there was little to do or the queue is gone. */
+static bool vuhca_poll_window(struct vuhca_eq *eq)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
+	unsigned int count = 0;
+
+	do {
+		count += vuhca_poll_eq(eq);
+		usleep_range(VUHCA_POLL_PERIOD_US / 2, VUHCA_POLL_PERIOD_US);
+	} while (!time_after(jiffies, end));
+	return count >= VUHCA_POLL_BELOW && READ_ONCE(eq->eqn) &&
+	       READ_ONCE(adaptive);
+}
+
+static void vuhca_poll_work(struct work_struct *work)
+{
+	struct vuhca_eq *eq = container_of(work, struct vuhca_eq, poller.work);
+	unsigned long flags;
+
+	if (!vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
+			     VUHCA_POLL_LATE_NS)) {
+		eq->poller.switches++;
+		while (vuhca_poll_window(eq))
+			;
+		vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_INTERRUPT, 0);
+	}
+	spin_lock_irqsave(&eq->lock, flags);
+	eq->poller.active = false;
+	/* What came between the last poll and the change had no interrupt. */
+	if (eq->eqn)
+		vuhca_eq_serve(eq);
+	spin_unlock_irqrestore(&eq->lock, flags);
+}
+
+int vuhca_poller_alloc(struct vuhca_eq *eq)
+{
+	struct vuhca_poller *poller = &eq->poller;
+
+	INIT_WORK(&poller->work, vuhca_poll_work);
+	poller->summary = dma_alloc_coherent(&eq->dev->pdev->dev,
+					     sizeof(*poller->summary),
+					     &poller->dma, GFP_KERNEL);
+	return poller->summary ? 0 : -ENOMEM;
+}
+
+void vuhca_poller_free(struct vuhca_eq *eq)
+{
+	dma_free_coherent(&eq->dev->pdev->dev, sizeof(*eq->poller.summary),
+			  eq->poller.summary, eq->poller.dma);
+}
+
+/* Names the bytes to the adapter, as a queue is created. */
+void vuhca_poller_describe(struct vuhca_eq *eq,
+			   struct vuhca_eq_attributes *attributes)
+{
+	struct vuhca_poller *poller = &eq->poller;
+
+	memset(poller->summary, 0, sizeof(*poller->summary));
+	poller->active = false;
+	attributes->primary_summary_address = cpu_to_le64(poller->dma);
+	attributes->secondary_summary_address =
+		cpu_to_le64(poller->dma +
+			    offsetof(struct vuhca_summary, secondary));
+	attributes->secondary_summary_count = cpu_to_le32(VUHCA_SUMMARY_COUNT);
+}
+
+/* The secondary byte of the next CQ. */
+u16 vuhca_poller_index(struct vuhca_eq *eq)
+{
+	return (unsigned int)atomic_inc_return(&eq->poller.next_index) %
+	       VUHCA_SUMMARY_COUNT;
+}

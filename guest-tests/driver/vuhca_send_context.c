@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Allocation of send blocks, and their return. Software counts blocks sent and
+ * blocks freed; the adapter returns the lowest 11 bits of the latter, which a
+ * context is too short to make ambiguous. Waiting is in vuhca_send_wait.c.
+ */
+#include "vuhca.h"
+
+/* Control register; enabled, with the interrupt as it is wanted. */
+void vuhca_send_control_write(struct vuhca_send_context *sc, u32 bits)
+{
+	bits |= VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK;
+	if (sc->interrupts)
+		bits |= VUHCA_CSR_SEND_CONTEXT_CONTROL_CREDIT_INTERRUPT_MASK;
+	vuhca_write_csr(sc->dev, VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF + sc->number *
+			VUHCA_CSR_SEND_CONTEXT_CONTROL_STRIDE, bits);
+}
+
+void vuhca_send_force_locked(struct vuhca_send_context *sc)
+{
+	lockdep_assert_held(&sc->lock);
+	if (!sc->running || !vuhca_is_current(sc->dev, sc->generation))
+		return;
+	/* What counts is the edge. */
+	vuhca_send_control_write(sc, VUHCA_CSR_SEND_CONTEXT_CONTROL_FORCE_MASK);
+	vuhca_send_control_write(sc, 0);
+}
+
+/* Has the adapter return what is free. Any context. */
+void vuhca_send_force(struct vuhca_send_context *sc)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	vuhca_send_force_locked(sc);
+	spin_unlock_irqrestore(&sc->lock, flags);
+}
+EXPORT_SYMBOL_GPL(vuhca_send_force);
+
+/* Takes over the count in memory, which is read once. */
+static void vuhca_send_refresh(struct vuhca_send_context *sc)
+{
+	struct vuhca_credit_return word;
+
+	lockdep_assert_held(&sc->lock);
+	word.dw0 = READ_ONCE(sc->credits->dw0);
+	if (sc->running)
+		sc->freed += (vuhca_credit_return_get_free_counter(&word) -
+			      sc->freed) & VUHCA_SEND_COUNTER_MASK;
+}
+
+/* The next packet whose blocks are free; false when there is none. */
+static bool vuhca_send_take(struct vuhca_send_context *sc, bool all,
+			    struct vuhca_send_pending *pending)
+{
+	unsigned long flags;
+	bool found;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	found = sc->tail != sc->head;
+	if (found) {
+		*pending = sc->pending[sc->tail];
+		found = all || (s32)(sc->freed - pending->end) >= 0;
+	}
+	if (found)
+		sc->tail = sc->tail == sc->blocks ? 0 : sc->tail + 1;
+	spin_unlock_irqrestore(&sc->lock, flags);
+	return found;
+}
+
+static void vuhca_send_release_all(struct vuhca_send_context *sc, bool flush)
+{
+	struct vuhca_send_pending pending;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sc->release_lock, flags);
+	while (vuhca_send_take(sc, flush, &pending)) {
+		sc->flushed += flush;
+		if (pending.release)
+			pending.release(pending.context, !flush);
+	}
+	spin_unlock_irqrestore(&sc->release_lock, flags);
+}
+
+/* Looks what came back and tells the owners of the packets. Any context. */
+void vuhca_send_update(struct vuhca_send_context *sc)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	vuhca_send_refresh(sc);
+	spin_unlock_irqrestore(&sc->lock, flags);
+	vuhca_send_release_all(sc, false);
+}
+EXPORT_SYMBOL_GPL(vuhca_send_update);
+
+/* No credit comes back any more: all packets left are dropped. */
+void vuhca_send_flush(struct vuhca_send_context *sc)
+{
+	vuhca_send_release_all(sc, true);
+}
+
+/*
+ * Blocks for a packet (LRH to payload, without CRCs). -EAGAIN: not enough are
+ * free, wait; -EIO: the context is halted or gone; -EMSGSIZE: too long for it.
+ * vuhca_send_done() must follow: a restart waits for it.
+ */
+int vuhca_send_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
+		     vuhca_send_release release, void *context,
+		     struct vuhca_send_blocks *blocks)
+{
+	unsigned int count = vuhca_send_blocks_of(packet_bytes);
+	unsigned long flags;
+	int err = 0;
+
+	if (count > sc->blocks)
+		return -EMSGSIZE;
+	if (READ_ONCE(sc->sent) - READ_ONCE(sc->freed) + count > sc->blocks)
+		vuhca_send_update(sc);
+	spin_lock_irqsave(&sc->lock, flags);
+	if (!sc->running) {
+		err = -EIO;
+	} else if (sc->sent - sc->freed + count > sc->blocks ||
+		   (sc->head == sc->blocks ? 0 : sc->head + 1) == sc->tail) {
+		/* The latter: owners of what is free are being told just now. */
+		err = -EAGAIN;
+	} else {
+		*blocks = (struct vuhca_send_blocks) { sc, sc->sent, count };
+		sc->sent += count;
+		sc->pending[sc->head] = (struct vuhca_send_pending) {
+			sc->sent, release, context
+		};
+		sc->head = sc->head == sc->blocks ? 0 : sc->head + 1;
+		sc->writers++;
+	}
+	spin_unlock_irqrestore(&sc->lock, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_send_alloc);
+
+/* Eight bytes of the blocks, in any order; all of each block must come. */
+void vuhca_send_write(const struct vuhca_send_blocks *blocks, size_t offset,
+		      u64 value)
+{
+	struct vuhca_send_context *sc = blocks->context;
+	size_t at = (size_t)((blocks->first + offset / VUHCA_SEND_BLOCK_BYTES) %
+			     sc->blocks) * VUHCA_SEND_BLOCK_BYTES +
+		    offset % VUHCA_SEND_BLOCK_BYTES;
+
+	at += (size_t)sc->number * VUHCA_SEND_CONTEXT_WINDOW_BYTES;
+	if (offset < VUHCA_SEND_BLOCK_BYTES)
+		at += VUHCA_SEND_START_OF_PACKET_OFFSET;
+	writeq(value, sc->dev->pio + at);
+}
+EXPORT_SYMBOL_GPL(vuhca_send_write);
+
+void vuhca_send_done(const struct vuhca_send_blocks *blocks)
+{
+	struct vuhca_send_context *sc = blocks->context;
+	unsigned long flags;
+
+	/* Drain write-combining, or the packet may linger. */
+	wmb();
+	spin_lock_irqsave(&sc->lock, flags);
+	if (!--sc->writers)
+		wake_up(&sc->drained);
+	spin_unlock_irqrestore(&sc->lock, flags);
+}
+EXPORT_SYMBOL_GPL(vuhca_send_done);
+
+/*
+ * Sends a packet of a multiple of 4 bytes; of @control the length is filled in
+ * here. Errors as of vuhca_send_alloc(). Any context.
+ */
+int vuhca_send_packet(struct vuhca_send_context *sc,
+		      struct vuhca_send_control control, const void *packet,
+		      size_t bytes, vuhca_send_release release, void *context)
+{
+	struct vuhca_send_blocks blocks;
+	size_t at, total;
+	int err = vuhca_send_alloc(sc, bytes, release, context, &blocks);
+
+	if (err)
+		return err;
+	vuhca_send_control_set_length_dwords(&control,
+					     (sizeof(control) + bytes) / 4);
+	vuhca_send_write(&blocks, 0, get_unaligned_le64(&control));
+	total = (size_t)blocks.count * VUHCA_SEND_BLOCK_BYTES;
+	for (at = 0; at < total - sizeof(control); at += sizeof(u64)) {
+		__le64 word = 0;
+
+		if (at < bytes)
+			memcpy(&word, packet + at, min(sizeof(word), bytes - at));
+		vuhca_send_write(&blocks, sizeof(control) + at,
+				 le64_to_cpu(word));
+	}
+	vuhca_send_done(&blocks);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(vuhca_send_packet);

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The life of a send context: created, halted by the adapter or software,
+ * restarted, destroyed. A restart stops allocation, waits for those who write
+ * and for whole packets to leave, tells the owners of all others, and begins
+ * anew with counters at zero.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/iopoll.h>
+#include <linux/slab.h>
+
+#include "vuhca.h"
+
+#define VUHCA_SEND_DRAIN_US	(2 * USEC_PER_SEC)
+#define VUHCA_SEND_RETRY_MS	10
+#define VUHCA_SEND_LINE_BYTES	64
+
+static void vuhca_send_set(struct vuhca_send_context *sc, u32 control)
+{
+	vuhca_write_csr(sc->dev, VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF + sc->number *
+			VUHCA_CSR_SEND_CONTEXT_CONTROL_STRIDE, control);
+}
+
+static unsigned int vuhca_send_state(struct vuhca_send_context *sc)
+{
+	u32 status = vuhca_read_csr(sc->dev, VUHCA_CSR_SEND_CONTEXT_STATUS_OFF +
+				    sc->number *
+				    VUHCA_CSR_SEND_CONTEXT_STATUS_STRIDE);
+
+	return (status & VUHCA_CSR_SEND_CONTEXT_STATUS_STATE_MASK) >>
+	       VUHCA_CSR_SEND_CONTEXT_STATUS_STATE_SHIFT;
+}
+
+/* Counters at zero, then enabled; false while all contexts are frozen. */
+static bool vuhca_send_enable(struct vuhca_send_context *sc)
+{
+	bool enabled;
+
+	WRITE_ONCE(sc->credits->dw0, 0);
+	wmb();
+	vuhca_send_set(sc, VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
+	/* The read keeps writes of packets from overtaking the enabling. */
+	enabled = vuhca_send_state(sc) == VUHCA_SEND_CONTEXT_STATE_ENABLED;
+	spin_lock_irq(&sc->lock);
+	sc->sent = 0;
+	sc->freed = 0;
+	sc->interrupts = false;
+	sc->running = enabled;
+	spin_unlock_irq(&sc->lock);
+	return enabled;
+}
+
+/* No new packets, and none being written any more. */
+static void vuhca_send_quiesce(struct vuhca_send_context *sc)
+{
+	spin_lock_irq(&sc->lock);
+	sc->running = false;
+	spin_unlock_irq(&sc->lock);
+	wait_event(sc->drained, !READ_ONCE(sc->writers));
+}
+
+/* What is whole leaves, then no memory is written any more. */
+static int vuhca_send_disable(struct vuhca_send_context *sc)
+{
+	unsigned int state;
+
+	/* The read tells also that the credits have been written. */
+	vuhca_send_set(sc, 0);
+	return read_poll_timeout(vuhca_send_state, state,
+				 state == VUHCA_SEND_CONTEXT_STATE_DISABLED,
+				 50, VUHCA_SEND_DRAIN_US, false, sc);
+}
+
+static void vuhca_send_restart(struct work_struct *work)
+{
+	struct vuhca_send_context *sc =
+		container_of(work, struct vuhca_send_context, restart.work);
+	u32 count;
+
+	if (!vuhca_is_current(sc->dev, sc->generation))
+		return;
+	vuhca_send_quiesce(sc);
+	if (vuhca_send_disable(sc)) {
+		dev_err(&sc->dev->pdev->dev,
+			"send context %u does not drain; it stays halted\n",
+			sc->number);
+		vuhca_send_flush(sc);
+		return;
+	}
+	/* Disabled, it has returned what had left. */
+	spin_lock_irq(&sc->lock);
+	count = vuhca_credit_return_get_free_counter(sc->credits);
+	sc->freed += (count - sc->freed) & VUHCA_SEND_COUNTER_MASK;
+	spin_unlock_irq(&sc->lock);
+	vuhca_send_update(sc);
+	vuhca_send_flush(sc);
+	if (!vuhca_send_enable(sc)) {
+		schedule_delayed_work(&sc->restart,
+				      msecs_to_jiffies(VUHCA_SEND_RETRY_MS));
+		return;
+	}
+	sc->restarts++;
+	while (!list_empty_careful(&sc->waiters))
+		vuhca_send_wake(sc);
+}
+
+/* Event: the adapter has halted a context. */
+void vuhca_send_halted(struct vuhca_dev *dev, u32 number)
+{
+	struct vuhca_send_context *sc;
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->sends, flags);
+	sc = xa_load(&dev->sends, number);
+	if (sc) {
+		spin_lock(&sc->lock);
+		sc->running = false;
+		spin_unlock(&sc->lock);
+		schedule_delayed_work(&sc->restart, 0);
+	}
+	xa_unlock_irqrestore(&dev->sends, flags);
+}
+
+static int vuhca_send_command(struct vuhca_send_context *sc,
+			      const struct vuhca_send_init *init)
+{
+	struct vuhca_send_context_attributes attributes = {
+		.blocks = cpu_to_le16(init->blocks),
+		.virtual_lanes = cpu_to_le16(init->virtual_lanes),
+		.credit_address = cpu_to_le64(sc->dma),
+		.threshold = cpu_to_le16(init->threshold),
+	};
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_CREATE_SEND_CONTEXT,
+		.payload = &attributes,
+		.payload_bytes = sizeof(attributes),
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	vuhca_send_context_attributes_set_port(&attributes, init->port);
+	vuhca_send_context_attributes_set_check_pkey(&attributes, !!init->pkey);
+	vuhca_send_context_attributes_set_pkey(&attributes, init->pkey);
+	err = vuhca_admin_execute(sc->dev, &command, &answer);
+	if (err)
+		return err;
+	sc->number = answer.object;
+	sc->credits = (struct vuhca_credit_return *)sc->line + sc->number %
+		      (VUHCA_SEND_LINE_BYTES / sizeof(*sc->credits));
+	return 0;
+}
+
+static void vuhca_send_free(struct vuhca_send_context *sc)
+{
+	if (sc->line)
+		dma_free_coherent(&sc->dev->pdev->dev, VUHCA_SEND_LINE_BYTES,
+				  sc->line, sc->dma);
+	kfree(sc->pending);
+	kfree(sc);
+}
+
+struct vuhca_send_context *
+vuhca_create_send_context(struct vuhca_dev *dev,
+			  const struct vuhca_send_init *init)
+{
+	struct vuhca_send_context *sc = kzalloc(sizeof(*sc), GFP_KERNEL);
+	int err = -ENOMEM;
+
+	if (!sc)
+		return ERR_PTR(-ENOMEM);
+	sc->dev = dev;
+	sc->generation = READ_ONCE(dev->generation);
+	sc->blocks = init->blocks;
+	spin_lock_init(&sc->lock);
+	spin_lock_init(&sc->release_lock);
+	INIT_LIST_HEAD(&sc->waiters);
+	INIT_DELAYED_WORK(&sc->restart, vuhca_send_restart);
+	init_waitqueue_head(&sc->drained);
+	sc->pending = kcalloc(init->blocks + 1, sizeof(*sc->pending), GFP_KERNEL);
+	sc->line = dma_alloc_coherent(&dev->pdev->dev, VUHCA_SEND_LINE_BYTES,
+				      &sc->dma, GFP_KERNEL);
+	if (!sc->pending || !sc->line)
+		goto free;
+	err = vuhca_send_command(sc, init);
+	if (err)
+		goto free;
+	err = xa_err(xa_store_irq(&dev->sends, sc->number, sc, GFP_KERNEL));
+	if (err)
+		goto destroy;
+	if (!vuhca_send_enable(sc))
+		schedule_delayed_work(&sc->restart, 0);
+	return sc;
+
+destroy:
+	vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT,
+			    sc->number, sc->generation);
+free:
+	vuhca_send_free(sc);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_GPL(vuhca_create_send_context);
+
+/*
+ * Packets not whole are dropped; their owners, and who waits, are told. On an
+ * error the adapter may write credits yet: the memory stays.
+ */
+int vuhca_destroy_send_context(struct vuhca_send_context *sc)
+{
+	struct vuhca_dev *dev = sc->dev;
+	int err = 0;
+
+	/* After a reset the number may be another context's already. */
+	xa_cmpxchg_irq(&dev->sends, sc->number, sc, NULL, 0);
+	cancel_delayed_work_sync(&sc->restart);
+	vuhca_send_quiesce(sc);
+	if (vuhca_is_current(dev, sc->generation))
+		err = vuhca_send_disable(sc);
+	if (!err)
+		err = vuhca_admin_destroy(dev,
+			VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT,
+			sc->number, sc->generation);
+	vuhca_send_flush(sc);
+	while (!list_empty_careful(&sc->waiters))
+		vuhca_send_wake(sc);
+	if (!err)
+		vuhca_send_free(sc);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_destroy_send_context);
+
+int vuhca_query_send_context(struct vuhca_send_context *sc,
+			     struct vuhca_send_context_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_SEND_CONTEXT,
+		.object = sc->number,
+	};
+	struct vuhca_answer answer;
+	int err;
+
+	if (!vuhca_is_current(sc->dev, sc->generation))
+		return -ESTALE;
+	err = vuhca_admin_execute(sc->dev, &command, &answer);
+	if (!err)
+		memcpy(attributes, answer.payload, sizeof(*attributes));
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_query_send_context);
+
+/* A reset takes all contexts away: nobody gets or waits for blocks any more. */
+void vuhca_sends_stop(struct vuhca_dev *dev)
+{
+	struct vuhca_send_context *sc;
+	unsigned long number;
+
+	xa_for_each(&dev->sends, number, sc) {
+		xa_erase_irq(&dev->sends, number);
+		cancel_delayed_work_sync(&sc->restart);
+		vuhca_send_quiesce(sc);
+		vuhca_send_flush(sc);
+		while (!list_empty_careful(&sc->waiters))
+			vuhca_send_wake(sc);
+	}
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Who finds too few blocks waits. The credit interrupt is enabled together with
+ * a forced return, because the last block may have come back just before.
+ */
+#include "vuhca.h"
+
+/* Woken at a time; more would find the blocks taken again. */
+#define VUHCA_SEND_BATCH 5
+
+/* @waiter is told once when blocks came back. -EIO after a reset. Any context. */
+int vuhca_send_wait(struct vuhca_send_context *sc,
+		    struct vuhca_send_waiter *waiter)
+{
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	if (!vuhca_is_current(sc->dev, sc->generation)) {
+		err = -EIO;
+		goto unlock;
+	}
+	list_add_tail(&waiter->list, &sc->waiters);
+	if (!sc->interrupts) {
+		sc->interrupts = true;
+		vuhca_send_force_locked(sc);
+	}
+unlock:
+	spin_unlock_irqrestore(&sc->lock, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_send_wait);
+
+/* Waits no longer; false when the waiter has been, or is being, told. */
+bool vuhca_send_unwait(struct vuhca_send_context *sc,
+		       struct vuhca_send_waiter *waiter)
+{
+	unsigned long flags;
+	bool waited;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	waited = !list_empty(&waiter->list);
+	list_del_init(&waiter->list);
+	spin_unlock_irqrestore(&sc->lock, flags);
+	return waited;
+}
+EXPORT_SYMBOL_GPL(vuhca_send_unwait);
+
+/* Tells a batch of waiters; those left are served by another forced return. */
+void vuhca_send_wake(struct vuhca_send_context *sc)
+{
+	struct vuhca_send_waiter *batch[VUHCA_SEND_BATCH];
+	unsigned int i, count = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	while (count < VUHCA_SEND_BATCH && !list_empty(&sc->waiters)) {
+		batch[count] = list_first_entry(&sc->waiters,
+						struct vuhca_send_waiter, list);
+		list_del_init(&batch[count++]->list);
+	}
+	sc->wakes += count;
+	if (!list_empty(&sc->waiters)) {
+		vuhca_send_force_locked(sc);
+	} else if (sc->interrupts) {
+		sc->interrupts = false;
+		if (sc->running && vuhca_is_current(sc->dev, sc->generation))
+			vuhca_send_control_write(sc, 0);
+	}
+	spin_unlock_irqrestore(&sc->lock, flags);
+	for (i = 0; i < count; i++)
+		batch[i]->wake(batch[i]);
+}
+
+/* True when somebody waits and blocks are there for the first of them. */
+static bool vuhca_send_may_wake(struct vuhca_send_context *sc)
+{
+	unsigned long flags;
+	bool may;
+
+	spin_lock_irqsave(&sc->lock, flags);
+	may = !list_empty(&sc->waiters) && sc->running &&
+	      sc->sent - sc->freed < sc->blocks;
+	spin_unlock_irqrestore(&sc->lock, flags);
+	return may;
+}
+
+/* The vector of event queue 0 is that of send contexts, too. */
+void vuhca_sends_interrupt(struct vuhca_dev *dev)
+{
+	struct vuhca_send_context *sc;
+	unsigned long number, flags;
+
+	/* Under this lock: who destroys a context takes it off here first. */
+	xa_lock_irqsave(&dev->sends, flags);
+	xa_for_each(&dev->sends, number, sc) {
+		if (list_empty(&sc->waiters))
+			continue;
+		vuhca_send_update(sc);
+		if (vuhca_send_may_wake(sc))
+			vuhca_send_wake(sc);
+	}
+	xa_unlock_irqrestore(&dev->sends, flags);
+}
+
+/* Where nothing else makes credits come back, somebody must ask for them. */
+void vuhca_sends_deadman(struct vuhca_dev *dev)
+{
+	struct vuhca_send_context *sc;
+	unsigned long number, flags;
+
+	xa_lock_irqsave(&dev->sends, flags);
+	xa_for_each(&dev->sends, number, sc) {
+		vuhca_send_update(sc);
+		if (READ_ONCE(sc->tail) != READ_ONCE(sc->head))
+			vuhca_send_force(sc);
+	}
+	xa_unlock_irqrestore(&dev->sends, flags);
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What interrupts cost: completions at a given rate on several CQs of one event
+ * queue, and what the guest had to do for them. debugfs, vuhca-interrupts/run:
+ * write "ADAPTIVE RATE MS" (rate 0: as many as go), read a line of JSON.
+ */
+#include <linux/debugfs.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/tick.h>
+
+#include "vuhca.h"
+
+#define LOAD_QUEUES	8
+#define LOAD_LOG2	8
+#define LOAD_WINDOW	128
+#define LOAD_BURST	8
+#define LOAD_SLEEP_MAX_US 5000
+#define LOAD_SLEEP_MIN_US 100
+#define LOAD_PORT	1
+
+/* A QP whose NOPs complete on a CQ of its own. */
+struct load_queue {
+	struct vuhca_cq *cq;
+	struct vuhca_qp *qp;
+	u32 posted;
+	u32 completed;
+	u64 waited_ns;
+};
+
+struct load_result {
+	bool adaptive;
+	u32 rate;
+	u64 elapsed_ns;
+	u64 busy_us;
+	u64 completions;
+	u64 interrupts;
+	u64 events;
+	u64 polls;
+	u64 waited_ns;
+};
+
+static DEFINE_MUTEX(load_lock);	/* protects what follows */
+static struct vuhca_dev *load_dev;
+static struct vuhca_pd *load_pd;
+static struct load_queue load_queues[LOAD_QUEUES];
+static struct load_result load_result;
+static struct dentry *load_root;
+
+static void load_completed(struct vuhca_cq *cq, void *context)
+{
+	struct load_queue *queue = context;
+	u64 now = ktime_get_ns();
+	struct vuhca_wc wc[8];
+	int i, found;
+
+	while ((found = vuhca_poll_cq(cq, ARRAY_SIZE(wc), wc)) > 0) {
+		for (i = 0; i < found; i++)
+			queue->waited_ns += now - min(now, wc[i].wr_id);
+		WRITE_ONCE(queue->completed, queue->completed + found);
+	}
+	vuhca_arm_cq(cq, false);
+}
+
+static int load_create(struct load_queue *queue)
+{
+	struct vuhca_cq_init cq = {
+		.entries_log2 = LOAD_LOG2,
+		.eq_index = load_dev->eq_count - 1,
+		.completion = load_completed,
+		.context = queue,
+	};
+	struct vuhca_qp_init qp = {
+		.pd = load_pd,
+		.send_entries_log2 = LOAD_LOG2,
+		.recv_entries_log2 = 1,
+		.send_sge = 1,
+		.recv_sge = 1,
+		.service_type = VUHCA_SERVICE_TYPE_UD,
+	};
+
+	queue->cq = vuhca_create_cq(load_dev, &cq);
+	if (IS_ERR(queue->cq))
+		return PTR_ERR(queue->cq);
+	qp.send_cq = queue->cq;
+	qp.recv_cq = queue->cq;
+	queue->qp = vuhca_create_qp(load_dev, &qp);
+	if (IS_ERR(queue->qp))
+		return PTR_ERR(queue->qp);
+	vuhca_arm_cq(queue->cq, false);
+	return vuhca_qp_to_init(queue->qp, LOAD_PORT, 0, 0) ?:
+	       vuhca_qp_to_rtr(queue->qp) ?: vuhca_qp_to_rts(queue->qp, 0);
+}
+
+static void load_destroy(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < LOAD_QUEUES; i++) {
+		if (!IS_ERR_OR_NULL(load_queues[i].qp))
+			vuhca_destroy_qp(load_queues[i].qp);
+		if (!IS_ERR_OR_NULL(load_queues[i].cq))
+			vuhca_destroy_cq(load_queues[i].cq);
+	}
+	if (!IS_ERR_OR_NULL(load_pd))
+		vuhca_dealloc_pd(load_pd);
+	memset(load_queues, 0, sizeof(load_queues));
+	load_pd = NULL;
+}
+
+/* Posts up to @count; how many there was room for. */
+static unsigned int load_post(struct load_queue *queue, unsigned int count)
+{
+	struct vuhca_send_wr wrs[LOAD_BURST] = {};
+	u32 open = queue->posted - READ_ONCE(queue->completed);
+	unsigned int i;
+	int posted;
+
+	count = min(count, LOAD_WINDOW - min(open, (u32)LOAD_WINDOW));
+	for (i = 0; i < count; i++) {
+		wrs[i].opcode = VUHCA_SEND_OPCODE_NOP;
+		wrs[i].signaled = true;
+		wrs[i].wr_id = ktime_get_ns();
+	}
+	posted = vuhca_post_send(queue->qp, wrs, count, VUHCA_POST_DOORBELL);
+	posted = max(posted, 0);
+	queue->posted += posted;
+	return posted;
+}
+
+/* Posts at the rate, spread over the queues, for so long. */
+static void load_run(u32 rate, u32 ms)
+{
+	unsigned int next = 0, posted, burst = rate ? 1 : LOAD_BURST;
+	unsigned long sleep_us = clamp(USEC_PER_SEC / (rate ?: USEC_PER_SEC),
+				       LOAD_SLEEP_MIN_US, LOAD_SLEEP_MAX_US);
+	u64 begin = ktime_get_ns(), due, total = 0, idle;
+
+	for (;;) {
+		u64 elapsed = ktime_get_ns() - begin;
+
+		if (elapsed >= (u64)ms * NSEC_PER_MSEC)
+			return;
+		due = rate ? div_u64(elapsed * rate, NSEC_PER_SEC) : U64_MAX;
+		for (idle = 0; total < due && idle < LOAD_QUEUES; next++) {
+			posted = load_post(&load_queues[next % LOAD_QUEUES],
+					   burst);
+			total += posted;
+			idle = posted ? 0 : idle + 1;
+			if (ktime_get_ns() - begin >= (u64)ms * NSEC_PER_MSEC)
+				return;
+			cond_resched();
+		}
+		usleep_range(sleep_us, 2 * sleep_us);
+	}
+}
+
+static u64 load_idle_us(void)
+{
+	unsigned int cpu;
+	u64 idle = 0;
+
+	for_each_online_cpu(cpu)
+		idle += get_cpu_idle_time_us(cpu, NULL);
+	return idle;
+}
+
+/* Adds with @sign what was counted so far. */
+static void load_count(struct load_result *result, int sign)
+{
+	const struct vuhca_eq *eq = &load_dev->eqs[load_dev->eq_count - 1];
+	unsigned int i;
+
+	result->interrupts += sign * READ_ONCE(eq->interrupts);
+	result->events += sign * READ_ONCE(eq->events);
+	result->polls += sign * READ_ONCE(eq->poller.polls);
+	for (i = 0; i < LOAD_QUEUES; i++) {
+		result->completions += sign *
+				       (u64)READ_ONCE(load_queues[i].completed);
+		result->waited_ns += sign * READ_ONCE(load_queues[i].waited_ns);
+	}
+}
+
+static void load_measure(bool adaptive, u32 rate, u32 ms)
+{
+	struct load_result result = { .adaptive = adaptive, .rate = rate };
+	u64 begin, idle;
+
+	vuhca_set_adaptive(adaptive);
+	/* Until the queue is served as it will be. */
+	load_run(rate, 200);
+	begin = ktime_get_ns();
+	idle = load_idle_us();
+	load_count(&result, -1);
+	load_run(rate, ms);
+	load_count(&result, 1);
+	result.elapsed_ns = ktime_get_ns() - begin;
+	idle = load_idle_us() - idle;
+	result.busy_us = div_u64(result.elapsed_ns, NSEC_PER_USEC) *
+			 num_online_cpus();
+	result.busy_us -= min(result.busy_us, idle);
+	load_result = result;
+}
+
+static ssize_t load_write(struct file *file, const char __user *buffer,
+			  size_t length, loff_t *offset)
+{
+	unsigned int adaptive, rate, ms;
+	char text[64] = {};
+
+	if (length >= sizeof(text) || copy_from_user(text, buffer, length) ||
+	    sscanf(text, "%u %u %u", &adaptive, &rate, &ms) != 3)
+		return -EINVAL;
+	mutex_lock(&load_lock);
+	if (load_dev)
+		load_measure(adaptive, rate, ms);
+	mutex_unlock(&load_lock);
+	return length;
+}
+
+static ssize_t load_read(struct file *file, char __user *buffer, size_t length,
+			 loff_t *offset)
+{
+	const struct load_result *result = &load_result;
+	char text[320];
+	int used;
+
+	mutex_lock(&load_lock);
+	used = scnprintf(text, sizeof(text),
+			 "{\"adaptive\":%s,\"rate\":%u,\"elapsedNs\":%llu,\"busyUs\":%llu,\"completions\":%llu,\"interrupts\":%llu,\"events\":%llu,\"polls\":%llu,\"waitedNs\":%llu}\n",
+			 result->adaptive ? "true" : "false", result->rate,
+			 result->elapsed_ns, result->busy_us,
+			 result->completions, result->interrupts,
+			 result->events, result->polls, result->waited_ns);
+	mutex_unlock(&load_lock);
+	return simple_read_from_buffer(buffer, length, offset, text, used);
+}
+
+static const struct file_operations load_fops = {
+	.owner = THIS_MODULE,
+	.write = load_write,
+	.read = load_read,
+};
+
+static void load_add(struct vuhca_dev *dev)
+{
+	unsigned int i;
+	int err;
+
+	mutex_lock(&load_lock);
+	if (load_dev)
+		goto unlock;
+	load_dev = dev;
+	load_pd = vuhca_alloc_pd(dev);
+	err = PTR_ERR_OR_ZERO(load_pd);
+	for (i = 0; !err && i < LOAD_QUEUES; i++)
+		err = load_create(&load_queues[i]);
+	if (err) {
+		dev_err(&dev->pdev->dev, "no load: %d\n", err);
+		load_destroy();
+		load_dev = NULL;
+	}
+unlock:
+	mutex_unlock(&load_lock);
+}
+
+static void load_remove(struct vuhca_dev *dev)
+{
+	mutex_lock(&load_lock);
+	if (load_dev == dev) {
+		load_destroy();
+		load_dev = NULL;
+	}
+	mutex_unlock(&load_lock);
+}
+
+static struct vuhca_client load_client = {
+	.add = load_add,
+	.remove = load_remove,
+};
+
+static int __init load_init(void)
+{
+	load_root = debugfs_create_dir("vuhca-interrupts", NULL);
+	debugfs_create_file("run", 0600, load_root, NULL, &load_fops);
+	return vuhca_register_client(&load_client);
+}
+module_init(load_init);
+
+static void __exit load_exit(void)
+{
+	debugfs_remove(load_root);
+	vuhca_unregister_client(&load_client);
+}
+module_exit(load_exit);
+
+MODULE_DESCRIPTION("What interrupts of a vuhca adapter cost");
+MODULE_AUTHOR("The vuhca authors");
+MODULE_LICENSE("Dual BSD/GPL");

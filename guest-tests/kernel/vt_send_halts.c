@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Halts of send contexts: each misuse halts the one context and no other, the
+ * driver restarts it, and nothing is lost but what was not whole.
+ */
+#include <linux/slab.h>
+
+#include "vt_send_context.h"
+
+#define VT_HALT_BLOCKS 8
+
+static u8 __iomem *vt_window(struct vuhca_send_context *sc)
+{
+	return sc->dev->pio +
+	       (size_t)sc->number * VUHCA_SEND_CONTEXT_WINDOW_BYTES;
+}
+
+/* A raw write behind the blocks sent, whatever the driver thinks of it. */
+static void vt_raw(struct vuhca_send_context *sc, bool start, size_t offset,
+		   u64 value)
+{
+	offset += (size_t)sc->sent * VUHCA_SEND_BLOCK_BYTES;
+	offset %= (size_t)sc->blocks * VUHCA_SEND_BLOCK_BYTES;
+	if (start)
+		offset += VUHCA_SEND_START_OF_PACKET_OFFSET;
+	writeq(value, vt_window(sc) + offset);
+}
+
+static void vt_no_start(struct vuhca_send_context *sc)
+{
+	vt_raw(sc, false, 0, 0);
+}
+
+static void vt_start_inside(struct vuhca_send_context *sc)
+{
+	vt_raw(sc, true, 0, 40);
+	vt_raw(sc, true, 64, 0);
+}
+
+static void vt_beyond(struct vuhca_send_context *sc)
+{
+	writeq(0, vt_window(sc) + VT_HALT_BLOCKS * VUHCA_SEND_BLOCK_BYTES);
+}
+
+static void vt_too_long(struct vuhca_send_context *sc)
+{
+	vt_raw(sc, true, 0, VT_HALT_BLOCKS * VUHCA_SEND_BLOCK_BYTES / 4 + 1);
+}
+
+static void vt_no_length(struct vuhca_send_context *sc)
+{
+	vt_raw(sc, true, 0, 0);
+}
+
+static void vt_overflow(struct vuhca_send_context *sc)
+{
+	vt_raw(sc, true, 0, 80);
+	vt_raw(sc, true, 5 * VUHCA_SEND_BLOCK_BYTES, 80);
+}
+
+/* A word of a packet that has no VL to take. */
+static void vt_foreign_lane(struct vuhca_send_context *sc)
+{
+	struct vuhca_send_control control = {};
+	unsigned int word;
+
+	vuhca_send_control_set_length_dwords(&control, 9);
+	vuhca_send_control_set_virtual_lane(&control, 3);
+	for (word = 1; word < 8; word++)
+		vt_raw(sc, true, word * 8, 0);
+	vt_raw(sc, true, 0, get_unaligned_le64(&control));
+}
+
+static void vt_by_software(struct vuhca_send_context *sc)
+{
+	vuhca_write_csr(sc->dev, VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF + sc->number *
+			VUHCA_CSR_SEND_CONTEXT_CONTROL_STRIDE,
+			VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK |
+			VUHCA_CSR_SEND_CONTEXT_CONTROL_HALT_MASK);
+}
+
+static const struct {
+	const char *name;
+	void (*provoke)(struct vuhca_send_context *sc);
+	bool software;
+} vt_misuses[] = {
+	{ "no start", vt_no_start },
+	{ "start inside", vt_start_inside },
+	{ "beyond", vt_beyond },
+	{ "too long", vt_too_long },
+	{ "no length", vt_no_length },
+	{ "overflow", vt_overflow },
+	{ "foreign lane", vt_foreign_lane },
+	{ "software", vt_by_software, true },
+};
+
+/* Hazard 25. */
+static void vt_misuse(struct vt *t)
+{
+	struct vuhca_send_context *sc = vt_create_sends(t, VT_HALT_BLOCKS, 0);
+	struct vuhca_send_context *other = vt_create_sends(t, VT_HALT_BLOCKS, 0);
+	unsigned int i;
+	u64 restarts;
+	u32 faults;
+
+	for (i = 0; sc && other && i < ARRAY_SIZE(vt_misuses); i++) {
+		restarts = READ_ONCE(sc->restarts);
+		faults = vt_fault_count(t, VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED);
+		vt_misuses[i].provoke(sc);
+		if (!VT_CHECK(t, VT_WAIT(t, READ_ONCE(sc->restarts) ==
+					    restarts + 1),
+			      "%s: not restarted", vt_misuses[i].name))
+			break;
+		VT_EQUAL(t, vt_fault_count(t,
+				VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED),
+			 faults + !vt_misuses[i].software);
+		VT_EQUAL(t, vt_send_one(t, sc, i), 0);
+		VT_EQUAL(t, vt_send_one(t, other, i), 0);
+		VT_EQUAL(t, other->restarts, 0);
+	}
+	if (sc)
+		VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
+	if (other)
+		VT_EQUAL(t, vuhca_destroy_send_context(other), 0);
+}
+
+#define VT_LOAD_PACKETS 3000
+
+/*
+ * Hazard 26: halted again and again while packets are written. Every packet is
+ * released once, in order, and all credits are there afterwards.
+ */
+static void vt_under_load(struct vt *t)
+{
+	struct vuhca_send_context *sc = vt_create_sends(t, 32, 4);
+	struct vt_release *releases = kvcalloc(VT_LOAD_PACKETS, sizeof(*releases),
+					       GFP_KERNEL);
+	struct vt_releases all = {};
+	u8 payload[200] = {};
+	struct vuhca_packet packet = vt_packet(t, payload, sizeof(payload));
+	ktime_t end = ktime_add_ms(ktime_get(), 30000);
+	unsigned int i;
+	int err;
+
+	packet.remote_qpn = 0xfffffe;
+	for (i = 0; sc && releases && i < VT_LOAD_PACKETS &&
+	     ktime_before(ktime_get(), end);) {
+		if (prandom_u32_state(&t->random) % 100 == 0)
+			vt_by_software(sc);
+		releases[i] = (struct vt_release) { &all, i };
+		err = vuhca_send_datagram(sc, &packet, vt_released, &releases[i]);
+		i += !err;
+		if (err == -EAGAIN)
+			vuhca_send_force(sc);
+		if (err)
+			usleep_range(50, 100);
+		if (err && err != -EAGAIN && !VT_EQUAL(t, -err, EIO))
+			break;
+	}
+	VT_EQUAL(t, i, VT_LOAD_PACKETS);
+	if (sc) {
+		VT_WAIT(t, (vuhca_send_force(sc), vuhca_send_update(sc),
+			    atomic_read(&all.sent) + atomic_read(&all.flushed) ==
+			    i));
+		VT_WAIT(t, sc->running && sc->sent == sc->freed);
+		VT_CHECK(t, !all.disordered, "released out of order");
+		VT_CHECK(t, sc->restarts, "never halted");
+		vt_note(t, "%llu restarts, %d sent, %d flushed", sc->restarts,
+			atomic_read(&all.sent), atomic_read(&all.flushed));
+		VT_EQUAL(t, vt_send_one(t, sc, 1), 0);
+		VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
+	}
+	kvfree(releases);
+}
+
+/* All contexts frozen by the physical function; thawed, they come back. */
+static void vt_freeze(struct vt *t)
+{
+	struct vuhca_send_context *sc = vt_create_sends(t, VT_HALT_BLOCKS, 0);
+	u32 control = vuhca_read_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF);
+
+	if (!sc)
+		return;
+	vuhca_write_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control |
+			VUHCA_CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK);
+	VT_WAIT(t, !READ_ONCE(sc->running));
+	msleep(VT_QUIET_MS);
+	VT_EQUAL(t, sc->restarts, 0);
+	VT_EQUAL(t, vt_send_one(t, sc, 1), -EIO);
+	vuhca_write_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control);
+	VT_WAIT(t, READ_ONCE(sc->restarts) == 1);
+	/* The entry that the refused one had posted is there still. */
+	VT_EQUAL(t, vt_send_one(t, sc, 1), 0);
+	VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "hazard-25-misuse", vt_misuse },
+	{ "hazard-26-under-load", vt_under_load },
+	{ "freeze", vt_freeze },
+};
+VT_SUITE(send_halts, vt_cases);

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Event queues with timers and summary bytes: when the adapter interrupts and
+ * when not, what the driver finds by polling, the event that is told by nothing
+ * (hazard 30), and queues that are polled because their interrupts come fast.
+ */
+
+#include "vt.h"
+
+#define VT_TIMER_CQS	4
+#define VT_LONG_NS	(3600ULL * NSEC_PER_SEC)
+#define VT_POLL_ONLY	U64_MAX
+
+/* CQs of their own, each with a QP, all on the last event queue. */
+struct vt_timers {
+	struct vt *t;
+	struct vuhca_eq *eq;
+	struct vt_cq cq[VT_TIMER_CQS];
+	struct vuhca_qp *qp[VT_TIMER_CQS];
+	u64 interrupts;
+	bool adaptive;
+	bool deadman;
+};
+
+static void vt_timers_mark(struct vt_timers *w)
+{
+	w->interrupts = READ_ONCE(w->eq->interrupts);
+}
+
+static u64 vt_timers_interrupts(struct vt_timers *w)
+{
+	return READ_ONCE(w->eq->interrupts) - w->interrupts;
+}
+
+static int vt_timers_events(struct vt_timers *w, unsigned int i)
+{
+	return atomic_read(&w->cq[i].completions);
+}
+
+/* Nothing but what is tested tells of an event: no deadman, no polling. */
+static bool vt_timers_begin(struct vt *t, struct vt_timers *w,
+			    enum vuhca_eq_control controls, u64 delay_ns)
+{
+	struct vt_qp_options options = { .port = 1 };
+	unsigned int i;
+
+	memset(w, 0, sizeof(*w));
+	w->t = t;
+	w->eq = t->send_cq.cq->eq;
+	w->adaptive = vuhca_set_adaptive(false);
+	w->deadman = vuhca_set_deadman(false);
+	for (i = 0; i < VT_TIMER_CQS; i++) {
+		if (!vt_create_cq(t, &w->cq[i], 6, w->eq->index))
+			return false;
+		options.send_cq = w->cq[i].cq;
+		w->qp[i] = vt_create_qp(t, NULL, &options);
+		if (!w->qp[i])
+			return false;
+		vuhca_arm_cq(w->cq[i].cq, false);
+	}
+	VT_WAIT(t, !READ_ONCE(w->eq->poller.active));
+	VT_EQUAL(t, vuhca_modify_eq(w->eq, controls, delay_ns), 0);
+	vt_timers_mark(w);
+	return true;
+}
+
+static void vt_timers_end(struct vt_timers *w)
+{
+	unsigned int i;
+
+	VT_EQUAL(w->t, vuhca_modify_eq(w->eq, VUHCA_EQ_CONTROL_INTERRUPT, 0), 0);
+	for (i = 0; i < VT_TIMER_CQS; i++) {
+		if (w->qp[i])
+			VT_EQUAL(w->t, vuhca_destroy_qp(w->qp[i]), 0);
+		if (w->cq[i].cq)
+			VT_EQUAL(w->t, vuhca_destroy_cq(w->cq[i].cq), 0);
+	}
+	vuhca_set_deadman(w->deadman);
+	vuhca_set_adaptive(w->adaptive);
+}
+
+/* A completion on CQ @i that is there, whoever has been told. */
+static void vt_timers_complete(struct vt_timers *w, unsigned int i)
+{
+	struct vuhca_wc wc;
+
+	VT_EQUAL(w->t, vt_post_nops(w->qp[i], 1), 0);
+	VT_EQUAL(w->t, vt_poll(w->cq[i].cq, &wc, 1, VT_TIMEOUT_MS), 1);
+}
+
+/* A register read: the adapter has done what was asked before. */
+static u32 vt_timers_pending(struct vt_timers *w)
+{
+	struct vuhca_eq_attributes attributes = {};
+
+	VT_EQUAL(w->t, vuhca_query_eq(w->eq, &attributes), 0);
+	return le32_to_cpu(attributes.completion_event_counter);
+}
+
+static u32 vt_timers_unresponsive(struct vt_timers *w)
+{
+	struct vuhca_eq_attributes attributes = {};
+
+	VT_EQUAL(w->t, vuhca_query_eq(w->eq, &attributes), 0);
+	return le32_to_cpu(attributes.unresponsive);
+}
+
+static bool vt_timers_quiet(struct vt_timers *w, u64 interrupts)
+{
+	msleep(VT_QUIET_MS);
+	return VT_EQUAL(w->t, vt_timers_interrupts(w), interrupts);
+}
+
+/* Without a delay every event interrupts, also those of a queue not empty. */
+static void vt_delay_zero(struct vt *t)
+{
+	struct vt_timers w;
+	unsigned int i;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, 0)) {
+		for (i = 0; i < VT_TIMER_CQS; i++) {
+			vt_timers_complete(&w, i);
+			VT_WAIT(t, vt_timers_interrupts(&w) == i + 1);
+			VT_CHECK(t, vt_wait_event(&w.cq[i], 1, VT_TIMEOUT_MS),
+				 "CQ %u", i);
+		}
+		VT_EQUAL(t, vt_timers_pending(&w), VT_TIMER_CQS);
+	}
+	vt_timers_end(&w);
+}
+
+/* With a long one the first does; emptied, the queue has a first event again. */
+static void vt_delay_long(struct vt *t)
+{
+	struct vt_timers w;
+	unsigned int i;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS)) {
+		for (i = 0; i < VT_TIMER_CQS; i++)
+			vt_timers_complete(&w, i);
+		VT_WAIT(t, vt_timers_interrupts(&w) == 1);
+		vt_timers_quiet(&w, 1);
+		/* As a driver that polls, too, does. */
+		vuhca_poll_eq(w.eq);
+		for (i = 0; i < VT_TIMER_CQS; i++)
+			vuhca_arm_cq(w.cq[i].cq, false);
+		VT_EQUAL(t, vt_timers_pending(&w), 0);
+		vt_timers_complete(&w, 2);
+		VT_WAIT(t, vt_timers_interrupts(&w) == 2);
+		VT_EQUAL(t, vt_timers_unresponsive(&w), 0);
+	}
+	vt_timers_end(&w);
+}
+
+/* Polled only: no interrupt ever, and each poll finds what there is. */
+static void vt_poll_only(struct vt *t)
+{
+	struct vt_timers w;
+	unsigned int i, round;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_POLL_ONLY)) {
+		for (round = 0; round < 20; round++) {
+			i = round % VT_TIMER_CQS;
+			vt_timers_complete(&w, i);
+			VT_WAIT(t, vuhca_poll_eq(w.eq) == 1);
+			VT_EQUAL(t, vt_timers_events(&w, i),
+				 round / VT_TIMER_CQS + 1);
+			vuhca_arm_cq(w.cq[i].cq, false);
+			VT_EQUAL(t, vt_timers_pending(&w), 0);
+		}
+		vt_timers_quiet(&w, 0);
+	}
+	vt_timers_end(&w);
+}
+
+static unsigned int vt_marked(struct vt_timers *w)
+{
+	const struct vuhca_summary *summary = w->eq->poller.summary;
+	unsigned int i, marked = 0;
+
+	for (i = 0; i < VUHCA_SUMMARY_COUNT; i++)
+		marked += !!READ_ONCE(summary->secondary[i]);
+	return marked;
+}
+
+/* The first event sets both bytes, others their own; a poll clears them all. */
+static void vt_summary(struct vt *t)
+{
+	struct vuhca_summary *summary = t->send_cq.cq->eq->poller.summary;
+	struct vt_timers w;
+	unsigned int i;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
+			    VT_LONG_NS)) {
+		vuhca_poll_eq(w.eq);
+		VT_EQUAL(t, READ_ONCE(summary->primary) + vt_marked(&w), 0);
+		vt_timers_complete(&w, 0);
+		VT_WAIT(t, READ_ONCE(summary->primary));
+		VT_EQUAL(t, vt_marked(&w), 1);
+		WRITE_ONCE(summary->primary, 0);
+		for (i = 1; i < VT_TIMER_CQS; i++)
+			vt_timers_complete(&w, i);
+		VT_EQUAL(t, vt_timers_pending(&w), VT_TIMER_CQS);
+		VT_EQUAL(t, vt_marked(&w), VT_TIMER_CQS);
+		VT_EQUAL(t, READ_ONCE(summary->primary), 0);
+		WRITE_ONCE(summary->primary, 1);
+		VT_EQUAL(t, vuhca_poll_eq(w.eq), VT_TIMER_CQS);
+		VT_EQUAL(t, READ_ONCE(summary->primary) + vt_marked(&w), 0);
+		vt_timers_quiet(&w, 0);
+	}
+	vt_timers_end(&w);
+}
+
+/* A driver that does not poll in time is interrupted by the next event. */
+static void vt_unresponsive(struct vt *t)
+{
+	struct vt_timers w;
+	u32 before;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
+			    10 * NSEC_PER_MSEC)) {
+		before = vt_timers_unresponsive(&w);
+		vt_timers_complete(&w, 0);
+		vt_timers_quiet(&w, 0);
+		vt_timers_complete(&w, 1);
+		VT_WAIT(t, vt_timers_interrupts(&w) == 1);
+		VT_CHECK(t, vt_wait_event(&w.cq[0], 1, VT_TIMEOUT_MS), "first");
+		VT_CHECK(t, vt_wait_event(&w.cq[1], 1, VT_TIMEOUT_MS), "second");
+		VT_EQUAL(t, vt_timers_unresponsive(&w), before + 1);
+	}
+	vt_timers_end(&w);
+}
+
+/* Stamps are compared across the wrap of local time, which is set near it. */
+static void vt_time_wrap(struct vt *t)
+{
+	struct vt_timers w;
+	u64 now;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS)) {
+		vuhca_write_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF,
+				  -10ULL * NSEC_PER_MSEC);
+		vt_timers_complete(&w, 0);
+		VT_WAIT(t, vt_timers_interrupts(&w) == 1);
+		/* Later events are before the stamp, on both sides of the wrap. */
+		vt_timers_complete(&w, 1);
+		VT_WAIT(t, vuhca_read_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF) <
+			   VT_LONG_NS / 2);
+		vt_timers_complete(&w, 2);
+		vt_timers_quiet(&w, 1);
+		/* Behind the stamp the driver is late. */
+		now = vuhca_read_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF);
+		vuhca_write_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF,
+				  now + 2 * VT_LONG_NS);
+		vt_timers_complete(&w, 3);
+		VT_WAIT(t, vt_timers_interrupts(&w) == 2);
+	}
+	vt_timers_end(&w);
+}
+
+/*
+ * Hazard 30: an event posted to a queue that is not empty, before the stamp, is
+ * told by nothing until another one comes. Here the driver has taken the first
+ * event, the CQ of which nobody arms: the last one is stranded.
+ */
+static bool vt_strand(struct vt_timers *w)
+{
+	struct vt *t = w->t;
+
+	vt_timers_complete(w, 0);
+	if (!VT_CHECK(t, vt_wait_event(&w->cq[0], 1, VT_TIMEOUT_MS), "first"))
+		return false;
+	vt_timers_complete(w, 1);
+	return VT_EQUAL(t, vt_timers_pending(w), 2);
+}
+
+/* Longer than the deadman looks twice. */
+#define VT_STRANDED_MS	1500
+
+static void vt_stranded_without(struct vt *t)
+{
+	struct vt_timers w;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS) &&
+	    vt_strand(&w)) {
+		msleep(VT_STRANDED_MS);
+		VT_EQUAL(t, vt_timers_events(&w, 1), 0);
+		VT_EQUAL(t, vt_timers_interrupts(&w), 1);
+		/* No byte tells either; who looks without finds it. */
+		VT_EQUAL(t, vuhca_poll_eq(w.eq), 0);
+		VT_WAIT(t, vuhca_poll_eq(w.eq) == 1);
+		VT_EQUAL(t, vt_timers_events(&w, 1), 1);
+	}
+	vt_timers_end(&w);
+}
+
+static void vt_stranded_with(struct vt *t)
+{
+	struct vt_timers w;
+	u64 before;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS)) {
+		before = READ_ONCE(w.eq->stranded);
+		vuhca_set_deadman(true);
+		if (vt_strand(&w)) {
+			VT_CHECK(t, vt_wait_event(&w.cq[1], 1, VT_TIMEOUT_MS),
+				 "not found");
+			VT_EQUAL(t, vt_timers_interrupts(&w), 1);
+			VT_EQUAL(t, READ_ONCE(w.eq->stranded), before + 1);
+		}
+	}
+	vt_timers_end(&w);
+}
+
+static void vt_echo(struct vuhca_cq *cq, void *context)
+{
+	struct vt_cq *watch = context;
+	struct vuhca_wc wc[4];
+	int found;
+
+	while ((found = vuhca_poll_cq(cq, ARRAY_SIZE(wc), wc)) > 0)
+		atomic_add(found, &watch->completions);
+	vuhca_arm_cq(cq, false);
+	wake_up(&watch->wait);
+}
+
+#define VT_ECHOES	2000
+
+/* Under load the queue is polled, quiet again it interrupts; none is lost. */
+static void vt_adaptive(struct vt *t)
+{
+	struct vuhca_eq *eq = t->send_cq.cq->eq;
+	bool adaptive = vuhca_set_adaptive(true);
+	u64 switches = READ_ONCE(eq->poller.switches);
+	u64 interrupts = READ_ONCE(eq->interrupts);
+	u64 stranded = READ_ONCE(eq->stranded);
+	unsigned int i;
+
+	t->send_cq.cq->completion = vt_echo;
+	vuhca_arm_cq(t->send_cq.cq, false);
+	for (i = 1; i <= VT_ECHOES; i++) {
+		if (!VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0) ||
+		    !VT_CHECK(t, vt_wait_event(&t->send_cq, i, VT_TIMEOUT_MS),
+			      "completion %u", i))
+			break;
+	}
+	interrupts = READ_ONCE(eq->interrupts) - interrupts;
+	vt_note(t, "%u events one by one, %llu interrupts", i - 1, interrupts);
+	VT_CHECK(t, READ_ONCE(eq->poller.switches) > switches, "never polled");
+	/* How few depends on the machine; the demonstration measures it. */
+	VT_CHECK(t, interrupts < VT_ECHOES, "%llu interrupts", interrupts);
+	VT_WAIT(t, !READ_ONCE(eq->poller.active));
+	interrupts = READ_ONCE(eq->interrupts);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, VT_ECHOES + 1, VT_TIMEOUT_MS),
+		 "quiet");
+	VT_EQUAL(t, READ_ONCE(eq->interrupts), interrupts + 1);
+	VT_EQUAL(t, READ_ONCE(eq->stranded), stranded);
+	vuhca_set_adaptive(adaptive);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "delay-zero", vt_delay_zero },
+	{ "delay-long", vt_delay_long },
+	{ "poll-only", vt_poll_only },
+	{ "summary", vt_summary },
+	{ "unresponsive", vt_unresponsive },
+	{ "time-wrap", vt_time_wrap },
+	{ "hazard-30-stranded-without-deadman", vt_stranded_without },
+	{ "hazard-30-stranded-with-deadman", vt_stranded_with },
+	{ "adaptive", vt_adaptive },
+};
+VT_SUITE(timers, vt_cases);
