@@ -23,6 +23,7 @@ import { ShareAdjuster } from './management/share-adjuster.ts';
 import { Traces } from './observe/trace/traces.ts';
 import { type AdapterOptions, findOptionError, getDefaultShare } from './options.ts';
 import { AdapterFunction } from './pci/function.ts';
+import { PendingWork } from './pending-work.ts';
 import { SendContexts } from './pio/send-contexts.ts';
 import { PacketReceiver } from './port/packet-receiver.ts';
 import { Port, parseGuid, portGuid } from './port/port.ts';
@@ -54,6 +55,7 @@ export class Adapter implements AdapterPort {
   /** Dedicated PCBs of the send queue scheduler. */
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
+  readonly pending = new PendingWork();
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;
   readonly connected: ConnectedTransport;
@@ -70,8 +72,6 @@ export class Adapter implements AdapterPort {
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
   #connectionsFirst = false;
-  #managementWaits = false;
-  #vectorsWait = false;
 
   /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand), or hosts are missing. */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
@@ -166,7 +166,7 @@ export class Adapter implements AdapterPort {
     if (this.options.writeCombining !== undefined) for (const owner of this.functions) owner.combining?.settle();
     while (progress && left > 0) {
       const before = left;
-      if (this.#managementWaits) left -= this.#manage();
+      left -= this.pending.manage(this.functions, this.#management);
       if (!this.disabled) left -= this.scheduler.serve(left);
       left -= this.#transmit(left);
       left -= this.sendContexts.run(left);
@@ -176,18 +176,8 @@ export class Adapter implements AdapterPort {
     }
     this.connected.expire();
     this.links.settle();
-    if (this.#vectorsWait) this.#flushVectors();
+    this.pending.flushVectors(this.functions);
     return progress || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
-  }
-
-  /** A function has a management command. Idle functions are not looked at: they cost nothing. */
-  noteManagement(): void {
-    this.#managementWaits = true;
-  }
-
-  /** A function has a vector to send. */
-  noteVector(): void {
-    this.#vectorsWait = true;
   }
 
   /** A state change asked for by software, checked before. */
@@ -268,19 +258,6 @@ export class Adapter implements AdapterPort {
     qp.owner.doorbells.overflow.orphan(qp);
     qp.release();
     this.resources.queuePairs.remove(qp);
-  }
-
-  #manage(): number {
-    this.#managementWaits = false;
-    let served = 0;
-    for (const owner of this.functions) if (this.#management.serve(owner)) served++;
-    return served;
-  }
-
-  /** Once per pass, after all memory writes. What is masked stays pending. */
-  #flushVectors(): void {
-    this.#vectorsWait = false;
-    for (const { msix } of this.functions) if (msix.flush()) this.#vectorsWait = true;
   }
 
   #portChanged(port: Port, previous: PortState): void {

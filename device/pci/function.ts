@@ -67,7 +67,7 @@ export class AdapterFunction implements FunctionPort {
     this.localTime = new LocalTime(adapter.clock);
     this.faults = new FaultLog(this.localTime);
     this.dma = new Dma(host, this.faults);
-    this.msix = new MsixVectors(host, number, () => adapter.noteVector());
+    this.msix = new MsixVectors(host, number, () => adapter.pending.noteVector());
     this.registers = new RegisterFile(this.faults);
     this.eventDoorbells = new EventDoorbells(this);
     this.doorbells = new DoorbellUnit(this);
@@ -215,7 +215,7 @@ export class AdapterFunction implements FunctionPort {
       notify: (low: number, high: number) => this.eventDoorbells.notify(low, high),
       kickManagement: (buffer: PhysicalCollectBuffer) => {
         this.pendingManagement = buffer;
-        adapter.noteManagement();
+        adapter.pending.noteManagement();
       },
     };
     return new CollectUnit({
