@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run sanitize [-- --seeds N] [--bug NAME] [--seed S --replay]`: runs drivers with planted bugs, and the clean one, against memory that lags and is disordered as
+ * `npm run sanitize [-- --seeds N] [--first S] [--bug NAME] [--seed S --replay]`: runs drivers with planted bugs, and the clean one, against memory that lags and is disordered as
  * PCIe allows, and prints which bug was caught by how many seeds. Fails when one was not, or when the clean driver failed. `--replay` prints the steps of one run.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -22,8 +22,9 @@ import { runSanitize } from '../device/conformance/sanitize/run.ts';
 import type { SanitizeBatch, SanitizeReport } from './sanitize-worker.ts';
 
 const CLEAN_SEEDS = 1000;
-const USAGE = `Usage: npm run sanitize -- [--seeds N] [--bug NAME] [--seed S --replay]
+const USAGE = `Usage: npm run sanitize -- [--seeds N] [--first S] [--bug NAME] [--seed S --replay]
   --seeds N   seeds of the clean driver (default ${CLEAN_SEEDS}); a bug has ${BUG_SEEDS}, or N if that is less
+  --first S   the first of these seeds (default 1)
   --bug NAME  only this bug (or, with --replay, a driver with it): ${plantedBugs.map(({ name }) => name).join(', ')}
   --replay    prints the steps of seed S
 `;
@@ -31,12 +32,12 @@ const WORKER = fileURLToPath(new URL('./sanitize-worker.ts', import.meta.url));
 /** Seeds a worker gets at a time. */
 const BATCH = 10;
 
-async function runMatrix(rows: readonly MatrixRow[]): Promise<number> {
+async function runMatrix(rows: readonly MatrixRow[], from: number): Promise<number> {
   const started = performance.now();
   const batches = rows.flatMap(({ bug, seeds }, row) =>
     Array.from({ length: Math.ceil(seeds / BATCH) }, (_, index): SanitizeBatch => {
-      const first = 1 + index * BATCH;
-      return { row, bug: bug?.name, first, count: Math.min(BATCH, seeds + 1 - first) };
+      const done = index * BATCH;
+      return { row, bug: bug?.name, first: from + done, count: Math.min(BATCH, seeds - done) };
     }),
   );
   const worker = async (): Promise<void> => {
@@ -88,6 +89,7 @@ async function main(args: string[]): Promise<number> {
     args,
     options: {
       seeds: { type: 'string' },
+      first: { type: 'string' },
       seed: { type: 'string' },
       bug: { type: 'string' },
       replay: { type: 'boolean' },
@@ -95,13 +97,14 @@ async function main(args: string[]): Promise<number> {
   });
   const seed = Number(values.seed ?? 1);
   const seeds = Number(values.seeds ?? CLEAN_SEEDS);
-  if (!Number.isInteger(seed) || !Number.isInteger(seeds) || seed < 0 || seeds < 1)
-    throw new Error('--seed and --seeds take whole numbers.');
+  const first = Number(values.first ?? 1);
+  if (![seed, seeds, first].every((value) => Number.isInteger(value) && value >= 0) || seeds < 1)
+    throw new Error('--seed, --seeds and --first take whole numbers.');
   if (values.bug !== undefined && findBug(values.bug) === undefined)
     throw new Error(`There is no planted bug ${values.bug}.`);
   if (values.replay) return replay(seed, values.bug);
   const rows = newMatrix(seeds, Math.min(seeds, BUG_SEEDS));
-  return runMatrix(values.bug === undefined ? rows : rows.filter(({ bug }) => bug?.name === values.bug));
+  return runMatrix(values.bug === undefined ? rows : rows.filter(({ bug }) => bug?.name === values.bug), first);
 }
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {

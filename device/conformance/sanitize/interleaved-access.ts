@@ -4,37 +4,38 @@
  * it is: it looks at memory through views that say when they are touched.
  */
 import { InProcessAccess } from '../../hosts/in-process/access.ts';
+import type { Touch } from './interleaving.ts';
 
 /** Others come in once per send block. */
 const PIO_STRIDE_BYTES = 64;
 
 export class InterleavedAccess extends InProcessAccess {
   /** Called before every load, store and register access of the driver. */
-  onTouch: () => void = () => {};
+  onTouch: (touch: Touch) => void = () => {};
 
   override view(address: number, lengthBytes: number): DataView {
-    this.onTouch();
+    this.onTouch('load');
     return new TouchedView(super.view(address, lengthBytes), this);
   }
 
   override readRegister(offset: number, sizeBytes: number): number {
-    this.onTouch();
+    this.onTouch('load');
     return super.readRegister(offset, sizeBytes);
   }
 
   override writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
-    this.onTouch();
+    this.onTouch('register');
     super.writeRegister(offset, sizeBytes, low, high);
   }
 
   override writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
-    this.onTouch();
+    this.onTouch('register');
     super.writeCollect(offset, sizeBytes, low, high);
   }
 
   override writePio(offset: number, sizeBytes: number, low: number, high: number): void {
     // A packet takes hundreds of stores.
-    if (offset % PIO_STRIDE_BYTES === 0) this.onTouch();
+    if (offset % PIO_STRIDE_BYTES === 0) this.onTouch('register');
     super.writePio(offset, sizeBytes, low, high);
   }
 }
@@ -51,32 +52,32 @@ class TouchedView extends View {
   }
 
   override getUint8(offset: number): number {
-    this.#access.onTouch();
+    this.#access.onTouch('load');
     return super.getUint8(offset);
   }
 
   override getUint16(offset: number, littleEndian?: boolean): number {
-    this.#access.onTouch();
+    this.#access.onTouch('load');
     return super.getUint16(offset, littleEndian);
   }
 
   override getUint32(offset: number, littleEndian?: boolean): number {
-    this.#access.onTouch();
+    this.#access.onTouch('load');
     return super.getUint32(offset, littleEndian);
   }
 
   override setUint8(offset: number, value: number): void {
-    this.#access.onTouch();
+    this.#access.onTouch('store');
     super.setUint8(offset, value);
   }
 
   override setUint16(offset: number, value: number, littleEndian?: boolean): void {
-    this.#access.onTouch();
+    this.#access.onTouch('store');
     super.setUint16(offset, value, littleEndian);
   }
 
   override setUint32(offset: number, value: number, littleEndian?: boolean): void {
-    this.#access.onTouch();
+    this.#access.onTouch('store');
     super.setUint32(offset, value, littleEndian);
   }
 }

@@ -4,7 +4,7 @@
  * another processor and time come in between any two accesses of the driver. The oracle is `Messages`; besides, nothing may be left stuck, and the device reports no error.
  */
 import { Trace } from '../chaos/trace.ts';
-import { makePlan, type SanitizePlan } from './plan.ts';
+import { makePlan, type RoundPlan, type SanitizePlan } from './plan.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 import { SanitizeWorld } from './world.ts';
 
@@ -27,7 +27,8 @@ export function runSanitize(seed: number, bug?: PlantedBug, keep = false): Sanit
   let error: string | undefined;
   try {
     const world = new SanitizeWorld(plan, trace, bug?.classes ?? {});
-    for (const messages of plan.rounds) runRound(world, messages);
+    world.warmUp();
+    for (const round of plan.rounds) runRound(world, round);
     world.close();
   } catch (thrown) {
     error = thrown instanceof Error ? thrown.message : String(thrown);
@@ -35,9 +36,9 @@ export function runSanitize(seed: number, bug?: PlantedBug, keep = false): Sanit
   return { plan, trace, error };
 }
 
-function runRound(world: SanitizeWorld, messages: number): void {
-  const target = world.messages.count + messages;
-  world.target = target;
+function runRound(world: SanitizeWorld, round: RoundPlan): void {
+  world.begin(round);
+  const { target } = world;
   let before = -1;
   let turns = 0;
   while (world.messages.count < target || !world.messages.isComplete) {

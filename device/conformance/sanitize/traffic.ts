@@ -20,6 +20,12 @@ const QUEUE_LOG2 = 2;
 const STRIDE_LOG2 = 7;
 const LARGE_BYTES = [1000, 1400] as const;
 const SMALL_BYTES = [4, 200] as const;
+/** What the first byte of the credit counter counts. */
+const CARRY_BLOCKS = 256;
+/** How seldom the last message of a round is posted while nothing is served. */
+const LAST_ELSEWHERE = 32;
+/** Loads of a look at the credit word, about. */
+const CREDIT_LOADS = 20;
 const INLINE_BYTES = 56;
 
 interface Sender {
@@ -81,10 +87,25 @@ export class Traffic {
   /** Posts one more message, if the round wants one and there is room for it. Any processor may call it at any time. */
   post(): void {
     this.#replenish();
-    if (this.#world.messages.count >= this.#world.target) return;
-    const { random } = this.#world;
-    if (random.below(4) < (this.#plan.large ? 3 : 2)) this.#sendPacket();
+    const { messages, random, target, serving } = this.#world;
+    const left = target - messages.count;
+    // The last one rather comes while the driver serves the others.
+    if (left <= 0 || (left === 1 && !serving && !random.oneIn(LAST_ELSEWHERE))) return;
+    if (random.oneIn(2)) this.#sendPacket(random.oneIn(3));
     else this.#send(random.pick(this.#senders));
+  }
+
+  /** Large packets, until so many blocks have been sent. */
+  warmUp(blocks: number, settle: () => void): void {
+    for (let tries = 0; this.#context.sent < blocks; tries++) {
+      if (tries > blocks) throw new Error(`no room for a packet after ${this.#context.sent} blocks`);
+      this.#replenish();
+      this.#sendPacket(true);
+      if (tries % 2 === 1) settle();
+    }
+    this.#world.interleaving.stop();
+    settle();
+    this.close();
   }
 
   refreshCredits(): void {
@@ -94,12 +115,16 @@ export class Traffic {
     this.#contextBusy = false;
   }
 
+  force(): void {
+    this.#context.force();
+  }
+
   checkContext(): void {
     const { state } = this.#context;
     if (state !== SendContextState.ENABLED) throw new Error(`the send context is ${sendContextStateName(state)}`);
   }
 
-  /** All credits come back. */
+  /** All credits come back, once the device is asked. */
   close(): void {
     const context = this.#context;
     context.force();
@@ -137,13 +162,13 @@ export class Traffic {
     sender.busy = false;
   }
 
-  #sendPacket(): void {
+  #sendPacket(large: boolean): void {
     const [receiver] = this.#receivers;
     if (this.#contextBusy || !receiver.hasRoom) return;
     this.#contextBusy = true;
     receiver.expected++;
     const { random, messages } = this.#world;
-    const [least, most] = this.#plan.large ? LARGE_BYTES : SMALL_BYTES;
+    const [least, most] = large ? LARGE_BYTES : SMALL_BYTES;
     const length = random.between(least / 4, most / 4) * 4;
     const context = this.#context;
     const blocks = Math.ceil((length + 64) / 64) + 1;
@@ -157,9 +182,18 @@ export class Traffic {
       this.#world.note('packet', message, length, context.available);
       const number = this.#packets++;
       const control = { creditReturn: this.#plan.requestCredits ? random.below(2) : 0 };
+      const before = context.sent;
       context.send(this.#compose(payload, number), control, () => this.#freed(number));
+      const isCarry = Math.floor(before / CARRY_BLOCKS) < Math.floor(context.sent / CARRY_BLOCKS);
+      if (isCarry || random.oneIn(3)) this.#awaitCredits();
     }
     this.#contextBusy = false;
+  }
+
+  /** Looks for the credits of the last packet while they may be coming. */
+  #awaitCredits(): void {
+    this.#world.interleaving.aim('load', CREDIT_LOADS);
+    this.#context.refresh();
   }
 
   #compose(payload: Uint8Array, psn: number): Uint8Array {
