@@ -240,9 +240,11 @@ static u32 vt_csr(struct vt *t, unsigned int offset)
 	return vuhca_read_csr(t->dev, offset);
 }
 
+/* Also where other functions may hold what all share. */
 static bool vt_pcbs_are_scarce(struct vt *t)
 {
-	return vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF) < VT_WINDOW;
+	return vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF) < VT_WINDOW ||
+	       vt_csr(t, VUHCA_CSR_PCB_SHARED_DEVICE_OFF) > 0;
 }
 
 static void vt_bulk_collected(struct vt *t)

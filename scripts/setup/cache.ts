@@ -89,7 +89,11 @@ function removeLeftovers(root: string, name: string, directory: string): void {
 function prune(root: string, recipe: Recipe): void {
   const entries = listArtifacts(root, recipe.name)
     .filter((entry) => !entry.includes('.tmp-'))
-    .map((entry) => ({ path: join(root, entry), usedMs: statSync(join(root, entry)).mtimeMs }))
+    // Another process may prune at the same time: what has gone is no longer in use.
+    .map((entry) => ({
+      path: join(root, entry),
+      usedMs: statSync(join(root, entry), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+    }))
     .sort((a, b) => b.usedMs - a.usedMs);
   for (const { path, usedMs } of entries.slice(recipe.keep ?? 3)) {
     if (Date.now() - usedMs < IN_USE_MS) continue;
