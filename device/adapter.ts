@@ -103,7 +103,6 @@ export class Adapter implements AdapterPort {
     for (let number = 0; number < functionCount; number++) this.giveDefaultShare(number);
     this.lanes = new TransmitVirtualLanes({
       ...options,
-      functionCount: hosts.length,
       listSize: options.pcbCount + options.schedulerBufferCount,
       ports: this.ports,
     });

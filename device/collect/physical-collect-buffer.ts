@@ -7,6 +7,7 @@ import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../protocol/layout/g
 import { getSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { CreditHold } from '../lane/credit-hold.ts';
+import { storeBytes } from '../memory/byte-scoreboard.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 
@@ -60,15 +61,7 @@ export class PhysicalCollectBuffer {
 
   /** Stores data at `offset` of the command. Repetition is harmless: the last value of a byte counts. */
   store(offset: number, sizeBytes: number, low: number, high: number): void {
-    const { view } = this;
-    if (sizeBytes === 8) {
-      view.setUint32(offset, low, true);
-      view.setUint32(offset + 4, high, true);
-    } else if (sizeBytes === 4) view.setUint32(offset, low, true);
-    else if (sizeBytes === 2) view.setUint16(offset, low, true);
-    else view.setUint8(offset, low);
-    // Sizes are powers of two and offsets aligned, so the bits never cross a word.
-    this.#arrived[offset >>> 5] |= ((1 << sizeBytes) - 1) << (offset & 31);
+    storeBytes(this.view, this.#arrived, offset, sizeBytes, low, high);
   }
 
   /** The collect length has arrived. */

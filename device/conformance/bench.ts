@@ -16,6 +16,7 @@ import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type {
   BringUpRequest,
   CompletionQueueRequest,
+  DriverBuffer,
   DriverMemoryRegion,
   QueuePairRequest,
 } from '../hosts/in-process/driver/requests.ts';
@@ -47,13 +48,7 @@ export interface QueuePairOptions extends Partial<QueuePairRequest> {
   readonly state?: 'reset' | 'init' | 'rtr' | 'rts';
 }
 
-/** A piece of guest memory a test sends from or receives into. */
-export interface Buffer {
-  readonly address: number;
-  readonly lengthBytes: number;
-  /** Its bytes, live. */
-  readonly bytes: Uint8Array;
-}
+export type Buffer = DriverBuffer;
 
 /** A sender on port 1, a receiver on port 2, and the way between them. */
 export interface Pair {
@@ -135,12 +130,7 @@ export class Bench {
 
   /** Memory filled with `content`, or with zeros. */
   createBuffer(content: Uint8Array | number): Buffer {
-    const lengthBytes = typeof content === 'number' ? content : content.length;
-    const address = this.driver.allocator.allocate(Math.max(lengthBytes, 1));
-    const view = this.access.view(address, lengthBytes);
-    const bytes = new Uint8Array(view.buffer, view.byteOffset, lengthBytes);
-    if (typeof content !== 'number') bytes.set(content);
-    return { address, lengthBytes, bytes };
+    return this.driver.createBuffer(content);
   }
 
   /** A piece of a buffer as an SGE under the bench's own key. */

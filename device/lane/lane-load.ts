@@ -38,7 +38,7 @@ export class LaneLoad {
     const qp = {
       number: this.queuePairs.length,
       owner: this.owners[functionNumber],
-      creation: { qosLevel },
+      qosLevel,
       epoch: 0,
       nextSequence: 0,
       inFlight: 0,

@@ -214,7 +214,7 @@ export class TransmitVirtualLanes {
     const { map } = this;
     if (qp.kicked > 0) return this.lanes[qp.lane];
     const { number } = qp.owner;
-    const { qosLevel } = qp.creation;
+    const { qosLevel } = qp;
     const set = dedicated ? map.getDedicatedLanes(number, qosLevel) : map.getLanes(number, qosLevel);
     if (qp.laneGeneration !== map.generation || !set.has(qp.lane)) {
       qp.laneGeneration = map.generation;

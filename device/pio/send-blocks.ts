@@ -6,6 +6,7 @@
 import { SEND_BLOCK_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendControlLengthDwords, SEND_CONTROL_SIZE } from '../../protocol/layout/gen/send-control.gen.ts';
 import { SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import { storeBytes } from '../memory/byte-scoreboard.ts';
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 
 /** How a block was written first: not at all, through the start-of-packet alias, or not. */
@@ -55,14 +56,7 @@ export class SendBlocks {
       if (start && this.#isInside(block)) return SendHaltCause.INCONSISTENT_SOP;
       this.#alias[block] = alias;
     } else if (this.#alias[block] !== alias) return SendHaltCause.INCONSISTENT_SOP;
-    const { view } = this;
-    if (sizeBytes === 8) {
-      view.setUint32(offset, low, true);
-      view.setUint32(offset + 4, high, true);
-    } else if (sizeBytes === 4) view.setUint32(offset, low, true);
-    else if (sizeBytes === 2) view.setUint16(offset, low, true);
-    else view.setUint8(offset, low);
-    this.#arrived[offset >>> 5] |= ((1 << sizeBytes) - 1) << (offset & 31);
+    storeBytes(this.view, this.#arrived, offset, sizeBytes, low, high);
     return this.#follow();
   }
 

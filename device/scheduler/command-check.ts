@@ -14,9 +14,9 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 export function checkCommand(qp: QueuePair, buffer: PhysicalCollectBuffer): FaultKind {
   const { view } = buffer;
   if (getSendCommandQpn(view, 0) !== qp.number) return FaultKind.COMMAND_BAD_QP;
-  if (getSendCommandQosLevel(view, 0) !== qp.creation.qosLevel) return FaultKind.COMMAND_QOS;
-  const { checksumOff, checksumKey } = qp.creation;
-  if (checksumOff) return FaultKind.NONE;
+  if (getSendCommandQosLevel(view, 0) !== qp.qosLevel) return FaultKind.COMMAND_QOS;
+  if (qp.checksumOff) return FaultKind.NONE;
+  const { checksumKey } = qp.creation;
   const length = buffer.collectLength;
   const right = hasCommandChecksum(
     view,

@@ -109,7 +109,7 @@ export class CommandFetcher {
 
   /** Commands posted and not yet admitted; 0, with a fault, when software's record cannot be believed. */
   #readPosted(qp: QueuePair): number {
-    const { recordAddress } = qp.creation;
+    const { recordAddress } = qp;
     if (!qp.owner.dma.read(qp.number, recordAddress, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.owner.queuePairFailed(qp, FaultKind.DMA_READ);
       return 0;

@@ -19,7 +19,7 @@ export class SendQueueScheduler {
   readonly fetcher: CommandFetcher;
   readonly #units = new TurnRing<DoorbellUnit>(FUNCTION_MAX);
   readonly #lists = new TurnRing<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
-
+  /** Lists that had to go without in these turns. */
   readonly #refused = new Array<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
 
   constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes) {
@@ -103,5 +103,5 @@ export class SendQueueScheduler {
 }
 
 function listOf(qp: QueuePair): SendQueueList {
-  return qp.owner.doorbells.lists[qp.creation.qosLevel];
+  return qp.owner.doorbells.lists[qp.qosLevel];
 }

@@ -86,12 +86,7 @@ export class End {
 
   /** Memory filled with `content`, or so many zeros. */
   buffer(content: Uint8Array | number): Buffer {
-    const lengthBytes = typeof content === 'number' ? content : content.length;
-    const address = this.driver.allocator.allocate(Math.max(lengthBytes, 1));
-    const view = this.access.view(address, lengthBytes);
-    const bytes = new Uint8Array(view.buffer, view.byteOffset, lengthBytes);
-    if (typeof content !== 'number') bytes.set(content);
-    return { address, lengthBytes, bytes };
+    return this.driver.createBuffer(content);
   }
 
   /** An SGE over all of a buffer. */

@@ -63,6 +63,7 @@ import type { DriverQueuePair } from './queue-pair.ts';
 import type {
   BringUpRequest,
   CompletionQueueRequest,
+  DriverBuffer,
   DriverMemoryRegion,
   EventQueueRequest,
   QueuePairRequest,
@@ -260,6 +261,16 @@ export class Driver {
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_SEND_CONTEXT, payload });
     const line = this.access.view(creditAddress, CREDIT_LINE_BYTES);
     return new this.classes.SendContext(this.access, objectNumber, blocks, line);
+  }
+
+  /** Memory filled with `content`, or so many zeros. */
+  createBuffer(content: Uint8Array | number): DriverBuffer {
+    const lengthBytes = typeof content === 'number' ? content : content.length;
+    const address = this.allocator.allocate(Math.max(lengthBytes, 1));
+    const view = this.access.view(address, lengthBytes);
+    const bytes = new Uint8Array(view.buffer, view.byteOffset, lengthBytes);
+    if (typeof content !== 'number') bytes.set(content);
+    return { address, lengthBytes, bytes };
   }
 
   /** Byte offset in the collect BAR of a page of the QoS level; pages go round. */

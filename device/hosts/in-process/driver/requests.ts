@@ -5,6 +5,14 @@ import type { QpCreation } from '../../../../protocol/layout/gen/qp-creation.gen
 import type { DriverCompletionQueue } from './completion-queue.ts';
 import type { DriverEventQueue } from './event-queue.ts';
 
+/** A piece of guest memory to send from or receive into. */
+export interface DriverBuffer {
+  readonly address: number;
+  readonly lengthBytes: number;
+  /** Its bytes, live. */
+  readonly bytes: Uint8Array;
+}
+
 /** A memory region of the driver. */
 export interface DriverMemoryRegion {
   readonly number: number;
