@@ -13,23 +13,9 @@
 #define VT_LONG_BYTES	(256 * 1024)
 #define VT_ROUNDS	12
 
-typedef void (*vt_pair_test)(struct vt_pair *pair, struct vt_areas *areas);
-
-static void vt_on_pair(struct vt *t, vt_pair_test run)
-{
-	struct vt_pair_options options = {
-		.path_mtu = 1, .timeout = 10, .retry_count = 3,
-	};
-	struct vt_areas areas;
-	struct vt_pair pair;
-
-	if (!vt_areas_create(t, &areas))
-		return;
-	if (vt_pair_create(t, &pair, &options))
-		run(&pair, &areas);
-	vt_pair_destroy(&pair);
-	vt_areas_destroy(t, &areas);
-}
+static const struct vt_pair_options vt_hasty = {
+	.path_mtu = 1, .timeout = 10, .retry_count = 3,
+};
 
 /* What is outstanding when software puts a QP into error. */
 static void vt_flush_of_pair(struct vt_pair *pair, struct vt_areas *areas)
@@ -68,7 +54,7 @@ static void vt_flush_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 static void vt_flush(struct vt *t)
 {
-	vt_on_pair(t, vt_flush_of_pair);
+	vt_on_pair(t, &vt_hasty, vt_flush_of_pair);
 }
 
 /* Long READs and WRITEs in turn, at both ends. */
@@ -118,7 +104,7 @@ static void vt_reset_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 static void vt_reset(struct vt *t)
 {
-	vt_on_pair(t, vt_reset_of_pair);
+	vt_on_pair(t, &vt_hasty, vt_reset_of_pair);
 }
 
 /* Takes all sends of one end: in order, fails at most once, then is flushed. */
@@ -176,7 +162,7 @@ static void vt_error_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 static void vt_error(struct vt *t)
 {
-	vt_on_pair(t, vt_error_of_pair);
+	vt_on_pair(t, &vt_hasty, vt_error_of_pair);
 }
 
 /* The region goes while it is written and read at both ends. */
@@ -213,7 +199,7 @@ static void vt_region_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 static void vt_region(struct vt *t)
 {
-	vt_on_pair(t, vt_region_of_pair);
+	vt_on_pair(t, &vt_hasty, vt_region_of_pair);
 }
 
 /* One QP is destroyed in the middle; the other one loses its peer. */

@@ -13,8 +13,6 @@
 #define VT_BYTES	4096
 #define VT_QUEUED	8
 
-typedef void (*vt_pair_test)(struct vt_pair *pair, struct vt_areas *areas);
-
 static const u8 vt_remote_opcodes[] = {
 	VUHCA_SEND_OPCODE_RDMA_WRITE,	VUHCA_SEND_OPCODE_RDMA_READ,
 	VUHCA_SEND_OPCODE_FETCH_ADD,	VUHCA_SEND_OPCODE_COMPARE_SWAP,
@@ -25,20 +23,6 @@ static const u32 vt_rights[] = {
 	VUHCA_ACCESS_FLAG_REMOTE_WRITE,	VUHCA_ACCESS_FLAG_REMOTE_READ,
 	VUHCA_ACCESS_FLAG_REMOTE_ATOMIC, VUHCA_ACCESS_FLAG_REMOTE_ATOMIC,
 };
-
-static void vt_on_pair(struct vt *t, const struct vt_pair_options *options,
-		       vt_pair_test run)
-{
-	struct vt_areas areas;
-	struct vt_pair pair;
-
-	if (!vt_areas_create(t, &areas))
-		return;
-	if (vt_pair_create(t, &pair, options))
-		run(&pair, &areas);
-	vt_pair_destroy(&pair);
-	vt_areas_destroy(t, &areas);
-}
 
 static void vt_on_plain_pair(struct vt *t, vt_pair_test run)
 {

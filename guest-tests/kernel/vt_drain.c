@@ -14,20 +14,7 @@ static bool vt_drained(struct vt *t, struct vt_end *end, int before)
 			VUHCA_EVENT_TYPE_SEND_QUEUE_DRAINED);
 }
 
-static void vt_on_pair(struct vt *t,
-		       void (*run)(struct vt_pair *pair, struct vt_areas *areas))
-{
-	struct vt_pair_options options = { .path_mtu = 1 };
-	struct vt_areas areas;
-	struct vt_pair pair;
-
-	if (!vt_areas_create(t, &areas))
-		return;
-	if (vt_pair_create(t, &pair, &options))
-		run(&pair, &areas);
-	vt_pair_destroy(&pair);
-	vt_areas_destroy(t, &areas);
-}
+static const struct vt_pair_options vt_short_packets = { .path_mtu = 1 };
 
 /* Nothing to do: drained at once; what is posted then waits for RTS. */
 static void vt_idle_of_pair(struct vt_pair *pair, struct vt_areas *areas)
@@ -68,7 +55,7 @@ static void vt_idle_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 static void vt_idle(struct vt *t)
 {
-	vt_on_pair(t, vt_idle_of_pair);
+	vt_on_pair(t, &vt_short_packets, vt_idle_of_pair);
 }
 
 /* Completions that come within the quiet time; in order, numbered from @next. */
@@ -121,7 +108,7 @@ static void vt_begun_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 static void vt_begun(struct vt *t)
 {
-	vt_on_pair(t, vt_begun_of_pair);
+	vt_on_pair(t, &vt_short_packets, vt_begun_of_pair);
 }
 
 /* Drained again and again under load: each WRITE is done once and in order. */
@@ -157,7 +144,7 @@ static void vt_load_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 static void vt_load(struct vt *t)
 {
-	vt_on_pair(t, vt_load_of_pair);
+	vt_on_pair(t, &vt_short_packets, vt_load_of_pair);
 }
 
 /* SQD is where the rights of a QP may change; RTS takes what it finds. */
@@ -186,7 +173,7 @@ static void vt_change_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 static void vt_change(struct vt *t)
 {
-	vt_on_pair(t, vt_change_of_pair);
+	vt_on_pair(t, &vt_short_packets, vt_change_of_pair);
 }
 
 /* Datagrams wait in SQD like everything else. */

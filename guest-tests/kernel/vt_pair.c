@@ -270,3 +270,17 @@ bool vt_pair_works(struct vt_pair *pair, struct vt_areas *areas)
 					 VUHCA_POST_DOORBELL),
 			"the pair does not work again");
 }
+
+void vt_on_pair(struct vt *t, const struct vt_pair_options *options,
+		vt_pair_test run)
+{
+	struct vt_areas areas;
+	struct vt_pair pair;
+
+	if (!vt_areas_create(t, &areas))
+		return;
+	if (vt_pair_create(t, &pair, options))
+		run(&pair, &areas);
+	vt_pair_destroy(&pair);
+	vt_areas_destroy(t, &areas);
+}

@@ -45,6 +45,8 @@ struct vt_pair {
 	struct vt_end end[2];
 };
 
+typedef void (*vt_pair_test)(struct vt_pair *pair, struct vt_areas *areas);
+
 bool vt_areas_create(struct vt *t, struct vt_areas *areas);
 void vt_areas_destroy(struct vt *t, struct vt_areas *areas);
 struct vuhca_buffer vt_area_buffer(struct vt_areas *areas, unsigned int end,
@@ -54,6 +56,9 @@ bool vt_pair_create(struct vt *t, struct vt_pair *pair,
 bool vt_pair_connect(struct vt_pair *pair);
 bool vt_pair_reconnect(struct vt_pair *pair);
 void vt_pair_destroy(struct vt_pair *pair);
+/* Runs a test on a pair and two areas of its own. */
+void vt_on_pair(struct vt *t, const struct vt_pair_options *options,
+		vt_pair_test run);
 int vt_pair_receive(struct vt_pair *pair, unsigned int end,
 		    const struct vuhca_buffer *sge, u64 wr_id);
 struct vuhca_send_wr vt_rdma_wr(struct vt_areas *areas, u8 opcode,
