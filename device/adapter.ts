@@ -186,19 +186,21 @@ export class Adapter implements AdapterPort {
     if (next === QpState.RESET) this.returnSharedEntry(qp);
     qp.state = next;
     if (next === QpState.RESET) {
+      const wasStopped = qp.stopped;
       this.scheduler.unschedule(qp);
       this.lanes.reconsider(qp);
       this.connected.drop(qp);
       qp.resetQueues();
+      // Its descriptor still says `destroyed`.
+      if (wasStopped) qp.owner.doorbells.descriptors.publish(qp);
     } else if (next === QpState.SQD && previous !== QpState.SQD) {
       qp.drainNotify = notifyWhenDrained;
       this.connected.drain(qp);
       this.noteDrained(qp);
     } else if (next === QpState.RTR) this.connected.startReceiving(qp);
-    else if (next === QpState.RTS && previous !== QpState.RTS) {
-      if (previous === QpState.RTR) this.connected.startSending(qp);
-      this.scheduler.schedule(qp);
-    }
+    // Nothing can have been posted before RTS: looking would only fetch the first command before its collect copy comes.
+    else if (next === QpState.RTS && previous === QpState.RTR) this.connected.startSending(qp);
+    else if (next === QpState.RTS && previous !== QpState.RTS) this.scheduler.schedule(qp);
   }
 
   /** Everything outstanding is flushed: receives now, sends in their order through the lane (IBTA 10.3.1). */

@@ -220,7 +220,6 @@ u64 vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence);
 
 /* vuhca_qp.c */
 unsigned int vuhca_recv_stride(unsigned int sge);
-void vuhca_qp_unlink(struct vuhca_qp *qp);
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 				 const struct vuhca_qp_init *init);
 int vuhca_destroy_qp(struct vuhca_qp *qp);

@@ -46,7 +46,7 @@ static size_t vuhca_wq_bytes(const struct vuhca_wq *wq)
 }
 
 /* The descriptor of a queue that is in no list and was not stopped. */
-void vuhca_qp_unlink(struct vuhca_qp *qp)
+static void vuhca_qp_unlink(struct vuhca_qp *qp)
 {
 	memset(qp->descriptor, 0, sizeof(*qp->descriptor));
 	qp->descriptor->dw0 = cpu_to_le32(U32_MAX);

@@ -42,8 +42,6 @@ int vuhca_modify_qp(struct vuhca_qp *qp,
 	if (err)
 		return err;
 	if (state == VUHCA_QP_STATE_RESET) {
-		/* The adapter does not look at it before the next doorbell. */
-		vuhca_qp_unlink(qp);
 		vuhca_clean_cq(qp->send_cq, qp->qpn);
 		vuhca_clean_cq(qp->recv_cq, qp->qpn);
 	}
