@@ -296,6 +296,77 @@ t.test('without a PCB a command is refused and a doorbell takes its place', asyn
   bench.finish();
 });
 
+t.test(
+  'send-queue mode keeps the first 8 bytes: whatever the stores, one doorbell at the kick, and the VCB is free',
+  async (t) => {
+    const bench = new Bench({ seed: 14, adapter: { pcbCount: 1, pcbGuaranteed: [1, 0] } });
+    const { sender, receiver, to } = bench.createPair();
+    const holder = bench.createQueuePair();
+    bench.access.writeCollect(holder.parts.page + 8, 8, 0, 0);
+    const rounds = 60;
+    for (let round = 0; round < rounds; round++) {
+      const payload = bench.random.bytes(bench.random.below(257));
+      const buffer = bench.postReceive(receiver, GRH + 256);
+      const bytes = sender.fill(to({ inline: payload })).slice();
+      sender.advanceSendTail();
+      // All behind them is dropped, so it may be anything.
+      bytes.set(bench.random.bytes(bytes.length - 8), 8);
+      const storeBytes = bench.random.pick([0, 1, 2, 4, 8] as const);
+      const style = { storeBytes, random: bench.random, repeat: round % 2 === 0, lengthLast: round % 3 === 0 };
+      sender.collect(bytes, style);
+      t.equal(countCollecting(bench.access), 1, `seed 14, round ${round}: only the holder's VCB is in use`);
+      t.equal(bench.read(CSR.DOORBELLS_IMPLICIT), round + 1, `seed 14, round ${round}`);
+      t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+      receiver.parts.receiveCq.take();
+      t.ok(
+        payload.every((byte, index) => buffer.bytes[GRH + index] === byte),
+        `seed 14, round ${round}`,
+      );
+    }
+    const counters = [CSR.COLLECT_REFUSALS, CSR.COLLECT_KICKS, CSR.COMMANDS_FETCHED, CSR.COMMANDS_COLLECTED];
+    t.same(
+      counters.map((at) => bench.read(at)),
+      [rounds, rounds, rounds, 0],
+    );
+    t.same(bench.allFaults(), {}, 'nobody looked at what was dropped');
+    holder.cancel();
+    bench.finish();
+  },
+);
+
+t.test(
+  'send-queue mode ends by cancel without a doorbell, and by an explicit kick with one if the first 8 bytes are there',
+  async (t) => {
+    const bench = new Bench({ adapter: { pcbCount: 1, pcbGuaranteed: [1, 0] } });
+    const { sender, receiver, to } = bench.createPair();
+    const holder = bench.createQueuePair();
+    bench.access.writeCollect(holder.parts.page + 8, 8, 0, 0);
+    bench.postReceive(receiver, GRH + 64);
+    const bytes = sender.fill(to());
+    sender.advanceSendTail();
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    const attempts: [string, number, () => void, number][] = [
+      ['cancel', 40, () => sender.cancel(), 0],
+      ['a kick without them', 4, () => sender.kick(), 0],
+      ['a kick with them', 8, () => sender.kick(), 1],
+    ];
+    for (const [what, length, end, doorbells] of attempts) {
+      const before = bench.read(CSR.DOORBELLS_IMPLICIT);
+      for (let offset = 0; offset < length; offset += 4)
+        bench.access.writeCollect(sender.parts.page + offset, 4, view.getUint32(offset, true), 0);
+      t.equal(countCollecting(bench.access), 2, what);
+      end();
+      t.equal(countCollecting(bench.access), 1, what);
+      bench.settle();
+      t.equal(bench.read(CSR.DOORBELLS_IMPLICIT) - before, doorbells, what);
+      t.equal(sender.parts.sendCq.ready, doorbells === 1, what);
+    }
+    t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+    holder.cancel();
+    bench.finish();
+  },
+);
+
 t.test('one QoS level cannot take what is guaranteed to the other', async (t) => {
   const bench = new Bench({
     adapter: { vcbCount: 8, pcbCount: 4, pcbGuaranteed: [1, 1] },

@@ -2,6 +2,7 @@
 /** Several functions of one adapter: default shares, quotas of objects, the physical function's switch, and write-combining sessions that replay. DESIGN.md 4.1, 4.3. */
 import t from 'tap';
 import { getAdapterAttributesMaxEventQueues } from '../../protocol/layout/gen/adapter-attributes.gen.ts';
+import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
   CSR_ADAPTER_CONTROL_DISABLE_MASK,
@@ -45,7 +46,7 @@ t.test('as many functions as there can be: each has its share, its memory and wo
   }
   t.same(
     all.map(({ access }) => access.readRegister(CSR.VCB_BASE, 8)),
-    all.map((_, index) => index * 64 * 4096),
+    all.map((_, index) => index * 64 * PAGE_BYTES),
   );
   machine.runUntilIdle();
   for (const { sendCq, access } of all) {
@@ -71,12 +72,70 @@ t.test('an adapter has as many hosts as functions, and options within range', as
   for (const [options, message] of wrong) t.match(findOptionError({ ...defaultAdapterOptions, ...options }), message);
   const largest = { functionCount: 34, vcbCount: 481, pcbCount: 1024 };
   t.equal(findOptionError({ ...defaultAdapterOptions, ...largest }), undefined);
-  const one = new InProcessMachine({ adapter: { vcbCount: 16384 }, memoryBytes: 1 << 20 });
-  const { access, qp, sendCq } = bringUp(one, 0);
-  access.writeCollect(16383 * 4096, 1, 0, 0);
-  t.equal(access.readRegister(CSR.VCB_IN_USE + 511 * 4, 4), 0x80000000);
-  qp.post(NOP, 'collect', {});
-  t.equal(sendCq.take().status, 0);
+});
+
+t.test(
+  'the largest adapter: 16384 VCBs and 1024 PCBs, all bound at once, and a command at the far end of each',
+  async (t) => {
+    const [vcbCount, pcbCount] = [16384, 1024];
+    const machine = new InProcessMachine({ adapter: { vcbCount, pcbCount }, memoryBytes: 1 << 20 });
+    machine.onStep = () => {};
+    const { access, qp, sendCq, read } = bringUp(machine, 0);
+    const { collectBuffers } = machine.core as Adapter;
+    /** Evenly over all of them, the last one last. */
+    const pages = Array.from({ length: pcbCount }, (_, index) => (index + 1) * 16 - 1);
+    const last = vcbCount - 1;
+    t.equal(pages.at(-1), last);
+    access.writeRegister(CSR.QOS_DIVIDER, 8, (vcbCount / 2) * PAGE_BYTES, 0);
+    const ofLevels = (register: number) => [0, 1].map((level) => read(register + 4 * level));
+    for (const page of pages) access.writeCollect(page * PAGE_BYTES + 8, 8, 0, 0);
+    t.same(
+      [CSR.PCB_IN_USE, CSR.PCB_AVAILABLE, CSR.PCB_REFUSALS].map(ofLevels),
+      [
+        [512, 512],
+        [0, 0],
+        [0, 0],
+      ],
+    );
+    t.same(
+      Array.from({ length: vcbCount / 32 }, (_, word) => read(CSR.VCB_IN_USE + 4 * word)),
+      new Array(vcbCount / 32).fill(0x80008000),
+      'each in its register',
+    );
+    t.equal(collectBuffers.buffers.filter(({ vcb }) => vcb === last).length, 1);
+    access.writeCollect(0, 8, 0, 0);
+    t.equal(read(CSR.PCB_REFUSALS), 1, 'one more is one too many');
+    for (const page of [0, ...pages.slice(0, -1)])
+      access.writeCollect(page * PAGE_BYTES + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
+    qp.collect(qp.post(NOP, 'slot'), {}, last * PAGE_BYTES);
+    t.equal(sendCq.take().status, 0);
+    t.equal(read(CSR.COMMANDS_COLLECTED), 1, 'through the last VCB, from the last PCB');
+    t.equal(findLeak(access), undefined);
+  },
+);
+
+t.test('34 functions with all the VCBs and PCBs there can be: the last ones of each work, all at once', async (t) => {
+  const adapter = { vcbCount: 481, pcbCount: 1024 };
+  const machine = new InProcessMachine({ functionCount: 34, adapter, memoryBytes: 1 << 20 });
+  machine.onStep = () => {};
+  const all = Array.from({ length: 34 }, (_, index) => bringUp(machine, index));
+  const { collectBuffers } = machine.core as Adapter;
+  const divide = ({ access }: (typeof all)[0], page: number) =>
+    access.writeRegister(CSR.QOS_DIVIDER, 8, page * PAGE_BYTES, 0);
+  for (const one of all) divide(one, 240);
+  for (let page = 480; collectBuffers.freeCount > 0; page--)
+    for (const { access } of all) access.writeCollect((page % 481) * PAGE_BYTES + 8, 8, 0, 0);
+  t.equal(collectBuffers.freeCount, 0);
+  t.same(
+    all.map(({ read }) => read(CSR.PCB_AVAILABLE)),
+    all.map(() => 0),
+  );
+  for (const { qp } of all) qp.collect(qp.post(NOP, 'slot'), {}, 480 * PAGE_BYTES);
+  machine.runUntilIdle();
+  for (const { sendCq, read } of all) {
+    t.equal(sendCq.take().status, 0);
+    t.equal(read(CSR.COMMANDS_COLLECTED), 1);
+  }
 });
 
 t.test("one function's flood of creations leaves the others their share", async (t) => {
