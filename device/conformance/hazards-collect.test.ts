@@ -129,18 +129,25 @@ t.test('hazard 5: words arrive twice: the scoreboard counts them once', async (t
 t.test('hazard 6: a command begins before the last one in its VCB was kicked: never merged', async (t) => {
   const bench = new Bench({ seed: 6 });
   const pair = bench.createPair();
-  for (let kept = 1; kept < 15; kept++) {
-    const first = prepare(bench, pair, new Uint8Array(64).fill(1));
-    const second = prepare(bench, pair, new Uint8Array(64).fill(2));
-    for (const item of first.stores.slice(0, kept)) first.store(item);
-    for (const item of second.stores) second.store(item);
-    pair.sender.cancel();
-    pair.sender.ring();
-    bench.settle();
-    t.equal(pair.sender.parts.sendCq.drain().length, 2, `${kept} words of the first`);
-    t.equal(pair.receiver.parts.receiveCq.drain().length, 2);
-    t.ok(first.intact() && second.intact());
-  }
+  for (const backwards of [false, true])
+    for (let kept = 1; kept < 15; kept++) {
+      const first = prepare(bench, pair, new Uint8Array(64).fill(1));
+      const second = prepare(bench, pair, new Uint8Array(64).fill(2));
+      const [mixed, early] = [bench.faults(FaultKind.COMMAND_CHECKSUM), bench.read(CSR.DOORBELLS_IMPLICIT)];
+      for (const item of first.stores.slice(0, kept)) first.store(item);
+      for (const item of backwards ? second.stores.toReversed() : second.stores) second.store(item);
+      const what = `${kept} words of the first, then the second ${backwards ? 'backwards' : 'forwards'}`;
+      // Backwards it is whole as soon as it reaches the words of the first; forwards it has overwritten them, and is early.
+      t.equal(bench.faults(FaultKind.COMMAND_CHECKSUM) - mixed, backwards ? 1 : 0, what);
+      t.equal(bench.read(CSR.DOORBELLS_IMPLICIT) - early, 1, what);
+      pair.sender.cancel();
+      pair.sender.ring();
+      bench.settle();
+      t.equal(pair.sender.parts.sendCq.drain().length, 2, what);
+      t.equal(pair.receiver.parts.receiveCq.drain().length, 2);
+      t.ok(first.intact() && second.intact());
+    }
+  t.equal(bench.read(CSR.COMMANDS_COLLECTED), 0, 'no copy was executed');
   bench.finish();
 });
 

@@ -5,6 +5,8 @@ import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Bench } from './bench.ts';
 import { BUFFER_ENTRIES, DoorbellFlood } from './doorbell-flood.ts';
@@ -75,21 +77,83 @@ t.test(
   },
 );
 
+t.test(
+  'hazard 10: which doorbells are old goes by the 16-bit sequence through its wrap; those of another function do nothing',
+  async (t) => {
+    const bench = new Bench({ functionCount: 2 });
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 9 });
+    const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+    bench.machine.onStep = () => {};
+    /** Executes commands until the next one is `sequence`. */
+    const advance = (sequence: number): void => {
+      while (qp.sendTail !== sequence) {
+        const count = Math.min(256, (sequence - qp.sendTail) & 0xffff);
+        for (let posted = 0; posted < count; posted++) qp.post(NOP, 'slot');
+        qp.ring();
+        bench.settle();
+        t.equal(sendCq.drain().length, count);
+      }
+    };
+    const other = new InProcessAccess(bench.machine, 1);
+    new Driver(other).bringUp();
+    for (const next of [0xfffe, 2]) {
+      advance(next);
+      for (const [offset, old] of [
+        [-1, 1],
+        [-4, 1],
+        [-0x8000, 1],
+        [0, 0],
+        [3, 0],
+        [0x7fff, 0],
+      ]) {
+        const before = bench.read(CSR.DOORBELLS_STALE);
+        qp.ring((next + offset) & 0xffff);
+        bench.settle();
+        t.equal(
+          bench.read(CSR.DOORBELLS_STALE) - before,
+          old,
+          `next ${next}, doorbell for ${(next + offset) & 0xffff}`,
+        );
+      }
+      qp.post(NOP, 'slot');
+      other.writeRegister(CSR.SEND_DOORBELL, 8, (qp.qpn << 8) >>> 0, next);
+      bench.settle();
+      t.notOk(sendCq.ready, 'of another function, for a command that is there');
+      qp.ring();
+      t.equal(sendCq.take().queueSequence, next);
+    }
+    t.equal(other.readRegister(CSR.FAULT_COUNT + FaultKind.COMMAND_BAD_QP * 4, 4), 2, 'counted against the other one');
+    t.same(bench.allFaults(), {});
+    bench.finish();
+  },
+);
+
 t.test('hazard 11: a tail seen before its entry is found out, and the entry is not executed', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair({ sendEntriesLog2: 2 });
-  for (let count = 0; count < 4; count++) {
-    qp.post(NOP, 'doorbell');
-    qp.parts.sendCq.take();
+  for (const [written, fault] of [
+    [0, FaultKind.COMMAND_SEQUENCE],
+    [8, FaultKind.COMMAND_CHECKSUM],
+    [16, FaultKind.COMMAND_CHECKSUM],
+  ] as const) {
+    const bench = new Bench();
+    const qp = bench.createQueuePair({ sendEntriesLog2: 2 });
+    const message = (tag: number) => ({ header: { ...NOP.header, workRequestLow: tag, immediate: tag } });
+    for (let count = 0; count < 4; count++) {
+      qp.post(message(count), 'doorbell');
+      qp.parts.sendCq.take();
+    }
+    // Of the slot, the first bytes are of the new command and the rest is what the last lap left.
+    const slot = qp.parts.sendBuffer.slot(4);
+    const left = new Uint8Array(slot.buffer, slot.byteOffset, 64).slice();
+    qp.fill(message(0x77777777));
+    new Uint8Array(slot.buffer, slot.byteOffset, 64).set(left.subarray(written), written);
+    qp.advanceSendTail();
+    qp.ring();
+    const entry = qp.parts.sendCq.take();
+    t.not(entry.status, CompletionStatus.SUCCESS);
+    t.equal(entry.vendorError, fault, `${written} bytes written`);
+    t.equal(entry.queueSequence, 4);
+    bench.finish();
   }
-  // The slot still holds the command of the last lap.
-  qp.advanceSendTail();
-  qp.ring();
-  const entry = qp.parts.sendCq.take();
-  t.not(entry.status, CompletionStatus.SUCCESS);
-  t.equal(entry.vendorError, FaultKind.COMMAND_SEQUENCE);
-  t.equal(entry.queueSequence, 4);
-  bench.finish();
 });
 
 t.test('hazard 12: a collect copy while the QP is in a scheduler list does not overtake what is queued', async (t) => {
@@ -368,8 +432,10 @@ function fill(entries: DataView, low: number, high: number): void {
   }
 }
 
-/** Moments at which a hazard may strike: while spilling, while draining, while sweeping. */
+/** Moments at which a hazard may strike: while descriptors or commands are being read, while spilling, draining, sweeping. */
 const moments: [string, number, (flood: DoorbellFlood) => boolean][] = [
+  ['a link check', 10, (flood) => flood.read(CSR.BUS_READS) > 0 && flood.read(CSR.QUEUES_LINKED) === 0],
+  ['a fetch', 10, (flood) => flood.read(CSR.COMMANDS_FETCHED) > 2],
   ['a spill', 10, (flood) => flood.read(CSR.OVERFLOW_WRITTEN) > 2],
   ['a drain', 10, (flood) => flood.read(CSR.OVERFLOW_READ) > 0],
   ['a sweep', 3, (flood) => flood.read(CSR.OVERFLOW_STATUS) === SWEEPING],

@@ -89,14 +89,11 @@ t.test(
     access.writeRegister(CSR.QOS_DIVIDER, 8, (vcbCount / 2) * PAGE_BYTES, 0);
     const ofLevels = (register: number) => [0, 1].map((level) => read(register + 4 * level));
     for (const page of pages) access.writeCollect(page * PAGE_BYTES + 8, 8, 0, 0);
-    t.same(
-      [CSR.PCB_IN_USE, CSR.PCB_AVAILABLE, CSR.PCB_REFUSALS].map(ofLevels),
-      [
-        [512, 512],
-        [0, 0],
-        [0, 0],
-      ],
-    );
+    t.same([CSR.PCB_IN_USE, CSR.PCB_AVAILABLE, CSR.PCB_REFUSALS].map(ofLevels), [
+      [512, 512],
+      [0, 0],
+      [0, 0],
+    ]);
     t.same(
       Array.from({ length: vcbCount / 32 }, (_, word) => read(CSR.VCB_IN_USE + 4 * word)),
       new Array(vcbCount / 32).fill(0x80008000),
