@@ -7,7 +7,13 @@ import {
   getCsrDoorbellThresholdsLow,
   setCsrOverflowControlEntriesLog2,
 } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  getSendQueueDescriptorNextQpn,
+  getSendQueueDescriptorNextState,
+  SEND_QUEUE_DESCRIPTOR_SIZE,
+} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { Bench } from './bench.ts';
@@ -76,6 +82,134 @@ for (const [policy, linkCheck, seed] of [
     },
   );
 }
+
+/** Every order of the things. */
+function permute<T>(things: readonly T[]): T[][] {
+  if (things.length === 0) return [[]];
+  return things.flatMap((first) => permute(things.filter((one) => one !== first)).map((rest) => [first, ...rest]));
+}
+
+t.test('one command by all four ways, in every order and at any distance, around the wrap: once', async (t) => {
+  const orders = permute(['copy', 'implicit', 'explicit', 'spilled'] as const);
+  const distances = [0, 1, 2, 4, Number.POSITIVE_INFINITY];
+  const count = orders.length * distances.length;
+  const flood = new DoorbellFlood({ budget: 1, ringLog2: 4, queuePairs: 2 });
+  const { bench } = flood;
+  const sendCq = bench.createCompletionQueue({ entriesLog2: 9 });
+  const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+  bench.machine.onStep = () => {};
+  while (qp.sendTail < 0x10000 - count / 2) {
+    qp.post(NOP, 'slot');
+    if (qp.sendTail % 256 !== 0 && qp.sendTail < 0xff00) continue;
+    qp.ring();
+    bench.settle();
+    sendCq.drain();
+  }
+  flood.setThresholds(BUFFER_ENTRIES - 1, BUFFER_ENTRIES);
+  const ways = {
+    copy: (bytes: Uint8Array) => qp.collect(bytes),
+    implicit: (bytes: Uint8Array) => qp.collect(bytes.map((byte, at) => (at === 63 ? ~byte : byte))),
+    explicit: () => qp.ring(),
+    // Two doorbells before it leave no place in the buffer.
+    spilled: () => {
+      for (const other of flood.qps) flood.post(other);
+      qp.ring();
+    },
+  };
+  for (const distance of distances)
+    for (const order of orders) {
+      const sequence = qp.sendTail;
+      const bytes = qp.post(NOP, 'slot');
+      for (const way of order) {
+        ways[way](bytes);
+        if (distance === Number.POSITIVE_INFINITY) bench.settle();
+        else for (let step = 0; step < distance; step++) bench.machine.step();
+      }
+      bench.settle();
+      const seen = sendCq.drain().map(({ queueSequence }) => queueSequence);
+      if (seen.join() !== `${sequence}`)
+        t.fail(`${order}, ${distance} steps apart: completions ${seen} of command ${sequence}`);
+    }
+  t.equal(qp.sendTail, count / 2, 'behind the wrap');
+  t.equal(flood.findWrong(), undefined, 'the others');
+  for (const [name, offset] of Object.entries({
+    copies: CSR.COMMANDS_COLLECTED,
+    implicit: CSR.DOORBELLS_IMPLICIT,
+    spilled: CSR.DOORBELLS_SPILLED,
+    'stale copies': CSR.COMMANDS_STALE,
+    'stale doorbells': CSR.DOORBELLS_STALE,
+  }))
+    t.ok(flood.read(offset) > 20, `${name}: ${flood.read(offset)}`);
+  t.same(Object.keys(bench.allFaults()), ['COMMAND_CHECKSUM'], 'the damaged copies');
+  bench.finish();
+});
+
+t.test('each function spills into its own memory, and only its own doorbells', async (t) => {
+  const flood = new DoorbellFlood({ functionCount: 2, budget: 2, ringLog2: 6 });
+  const access = new InProcessAccess(flood.bench.machine, 1);
+  const driver = new Driver(access).bringUp({ overflowEntriesLog2: 6 });
+  const sendCq = driver.createCompletionQueue({ entriesLog2: 6 });
+  const pd = driver.createProtectionDomain();
+  const qps = flood.qps.map(() => driver.createQueuePair({ pd, sendCq, sendEntriesLog2: 1 }).start());
+  const both = [
+    { access: flood.bench.access, driver: flood.bench.driver, own: flood.qps },
+    { access, driver, own: qps },
+  ];
+  const read = (one: InProcessAccess, offset: number): number => one.readRegister(offset, 4);
+  flood.burst();
+  for (const qp of qps) qp.post(NOP, 'register');
+  while (both.some((one) => read(one.access, CSR.OVERFLOW_WRITTEN) < 8)) flood.bench.machine.step();
+  for (const { access: one, driver: its, own } of both) {
+    const ring = one.view(its.overflowAddress, 64);
+    const spilled = Array.from({ length: 8 }, (_, index) => getDoorbellQpn(ring, 8 * index));
+    t.ok(
+      spilled.every((qpn) => own.some((qp) => qp.qpn === qpn)),
+      `function ${read(one, CSR.FUNCTION_NUMBER)}: ${spilled}`,
+    );
+  }
+  t.equal(flood.findWrong(), undefined);
+  t.same(
+    sendCq
+      .drain()
+      .map(({ qpn }) => qpn)
+      .sort(),
+    qps.map(({ qpn }) => qpn).sort(),
+  );
+  for (const { access: one } of both)
+    t.equal(read(one, CSR.DOORBELLS_DRAINED), read(one, CSR.DOORBELLS_SPILLED), 'all were read back');
+});
+
+t.test('send queues that wait are a linked list of descriptors in host memory, one for each QoS level', async (t) => {
+  const bench = new Bench({ adapter: { schedulerBufferCount: 1 }, bringUp: { levelOnePages: 8 } });
+  const queues = [0, 1].map((qosLevel) => Array.from({ length: 5 }, () => bench.createQueuePair({ qosLevel })));
+  const { schedulerBuffers } = bench.machine.core as Adapter;
+  // A command in the pipeline has the only dedicated buffer.
+  const held = schedulerBuffers.bind(0, 0, -1);
+  if (held === undefined) throw new Error('no buffer is free');
+  /** State and next QPN as software sees them. */
+  const links = () =>
+    queues.map((qps) =>
+      qps.map(({ parts }) => {
+        const descriptor = bench.access.view(parts.descriptorAddress, SEND_QUEUE_DESCRIPTOR_SIZE);
+        return [getSendQueueDescriptorNextState(descriptor, 0), getSendQueueDescriptorNextQpn(descriptor, 0)];
+      }),
+    );
+  const none = links();
+  for (let index = 0; index < 5; index++) for (const qps of queues) qps[index].post(NOP, 'register');
+  bench.settle();
+  const [queued, last] = [0, 0xffffff];
+  t.same(
+    links(),
+    queues.map((qps) => qps.map((_, index) => [queued, qps[index + 1]?.qpn ?? last])),
+    'each names the one behind it',
+  );
+  t.equal(bench.read(CSR.QUEUES_LINKED), 10);
+  schedulerBuffers.release(held);
+  bench.settle();
+  for (const qp of queues.flat()) t.equal(qp.parts.sendCq.take().status, 0);
+  t.same(links(), none, 'in no list any more');
+  bench.finish();
+});
 
 t.test('a base or size out of range is refused, counted, and the buffer stays off', async (t) => {
   const bench = new Bench({ bringUp: { overflowEntriesLog2: 0 } });

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Hazards of lanes and credits, provoked on purpose: real-hardware 5.3, numbers 17, 18 and the credits of 19. Every step checks that credits are conserved. */
 import t from 'tap';
+import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CSR, getCsrTvlCompletionUsed, getCsrTvlSharedCompletion } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
 import { Bench } from './bench.ts';
 import { connect } from './connected-bench.ts';
 import { PacketPeer, PEER_QPN } from './packet-peer.ts';
@@ -169,6 +171,48 @@ t.test('hazard 18: an ACK after the retry, and once more, releases once', async 
   t.equal(peer.qp.parts.sendCq.drain().length + other.parts.sendCq.drain().length, 5);
   peer.bench.finish();
 });
+
+/** How the memory of a guest goes while answers are awaited. */
+const losses: Record<string, (peer: PacketPeer) => void> = {
+  'bus mastering is turned off': ({ bench }) => {
+    bench.access.port.setBusMaster(false);
+    bench.host.quietBecause = 'bus mastering is off';
+  },
+  'all memory is unmapped': ({ bench }) => {
+    const { memory } = bench.host;
+    memory.protect(memory.base, memory.lengthBytes, PageAccess.UNMAPPED);
+    bench.access.port.memoryUnmapped(memory.base, memory.lengthBytes);
+  },
+};
+
+for (const [what, lose] of Object.entries(losses))
+  t.test(
+    `hazard 42: answers are awaited, and ${what}: nothing is written any more, every credit comes back`,
+    async (t) => {
+      const peer = new PacketPeer({ timeout: 1, retryCount: 1, bench: { adapter: TWO_LANES } });
+      const { bench, qp } = peer;
+      post(qp, 3);
+      qp.post({
+        opcode: SendOpcode.RDMA_READ,
+        sges: [bench.sge(bench.createBuffer(64))],
+        remote: { address: 0, rkey: 1 },
+      });
+      post(qp, 20);
+      peer.take();
+      t.ok(bench.read(CSR.COMPLETION_CREDITS_USED) > 4);
+      lose(peer);
+      const before = bench.host.memory.bytes.slice();
+      peer.acknowledge(2);
+      peer.respond(BthOpcode.RC_RDMA_READ_RESPONSE_ONLY, 3, { syndromeKind: AethKind.ACK }, new Uint8Array(64).fill(1));
+      for (let psn = 4; psn < 24; psn++) {
+        peer.take();
+        peer.acknowledge(psn);
+      }
+      peer.wait(1e9);
+      t.ok(isQuiet(peer), bench.machine.describe());
+      t.ok(Buffer.compare(bench.host.memory.bytes, before) === 0, 'memory is untouched');
+    },
+  );
 
 t.test('hazard 19: credits cut below what is in use converge, and no count is negative', async (t) => {
   const peer = new PacketPeer({ bench: { adapter: TWO_LANES } });

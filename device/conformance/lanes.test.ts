@@ -9,7 +9,13 @@ import {
   getCsrTvlOwnerQosLevels,
   getCsrTvlOwnerState,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import { SendOpcode, ServiceType, TvlState } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  ManagementStatus,
+  ResourceKind,
+  SendOpcode,
+  ServiceType,
+  TvlState,
+} from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
@@ -17,6 +23,7 @@ import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { FULL_ACCESS } from './connected-bench.ts';
 import { findLaneFault } from './lane-invariants.ts';
+import { NOP } from './shooter.ts';
 
 const QUEUE = 16;
 /** Enough of everything but time: packets of all commands wait for their turn. */
@@ -158,6 +165,64 @@ t.test('registers show lanes to their function, and all to the physical one', as
   t.equal(read(1, CSR.EXECUTION_CREDITS), 7);
   t.equal(read(0, CSR.EXECUTION_CREDITS_SHARED), 57);
 });
+
+t.test('all 128 lanes are at work at once', async (t) => {
+  const machine = new InProcessMachine({ memoryBytes: 1 << 22 });
+  machine.onStep = () => {};
+  const driver = new Driver(new InProcessAccess(machine)).bringUp();
+  const pd = driver.createProtectionDomain();
+  const sendCq = driver.createCompletionQueue({ entriesLog2: 8 });
+  const queuePairs = Array.from({ length: 128 }, () =>
+    driver.createQueuePair({ pd, sendCq, sendEntriesLog2: 2 }).start({ port: 1 }),
+  );
+  for (const qp of queuePairs) qp.post(NOP);
+  const { lanes } = machine.core as Adapter;
+  t.ok(
+    lanes.lanes.every(({ length }) => length === 1),
+    'a command in each',
+  );
+  machine.runUntilIdle();
+  t.equal(sendCq.drain().length, 128);
+  t.ok(lanes.lanes.every(({ launches }) => launches === 1));
+});
+
+t.test(
+  'commands that the scheduler fetched go by the lanes of the dedicated buffers, in the order of their queue pair',
+  async (t) => {
+    const machine = new InProcessMachine({ budget: 3 });
+    const adapter = machine.core as Adapter;
+    const driver = new Driver(new InProcessAccess(machine)).bringUp();
+    const pd = driver.createProtectionDomain();
+    const map = [0, 0, 0, 0xc0000000].map((amount, word) => ({
+      ...{ resource: ResourceKind.DEDICATED_TVL_MAP, target: 0, amount, word },
+    }));
+    t.equal(driver.resources.request(map).status, ManagementStatus.OK);
+    const sendCq = driver.createCompletionQueue({ entriesLog2: 9 });
+    const queuePairs = Array.from({ length: 8 }, () => driver.createQueuePair({ pd, sendCq }).start({ port: 1 }));
+    const launches = () => [
+      adapter.lanes.lanes.slice(0, 126).reduce((sum, lane) => sum + lane.launches, 0),
+      ...adapter.lanes.lanes.slice(126).map((lane) => lane.launches),
+    ];
+    for (const qp of queuePairs) for (let count = 0; count < 4; count++) qp.post(NOP, 'doorbell');
+    machine.runUntilIdle();
+    t.same(launches(), [0, 16, 16], 'fetched ones');
+    for (const qp of queuePairs) qp.post(NOP, 'collect');
+    machine.runUntilIdle();
+    t.same(launches(), [8, 16, 16], 'collected ones');
+    sendCq.drain();
+    const seen = new Map(queuePairs.map(({ qpn }) => [qpn, 5]));
+    for (let round = 0; round < 200; round++) {
+      const qp = machine.random.pick(queuePairs);
+      qp.post(NOP, machine.random.pick(['collect', 'doorbell'] as const));
+      for (let steps = machine.random.below(4); steps > 0; steps--) machine.step();
+      for (const { qpn, queueSequence } of sendCq.drain()) {
+        t.equal(queueSequence, seen.get(qpn));
+        seen.set(qpn, queueSequence + 1);
+      }
+    }
+    machine.runUntilIdle();
+  },
+);
 
 t.test('short kick lists lose, repeat and reorder nothing', async (t) => {
   const machine = new InProcessMachine({ functionCount: 2, adapter: { laneCount: 4, executionCredits: 3 } });

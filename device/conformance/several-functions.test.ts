@@ -8,7 +8,13 @@ import {
   CSR_ADAPTER_CONTROL_DISABLE_MASK,
   getCsrDeviceStatusAdapterDisabled,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import { FaultKind, ManagementOpcode, ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  FaultKind,
+  ManagementOpcode,
+  ManagementStatus,
+  SendOpcode,
+  ServiceType,
+} from '../../protocol/layout/gen/values.gen.ts';
 import { Adapter } from '../adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
@@ -17,7 +23,9 @@ import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
+import type { Random } from '../random.ts';
 import { Bench } from './bench.ts';
+import { FULL_ACCESS } from './connected-bench.ts';
 import { findBadBinding, findBrokenInvariant, findLeak } from './invariants.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
@@ -29,6 +37,36 @@ function bringUp(machine: InProcessMachine, index: number) {
   const sendCq = driver.createCompletionQueue({ eventQueue: driver.createEventQueue() });
   const qp = driver.createQueuePair({ pd, sendCq }).start({ port: 1 });
   return { access, driver, pd, sendCq, qp, read: (offset: number) => access.readRegister(offset, 4) };
+}
+
+const MESSAGE_BYTES = 8192;
+
+/** A reliable connection between the two ports of a function, and messages over it, each to its own place. */
+function connectToItself({ driver, pd }: ReturnType<typeof bringUp>) {
+  const region = driver.createDmaRegion(pd, FULL_ACCESS);
+  const [qp, peer] = [0, 1].map(() =>
+    driver.createQueuePair({
+      pd,
+      sendCq: driver.createCompletionQueue({ entriesLog2: 8 }),
+      sendEntriesLog2: 6,
+      creation: { serviceType: ServiceType.RC },
+    }),
+  );
+  qp.connect({ reliable: true, port: 1, dlid: 2, remoteQpn: peer.qpn, pathMtu: 3 });
+  peer.connect({ reliable: true, port: 2, dlid: 1, remoteQpn: qp.qpn, pathMtu: 3 });
+  const [source, target] = [0, 1].map(() => driver.createBuffer(16 * MESSAGE_BYTES));
+  let count = 0;
+  const post = (messages: number, random: Random): void => {
+    for (let posted = 0; posted < messages; posted++) {
+      const offset = (count++ % 16) * MESSAGE_BYTES;
+      source.bytes.set(random.bytes(64), offset);
+      const sges = [{ address: source.address + offset, length: MESSAGE_BYTES, lkey: region.lkey }];
+      const remote = { address: target.address + offset, rkey: region.rkey };
+      qp.post({ opcode: SendOpcode.RDMA_WRITE, sges, remote }, random.oneIn(2) ? 'collect' : 'doorbell');
+    }
+  };
+  const findDifference = (): number => source.bytes.findIndex((byte, index) => byte !== target.bytes[index]);
+  return { qp, post, posted: () => count, findDifference };
 }
 
 t.test('as many functions as there can be: each has its share, its memory and works', async (t) => {
@@ -186,6 +224,39 @@ t.test('the physical function disables the adapter: commands wait, and go on whe
   machine.reset(0, 'lost');
   t.notOk(isDisabled(virtual), 'one that dies leaves the others at work');
 });
+
+t.test(
+  'disabled in the middle of messages: what was launched ends, nothing else begins, and nothing is lost',
+  async (t) => {
+    const machine = new InProcessMachine({ functionCount: 3, seed: 9, budget: 6 });
+    const { random } = machine;
+    const { lanes } = machine.core as Adapter;
+    const [physical, ...virtual] = [0, 1, 2].map((index) => bringUp(machine, index));
+    const senders = virtual.map((one) => connectToItself(one));
+    const disable = (value: number) => physical.access.writeRegister(CSR.ADAPTER_CONTROL, 4, value, 0);
+    const expected = senders.map(() => 0);
+    for (let round = 0; round < 40; round++) {
+      const what = `seed 9, round ${round}`;
+      for (const { post } of senders) post(random.between(1, 8), random);
+      for (let step = random.below(30); step > 0; step--) machine.step();
+      disable(CSR_ADAPTER_CONTROL_DISABLE_MASK);
+      const launches = Array.from(lanes.functionLaunches);
+      for (const { post } of senders) post(random.between(1, 8), random);
+      machine.runUntilIdle();
+      t.same(Array.from(lanes.functionLaunches), launches, `${what}: nothing is launched`);
+      disable(0);
+      machine.runUntilIdle();
+      for (const [index, { qp, posted }] of senders.entries()) {
+        for (const { queueSequence, status } of qp.parts.sendCq.drain())
+          if (status !== 0 || queueSequence !== expected[index]++)
+            t.fail(`${what}: completion ${queueSequence}, status ${status}`);
+        t.equal(expected[index], posted(), `${what}: every message once and in order`);
+      }
+    }
+    for (const { findDifference } of senders) t.equal(findDifference(), -1, 'with its bytes');
+    for (const { access } of virtual) t.equal(findLeak(access), undefined);
+  },
+);
 
 t.test('a session behind the write-combining stage replays byte for byte', async (t) => {
   const pieces: Uint8Array[] = [];
