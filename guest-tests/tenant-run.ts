@@ -23,7 +23,7 @@ const DONE = '# host: done';
 /** Enough for a guest; three of them share the machine. */
 const MEMORY_MIB = 256;
 /** What a guest runs while the others flood. Faults and completions are counted exactly, so a neighbour's would show. */
-const SUITES = 'collect copies shares stop once requests overflow';
+const SUITES = 'collect copies shares stop once requests gifts overflow';
 /** What does not depend on how many buffers there are. */
 const TRAFFIC = 'datagram connected_bulk';
 /** Takes almost all from the virtual functions, and gives it back. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What holds of lanes and credits after every step: credits are conserved, and what is in use is what commands hold, by lane, by function and in all. */
-import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { QOS_LEVELS, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
@@ -81,7 +81,7 @@ export function findLaneFault(adapter: Adapter): string | undefined {
 /** Lists hold kicked commands; a queue pair's are all in one list and counted. */
 function findListFault({ lanes, functions }: Adapter): string | undefined {
   const kicked = new Map<{ kicked: number; lane: number }, number>();
-  const waiting = functions.map(() => 0);
+  const waiting = functions.map(() => new Array<number>(QOS_LEVELS).fill(0));
   for (const lane of lanes.lanes) {
     let length = 0;
     for (let buffer = lane.head; buffer !== undefined; buffer = buffer.nextKicked) {
@@ -89,15 +89,15 @@ function findListFault({ lanes, functions }: Adapter): string | undefined {
       if (buffer.state !== PcbState.KICKED || qp === undefined) return `lane ${lane.number} lists a PCB not kicked`;
       if (qp.lane !== lane.number) return `QP ${qp.number} is on lane ${qp.lane}, a command of it on ${lane.number}`;
       kicked.set(qp, (kicked.get(qp) ?? 0) + 1);
-      waiting[qp.owner.number]++;
+      waiting[qp.owner.number][qp.qosLevel]++;
       length++;
     }
     if (length !== lane.length) return `lane ${lane.number} has ${length} commands and counts ${lane.length}`;
   }
   for (const [qp, count] of kicked)
     if (qp.kicked !== count) return `a QP counts ${qp.kicked} kicked commands of ${count}`;
-  const off = waiting.findIndex((count, at) => lanes.functionWaiting[at] !== count);
-  return off < 0
+  const counted = waiting.map((levels, number) => levels.map((_, level) => lanes.getWaiting(number, level)));
+  return `${counted}` === `${waiting}`
     ? undefined
-    : `function ${off} counts ${lanes.functionWaiting[off]} kicked commands of ${waiting[off]}`;
+    : `kicked commands by function and level are ${waiting}, counted ${counted}`;
 }

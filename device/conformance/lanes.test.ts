@@ -166,6 +166,17 @@ t.test('registers show lanes to their function, and all to the physical one', as
   t.equal(read(0, CSR.EXECUTION_CREDITS_SHARED), 57);
 });
 
+t.test('a reset leaves a function the lanes it had at power-on', async (t) => {
+  for (const functionCount of [2, 3, 9, 34]) {
+    const machine = new InProcessMachine({ functionCount });
+    const { map } = (machine.core as Adapter).lanes;
+    const lanes = () => [0, 1].map((level) => Array.from(map.getLanes(1, level).words));
+    const before = lanes();
+    machine.reset(1, 'function');
+    t.same(lanes(), before, `${functionCount} functions`);
+  }
+});
+
 t.test('all 128 lanes are at work at once', async (t) => {
   const machine = new InProcessMachine({ memoryBytes: 1 << 22 });
   machine.onStep = () => {};

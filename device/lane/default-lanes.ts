@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * How lanes and credits are given out at power-on. One function shares all lanes with nobody. Of several, each owns an equal part of half of them, split
- * between its QoS levels where it goes; the other half is shared. Half of the credits are private, evenly, where that makes one each.
+ * between its QoS levels, which share the odd one; the other half is shared by all. Half of the credits are private, evenly, where that makes one each.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { LaneSet } from './lane-set.ts';
@@ -20,10 +20,11 @@ export function giveOutLanes(lanes: TransmitVirtualLanes, functionCount: number)
   if (each === 0) return;
   for (let owner = 0; owner < functionCount; owner++) {
     lanes.setOwned(owner, range(owner * each, each));
-    const perLevel = Math.floor(each / QOS_LEVELS);
-    if (perLevel === 0) continue;
+    // A level without a map takes all lanes of its function.
+    if (each < QOS_LEVELS) continue;
+    const perLevel = Math.ceil(each / QOS_LEVELS);
     for (let level = 0; level < QOS_LEVELS; level++)
-      lanes.setMap(owner, level, range(owner * each + level * perLevel, perLevel));
+      lanes.setMap(owner, level, range(owner * each + level * (each - perLevel), perLevel));
   }
 }
 

@@ -5,6 +5,7 @@
  *
  * A queue pair stays on its lane while a command of it is in a list: so its commands keep their order, whatever way they came and whatever becomes of the map.
  */
+import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { Step, type Timeline } from '../observe/trace/timeline.ts';
@@ -47,9 +48,10 @@ export class TransmitVirtualLanes {
   readonly map: LaneMap;
   readonly execution: CreditAccounts;
   readonly completion: CreditAccounts;
-  /** By function: commands launched, and commands in kick lists. */
+  /** Commands launched, by function. */
   readonly functionLaunches: Uint32Array;
-  readonly functionWaiting: Int32Array;
+  /** Commands in kick lists, by function and QoS level: `waitingIndex`. */
+  readonly waiting: Int32Array;
   /** Set while the host wants to know. */
   timeline: Timeline | undefined = undefined;
   /** A list that refused `qp` has room again. */
@@ -67,13 +69,24 @@ export class TransmitVirtualLanes {
     this.execution = new CreditAccounts(executionCredits, functionCount);
     this.completion = new CreditAccounts(completionCredits, functionCount);
     this.functionLaunches = new Uint32Array(functionCount);
-    this.functionWaiting = new Int32Array(functionCount);
+    this.waiting = new Int32Array(functionCount * QOS_LEVELS);
     this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports, this.owners);
     giveOutLanes(this, functionCount);
   }
 
   get count(): number {
     return this.lanes.length;
+  }
+
+  /** Commands of a function's QoS level in kick lists. */
+  getWaiting(functionNumber: number, qosLevel: number): number {
+    return this.waiting[functionNumber * QOS_LEVELS + qosLevel];
+  }
+
+  /** Commands of a function in kick lists. */
+  getFunctionWaiting(functionNumber: number): number {
+    const from = functionNumber * QOS_LEVELS;
+    return this.waiting.subarray(from, from + QOS_LEVELS).reduce((sum, count) => sum + count, 0);
   }
 
   /** The lane of the QP's next command takes one more; otherwise `onRoom` is called when it does. `dedicated`: it will be in a buffer of the scheduler. */
@@ -95,7 +108,7 @@ export class TransmitVirtualLanes {
     qp.inFlight++;
     qp.kicked++;
     lane.append(buffer);
-    this.functionWaiting[qp.owner.number]++;
+    this.waiting[waitingIndex(qp)]++;
     this.#arbitrator.work.add(lane.number);
   }
 
@@ -227,7 +240,7 @@ export class TransmitVirtualLanes {
     const buffer = lane.shift();
     const qp = buffer.queuePair as QueuePair;
     qp.kicked--;
-    this.functionWaiting[qp.owner.number]--;
+    this.waiting[waitingIndex(qp)]--;
     this.#arbitrator.reconsider(lane.number);
     if (lane.length === 0) this.#arbitrator.work.delete(lane.number);
     if (lane.waiters.length > 0) this.#wakeWaiters(lane);
@@ -237,7 +250,7 @@ export class TransmitVirtualLanes {
   #putBack(lane: Lane, buffer: PhysicalCollectBuffer): void {
     const qp = buffer.queuePair as QueuePair;
     qp.kicked++;
-    this.functionWaiting[qp.owner.number]++;
+    this.waiting[waitingIndex(qp)]++;
     lane.append(buffer);
     this.#arbitrator.work.add(lane.number);
   }
@@ -252,4 +265,8 @@ export class TransmitVirtualLanes {
       if (!qp.destroyed) this.onRoom(qp);
     }
   }
+}
+
+function waitingIndex({ owner, qosLevel }: QueuePair): number {
+  return owner.number * QOS_LEVELS + qosLevel;
 }

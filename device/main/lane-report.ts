@@ -21,11 +21,11 @@ export function reportLanes(lanes: TransmitVirtualLanes) {
   };
 }
 
-/** What of the lanes is open to a function, and what it uses. `waiting` of a level counts all commands in the lists of its lanes, also others' where lanes are shared. */
+/** What of the lanes is open to a function, and what it uses. `waiting`: commands in kick lists. */
 export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber: number) {
-  const { map, functionWaiting, functionLaunches, execution, completion } = lanes;
+  const { map, functionLaunches, execution, completion } = lanes;
   return {
-    waiting: functionWaiting[functionNumber],
+    waiting: lanes.getFunctionWaiting(functionNumber),
     launches: functionLaunches[functionNumber],
     execution: reportFunctionCredits(lanes, functionNumber, execution),
     completion: reportFunctionCredits(lanes, functionNumber, completion),
@@ -34,7 +34,7 @@ export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber:
       return {
         lanes: open.length,
         own: open.filter(({ number }) => map.getOwner(number) === functionNumber).length,
-        waiting: open.reduce((sum, { length }) => sum + length, 0),
+        waiting: lanes.getWaiting(functionNumber, level),
       };
     }),
   };

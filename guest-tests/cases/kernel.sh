@@ -38,7 +38,7 @@ if [ -z "$(ls /sys/bus/pci/drivers/vuhca | grep 0000:)" ]; then
   exit 1
 fi
 
-: "${SUITES:=identity management refusal datagram collect copies parallel events interrupt overrun ports faults flush connected connected_bulk connected_errors connected_breaks connected_keys shared_receive windows drain global shares stop overflow once requests share_files timers resize sends send_halts trace reset rebind}"
+: "${SUITES:=identity management refusal datagram collect copies parallel events interrupt overrun ports faults flush connected connected_bulk connected_errors connected_breaks connected_keys shared_receive windows drain global shares stop overflow once requests gifts share_files timers resize sends send_halts trace reset rebind}"
 set -- $SUITES
 echo "KTAP version 1"
 echo "1..$#"

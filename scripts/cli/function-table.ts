@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of an adapter's functions for `vuhca status` and `vuhca top`: a row for each, both QoS levels in it, so that 34 functions fit one screen. Functions that
-// nobody has attached yet share a row. Pure.
+// The table of an adapter's functions for `vuhca status` and `vuhca top`: a row for each, both QoS levels in it, so that 34 functions fit one screen. Where the
+// terminal is too narrow it is two tables: what functions hold, and what became of their doorbells. Functions that nobody has attached yet share a row. Pure.
 
 import { formatLanes as formatNumbers } from '../../device/main/resource-words.ts';
 import type { FunctionReport, StatusReport } from '../../device/main/status-report.ts';
@@ -38,18 +38,28 @@ export function activityOf({ collect, lanes, doorbells }: FunctionReport): Funct
   };
 }
 
-/** The rows of `numbers`, or of all functions; `activity` by function. */
+/** How the table is shown. */
+export interface TableView {
+  /** The one function to show; all of them otherwise. */
+  readonly number: number | undefined;
+  /** Columns of the terminal. */
+  readonly columns: number;
+  /** `activity` is per second. */
+  readonly isRate: boolean;
+}
+
+/** The table, with what its words mean; `activity` by function. */
 export function describeFunctions(
   { sockets, functions }: ServedReport,
   activity: readonly FunctionActivity[],
-  number: number | undefined,
+  { number, columns, isRate }: TableView,
 ): string {
   const isIdle = (one: number): boolean => number === undefined && sockets[one].attaches === 0;
   const numbers = number === undefined ? functions.map((unit) => unit.number) : [number];
   const [idle, shown] = [numbers.filter(isIdle), numbers.filter((one) => !isIdle(one))];
   const rows = shown.map((one) => describeRow(functions[one], sockets[one].attached, activity[one]));
   return [
-    ...(rows.length === 0 ? [] : [`${table([HEADER, ...rows], LEFT_COLUMNS)}${LEGEND}`]),
+    ...(rows.length === 0 ? [] : [...layOut(rows, columns), ...(isRate ? [RATE_LEGEND] : [])]),
     ...(idle.length === 0 ? [] : [`nobody has attached function ${formatNumbers(idle)} yet`]),
   ].join('\n');
 }
@@ -60,8 +70,32 @@ const HEADER = [
 ];
 /** Function and guest stand to the left, numbers to the right. */
 const LEFT_COLUMNS = 2;
-const LEGEND =
-  'a+b: QoS level 0 + 1, credits private + shared; /n: given. expl, impl: doorbells by origin; listed: SQs in scheduler lists';
+/** Where the second of two tables begins. */
+const DOORBELL_COLUMN = HEADER.indexOf('expl');
+const HELD_LEGEND = [
+  'a+b: QoS level 0 + 1; exec, compl: credits held, own + shared; /n: of n given',
+  'refused: found no PCB; wait: in kick lists',
+];
+const DOORBELL_LEGEND = [
+  'expl, impl: doorbells by origin; listed: SQs in scheduler lists',
+  'ovfl: in the overflow buffer; spill, drain: to and from it',
+];
+const RATE_LEGEND = 'refused, expl, impl, spill, drain, sweep and cmds are per second';
+
+/** One table if the terminal is as wide as that, otherwise two, both with the function in front. */
+function layOut(rows: readonly (readonly string[])[], columns: number): string[] {
+  const whole = [HEADER, ...rows];
+  const wide = table(whole, LEFT_COLUMNS);
+  if (wide.indexOf('\n') <= columns) return [wide.trimEnd(), HELD_LEGEND.join('; '), DOORBELL_LEGEND.join('; ')];
+  const held = whole.map((row) => row.slice(0, DOORBELL_COLUMN));
+  const doorbells = whole.map(([number, guest, ...row]) => [
+    number,
+    guest,
+    ...row.slice(DOORBELL_COLUMN - LEFT_COLUMNS),
+  ]);
+  const show = (half: readonly string[][]): string => table(half, LEFT_COLUMNS).trimEnd();
+  return [show(held), ...HELD_LEGEND, show(doorbells), ...DOORBELL_LEGEND];
+}
 
 function describeRow(unit: FunctionReport, attached: boolean, activity: FunctionActivity): string[] {
   const { collect, lanes, doorbells } = unit;
@@ -72,7 +106,7 @@ function describeRow(unit: FunctionReport, attached: boolean, activity: Function
     `${sumWords(collect.levels.map(({ inUse }) => inUse))}/${collect.pcbs}`,
     sumWords(activity.refusals),
     sumWords(lanes.levels.map((level) => level.lanes)),
-    short(lanes.waiting),
+    sumWords(lanes.levels.map(({ waiting }) => waiting)),
     credits(lanes.execution),
     credits(lanes.completion),
     short(activity.explicit),

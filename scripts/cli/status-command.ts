@@ -52,5 +52,7 @@ export const topCommand: Command = {
 
 function readView(args: Arguments): StatusView {
   const number = args.integer('function', 0, FUNCTION_MAX - 1);
-  return number === undefined ? {} : { number };
+  // Undefined where the output is no terminal.
+  const { columns } = process.stdout;
+  return { ...(number === undefined ? {} : { number }), ...(columns === undefined ? {} : { columns }) };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The screens of `vuhca status` and `vuhca top`. An adapter of one function is described in full within 80 columns and 24 lines; several functions are a table
-// within 132 columns, with a line for each. Pure: a report in, text out.
+// within 132 columns, with a line for each, or two tables within 80. Pure: a report in, text out.
 
 import type { AdapterReport, FunctionReport, StatusReport } from '../../device/main/status-report.ts';
 import { activityOf, describeFunctions, type FunctionActivity } from './function-table.ts';
@@ -15,10 +15,11 @@ export interface ActivityRates {
   readonly functions: readonly (readonly FunctionActivity[])[];
 }
 
-/** Whether the counters of functions are shown as they stand or per second; and which function alone is shown, with all there is to say of it. */
+/** Whether the counters of functions are shown as they stand or per second; which function alone is shown, with all there is to say of it; columns there are. */
 export interface StatusView {
   readonly perSecond?: boolean;
   readonly number?: number;
+  readonly columns?: number;
 }
 
 /** An adapter with its sockets. */
@@ -26,6 +27,7 @@ type ServedReport = StatusReport['adapters'][number];
 
 const LABEL_COLUMNS = 13;
 const COLUMNS = 80;
+const TABLE_COLUMNS = 132;
 const NS_PER_SECOND = 1e9;
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
@@ -50,13 +52,13 @@ export function renderStatus(report: StatusReport, rates: ActivityRates, view: S
 function describeAdapter(
   adapter: ServedReport,
   rates: readonly FunctionActivity[],
-  { perSecond: isRate = false, number }: StatusView,
+  { perSecond: isRate = false, number, columns = TABLE_COLUMNS }: StatusView,
 ): string[] {
   const { functions, sockets } = adapter;
   const one = number ?? (functions.length === 1 ? 0 : undefined);
   const described =
     isRate || one === undefined
-      ? [describeFunctions(adapter, isRate ? rates : functions.map(activityOf), number)]
+      ? [describeFunctions(adapter, isRate ? rates : functions.map(activityOf), { number, columns, isRate })]
       : [...describeGuest(sockets[one]), ...describeFunction(functions[one])];
   return [...described, ...describeBuffers(adapter), ...adapter.ports.map(describePort), describeDrops(adapter.drops)];
 }

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Everything the physical function can give or take (US8484392, figures 4 and 5),
+ * kind by kind: each is seen in queries and registers, commands go on under it, and
+ * it can be given back. And what must wait until somebody has let go of it.
+ */
+#include "vt.h"
+
+#define VT_NONE		VUHCA_RESOURCE_NO_LEVEL
+#define VT_LAST_WORD	(VUHCA_TVL_MAX / 32 - 1)
+
+struct vt_gift {
+	u8 resource;
+	u8 level;
+	u16 target;
+	u32 amount;
+	u8 word;
+};
+
+/* The status of the request; VUHCA_MANAGEMENT_STATUS_OK when all was done. */
+static u8 vt_give(struct vt *t, const struct vt_gift *gifts, unsigned int count)
+{
+	struct vuhca_resource_change changes[4] = {};
+	struct vuhca_answer answer = {};
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		vuhca_resource_change_set_resource(&changes[i], gifts[i].resource);
+		vuhca_resource_change_set_qos_level(&changes[i], gifts[i].level);
+		vuhca_resource_change_set_word(&changes[i], gifts[i].word);
+		vuhca_resource_change_set_target(&changes[i], gifts[i].target);
+		changes[i].amount = cpu_to_le32(gifts[i].amount);
+	}
+	vuhca_request_resources(t->dev, changes, count, &answer);
+	return answer.status;
+}
+
+static u8 vt_give_one(struct vt *t, u8 resource, u16 target, u32 amount)
+{
+	const struct vt_gift gift = { resource, VT_NONE, target, amount };
+
+	return vt_give(t, &gift, 1);
+}
+
+static bool vt_share_of(struct vt *t, struct vuhca_resource_share *share)
+{
+	return VT_EQUAL(t, vuhca_query_resources(t->dev, 0, share), 0);
+}
+
+/* Commands get through, by collect buffer and by doorbell. */
+static void vt_goes_on(struct vt *t)
+{
+	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
+	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
+}
+
+/* Everything of a lane, in one request. */
+static void vt_gifts_to_a_lane(struct vt *t)
+{
+	static const struct vt_gift gifts[] = {
+		{ VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS, VT_NONE, 0, 3 },
+		{ VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS, VT_NONE, 0, 5 },
+		{ VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, VT_NONE, 0, 2 },
+		{ VUHCA_RESOURCE_KIND_TVL_WEIGHT, VT_NONE, 0, 9 },
+	};
+	struct vuhca_lane_attributes before, lane;
+	struct vuhca_resource_share first, share;
+
+	if (t->dev->function)
+		return vt_skip(t, "a virtual function");
+	VT_REQUIRE(t, vt_share_of(t, &first), "query");
+	VT_EQUAL(t, vuhca_query_lane(t->dev, 0, &before), 0);
+	if (le32_to_cpu(first.execution_credits_shared) < 4 ||
+	    le32_to_cpu(first.completion_credits_shared) < 6)
+		return vt_skip(t, "too few shared credits");
+	VT_EQUAL(t, vt_give(t, gifts, ARRAY_SIZE(gifts)), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_LIST_SIZE, 0, 7), 0);
+	VT_EQUAL(t, vuhca_query_lane(t->dev, 0, &lane), 0);
+	VT_EQUAL(t, le32_to_cpu(lane.execution_credits), 3);
+	VT_EQUAL(t, le32_to_cpu(lane.completion_credits), 5);
+	VT_EQUAL(t, lane.shared_credits, 2);
+	VT_EQUAL(t, lane.weight, 9);
+	VT_EQUAL(t, le32_to_cpu(lane.list_size), 7);
+	vt_share_of(t, &share);
+	VT_EQUAL(t, le32_to_cpu(share.execution_credits_shared),
+		 le32_to_cpu(first.execution_credits_shared) +
+		 le32_to_cpu(before.execution_credits) - 3);
+	VT_EQUAL(t, le32_to_cpu(share.completion_credits_shared),
+		 le32_to_cpu(first.completion_credits_shared) +
+		 le32_to_cpu(before.completion_credits) - 5);
+	vt_goes_on(t);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, 0,
+				before.shared_credits), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS, 0,
+				le32_to_cpu(before.execution_credits)), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS, 0,
+				le32_to_cpu(before.completion_credits)), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_WEIGHT, 0,
+				before.weight), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_LIST_SIZE, 0,
+				le32_to_cpu(before.list_size)), 0);
+	vt_share_of(t, &share);
+	VT_CHECK(t, !memcmp(&share, &first, sizeof(share)), "not as before");
+}
+
+/* PCBs, dedicated buffers, the BAR: by one less, or one further, and back. */
+static void vt_gifts_to_a_function(struct vt *t)
+{
+	struct vuhca_resource_share first, share;
+	u32 pcbs, buffers, vcbs, base;
+
+	if (t->dev->function)
+		return vt_skip(t, "a virtual function");
+	VT_REQUIRE(t, vt_share_of(t, &first), "query");
+	pcbs = le32_to_cpu(first.pcbs);
+	buffers = le32_to_cpu(first.scheduler_buffers);
+	vcbs = le32_to_cpu(first.vcbs);
+	base = le32_to_cpu(first.vcb_base);
+	if (pcbs < 2 || buffers < 2 || vcbs < 2)
+		return vt_skip(t, "too little to give away");
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_PCBS, 0, pcbs - 1), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_COUNT_OFF), pcbs - 1);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS, 0,
+				buffers - 1), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs - 1), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 0, base + 1), 0);
+	VT_EQUAL(t, vuhca_read_csr64(t->dev, VUHCA_CSR_VCB_BASE_OFF),
+		 (u64)(base + 1) * VUHCA_PAGE_BYTES);
+	vt_share_of(t, &share);
+	VT_EQUAL(t, le32_to_cpu(share.pcbs_shared),
+		 le32_to_cpu(first.pcbs_shared) + 1);
+	VT_EQUAL(t, le32_to_cpu(share.scheduler_buffers), buffers - 1);
+	VT_EQUAL(t, le32_to_cpu(share.vcbs), vcbs - 1);
+	VT_EQUAL(t, le32_to_cpu(share.vcb_base), base + 1);
+	vt_goes_on(t);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 0, base), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS, 0,
+				buffers), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_PCBS, 0, pcbs), 0);
+	vt_goes_on(t);
+}
+
+/* Lanes by explicit map: of the function, of a level, of the dedicated buffers. */
+static void vt_gifts_by_map(struct vt *t)
+{
+	u32 own[VUHCA_TVL_MAX / 32];
+	static const struct vt_gift dedicated = {
+		VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP, VT_NONE, 0, 0x80000000,
+		VT_LAST_WORD,
+	};
+	static const struct vt_gift none = {
+		VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP, VT_NONE, 0, 0, VT_LAST_WORD,
+	};
+	struct vuhca_resource_share first, share;
+	struct vuhca_lane_attributes lane;
+	struct vt_gift map[3] = {
+		{ VUHCA_RESOURCE_KIND_TVL_MAP, VT_NONE, 0, 0, 0 },
+		{ VUHCA_RESOURCE_KIND_TVL_MAP, 0, 0, 0, 0 },
+		{ VUHCA_RESOURCE_KIND_TVL_MAP, 1, 0, 0, 0 },
+	};
+	u32 bits, launches;
+
+	if (t->dev->function)
+		return vt_skip(t, "a virtual function");
+	VT_REQUIRE(t, vt_share_of(t, &first), "query");
+	memcpy(own, first.tvl_map, sizeof(own));
+	if (le32_to_cpu(first.tvls_shared) < 4 ||
+	    vuhca_read_csr(t->dev, VUHCA_CSR_TVL_COUNT_OFF) < VUHCA_TVL_MAX)
+		return vt_skip(t, "too few shared lanes");
+	/* Two of the lanes it has now, or 0 and 1: one for each level. */
+	bits = le32_to_cpu((__force __le32)own[0]) ?: 3;
+	map[1].amount = bits & -bits;
+	map[2].amount = (bits & (bits - 1)) & -(bits & (bits - 1));
+	map[0].amount = map[1].amount | map[2].amount;
+	VT_EQUAL(t, vt_give(t, map, ARRAY_SIZE(map)), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_TVL_ALLOCATED_OFF), 2);
+	vt_share_of(t, &share);
+	VT_EQUAL(t, *(u32 *)share.tvl_map, map[0].amount);
+	VT_EQUAL(t, *(u32 *)share.tvl_map_level0, map[1].amount);
+	VT_EQUAL(t, *(u32 *)share.tvl_map_level1, map[2].amount);
+	vt_goes_on(t);
+
+	/* What the scheduler fetches goes by the last lane. */
+	VT_EQUAL(t, vt_give(t, &dedicated, 1), 0);
+	VT_EQUAL(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX - 1, &lane), 0);
+	VT_EQUAL(t, lane.state, VUHCA_TVL_STATE_DEDICATED);
+	launches = le32_to_cpu(lane.launches);
+	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
+	VT_EQUAL(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX - 1, &lane), 0);
+	VT_EQUAL(t, le32_to_cpu(lane.launches), launches + 1);
+	VT_EQUAL(t, vt_give(t, &none, 1), 0);
+
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVLS, 0, 0), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVLS, 0,
+				le32_to_cpu(first.tvls)), 0);
+	vt_goes_on(t);
+}
+
+/*
+ * A page that was given up with a command in it: nobody else gets it until the
+ * command is gone. Needs a second function, whose BAR is moved there and back.
+ */
+static void vt_converging(struct vt *t)
+{
+	struct vuhca_resource_share first, second;
+	u32 vcbs, wanted, base;
+	void __iomem *page;
+
+	if (t->dev->function)
+		return vt_skip(t, "a virtual function");
+	VT_REQUIRE(t, vt_share_of(t, &first), "query");
+	if (first.functions < 2)
+		return vt_skip(t, "there is one function");
+	VT_EQUAL(t, vuhca_query_resources(t->dev, 1, &second), 0);
+	vcbs = le32_to_cpu(first.vcbs);
+	base = le32_to_cpu(second.vcb_base);
+	wanted = le32_to_cpu(first.vcb_base) + vcbs - 1;
+	if (vcbs < 2 || base != wanted + 1)
+		return vt_skip(t, "function 1 is not behind this one");
+	page = t->dev->collect + (u64)(vcbs - 1) * VUHCA_PAGE_BYTES;
+	writeq(0, page + 8);
+	wmb();
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs - 1), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, wanted),
+		 VUHCA_MANAGEMENT_STATUS_CONVERGING);
+	writeq(~0ULL, page + VUHCA_CANCEL_OFFSET);
+	wmb();
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, wanted), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, base), 0);
+	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs), 0);
+	vt_goes_on(t);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "lane", vt_gifts_to_a_lane },
+	{ "function", vt_gifts_to_a_function },
+	{ "map", vt_gifts_by_map },
+	{ "converging", vt_converging },
+};
+VT_SUITE(gifts, vt_cases);
