@@ -4,7 +4,7 @@
  * kind by kind: each is seen in queries and registers, commands go on under it, and
  * it can be given back. And what must wait until somebody has let go of it.
  */
-#include "vt.h"
+#include "vt_collecting.h"
 
 #define VT_NONE		VUHCA_RESOURCE_NO_LEVEL
 #define VT_LAST_WORD	(VUHCA_TVL_MAX / 32 - 1)
