@@ -95,7 +95,10 @@ export function describeRefusal(changes: readonly WordedChange[], answer: Resour
     [ManagementStatus.BAD_OBJECT]: `there is none; the last one is ${limit}`,
     [ManagementStatus.BAD_FIELD]: accepted,
     [ManagementStatus.BAD_STATE]: 'a lane needs credits of each kind, its own or shared ones',
-    [ManagementStatus.NO_RESOURCES]: `not so much is unallocated; ${accepted}`,
+    [ManagementStatus.NO_RESOURCES]:
+      resource === ResourceKind.VCB_BASE
+        ? 'another function has VCBs there'
+        : `not so much is unallocated; ${accepted}`,
     [ManagementStatus.SHARE_EXCEEDED]: `the function does not own so much; ${accepted}`,
     [ManagementStatus.CONVERGING]: 'another function still uses what it gave back; try again',
   };

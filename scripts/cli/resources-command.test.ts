@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { Adapter } from '../../device/adapter.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
+import { ControlClient } from '../../device/main/control-client.ts';
 import { reportResources } from '../../device/main/resource-report.ts';
 import { encodeRequest, readResourceWords } from '../../device/main/resource-words.ts';
 import { readArguments } from './command.ts';
@@ -87,6 +88,73 @@ t.test('a running adapter shows and changes how it is divided, and the recording
   device.child.kill('SIGTERM');
   await device.whenExited;
   t.match(await runCli(['replay', recording], environment), { status: 0, stdout: /identical/ });
+});
+
+/** What of a report each request must show, in this order. */
+const accepted: readonly (readonly [words: string, shown: object])[] = [
+  ['function 1 vcbs=25', { functions: { 1: { vcbs: 25 } } }],
+  ['function 1 base=500', { functions: { 1: { vcbBase: 500 } } }],
+  ['function 1 pcbs=20', { functions: { 1: { pcbs: 20 } } }],
+  ['function 1 buffers=3', { functions: { 1: { schedulerBuffers: 3 } } }],
+  ['function 1 tvls=10', { functions: { 1: { lanes: { length: 10 } } } }],
+  ['function 1 lanes=40-41,100', { functions: { 1: { lanes: [40, 41, 100] } } }],
+  ['function 1 level 1 vcbs=15', { functions: { 1: { levels: [{ vcbs: 10 }, { vcbs: 15 }] } } }],
+  ['function 1 level 0 pcbs=8 level 1 pcbs=12', { functions: { 1: { levels: [{ pcbs: 8 }, { pcbs: 12 }] } } }],
+  ['function 1 level 1 tvls=2', { functions: { 1: { levels: { 1: { lanes: { length: 2 } } } } } }],
+  ['function 1 level 0 lanes=41,100', { functions: { 1: { levels: { 0: { lanes: [41, 100] } } } } }],
+  ['lane 3 execution=4', { lanes: { 3: { executionCredits: 4 } } }],
+  ['lane 3 completion=16', { lanes: { 3: { completionCredits: 16 } } }],
+  ['lane 3 shared=none', { lanes: { 3: { sharedExecution: false, sharedCompletion: false } } }],
+  ['lane 3 weight=9', { lanes: { 3: { weight: 9 } } }],
+  ['lane 3 list=50', { lanes: { 3: { listSize: 50 } } }],
+  ['dedicated lanes=126-127', { dedicatedLanes: [126, 127] }],
+];
+
+/** What is said of a request for too much of each, after the above, of an adapter of three functions. */
+const refused: readonly (readonly [words: string, said: string])[] = [
+  ['function 1 vcbs=65', 'at most 64 would be accepted (BAD_FIELD)'],
+  ['function 1 base=20000', 'at most 16359 would be accepted (BAD_FIELD)'],
+  ['function 1 base=130', 'another function has VCBs there (NO_RESOURCES)'],
+  ['function 1 pcbs=4000', 'not so much is unallocated; at most 172 would be accepted (NO_RESOURCES)'],
+  ['function 1 buffers=65', 'not so much is unallocated; at most 44 would be accepted (NO_RESOURCES)'],
+  ['function 1 tvls=127', 'not so much is unallocated; at most 84 would be accepted (NO_RESOURCES)'],
+  ['function 1 lanes=0-1', 'not so much is unallocated; of lanes 0 on, 21-31 would be accepted (NO_RESOURCES)'],
+  ['function 1 level 1 vcbs=26', 'the function does not own so much; at most 25 would be accepted (SHARE_EXCEEDED)'],
+  ['function 1 level 0 pcbs=9', 'the function does not own so much; at most 8 would be accepted (SHARE_EXCEEDED)'],
+  ['function 1 level 0 tvls=4', 'the function does not own so much; at most 3 would be accepted (SHARE_EXCEEDED)'],
+  [
+    'function 1 level 0 lanes=39',
+    'the function does not own so much; of lanes 32 on, 40-41 would be accepted (SHARE_EXCEEDED)',
+  ],
+  ['lane 3 execution=65', 'not so much is unallocated; at most 63 would be accepted (NO_RESOURCES)'],
+  ['lane 3 completion=2000', 'not so much is unallocated; at most 516 would be accepted (NO_RESOURCES)'],
+  ['lane 3 execution=0', 'a lane needs credits of each kind, its own or shared ones (BAD_STATE)'],
+  ['lane 3 weight=256', 'at most 255 would be accepted (BAD_FIELD)'],
+  ['lane 3 list=321', 'at most 320 would be accepted (BAD_FIELD)'],
+  ['lane 128 weight=1', 'there is none; the last one is 127 (BAD_OBJECT)'],
+  ['function 3 pcbs=1', 'there is none; the last one is 2 (BAD_OBJECT)'],
+  ['dedicated lanes=0', 'not so much is unallocated; of lanes 0 on, 21-31 would be accepted (NO_RESOURCES)'],
+];
+
+t.test('every resource can be set on a running adapter; what is refused is said, and nothing is changed', async (t) => {
+  const directory = makeDirectory(t);
+  const args = ['device', '--socket', join(directory, 's'), '--functions', '3'];
+  const device = new CliProcess(args, { XDG_RUNTIME_DIR: directory });
+  t.teardown(() => device.child.kill('SIGKILL'));
+  const [, path] = await device.until(/^listening on .+ control (\S+)$/m);
+  const control = await ControlClient.connect(path);
+  t.teardown(() => control.close());
+  const set = (words: string) => control.request('set-resources', { words: words.split(' ') });
+  for (const [words, shown] of accepted) {
+    t.match(await set(words), shown, words);
+    t.match(await control.request('resources'), shown, words);
+  }
+  const before = await control.request('resources');
+  for (const [words, said] of refused)
+    for (const request of [words, `lane 5 weight=7 ${words}`]) {
+      await t.rejects(set(request), { message: `${words}: ${said}; nothing was changed` });
+      t.same(await control.request('resources'), before, request);
+    }
 });
 
 t.test('what is wrong with the words alone is said before anybody is asked', async (t) => {
