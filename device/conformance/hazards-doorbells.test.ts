@@ -6,6 +6,7 @@ import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Bench } from './bench.ts';
@@ -330,12 +331,22 @@ for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
     bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, (linkCheck << 2) | OverflowPolicy.NEWEST, 0);
     const qp = bench.createQueuePair();
     for (let count = 0; count < 4; count++) qp.post(NOP, 'slot');
+    const adapter = bench.machine.core as Adapter;
+    const { lists } = adapter.functions[0].doorbells;
+    const held = adapter.schedulerBuffers.buffers.map(() => adapter.schedulerBuffers.bind(0, 0, -1));
     qp.ring(0);
     creep(bench, () => bench.read(CSR.BUS_READS) === 1, 'the link check');
-    // The transition to RTS links it too, while the check of the doorbell is on the bus.
-    qp.change({ attributeMask: 1, state: 4 });
+    const mark = bench.host.log.count;
+    // Another source links it while the check of the doorbell is on the bus; by hand, as a management command would let the device run on.
+    adapter.scheduler.schedule(adapter.resources.queuePairs.get(qp.qpn) as QueuePair);
     bench.settle();
-    qp.change({ attributeMask: 1, state: 3 });
+    t.equal(bench.read(CSR.LINK_CHECKS_FAILED), 1, 'the check found it linked');
+    t.same([lists[0].head?.number, lists[0].head?.nextScheduled], [qp.qpn, undefined], 'once');
+    const checks = bench.host.log.since(mark).filter(({ address }) => address === qp.parts.descriptorAddress);
+    const kind = linkCheck === LinkCheck.READ ? AccessKind.READ : AccessKind.SWAP;
+    t.equal(checks.filter((access) => access.kind === kind).length, 1, 'looked at in the way that was asked for');
+    t.equal(checks.filter((access) => access.kind === AccessKind.SWAP).length, linkCheck === LinkCheck.READ ? 0 : 1);
+    for (const buffer of held) if (buffer !== undefined) adapter.schedulerBuffers.release(buffer);
     qp.ring(0);
     bench.settle();
     t.same(

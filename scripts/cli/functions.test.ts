@@ -12,13 +12,21 @@ import { ControlClient } from '../../device/main/control-client.ts';
 import type { StatusReport } from '../../device/main/status-report.ts';
 import { LinkedProcess } from '../../device/main/test-support/linked-process.ts';
 import { Tenant } from '../../device/main/test-support/tenant.ts';
-import { DEVICE_ID_PF, DEVICE_ID_VF, FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import type { VfioUserAccess } from '../../device/main/test-support/vfio-user-access.ts';
+import {
+  DEVICE_ID_PF,
+  DEVICE_ID_VF,
+  FUNCTION_MAX,
+  PAGE_BYTES,
+  PCB_MAX,
+  VCB_MAX,
+} from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
   CSR_ADAPTER_CONTROL_DISABLE_MASK,
   getCsrDeviceStatusAdapterDisabled,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { CONFIG_REGION, VfioUserClient } from '../../protocol/vfio-user/client/client.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
@@ -103,7 +111,8 @@ function isSame(before: Awaited<ReturnType<typeof snapshot>>, after: typeof befo
 }
 
 t.test('as many functions as there can be: each has its device id, comes up and works', async (t) => {
-  const running = await start(t, FUNCTION_MAX);
+  const vcbs = Math.floor(VCB_MAX / FUNCTION_MAX);
+  const running = await start(t, FUNCTION_MAX, '--vcbs', `${vcbs}`, '--pcbs', `${PCB_MAX}`);
   const { sockets } = running;
   t.equal(new Set(sockets).size, FUNCTION_MAX);
   const ids = sockets.map((path) => {
@@ -121,9 +130,39 @@ t.test('as many functions as there can be: each has its device id, comes up and 
   // All of them at once.
   for (const tenant of tenants) tenant.post();
   for (const tenant of tenants) tenant.take();
+  for (const { access } of tenants) access.writeCollect((vcbs - 1) * PAGE_BYTES + 8, 8, 0, 0);
+  t.ok(
+    tenants.every(({ access }) => bindsPage(access, vcbs - 1)),
+    'the last VCB of each is bound',
+  );
   const { functions } = (await running.status()).adapters[0];
-  t.ok(functions.every(({ faults }) => faults.first === undefined));
+  t.ok(functions.every(({ faults, collect }) => faults.first === undefined && collect.vcbs === vcbs));
   for (const tenant of tenants) tenant.close();
+  await running.stop();
+});
+
+/** Whether a command is being collected in the page. */
+function bindsPage(access: VfioUserAccess, page: number): boolean {
+  const word = access.readRegister(CSR.VCB_IN_USE + 4 * Math.floor(page / 32), 4);
+  return ((word >>> (page % 32)) & 1) === 1;
+}
+
+t.test('one function with all the VCBs and PCBs there can be', async (t) => {
+  const running = await start(t, 1, '--vcbs', `${VCB_MAX}`, '--pcbs', `${PCB_MAX}`);
+  const tenant = new Tenant(running.sockets[0], 1);
+  const { access, pair } = tenant;
+  tenant.work();
+  for (let page = VCB_MAX - PCB_MAX; page < VCB_MAX; page++) access.writeCollect(page * PAGE_BYTES + 8, 8, 0, 0);
+  const inUse = [0, 1].map((level) => access.readRegister(CSR.PCB_IN_USE + 4 * level, 4));
+  const refused = [0, 1].map((level) => access.readRegister(CSR.PCB_REFUSALS + 4 * level, 4));
+  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
+  t.equal(sum(inUse) + sum(refused), PCB_MAX, 'a PCB, or a refusal, for each');
+  t.ok(sum(inUse) > PCB_MAX / 2 && bindsPage(access, VCB_MAX - 1), `${inUse} are bound, ${refused} refused`);
+  t.equal((await running.status()).adapters[0].functions[0].collect.vcbsInUse, PCB_MAX);
+  const copy = pair.a.post({ header: { opcode: SendOpcode.NOP } }, 'slot');
+  pair.a.collect(copy, {}, (VCB_MAX - 1) * PAGE_BYTES);
+  t.equal(pair.a.parts.sendCq.take().status, 0, 'the last VCB sends');
+  tenant.close();
   await running.stop();
 });
 
@@ -187,7 +226,7 @@ t.test('status and top show each function of a running adapter', async (t) => {
   for (const tenant of tenants) tenant.work();
   t.match(await runCli(['status'], environment), {
     status: 0,
-    stdout: /^0 +enabled .*\n1 +enabled .*\n(.*\n)nobody has attached function 2 yet$/m,
+    stdout: /^0 +enabled .*\n1 +enabled .*\n(.*\n){2}nobody has attached function 2 yet$/m,
   });
   t.match(await runCli(['status', '--function', '1'], environment), { status: 0, stdout: /^function 1 +enabled/m });
   t.match(await runCli(['status', '--function', '3'], environment), {
