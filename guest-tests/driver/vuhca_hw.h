@@ -624,7 +624,7 @@ enum vuhca_access_flag {
 	VUHCA_ACCESS_FLAG_REMOTE_ATOMIC = 8,
 	/* Memory windows may be bound. */
 	VUHCA_ACCESS_FLAG_WINDOW_BIND = 16,
-	/* Virtual addresses start at zero. */
+	/* Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page. */
 	VUHCA_ACCESS_FLAG_ZERO_BASED = 32,
 };
 

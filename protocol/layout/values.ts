@@ -301,7 +301,11 @@ export const accessFlag: ValueTable = {
     ['REMOTE_READ', 0x4, 'RDMA READ.'],
     ['REMOTE_ATOMIC', 0x8, 'Atomics.'],
     ['WINDOW_BIND', 0x10, 'Memory windows may be bound.'],
-    ['ZERO_BASED', 0x20, 'Virtual addresses start at zero.'],
+    [
+      'ZERO_BASED',
+      0x20,
+      'Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page.',
+    ],
   ]),
 };
 

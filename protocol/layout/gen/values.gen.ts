@@ -1076,7 +1076,7 @@ export const AccessFlag = {
   REMOTE_ATOMIC: 8,
   /** Memory windows may be bound. */
   WINDOW_BIND: 16,
-  /** Virtual addresses start at zero. */
+  /** Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page. */
   ZERO_BASED: 32,
 } as const;
 export type AccessFlag = (typeof AccessFlag)[keyof typeof AccessFlag];
