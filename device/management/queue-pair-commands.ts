@@ -103,7 +103,7 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
     return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
   const rules = findTransition(qp.creation.serviceType, qp.state, next);
   if (rules === undefined) return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
-  const allowed = rules.required | rules.optional | QpMask.STATE | QpMask.CURRENT_STATE;
+  const allowed = rules.required | rules.optional | QpMask.STATE;
   if ((mask & rules.required) !== rules.required || (mask & ~allowed) !== 0)
     return context.badField(QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, allowed);
   const status = checkAttributes(context, mask) || checkConnection(context, mask);
