@@ -377,6 +377,15 @@ export const portAttributes: StructTable = {
   ],
 };
 
+export const gidAttributes: StructTable = {
+  name: 'gid-attributes',
+  doc: "Payload of GID commands and queries: an entry of a port's GID table.",
+  source: 'IBTA 4.1.1, 14.2.5.5',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [{ name: 'gid', bytes: 16, doc: 'GID, as on the wire; zero: the entry is empty.' }],
+};
+
 export const resourceChange: StructTable = {
   name: 'resource-change',
   doc: 'One change of a resource request. A request has up to RESOURCE_CHANGES_MAX of them; all are made or none.',
@@ -576,6 +585,7 @@ export const managementStructs = [
   memoryWindowAttributes,
   adapterAttributes,
   portAttributes,
+  gidAttributes,
   resourceChange,
   resourceShare,
   laneAttributes,

@@ -31,6 +31,12 @@ export const managementOpcode: ValueTable = {
   values: rows([
     ['QUERY_ADAPTER', 0x02, 'What the function offers.'],
     ['QUERY_PORT', 0x06, 'State of the port named by the modifier.'],
+    [
+      'MODIFY_GID',
+      0x09,
+      'Set or empty the GID table entry named by the object number, of the port named by the modifier; of the physical function alone.',
+    ],
+    ['QUERY_GID', 0x0a, 'Read it.'],
     ['CREATE_PD', 0x10, 'Create a protection domain.'],
     ['MODIFY_PD', 0x11, "Change the protection domain's token."],
     ['QUERY_PD', 0x12, 'Read it back.'],

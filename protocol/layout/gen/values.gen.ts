@@ -64,6 +64,10 @@ export const ManagementOpcode = {
   QUERY_ADAPTER: 2,
   /** State of the port named by the modifier. */
   QUERY_PORT: 6,
+  /** Set or empty the GID table entry named by the object number, of the port named by the modifier; of the physical function alone. */
+  MODIFY_GID: 9,
+  /** Read it. */
+  QUERY_GID: 10,
   /** Create a protection domain. */
   CREATE_PD: 16,
   /** Change the protection domain's token. */
@@ -152,8 +156,8 @@ export const managementOpcodeNames: readonly string[] = [
   'QUERY_PORT',
   '',
   '',
-  '',
-  '',
+  'MODIFY_GID',
+  'QUERY_GID',
   '',
   '',
   '',

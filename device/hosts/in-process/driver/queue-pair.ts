@@ -68,6 +68,8 @@ export interface Connection {
   readonly remoteQpn: number;
   /** Destination GID: packets carry a GRH. */
   readonly globalRoute?: Uint8Array;
+  /** Entry of the port's GID table that GRHs name as their source; 0 unless said otherwise. */
+  readonly sourceGidIndex?: number;
   readonly sendPsn?: number;
   readonly receivePsn?: number;
   readonly pathMtu?: number;
@@ -262,8 +264,9 @@ export class DriverQueuePair {
     const view = new DataView(payload.buffer);
     encodeQpAttributes(view, 0, { ...newQpAttributes(), ...attributes });
     if (path !== undefined) {
-      const { port, dlid, globalRoute } = path;
-      const vector = { ...newAddressHandle(), valid: 1, port, dlid, globalRoute: Number(globalRoute !== undefined) };
+      const { port, dlid, globalRoute, sourceGidIndex = 0 } = path;
+      const route = { globalRoute: Number(globalRoute !== undefined), sourceGidIndex };
+      const vector = { ...newAddressHandle(), valid: 1, port, dlid, ...route };
       encodeAddressHandle(view, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET, vector);
       if (globalRoute)
         payload.set(globalRoute, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET + ADDRESS_HANDLE_DESTINATION_GID_OFFSET);
