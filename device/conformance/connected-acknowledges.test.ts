@@ -132,7 +132,7 @@ for (const [code, status, name] of [
 }
 
 t.test('silence', async (t) => {
-  ledger(t, '9.7.6.1', 'What is not acknowledged within the timeout is sent again, all of it');
+  ledger(t, '9.7.6.1.3', 'What is not acknowledged within the timeout is sent again, all of it');
   const peer = sent(2);
   peer.wait(TIMEOUT_NS - 1);
   t.same(peer.takeRequests(), []);
@@ -142,7 +142,7 @@ t.test('silence', async (t) => {
 });
 
 t.test('progress puts the timeout off', async (t) => {
-  ledger(t, '9.7.6.1', 'An acknowledgement starts the timeout anew');
+  ledger(t, '9.7.6.1.3', 'An acknowledgement starts the timeout anew');
   const peer = sent(2);
   peer
     .wait(TIMEOUT_NS - 10)
@@ -154,7 +154,7 @@ t.test('progress puts the timeout off', async (t) => {
 });
 
 t.test('nothing outstanding, no timer', async (t) => {
-  ledger(t, '9.7.6.1', 'No timeout runs while nothing is outstanding');
+  ledger(t, '9.7.6.1.3', 'No timeout runs while nothing is outstanding');
   const peer = sent(1);
   peer.acknowledge(0).wait(100 * TIMEOUT_NS);
   t.same(peer.takeRequests(), []);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Queue pair: create, modify, query, destroy. IBTA 11.2.4. */
+/** Queue pair: create, modify, query, destroy. IBTA 11.2.5. */
 import { mtuBytes } from '../../protocol/infiniband/mtu.ts';
 import {
   PKEY_TABLE_ENTRIES,

@@ -181,7 +181,7 @@ export const eventQueueAttributes: StructTable = {
 export const queuePairCreation: StructTable = {
   name: 'qp-creation',
   doc: 'Payload of create QP; repeated in front of qp-attributes by query QP.',
-  source: 'IBTA 11.2.4',
+  source: 'IBTA 11.2.5',
   endian: 'little',
   sizeBytes: 80,
   fields: [
@@ -232,7 +232,7 @@ export const queuePairCreation: StructTable = {
 export const queuePairAttributes: StructTable = {
   name: 'qp-attributes',
   doc: 'Payload of modify QP, and the second half of the answer to query QP.',
-  source: 'IBTA 11.2.4.2',
+  source: 'IBTA 11.2.5.2',
   endian: 'little',
   sizeBytes: 112,
   fields: [
