@@ -186,3 +186,51 @@ t.test('the current state', async (t) => {
     bench.finish();
   }
 });
+
+t.test('attributes of a reliable connection', async (t) => {
+  ledger(t, '11.2.5.3', 'Query QP gives every attribute of a connection as it was set');
+  const bench = new Bench();
+  const creation = { serviceType: ServiceType.RC };
+  const qp = bench.createQueuePair({ state: 'reset', creation });
+  const timers = { timeout: 19, retryCount: 5, rnrRetry: 6, minRnrTimer: 27 };
+  const psns = { sendPsn: 0xabcdef, receivePsn: 0x123456 };
+  const set = { port: 2, remoteQpn: 0xfedcba, pathMtu: 4, access: 6, ...timers, ...psns };
+  qp.connect({ ...CONNECTION, ...set, reliable: true, maxReads: 3 });
+  const { maxReadsInitiated, maxReadsServed, state, ...rest } = qp.query();
+  t.match(rest, set);
+  t.same([maxReadsInitiated, maxReadsServed, state], [3, 3, QpState.RTS]);
+  const changed = {
+    timeout: 1,
+    retryCount: 0,
+    rnrRetry: 7,
+    minRnrTimer: 0,
+    access: 0,
+    maxReadsInitiated: 1,
+    maxReadsServed: 16,
+  };
+  qp.change({ attributeMask: QpMask.STATE, state: QpState.SQD });
+  const { required } = rules(`${RETRIES} MIN_RNR_TIMER ACCESS MAX_READS_INITIATED MAX_READS_SERVED`);
+  qp.change({ attributeMask: maskOf(required) & ~QpMask.STATE, ...changed });
+  t.match(qp.query(), { ...set, ...changed, state: QpState.SQD });
+  bench.finish();
+});
+
+t.test('values of a connection that are out of range', async (t) => {
+  ledger(t, '11.2.5.2', 'A path MTU, port or number of READs out of range is refused and the QP stays as it was');
+  const bench = new Bench();
+  const path = { ...CONNECTION, reliable: true };
+  const qp = bench.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType.RC } });
+  for (const port of [0, 3]) {
+    t.throws(() => qp.toConnectedInit({ ...path, port }), /BAD_FIELD/, `port ${port}`);
+    t.equal(qp.query().state, QpState.RESET);
+  }
+  qp.toConnectedInit(path);
+  for (const bad of [{ pathMtu: 0 }, { pathMtu: 6 }, { pathMtu: 7 }, { maxReads: 17 }, { maxReads: 255 }]) {
+    t.throws(() => qp.toConnectedReceive({ ...path, ...bad }), /BAD_FIELD/, JSON.stringify(bad));
+    t.match(qp.query(), { state: QpState.INIT, pathMtu: 0, maxReadsServed: 0, remoteQpn: 0 });
+  }
+  qp.toConnectedReceive(path);
+  t.throws(() => qp.toConnectedSend({ ...path, maxReads: 17 }), /BAD_FIELD/);
+  t.match(qp.query(), { state: QpState.RTR, maxReadsInitiated: 0 });
+  bench.finish();
+});
