@@ -92,6 +92,16 @@ t.test('every command is run by a test or by CI', async (t) => {
     );
 });
 
+t.test('what docs/TRANSPORT.md says to run is there', async (t) => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
+  const text = readFileSync(join(root, 'docs/TRANSPORT.md'), 'utf8');
+  const named = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name as string);
+  const files = [...text.matchAll(/[\w-]+(?:\/[\w-]+)+\.test\.ts/g)].map(([file]) => file);
+  t.ok(named.length > 4 && files.length > 5);
+  for (const name of named) t.ok(name in scripts, `npm run ${name}`);
+  for (const file of files) t.ok(existsSync(join(root, file)), file);
+});
+
 t.test("one's own kernel and initramfs", { timeout: GUEST_TIMEOUT_MS }, async (t) => {
   const kernel = join(directory, 'bzImage');
   const initramfs = join(directory, 'initrd.img');

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A foreign judge for what goes over the wire: every operation of RC, UC and UD runs between two ports, a capture of it is read by tshark, which must find each opcode
- * these services have and no malformed packet.
+ * A foreign judge for what goes over the wire: the whole suite of two ends, and every opcode of RC, UC and UD, between two ports. A capture of it is read by tshark, which must
+ * find each opcode these services have and no malformed packet.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { Adapter } from '../device/adapter.ts';
 import { Bench } from '../device/conformance/bench.ts';
 import { type Connected, connect, rdma } from '../device/conformance/connected-bench.ts';
+import { runTwoEndsCase, twoEndsCases } from '../device/conformance/two-ends/suite.ts';
+import { InProcessAccess } from '../device/hosts/in-process/access.ts';
 import type { SendRequest } from '../device/hosts/in-process/driver/send-request.ts';
+import { InProcessMachine } from '../device/hosts/in-process/machine.ts';
 import {
   CaptureDirection,
   erfInterface,
@@ -19,8 +22,10 @@ import {
   writeErfFileHeader,
   writeErfRecord,
 } from '../protocol/infiniband/erf.ts';
-import { bthOpcodeNames } from '../protocol/infiniband/gen/values.gen.ts';
+import { BthOpcode, bthOpcodeNames } from '../protocol/infiniband/gen/values.gen.ts';
 import { opcodeFlags, TRANSPORT_MASK, Transport } from '../protocol/infiniband/opcodes.ts';
+import { buildPacket } from '../protocol/infiniband/packet-builder.ts';
+import { newPacketFields } from '../protocol/infiniband/packet-fields.ts';
 import { AccessFlag, MrKind, SendOpcode, ServiceType } from '../protocol/layout/gen/values.gen.ts';
 import { findTshark } from './setup/tshark.ts';
 
@@ -131,29 +136,72 @@ function expectedOpcodes(): number[] {
   );
 }
 
-const tshark = findTshark();
-t.test('tshark knows every packet', { skip: tshark === undefined ? 'tshark is not installed' : false }, async (t) => {
+/** How tshark marks a malformed InfiniBand packet. Other names are those of protocols that it guesses random payload to be. */
+const MALFORMED = 'Malformed Packet: IB]';
+
+/** What tshark reads in a capture: the opcode of each frame, and which frames are malformed. */
+function readCapture(tshark: string, path: string): { opcodes: number[]; malformed: number[] } {
+  const fields = ['frame.number', 'infiniband.bth.opcode', '_ws.malformed'].flatMap((field) => ['-e', field]);
+  const options = { encoding: 'utf8', maxBuffer: 2 ** 28 } as const;
+  const { stdout, stderr, status } = spawnSync(tshark, ['-r', path, '-T', 'fields', ...fields], options);
+  if (status !== 0) throw new Error(`tshark ended with ${status}: ${stderr}`);
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map((row) => row.split('\t'));
+  const malformed = rows.filter(([, opcode = '', mark = '']) => opcode === '' || mark.includes(MALFORMED));
+  return { opcodes: rows.map(([, opcode]) => Number(opcode)), malformed: malformed.map(([number]) => Number(number)) };
+}
+
+/** The path of a capture of what `run` does. */
+function capture(t: Test, adapter: Adapter, run: () => void): { path: string; packets: number } {
   const directory = mkdtempSync(join(tmpdir(), 'vuhca-wire-'));
   t.teardown(() => rmSync(directory, { recursive: true }));
   const path = join(directory, 'all.pcap');
+  const recording = new Recording(adapter);
+  run();
+  return { path, packets: recording.write(path) };
+}
+
+const tshark = findTshark() ?? '';
+const skip = tshark === '' ? 'tshark is not installed' : false;
+
+t.test('tshark knows every opcode', { skip }, async (t) => {
   const bench = new Bench();
-  const recording = new Recording(bench.machine.core as Adapter);
-  runConnected(bench, ServiceType.RC);
-  runConnected(bench, ServiceType.UC);
-  runDatagrams(bench);
-  const packets = recording.write(path);
-  const fields = ['-T', 'fields', '-e', 'infiniband.bth.opcode', '-e', '_ws.malformed'];
-  const table = spawnSync(tshark ?? '', ['-r', path, '--disable-all-heuristics-unknown', ...fields], {
-    encoding: 'utf8',
+  const { path, packets } = capture(t, bench.machine.core as Adapter, () => {
+    runConnected(bench, ServiceType.RC);
+    runConnected(bench, ServiceType.UC);
+    runDatagrams(bench);
   });
-  const plain = table.status === 0 ? table : spawnSync(tshark ?? '', ['-r', path, ...fields], { encoding: 'utf8' });
-  const rows = plain.stdout.trim().split('\n');
-  t.equal(rows.length, packets, 'every packet is a frame');
-  const seen = new Set(rows.map((row) => Number(row.split('\t')[0])));
+  const { opcodes, malformed } = readCapture(tshark, path);
+  t.equal(opcodes.length, packets, 'every packet is a frame');
+  const seen = new Set(opcodes);
   for (const opcode of expectedOpcodes()) t.ok(seen.has(opcode), `${bthOpcodeNames[opcode]} was sent and read`);
-  t.same(
-    rows.filter((row) => (row.split('\t')[1] ?? '') !== ''),
-    [],
-    'no packet is malformed',
-  );
+  t.same(malformed, [], 'no packet is malformed');
+});
+
+t.test('tshark reads the whole suite of two ends', { skip }, async (t) => {
+  const machine = new InProcessMachine();
+  const access = new InProcessAccess(machine);
+  const { path, packets } = capture(t, machine.core as Adapter, () => {
+    for (const twoEnds of twoEndsCases) runTwoEndsCase(twoEnds, { access, port: 1 }, { access, port: 2 });
+  });
+  const { opcodes, malformed } = readCapture(tshark, path);
+  t.comment(`${packets} packets`);
+  t.equal(opcodes.length, packets, 'every packet is a frame');
+  t.same(malformed, [], 'no packet is malformed');
+});
+
+t.test('tshark would tell', { skip }, async (t) => {
+  const adapter = new Bench().machine.core as Adapter;
+  const [port] = adapter.ports;
+  const { path, packets } = capture(t, adapter, () => {
+    const view = new DataView(new ArrayBuffer(100));
+    const fields = { ...newPacketFields(), opcode: BthOpcode.RC_RDMA_WRITE_ONLY, dlid: 1, slid: 2 };
+    const whole = buildPacket(view, 0, fields);
+    // The second one ends in the middle of its RETH.
+    for (const length of [whole, whole - 16]) port.observer?.(port, true, new Uint8Array(view.buffer), 0, length);
+  });
+  t.equal(packets, 2);
+  t.same(readCapture(tshark, path).malformed, [2]);
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a requester makes of acknowledgements, NAKs, RNR NAKs and silence. IBTA 9.7.5.2, 9.7.6, 9.9.2. */
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, QpState } from '../../protocol/layout/gen/values.gen.ts';
@@ -132,8 +132,7 @@ for (const [code, status, name] of [
 }
 
 t.test('silence', async (t) => {
-  ledger(t, '9.7.6.1', 'What is not acknowledged within the timeout is sent again, all of it');
-  ledger(t, '9.7.6.1', 'The timeout is 4.096 us times two to the power of the attribute');
+  ledger(t, '9.7.6.1.3', 'What is not acknowledged within the timeout is sent again, all of it');
   const peer = sent(2);
   peer.wait(TIMEOUT_NS - 1);
   t.same(peer.takeRequests(), []);
@@ -143,7 +142,7 @@ t.test('silence', async (t) => {
 });
 
 t.test('progress puts the timeout off', async (t) => {
-  ledger(t, '9.7.6.1', 'An acknowledgement starts the timeout anew');
+  ledger(t, '9.7.6.1.3', 'An acknowledgement starts the timeout anew');
   const peer = sent(2);
   peer
     .wait(TIMEOUT_NS - 10)
@@ -155,20 +154,11 @@ t.test('progress puts the timeout off', async (t) => {
 });
 
 t.test('nothing outstanding, no timer', async (t) => {
-  ledger(t, '9.7.6.1', 'No timeout runs while nothing is outstanding');
+  ledger(t, '9.7.6.1.3', 'No timeout runs while nothing is outstanding');
   const peer = sent(1);
   peer.acknowledge(0).wait(100 * TIMEOUT_NS);
   t.same(peer.takeRequests(), []);
   t.equal(peer.adapter.connected.completer.timeouts, 0);
-});
-
-t.test('timeout 0 is never', async (t) => {
-  ledger(t, '9.7.6.1', 'Timeout 0 switches the timer off');
-  const peer = sent(1, { timeout: 0 });
-  peer.wait(3600e9);
-  t.same(peer.takeRequests(), []);
-  peer.acknowledge(0);
-  t.same(statuses(peer), [SUCCESS]);
 });
 
 for (const retryCount of [0, 3, 7]) {
@@ -207,24 +197,6 @@ t.test('an acknowledgement that comes after the timeout', async (t) => {
   peer.take();
   peer.acknowledge(1);
   t.same(statuses(peer), []);
-});
-
-async function testReceiverNotReady(t: Test): Promise<void> {
-  ledger(t, '9.7.5.2.8', 'After an RNR NAK the requester waits for the time its timer code says (all 32 codes)');
-  ledger(t, '9.7.5.2.8', 'After the wait for an RNR NAK the refused request is sent again, and all behind it');
-  for (let code = 0; code < 32; code++) {
-    const peer = sent(2, { timeout: 0 });
-    peer.receiverNotReady(0, code).wait(rnrTimerNs(code) - 1);
-    t.same(peer.takeRequests(), [], `code ${code} waits`);
-    peer.wait(1);
-    t.same(peer.takeRequests(), sends(0, 1), `code ${code} goes on`);
-  }
-}
-t.test('RNR NAK timers', testReceiverNotReady);
-
-t.test('RNR timer codes mean what the table says', async (t) => {
-  ledger(t, '9.7.5.2.8', 'RNR timer code 0 is 655.36 ms, 1 is 0.01 ms, 31 is 491.52 ms');
-  t.same([0, 1, 14, 31].map(rnrTimerNs), [655_360_000, 10_000, 1_280_000, 491_520_000]);
 });
 
 t.test('nothing is begun during an RNR wait', async (t) => {

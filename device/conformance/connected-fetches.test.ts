@@ -97,7 +97,7 @@ t.test('answers leave in the order of their PSNs, also repeated ones', async (t)
 });
 
 t.test('a READ that was never served is not repeated', async (t) => {
-  ledger(t, '9.7.5.1', 'A duplicate RDMA READ or atomic that is no longer remembered is dropped');
+  ledger(t, '9.7.5.1', 'A READ or atomic from before the connection, which was never served, is dropped');
   const peer = new PacketPeer({ receivePsn: 5 });
   peer.request(op.RC_RDMA_READ_REQUEST, { ...peer.target(peer.remoteBuffer(8)), psn: 0 });
   peer.request(op.RC_FETCH_ADD, { ...peer.target(peer.remoteBuffer(8)), psn: 0 });
@@ -140,7 +140,11 @@ t.test('a duplicate atomic is answered from memory of it', async (t) => {
 });
 
 t.test('responder resources: the newest are remembered', async (t) => {
-  ledger(t, '9.4.5', 'As many READs and atomics are remembered as the QP has responder resources');
+  ledger(
+    t,
+    '9.4.5',
+    'As many READs and atomics are remembered as the QP has responder resources; a duplicate of an older one is dropped',
+  );
   const peer = new PacketPeer({ maxReads: 2 });
   const buffer = peer.remoteBuffer(8);
   const add = { ...peer.target(buffer), swapOrAddLow: 1 };
@@ -164,7 +168,7 @@ t.test('more READs than responder resources', async (t) => {
 });
 
 t.test('no responder resources at all', async (t) => {
-  ledger(t, '11.2.4.2', 'A QP without responder resources refuses READs and atomics');
+  ledger(t, '11.2.5.2', 'A QP without responder resources refuses READs and atomics');
   const peer = new PacketPeer({ maxReads: 0, state: 'rtr' });
   peer.request(op.RC_RDMA_READ_REQUEST, peer.target(peer.remoteBuffer(8)));
   t.same(peer.takeAnswers(), [`NAK ${NakCode.INVALID_REQUEST} 500`]);
@@ -227,7 +231,7 @@ t.test('software ends the QP while a READ is answered', async (t) => {
 });
 
 t.test('responder resources change in SQD', async (t) => {
-  ledger(t, '11.2.4.2', 'The number of responder resources can be changed in SQD; the newest stay remembered');
+  ledger(t, '11.2.5.2', 'The number of responder resources can be changed in SQD; the newest stay remembered');
   const peer = new PacketPeer({ maxReads: 4 });
   const buffer = peer.remoteBuffer(8);
   const add = { ...peer.target(buffer), swapOrAddLow: 1 };

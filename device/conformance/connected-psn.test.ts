@@ -31,7 +31,7 @@ t.test('a request with the expected PSN is executed and acknowledged with it', a
 
 t.test('without AckReq nothing is answered until somebody asks', async (t) => {
   ledger(t, '9.7.5', 'A request without AckReq need not be acknowledged');
-  ledger(t, '9.7.5', 'One acknowledgement covers every request before it');
+  ledger(t, '9.7.5.1.2', 'One acknowledgement covers every request before it');
   const peer = peerWithReceives(3);
   peer.request(RC_SEND_ONLY, { ackRequest: 0 }).request(RC_SEND_ONLY, { ackRequest: 0 });
   t.same(peer.takeAnswers(), []);
@@ -41,7 +41,7 @@ t.test('without AckReq nothing is answered until somebody asks', async (t) => {
 });
 
 t.test('acknowledgements that wait for the port become one', async (t) => {
-  ledger(t, '9.7.5', 'A responder may coalesce acknowledgements: the newest PSN is told');
+  ledger(t, '9.7.5.1.2', 'A responder may coalesce acknowledgements: the newest PSN is told');
   const peer = peerWithReceives(3);
   for (let psn = 500; psn < 503; psn++) peer.put(RC_SEND_ONLY, { psn, ackRequest: 1 });
   t.same(peer.takeAnswers(), ['ACK 502']);
@@ -186,7 +186,7 @@ t.test('no receive entry: RNR NAK, then the same PSN again', async (t) => {
 t.test('a WRITE with immediate needs an entry only for its last packet', async (t) => {
   ledger(t, '9.7.5.2.8', 'An RDMA WRITE with immediate data that finds no receive entry is answered by an RNR NAK');
   ledger(t, '9.4.3', 'The payload of an RDMA WRITE is placed before the immediate data consumes a receive entry');
-  ledger(t, '9.4.3', 'A plain RDMA WRITE consumes no receive entry and completes nothing');
+  ledger(t, '10.7.2.2', 'A plain RDMA WRITE consumes no receive entry and completes nothing');
   const peer = new PacketPeer();
   const target = peer.remoteBuffer(2 * MTU);
   peer.request(BthOpcode.RC_RDMA_WRITE_FIRST, peer.target(target), new Uint8Array(MTU).fill(1));

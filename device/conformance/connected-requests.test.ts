@@ -155,7 +155,7 @@ t.test('reads outstanding', async (t) => {
 });
 
 t.test('a QP that may have no reads outstanding', async (t) => {
-  ledger(t, '11.2.4.2', 'A READ on a QP without initiator depth is refused and does not wait for ever');
+  ledger(t, '11.2.5.2', 'A READ on a QP without initiator depth is refused and does not wait for ever');
   const peer = new PacketPeer({ maxReads: 0 });
   peer.qp.post(of(peer, RDMA_READ, 8));
   peer.settle();
@@ -235,8 +235,8 @@ t.test('an operation the service does not have', async (t) => {
 });
 
 t.test('unsignalled requests', async (t) => {
-  ledger(t, '10.8.5', 'An unsignalled request that succeeds leaves no completion');
-  ledger(t, '10.8.5', 'A QP that signals all completes also what asks for no completion');
+  ledger(t, '10.7.3.1', 'An unsignalled request that succeeds leaves no completion');
+  ledger(t, '10.7.3.1', 'A QP that signals all completes also what asks for no completion');
   for (const signalAll of [0, 1]) {
     const peer = new PacketPeer({ signalAll });
     peer.qp.post(of(peer, SEND, 8, { signaled: false }));

@@ -68,7 +68,7 @@ t.test('the first responses are lost', async (t) => {
 t.test('the last response is lost', async (t) => {
   ledger(
     t,
-    '9.7.6.1',
+    '9.7.6.1.3',
     'A read response whose loss nothing else tells of is asked for after the timeout, and only what is missing',
   );
   const { peer } = reading(3);

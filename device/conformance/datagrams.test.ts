@@ -186,7 +186,7 @@ t.test("with its top bit set the request's Q_Key gives way to the queue pair's o
 });
 
 t.test('only signalled sends complete, unless all do', async (t) => {
-  ledger(t, '10.8.5', 'An unsignalled datagram leaves no completion, unless the QP signals all');
+  ledger(t, '10.7.3.1', 'An unsignalled datagram leaves no completion, unless the QP signals all');
   const bench = new Bench();
   const quiet = bench.createPair();
   const loud = bench.createPair({ sender: { creation: { signalAll: 1 } } });

@@ -32,6 +32,9 @@ export interface SeenPacket extends Readonly<PacketFields> {
   readonly bytes: Uint8Array;
 }
 
+/** Changes a packet; how many of its bytes arrive. */
+export type Damage = (packet: DataView) => number;
+
 export interface PeerOptions extends ConnectedOptions {
   readonly bench?: BenchOptions;
   /** How far the QP is brought; RTS unless said otherwise. */
@@ -113,8 +116,8 @@ export class PacketPeer {
     };
   }
 
-  /** Puts a packet on the wire without letting the device look. */
-  put(opcode: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES): void {
+  /** Puts a packet on the wire without letting the device look. `damage` may change the bytes, LRH first, and says how many are left. */
+  put(opcode: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES, damage?: Damage): void {
     const { bench } = this;
     const ring = this.#wire;
     const all: PacketFields = {
@@ -128,7 +131,8 @@ export class PacketPeer {
       payloadLengthBytes: payload.length,
     };
     ring.bytes.set(payload, ring.writeOffset + payloadStart(opcode, all.hasGrh));
-    ring.push(buildPacket(ring.view, ring.writeOffset, all, PacketCheck.ALL));
+    const length = buildPacket(ring.view, ring.writeOffset, all, PacketCheck.ALL);
+    ring.push(damage?.(new DataView(ring.bytes.buffer, ring.bytes.byteOffset + ring.writeOffset, length)) ?? length);
   }
 
   /** A request with the next PSN, unless `fields` has another; the device works until it is idle. Asks for an acknowledgement unless told not to. */

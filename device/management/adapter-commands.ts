@@ -24,6 +24,7 @@ import {
   PORT_ATTRIBUTES_SUBNET_PREFIX_OFFSET,
 } from '../../protocol/layout/gen/port-attributes.gen.ts';
 import { Capability, ManagementStatus, PortState } from '../../protocol/layout/gen/values.gen.ts';
+import type { Port } from '../port/port.ts';
 import { capacities } from '../resources.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -79,12 +80,8 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
 }
 
 export function queryPort(context: CommandContext): ManagementStatus {
-  const port = context.adapter.ports[context.header.modifier - 1];
-  if (port === undefined) {
-    context.badOffset = MANAGEMENT_COMMAND_MODIFIER_OFFSET;
-    context.limit = context.adapter.ports.length;
-    return ManagementStatus.BAD_FIELD;
-  }
+  const port = findPort(context);
+  if (port === undefined) return ManagementStatus.BAD_FIELD;
   const record = portRecord;
   record.lid = port.lid;
   record.smLid = port.smLid;
@@ -105,4 +102,14 @@ export function queryPort(context: CommandContext): ManagementStatus {
   context.response.set(port.guid, PORT_ATTRIBUTES_PORT_GUID_OFFSET);
   context.response.set(port.subnetPrefix, PORT_ATTRIBUTES_SUBNET_PREFIX_OFFSET);
   return ManagementStatus.OK;
+}
+
+/** The port that the modifier names; undefined when there is none such, which is blamed on the modifier. */
+export function findPort(context: CommandContext): Port | undefined {
+  const { ports } = context.adapter;
+  const port = ports[context.header.modifier - 1];
+  if (port !== undefined) return port;
+  context.badOffset = MANAGEMENT_COMMAND_MODIFIER_OFFSET;
+  context.limit = ports.length;
+  return undefined;
 }

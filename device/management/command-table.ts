@@ -4,6 +4,7 @@
 import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
+import { GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
 import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.ts';
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
@@ -23,6 +24,7 @@ import {
   queryCompletionQueue,
 } from './completion-queue-commands.ts';
 import { createEventQueue, destroyEventQueue, modifyEventQueue, queryEventQueue } from './event-queue-commands.ts';
+import { modifyGid, queryGid } from './gid-commands.ts';
 import { queryLane } from './lane-commands.ts';
 import {
   createMemoryRegion,
@@ -58,6 +60,8 @@ interface CommandEntry {
 const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.QUERY_ADAPTER, 0, queryAdapter],
   [ManagementOpcode.QUERY_PORT, 0, queryPort],
+  [ManagementOpcode.MODIFY_GID, GID_ATTRIBUTES_SIZE, modifyGid],
+  [ManagementOpcode.QUERY_GID, 0, queryGid],
   [ManagementOpcode.CREATE_PD, PD_ATTRIBUTES_SIZE, createProtectionDomain],
   [ManagementOpcode.MODIFY_PD, PD_ATTRIBUTES_SIZE, modifyProtectionDomain],
   [ManagementOpcode.QUERY_PD, 0, queryProtectionDomain],

@@ -16,14 +16,12 @@ import {
 } from '../../protocol/layout/gen/mr-attributes.gen.ts';
 import { AccessFlag, ManagementStatus, MrKind, MrMask } from '../../protocol/layout/gen/values.gen.ts';
 import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
-import { MemoryRegion } from '../queues/memory-region.ts';
+import { ALL_ACCESS, MemoryRegion, REMOTE_CHANGES } from '../queues/memory-region.ts';
 import type { ProtectionDomain } from '../queues/protection-domain.ts';
 import { capacities } from '../resources.ts';
 import type { CommandContext } from './command-context.ts';
 
-const ALL_ACCESS = Object.values(AccessFlag).reduce((all, flag) => all | flag, 0);
 const ALL_MASK = Object.values(MrMask).reduce((all, bit) => all | bit, 0);
-const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
 const LIST_ALIGNMENT = 8;
 /** Virtual addresses are exact Numbers. */
 const ADDRESS_LIMIT = Number.MAX_SAFE_INTEGER;

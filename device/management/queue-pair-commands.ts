@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Queue pair: create, modify, query, destroy. IBTA 11.2.4. */
+/** Queue pair: create, modify, query, destroy. IBTA 11.2.5. */
 import { mtuBytes } from '../../protocol/infiniband/mtu.ts';
-import { getAddressHandlePort } from '../../protocol/layout/gen/address-handle.gen.ts';
 import {
   PKEY_TABLE_ENTRIES,
   RECEIVE_QUEUE_MAX_LOG2,
@@ -103,7 +102,7 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
     return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
   const rules = findTransition(qp.creation.serviceType, qp.state, next);
   if (rules === undefined) return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
-  const allowed = rules.required | rules.optional | QpMask.STATE | QpMask.CURRENT_STATE;
+  const allowed = rules.required | rules.optional | QpMask.STATE;
   if ((mask & rules.required) !== rules.required || (mask & ~allowed) !== 0)
     return context.badField(QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, allowed);
   const status = checkAttributes(context, mask) || checkConnection(context, mask);
@@ -258,8 +257,6 @@ function applyConnection(qp: QueuePair, mask: number): void {
 /** The primary path leaves by the QP's port. */
 function loadPath(context: CommandContext, qp: QueuePair): boolean {
   const base = context.payload + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET;
-  if (qp.requester === undefined) return false;
-  return (
-    getAddressHandlePort(context.command, base) === qp.attributes.port && qp.requester.path.load(context.command, base)
-  );
+  const port = context.adapter.ports[qp.attributes.port - 1];
+  return qp.requester?.path.load(context.command, base, port) ?? false;
 }

@@ -141,7 +141,10 @@ export class AdapterFunction implements FunctionPort {
     storeDivider(this);
     this.adapter.shares.noteReset(this.number, kind);
     // A physical function that dies must not leave all others stopped.
-    if (this.number === 0) this.adapter.control = 0;
+    if (this.number === 0) {
+      this.adapter.control = 0;
+      for (const port of this.adapter.ports) port.clearGids();
+    }
     this.localTime.reset();
     this.counters.reset();
     this.faults.reset();
@@ -176,10 +179,10 @@ export class AdapterFunction implements FunctionPort {
     this.asynchronousQueue?.post(event);
   }
 
-  /** A port became active, or stopped being so (IBTA 11.6.3.1). */
-  portChanged(port: Port): void {
+  /** Something about a port changed, as `type` says; by default, it became active or stopped being so (IBTA 11.6.3.1). */
+  portChanged(port: Port, type: EventType = port.active ? EventType.PORT_ACTIVE : EventType.PORT_ERROR): void {
     const event = this.#event;
-    event.type = port.active ? EventType.PORT_ACTIVE : EventType.PORT_ERROR;
+    event.type = type;
     event.port = port.number;
     event.objectNumber = 0;
     event.completionSequence = 0;

@@ -43,7 +43,7 @@ export class Port {
   readonly maxMtuCode = LARGEST_MTU_CODE;
   activeMtuCode = LARGEST_MTU_CODE;
   readonly pkeys = new Uint16Array(PKEY_TABLE_ENTRIES);
-  /** GIDs one behind the other; entry 0 is subnet prefix and GUID. */
+  /** GIDs one behind the other; entry 0 is subnet prefix and GUID, the others are what software gave the port, or zero. */
   readonly gids = new Uint8Array(GID_TABLE_ENTRIES * GID_SIZE);
   transmitPackets = 0;
   /** Packets sent that went nowhere: the link was down, or the service level maps to no lane. */
@@ -73,6 +73,18 @@ export class Port {
     this.lanes = new TransmitLanes(dataLanes, queuePackets);
     this.pkeys[0] = DEFAULT_PKEY;
     writeGid(this.gids, 0, this.subnetPrefix, guid);
+  }
+
+  /** Entry `index` of the GID table is in use. */
+  hasGid(index: number): boolean {
+    const end = (index + 1) * GID_SIZE;
+    for (let at = index * GID_SIZE; at < end; at++) if (this.gids[at] !== 0) return true;
+    return false;
+  }
+
+  /** Entries that software gave the port are empty again. */
+  clearGids(): void {
+    this.gids.fill(0, GID_SIZE);
   }
 
   get mtuBytes(): number {

@@ -5,13 +5,12 @@
  */
 import { AccessFlag, FaultKind, MrKind, MwKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterFunction } from '../pci/function.ts';
-import type { MemoryRegion } from './memory-region.ts';
+import { type MemoryRegion, REMOTE_CHANGES } from './memory-region.ts';
 import { isWindowKey, type MemoryWindow } from './memory-window.ts';
 import type { ObjectTable } from './object-table.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 import type { QueuePair } from './queue-pair.ts';
 
-const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
 const REMOTE_RIGHTS = REMOTE_CHANGES | AccessFlag.REMOTE_READ;
 
 /** What a bind request asks for. */

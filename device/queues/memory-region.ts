@@ -8,6 +8,10 @@ import type { Dma } from '../memory/dma.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
+export const ALL_ACCESS = Object.values(AccessFlag).reduce((all, flag) => all | flag, 0);
+/** Remote rights that make no sense without the right to write locally (IBTA 10.6.3.1). */
+export const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
+
 export class MemoryRegion {
   readonly number: number;
   readonly owner: AdapterFunction;
@@ -44,10 +48,10 @@ export class MemoryRegion {
     return ((this.number << 8) | this.keyByte) >>> 0;
   }
 
-  /** First address of the page list's translation: the page offset of `startAddress` counts. */
+  /** Virtual address of the first byte of the first page. A zero-based region counts from its own first byte, which `startAddress` places in the page (IBTA 10.6.2). */
   get #firstPageBase(): number {
-    const start = this.access & AccessFlag.ZERO_BASED ? 0 : this.startAddress;
-    return start - (start % 2 ** this.pageShift);
+    const inPage = this.startAddress % 2 ** this.pageShift;
+    return this.access & AccessFlag.ZERO_BASED ? -inPage : this.startAddress - inPage;
   }
 
   /** Copies from guest memory. The range must have been checked. False when the bus refuses. */
@@ -59,10 +63,12 @@ export class MemoryRegion {
     target: Uint8Array,
     targetOffset: number,
   ): boolean {
-    if (this.kind === MrKind.PHYSICAL) return dma.read(object, address, lengthBytes, target, targetOffset);
+    if (this.kind === MrKind.PHYSICAL)
+      return dma.read(object, this.#guestAddress(address), lengthBytes, target, targetOffset);
+    const offset = address - this.#firstPageBase;
     for (let done = 0; done < lengthBytes; ) {
-      const piece = this.#pieceLength(address + done, lengthBytes - done);
-      if (!dma.read(object, this.#translate(address + done), piece, target, targetOffset + done)) return false;
+      const piece = this.#pieceLength(offset + done, lengthBytes - done);
+      if (!dma.read(object, this.#translate(offset + done), piece, target, targetOffset + done)) return false;
       done += piece;
     }
     return true;
@@ -77,23 +83,30 @@ export class MemoryRegion {
     source: Uint8Array,
     sourceOffset: number,
   ): boolean {
-    if (this.kind === MrKind.PHYSICAL) return dma.write(object, address, source, sourceOffset, lengthBytes);
+    if (this.kind === MrKind.PHYSICAL)
+      return dma.write(object, this.#guestAddress(address), source, sourceOffset, lengthBytes);
+    const offset = address - this.#firstPageBase;
     for (let done = 0; done < lengthBytes; ) {
-      const piece = this.#pieceLength(address + done, lengthBytes - done);
-      if (!dma.write(object, this.#translate(address + done), source, sourceOffset + done, piece)) return false;
+      const piece = this.#pieceLength(offset + done, lengthBytes - done);
+      if (!dma.write(object, this.#translate(offset + done), source, sourceOffset + done, piece)) return false;
       done += piece;
     }
     return true;
   }
 
-  #pieceLength(address: number, remaining: number): number {
-    const pageBytes = 2 ** this.pageShift;
-    return Math.min(remaining, pageBytes - (address % pageBytes));
+  /** Of a virtual address of a region without pages. */
+  #guestAddress(address: number): number {
+    return this.access & AccessFlag.ZERO_BASED ? this.startAddress + address : address;
   }
 
-  #translate(address: number): number {
+  /** Of `remaining` bytes from `offset` of the pages on, how many lie in one page. */
+  #pieceLength(offset: number, remaining: number): number {
     const pageBytes = 2 ** this.pageShift;
-    const offset = address - this.#firstPageBase;
+    return Math.min(remaining, pageBytes - (offset % pageBytes));
+  }
+
+  #translate(offset: number): number {
+    const pageBytes = 2 ** this.pageShift;
     return this.pages[Math.floor(offset / pageBytes)] + (offset % pageBytes);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which state changes of a QP are legal, and which attributes each needs and takes (IBTA 10.3.1, 11.2.4.2 and table 92). */
+/** Which state changes of a QP are legal, and which attributes each needs and takes (IBTA 10.3.1, 11.2.5.2 and table 92). */
 import { QpMask, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 
 interface Transition {

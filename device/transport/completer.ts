@@ -65,6 +65,7 @@ export class Completer {
     if (!isRunning(state.qp)) return false;
     // Acknowledged before, or never sent: a duplicate or a ghost (IBTA 9.7.5.1.1).
     if (!state.isUnacked(packet.psn)) {
+      if (this.#takeUnsolicitedCredits(state, ring.view, packet)) return true;
       this.ghosts++;
       return false;
     }
@@ -217,6 +218,24 @@ export class Completer {
     state.creditsUnlimited = value === CREDITS_UNLIMITED;
     if (state.creditsUnlimited) return;
     state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & SEQUENCE_MASK;
+  }
+
+  /**
+   * The newest acknowledgement once more, sent to grant further credits (IBTA 9.7.7.2: unsolicited acknowledge). A late copy of it grants no more than it did. False when it is
+   * no such packet.
+   */
+  #takeUnsolicitedCredits(state: RequesterState, view: DataView, packet: Readonly<ParsedPacket>): boolean {
+    if (state.creditsUnlimited || (packet.flags & OpcodeFlag.ACKNOWLEDGE) === 0) return false;
+    if (addPsn(packet.psn, 1) !== state.unackedPsn) return false;
+    if (getAethSyndromeKind(view, packet.aethOffset) !== AethKind.ACK) return false;
+    const before = state.limitSequence;
+    this.#takeCredits(state, view, packet.aethOffset);
+    if (!state.creditsUnlimited && psnDistance(before, state.limitSequence) <= 0) {
+      state.limitSequence = before;
+      return false;
+    }
+    if (state.wait === RequesterWait.CREDIT) this.#unblock(state);
+    return true;
   }
 
   /** Sends again what was refused, and everything behind it. */

@@ -20,10 +20,11 @@ import {
 import { AccessFlag, FaultKind, MrKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
 import type { BindRequest, KeyCheck } from '../queues/key-check.ts';
+import { ALL_ACCESS, REMOTE_CHANGES } from '../queues/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendRecord } from './send-record.ts';
 
-const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
+const LIST_ALIGNMENT = 8;
 
 export class KeyRequests {
   readonly #keys: KeyCheck;
@@ -33,8 +34,16 @@ export class KeyRequests {
     this.#keys = keys;
   }
 
-  /** NONE, or why the request failed. */
+  /** NONE, or why the request failed, which is counted. */
   perform(qp: QueuePair, record: SendRecord): FaultKind {
+    const fault = this.#execute(qp, record);
+    // A list that cannot be read is counted where it is read.
+    if (fault !== FaultKind.NONE && fault !== FaultKind.DMA_READ)
+      qp.owner.faults.report(fault, qp.number, record.sequence);
+    return fault;
+  }
+
+  #execute(qp: QueuePair, record: SendRecord): FaultKind {
     switch (record.opcode) {
       case SendOpcode.NOP:
         return FaultKind.NONE;
@@ -65,27 +74,39 @@ export class KeyRequests {
     const key = getSendCommandSgeLkey(command, 0);
     const region = this.#keys.findRegistrable(qp, key);
     if (region === undefined) return this.#keys.fault;
-    const access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
-    if ((access & REMOTE_CHANGES) !== 0 && (access & AccessFlag.LOCAL_WRITE) === 0) return FaultKind.KEY_ACCESS;
+    const fault = findRegistrationFault(command, region.maxPages);
+    if (fault !== FaultKind.NONE) return fault;
     const pageShift = getRegisterTargetPageShift(command, SEND_COMMAND_TARGET_OFFSET);
     const pageCount = getRegisterTargetPageCount(command, SEND_COMMAND_TARGET_OFFSET);
-    if (pageShift < PAGE_SHIFT_MIN || pageShift > PAGE_SHIFT_MAX) return FaultKind.KEY_BOUNDS;
-    if (pageCount === 0 || pageCount > region.maxPages) return FaultKind.KEY_BOUNDS;
-    const address = getSendCommandSgeAddress(command, 0);
-    const length = getSendCommandSgeLength(command, 0);
-    const pageBytes = 2 ** pageShift;
-    if (length === 0 || length > pageCount * pageBytes - (address % pageBytes)) return FaultKind.KEY_BOUNDS;
     const list = getRegisterTargetPageListAddress(command, SEND_COMMAND_TARGET_OFFSET);
     const pages = fetchPageList(qp.owner.dma, list, pageCount, pageShift);
     if (pages === undefined) return FaultKind.DMA_READ;
     region.kind = MrKind.FAST;
-    region.access = access;
-    region.startAddress = address;
-    region.length = length;
+    region.access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
+    region.startAddress = getSendCommandSgeAddress(command, 0);
+    region.length = getSendCommandSgeLength(command, 0);
     region.pageShift = pageShift;
     region.pages = pages;
     region.keyByte = key & 0xff;
     region.valid = true;
     return FaultKind.NONE;
   }
+}
+
+/** What is wrong with the fields of a fast registration, as create MR would find: rights, pages, and that the range lies in them. */
+function findRegistrationFault(command: DataView, maxPages: number): FaultKind {
+  const access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
+  if ((access & ~ALL_ACCESS) !== 0) return FaultKind.KEY_ACCESS;
+  if ((access & REMOTE_CHANGES) !== 0 && (access & AccessFlag.LOCAL_WRITE) === 0) return FaultKind.KEY_ACCESS;
+  const pageShift = getRegisterTargetPageShift(command, SEND_COMMAND_TARGET_OFFSET);
+  const pageCount = getRegisterTargetPageCount(command, SEND_COMMAND_TARGET_OFFSET);
+  if (pageShift < PAGE_SHIFT_MIN || pageShift > PAGE_SHIFT_MAX) return FaultKind.KEY_BOUNDS;
+  if (pageCount === 0 || pageCount > maxPages) return FaultKind.KEY_BOUNDS;
+  const address = getSendCommandSgeAddress(command, 0);
+  const length = getSendCommandSgeLength(command, 0);
+  const pageBytes = 2 ** pageShift;
+  // Virtual addresses are exact Numbers.
+  const fits = length <= pageCount * pageBytes - (address % pageBytes) && address + length <= Number.MAX_SAFE_INTEGER;
+  const list = getRegisterTargetPageListAddress(command, SEND_COMMAND_TARGET_OFFSET);
+  return length > 0 && fits && list % LIST_ALIGNMENT === 0 ? FaultKind.NONE : FaultKind.KEY_BOUNDS;
 }

@@ -19,7 +19,6 @@ import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Port } from '../port/port.ts';
 
 export class Path {
-  port = 0;
   dlid = 0;
   serviceLevel = 0;
   globalRoute = 0;
@@ -30,15 +29,16 @@ export class Path {
   #trafficClass = 0;
   #hopLimit = 0;
 
-  /** Takes an address-handle. False when it names a source GID that does not exist; nothing is taken then. */
-  load(view: DataView, base: number): boolean {
-    if (getAddressHandleSourceGidIndex(view, base) >= GID_TABLE_ENTRIES) return false;
-    this.port = getAddressHandlePort(view, base);
+  /** Takes an address-handle of `port`. False when it is of another port or names a source GID that the port does not have; nothing is taken then. */
+  load(view: DataView, base: number, port: Port): boolean {
+    const sourceGidIndex = getAddressHandleSourceGidIndex(view, base);
+    if (getAddressHandlePort(view, base) !== port.number || sourceGidIndex >= GID_TABLE_ENTRIES) return false;
+    if (getAddressHandleGlobalRoute(view, base) !== 0 && !port.hasGid(sourceGidIndex)) return false;
     this.dlid = getAddressHandleDlid(view, base);
     this.serviceLevel = getAddressHandleServiceLevel(view, base);
     this.globalRoute = getAddressHandleGlobalRoute(view, base);
     this.#sourcePathBits = getAddressHandleSourcePathBits(view, base);
-    this.#sourceGidIndex = getAddressHandleSourceGidIndex(view, base);
+    this.#sourceGidIndex = sourceGidIndex;
     this.#flowLabel = getAddressHandleFlowLabel(view, base);
     this.#trafficClass = getAddressHandleTrafficClass(view, base);
     this.#hopLimit = getAddressHandleHopLimit(view, base);

@@ -136,7 +136,7 @@ export class Requester {
     const state = this.#state;
     const record = this.#record;
     if (record.fault !== FaultKind.NONE) return this.#fail(record.fault);
-    // A QP without initiator depth does no READs and atomics at all (IBTA 11.2.4.2).
+    // A QP without initiator depth does no READs and atomics at all (IBTA 11.2.5.2).
     if (record.isFetch && state.qp.attributes.maxReadsInitiated === 0) return this.#fail(FaultKind.COMMAND_OPCODE);
     state.wait = this.#findWait(state, record);
     if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;

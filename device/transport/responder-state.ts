@@ -122,7 +122,7 @@ export class ResponderState {
     this.acknowledge.pending = false;
   }
 
-  /** Changes how many READs and atomics can be repeated; the newest stay (IBTA 11.2.4.2, in SQD). */
+  /** Changes how many READs and atomics can be repeated; the newest stay (IBTA 11.2.5.2, in SQD). */
   resize(maxReads: number): void {
     const { resources, resourceNext } = this;
     const oldestFirst = [...resources.slice(resourceNext), ...resources.slice(0, resourceNext)];

@@ -84,8 +84,7 @@ export class UdRequester {
     const usable =
       getAddressHandleValid(handle, 0) === 1 &&
       getAddressHandlePd(handle, 0) === qp.pd.number &&
-      this.#path.load(handle, 0) &&
-      this.#path.port === port.number;
+      this.#path.load(handle, 0, port);
     return usable ? FaultKind.NONE : FaultKind.ADDRESS_HANDLE;
   }
 

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xd0dff8e1u
-#define VUHCA_LAYOUT_HASH_HIGH 0xbbaba582u
+#define VUHCA_LAYOUT_HASH_LOW 0x5b0f9108u
+#define VUHCA_LAYOUT_HASH_HIGH 0xf63201d9u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -196,6 +196,10 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_QUERY_ADAPTER = 2,
 	/* State of the port named by the modifier. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_PORT = 6,
+	/* Set or empty the GID table entry named by the object number, of the port named by the modifier; of the physical function alone. */
+	VUHCA_MANAGEMENT_OPCODE_MODIFY_GID = 9,
+	/* Read it. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_GID = 10,
 	/* Create a protection domain. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_PD = 16,
 	/* Change the protection domain's token. */
@@ -624,7 +628,7 @@ enum vuhca_access_flag {
 	VUHCA_ACCESS_FLAG_REMOTE_ATOMIC = 8,
 	/* Memory windows may be bound. */
 	VUHCA_ACCESS_FLAG_WINDOW_BIND = 16,
-	/* Virtual addresses start at zero. */
+	/* Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page. */
 	VUHCA_ACCESS_FLAG_ZERO_BASED = 32,
 };
 
@@ -3716,6 +3720,15 @@ static inline void vuhca_port_attributes_set_sm_service_level(struct vuhca_port_
 
 	e->dw5 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_MASK) | ((v << VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_SHIFT) & VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_MASK)));
 }
+
+/* Payload of GID commands and queries: an entry of a port's GID table. */
+#define VUHCA_GID_ATTRIBUTES_SIZE 16
+struct vuhca_gid_attributes {
+	__u8 gid[16];
+};
+_Static_assert(sizeof(struct vuhca_gid_attributes) == 16, "vuhca_gid_attributes");
+_Static_assert(offsetof(struct vuhca_gid_attributes, gid) == 0, "vuhca_gid_attributes.gid");
+
 
 /* One change of a resource request. A request has up to RESOURCE_CHANGES_MAX of them; all are made or none. */
 #define VUHCA_RESOURCE_CHANGE_SIZE 8

@@ -181,7 +181,7 @@ export const eventQueueAttributes: StructTable = {
 export const queuePairCreation: StructTable = {
   name: 'qp-creation',
   doc: 'Payload of create QP; repeated in front of qp-attributes by query QP.',
-  source: 'IBTA 11.2.4',
+  source: 'IBTA 11.2.5',
   endian: 'little',
   sizeBytes: 80,
   fields: [
@@ -232,7 +232,7 @@ export const queuePairCreation: StructTable = {
 export const queuePairAttributes: StructTable = {
   name: 'qp-attributes',
   doc: 'Payload of modify QP, and the second half of the answer to query QP.',
-  source: 'IBTA 11.2.4.2',
+  source: 'IBTA 11.2.5.2',
   endian: 'little',
   sizeBytes: 112,
   fields: [
@@ -375,6 +375,15 @@ export const portAttributes: StructTable = {
     { name: 'badQkeyCounter', bits: 16, doc: 'Q_Key violations.' },
     { bytes: 24 },
   ],
+};
+
+export const gidAttributes: StructTable = {
+  name: 'gid-attributes',
+  doc: "Payload of GID commands and queries: an entry of a port's GID table.",
+  source: 'IBTA 4.1.1, 14.2.5.5',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [{ name: 'gid', bytes: 16, doc: 'GID, as on the wire; zero: the entry is empty.' }],
 };
 
 export const resourceChange: StructTable = {
@@ -576,6 +585,7 @@ export const managementStructs = [
   memoryWindowAttributes,
   adapterAttributes,
   portAttributes,
+  gidAttributes,
   resourceChange,
   resourceShare,
   laneAttributes,

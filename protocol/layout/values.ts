@@ -31,6 +31,12 @@ export const managementOpcode: ValueTable = {
   values: rows([
     ['QUERY_ADAPTER', 0x02, 'What the function offers.'],
     ['QUERY_PORT', 0x06, 'State of the port named by the modifier.'],
+    [
+      'MODIFY_GID',
+      0x09,
+      'Set or empty the GID table entry named by the object number, of the port named by the modifier; of the physical function alone.',
+    ],
+    ['QUERY_GID', 0x0a, 'Read it.'],
     ['CREATE_PD', 0x10, 'Create a protection domain.'],
     ['MODIFY_PD', 0x11, "Change the protection domain's token."],
     ['QUERY_PD', 0x12, 'Read it back.'],
@@ -301,7 +307,11 @@ export const accessFlag: ValueTable = {
     ['REMOTE_READ', 0x4, 'RDMA READ.'],
     ['REMOTE_ATOMIC', 0x8, 'Atomics.'],
     ['WINDOW_BIND', 0x10, 'Memory windows may be bound.'],
-    ['ZERO_BASED', 0x20, 'Virtual addresses start at zero.'],
+    [
+      'ZERO_BASED',
+      0x20,
+      'Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page.',
+    ],
   ]),
 };
 

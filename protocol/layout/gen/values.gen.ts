@@ -64,6 +64,10 @@ export const ManagementOpcode = {
   QUERY_ADAPTER: 2,
   /** State of the port named by the modifier. */
   QUERY_PORT: 6,
+  /** Set or empty the GID table entry named by the object number, of the port named by the modifier; of the physical function alone. */
+  MODIFY_GID: 9,
+  /** Read it. */
+  QUERY_GID: 10,
   /** Create a protection domain. */
   CREATE_PD: 16,
   /** Change the protection domain's token. */
@@ -152,8 +156,8 @@ export const managementOpcodeNames: readonly string[] = [
   'QUERY_PORT',
   '',
   '',
-  '',
-  '',
+  'MODIFY_GID',
+  'QUERY_GID',
   '',
   '',
   '',
@@ -1076,7 +1080,7 @@ export const AccessFlag = {
   REMOTE_ATOMIC: 8,
   /** Memory windows may be bound. */
   WINDOW_BIND: 16,
-  /** Virtual addresses start at zero. */
+  /** Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page. */
   ZERO_BASED: 32,
 } as const;
 export type AccessFlag = (typeof AccessFlag)[keyof typeof AccessFlag];

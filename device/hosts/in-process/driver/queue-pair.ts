@@ -68,6 +68,8 @@ export interface Connection {
   readonly remoteQpn: number;
   /** Destination GID: packets carry a GRH. */
   readonly globalRoute?: Uint8Array;
+  /** Entry of the port's GID table that GRHs name as their source; 0 unless said otherwise. */
+  readonly sourceGidIndex?: number;
   readonly sendPsn?: number;
   readonly receivePsn?: number;
   readonly pathMtu?: number;
@@ -103,26 +105,14 @@ export class DriverQueuePair {
     this.qpn = parts.qpn;
   }
 
-  /** Changes attributes; gives back the result whatever the status. */
-  modify(attributes: Partial<QpAttributes>): ManagementResult {
-    const payload = new Uint8Array(QP_ATTRIBUTES_SIZE);
-    encodeQpAttributes(new DataView(payload.buffer), 0, { ...newQpAttributes(), ...attributes });
-    return this.#management.execute({ opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload });
+  /** Changes attributes; gives back the result whatever the status. `path`: where an address vector goes. */
+  modify(attributes: Partial<QpAttributes>, path?: Connection): ManagementResult {
+    return this.#management.execute(this.#modification(attributes, path));
   }
 
-  /** Changes attributes; throws when refused. `path`: where an address vector goes. */
+  /** Changes attributes; throws when refused. */
   change(attributes: Partial<QpAttributes>, path?: Connection): void {
-    const payload = new Uint8Array(QP_ATTRIBUTES_SIZE);
-    const view = new DataView(payload.buffer);
-    encodeQpAttributes(view, 0, { ...newQpAttributes(), ...attributes });
-    if (path !== undefined) {
-      const { port, dlid, globalRoute } = path;
-      const vector = { ...newAddressHandle(), valid: 1, port, dlid, globalRoute: Number(globalRoute !== undefined) };
-      encodeAddressHandle(view, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET, vector);
-      if (globalRoute)
-        payload.set(globalRoute, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET + ADDRESS_HANDLE_DESTINATION_GID_OFFSET);
-    }
-    this.#management.perform({ opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload });
+    this.#management.perform(this.#modification(attributes, path));
   }
 
   /** RESET to INIT. */
@@ -267,6 +257,21 @@ export class DriverQueuePair {
     fillReceiveSlot(this.parts.receiveBuffer, this.receiveTail, sges, entry);
     this.receiveTail = (this.receiveTail + 1) & SEQUENCE_MASK;
     this.#writeTails();
+  }
+
+  #modification(attributes: Partial<QpAttributes>, path: Connection | undefined) {
+    const payload = new Uint8Array(QP_ATTRIBUTES_SIZE);
+    const view = new DataView(payload.buffer);
+    encodeQpAttributes(view, 0, { ...newQpAttributes(), ...attributes });
+    if (path !== undefined) {
+      const { port, dlid, globalRoute, sourceGidIndex = 0 } = path;
+      const route = { globalRoute: Number(globalRoute !== undefined), sourceGidIndex };
+      const vector = { ...newAddressHandle(), valid: 1, port, dlid, ...route };
+      encodeAddressHandle(view, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET, vector);
+      if (globalRoute)
+        payload.set(globalRoute, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET + ADDRESS_HANDLE_DESTINATION_GID_OFFSET);
+    }
+    return { opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload };
   }
 
   #writeTails(): void {

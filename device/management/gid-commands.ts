@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The GID tables of the ports: software adds GIDs to the one made of subnet prefix and GUID (IBTA 4.1.1, 14.2.5.5). Ports are everybody's, so only the physical function changes
+ * them, and all functions are told.
+ */
+import { isMulticastGid } from '../../protocol/infiniband/addresses.ts';
+import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
+import { GID_ATTRIBUTES_GID_OFFSET, GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
+import { EventType, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { Port } from '../port/port.ts';
+import { findPort } from './adapter-commands.ts';
+import type { CommandContext } from './command-context.ts';
+import { PHYSICAL_FUNCTION } from './resource-changes.ts';
+import { blameObject } from './resource-commands.ts';
+
+/** Entry 0 follows from prefix and GUID. */
+const FIRST_OWN_ENTRY = 1;
+const LAST_BYTE = GID_ATTRIBUTES_SIZE - 1;
+
+const requested = new Uint8Array(GID_ATTRIBUTES_SIZE);
+
+export function queryGid(context: CommandContext): ManagementStatus {
+  const port = findPort(context);
+  if (port === undefined) return ManagementStatus.BAD_FIELD;
+  const index = context.header.objectNumber;
+  if (index >= GID_TABLE_ENTRIES) return blameObject(context, ManagementStatus.BAD_OBJECT, GID_TABLE_ENTRIES - 1);
+  context.response.set(gidOf(port, index), GID_ATTRIBUTES_GID_OFFSET);
+  return ManagementStatus.OK;
+}
+
+export function modifyGid(context: CommandContext): ManagementStatus {
+  const { adapter, owner, command, payload } = context;
+  const port = findPort(context);
+  if (port === undefined) return ManagementStatus.BAD_FIELD;
+  const index = context.header.objectNumber;
+  if (owner.number !== PHYSICAL_FUNCTION) return blameObject(context, ManagementStatus.NOT_PERMITTED, 0);
+  if (index < FIRST_OWN_ENTRY || index >= GID_TABLE_ENTRIES)
+    return blameObject(context, ManagementStatus.BAD_OBJECT, GID_TABLE_ENTRIES - 1);
+  for (let at = 0; at < requested.length; at++)
+    requested[at] = command.getUint8(payload + GID_ATTRIBUTES_GID_OFFSET + at);
+  if (!isAcceptable(port, index)) return context.badField(GID_ATTRIBUTES_GID_OFFSET);
+  port.gids.set(requested, index * requested.length);
+  for (const each of adapter.functions) each.portChanged(port, EventType.GID_CHANGE);
+  return ManagementStatus.OK;
+}
+
+function gidOf(port: Port, index: number): Uint8Array {
+  return port.gids.subarray(index * GID_ATTRIBUTES_SIZE, (index + 1) * GID_ATTRIBUTES_SIZE);
+}
+
+/** `requested` is empty, or the unicast GID of one place in the table; not the loopback GID, ::1. */
+function isAcceptable(port: Port, index: number): boolean {
+  const last = requested.findIndex((byte) => byte !== 0);
+  if (last < 0) return true;
+  if (isMulticastGid(requested, 0) || (last === LAST_BYTE && requested[LAST_BYTE] === 1)) return false;
+  for (let other = 0; other < GID_TABLE_ENTRIES; other++)
+    if (other !== index && gidOf(port, other).every((byte, at) => byte === requested[at])) return false;
+  return true;
+}
