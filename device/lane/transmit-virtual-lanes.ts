@@ -17,7 +17,7 @@ import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
 import { Lane } from './lane.ts';
 import { LaneMap } from './lane-map.ts';
 import type { LaneMask } from './lane-set.ts';
-import { LaneOwners } from './owner-turns.ts';
+import { LaneOwners, OwnerTurns } from './owner-turns.ts';
 
 const SEQUENCE_MASK = 0xffff;
 
@@ -54,8 +54,9 @@ export class TransmitVirtualLanes {
   timeline: Timeline | undefined = undefined;
   /** A list that refused `qp` has room again. */
   onRoom: (qp: QueuePair) => void = () => {};
-  /** Which lanes take turns together. */
+  /** Which lanes take turns together, and whose turn it is, wherever that is asked. */
   readonly owners = new LaneOwners();
+  readonly turns = new OwnerTurns(this.owners);
   readonly #arbitrator: KickArbitrator;
   /** The lane `peek` chose. */
   #chosen!: Lane;
@@ -68,12 +69,21 @@ export class TransmitVirtualLanes {
     this.completion = new CreditAccounts(completionCredits, functionCount);
     this.functionLaunches = new Uint32Array(functionCount);
     this.functionWaiting = new Int32Array(functionCount);
-    this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports, this.owners);
+    this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports, this.turns);
     giveOutLanes(this, functionCount);
   }
 
   get count(): number {
     return this.lanes.length;
+  }
+
+  /** Commands of more than one function wait or are under way. */
+  get contended(): boolean {
+    const { functionWaiting, completion } = this;
+    let functions = 0;
+    for (let number = 0; number < functionWaiting.length; number++)
+      if (functionWaiting[number] + completion.functionUsed[number] > 0 && ++functions > 1) return true;
+    return false;
   }
 
   /** The lane of the QP's next command takes one more; otherwise `onRoom` is called when it does. `dedicated`: it will be in a buffer of the scheduler. */

@@ -63,7 +63,7 @@ export class ConnectedTransport {
     this.requester = new Requester({
       ports,
       lanes: lanes.lanes,
-      laneOwners: lanes.owners,
+      turns: lanes.turns,
       timers: this.timers,
       now,
       releaseExecution: (record) => this.#releaseExecution(record),

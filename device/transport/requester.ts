@@ -8,7 +8,7 @@ import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs } from '../../protocol/infiniband/syndrome.ts';
 import { FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Lane } from '../lane/lane.ts';
-import type { LaneOwners } from '../lane/owner-turns.ts';
+import { type OwnerTurns, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { PacketTurns } from '../lane/packet-turns.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -24,8 +24,6 @@ type State = (typeof State)[keyof typeof State];
 
 /** Packets of one QP before the next has its turn. */
 const QUANTUM = 16;
-/** What a packet counts for beside its payload: about its headers. */
-const PACKET_OVERHEAD_BYTES = 64;
 /** A message is begun only while fewer packets of the QP are unacknowledged. */
 const WINDOW_PACKETS = 1 << 16;
 /** PSNs outstanding at most: half of all (IBTA 9.7.1). */
@@ -36,7 +34,7 @@ const SEQUENCE_MASK = 0xffffff;
 export interface RequesterSurroundings {
   readonly ports: readonly Port[];
   readonly lanes: readonly Lane[];
-  readonly laneOwners: LaneOwners;
+  readonly turns: OwnerTurns;
   readonly timers: RetryTimers;
   now(): number;
   /** The record's last packet is with the port. */
@@ -64,7 +62,7 @@ export class Requester {
 
   constructor(around: RequesterSurroundings) {
     this.#around = around;
-    this.#turns = new PacketTurns(around.ports, around.lanes, around.laneOwners);
+    this.#turns = new PacketTurns(around.ports, around.lanes, around.turns);
   }
 
   /** QPs that wait for their turn, and whose port has room. */
@@ -191,7 +189,7 @@ export class Requester {
     else if (!this.#build.sendPayload(state, record, this.#port)) return this.#fail(FaultKind.DMA_READ);
     if (record.trace !== undefined) this.#build.tracePacket(record, record.trace);
     this.#work++;
-    this.#bytes += PACKET_OVERHEAD_BYTES + this.#build.payloadLengthBytes;
+    this.#bytes += PACKET_COST_BYTES + this.#build.payloadLengthBytes;
     this.packets++;
     state.noteSent(isFetch ? record.lastPsn : addPsn(record.firstPsn, record.packetsSent - 1));
     if (state.qp.serviceType === ServiceType.RC) this.#armTimer();
