@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What holds of lanes and credits after every step: credits are conserved, and what is in use is what commands hold, by lane, by function and in all. */
-import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { FUNCTION_MAX, QOS_LEVELS, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
 import { type CreditHold, CreditSource } from '../lane/credit-hold.ts';
+import { classOf } from '../lane/lane.ts';
 
 /** Credits of one kind as commands hold them. */
 class Held {
@@ -82,17 +83,23 @@ export function findLaneFault(adapter: Adapter): string | undefined {
 function findListFault({ lanes, functions }: Adapter): string | undefined {
   const kicked = new Map<{ kicked: number; lane: number }, number>();
   const waiting = functions.map(() => 0);
+  const lengths = new Uint16Array(FUNCTION_MAX * QOS_LEVELS);
   for (const lane of lanes.lanes) {
     let length = 0;
+    lengths.fill(0);
     for (let buffer = lane.head; buffer !== undefined; buffer = buffer.nextKicked) {
       const qp = buffer.queuePair;
       if (buffer.state !== PcbState.KICKED || qp === undefined) return `lane ${lane.number} lists a PCB not kicked`;
       if (qp.lane !== lane.number) return `QP ${qp.number} is on lane ${qp.lane}, a command of it on ${lane.number}`;
       kicked.set(qp, (kicked.get(qp) ?? 0) + 1);
       waiting[qp.owner.number]++;
+      lengths[classOf(qp)]++;
       length++;
     }
     if (length !== lane.length) return `lane ${lane.number} has ${length} commands and counts ${lane.length}`;
+    const wrong = lengths.findIndex((count, index) => count !== lane.lengths[index]);
+    if (wrong >= 0)
+      return `lane ${lane.number} counts ${lane.lengths[wrong]} of ${lengths[wrong]} commands of class ${wrong}`;
   }
   for (const [qp, count] of kicked)
     if (qp.kicked !== count) return `a QP counts ${qp.kicked} kicked commands of ${count}`;

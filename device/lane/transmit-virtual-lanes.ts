@@ -14,7 +14,7 @@ import { CreditAccounts } from './credit-accounts.ts';
 import { type CreditHold, CreditSource } from './credit-hold.ts';
 import { giveOutLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
-import { Lane } from './lane.ts';
+import { classOf, Lane } from './lane.ts';
 import { LaneMap } from './lane-map.ts';
 import type { LaneMask } from './lane-set.ts';
 import { LaneOwners, OwnerTurns } from './owner-turns.ts';
@@ -89,8 +89,8 @@ export class TransmitVirtualLanes {
   /** The lane of the QP's next command takes one more; otherwise `onRoom` is called when it does. `dedicated`: it will be in a buffer of the scheduler. */
   hasRoom(qp: QueuePair, dedicated: boolean): boolean {
     const lane = this.#place(qp, dedicated);
-    if (lane.hasRoom) return true;
-    if (!qp.waitsForRoom) lane.waiters.push(qp);
+    if (lane.hasRoomFor(qp)) return true;
+    if (!qp.waitsForRoom) lane.wait(qp);
     qp.waitsForRoom = true;
     return false;
   }
@@ -213,7 +213,7 @@ export class TransmitVirtualLanes {
       lane.weight = Math.max(1, settings.weight);
       this.#regroup();
     }
-    this.#wakeWaiters(lane);
+    for (let index = 0; index < lane.lengths.length; index++) this.#wakeWaiters(lane, index);
   }
 
   #regroup(): void {
@@ -240,7 +240,7 @@ export class TransmitVirtualLanes {
     this.functionWaiting[qp.owner.number]--;
     this.#arbitrator.reconsider(lane.number);
     if (lane.length === 0) this.#arbitrator.work.delete(lane.number);
-    if (lane.waiters.length > 0) this.#wakeWaiters(lane);
+    this.#wakeWaiters(lane, classOf(qp));
     return buffer;
   }
 
@@ -252,11 +252,9 @@ export class TransmitVirtualLanes {
     this.#arbitrator.work.add(lane.number);
   }
 
-  /** As many as there is room for; all when the list is empty, for then nobody will come to wake those who are left. */
-  #wakeWaiters(lane: Lane): void {
-    let room = lane.length === 0 ? lane.waiters.length : lane.listSize - lane.length;
-    for (; room > 0; room--) {
-      const qp = lane.waiters.shift();
+  #wakeWaiters(lane: Lane, index: number): void {
+    for (let woken = 0; ; woken++) {
+      const qp = lane.takeWaiter(index, woken);
       if (qp === undefined) return;
       qp.waitsForRoom = false;
       if (!qp.destroyed) this.onRoom(qp);

@@ -21,7 +21,7 @@ export function reportLanes(lanes: TransmitVirtualLanes) {
   };
 }
 
-/** What of the lanes is open to a function, and what it uses. `waiting` of a level counts all commands in the lists of its lanes, also others' where lanes are shared. */
+/** What of the lanes is open to a function, and what it uses: `waiting` are its own commands, also where lanes are shared. */
 export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber: number) {
   const { map, functionWaiting, functionLaunches, execution, completion } = lanes;
   return {
@@ -34,7 +34,7 @@ export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber:
       return {
         lanes: open.length,
         own: open.filter(({ number }) => map.getOwner(number) === functionNumber).length,
-        waiting: open.reduce((sum, { length }) => sum + length, 0),
+        waiting: lanes.lanes.reduce((sum, { lengths }) => sum + lengths[functionNumber * QOS_LEVELS + level], 0),
       };
     }),
   };
