@@ -109,6 +109,11 @@ export class TransmitVirtualLanes {
     this.#arbitrator.work.add(lane.number);
   }
 
+  /** The lane whose turns the QP has to send what its peer reads: that of its commands. */
+  placeAnswer(qp: QueuePair): number {
+    return this.#place(qp, false).number;
+  }
+
   /** The command that could be launched next: both credits are there. */
   peek(): PhysicalCollectBuffer | undefined {
     const number = this.#arbitrator.select();

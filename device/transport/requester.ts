@@ -14,7 +14,8 @@ import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { needsCredit, RequestKind } from './request-opcodes.ts';
 import { RequestPackets } from './request-packets.ts';
-import { type RequesterState, RequesterWait } from './requester-state.ts';
+import { RequesterState, RequesterWait } from './requester-state.ts';
+import type { Responses } from './responses.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
 
@@ -45,12 +46,14 @@ export interface RequesterSurroundings {
   completeDone(qp: QueuePair): void;
   /** The QP cannot go on now: records not begun go back to the send queue. */
   returnUnbegun(qp: QueuePair): void;
+  /** Sends the data of QPs that called `awaitTurn`. */
+  readonly responses: Responses;
 }
 
 export class Requester {
   packets = 0;
   readonly #around: RequesterSurroundings;
-  readonly #turns: PacketTurns<RequesterState>;
+  readonly #turns: PacketTurns<RequesterState | QueuePair>;
   readonly #build = new RequestPackets();
   #state!: RequesterState;
   #record!: SendRecord;
@@ -78,10 +81,16 @@ export class Requester {
     this.#turns.push(qp.attributes.port - 1, Math.max(qp.lane, 0), state);
   }
 
+  /** The QP has data to send that its peer reads; `lane`: that of its function and QoS level. */
+  awaitTurn(qp: QueuePair, lane: number): void {
+    this.#turns.push(qp.attributes.port - 1, lane, qp);
+  }
+
   /** Gives the next QP its turn. Returns the packets sent and other things done; 0 when it could do nothing or no QP waits. */
   serve(): number {
     const state = this.#turns.shift();
     if (state === undefined) return 0;
+    if (!(state instanceof RequesterState)) return this.#answer(state);
     state.ready = false;
     const { qp } = state;
     if (qp.destroyed || (qp.state !== QpState.RTS && qp.state !== QpState.SQD)) return 0;
@@ -93,6 +102,13 @@ export class Requester {
     this.#run();
     this.#turns.charge(this.#bytes);
     return this.#work;
+  }
+
+  #answer(qp: QueuePair): number {
+    const { responses } = this.#around;
+    const packets = responses.serveData(qp, this.#turns.allowance);
+    this.#turns.charge(responses.turnCost);
+    return packets;
   }
 
   #run(): void {

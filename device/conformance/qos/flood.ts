@@ -72,10 +72,11 @@ export class Flood {
     this.#senders = Array.from({ length: request.queuePairs }, () => this.#connect());
   }
 
-  /** What a message costs by the adapter's tariff, in bytes. */
+  /** What a message costs by the adapter's tariff, in bytes. A READ is a packet more: its request. */
   get messageCost(): number {
     const { size } = this.request;
-    return COMMAND_COST_BYTES + packetCount(size, MTU_BYTES) * PACKET_COST_BYTES + size;
+    const packets = packetCount(size, MTU_BYTES) + (this.#traffic === 'read' ? 1 : 0);
+    return COMMAND_COST_BYTES + packets * PACKET_COST_BYTES + size;
   }
 
   /** Takes what has completed and fills all send queues again. Throws when a message failed. */
