@@ -15,6 +15,7 @@ import { VcbSpace } from './collect/vcb-space.ts';
 import { joinPorts } from './fabric/join-ports.ts';
 import { PortLinks } from './fabric/port-links.ts';
 import type { AdapterClock, AdapterPort, HostPort } from './host.ts';
+import { CONTENDED_TURN } from './lane/owner-turns.ts';
 import { TransmitVirtualLanes } from './lane/transmit-virtual-lanes.ts';
 import { AdapterUnits, readPlan } from './management/adapter-units.ts';
 import { ManagementProcessor } from './management/management-processor.ts';
@@ -40,6 +41,8 @@ import { UdResponder } from './transport/ud-responder.ts';
 const PORT_NUMBERS = [1, 2] as const;
 /** Work that connections do before commands are launched, every other time. */
 const TRANSMIT_TURN = 16;
+/** What `run` lets work in turn. */
+const STAGES = 6;
 
 export class Adapter implements AdapterPort {
   readonly options: AdapterOptions;
@@ -72,6 +75,8 @@ export class Adapter implements AdapterPort {
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
   #connectionsFirst = false;
+  /** Whose turn it is in `run`. */
+  #stage = 0;
 
   /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand), or hosts are missing. */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
@@ -159,24 +164,20 @@ export class Adapter implements AdapterPort {
 
   run(budget: number): boolean {
     let left = budget;
-    let progress = true;
     this.connected.expire();
     this.shares.run();
     if (this.options.writeCombining !== undefined) for (const owner of this.functions) owner.combining?.settle();
-    while (progress && left > 0) {
-      const before = left;
-      left -= this.pending.manage(this.functions, this.#management);
-      if (!this.disabled) left -= this.scheduler.serve(left);
-      left -= this.#transmit(left);
-      left -= this.sendContexts.run(left);
-      left -= this.links.carry(left);
-      left -= this.links.receive(left);
-      progress = left < before;
+    let idle = 0;
+    while (idle < STAGES && left > 0) {
+      const done = this.#serveStage(left);
+      this.#stage = (this.#stage + 1) % STAGES;
+      left -= done;
+      idle = done > 0 ? 0 : idle + 1;
     }
     this.connected.expire();
     this.links.settle();
     this.pending.flushVectors(this.functions);
-    return progress || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
+    return left <= 0 || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
   }
 
   /** A state change asked for by software, checked before. */
@@ -259,6 +260,24 @@ export class Adapter implements AdapterPort {
     qp.owner.doorbells.overflow.orphan(qp);
     qp.release();
     this.resources.queuePairs.remove(qp);
+  }
+
+  /** One stage of a pass. Where a budget ends the next `run` goes on, so that shares do not depend on the budget. */
+  #serveStage(limit: number): number {
+    switch (this.#stage) {
+      case 0:
+        return this.pending.manage(this.functions, this.#management);
+      case 1:
+        return this.disabled ? 0 : this.scheduler.serve(limit);
+      case 2:
+        return this.#transmit(this.lanes.contended ? Math.min(limit, CONTENDED_TURN) : limit);
+      case 3:
+        return this.sendContexts.run(limit);
+      case 4:
+        return this.links.carry(limit);
+      default:
+        return this.links.receive(limit);
+    }
   }
 
   #portChanged(port: Port, previous: PortState): void {

@@ -27,7 +27,7 @@ export interface AdapterOptions {
   readonly doorbellEntries: number;
   /** Bus reads the send queue scheduler may have outstanding for a function, 1 to 256. */
   readonly busReads: number;
-  /** Execution credits of all lanes: commands between launch and hand-over to the port. */
+  /** Execution credits of all lanes: commands between launch and hand-over to the port. With more of them than lanes each lane has one of its own at least. */
   readonly executionCredits: number;
   /** Completion credits of all lanes: commands between launch and completion. */
   readonly completionCredits: number;
@@ -57,7 +57,7 @@ export const defaultAdapterOptions: AdapterOptions = {
   laneCount: TVL_MAX,
   doorbellEntries: 128,
   busReads: 32,
-  executionCredits: 64,
+  executionCredits: 2 * TVL_MAX,
   completionCredits: 1024,
   nodeGuid: '0056554843410000',
   portLids: [1, 2],

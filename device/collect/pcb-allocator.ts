@@ -62,6 +62,16 @@ export class PcbAllocator {
     return this.#deviceUsed;
   }
 
+  /** PCBs bound beyond what all functions share: lent, or not back yet since a share grew. They come back as their commands are done. */
+  get borrowed(): number {
+    return Math.max(0, this.#deviceUsed - this.#deviceShared);
+  }
+
+  /** Some function lends what it does not use. */
+  get lending(): boolean {
+    return this.#lent.includes(1);
+  }
+
   /** PCBs given to the function. */
   getTotal(functionNumber: number): number {
     const base = functionNumber * ACCOUNTS;

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What holds of lanes and credits after every step: credits are conserved, and what is in use is what commands hold, by lane, by function and in all. */
-import { QOS_LEVELS, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+/**
+ * What holds of lanes and credits after every step: credits are conserved, and what is in use is what commands hold, by lane, by function and in all; the commands of a queue pair wait in one list, in
+ * order, none missing and none twice. Walks over what is in use and over lanes there are, in tables that are kept, because it is asked millions of times.
+ */
+import { FUNCTION_MAX, QOS_LEVELS, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import type { Adapter } from '../adapter.ts';
-import { PcbState } from '../collect/physical-collect-buffer.ts';
+import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
 import { type CreditHold, CreditSource } from '../lane/credit-hold.ts';
+import { classOf, type Lane } from '../lane/lane.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+
+const SEQUENCE_MASK = 0xffff;
 
 /** Credits of one kind as commands hold them. */
 class Held {
@@ -12,12 +21,13 @@ class Held {
   shared = 0;
   readonly private = new Int32Array(TVL_MAX);
   readonly laneShared = new Int32Array(TVL_MAX);
-  readonly byFunction: number[];
-  readonly sharedByFunction: number[];
+  readonly byFunction = new Int32Array(FUNCTION_MAX);
+  readonly sharedByFunction = new Int32Array(FUNCTION_MAX);
 
-  constructor(functionCount: number) {
-    this.byFunction = new Array<number>(functionCount).fill(0);
-    this.sharedByFunction = new Array<number>(functionCount).fill(0);
+  clear(): void {
+    this.all = 0;
+    this.shared = 0;
+    for (const counts of [this.private, this.laneShared, this.byFunction, this.sharedByFunction]) counts.fill(0);
   }
 
   add(hold: CreditHold, source: CreditSource): void {
@@ -34,70 +44,140 @@ class Held {
   }
 
   /** Returns what `accounts` say otherwise. */
-  compare(accounts: CreditAccounts): string | undefined {
+  compare(accounts: CreditAccounts, laneCount: number, functionCount: number): string | undefined {
     if (accounts.used > accounts.total) return `${accounts.used} of ${accounts.total} are in use`;
     if (accounts.used !== this.all) return `${accounts.used} are in use, commands hold ${this.all}`;
     if (accounts.sharedUsed !== this.shared) return `${accounts.sharedUsed} shared are in use, not ${this.shared}`;
-    for (let lane = 0; lane < TVL_MAX; lane++)
-      if (accounts.privateUsed[lane] !== this.private[lane] || accounts.laneSharedUsed[lane] !== this.laneShared[lane])
-        return `lane ${lane} counts ${accounts.privateUsed[lane]}+${accounts.laneSharedUsed[lane]}, not ${this.private[lane]}+${this.laneShared[lane]}`;
-    const differs = (counts: Int32Array, held: number[]): boolean => held.some((count, at) => counts[at] !== count);
-    if (differs(accounts.functionUsed, this.byFunction)) return `functions use ${accounts.functionUsed}`;
-    if (differs(accounts.functionSharedUsed, this.sharedByFunction))
-      return `functions use ${accounts.functionSharedUsed} shared`;
+    let [own, promised] = [0, 0];
+    for (let lane = 0; lane < laneCount; lane++) {
+      const used = accounts.privateUsed[lane];
+      if (used !== this.private[lane] || accounts.laneSharedUsed[lane] !== this.laneShared[lane])
+        return `lane ${lane} counts ${used}+${accounts.laneSharedUsed[lane]}, not ${this.private[lane]}+${this.laneShared[lane]}`;
+      own += accounts.private[lane];
+      promised += Math.max(0, accounts.private[lane] - used);
+    }
+    if (accounts.shared !== Math.max(0, accounts.total - own))
+      return `${own} private and ${accounts.shared} shared are not ${accounts.total} in all`;
+    // While lanes or the shared ones are above a limit that shrank, what is promised comes back first.
+    const isConverging = accounts.sharedUsed > accounts.shared || promised + this.all - this.shared > own;
+    if (!isConverging && accounts.total - accounts.used < promised)
+      return `${accounts.total - accounts.used} are free, ${promised} private ones are promised`;
+    return this.#compareFunctions(accounts, functionCount);
+  }
+
+  #compareFunctions(accounts: CreditAccounts, functionCount: number): string | undefined {
+    for (let number = 0; number < functionCount; number++) {
+      if (accounts.functionUsed[number] !== this.byFunction[number])
+        return `function ${number} counts ${accounts.functionUsed[number]}, not ${this.byFunction[number]}`;
+      if (accounts.functionSharedUsed[number] !== this.sharedByFunction[number])
+        return `function ${number} counts ${accounts.functionSharedUsed[number]} shared, not ${this.sharedByFunction[number]}`;
+    }
     return undefined;
   }
 }
 
+const execution = new Held();
+const completion = new Held();
+const launched = new Set<PhysicalCollectBuffer>();
+
 /** Returns a sentence about the first thing wrong with lanes or credits, or undefined. */
 export function findLaneFault(adapter: Adapter): string | undefined {
   const { lanes, functions, resources } = adapter;
-  const execution = new Held(functions.length);
-  const completion = new Held(functions.length);
-  const add = (hold: CreditHold): void => {
-    execution.add(hold, hold.execution);
-    completion.add(hold, hold.completion);
-  };
-  const bound = new Set<unknown>();
+  for (const held of [execution, completion]) held.clear();
+  launched.clear();
   for (const pool of [adapter.collectBuffers, adapter.schedulerBuffers])
     for (const buffer of pool.buffers) {
+      if (buffer.state === PcbState.FREE) continue;
       add(buffer.hold);
-      if (buffer.state === PcbState.LAUNCHED) bound.add(buffer);
+      if (buffer.state === PcbState.LAUNCHED) launched.add(buffer);
     }
-  let wrong: string | undefined;
-  resources.queuePairs.forEach((qp) => {
-    for (let record = qp.requester?.oldest; record !== undefined; record = record.next) {
-      add(record.hold);
-      const executing = record.hold.execution !== CreditSource.NONE;
-      if (executing !== (record.buffer !== undefined) || (executing && !bound.delete(record.buffer)))
-        wrong ??= `a record of QP ${qp.number} and its PCB disagree about their execution credit`;
-    }
-  });
-  if (bound.size > 0) wrong ??= `${bound.size} launched PCBs belong to no record`;
-  const credits = execution.compare(lanes.execution) ?? completion.compare(lanes.completion);
-  return wrong ?? credits ?? findListFault(adapter);
+  for (let slot = 0; slot < resources.queuePairs.slotCount; slot++) {
+    const qp = resources.queuePairs.at(slot);
+    const wrong = qp === undefined ? undefined : addRecords(qp);
+    if (wrong !== undefined) return wrong;
+  }
+  if (launched.size > 0) return `${launched.size} launched PCBs belong to no record`;
+  const count = functions.length;
+  const credits =
+    execution.compare(lanes.execution, lanes.count, count) ?? completion.compare(lanes.completion, lanes.count, count);
+  return credits ?? findListFault(lanes, count);
 }
 
-/** Lists hold kicked commands; a queue pair's are all in one list and counted. */
-function findListFault({ lanes, functions }: Adapter): string | undefined {
-  const kicked = new Map<{ kicked: number; lane: number }, number>();
-  const waiting = functions.map(() => new Array<number>(QOS_LEVELS).fill(0));
-  for (const lane of lanes.lanes) {
-    let length = 0;
-    for (let buffer = lane.head; buffer !== undefined; buffer = buffer.nextKicked) {
-      const qp = buffer.queuePair;
-      if (buffer.state !== PcbState.KICKED || qp === undefined) return `lane ${lane.number} lists a PCB not kicked`;
-      if (qp.lane !== lane.number) return `QP ${qp.number} is on lane ${qp.lane}, a command of it on ${lane.number}`;
-      kicked.set(qp, (kicked.get(qp) ?? 0) + 1);
-      waiting[qp.owner.number][qp.qosLevel]++;
-      length++;
-    }
-    if (length !== lane.length) return `lane ${lane.number} has ${length} commands and counts ${lane.length}`;
+function add(hold: CreditHold): void {
+  execution.add(hold, hold.execution);
+  completion.add(hold, hold.completion);
+}
+
+function addRecords(qp: QueuePair): string | undefined {
+  for (let record = qp.requester?.oldest; record !== undefined; record = record.next) {
+    add(record.hold);
+    const executing = record.hold.execution !== CreditSource.NONE;
+    if (executing !== (record.buffer !== undefined))
+      return `a record of QP ${qp.number} has a PCB or an execution credit without the other`;
+    if (record.buffer !== undefined && !launched.delete(record.buffer))
+      return `a record of QP ${qp.number} has a PCB that is not launched, or another record's`;
   }
-  for (const [qp, count] of kicked)
-    if (qp.kicked !== count) return `a QP counts ${qp.kicked} kicked commands of ${count}`;
-  const counted = waiting.map((levels, number) => levels.map((_, level) => lanes.getWaiting(number, level)));
-  return `${counted}` === `${waiting}`
-    ? undefined
-    : `kicked commands by function and level are ${waiting}, counted ${counted}`;
+  return undefined;
+}
+
+/** Of a queue pair with commands in lists: how many, and the sequence number of the last one that is not void. */
+interface Listed {
+  commands: number;
+  sequence: number;
+}
+
+const listed = new Map<QueuePair, Listed>();
+const waiting = new Int32Array(FUNCTION_MAX);
+const lengths = new Int32Array(FUNCTION_MAX * QOS_LEVELS);
+
+function findListFault(lanes: TransmitVirtualLanes, functionCount: number): string | undefined {
+  listed.clear();
+  waiting.fill(0);
+  for (const lane of lanes.lanes) {
+    const wrong = lane.length === 0 && lane.head === undefined ? undefined : findFaultOf(lane, functionCount);
+    if (wrong !== undefined) return wrong;
+  }
+  for (const [qp, { commands, sequence }] of listed) {
+    if (qp.kicked !== commands) return `QP ${qp.number} counts ${qp.kicked} kicked commands of ${commands}`;
+    if (sequence >= 0 && ((sequence + 1) & SEQUENCE_MASK) !== qp.nextSequence)
+      return `QP ${qp.number} expects command ${qp.nextSequence}; the last one listed is ${sequence}`;
+  }
+  for (let number = 0; number < functionCount; number++)
+    if (lanes.functionWaiting[number] !== waiting[number])
+      return `function ${number} counts ${lanes.functionWaiting[number]} kicked commands of ${waiting[number]}`;
+  return undefined;
+}
+
+function findFaultOf(lane: Lane, functionCount: number): string | undefined {
+  let length = 0;
+  lengths.fill(0);
+  for (let buffer = lane.head; buffer !== undefined; buffer = buffer.nextKicked) {
+    const qp = buffer.queuePair;
+    if (buffer.state !== PcbState.KICKED || qp === undefined) return `lane ${lane.number} lists a PCB not kicked`;
+    if (qp.lane !== lane.number) return `QP ${qp.number} is on lane ${qp.lane}, a command of it on ${lane.number}`;
+    const wrong = list(qp, buffer);
+    if (wrong !== undefined) return wrong;
+    waiting[qp.owner.number]++;
+    lengths[classOf(qp)]++;
+    length++;
+  }
+  if (length !== lane.length) return `lane ${lane.number} has ${length} commands and counts ${lane.length}`;
+  for (let index = 0; index < functionCount * QOS_LEVELS; index++)
+    if (lengths[index] !== lane.lengths[index])
+      return `lane ${lane.number} counts ${lane.lengths[index]} of ${lengths[index]} commands of class ${index}`;
+  return undefined;
+}
+
+/** Commands of a queue pair follow each other without a gap; those from before a reset or a rewind are void. */
+function list(qp: QueuePair, buffer: PhysicalCollectBuffer): string | undefined {
+  const known = listed.get(qp);
+  const entry = known ?? { commands: 0, sequence: -1 };
+  if (known === undefined) listed.set(qp, entry);
+  entry.commands++;
+  if (buffer.epoch !== qp.epoch) return undefined;
+  const sequence = getSendCommandSequence(buffer.view, 0);
+  if (entry.sequence >= 0 && sequence !== ((entry.sequence + 1) & SEQUENCE_MASK))
+    return `command ${sequence} of QP ${qp.number} is listed behind ${entry.sequence}`;
+  entry.sequence = sequence;
+  return undefined;
 }

@@ -115,6 +115,28 @@ t.test('a tenant gains nothing by having many queue pairs on its lane', async (t
   t.ok(one > 300 && Math.abs(one / two - 1) < 0.05, `${one} and ${two} messages`);
 });
 
+t.test('a tenant with very long messages cannot take all credits of the default adapter', async (t) => {
+  const machine = new InProcessMachine({ functionCount: 2, memoryBytes: 1 << 24 });
+  const { execution } = (machine.core as Adapter).lanes;
+  t.ok(
+    (machine.core as Adapter).lanes.lanes.every(({ number }) => execution.private[number] > 0),
+    'each lane has a credit of its own',
+  );
+  const long = new Tenant(machine, 0, 16, 1 << 23);
+  for (let step = 0; step < 200; step++) {
+    long.work(true);
+    machine.step();
+  }
+  const short = new Tenant(machine, 1, 2, 64);
+  let steps = 0;
+  for (; short.completed < 100 && steps < 400; steps++) {
+    long.work(true);
+    short.work();
+    machine.step();
+  }
+  t.ok(short.completed >= 100, `${short.completed} short messages in ${steps} steps, ${long.completed} long ones`);
+});
+
 t.test('weights are respected within 2 %', async (t) => {
   const machine = new InProcessMachine({ functionCount: 3, adapter: PLENTY });
   const { lanes } = machine.core as Adapter;
@@ -162,8 +184,9 @@ t.test('registers show lanes to their function, and all to the physical one', as
   (machine.core as Adapter).lanes.setLane(50, { executionCredits: 7, listSize: 9 });
   t.equal(getCsrTvlExecutionCredits(read(1, CSR.TVL_EXECUTION, 50)), 7);
   t.equal(getCsrTvlKickListMaximum(read(1, CSR.TVL_KICK_LIST, 50)), 9);
-  t.equal(read(1, CSR.EXECUTION_CREDITS), 7);
-  t.equal(read(0, CSR.EXECUTION_CREDITS_SHARED), 57);
+  // One credit for each of the 32 lanes its levels take, but for the one with 7; the same for all lanes of the adapter.
+  t.equal(read(1, CSR.EXECUTION_CREDITS), 31 + 7);
+  t.equal(read(0, CSR.EXECUTION_CREDITS_SHARED), 256 - 127 - 7);
 });
 
 t.test('a reset leaves a function the lanes it had at power-on', async (t) => {

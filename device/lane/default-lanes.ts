@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * How lanes and credits are given out at power-on. One function shares all lanes with nobody. Of several, each owns an equal part of half of them, split
- * between its QoS levels, which share the odd one; the other half is shared by all. Half of the credits are private, evenly, where that makes one each.
+ * between its QoS levels, which share the odd one; the other half is shared by all. Half of the credits are private, evenly; one each where there are enough for that and one more: who holds what is
+ * shared with long messages must not keep others from sending.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { LaneSet } from './lane-set.ts';
@@ -11,8 +12,8 @@ export function giveOutLanes(lanes: TransmitVirtualLanes, functionCount: number)
   const { count } = lanes;
   for (let lane = 0; lane < count; lane++)
     lanes.setLane(lane, {
-      executionCredits: Math.floor(lanes.execution.total / 2 / count),
-      completionCredits: Math.floor(lanes.completion.total / 2 / count),
+      executionCredits: getPrivate(lanes.execution.total, count),
+      completionCredits: getPrivate(lanes.completion.total, count),
       sharedExecution: true,
       sharedCompletion: true,
     });
@@ -26,6 +27,11 @@ export function giveOutLanes(lanes: TransmitVirtualLanes, functionCount: number)
     for (let level = 0; level < QOS_LEVELS; level++)
       lanes.setMap(owner, level, range(owner * each + level * (each - perLevel), perLevel));
   }
+}
+
+/** Credits of a kind that each of `count` lanes has of its own. */
+function getPrivate(total: number, count: number): number {
+  return Math.max(Math.floor(total / 2 / count), total > count ? 1 : 0);
 }
 
 function range(first: number, count: number): Int32Array {

@@ -10,7 +10,7 @@ import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CreditAccounts } from './credit-accounts.ts';
 import type { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';
-import { type LaneOwners, OwnerTurns } from './owner-turns.ts';
+import { COMMAND_COST_BYTES, type OwnerTurns } from './owner-turns.ts';
 
 /** What the arbitrator needs to know of a port. */
 export interface LanePort {
@@ -18,8 +18,6 @@ export interface LanePort {
 }
 
 const NO_LANE = -1;
-/** Launches per turn of the lightest owner of lanes. */
-const OWNER_QUANTUM = 4;
 const NOBODY = new LaneSet().words;
 
 export class KickArbitrator {
@@ -33,14 +31,12 @@ export class KickArbitrator {
   readonly #blocked: readonly LaneSet[];
   readonly #owners: OwnerTurns;
   readonly #eligible = new LaneSet();
-  /** Lanes served in this round; lanes with work that were not served in the last one. */
+  /** Lanes served in this round, which ends when all that could be served were; lanes with work that were not served in the last one. */
   readonly #served = new LaneSet();
   readonly #passed = new LaneSet();
-  readonly #groups: LaneOwners;
-  /** By owner: the lane that was served last. */
+  /** By owner: the lane that was served last, and what is left of its turn. Both go on where they were when others had their turn. */
   readonly #currents = new Int16Array(FUNCTION_MAX + 1).fill(NO_LANE);
-  #current = NO_LANE;
-  #turnLeft = 0;
+  readonly #turnsLeft = new Float64Array(FUNCTION_MAX + 1);
   #claimant = NO_LANE;
 
   constructor(
@@ -48,10 +44,9 @@ export class KickArbitrator {
     execution: CreditAccounts,
     completion: CreditAccounts,
     ports: readonly LanePort[],
-    groups: LaneOwners,
+    owners: OwnerTurns,
   ) {
-    this.#groups = groups;
-    this.#owners = new OwnerTurns(groups, OWNER_QUANTUM);
+    this.#owners = owners;
     this.#lanes = lanes;
     this.#execution = execution;
     this.#completion = completion;
@@ -63,29 +58,29 @@ export class KickArbitrator {
   select(): number {
     const eligible = this.#findEligible();
     if (this.#claimant !== NO_LANE && this.#has(this.#claimant)) return this.#claimant;
-    const lanes = this.#owners.narrow(eligible);
-    if (this.#turnLeft > 0 && lanes.has(this.#current)) return this.#current;
-    // The owner's lanes go on where they were when others had their turn.
-    return lanes.after(this.#currents[this.#groups.owners[Math.max(0, lanes.after(0))]]);
+    if (eligible.isEmpty) return NO_LANE;
+    const lanes = this.#owners.choose(eligible);
+    const owner = this.#owners.groups.owners[lanes.after(0)];
+    const current = this.#currents[owner];
+    return this.#turnsLeft[owner] > 0 && lanes.has(current) ? current : lanes.after(current);
   }
 
   /** The lane's first command was launched. */
   noteLaunch(lane: number): void {
+    this.#owners.charge(lane, COMMAND_COST_BYTES);
     this.#served.add(lane);
-    const roundEnds = this.#owners.begin(lane);
-    this.#owners.charge(lane, 1);
-    // A claim is served beside the turns.
+    // A claim is served beside the turns of its owner's lanes.
     if (lane === this.#claimant) {
       this.#claimant = NO_LANE;
       return;
     }
-    if (lane !== this.#current || this.#turnLeft === 0) {
-      if (roundEnds || (this.#groups.single && lane <= this.#current)) this.#endRound();
-      this.#current = lane;
-      this.#currents[this.#groups.owners[lane]] = lane;
-      this.#turnLeft = this.#lanes[lane].weight;
+    const owner = this.#owners.groups.owners[lane];
+    if (lane !== this.#currents[owner] || this.#turnsLeft[owner] === 0) {
+      this.#currents[owner] = lane;
+      this.#turnsLeft[owner] = this.#lanes[lane].weight;
     }
-    this.#turnLeft--;
+    this.#turnsLeft[owner]--;
+    if (this.#eligible.subtract(this.#served.words).isEmpty) this.#endRound(lane);
   }
 
   /** The lane's first command waits for port `index` to have room. */
@@ -118,11 +113,11 @@ export class KickArbitrator {
     return this.#execution.couldHave(lane) && this.#completion.couldHave(lane);
   }
 
-  /** All lanes had their turn: those with work that were left out twice running get a claim, one after the other. */
-  #endRound(): void {
+  /** All lanes that could be served had their turn: those with work that were left out twice running get a claim, one after the other. */
+  #endRound(last: number): void {
     const passed = this.#passed.intersect(this.work.words).subtract(this.#served.words);
     if (this.#claimant === NO_LANE) {
-      const lane = passed.after(this.#current);
+      const lane = passed.after(last);
       if (lane !== NO_LANE && this.#couldHave(lane)) this.#claimant = lane;
     }
     this.#passed.assign(this.work.words).subtract(this.#served.words);

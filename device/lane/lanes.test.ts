@@ -158,6 +158,26 @@ t.test('a full list refuses, and says when it has room', async (t) => {
   t.equal(woken.length, 2, 'who is gone is not called');
 });
 
+t.test('a list that one function or level has filled refuses and wakes none of another', async (t) => {
+  const load = new LaneLoad({ laneCount: 1, functionCount: 2, listSize: 2 });
+  const { lanes } = load;
+  const woken: QueuePair[] = [];
+  lanes.onRoom = (qp) => woken.push(qp);
+  const [a, b, c] = [load.addQueuePair(0, 0), load.addQueuePair(1, 0), load.addQueuePair(1, 1)];
+  for (let count = 0; count < 2; count++) load.post(a);
+  t.notOk(lanes.hasRoom(a, false));
+  for (const qp of [b, c])
+    for (let count = 0; count < 2; count++) {
+      t.ok(lanes.hasRoom(qp, false));
+      load.post(qp);
+    }
+  for (const qp of [b, c]) t.notOk(lanes.hasRoom(qp, false));
+  for (const expected of [[a], [a], [a, b], [a, b], [a, b, c]]) {
+    load.launch();
+    t.same(woken, expected, 'each by its own commands');
+  }
+});
+
 t.test('no lane starves: one that needs two shared credits, beside others that need only one of them', async (t) => {
   const load = new LaneLoad({ laneCount: 3, executionCredits: 5, completionCredits: 5 });
   const { lanes } = load;

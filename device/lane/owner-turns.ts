@@ -1,12 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Whose lanes have the turn: owners of lanes take turns, each with as much as all its lanes weigh, whether they all have work or not. So a function's share does not
- * depend on over how many lanes its queue pairs are spread. The lanes of nobody are one owner's. Reckons with sets: the cost does not depend on the number of functions or lanes.
+ * Whose lanes have the turn: those of the owner that has had least. There is one account for each owner, kept in bytes for each unit of its weight (what all its lanes weigh, whether they have work or not, so that
+ * over how many of them its queue pairs are spread does not matter); the lanes of nobody are one owner's. Launches and packets of all ports choose by the same accounts: what is taken in one place is missing in the other.
+ *
+ * Why shares are met (start-time fair queueing; Goyal, Vin and Cheng 1996): the chosen account is never above that of another owner that waits, and a turn adds at most TURN or one packet to it. So of two owners that both
+ * always have something waiting neither is ever further ahead of the other than that, each measured by its weight, however long they go on, whatever the size of their messages. `clock` is the
+ * account served last. Who had nothing waiting is LAG behind it at most: enough to make up for what others passed by while its buffers were being filled again, too little to save up while idle.
+ *
+ * Reckons with sets: the cost is that of the owners that wait.
  */
+import { LARGEST_MTU_BYTES } from '../../protocol/infiniband/mtu.ts';
 import { FUNCTION_MAX, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';
 
+/**
+ * The tariff: what serving costs, in bytes of payload moved in the same time; rounded from what RC WRITEs of 64 bytes to 64 KiB take (`docs/ARCHITECTURE.md`, Shares). A command, and a packet beside its payload.
+ */
+export const COMMAND_COST_BYTES = 4096;
+export const PACKET_COST_BYTES = 2048;
+/** A turn goes on so far beyond the next owner's account, lest short packets cost a choice each. Shares do not depend on it. */
+const TURN_BYTES = 4096;
+/**
+ * Launches, and packets of connections, of one pass of the adapter while several functions have commands. Buffers of an owner are filled again between passes: it must not go dry within one, or others would have what is its own.
+ * Eight are fewer than the buffers each of few functions has of its own; of many functions not all have a turn in each pass.
+ */
+export const CONTENDED_TURN = 8;
+/** What others can have had in a pass at most. */
+const LAG_BYTES = CONTENDED_TURN * (COMMAND_COST_BYTES + PACKET_COST_BYTES + LARGEST_MTU_BYTES);
 const NOBODY = FUNCTION_MAX;
 const ALL = LaneSet.first(TVL_MAX).words;
 
@@ -37,66 +58,56 @@ export class LaneOwners {
 }
 
 export class OwnerTurns {
-  readonly #groups: LaneOwners;
-  readonly #quantum: number;
-  readonly #deficits = new Float64Array(FUNCTION_MAX + 1);
-  readonly #narrowed = new LaneSet();
-  /** Lanes of owners that had no turn in this round. */
-  readonly #due = LaneSet.first(TVL_MAX);
-  #current = NOBODY;
+  readonly groups: LaneOwners;
+  /** Bytes each owner has had, by its weight. */
+  readonly #accounts = new Float64Array(FUNCTION_MAX + 1);
+  readonly #rest = new LaneSet();
+  readonly #chosen = new LaneSet();
+  #clock = 0;
+  /** The lane charged last: of owners that have had the same the next one behind it is chosen. */
   #lane = 0;
+  #allowance = Number.POSITIVE_INFINITY;
 
-  /** `quantum`: what a turn of the lightest owner is worth; weights are relative to it. */
-  constructor(groups: LaneOwners, quantum: number) {
-    this.#groups = groups;
-    this.#quantum = quantum;
+  constructor(groups: LaneOwners) {
+    this.groups = groups;
   }
 
-  /** Those of `lanes` that belong to the owner whose turn it is; changes nothing. */
-  narrow(lanes: LaneSet): LaneSet {
-    if (this.#groups.single) return lanes;
-    const narrowed = this.#narrowed;
-    const own = this.#groups.lanes[this.#current].words;
-    if (this.#deficits[this.#current] > 0 && !narrowed.assign(lanes.words).intersect(own).isEmpty) return narrowed;
-    let next = narrowed.assign(lanes.words).subtract(own).intersect(this.#due.words).after(this.#lane);
-    if (next < 0) next = narrowed.assign(lanes.words).subtract(own).after(this.#lane);
-    if (next < 0) return lanes;
-    return narrowed.assign(lanes.words).intersect(this.#groups.lanes[this.#groups.owners[next]].words);
+  /** Those of `lanes`, of which there are some, that belong to the owner whose turn it is. */
+  choose(lanes: LaneSet): LaneSet {
+    const { single, owners, lanes: sets, weights } = this.groups;
+    if (single) return lanes;
+    const rest = this.#rest.assign(lanes.words);
+    let [chosen, least, next] = [NOBODY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    for (let lane = rest.after(this.#lane); lane >= 0; lane = rest.after(lane)) {
+      const owner = owners[lane];
+      rest.subtract(sets[owner].words);
+      const account = this.#accountOf(owner);
+      if (account < least) {
+        next = least;
+        least = account;
+        chosen = owner;
+      } else if (account < next) next = account;
+    }
+    if (least > this.#clock && least < Number.POSITIVE_INFINITY) this.#clock = least;
+    this.#allowance = (next - least) * weights[chosen] + TURN_BYTES;
+    return this.#chosen.assign(lanes.words).intersect(sets[chosen].words);
   }
 
-  /** As `narrow`, and begins the turn. What the last turns of an owner were exceeded by is made up for by its next ones. */
-  take(lanes: LaneSet): LaneSet {
-    if (this.#groups.single) return lanes;
-    let turn: LaneSet;
-    do {
-      turn = this.narrow(lanes);
-      this.begin(turn.after(this.#lane));
-    } while (this.#deficits[this.#current] <= 0);
-    return turn;
-  }
-
-  /** The lane is served now: begins its owner's turn unless that goes on. Returns whether all owners with work had had their turn before. */
-  begin(lane: number): boolean {
-    if (this.#groups.single) return false;
-    const owner = this.#groups.owners[lane];
-    if (owner === this.#current && this.#deficits[owner] > 0) return false;
-    const roundEnds = !this.#due.has(lane);
-    if (roundEnds) this.#due.assign(ALL);
-    this.#due.subtract(this.#groups.lanes[owner].words);
-    this.#current = owner;
-    this.#lane = lane;
-    // Nothing is saved up while there is nothing to do.
-    this.#deficits[owner] = Math.min(0, this.#deficits[owner]) + this.#groups.weights[owner] * this.#quantum;
-    return roundEnds;
-  }
-
-  /** What is left of the turn that `begin` began. */
+  /** Bytes that the turn of the owner chosen last is worth. */
   get allowance(): number {
-    return this.#groups.single ? Number.POSITIVE_INFINITY : this.#deficits[this.#current];
+    return this.groups.single ? Number.POSITIVE_INFINITY : this.#allowance;
   }
 
-  /** What serving the lane did cost. */
-  charge(lane: number, cost: number): void {
-    if (!this.#groups.single) this.#deficits[this.#groups.owners[lane]] -= cost;
+  /** What serving the lane did cost its owner. */
+  charge(lane: number, bytes: number): void {
+    const { single, owners, weights } = this.groups;
+    if (single) return;
+    const owner = owners[lane];
+    this.#accounts[owner] = this.#accountOf(owner) + bytes / weights[owner];
+    this.#lane = lane;
+  }
+
+  #accountOf(owner: number): number {
+    return Math.max(this.#accounts[owner], this.#clock - LAG_BYTES);
   }
 }

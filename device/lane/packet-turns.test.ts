@@ -4,7 +4,7 @@ import t from 'tap';
 import { Random } from '../random.ts';
 import { Lane } from './lane.ts';
 import { SwitchedPort } from './lane-load.ts';
-import { LaneOwners } from './owner-turns.ts';
+import { LaneOwners, OwnerTurns, PACKET_COST_BYTES } from './owner-turns.ts';
 import { PacketTurns } from './packet-turns.ts';
 
 interface Sender {
@@ -17,7 +17,7 @@ for (let seed = 1; seed <= 5; seed++)
     const random = new Random(seed);
     const port = new SwitchedPort();
     const lanes = Array.from({ length: 128 }, (_, number) => new Lane(number, 1));
-    const turns = new PacketTurns<Sender>([port], lanes);
+    const turns = new PacketTurns<Sender>([port], lanes, new OwnerTurns(new LaneOwners()));
     const weights = [1, 3, 7];
     const used = [0, 64, 127];
     weights.forEach((weight, at) => {
@@ -48,7 +48,7 @@ for (let seed = 1; seed <= 5; seed++)
 t.test('a lane saves nothing up while it is idle; ports do not wait for each other', async (t) => {
   const ports = [new SwitchedPort(), new SwitchedPort()];
   const lanes = [new Lane(0, 1), new Lane(1, 1)];
-  const turns = new PacketTurns<string>(ports, lanes);
+  const turns = new PacketTurns<string>(ports, lanes, new OwnerTurns(new LaneOwners()));
   turns.push(0, 0, 'a');
   t.equal(turns.shift(), 'a');
   const full = turns.allowance;
@@ -75,7 +75,7 @@ for (const packetBytes of [128, 4160])
       const owners = new LaneOwners();
       // Owner 0 has lanes 0 to 3, two of them with nothing to send; owner 1 has 4 and 5.
       owners.recompute(lanes, (lane) => (lane < 4 ? 0 : 1));
-      const turns = new PacketTurns<number>([new SwitchedPort()], lanes, owners);
+      const turns = new PacketTurns<number>([new SwitchedPort()], lanes, new OwnerTurns(owners));
       const used = [0, 1, 4, 5];
       // Two each, so that no lane is ever empty.
       for (const lane of [...used, ...used]) turns.push(0, lane, lane);
@@ -85,9 +85,10 @@ for (const packetBytes of [128, 4160])
       for (let step = 0; step < 400_000; step++) {
         const lane = turns.shift() as number;
         let count = 0;
-        while (count < 16 && (count === 0 || count * packetBytes < turns.allowance)) count++;
+        const cost = packetBytes + PACKET_COST_BYTES;
+        while (count < 16 && (count === 0 || count * cost < turns.allowance)) count++;
         longestTurn = Math.max(longestTurn, count);
-        turns.charge(count * packetBytes);
+        turns.charge(count * cost);
         packets[lane] += count;
         turns.push(0, lane, lane);
       }

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Whose packets are next: deficit round robin by bytes over owners of lanes, and over those of their lanes that have queue pairs with something to send, for each port, so that a lane's share of the pipeline follows
- * its weight, however many queue pairs it has. The queue pairs of a lane take turns. A full port takes no turn away from anyone.
+ * Whose packets are next: those of the owner of lanes that has had least (`owner-turns`); of its lanes that have queue pairs with something to send, by deficit round robin in bytes, for each port, so that a lane's share
+ * follows its weight, however many queue pairs it has. The queue pairs of a lane take turns. A full port takes no turn away from anyone.
  */
 import { FUNCTION_MAX, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { ReadyQueue } from '../transport/ready-queue.ts';
 import type { LanePort } from './kick-arbitrator.ts';
 import type { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';
-import { LaneOwners, OwnerTurns } from './owner-turns.ts';
+import type { OwnerTurns } from './owner-turns.ts';
 
 /** Bytes per turn and unit of weight; above the longest packet, so that a turn always leads to one. */
 const QUANTUM_BYTES = 8192;
-/** Bytes per turn of the lightest owner of lanes: two short packets, lest the whole of what one owner has under way pass before another's. */
-const OWNER_QUANTUM_BYTES = 256;
 
 export class PacketTurns<T> {
   readonly #ports: readonly LanePort[];
   readonly #wheels: readonly Wheel<T>[];
   #last = 0;
 
-  constructor(ports: readonly LanePort[], lanes: readonly Lane[], groups = new LaneOwners()) {
+  constructor(ports: readonly LanePort[], lanes: readonly Lane[], owners: OwnerTurns) {
     this.#ports = ports;
-    this.#wheels = ports.map(() => new Wheel<T>(lanes, groups));
+    this.#wheels = ports.map(() => new Wheel<T>(lanes, owners));
   }
 
   /** Queue pairs that could have a turn now. */
@@ -62,7 +60,6 @@ class Wheel<T> {
   length = 0;
   readonly #lanes: readonly Lane[];
   readonly #queues: readonly ReadyQueue<T>[];
-  readonly #groups: LaneOwners;
   readonly #owners: OwnerTurns;
   readonly #active = new LaneSet();
   readonly #deficits = new Int32Array(TVL_MAX);
@@ -70,16 +67,15 @@ class Wheel<T> {
   readonly #currents = new Uint8Array(FUNCTION_MAX + 1);
   #current = 0;
 
-  constructor(lanes: readonly Lane[], groups: LaneOwners) {
+  constructor(lanes: readonly Lane[], owners: OwnerTurns) {
     this.#lanes = lanes;
-    this.#groups = groups;
-    this.#owners = new OwnerTurns(groups, OWNER_QUANTUM_BYTES);
+    this.#owners = owners;
     this.#queues = lanes.map(() => new ReadyQueue<T>());
   }
 
   push(lane: number, item: T): void {
     // A lane saves nothing up while it is idle.
-    const isCurrent = lane === this.#currents[this.#groups.owners[lane]];
+    const isCurrent = lane === this.#currents[this.#owners.groups.owners[lane]];
     if (this.#queues[lane].length === 0 && !isCurrent && this.#deficits[lane] > 0) this.#deficits[lane] = 0;
     this.#queues[lane].push(item);
     this.#active.add(lane);
@@ -87,8 +83,8 @@ class Wheel<T> {
   }
 
   shift(): T | undefined {
-    const lanes = this.#owners.take(this.#active);
-    const owner = this.#groups.owners[lanes.after(0)];
+    const lanes = this.#owners.choose(this.#active);
+    const owner = this.#owners.groups.owners[lanes.after(0)];
     let lane = this.#currents[owner];
     while (!lanes.has(lane) || this.#deficits[lane] <= 0) {
       lane = lanes.after(lane);

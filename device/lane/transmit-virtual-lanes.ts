@@ -15,10 +15,10 @@ import { CreditAccounts } from './credit-accounts.ts';
 import { type CreditHold, CreditSource } from './credit-hold.ts';
 import { giveOutLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
-import { Lane } from './lane.ts';
+import { classOf, Lane } from './lane.ts';
 import { LaneMap } from './lane-map.ts';
 import type { LaneMask } from './lane-set.ts';
-import { LaneOwners } from './owner-turns.ts';
+import { LaneOwners, OwnerTurns } from './owner-turns.ts';
 
 const SEQUENCE_MASK = 0xffff;
 
@@ -50,14 +50,15 @@ export class TransmitVirtualLanes {
   readonly completion: CreditAccounts;
   /** Commands launched, by function. */
   readonly functionLaunches: Uint32Array;
-  /** Commands in kick lists, by function and QoS level: `waitingIndex`. */
-  readonly waiting: Int32Array;
+  /** Commands in kick lists, by function. */
+  readonly functionWaiting: Int32Array;
   /** Set while the host wants to know. */
   timeline: Timeline | undefined = undefined;
   /** A list that refused `qp` has room again. */
   onRoom: (qp: QueuePair) => void = () => {};
-  /** Which lanes take turns together. */
+  /** Which lanes take turns together, and whose turn it is, wherever that is asked. */
   readonly owners = new LaneOwners();
+  readonly turns = new OwnerTurns(this.owners);
   readonly #arbitrator: KickArbitrator;
   /** The lane `peek` chose. */
   #chosen!: Lane;
@@ -69,8 +70,8 @@ export class TransmitVirtualLanes {
     this.execution = new CreditAccounts(executionCredits, functionCount);
     this.completion = new CreditAccounts(completionCredits, functionCount);
     this.functionLaunches = new Uint32Array(functionCount);
-    this.waiting = new Int32Array(functionCount * QOS_LEVELS);
-    this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports, this.owners);
+    this.functionWaiting = new Int32Array(functionCount);
+    this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports, this.turns);
     giveOutLanes(this, functionCount);
   }
 
@@ -78,22 +79,20 @@ export class TransmitVirtualLanes {
     return this.lanes.length;
   }
 
-  /** Commands of a function's QoS level in kick lists. */
-  getWaiting(functionNumber: number, qosLevel: number): number {
-    return this.waiting[functionNumber * QOS_LEVELS + qosLevel];
-  }
-
-  /** Commands of a function in kick lists. */
-  getFunctionWaiting(functionNumber: number): number {
-    const from = functionNumber * QOS_LEVELS;
-    return this.waiting.subarray(from, from + QOS_LEVELS).reduce((sum, count) => sum + count, 0);
+  /** Commands of more than one function wait or are under way. */
+  get contended(): boolean {
+    const { functionWaiting, completion } = this;
+    let functions = 0;
+    for (let number = 0; number < functionWaiting.length; number++)
+      if (functionWaiting[number] + completion.functionUsed[number] > 0 && ++functions > 1) return true;
+    return false;
   }
 
   /** The lane of the QP's next command takes one more; otherwise `onRoom` is called when it does. `dedicated`: it will be in a buffer of the scheduler. */
   hasRoom(qp: QueuePair, dedicated: boolean): boolean {
     const lane = this.#place(qp, dedicated);
-    if (lane.hasRoom) return true;
-    if (!qp.waitsForRoom) lane.waiters.push(qp);
+    if (lane.hasRoomFor(qp)) return true;
+    if (!qp.waitsForRoom) lane.wait(qp);
     qp.waitsForRoom = true;
     return false;
   }
@@ -108,8 +107,13 @@ export class TransmitVirtualLanes {
     qp.inFlight++;
     qp.kicked++;
     lane.append(buffer);
-    this.waiting[waitingIndex(qp)]++;
+    this.functionWaiting[qp.owner.number]++;
     this.#arbitrator.work.add(lane.number);
+  }
+
+  /** The lane whose turns the QP has to send what its peer reads: that of its commands. */
+  placeAnswer(qp: QueuePair): number {
+    return this.#place(qp, false).number;
   }
 
   /** The command that could be launched next: both credits are there. */
@@ -216,7 +220,7 @@ export class TransmitVirtualLanes {
       lane.weight = Math.max(1, settings.weight);
       this.#regroup();
     }
-    this.#wakeWaiters(lane);
+    for (let index = 0; index < lane.lengths.length; index++) this.#wakeWaiters(lane, index);
   }
 
   #regroup(): void {
@@ -240,33 +244,27 @@ export class TransmitVirtualLanes {
     const buffer = lane.shift();
     const qp = buffer.queuePair as QueuePair;
     qp.kicked--;
-    this.waiting[waitingIndex(qp)]--;
+    this.functionWaiting[qp.owner.number]--;
     this.#arbitrator.reconsider(lane.number);
     if (lane.length === 0) this.#arbitrator.work.delete(lane.number);
-    if (lane.waiters.length > 0) this.#wakeWaiters(lane);
+    this.#wakeWaiters(lane, classOf(qp));
     return buffer;
   }
 
   #putBack(lane: Lane, buffer: PhysicalCollectBuffer): void {
     const qp = buffer.queuePair as QueuePair;
     qp.kicked++;
-    this.waiting[waitingIndex(qp)]++;
+    this.functionWaiting[qp.owner.number]++;
     lane.append(buffer);
     this.#arbitrator.work.add(lane.number);
   }
 
-  /** As many as there is room for; all when the list is empty, for then nobody will come to wake those who are left. */
-  #wakeWaiters(lane: Lane): void {
-    let room = lane.length === 0 ? lane.waiters.length : lane.listSize - lane.length;
-    for (; room > 0; room--) {
-      const qp = lane.waiters.shift();
+  #wakeWaiters(lane: Lane, index: number): void {
+    for (let woken = 0; ; woken++) {
+      const qp = lane.takeWaiter(index, woken);
       if (qp === undefined) return;
       qp.waitsForRoom = false;
       if (!qp.destroyed) this.onRoom(qp);
     }
   }
-}
-
-function waitingIndex({ owner, qosLevel }: QueuePair): number {
-  return owner.number * QOS_LEVELS + qosLevel;
 }

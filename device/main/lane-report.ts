@@ -21,11 +21,11 @@ export function reportLanes(lanes: TransmitVirtualLanes) {
   };
 }
 
-/** What of the lanes is open to a function, and what it uses. `waiting`: commands in kick lists. */
+/** What of the lanes is open to a function, and what it uses: `waiting` are its own commands, also where lanes are shared. */
 export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber: number) {
   const { map, functionLaunches, execution, completion } = lanes;
   return {
-    waiting: lanes.getFunctionWaiting(functionNumber),
+    waiting: lanes.functionWaiting[functionNumber],
     launches: functionLaunches[functionNumber],
     execution: reportFunctionCredits(lanes, functionNumber, execution),
     completion: reportFunctionCredits(lanes, functionNumber, completion),
@@ -34,7 +34,7 @@ export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber:
       return {
         lanes: open.length,
         own: open.filter(({ number }) => map.getOwner(number) === functionNumber).length,
-        waiting: lanes.getWaiting(functionNumber, level),
+        waiting: lanes.lanes.reduce((sum, { lengths }) => sum + lengths[functionNumber * QOS_LEVELS + level], 0),
       };
     }),
   };

@@ -43,7 +43,7 @@ function attachSums({ registers, number, adapter }: AdapterFunction): void {
     [CSR.TVL_COUNT, () => lanes.count],
     [CSR.TVL_ALLOCATED, () => map.getOwned(number).size],
     [CSR.TVL_MAPPED, (level) => map.getLanes(number, level).size],
-    [CSR.KICK_LIST_LENGTH, () => lanes.getFunctionWaiting(number)],
+    [CSR.KICK_LIST_LENGTH, () => lanes.functionWaiting[number]],
   ];
   for (const [offset, read] of sources) registers.attach(offset, { read });
 }

@@ -60,16 +60,19 @@ export class ConnectedTransport {
     const completeDone = (qp: QueuePair): void => this.#completeDone(qp);
     const returnUnbegun = (qp: QueuePair): void => this.#returnUnbegun(qp);
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
+    const awaitTurn = (qp: QueuePair): void => this.requester.awaitTurn(qp, lanes.placeAnswer(qp));
+    this.responses = new Responses({ ports, keys, reader, fail, awaitTurn });
     this.requester = new Requester({
       ports,
       lanes: lanes.lanes,
-      laneOwners: lanes.owners,
+      turns: lanes.turns,
       timers: this.timers,
       now,
       releaseExecution: (record) => this.#releaseExecution(record),
       performLocal: (qp, record) => keyRequests.perform(qp, record),
       completeDone,
       returnUnbegun,
+      responses: this.responses,
     });
     this.completer = new Completer({
       requester: this.requester,
@@ -80,7 +83,6 @@ export class ConnectedTransport {
       resume: (qp) => this.#resume(qp),
       returnUnbegun,
     });
-    this.responses = new Responses({ ports, keys, reader, fail });
     this.responder = new Responder({
       keys,
       reader,

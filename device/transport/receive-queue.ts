@@ -35,7 +35,10 @@ export class ReceiveQueueReader {
   /** Entries posted and not taken, for end-to-end credits; -1 with an SRQ, which grants none (IBTA 9.7.7.2, 10.2.9). */
   credits(qp: QueuePair): number {
     if (qp.srq !== undefined) return -1;
-    return this.available(qp) ? qp.receiveRing.known : 0;
+    const ring = qp.receiveRing;
+    // Looked at again before they run out: a sender that is told of the last one only would stop and go.
+    if (ring.known * 2 < ring.entries) ring.refresh(qp.owner, qp.number);
+    return ring.known;
   }
 
   /** Takes the oldest entry and reads its elements into `list`; NONE, or why it cannot be used. Only while one is available. */

@@ -8,13 +8,14 @@ import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs } from '../../protocol/infiniband/syndrome.ts';
 import { FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Lane } from '../lane/lane.ts';
-import type { LaneOwners } from '../lane/owner-turns.ts';
+import { type OwnerTurns, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { PacketTurns } from '../lane/packet-turns.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { needsCredit, RequestKind } from './request-opcodes.ts';
 import { RequestPackets } from './request-packets.ts';
-import { type RequesterState, RequesterWait } from './requester-state.ts';
+import { RequesterState, RequesterWait } from './requester-state.ts';
+import type { Responses } from './responses.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
 
@@ -24,8 +25,6 @@ type State = (typeof State)[keyof typeof State];
 
 /** Packets of one QP before the next has its turn. */
 const QUANTUM = 16;
-/** What a packet counts for beside its payload: about its headers. */
-const PACKET_OVERHEAD_BYTES = 64;
 /** A message is begun only while fewer packets of the QP are unacknowledged. */
 const WINDOW_PACKETS = 1 << 16;
 /** PSNs outstanding at most: half of all (IBTA 9.7.1). */
@@ -36,7 +35,7 @@ const SEQUENCE_MASK = 0xffffff;
 export interface RequesterSurroundings {
   readonly ports: readonly Port[];
   readonly lanes: readonly Lane[];
-  readonly laneOwners: LaneOwners;
+  readonly turns: OwnerTurns;
   readonly timers: RetryTimers;
   now(): number;
   /** The record's last packet is with the port. */
@@ -47,12 +46,14 @@ export interface RequesterSurroundings {
   completeDone(qp: QueuePair): void;
   /** The QP cannot go on now: records not begun go back to the send queue. */
   returnUnbegun(qp: QueuePair): void;
+  /** Sends the data of QPs that called `awaitTurn`. */
+  readonly responses: Responses;
 }
 
 export class Requester {
   packets = 0;
   readonly #around: RequesterSurroundings;
-  readonly #turns: PacketTurns<RequesterState>;
+  readonly #turns: PacketTurns<RequesterState | QueuePair>;
   readonly #build = new RequestPackets();
   #state!: RequesterState;
   #record!: SendRecord;
@@ -64,7 +65,7 @@ export class Requester {
 
   constructor(around: RequesterSurroundings) {
     this.#around = around;
-    this.#turns = new PacketTurns(around.ports, around.lanes, around.laneOwners);
+    this.#turns = new PacketTurns(around.ports, around.lanes, around.turns);
   }
 
   /** QPs that wait for their turn, and whose port has room. */
@@ -80,10 +81,16 @@ export class Requester {
     this.#turns.push(qp.attributes.port - 1, Math.max(qp.lane, 0), state);
   }
 
+  /** The QP has data to send that its peer reads; `lane`: that of its function and QoS level. */
+  awaitTurn(qp: QueuePair, lane: number): void {
+    this.#turns.push(qp.attributes.port - 1, lane, qp);
+  }
+
   /** Gives the next QP its turn. Returns the packets sent and other things done; 0 when it could do nothing or no QP waits. */
   serve(): number {
     const state = this.#turns.shift();
     if (state === undefined) return 0;
+    if (!(state instanceof RequesterState)) return this.#answer(state);
     state.ready = false;
     const { qp } = state;
     if (qp.destroyed || (qp.state !== QpState.RTS && qp.state !== QpState.SQD)) return 0;
@@ -95,6 +102,13 @@ export class Requester {
     this.#run();
     this.#turns.charge(this.#bytes);
     return this.#work;
+  }
+
+  #answer(qp: QueuePair): number {
+    const { responses } = this.#around;
+    const packets = responses.serveData(qp, this.#turns.allowance);
+    this.#turns.charge(responses.turnCost);
+    return packets;
   }
 
   #run(): void {
@@ -191,7 +205,7 @@ export class Requester {
     else if (!this.#build.sendPayload(state, record, this.#port)) return this.#fail(FaultKind.DMA_READ);
     if (record.trace !== undefined) this.#build.tracePacket(record, record.trace);
     this.#work++;
-    this.#bytes += PACKET_OVERHEAD_BYTES + this.#build.payloadLengthBytes;
+    this.#bytes += PACKET_COST_BYTES + this.#build.payloadLengthBytes;
     this.packets++;
     state.noteSent(isFetch ? record.lastPsn : addPsn(record.firstPsn, record.packetsSent - 1));
     if (state.qp.serviceType === ServiceType.RC) this.#armTimer();

@@ -72,8 +72,9 @@ export class ResponderState {
   writeAddress = 0;
   writeRkey = 0;
   writeLength = 0;
-  /** In the list of responders with answers to send. */
+  /** In the list of responders with acknowledgements to send; waits for the turn of its lane to send data that was read. */
   ready = false;
+  inTurn = false;
   /** A fatal NAK is to be sent, or was: all that an error state still lets out. */
   refused = false;
   /** Answers to be sent, oldest first: active resources in order, then `acknowledge`. */

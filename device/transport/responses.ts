@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What responders answer: acknowledgements, NAKs, READ responses, atomic results; in the order of the requests, as the port has room. Acknowledgements
- * that wait for the port coalesce (IBTA 9.7.5.1.2).
+ * that wait for the port coalesce (IBTA 9.7.5.1.2). They go at once and are charged to nobody: others wait for them. Data that was read is sent by the responder's
+ * function (DESIGN.md 4.1): it waits for its turn with what requesters send, and is charged like that.
  */
 import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
@@ -10,6 +11,7 @@ import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED, creditField } from '../../protocol/infiniband/syndrome.ts';
 import { AccessFlag, CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -27,10 +29,14 @@ export interface ResponsesSurroundings {
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
   readonly fail: FailResponder;
+  /** The QP has data to send: `serveData` is called when its lane has the turn. */
+  awaitTurn(qp: QueuePair): void;
 }
 
 export class Responses {
   packets = 0;
+  /** What the last turn of data cost, in bytes. */
+  turnCost = 0;
   readonly #around: ResponsesSurroundings;
   readonly #ready = new ReadyQueue<QueuePair>();
   readonly #fields = newPacketFields();
@@ -39,7 +45,7 @@ export class Responses {
     this.#around = around;
   }
 
-  /** QPs that wait for their turn. */
+  /** QPs with acknowledgements that wait for their turn. */
   get waiting(): number {
     return this.#ready.length;
   }
@@ -90,24 +96,36 @@ export class Responses {
     this.#wake(qp, state);
   }
 
-  /** Gives the next QP its turn. Returns the packets sent; 0 when it can send none or no QP waits. */
+  /** Gives the next QP with acknowledgements its turn. Returns the packets sent; 0 when it can send none or no QP waits. */
   serve(): number {
     const qp = this.#ready.shift();
     if (qp === undefined) return 0;
+    (qp.responder as ResponderState).ready = false;
+    return this.#send(qp, false, Number.POSITIVE_INFINITY);
+  }
+
+  /** The turn of a QP that waited to send data: about `allowance` bytes. Returns the packets sent. */
+  serveData(qp: QueuePair, allowance: number): number {
+    (qp.responder as ResponderState).inTurn = false;
+    return this.#send(qp, true, allowance);
+  }
+
+  /** Sends what is next, as long as it is data or is not. */
+  #send(qp: QueuePair, data: boolean, allowance: number): number {
     const state = qp.responder as ResponderState;
-    state.ready = false;
+    this.turnCost = 0;
     if (qp.destroyed || !(qp.receives || (state.refused && qp.state === QpState.ERR))) {
       state.clearAnswers();
       return 0;
     }
     const port = this.#around.ports[qp.attributes.port - 1];
-    let left = QUANTUM;
-    while (left > 0 && !port.congested) {
-      if (!this.#sendNext(qp, state, port)) return QUANTUM - left;
-      left--;
+    let packets = 0;
+    while (packets < QUANTUM && this.turnCost < allowance && !port.congested && hasNext(state, data)) {
+      this.#sendNext(qp, state, port);
+      packets++;
     }
     this.#wake(qp, state);
-    return QUANTUM - left;
+    return packets;
   }
 
   /** Credits in an AETH (IBTA 9.7.7.2). */
@@ -117,26 +135,24 @@ export class Responses {
   }
 
   #wake(qp: QueuePair, state: ResponderState): void {
-    if (state.ready) return;
-    state.ready = true;
-    this.#ready.push(qp);
+    if (!state.ready && hasNext(state, false)) {
+      state.ready = true;
+      this.#ready.push(qp);
+    } else if (!state.inTurn && hasNext(state, true)) {
+      state.inTurn = true;
+      this.#around.awaitTurn(qp);
+    }
   }
 
-  /** Sends one packet. False when nothing is left to send. */
-  #sendNext(qp: QueuePair, state: ResponderState, port: Port): boolean {
-    if (state.acknowledge.pending) {
-      this.#sendAcknowledge(qp, state, port, state.acknowledge);
-      return true;
-    }
+  /** Sends one packet, which there is. */
+  #sendNext(qp: QueuePair, state: ResponderState, port: Port): void {
+    if (state.acknowledge.pending) return this.#sendAcknowledge(qp, state, port, state.acknowledge);
     const resource = state.queue[0];
-    if (resource === undefined) return false;
     const sent = resource.isAtomic
       ? this.#sendAtomic(qp, state, port, resource)
       : this.#sendRead(qp, state, port, resource);
-    // Memory has gone: a NAK took the place of all answers.
-    if (!sent) return true;
-    if (resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
-    return true;
+    // Otherwise memory has gone: a NAK took the place of all answers.
+    if (sent && resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
   }
 
   /** The answer is out: an acknowledgement that waited for it is next. */
@@ -191,6 +207,7 @@ export class Responses {
     if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring.bytes, payload)) return false;
     resource.trace?.sendAnswer(resource, done, ring, payload, length);
     this.#emit(port);
+    this.turnCost += PACKET_COST_BYTES + length;
     resource.restart = false;
     resource.packetsSent++;
     return true;
@@ -244,6 +261,12 @@ export class Responses {
     port.transmit(ring, buildPacket(ring.view, ring.writeOffset, this.#fields, PacketCheck.ICRC));
     this.packets++;
   }
+}
+
+/** The next packet is data that was read, or is an acknowledgement or what an atomic operation found. */
+function hasNext({ acknowledge, queue }: ResponderState, data: boolean): boolean {
+  if (acknowledge.pending || queue.length === 0) return acknowledge.pending && !data;
+  return queue[0].isAtomic !== data;
 }
 
 function readResponseOpcode(first: boolean, last: boolean): number {

@@ -4,12 +4,14 @@
  * (DESIGN.md 4.5). Commands of different QPs never wait for each other here.
  */
 import {
+  getSendCommandMessageLength,
   getSendCommandOpcode,
   getSendCommandSequence,
   getSendCommandSignaled,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -85,7 +87,10 @@ export class SendPipeline {
     if (buffer.fault !== FaultKind.NONE) return buffer.fault;
     if (getSendCommandOpcode(buffer.view, 0) === SendOpcode.NOP) return FaultKind.NONE;
     if (port === undefined || !port.active) return FaultKind.PORT_DOWN;
-    return this.#datagrams.send(qp, buffer, port);
+    const fault = this.#datagrams.send(qp, buffer, port);
+    if (fault === FaultKind.NONE)
+      this.#lanes.turns.charge(buffer.hold.lane, PACKET_COST_BYTES + getSendCommandMessageLength(buffer.view, 0));
+    return fault;
   }
 
   #complete(qp: QueuePair, buffer: PhysicalCollectBuffer, fault: FaultKind): void {

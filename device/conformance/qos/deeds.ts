@@ -43,6 +43,8 @@ export class Deeds {
   /** By page of a function: what is being written there. */
   readonly #halfWritten = new Map<string, HalfWritten>();
   readonly #copies: { flow: Flow; bytes: Uint8Array }[] = [];
+  /** Flows with commands of which the adapter may not know yet. */
+  readonly #untold = new Set<Flow>();
 
   constructor(world: World, random: Random) {
     this.#world = world;
@@ -69,8 +71,8 @@ export class Deeds {
     this.#halfWritten.clear();
     // Stores made while a share was smaller are lost: what is left of their commands is for software to cancel.
     if (this.#world.watch.shrinking) for (const { sender } of this.#world.flows) sender.cancel();
-    // By the register: a page may be beyond what its function has now.
-    for (const { sender } of this.#world.flows) sender.ring(undefined, 'register');
+    // Only where it is due: a doorbell more would hide that one was lost.
+    for (const flow of this.#world.flows) if (flow.failed || this.#untold.has(flow)) this.#ring(flow, 'register');
     for (const flow of this.#world.flows) if (flow.failed) this.#restart(flow);
   }
 
@@ -81,9 +83,19 @@ export class Deeds {
       const by = random.pick(['collect', 'collect', 'doorbell', 'register', 'slot'] as const);
       const size = random.oneIn(6) ? random.between(257, LONGEST) : random.below(257);
       if (by === 'collect') this.#collect(flow, size);
-      else flow.post(size, by);
+      else {
+        flow.post(size, 'slot');
+        this.#untold.add(flow);
+        if (by !== 'slot') this.#ring(flow, by);
+      }
     }
-    if (random.oneIn(2)) flow.sender.ring(undefined, random.pick(['doorbell', 'register']));
+    if (random.oneIn(2)) this.#ring(flow, random.pick(['doorbell', 'register']));
+  }
+
+  /** By the register it is sure to arrive: a page may be beyond what its function has now. */
+  #ring(flow: Flow, by: 'doorbell' | 'register'): void {
+    flow.sender.ring(undefined, by);
+    if (by === 'register') this.#untold.delete(flow);
   }
 
   /** By collect buffer: at once, or store by store while other things happen. */
@@ -91,6 +103,7 @@ export class Deeds {
     const random = this.#random;
     const place = placeOf(flow);
     const bytes = flow.post(size, 'slot');
+    this.#untold.add(flow);
     this.#copies[random.below(KEPT_COPIES)] = { flow, bytes: bytes.slice() };
     if (this.#halfWritten.has(place)) return;
     if (random.oneIn(2)) return flow.sender.collect(bytes, { random, storeBytes: 0 });
@@ -205,6 +218,7 @@ export class Deeds {
   /** Forgets all that is known of commands of the flow. */
   #drop(flow: Flow): void {
     if (this.#halfWritten.delete(placeOf(flow))) flow.sender.cancel();
+    this.#untold.delete(flow);
     for (const [at, copy] of this.#copies.entries()) if (copy?.flow === flow) delete this.#copies[at];
   }
 }

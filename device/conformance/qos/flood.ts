@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Tenants that send as much as they can: each keeps the send queues of its queue pairs full with RC WRITEs to the other port. What each of them gets of the adapter meanwhile is
+ * Tenants that send as much as they can: each keeps the send queues of its queue pairs full with messages to the other port. What each of them gets of the adapter meanwhile is
  * measured: for the fairness tests and the demo.
  */
-
+import { packetCount } from '../../../protocol/infiniband/mtu.ts';
 import {
   getCompletionEntryQueueSequence,
   getCompletionEntryStatus,
@@ -11,15 +11,30 @@ import {
 import { setCompletionQueueRecordConsumed } from '../../../protocol/layout/gen/completion-queue-record.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair, PostBy } from '../../hosts/in-process/driver/queue-pair.ts';
+import { COMMAND_COST_BYTES, PACKET_COST_BYTES } from '../../lane/owner-turns.ts';
 import type { Tenant } from './tenant.ts';
 
 const QUEUE_LOG2 = 7;
 const SEQUENCE_MASK = 0xffff;
+const GRH = 40;
+const MTU_BYTES = 4096;
+const QKEY = 0x1234;
+const OPCODES = {
+  write: SendOpcode.RDMA_WRITE,
+  read: SendOpcode.RDMA_READ,
+  send: SendOpcode.SEND,
+  datagram: SendOpcode.SEND,
+};
 
 /** How a tenant posts: commands in collect buffers, or batches with a doorbell, or by turns. */
 export type Posting = 'collect' | 'doorbell' | 'mixed';
 
+/** What a tenant sends: RC WRITEs, RC READs, RC SENDs, or datagrams. */
+export type Traffic = 'write' | 'read' | 'send' | 'datagram';
+
 export interface FloodRequest {
+  /** RC WRITEs unless given. */
+  readonly traffic?: Traffic;
   readonly queuePairs: number;
   /** Bytes of a message. */
   readonly size: number;
@@ -45,17 +60,23 @@ export class Flood {
   readonly #senders: Sender[];
   readonly #local: number;
   readonly #remote: number;
+  #handle = 0;
 
   constructor(tenant: Tenant, request: FloodRequest) {
     this.tenant = tenant;
     this.request = request;
     this.#local = tenant.driver.allocator.allocate(request.size);
-    this.#remote = tenant.driver.allocator.allocate(request.size);
+    this.#remote = tenant.driver.allocator.allocate(request.size + GRH);
+    if (this.#traffic === 'datagram')
+      this.#handle = tenant.driver.addressHandles.add({ port: 1, dlid: tenant.lidOf(2), pd: tenant.pd });
     this.#senders = Array.from({ length: request.queuePairs }, () => this.#connect());
   }
 
-  get bytes(): number {
-    return this.completed * this.request.size;
+  /** What a message costs by the adapter's tariff, in bytes. A READ is a packet more: its request. */
+  get messageCost(): number {
+    const { size } = this.request;
+    const packets = packetCount(size, MTU_BYTES) + (this.#traffic === 'read' ? 1 : 0);
+    return COMMAND_COST_BYTES + packets * PACKET_COST_BYTES + size;
   }
 
   /** Takes what has completed and fills all send queues again. Throws when a message failed. */
@@ -64,6 +85,10 @@ export class Flood {
       this.#reap(sender);
       if (this.active) this.#fill(sender, index);
     }
+  }
+
+  get #traffic(): Traffic {
+    return this.request.traffic ?? 'write';
   }
 
   get #depthLog2(): number {
@@ -78,9 +103,9 @@ export class Flood {
     for (let count = room; count > 0; count--) {
       qp.post(
         {
-          opcode: SendOpcode.RDMA_WRITE,
+          opcode: OPCODES[this.#traffic],
           sges: [{ address: this.#local, length: size, lkey: this.tenant.region.lkey }],
-          remote: { address: this.#remote, rkey: this.tenant.region.rkey },
+          ...this.#where(sender),
         },
         by,
       );
@@ -89,7 +114,14 @@ export class Flood {
     if (by === 'slot' && room > 0) qp.ring(undefined, 'register');
   }
 
+  #where({ peer }: Sender) {
+    if (this.#traffic === 'datagram') return { remoteQpn: peer.qpn, qkey: QKEY, addressHandle: this.#handle };
+    if (this.#traffic === 'send') return {};
+    return { remote: { address: this.#remote, rkey: this.tenant.region.rkey } };
+  }
+
   #reap(sender: Sender): void {
+    this.#postReceives(sender.peer, sender.peer.parts.receiveCq.drain().length);
     const { sendCq } = sender.qp.parts;
     while (sendCq.ready) {
       const slot = sendCq.buffer.slot(sendCq.consumed);
@@ -105,12 +137,23 @@ export class Flood {
     setCompletionQueueRecordConsumed(this.tenant.access.view(sendCq.recordAddress, 64), 0, sendCq.consumed);
   }
 
+  #postReceives(peer: DriverQueuePair, count: number): void {
+    const sge = { address: this.#remote, length: this.request.size + GRH, lkey: this.tenant.region.lkey };
+    for (let posted = 0; posted < count; posted++) peer.postReceive([sge]);
+  }
+
   #connect(): Sender {
     const { tenant } = this;
     const [qp, peer] = [this.#create(), this.#create()] as const;
-    const common = { reliable: true, pathMtu: 5 };
-    qp.connect({ port: 1, dlid: tenant.lidOf(2), remoteQpn: peer.qpn, ...common });
-    peer.connect({ port: 2, dlid: tenant.lidOf(1), remoteQpn: qp.qpn, ...common });
+    if (this.#traffic === 'datagram') {
+      qp.start({ port: 1, qkey: QKEY });
+      peer.start({ port: 2, qkey: QKEY });
+    } else {
+      const common = { reliable: true, pathMtu: 5 };
+      qp.connect({ port: 1, dlid: tenant.lidOf(2), remoteQpn: peer.qpn, ...common });
+      peer.connect({ port: 2, dlid: tenant.lidOf(1), remoteQpn: qp.qpn, ...common });
+    }
+    if (OPCODES[this.#traffic] === SendOpcode.SEND) this.#postReceives(peer, 2 ** this.#depthLog2);
     return { qp, peer, posted: 0, completed: 0 };
   }
 
@@ -119,11 +162,12 @@ export class Flood {
     return driver.createQueuePair({
       pd,
       sendCq: driver.createCompletionQueue({ entriesLog2: this.#depthLog2 + 1 }),
+      receiveCq: driver.createCompletionQueue({ entriesLog2: this.#depthLog2 + 1 }),
       sendEntriesLog2: this.#depthLog2,
-      receiveEntriesLog2: 1,
+      receiveEntriesLog2: this.#depthLog2,
       strideLog2: 6,
       qosLevel: this.request.qosLevel ?? 0,
-      creation: { serviceType: ServiceType.RC },
+      creation: { serviceType: this.#traffic === 'datagram' ? ServiceType.UD : ServiceType.RC },
     });
   }
 }

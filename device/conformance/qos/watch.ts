@@ -14,10 +14,20 @@ import type { Tenant } from './tenant.ts';
 /** Launches of other lanes, for each lane there is, that a lane with work may see before its next. Far more than turns and credits explain. */
 const PATIENCE_PER_LANE = 16;
 
+/** What was used of a pool beyond what all share, when it was looked at last. */
+interface Debt {
+  readonly pool: PcbAllocator;
+  readonly what: string;
+  borrowed: number;
+  deviceShared: number;
+  lending: boolean;
+}
+
 export class AdapterWatch {
   /** Binds that were refused, and judged. */
   refusals = 0;
   launches = 0;
+  checks = 0;
   /** Shares may have shrunk below what is in use since nothing was in use. */
   shrinking = false;
   /** The longest a lane with work has waited, in launches. */
@@ -25,6 +35,7 @@ export class AdapterWatch {
   readonly #adapter: Adapter;
   readonly #waitingSince: Float64Array;
   readonly #launched: Float64Array;
+  readonly #debts: Debt[] = [];
   #wrong: string | undefined;
 
   constructor(adapter: Adapter) {
@@ -40,14 +51,14 @@ export class AdapterWatch {
     const adapter = this.#adapter;
     const wrong = this.#wrong ?? findBadBinding(adapter) ?? findLaneFault(adapter) ?? this.#findStarving();
     if (wrong !== undefined) return wrong;
-    for (const { access, index } of tenants) {
-      const broken = findBrokenInvariant(access, !this.shrinking);
-      if (broken !== undefined) return `function ${index}: ${broken}`;
-    }
-    return undefined;
+    // What registers show is the same once more: one function after each step.
+    const { access, index } = tenants[this.checks++ % tenants.length];
+    const broken = findBrokenInvariant(access, !this.shrinking);
+    return broken === undefined ? this.#findGrowingDebt() : `function ${index}: ${broken}`;
   }
 
   #watchBinds(pool: PcbAllocator, what: string): void {
+    this.#debts.push({ pool, what, borrowed: 0, deviceShared: 0, lending: false });
     const bind = pool.bind.bind(pool);
     pool.bind = (functionNumber, qosLevel, vcb) => {
       const buffer = bind(functionNumber, qosLevel, vcb);
@@ -61,15 +72,32 @@ export class AdapterWatch {
     };
   }
 
-  /** Why a refusal was wrong: nothing that others do with their guarantees, and nothing within its own, may cause one. */
+  /**
+   * Why a refusal was wrong: nothing that others do with their guarantees, and nothing within its own, may cause one. The one exception: nothing at all is free, because others still use what was theirs
+   * before a share shrank, or what idle functions lent (docs/PROGRAMMING.md, Resources).
+   */
   #judge(pool: PcbAllocator, functionNumber: number, qosLevel: number): string | undefined {
-    // Buffers in use above a limit that shrank come back first.
-    if (this.shrinking && isOverused(pool, this.#adapter.functions.length)) return undefined;
+    const isConverging = pool.freeCount === 0 && isOverused(pool, this.#adapter.functions.length);
+    if (isConverging && (this.shrinking || pool.borrowed > 0)) return undefined;
     if (pool.getInUse(functionNumber, qosLevel) < pool.getGuaranteed(functionNumber, qosLevel))
       return 'the level has not used what it is guaranteed';
     if (pool.getInUseFunctionShared(functionNumber) < pool.getShared(functionNumber))
       return 'the function has not used what its levels share';
+    if (this.shrinking && isOverused(pool, this.#adapter.functions.length)) return undefined;
     return pool.deviceUsed < pool.deviceShared ? 'some that all share are free' : undefined;
+  }
+
+  /** What is used beyond what all share, because it was lent or a share grew, only comes back while nobody lends. */
+  #findGrowingDebt(): string | undefined {
+    for (const debt of this.#debts) {
+      const { pool, what } = debt;
+      const grew = pool.borrowed > debt.borrowed && pool.deviceShared === debt.deviceShared;
+      if (grew && !debt.lending && !pool.lending) return `${pool.borrowed} ${what}s are used beyond what all share`;
+      debt.borrowed = pool.borrowed;
+      debt.deviceShared = pool.deviceShared;
+      debt.lending = pool.lending;
+    }
+    return undefined;
   }
 
   /** A lane whose list is not empty has its turn, however much the others have to do. */

@@ -134,6 +134,7 @@ export class World {
     return {
       messages,
       launches: watch.launches,
+      checks: watch.checks,
       refusals: watch.refusals,
       longestWait: watch.longestWait,
       spilled: this.count(CSR.DOORBELLS_SPILLED),
