@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Traces in the formats of others: JSON lines; the Chrome trace format, which Perfetto opens; and an ERF capture of each message's first packet, which tshark opens. Of the
- * packets behind the first no headers are kept; `vuhca capture` has them.
+ * Traces in the formats of others: JSON lines; the Chrome trace format, which Perfetto opens; and an ERF capture of the packets that were kept, which tshark opens. What is
+ * beyond the snap length of a message, and acknowledgements, only `vuhca capture` has.
  */
 import {
   CaptureDirection,
@@ -12,16 +12,20 @@ import {
 } from '../../protocol/infiniband/erf.ts';
 import { getLrhPacketLength } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { computeIcrc, setIcrc } from '../../protocol/infiniband/icrc.ts';
+import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { completionStatusName, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
 import { stepName, type TimelineStep } from '../observe/trace/timeline.ts';
-import { findOtherSide, type TracedMessage } from '../observe/trace/traced-message.ts';
+import { findOtherSide, type TracedMessage, type TracedPacket } from '../observe/trace/traced-message.ts';
 
 const NS_PER_US = 1000;
 const WORD_BYTES = 4;
 const FILE_HEADER_BYTES = 64;
+/** Packets that go from the receiver of a message to its sender. */
+const ANSWER = OpcodeFlag.READ_RESPONSE | OpcodeFlag.ATOMIC_ACKNOWLEDGE;
 /** Process of the timeline; the others are QPs. */
 const TIMELINE_PID = 0;
 
@@ -41,7 +45,7 @@ export interface ChromeEvent {
 }
 
 /** A message in words and numbers; payload as hex. */
-export function describeMessage({ block, payload, headers }: TracedMessage): Record<string, unknown> {
+export function describeMessage({ block, payload, packets }: TracedMessage): Record<string, unknown> {
   const { opcode, status, receive, ...rest } = block;
   return {
     kind: 'message',
@@ -49,8 +53,8 @@ export function describeMessage({ block, payload, headers }: TracedMessage): Rec
     opcode: sendOpcodeName(opcode),
     status: block.complete === 1 ? completionStatusName(status) : 'under way',
     ...rest,
-    headers: Buffer.from(headers).toString('hex'),
-    payload: Buffer.from(payload).toString('hex'),
+    headers: packets.map(({ headers }) => hex(headers)),
+    payload: hex(payload),
   };
 }
 
@@ -109,27 +113,28 @@ function messageEvents(message: TracedMessage, all: readonly TracedMessage[]): C
 
 /** An ERF capture. `wallTimeNs`: time since 1970 when the adapter's clock stood at 0. */
 export function toErf(messages: readonly TracedMessage[], wallTimeNs: number): Uint8Array {
-  const sorted = messages
-    .filter(({ headers }) => headers.length > 0)
-    .sort((a, b) => a.block.beginTime - b.block.beginTime);
+  const packets = messages
+    .flatMap(({ block, packets }) => packets.map((packet) => ({ block, packet })))
+    .sort((a, b) => a.packet.timeNs - b.packet.timeNs);
   const header = new Uint8Array(FILE_HEADER_BYTES);
   const used = writeErfFileHeader(new DataView(header.buffer), 0);
-  return Buffer.concat([header.subarray(0, used), ...sorted.map((message) => erfRecord(message, wallTimeNs))]);
+  const records = packets.map(({ block, packet }) => erfRecord(block, packet, wallTimeNs));
+  return Buffer.concat([header.subarray(0, used), ...records]);
 }
 
-function erfRecord(message: TracedMessage, wallTimeNs: number): Uint8Array {
-  const { block } = message;
-  const { bytes, wireLength } = firstPacket(message);
+function erfRecord(block: Readonly<TraceBlock>, packet: TracedPacket, wallTimeNs: number): Uint8Array {
+  const { bytes, wireLength, isAnswer } = restorePacket(packet);
   const record = new Uint8Array(erfRecordBytes(bytes.length));
-  const side = erfInterface(block.port, block.receive ? CaptureDirection.RECEIVED : CaptureDirection.SENT);
-  const view = new DataView(record.buffer);
+  const received = (block.receive === 1) !== isAnswer;
+  const side = erfInterface(block.port, received ? CaptureDirection.RECEIVED : CaptureDirection.SENT);
+  const timeNs = wallTimeNs + packet.timeNs;
   writeErfRecord(
-    view,
+    new DataView(record.buffer),
     0,
-    wallTimeNs + block.beginTime,
+    timeNs,
     side,
     0,
-    new DataView(bytes.buffer),
+    new DataView(bytes.buffer, bytes.byteOffset),
     0,
     bytes.length,
     wireLength,
@@ -138,17 +143,27 @@ function erfRecord(message: TracedMessage, wallTimeNs: number): Uint8Array {
 }
 
 /** The packet as it was on the wire; its CRCs are made again. What the snap length cut off is missing, and the CRCs with it. */
-function firstPacket({ headers, payload }: TracedMessage): { bytes: Uint8Array; wireLength: number } {
+function restorePacket({ headers, payload }: TracedPacket): {
+  bytes: Uint8Array;
+  wireLength: number;
+  isAnswer: boolean;
+} {
   const wireLength = getLrhPacketLength(new DataView(headers.buffer, headers.byteOffset), 0) * WORD_BYTES + VCRC_SIZE;
   const bytes = new Uint8Array(wireLength);
   bytes.set(headers);
+  bytes.set(payload, headers.length);
   const view = new DataView(bytes.buffer);
   const packet = newParsedPacket();
-  const sound = parsePacket(view, 0, wireLength, packet, PacketCheck.NONE) === PacketError.NONE;
-  const kept = Math.min(payload.length, packet.payloadLengthBytes);
-  if (sound) bytes.set(payload.subarray(0, kept), packet.payloadOffset);
-  if (!sound || kept < packet.payloadLengthBytes) return { bytes: bytes.slice(0, headers.length + kept), wireLength };
+  const error = parsePacket(view, 0, wireLength, packet, PacketCheck.NONE);
+  const isAnswer = (packet.flags & ANSWER) !== 0;
+  const kept = headers.length + payload.length;
+  if (error !== PacketError.NONE || kept < packet.payloadOffset + packet.payloadLengthBytes)
+    return { bytes: bytes.slice(0, kept), wireLength, isAnswer };
   setIcrc(view, packet.icrcOffset, computeIcrc(view, 0, packet.grhOffset >= 0, packet.icrcOffset));
   resealVcrc(view, 0, packet.vcrcOffset);
-  return { bytes, wireLength };
+  return { bytes, wireLength, isAnswer };
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
 }

@@ -122,5 +122,5 @@ export const DOORBELL_OFFSET = 0xfc0;
 export const CANCEL_OFFSET = 0xff8;
 
 /** Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch. */
-export const LAYOUT_HASH_LOW = 0xd0dff8e1;
-export const LAYOUT_HASH_HIGH = 0xbbaba582;
+export const LAYOUT_HASH_LOW = 0x567e7cb7;
+export const LAYOUT_HASH_HIGH = 0x1be618ca;
