@@ -4094,7 +4094,7 @@ static inline void vuhca_trace_attributes_set_blocks_log2(struct vuhca_trace_att
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK) | ((v << VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_SHIFT) & VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK)));
 }
 
-/* A command block: one message of one QP, as sent or as received. The packets kept of it follow, each a trace-packet with its bytes; zeros pad the whole to 8 bytes. */
+/* A command block: one message of one QP, as sent or as received. The packets kept of it follow, each a trace-packet with its bytes. */
 #define VUHCA_TRACE_BLOCK_SIZE 96
 struct vuhca_trace_block {
 	/* qpn: Queue pair. */
@@ -4138,7 +4138,7 @@ struct vuhca_trace_block {
 	__le32 snap_length;
 	/* message_sequence: MSN of the message on the connection, counted from 0 on both sides. */
 	__le32 dw15;
-	/* kept_bytes: Bytes of the packets that follow, with the padding to 8. */
+	/* kept_bytes: Bytes of the packets that follow. */
 	__le32 kept_bytes;
 	__u8 reserved_68[28];
 };
@@ -4295,7 +4295,7 @@ static inline void vuhca_trace_block_set_message_sequence(struct vuhca_trace_blo
 	e->dw15 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK) | ((v << VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_SHIFT) & VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK)));
 }
 
-/* A packet of a command block, as it was on the wire: its headers, then what was kept of its payload, padded to 4 bytes. CRCs are not kept. */
+/* A packet of a command block, as it was on the wire: its headers, then what was kept of its payload, padded to 8 bytes. CRCs are not kept. */
 #define VUHCA_TRACE_PACKET_SIZE 8
 struct vuhca_trace_packet {
 	/* header_length: Bytes of headers, LRH to the last extension. */

@@ -528,7 +528,7 @@ export const traceAttributes: StructTable = {
 
 export const traceBlock: StructTable = {
   name: 'trace-block',
-  doc: 'A command block: one message of one QP, as sent or as received. The packets kept of it follow, each a trace-packet with its bytes; zeros pad the whole to 8 bytes.',
+  doc: 'A command block: one message of one QP, as sent or as received. The packets kept of it follow, each a trace-packet with its bytes.',
   source: 'IPCOM000010133D',
   endian: 'little',
   sizeBytes: 96,
@@ -559,14 +559,14 @@ export const traceBlock: StructTable = {
     { name: 'snapLength', bits: 32, doc: 'Payload bytes in the packets that follow.' },
     { name: 'messageSequence', bits: 24, doc: 'MSN of the message on the connection, counted from 0 on both sides.' },
     { bits: 8 },
-    { name: 'keptBytes', bits: 32, doc: 'Bytes of the packets that follow, with the padding to 8.' },
+    { name: 'keptBytes', bits: 32, doc: 'Bytes of the packets that follow.' },
     { bytes: 28 },
   ],
 };
 
 export const tracePacket: StructTable = {
   name: 'trace-packet',
-  doc: 'A packet of a command block, as it was on the wire: its headers, then what was kept of its payload, padded to 4 bytes. CRCs are not kept.',
+  doc: 'A packet of a command block, as it was on the wire: its headers, then what was kept of its payload, padded to 8 bytes. CRCs are not kept.',
   source: 'IPCOM000010133D',
   endian: 'little',
   sizeBytes: 8,

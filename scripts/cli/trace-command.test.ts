@@ -147,34 +147,28 @@ t.test('tshark opens the ERF capture', { skip: tshark === undefined && 'tshark i
   t.ok(rows.every(([, , , , malformed]) => !malformed));
 });
 
-t.test(
-  'a running adapter: timeline on and off beside a recording, which refuses traces; clear words for what is not there',
-  async (t) => {
-    const directory = makeDirectory(t);
-    const environment = { XDG_RUNTIME_DIR: directory };
-    const recording = join(directory, 'x.rec');
-    const device = new CliProcess(
-      ['device', '--socket', join(directory, 's.sock'), '--record', recording],
-      environment,
-    );
-    t.teardown(() => device.child.kill('SIGKILL'));
-    await device.until(/^listening on/m);
-    const trace = (...words: string[]) => runCli(['trace', ...words], environment);
-    t.match((await trace('status')).stdout, /no QP is traced\nthe timeline is off/);
-    t.match((await trace('on', '--timeline')).stdout, /the timeline has 0 steps/);
-    t.match(await trace('on', '--qp', '77'), { status: 1, stderr: /this run is being recorded/ });
-    t.match(await trace('show'), { status: 1, stderr: /no message is traced/ });
-    t.match(await trace('on'), { status: 2, stderr: /say which QP/ });
-    const file = join(directory, 'out.json');
-    t.equal((await trace('export', '--format', 'perfetto', file)).status, 0);
-    t.match(await trace('export', file), { status: 2, stderr: /--format is missing/ });
-    t.match((await trace('off', '--timeline')).stdout, /the timeline is off/);
-    device.child.kill('SIGTERM');
-    await device.whenExited;
-    t.match(
-      await runCli(['replay', recording], environment),
-      { status: 0, stdout: /identical/ },
-      'the timeline is not in it',
-    );
-  },
-);
+t.test('a running adapter: timeline on and off beside a recording; clear words for what is not there', async (t) => {
+  const directory = makeDirectory(t);
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const recording = join(directory, 'x.rec');
+  const device = new CliProcess(['device', '--socket', join(directory, 's.sock'), '--record', recording], environment);
+  t.teardown(() => device.child.kill('SIGKILL'));
+  await device.until(/^listening on/m);
+  const trace = (...words: string[]) => runCli(['trace', ...words], environment);
+  t.match((await trace('status')).stdout, /no QP is traced\nthe timeline is off/);
+  t.match((await trace('on', '--timeline')).stdout, /the timeline has 0 steps/);
+  t.match(await trace('on', '--qp', '77'), { status: 1, stderr: /there is no QP 77/ });
+  t.match(await trace('show'), { status: 1, stderr: /no message is traced/ });
+  t.match(await trace('on'), { status: 2, stderr: /say which QP/ });
+  const file = join(directory, 'out.json');
+  t.equal((await trace('export', '--format', 'perfetto', file)).status, 0);
+  t.match(await trace('export', file), { status: 2, stderr: /--format is missing/ });
+  t.match((await trace('off', '--timeline')).stdout, /the timeline is off/);
+  device.child.kill('SIGTERM');
+  await device.whenExited;
+  t.match(
+    await runCli(['replay', recording], environment),
+    { status: 0, stdout: /identical/ },
+    'the timeline is not in it',
+  );
+});

@@ -92,19 +92,17 @@ export class QueuePairTrace {
 
   /** Its message begins, with its PSNs assigned; `state` does not count it yet. */
   beginRecord(state: RequesterState, record: SendRecord): void {
-    const index = this.#begin(record.launchedNs);
+    if (this.stopped) {
+      record.traceBlock = NO_BLOCK;
+      return;
+    }
+    const { ring } = this;
+    const { launchedNs, opcode, sequence, firstPsn, messageLength } = record;
+    const msn = (state.sendSequence - 1) & SEQUENCE_MASK;
+    const { remoteQpn } = this.#qp.attributes;
+    const index = ring.begin(launchedNs, 0, opcode, sequence, firstPsn, messageLength, msn, remoteQpn, state.path.dlid);
+    ring.words[ring.slotOf(index) + Field.LAST_PSN] = record.lastPsn;
     record.traceBlock = index;
-    if (index === NO_BLOCK) return;
-    const { words } = this.ring;
-    const at = this.ring.slotOf(index);
-    words[at + Field.OPCODE] = record.opcode;
-    words[at + Field.SEQUENCE] = record.sequence;
-    words[at + Field.FIRST_PSN] = record.firstPsn;
-    words[at + Field.LAST_PSN] = record.lastPsn;
-    words[at + Field.LENGTH] = record.messageLength;
-    words[at + Field.MSN] = (state.sendSequence - 1) & SEQUENCE_MASK;
-    words[at + Field.REMOTE_QPN] = this.#qp.attributes.remoteQpn;
-    words[at + Field.REMOTE_LID] = state.path.dlid;
   }
 
   /** A packet of it was sent: number `packet` of the message, its headers at `offset`, `lengthBytes` of payload at `payload`. */
@@ -152,16 +150,12 @@ export class QueuePairTrace {
 
   // Commands that are done at once: datagrams, and whatever is flushed.
 
-  beginCommand(buffer: PhysicalCollectBuffer): void {
-    const { view } = buffer;
-    const index = this.#begin(this.#clock.now());
-    this.#command = index;
-    if (index === NO_BLOCK) return;
-    const { words } = this.ring;
-    const at = this.ring.slotOf(index);
-    words[at + Field.OPCODE] = getSendCommandOpcode(view, 0);
-    words[at + Field.SEQUENCE] = getSendCommandSequence(view, 0);
-    words[at + Field.LENGTH] = getSendCommandMessageLength(view, 0);
+  beginCommand({ view }: PhysicalCollectBuffer): void {
+    if (this.stopped) return;
+    const opcode = getSendCommandOpcode(view, 0);
+    const sequence = getSendCommandSequence(view, 0);
+    const lengthBytes = getSendCommandMessageLength(view, 0);
+    this.#command = this.ring.begin(this.#clock.now(), 0, opcode, sequence, 0, lengthBytes, 0, 0, 0);
   }
 
   /** Its datagram was sent: headers at `offset`, payload at `payload`. */
@@ -253,10 +247,6 @@ export class QueuePairTrace {
     this.#end(resource.traceBlock, this.#clock.now(), status, fault);
   }
 
-  #begin(timeNs: number): number {
-    return this.stopped ? NO_BLOCK : this.ring.begin(timeNs);
-  }
-
   /** The time of its first packet is that of the message. `packets`: 1, or 0 when this one is refused. */
   #beginReceive(
     packet: Readonly<ParsedPacket>,
@@ -265,23 +255,14 @@ export class QueuePairTrace {
     msn: number,
     packets: number,
   ): number {
-    const nowNs = this.#clock.now();
-    const index = this.#begin(nowNs);
-    if (index === NO_BLOCK) return index;
+    if (this.stopped) return NO_BLOCK;
     const { ring } = this;
-    const { words } = ring;
-    const at = ring.slotOf(index);
-    const { psn, lrhOffset, payloadOffset, payloadLengthBytes } = packet;
-    words[at + Field.RECEIVE] = 1;
-    words[at + Field.OPCODE] = messageOpcodes[packet.opcode];
-    words[at + Field.SEQUENCE] = number;
-    words[at + Field.FIRST_PSN] = psn;
-    words[at + Field.LAST_PSN] = psn;
-    words[at + Field.PACKETS] = packets;
-    words[at + Field.LENGTH] = payloadLengthBytes;
-    words[at + Field.MSN] = msn;
-    words[at + Field.REMOTE_QPN] = this.#qp.attributes.remoteQpn;
-    words[at + Field.REMOTE_LID] = packet.slid;
+    const { psn, slid, lrhOffset, payloadOffset, payloadLengthBytes } = packet;
+    const opcode = messageOpcodes[packet.opcode];
+    const { remoteQpn } = this.#qp.attributes;
+    const nowNs = this.#clock.now();
+    const index = ring.begin(nowNs, 1, opcode, number, psn, payloadLengthBytes, msn, remoteQpn, slid);
+    ring.words[ring.slotOf(index) + Field.PACKETS] = packets;
     ring.keep(index, nowNs, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
     return index;
   }
@@ -311,8 +292,7 @@ export class QueuePairTrace {
   /** What ends with its last packet has the time of that; the clock is asked when that packet was not kept. */
   #endWithPacket(index: number, status: CompletionStatus, fault: FaultKind): void {
     const { ring } = this;
-    const timed = ring.has(index) && ring.allKept(index);
-    if (timed) this.#finish(index, status, fault);
+    if (ring.has(index) && ring.endIsKnown(index)) this.#finish(index, status, fault);
     else this.#end(index, this.#clock.now(), status, fault);
   }
 

@@ -29,36 +29,35 @@ export const Field = {
   PACKETS: 11,
   LENGTH: 12,
   MSN: 13,
-  /** Payload bytes kept, in how many packets, and the words these take. */
+  /** Payload bytes kept, in how many packets, and the bytes these take. */
   KEPT: 14,
   PACKETS_KEPT: 15,
-  PACKET_WORDS: 16,
+  PACKET_BYTES: 16,
 } as const;
 export type Field = (typeof Field)[keyof typeof Field];
 
-/** Begin and end, as doubles; then come the packets. */
-const TIMES = 18;
-const PACKETS_AT = 22;
-/** Before each packet: bytes of its headers, of its payload, and its time in ns since the message began. */
-const PACKET_HEAD_WORDS = 3;
+/** Bytes of a slot before the packets: numbers, begin, end. Then come `trace-packet` records, each with its bytes, as software reads them. */
+const TIMES_AT = 72;
+const PACKETS_AT = 88;
 /** More than all headers of a first packet, and of another one: LRH, GRH, BTH, AETH or ImmDt or IETH. */
-const FIRST_HEADERS_WORDS = 24;
-const HEADERS_WORDS = 18;
+const FIRST_HEADERS_BYTES = 96;
+const HEADERS_BYTES = 72;
 /** Packets beside the first that come without a full path MTU: the first answer to a request, the last of the message. */
 const SHORT_PACKETS = 2;
 const MTU_MIN_BYTES = 256;
-const WORD_BYTES = 4;
-const WORD_SHIFT = 2;
+/** What lies in a slot begins at a multiple of this. */
 const ALIGNMENT = 8;
+const WORD_SHIFT = 2;
+const DWORD_SHIFT = 3;
 const BYTE_MAX = 255;
-const DWORD_MAX = 0xffffffff;
-/** Shorter copies are quicker by a loop than with a view made for them. */
+const TIME_MAX_NS = 0xffffffff;
+/** Shorter copies are quicker by a loop. */
 const LOOP_BYTES = 256;
 
-/** Where packets come from: each starts at a multiple of 4. */
+/** Where packets come from: each starts at a multiple of 8. */
 export interface PacketBytes {
-  readonly bytes: Uint8Array;
-  readonly words: Int32Array;
+  readonly doubleWords: BigInt64Array;
+  viewPacket(offset: number, lengthBytes: number): Uint8Array;
 }
 
 /** What every block of a QP has in common. */
@@ -75,28 +74,33 @@ export class TraceRing {
   head = 0;
   /** Blocks overwritten before they were read. */
   lost = 0;
-  /** All slots; software that fills one writes `Field` numbers from `slotOf` on. */
+  /** All slots: `Field` numbers of a block from `slotOf` it on. */
   readonly words: Int32Array;
   #read = 0;
   readonly #mask: number;
-  readonly #slotWords: number;
+  readonly #slotBytes: number;
   readonly #times: Float64Array;
+  readonly #doubleWords: BigInt64Array;
   readonly #bytes: Uint8Array;
+  readonly #view: DataView;
   readonly #block = newTraceBlock();
 
   constructor(blocksLog2: number, snapLength: number) {
     this.blocks = 2 ** blocksLog2;
     this.snapLength = snapLength;
     this.#mask = this.blocks - 1;
-    this.#slotWords = countSlotWords(snapLength);
-    this.words = new Int32Array(this.blocks * this.#slotWords);
-    this.#times = new Float64Array(this.words.buffer);
-    this.#bytes = new Uint8Array(this.words.buffer);
+    this.#slotBytes = countSlotBytes(snapLength);
+    this.#bytes = new Uint8Array(this.blocks * this.#slotBytes);
+    const { buffer } = this.#bytes;
+    this.words = new Int32Array(buffer);
+    this.#times = new Float64Array(buffer);
+    this.#doubleWords = new BigInt64Array(buffer);
+    this.#view = new DataView(buffer);
   }
 
   /** Memory a ring takes. */
   static sizeBytes(blocksLog2: number, snapLength: number): number {
-    return 2 ** blocksLog2 * countSlotWords(snapLength) * WORD_BYTES;
+    return 2 ** blocksLog2 * countSlotBytes(snapLength);
   }
 
   /** Oldest block still there. */
@@ -109,14 +113,40 @@ export class TraceRing {
     if (position > this.#read) this.#read = position;
   }
 
-  /** Begins a block, all zeros; the oldest one makes room. Returns its running number. */
-  begin(timeNs: number): number {
+  /** Begins a block; the oldest one makes room. Returns its running number. */
+  begin(
+    timeNs: number,
+    receive: number,
+    opcode: number,
+    sequence: number,
+    psn: number,
+    lengthBytes: number,
+    msn: number,
+    remoteQpn: number,
+    remoteLid: number,
+  ): number {
     const index = this.head++;
     if (index - this.blocks >= this.#read) this.lost++;
     const at = this.slotOf(index);
     const { words } = this;
-    for (let field = at; field < at + TIMES; field++) words[field] = 0;
-    this.#times[(at + TIMES) >> 1] = timeNs;
+    words[at + Field.OPCODE] = opcode;
+    words[at + Field.STATUS] = 0;
+    words[at + Field.FAULT] = 0;
+    words[at + Field.RECEIVE] = receive;
+    words[at + Field.COMPLETE] = 0;
+    words[at + Field.SEQUENCE] = sequence;
+    words[at + Field.FIRST_PSN] = psn;
+    words[at + Field.LAST_PSN] = psn;
+    words[at + Field.RETRIES] = 0;
+    words[at + Field.REMOTE_QPN] = remoteQpn;
+    words[at + Field.REMOTE_LID] = remoteLid;
+    words[at + Field.PACKETS] = 0;
+    words[at + Field.LENGTH] = lengthBytes;
+    words[at + Field.MSN] = msn;
+    words[at + Field.KEPT] = 0;
+    words[at + Field.PACKETS_KEPT] = 0;
+    words[at + Field.PACKET_BYTES] = 0;
+    this.#times[beginOf(at)] = timeNs;
     return index;
   }
 
@@ -127,25 +157,25 @@ export class TraceRing {
 
   /** Where the numbers of a block begin in `words`. */
   slotOf(index: number): number {
-    return (index & this.#mask) * this.#slotWords;
+    return ((index & this.#mask) * this.#slotBytes) >>> WORD_SHIFT;
   }
 
   get(index: number, field: Field): number {
     return this.words[this.slotOf(index) + field];
   }
 
-  /** When the message ended, or until that when the packet kept last was sent or received. */
-  setEnd(index: number, timeNs: number): void {
-    this.#times[((this.slotOf(index) + TIMES) >> 1) + 1] = timeNs;
-  }
-
-  /** Every packet seen so far has been kept, and there is one. */
-  allKept(index: number): boolean {
+  /** Every packet seen so far has been kept, and there is one: its time is that of the end. */
+  endIsKnown(index: number): boolean {
     const at = this.slotOf(index);
     const kept = this.words[at + Field.PACKETS_KEPT];
     return kept > 0 && kept >= this.words[at + Field.PACKETS];
   }
 
+  setEnd(index: number, timeNs: number): void {
+    this.#times[beginOf(this.slotOf(index)) + 1] = timeNs;
+  }
+
+  /** The message has ended, when its last packet was kept or at what `setEnd` says. */
   end(index: number, status: number, fault: number): void {
     const { words } = this;
     const at = this.slotOf(index);
@@ -156,8 +186,8 @@ export class TraceRing {
 
   /** Would a packet be kept whose payload of `lengthBytes` begins `done` bytes into the message? Not what is there already (it was sent again), nor what is beyond the snap length. */
   wants(index: number, done: number, lengthBytes: number): boolean {
-    const at = this.slotOf(index);
-    return done === this.words[at + Field.KEPT] && (done < this.snapLength || lengthBytes === 0 || done === 0);
+    const kept = this.words[this.slotOf(index) + Field.KEPT];
+    return done === kept && (done < this.snapLength || lengthBytes === 0 || done === 0);
   }
 
   /** Keeps a packet that is wanted: headers at `offset`, payload behind them, as far as the snap length goes. */
@@ -165,83 +195,65 @@ export class TraceRing {
     const { words } = this;
     const at = this.slotOf(index);
     const kept = words[at + Field.KEPT];
+    const used = words[at + Field.PACKET_BYTES];
     const length = Math.min(payload, this.snapLength - kept);
-    const used = words[at + Field.PACKET_WORDS];
-    const count = PACKET_HEAD_WORDS + ((headers + length + WORD_BYTES - 1) >>> WORD_SHIFT);
-    const target = at + PACKETS_AT + used;
-    if (target + count > at + this.#slotWords) return;
+    const bytes = (TRACE_PACKET_SIZE + headers + length + ALIGNMENT - 1) & -ALIGNMENT;
+    if (PACKETS_AT + used + bytes > this.#slotBytes) return;
     words[at + Field.KEPT] = kept + length;
     words[at + Field.PACKETS_KEPT]++;
-    words[at + Field.PACKET_WORDS] = used + count;
-    words[target] = headers;
-    words[target + 1] = length;
-    const begin = (at + TIMES) >> 1;
-    words[target + 2] = Math.min(timeNs - this.#times[begin], DWORD_MAX);
+    words[at + Field.PACKET_BYTES] = used + bytes;
+    const begin = beginOf(at);
+    const target = (at << WORD_SHIFT) + PACKETS_AT + used;
+    setTracePacketHeaderLength(this.#view, target, headers);
+    setTracePacketPayloadLength(this.#view, target, length);
+    setTracePacketTime(this.#view, target, Math.min(timeNs - this.#times[begin], TIME_MAX_NS));
     this.#times[begin + 1] = timeNs;
-    this.#copy(target + PACKET_HEAD_WORDS, source, offset, headers + length);
+    this.#copy(target + TRACE_PACKET_SIZE, source, offset, headers + length);
   }
 
   /** Bytes `encode` writes for a block. */
   encodedBytes(index: number): number {
-    return TRACE_BLOCK_SIZE + this.#keptBytes(index);
+    return TRACE_BLOCK_SIZE + this.get(index, Field.PACKET_BYTES);
   }
 
-  /** Writes a block as software reads it: `trace-block`, packets, padding. `view` is that of `target`. Returns the bytes written. */
+  /** Writes a block as software reads it: `trace-block`, then its packets. `view` is that of `target`. Returns the bytes written. */
   encode(index: number, of: TracedQueuePair, target: Uint8Array, view: DataView, at: number): number {
-    const lengthBytes = this.encodedBytes(index);
-    target.fill(0, at, at + lengthBytes);
+    target.fill(0, at, at + TRACE_BLOCK_SIZE);
     this.#encodeBlock(index, of, view, at);
-    const { words } = this;
-    let from = this.slotOf(index) + PACKETS_AT;
-    let to = at + TRACE_BLOCK_SIZE;
-    for (let left = this.get(index, Field.PACKETS_KEPT); left > 0; left--) {
-      const bytes = words[from] + words[from + 1];
-      setTracePacketHeaderLength(view, to, words[from]);
-      setTracePacketPayloadLength(view, to, words[from + 1]);
-      setTracePacketTime(view, to, words[from + 2] >>> 0);
-      from += PACKET_HEAD_WORDS;
-      to += TRACE_PACKET_SIZE;
-      target.set(this.#bytes.subarray(from * WORD_BYTES, from * WORD_BYTES + bytes), to);
-      from += (bytes + WORD_BYTES - 1) >>> WORD_SHIFT;
-      to += align(bytes, WORD_BYTES);
-    }
-    return lengthBytes;
+    const packets = (this.slotOf(index) << WORD_SHIFT) + PACKETS_AT;
+    const lengthBytes = this.get(index, Field.PACKET_BYTES);
+    target.set(this.#bytes.subarray(packets, packets + lengthBytes), at + TRACE_BLOCK_SIZE);
+    return TRACE_BLOCK_SIZE + lengthBytes;
   }
 
-  #keptBytes(index: number): number {
-    const packets = this.get(index, Field.PACKETS_KEPT);
-    const words = this.get(index, Field.PACKET_WORDS) - packets * PACKET_HEAD_WORDS;
-    return align(packets * TRACE_PACKET_SIZE + words * WORD_BYTES, ALIGNMENT);
-  }
-
-  /** Short runs by words, up to three bytes more than asked for, which fall into padding. */
+  /** Short ones by double words, which costs half of what words do and allocates nothing once it is compiled; up to 7 bytes behind the packet come along, as padding. */
   #copy(target: number, source: PacketBytes, offset: number, lengthBytes: number): void {
-    if (lengthBytes > LOOP_BYTES)
-      return this.#bytes.set(source.bytes.subarray(offset, offset + lengthBytes), target * WORD_BYTES);
-    const from = source.words;
-    const to = this.words;
-    const first = offset >>> WORD_SHIFT;
-    const count = (lengthBytes + WORD_BYTES - 1) >>> WORD_SHIFT;
-    for (let word = 0; word < count; word++) to[target + word] = from[first + word];
+    if (lengthBytes > LOOP_BYTES) return this.#bytes.set(source.viewPacket(offset, lengthBytes), target);
+    const from = source.doubleWords;
+    const to = this.#doubleWords;
+    const first = offset >>> DWORD_SHIFT;
+    const at = target >>> DWORD_SHIFT;
+    const count = (lengthBytes + ALIGNMENT - 1) >>> DWORD_SHIFT;
+    for (let index = 0; index < count; index++) to[at + index] = from[first + index];
   }
 
   #encodeBlock(index: number, of: TracedQueuePair, view: DataView, at: number): void {
     const block = this.#block;
-    const times = (this.slotOf(index) + TIMES) >> 1;
+    const begin = beginOf(this.slotOf(index));
     block.qpn = of.qpn;
     block.serviceType = of.serviceType;
     block.port = of.port;
     block.index = index;
     block.receive = this.get(index, Field.RECEIVE);
     block.complete = this.get(index, Field.COMPLETE);
-    block.beginTime = this.#times[times];
-    block.endTime = block.complete === 1 ? this.#times[times + 1] : 0;
+    block.beginTime = this.#times[begin];
+    block.endTime = block.complete === 1 ? this.#times[begin + 1] : 0;
     block.opcode = this.get(index, Field.OPCODE);
     block.status = this.get(index, Field.STATUS);
     block.faultKind = this.get(index, Field.FAULT);
     block.sequence = this.get(index, Field.SEQUENCE);
     block.packetsKept = this.get(index, Field.PACKETS_KEPT);
-    block.keptBytes = this.#keptBytes(index);
+    block.keptBytes = this.get(index, Field.PACKET_BYTES);
     block.firstPsn = this.get(index, Field.FIRST_PSN);
     block.lastPsn = this.get(index, Field.LAST_PSN);
     block.retries = Math.min(this.get(index, Field.RETRIES), BYTE_MAX);
@@ -256,13 +268,14 @@ export class TraceRing {
   }
 }
 
-/** An even number: times are doubles. */
-function countSlotWords(snapLength: number): number {
-  const others = Math.floor(snapLength / MTU_MIN_BYTES) + SHORT_PACKETS;
-  const packets = PACKET_HEAD_WORDS + FIRST_HEADERS_WORDS + others * (PACKET_HEAD_WORDS + HEADERS_WORDS);
-  return align(PACKETS_AT + packets + align(snapLength, WORD_BYTES) / WORD_BYTES, 2);
+/** Place of a block's begin among the times, by that of its numbers among the words; its end is the next. */
+function beginOf(slot: number): number {
+  return ((slot << WORD_SHIFT) + TIMES_AT) >>> DWORD_SHIFT;
 }
 
-function align(value: number, to: number): number {
-  return Math.ceil(value / to) * to;
+function countSlotBytes(snapLength: number): number {
+  const others = Math.floor(snapLength / MTU_MIN_BYTES) + SHORT_PACKETS;
+  const packet = TRACE_PACKET_SIZE + ALIGNMENT - 1;
+  const packets = packet + FIRST_HEADERS_BYTES + others * (packet + HEADERS_BYTES) + snapLength;
+  return Math.ceil((PACKETS_AT + packets) / ALIGNMENT) * ALIGNMENT;
 }

@@ -13,7 +13,7 @@ import {
   TRACE_PACKET_SIZE,
 } from '../../../protocol/layout/gen/trace-packet.gen.ts';
 
-const PACKET_ALIGNMENT = 4;
+const PACKET_ALIGNMENT = 8;
 
 /** A packet as it was on the wire, without its CRCs. */
 export interface TracedPacket {
