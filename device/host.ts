@@ -71,6 +71,8 @@ export interface FunctionPort {
   memoryUnmapped(address: number, lengthBytes: number): void;
   /** A resource request of the host, which plays the virtual machine manager of this function's adapter: `resource-change` records, done all or none. */
   requestResources(changes: Uint8Array): ResourceAnswer;
+  /** The host switches the trace of one of the function's QPs: `trace-attributes`, as in MODIFY_TRACE. Returns a management status. */
+  requestTrace(queuePair: number, attributes: Uint8Array): number;
 }
 
 /** What a host calls on the adapter as a whole. */

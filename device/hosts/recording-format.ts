@@ -40,6 +40,8 @@ export const RecordKind = {
   RUN_RESULT: 11, // more
   REQUEST_RESOURCES: 12, // function, length, bytes
   REQUEST_RESULT: 13, // status, index, offset, u32 limit
+  REQUEST_TRACE: 14, // function, QP, length, bytes
+  TRACE_RESULT: 15, // status
   // Out of the adapter.
   READ_MEMORY: 16, // function, address, length, ok, bytes when ok
   WRITE_MEMORY: 17, // function, address, length, ok, bytes

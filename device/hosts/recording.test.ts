@@ -55,6 +55,10 @@ class ToyFunction implements FunctionPort {
     for (const byte of changes) this.sum = (this.sum * 7 + byte) >>> 0;
     return { status: this.sum & 0xf, index: changes.length, offset: this.sum & 7, limit: this.sum };
   }
+  requestTrace(queuePair: number, attributes: Uint8Array): number {
+    for (const byte of attributes) this.sum = (this.sum * 11 + byte + queuePair) >>> 0;
+    return this.sum & 0x1f;
+  }
 
   work(base: number): void {
     const scratch = this.#scratch;
@@ -136,6 +140,7 @@ function callAtRandom(adapter: AdapterPort, random: Random): void {
     () => port.memoryMapped(low, high),
     () => port.memoryUnmapped(low * 0x10_0000, high),
     () => port.requestResources(random.bytes(8 * random.below(5))),
+    () => port.requestTrace(random.below(1 << 24), random.bytes(random.below(80))),
     () => adapter.run(random.below(100)),
     () => adapter.run(random.below(100)),
   ];

@@ -234,6 +234,16 @@ export class RecordingFunctionPort implements FunctionPort {
     return answer;
   }
 
+  requestTrace(queuePair: number, attributes: Uint8Array): number {
+    this.#open(RecordKind.REQUEST_TRACE, queuePair);
+    this.#writer.varint(attributes.byteLength);
+    this.#writer.bytes(attributes, 0, attributes.byteLength);
+    const status = this.#port.requestTrace(queuePair, attributes);
+    this.#writer.open(RecordKind.TRACE_RESULT);
+    this.#writer.varint(status);
+    return status;
+  }
+
   /** All records of calls into a function start with its number and one more field. */
   #open(kind: number, field: number): void {
     this.#writer.open(kind);

@@ -46,6 +46,13 @@ export interface ReplayStep {
   readonly functionIndex: number;
 }
 
+/** Records that end a call. */
+const results: ReadonlySet<number> = new Set([
+  RecordKind.READ_RESULT,
+  RecordKind.RUN_RESULT,
+  RecordKind.REQUEST_RESULT,
+]);
+
 /** One replay of one recording. */
 export class Replay {
   readonly header: RecordingHeader;
@@ -97,7 +104,7 @@ export class Replay {
 
   #call(position: number, kind: number): void {
     const isRun = kind === RecordKind.RUN;
-    if (kind > RecordKind.REQUEST_RESOURCES || kind === RecordKind.READ_RESULT || kind === RecordKind.RUN_RESULT) {
+    if (kind > RecordKind.REQUEST_TRACE || results.has(kind)) {
       this.#outputs.diverge(position, recordKindName(kind), 'nothing: the adapter returned without that');
       return;
     }
@@ -129,16 +136,24 @@ export class Replay {
       this.onStep(step);
       port.setBusMaster(field === 1);
     } else if (kind === RecordKind.REQUEST_RESOURCES) {
-      const start = reader.skip(field);
-      const changes = new Uint8Array(field);
-      reader.copyTo(start, field, changes, 0);
+      const changes = this.#readBytes(field);
       this.onStep(step);
       this.#outputs.checkRequestResult(port.requestResources(changes));
+    } else if (kind === RecordKind.REQUEST_TRACE) {
+      const attributes = this.#readBytes(reader.varint());
+      this.onStep(step);
+      this.#outputs.checkTraceResult(port.requestTrace(field, attributes));
     } else if (kind <= RecordKind.WRITE_PIO) {
       this.#write(kind, port, field, step);
     } else {
       this.#remap(kind, port, field, step);
     }
+  }
+
+  #readBytes(lengthBytes: number): Uint8Array {
+    const bytes = new Uint8Array(lengthBytes);
+    this.#reader.copyTo(this.#reader.skip(lengthBytes), lengthBytes, bytes, 0);
+    return bytes;
   }
 
   #write(kind: number, port: FunctionPort, offset: number, step: ReplayStep): void {

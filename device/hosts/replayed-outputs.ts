@@ -76,6 +76,12 @@ export class ReplayedOutputs {
     this.#compare('limit', this.#reader.dword(), limit >>> 0);
   }
 
+  checkTraceResult(status: number): void {
+    if (this.stopped) return;
+    if (!this.#expect(RecordKind.TRACE_RESULT, 'the end of request trace')) return;
+    this.#compare('status', this.#reader.varint(), status);
+  }
+
   #host(index: number): HostPort {
     return {
       readMemory: (address, lengthBytes, target, targetOffset) =>

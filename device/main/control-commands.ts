@@ -28,9 +28,10 @@ export class ControlCommands {
     this.#process = process;
     this.#pid = pid;
     const trace = new TraceControl({
-      recorded: process.recording !== undefined,
       nowNs: () => process.clock.now(),
-      findAdapter: (name) => this.#findAdapter(name).core,
+      findAdapter: (name) => this.#findAdapter(name),
+      requestTrace: (adapter, functionNumber, qpn, attributes) =>
+        process.requestTrace(adapter, functionNumber, qpn, attributes),
     });
     this.table = new Map([...this.table, ...trace.table]);
   }

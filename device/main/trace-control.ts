@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Traces of a live adapter for its host, over the control socket: QPs of any function, and the timeline. Command blocks go out as they are, in base64. While a run is
- * recorded QPs are not traced from here: a guest can read its QPs' blocks, and a replay would not know of them. The timeline never reaches a guest.
+ * Traces of a live adapter for its host, over the control socket: QPs of any function, and the timeline. Command blocks go out as they are, in base64. Switching a QP's
+ * trace crosses the seam, so that a recording has it: its guest may read the blocks. Reading them from here changes nothing, and the timeline never reaches a guest.
  */
 import {
   TRACE_BLOCKS_MAX_LOG2,
   TRACE_SNAP_LENGTH,
   TRACE_SNAP_LENGTH_MAX,
 } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  encodeTraceAttributes,
+  newTraceAttributes,
+  TRACE_ATTRIBUTES_SIZE,
+  type TraceAttributes,
+} from '../../protocol/layout/gen/trace-attributes.gen.ts';
+import { ManagementStatus, managementStatusName } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { attachTimeline } from '../observe/trace/attach-timeline.ts';
 import { TimelineRing, type TimelineStep } from '../observe/trace/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { ServedAdapter } from './adapter-process.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlCommand } from './control-server.ts';
 
@@ -45,12 +53,14 @@ export interface TracePart {
 
 /** What trace commands need of the process. */
 export interface TraceSurroundings {
-  readonly recorded: boolean;
   nowNs(): number;
-  findAdapter(name: unknown): Adapter;
+  findAdapter(name: unknown): ServedAdapter;
+  /** Over the seam; returns a management status. */
+  requestTrace(adapter: ServedAdapter, functionNumber: number, qpn: number, attributes: Uint8Array): number;
 }
 
-const BLOCKS_LOG2 = 8;
+/** 64 messages of 4 KiB, at both ends: less than a processor keeps at hand. Four times as many cost a long message some percent more. */
+const BLOCKS_LOG2 = 6;
 const TIMELINE_LOG2 = 16;
 /** The most that one answer carries. */
 const PART_BYTES = 128 * 1024;
@@ -58,7 +68,7 @@ const PART_STEPS = 2000;
 
 export class TraceControl {
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
-    ['trace-status', ({ parameters }) => this.#status(this.#around.findAdapter(parameters.adapter))],
+    ['trace-status', ({ parameters }) => this.#status(this.#around.findAdapter(parameters.adapter).core)],
     ['trace-on', ({ parameters }) => this.#enable(parameters)],
     ['trace-off', ({ parameters }) => this.#disable(parameters)],
     ['trace-read', ({ parameters }) => this.#read(parameters)],
@@ -87,24 +97,29 @@ export class TraceControl {
   }
 
   #enable(parameters: Parameters): TraceStatus {
-    if (this.#around.recorded)
-      throw new Error('this run is being recorded; a trace the recording does not know of would spoil its replay');
-    const { adapter, qp } = this.#find(parameters);
     const blocksLog2 = readInteger(parameters, 'blocksLog2', TRACE_BLOCKS_MAX_LOG2, BLOCKS_LOG2);
     const snapLength = readInteger(parameters, 'snapLength', TRACE_SNAP_LENGTH_MAX, TRACE_SNAP_LENGTH);
-    const settings = { blocksLog2, snapLength, stopOnError: parameters.stopOnError === true, byGuest: false };
-    if (!adapter.traces.enable(qp, settings))
-      throw new Error(
-        `${2 ** blocksLog2} blocks of ${snapLength} bytes are more than function ${qp.owner.number} has left for traces`,
-      );
-    return this.#status(adapter);
+    const stopOnError = parameters.stopOnError === true ? 1 : 0;
+    return this.#switch(parameters, { enable: 1, blocksLog2, snapLength, stopOnError });
   }
 
   #disable(parameters: Parameters): TraceStatus {
-    if (this.#around.recorded) throw new Error('this run is being recorded; traces of QPs are the guest’s business');
+    return this.#switch(parameters, { enable: 0 });
+  }
+
+  #switch(parameters: Parameters, asked: Partial<TraceAttributes>): TraceStatus {
     const { adapter, qp } = this.#find(parameters);
-    adapter.traces.disable(qp);
-    return this.#status(adapter);
+    const { number } = qp.owner;
+    const bytes = new Uint8Array(TRACE_ATTRIBUTES_SIZE);
+    encodeTraceAttributes(new DataView(bytes.buffer), 0, { ...newTraceAttributes(), ...asked });
+    const status = this.#around.requestTrace(adapter, number, qp.number, bytes);
+    if (status === ManagementStatus.NO_RESOURCES)
+      throw new Error(
+        `${2 ** (asked.blocksLog2 ?? 0)} blocks of ${asked.snapLength} bytes are more than function ${number} has left for traces`,
+      );
+    if (status !== ManagementStatus.OK)
+      throw new Error(`QP ${qp.number}: the trace was refused (${managementStatusName(status)})`);
+    return this.#status(adapter.core);
   }
 
   #read(parameters: Parameters): TracePart {
@@ -113,7 +128,7 @@ export class TraceControl {
     if (trace === undefined) throw new Error(`QP ${qp.number} is not traced; begin with \`vuhca trace on\``);
     const parts: Buffer[] = [];
     let used = 0;
-    const { count, next } = adapter.traces.read(
+    const { count, next } = adapter.core.traces.read(
       trace,
       readInteger(parameters, 'position', 2 ** 52, 0),
       (bytes, length) => {
@@ -127,7 +142,7 @@ export class TraceControl {
   }
 
   #startTimeline({ adapter: name }: Parameters): TraceStatus {
-    const adapter = this.#around.findAdapter(name);
+    const adapter = this.#around.findAdapter(name).core;
     const timeline = new TimelineRing(TIMELINE_LOG2, () => this.#around.nowNs());
     this.#timelines.set(adapter, timeline);
     attachTimeline(adapter, timeline);
@@ -135,21 +150,21 @@ export class TraceControl {
   }
 
   #stopTimeline({ adapter: name }: Parameters): TraceStatus {
-    const adapter = this.#around.findAdapter(name);
+    const adapter = this.#around.findAdapter(name).core;
     this.#timelines.delete(adapter);
     attachTimeline(adapter, undefined);
     return this.#status(adapter);
   }
 
   #readTimeline(parameters: Parameters): readonly TimelineStep[] {
-    const timeline = this.#timelines.get(this.#around.findAdapter(parameters.adapter));
+    const timeline = this.#timelines.get(this.#around.findAdapter(parameters.adapter).core);
     return timeline?.read(readInteger(parameters, 'position', 2 ** 52, 0), PART_STEPS) ?? [];
   }
 
-  #find(parameters: Parameters): { adapter: Adapter; qp: QueuePair } {
+  #find(parameters: Parameters): { adapter: ServedAdapter; qp: QueuePair } {
     const adapter = this.#around.findAdapter(parameters.adapter);
     const number = readInteger(parameters, 'qp', 0xffffff);
-    const qp = adapter.resources.queuePairs.get(number);
+    const qp = adapter.core.resources.queuePairs.get(number);
     if (qp === undefined) throw new Error(`there is no QP ${number}`);
     return { adapter, qp };
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Traces in the formats of others: JSON lines; the Chrome trace format, which Perfetto opens; and an ERF capture of each message's first packet, which tshark opens. Of the
- * packets behind the first no headers are kept; `vuhca capture` has them.
+ * Traces in the formats of others: JSON lines; the Chrome trace format, which Perfetto opens; and an ERF capture of the packets that were kept, which tshark opens. What is
+ * beyond the snap length of a message, and acknowledgements, only `vuhca capture` has.
  */
 import {
   CaptureDirection,
@@ -11,24 +11,29 @@ import {
   writeErfRecord,
 } from '../../protocol/infiniband/erf.ts';
 import { getLrhPacketLength } from '../../protocol/infiniband/gen/lrh.gen.ts';
+import { bthOpcodeName } from '../../protocol/infiniband/gen/values.gen.ts';
 import { computeIcrc, setIcrc } from '../../protocol/infiniband/icrc.ts';
+import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { completionStatusName, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
-import { stepName, type TimelineStep } from '../observe/trace/timeline.ts';
-import { findOtherSide, type TracedMessage } from '../observe/trace/traced-message.ts';
+import { nameStepNumbers, stepName, type TimelineStep } from '../observe/trace/timeline.ts';
+import { findOtherSide, type TracedMessage, type TracedPacket } from '../observe/trace/traced-message.ts';
 
 const NS_PER_US = 1000;
 const WORD_BYTES = 4;
 const FILE_HEADER_BYTES = 64;
+/** Packets that go from the receiver of a message to its sender. */
+const ANSWER = OpcodeFlag.READ_RESPONSE | OpcodeFlag.ATOMIC_ACKNOWLEDGE;
 /** Process of the timeline; the others are QPs. */
 const TIMELINE_PID = 0;
 
 /** An event of the Chrome trace format. */
 export interface ChromeEvent {
   readonly name: string;
-  /** `b` and `e`: begin and end of a message; `i`: a step; `M`: a name. */
+  /** `b` and `e`: begin and end of a message; `i`: a step, or a packet; `M`: a name. */
   readonly ph: 'b' | 'e' | 'i' | 'M';
   /** Microseconds. */
   readonly ts: number;
@@ -41,7 +46,7 @@ export interface ChromeEvent {
 }
 
 /** A message in words and numbers; payload as hex. */
-export function describeMessage({ block, payload, headers }: TracedMessage): Record<string, unknown> {
+export function describeMessage({ block, payload, packets }: TracedMessage): Record<string, unknown> {
   const { opcode, status, receive, ...rest } = block;
   return {
     kind: 'message',
@@ -49,8 +54,8 @@ export function describeMessage({ block, payload, headers }: TracedMessage): Rec
     opcode: sendOpcodeName(opcode),
     status: block.complete === 1 ? completionStatusName(status) : 'under way',
     ...rest,
-    headers: Buffer.from(headers).toString('hex'),
-    payload: Buffer.from(payload).toString('hex'),
+    headers: packets.map(({ headers }) => hex(headers)),
+    payload: hex(payload),
   };
 }
 
@@ -58,78 +63,118 @@ export function describeMessage({ block, payload, headers }: TracedMessage): Rec
 export function toJsonLines(messages: readonly TracedMessage[], steps: readonly TimelineStep[]): string {
   const lines = [
     ...messages.map((message) => ({ timeNs: message.block.beginTime, ...describeMessage(message) })),
-    ...steps.map((step) => ({ ...step, kind: 'step', step: stepName(step.step) })),
+    ...steps.map((step) => ({
+      timeNs: step.timeNs,
+      kind: 'step',
+      step: stepName(step.step),
+      functionNumber: step.functionNumber,
+      ...nameStepNumbers(step),
+    })),
   ].sort((one, other) => one.timeNs - other.timeNs);
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** A document of the Chrome trace format. A message has the same id on both sides; one that has not ended is left out. */
+/**
+ * A document of the Chrome trace format: a track for each function's steps, and for what each QP sends and receives. A message has the same id on both sides; one that has
+ * not ended is left out.
+ */
 export function toChromeTrace(
   messages: readonly TracedMessage[],
   steps: readonly TimelineStep[],
 ): { traceEvents: ChromeEvent[] } {
-  const events: ChromeEvent[] = [];
-  for (const message of messages) if (message.block.complete === 1) events.push(...messageEvents(message, messages));
-  for (const { step, timeNs, functionNumber: tid, ...numbers } of steps)
-    events.push({
-      name: stepName(step),
-      ph: 'i',
-      ts: timeNs / NS_PER_US,
-      pid: TIMELINE_PID,
-      tid,
-      s: 't',
-      args: numbers,
-    });
+  const ended = messages.filter(({ block }) => block.complete === 1);
+  const events = [...ended.flatMap((message) => messageEvents(message, messages)), ...steps.map(stepEvent)];
   events.sort((one, other) => one.ts - other.ts);
-  const qpns = [...new Set(messages.map(({ block }) => block.qpn))];
-  const names = [[TIMELINE_PID, 'adapter'] as const, ...qpns.map((qpn) => [qpn, `QP ${qpn}`] as const)];
-  const named = names.map(
-    ([pid, name]) => ({ name: 'process_name', ph: 'M', ts: 0, pid, tid: 0, args: { name } }) as const,
-  );
-  return { traceEvents: [...named, ...events] };
+  return { traceEvents: [...nameTracks(ended, steps), ...events] };
 }
 
+function nameTracks(messages: readonly TracedMessage[], steps: readonly TimelineStep[]): ChromeEvent[] {
+  const name = (kind: 'process_name' | 'thread_name', pid: number, tid: number, text: string): ChromeEvent => ({
+    name: kind,
+    ph: 'M',
+    ts: 0,
+    pid,
+    tid,
+    args: { name: text },
+  });
+  const functions = [...new Set(steps.map(({ functionNumber }) => functionNumber))];
+  const qpns = [...new Set(messages.map(({ block }) => block.qpn))];
+  return [
+    name('process_name', TIMELINE_PID, 0, 'adapter'),
+    ...functions.map((number) => name('thread_name', TIMELINE_PID, number, `function ${number}`)),
+    ...qpns.flatMap((qpn) => [
+      name('process_name', qpn, 0, `QP ${qpn}`),
+      name('thread_name', qpn, 0, 'sends'),
+      name('thread_name', qpn, 1, 'receives'),
+    ]),
+  ];
+}
+
+function stepEvent(step: TimelineStep): ChromeEvent {
+  return {
+    name: stepName(step.step),
+    ph: 'i',
+    ts: step.timeNs / NS_PER_US,
+    pid: TIMELINE_PID,
+    tid: step.functionNumber,
+    s: 't',
+    args: nameStepNumbers(step),
+  };
+}
+
+/** Begin, the packets that were kept, end. */
 function messageEvents(message: TracedMessage, all: readonly TracedMessage[]): ChromeEvent[] {
-  const { block } = message;
+  const { block, packets } = message;
   const { payload, headers, ...args } = describeMessage(message);
   const other = findOtherSide(message, all);
+  const track = { pid: block.qpn, tid: block.receive };
   const common = {
     name: `${block.receive ? 'receive' : 'send'} ${args.opcode}`,
     cat: 'message',
     id: `${block.qpn}.${block.index}`,
-    pid: block.qpn,
-    tid: block.receive,
+    ...track,
   };
   const otherSide = other && `${other.block.qpn}.${other.block.index}`;
   return [
     { ...common, ph: 'b', ts: block.beginTime / NS_PER_US, args: { ...args, ...(otherSide && { otherSide }) } },
+    ...packets.map(
+      (packet): ChromeEvent => ({
+        ...track,
+        name: restorePacket(packet).name,
+        ph: 'i',
+        ts: packet.timeNs / NS_PER_US,
+        s: 't',
+        args: { psn: restorePacket(packet).psn, payloadBytes: packet.payload.length },
+      }),
+    ),
     { ...common, ph: 'e', ts: block.endTime / NS_PER_US },
   ];
 }
 
 /** An ERF capture. `wallTimeNs`: time since 1970 when the adapter's clock stood at 0. */
 export function toErf(messages: readonly TracedMessage[], wallTimeNs: number): Uint8Array {
-  const sorted = messages
-    .filter(({ headers }) => headers.length > 0)
-    .sort((a, b) => a.block.beginTime - b.block.beginTime);
+  const packets = messages
+    .flatMap(({ block, packets }) => packets.map((packet) => ({ block, packet })))
+    .sort((a, b) => a.packet.timeNs - b.packet.timeNs);
   const header = new Uint8Array(FILE_HEADER_BYTES);
   const used = writeErfFileHeader(new DataView(header.buffer), 0);
-  return Buffer.concat([header.subarray(0, used), ...sorted.map((message) => erfRecord(message, wallTimeNs))]);
+  const records = packets.map(({ block, packet }) => erfRecord(block, packet, wallTimeNs));
+  return Buffer.concat([header.subarray(0, used), ...records]);
 }
 
-function erfRecord(message: TracedMessage, wallTimeNs: number): Uint8Array {
-  const { block } = message;
-  const { bytes, wireLength } = firstPacket(message);
+function erfRecord(block: Readonly<TraceBlock>, packet: TracedPacket, wallTimeNs: number): Uint8Array {
+  const { bytes, wireLength, isAnswer } = restorePacket(packet);
   const record = new Uint8Array(erfRecordBytes(bytes.length));
-  const side = erfInterface(block.port, block.receive ? CaptureDirection.RECEIVED : CaptureDirection.SENT);
-  const view = new DataView(record.buffer);
+  const received = (block.receive === 1) !== isAnswer;
+  const side = erfInterface(block.port, received ? CaptureDirection.RECEIVED : CaptureDirection.SENT);
+  const timeNs = wallTimeNs + packet.timeNs;
   writeErfRecord(
-    view,
+    new DataView(record.buffer),
     0,
-    wallTimeNs + block.beginTime,
+    timeNs,
     side,
     0,
-    new DataView(bytes.buffer),
+    new DataView(bytes.buffer, bytes.byteOffset),
     0,
     bytes.length,
     wireLength,
@@ -137,18 +182,37 @@ function erfRecord(message: TracedMessage, wallTimeNs: number): Uint8Array {
   return record;
 }
 
-/** The packet as it was on the wire; its CRCs are made again. What the snap length cut off is missing, and the CRCs with it. */
-function firstPacket({ headers, payload }: TracedMessage): { bytes: Uint8Array; wireLength: number } {
+/** A packet as it was on the wire. */
+export interface RestoredPacket {
+  readonly bytes: Uint8Array;
+  /** With what the snap length cut off. */
+  readonly wireLength: number;
+  /** It goes from the receiver of the message to its sender. */
+  readonly isAnswer: boolean;
+  readonly name: string;
+  readonly psn: number;
+}
+
+/** The CRCs are made again. What the snap length cut off is missing, and the CRCs with it. */
+export function restorePacket({ headers, payload }: TracedPacket): RestoredPacket {
   const wireLength = getLrhPacketLength(new DataView(headers.buffer, headers.byteOffset), 0) * WORD_BYTES + VCRC_SIZE;
   const bytes = new Uint8Array(wireLength);
   bytes.set(headers);
+  bytes.set(payload, headers.length);
   const view = new DataView(bytes.buffer);
   const packet = newParsedPacket();
-  const sound = parsePacket(view, 0, wireLength, packet, PacketCheck.NONE) === PacketError.NONE;
-  const kept = Math.min(payload.length, packet.payloadLengthBytes);
-  if (sound) bytes.set(payload.subarray(0, kept), packet.payloadOffset);
-  if (!sound || kept < packet.payloadLengthBytes) return { bytes: bytes.slice(0, headers.length + kept), wireLength };
-  setIcrc(view, packet.icrcOffset, computeIcrc(view, 0, packet.grhOffset >= 0, packet.icrcOffset));
-  resealVcrc(view, 0, packet.vcrcOffset);
-  return { bytes, wireLength };
+  const error = parsePacket(view, 0, wireLength, packet, PacketCheck.NONE);
+  const { psn, payloadOffset, payloadLengthBytes, icrcOffset, vcrcOffset, grhOffset } = packet;
+  const isAnswer = (packet.flags & ANSWER) !== 0;
+  const about = { wireLength, isAnswer, name: bthOpcodeName(packet.opcode), psn };
+  const kept = headers.length + payload.length;
+  if (error !== PacketError.NONE || kept < payloadOffset + payloadLengthBytes)
+    return { ...about, bytes: bytes.slice(0, kept) };
+  setIcrc(view, icrcOffset, computeIcrc(view, 0, grhOffset >= 0, icrcOffset));
+  resealVcrc(view, 0, vcrcOffset);
+  return { ...about, bytes };
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
 }

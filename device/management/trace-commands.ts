@@ -8,10 +8,12 @@ import {
   TRACE_ATTRIBUTES_BLOCKS_LOG2_OFFSET,
   TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET,
   TRACE_ATTRIBUTES_BUFFER_LENGTH_OFFSET,
+  TRACE_ATTRIBUTES_SIZE,
   TRACE_ATTRIBUTES_SNAP_LENGTH_OFFSET,
   type TraceAttributes,
 } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../pci/function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -25,22 +27,18 @@ const attributes: TraceAttributes = newTraceAttributes();
 export function modifyTrace(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
-  const { traces } = context.adapter;
-  const { enable, blocksLog2, snapLength, stopOnError } = decodeTraceAttributes(
-    context.command,
-    context.payload,
-    attributes,
-  );
-  if (enable === 0) {
-    traces.disable(qp);
-    return ManagementStatus.OK;
-  }
-  if (blocksLog2 > TRACE_BLOCKS_MAX_LOG2)
-    return context.badField(TRACE_ATTRIBUTES_BLOCKS_LOG2_OFFSET, TRACE_BLOCKS_MAX_LOG2);
-  if (snapLength > TRACE_SNAP_LENGTH_MAX)
-    return context.badField(TRACE_ATTRIBUTES_SNAP_LENGTH_OFFSET, TRACE_SNAP_LENGTH_MAX);
-  const settings = { blocksLog2, snapLength, stopOnError: stopOnError === 1, byGuest: true };
-  return traces.enable(qp, settings) ? ManagementStatus.OK : ManagementStatus.NO_RESOURCES;
+  decodeTraceAttributes(context.command, context.payload, attributes);
+  const wrong = findWrongField(attributes);
+  return wrong === undefined ? apply(qp, attributes, true) : context.badField(wrong.offset, wrong.limit);
+}
+
+/** The same for the host, of a QP of `owner`; `bytes` are `trace-attributes`. */
+export function modifyTraceForHost(owner: AdapterFunction, queuePair: number, bytes: Uint8Array): ManagementStatus {
+  const qp = owner.adapter.resources.queuePairs.get(queuePair);
+  if (qp?.owner !== owner) return ManagementStatus.BAD_OBJECT;
+  if (bytes.length < TRACE_ATTRIBUTES_SIZE) return ManagementStatus.BAD_LENGTH;
+  decodeTraceAttributes(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, attributes);
+  return findWrongField(attributes) === undefined ? apply(qp, attributes, false) : ManagementStatus.BAD_FIELD;
 }
 
 export function queryTrace(context: CommandContext): ManagementStatus {
@@ -79,6 +77,27 @@ export function readTrace(context: CommandContext): ManagementStatus {
   attributes.count = count;
   answer(context, qp);
   return ManagementStatus.OK;
+}
+
+/** A field out of range, and the most it may be. Of what ends a trace nothing else is looked at. */
+function findWrongField({ enable, blocksLog2, snapLength }: TraceAttributes) {
+  if (enable === 0) return undefined;
+  if (blocksLog2 > TRACE_BLOCKS_MAX_LOG2)
+    return { offset: TRACE_ATTRIBUTES_BLOCKS_LOG2_OFFSET, limit: TRACE_BLOCKS_MAX_LOG2 };
+  if (snapLength > TRACE_SNAP_LENGTH_MAX)
+    return { offset: TRACE_ATTRIBUTES_SNAP_LENGTH_OFFSET, limit: TRACE_SNAP_LENGTH_MAX };
+  return undefined;
+}
+
+function apply(qp: QueuePair, asked: TraceAttributes, byGuest: boolean): ManagementStatus {
+  const { traces } = qp.owner.adapter;
+  const { enable, blocksLog2, snapLength } = asked;
+  if (enable === 0) {
+    traces.disable(qp);
+    return ManagementStatus.OK;
+  }
+  const settings = { blocksLog2, snapLength, stopOnError: asked.stopOnError === 1, byGuest };
+  return traces.enable(qp, settings) ? ManagementStatus.OK : ManagementStatus.NO_RESOURCES;
 }
 
 function find(context: CommandContext): QueuePair | undefined {

@@ -14,6 +14,7 @@ import { WriteCombining } from '../collect/write-combining.ts';
 import { dropFunction } from '../drop-function.ts';
 import type { FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
 import { decodeChanges, HOST } from '../management/resource-changes.ts';
+import { modifyTraceForHost } from '../management/trace-commands.ts';
 import { Dma } from '../memory/dma.ts';
 import { FaultLog } from '../observe/faults.ts';
 import type { Timeline } from '../observe/trace/timeline.ts';
@@ -123,6 +124,10 @@ export class AdapterFunction implements FunctionPort {
 
   requestResources(changes: Uint8Array): ResourceAnswer {
     return this.adapter.resourceManager.request(HOST, decodeChanges(changes)) ?? GRANTED;
+  }
+
+  requestTrace(queuePair: number, attributes: Uint8Array): number {
+    return modifyTraceForHost(this, queuePair, attributes);
   }
 
   /** Back to power-on: objects destroyed, commands dropped, registers at their reset values, nothing pending. */

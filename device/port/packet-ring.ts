@@ -18,8 +18,8 @@ export function packetBlocks(lengthBytes: number): number {
 
 export class PacketRing {
   readonly bytes: Uint8Array;
-  /** The same as words. */
-  readonly words: Int32Array;
+  /** The same by 8 bytes: the quickest way to copy a short packet. */
+  readonly doubleWords: BigInt64Array;
   readonly view: DataView;
   readonly capacity: number;
   /** Lane its packets travel on. */
@@ -31,6 +31,7 @@ export class PacketRing {
   readonly #suspect: Uint8Array;
   /** Views of whole slots, made on first use: packets are copied out without making one for each. */
   readonly #slots: (Uint8Array | undefined)[];
+  readonly #packets: (Uint8Array | undefined)[];
   #head = 0;
   #count = 0;
 
@@ -38,11 +39,12 @@ export class PacketRing {
     this.capacity = capacity;
     this.virtualLane = virtualLane;
     this.bytes = new Uint8Array(capacity * PACKET_SLOT_BYTES);
-    this.words = new Int32Array(this.bytes.buffer);
+    this.doubleWords = new BigInt64Array(this.bytes.buffer);
     this.view = new DataView(this.bytes.buffer);
     this.#lengths = new Uint16Array(capacity);
     this.#suspect = new Uint8Array(capacity);
     this.#slots = new Array<Uint8Array | undefined>(capacity).fill(undefined);
+    this.#packets = new Array<Uint8Array | undefined>(capacity).fill(undefined);
   }
 
   get count(): number {
@@ -87,6 +89,16 @@ export class PacketRing {
     if (known !== undefined) return known;
     const made = this.bytes.subarray(this.readOffset, this.readOffset + PACKET_SLOT_BYTES);
     this.#slots[this.#head] = made;
+    return made;
+  }
+
+  /** The bytes of the packet at `offset`; as long as packets there are equally long, no view is made for each. */
+  viewPacket(offset: number, lengthBytes: number): Uint8Array {
+    const slot = offset / PACKET_SLOT_BYTES;
+    const known = this.#packets[slot];
+    if (known !== undefined && known.length === lengthBytes) return known;
+    const made = this.bytes.subarray(offset, offset + lengthBytes);
+    this.#packets[slot] = made;
     return made;
   }
 

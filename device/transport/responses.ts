@@ -4,6 +4,7 @@
  * that wait for the port coalesce (IBTA 9.7.5.1.2). They go at once and are charged to nobody: others wait for them. Data that was read is sent by the responder's
  * function (DESIGN.md 4.1): it waits for its turn with what requesters send, and is charged like that.
  */
+import { ATOMIC_ACK_ETH_SIZE } from '../../protocol/infiniband/gen/atomic-ack-eth.gen.ts';
 import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
@@ -184,7 +185,13 @@ export class Responses {
     fields.originalHigh = resource.originalHigh;
     fields.originalLow = resource.originalLow;
     fields.payloadLengthBytes = 0;
+    const ring = port.ringFor(fields.dlid, fields.serviceLevel);
+    const offset = ring.writeOffset;
     this.#emit(port);
+    if (resource.trace !== undefined) {
+      const original = offset + payloadStart(fields.opcode, fields.hasGrh) - ATOMIC_ACK_ETH_SIZE;
+      resource.trace.sendAnswer(resource, 0, ring, offset, original, ATOMIC_ACK_ETH_SIZE);
+    }
     resource.packetsSent = 1;
     return true;
   }
@@ -203,11 +210,15 @@ export class Responses {
     fields.syndromeValue = this.#creditsOf(qp);
     fields.payloadLengthBytes = length;
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
-    const payload = ring.writeOffset + payloadStart(opcode, fields.hasGrh);
+    const offset = ring.writeOffset;
+    const payload = offset + payloadStart(opcode, fields.hasGrh);
     if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring.bytes, payload)) return false;
-    resource.trace?.sendAnswer(resource, done, ring, payload, length);
     this.#emit(port);
+<<<<<<< HEAD
     this.turnCost += PACKET_COST_BYTES + length;
+=======
+    resource.trace?.sendAnswer(resource, done, ring, offset, payload, length);
+>>>>>>> trace
     resource.restart = false;
     resource.packetsSent++;
     return true;

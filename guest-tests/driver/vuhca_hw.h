@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x5b0f9108u
-#define VUHCA_LAYOUT_HASH_HIGH 0xf63201d9u
+#define VUHCA_LAYOUT_HASH_LOW 0x1272a2b5u
+#define VUHCA_LAYOUT_HASH_HIGH 0x14cf2c62u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
@@ -4107,7 +4107,7 @@ static inline void vuhca_trace_attributes_set_blocks_log2(struct vuhca_trace_att
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK) | ((v << VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_SHIFT) & VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK)));
 }
 
-/* A command block: one message of one QP, as sent or as received. Headers and payload follow, padded to 8 bytes. */
+/* A command block: one message of one QP, as sent or as received. The packets kept of it follow, each a trace-packet with its bytes. */
 #define VUHCA_TRACE_BLOCK_SIZE 96
 struct vuhca_trace_block {
 	/* qpn: Queue pair. */
@@ -4131,8 +4131,8 @@ struct vuhca_trace_block {
 	__le64 end_time;
 	/* sequence: Sequence number of the send command, or number of the receive entry. */
 	__le16 sequence;
-	/* header_length: Bytes of headers that follow (unreliable QPs). */
-	__le16 header_length;
+	/* packets_kept: Packets that follow: those that begin within the snap length. */
+	__le16 packets_kept;
 	/* first_psn: PSN of the first packet. */
 	/* port: Port. */
 	__le32 dw9;
@@ -4147,11 +4147,13 @@ struct vuhca_trace_block {
 	__u8 reserved_50[2];
 	/* message_length: Payload bytes of the message. */
 	__le32 message_length;
-	/* snap_length: Payload bytes that follow the headers. */
+	/* snap_length: Payload bytes in the packets that follow. */
 	__le32 snap_length;
 	/* message_sequence: MSN of the message on the connection, counted from 0 on both sides. */
 	__le32 dw15;
-	__u8 reserved_64[32];
+	/* kept_bytes: Bytes of the packets that follow. */
+	__le32 kept_bytes;
+	__u8 reserved_68[28];
 };
 _Static_assert(sizeof(struct vuhca_trace_block) == 96, "vuhca_trace_block");
 _Static_assert(offsetof(struct vuhca_trace_block, dw0) == 0, "vuhca_trace_block.dw0");
@@ -4163,7 +4165,7 @@ _Static_assert(offsetof(struct vuhca_trace_block, index) == 8, "vuhca_trace_bloc
 _Static_assert(offsetof(struct vuhca_trace_block, begin_time) == 16, "vuhca_trace_block.begin_time");
 _Static_assert(offsetof(struct vuhca_trace_block, end_time) == 24, "vuhca_trace_block.end_time");
 _Static_assert(offsetof(struct vuhca_trace_block, sequence) == 32, "vuhca_trace_block.sequence");
-_Static_assert(offsetof(struct vuhca_trace_block, header_length) == 34, "vuhca_trace_block.header_length");
+_Static_assert(offsetof(struct vuhca_trace_block, packets_kept) == 34, "vuhca_trace_block.packets_kept");
 _Static_assert(offsetof(struct vuhca_trace_block, dw9) == 36, "vuhca_trace_block.dw9");
 _Static_assert(offsetof(struct vuhca_trace_block, dw10) == 40, "vuhca_trace_block.dw10");
 _Static_assert(offsetof(struct vuhca_trace_block, dw11) == 44, "vuhca_trace_block.dw11");
@@ -4171,6 +4173,7 @@ _Static_assert(offsetof(struct vuhca_trace_block, remote_lid) == 48, "vuhca_trac
 _Static_assert(offsetof(struct vuhca_trace_block, message_length) == 52, "vuhca_trace_block.message_length");
 _Static_assert(offsetof(struct vuhca_trace_block, snap_length) == 56, "vuhca_trace_block.snap_length");
 _Static_assert(offsetof(struct vuhca_trace_block, dw15) == 60, "vuhca_trace_block.dw15");
+_Static_assert(offsetof(struct vuhca_trace_block, kept_bytes) == 64, "vuhca_trace_block.kept_bytes");
 
 #define VUHCA_TRACE_BLOCK_QPN_SHIFT 0
 #define VUHCA_TRACE_BLOCK_QPN_MASK 0xffffffu
@@ -4304,5 +4307,21 @@ static inline void vuhca_trace_block_set_message_sequence(struct vuhca_trace_blo
 
 	e->dw15 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK) | ((v << VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_SHIFT) & VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK)));
 }
+
+/* A packet of a command block, as it was on the wire: its headers, then what was kept of its payload, padded to 8 bytes. CRCs are not kept. */
+#define VUHCA_TRACE_PACKET_SIZE 8
+struct vuhca_trace_packet {
+	/* header_length: Bytes of headers, LRH to the last extension. */
+	__le16 header_length;
+	/* payload_length: Bytes of payload kept: all, or fewer where the snap length ends. */
+	__le16 payload_length;
+	/* time: ns from beginTime to when the packet was sent or received; saturating. */
+	__le32 time;
+};
+_Static_assert(sizeof(struct vuhca_trace_packet) == 8, "vuhca_trace_packet");
+_Static_assert(offsetof(struct vuhca_trace_packet, header_length) == 0, "vuhca_trace_packet.header_length");
+_Static_assert(offsetof(struct vuhca_trace_packet, payload_length) == 2, "vuhca_trace_packet.payload_length");
+_Static_assert(offsetof(struct vuhca_trace_packet, time) == 4, "vuhca_trace_packet.time");
+
 
 #endif /* VUHCA_HW_H */

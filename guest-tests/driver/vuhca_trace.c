@@ -45,8 +45,8 @@ int vuhca_query_trace(struct vuhca_qp *qp,
 EXPORT_SYMBOL_GPL(vuhca_query_trace);
 
 /*
- * Has command blocks from @position on written to @buffer, each followed by its
- * headers and payload; attributes->position is the next one to ask for.
+ * Has command blocks from @position on written to @buffer, each followed by the
+ * packets kept of it; attributes->position is the next one to ask for.
  */
 int vuhca_read_trace(struct vuhca_qp *qp, u64 position, dma_addr_t buffer,
 		     u32 length, struct vuhca_trace_attributes *attributes)

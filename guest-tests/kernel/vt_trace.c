@@ -49,9 +49,7 @@ static u64 vt_read(struct vt *t, u64 position, unsigned int expected)
 			 le64_to_cpu(answer.position) - expected + i);
 		VT_CHECK(t, le64_to_cpu(block->end_time) >=
 			    le64_to_cpu(block->begin_time), "times");
-		block = (void *)(block + 1) +
-			ALIGN(le16_to_cpu(block->header_length) +
-			      le32_to_cpu(block->snap_length), 8);
+		block = (void *)(block + 1) + le32_to_cpu(block->kept_bytes);
 	}
 	return le64_to_cpu(answer.position);
 }

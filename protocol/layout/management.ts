@@ -537,7 +537,7 @@ export const traceAttributes: StructTable = {
 
 export const traceBlock: StructTable = {
   name: 'trace-block',
-  doc: 'A command block: one message of one QP, as sent or as received. Headers and payload follow, padded to 8 bytes.',
+  doc: 'A command block: one message of one QP, as sent or as received. The packets kept of it follow, each a trace-packet with its bytes.',
   source: 'IPCOM000010133D',
   endian: 'little',
   sizeBytes: 96,
@@ -555,7 +555,7 @@ export const traceBlock: StructTable = {
     { name: 'beginTime', bits: 64, doc: 'Adapter clock in ns: command launched, or first packet received.' },
     { name: 'endTime', bits: 64, doc: 'Adapter clock in ns: completed.' },
     { name: 'sequence', bits: 16, doc: 'Sequence number of the send command, or number of the receive entry.' },
-    { name: 'headerLength', bits: 16, doc: 'Bytes of headers that follow (unreliable QPs).' },
+    { name: 'packetsKept', bits: 16, doc: 'Packets that follow: those that begin within the snap length.' },
     { name: 'firstPsn', bits: 24, doc: 'PSN of the first packet.' },
     { name: 'port', bits: 8, doc: 'Port.' },
     { name: 'lastPsn', bits: 24, doc: 'PSN of the last packet.' },
@@ -565,10 +565,24 @@ export const traceBlock: StructTable = {
     { name: 'remoteLid', bits: 16, doc: 'LID of the other end.' },
     { bits: 16 },
     { name: 'messageLength', bits: 32, doc: 'Payload bytes of the message.' },
-    { name: 'snapLength', bits: 32, doc: 'Payload bytes that follow the headers.' },
+    { name: 'snapLength', bits: 32, doc: 'Payload bytes in the packets that follow.' },
     { name: 'messageSequence', bits: 24, doc: 'MSN of the message on the connection, counted from 0 on both sides.' },
     { bits: 8 },
-    { bytes: 32 },
+    { name: 'keptBytes', bits: 32, doc: 'Bytes of the packets that follow.' },
+    { bytes: 28 },
+  ],
+};
+
+export const tracePacket: StructTable = {
+  name: 'trace-packet',
+  doc: 'A packet of a command block, as it was on the wire: its headers, then what was kept of its payload, padded to 8 bytes. CRCs are not kept.',
+  source: 'IPCOM000010133D',
+  endian: 'little',
+  sizeBytes: 8,
+  fields: [
+    { name: 'headerLength', bits: 16, doc: 'Bytes of headers, LRH to the last extension.' },
+    { name: 'payloadLength', bits: 16, doc: 'Bytes of payload kept: all, or fewer where the snap length ends.' },
+    { name: 'time', bits: 32, doc: 'ns from beginTime to when the packet was sent or received; saturating.' },
   ],
 };
 
@@ -592,4 +606,5 @@ export const managementStructs = [
   sendContextAttributes,
   traceAttributes,
   traceBlock,
+  tracePacket,
 ];

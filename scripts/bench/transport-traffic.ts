@@ -112,8 +112,8 @@ export class TransportTraffic {
     this.messages += inFlight;
   }
 
-  /** Traces every QP from now on. */
-  trace(blocksLog2 = 8): void {
+  /** Traces every QP from now on, as `vuhca trace on` does. */
+  trace(blocksLog2 = 6): void {
     const { resources, traces } = this.#machine.adapter;
     const settings = { blocksLog2, snapLength: TRACE_SNAP_LENGTH, stopOnError: false, byGuest: false };
     resources.queuePairs.forEach((qp) => {

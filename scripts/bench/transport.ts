@@ -5,12 +5,13 @@
  *
  *   npm run bench:transport -- [--list] [--only rc-write-64,many-qps] [--messages N] [--json]
  *
- * `many-qps` runs one QP and 10,000 in turns, with equally many messages in flight, and compares their cost; `trace` does so with traces off and on. `heap` sends 50 million messages.
+ * `many-qps` runs one QP and 10,000 in turns, with equally many messages in flight, and compares their cost; `trace` does so with traces off and on, `trace-off` with hooks and without. `heap` sends 50 million messages.
  */
 import { parseArgs } from 'node:util';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { median } from './statistics.ts';
+import { compareAbsentHooks } from './trace-hooks.ts';
 import { type Traffic, TransportTraffic } from './transport-traffic.ts';
 
 const MESSAGES = 1_000_000;
@@ -133,7 +134,7 @@ function compareManyQueuePairs(json: boolean): void {
   compare('many-qps', ['1 QP', one], [`${COMPARED_QUEUE_PAIRS} QPs`, many], json);
 }
 
-/** The same traffic with and without a trace of all its QPs, 4 KiB of each message in 256 blocks. */
+/** The same traffic with and without a trace of all its QPs, 4 KiB of each message in 64 blocks, as `vuhca trace on` does. */
 function compareTraced(json: boolean): void {
   for (const [service, serviceType, opcode] of SERVICES.filter(([, , opcode]) => opcode !== SendOpcode.RDMA_READ))
     for (const size of [64, 4096]) {
@@ -193,7 +194,7 @@ const { values } = parseArgs({
   },
 });
 const all = scenarios(values.messages === undefined ? undefined : Number(values.messages));
-const names = [...all.map(({ name }) => name), 'many-qps', 'trace'];
+const names = [...all.map(({ name }) => name), 'many-qps', 'trace', 'trace-off'];
 const wanted = values.only?.split(',') ?? names.filter((name) => name !== 'heap');
 const unknown = wanted.find((name) => !names.includes(name));
 if (unknown !== undefined) throw new Error(`no scenario ${unknown}; there are ${names.join(', ')}`);
@@ -206,4 +207,5 @@ else {
   for (const scenario of all) if (wanted.includes(scenario.name)) measure(scenario, values.json);
   if (wanted.includes('many-qps')) compareManyQueuePairs(values.json);
   if (wanted.includes('trace')) compareTraced(values.json);
+  if (wanted.includes('trace-off')) compareAbsentHooks(values.json);
 }

@@ -29,7 +29,7 @@ export const traceCommand: Command = {
     adapter: { type: 'string', value: 'NAME', description: 'The adapter, where one process serves several' },
     qp: { type: 'string', value: 'N', repeats: true, description: 'A queue pair; may be given several times' },
     timeline: { type: 'boolean', description: 'on, off: the timeline of the units' },
-    blocks: { type: 'string', value: 'N', description: 'on: log2 of the command blocks of a QP (default: 8)' },
+    blocks: { type: 'string', value: 'N', description: 'on: log2 of the command blocks of a QP (default: 6)' },
     snap: { type: 'string', value: 'BYTES', description: 'on: payload bytes kept of a message (default: 4096)' },
     'stop-on-error': { type: 'boolean', description: 'on: keep nothing behind the first message that fails' },
     message: { type: 'string', value: 'N', description: 'show: number of the command block (default: the newest)' },

@@ -3,17 +3,28 @@
 // What `vuhca trace show` and `status` print: the story of one message, from its doorbell to its completion, on both sides.
 
 import type { TraceStatus } from '../../device/main/trace-control.ts';
-import { describeMessage } from '../../device/main/trace-export.ts';
+import { describeMessage, restorePacket } from '../../device/main/trace-export.ts';
 import { Step, stepName, type TimelineStep } from '../../device/observe/trace/timeline.ts';
 import { findOtherSide, type TracedMessage } from '../../device/observe/trace/traced-message.ts';
+import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
+import {
+  CompletionStatus,
+  completionStatusName,
+  SendOpcode,
+  ServiceType,
+} from '../../protocol/layout/gen/values.gen.ts';
 
 const PREVIEW_BYTES = 32;
 const HEX_DIGITS = 6;
+const NS_PER_US = 1000;
+const WHO_WIDTH = 'QP 16777215 receives'.length;
+/** Packets of one side at most. */
+const PACKETS_SHOWN = 8;
 
 /** A line of the story. */
 interface Line {
   readonly timeNs: number;
-  readonly qp: number;
+  readonly block: Readonly<TraceBlock>;
   readonly text: string;
 }
 
@@ -29,7 +40,7 @@ export function renderTraceStatus({ traces, timeline }: TraceStatus): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The story of `message`. */
+/** The story of `message`: both sides if both are traced, then what happened, in the order of time. */
 export function renderMessage(
   message: TracedMessage,
   messages: readonly TracedMessage[],
@@ -37,14 +48,14 @@ export function renderMessage(
 ): string {
   const other = findOtherSide(message, messages);
   const sides = [message, ...(other === undefined ? [] : [other])];
-  const lines = sides.flatMap((side) => [...stepLines(side, steps), ...blockLines(side)]);
+  const lines = sides.flatMap((side) => [...commandLines(side, steps), ...packetLines(side), ...endLines(side, steps)]);
   const ordered = lines.sort((a, b) => a.timeNs - b.timeNs);
   const startNs = ordered[0]?.timeNs ?? 0;
-  const story = ordered.map(
-    ({ timeNs, qp, text }) =>
-      `${((timeNs - startNs) / 1000).toFixed(3).padStart(12)} us  QP ${`${qp}`.padEnd(8)} ${text}`,
-  );
-  return `${[...sides.map(headline), ...story].join('\n')}\n`;
+  const story = ordered.map(({ timeNs, block, text }) => {
+    const who = `QP ${block.qpn} ${block.receive ? 'receives' : 'sends'}`;
+    return `${microseconds(timeNs - startNs).padStart(12)} us  ${who.padEnd(WHO_WIDTH)} ${text}`;
+  });
+  return `${[...sides.map(headline), ...story, ...remarks(message, other, steps)].join('\n')}\n`;
 }
 
 function headline(side: TracedMessage): string {
@@ -52,59 +63,125 @@ function headline(side: TracedMessage): string {
   const { opcode, status } = describeMessage(side);
   const preview = Buffer.from(payload.subarray(0, PREVIEW_BYTES)).toString('hex');
   const more = block.messageLength > PREVIEW_BYTES ? '...' : '';
+  const again = block.retries === 0 ? '' : `, ${block.retries} packets sent again`;
   return [
-    `${block.receive ? 'received' : 'sent'} by QP ${block.qpn}: ${opcode} number ${block.messageSequence}, ${block.messageLength} bytes in ${block.packets} packets, ${status}`,
-    `  PSN ${psn(block.firstPsn)} to ${psn(block.lastPsn)}, ${block.receive ? 'from' : 'to'} QP ${block.remoteQpn} at LID ${block.remoteLid}, port ${block.port}, ${block.retries} packets sent again`,
+    `${block.receive ? 'received' : 'sent'} by QP ${block.qpn}: ${opcode} number ${block.messageSequence}, ${block.messageLength} bytes in ${count(block.packets, 'packet')}, ${status}`,
+    `  ${block.receive ? 'from' : 'to'} QP ${block.remoteQpn} at LID ${block.remoteLid}, port ${block.port}, PSN ${psn(block.firstPsn)} to ${psn(block.lastPsn)}${again}`,
     ...(preview === '' ? [] : [`  ${preview}${more}`]),
   ].join('\n');
 }
 
-function blockLines({ block }: TracedMessage): Line[] {
-  const { qpn: qp, receive, sequence } = block;
-  const begin = receive ? 'first packet received' : `command ${sequence} launched`;
-  const lines = [{ timeNs: block.beginTime, qp, text: begin }];
-  if (block.complete === 1)
-    lines.push({ timeNs: block.endTime, qp, text: receive ? 'message complete' : 'command complete' });
-  return lines;
+/** How the command came to be launched. */
+function commandLines({ block }: TracedMessage, steps: readonly TimelineStep[]): Line[] {
+  if (block.receive) return [];
+  const own = steps.filter(
+    ({ step, object, a, timeNs }) =>
+      step >= Step.KICK &&
+      step <= Step.LAUNCH &&
+      object === block.qpn &&
+      a === block.sequence &&
+      timeNs <= block.beginTime,
+  );
+  const kick = own.find(({ step }) => step === Step.KICK);
+  const bind =
+    kick && steps.findLast(({ step, object, index }) => step === Step.BIND && object === kick.b && index < kick.index);
+  const lines = [...(bind ? [bind] : []), ...own].map((step) => ({
+    timeNs: step.timeNs,
+    block,
+    text: describeStep(step),
+  }));
+  if (own.some(({ step }) => step === Step.LAUNCH)) return lines;
+  return [...lines, { timeNs: block.beginTime, block, text: `command ${block.sequence} launched` }];
 }
 
-/** Steps of the message's own command or receive entry, then the event and the interrupt that told of its completion. */
-function stepLines({ block }: TracedMessage, steps: readonly TimelineStep[]): Line[] {
-  const { qpn: qp, sequence, receive } = block;
-  const own = steps.filter(({ step, object, a, timeNs }) => {
-    if (object !== qp || a !== sequence) return false;
-    if (receive) return step === Step.RECEIVE_COMPLETION && timeNs >= block.beginTime;
-    if (step === Step.SEND_COMPLETION) return timeNs >= block.beginTime;
-    const isWay = step >= Step.KICK && step <= Step.LAUNCH;
-    return isWay && timeNs <= block.beginTime;
-  });
-  const posted = own.find(({ step }) => step === Step.SEND_COMPLETION || step === Step.RECEIVE_COMPLETION);
-  const event =
-    posted && steps.find(({ step, b, index }) => step === Step.EQE && b === posted.b && index > posted.index);
-  const interrupt =
-    event &&
-    steps.find(
-      ({ step, index, functionNumber }) =>
-        step === Step.INTERRUPT && index > event.index && functionNumber === event.functionNumber,
-    );
-  const lines = own.map(({ step, timeNs, b }) => ({ timeNs, qp, text: describeStep(step, b) }));
-  if (event) lines.push({ timeNs: event.timeNs, qp, text: `event posted to EQ ${event.object}` });
-  if (interrupt) lines.push({ timeNs: interrupt.timeNs, qp, text: `interrupt of vector ${interrupt.object}` });
-  return lines;
-}
-
-function describeStep(step: number, b: number): string {
+function describeStep({ step, object, a, b }: TimelineStep): string {
   switch (step) {
+    case Step.BIND:
+      return `first store to VCB ${object}, which gets PCB ${a}`;
     case Step.KICK:
-      return `kick of VCB ${b}`;
+      return `command ${a} is whole in VCB ${b} (the kick)`;
+    case Step.DOORBELL:
+      return `doorbell for command ${a}`;
+    case Step.SPILL:
+      return 'doorbell spilled to the overflow buffer in guest memory';
+    case Step.DRAIN:
+      return 'doorbell read back (drain)';
+    case Step.FETCH:
+      return `command ${a} read from the send queue in guest memory (fetch)`;
     case Step.LAUNCH:
-      return `launch from lane ${b}`;
-    case Step.SEND_COMPLETION:
-    case Step.RECEIVE_COMPLETION:
-      return `completion posted to CQ ${b}`;
+      return `command ${a} launched from lane ${b}`;
     default:
       return stepName(step);
   }
+}
+
+/** The packets that were kept; of very many the first ones. */
+function packetLines({ block, packets }: TracedMessage): Line[] {
+  return packets.slice(0, PACKETS_SHOWN).map((packet, place) => {
+    const { name, psn: number, isAnswer } = restorePacket(packet);
+    const verb = (block.receive === 1) === isAnswer ? 'sent' : 'received';
+    const left = block.packets - PACKETS_SHOWN;
+    const more = place === PACKETS_SHOWN - 1 && left > 0 ? `; ${count(left, 'more packet')}` : '';
+    const text = `packet ${verb}: ${name}, PSN ${psn(number)}, ${packet.payload.length} bytes${more}`;
+    return { timeNs: packet.timeNs, block, text };
+  });
+}
+
+/** The end of the message, and how software came to know: completion, event, interrupt. */
+function endLines({ block }: TracedMessage, steps: readonly TimelineStep[]): Line[] {
+  const { qpn, receive, sequence, complete, beginTime, endTime } = block;
+  const kind = receive ? Step.RECEIVE_COMPLETION : Step.SEND_COMPLETION;
+  const posted = steps.find(
+    ({ step, object, a, timeNs }) => step === kind && object === qpn && a === sequence && timeNs >= beginTime,
+  );
+  const after = (wanted: Step, from: TimelineStep | undefined, is: (step: TimelineStep) => boolean) =>
+    from && steps.find((step) => step.step === wanted && step.index > from.index && is(step));
+  const event = after(Step.EQE, posted, ({ b }) => b === posted?.b);
+  const interrupt = after(Step.INTERRUPT, event, ({ functionNumber }) => functionNumber === event?.functionNumber);
+  return [
+    complete === 1 && { timeNs: endTime, block, text: describeEnd(block) },
+    posted && { timeNs: posted.timeNs, block, text: `completion written to CQ ${posted.b}` },
+    event && { timeNs: event.timeNs, block, text: `event of CQ ${event.b} written to EQ ${event.object}` },
+    interrupt && { timeNs: interrupt.timeNs, block, text: `interrupt: MSI-X vector ${interrupt.object}` },
+  ].filter((line) => line !== undefined && line !== false);
+}
+
+function describeEnd({ receive, opcode, serviceType, status }: Readonly<TraceBlock>): string {
+  if (status !== CompletionStatus.SUCCESS) return `it ends: ${completionStatusName(status)}`;
+  const fetches =
+    opcode === SendOpcode.RDMA_READ || opcode === SendOpcode.COMPARE_SWAP || opcode === SendOpcode.FETCH_ADD;
+  if (receive) return fetches ? 'all of the answer is sent' : 'message complete: all of it is in memory';
+  if (fetches) return 'command complete: all of the answer is in memory';
+  return serviceType === ServiceType.RC ? 'command complete: acknowledged' : 'command complete: all of it is sent';
+}
+
+/** How long it took, and what would make the story longer. */
+function remarks(
+  { block }: TracedMessage,
+  other: TracedMessage | undefined,
+  steps: readonly TimelineStep[],
+): readonly string[] {
+  const first = commandLines({ block, packets: [], payload: new Uint8Array(0) }, steps)[0]?.timeNs ?? block.beginTime;
+  const took = microseconds(block.endTime - first);
+  return [
+    ...(block.complete === 1
+      ? [`${took} us from the first of these to the end on QP ${block.qpn}`]
+      : ['it has not ended yet']),
+    ...(other === undefined
+      ? [`the other side is not traced: \`vuhca trace on --qp ${block.remoteQpn}\` adds it to later messages`]
+      : []),
+    ...(steps.length === 0
+      ? ['doorbells, launches, completions and interrupts are missing: `vuhca trace on --timeline` adds them']
+      : []),
+  ];
+}
+
+function microseconds(ns: number): string {
+  return (ns / NS_PER_US).toFixed(3);
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 function psn(value: number): string {

@@ -166,6 +166,10 @@ class OrderedFunction implements FunctionPort {
     return this.#port.requestResources(changes);
   }
 
+  requestTrace(queuePair: number, attributes: Uint8Array): number {
+    return this.#port.requestTrace(queuePair, attributes);
+  }
+
   reset(kind: ResetKind): void {
     this.#writes.flush();
     this.#port.reset(kind);

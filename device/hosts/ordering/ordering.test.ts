@@ -17,6 +17,7 @@ const DONE: FunctionPort = {
   writeCollect: () => {},
   writePio: () => {},
   requestResources: () => ({ status: 0, index: 0, offset: 0, limit: 0 }),
+  requestTrace: () => 0,
   reset: () => {},
   setBusMaster: () => {},
   memoryMapped: () => {},

@@ -6,27 +6,34 @@
 
 import { getDethSrcQpn } from '../../../protocol/infiniband/gen/deth.gen.ts';
 import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
-import { OpcodeFlag } from '../../../protocol/infiniband/opcodes.ts';
+import { OpcodeFlag, opcodeFlags } from '../../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../../protocol/infiniband/packet.ts';
 import {
   getSendCommandMessageLength,
   getSendCommandOpcode,
   getSendCommandSequence,
 } from '../../../protocol/layout/gen/send-command.gen.ts';
-import { CompletionStatus, EventType, FaultKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import {
+  CompletionStatus,
+  EventType,
+  FaultKind,
+  SendOpcode,
+  ServiceType,
+} from '../../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../../host.ts';
 import type { PacketRing } from '../../port/packet-ring.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { RequestInHand } from '../../transport/request-in-hand.ts';
 import type { RequesterState } from '../../transport/requester-state.ts';
-import type { ResponderResource } from '../../transport/responder-state.ts';
+import type { ResponderResource, ResponderState } from '../../transport/responder-state.ts';
 import type { SendRecord } from '../../transport/send-record.ts';
 import { Field, type PacketBytes, type TracedQueuePair, TraceRing } from './trace-ring.ts';
 
 const SEQUENCE_MASK = 0xffffff;
 const NO_BLOCK = -1;
-const { FIRST, ONLY, SEND, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE, INVALIDATE } = OpcodeFlag;
+const ATOMIC_BYTES = 8;
+const { FIRST, ONLY, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE, INVALIDATE } = OpcodeFlag;
 
 /** How a QP is traced. */
 export interface TraceSettings {
@@ -85,19 +92,17 @@ export class QueuePairTrace {
 
   /** Its message begins, with its PSNs assigned; `state` does not count it yet. */
   beginRecord(state: RequesterState, record: SendRecord): void {
-    const index = this.#begin(record.launchedNs);
+    if (this.stopped) {
+      record.traceBlock = NO_BLOCK;
+      return;
+    }
+    const { ring } = this;
+    const { launchedNs, opcode, sequence, firstPsn, messageLength } = record;
+    const msn = (state.sendSequence - 1) & SEQUENCE_MASK;
+    const { remoteQpn } = this.#qp.attributes;
+    const index = ring.begin(launchedNs, 0, opcode, sequence, firstPsn, messageLength, msn, remoteQpn, state.path.dlid);
+    ring.words[ring.slotOf(index) + Field.LAST_PSN] = record.lastPsn;
     record.traceBlock = index;
-    if (index === NO_BLOCK) return;
-    const { fields } = this.ring;
-    const at = this.ring.slotOf(index);
-    fields[at + Field.OPCODE] = record.opcode;
-    fields[at + Field.SEQUENCE] = record.sequence;
-    fields[at + Field.FIRST_PSN] = record.firstPsn;
-    fields[at + Field.LAST_PSN] = record.lastPsn;
-    fields[at + Field.LENGTH] = record.messageLength;
-    fields[at + Field.MSN] = (state.sendSequence - 1) & SEQUENCE_MASK;
-    fields[at + Field.REMOTE_QPN] = this.#qp.attributes.remoteQpn;
-    fields[at + Field.REMOTE_LID] = state.path.dlid;
   }
 
   /** A packet of it was sent: number `packet` of the message, its headers at `offset`, `lengthBytes` of payload at `payload`. */
@@ -112,60 +117,63 @@ export class QueuePairTrace {
     const index = record.traceBlock;
     const { ring } = this;
     if (!ring.has(index)) return;
-    const { fields } = ring;
+    const { words } = ring;
     const at = ring.slotOf(index);
-    if (packet < fields[at + Field.PACKETS]) {
-      fields[at + Field.RETRIES]++;
+    if (packet < words[at + Field.PACKETS]) {
+      words[at + Field.RETRIES]++;
       return;
     }
-    fields[at + Field.PACKETS] = packet + 1;
-    if (packet === 0) ring.keepHeaders(index, from, offset, payload - offset);
-    if (lengthBytes > 0) ring.keep(index, packet * this.#qp.pathMtuBytes, from, payload, lengthBytes);
+    words[at + Field.PACKETS] = packet + 1;
+    const done = packet === 0 ? 0 : packet * this.#qp.pathMtuBytes;
+    this.#keep(index, done, from, offset, payload - offset, lengthBytes);
   }
 
-  /** A response brought `lengthBytes` of what it fetches, from byte `done` on. */
-  takeResponse(record: SendRecord, done: number, from: PacketBytes, offset: number, lengthBytes: number): void {
-    if (this.ring.has(record.traceBlock)) this.ring.keep(record.traceBlock, done, from, offset, lengthBytes);
+  /** A packet of the answer to it came: headers at `offset`, then `lengthBytes` of what it fetches, from byte `done` on. */
+  takeResponse(
+    record: SendRecord,
+    done: number,
+    from: PacketBytes,
+    offset: number,
+    payload: number,
+    lengthBytes: number,
+  ): void {
+    const index = record.traceBlock;
+    if (this.ring.has(index)) this.#keep(index, done, from, offset, payload - offset, lengthBytes);
   }
 
   /** It is complete, or flushed before it was begun. */
   endRecord(state: RequesterState, record: SendRecord, status: CompletionStatus, fault: FaultKind): void {
     if (!record.numbered) this.beginRecord(state, record);
-    this.#end(record.traceBlock, status, fault);
+    if (this.#qp.serviceType === ServiceType.RC) this.#end(record.traceBlock, this.#clock.now(), status, fault);
+    else this.#endWithPacket(record.traceBlock, status, fault);
   }
 
   // Commands that are done at once: datagrams, and whatever is flushed.
 
-  beginCommand(buffer: PhysicalCollectBuffer): void {
-    const { view } = buffer;
-    const index = this.#begin(this.#clock.now());
-    this.#command = index;
-    if (index === NO_BLOCK) return;
-    const { fields } = this.ring;
-    const at = this.ring.slotOf(index);
-    fields[at + Field.OPCODE] = getSendCommandOpcode(view, 0);
-    fields[at + Field.SEQUENCE] = getSendCommandSequence(view, 0);
-    fields[at + Field.LENGTH] = getSendCommandMessageLength(view, 0);
+  beginCommand({ view }: PhysicalCollectBuffer): void {
+    if (this.stopped) return;
+    const opcode = getSendCommandOpcode(view, 0);
+    const sequence = getSendCommandSequence(view, 0);
+    const lengthBytes = getSendCommandMessageLength(view, 0);
+    this.#command = this.ring.begin(this.#clock.now(), 0, opcode, sequence, 0, lengthBytes, 0, 0, 0);
   }
 
   /** Its datagram was sent: headers at `offset`, payload at `payload`. */
   sendDatagram(psn: number, qpn: number, lid: number, from: PacketBytes, offset: number, payload: number): void {
     const index = this.#command;
     if (index === NO_BLOCK) return;
-    const { ring } = this;
-    const { fields } = ring;
-    const at = ring.slotOf(index);
-    fields[at + Field.PACKETS] = 1;
-    fields[at + Field.FIRST_PSN] = psn;
-    fields[at + Field.LAST_PSN] = psn;
-    fields[at + Field.REMOTE_QPN] = qpn;
-    fields[at + Field.REMOTE_LID] = lid;
-    ring.keepHeaders(index, from, offset, payload - offset);
-    ring.keep(index, 0, from, payload, fields[at + Field.LENGTH]);
+    const { words } = this.ring;
+    const at = this.ring.slotOf(index);
+    words[at + Field.PACKETS] = 1;
+    words[at + Field.FIRST_PSN] = psn;
+    words[at + Field.LAST_PSN] = psn;
+    words[at + Field.REMOTE_QPN] = qpn;
+    words[at + Field.REMOTE_LID] = lid;
+    this.#keep(index, 0, from, offset, payload - offset, words[at + Field.LENGTH]);
   }
 
   endCommand(status: CompletionStatus, fault: FaultKind): void {
-    this.#end(this.#command, status, fault);
+    this.#endWithPacket(this.#command, status, fault);
     this.#command = NO_BLOCK;
   }
 
@@ -179,11 +187,10 @@ export class QueuePairTrace {
     status: number,
     fault: number,
   ): void {
-    const index = this.#beginReceive(packet, from, number);
+    const index = this.#beginReceive(packet, from, number, 0, 1);
     if (index === NO_BLOCK) return;
-    this.ring.fields[this.ring.slotOf(index) + Field.REMOTE_QPN] = getDethSrcQpn(from.view, packet.dethOffset);
-    this.ring.keep(index, 0, from, packet.payloadOffset, packet.payloadLengthBytes);
-    this.#end(index, status as CompletionStatus, fault as FaultKind);
+    this.ring.words[this.ring.slotOf(index) + Field.REMOTE_QPN] = getDethSrcQpn(from.view, packet.dethOffset);
+    this.#endWithPacket(index, status as CompletionStatus, fault as FaultKind);
   }
 
   /** A packet of a SEND or WRITE was placed; `state` does not count its bytes yet. */
@@ -191,20 +198,8 @@ export class QueuePairTrace {
     if (packet.flags & (FIRST | ONLY)) {
       // An unreliable message that was never finished ends where the next one begins.
       this.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
-      this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn);
-    }
-    const index = this.#message;
-    const { ring } = this;
-    if (!ring.has(index)) return;
-    const done = state.messageBytes;
-    const { fields } = ring;
-    const at = ring.slotOf(index);
-    fields[at + Field.OPCODE] = opcodeOf(packet);
-    fields[at + Field.SEQUENCE] = state.entryNumber;
-    fields[at + Field.LAST_PSN] = packet.psn;
-    fields[at + Field.PACKETS]++;
-    fields[at + Field.LENGTH] = done + packet.payloadLengthBytes;
-    ring.keep(index, done, from, packet.payloadOffset, packet.payloadLengthBytes);
+      this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn, 1);
+    } else this.#placeNext(state, packet, from);
   }
 
   /** The message being received, if there is one, has ended. */
@@ -212,64 +207,102 @@ export class QueuePairTrace {
     const index = this.#message;
     if (index === NO_BLOCK) return;
     this.#message = NO_BLOCK;
-    this.#end(index, status, fault);
+    this.#endWithPacket(index, status, fault);
   }
 
   /** A request is refused: the message it continues, or one of its own, fails. */
   refuse({ state, packet, ring: from }: RequestInHand, status: CompletionStatus, fault: FaultKind): void {
     if (this.#message === NO_BLOCK || packet.flags & (FIRST | ONLY))
-      this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn);
+      this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn, 0);
     this.endMessage(status, fault);
   }
 
   /** A READ or atomic is answered with `resource`, which counts it already. */
   beginAnswer({ packet, ring: from }: RequestInHand, resource: ResponderResource): void {
-    const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & SEQUENCE_MASK);
+    const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & SEQUENCE_MASK, 1);
     resource.trace = this;
     resource.traceBlock = index;
     if (index === NO_BLOCK) return;
-    const { fields } = this.ring;
+    const { words } = this.ring;
     const at = this.ring.slotOf(index);
-    fields[at + Field.LAST_PSN] = resource.lastPsn;
-    fields[at + Field.LENGTH] = resource.isAtomic ? 8 : resource.lengthBytes;
+    words[at + Field.LAST_PSN] = resource.lastPsn;
+    words[at + Field.LENGTH] = resource.isAtomic ? ATOMIC_BYTES : resource.lengthBytes;
   }
 
-  /** `lengthBytes` of the answer, from byte `done` on, were sent. */
-  sendAnswer(resource: ResponderResource, done: number, from: PacketBytes, offset: number, lengthBytes: number): void {
-    if (this.ring.has(resource.traceBlock)) this.ring.keep(resource.traceBlock, done, from, offset, lengthBytes);
+  /** A packet of the answer was sent: headers at `offset`, then `lengthBytes` of what was asked for, from byte `done` on. */
+  sendAnswer(
+    resource: ResponderResource,
+    done: number,
+    from: PacketBytes,
+    offset: number,
+    payload: number,
+    lengthBytes: number,
+  ): void {
+    const index = resource.traceBlock;
+    if (this.ring.has(index)) this.#keep(index, done, from, offset, payload - offset, lengthBytes);
   }
 
   endAnswer(resource: ResponderResource, status: CompletionStatus, fault: FaultKind): void {
     resource.trace = undefined;
-    this.#end(resource.traceBlock, status, fault);
+    this.#end(resource.traceBlock, this.#clock.now(), status, fault);
   }
 
-  #begin(timeNs: number): number {
-    return this.stopped ? NO_BLOCK : this.ring.begin(timeNs);
-  }
-
-  #beginReceive(packet: Readonly<ParsedPacket>, from: PacketRing, number: number, msn = 0): number {
-    const index = this.#begin(this.#clock.now());
-    if (index === NO_BLOCK) return index;
-    const { fields } = this.ring;
-    const at = this.ring.slotOf(index);
-    const { lrhOffset, payloadOffset } = packet;
-    fields[at + Field.RECEIVE] = 1;
-    fields[at + Field.OPCODE] = opcodeOf(packet);
-    fields[at + Field.SEQUENCE] = number;
-    fields[at + Field.FIRST_PSN] = packet.psn;
-    fields[at + Field.LAST_PSN] = packet.psn;
-    fields[at + Field.PACKETS] = packet.flags & (SEND | WRITE) && packet.dethOffset < 0 ? 0 : 1;
-    fields[at + Field.LENGTH] = packet.payloadLengthBytes;
-    fields[at + Field.MSN] = msn;
-    fields[at + Field.REMOTE_QPN] = this.#qp.attributes.remoteQpn;
-    fields[at + Field.REMOTE_LID] = packet.slid;
-    this.ring.keepHeaders(index, from, lrhOffset, payloadOffset - lrhOffset);
+  /** The time of its first packet is that of the message. `packets`: 1, or 0 when this one is refused. */
+  #beginReceive(
+    packet: Readonly<ParsedPacket>,
+    from: PacketRing,
+    number: number,
+    msn: number,
+    packets: number,
+  ): number {
+    if (this.stopped) return NO_BLOCK;
+    const { ring } = this;
+    const { psn, slid, lrhOffset, payloadOffset, payloadLengthBytes } = packet;
+    const opcode = messageOpcodes[packet.opcode];
+    const { remoteQpn } = this.#qp.attributes;
+    const nowNs = this.#clock.now();
+    const index = ring.begin(nowNs, 1, opcode, number, psn, payloadLengthBytes, msn, remoteQpn, slid);
+    ring.words[ring.slotOf(index) + Field.PACKETS] = packets;
+    ring.keep(index, nowNs, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
     return index;
   }
 
-  #end(index: number, status: CompletionStatus, fault: FaultKind): void {
-    if (this.ring.has(index)) this.ring.end(index, this.#clock.now(), status, fault);
+  /** A packet behind the first. Whether there is an immediate value only the last one says. */
+  #placeNext(state: ResponderState, packet: Readonly<ParsedPacket>, from: PacketRing): void {
+    const index = this.#message;
+    const { ring } = this;
+    if (!ring.has(index)) return;
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    const { lrhOffset, payloadOffset, payloadLengthBytes } = packet;
+    const done = state.messageBytes;
+    words[at + Field.OPCODE] = messageOpcodes[packet.opcode];
+    words[at + Field.SEQUENCE] = state.entryNumber;
+    words[at + Field.LAST_PSN] = packet.psn;
+    words[at + Field.PACKETS]++;
+    words[at + Field.LENGTH] = done + payloadLengthBytes;
+    this.#keep(index, done, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
+  }
+
+  #keep(index: number, done: number, from: PacketBytes, offset: number, headers: number, lengthBytes: number): void {
+    if (this.ring.wants(index, done, lengthBytes))
+      this.ring.keep(index, this.#clock.now(), from, offset, headers, lengthBytes);
+  }
+
+  /** What ends with its last packet has the time of that; the clock is asked when that packet was not kept. */
+  #endWithPacket(index: number, status: CompletionStatus, fault: FaultKind): void {
+    const { ring } = this;
+    if (ring.has(index) && ring.endIsKnown(index)) this.#finish(index, status, fault);
+    else this.#end(index, this.#clock.now(), status, fault);
+  }
+
+  #end(index: number, timeNs: number, status: CompletionStatus, fault: FaultKind): void {
+    if (this.ring.has(index)) this.ring.setEnd(index, timeNs);
+    this.#finish(index, status, fault);
+  }
+
+  #finish(index: number, status: CompletionStatus, fault: FaultKind): void {
+    if (this.ring.has(index)) this.ring.end(index, status, fault);
     if (status === CompletionStatus.SUCCESS || status === CompletionStatus.FLUSHED) return;
     if (!this.settings.stopOnError || this.stopped) return;
     this.stopped = true;
@@ -277,11 +310,11 @@ export class QueuePairTrace {
   }
 }
 
-/** Operation of a message by the flags of a packet; whether it has an immediate value only its last packet says. */
-function opcodeOf({ flags, opcode }: Readonly<ParsedPacket>): SendOpcode {
+/** Operation of a message by the opcode of one of its request packets. */
+const messageOpcodes = Uint8Array.from(opcodeFlags, (flags, opcode) => {
   if (flags & READ_REQUEST) return SendOpcode.RDMA_READ;
   if (flags & WRITE) return flags & IMMEDIATE ? SendOpcode.RDMA_WRITE_IMMEDIATE : SendOpcode.RDMA_WRITE;
   if (flags & ATOMIC) return opcode === BthOpcode.RC_COMPARE_SWAP ? SendOpcode.COMPARE_SWAP : SendOpcode.FETCH_ADD;
   if (flags & INVALIDATE) return SendOpcode.SEND_INVALIDATE;
   return flags & IMMEDIATE ? SendOpcode.SEND_IMMEDIATE : SendOpcode.SEND;
-}
+});

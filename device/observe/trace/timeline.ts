@@ -5,37 +5,31 @@
  * overwrites the oldest. Its clock is the host's own, so that a recording does not notice it.
  */
 
-/** Steps: what `object`, `a` and `b` are stands behind each. */
+/** Steps; `stepFields` says of what. */
 export const Step = {
-  /** VCB, PCB. */
+  /** A VCB got a PCB. */
   BIND: 0,
-  /** Page: no PCB was free. */
+  /** No PCB was free for a page. */
   REFUSE: 1,
-  /** QP, sequence number, VCB: a command is whole. */
+  /** A command is whole. */
   KICK: 2,
-  /** QP, sequence number. */
   DOORBELL: 3,
-  /** QP, sequence number: written to the overflow buffer. */
+  /** A doorbell was written to the overflow buffer. */
   SPILL: 4,
-  /** QP, sequence number: read back. */
+  /** It was read back. */
   DRAIN: 5,
-  /** QP, sequence number: read from the send queue. */
+  /** A command was read from the send queue. */
   FETCH: 6,
-  /** QP, sequence number, lane. */
   LAUNCH: 7,
-  /** Lane: a command gave back its execution credit. */
+  /** A command gave back its execution credit. */
   RELEASE_EXECUTION: 8,
-  /** Lane: a command gave back its completion credit. */
+  /** A command gave back its completion credit. */
   RELEASE_COMPLETION: 9,
-  /** QP, sequence number, CQ: a send completed. */
   SEND_COMPLETION: 10,
-  /** QP, entry number, CQ: a receive completed. */
   RECEIVE_COMPLETION: 11,
-  /** EQ, event type, object. */
   EQE: 12,
-  /** Vector. */
   INTERRUPT: 13,
-  /** Send context, absolute count of freed blocks. */
+  /** A send context told how many blocks it has freed so far. */
   CREDIT_RETURN: 14,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
@@ -51,6 +45,25 @@ export interface TimelineStep {
   readonly b: number;
 }
 
+/** What `object`, `a` and `b` of each step are. */
+const stepFields: Readonly<Record<Step, readonly [string, string?, string?]>> = {
+  [Step.BIND]: ['vcb', 'pcb'],
+  [Step.REFUSE]: ['page'],
+  [Step.KICK]: ['qp', 'sequence', 'vcb'],
+  [Step.DOORBELL]: ['qp', 'sequence'],
+  [Step.SPILL]: ['qp', 'sequence'],
+  [Step.DRAIN]: ['qp', 'sequence'],
+  [Step.FETCH]: ['qp', 'sequence'],
+  [Step.LAUNCH]: ['qp', 'sequence', 'lane'],
+  [Step.RELEASE_EXECUTION]: ['lane'],
+  [Step.RELEASE_COMPLETION]: ['lane'],
+  [Step.SEND_COMPLETION]: ['qp', 'sequence', 'cq'],
+  [Step.RECEIVE_COMPLETION]: ['qp', 'entry', 'cq'],
+  [Step.EQE]: ['eq', 'event', 'object'],
+  [Step.INTERRUPT]: ['vector'],
+  [Step.CREDIT_RETURN]: ['context', 'freed'],
+};
+
 const FIELDS = 4;
 const names = new Map<number, string>(
   Object.entries(Step).map(([name, step]) => [step, name.toLowerCase().replaceAll('_', ' ')]),
@@ -59,6 +72,12 @@ const names = new Map<number, string>(
 /** A step as words, e.g. `send completion`. */
 export function stepName(step: number): string {
   return names.get(step) ?? `step ${step}`;
+}
+
+/** The numbers of a step by their names, e.g. `{ qp: 2, sequence: 0, lane: 5 }`. */
+export function nameStepNumbers({ step, object, a, b }: TimelineStep): Record<string, number> {
+  const names = stepFields[step];
+  return Object.fromEntries([object, a, b].flatMap((value, place) => (names[place] ? [[names[place], value]] : [])));
 }
 
 /** What the hooks of the units call. */

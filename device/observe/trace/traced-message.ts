@@ -1,35 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Command blocks as whoever read them has them: decoded, with headers and payload, and the two sides of a message found in each other. */
+/** Command blocks as whoever read them has them: decoded, with their packets, and the two sides of a message found in each other. */
 import {
   decodeTraceBlock,
   newTraceBlock,
   TRACE_BLOCK_SIZE,
   type TraceBlock,
 } from '../../../protocol/layout/gen/trace-block.gen.ts';
+import {
+  getTracePacketHeaderLength,
+  getTracePacketPayloadLength,
+  getTracePacketTime,
+  TRACE_PACKET_SIZE,
+} from '../../../protocol/layout/gen/trace-packet.gen.ts';
 
-const ALIGNMENT = 8;
+const PACKET_ALIGNMENT = 8;
 
-export interface TracedMessage {
-  readonly block: Readonly<TraceBlock>;
-  /** Of the first packet, LRH to the last extension header; empty when there was no packet. */
+/** A packet as it was on the wire, without its CRCs. */
+export interface TracedPacket {
+  /** When it was sent or received, on the adapter's clock. */
+  readonly timeNs: number;
+  /** LRH to the last extension header. */
   readonly headers: Uint8Array;
   /** What was kept of the payload. */
   readonly payload: Uint8Array;
 }
 
-/** Decodes `count` blocks that lie one behind the other, each padded to 8 bytes. */
+export interface TracedMessage {
+  readonly block: Readonly<TraceBlock>;
+  /** Those that were kept; of READs and atomics the request and the answer. */
+  readonly packets: readonly TracedPacket[];
+  /** What was kept of the message. */
+  readonly payload: Uint8Array;
+}
+
+/** Decodes `count` blocks that lie one behind the other. */
 export function decodeMessages(bytes: Uint8Array, count: number): TracedMessage[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const messages: TracedMessage[] = [];
   for (let at = 0; messages.length < count; ) {
     const block = decodeTraceBlock(view, at, newTraceBlock());
-    const headers = at + TRACE_BLOCK_SIZE;
-    const payload = headers + block.headerLength;
-    const end = payload + block.snapLength;
-    messages.push({ block, headers: bytes.slice(headers, payload), payload: bytes.slice(payload, end) });
-    at = Math.ceil(end / ALIGNMENT) * ALIGNMENT;
+    const packets = decodePackets(view, at + TRACE_BLOCK_SIZE, block);
+    messages.push({ block, packets, payload: joinPayload(packets, block.snapLength) });
+    at += TRACE_BLOCK_SIZE + block.keptBytes;
   }
   return messages;
+}
+
+function decodePackets(view: DataView, start: number, { packetsKept, beginTime }: TraceBlock): TracedPacket[] {
+  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  let at = start;
+  return Array.from({ length: packetsKept }, () => {
+    const headers = at + TRACE_PACKET_SIZE;
+    const payload = headers + getTracePacketHeaderLength(view, at);
+    const end = payload + getTracePacketPayloadLength(view, at);
+    const timeNs = beginTime + getTracePacketTime(view, at);
+    at = Math.ceil((end - headers) / PACKET_ALIGNMENT) * PACKET_ALIGNMENT + headers;
+    return { timeNs, headers: bytes.slice(headers, payload), payload: bytes.slice(payload, end) };
+  });
+}
+
+function joinPayload(packets: readonly TracedPacket[], lengthBytes: number): Uint8Array {
+  const whole = new Uint8Array(lengthBytes);
+  let at = 0;
+  for (const { payload } of packets) {
+    whole.set(payload, at);
+    at += payload.length;
+  }
+  return whole;
 }
 
 /** The other side of a message, if it is among `messages`: same two QPs, same first PSN, nearest in time. */

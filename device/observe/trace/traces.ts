@@ -3,7 +3,6 @@
  * The traces of an adapter: which QPs are traced, in how much memory of whose function, and how command blocks are read. Guests ask by management commands, the host by
  * `vuhca trace`. A trace ends with its QP.
  */
-import { TRACE_BLOCK_SIZE } from '../../../protocol/layout/gen/trace-block.gen.ts';
 import type { AdapterClock } from '../../host.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { QueuePairTrace, type TraceSettings } from './queue-pair-trace.ts';
@@ -11,7 +10,6 @@ import { Field, TraceRing } from './trace-ring.ts';
 
 /** Memory that the traces of one function may take. */
 export const TRACE_BYTES_PER_FUNCTION = 64 * 1024 * 1024;
-const HEADERS_MAX_BYTES = 96;
 
 /** Takes an encoded block; false when it can take no more. */
 export type BlockSink = (bytes: Uint8Array, lengthBytes: number) => boolean;
@@ -75,9 +73,9 @@ export class Traces {
   }
 
   #encode({ ring }: QueuePairTrace, index: number, subject: QueuePairTrace['subject']): number {
-    const most = TRACE_BLOCK_SIZE + HEADERS_MAX_BYTES + ring.snapLength + 8;
-    if (this.#scratch.length < most) {
-      this.#scratch = new Uint8Array(most);
+    const needed = ring.encodedBytes(index);
+    if (this.#scratch.length < needed) {
+      this.#scratch = new Uint8Array(needed);
       this.#view = new DataView(this.#scratch.buffer);
     }
     return ring.encode(index, subject, this.#scratch, this.#view, 0);

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Each step a unit notes in the timeline, provoked, with its numbers; and the Perfetto document of each run. DESIGN.md 4.9; issue of lanes and doorbells: "timeline export that Perfetto opens". */
+import t, { type Test } from 'tap';
+import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { EventType } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter.ts';
+import { Bench, COMPLETION_VECTOR } from '../conformance/bench.ts';
+import { connect } from '../conformance/connected-bench.ts';
+import { DoorbellFlood } from '../conformance/doorbell-flood.ts';
+import { CREDIT_VECTOR, SendContextBench } from '../conformance/send-context-bench.ts';
+import { NOP } from '../conformance/shooter.ts';
+import { attachTimeline } from '../observe/trace/attach-timeline.ts';
+import { nameStepNumbers, stepName, TimelineRing } from '../observe/trace/timeline.ts';
+import { findTraceFault } from './test-support/chrome-trace.ts';
+import { toChromeTrace } from './trace-export.ts';
+
+const CAPACITY_LOG2 = 14;
+
+interface NamedStep {
+  readonly step: string;
+  readonly functionNumber: number;
+  readonly [number: string]: number | string;
+}
+
+/** Attaches a timeline for which time passes with every step; `take` ends it, checks its Perfetto document and gives the steps with their numbers by name. */
+function watch(bench: Bench): { take(t: Test): NamedStep[] } {
+  const { clock } = bench.machine;
+  const adapter = bench.machine.core as Adapter;
+  const timeline = new TimelineRing(CAPACITY_LOG2, () => {
+    clock.advance(100);
+    return clock.now();
+  });
+  attachTimeline(adapter, timeline);
+  return {
+    take: (t) => {
+      attachTimeline(adapter, undefined);
+      const steps = timeline.read(0, 2 ** CAPACITY_LOG2);
+      t.ok(steps.length > 0 && steps.length === timeline.head, 'nothing is lost');
+      t.equal(findTraceFault(toChromeTrace([], steps)), undefined);
+      return steps.map((one) => ({
+        step: stepName(one.step),
+        functionNumber: one.functionNumber,
+        ...nameStepNumbers(one),
+      }));
+    },
+  };
+}
+
+const only = (steps: readonly NamedStep[], ...names: string[]): NamedStep[] =>
+  steps.filter(({ step }) => names.includes(step));
+
+t.test(
+  'bind, kick, launch, releases, completion, event and interrupt of one command through a collect buffer',
+  async (t) => {
+    const bench = new Bench({ seed: 70 });
+    const { a, b } = connect(bench);
+    for (let before = 0; before < 3; before++) {
+      a.post(NOP, 'collect');
+      a.parts.sendCq.take();
+    }
+    b.postReceive([bench.sge(bench.createBuffer(64))]);
+    a.parts.sendCq.notify();
+    bench.settle();
+    const timeline = watch(bench);
+    a.post({ sges: [bench.sge(bench.createBuffer(64))] }, 'collect');
+    bench.settle();
+    const steps = timeline.take(t);
+    const [bind] = steps;
+    const [launch] = only(steps, 'launch');
+    const { lane } = launch as NamedStep;
+    const own = { functionNumber: 0, qp: a.qpn, sequence: 3 };
+    t.match(bind, { step: 'bind', functionNumber: 0 });
+    t.equal((bind as NamedStep).pcb, 0, 'the first PCB');
+    t.same(
+      steps.filter(({ step }) => step !== 'bind'),
+      [
+        { step: 'kick', ...own, vcb: (bind as NamedStep).vcb },
+        { step: 'launch', ...own, lane },
+        { step: 'release execution', functionNumber: 0, lane },
+        { step: 'receive completion', functionNumber: 0, qp: b.qpn, entry: 0, cq: b.parts.receiveCq.cqn },
+        { step: 'send completion', ...own, cq: a.parts.sendCq.cqn },
+        {
+          step: 'eqe',
+          functionNumber: 0,
+          eq: bench.events.eqn,
+          event: EventType.COMPLETION,
+          object: a.parts.sendCq.cqn,
+        },
+        { step: 'release completion', functionNumber: 0, lane },
+        { step: 'interrupt', functionNumber: 0, vector: COMPLETION_VECTOR },
+      ],
+    );
+    t.ok(typeof lane === 'number' && lane >= 0);
+    bench.finish();
+  },
+);
+
+t.test('refuse: no PCB is free for the page; the command comes by doorbell and is fetched', async (t) => {
+  const bench = new Bench({ seed: 71, adapter: { pcbCount: 2, pcbGuaranteed: [1, 0] } });
+  const qps = [bench.createQueuePair(), bench.createQueuePair(), bench.createQueuePair()];
+  const timeline = watch(bench);
+  // All but the last word of each, then the last words: so the third finds no PCB.
+  const copies = qps.map((qp) => {
+    const bytes = qp.fill(NOP).slice();
+    qp.advanceSendTail();
+    return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  });
+  const store = (page: number, from: number, to: number): void => {
+    for (let at = from; at < to; at += 4)
+      bench.access.writeCollect(page * PAGE_BYTES + at, 4, copies[page - 10]?.getUint32(at, true) ?? 0, 0);
+  };
+  for (const page of [10, 11, 12]) store(page, 0, 60);
+  for (const page of [10, 11, 12]) store(page, 60, 64);
+  bench.settle();
+  const steps = timeline.take(t);
+  t.same(
+    only(steps, 'bind').map(({ vcb, pcb }) => [vcb, pcb]),
+    [
+      [10, 0],
+      [11, 1],
+    ],
+  );
+  t.same(only(steps, 'refuse'), [{ step: 'refuse', functionNumber: 0, page: 12 }]);
+  const third = { functionNumber: 0, qp: qps[2]?.qpn, sequence: 0 };
+  t.same(only(steps, 'doorbell', 'fetch'), [
+    { step: 'doorbell', ...third },
+    { step: 'fetch', ...third },
+  ]);
+  t.same(
+    only(steps, 'kick').map(({ qp }) => qp),
+    [qps[0]?.qpn, qps[1]?.qpn],
+    'only those that were bound',
+  );
+  t.equal(only(steps, 'launch').length, 3);
+  t.equal(bench.read(CSR.COLLECT_REFUSALS), 1);
+});
+
+t.test('spill and drain: each doorbell written to the overflow buffer comes back in order', async (t) => {
+  const flood = new DoorbellFlood({ seed: 72 });
+  const timeline = watch(flood.bench);
+  for (const qp of flood.qps) flood.post(qp);
+  t.equal(flood.findWrong(), undefined);
+  const steps = timeline.take(t);
+  const spills = only(steps, 'spill');
+  const drains = only(steps, 'drain');
+  t.ok(spills.length > 0, `${spills.length} spills`);
+  t.equal(drains.length, flood.read(CSR.DOORBELLS_DRAINED), 'as the counter says');
+  t.same(
+    drains.map(({ qp, sequence }) => [qp, sequence]),
+    spills.map(({ qp, sequence }) => [qp, sequence]),
+  );
+  t.ok(spills.every(({ qp, sequence }) => sequence === 0 && flood.posted.has(qp as number)));
+  for (const { qp } of spills) {
+    const own = steps.filter((one) => one.qp === qp).map(({ step }) => step);
+    t.same(own.slice(0, 5), ['doorbell', 'spill', 'drain', 'fetch', 'launch'], `QP ${qp}`);
+  }
+});
+
+t.test('credit return: the context and how much it has freed; its interrupt', async (t) => {
+  const pio = new SendContextBench({ blocks: 16, threshold: 16, creditInterrupt: 1 });
+  const { context } = pio;
+  const timeline = watch(pio.bench);
+  for (const freed of [3, 6]) {
+    pio.postReceive();
+    t.ok(context.send(pio.packet(new Uint8Array(100)), { creditReturn: 1 }));
+    pio.settle();
+    t.equal(context.word.freeCounter, freed);
+  }
+  const steps = timeline.take(t);
+  const returned = (freed: number) => ({ step: 'credit return', functionNumber: 0, context: context.number, freed });
+  t.same(only(steps, 'credit return'), [returned(3), returned(6)]);
+  const credit = only(steps, 'interrupt').filter(({ vector }) => vector === CREDIT_VECTOR);
+  t.equal(credit.length, pio.interrupts);
+});
+
+t.test('steps of two functions are on tracks of their own', async (t) => {
+  const bench = new Bench({ seed: 73, functionCount: 2, adapter: { functionCount: 2 } });
+  const qp = bench.createQueuePair();
+  const timeline = new TimelineRing(CAPACITY_LOG2, () => bench.machine.clock.now());
+  attachTimeline(bench.machine.core as Adapter, timeline);
+  qp.post(NOP, 'collect');
+  bench.settle();
+  // The other function is not brought up: it refuses a whole command, but it binds a buffer.
+  bench.machine.functionAt(1).writeCollect(5 * PAGE_BYTES, 4, 1, 0);
+  const steps = timeline.read(0, 2 ** CAPACITY_LOG2);
+  const document = toChromeTrace([], steps);
+  t.equal(findTraceFault(document), undefined);
+  const names = document.traceEvents.filter(({ name }) => name === 'thread_name').map(({ args }) => args?.name);
+  t.same(names, ['function 0', 'function 1']);
+  t.equal(document.traceEvents.filter(({ ph, tid }) => ph === 'i' && tid === 1).length, 1);
+});
+
+t.test('a timeline of any size keeps the newest steps and says where they begin', async (t) => {
+  for (const log2 of [0, 1, 5]) {
+    let nowNs = 0;
+    const timeline = new TimelineRing(log2, () => ++nowNs);
+    for (let number = 0; number < 100; number++) timeline.note(0, 1, number, number + 1);
+    const steps = timeline.read(0, 1000);
+    t.equal(timeline.tail, 100 - 2 ** log2);
+    t.same(
+      steps.map(({ index, object, a, timeNs }) => [index, object, a, timeNs]),
+      Array.from({ length: 2 ** log2 }, (_, place) => {
+        const number = 100 - 2 ** log2 + place;
+        return [number, number, number + 1, number + 1];
+      }),
+    );
+  }
+});
