@@ -10,8 +10,9 @@ import { type CreditHold, CreditSource } from '../lane/credit-hold.ts';
 class Held {
   all = 0;
   shared = 0;
-  readonly private = new Int32Array(TVL_MAX);
-  readonly laneShared = new Int32Array(TVL_MAX);
+  // Plain arrays: they are made for every check, and typed ones cost a piece of memory outside the heap each.
+  readonly private = new Array<number>(TVL_MAX).fill(0);
+  readonly laneShared = new Array<number>(TVL_MAX).fill(0);
   readonly byFunction: number[];
   readonly sharedByFunction: number[];
 

@@ -10,6 +10,7 @@ import {
 import type { Buffer } from '../bench.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Operation } from './operation.ts';
+import { findDifference } from './same-bytes.ts';
 import { GRH_BYTES, type SharedEntries } from './side-queues.ts';
 import type { Trace } from './trace.ts';
 
@@ -112,5 +113,5 @@ function matches(message: Operation, entry: CompletionEntry, bytes: Uint8Array, 
   const carried = immediate ?? invalidates;
   if (carried !== undefined && entry.immediate !== carried) return false;
   if (request.opcode === SendOpcode.RDMA_WRITE_IMMEDIATE) return true;
-  return payload.every((byte, index) => byte === bytes[skip + index]);
+  return findDifference(bytes, payload, skip) < 0;
 }

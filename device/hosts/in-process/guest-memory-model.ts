@@ -23,7 +23,7 @@ export class GuestMemoryModel {
   readonly #pages: Uint8Array;
 
   /** Sizes and addresses are multiples of a page. All memory is mapped for reading and writing at first. `bytes`: what it is to lie in, of that size. */
-  constructor(lengthBytes: number, base = DEFAULT_BASE, bytes = new Uint8Array(lengthBytes)) {
+  constructor(lengthBytes: number, base = DEFAULT_BASE, bytes: Uint8Array = new Uint8Array(lengthBytes)) {
     if (lengthBytes % PAGE_BYTES !== 0 || base % PAGE_BYTES !== 0) {
       throw new Error(`GuestMemoryModel: ${lengthBytes} bytes at ${base}: both must be multiples of ${PAGE_BYTES}.`);
     }

@@ -69,7 +69,9 @@ export class InProcessMachine {
     this.random = new Random(this.seed);
     this.#budget = options.budget ?? DEFAULT_BUDGET;
     for (let index = 0; index < functionCount; index++) {
-      this.hosts.push(new InProcessHost(new GuestMemoryModel(memoryBytes, options.memoryBase, options.memory?.[index])));
+      this.hosts.push(
+        new InProcessHost(new GuestMemoryModel(memoryBytes, options.memoryBase, options.memory?.[index])),
+      );
     }
     const adapterOptions = { ...defaultAdapterOptions, ...options.adapter, functionCount };
     this.recorder = options.record?.(adapterOptions, functionCount);
