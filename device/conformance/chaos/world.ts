@@ -17,6 +17,8 @@ const ADAPTER = {
   pcbGuaranteed: [4, 4],
   vcbCount: 16,
   schedulerBufferCount: 4,
+  /** More than there are QPs of a side: each has a lane of its own. */
+  laneCount: 8,
 } as const;
 const ROUNDS_MAX = 20_000;
 /** Every so many rounds the invariants are looked at. */
