@@ -11,12 +11,14 @@ class Held {
   all = 0;
   shared = 0;
   // Plain arrays: they are made for every check, and typed ones cost a piece of memory outside the heap each.
-  readonly private = new Array<number>(TVL_MAX).fill(0);
-  readonly laneShared = new Array<number>(TVL_MAX).fill(0);
+  readonly private: number[];
+  readonly laneShared: number[];
   readonly byFunction: number[];
   readonly sharedByFunction: number[];
 
-  constructor(functionCount: number) {
+  constructor(functionCount: number, laneCount: number) {
+    this.private = new Array<number>(laneCount).fill(0);
+    this.laneShared = new Array<number>(laneCount).fill(0);
     this.byFunction = new Array<number>(functionCount).fill(0);
     this.sharedByFunction = new Array<number>(functionCount).fill(0);
   }
@@ -39,9 +41,12 @@ class Held {
     if (accounts.used > accounts.total) return `${accounts.used} of ${accounts.total} are in use`;
     if (accounts.used !== this.all) return `${accounts.used} are in use, commands hold ${this.all}`;
     if (accounts.sharedUsed !== this.shared) return `${accounts.sharedUsed} shared are in use, not ${this.shared}`;
-    for (let lane = 0; lane < TVL_MAX; lane++)
-      if (accounts.privateUsed[lane] !== this.private[lane] || accounts.laneSharedUsed[lane] !== this.laneShared[lane])
-        return `lane ${lane} counts ${accounts.privateUsed[lane]}+${accounts.laneSharedUsed[lane]}, not ${this.private[lane]}+${this.laneShared[lane]}`;
+    for (let lane = 0; lane < TVL_MAX; lane++) {
+      const own = this.private[lane] ?? 0;
+      const shared = this.laneShared[lane] ?? 0;
+      if (accounts.privateUsed[lane] !== own || accounts.laneSharedUsed[lane] !== shared)
+        return `lane ${lane} counts ${accounts.privateUsed[lane]}+${accounts.laneSharedUsed[lane]}, not ${own}+${shared}`;
+    }
     const differs = (counts: Int32Array, held: number[]): boolean => held.some((count, at) => counts[at] !== count);
     if (differs(accounts.functionUsed, this.byFunction)) return `functions use ${accounts.functionUsed}`;
     if (differs(accounts.functionSharedUsed, this.sharedByFunction))
@@ -53,8 +58,8 @@ class Held {
 /** Returns a sentence about the first thing wrong with lanes or credits, or undefined. */
 export function findLaneFault(adapter: Adapter): string | undefined {
   const { lanes, functions, resources } = adapter;
-  const execution = new Held(functions.length);
-  const completion = new Held(functions.length);
+  const execution = new Held(functions.length, lanes.count);
+  const completion = new Held(functions.length, lanes.count);
   const add = (hold: CreditHold): void => {
     execution.add(hold, hold.execution);
     completion.add(hold, hold.completion);
