@@ -5,7 +5,7 @@ import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, EventType, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
-import { Bench } from './bench.ts';
+import { Bench, type Buffer } from './bench.ts';
 import { ledger } from './ledger.ts';
 import { PacketPeer } from './packet-peer.ts';
 
@@ -32,6 +32,13 @@ function share(count: number, limit = 0): Sharing {
     receivers.push(receiver);
   }
   return { bench, srq, senders, receivers };
+}
+
+/** Posts a fresh buffer to the shared queue. */
+function postTo(srq: DriverSharedReceiveQueue, bench: Bench, lengthBytes: number): Buffer {
+  const buffer = bench.createBuffer(lengthBytes);
+  srq.postReceive([bench.sge(buffer)]);
+  return buffer;
 }
 
 t.test('entries go to whichever QP receives first, in their order', async (t) => {
@@ -136,6 +143,43 @@ for (const [name, take] of [
     bench.finish();
   });
 }
+
+t.test(
+  'a QP that keeps its entry for long stops nobody: slots before the newest completed entry are free',
+  async (t) => {
+    ledger(t, '10.2.9', 'An entry kept by a QP whose message does not go on keeps no other QP from the shared queue');
+    const peer = new PacketPeer({ shared: true, serviceType: ServiceType.UC });
+    const { bench } = peer;
+    const srq = peer.srq as DriverSharedReceiveQueue;
+    const kept = postTo(srq, bench, 512);
+    const message = bench.random.bytes(300);
+    peer.request(BthOpcode.UC_SEND_FIRST, {}, message.subarray(0, 256));
+    const creation = { serviceType: ServiceType.RC };
+    const [sender, receiver] = [creation, { ...creation, srqn: srq.srqn }].map((each) =>
+      bench.createQueuePair({ state: 'reset', creation: each }),
+    ) as [DriverQueuePair, DriverQueuePair];
+    const here = { reliable: true, port: 1, dlid: bench.lidOf(1) };
+    sender.connect({ ...here, remoteQpn: receiver.qpn });
+    receiver.connect({ ...here, remoteQpn: sender.qpn });
+    const wrong: unknown[] = [];
+    // Twice round the ring of 64.
+    for (let number = 1; number < 130; number++) {
+      const target = postTo(srq, bench, 16);
+      const content = bench.createBuffer(bench.random.bytes(16));
+      sender.post({ sges: [bench.sge(content)] });
+      const { status } = sender.parts.sendCq.take();
+      const { queueSequence } = receiver.parts.receiveCq.take();
+      const isWhole = content.bytes.every((byte, index) => byte === target.bytes[index]);
+      if (status !== CompletionStatus.SUCCESS || queueSequence !== number || !isWhole)
+        wrong.push({ number, status, queueSequence, isWhole });
+    }
+    t.same(wrong, []);
+    peer.request(BthOpcode.UC_SEND_LAST, {}, message.subarray(256));
+    t.match(peer.qp.parts.receiveCq.take(), { status: CompletionStatus.SUCCESS, queueSequence: 0, byteLength: 300 });
+    t.same(kept.bytes.subarray(0, 300), message, 'in the buffer of its entry, though its slot has been filled again');
+    bench.finish();
+  },
+);
 
 t.test('a QP between messages holds no shared entry', async (t) => {
   const peer = new PacketPeer({ shared: true });

@@ -269,5 +269,5 @@ for (let seed = 1; seed <= 20; seed++)
       'every list is empty',
     );
     t.same([lanes.execution.used, lanes.completion.used], [0, 0]);
-    t.ok(lanes.waiting.every((count) => count === 0));
+    t.ok(lanes.functionWaiting.every((count) => count === 0));
   });

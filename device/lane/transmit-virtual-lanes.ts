@@ -5,7 +5,6 @@
  *
  * A queue pair stays on its lane while a command of it is in a list: so its commands keep their order, whatever way they came and whatever becomes of the map.
  */
-import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { Step, type Timeline } from '../observe/trace/timeline.ts';

@@ -214,11 +214,8 @@ export class Responses {
     const payload = offset + payloadStart(opcode, fields.hasGrh);
     if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring.bytes, payload)) return false;
     this.#emit(port);
-<<<<<<< HEAD
     this.turnCost += PACKET_COST_BYTES + length;
-=======
     resource.trace?.sendAnswer(resource, done, ring, offset, payload, length);
->>>>>>> trace
     resource.restart = false;
     resource.packetsSent++;
     return true;

@@ -20,6 +20,7 @@ import type { Side } from './world.ts';
 
 const RECEIVE_ENTRIES_LOG2 = 4;
 const AMPLE_LOG2 = 7;
+const RNR_INFINITE = 7;
 
 export class Endpoint {
   readonly name: string;
@@ -34,6 +35,8 @@ export class Endpoint {
   fastKey: FastKey;
   /** The QP may fail, or completions may be lost, for a reason that is known. */
   mayFail = false;
+  /** Software has stopped the QP: it does not say why it answers nothing. */
+  isStopped = false;
   /** Nothing more will come: in RESET. */
   isDead = false;
   /** The QP is gone with its function. */
@@ -127,6 +130,7 @@ export class Endpoint {
     this.receiver.restart();
     this.#isDrained = false;
     this.isDead = false;
+    this.isStopped = false;
     this.failed = false;
     this.mayFail = false;
     if (!this.isReliable) return;
@@ -240,6 +244,11 @@ export class Endpoint {
   get wireIsGood(): boolean {
     const { drop, corrupt, duplicate, reorder, flaps } = this.#wire;
     return drop + corrupt + duplicate + reorder === 0 && flaps.length === 0;
+  }
+
+  /** What this end receives it answers or refuses, and its answer arrives: the other one need not find out by itself that it has failed. */
+  get isHeard(): boolean {
+    return this.wireIsGood && !this.isDead && !this.isStopped && !this.isCramped && this.plan.rnrRetry === RNR_INFINITE;
   }
 
   /** Datagrams fail when they find the port down. */

@@ -6,6 +6,7 @@
 import { AccessFlag, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { Bench, Buffer } from '../bench.ts';
+import { findDifference } from './same-bytes.ts';
 
 export const SLOTS = 3;
 const CELL_BYTES = 8;
@@ -116,13 +117,11 @@ export class ExposedMemory {
   /** A sentence about a byte that cannot be there. */
   findWrong(): string | undefined {
     const { bytes } = this.#buffer;
-    const snapshot = this.#snapshot;
-    if (snapshot !== undefined) {
-      const changed = bytes.findIndex((byte, index) => byte !== snapshot[index]);
+    if (this.#snapshot !== undefined) {
+      const changed = findDifference(bytes, this.#snapshot);
       if (changed >= 0) return `byte ${changed} changed after its key was taken back`;
     }
-    const constant = bytes.subarray(SLOTS * this.slotBytes, (SLOTS + 1) * this.slotBytes);
-    if (constant.some((byte, index) => byte !== this.#constant[index])) return 'memory nobody writes has changed';
+    if (findDifference(bytes, this.#constant, SLOTS * this.slotBytes) >= 0) return 'memory nobody writes has changed';
     for (let slot = 0; slot < SLOTS; slot++) {
       const wrong = this.#findWrongInSlot(slot);
       if (wrong !== undefined) return wrong;
@@ -130,24 +129,24 @@ export class ExposedMemory {
     return undefined;
   }
 
-  /** Each byte is that of the last write known to be executed, or of one posted after it. */
   #findWrongInSlot(slot: number): string | undefined {
     const writes = this.#writes[slot] ?? [];
     const bytes = this.#buffer.bytes.subarray(slot * this.slotBytes, (slot + 1) * this.slotBytes);
-    for (let index = 0; index < bytes.length; index++) {
-      let allowed = false;
-      for (let at = writes.length - 1; at >= 0 && !allowed; at--) {
-        const { content, done } = writes[at] as PostedWrite;
-        if (index >= content.length) continue;
-        allowed = content[index] === bytes[index];
-        if (done) break;
-      }
-      if (allowed) continue;
-      const settled = writes.some(({ content, done }) => done && index < content.length);
-      if (settled || bytes[index] !== 0) return `slot ${slot}, byte ${index} is ${bytes[index]}`;
-    }
+    for (let index = 0; index < bytes.length; index++)
+      if (!mayHold(writes, index, bytes[index] as number)) return `slot ${slot}, byte ${index} is ${bytes[index]}`;
     return undefined;
   }
+}
+
+/** A byte is that of the last write known to be executed, or of one posted after it; zero as long as it may be that there was none. */
+function mayHold(writes: readonly PostedWrite[], index: number, byte: number): boolean {
+  for (let at = writes.length - 1; at >= 0; at--) {
+    const { content, done } = writes[at] as PostedWrite;
+    if (index >= content.length) continue;
+    if (content[index] === byte) return true;
+    if (done) return false;
+  }
+  return byte === 0;
 }
 
 export type { PostedWrite };

@@ -28,6 +28,8 @@ interface Flight {
 
 const ARRIVALS = 64;
 const BITS = 8;
+/** Behind LRH, in the BTH. */
+const PSN_OFFSET = 17;
 
 /** One direction. */
 export class FaultyWire implements Wire {
@@ -143,7 +145,8 @@ export class FaultyCable implements Wire {
   }
 }
 
-/** PSN of a packet without GRH, for the trace. */
-function psnOf(bytes: Uint8Array): number {
-  return ((bytes[17] as number) << 16) | ((bytes[18] as number) << 8) | (bytes[19] as number);
+/** PSN of the packet without GRH that begins at `offset`, for the trace. */
+export function psnOf(bytes: Uint8Array, offset = 0): number {
+  const at = offset + PSN_OFFSET;
+  return ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
 }

@@ -7,6 +7,7 @@ import type { Bench, Buffer } from '../bench.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ExposedMemory, SLOTS } from './exposed-memory.ts';
 import { type AtomicStep, type Operation, plain } from './operation.ts';
+import { findDifference } from './same-bytes.ts';
 
 const INLINE_MAX = 200;
 const CELL_BYTES = 8;
@@ -138,7 +139,7 @@ export class OperationSource {
     const sges = length === 0 ? [] : [this.#sge(local)];
     const expected = target.constant(offset, length);
     const check = (): string | undefined =>
-      local.bytes.every((byte, index) => byte === expected[index]) ? undefined : 'READ brought wrong bytes';
+      findDifference(local.bytes, expected) < 0 ? undefined : 'READ brought wrong bytes';
     return { ...plain('READ'), request: { ...this.#options(), opcode: SendOpcode.RDMA_READ, remote, sges }, check };
   }
 

@@ -4,7 +4,7 @@ import { FaultyLink } from '../../fabric/faulty-link.ts';
 import type { FaultyLinkOptions } from '../../fabric/link-options.ts';
 import type { Random } from '../../hosts/in-process/random.ts';
 import type { Port } from '../../port/port.ts';
-import type { Wire } from './faulty-wire.ts';
+import { psnOf, type Wire } from './faulty-wire.ts';
 import type { WirePlan } from './plan.ts';
 import type { Trace } from './trace.ts';
 
@@ -32,7 +32,13 @@ export class ProductLink implements Wire {
         this.#woken = true;
       };
       port.observer = (_, outgoing, bytes, offset, lengthBytes) =>
-        trace.add(0, `LID ${port.lid} ${outgoing ? 'sends' : 'gets'}`, lengthBytes, bytes[offset + 8]);
+        trace.add(
+          0,
+          `LID ${port.lid} ${outgoing ? 'sends' : 'gets'}`,
+          lengthBytes,
+          bytes[offset + 8],
+          psnOf(bytes, offset),
+        );
     }
     this.#link = new FaultyLink(a, b, optionsOf(plan), random);
   }

@@ -105,6 +105,7 @@ class ChaosRun {
         return end.send(true);
       case 'error':
         end.mayFail = true;
+        end.isStopped = true;
         return end.toState(QpState.ERR);
       case 'reset':
         end.die();

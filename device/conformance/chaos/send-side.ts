@@ -98,7 +98,7 @@ export class SendSide {
     // Its failure may have come first, without software having looked.
     other.reap();
     const otherIsGone = other.mayFail || other.isDead || other.failed || other.isCramped;
-    if (status === RETRY_EXCEEDED) end.expect(otherIsGone || !end.wireIsGood, name);
+    if (status === RETRY_EXCEEDED) end.expect(!end.wireIsGood || (otherIsGone && !other.isHeard), name);
     else if (status === RNR_RETRY_EXCEEDED) end.expect(end.plan.rnrRetry < 7, name);
     else if (status === LOCAL_QP_OPERATION_ERROR) end.expect(end.portMayFail, name);
     else end.expect(REMOTE_FAILURES.includes(status) && (operation.bad || otherIsGone), name);

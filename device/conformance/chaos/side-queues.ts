@@ -47,16 +47,21 @@ export class SideQueues {
   }
 }
 
-/** A shared receive queue and what was posted to it. */
+/**
+ * A shared receive queue and what was posted to it. The device takes entries in order and reads each when it takes it, QPs complete them in any order: an
+ * unreliable QP that lost the rest of a message may keep its entry for as long as no other message comes (IBTA 9.8.2.2), and must not stop the queue. So
+ * every slot up to the newest entry that has completed may be filled again; a buffer, when its own entry has completed.
+ */
 export class SharedEntries {
   readonly queue: DriverSharedReceiveQueue;
   readonly #bench: Bench;
   readonly #bytes: number;
-  readonly #posted: Buffer[] = [];
-  readonly #over: boolean[] = [];
-  /** Number of the oldest entry that has not completed; its slot is in use. */
-  #oldest = 0;
-  #overCount = 0;
+  /** Buffer of each entry, until it completes, and buffers that no entry names. */
+  readonly #posted: (Buffer | undefined)[] = [];
+  readonly #free: Buffer[] = [];
+  /** Entries known to have been taken, and those that have completed. */
+  #taken = 0;
+  #over = 0;
 
   constructor(bench: Bench, bytes: number) {
     this.#bench = bench;
@@ -65,27 +70,29 @@ export class SharedEntries {
   }
 
   post(depth: number): void {
-    while (this.#posted.length - this.#overCount < depth && this.#posted.length - this.#oldest < ENTRIES) {
-      const buffer = this.#posted[this.#posted.length - ENTRIES] ?? this.#bench.createBuffer(this.#bytes);
+    while (this.#posted.length - this.#over < depth && this.#posted.length - this.#taken < ENTRIES) {
+      const buffer = this.#free.pop() ?? this.#bench.createBuffer(this.#bytes);
       buffer.bytes.fill(0);
       this.queue.postReceive([this.#bench.sge(buffer)]);
       this.#posted.push(buffer);
     }
   }
 
-  /** The buffer of an entry that completes; undefined when it was not posted or has completed before. */
+  /** The buffer of an entry that completes; undefined when it was not posted or has completed before. Good until the next `post`. */
   complete(number: number): Buffer | undefined {
-    if (this.#over[number]) return undefined;
-    this.#over[number] = true;
-    this.#overCount++;
-    while (this.#over[this.#oldest]) this.#oldest++;
-    return this.#posted[number];
+    const buffer = this.#posted[number];
+    if (buffer === undefined) return undefined;
+    this.#posted[number] = undefined;
+    this.#free.push(buffer);
+    this.#taken = Math.max(this.#taken, number + 1);
+    this.#over++;
+    return buffer;
   }
 
   findLost(): string | undefined {
     const { resources } = this.#bench.machine.core as Adapter;
     const taken = resources.sharedReceiveQueues.get(this.queue.srqn)?.ring.head;
-    if (taken === this.#oldest && taken === this.#overCount) return undefined;
-    return `${taken} entries of the shared queue were taken, ${this.#overCount} completed, the first ${this.#oldest} without a gap`;
+    if (taken === this.#taken && taken === this.#over) return undefined;
+    return `${taken} entries of the shared queue were taken, ${this.#over} completed, the last of them ${this.#taken - 1}`;
   }
 }

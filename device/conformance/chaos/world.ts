@@ -9,12 +9,16 @@ import { ProductLink } from './product-link.ts';
 import type { Trace } from './trace.ts';
 
 const MEMORY_BYTES = 1 << 21;
+/** Guest memory of either adapter: one world after the other has it, since to get and to give back megabytes costs more than a run. */
+const MEMORIES = [new Uint8Array(MEMORY_BYTES), new Uint8Array(MEMORY_BYTES)] as const;
 const ADAPTER = {
   portQueuePackets: 24,
   pcbCount: 24,
   pcbGuaranteed: [4, 4],
   vcbCount: 16,
   schedulerBufferCount: 4,
+  /** More than there are QPs of a side: each has a lane of its own. */
+  laneCount: 8,
 } as const;
 const ROUNDS_MAX = 20_000;
 /** Every so many rounds the invariants are looked at. */
@@ -29,8 +33,8 @@ export class World {
 
   constructor(plan: Plan, random: Random, trace: Trace) {
     const { seed, twoAdapters } = plan;
-    const first = newBench(seed, [1, 2]);
-    const second = twoAdapters ? newBench(seed, [2, 3]) : first;
+    const first = newBench(seed, [1, 2], MEMORIES[0]);
+    const second = twoAdapters ? newBench(seed, [2, 3], MEMORIES[1]) : first;
     this.benches = twoAdapters ? [first, second] : [first];
     this.sides = [
       { bench: first, port: 1 },
@@ -105,8 +109,8 @@ export interface Side {
   readonly port: number;
 }
 
-function newBench(seed: number, portLids: [number, number]): Bench {
-  const bench = new Bench({ seed, memoryBytes: MEMORY_BYTES, adapter: { ...ADAPTER, portLids } });
+function newBench(seed: number, portLids: [number, number], memory: Uint8Array): Bench {
+  const bench = new Bench({ seed, memoryBytes: MEMORY_BYTES, memory: [memory], adapter: { ...ADAPTER, portLids } });
   bench.machine.onStep = () => {};
   return bench;
 }

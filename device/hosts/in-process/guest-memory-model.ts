@@ -22,14 +22,14 @@ export class GuestMemoryModel {
   readonly bytes: Uint8Array;
   readonly #pages: Uint8Array;
 
-  /** Sizes and addresses are multiples of a page. All memory is mapped for reading and writing at first. */
-  constructor(lengthBytes: number, base = DEFAULT_BASE) {
+  /** Sizes and addresses are multiples of a page. All memory is mapped for reading and writing at first. `bytes`: what it is to lie in, of that size. */
+  constructor(lengthBytes: number, base = DEFAULT_BASE, bytes: Uint8Array = new Uint8Array(lengthBytes)) {
     if (lengthBytes % PAGE_BYTES !== 0 || base % PAGE_BYTES !== 0) {
       throw new Error(`GuestMemoryModel: ${lengthBytes} bytes at ${base}: both must be multiples of ${PAGE_BYTES}.`);
     }
     this.base = base;
     this.lengthBytes = lengthBytes;
-    this.bytes = new Uint8Array(lengthBytes).fill(POISON);
+    this.bytes = bytes.fill(POISON);
     this.#pages = new Uint8Array(lengthBytes / PAGE_BYTES).fill(PageAccess.READ_WRITE);
   }
 

@@ -25,6 +25,8 @@ export interface MachineOptions {
   readonly functionCount?: number;
   /** Guest memory of each function. */
   readonly memoryBytes?: number;
+  /** What the memory of the first functions is to lie in, `memoryBytes` each, instead of fresh pieces: of machines that no longer run. */
+  readonly memory?: readonly Uint8Array[];
   /** Where guest memory starts; above 4 GiB unless given. */
   readonly memoryBase?: number;
   /** Units of work per step. */
@@ -67,7 +69,9 @@ export class InProcessMachine {
     this.random = new Random(this.seed);
     this.#budget = options.budget ?? DEFAULT_BUDGET;
     for (let index = 0; index < functionCount; index++) {
-      this.hosts.push(new InProcessHost(new GuestMemoryModel(memoryBytes, options.memoryBase)));
+      this.hosts.push(
+        new InProcessHost(new GuestMemoryModel(memoryBytes, options.memoryBase, options.memory?.[index])),
+      );
     }
     const adapterOptions = { ...defaultAdapterOptions, ...options.adapter, functionCount };
     this.recorder = options.record?.(adapterOptions, functionCount);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The checksum of commands: the driver's own reading of docs/PROGRAMMING.md, written apart from the device's on purpose. */
 
+const DWORD = 0x1_0000_0000;
+
 /**
  * One's-complement sum of the dwords of a command, its checksum taken as zero, seeded with `key`, folded twice to 32 bits and inverted.
  * @param checksumOffset where the checksum stands in the command, in bytes.
  */
 export function commandChecksum(command: DataView, checksumOffset: number, key: number): number {
-  let sum = BigInt(key >>> 0);
+  // Exact: a command has so few dwords that their sum stays far below 2^53.
+  let sum = key >>> 0;
   for (let offset = 0; offset < command.byteLength; offset += 4) {
-    if (offset !== checksumOffset) sum += BigInt(command.getUint32(offset, true));
+    if (offset !== checksumOffset) sum += command.getUint32(offset, true);
   }
-  const fold = (wide: bigint): bigint => (wide & 0xffff_ffffn) + (wide >> 32n);
-  return Number(~fold(fold(sum)) & 0xffff_ffffn);
+  return ~fold(fold(sum)) >>> 0;
+}
+
+/** The carries beyond 32 bits come back in at the bottom. */
+function fold(wide: number): number {
+  return (wide % DWORD) + Math.floor(wide / DWORD);
 }

@@ -69,7 +69,8 @@ export function buildSendCommand(request: SendRequest, context: SendContext): Ui
   const lengthBytes = COMMAND_HEADER_BYTES + Math.ceil(trailing / WORD_BYTES) * WORD_BYTES;
   const bytes = new Uint8Array(lengthBytes);
   const view = new DataView(bytes.buffer);
-  encodeSendCommand(view, 0, { ...header(request, context, lengthBytes), ...request.header });
+  const head = header(request, context, lengthBytes);
+  encodeSendCommand(view, 0, request.header === undefined ? head : { ...head, ...request.header });
   encodeTarget(view, request, context);
   if (request.atomic) {
     view.setBigUint64(COMMAND_HEADER_BYTES, request.atomic.swapOrAdd, true);
