@@ -83,6 +83,18 @@ t.test(
       bench.settle();
       t.equal(queryCq(bench, sendCq).error, 1, 'one more than there is room for, across the wrap');
       t.equal(sendCq.drain().length, entries);
+      const other = bench.driver.createEventQueue({ entriesLog2 });
+      const otherCq = bench.createCompletionQueue({ eventQueue: other });
+      startEventsAt(bench, other, COUNTS - 1);
+      const otherQp = bench.createQueuePair({ sendCq: otherCq });
+      for (let count = 0; count <= entries; count++) {
+        otherCq.notify();
+        otherQp.post(NOP);
+        bench.settle();
+        otherCq.drain();
+      }
+      t.equal(queryEq(bench, other).error, 1, 'of the EQ, too');
+      t.equal(other.walk(false).length, entries);
       bench.finish();
     }
   },
