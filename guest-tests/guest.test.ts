@@ -15,6 +15,9 @@ const SCARCE = [
   ...['--execution-credits', '1', '--completion-credits', '1', '--port-queue', '2'],
 ];
 
+/** Suites that look at all that the adapter writes: entries, events, summary bytes, credits, answers, payload. */
+const ORDERED = ['events', 'overrun', 'flush', 'connected_bulk', 'timers', 'resize', 'sends', 'send_halts'];
+
 /**
  * QEMU 11.1 itself aborts now and then when its server vanishes in the middle of a message: two errors meet in one place. Such a run says nothing of the
  * driver.
@@ -41,6 +44,17 @@ t.test('commands and their copies, with hardly any resources', { timeout: BOUND_
   }
   t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
 });
+
+for (const seed of [1, 2]) {
+  t.test(
+    `what polls and is told of events, on memory that lags and is disordered, seed ${seed}`,
+    { timeout: BOUND_MS },
+    async (t) => {
+      const deviceArguments = ['--ordering', `adversarial:${seed}`];
+      report(t, await runGuestCases({ suites: ORDERED, count: 500, seed, deviceArguments }));
+    },
+  );
+}
 
 t.test('an adapter that dies under the driver', { timeout: BOUND_MS }, async (t) => {
   let run = await runGuestCases({ script: 'gone.sh' });

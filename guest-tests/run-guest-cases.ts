@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The in-kernel tests by hand: `npx tsx guest-tests/run-guest-cases.ts [--count N] [--seed N] [--only CASE] [--console] [SUITE...]`.
+// The in-kernel tests by hand: `npx tsx guest-tests/run-guest-cases.ts [--count N] [--seed N] [--only CASE] [--console] [--device ARGUMENT]... [SUITE...]`.
 // Prints each result as it comes, then the faults, and ends with 1 when anything failed.
 
 import { parseArgs } from 'node:util';
@@ -18,6 +18,7 @@ await runEntry(async () => {
       seed: { type: 'string' },
       only: { type: 'string' },
       console: { type: 'boolean' },
+      device: { type: 'string', multiple: true },
     },
   });
   const options: GuestRunOptions = {
@@ -26,6 +27,7 @@ await runEntry(async () => {
     ...(values.seed === undefined ? {} : { seed: Number(values.seed) }),
     ...(values.only === undefined ? {} : { only: values.only }),
     ...(values.console ? { onConsoleLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
+    ...(values.device === undefined ? {} : { deviceArguments: values.device }),
     onResult: print,
   };
   const { results, faults, seconds } = await runGuestCases(options);

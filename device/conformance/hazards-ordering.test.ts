@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Hazards 31, 34, 35 and 36 of real-hardware 5.3: device defects injected on purpose, and what the driver makes of them. */
 import t from 'tap';
+import { getCompletionEntryStatus } from '../../protocol/layout/gen/completion-entry.gen.ts';
 import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { decodeCqAttributes, newCqAttributes } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import {
@@ -16,11 +17,15 @@ import {
   ManagementStatus,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter.ts';
+import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import { EventPoller } from '../hosts/in-process/driver/event-poller.ts';
 import { OutstandingWork } from '../hosts/in-process/driver/outstanding-work.ts';
 import { cqPayload } from '../hosts/in-process/driver/payloads.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
 import type { OrderingDefect } from '../hosts/ordering/ordering-options.ts';
+import type { CompletionQueue } from '../queues/completion-queue.ts';
 import { Bench, COMPLETION_VECTOR } from './bench.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
@@ -105,33 +110,60 @@ t.test('hazard 34: an entry of the lap before, or a body without its word, is no
   bench.finish();
 });
 
+/** The defect of erratum 4074: a failed completion is posted up to so many times, each time as an entry of its own. */
+function repeatFailures(bench: Bench, queue: DriverCompletionQueue, copiesMax: number): void {
+  const device = (bench.machine.core as Adapter).resources.completionQueues.get(queue.cqn) as CompletionQueue;
+  const begin = device.begin.bind(device);
+  const post = device.post.bind(device);
+  let entry: DataView;
+  device.begin = () => {
+    entry = begin();
+    return entry;
+  };
+  device.post = (solicited) => {
+    const failed = getCompletionEntryStatus(entry, 0) !== CompletionStatus.SUCCESS;
+    for (let copies = failed ? bench.random.between(0, copiesMax - 1) : 0; copies > 0; copies--) post(solicited);
+    return post(solicited);
+  };
+}
+
 t.test('hazard 35: completions repeated after a QP error count once: the driver knows what it posted', async (t) => {
-  const COPIES = 5;
-  const bench = new Bench();
-  const queue = bench.createCompletionQueue({ entriesLog2: 6 });
-  const qp = bench.createQueuePair({ sendCq: queue });
-  const work = new OutstandingWork<number>();
-  for (let item = 0; item < 6; item++) {
-    work.add({ qpn: qp.qpn, receive: 0, queueSequence: item }, item);
-    qp.post(NOP, item < 3 ? 'collect' : 'slot');
+  let repeated = 0;
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const bench = new Bench({ seed });
+    const queue = bench.createCompletionQueue({ entriesLog2: 7 });
+    repeatFailures(bench, queue, 5);
+    const qps = [1, 2].map(() => bench.createQueuePair({ sendCq: queue }));
+    const work = new OutstandingWork<number>();
+    const posted: number[] = [];
+    const taken: number[] = [];
+    const post = (qp: DriverQueuePair, sequence: number, item: number): void => {
+      work.add({ qpn: qp.qpn, receive: 0, queueSequence: sequence }, item);
+      posted.push(item);
+      qp.post(NOP, item < 6 ? 'collect' : 'slot');
+    };
+    const take = (): void => {
+      for (const entry of queue.drain()) {
+        const item = work.take(entry);
+        if (item !== undefined) taken.push(item);
+      }
+    };
+    for (const [index, qp] of qps.entries()) for (let count = 0; count < 6; count++) post(qp, count, index * 6 + count);
     bench.settle();
+    take();
+    for (const qp of qps) qp.toError();
+    bench.settle();
+    take();
+    t.same(
+      taken.sort((left, right) => left - right),
+      posted,
+      `seed ${seed}: each once`,
+    );
+    t.equal(work.size, 0);
+    repeated += work.unknown;
+    bench.finish();
   }
-  qp.toError();
-  bench.settle();
-  const entries = queue.drain();
-  t.same(
-    entries.map(({ status }) => status),
-    [...Array(3).fill(CompletionStatus.SUCCESS), ...Array(3).fill(CompletionStatus.FLUSHED)],
-  );
-  const repeated = bench.random.shuffle(entries.flatMap((entry) => Array(COPIES).fill(entry) as typeof entries));
-  const taken = repeated.map((entry) => work.take(entry)).filter((item) => item !== undefined);
-  t.same(
-    taken.sort((left, right) => left - right),
-    [0, 1, 2, 3, 4, 5],
-  );
-  t.equal(work.unknown, 6 * (COPIES - 1));
-  t.equal(work.size, 0);
-  bench.finish();
+  t.ok(repeated > 0, 'some really came several times');
 });
 
 t.test('hazard 36: a torn command is neither executed nor answered, and the next one is', async (t) => {

@@ -4,6 +4,11 @@ import t from 'tap';
 import { getAdapterAttributesMaxEventQueues } from '../../protocol/layout/gen/adapter-attributes.gen.ts';
 import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
+  getManagementResponseSequence,
+  MANAGEMENT_RESPONSE_SIZE,
+  setManagementResponseSequence,
+} from '../../protocol/layout/gen/management-response.gen.ts';
+import {
   CSR,
   CSR_ADAPTER_CONTROL_DISABLE_MASK,
   getCsrDeviceStatusAdapterDisabled,
@@ -283,3 +288,32 @@ t.test('a session behind the write-combining stage replays byte for byte', async
     ).run();
   t.equal(replay(31).divergence, undefined);
 });
+
+t.test(
+  'hazard 36: the physical function is reset while a command of a virtual one pends: it is answered',
+  async (t) => {
+    for (const whole of [true, false]) {
+      const machine = new InProcessMachine({ functionCount: 2 });
+      bringUp(machine, 0);
+      const { access, driver, read } = bringUp(machine, 1);
+      const { management } = driver;
+      const executed = read(CSR.MANAGEMENT_COMMANDS);
+      const bytes = management.build({ opcode: ManagementOpcode.QUERY_ADAPTER });
+      const response = access.view(management.responseAddress, MANAGEMENT_RESPONSE_SIZE);
+      setManagementResponseSequence(response, 0, 0);
+      management.lock();
+      management.write(whole ? bytes : bytes.subarray(0, 32));
+      machine.reset(0, 'function');
+      machine.runUntilIdle();
+      t.equal(read(CSR.MANAGEMENT_COMMANDS) - executed, whole ? 1 : 0);
+      if (!whole) management.write(bytes);
+      machine.runUntilIdle();
+      t.equal(read(CSR.MANAGEMENT_COMMANDS) - executed, 1);
+      t.not(getManagementResponseSequence(response, 0), 0);
+      management.unlock();
+      t.ok(driver.createProtectionDomain() > 0);
+      machine.resume();
+      t.ok(bringUp(machine, 0).pd > 0, 'and the physical one works again');
+    }
+  },
+);

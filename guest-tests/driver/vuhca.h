@@ -216,7 +216,7 @@ int vuhca_destroy_srq(struct vuhca_srq *srq);
 int vuhca_limit_srq(struct vuhca_srq *srq, u32 limit);
 int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 			unsigned int count);
-u64 vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence);
+bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id);
 
 /* vuhca_qp.c */
 unsigned int vuhca_recv_stride(unsigned int sge);

@@ -142,14 +142,21 @@ static struct vuhca_completion_entry *vuhca_cq_entry(struct vuhca_cq *cq,
 	return entry;
 }
 
-/* The work request a completion is about; everything before it is done, too. */
-static u64 vuhca_wq_retire(struct vuhca_wq *wq, u16 sequence)
+/*
+ * The work request a completion is about; everything before it is done, too.
+ * False when it is not outstanding: a request completes once, also when an
+ * adapter in trouble repeats what it said of it.
+ */
+static bool vuhca_wq_retire(struct vuhca_wq *wq, u16 sequence, u64 *wr_id)
 {
-	u64 wr_id = wq->wr_ids[sequence & (BIT(wq->entries_log2) - 1)];
+	u16 ahead = sequence - wq->head;
 
+	if (ahead >= (u16)(READ_ONCE(wq->tail) - wq->head))
+		return false;
+	*wr_id = wq->wr_ids[sequence & (BIT(wq->entries_log2) - 1)];
 	/* Pairs with the check for space: the slot may be filled again now. */
 	smp_store_release(&wq->head, (u16)(sequence + 1));
-	return wr_id;
+	return true;
 }
 
 /* Nobody will poll this entry: a shared receive slot it used is free again. */
@@ -158,10 +165,12 @@ static void vuhca_forget_cqe(struct vuhca_cq *cq,
 {
 	u32 srqn = vuhca_completion_entry_get_srqn(entry);
 	struct vuhca_srq *srq = srqn ? xa_load(&cq->dev->srqs, srqn) : NULL;
+	u64 wr_id;
 
 	if (srq && vuhca_completion_entry_get_receive(entry))
 		vuhca_srq_retire(srq,
-				 vuhca_completion_entry_get_queue_sequence(entry));
+				 vuhca_completion_entry_get_queue_sequence(entry),
+				 &wr_id);
 }
 
 static bool vuhca_read_cqe(struct vuhca_cq *cq,
@@ -194,11 +203,9 @@ static bool vuhca_read_cqe(struct vuhca_cq *cq,
 	wc->source_qpn = vuhca_completion_entry_get_source_qpn(entry);
 	wc->timestamp = le64_to_cpu(entry->timestamp);
 	if (wc->receive && qp->srq)
-		wc->wr_id = vuhca_srq_retire(qp->srq, wc->sequence);
-	else
-		wc->wr_id = vuhca_wq_retire(wc->receive ? &qp->rq : &qp->sq,
-					    wc->sequence);
-	return true;
+		return vuhca_srq_retire(qp->srq, wc->sequence, &wc->wr_id);
+	return vuhca_wq_retire(wc->receive ? &qp->rq : &qp->sq, wc->sequence,
+			       &wc->wr_id);
 }
 
 /* Takes up to @count completions; returns how many. Any context. */

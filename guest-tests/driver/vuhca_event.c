@@ -12,7 +12,7 @@
 
 static bool deadman = true;
 module_param(deadman, bool, 0644);
-MODULE_PARM_DESC(deadman, "Look for events whose interrupt did not come");
+MODULE_PARM_DESC(deadman, "Look for events and credits that nothing told of");
 
 /* For tests. Returns what it was. */
 bool vuhca_set_deadman(bool on)
@@ -195,8 +195,10 @@ void vuhca_deadman(struct timer_list *timer)
 		complete(&dev->admin.done);
 		return;
 	}
-	for (i = 0; READ_ONCE(deadman) && i < dev->eq_count; i++)
-		vuhca_eq_check(&dev->eqs[i]);
-	vuhca_sends_deadman(dev);
+	if (READ_ONCE(deadman)) {
+		for (i = 0; i < dev->eq_count; i++)
+			vuhca_eq_check(&dev->eqs[i]);
+		vuhca_sends_deadman(dev);
+	}
 	mod_timer(timer, jiffies + msecs_to_jiffies(VUHCA_DEADMAN_MS));
 }

@@ -17,14 +17,17 @@
 #define VUHCA_POLL_ABOVE	20
 /* So few events within a window of polling: interrupts cost less. */
 #define VUHCA_POLL_BELOW	3
-#define VUHCA_POLL_PERIOD_US	1000
+/* A wake-up costs as much as an interrupt: rather few that find much. */
+#define VUHCA_POLL_PERIOD_MIN_US	1000
+#define VUHCA_POLL_PERIOD_MAX_US	2000
+#define VUHCA_POLL_BATCH	2
 /* The worker is late, and interrupted, after so long. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
 /*
  * The primary byte tells of the first event of a queue only: others wait for
  * their turn of being looked for without it.
  */
-#define VUHCA_POLL_UNLOOKED	8
+#define VUHCA_POLL_UNLOOKED	2
 
 static bool adaptive = true;
 module_param(adaptive, bool, 0644);
@@ -146,16 +149,29 @@ void vuhca_poller_note(struct vuhca_eq *eq)
 	queue_work(system_unbound_wq, &poller->work);
 }
 
+/* The period that follows a window: longer as long as every poll finds enough. */
+static unsigned int vuhca_poll_period(unsigned int period_us,
+				      unsigned int count, unsigned int polls)
+{
+	if (count >= VUHCA_POLL_BATCH * polls)
+		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
+	if (count < polls)
+		return max(period_us / 2, VUHCA_POLL_PERIOD_MIN_US);
+	return period_us;
+}
+
 /* One window; false when there was little to do or the queue is gone. */
-static bool vuhca_poll_window(struct vuhca_eq *eq)
+static bool vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
-	unsigned int count = 0;
+	unsigned int count = 0, polls = 0;
 
 	do {
 		count += vuhca_poll_eq(eq);
-		usleep_range(VUHCA_POLL_PERIOD_US / 2, VUHCA_POLL_PERIOD_US);
+		polls++;
+		usleep_range(*period_us / 2, *period_us);
 	} while (!time_after(jiffies, end));
+	*period_us = vuhca_poll_period(*period_us, count, polls);
 	return count >= VUHCA_POLL_BELOW && READ_ONCE(eq->eqn) &&
 	       READ_ONCE(adaptive);
 }
@@ -163,12 +179,13 @@ static bool vuhca_poll_window(struct vuhca_eq *eq)
 static void vuhca_poll_work(struct work_struct *work)
 {
 	struct vuhca_eq *eq = container_of(work, struct vuhca_eq, poller.work);
+	unsigned int period_us = VUHCA_POLL_PERIOD_MIN_US;
 	unsigned long flags;
 
 	if (!vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
 			     VUHCA_POLL_LATE_NS)) {
 		eq->poller.switches++;
-		while (vuhca_poll_window(eq))
+		while (vuhca_poll_window(eq, &period_us))
 			;
 		vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_INTERRUPT, 0);
 	}

@@ -176,20 +176,24 @@ int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 }
 EXPORT_SYMBOL_GPL(vuhca_post_srq_recv);
 
-/* The request that completed as entry @sequence. Any context. */
-u64 vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence)
+/*
+ * The request that completed as entry @sequence; false when none is outstanding
+ * there. Any context.
+ */
+bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id)
 {
 	struct vuhca_wq *rq = &srq->rq;
 	unsigned int mask = BIT(rq->entries_log2) - 1;
 	unsigned long flags;
-	u64 wr_id;
+	bool outstanding;
 
 	spin_lock_irqsave(&rq->lock, flags);
-	wr_id = rq->wr_ids[sequence & mask];
-	__set_bit(sequence & mask, srq->completed);
+	outstanding = (u16)(sequence - rq->head) < (u16)(rq->tail - rq->head) &&
+		      !__test_and_set_bit(sequence & mask, srq->completed);
+	*wr_id = rq->wr_ids[sequence & mask];
 	while (rq->head != rq->tail &&
 	       __test_and_clear_bit(rq->head & mask, srq->completed))
 		rq->head++;
 	spin_unlock_irqrestore(&rq->lock, flags);
-	return wr_id;
+	return outstanding;
 }

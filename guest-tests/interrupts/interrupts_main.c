@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * What interrupts cost: completions at a given rate on several CQs of one event
- * queue, and what the guest had to do for them. debugfs, vuhca-interrupts/run:
- * write "ADAPTIVE RATE MS" (rate 0: as many as go), read a line of JSON.
+ * queue, and how often the guest had to be told of them. debugfs,
+ * vuhca-interrupts/run: write "ADAPTIVE RATE MS" (rate 0: as many as go), read
+ * a line of JSON. Processor time is measured by the host.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/module.h>
-#include <linux/tick.h>
 
 #include "vuhca.h"
 
@@ -32,7 +32,6 @@ struct load_result {
 	bool adaptive;
 	u32 rate;
 	u64 elapsed_ns;
-	u64 busy_us;
 	u64 completions;
 	u64 interrupts;
 	u64 events;
@@ -155,16 +154,6 @@ static void load_run(u32 rate, u32 ms)
 	}
 }
 
-static u64 load_idle_us(void)
-{
-	unsigned int cpu;
-	u64 idle = 0;
-
-	for_each_online_cpu(cpu)
-		idle += get_cpu_idle_time_us(cpu, NULL);
-	return idle;
-}
-
 /* Adds with @sign what was counted so far. */
 static void load_count(struct load_result *result, int sign)
 {
@@ -184,21 +173,16 @@ static void load_count(struct load_result *result, int sign)
 static void load_measure(bool adaptive, u32 rate, u32 ms)
 {
 	struct load_result result = { .adaptive = adaptive, .rate = rate };
-	u64 begin, idle;
+	u64 begin;
 
 	vuhca_set_adaptive(adaptive);
 	/* Until the queue is served as it will be. */
 	load_run(rate, 200);
 	begin = ktime_get_ns();
-	idle = load_idle_us();
 	load_count(&result, -1);
 	load_run(rate, ms);
 	load_count(&result, 1);
 	result.elapsed_ns = ktime_get_ns() - begin;
-	idle = load_idle_us() - idle;
-	result.busy_us = div_u64(result.elapsed_ns, NSEC_PER_USEC) *
-			 num_online_cpus();
-	result.busy_us -= min(result.busy_us, idle);
 	load_result = result;
 }
 
@@ -227,11 +211,11 @@ static ssize_t load_read(struct file *file, char __user *buffer, size_t length,
 
 	mutex_lock(&load_lock);
 	used = scnprintf(text, sizeof(text),
-			 "{\"adaptive\":%s,\"rate\":%u,\"elapsedNs\":%llu,\"busyUs\":%llu,\"completions\":%llu,\"interrupts\":%llu,\"events\":%llu,\"polls\":%llu,\"waitedNs\":%llu}\n",
+			 "{\"adaptive\":%s,\"rate\":%u,\"elapsedNs\":%llu,\"completions\":%llu,\"interrupts\":%llu,\"events\":%llu,\"polls\":%llu,\"waitedNs\":%llu}\n",
 			 result->adaptive ? "true" : "false", result->rate,
-			 result->elapsed_ns, result->busy_us,
-			 result->completions, result->interrupts,
-			 result->events, result->polls, result->waited_ns);
+			 result->elapsed_ns, result->completions,
+			 result->interrupts, result->events, result->polls,
+			 result->waited_ns);
 	mutex_unlock(&load_lock);
 	return simple_read_from_buffer(buffer, length, offset, text, used);
 }

@@ -175,6 +175,52 @@ static void vt_stop(struct vt *t)
 	vuhca_free_vcb(t->dev, vcb);
 }
 
+/* Makes the entries @order of the CQ follow each other from @first on. */
+static void vt_repeat_entries(struct vuhca_cq *cq, u32 first, const u8 *order,
+			      unsigned int count)
+{
+	struct vuhca_completion_entry before[8];
+	unsigned int i;
+
+	memcpy(before, cq->entries, sizeof(before));
+	for (i = 0; i < count; i++) {
+		cq->entries[first + i] = before[order[i]];
+		cq->entries[first + i].sequence = cpu_to_le32(first + i + 1);
+	}
+}
+
+/*
+ * Hazard 35: an adapter in trouble repeats completions after an error. The
+ * copies are made here, in a CQ that gets nothing more.
+ */
+static void vt_repeated(struct vt *t)
+{
+	static const u8 order[] = { 2, 2, 3, 2, 4, 3, 4, 4, 5, 2, 5, 3 };
+	struct vt_qp_options options = { .port = 1 };
+	struct vt_cq watch = {};
+	struct vuhca_wc wc[16];
+	struct vuhca_qp *qp;
+	unsigned int i;
+
+	VT_REQUIRE(t, vt_create_cq(t, &watch, 5, 1), "create");
+	options.send_cq = watch.cq;
+	qp = vt_create_qp(t, NULL, &options);
+	VT_REQUIRE(t, qp, "create");
+	VT_EQUAL(t, vt_post_nops(qp, 2), 0);
+	VT_WAIT(t, vt_has_entries(watch.cq, 2));
+	vt_hold_sends(t, qp, 4);
+	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_ERR), 0);
+	VT_WAIT(t, vt_has_entries(watch.cq, 6));
+	vt_repeat_entries(watch.cq, 2, order, ARRAY_SIZE(order));
+	VT_EQUAL(t, vuhca_poll_cq(watch.cq, ARRAY_SIZE(wc), wc), 6);
+	for (i = 0; i < 6; i++)
+		VT_EQUAL(t, wc[i].sequence, i);
+	VT_EQUAL(t, watch.cq->stale_entries, ARRAY_SIZE(order) - 4);
+	VT_EQUAL(t, (u16)(qp->sq.tail - qp->sq.head), 0);
+	VT_EQUAL(t, vuhca_destroy_qp(qp), 0);
+	VT_EQUAL(t, vuhca_destroy_cq(watch.cq), 0);
+}
+
 static const struct vt_case vt_cases[] = {
 	{ "error", vt_error },
 	{ "posted-in-error", vt_posted_in_error },
@@ -182,5 +228,6 @@ static const struct vt_case vt_cases[] = {
 	{ "error-in-traffic", vt_error_in_traffic },
 	{ "destroy-busy", vt_destroy_busy },
 	{ "stop", vt_stop },
+	{ "hazard-35-repeated", vt_repeated },
 };
 VT_SUITE(flush, vt_cases);

@@ -82,17 +82,43 @@ static void vt_by_software(struct vuhca_send_context *sc)
 static const struct {
 	const char *name;
 	void (*provoke)(struct vuhca_send_context *sc);
-	bool software;
+	enum vuhca_send_halt_cause cause;
 } vt_misuses[] = {
-	{ "no start", vt_no_start },
-	{ "start inside", vt_start_inside },
-	{ "beyond", vt_beyond },
-	{ "too long", vt_too_long },
-	{ "no length", vt_no_length },
-	{ "overflow", vt_overflow },
-	{ "foreign lane", vt_foreign_lane },
-	{ "software", vt_by_software, true },
+	{ "no start", vt_no_start, VUHCA_SEND_HALT_CAUSE_INCONSISTENT_SOP },
+	{ "start inside", vt_start_inside,
+	  VUHCA_SEND_HALT_CAUSE_INCONSISTENT_SOP },
+	{ "beyond", vt_beyond, VUHCA_SEND_HALT_CAUSE_OUT_OF_BOUNDS },
+	{ "too long", vt_too_long, VUHCA_SEND_HALT_CAUSE_BAD_LENGTH },
+	{ "no length", vt_no_length, VUHCA_SEND_HALT_CAUSE_BAD_LENGTH },
+	{ "overflow", vt_overflow, VUHCA_SEND_HALT_CAUSE_OVERFLOW },
+	{ "foreign lane", vt_foreign_lane,
+	  VUHCA_SEND_HALT_CAUSE_DISALLOWED_PACKET },
+	{ "software", vt_by_software, VUHCA_SEND_HALT_CAUSE_SOFTWARE },
 };
+
+/*
+ * The driver has restarted the context by now; the first fault still tells why
+ * it was halted. A packet not allowed is a fault before its context is.
+ */
+static void vt_expect_cause(struct vt *t, struct vuhca_send_context *sc,
+			    enum vuhca_send_halt_cause cause)
+{
+	if (cause == VUHCA_SEND_HALT_CAUSE_SOFTWARE) {
+		VT_EQUAL(t, vuhca_read_csr(t->dev,
+					   VUHCA_CSR_FIRST_FAULT_KIND_OFF),
+			 VUHCA_FAULT_KIND_NONE);
+		return;
+	}
+	if (cause == VUHCA_SEND_HALT_CAUSE_DISALLOWED_PACKET) {
+		vt_expect_first_fault(t, VUHCA_FAULT_KIND_SEND_PACKET,
+				      sc->number);
+		return;
+	}
+	vt_expect_first_fault(t, VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED,
+			      sc->number);
+	VT_EQUAL(t, vuhca_read_csr64(t->dev, VUHCA_CSR_FIRST_FAULT_ADDRESS_OFF),
+		 cause);
+}
 
 /* Hazard 25. */
 static void vt_misuse(struct vt *t)
@@ -106,6 +132,7 @@ static void vt_misuse(struct vt *t)
 	for (i = 0; sc && other && i < ARRAY_SIZE(vt_misuses); i++) {
 		restarts = READ_ONCE(sc->restarts);
 		faults = vt_fault_count(t, VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED);
+		vt_clear_first_fault(t);
 		vt_misuses[i].provoke(sc);
 		if (!VT_CHECK(t, VT_WAIT(t, READ_ONCE(sc->restarts) ==
 					    restarts + 1),
@@ -113,15 +140,48 @@ static void vt_misuse(struct vt *t)
 			break;
 		VT_EQUAL(t, vt_fault_count(t,
 				VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED),
-			 faults + !vt_misuses[i].software);
+			 faults + (vt_misuses[i].cause !=
+				   VUHCA_SEND_HALT_CAUSE_SOFTWARE));
+		vt_expect_cause(t, sc, vt_misuses[i].cause);
 		VT_EQUAL(t, vt_send_one(t, sc, i), 0);
 		VT_EQUAL(t, vt_send_one(t, other, i), 0);
 		VT_EQUAL(t, other->restarts, 0);
 	}
+	vt_clear_first_fault(t);
 	if (sc)
 		VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 	if (other)
 		VT_EQUAL(t, vuhca_destroy_send_context(other), 0);
+}
+
+/* A context of one partition sends into no other. */
+static void vt_partition(struct vt *t)
+{
+	struct vuhca_send_init init = {
+		.port = 1,
+		.blocks = VT_HALT_BLOCKS,
+		.virtual_lanes = BIT(0),
+		.pkey = 0x8001,
+	};
+	struct vuhca_send_context *sc = vuhca_create_send_context(t->dev, &init);
+	struct vuhca_packet packet = vt_packet(t, "", 0);
+	struct vuhca_send_context_attributes now = {};
+
+	VT_REQUIRE(t, !IS_ERR(sc), "%pe", sc);
+	vt_clear_first_fault(t);
+	VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL), 0);
+	VT_WAIT(t, READ_ONCE(sc->restarts) == 1);
+	vt_expect_cause(t, sc, VUHCA_SEND_HALT_CAUSE_DISALLOWED_PACKET);
+	vt_clear_first_fault(t);
+	packet.pkey = init.pkey;
+	VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL), 0);
+	VT_WAIT(t, (vuhca_send_force(sc), vuhca_send_update(sc),
+		    sc->sent == sc->freed));
+	VT_EQUAL(t, vuhca_query_send_context(sc, &now), 0);
+	VT_EQUAL(t, le32_to_cpu(now.packets_sent), 1);
+	VT_EQUAL(t, le32_to_cpu(now.packets_dropped), 1);
+	VT_EQUAL(t, READ_ONCE(sc->restarts), 1);
+	VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 }
 
 #define VT_LOAD_PACKETS 3000
@@ -196,6 +256,7 @@ static void vt_freeze(struct vt *t)
 
 static const struct vt_case vt_cases[] = {
 	{ "hazard-25-misuse", vt_misuse },
+	{ "partition", vt_partition },
 	{ "hazard-26-under-load", vt_under_load },
 	{ "freeze", vt_freeze },
 };

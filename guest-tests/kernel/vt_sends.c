@@ -13,6 +13,7 @@
 #define VT_RECEIVE_AT	65536
 #define VT_RECEIVE_STRIDE 4096
 #define VT_PACKETS_WRAP	6000
+#define VT_FEW_BLOCKS	8
 
 struct vuhca_send_context *vt_create_sends(struct vt *t, unsigned int blocks,
 					   unsigned int threshold)
@@ -158,6 +159,38 @@ static void vt_image(struct vt *t, u64 *image, size_t bytes, u32 key,
 	vuhca_send_control_set_length_dwords(control,
 		(sizeof(*control) + vuhca_packet_bytes(bytes)) / 4);
 	vuhca_put_packet(control + 1, &packet);
+}
+
+/* Every block is given once, none too many, and again when it came back. */
+static void vt_allocator(struct vt *t)
+{
+	struct vuhca_send_context *sc = vt_create_sends(t, VT_FEW_BLOCKS,
+							VT_FEW_BLOCKS);
+	bool deadman = vuhca_set_deadman(false);
+	u8 payload[VT_FEW_BLOCKS * VUHCA_SEND_BLOCK_BYTES] = {};
+	struct vuhca_packet packet = vt_packet(t, payload, 4);
+	struct vuhca_packet large = vt_packet(t, payload, sizeof(payload));
+	unsigned int round, i;
+
+	/* To nobody: what counts is the credits. */
+	packet.remote_qpn = 0xfffffe;
+	for (round = 1; sc && round <= 3; round++) {
+		for (i = 1; i <= VT_FEW_BLOCKS; i++)
+			VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL),
+				 0);
+		VT_EQUAL(t, sc->sent, round * VT_FEW_BLOCKS);
+		/* Whatever has left: nothing makes the adapter return it. */
+		VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL), -EAGAIN);
+		VT_EQUAL(t, vuhca_send_datagram(sc, &large, NULL, NULL), -EMSGSIZE);
+		VT_EQUAL(t, sc->freed, (round - 1) * VT_FEW_BLOCKS);
+		VT_WAIT(t, (vuhca_send_force(sc), vuhca_send_update(sc),
+			    sc->freed == round * VT_FEW_BLOCKS));
+	}
+	vuhca_set_deadman(deadman);
+	if (sc) {
+		VT_EQUAL(t, sc->restarts, 0);
+		VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
+	}
 }
 
 /* Two packets at a time, their words mixed: both arrive, in whatever order. */
@@ -369,17 +402,25 @@ static void vt_smps(struct vt *t)
 	struct vuhca_send_context *sc = vt_create_sends(t, 32, 0);
 	struct ib_smp *smp = kzalloc(sizeof(struct ib_mad), GFP_KERNEL);
 	u64 before = vt_received(t, 2) + vt_port_drops(t, 2);
+	struct vt_release releases[5];
+	struct vt_releases all = {};
 	unsigned int i;
 
 	if (sc && smp) {
 		ib_init_query_mad(smp);
 		smp->attr_id = IB_SMP_ATTR_NODE_INFO;
-		for (i = 0; i < 5; i++)
+		for (i = 0; i < ARRAY_SIZE(releases); i++) {
+			releases[i] = (struct vt_release) { &all, i };
 			VT_EQUAL(t, vuhca_send_smp(sc, vt_lid(t, 1),
-						   vt_lid(t, 2), smp, NULL,
-						   NULL), 0);
+						   vt_lid(t, 2), smp,
+						   vt_released, &releases[i]),
+				 0);
+		}
 		VT_WAIT(t, vt_received(t, 2) + vt_port_drops(t, 2) ==
-			   before + 5);
+			   before + ARRAY_SIZE(releases));
+		VT_WAIT(t, (vuhca_send_update(sc), atomic_read(&all.sent) ==
+			    ARRAY_SIZE(releases)));
+		VT_CHECK(t, !all.disordered, "released out of order");
 		VT_EQUAL(t, sc->restarts, 0);
 	}
 	kfree(smp);
@@ -389,6 +430,7 @@ static void vt_smps(struct vt *t)
 
 static const struct vt_case vt_cases[] = {
 	{ "lengths", vt_lengths },
+	{ "allocator", vt_allocator },
 	{ "out-of-order-fill", vt_out_of_order },
 	{ "hazard-22-contiguous", vt_contiguous },
 	{ "reasons", vt_reasons },

@@ -3,7 +3,7 @@
 // Arguments: what is read, and the sentence for each mistake.
 
 import t from 'tap';
-import { readAdapterOptions } from './adapter-arguments.ts';
+import { readAdapterOptions, readOrdering } from './adapter-arguments.ts';
 import { type Command, readArguments, UsageError } from './command.ts';
 import { deviceCommand } from './device-command.ts';
 import { describeCommand } from './help.ts';
@@ -93,6 +93,17 @@ t.test("an adapter's options", async (t) => {
   );
   t.throws(() => read('--pcbs', '9', '--pcb-guaranteed', '5,5'), /--pcb-guaranteed is 5,5; its sum .* --pcbs \(9\)/);
   t.throws(() => read('--lids', '0,1'), /option --lids is 0,1; a unicast LID is 1 to 49151/);
+});
+
+t.test('an ordering model', async (t) => {
+  const read = (...words: string[]) => readOrdering(readArguments(deviceCommand, words));
+  t.same(read(), { mode: 'strict' });
+  t.same(read('--ordering', 'pcie'), { mode: 'pcie' });
+  t.same(read('--ordering=adversarial:4294967295'), { mode: 'adversarial', seed: 4294967295 });
+  for (const word of ['late', 'adversarial', 'adversarial:4294967296', 'adversarial:-1', 'adversarial:x', 'pcie:1']) {
+    const message = `option --ordering is ${word}; it must be strict, pcie or adversarial:SEED, with a seed below 2^32`;
+    t.throws(() => read('--ordering', word), new UsageError(message));
+  }
 });
 
 t.test('help names every option', async (t) => {

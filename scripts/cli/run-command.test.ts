@@ -66,6 +66,7 @@ t.test('mistakes get a sentence before anything starts', async (t) => {
     [['--kernel', join(directory, 'none')], /option --kernel names \S+none, which does not exist/],
     [['--memory', '1'], /option --memory is 1; it must be a whole number from 64 to/],
     [['--vcbs', '0'], /option --vcbs is 0/],
+    [['--ordering', 'adversarial'], /option --ordering is adversarial; it must be strict, pcie or adversarial:SEED/],
     [['--functions', '29'], /option --functions is 29; one guest has room for 28, more need `vuhca device`/],
     [['--case', file, '--disk', file], /--case runs in our own guest, so --disk cannot be given with it/],
     [['--disk', file, '--append', 'x'], /--append needs --kernel/],

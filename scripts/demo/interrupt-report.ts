@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What `npm run demo:interrupts` measured, as a table for the terminal and a plot. Pure; called by interrupts.ts. */
+/** What `npm run demo:interrupts` measured, as figures and as tables for the terminal. Pure; called by interrupts.ts, drawn by interrupt-plot.ts. */
+import { median } from '../bench/statistics.ts';
 
 /** One load served in one way, as the guest counted it. */
-export interface InterruptSample {
+export interface GuestCount {
   /** With timers and summary bytes, polled under load; else one interrupt per event. */
   readonly adaptive: boolean;
   /** Completions per second asked for; 0: as many as go. */
   readonly rate: number;
   readonly elapsedNs: number;
-  /** Time that the guest's processors were not idle, summed. */
-  readonly busyUs: number;
   readonly completions: number;
   readonly interrupts: number;
   readonly events: number;
@@ -18,110 +17,99 @@ export interface InterruptSample {
   readonly waitedNs: number;
 }
 
-const NS_PER_S = 1e9;
-const NS_PER_US = 1000;
-const MILLION = 1e6;
-
-/** Completions per second that came. */
-export function completionRate({ completions, elapsedNs }: InterruptSample): number {
-  return (completions * NS_PER_S) / elapsedNs;
+export interface InterruptSample extends GuestCount {
+  /** Processors of the guest that were busy: 1 is one of them all the time. */
+  readonly busyProcessors: number;
 }
 
-/** NaN when nothing completed. */
-export function interruptsPerMillion({ interrupts, completions }: InterruptSample): number {
+/** One load served in one way: medians over the rounds. */
+export interface InterruptFigure {
+  readonly adaptive: boolean;
+  readonly rate: number;
+  readonly completionsPerSecond: number;
+  readonly interruptsPerMillion: number;
+  readonly busyProcessors: number;
+  readonly leastBusy: number;
+  readonly mostBusy: number;
+  readonly waitUs: number;
+}
+
+const NS_PER_S = 1e9;
+const NS_PER_US = 1000;
+const US_PER_S = 1e6;
+const MILLION = 1e6;
+
+/** Figures in the order of their first samples. */
+export function summarize(samples: readonly InterruptSample[]): InterruptFigure[] {
+  const groups = new Map<string, InterruptSample[]>();
+  for (const sample of samples) {
+    const key = `${sample.rate} ${sample.adaptive}`;
+    groups.set(key, [...(groups.get(key) ?? []), sample]);
+  }
+  return [...groups.values()].map((group) => {
+    const busy = group.map(({ busyProcessors }) => busyProcessors);
+    const of = (value: (sample: InterruptSample) => number): number => median(group.map(value));
+    return {
+      adaptive: group[0].adaptive,
+      rate: group[0].rate,
+      completionsPerSecond: of(({ completions, elapsedNs }) => (completions * NS_PER_S) / elapsedNs),
+      interruptsPerMillion: of(interruptsPerMillion),
+      busyProcessors: median(busy),
+      leastBusy: Math.min(...busy),
+      mostBusy: Math.max(...busy),
+      waitUs: of(({ waitedNs, completions }) => waitedNs / completions / NS_PER_US),
+    };
+  });
+}
+
+function interruptsPerMillion({ interrupts, completions }: GuestCount): number {
   return (interrupts * MILLION) / completions;
 }
 
-/** Processors kept busy: 1 is one of them all the time. */
-export function busyProcessors({ busyUs, elapsedNs }: InterruptSample): number {
-  return (busyUs * NS_PER_US) / elapsedNs;
-}
-
-/** Mean time from posting to handling. */
-export function meanWaitUs({ waitedNs, completions }: InterruptSample): number {
-  return waitedNs / completions / NS_PER_US;
-}
-
-/** A line for each sample. */
-export function formatSamples(samples: readonly InterruptSample[]): string {
-  const header = ['load/s', 'served by', 'completions/s', 'interrupts/million', 'CPU %', 'CPU us each', 'wait us'];
-  const rows = samples.map((sample) => [
-    sample.rate === 0 ? 'saturated' : String(sample.rate),
-    sample.adaptive ? 'timers and summary bytes' : 'an interrupt per event',
-    completionRate(sample).toFixed(0),
-    interruptsPerMillion(sample).toFixed(0),
-    (100 * busyProcessors(sample)).toFixed(0),
-    (sample.busyUs / sample.completions).toFixed(0),
-    meanWaitUs(sample).toFixed(0),
+/** A line for each figure. */
+export function formatFigures(figures: readonly InterruptFigure[]): string {
+  const header = ['load/s', 'served by', 'completions/s', 'interrupts/million', 'CPU %', '', 'CPU us each', 'wait us'];
+  const rows = figures.map((figure) => [
+    nameLoad(figure.rate),
+    figure.adaptive ? 'timers and summary bytes' : 'an interrupt per event',
+    figure.completionsPerSecond.toFixed(0),
+    figure.interruptsPerMillion.toFixed(0),
+    percent(figure.busyProcessors),
+    `(${percent(figure.leastBusy)}-${percent(figure.mostBusy)})`,
+    ((figure.busyProcessors * US_PER_S) / figure.completionsPerSecond).toFixed(0),
+    figure.waitUs.toFixed(0),
   ]);
-  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column].length)));
-  const line = (cells: readonly string[]): string =>
-    cells.map((cell, column) => (column === 1 ? cell.padEnd(widths[1]) : cell.padStart(widths[column]))).join('  ');
-  return [line(header), ...rows.map(line)].join('\n');
+  return formatTable([header, ...rows], [1, 5]);
 }
 
-const WIDTH = 720;
-const PANEL = 260;
-const LEFT = 90;
-const RIGHT = 30;
-const TOP = 60;
-const COLOURS = { false: '#c0392b', true: '#1f6fb2' } as const;
-
-interface Panel {
-  readonly title: string;
-  readonly value: (sample: InterruptSample) => number;
-  readonly log: boolean;
+/** What timers and summary bytes change at each load: interrupts, and processor time as the ratio of runs that followed each other. */
+export function formatComparison(samples: readonly InterruptSample[]): string {
+  const rates = [...new Set(samples.map(({ rate }) => rate))];
+  const header = ['load/s', 'interrupts', 'CPU', ''];
+  const rows = rates.map((rate) => {
+    const each = samples.filter((sample) => sample.rate === rate && !sample.adaptive);
+    const polled = samples.filter((sample) => sample.rate === rate && sample.adaptive);
+    const ratios = polled.map(({ busyProcessors }, round) => busyProcessors / each[round].busyProcessors);
+    const interrupts = median(polled.map(interruptsPerMillion)) / median(each.map(interruptsPerMillion));
+    const range = `(${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`;
+    return [nameLoad(rate), `x ${interrupts.toPrecision(2)}`, `x ${median(ratios).toFixed(2)}`, range];
+  });
+  return `With timers and summary bytes, against an interrupt per event:\n${formatTable([header, ...rows], [3])}`;
 }
 
-const PANELS: readonly Panel[] = [
-  { title: 'interrupts per million completions', value: interruptsPerMillion, log: true },
-  { title: 'busy processors', value: busyProcessors, log: false },
-];
-
-/** Two panels over the load that came, one line for each way. */
-export function drawSamples(samples: readonly InterruptSample[]): string {
-  const height = TOP + PANELS.length * (PANEL + 50);
-  const panels = PANELS.map((panel, index) => drawPanel(panel, samples, TOP + index * (PANEL + 50)));
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" font-family="sans-serif" font-size="12">`,
-    '<rect width="100%" height="100%" fill="white"/>',
-    `<text x="${LEFT}" y="20" fill="${COLOURS.false}">one interrupt per event</text>`,
-    `<text x="${LEFT + 200}" y="20" fill="${COLOURS.true}">timers and summary bytes</text>`,
-    ...panels,
-    '</svg>\n',
-  ].join('\n');
+/** What a load is called. */
+export function nameLoad(rate: number): string {
+  return rate === 0 ? 'saturated' : String(rate);
 }
 
-function drawPanel({ title, value, log }: Panel, samples: readonly InterruptSample[], top: number): string {
-  const shown = samples.filter(({ completions }) => completions > 0);
-  const scaleY = log ? (sample: InterruptSample) => Math.log10(Math.max(value(sample), 1)) : value;
-  const xs = shown.map((sample) => Math.log10(completionRate(sample)));
-  const [low, high] = [Math.min(...xs), Math.max(...xs)];
-  const most = Math.max(...shown.map(scaleY), Number.EPSILON);
-  const toX = (sample: InterruptSample): number =>
-    LEFT + ((Math.log10(completionRate(sample)) - low) / (high - low || 1)) * (WIDTH - LEFT - RIGHT);
-  const toY = (sample: InterruptSample): number => top + PANEL * (1 - scaleY(sample) / most);
-  const parts = [
-    `<text x="${LEFT}" y="${top - 12}">${title}, over completions per second (logarithmic)</text>`,
-    `<path d="M${LEFT} ${top}V${top + PANEL}H${WIDTH - RIGHT}" fill="none" stroke="#444"/>`,
-  ];
-  for (const adaptive of [false, true]) {
-    const points = shown.filter((sample) => sample.adaptive === adaptive);
-    const colour = COLOURS[`${adaptive}`];
-    const path = points.map((sample) => `${toX(sample).toFixed(1)},${toY(sample).toFixed(1)}`).join(' ');
-    parts.push(`<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>`);
-    for (const sample of points) {
-      const [x, y] = [toX(sample).toFixed(1), toY(sample).toFixed(1)];
-      const label = log ? value(sample).toFixed(0) : value(sample).toFixed(2);
-      parts.push(`<circle cx="${x}" cy="${y}" r="3" fill="${colour}"/>`);
-      parts.push(
-        `<text x="${x}" y="${Number(y) - 6}" fill="${colour}" font-size="10" text-anchor="middle">${label}</text>`,
-      );
-      if (adaptive)
-        parts.push(
-          `<text x="${x}" y="${top + PANEL + 16}" text-anchor="middle">${completionRate(sample).toFixed(0)}</text>`,
-        );
-    }
-  }
-  return parts.join('\n');
+function percent(processors: number): string {
+  return (100 * processors).toFixed(0);
+}
+
+/** Columns named in `left` begin at the left, the others end at the right. */
+function formatTable(rows: readonly string[][], left: readonly number[]): string {
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  const pad = (cell: string, column: number): string =>
+    left.includes(column) ? cell.padEnd(widths[column]) : cell.padStart(widths[column]);
+  return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n');
 }

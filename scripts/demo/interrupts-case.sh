@@ -1,18 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the guest of `npm run demo:interrupts` does: each load with an interrupt for every event, then with timers and summary bytes.
-# Lines of JSON are results, those that begin with "@" are progress. LOADS and MS are put in by interrupts.ts.
+# What the guest of `npm run demo:interrupts` does: each load with an interrupt for every event, then with timers and summary bytes, several rounds of it.
+# Lines of JSON are results, those that begin with "@" are progress. ROUNDS, LOADS and MS are put in by interrupt-run.ts.
 
 echo 5 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
 insmod /modules/vuhca_interrupts.ko || { echo "@fault the load module does not load"; exit 1; }
 run=/sys/kernel/debug/vuhca-interrupts/run
-for rate in LOADS; do
-  for adaptive in 0 1; do
-    echo "@begin $adaptive $rate"
-    echo "$adaptive $rate MS" >"$run" || { echo "@fault the load does not run"; exit 1; }
-    cat "$run"
+for round in ROUNDS; do
+  for rate in LOADS; do
+    for adaptive in 0 1; do
+      echo "@begin $adaptive $rate $round"
+      echo "$adaptive $rate MS" >"$run" || { echo "@fault the load does not run"; exit 1; }
+      cat "$run"
+    done
   done
 done
 rmmod vuhca_interrupts && rmmod vuhca && echo "@unloaded"
