@@ -3,10 +3,9 @@
 // Three guests on the functions of one adapter: the physical one and two virtual ones, at once. Each in turn runs test suites while the others flood; the physical
 // function moves shares under traffic; a guest is killed while it floods, and another one comes to its socket. Called by tenants.test.ts.
 
-import type { Guest } from '../qemu/guest.ts';
 import { DeviceProcess } from './device-process.ts';
-import { type GuestRun, type GuestRunOptions, makeRun, packCases } from './guest-run.ts';
-import { GuestSession } from './guest-session.ts';
+import { type GuestRun, type GuestRunOptions, packCases } from './guest-run.ts';
+import { Tenant } from './tenant-guest.ts';
 
 /** What became of the guests. */
 export interface TenantRun {
@@ -17,11 +16,6 @@ export interface TenantRun {
 }
 
 const FUNCTIONS = 3;
-const PEER_PORT = 'vuhca.peer';
-const READY = '# host: ready';
-const DONE = '# host: done';
-/** Enough for a guest; three of them share the machine. */
-const MEMORY_MIB = 256;
 /** What a guest runs while the others flood. Faults and completions are counted exactly, so a neighbour's would show. */
 const SUITES = 'collect copies shares stop once requests overflow';
 /** What does not depend on how many buffers there are. */
@@ -83,60 +77,4 @@ async function replaceLast(tenants: Tenant[], restart: () => Tenant): Promise<Te
   await tested;
   await tenants[1].do('calm');
   return killed;
-}
-
-/** One guest that is told what to do. */
-class Tenant {
-  readonly session: GuestSession;
-  /** Resolves when it can be told something. Rejects, as all it is told does, when it ends first. */
-  readonly ready: Promise<void>;
-  readonly #startMs = performance.now();
-  readonly #ended: Promise<void>;
-  #guest: Guest | undefined;
-  #heard: (() => void) | undefined;
-
-  constructor(image: string, socketPath: string, options: GuestRunOptions) {
-    const onReport = (line: string): void => {
-      if (line === READY || line === DONE) this.#heard?.();
-    };
-    this.session = new GuestSession({ ...options, onReport, ports: [PEER_PORT], cpus: 1, memoryMiB: MEMORY_MIB });
-    this.#ended = this.session.run(image, socketPath, (guest) => {
-      this.#guest = guest;
-    });
-    this.ready = this.#hears();
-    this.ready.catch(() => {});
-  }
-
-  /** Resolves when it has been done. */
-  async do(line: string): Promise<void> {
-    const done = this.#hears();
-    await this.#tell(line);
-    return done;
-  }
-
-  async end(): Promise<void> {
-    await this.#tell('end');
-    await this.#ended;
-  }
-
-  /** Ends it as a power failure would. */
-  async kill(): Promise<void> {
-    await this.#guest?.kill();
-    await this.#ended;
-  }
-
-  report(): GuestRun {
-    return makeRun(this.session, this.#startMs);
-  }
-
-  async #tell(line: string): Promise<void> {
-    await this.#guest?.port(PEER_PORT).write(`${line}\n`);
-  }
-
-  #hears(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#heard = resolve;
-      void this.#ended.then(() => reject(new Error(`a guest ended: ${this.session.faults.join('; ')}`)));
-    });
-  }
 }
