@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # One of several guests on functions of one adapter. Does what the host tells it by the virtio port vuhca.peer, a line for each thing, and says when it is done
-# (tenant-guest.ts): `run SUITE...`, `flood`, `calm`, `ask TEXT` (a resource request), `moved` (its share has changed), `load N M` (commands to keep under way at QoS level
-# 0 and 1), `loaded` (what became of them), `end`. Needs only those modules that it is told to use.
+# (tenant-guest.ts): `run SUITE...`, `helped SUITE...`, `flood`, `calm`, `ask TEXT` (a resource request), `moved` (its share has changed), `load N M` (WRITEs to keep
+# under way at QoS level 0 and 1), `loaded` (what became of them), `end`. Needs only those modules that it is told to use.
 
 echo 7 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
@@ -43,6 +43,13 @@ run() {
   done
 }
 
+# The host has the physical function stop the adapter when a suite asks for it.
+helped() {
+  echo Y >/sys/module/vuhca_test/parameters/helped
+  run "$@"
+  echo N >/sys/module/vuhca_test/parameters/helped
+}
+
 flood() {
   echo Y >$flag
   cat $tests/flood | tee /tmp/flood &
@@ -70,9 +77,9 @@ moved() {
   report $? "its share changed"
 }
 
-# The module is loaded when it is needed: its queue pairs would not outlive the resets of the suites.
+# The module is loaded when it is needed: its queue pairs would not outlive the resets of the suites. Long messages keep the adapter busier than slow guests.
 load() {
-  { [ -e $load_file ] || insmod /modules/vuhca_tenant.ko; } && echo "$*" >$load_file
+  { [ -e $load_file ] || insmod /modules/vuhca_tenant.ko message_bytes=131072; } && echo "$*" >$load_file
   report $? "load $*"
 }
 

@@ -17,6 +17,9 @@ const SHARE_TOLERANCE = 0.02;
 /** Part of a phase in which each at work must have had commands waiting for shares to mean something. */
 const LEAST_CONTESTED = 0.5;
 
+/** The one claim that can be shown only on a machine that lets all guests run most of the time. */
+export const SERVICE_CLAIM = 'who has commands waiting gets the service his lanes guarantee';
+
 /** The part of the service that a guest's lanes guarantee in the company of a phase; 0 when it is not at work. */
 export function guaranteedShare({ active }: Pick<PhaseResult, 'active'>, number: number): number {
   const lanes = sum(GUESTS.map((guest, index) => (active[index] ? guest.lanes : 0)));
@@ -62,7 +65,7 @@ function judgeReserves(phases: readonly PhaseResult[]): Finding {
 }
 
 function judgeShares(phases: readonly PhaseResult[]): Finding {
-  const claim = 'who has commands waiting gets the service his lanes guarantee';
+  const claim = SERVICE_CLAIM;
   const shared = phases.filter(isShared);
   const missed = collectBy(shared, (phase, number) => isShareMet(phase, number) === false);
   if (missed.length > 0) return { claim, outcome: 'broken', detail: `too little: ${missed.join('; ')}` };

@@ -13,7 +13,7 @@ const HEADER = [
 const LEFT_COLUMNS = 3;
 const LEVELS = ['0, floods', '1, within'] as const;
 
-const LEGEND = `Measured in the adapter, through its control socket. Three QEMU guests keep RDMA WRITEs of 64 KiB under way: 256 at level 0, at level 1 as many as it has PCBs of its own.
+const LEGEND = `Measured in the adapter, through its control socket. Three QEMU guests keep RDMA WRITEs of 128 KiB under way: 256 at level 0, at level 1 as many as it has PCBs of its own.
 service: part of all commands launched while each guest at work had some waiting; by lanes: the part that its lanes guarantee in this company. PCBs used and (execution)
 credits: means over the samples; shared: most credits used that are no lane's own. refused: copies that found no PCB and go by doorbell; by doorbell: of both levels, with those behind them.`;
 
