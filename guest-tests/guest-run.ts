@@ -24,8 +24,12 @@ export interface GuestRunOptions {
   readonly deviceArguments?: readonly string[];
   /** The script in cases/ to run; kernel.sh when absent. */
   readonly script?: string;
+  /** Folders of the modules to pack, the driver first; driver and tests when absent. */
+  readonly modules?: readonly string[];
   readonly onResult?: (result: KtapResult) => void;
   readonly onConsoleLine?: (line: string) => void;
+  /** Hears of every line the guest reports. */
+  readonly onReport?: (line: string) => void;
 }
 
 export interface GuestRun {
@@ -48,6 +52,7 @@ export async function runGuestCases(options: GuestRunOptions = {}): Promise<Gues
   const device = await DeviceProcess.start({ arguments: options.deviceArguments ?? [] });
   const onReport = (line: string): void => {
     if (line === KILL_REQUEST) void device.kill();
+    options.onReport?.(line);
   };
   const session = new GuestSession({ ...options, onReport });
   try {
@@ -70,7 +75,7 @@ export function makeRun(session: GuestSession, startMs: number): GuestRun {
 
 /** The image of a guest that runs a script of cases/. */
 export async function packCases(options: GuestRunOptions): Promise<string> {
-  const modules = await buildKernelModules([pathOf('driver'), pathOf('kernel')]);
+  const modules = await buildKernelModules((options.modules ?? ['driver', 'kernel']).map(pathOf));
   const files = CASE_FILES.map((name) => ({ path: `/cases/${name}`, content: { from: pathOf(`cases/${name}`) } }));
   const settings = [
     `SUITES="${(options.suites ?? []).join(' ')}"`,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Three guests on the functions of one adapter: the physical one and two virtual ones, at once. Each in turn runs test suites while the others flood; the physical
-// function moves shares under traffic; a guest is killed while it floods, and another one comes to its socket. Called by tenants.test.ts.
+// function moves shares under traffic, and stops the adapter for a virtual one, whose doorbells then spill; a guest is killed while it floods, and another one comes to its
+// socket; a short form of `npm run demo:qos` ends it. Called by tenants.test.ts.
 
-import type { Guest } from '../qemu/guest.ts';
+import { ControlClient } from '../device/main/control-client.ts';
+import { type Measurement, measureShares } from '../scripts/demo-qos/measure.ts';
 import { DeviceProcess } from './device-process.ts';
-import { type GuestRun, type GuestRunOptions, makeRun, packCases } from './guest-run.ts';
-import { GuestSession } from './guest-session.ts';
+import { type GuestRun, type GuestRunOptions, packCases } from './guest-run.ts';
+import { Tenant } from './tenant-guest.ts';
 
 /** What became of the guests. */
 export interface TenantRun {
@@ -14,16 +16,15 @@ export interface TenantRun {
   readonly guests: readonly GuestRun[];
   /** Of the guest that was killed: what it had reported until then. */
   readonly killed: GuestRun;
+  /** The worked example of shares. */
+  readonly shares: Measurement;
 }
 
 const FUNCTIONS = 3;
-const PEER_PORT = 'vuhca.peer';
-const READY = '# host: ready';
-const DONE = '# host: done';
-/** Enough for a guest; three of them share the machine. */
-const MEMORY_MIB = 256;
 /** What a guest runs while the others flood. Faults and completions are counted exactly, so a neighbour's would show. */
-const SUITES = 'collect copies shares stop once requests gifts overflow';
+const SUITES = 'collect copies shares stop once requests converge gifts overflow';
+/** What a virtual function can do only if somebody stops the adapter for it. */
+const HELPED_SUITES = 'overflow requests';
 /** What does not depend on how many buffers there are. */
 const TRAFFIC = 'datagram connected_bulk';
 /** Takes almost all from the virtual functions, and gives it back. */
@@ -33,27 +34,41 @@ const MOVES = [
   'function 1 vcbs 64 pcbs 40; function 2 pcbs 40',
 ];
 const MOVE_ROUNDS = 10;
+/** Of each phase of the worked example. */
+const SHARES_SECONDS = 2;
+/** What a guest reports when the adapter is to be stopped (1) or to go on (0): vt_disable() in kernel/vt_flock.c. */
+const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;
 
 /** Runs the guests to their end. Throws only when there is nothing to run them with. */
 export async function runTenants(options: GuestRunOptions = {}): Promise<TenantRun> {
-  const image = await packCases({ ...options, script: 'tenant.sh' });
+  const image = await packCases({ ...options, script: 'tenant.sh', modules: ['driver', 'kernel', 'tenant'] });
   const sockets = Array.from({ length: FUNCTIONS }, (_, number) => `function${number}.sock`);
   const device = await DeviceProcess.start({ topology: { adapters: { hca: { sockets } } } });
-  const start = (number: number): Tenant => new Tenant(image, device.child.socketPath(sockets[number]), options);
+  const onReport = (line: string): void => {
+    const disable = ASKS_TO_DISABLE.exec(line)?.[1];
+    // Should it fail, the guest that asked waits in vain and says so.
+    if (disable !== undefined) tenants[0].do(`ask adapter disable ${disable}`).catch(() => {});
+  };
+  const start = (number: number): Tenant =>
+    new Tenant(image, device.child.socketPath(sockets[number]), { ...options, onReport });
   const tenants = sockets.map((_, number) => start(number));
-  let killed: Tenant | undefined;
+  let killed: Tenant;
+  let shares: Measurement;
   try {
     await Promise.all(tenants.map((tenant) => tenant.ready));
     for (const tenant of tenants) await runWhileFlooded(tenant, tenants);
     await moveShares(tenants);
+    await tenants[1].do(`helped ${HELPED_SUITES}`);
     killed = await replaceLast(tenants, () => start(FUNCTIONS - 1));
     await runWhileFlooded(tenants[FUNCTIONS - 1], tenants);
+    const client = await ControlClient.connect(device.child.controlPath);
+    shares = await measureShares(tenants, client, SHARES_SECONDS).finally(() => client.close());
     await Promise.all(tenants.map((tenant) => tenant.end()));
   } finally {
     await Promise.all(tenants.map((tenant) => tenant.kill()));
     tenants[0].session.faults.push(...(await device.stop()));
   }
-  return { guests: tenants.map((tenant) => tenant.report()), killed: killed.report() };
+  return { guests: tenants.map((tenant) => tenant.report()), killed: killed.report(), shares };
 }
 
 async function runWhileFlooded(tenant: Tenant, tenants: readonly Tenant[]): Promise<void> {
@@ -83,60 +98,4 @@ async function replaceLast(tenants: Tenant[], restart: () => Tenant): Promise<Te
   await tested;
   await tenants[1].do('calm');
   return killed;
-}
-
-/** One guest that is told what to do. */
-class Tenant {
-  readonly session: GuestSession;
-  /** Resolves when it can be told something. Rejects, as all it is told does, when it ends first. */
-  readonly ready: Promise<void>;
-  readonly #startMs = performance.now();
-  readonly #ended: Promise<void>;
-  #guest: Guest | undefined;
-  #heard: (() => void) | undefined;
-
-  constructor(image: string, socketPath: string, options: GuestRunOptions) {
-    const onReport = (line: string): void => {
-      if (line === READY || line === DONE) this.#heard?.();
-    };
-    this.session = new GuestSession({ ...options, onReport, ports: [PEER_PORT], cpus: 1, memoryMiB: MEMORY_MIB });
-    this.#ended = this.session.run(image, socketPath, (guest) => {
-      this.#guest = guest;
-    });
-    this.ready = this.#hears();
-    this.ready.catch(() => {});
-  }
-
-  /** Resolves when it has been done. */
-  async do(line: string): Promise<void> {
-    const done = this.#hears();
-    await this.#tell(line);
-    return done;
-  }
-
-  async end(): Promise<void> {
-    await this.#tell('end');
-    await this.#ended;
-  }
-
-  /** Ends it as a power failure would. */
-  async kill(): Promise<void> {
-    await this.#guest?.kill();
-    await this.#ended;
-  }
-
-  report(): GuestRun {
-    return makeRun(this.session, this.#startMs);
-  }
-
-  async #tell(line: string): Promise<void> {
-    await this.#guest?.port(PEER_PORT).write(`${line}\n`);
-  }
-
-  #hears(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#heard = resolve;
-      void this.#ended.then(() => reject(new Error(`a guest ended: ${this.session.faults.join('; ')}`)));
-    });
-  }
 }

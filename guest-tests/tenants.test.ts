@@ -3,6 +3,7 @@
 // Three guests on the functions of one adapter, each tested while the others flood it: what one does costs no other a command, a counter or its share.
 
 import t from 'tap';
+import { judge, SERVICE_CLAIM } from '../scripts/demo-qos/judge.ts';
 import { report } from './report.ts';
 import { runTenants } from './tenant-run.ts';
 
@@ -26,5 +27,15 @@ t.test('the physical function and two virtual ones', { timeout: BOUND_MS }, asyn
     [],
     'and all it did until then was right',
   );
+  for (const name of ['spill', 'full', 'absent', 'deadlock'])
+    t.ok(
+      run.guests[1].results.some(({ path, ok, skipped }) => path.join('/') === `overflow/${name}` && ok && !skipped),
+      `doorbells of a virtual function spilled to its own memory: overflow/${name} did run`,
+    );
+  for (const { claim, outcome, detail } of judge(run.shares)) {
+    // A busy machine may keep guests from having anything to do; nothing else can excuse a claim.
+    if (claim === SERVICE_CLAIM && outcome === 'not shown') t.comment(`${claim}: ${detail}`);
+    else t.equal(outcome, 'holds', `${claim}: ${detail}`);
+  }
   t.comment(`${run.guests[0].seconds.toFixed(1)} s`);
 });

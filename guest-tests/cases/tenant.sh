@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # One of several guests on functions of one adapter. Does what the host tells it by the virtio port vuhca.peer, a line for each thing, and says when it is done
-# (tenant-run.ts): `run SUITE...`, `flood`, `calm`, `ask TEXT` (a resource request), `moved` (its share has changed), `end`.
+# (tenant-guest.ts): `run SUITE...`, `helped SUITE...`, `flood`, `calm`, `ask TEXT` (a resource request), `moved` (its share has changed), `load N M` (WRITEs to keep
+# under way at QoS level 0 and 1), `loaded` (what became of them), `end`. Needs only those modules that it is told to use.
 
 echo 7 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
@@ -12,9 +13,14 @@ mount -t debugfs debugfs /sys/kernel/debug
 
 tests=/sys/kernel/debug/vuhca-test/suites
 flag=/sys/module/vuhca_test/parameters/flood
+load_file=/sys/kernel/debug/vuhca-tenant/load
 number=0
 
-if ! { insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko count="$COUNT" seed="$SEED"; } 2>/tmp/load; then
+insert_tests() {
+  [ ! -e /modules/vuhca_test.ko ] || insmod /modules/vuhca_test.ko count="$COUNT" seed="$SEED"
+}
+
+if ! { insmod /modules/vuhca.ko && insert_tests; } 2>/tmp/load; then
   echo "Bail out! the modules do not load: $(cat /tmp/load)"
   exit 1
 fi
@@ -35,6 +41,13 @@ run() {
     passed /tmp/suite
     report $? "$suite"
   done
+}
+
+# The host has the physical function stop the adapter when a suite asks for it.
+helped() {
+  echo Y >/sys/module/vuhca_test/parameters/helped
+  run "$@"
+  echo N >/sys/module/vuhca_test/parameters/helped
 }
 
 flood() {
@@ -64,6 +77,18 @@ moved() {
   report $? "its share changed"
 }
 
+# The module is loaded when it is needed: its queue pairs would not outlive the resets of the suites. Long messages keep the adapter busier than slow guests.
+load() {
+  { [ -e $load_file ] || insmod /modules/vuhca_tenant.ko message_bytes=131072; } && echo "$*" >$load_file
+  report $? "load $*"
+}
+
+loaded() {
+  sed 's/^/# /' $load_file
+  ! grep -q 'errors [1-9]' $load_file
+  report $? loaded
+}
+
 echo "KTAP version 1"
 echo "# host: ready"
 while read -r verb rest; do
@@ -73,7 +98,8 @@ while read -r verb rest; do
 done </dev/virtio-ports/vuhca.peer
 echo "1..$number"
 sed 's/^/# /' "$device/counters" "$device/resources"
-if ! rmmod vuhca_test vuhca 2>/tmp/unload; then
+loaded_modules=$(lsmod | awk '/^vuhca_/ { print $1 }')
+if ! rmmod $loaded_modules vuhca 2>/tmp/unload; then
   echo "Bail out! the modules do not unload: $(cat /tmp/unload)"
   exit 1
 fi

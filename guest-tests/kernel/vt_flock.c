@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Many small QPs that post and ring at once, and what completes of it. */
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "vt_flock.h"
@@ -120,11 +121,30 @@ bool vt_flock_completes(struct vt_flock *flock)
 	       VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 }
 
-/* By the physical function: no function executes commands. */
+/* Somebody has the physical function do what a virtual one asks for. */
+static bool helped;
+module_param(helped, bool, 0644);
+MODULE_PARM_DESC(helped, "The host passes on what a virtual function asks of the physical one");
+
+bool vt_may_disable(struct vt *t)
+{
+	return !t->dev->function || READ_ONCE(helped);
+}
+
+/*
+ * No function executes commands, or all do again. That is for the physical function;
+ * a virtual one asks it by a line of its report (tenant-run.ts) and waits.
+ */
 void vt_disable(struct vt *t, bool disable)
 {
-	u32 control = vuhca_read_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF);
+	u32 control;
 
+	if (t->dev->function) {
+		vt_note(t, "host: adapter disable %u", disable);
+		VT_WAIT(t, vuhca_adapter_disabled(t->dev) == disable);
+		return;
+	}
+	control = vuhca_read_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF);
 	if (disable)
 		control |= VUHCA_CSR_ADAPTER_CONTROL_DISABLE_MASK;
 	else

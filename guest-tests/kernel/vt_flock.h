@@ -22,6 +22,7 @@ void vt_flock_post(struct vt_flock *flock, unsigned int each);
 void vt_flock_ring(struct vt_flock *flock);
 bool vt_flock_take_all(struct vt_flock *flock);
 bool vt_flock_completes(struct vt_flock *flock);
+bool vt_may_disable(struct vt *t);
 void vt_disable(struct vt *t, bool disable);
 
 #endif /* VT_FLOCK_H */

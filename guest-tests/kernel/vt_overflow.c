@@ -84,7 +84,7 @@ static void vt_spill(struct vt *t)
 	struct vt_settings settings;
 	struct vt_flock *flock;
 
-	if (t->dev->function)
+	if (!vt_may_disable(t))
 		return vt_skip(t, "the adapter is not ours to disable");
 	flock = vt_flock_create(t, VT_QUEUES);
 	VT_REQUIRE(t, flock, "no QPs");
@@ -125,7 +125,7 @@ static void vt_too_small(struct vt *t, u32 log2)
 	struct vt_flock *flock;
 	unsigned int i;
 
-	if (t->dev->function)
+	if (!vt_may_disable(t))
 		return vt_skip(t, "the adapter is not ours to disable");
 	flock = vt_flock_create(t, VT_QUEUES);
 	VT_REQUIRE(t, flock, "no QPs");
@@ -171,8 +171,8 @@ static void vt_deadlock(struct vt *t)
 	u32 policy = vt_overflow_csr(t, VUHCA_CSR_DOORBELL_POLICY_OFF);
 	struct vt_flock *flock;
 
-	if (t->dev->function || entries + 32 > VT_FLOCK_MAX)
-		return vt_skip(t, "not the physical function, or large buffers");
+	if (!vt_may_disable(t) || entries + 32 > VT_FLOCK_MAX)
+		return vt_skip(t, "the adapter is not ours to disable, or large buffers");
 	flock = vt_flock_create(t, entries + 32);
 	VT_REQUIRE(t, flock, "no QPs");
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF,

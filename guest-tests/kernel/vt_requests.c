@@ -6,21 +6,13 @@
  * function and virtual ones have different things to ask for.
  */
 #include "vt_flock.h"
+#include "vt_requests.h"
 
 #define VT_HEADER	sizeof(struct vuhca_management_command)
-#define VT_NONE		VUHCA_RESOURCE_NO_LEVEL
 /* Bytes of a change to blame. */
 enum { VT_AT_RESOURCE = 0, VT_AT_LEVEL = 1, VT_AT_TARGET = 2, VT_AT_AMOUNT = 4 };
 
-struct vt_change {
-	u8 resource;
-	u8 level;
-	u16 target;
-	u32 amount;
-	u8 word;
-};
-
-static struct vuhca_resource_change vt_encode(const struct vt_change *change)
+struct vuhca_resource_change vt_encode(const struct vt_change *change)
 {
 	struct vuhca_resource_change encoded = {
 		.amount = cpu_to_le32(change->amount),
@@ -33,7 +25,7 @@ static struct vuhca_resource_change vt_encode(const struct vt_change *change)
 	return encoded;
 }
 
-static int vt_ask(struct vt *t, u8 resource, u8 level, u16 target, u32 amount)
+int vt_ask(struct vt *t, u8 resource, u8 level, u16 target, u32 amount)
 {
 	const struct vt_change change = { resource, level, target, amount };
 	struct vuhca_resource_change encoded = vt_encode(&change);
@@ -394,8 +386,8 @@ static void vt_disabled(struct vt *t)
 	struct vt_flock *flock, *doomed;
 	struct vuhca_wc wc;
 
-	if (t->dev->function)
-		return vt_skip(t, "a virtual function");
+	if (!vt_may_disable(t))
+		return vt_skip(t, "the adapter is not ours to disable");
 	flock = vt_flock_create(t, 8);
 	doomed = vt_flock_create(t, 4);
 	VT_REQUIRE(t, flock && doomed, "no QPs");

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The command line of `npm run demo:qos`: what it takes, and what it says of what it does not. */
+import { join } from 'node:path';
+import t from 'tap';
+import { checkOutput, parseOptions } from './options.ts';
+
+t.test('what is given is taken, the rest is as usual', async (t) => {
+  t.match(parseOptions([]), { help: false, inProcess: false, seconds: 4, output: /build\/demo\/qos\.svg$/ });
+  t.match(parseOptions(['--seconds=7', '--output', '/tmp/x.svg']), { seconds: 7, output: '/tmp/x.svg' });
+  t.match(parseOptions(['--in-process']), { inProcess: true });
+  t.match(parseOptions(['--help']), { help: true });
+});
+
+t.test('what is wrong is named', async (t) => {
+  for (const value of ['0', '51', '1.5', 'x', ''])
+    t.throws(() => parseOptions([`--seconds=${value}`]), {
+      message: `--seconds=${value} must give a whole number from 1 to 50.`,
+    });
+  t.throws(() => parseOptions(['--secnds=3']), { message: /Unknown option '--secnds'.*--help/ });
+  t.throws(() => parseOptions(['plot.svg']), { message: /Unexpected argument 'plot\.svg'.*--help/ });
+  t.throws(() => parseOptions(['--output']), { message: /--output.*--help/ });
+  t.throws(() => parseOptions(['--in-process', '--seconds=3']), { message: /leave --seconds out/ });
+});
+
+t.test('a plot that cannot be written is found before anything runs', async (t) => {
+  const folder = t.testdir({ file: 'x', sub: {} });
+  checkOutput(join(folder, 'new', 'plot.svg'));
+  t.throws(() => checkOutput(join(folder, 'sub')), { message: /is a folder; name a file/ });
+  t.throws(() => checkOutput(join(folder, 'file', 'plot.svg')), {
+    message: /cannot be written .* choose another --output/,
+  });
+});

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What of an adapter's status the demonstration of shares looks at, and what it amounts to over a phase. Pure; called by measure.ts. */
+import type { StatusReport } from '../../device/main/status-report.ts';
+
+const NS_PER_S = 1e9;
+
+/** A QoS level of a function at one time; the last two count from the function's reset. */
+export interface LevelSample {
+  readonly pcbsInUse: number;
+  readonly pcbsGuaranteed: number;
+  /** What it could bind now. */
+  readonly pcbsAvailable: number;
+  /** Execution credits of its lanes: their own, of these used, and shared ones used on top. */
+  readonly credits: number;
+  readonly creditsUsed: number;
+  readonly creditsShared: number;
+  readonly refusals: number;
+  /** Commands its lanes have launched. */
+  readonly launches: number;
+}
+
+export interface FunctionSample {
+  readonly levels: readonly LevelSample[];
+  /** Commands in the lists of its lanes. */
+  readonly waiting: number;
+  readonly collected: number;
+  readonly fetched: number;
+}
+
+export interface Sample {
+  readonly timeNs: number;
+  readonly functions: readonly FunctionSample[];
+}
+
+/** The first adapter of a process. */
+export function takeSample({ uptimeNs, adapters: [adapter] }: StatusReport): Sample {
+  return {
+    timeNs: uptimeNs,
+    functions: adapter.functions.map(({ number, collect, commands, lanes }) => ({
+      waiting: lanes.waiting,
+      collected: commands.collected,
+      fetched: commands.fetched,
+      levels: collect.levels.map(({ inUse, guaranteed, available, refusals }, level) => {
+        const own = adapter.lanes.lanes.filter(({ owner, levels }) => owner === number && levels.includes(level));
+        return {
+          pcbsInUse: inUse,
+          pcbsGuaranteed: guaranteed,
+          pcbsAvailable: available,
+          credits: sum(own.map(({ execution }) => execution.private)),
+          creditsUsed: sum(own.map(({ execution }) => execution.used)),
+          creditsShared: sum(own.map(({ execution }) => execution.sharedUsed)),
+          refusals,
+          launches: sum(own.map(({ launches }) => launches)),
+        };
+      }),
+    })),
+  };
+}
+
+/** A QoS level over a phase. Means and peaks are over the samples taken. */
+export interface LevelResult {
+  readonly commandsPerSecond: number;
+  readonly refused: number;
+  readonly pcbsGuaranteed: number;
+  readonly pcbsMean: number;
+  readonly pcbsPeak: number;
+  readonly credits: number;
+  readonly creditsMean: number;
+  readonly creditsSharedPeak: number;
+  /** Samples in which a PCB that was promised and not in use could not have been bound. */
+  readonly broken: number;
+}
+
+/** A function over a phase. */
+export interface FunctionResult {
+  readonly levels: readonly LevelResult[];
+  /** Its part of all commands launched while each at work had some waiting; 0 when that never was. */
+  readonly share: number;
+  /** Part of its commands that came by doorbell, 0 to 1. */
+  readonly byDoorbell: number;
+}
+
+/** A phase in numbers. */
+export interface Summary {
+  readonly functions: readonly FunctionResult[];
+  /** Part of the time in which each at work had commands waiting, 0 to 1. */
+  readonly contested: number;
+}
+
+/** Of two samples or more; `active`: who is at work, by function. */
+export function summarise(samples: readonly Sample[], active: readonly boolean[]): Summary {
+  const [first, last] = [samples[0], samples[samples.length - 1]];
+  const { launched, contested } = countContested(samples, active);
+  const all = Math.max(1, sum(launched));
+  const functions = first.functions.map(({ levels, collected, fetched }, number) => {
+    const end = last.functions[number];
+    const byDoorbell = end.fetched - fetched;
+    return {
+      levels: levels.map((_, level) => summariseLevel(samples, number, level)),
+      share: launched[number] / all,
+      byDoorbell: byDoorbell / Math.max(1, byDoorbell + end.collected - collected),
+    };
+  });
+  return { functions, contested };
+}
+
+/** Commands launched, by function, between samples that both have commands of each at work waiting: who has none waiting is owed no service. */
+function countContested(
+  samples: readonly Sample[],
+  active: readonly boolean[],
+): { launched: readonly number[]; contested: number } {
+  const isContested = ({ functions }: Sample): boolean =>
+    functions.every(({ waiting }, at) => !active[at] || waiting > 0);
+  const launched = active.map(() => 0);
+  let contestedNs = 0;
+  for (const [at, after] of samples.entries()) {
+    const before = samples[at - 1];
+    if (before === undefined || !isContested(before) || !isContested(after)) continue;
+    contestedNs += after.timeNs - before.timeNs;
+    for (const number of launched.keys()) launched[number] += launchesOf(after, number) - launchesOf(before, number);
+  }
+  return { launched, contested: contestedNs / (samples[samples.length - 1].timeNs - samples[0].timeNs) };
+}
+
+function launchesOf({ functions }: Sample, number: number): number {
+  return sum(functions[number].levels.map(({ launches }) => launches));
+}
+
+function summariseLevel(samples: readonly Sample[], number: number, level: number): LevelResult {
+  const points = samples.map((sample) => levelOf(sample, number, level));
+  const [first, last] = [points[0], points[points.length - 1]];
+  const seconds = (samples[samples.length - 1].timeNs - samples[0].timeNs) / NS_PER_S;
+  return {
+    commandsPerSecond: (last.launches - first.launches) / seconds,
+    refused: last.refusals - first.refusals,
+    pcbsGuaranteed: last.pcbsGuaranteed,
+    pcbsMean: mean(points.map(({ pcbsInUse }) => pcbsInUse)),
+    pcbsPeak: Math.max(...points.map(({ pcbsInUse }) => pcbsInUse)),
+    credits: last.credits,
+    creditsMean: mean(points.map(({ creditsUsed, creditsShared }) => creditsUsed + creditsShared)),
+    creditsSharedPeak: Math.max(...points.map(({ creditsShared }) => creditsShared)),
+    broken: points.filter((point) => point.pcbsAvailable < point.pcbsGuaranteed - point.pcbsInUse).length,
+  };
+}
+
+function levelOf(sample: Sample, number: number, level: number): LevelSample {
+  return sample.functions[number].levels[level];
+}
+
+function mean(values: readonly number[]): number {
+  return sum(values) / values.length;
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
