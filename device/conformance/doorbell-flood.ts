@@ -100,3 +100,12 @@ export class DoorbellFlood {
     return this.bench.read(offset);
   }
 }
+
+/** Lets the device work in the smallest pieces until `condition` holds. */
+export function creep(bench: Bench, condition: () => boolean, what: string): void {
+  for (let step = 0; step < 10_000; step++) {
+    if (condition()) return;
+    bench.machine.step();
+  }
+  throw new Error(`no sign of ${what}; ${bench.machine.describe()}`);
+}

@@ -125,19 +125,3 @@ t.test('a stop doorbell takes the queue pair off the scheduler and says so in it
   qp.destroy();
   bench.finish();
 });
-
-t.test('the first command of a queue pair that has just become ready is taken from its collect copy', async (t) => {
-  const bench = new Bench({ budget: 1 });
-  for (let moment = 0; moment < 6; moment++) {
-    const qp = bench.createQueuePair();
-    for (let step = 0; step < moment; step++) bench.machine.step();
-    qp.post(NOP);
-    t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  }
-  t.same(
-    [CSR.COMMANDS_COLLECTED, CSR.COMMANDS_FETCHED, CSR.COMMANDS_STALE].map((at) => bench.read(at)),
-    [6, 0, 0],
-  );
-  t.equal(bench.read(CSR.QUEUES_LINKED), 0, 'nobody looked at a queue');
-  bench.finish();
-});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * How lanes and credits are given out at power-on. One function shares all lanes with nobody. Of several, each owns an equal part of half of them, split
- * between its QoS levels, which share the odd one; the other half is shared by all. Half of the credits are private, evenly; one each where there are enough for that and one more: who holds what is
- * shared with long messages must not keep others from sending.
+ * between its QoS levels, so it is an even number where it is more than one; the rest is shared. Half of the credits are private, evenly; one each where there are enough for that and one
+ * more: who holds what is shared with long messages must not keep others from sending.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { LaneSet } from './lane-set.ts';
@@ -17,15 +17,15 @@ export function giveOutLanes(lanes: TransmitVirtualLanes, functionCount: number)
       sharedExecution: true,
       sharedCompletion: true,
     });
-  const each = functionCount === 1 ? 0 : Math.floor(count / 2 / functionCount);
-  if (each === 0) return;
+  const part = functionCount === 1 ? 0 : Math.floor(count / 2 / functionCount);
+  if (part === 0) return;
+  const perLevel = Math.floor(part / QOS_LEVELS);
+  // With one lane alone the levels have no map: each takes what the function has.
+  const each = perLevel === 0 ? part : perLevel * QOS_LEVELS;
   for (let owner = 0; owner < functionCount; owner++) {
     lanes.setOwned(owner, range(owner * each, each));
-    // A level without a map takes all lanes of its function.
-    if (each < QOS_LEVELS) continue;
-    const perLevel = Math.ceil(each / QOS_LEVELS);
-    for (let level = 0; level < QOS_LEVELS; level++)
-      lanes.setMap(owner, level, range(owner * each + level * (each - perLevel), perLevel));
+    for (let level = 0; perLevel > 0 && level < QOS_LEVELS; level++)
+      lanes.setMap(owner, level, range(owner * each + level * perLevel, perLevel));
   }
 }
 

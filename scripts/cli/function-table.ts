@@ -85,16 +85,16 @@ const RATE_LEGEND = 'refused, expl, impl, spill, drain, sweep and cmds are per s
 /** One table if the terminal is as wide as that, otherwise two, both with the function in front. */
 function layOut(rows: readonly (readonly string[])[], columns: number): string[] {
   const whole = [HEADER, ...rows];
-  const wide = table(whole, LEFT_COLUMNS);
-  if (wide.indexOf('\n') <= columns) return [wide.trimEnd(), HELD_LEGEND.join('; '), DOORBELL_LEGEND.join('; ')];
+  const show = (part: readonly (readonly string[])[]): string[] => table(part, LEFT_COLUMNS).trimEnd().split('\n');
+  const wide = [...show(whole), HELD_LEGEND.join('; '), DOORBELL_LEGEND.join('; ')];
+  if (wide.every((line) => line.length <= columns)) return wide;
   const held = whole.map((row) => row.slice(0, DOORBELL_COLUMN));
   const doorbells = whole.map(([number, guest, ...row]) => [
     number,
     guest,
     ...row.slice(DOORBELL_COLUMN - LEFT_COLUMNS),
   ]);
-  const show = (half: readonly string[][]): string => table(half, LEFT_COLUMNS).trimEnd();
-  return [show(held), ...HELD_LEGEND, show(doorbells), ...DOORBELL_LEGEND];
+  return [...show(held), ...HELD_LEGEND, ...show(doorbells), ...DOORBELL_LEGEND];
 }
 
 function describeRow(unit: FunctionReport, attached: boolean, activity: FunctionActivity): string[] {
