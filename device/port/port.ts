@@ -3,7 +3,7 @@
  * An InfiniBand port of the adapter: its addresses, tables, counters and the packets it sends. Packets to one of its own LIDs turn round
  * inside the port; all others leave by the link (IBTA 14.2.5.6 for the attributes).
  */
-import { GID_SIZE, isLidOfPort, writeGid } from '../../protocol/infiniband/addresses.ts';
+import { GID_SIZE, gidsEqual, isLidOfPort, writeGid } from '../../protocol/infiniband/addresses.ts';
 import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { DEFAULT_PKEY } from '../../protocol/infiniband/keys.ts';
 import { mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
@@ -79,6 +79,13 @@ export class Port {
   hasGid(index: number): boolean {
     const end = (index + 1) * GID_SIZE;
     for (let at = index * GID_SIZE; at < end; at++) if (this.gids[at] !== 0) return true;
+    return false;
+  }
+
+  /** The GID at `offset` is one of the port's own. */
+  ownsGid(bytes: Uint8Array, offset: number): boolean {
+    for (let index = 0; index < GID_TABLE_ENTRIES; index++)
+      if (gidsEqual(this.gids, index * GID_SIZE, bytes, offset) && this.hasGid(index)) return true;
     return false;
   }
 
