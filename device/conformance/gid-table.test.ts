@@ -97,7 +97,12 @@ t.test('a virtual function reads the table and is told of changes, and does not 
   t.equal(setGid(bench, 1, 5, ONE).status, OK);
   t.same(gidOf({ driver }, 1, 5), ONE);
   t.match(events.take()[0], { eventType: EventType.GID_CHANGE, port: 1 });
-  bench.finish();
+  bench.driver.reset();
+  t.match(events.take()[0], { eventType: EventType.GID_CHANGE, port: 1 }, 'the entry went with the physical function');
+  t.same(gidOf({ driver }, 1, 5), EMPTY);
+  bench.driver.reset();
+  bench.bringUp();
+  t.same(events.walk(), [], 'nothing was there any more');
 });
 
 t.test('a connection by another GID than the first', async (t) => {

@@ -89,9 +89,11 @@ export class Port {
     return false;
   }
 
-  /** Entries that software gave the port are empty again. */
-  clearGids(): void {
+  /** Empties the entries that software gave the port. False when there was none. */
+  clearGids(): boolean {
+    const first = this.gids.findIndex((byte, at) => at >= GID_SIZE && byte !== 0);
     this.gids.fill(0, GID_SIZE);
+    return first >= 0;
   }
 
   get mtuBytes(): number {
