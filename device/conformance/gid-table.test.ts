@@ -97,7 +97,12 @@ t.test('a virtual function reads the table and is told of changes, and does not 
   t.equal(setGid(bench, 1, 5, ONE).status, OK);
   t.same(gidOf({ driver }, 1, 5), ONE);
   t.match(events.take()[0], { eventType: EventType.GID_CHANGE, port: 1 });
-  bench.finish();
+  bench.driver.reset();
+  t.match(events.take()[0], { eventType: EventType.GID_CHANGE, port: 1 }, 'the entry went with the physical function');
+  t.same(gidOf({ driver }, 1, 5), EMPTY);
+  bench.driver.reset();
+  bench.bringUp();
+  t.same(events.walk(), [], 'nothing was there any more');
 });
 
 t.test('a connection by another GID than the first', async (t) => {
@@ -128,6 +133,7 @@ t.test('a datagram by another GID than the first', async (t) => {
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   setGid(bench, 1, 9, OTHER);
+  setGid(bench, 2, 3, PEER);
   const vector = { port: 1, dlid: bench.lidOf(2), pd: bench.pd, globalRoute: 1, sourceGidIndex: 9 };
   const addressHandle = bench.driver.addressHandles.add(vector, PEER);
   const buffer = bench.postReceive(receiver, GRH + 8);
@@ -140,6 +146,34 @@ t.test('a datagram by another GID than the first', async (t) => {
   const refused = { status: CompletionStatus.LOCAL_QP_OPERATION_ERROR, vendorError: FaultKind.ADDRESS_HANDLE };
   t.match(sender.parts.sendCq.take(), refused, 'the entry is empty now');
   t.equal(sender.query().state, QpState.SQE);
+  bench.finish();
+});
+
+t.test('a datagram for a GID that the port does not have', async (t) => {
+  ledger(t, '9.6.1.2', 'A global datagram is dropped silently unless it is for a GID of the port');
+  const bench = new Bench();
+  const { sender, receiver, to } = bench.createPair();
+  setGid(bench, 2, ENTRIES - 1, OTHER);
+  const own = gidOf(bench, 2, 0);
+  const { receiver: packets } = bench.machine.core as Adapter;
+  let dropped = 0;
+  for (const [gid, isOwn] of [
+    [own, true],
+    [OTHER, true],
+    [PEER, false],
+    [gidOf(bench, 1, 0), false],
+    [EMPTY, false],
+  ] as const) {
+    const vector = { port: 1, dlid: bench.lidOf(2), pd: bench.pd, globalRoute: 1 };
+    const addressHandle = bench.driver.addressHandles.add(vector, gid);
+    bench.postReceive(receiver, GRH);
+    sender.post(to({ addressHandle }));
+    sender.parts.sendCq.take();
+    bench.settle();
+    if (!isOwn) dropped++;
+    t.equal(receiver.parts.receiveCq.drain().length, Number(isOwn), [...gid].join(' '));
+    t.equal(packets.wrongGid, dropped);
+  }
   bench.finish();
 });
 

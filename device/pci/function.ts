@@ -148,7 +148,7 @@ export class AdapterFunction implements FunctionPort {
     // A physical function that dies must not leave all others stopped.
     if (this.number === 0) {
       this.adapter.control = 0;
-      for (const port of this.adapter.ports) port.clearGids();
+      this.#clearGids();
     }
     this.localTime.reset();
     this.counters.reset();
@@ -209,6 +209,13 @@ export class AdapterFunction implements FunctionPort {
   queuePairFailed(qp: QueuePair, fault: FaultKind): void {
     this.adapter.moveToError(qp);
     this.postAsynchronous(EventType.QP_FATAL, qp, fault);
+  }
+
+  /** What the physical function added to the ports goes with it; the others are told. */
+  #clearGids(): void {
+    const { ports, functions } = this.adapter;
+    for (const port of ports)
+      if (port.clearGids()) for (const each of functions) each.portChanged(port, EventType.GID_CHANGE);
   }
 
   #createCollectUnit(adapter: Adapter): CollectUnit {

@@ -3,7 +3,9 @@
  * The receiving side of the ports: takes packets from loopbacks and links, checks them as IBTA 7.3 and 9.6 order it, and gives them to the QP they
  * name. Drops are counted by cause; a bad packet touches nothing else.
  */
+
 import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
+import { GRH_DGID_OFFSET } from '../../protocol/infiniband/gen/grh.gen.ts';
 import { PacketError, packetErrorNames } from '../../protocol/infiniband/gen/values.gen.ts';
 import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
 import { OpcodeFlag, TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
@@ -27,7 +29,7 @@ export class PacketReceiver {
   unchecked = 0;
   tooLong = 0;
   wrongLid = 0;
-  /** Global packets of somebody else than the peer of the connection, or local ones where global ones are due. */
+  /** Global packets for a GID that is not the port's, or of somebody else than the peer of the connection; or local ones where global ones are due. */
   wrongGid = 0;
   unknownQueuePair = 0;
   unsupportedTransport = 0;
@@ -76,8 +78,18 @@ export class PacketReceiver {
       this.unknownQueuePair++;
       return false;
     }
-    if ((packet.opcode & TRANSPORT_MASK) === Transport.UD) return this.#datagrams.receive(qp, port, ring, packet);
+    if ((packet.opcode & TRANSPORT_MASK) === Transport.UD) return this.#deliverDatagram(qp, port, ring);
     return this.#deliverConnected(qp, port, ring);
+  }
+
+  /** A global datagram is for one of the port's GIDs (IBTA 9.6.1.2). */
+  #deliverDatagram(qp: QueuePair, port: Port, ring: PacketRing): boolean {
+    const packet = this.#packet;
+    if (packet.grhOffset >= 0 && !port.ownsGid(ring.bytes, packet.grhOffset + GRH_DGID_OFFSET)) {
+      this.wrongGid++;
+      return false;
+    }
+    return this.#datagrams.receive(qp, port, ring, packet);
   }
 
   /** IBTA 9.6.1: the packet is of the QP's service, from its peer, in its partition. */

@@ -3,7 +3,7 @@
  * An InfiniBand port of the adapter: its addresses, tables, counters and the packets it sends. Packets to one of its own LIDs turn round
  * inside the port; all others leave by the link (IBTA 14.2.5.6 for the attributes).
  */
-import { GID_SIZE, isLidOfPort, writeGid } from '../../protocol/infiniband/addresses.ts';
+import { GID_SIZE, gidsEqual, isLidOfPort, writeGid } from '../../protocol/infiniband/addresses.ts';
 import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { DEFAULT_PKEY } from '../../protocol/infiniband/keys.ts';
 import { mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
@@ -82,9 +82,18 @@ export class Port {
     return false;
   }
 
-  /** Entries that software gave the port are empty again. */
-  clearGids(): void {
+  /** The GID at `offset` is one of the port's own. */
+  ownsGid(bytes: Uint8Array, offset: number): boolean {
+    for (let index = 0; index < GID_TABLE_ENTRIES; index++)
+      if (gidsEqual(this.gids, index * GID_SIZE, bytes, offset) && this.hasGid(index)) return true;
+    return false;
+  }
+
+  /** Empties the entries that software gave the port. False when there was none. */
+  clearGids(): boolean {
+    const first = this.gids.findIndex((byte, at) => at >= GID_SIZE && byte !== 0);
     this.gids.fill(0, GID_SIZE);
+    return first >= 0;
   }
 
   get mtuBytes(): number {

@@ -218,22 +218,16 @@ export class Completer {
     state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & SEQUENCE_MASK;
   }
 
-  /**
-   * The newest acknowledgement once more, sent to grant further credits (IBTA 9.7.7.2: unsolicited acknowledge). A late copy of it grants no more than it did. False when it is
-   * no such packet.
-   */
+  /** The newest acknowledgement once more, which grants further credits (IBTA 9.7.7.2, unsolicited acknowledge). False when it is something else, or a late copy, which grants none. */
   #takeUnsolicitedCredits(state: RequesterState, view: DataView, packet: Readonly<ParsedPacket>): boolean {
-    if (state.creditsUnlimited || (packet.flags & OpcodeFlag.ACKNOWLEDGE) === 0) return false;
-    if (addPsn(packet.psn, 1) !== state.unackedPsn) return false;
-    if (getAethSyndromeKind(view, packet.aethOffset) !== AethKind.ACK) return false;
-    const before = state.limitSequence;
+    const { creditsUnlimited, limitSequence } = state;
+    const isNewest = (packet.flags & OpcodeFlag.ACKNOWLEDGE) !== 0 && addPsn(packet.psn, 1) === state.unackedPsn;
+    if (creditsUnlimited || !isNewest || getAethSyndromeKind(view, packet.aethOffset) !== AethKind.ACK) return false;
     this.#takeCredits(state, view, packet.aethOffset);
-    if (!state.creditsUnlimited && psnDistance(before, state.limitSequence) <= 0) {
-      state.limitSequence = before;
-      return false;
-    }
-    if (state.wait === RequesterWait.CREDIT) this.#unblock(state);
-    return true;
+    const isMore = state.creditsUnlimited || psnDistance(limitSequence, state.limitSequence) > 0;
+    if (!isMore) state.limitSequence = limitSequence;
+    else if (state.wait === RequesterWait.CREDIT) this.#unblock(state);
+    return isMore;
   }
 
   /** Sends again what was refused, and everything behind it. */
