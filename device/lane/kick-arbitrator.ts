@@ -58,9 +58,10 @@ export class KickArbitrator {
   select(): number {
     const eligible = this.#findEligible();
     if (this.#claimant !== NO_LANE && this.#has(this.#claimant)) return this.#claimant;
-    if (eligible.isEmpty) return NO_LANE;
+    const { single, owners } = this.#owners.groups;
+    if (!single && eligible.isEmpty) return NO_LANE;
     const lanes = this.#owners.choose(eligible);
-    const owner = this.#owners.groups.owners[lanes.after(0)];
+    const owner = owners[single ? 0 : lanes.after(0)];
     const current = this.#currents[owner];
     return this.#turnsLeft[owner] > 0 && lanes.has(current) ? current : lanes.after(current);
   }
@@ -80,7 +81,7 @@ export class KickArbitrator {
       this.#turnsLeft[owner] = this.#lanes[lane].weight;
     }
     this.#turnsLeft[owner]--;
-    if (this.#eligible.subtract(this.#served.words).isEmpty) this.#endRound(lane);
+    if (this.#eligible.isWithin(this.#served)) this.#endRound(lane);
   }
 
   /** The lane's first command waits for port `index` to have room. */

@@ -42,6 +42,12 @@ export class LaneSet {
     return true;
   }
 
+  /** All members are in `set`. */
+  isWithin({ words }: LaneSet): boolean {
+    for (let word = 0; word < LANE_WORDS; word++) if ((this.words[word] & ~words[word]) !== 0) return false;
+    return true;
+  }
+
   get size(): number {
     let size = 0;
     for (const word of this.words) for (let rest = word; rest !== 0; rest &= rest - 1) size++;

@@ -21,7 +21,8 @@ export class Lane {
   readonly lengths = new Uint16Array(CLASSES);
   launches = 0;
   head: PhysicalCollectBuffer | undefined = undefined;
-  /** By function and QoS level: QPs that found the list full. */
+  /** QPs that found the list full: how many, and which, by function and QoS level. */
+  waiting = 0;
   readonly #waiters = new Array<ReadyQueue<QueuePair> | undefined>(CLASSES).fill(undefined);
   #tail: PhysicalCollectBuffer | undefined = undefined;
 
@@ -39,12 +40,16 @@ export class Lane {
     const index = classOf(qp);
     this.#waiters[index] ??= new ReadyQueue<QueuePair>();
     this.#waiters[index].push(qp);
+    this.waiting++;
   }
 
   /** The next QP of a class to try again when `woken` were told already: as many as there is room for; all when none of the class is left in the list, for then nobody would come to wake the others. */
   takeWaiter(index: number, woken: number): QueuePair | undefined {
     const length = this.lengths[index];
-    return length === 0 || length + woken < this.listSize ? this.#waiters[index]?.shift() : undefined;
+    if (length > 0 && length + woken >= this.listSize) return undefined;
+    const qp = this.#waiters[index]?.shift();
+    if (qp !== undefined) this.waiting--;
+    return qp;
   }
 
   append(buffer: PhysicalCollectBuffer): void {

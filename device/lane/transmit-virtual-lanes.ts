@@ -219,7 +219,7 @@ export class TransmitVirtualLanes {
       lane.weight = Math.max(1, settings.weight);
       this.#regroup();
     }
-    for (let index = 0; index < lane.lengths.length; index++) this.#wakeWaiters(lane, index);
+    for (let index = 0; lane.waiting > 0 && index < lane.lengths.length; index++) this.#wakeWaiters(lane, index);
   }
 
   #regroup(): void {
@@ -246,7 +246,7 @@ export class TransmitVirtualLanes {
     this.functionWaiting[qp.owner.number]--;
     this.#arbitrator.reconsider(lane.number);
     if (lane.length === 0) this.#arbitrator.work.delete(lane.number);
-    this.#wakeWaiters(lane, classOf(qp));
+    if (lane.waiting > 0) this.#wakeWaiters(lane, classOf(qp));
     return buffer;
   }
 
