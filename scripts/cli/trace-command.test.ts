@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Adapter } from '../../device/adapter.ts';
 import { Bench } from '../../device/conformance/bench.ts';
-import { connect } from '../../device/conformance/connected-bench.ts';
+import { connect, rdma, SendOpcode } from '../../device/conformance/connected-bench.ts';
 import { TraceBench } from '../../device/conformance/trace-bench.ts';
 import { findTraceFault } from '../../device/main/test-support/chrome-trace.ts';
 import { toChromeTrace, toErf, toJsonLines } from '../../device/main/trace-export.ts';
@@ -22,6 +22,8 @@ import { CliProcess, runCli } from './testing/run-cli.ts';
 import { renderMessage } from './trace-screen.ts';
 
 const tshark = findTshark();
+/** Capture interfaces of ERF records. */
+const [PORT_1_SENT, PORT_1_RECEIVED, PORT_2_SENT, PORT_2_RECEIVED] = [0, 1, 2, 3];
 
 interface Traced {
   readonly messages: TracedMessage[];
@@ -87,6 +89,39 @@ t.test('the story of one message from doorbell to completion, on both sides', as
   t.match(screen, /^sent by QP \d+: SEND number 0, 700 bytes in 3 packets, SUCCESS\n/);
   t.match(screen, /\nreceived by QP \d+: SEND number 0, 700 bytes in 3 packets, SUCCESS\n/);
   t.match(screen, /\d us from the first of these to the end on QP \d+\n$/);
+});
+
+t.test('the story of a READ: its answer goes the other way', async (t) => {
+  const bench = new Bench({ seed: 6 });
+  const trace = new TraceBench(bench);
+  const { a, b, region } = connect(bench, { pathMtu: 1 });
+  for (const { qpn } of [a, b]) trace.modify(qpn);
+  const [local, remote] = [bench.createBuffer(300), bench.createBuffer(300)];
+  a.post(rdma(bench, SendOpcode.RDMA_READ, local, remote, region));
+  bench.settle();
+  const messages = [a, b].flatMap(({ qpn }) => trace.read(qpn).messages);
+  const [asked, answered] = messages as [TracedMessage, TracedMessage];
+  const lines = renderMessage(asked, messages, []).split('\n');
+  const told = (qpn: number, what: string) =>
+    lines.filter((line) => new RegExp(`QP ${qpn} .*${what}`).test(line)).length;
+  t.same(
+    [told(a.qpn, 'packet sent: RC_RDMA_READ_REQUEST'), told(b.qpn, 'packet received: RC_RDMA_READ_REQUEST')],
+    [1, 1],
+  );
+  t.same(
+    [told(b.qpn, 'packet sent: RC_RDMA_READ_RESPONSE_'), told(a.qpn, 'packet received: RC_RDMA_READ_RESPONSE_')],
+    [2, 2],
+  );
+  t.equal(told(a.qpn, 'command complete: all of the answer is in memory'), 1);
+  if (tshark === undefined) return;
+  for (const [message, interfaces] of [
+    [asked, [PORT_1_SENT, PORT_1_RECEIVED, PORT_1_RECEIVED]],
+    [answered, [PORT_2_RECEIVED, PORT_2_SENT, PORT_2_SENT]],
+  ] as const)
+    t.same(
+      readWithTshark(t, toErf([message], 0)).map(({ tap }) => tap),
+      interfaces,
+    );
 });
 
 t.test('the story says what is missing in it, and how to have it', async (t) => {
@@ -180,6 +215,8 @@ interface CaptureRow {
   /** Bytes on the wire, and in the file. */
   readonly length: number;
   readonly captured: number;
+  /** Port and direction. */
+  readonly tap: number;
   readonly malformed: boolean;
 }
 
@@ -188,7 +225,7 @@ function readWithTshark(t: Test, capture: Uint8Array): CaptureRow[] {
   writeFileSync(path, capture);
   const fields = [
     ...['infiniband.bth.opcode', 'infiniband.bth.psn', 'infiniband.bth.destqp', 'frame.time_epoch'],
-    ...['frame.len', 'frame.cap_len', '_ws.malformed'],
+    ...['frame.len', 'frame.cap_len', 'erf.flags.cap', '_ws.malformed'],
   ];
   const args = ['-r', path, '-T', 'fields', ...fields.flatMap((field) => ['-e', field])];
   const { stdout, status, stderr } = spawnSync(tshark as string, args, { encoding: 'utf8' });
@@ -197,8 +234,8 @@ function readWithTshark(t: Test, capture: Uint8Array): CaptureRow[] {
     .replace(/\n$/, '')
     .split('\n')
     .map((line) => {
-      const [opcode, psn, destination, time = '', length, captured, malformed = ''] = line.split('\t');
-      const numbers = { opcode: Number(opcode), psn: Number(psn), destination: Number(destination) };
+      const [opcode, psn, destination, time = '', length, captured, tap, malformed = ''] = line.split('\t');
+      const numbers = { opcode: Number(opcode), psn: Number(psn), destination: Number(destination), tap: Number(tap) };
       return { ...numbers, time, length: Number(length), captured: Number(captured), malformed: malformed !== '' };
     });
 }

@@ -37,7 +37,7 @@ export const traceCommand: Command = {
   },
   notes: [
     'Trace both QPs of a connection, and the timeline, to see a message from its doorbell to its completion on both sides.',
-    'read prints JSON lines. export: perfetto for ui.perfetto.dev, erf for Wireshark (the first packet of each message).',
+    'read prints JSON lines. export: perfetto for ui.perfetto.dev, erf for Wireshark (the packets within the snap length).',
   ],
   run: runTrace,
 };

@@ -5,21 +5,14 @@
  */
 
 import { getDethSrcQpn } from '../../../protocol/infiniband/gen/deth.gen.ts';
-import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
-import { OpcodeFlag, opcodeFlags } from '../../../protocol/infiniband/opcodes.ts';
+import { OpcodeFlag } from '../../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../../protocol/infiniband/packet.ts';
 import {
   getSendCommandMessageLength,
   getSendCommandOpcode,
   getSendCommandSequence,
 } from '../../../protocol/layout/gen/send-command.gen.ts';
-import {
-  CompletionStatus,
-  EventType,
-  FaultKind,
-  SendOpcode,
-  ServiceType,
-} from '../../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../../host.ts';
 import type { PacketRing } from '../../port/packet-ring.ts';
@@ -28,24 +21,14 @@ import type { RequestInHand } from '../../transport/request-in-hand.ts';
 import type { RequesterState } from '../../transport/requester-state.ts';
 import type { ResponderResource, ResponderState } from '../../transport/responder-state.ts';
 import type { SendRecord } from '../../transport/send-record.ts';
+import { messageOpcodes } from './message-opcodes.ts';
 import { Field, type PacketBytes, type TracedQueuePair, TraceRing } from './trace-ring.ts';
+import type { TraceSettings } from './trace-settings.ts';
 
 const SEQUENCE_MASK = 0xffffff;
 const NO_BLOCK = -1;
 const ATOMIC_BYTES = 8;
-const { FIRST, ONLY, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE, INVALIDATE } = OpcodeFlag;
-
-/** How a QP is traced. */
-export interface TraceSettings {
-  /** log2 of the command blocks. */
-  readonly blocksLog2: number;
-  /** Payload bytes kept of a message. */
-  readonly snapLength: number;
-  /** No block is begun behind the first message that failed. */
-  readonly stopOnError: boolean;
-  /** The guest asked for it, and hears of it when it stops. */
-  readonly byGuest: boolean;
-}
+const { FIRST, ONLY } = OpcodeFlag;
 
 export class QueuePairTrace {
   readonly settings: TraceSettings;
@@ -309,12 +292,3 @@ export class QueuePairTrace {
     if (this.settings.byGuest) this.#qp.owner.postAsynchronous(EventType.TRACE_STOPPED, this.#qp, fault);
   }
 }
-
-/** Operation of a message by the opcode of one of its request packets. */
-const messageOpcodes = Uint8Array.from(opcodeFlags, (flags, opcode) => {
-  if (flags & READ_REQUEST) return SendOpcode.RDMA_READ;
-  if (flags & WRITE) return flags & IMMEDIATE ? SendOpcode.RDMA_WRITE_IMMEDIATE : SendOpcode.RDMA_WRITE;
-  if (flags & ATOMIC) return opcode === BthOpcode.RC_COMPARE_SWAP ? SendOpcode.COMPARE_SWAP : SendOpcode.FETCH_ADD;
-  if (flags & INVALIDATE) return SendOpcode.SEND_INVALIDATE;
-  return flags & IMMEDIATE ? SendOpcode.SEND_IMMEDIATE : SendOpcode.SEND;
-});

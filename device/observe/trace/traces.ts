@@ -5,8 +5,9 @@
  */
 import type { AdapterClock } from '../../host.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
-import { QueuePairTrace, type TraceSettings } from './queue-pair-trace.ts';
+import { QueuePairTrace } from './queue-pair-trace.ts';
 import { Field, TraceRing } from './trace-ring.ts';
+import type { TraceSettings } from './trace-settings.ts';
 
 /** Memory that the traces of one function may take. */
 export const TRACE_BYTES_PER_FUNCTION = 64 * 1024 * 1024;
