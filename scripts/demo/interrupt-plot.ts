@@ -11,6 +11,8 @@ const GAP = 90;
 /** Labels keep clear of the line: those of the upper one stand above its points. */
 const LABEL_UP = -9;
 const LABEL_DOWN = 18;
+/** Labels are read across lines. */
+const HALO = 'paint-order="stroke" stroke="white" stroke-width="3"';
 const COLOURS = { false: '#c0392b', true: '#1f6fb2' } as const;
 
 /** A height between 0 (the axis) and 1. */
@@ -96,7 +98,7 @@ function drawLine(
     return [
       `<path d="M${x.toFixed(1)} ${ends[0].toFixed(1)}V${ends[1].toFixed(1)}" stroke="${colour}"/>`,
       `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3.5" fill="${colour}"/>`,
-      text(x, y + shift, format(value(figure)), `text-anchor="middle" fill="${colour}"`),
+      text(x, y + shift, format(value(figure)), `${HALO} text-anchor="middle" fill="${colour}"`),
     ];
   });
   return [`<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>`, ...marks];

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { runEntry } from '../setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
 import { drawFigures } from './interrupt-plot.ts';
-import { formatComparison, formatFigures, summarize } from './interrupt-report.ts';
+import { formatComparison, formatFigures, type InterruptFigure, summarize } from './interrupt-report.ts';
 import { measureInterrupts } from './interrupt-run.ts';
 
 const LOADS = [10, 100, 500, 2000, 8000, 0];
@@ -18,6 +18,8 @@ const ROUNDS = 5;
 /** How much fewer interrupts there must be at which load. */
 const WANTED_RATIO = 10;
 const JUDGED_LOAD = 8000;
+/** The share of that load that must have come. */
+const REACHED = 0.9;
 const PLOT = fileURLToPath(new URL('../../build/demo/interrupts.svg', import.meta.url));
 
 const started = performance.now();
@@ -37,9 +39,21 @@ await runEntry(async () => {
       `Plot: ${PLOT}\n`,
     ].join('\n'),
   );
-  const [each, polled] = figures.filter(({ rate }) => rate === JUDGED_LOAD);
-  if (!(polled.interruptsPerMillion * WANTED_RATIO <= each.interruptsPerMillion)) process.exitCode = 1;
+  const objection = findObjection(figures);
+  if (objection === undefined) return;
+  process.stdout.write(`${objection}\n`);
+  process.exitCode = 1;
 });
+
+/** Why the measurement does not show the saving of interrupts, or undefined. */
+function findObjection(figures: readonly InterruptFigure[]): string | undefined {
+  const [each, polled] = figures.filter(({ rate }) => rate === JUDGED_LOAD);
+  const slowest = Math.min(each.completionsPerSecond, polled.completionsPerSecond);
+  if (slowest < JUDGED_LOAD * REACHED)
+    return `This host was too busy: of ${JUDGED_LOAD} completions per second ${slowest.toFixed(0)} came. Run it again when nothing else runs.`;
+  if (polled.interruptsPerMillion * WANTED_RATIO <= each.interruptsPerMillion) return undefined;
+  return `At ${JUDGED_LOAD} completions per second there should be ${WANTED_RATIO} times fewer interrupts with timers and summary bytes.`;
+}
 
 function say(text: string): void {
   process.stdout.write(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${text}\n`);
