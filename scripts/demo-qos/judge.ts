@@ -18,7 +18,7 @@ const SHARE_TOLERANCE = 0.02;
 const LEAST_CONTESTED = 0.5;
 
 /** The one claim that can be shown only on a machine that lets all guests run most of the time. */
-export const SERVICE_CLAIM = 'who has commands waiting gets the service his lanes guarantee';
+export const SERVICE_CLAIM = 'whoever has commands waiting gets the service that its lanes guarantee';
 
 /** The part of the service that a guest's lanes guarantee in the company of a phase; 0 when it is not at work. */
 export function guaranteedShare({ active }: Pick<PhaseResult, 'active'>, number: number): number {
@@ -44,7 +44,7 @@ export function judge({ phases, completed, failed }: Measurement): Finding[] {
 }
 
 function judgeRefusals(phases: readonly PhaseResult[]): Finding {
-  const claim = 'who stays within his guaranteed PCBs is never refused one';
+  const claim = 'within the PCBs guaranteed to it a level is never refused one';
   const guilty = collect(phases, ({ levels: [, within] }) => within.refused > 0);
   if (guilty.length > 0) return { claim, outcome: 'broken', detail: `refused: ${guilty.join('; ')}` };
   const scarce = phases
@@ -91,7 +91,7 @@ function judgeLoans(phases: readonly PhaseResult[]): Finding {
       pcbsPeak <= pcbsGuaranteed || creditsSharedPeak === 0,
   );
   if (alone.length === 0 || timid.length > 0)
-    return { claim, outcome: 'broken', detail: `no more than his own had: ${timid.join('; ') || 'nobody was alone'}` };
+    return { claim, outcome: 'broken', detail: `no more than its own had: ${timid.join('; ') || 'nobody was alone'}` };
   const peaks = alone.map(({ functions }) => Math.max(...functions.map(({ levels: [{ pcbsPeak }] }) => pcbsPeak)));
   return { claim, outcome: 'holds', detail: `alone at level 0: ${peaks.join(', ')} PCBs, and shared credits` };
 }
