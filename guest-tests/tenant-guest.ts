@@ -12,6 +12,9 @@ const DONE = '# host: done';
 /** Enough for a guest; several of them share the machine. */
 const MEMORY_MIB = 256;
 
+/** A guest is gone, or was ended because it fell silent, while it had something to do. */
+export class GuestEndedError extends Error {}
+
 /** One guest that is told what to do. */
 export class Tenant {
   readonly session: GuestSession;
@@ -68,7 +71,7 @@ export class Tenant {
   #hears(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#heard = resolve;
-      void this.#ended.then(() => reject(new Error(`a guest ended: ${this.session.faults.join('; ')}`)));
+      void this.#ended.then(() => reject(new GuestEndedError(`a guest ended: ${this.session.faults.join('; ')}`)));
     });
   }
 }

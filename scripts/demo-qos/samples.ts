@@ -76,6 +76,8 @@ export interface FunctionResult {
   readonly levels: readonly LevelResult[];
   /** Its part of all commands launched while each at work had some waiting; 0 when that never was. */
   readonly share: number;
+  /** How far `share` may be off: the most commands it had begun and not ended, as a part of all those launched. */
+  readonly shareError: number;
   /** Part of its commands that came by doorbell, 0 to 1. */
   readonly byDoorbell: number;
 }
@@ -98,6 +100,7 @@ export function summarise(samples: readonly Sample[], active: readonly boolean[]
     return {
       levels: levels.map((_, level) => summariseLevel(samples, number, level)),
       share: launched[number] / all,
+      shareError: Math.max(...samples.map((sample) => countBegun(sample, number))) / all,
       byDoorbell: byDoorbell / Math.max(1, byDoorbell + end.collected - collected),
     };
   });
@@ -120,6 +123,11 @@ function countContested(
     for (const number of launched.keys()) launched[number] += launchesOf(after, number) - launchesOf(before, number);
   }
   return { launched, contested: contestedNs / (samples[samples.length - 1].timeNs - samples[0].timeNs) };
+}
+
+/** Commands that hold an execution credit. */
+function countBegun({ functions }: Sample, number: number): number {
+  return sum(functions[number].levels.map(({ creditsUsed, creditsShared }) => creditsUsed + creditsShared));
 }
 
 function launchesOf({ functions }: Sample, number: number): number {

@@ -6,7 +6,7 @@ import { ControlClient } from '../../device/main/control-client.ts';
 import { ControlError } from '../../device/main/control-path.ts';
 import { DeviceProcess } from '../../guest-tests/device-process.ts';
 import { packCases } from '../../guest-tests/guest-run.ts';
-import { Tenant } from '../../guest-tests/tenant-guest.ts';
+import { GuestEndedError, Tenant } from '../../guest-tests/tenant-guest.ts';
 import { SetupError } from '../setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
 import { judge } from './judge.ts';
@@ -45,6 +45,8 @@ async function measure(image: string, seconds: number, say: (text: string) => vo
     await Promise.all(tenants.map((tenant) => tenant.end()));
   } catch (error) {
     if (error instanceof ControlError) throw new SetupError(`the adapter was lost: ${error.message}`);
+    if (error instanceof GuestEndedError)
+      throw new SetupError(`${error.message}; on a busy machine, run it again later.`);
     throw error;
   } finally {
     await Promise.all(tenants.map((tenant) => tenant.kill()));
