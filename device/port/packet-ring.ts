@@ -10,10 +10,11 @@ export const PACKET_SLOT_BYTES = LARGEST_MTU_BYTES + 256;
 
 /** Unit of flow control (IBTA 7.9.4). */
 export const BLOCK_BYTES = 64;
+const BLOCK_SHIFT = 6;
 
 /** Blocks a packet of this length takes. */
 export function packetBlocks(lengthBytes: number): number {
-  return Math.ceil(lengthBytes / BLOCK_BYTES);
+  return (lengthBytes + BLOCK_BYTES - 1) >>> BLOCK_SHIFT;
 }
 
 export class PacketRing {
@@ -31,7 +32,9 @@ export class PacketRing {
   readonly #suspect: Uint8Array;
   /** Views of whole slots, made on first use: packets are copied out without making one for each. */
   readonly #slots: (Uint8Array | undefined)[];
+  /** Slots of the oldest packet and of the next one. */
   #head = 0;
+  #tail = 0;
   #count = 0;
 
   constructor(capacity: number, virtualLane = 0) {
@@ -55,14 +58,15 @@ export class PacketRing {
 
   /** Offset of the slot the next packet is built in; only while not full. */
   get writeOffset(): number {
-    return ((this.#head + this.#count) % this.capacity) * PACKET_SLOT_BYTES;
+    return this.#tail * PACKET_SLOT_BYTES;
   }
 
   /** The packet at `writeOffset` is complete. `suspect`: its CRCs must be checked however it travels. */
   push(lengthBytes: number, suspect = false): void {
-    const slot = (this.#head + this.#count) % this.capacity;
+    const slot = this.#tail;
     this.#lengths[slot] = lengthBytes;
     this.#suspect[slot] = suspect ? 1 : 0;
+    this.#tail = this.#after(slot);
     this.#count++;
     this.blocks += packetBlocks(lengthBytes);
   }
@@ -93,7 +97,15 @@ export class PacketRing {
   /** Drops the oldest packet. */
   shift(): void {
     this.blocks -= packetBlocks(this.#lengths[this.#head]);
-    this.#head = (this.#head + 1) % this.capacity;
+    this.#head = this.#after(this.#head);
     this.#count--;
+    if (this.#count > 0) return;
+    // An empty ring begins anew: the slots used last are those a processor still has in its cache.
+    this.#head = 0;
+    this.#tail = 0;
+  }
+
+  #after(slot: number): number {
+    return slot + 1 === this.capacity ? 0 : slot + 1;
   }
 }
