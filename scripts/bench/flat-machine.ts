@@ -35,6 +35,26 @@ class FlatHost implements HostPort {
     return true;
   }
 
+  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    if (address + lengthBytes > this.bytes.length) return false;
+    const words = this.#words;
+    const from = address >>> 2;
+    const to = targetOffset >>> 2;
+    const count = lengthBytes >>> 2;
+    for (let index = 0; index < count; index++) target[to + index] = words[from + index];
+    return true;
+  }
+
+  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (address + lengthBytes > this.bytes.length) return false;
+    const words = this.#words;
+    const to = address >>> 2;
+    const from = sourceOffset >>> 2;
+    const count = lengthBytes >>> 2;
+    for (let index = 0; index < count; index++) words[to + index] = source[from + index];
+    return true;
+  }
+
   publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number): boolean {
     return this.writeMemory(address, entry, entryOffset, lengthBytes);
   }
