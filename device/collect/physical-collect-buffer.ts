@@ -51,10 +51,11 @@ export class PhysicalCollectBuffer {
     this.home = home;
   }
 
-  /** Starts collecting a new command. */
-  open(): void {
+  /** Begins a new command: one that is collected, unless it will be fetched as a whole. */
+  open(isFetched = false): void {
     this.state = PcbState.COLLECTING;
     this.fault = FaultKind.NONE;
+    if (isFetched) return;
     const arrived = this.#arrived;
     // A call of `fill` costs more than so few words.
     for (let word = 0; word < MASK_WORDS; word++) arrived[word] = 0;
