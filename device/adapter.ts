@@ -111,7 +111,7 @@ export class Adapter implements AdapterPort {
       listSize: options.pcbCount + options.schedulerBufferCount,
       ports: this.ports,
     });
-    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes);
+    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1);
     this.lanes.onRoom = (qp) => this.scheduler.schedule(qp);
     this.admission = new CommandAdmission(this.resources.queuePairs, this.lanes);
     this.connected = new ConnectedTransport({
@@ -294,8 +294,9 @@ export class Adapter implements AdapterPort {
   }
 
   #launch(limit: number): number {
+    if (this.disabled) return 0;
     let launched = 0;
-    while (launched < limit && !this.disabled && this.pipeline.advance()) launched++;
+    while (launched < limit && this.pipeline.advance()) launched++;
     return launched;
   }
 }

@@ -8,6 +8,12 @@
 /** Why a function is reset. `device`: system or bus reset; `function`: FLR; `lost`: the client went away; `software`: DEVICE_CONTROL.reset. */
 export type ResetKind = 'device' | 'function' | 'lost' | 'software';
 
+/** Memory of the adapter that is copied often: the same bytes twice, once as words in the order of this machine. */
+export interface WordBlock {
+  readonly bytes: Uint8Array;
+  readonly words: Int32Array;
+}
+
 /** What one function of the adapter asks of its host. Addresses are guest (bus) addresses, Numbers below 2^53. */
 export interface HostPort {
   /**
@@ -17,6 +23,13 @@ export interface HostPort {
 
   /** Copies into guest memory. False, with nothing promised about the range, when any byte of it is not mapped or not writable. */
   writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean;
+
+  /**
+   * As `readMemory` and `writeMemory`, for a few words, with address, length and offset in bytes, all multiples of 4. Left out by hosts that do not keep guest memory
+   * as words: for those that do, this spares taking them apart and putting them together again.
+   */
+  readWords?(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean;
+  writeWords?(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean;
 
   /**
    * Writes an entry a guest polls on: the body first, then the last `validBytes` (1, 2, 4 or 8, naturally aligned) as one store by itself.

@@ -152,7 +152,7 @@ export class PcbAllocator {
     buffer.qosLevel = qosLevel;
     buffer.account = account;
     buffer.vcb = vcb;
-    buffer.open();
+    buffer.open(vcb === NONE);
     this.#used[functionNumber * ACCOUNTS + account]++;
     this.#inUse[functionNumber * QOS_LEVELS + qosLevel]++;
     if (account === DEVICE_SHARED) this.#deviceUsed++;

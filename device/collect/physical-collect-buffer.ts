@@ -23,6 +23,7 @@ export class PhysicalCollectBuffer {
   /** Number within its pool. */
   readonly index: number;
   readonly bytes = new Uint8Array(COMMAND_MAX_BYTES);
+  readonly words = new Int32Array(this.bytes.buffer);
   readonly view = new DataView(this.bytes.buffer);
   state: PcbState = PcbState.FREE;
   /** Function and QoS level it is bound for, and the account that pays: set by the allocator. */
@@ -50,11 +51,14 @@ export class PhysicalCollectBuffer {
     this.home = home;
   }
 
-  /** Starts collecting a new command. */
-  open(): void {
+  /** Begins a new command: one that is collected, unless it will be fetched as a whole. */
+  open(isFetched = false): void {
     this.state = PcbState.COLLECTING;
     this.fault = FaultKind.NONE;
-    this.#arrived.fill(0);
+    if (isFetched) return;
+    const arrived = this.#arrived;
+    // A call of `fill` costs more than so few words.
+    for (let word = 0; word < MASK_WORDS; word++) arrived[word] = 0;
     // Stale bytes of the last command must not be taken for a length.
     this.view.setUint32(4, 0);
   }

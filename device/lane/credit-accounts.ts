@@ -60,12 +60,13 @@ export class CreditAccounts {
     return this.#privateFree.has(lane) || this.sharers.has(lane);
   }
 
-  /** Takes out of `lanes` those without a credit, if `reserved` shared ones are left alone. */
-  narrow(lanes: LaneSet, reserved: number): void {
-    const { words } = lanes;
+  /** Puts those of `lanes` into `into` that have a credit, if `reserved` shared ones are left alone. `words`: of the sets, those with lanes that exist. */
+  narrow(lanes: LaneSet, words: number, reserved: number, into: LaneSet): void {
+    const from = lanes.words;
+    const to = into.words;
     const sharers = this.sharedFree > reserved ? this.sharers.words : NO_LANES;
     const privateFree = this.used < this.total ? this.#privateFree.words : NO_LANES;
-    for (let word = 0; word < words.length; word++) words[word] &= privateFree[word] | sharers[word];
+    for (let word = 0; word < words; word++) to[word] = from[word] & (privateFree[word] | sharers[word]);
   }
 
   /** Takes a credit that `has` promised. */
@@ -73,8 +74,7 @@ export class CreditAccounts {
     this.used++;
     this.functionUsed[functionNumber]++;
     if (this.#privateFree.has(lane)) {
-      this.privateUsed[lane]++;
-      this.#note(lane);
+      if (++this.privateUsed[lane] === this.private[lane]) this.#privateFree.delete(lane);
       return CreditSource.PRIVATE;
     }
     this.sharedUsed++;
@@ -88,8 +88,7 @@ export class CreditAccounts {
     this.used--;
     this.functionUsed[functionNumber]--;
     if (source === CreditSource.PRIVATE) {
-      this.privateUsed[lane]--;
-      this.#note(lane);
+      if (this.privateUsed[lane]-- === this.private[lane]) this.#privateFree.add(lane);
       return;
     }
     this.sharedUsed--;

@@ -9,7 +9,7 @@
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CreditAccounts } from './credit-accounts.ts';
 import type { Lane } from './lane.ts';
-import { LaneSet } from './lane-set.ts';
+import { LaneSet, wordsOf } from './lane-set.ts';
 import { COMMAND_COST_BYTES, type OwnerTurns } from './owner-turns.ts';
 
 /** What the arbitrator needs to know of a port. */
@@ -18,22 +18,26 @@ export interface LanePort {
 }
 
 const NO_LANE = -1;
-const NOBODY = new LaneSet().words;
 
 export class KickArbitrator {
   /** Lanes whose list is not empty. */
   readonly work = new LaneSet();
   readonly #lanes: readonly Lane[];
+  /** Of each set, those with lanes that exist. */
+  readonly #words: number;
   readonly #execution: CreditAccounts;
   readonly #completion: CreditAccounts;
   readonly #ports: readonly LanePort[];
   /** By port: lanes whose first command found it full. */
   readonly #blocked: readonly LaneSet[];
+  /** Some lane is in one of these sets. */
+  #someBlocked = false;
   readonly #owners: OwnerTurns;
   readonly #eligible = new LaneSet();
   /** Lanes served in this round, which ends when all that could be served were; lanes with work that were not served in the last one. */
   readonly #served = new LaneSet();
   readonly #passed = new LaneSet();
+  readonly #passedTwice = new LaneSet();
   /** By owner: the lane that was served last, and what is left of its turn. Both go on where they were when others had their turn. */
   readonly #currents = new Int16Array(FUNCTION_MAX + 1).fill(NO_LANE);
   readonly #turnsLeft = new Float64Array(FUNCTION_MAX + 1);
@@ -48,6 +52,7 @@ export class KickArbitrator {
   ) {
     this.#owners = owners;
     this.#lanes = lanes;
+    this.#words = wordsOf(lanes.length);
     this.#execution = execution;
     this.#completion = completion;
     this.#ports = ports;
@@ -87,23 +92,37 @@ export class KickArbitrator {
   /** The lane's first command waits for port `index` to have room. */
   block(lane: number, index: number): void {
     this.#blocked[index].add(lane);
+    this.#someBlocked = true;
   }
 
   /** The lane's first command may no longer wait for a port, or is another one now. */
   reconsider(lane: number): void {
-    for (const blocked of this.#blocked) blocked.delete(lane);
+    if (!this.#someBlocked) return;
+    this.#someBlocked = false;
+    for (const blocked of this.#blocked) {
+      blocked.delete(lane);
+      if (!blocked.isEmpty) this.#someBlocked = true;
+    }
   }
 
   #findEligible(): LaneSet {
-    const lanes = this.#eligible.assign(this.work.words);
-    for (let index = 0; index < this.#ports.length; index++)
-      if (this.#ports[index].congested) lanes.subtract(this.#blocked[index].words);
-    if (this.#claimant !== NO_LANE && !(lanes.has(this.#claimant) && this.#couldHave(this.#claimant)))
-      this.#claimant = NO_LANE;
+    if (this.#claimant !== NO_LANE && !this.#mayClaim(this.#claimant)) this.#claimant = NO_LANE;
     const claimed = this.#claimant !== NO_LANE;
-    this.#completion.narrow(lanes, claimed ? 1 : 0);
-    this.#execution.narrow(lanes, claimed && this.#completion.has(this.#claimant) ? 1 : 0);
+    const lanes = this.#eligible;
+    const words = this.#words;
+    this.#completion.narrow(this.work, words, claimed ? 1 : 0, lanes);
+    this.#execution.narrow(lanes, words, claimed && this.#completion.has(this.#claimant) ? 1 : 0, lanes);
+    if (this.#someBlocked)
+      for (let index = 0; index < this.#ports.length; index++)
+        if (this.#ports[index].congested) lanes.subtract(this.#blocked[index].words);
     return lanes;
+  }
+
+  /** Nothing but credits is between the lane and a launch. */
+  #mayClaim(lane: number): boolean {
+    if (!this.work.has(lane) || !this.#couldHave(lane)) return false;
+    if (!this.#someBlocked) return true;
+    return !this.#ports.some((port, index) => port.congested && this.#blocked[index].has(lane));
   }
 
   #has(lane: number): boolean {
@@ -116,12 +135,10 @@ export class KickArbitrator {
 
   /** All lanes that could be served had their turn: those with work that were left out twice running get a claim, one after the other. */
   #endRound(last: number): void {
-    const passed = this.#passed.intersect(this.work.words).subtract(this.#served.words);
-    if (this.#claimant === NO_LANE) {
-      const lane = passed.after(last);
-      if (lane !== NO_LANE && this.#couldHave(lane)) this.#claimant = lane;
+    const twice = this.#passedTwice;
+    if (twice.takePassed(this.#passed, this.work, this.#served, this.#words) && this.#claimant === NO_LANE) {
+      const lane = twice.after(last);
+      if (this.#couldHave(lane)) this.#claimant = lane;
     }
-    this.#passed.assign(this.work.words).subtract(this.#served.words);
-    this.#served.assign(NOBODY);
   }
 }

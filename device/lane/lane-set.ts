@@ -9,6 +9,11 @@ export const LANE_WORDS = TVL_MAX / WORD_BITS;
 /** Lanes as 32-bit words, bit 0 of the first one is lane 0. */
 export type LaneMask = ArrayLike<number>;
 
+/** Words of a set that the lanes 0 to `count` - 1 need. */
+export function wordsOf(count: number): number {
+  return Math.ceil(count / WORD_BITS);
+}
+
 export class LaneSet {
   readonly words = new Int32Array(LANE_WORDS);
   #last = -1;
@@ -67,6 +72,23 @@ export class LaneSet {
   subtract(mask: LaneMask): this {
     for (let word = 0; word < LANE_WORDS; word++) this.words[word] &= ~mask[word];
     return this;
+  }
+
+  /**
+   * Ends a round: lanes with `work` that were not `served` become those `passed` over, and this set those that were in the round before as well. `served` is
+   * empty afterwards. False when this set is. In one go, because short turns make many rounds; over the first `words` words only.
+   */
+  takePassed(passed: LaneSet, work: LaneSet, served: LaneSet, words: number): boolean {
+    let any = 0;
+    for (let word = 0; word < words; word++) {
+      const left = work.words[word] & ~served.words[word];
+      const twice = left & passed.words[word];
+      passed.words[word] = left;
+      served.words[word] = 0;
+      this.words[word] = twice;
+      any |= twice;
+    }
+    return any !== 0;
   }
 
   /** The first member behind `lane`, going round and ending with `lane` itself; -1 when there is none. */

@@ -138,6 +138,14 @@ export class VfioUserHost implements OrderableHost {
     return this.context.memory.read(address, target, targetOffset, lengthBytes);
   }
 
+  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    return this.context.memory.readWords(address, target, targetOffset, lengthBytes);
+  }
+
+  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    return this.context.memory.writeWords(address, source, sourceOffset, lengthBytes);
+  }
+
   isWritable(address: number, lengthBytes: number): boolean {
     return this.context.memory.covers(address, lengthBytes, true);
   }

@@ -10,14 +10,17 @@ export const PACKET_SLOT_BYTES = LARGEST_MTU_BYTES + 256;
 
 /** Unit of flow control (IBTA 7.9.4). */
 export const BLOCK_BYTES = 64;
+const BLOCK_SHIFT = 6;
 
 /** Blocks a packet of this length takes. */
 export function packetBlocks(lengthBytes: number): number {
-  return Math.ceil(lengthBytes / BLOCK_BYTES);
+  return (lengthBytes + BLOCK_BYTES - 1) >>> BLOCK_SHIFT;
 }
 
 export class PacketRing {
   readonly bytes: Uint8Array;
+  /** The same as words. */
+  readonly words: Int32Array;
   /** The same by 8 bytes: the quickest way to copy a short packet. */
   readonly doubleWords: BigInt64Array;
   readonly view: DataView;
@@ -32,13 +35,16 @@ export class PacketRing {
   /** Views of whole slots, made on first use: packets are copied out without making one for each. */
   readonly #slots: (Uint8Array | undefined)[];
   readonly #packets: (Uint8Array | undefined)[];
+  /** Slots of the oldest packet and of the next one. */
   #head = 0;
+  #tail = 0;
   #count = 0;
 
   constructor(capacity: number, virtualLane = 0) {
     this.capacity = capacity;
     this.virtualLane = virtualLane;
     this.bytes = new Uint8Array(capacity * PACKET_SLOT_BYTES);
+    this.words = new Int32Array(this.bytes.buffer);
     this.doubleWords = new BigInt64Array(this.bytes.buffer);
     this.view = new DataView(this.bytes.buffer);
     this.#lengths = new Uint16Array(capacity);
@@ -57,14 +63,15 @@ export class PacketRing {
 
   /** Offset of the slot the next packet is built in; only while not full. */
   get writeOffset(): number {
-    return ((this.#head + this.#count) % this.capacity) * PACKET_SLOT_BYTES;
+    return this.#tail * PACKET_SLOT_BYTES;
   }
 
   /** The packet at `writeOffset` is complete. `suspect`: its CRCs must be checked however it travels. */
   push(lengthBytes: number, suspect = false): void {
-    const slot = (this.#head + this.#count) % this.capacity;
+    const slot = this.#tail;
     this.#lengths[slot] = lengthBytes;
     this.#suspect[slot] = suspect ? 1 : 0;
+    this.#tail = this.#after(slot);
     this.#count++;
     this.blocks += packetBlocks(lengthBytes);
   }
@@ -105,7 +112,15 @@ export class PacketRing {
   /** Drops the oldest packet. */
   shift(): void {
     this.blocks -= packetBlocks(this.#lengths[this.#head]);
-    this.#head = (this.#head + 1) % this.capacity;
+    this.#head = this.#after(this.#head);
     this.#count--;
+    if (this.#count > 0) return;
+    // An empty ring begins anew: the slots used last are those a processor still has in its cache.
+    this.#head = 0;
+    this.#tail = 0;
+  }
+
+  #after(slot: number): number {
+    return slot + 1 === this.capacity ? 0 : slot + 1;
   }
 }

@@ -4,6 +4,7 @@
  * guest memory goes through `check` and then `read` or `write`.
  */
 import { AccessFlag, MrKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { WordBlock } from '../host.ts';
 import type { Dma } from '../memory/dma.ts';
 import type { AdapterFunction } from '../pci/function.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
@@ -16,13 +17,13 @@ export class MemoryRegion {
   readonly number: number;
   readonly owner: AdapterFunction;
   pd: ProtectionDomain;
-  kind: number;
-  access: number;
-  startAddress: number;
-  length: number;
-  pageShift: number;
-  pages: Float64Array<ArrayBuffer>;
-  keyByte: number;
+  kind: number = MrKind.PHYSICAL;
+  access = 0;
+  startAddress = 0;
+  length = 0;
+  pageShift = 12;
+  pages = new Float64Array(0);
+  keyByte = 0;
   /** False of a FAST region that is not registered: it gives no access. */
   valid = true;
   /** Most pages of a FAST region. */
@@ -34,13 +35,6 @@ export class MemoryRegion {
     this.number = number;
     this.owner = pd.owner;
     this.pd = pd;
-    this.kind = MrKind.PHYSICAL;
-    this.access = 0;
-    this.startAddress = 0;
-    this.length = 0;
-    this.pageShift = 12;
-    this.pages = new Float64Array(0);
-    this.keyByte = 0;
   }
 
   /** L_Key, and R_Key where remote access is granted. */
@@ -60,15 +54,15 @@ export class MemoryRegion {
     object: number,
     address: number,
     lengthBytes: number,
-    target: Uint8Array,
+    target: WordBlock,
     targetOffset: number,
   ): boolean {
     if (this.kind === MrKind.PHYSICAL)
-      return dma.read(object, this.#guestAddress(address), lengthBytes, target, targetOffset);
+      return dma.readBlock(object, this.#guestAddress(address), lengthBytes, target, targetOffset);
     const offset = address - this.#firstPageBase;
     for (let done = 0; done < lengthBytes; ) {
       const piece = this.#pieceLength(offset + done, lengthBytes - done);
-      if (!dma.read(object, this.#translate(offset + done), piece, target, targetOffset + done)) return false;
+      if (!dma.readBlock(object, this.#translate(offset + done), piece, target, targetOffset + done)) return false;
       done += piece;
     }
     return true;
@@ -80,15 +74,15 @@ export class MemoryRegion {
     object: number,
     address: number,
     lengthBytes: number,
-    source: Uint8Array,
+    source: WordBlock,
     sourceOffset: number,
   ): boolean {
     if (this.kind === MrKind.PHYSICAL)
-      return dma.write(object, this.#guestAddress(address), source, sourceOffset, lengthBytes);
+      return dma.writeBlock(object, this.#guestAddress(address), source, sourceOffset, lengthBytes);
     const offset = address - this.#firstPageBase;
     for (let done = 0; done < lengthBytes; ) {
       const piece = this.#pieceLength(offset + done, lengthBytes - done);
-      if (!dma.write(object, this.#translate(offset + done), source, sourceOffset + done, piece)) return false;
+      if (!dma.writeBlock(object, this.#translate(offset + done), source, sourceOffset + done, piece)) return false;
       done += piece;
     }
     return true;

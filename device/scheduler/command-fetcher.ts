@@ -18,8 +18,12 @@ import { checkCommand } from './command-check.ts';
 import type { DoorbellUnit } from './doorbell-unit.ts';
 import { Inbound } from './inbound-queue.ts';
 
-/** Commands read from one send queue before the next has its turn. */
-const QUANTUM = 8;
+/**
+ * Commands read from one send queue before the next has its turn. Fewer where functions share the adapter: it is by these turns that it is shared for short
+ * messages.
+ */
+const QUANTUM = 16;
+const SHARED_QUANTUM = 8;
 const SEQUENCE_MASK = 0xffff;
 const HALF_SEQUENCE = 0x8000;
 const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
@@ -27,12 +31,15 @@ const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 export class CommandFetcher {
   readonly #buffers: PcbAllocator;
   readonly #lanes: TransmitVirtualLanes;
+  readonly #shared: boolean;
   readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
   readonly #recordView = new DataView(this.#record.buffer);
 
-  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes) {
+  /** `shared`: by several functions. */
+  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, shared: boolean) {
     this.#buffers = buffers;
     this.#lanes = lanes;
+    this.#shared = shared;
   }
 
   /** The function may have a dedicated buffer now. */
@@ -93,6 +100,7 @@ export class CommandFetcher {
     let sequence = (qp.nextSequence + skipped) & SEQUENCE_MASK;
     let left = posted - skipped;
     if (left <= 0) return release(first);
+    const quantum = this.#shared ? SHARED_QUANTUM : QUANTUM;
     let buffer: PhysicalCollectBuffer | undefined = first;
     for (let taken = 0; buffer !== undefined; ) {
       buffer.epoch = qp.epoch;
@@ -101,10 +109,11 @@ export class CommandFetcher {
       sequence = (sequence + 1) & SEQUENCE_MASK;
       left--;
       taken++;
-      buffer = left > 0 && taken < QUANTUM && inbound.takesReads ? this.#bind(qp) : undefined;
+      buffer = left > 0 && taken < quantum && inbound.takesReads ? this.#bind(qp) : undefined;
     }
     qp.fetchSequence = sequence;
-    if (left > 0) qp.owner.adapter.scheduler.schedule(qp);
+    if (left > 0 && (this.#shared || !qp.owner.adapter.scheduler.beginAtOnce(unit, qp)))
+      qp.owner.adapter.scheduler.schedule(qp);
   }
 
   /** Commands posted and not yet admitted; 0, with a fault, when software's record cannot be believed. */
@@ -138,12 +147,12 @@ export class CommandFetcher {
   #read(qp: QueuePair, buffer: PhysicalCollectBuffer, address: number, sequence: number): FaultKind {
     const { dma } = qp.owner;
     buffer.view.setUint32(4, 0);
-    if (!dma.read(qp.number, address, COMMAND_HEADER_BYTES, buffer.bytes, 0)) return FaultKind.DMA_READ;
+    if (!dma.readBlock(qp.number, address, COMMAND_HEADER_BYTES, buffer, 0)) return FaultKind.DMA_READ;
     if (getSendCommandSequence(buffer.view, 0) !== sequence) return FaultKind.COMMAND_SEQUENCE;
     const length = buffer.collectLength;
     if (!buffer.lengthValid || length > qp.sendStrideBytes) return FaultKind.COLLECT_BAD_LENGTH;
     const rest = length - COMMAND_HEADER_BYTES;
-    if (rest > 0 && !dma.read(qp.number, address + COMMAND_HEADER_BYTES, rest, buffer.bytes, COMMAND_HEADER_BYTES))
+    if (rest > 0 && !dma.readBlock(qp.number, address + COMMAND_HEADER_BYTES, rest, buffer, COMMAND_HEADER_BYTES))
       return FaultKind.DMA_READ;
     return checkCommand(qp, buffer);
   }

@@ -22,8 +22,9 @@ export class SendQueueScheduler {
   /** Lists that had to go without in these turns. */
   readonly #refused = new Array<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
 
-  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes) {
-    this.fetcher = new CommandFetcher(buffers, lanes);
+  /** `shared`: by several functions. */
+  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, shared: boolean) {
+    this.fetcher = new CommandFetcher(buffers, lanes, shared);
   }
 
   /** A unit may have something to do. */
@@ -42,7 +43,7 @@ export class SendQueueScheduler {
 
   /** Where nobody waits for a turn the QP has it at once, and no link needs to be written. False when it has to wait in its list. */
   beginAtOnce(unit: DoorbellUnit, qp: QueuePair): boolean {
-    if (this.#lists.length > 0 || !takesCommands(qp) || !this.fetcher.begin(unit, qp)) return false;
+    if (qp.scheduled || this.#lists.length > 0 || !takesCommands(qp) || !this.fetcher.begin(unit, qp)) return false;
     // Counted either way: the function's counters must not show whether others have queues that wait.
     qp.owner.counters.queuesLinked++;
     return true;

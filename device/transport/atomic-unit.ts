@@ -26,8 +26,9 @@ export class AtomicUnit {
   originalHigh = 0;
   originalLow = 0;
   readonly #keys: KeyCheck;
-  readonly #value = new Uint8Array(OPERAND_BYTES);
-  readonly #view = new DataView(this.#value.buffer);
+  readonly #words = new Int32Array(OPERAND_BYTES / 4);
+  readonly #value = { bytes: new Uint8Array(this.#words.buffer), words: this.#words };
+  readonly #view = new DataView(this.#words.buffer);
 
   constructor(keys: KeyCheck) {
     this.#keys = keys;

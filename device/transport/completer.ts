@@ -53,6 +53,7 @@ export class Completer {
   readonly #around: CompleterSurroundings;
   readonly #original = new Uint8Array(ATOMIC_BYTES);
   readonly #originalView = new DataView(this.#original.buffer);
+  readonly #originalBytes = { bytes: this.#original, words: new Int32Array(this.#original.buffer) };
 
   constructor(around: CompleterSurroundings) {
     this.#around = around;
@@ -142,7 +143,7 @@ export class Completer {
       this.#originalView.setUint32(0, getAtomicAckEthOriginalLow(ring.view, packet.atomicAckEthOffset), true);
       this.#originalView.setUint32(4, getAtomicAckEthOriginalHigh(ring.view, packet.atomicAckEthOffset), true);
       record.trace?.takeResponse(record, 0, ring, packet.lrhOffset, packet.atomicAckEthOffset, ATOMIC_BYTES);
-      return record.list.scatter(qp, 0, this.#original, 0, ATOMIC_BYTES) ? FaultKind.NONE : FaultKind.DMA_WRITE;
+      return record.list.scatter(qp, 0, this.#originalBytes, 0, ATOMIC_BYTES) ? FaultKind.NONE : FaultKind.DMA_WRITE;
     }
     const done = record.responsesReceived * qp.pathMtuBytes;
     const isLast = packet.psn === record.lastPsn;
@@ -150,9 +151,7 @@ export class Completer {
     const endsHere = (packet.flags & (OpcodeFlag.LAST | OpcodeFlag.ONLY)) !== 0;
     if (packet.payloadLengthBytes !== length || endsHere !== isLast) return BAD_RESPONSE;
     record.trace?.takeResponse(record, done, ring, packet.lrhOffset, packet.payloadOffset, length);
-    return record.list.scatter(qp, done, ring.bytes, packet.payloadOffset, length)
-      ? FaultKind.NONE
-      : FaultKind.DMA_WRITE;
+    return record.list.scatter(qp, done, ring, packet.payloadOffset, length) ? FaultKind.NONE : FaultKind.DMA_WRITE;
   }
 
   /** IBTA 9.7.6.2.3: a response that makes no sense, or that local memory does not take. */

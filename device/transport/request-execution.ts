@@ -56,13 +56,17 @@ export class RequestExecution {
       state.message = flags & SEND ? MessageKind.SEND : MessageKind.WRITE;
     }
     if (flags & SEND) {
-      if (!state.list.scatter(qp, state.messageBytes, ring.bytes, payloadOffset, length))
+      if (!state.list.scatter(qp, state.messageBytes, ring, payloadOffset, length))
         return this.#refusals.failEntry(FaultKind.DMA_WRITE);
     } else if (length > 0) {
       const address = state.writeAddress + state.messageBytes;
-      const region = this.#keys.checkRemote(qp, state.writeRkey, address, length, AccessFlag.REMOTE_WRITE);
+      // What a packet alone writes was checked as a whole.
+      const region =
+        flags & ONLY
+          ? this.#request.region
+          : this.#keys.checkRemote(qp, state.writeRkey, address, length, AccessFlag.REMOTE_WRITE);
       if (region === undefined) return this.#refusals.refuseAccess(this.#keys.fault, address);
-      if (!region.write(region.owner.dma, qp.number, address, length, ring.bytes, payloadOffset))
+      if (!region.write(region.owner.dma, qp.number, address, length, ring, payloadOffset))
         return this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
     }
     qp.trace?.placePacket(this.#request);

@@ -4,6 +4,7 @@ import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
+import type { MemoryRegion } from '../queues/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { ResponderState } from './responder-state.ts';
 
@@ -31,6 +32,8 @@ export class RequestInHand {
   port!: Port;
   ring!: PacketRing;
   packet!: Readonly<ParsedPacket>;
+  /** Where a WRITE goes, once its key was checked for this packet's payload. */
+  region: MemoryRegion | undefined = undefined;
 
   /** Is it acknowledged? */
   get reliable(): boolean {

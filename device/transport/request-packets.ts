@@ -47,7 +47,7 @@ export class RequestPackets {
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
     if (record.inline) copyInline(record, done, length, ring.bytes, payload);
-    else if (!record.list.gatherPart(qp, done, length, ring.bytes, payload)) return false;
+    else if (!record.list.gatherPart(qp, done, length, ring, payload)) return false;
     this.#ring = ring;
     this.#offset = offset;
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));

@@ -114,23 +114,11 @@ export class Requester {
   #run(): void {
     let next: State = State.SELECT;
     while (next !== State.EXIT) {
-      switch (next) {
-        case State.SELECT:
-          next = this.#select();
-          break;
-        case State.ADMIT:
-          next = this.#admit();
-          break;
-        case State.NUMBER:
-          next = this.#number();
-          break;
-        case State.SEND:
-          next = this.#send();
-          break;
-        case State.LOCAL:
-          next = this.#local();
-          break;
-      }
+      if (next === State.SELECT) next = this.#select();
+      if (next === State.ADMIT) next = this.#admit();
+      if (next === State.NUMBER) next = this.#number();
+      if (next === State.SEND) next = this.#send();
+      if (next === State.LOCAL) next = this.#local();
     }
   }
 

@@ -43,6 +43,7 @@ export class ResponderResource {
 export class PendingAcknowledge {
   pending = false;
   kind = 0;
+  /** Of a NAK its code, of an RNR NAK its timer; an ACK gets its credits when it leaves. */
   value = 0;
   psn = 0;
   msn = 0;

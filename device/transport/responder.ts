@@ -70,10 +70,9 @@ export class Responder {
       state.established = true;
       if (qp.state === QpState.RTR) this.#around.established(qp);
     }
-    let next: Step = Step.CHECK_PSN;
-    while (next < Step.DROP) next = this.#step(next);
-    if (next === Step.DROP) this.dropped++;
-    return next !== Step.DROP;
+    const isTaken = this.#take() !== Step.DROP;
+    if (!isTaken) this.dropped++;
+    return isTaken;
   }
 
   /** The QP goes into error: the entry of a message in progress is flushed; what is to be answered is not, except a NAK and what is before it. */
@@ -83,31 +82,19 @@ export class Responder {
     if (!state.refused) state.clearAnswers();
   }
 
-  #step(step: Step): Step {
-    switch (step) {
-      case Step.CHECK_PSN:
-        return this.#request.reliable ? this.#checkPsn() : this.#checkPsnUnreliable();
-      case Step.CHECK_OPCODE_SEQUENCE:
-        return this.#checkOpcodeSequence();
-      case Step.CHECK_RESOURCES:
-        return this.#checkResources();
-      case Step.CHECK_LENGTH:
-        return this.#checkLength();
-      case Step.CHECK_RKEY:
-        return this.#checkRkey();
-      case Step.EXECUTE:
-        return this.#execution.place();
-      case Step.READ:
-        return this.#checkRead();
-      case Step.ATOMIC:
-        return this.#checkAtomic();
-      case Step.COMPLETE:
-        return this.#execution.complete();
-      case Step.ACKNOWLEDGE:
-        return this.#execution.acknowledge();
-      default:
-        return this.#duplicate();
-    }
+  /** From state to state: none leads back to one before it. */
+  #take(): Step {
+    let next = this.#request.reliable ? this.#checkPsn() : this.#checkPsnUnreliable();
+    if (next === Step.CHECK_OPCODE_SEQUENCE) next = this.#checkOpcodeSequence();
+    if (next === Step.CHECK_RESOURCES) next = this.#checkResources();
+    if (next === Step.CHECK_LENGTH) next = this.#checkLength();
+    if (next === Step.CHECK_RKEY) next = this.#checkRkey();
+    if (next === Step.EXECUTE) next = this.#execution.place();
+    if (next === Step.COMPLETE) next = this.#execution.complete();
+    if (next === Step.ACKNOWLEDGE) return this.#execution.acknowledge();
+    if (next === Step.READ) return this.#checkRead();
+    if (next === Step.ATOMIC) return this.#checkAtomic();
+    return next === Step.DUPLICATE ? this.#duplicate() : next;
   }
 
   /** IBTA 9.7.4.1.1: expected, duplicate, or a sequence error that is NAKed once. */
@@ -239,7 +226,9 @@ export class Responder {
     if ((qp.attributes.access & right) === 0) return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
     if (lengthBytes === 0) return next;
     const { keys } = this.#around;
-    if (keys.checkRemote(qp, rkey, address, lengthBytes, right) !== undefined) return next;
+    const region = keys.checkRemote(qp, rkey, address, lengthBytes, right);
+    this.#request.region = region;
+    if (region !== undefined) return next;
     return this.#refusals.refuseAccess(keys.fault, address);
   }
 

@@ -13,6 +13,7 @@ import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED, creditField } from '../../protocol/infiniband/syndrome.ts';
 import { AccessFlag, CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -55,7 +56,7 @@ export class Responses {
   acknowledge(qp: QueuePair, state: ResponderState, psn: number): void {
     const last = state.lastAcknowledge;
     if (last.pending && last.kind !== AethKind.ACK && psnDistance(last.psn, psn) < 0) return;
-    last.set(AethKind.ACK, this.#creditsOf(qp), psn, state.msn);
+    last.set(AethKind.ACK, 0, psn, state.msn);
     this.#wake(qp, state);
   }
 
@@ -172,7 +173,8 @@ export class Responses {
     what.pending = false;
     this.#head(qp, state, port, BthOpcode.RC_ACKNOWLEDGE, what.psn, what.msn);
     fields.syndromeKind = what.kind;
-    fields.syndromeValue = what.value;
+    // Looked up once for all messages it acknowledges: what software has posted is in guest memory.
+    fields.syndromeValue = what.kind === AethKind.ACK ? this.#creditsOf(qp) : what.value;
     fields.payloadLengthBytes = 0;
     this.#emit(port);
   }
@@ -212,7 +214,7 @@ export class Responses {
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(opcode, fields.hasGrh);
-    if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring.bytes, payload)) return false;
+    if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring, payload)) return false;
     this.#emit(port);
     this.turnCost += PACKET_COST_BYTES + length;
     resource.trace?.sendAnswer(resource, done, ring, offset, payload, length);
@@ -227,7 +229,7 @@ export class Responses {
     resource: ResponderResource,
     done: number,
     length: number,
-    target: Uint8Array,
+    target: PacketRing,
     at: number,
   ): boolean {
     const { keys } = this.#around;

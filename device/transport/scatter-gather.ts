@@ -15,6 +15,7 @@ import {
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { getSgeAddress, getSgeLength, getSgeLkey, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { WordBlock } from '../host.ts';
 import type { KeyCheck } from '../queues/key-check.ts';
 import type { MemoryRegion } from '../queues/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -78,13 +79,13 @@ export class ScatterGatherList {
   }
 
   /** Copies `lengthBytes` of the list, checked before, from `listOffset` on. False when the bus refuses or a key has gone. */
-  gatherPart(
-    qp: QueuePair,
-    listOffset: number,
-    lengthBytes: number,
-    target: Uint8Array,
-    targetOffset: number,
-  ): boolean {
+  gatherPart(qp: QueuePair, listOffset: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
+    if (lengthBytes === 0) return true;
+    if (this.#count === 1) {
+      const region = this.#find(qp, 0, listOffset, lengthBytes);
+      const address = this.#addresses[0] + listOffset;
+      return region?.read(qp.owner.dma, qp.number, address, lengthBytes, target, targetOffset) ?? false;
+    }
     let skip = listOffset;
     let done = 0;
     for (let index = 0; index < this.#count && done < lengthBytes; index++) {
@@ -104,7 +105,7 @@ export class ScatterGatherList {
   }
 
   /** Copies `lengthBytes` to the list, checked before, starting `listOffset` bytes into it. False as above. */
-  scatter(qp: QueuePair, listOffset: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+  scatter(qp: QueuePair, listOffset: number, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
     let skip = listOffset;
     let done = 0;
     for (let index = 0; index < this.#count && done < lengthBytes; index++) {

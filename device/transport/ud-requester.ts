@@ -99,7 +99,7 @@ export class UdRequester {
     if (getSendCommandInline(buffer.view, 0))
       for (let index = 0; index < length; index++)
         ring.bytes[payload + index] = buffer.bytes[COMMAND_HEADER_BYTES + index];
-    else if (!this.#list.gatherPart(qp, 0, length, ring.bytes, payload)) return FaultKind.DMA_READ;
+    else if (!this.#list.gatherPart(qp, 0, length, ring, payload)) return FaultKind.DMA_READ;
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
     qp.trace?.sendDatagram(fields.psn, fields.destQpn, fields.dlid, ring, offset, payload);
     qp.sendPsn = addPsn(qp.sendPsn, 1);

@@ -80,8 +80,8 @@ export class UdResponder {
     if (fault !== FaultKind.NONE) return fault;
     // Without a GRH the area's content is undefined (IBTA 11.4.1.2): it stays as it was.
     const whole =
-      (packet.grhOffset < 0 || list.scatter(qp, 0, ring.bytes, packet.grhOffset, GRH_SIZE)) &&
-      list.scatter(qp, GRH_AREA_BYTES, ring.bytes, packet.payloadOffset, packet.payloadLengthBytes);
+      (packet.grhOffset < 0 || list.scatter(qp, 0, ring, packet.grhOffset, GRH_SIZE)) &&
+      list.scatter(qp, GRH_AREA_BYTES, ring, packet.payloadOffset, packet.payloadLengthBytes);
     return whole ? FaultKind.NONE : FaultKind.DMA_WRITE;
   }
 

@@ -51,20 +51,30 @@ export function continueIcrcDwords(state: number, first: number, second: number)
 }
 
 function slice(table: Int32Array, start: number, view: DataView, from: number, to: number): number {
-  let state = start;
-  let at = from;
-  for (; to - at >= 8; at += 8) {
+  let state = start | 0;
+  // Truncated, here and below, so that no step looks whether an index left 32 bits.
+  let at = from | 0;
+  for (const end = (to - 7) | 0; at < end; at = (at + 8) | 0) {
     const word = state ^ view.getInt32(at, true);
-    const next = view.getInt32(at + 4, true);
+    const next = view.getInt32((at + 4) | 0, true);
     state =
-      table[1792 + (word & 0xff)] ^
-      table[1536 + ((word >>> 8) & 0xff)] ^
-      table[1280 + ((word >>> 16) & 0xff)] ^
-      table[1024 + (word >>> 24)] ^
-      table[768 + (next & 0xff)] ^
-      table[512 + ((next >>> 8) & 0xff)] ^
-      table[256 + ((next >>> 16) & 0xff)] ^
+      table[1792 | (word & 0xff)] ^
+      table[1536 | ((word >>> 8) & 0xff)] ^
+      table[1280 | ((word >>> 16) & 0xff)] ^
+      table[1024 | (word >>> 24)] ^
+      table[768 | (next & 0xff)] ^
+      table[512 | ((next >>> 8) & 0xff)] ^
+      table[256 | ((next >>> 16) & 0xff)] ^
       table[next >>> 24];
+  }
+  if (to - at >= 4) {
+    const word = state ^ view.getInt32(at, true);
+    state =
+      table[768 | (word & 0xff)] ^
+      table[512 | ((word >>> 8) & 0xff)] ^
+      table[256 | ((word >>> 16) & 0xff)] ^
+      table[word >>> 24];
+    at += 4;
   }
   for (; at < to; at++) state = table[(state ^ view.getUint8(at)) & 0xff] ^ (state >>> 8);
   return state;

@@ -20,5 +20,5 @@ export function mtuCode(bytes: number): number {
 
 /** Packets a message of `lengthBytes` takes at an MTU; a message of no bytes takes one. */
 export function packetCount(lengthBytes: number, mtu: number): number {
-  return lengthBytes === 0 ? 1 : Math.ceil(lengthBytes / mtu);
+  return lengthBytes <= mtu ? 1 : Math.ceil(lengthBytes / mtu);
 }

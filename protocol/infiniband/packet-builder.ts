@@ -4,7 +4,7 @@
  * then `buildPacket` writes the headers in front of it and pad and CRCs behind it. Requester and responder call it for
  * each packet; nothing is allocated and the payload is not copied.
  */
-import { encodeAeth } from './gen/aeth.gen.ts';
+import { AETH_SIZE, encodeAeth } from './gen/aeth.gen.ts';
 import { encodeAtomicAckEth } from './gen/atomic-ack-eth.gen.ts';
 import { encodeAtomicEth } from './gen/atomic-eth.gen.ts';
 import { BTH_SIZE, encodeBth, newBth } from './gen/bth.gen.ts';
@@ -14,7 +14,7 @@ import { setIethRKey } from './gen/ieth.gen.ts';
 import { encodeImmDt } from './gen/imm-dt.gen.ts';
 import { encodeLrh, LRH_SIZE, newLrh } from './gen/lrh.gen.ts';
 import { encodeRdeth } from './gen/rdeth.gen.ts';
-import { encodeReth } from './gen/reth.gen.ts';
+import { encodeReth, RETH_SIZE } from './gen/reth.gen.ts';
 import { LinkNextHeader } from './gen/values.gen.ts';
 import { encodeXrceth } from './gen/xrceth.gen.ts';
 import { computeIcrc, setIcrc } from './icrc.ts';
@@ -132,7 +132,11 @@ function writeBth(view: DataView, at: number, padCount: number, fields: Readonly
 /** The record has a member of the same name for each field of these headers, so it serves as the record of each. */
 function writeExtensions(view: DataView, at: number, fields: Readonly<PacketFields>): void {
   const { opcode } = fields;
-  if (opcodeHeaderBytes[opcode] === BTH_SIZE) return;
+  const extensionBytes = opcodeHeaderBytes[opcode] - BTH_SIZE;
+  if (extensionBytes === 0) return;
+  // Most packets carry one of these, and nothing else.
+  if (extensionBytes === RETH_SIZE && rethDistance[opcode] !== 0) return encodeReth(view, at + BTH_SIZE, fields);
+  if (extensionBytes === AETH_SIZE && aethDistance[opcode] !== 0) return encodeAeth(view, at + BTH_SIZE, fields);
   if (rdethDistance[opcode] !== 0) encodeRdeth(view, at + rdethDistance[opcode], fields);
   if (xrcethDistance[opcode] !== 0) encodeXrceth(view, at + xrcethDistance[opcode], fields);
   if (dethDistance[opcode] !== 0) encodeDeth(view, at + dethDistance[opcode], fields);

@@ -4,28 +4,9 @@
  * needs. Any bytes are answered with a cause of the `packet-error` table, never with an exception (IBA 7.3 and 9.6).
  * Ports and transport engines call it for each packet; nothing is allocated.
  */
-import {
-  BTH_SIZE,
-  getBthAckRequest,
-  getBthDestQpn,
-  getBthOpcode,
-  getBthPadCount,
-  getBthPKey,
-  getBthPsn,
-  getBthSolicited,
-  getBthTransportVersion,
-} from './gen/bth.gen.ts';
+import { BTH_SIZE, type Bth, decodeBth } from './gen/bth.gen.ts';
 import { GRH_SIZE, getGrhIpVersion, getGrhNextHeader, getGrhPayloadLength } from './gen/grh.gen.ts';
-import {
-  getLrhDlid,
-  getLrhLinkNextHeader,
-  getLrhLinkVersion,
-  getLrhPacketLength,
-  getLrhServiceLevel,
-  getLrhSlid,
-  getLrhVirtualLane,
-  LRH_SIZE,
-} from './gen/lrh.gen.ts';
+import { decodeLrh, LRH_SIZE, type Lrh } from './gen/lrh.gen.ts';
 import { LinkNextHeader, PacketError } from './gen/values.gen.ts';
 import { computeIcrc, getIcrc } from './icrc.ts';
 import {
@@ -59,7 +40,7 @@ const SMALLEST = LRH_SIZE + BTH_SIZE + ICRC_SIZE + VCRC_SIZE;
 export const PacketCheck = { NONE: 0, ICRC: 1, VCRC: 2, ALL: 3 } as const;
 
 /** Where everything is, as offsets into the view (-1: not there), and the fields of LRH and BTH. */
-export interface ParsedPacket {
+export interface ParsedPacket extends Lrh, Bth {
   /** `PacketError`; the fields below hold only as far as the parser came before the error. */
   error: number;
   lrhOffset: number;
@@ -78,21 +59,10 @@ export interface ParsedPacket {
   payloadOffset: number;
   /** Without pad bytes. */
   payloadLengthBytes: number;
-  padCount: number;
   icrcOffset: number;
   vcrcOffset: number;
-  virtualLane: number;
-  serviceLevel: number;
-  dlid: number;
-  slid: number;
-  opcode: number;
   /** `OpcodeFlag` bits of the opcode. */
   flags: number;
-  solicited: number;
-  pKey: number;
-  destQpn: number;
-  ackRequest: number;
-  psn: number;
 }
 
 /** A record to be reused. */
@@ -114,19 +84,28 @@ export function newParsedPacket(): ParsedPacket {
     iethOffset: -1,
     payloadOffset: -1,
     payloadLengthBytes: 0,
-    padCount: 0,
     icrcOffset: -1,
     vcrcOffset: -1,
+    flags: 0,
     virtualLane: 0,
+    linkVersion: 0,
     serviceLevel: 0,
+    linkNextHeader: 0,
     dlid: 0,
+    packetLength: 0,
     slid: 0,
     opcode: 0,
-    flags: 0,
     solicited: 0,
+    migration: 0,
+    padCount: 0,
+    transportVersion: 0,
     pKey: 0,
+    fecn: 0,
+    becn: 0,
+    reserved6: 0,
     destQpn: 0,
     ackRequest: 0,
+    reserved7: 0,
     psn: 0,
   };
 }
@@ -155,15 +134,12 @@ function parseLink(view: DataView, into: ParsedPacket, checks: number): number {
   const { lrhOffset, lengthBytes } = into;
   if (lengthBytes < SMALLEST || lrhOffset < 0 || lrhOffset + lengthBytes > view.byteLength)
     return PacketError.TRUNCATED;
-  into.virtualLane = getLrhVirtualLane(view, lrhOffset);
-  into.serviceLevel = getLrhServiceLevel(view, lrhOffset);
-  into.dlid = getLrhDlid(view, lrhOffset);
-  into.slid = getLrhSlid(view, lrhOffset);
-  if (getLrhLinkVersion(view, lrhOffset) !== 0) return PacketError.BAD_LINK_VERSION;
-  const next = getLrhLinkNextHeader(view, lrhOffset);
+  decodeLrh(view, lrhOffset, into);
+  if (into.linkVersion !== 0) return PacketError.BAD_LINK_VERSION;
+  const next = into.linkNextHeader;
   if (next < LinkNextHeader.BTH) return PacketError.BAD_LINK_NEXT_HEADER;
   const hasGrh = next === LinkNextHeader.GRH;
-  const covered = getLrhPacketLength(view, lrhOffset) * 4;
+  const covered = into.packetLength * 4;
   if (covered + VCRC_SIZE !== lengthBytes) return PacketError.BAD_PACKET_LENGTH;
   into.grhOffset = hasGrh ? lrhOffset + LRH_SIZE : -1;
   into.bthOffset = lrhOffset + LRH_SIZE + (hasGrh ? GRH_SIZE : 0);
@@ -195,16 +171,9 @@ function checkNetwork(view: DataView, { grhOffset, vcrcOffset }: ParsedPacket): 
 
 function parseTransport(view: DataView, into: ParsedPacket): number {
   const bth = into.bthOffset;
-  const opcode = getBthOpcode(view, bth);
-  into.opcode = opcode;
+  const { opcode } = decodeBth(view, bth, into);
   into.flags = opcodeFlags[opcode];
-  into.solicited = getBthSolicited(view, bth);
-  into.padCount = getBthPadCount(view, bth);
-  into.pKey = getBthPKey(view, bth);
-  into.destQpn = getBthDestQpn(view, bth);
-  into.ackRequest = getBthAckRequest(view, bth);
-  into.psn = getBthPsn(view, bth);
-  if (getBthTransportVersion(view, bth) !== 0) return PacketError.BAD_TRANSPORT_VERSION;
+  if (into.transportVersion !== 0) return PacketError.BAD_TRANSPORT_VERSION;
   if (into.flags === 0) return PacketError.UNKNOWN_OPCODE;
   locateExtensions(bth, opcode, into);
   into.payloadOffset = bth + opcodeHeaderBytes[opcode];

@@ -40,6 +40,33 @@ t.test('ranges across regions, whatever the order of registration', async (t) =>
   );
 });
 
+t.test('words are the bytes in the order of the machine, in one region and across two', async (t) => {
+  const [memory, [first, second]] = withRegions(
+    [0x1000, 0x1000, RW],
+    [0x2000, 0x1000, RW],
+    [0x4000, 0x1000, PROTECTION.read],
+  );
+  const words = Int32Array.from({ length: 64 }, (_, index) => Math.imul(index + 1, 0x9e3779b1));
+  const bytes = new Uint8Array(words.buffer);
+  for (const address of [0x1000, 0x1100, 0x1fc0, 0x1ff8]) {
+    t.ok(memory.writeWords(address, words, 8, 64));
+    const stored = new Uint8Array(64);
+    t.ok(memory.read(address, stored, 0, 64));
+    t.same(stored, bytes.subarray(8, 72), `at ${address}`);
+    const back = new Int32Array(20);
+    t.ok(memory.readWords(address, back, 16, 64));
+    t.same(back, [0, 0, 0, 0, ...words.subarray(2, 18)]);
+  }
+  t.same(first.bytes.subarray(0xff8), bytes.subarray(8, 16));
+  t.same(second.bytes.subarray(0, 56), bytes.subarray(16, 72));
+  t.notOk(memory.writeWords(0x4000, words, 0, 4), 'read-only');
+  t.ok(memory.readWords(0x4000, words, 0, 4));
+  t.notOk(memory.readWords(0x3000, words, 0, 4), 'unmapped');
+  t.notOk(memory.readWords(0x1000, words, 252, 8), 'beyond the target');
+  t.notOk(memory.writeWords(0x1000, words, 252, 8), 'beyond the source');
+  t.notOk(memory.writeWords(0x2ffc, words, 0, 8), 'beyond the region');
+});
+
 t.test('what is not wholly mapped is not touched', async (t) => {
   const [memory, [first, second]] = withRegions([0x1000, 0x1000, RW], [0x2000, 0x1000, PROTECTION.read]);
   const ones = new Uint8Array(0x2000).fill(1);

@@ -12,6 +12,7 @@ const LOOP_BYTES = 64;
 export class GuestMemory {
   readonly #regions: DmaRegion[] = [];
   #last = 0;
+  #firstWord = 0;
 
   /** The regions by address. */
   get regions(): readonly DmaRegionInfo[] {
@@ -74,6 +75,30 @@ export class GuestMemory {
       store(window, start, source, sourceOffset + done, count);
       done += count;
     }
+    return true;
+  }
+
+  /** As `read`, for a few words in the order of this machine; `address`, `targetOffset` and `lengthBytes` are multiples of 4. */
+  readWords(address: number, target: Int32Array, targetOffset: number, lengthBytes: number): boolean {
+    const words = this.#wordsOf(address, lengthBytes, false);
+    const count = lengthBytes / 4;
+    const to = targetOffset / 4;
+    if (words === undefined || to + count > target.length)
+      return this.read(address, bytesOf(target), targetOffset, lengthBytes);
+    const from = this.#firstWord;
+    for (let index = 0; index < count; index++) target[to + index] = words[from + index];
+    return true;
+  }
+
+  /** As `write`, for a few words; see `readWords`. */
+  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    const words = this.#wordsOf(address, lengthBytes, true);
+    const count = lengthBytes / 4;
+    const from = sourceOffset / 4;
+    if (words === undefined || from + count > source.length)
+      return this.write(address, bytesOf(source), sourceOffset, lengthBytes);
+    const to = this.#firstWord;
+    for (let index = 0; index < count; index++) words[to + index] = source[from + index];
     return true;
   }
 
@@ -162,6 +187,18 @@ export class GuestMemory {
     return Atomics.add(quads, (inRegion % WINDOW_BYTES) / 8, addend);
   }
 
+  /** The words of the window that holds the whole range, the first one of which is left in `#firstWord`; undefined when it is not so simple. */
+  #wordsOf(address: number, lengthBytes: number, forWrite: boolean): Uint32Array | undefined {
+    const region = this.#regions[this.#find(address)];
+    if (region === undefined || !(address >= region.address && address + lengthBytes <= region.end)) return undefined;
+    if (!(forWrite ? region.writable : region.readable)) return undefined;
+    const inRegion = address - region.address;
+    const start = inRegion % WINDOW_BYTES;
+    if (start % 4 !== 0 || start + lengthBytes > WINDOW_BYTES) return undefined;
+    this.#firstWord = start / 4;
+    return region.window(Math.floor(inRegion / WINDOW_BYTES)).words;
+  }
+
   #aligned(address: number, sizeBytes: number, forWrite: boolean): DmaRegion | undefined {
     const region = this.#regions[this.#find(address)];
     if (region === undefined || !(address >= region.address && address + sizeBytes <= region.end)) return undefined;
@@ -192,6 +229,10 @@ export class GuestMemory {
 /** Two words seen as one quad: moves 64 bits between Numbers and BigUint64Array without BigInt arithmetic. */
 const SCRATCH = new Uint32Array(2);
 const SCRATCH_QUAD = new BigUint64Array(SCRATCH.buffer);
+
+function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
 
 function fits(array: Uint8Array, offset: number, lengthBytes: number): boolean {
   return offset >= 0 && lengthBytes <= array.length - offset;

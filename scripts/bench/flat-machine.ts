@@ -35,6 +35,18 @@ class FlatHost implements HostPort {
     return true;
   }
 
+  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    if (address + lengthBytes > this.bytes.length) return false;
+    copyWords(this.#words, address >>> 2, target, targetOffset >>> 2, lengthBytes >>> 2);
+    return true;
+  }
+
+  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (address + lengthBytes > this.bytes.length) return false;
+    copyWords(source, sourceOffset >>> 2, this.#words, address >>> 2, lengthBytes >>> 2);
+    return true;
+  }
+
   publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number): boolean {
     return this.writeMemory(address, entry, entryOffset, lengthBytes);
   }
@@ -110,6 +122,18 @@ export class FlatMachine implements HardwareAccess {
       if (!condition() && !this.clock.jumpToAlarm()) throw new Error(`idle without ${what}`);
     }
   }
+}
+
+/** Four words a step. */
+function copyWords(source: Int32Array, from: number, target: Int32Array, to: number, count: number): void {
+  let done = 0;
+  for (; done + 4 <= count; done += 4) {
+    target[to + done] = source[from + done];
+    target[to + done + 1] = source[from + done + 1];
+    target[to + done + 2] = source[from + done + 2];
+    target[to + done + 3] = source[from + done + 3];
+  }
+  for (; done < count; done++) target[to + done] = source[from + done];
 }
 
 function isShort(address: number, lengthBytes: number): boolean {

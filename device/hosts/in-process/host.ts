@@ -54,6 +54,15 @@ export class InProcessHost implements OrderableHost {
     return written;
   }
 
+  /** Every driver of a test uses these; those that are recorded, or have an ordering model in between, use the others. */
+  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    return this.readMemory(address, lengthBytes, bytesOf(target), targetOffset);
+  }
+
+  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    return this.writeMemory(address, bytesOf(source), sourceOffset, lengthBytes);
+  }
+
   publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
     this.#checkRange('publish', address, lengthBytes, entry, entryOffset);
     this.#checkQuiet('publish', address);
@@ -120,6 +129,10 @@ export class InProcessHost implements OrderableHost {
     if (!sound)
       this.violations.push(`${call}: ${lengthBytes} bytes at ${address}, offset ${offset} of ${bytes.length}`);
   }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 function isStoreSize(sizeBytes: number): boolean {
