@@ -77,7 +77,9 @@ export class OwnerTurns {
     const { single, owners, lanes: sets, weights } = this.groups;
     if (single) return lanes;
     const rest = this.#rest.assign(lanes.words);
-    let [chosen, least, next] = [NOBODY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    let chosen = NOBODY;
+    let least = Number.POSITIVE_INFINITY;
+    let next = Number.POSITIVE_INFINITY;
     for (let lane = rest.after(this.#lane); lane >= 0; lane = rest.after(lane)) {
       const owner = owners[lane];
       rest.subtract(sets[owner].words);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What tenants that flood get of the adapter's time, each with a virtual function of its own (docs/ARCHITECTURE.md, Shares): for the tests of equal tenants and of shares. */
+import type { Adapter } from '../../adapter.ts';
+import { InProcessMachine } from '../../hosts/in-process/machine.ts';
+import { Flood, type FloodRequest, measureShares, type Posting } from './flood.ts';
+import { Tenant } from './tenant.ts';
+
+const MEMORY_BYTES = 1 << 23;
+const EQUAL = 0.05;
+export const GUARANTEE = 0.02;
+export const SIZES = [64, 256, 1024, 2048, 4096, 8192, 16_384, 65_536];
+export const POSTINGS: readonly Posting[] = ['collect', 'doorbell', 'mixed'];
+export const PASSES = 300;
+
+interface Surroundings {
+  /** Units of work in a pass of the adapter. */
+  readonly budget?: number;
+  readonly passes?: number;
+  /** By tenant: weight of each of its lanes. */
+  readonly weights?: readonly number[];
+}
+
+/** Floods with one virtual function for each request; returns what each of them cost, divided by the mean of all: 1 is a fair share. */
+export function measureFairness(requests: readonly FloodRequest[], around: Surroundings = {}): number[] {
+  const { budget = 64, passes = passesFor(requests), weights = requests.map(() => 1) } = around;
+  const machine = new InProcessMachine({ functionCount: requests.length + 1, memoryBytes: MEMORY_BYTES, budget });
+  const { lanes } = machine.core as Adapter;
+  for (const { number } of lanes.lanes) {
+    const owner = lanes.map.getOwner(number);
+    if (owner > 0) lanes.setLane(number, { weight: weights[owner - 1] });
+  }
+  const floods = requests.map((request, at) => new Flood(new Tenant(machine, at + 1), request));
+  const messages = measureShares(floods, passes);
+  const costs = messages.map((count, at) => (count * floods[at].messageCost) / weights[at]);
+  const mean = costs.reduce((sum, cost) => sum + cost, 0) / costs.length;
+  return costs.map((cost) => cost / mean);
+}
+
+/** Enough messages of the longest kind that one more or less does not count. */
+function passesFor(requests: readonly FloodRequest[]): number {
+  const longest = Math.max(...requests.map(({ size }) => size));
+  return PASSES * (longest > 16_384 ? 5 : longest > 4096 ? 3 : 1);
+}
+
+export const describe = (shares: readonly number[]): string => shares.map((share) => share.toFixed(3)).join(' ');
+export const pair = (one: FloodRequest, queuePairs: number): FloodRequest[] => [one, { ...one, queuePairs }];
+
+export function checkEqual(
+  t: { ok(value: boolean, what: string): unknown },
+  what: string,
+  [one, two]: readonly number[],
+): void {
+  t.ok(Math.abs(one / two - 1) < EQUAL, `${what}: ${describe([one, two])}`);
+}
