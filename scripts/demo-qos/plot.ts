@@ -103,12 +103,7 @@ function drawPanel(panel: Panel, phases: readonly PhaseResult[], axis: Axis, top
   );
   const most = Math.max(...values, Number.EPSILON);
   const toY = (value: number): string => (top + PANEL * (1 - value / most)).toFixed(1);
-  const parts = [
-    `<text x="${LEFT}" y="${top - 8}">${panel.title}</text>`,
-    `<path d="M${LEFT} ${top}V${top + PANEL}H${WIDTH - RIGHT}" fill="none" stroke="#444"/>`,
-    `<text x="${LEFT - 6}" y="${top + 10}" text-anchor="end">${most <= 1 ? most.toFixed(2) : most.toFixed(0)}</text>`,
-    `<text x="${LEFT - 6}" y="${top + PANEL}" text-anchor="end">0</text>`,
-  ];
+  const parts = [drawFrame(panel.title, most, top)];
   for (const [at, phase] of phases.entries()) {
     const start = axis.startOf(at);
     const { samples } = phase;
@@ -130,6 +125,16 @@ function drawPanel(panel: Panel, phases: readonly PhaseResult[], axis: Axis, top
     }
   }
   return parts.join('\n');
+}
+
+/** Title, axes, and what their ends mean. */
+function drawFrame(title: string, most: number, top: number): string {
+  return [
+    `<text x="${LEFT}" y="${top - 8}">${title}</text>`,
+    `<path d="M${LEFT} ${top}V${top + PANEL}H${WIDTH - RIGHT}" fill="none" stroke="#444"/>`,
+    `<text x="${LEFT - 6}" y="${top + 10}" text-anchor="end">${most <= 1 ? most.toFixed(2) : most.toFixed(0)}</text>`,
+    `<text x="${LEFT - 6}" y="${top + PANEL}" text-anchor="end">0</text>`,
+  ].join('\n');
 }
 
 function points(samples: readonly Sample[], value: (sample: Sample) => number): Point[] {
