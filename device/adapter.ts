@@ -199,10 +199,9 @@ export class Adapter implements AdapterPort {
       this.connected.drain(qp);
       this.noteDrained(qp);
     } else if (next === QpState.RTR) this.connected.startReceiving(qp);
-    else if (next === QpState.RTS && previous !== QpState.RTS) {
-      if (previous === QpState.RTR) this.connected.startSending(qp);
-      this.scheduler.schedule(qp);
-    }
+    // Nothing can have been posted before RTS: looking would only fetch the first command before its collect copy comes.
+    else if (next === QpState.RTS && previous === QpState.RTR) this.connected.startSending(qp);
+    else if (next === QpState.RTS && previous !== QpState.RTS) this.scheduler.schedule(qp);
   }
 
   /** Everything outstanding is flushed: receives now, sends in their order through the lane (IBTA 10.3.1). */
