@@ -216,10 +216,7 @@ export class Adapter implements AdapterPort {
     this.scheduler.schedule(qp);
   }
 
-  /**
-   * A send command failed. The send queue of an unreliable QP stops and its receive queue goes on; a reliable QP is in error as a whole
-   * (IBTA 10.3.1, SQE).
-   */
+  /** A send command failed: the send queue of an unreliable QP stops and its receive queue goes on; a reliable QP is in error as a whole (IBTA 10.3.1, SQE). */
   failSends(qp: QueuePair): void {
     if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
