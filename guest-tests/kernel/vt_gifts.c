@@ -188,7 +188,9 @@ static void vt_gifts_by_map(struct vt *t)
 	launches = le32_to_cpu(lane.launches);
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
 	VT_EQUAL(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX - 1, &lane), 0);
-	VT_EQUAL(t, le32_to_cpu(lane.launches), launches + 1);
+	/* Others may send by it, too. */
+	launches = le32_to_cpu(lane.launches) - launches;
+	VT_CHECK(t, launches > 0, "nothing was launched");
 	VT_EQUAL(t, vt_give(t, &none, 1), 0);
 
 	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVLS, 0, 0), 0);

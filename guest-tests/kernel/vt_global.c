@@ -105,10 +105,27 @@ static void vt_mismatch(struct vt *t)
 	wrong = routes.to[0];
 	wrong.destination_gid[0] ^= 0x80;
 	vt_is_cut(t, &routes.to[1], &wrong);
-	/* An entry of the GID table that is empty is nobody's GID. */
-	wrong = routes.to[1];
-	wrong.source_gid_index = 3;
-	vt_is_cut(t, &wrong, &routes.to[0]);
+}
+
+/* A source GID that cannot be: the entry is empty, or there is none. */
+static void vt_no_source(struct vt *t)
+{
+	static const u8 indices[] = { 3, VUHCA_GID_TABLE_ENTRIES };
+	struct vt_pair_options options = { .refusal = -EINVAL };
+	struct vt_routes routes;
+	struct vt_pair pair;
+	unsigned int i;
+
+	if (!vt_routes_init(t, &routes))
+		return;
+	options.routes[0] = &routes.to[1];
+	options.routes[1] = &routes.to[0];
+	for (i = 0; i < ARRAY_SIZE(indices); i++) {
+		routes.to[1].source_gid_index = indices[i];
+		VT_CHECK(t, !vt_pair_create(t, &pair, &options),
+			 "connected from GID %u", indices[i]);
+		vt_pair_destroy(&pair);
+	}
 }
 
 /* One datagram with that handle; what its sender gets. */
@@ -180,6 +197,7 @@ static void vt_bad_index(struct vt *t)
 static const struct vt_case vt_cases[] = {
 	{ "connection", vt_connection },
 	{ "mismatch", vt_mismatch },
+	{ "no-source", vt_no_source },
 	{ "datagrams", vt_datagrams },
 	{ "bad-index", vt_bad_index },
 };

@@ -84,12 +84,14 @@ static struct vuhca_connection vt_connection(struct vt_pair *pair,
 bool vt_pair_connect(struct vt_pair *pair)
 {
 	struct vuhca_connection connection;
+	int refusal = pair->options.refusal;
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
 		connection = vt_connection(pair, i);
 		if (!VT_EQUAL(pair->t, vuhca_qp_connect(pair->end[i].qp,
-							&connection), 0))
+							&connection), refusal) ||
+		    refusal)
 			return false;
 	}
 	return true;
@@ -108,7 +110,7 @@ bool vt_pair_reconnect(struct vt_pair *pair)
 	return vt_pair_connect(pair);
 }
 
-/* Both ends in RTS. What was created goes with vt_pair_destroy() in any case. */
+/* Both ends in RTS, unless that is refused. What was created goes with vt_pair_destroy() in any case. */
 bool vt_pair_create(struct vt *t, struct vt_pair *pair,
 		    const struct vt_pair_options *options)
 {

@@ -35,6 +35,7 @@ struct vt_pair_options {
 	u32 nowhere;		/* QP number of a peer that is not there */
 	bool no_remote;		/* access 0 */
 	struct vuhca_srq *srq;	/* that end 1 receives from */
+	int refusal;		/* what connecting end 0 ends with: 0 */
 	/* Of either end; NULL: its packets have no GRH. */
 	const struct vuhca_global_route *routes[2];
 };

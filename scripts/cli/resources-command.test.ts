@@ -126,7 +126,7 @@ const refused: readonly (readonly [words: string, said: string])[] = [
     'function 1 level 0 lanes=61',
     'the function does not own so much; of lanes 32 on, 62-63 would be accepted (SHARE_EXCEEDED)',
   ],
-  ['lane 3 execution=65', 'not so much is unallocated; at most 63 would be accepted (NO_RESOURCES)'],
+  ['lane 3 execution=200', 'not so much is unallocated; at most 129 would be accepted (NO_RESOURCES)'],
   ['lane 3 completion=2000', 'not so much is unallocated; at most 516 would be accepted (NO_RESOURCES)'],
   ['lane 3 execution=0', 'a lane needs credits of each kind, its own or shared ones (BAD_STATE)'],
   ['lane 3 weight=256', 'at most 255 would be accepted (BAD_FIELD)'],
