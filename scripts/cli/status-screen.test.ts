@@ -70,13 +70,13 @@ collect      1 of 64 VCBs in use, 256 PCBs given, 4 kicks, 0 cancels
 level 0      1 of 192 PCBs, 0 refused, 128 shared lanes, kick lists 0, SQs 0
 level 1      0 of 192 PCBs, 0 refused, 128 shared lanes, kick lists 0, SQs 0
 credits      execution: 0/0 own 0 shared, completion: 0/0 own 0 shared
-doorbells    1 explicit, 0 implicit, 2 idle
+doorbells    1 explicit, 0 implicit, 0 idle
 overflow     0 doorbells, 0 spilled, 0 drained, 0 lost, 0 sweeps
 commands     4 collected, 1 fetched, 0 stale, 5 launched, 0 waiting
 objects      1 PDs, 1 MRs, QPs: 2 RTS
 CQs          2, 8 entries posted, 0 in error
 EQs          2, 0 entries posted, 0 in error, 0 vectors sent, 0 pending
-DMA          724 B read, 4.3 KiB written
+DMA          692 B read, 4.3 KiB written
 faults       1 REGISTER_RESERVED, 1 QKEY_VIOLATION
 first fault  QKEY_VIOLATION: object 0x3, address 0x10000004d, at 0.000000 s
 PCBs         1 of 256 in use, 0 of 0 shared by all, scheduler: 0 of 64
@@ -154,14 +154,14 @@ t.test('three functions, one of which nobody has attached: a line for each, word
   t.equal(
     text,
     `vuhca 42, up 1 s: 12346 requests/s, 100 commands/s, 0 packets/s
-fn  guest    VCBs    PCBs  refused  lanes  wait   exec   compl  expl  impl  listed  ovfl  spill  drain  sweep  cmds
-0   enabled  1/64  0+1/42      0+0  10+10   0+0  0+0/0  0+0/80     2     0     0+0     0      0      0      0     7
-1   gone     1/64  0+1/42      0+0  10+10   0+0  0+0/0  0+0/80     2     0     0+0     0      0      0      0     7
+fn  guest    VCBs    PCBs  refused  lanes  wait    exec   compl  expl  impl  listed  ovfl  spill  drain  sweep  cmds
+0   enabled  1/64  0+1/42      0+0  10+10   0+0  0+0/20  0+0/80     2     0     0+0     0      0      0      0     7
+1   gone     1/64  0+1/42      0+0  10+10   0+0  0+0/20  0+0/80     2     0     0+0     0      0      0      0     7
 a+b: QoS level 0 + 1; exec, compl: credits held, own + shared; /n: of n given; refused: found no PCB; wait: in kick lists
 expl, impl: doorbells by origin; listed: SQs in scheduler lists; ovfl: in the overflow buffer; spill, drain: to and from it
 nobody has attached function 2 yet
 PCBs         2 of 256 in use, 0 of 130 shared by all, scheduler: 0 of 64
-lanes        0 waiting, 14 launched, credits: execution 0/64, completion 0/1024
+lanes        0 waiting, 14 launched, credits: execution 0/256, completion 0/1024
 port 1       ACTIVE, LID 1, 0 sent, 0 received, 0 dropped
 port 2       ACTIVE, LID 2, 0 sent, 0 received, 0 dropped
 drops        none
@@ -173,9 +173,9 @@ link         a:1 - a:2, cable up, 5 there, 0 back, 0 lost
   t.match(
     narrow,
     `
-fn  guest    VCBs    PCBs  refused  lanes  wait   exec   compl
-0   enabled  1/64  0+1/42      0+0  10+10   0+0  0+0/0  0+0/80
-1   gone     1/64  0+1/42      0+0  10+10   0+0  0+0/0  0+0/80
+fn  guest    VCBs    PCBs  refused  lanes  wait    exec   compl
+0   enabled  1/64  0+1/42      0+0  10+10   0+0  0+0/20  0+0/80
+1   gone     1/64  0+1/42      0+0  10+10   0+0  0+0/20  0+0/80
 a+b: QoS level 0 + 1; exec, compl: credits held, own + shared; /n: of n given
 refused: found no PCB; wait: in kick lists
 fn  guest    expl  impl  listed  ovfl  spill  drain  sweep  cmds
