@@ -77,8 +77,9 @@ export class QueuePair {
   /** Slots of the send queue, a power of two, and bytes of each. */
   readonly sendEntries: number;
   readonly sendStrideBytes: number;
-  /** Of the creation: guest address of the queue-pair-record, QoS level, and whether the checksum of commands is not checked. */
+  /** Of the creation: guest addresses of queue-pair-record and send queue descriptor, QoS level, and whether the checksum of commands is not checked. */
   readonly recordAddress: number;
+  readonly descriptorAddress: number;
   readonly qosLevel: number;
   readonly checksumOff: boolean;
   readonly sendCq: CompletionQueue;
@@ -107,6 +108,7 @@ export class QueuePair {
     this.serviceType = creation.serviceType as ServiceType;
     this.signalAll = creation.signalAll === 1;
     this.recordAddress = creation.recordAddress;
+    this.descriptorAddress = creation.descriptorAddress;
     this.qosLevel = creation.qosLevel;
     this.checksumOff = creation.checksumOff === 1;
     this.pd = parts.pd;

@@ -45,7 +45,7 @@ export class SendQueueDescriptors {
     this.#linkOf(qp);
     setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
     setSendQueueDescriptorDestroyed(this.#view, 0, qp.stopped ? 1 : 0);
-    return this.#dma.write(qp.number, qp.creation.descriptorAddress, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
+    return this.#dma.write(qp.number, qp.descriptorAddress, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
   }
 
   /** Shows of a stopped queue, once, that no read on its behalf is outstanding any more. Called when a completion for it was taken. */
@@ -58,7 +58,7 @@ export class SendQueueDescriptors {
   /** Writes the link alone. */
   writeLink(qp: QueuePair): void {
     this.#linkOf(qp);
-    this.#dma.write(qp.number, qp.creation.descriptorAddress, this.#bytes, 0, LINK_BYTES);
+    this.#dma.write(qp.number, qp.descriptorAddress, this.#bytes, 0, LINK_BYTES);
   }
 
   /**
@@ -70,19 +70,19 @@ export class SendQueueDescriptors {
     const found = how === LinkCheck.COMPARE_SWAP ? this.#swap(qp) : this.#read(qp);
     if (found === undefined) return false;
     if (found === expected) return true;
-    this.#faults.report(FaultKind.DESCRIPTOR_LINK, qp.number, qp.creation.descriptorAddress);
+    this.#faults.report(FaultKind.DESCRIPTOR_LINK, qp.number, qp.descriptorAddress);
     this.writeLink(qp);
     return true;
   }
 
   #read(qp: QueuePair): number | undefined {
-    const { descriptorAddress } = qp.creation;
+    const { descriptorAddress } = qp;
     if (!this.#dma.read(qp.number, descriptorAddress, LINK_BYTES, this.#found, 0)) return undefined;
     return this.#foundView.getInt32(0, true);
   }
 
   #swap(qp: QueuePair): number | undefined {
-    return this.#dma.compareAndSwap(qp.number, qp.creation.descriptorAddress, this.#null, this.#last);
+    return this.#dma.compareAndSwap(qp.number, qp.descriptorAddress, this.#null, this.#last);
   }
 
   /** A stopped queue is shown as linked until no read on its behalf is outstanding: software may reuse its memory from then on. */

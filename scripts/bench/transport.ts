@@ -5,7 +5,7 @@
  *
  *   npm run bench:transport -- [--list] [--only rc-write-64,many-qps] [--messages N] [--json]
  *
- * `many-qps` runs one QP and 10,000 in turns, with equally many messages in flight, and compares their cost; `trace` does so with traces off and on, `trace-off` with hooks and without. `heap` sends 50 million messages.
+ * `many-qps` runs one QP and 10,000 in turns and compares their cost, with the 16 messages of one doorbell in flight and with four times as many; `trace` does so with traces off and on, `trace-off` with hooks and without. `heap` sends 50 million messages.
  */
 import { parseArgs } from 'node:util';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -133,11 +133,16 @@ function report(result: Result, json: boolean): void {
   process.stdout.write(`${cells.join(' ')}\n`);
 }
 
-/** One QP and many, with equally many messages in flight. */
+/**
+ * One QP and many. First the same rounds for both, of one doorbell and its messages, by the same QP or by another each time. Then more messages in flight: the one QP takes its doorbells together and
+ * is acknowledged once for all, the many have several QPs at work.
+ */
 function compareManyQueuePairs(json: boolean): void {
-  const one = new TransportTraffic({ ...SMALL_WRITES, queuePairs: 1, inFlight: 64 });
-  const many = new TransportTraffic({ ...SMALL_WRITES, queuePairs: COMPARED_QUEUE_PAIRS, inFlight: 64 });
-  compare('many-qps', ['1 QP', one], [`${COMPARED_QUEUE_PAIRS} QPs`, many], json);
+  for (const inFlight of [SMALL_WRITES.batch, 4 * SMALL_WRITES.batch]) {
+    const one = new TransportTraffic({ ...SMALL_WRITES, queuePairs: 1, inFlight });
+    const many = new TransportTraffic({ ...SMALL_WRITES, queuePairs: COMPARED_QUEUE_PAIRS, inFlight });
+    compare(`many-qps, ${inFlight} in flight`, ['1 QP', one], [`${COMPARED_QUEUE_PAIRS} QPs`, many], json);
+  }
 }
 
 /** The same traffic with and without a trace of all its QPs, 4 KiB of each message in 64 blocks, as `vuhca trace on` does. */
