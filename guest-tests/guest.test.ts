@@ -54,6 +54,12 @@ t.test('what posts commands, with stores combined as they may be', { timeout: BO
   report(t, await runGuestCases({ suites: COMBINED, count: 500, seed, deviceArguments }));
 });
 
+t.test('beside a function that nobody uses: what shrinks, and what is lent', { timeout: BOUND_MS }, async (t) => {
+  const run = await runGuestCases({ suites: ['converge', 'lend'], deviceArguments: ['--functions', '2'] });
+  report(t, run);
+  for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
+});
+
 for (const seed of [1, 2]) {
   t.test(
     `what polls and is told of events, on memory that lags and is disordered, seed ${seed}`,

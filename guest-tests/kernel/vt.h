@@ -223,6 +223,7 @@ extern const struct vt_suite vt_suite_once;
 extern const struct vt_suite vt_suite_requests;
 extern const struct vt_suite vt_suite_gifts;
 extern const struct vt_suite vt_suite_converge;
+extern const struct vt_suite vt_suite_lend;
 extern const struct vt_suite vt_suite_flood;
 extern const struct vt_suite vt_suite_timers;
 extern const struct vt_suite vt_suite_resize;

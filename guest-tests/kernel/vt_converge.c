@@ -123,8 +123,77 @@ static void vt_pcbs(struct vt *t)
 	VT_CHECK(t, !memcmp(&own, &last, sizeof(own)), "not as before");
 }
 
+/* A store to a fresh collect buffer; did it get a PCB beside the VT_HELD others? */
+static bool vt_one_more(struct vt *t, struct vuhca_vcb *vcb)
+{
+	vuhca_vcb_cancel(vcb);
+	writeq(0, vcb->page + 8);
+	wmb();
+	return vt_bound(t) == VT_HELD + 1;
+}
+
+static void vt_set_lending(struct vt *t, bool on)
+{
+	u32 control = vuhca_read_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF) &
+		      ~VUHCA_CSR_ADAPTER_CONTROL_LEND_IDLE_MASK;
+
+	vuhca_write_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control |
+			(on ? VUHCA_CSR_ADAPTER_CONTROL_LEND_IDLE_MASK : 0));
+}
+
+/*
+ * With as many PCBs as commands that are not whole, and none that all share, one
+ * more is refused; idle ones of the other function serve it once they are lent,
+ * and no longer when lending ends.
+ */
+static void vt_lent(struct vt *t)
+{
+	struct vuhca_resource_share own, other, last;
+	struct vuhca_vcb *held[VT_HELD], *more;
+	unsigned int i;
+	u32 rest;
+
+	if (!vt_two_shares(t, &own, &other))
+		return;
+	VT_REQUIRE(t, VT_WAIT(t, !vt_bound(t)), "PCBs in use");
+	rest = le32_to_cpu(own.pcbs) + le32_to_cpu(own.pcbs_shared) - VT_HELD;
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, 0, VT_HELD), 0);
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, VT_OTHER,
+			   le32_to_cpu(other.pcbs) + rest), 0);
+	for (i = 0; i < VT_HELD; i++)
+		VT_REQUIRE(t, vt_hold(t, &held[i]), "%u", i);
+	more = vuhca_alloc_vcb(t->dev, 1);
+	VT_REQUIRE(t, !IS_ERR(more), "%pe", more);
+	VT_CHECK(t, !vt_one_more(t, more), "got what is the other's");
+	vt_set_lending(t, true);
+	VT_WAIT(t, vt_one_more(t, more));
+	vt_set_lending(t, false);
+	VT_EQUAL(t, vt_bound(t), VT_HELD + 1);
+	VT_CHECK(t, !vt_one_more(t, more), "got what is no longer lent");
+	vuhca_free_vcb(t->dev, more);
+	while (i)
+		vuhca_free_vcb(t->dev, held[--i]);
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, VT_OTHER,
+			   le32_to_cpu(other.pcbs)), 0);
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, 0,
+			   le32_to_cpu(own.pcbs)), 0);
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 1, 0,
+			   le32_to_cpu(own.pcbs_level1)), 0);
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 0, 0,
+			   le32_to_cpu(own.pcbs_level0)), 0);
+	VT_EQUAL(t, vuhca_query_resources(t->dev, 0, &last), 0);
+	VT_CHECK(t, !memcmp(&own, &last, sizeof(own)), "not as before");
+	vt_alive(t);
+}
+
 static const struct vt_case vt_cases[] = {
 	{ "vcbs", vt_vcbs },
 	{ "pcbs", vt_pcbs },
 };
 VT_SUITE(converge, vt_cases);
+
+/* By itself: the other function must have nothing to do. */
+static const struct vt_case vt_lend_cases[] = {
+	{ "idle", vt_lent },
+};
+VT_SUITE(lend, vt_lend_cases);

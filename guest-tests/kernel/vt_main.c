@@ -63,6 +63,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_requests,
 	&vt_suite_gifts,
 	&vt_suite_converge,
+	&vt_suite_lend,
 	&vt_suite_timers,
 	&vt_suite_resize,
 	&vt_suite_sends,
