@@ -83,7 +83,8 @@ export class OwnerTurns {
     for (let lane = rest.after(this.#lane); lane >= 0; lane = rest.after(lane)) {
       const owner = owners[lane];
       rest.subtract(sets[owner].words);
-      const account = this.#accountOf(owner);
+      this.#catchUp(owner);
+      const account = this.#accounts[owner];
       if (account < least) {
         next = least;
         least = account;
@@ -105,11 +106,14 @@ export class OwnerTurns {
     const { single, owners, weights } = this.groups;
     if (single) return;
     const owner = owners[lane];
-    this.#accounts[owner] = this.#accountOf(owner) + bytes / weights[owner];
+    this.#catchUp(owner);
+    this.#accounts[owner] += bytes / weights[owner];
     this.#lane = lane;
   }
 
-  #accountOf(owner: number): number {
-    return Math.max(this.#accounts[owner], this.#clock - LAG_BYTES);
+  /** Puts the account where it is at least. Returns nothing: a fraction returned would be an object on the heap. */
+  #catchUp(owner: number): void {
+    const least = this.#clock - LAG_BYTES;
+    if (this.#accounts[owner] < least) this.#accounts[owner] = least;
   }
 }
