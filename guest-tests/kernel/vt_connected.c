@@ -20,22 +20,6 @@ static unsigned int vt_opcode_count(u8 service)
 	return ARRAY_SIZE(vt_reliable_opcodes) - (service == VT_UC);
 }
 
-/* A pair and its memory, for the length of one function. */
-static void vt_with_pair(struct vt *t, const struct vt_pair_options *options,
-			 void (*run)(struct vt_pair *pair,
-				     struct vt_areas *areas))
-{
-	struct vt_areas areas;
-	struct vt_pair pair;
-
-	if (!vt_areas_create(t, &areas))
-		return;
-	if (vt_pair_create(t, &pair, options))
-		run(&pair, &areas);
-	vt_pair_destroy(&pair);
-	vt_areas_destroy(t, &areas);
-}
-
 static bool vt_each_opcode(struct vt_pair *pair, struct vt_areas *areas,
 			   u32 length, enum vuhca_post_mode mode)
 {
@@ -74,10 +58,10 @@ static void vt_sizes(struct vt *t, u8 service)
 		options.path_mtu = mtu;
 		options.from = 1;
 		options.to = 2;
-		vt_with_pair(t, &options, vt_sizes_of_pair);
+		vt_on_pair(t, &options, vt_sizes_of_pair);
 		options.from = 1 + mtu % 2;
 		options.to = options.from;
-		vt_with_pair(t, &options, vt_sizes_of_pair);
+		vt_on_pair(t, &options, vt_sizes_of_pair);
 	}
 }
 
@@ -106,12 +90,12 @@ static void vt_large(struct vt *t)
 
 	for (i = 0; i < ARRAY_SIZE(codes); i++) {
 		options.path_mtu = codes[i];
-		vt_with_pair(t, &options, vt_large_of_pair);
+		vt_on_pair(t, &options, vt_large_of_pair);
 	}
 	options.service = VT_UC;
 	options.from = 2;
 	options.to = 1;
-	vt_with_pair(t, &options, vt_large_of_pair);
+	vt_on_pair(t, &options, vt_large_of_pair);
 }
 
 /* One atomic on the cell at the beginning of area 1; what it found. */
@@ -159,9 +143,9 @@ static void vt_atomics(struct vt *t)
 {
 	struct vt_pair_options options = {};
 
-	vt_with_pair(t, &options, vt_atomics_of_pair);
+	vt_on_pair(t, &options, vt_atomics_of_pair);
 	options.to = 1;
-	vt_with_pair(t, &options, vt_atomics_of_pair);
+	vt_on_pair(t, &options, vt_atomics_of_pair);
 }
 
 /* Both ends add to one cell of area 1 at the same time: nothing gets lost. */
@@ -189,7 +173,7 @@ static void vt_contention(struct vt *t)
 {
 	struct vt_pair_options options = {};
 
-	vt_with_pair(t, &options, vt_contention_of_pair);
+	vt_on_pair(t, &options, vt_contention_of_pair);
 }
 
 /* Only a message that asks for it wakes a CQ armed for solicited ones. */
@@ -227,9 +211,9 @@ static void vt_solicited(struct vt *t)
 {
 	struct vt_pair_options options = {};
 
-	vt_with_pair(t, &options, vt_solicited_of_pair);
+	vt_on_pair(t, &options, vt_solicited_of_pair);
 	options.service = VT_UC;
-	vt_with_pair(t, &options, vt_solicited_of_pair);
+	vt_on_pair(t, &options, vt_solicited_of_pair);
 }
 
 /* Payload behind the command: as a message, and written to memory. */
@@ -267,9 +251,9 @@ static void vt_inline(struct vt *t)
 {
 	struct vt_pair_options options = { .path_mtu = 1 };
 
-	vt_with_pair(t, &options, vt_inline_of_pair);
+	vt_on_pair(t, &options, vt_inline_of_pair);
 	options.service = VT_UC;
-	vt_with_pair(t, &options, vt_inline_of_pair);
+	vt_on_pair(t, &options, vt_inline_of_pair);
 }
 
 /* 16 pieces of unequal length, with gaps between them; their sum. */
@@ -347,10 +331,10 @@ static void vt_lists(struct vt *t)
 {
 	struct vt_pair_options options = { .path_mtu = 1 };
 
-	vt_with_pair(t, &options, vt_lists_of_pair);
+	vt_on_pair(t, &options, vt_lists_of_pair);
 	options.service = VT_UC;
 	options.path_mtu = 3;
-	vt_with_pair(t, &options, vt_lists_of_pair);
+	vt_on_pair(t, &options, vt_lists_of_pair);
 }
 
 /* A message waits for its receive entry, and those behind it for their turn. */
@@ -386,7 +370,7 @@ static void vt_rnr(struct vt *t)
 {
 	struct vt_pair_options options = { .path_mtu = 3 };
 
-	vt_with_pair(t, &options, vt_rnr_of_pair);
+	vt_on_pair(t, &options, vt_rnr_of_pair);
 }
 
 /* A fenced WRITE leaves memory alone until the READ before it has its data. */
@@ -421,7 +405,7 @@ static void vt_fence(struct vt *t)
 {
 	struct vt_pair_options options = { .path_mtu = 2 };
 
-	vt_with_pair(t, &options, vt_fence_of_pair);
+	vt_on_pair(t, &options, vt_fence_of_pair);
 }
 
 static const struct vt_case vt_cases[] = {

@@ -87,10 +87,29 @@ static u32 vt_bound(struct vt *t)
 	return vt_csr(t, VUHCA_CSR_PCB_IN_USE_OFF + VUHCA_CSR_PCB_IN_USE_STRIDE);
 }
 
+/* Both have the PCBs that they had, and everything else is as it was. */
+static void vt_give_pcbs_back(struct vt *t,
+			      const struct vuhca_resource_share *own,
+			      const struct vuhca_resource_share *other)
+{
+	struct vuhca_resource_share last;
+
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, VT_OTHER,
+			   le32_to_cpu(other->pcbs)), 0);
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, 0,
+			   le32_to_cpu(own->pcbs)), 0);
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 1, 0,
+			   le32_to_cpu(own->pcbs_level1)), 0);
+	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 0, 0,
+			   le32_to_cpu(own->pcbs_level0)), 0);
+	VT_EQUAL(t, vuhca_query_resources(t->dev, 0, &last), 0);
+	VT_CHECK(t, !memcmp(own, &last, sizeof(last)), "not as before");
+}
+
 /* All PCBs but one go to the other function; those bound stay so until let go. */
 static void vt_pcbs(struct vt *t)
 {
-	struct vuhca_resource_share own, other, last;
+	struct vuhca_resource_share own, other;
 	struct vuhca_vcb *held[VT_HELD];
 	unsigned int i;
 	u32 given;
@@ -111,16 +130,7 @@ static void vt_pcbs(struct vt *t)
 	}
 	VT_EQUAL(t, vt_bound(t), 0);
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, VT_OTHER,
-			   le32_to_cpu(other.pcbs)), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, 0,
-			   le32_to_cpu(own.pcbs)), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 1, 0,
-			   le32_to_cpu(own.pcbs_level1)), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 0, 0,
-			   le32_to_cpu(own.pcbs_level0)), 0);
-	VT_EQUAL(t, vuhca_query_resources(t->dev, 0, &last), 0);
-	VT_CHECK(t, !memcmp(&own, &last, sizeof(own)), "not as before");
+	vt_give_pcbs_back(t, &own, &other);
 }
 
 /* A store to a fresh collect buffer; did it get a PCB beside the VT_HELD others? */
@@ -148,7 +158,7 @@ static void vt_set_lending(struct vt *t, bool on)
  */
 static void vt_lent(struct vt *t)
 {
-	struct vuhca_resource_share own, other, last;
+	struct vuhca_resource_share own, other;
 	struct vuhca_vcb *held[VT_HELD], *more;
 	unsigned int i;
 	u32 rest;
@@ -173,16 +183,7 @@ static void vt_lent(struct vt *t)
 	vuhca_free_vcb(t->dev, more);
 	while (i)
 		vuhca_free_vcb(t->dev, held[--i]);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, VT_OTHER,
-			   le32_to_cpu(other.pcbs)), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, VT_NONE, 0,
-			   le32_to_cpu(own.pcbs)), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 1, 0,
-			   le32_to_cpu(own.pcbs_level1)), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 0, 0,
-			   le32_to_cpu(own.pcbs_level0)), 0);
-	VT_EQUAL(t, vuhca_query_resources(t->dev, 0, &last), 0);
-	VT_CHECK(t, !memcmp(&own, &last, sizeof(own)), "not as before");
+	vt_give_pcbs_back(t, &own, &other);
 	vt_alive(t);
 }
 

@@ -5,39 +5,26 @@
  * it can be given back. And what must wait until somebody has let go of it.
  */
 #include "vt_collecting.h"
+#include "vt_requests.h"
 
-#define VT_NONE		VUHCA_RESOURCE_NO_LEVEL
 #define VT_LAST_WORD	(VUHCA_TVL_MAX / 32 - 1)
 
-struct vt_gift {
-	u8 resource;
-	u8 level;
-	u16 target;
-	u32 amount;
-	u8 word;
-};
-
 /* The status of the request; VUHCA_MANAGEMENT_STATUS_OK when all was done. */
-static u8 vt_give(struct vt *t, const struct vt_gift *gifts, unsigned int count)
+static u8 vt_give(struct vt *t, const struct vt_change *gifts, unsigned int count)
 {
-	struct vuhca_resource_change changes[4] = {};
+	struct vuhca_resource_change changes[4];
 	struct vuhca_answer answer = {};
 	unsigned int i;
 
-	for (i = 0; i < count; i++) {
-		vuhca_resource_change_set_resource(&changes[i], gifts[i].resource);
-		vuhca_resource_change_set_qos_level(&changes[i], gifts[i].level);
-		vuhca_resource_change_set_word(&changes[i], gifts[i].word);
-		vuhca_resource_change_set_target(&changes[i], gifts[i].target);
-		changes[i].amount = cpu_to_le32(gifts[i].amount);
-	}
+	for (i = 0; i < count; i++)
+		changes[i] = vt_encode(&gifts[i]);
 	vuhca_request_resources(t->dev, changes, count, &answer);
 	return answer.status;
 }
 
 static u8 vt_give_one(struct vt *t, u8 resource, u16 target, u32 amount)
 {
-	const struct vt_gift gift = { resource, VT_NONE, target, amount };
+	const struct vt_change gift = { resource, VT_NONE, target, amount };
 
 	return vt_give(t, &gift, 1);
 }
@@ -57,7 +44,7 @@ static void vt_goes_on(struct vt *t)
 /* Everything of a lane, in one request. */
 static void vt_gifts_to_a_lane(struct vt *t)
 {
-	static const struct vt_gift gifts[] = {
+	static const struct vt_change gifts[] = {
 		{ VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS, VT_NONE, 0, 3 },
 		{ VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS, VT_NONE, 0, 5 },
 		{ VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, VT_NONE, 0, 2 },
@@ -145,16 +132,16 @@ static void vt_gifts_to_a_function(struct vt *t)
 static void vt_gifts_by_map(struct vt *t)
 {
 	u32 own[VUHCA_TVL_MAX / 32];
-	static const struct vt_gift dedicated = {
+	static const struct vt_change dedicated = {
 		VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP, VT_NONE, 0, 0x80000000,
 		VT_LAST_WORD,
 	};
-	static const struct vt_gift none = {
+	static const struct vt_change none = {
 		VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP, VT_NONE, 0, 0, VT_LAST_WORD,
 	};
 	struct vuhca_resource_share first, share;
 	struct vuhca_lane_attributes lane;
-	struct vt_gift map[3] = {
+	struct vt_change map[3] = {
 		{ VUHCA_RESOURCE_KIND_TVL_MAP, VT_NONE, 0, 0, 0 },
 		{ VUHCA_RESOURCE_KIND_TVL_MAP, 0, 0, 0, 0 },
 		{ VUHCA_RESOURCE_KIND_TVL_MAP, 1, 0, 0, 0 },
