@@ -4,7 +4,11 @@
  * that go and come back under load. DESIGN.md 4.8; hazards 28, 31 and 32 of real-hardware 5.3.
  */
 import t from 'tap';
-import { COMPLETION_QUEUE_MAX_LOG2, EVENT_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  COMPLETION_QUEUE_MAX_LOG2,
+  EVENT_QUEUE_MAX_LOG2,
+  PAGE_BYTES,
+} from '../../protocol/layout/gen/constants.gen.ts';
 import { decodeCqAttributes, newCqAttributes } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { decodeEqAttributes, newEqAttributes } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
@@ -19,7 +23,6 @@ import { Bench } from './bench.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const COUNTS = 2 ** 32;
-const PAGE_BYTES = 4096;
 const VECTOR = 20;
 
 /** Puts both ends of a CQ where `count` entries have been posted and taken: nobody waits for 2^32 of them. */

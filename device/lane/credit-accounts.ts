@@ -46,7 +46,7 @@ export class CreditAccounts {
     this.#privateTotal += credits - this.private[lane];
     this.private[lane] = credits;
     this.sharers.put(lane, mayShare);
-    this.#note(lane);
+    this.#privateFree.put(lane, this.privateUsed[lane] < credits);
   }
 
   /** The lane could take a credit now. */
@@ -94,9 +94,5 @@ export class CreditAccounts {
     this.sharedUsed--;
     this.laneSharedUsed[lane]--;
     this.functionSharedUsed[functionNumber]--;
-  }
-
-  #note(lane: number): void {
-    this.#privateFree.put(lane, this.privateUsed[lane] < this.private[lane]);
   }
 }

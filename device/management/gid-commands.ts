@@ -3,7 +3,7 @@
  * The GID tables of the ports: software adds GIDs to the one made of subnet prefix and GUID (IBTA 4.1.1, 14.2.5.5). Ports are everybody's, so only the physical function changes
  * them, and all functions are told.
  */
-import { isMulticastGid } from '../../protocol/infiniband/addresses.ts';
+import { gidsEqual, isMulticastGid } from '../../protocol/infiniband/addresses.ts';
 import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import { GID_ATTRIBUTES_GID_OFFSET, GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
 import { EventType, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
@@ -50,10 +50,10 @@ function gidOf(port: Port, index: number): Uint8Array {
 
 /** `requested` is empty, or the unicast GID of one place in the table; not the loopback GID, ::1. */
 function isAcceptable(port: Port, index: number): boolean {
-  const last = requested.findIndex((byte) => byte !== 0);
-  if (last < 0) return true;
-  if (isMulticastGid(requested, 0) || (last === LAST_BYTE && requested[LAST_BYTE] === 1)) return false;
+  const first = requested.findIndex((byte) => byte !== 0);
+  if (first < 0) return true;
+  if (isMulticastGid(requested, 0) || (first === LAST_BYTE && requested[LAST_BYTE] === 1)) return false;
   for (let other = 0; other < GID_TABLE_ENTRIES; other++)
-    if (other !== index && gidOf(port, other).every((byte, at) => byte === requested[at])) return false;
+    if (other !== index && gidsEqual(port.gids, other * GID_ATTRIBUTES_SIZE, requested, 0)) return false;
   return true;
 }

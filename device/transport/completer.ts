@@ -142,7 +142,7 @@ export class Completer {
       // The wire carries the value big-endian; memory holds it in the order of the host.
       this.#originalView.setUint32(0, getAtomicAckEthOriginalLow(ring.view, packet.atomicAckEthOffset), true);
       this.#originalView.setUint32(4, getAtomicAckEthOriginalHigh(ring.view, packet.atomicAckEthOffset), true);
-      record.trace?.takeResponse(record, 0, ring, packet.lrhOffset, packet.atomicAckEthOffset, ATOMIC_BYTES);
+      record.trace?.keepAnswer(record.traceBlock, 0, ring, packet.lrhOffset, packet.atomicAckEthOffset, ATOMIC_BYTES);
       return record.list.scatter(qp, 0, this.#originalBytes, 0, ATOMIC_BYTES) ? FaultKind.NONE : FaultKind.DMA_WRITE;
     }
     const done = record.responsesReceived * qp.pathMtuBytes;
@@ -150,7 +150,7 @@ export class Completer {
     const length = isLast ? record.messageLength - done : qp.pathMtuBytes;
     const endsHere = (packet.flags & (OpcodeFlag.LAST | OpcodeFlag.ONLY)) !== 0;
     if (packet.payloadLengthBytes !== length || endsHere !== isLast) return BAD_RESPONSE;
-    record.trace?.takeResponse(record, done, ring, packet.lrhOffset, packet.payloadOffset, length);
+    record.trace?.keepAnswer(record.traceBlock, done, ring, packet.lrhOffset, packet.payloadOffset, length);
     return record.list.scatter(qp, done, ring, packet.payloadOffset, length) ? FaultKind.NONE : FaultKind.DMA_WRITE;
   }
 

@@ -192,7 +192,7 @@ export class Responses {
     this.#emit(port);
     if (resource.trace !== undefined) {
       const original = offset + payloadStart(fields.opcode, fields.hasGrh) - ATOMIC_ACK_ETH_SIZE;
-      resource.trace.sendAnswer(resource, 0, ring, offset, original, ATOMIC_ACK_ETH_SIZE);
+      resource.trace.keepAnswer(resource.traceBlock, 0, ring, offset, original, ATOMIC_ACK_ETH_SIZE);
     }
     resource.packetsSent = 1;
     return true;
@@ -217,7 +217,7 @@ export class Responses {
     if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring, payload)) return false;
     this.#emit(port);
     this.turnCost += PACKET_COST_BYTES + length;
-    resource.trace?.sendAnswer(resource, done, ring, offset, payload, length);
+    resource.trace?.keepAnswer(resource.traceBlock, done, ring, offset, payload, length);
     resource.restart = false;
     resource.packetsSent++;
     return true;

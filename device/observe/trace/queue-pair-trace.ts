@@ -111,19 +111,6 @@ export class QueuePairTrace {
     this.#keep(index, done, from, offset, payload - offset, lengthBytes);
   }
 
-  /** A packet of the answer to it came: headers at `offset`, then `lengthBytes` of what it fetches, from byte `done` on. */
-  takeResponse(
-    record: SendRecord,
-    done: number,
-    from: PacketBytes,
-    offset: number,
-    payload: number,
-    lengthBytes: number,
-  ): void {
-    const index = record.traceBlock;
-    if (this.ring.has(index)) this.#keep(index, done, from, offset, payload - offset, lengthBytes);
-  }
-
   /** It is complete, or flushed before it was begun. */
   endRecord(state: RequesterState, record: SendRecord, status: CompletionStatus, fault: FaultKind): void {
     if (!record.numbered) this.beginRecord(state, record);
@@ -212,16 +199,15 @@ export class QueuePairTrace {
     words[at + Field.LENGTH] = resource.isAtomic ? ATOMIC_BYTES : resource.lengthBytes;
   }
 
-  /** A packet of the answer was sent: headers at `offset`, then `lengthBytes` of what was asked for, from byte `done` on. */
-  sendAnswer(
-    resource: ResponderResource,
+  /** A packet of an answer came or was sent: headers at `offset`, then `lengthBytes` of what was asked for, from byte `done` on. `index`: the block of the command, or of the answer. */
+  keepAnswer(
+    index: number,
     done: number,
     from: PacketBytes,
     offset: number,
     payload: number,
     lengthBytes: number,
   ): void {
-    const index = resource.traceBlock;
     if (this.ring.has(index)) this.#keep(index, done, from, offset, payload - offset, lengthBytes);
   }
 
