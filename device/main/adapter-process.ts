@@ -13,6 +13,7 @@ import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering
 import { Recorder } from '../hosts/recording.ts';
 import { getCollectPages } from '../options.ts';
 import type { Port } from '../port/port.ts';
+import { raiseInliningBudget } from './inlining-budget.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
 import { type AdapterPlan, findTopologyError, type SocketLinkPlan, splitPort, type Topology } from './topology.ts';
@@ -59,6 +60,7 @@ export class AdapterProcess {
     const error =
       findTopologyError(topology) ?? (recordPath === undefined ? undefined : findRecordingObjection(topology));
     if (error !== undefined) throw new RangeError(error);
+    raiseInliningBudget();
     const library = loadLibrary(options.libraryPath);
     this.pump = new Pump();
     this.clock = new WallClock(() => this.pump.nowNs());

@@ -101,7 +101,7 @@ export class UdRequester {
         ring.bytes[payload + index] = buffer.bytes[COMMAND_HEADER_BYTES + index];
     else if (!this.#list.gatherPart(qp, 0, length, ring, payload)) return FaultKind.DMA_READ;
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
-    qp.trace?.sendDatagram(fields.psn, fields.destQpn, fields.dlid, ring, offset, payload);
+    qp.trace?.sendDatagram(fields.psn, fields.destQpn, fields.dlid, ring, offset, payload, length);
     qp.sendPsn = addPsn(qp.sendPsn, 1);
     return FaultKind.NONE;
   }

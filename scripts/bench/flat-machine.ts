@@ -4,6 +4,7 @@ import { Adapter } from '../../device/adapter.ts';
 import type { HostPort } from '../../device/host.ts';
 import type { HardwareAccess } from '../../device/hosts/in-process/driver/hardware-access.ts';
 import { SimulatedClock } from '../../device/hosts/in-process/simulated-clock.ts';
+import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../device/options.ts';
 
 const RUN_BUDGET = 1024;
@@ -74,6 +75,7 @@ export class FlatMachine implements HardwareAccess {
   readonly #buffer: ArrayBufferLike;
 
   constructor(sizeBytes: number, options: Partial<AdapterOptions> = {}) {
+    raiseInliningBudget();
     this.#host = new FlatHost(sizeBytes);
     this.memoryBytes = sizeBytes - this.memoryAddress;
     this.#buffer = this.#host.bytes.buffer;

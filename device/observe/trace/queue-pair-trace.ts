@@ -28,7 +28,11 @@ import type { TraceSettings } from './trace-settings.ts';
 const SEQUENCE_MASK = 0xffffff;
 const NO_BLOCK = -1;
 const ATOMIC_BYTES = 8;
+// What is imported is looked up whenever it is used.
 const { FIRST, ONLY } = OpcodeFlag;
+const { SUCCESS, FLUSHED } = CompletionStatus;
+const { RC } = ServiceType;
+const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN, PACKETS, RETRIES } = Field;
 
 export class QueuePairTrace {
   readonly settings: TraceSettings;
@@ -43,7 +47,7 @@ export class QueuePairTrace {
 
   constructor(qp: QueuePair, settings: TraceSettings, clock: AdapterClock, onRelease: () => void) {
     this.settings = settings;
-    this.ring = new TraceRing(settings.blocksLog2, settings.snapLength);
+    this.ring = new TraceRing(settings.blocksLog2, settings.snapLength, clock);
     this.#qp = qp;
     this.#clock = clock;
     this.#onRelease = onRelease;
@@ -80,11 +84,18 @@ export class QueuePairTrace {
       return;
     }
     const { ring } = this;
-    const { launchedNs, opcode, sequence, firstPsn, messageLength } = record;
-    const msn = (state.sendSequence - 1) & SEQUENCE_MASK;
-    const { remoteQpn } = this.#qp.attributes;
-    const index = ring.begin(launchedNs, 0, opcode, sequence, firstPsn, messageLength, msn, remoteQpn, state.path.dlid);
-    ring.words[ring.slotOf(index) + Field.LAST_PSN] = record.lastPsn;
+    const index = ring.open(record.launchedNs);
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    words[at + OPCODE] = record.opcode;
+    words[at + RECEIVE] = 0;
+    words[at + SEQUENCE] = record.sequence;
+    words[at + FIRST_PSN] = record.firstPsn;
+    words[at + LAST_PSN] = record.lastPsn;
+    words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
+    words[at + REMOTE_LID] = state.path.dlid;
+    words[at + LENGTH] = record.messageLength;
+    words[at + MSN] = (state.sendSequence - 1) & SEQUENCE_MASK;
     record.traceBlock = index;
   }
 
@@ -102,19 +113,19 @@ export class QueuePairTrace {
     if (!ring.has(index)) return;
     const { words } = ring;
     const at = ring.slotOf(index);
-    if (packet < words[at + Field.PACKETS]) {
-      words[at + Field.RETRIES]++;
+    if (packet < words[at + PACKETS]) {
+      words[at + RETRIES]++;
       return;
     }
-    words[at + Field.PACKETS] = packet + 1;
+    words[at + PACKETS] = packet + 1;
     const done = packet === 0 ? 0 : packet * this.#qp.pathMtuBytes;
-    this.#keep(index, done, from, offset, payload - offset, lengthBytes);
+    ring.keep(at, done, from, offset, payload - offset, lengthBytes);
   }
 
   /** It is complete, or flushed before it was begun. */
   endRecord(state: RequesterState, record: SendRecord, status: CompletionStatus, fault: FaultKind): void {
     if (!record.numbered) this.beginRecord(state, record);
-    if (this.#qp.serviceType === ServiceType.RC) this.#end(record.traceBlock, this.#clock.now(), status, fault);
+    if (this.#qp.serviceType === RC) this.#end(record.traceBlock, status, fault);
     else this.#endWithPacket(record.traceBlock, status, fault);
   }
 
@@ -122,24 +133,43 @@ export class QueuePairTrace {
 
   beginCommand({ view }: PhysicalCollectBuffer): void {
     if (this.stopped) return;
-    const opcode = getSendCommandOpcode(view, 0);
-    const sequence = getSendCommandSequence(view, 0);
-    const lengthBytes = getSendCommandMessageLength(view, 0);
-    this.#command = this.ring.begin(this.#clock.now(), 0, opcode, sequence, 0, lengthBytes, 0, 0, 0);
+    const { ring } = this;
+    const index = ring.open(this.#clock.now());
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    words[at + OPCODE] = getSendCommandOpcode(view, 0);
+    words[at + RECEIVE] = 0;
+    words[at + SEQUENCE] = getSendCommandSequence(view, 0);
+    words[at + FIRST_PSN] = 0;
+    words[at + LAST_PSN] = 0;
+    words[at + REMOTE_QPN] = 0;
+    words[at + REMOTE_LID] = 0;
+    words[at + LENGTH] = getSendCommandMessageLength(view, 0);
+    words[at + MSN] = 0;
+    this.#command = index;
   }
 
-  /** Its datagram was sent: headers at `offset`, payload at `payload`. */
-  sendDatagram(psn: number, qpn: number, lid: number, from: PacketBytes, offset: number, payload: number): void {
+  /** Its datagram was sent: headers at `offset`, payload of `lengthBytes` at `payload`. */
+  sendDatagram(
+    psn: number,
+    qpn: number,
+    lid: number,
+    from: PacketBytes,
+    offset: number,
+    payload: number,
+    lengthBytes: number,
+  ): void {
     const index = this.#command;
     if (index === NO_BLOCK) return;
-    const { words } = this.ring;
-    const at = this.ring.slotOf(index);
-    words[at + Field.PACKETS] = 1;
-    words[at + Field.FIRST_PSN] = psn;
-    words[at + Field.LAST_PSN] = psn;
-    words[at + Field.REMOTE_QPN] = qpn;
-    words[at + Field.REMOTE_LID] = lid;
-    this.#keep(index, 0, from, offset, payload - offset, words[at + Field.LENGTH]);
+    const { ring } = this;
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    words[at + FIRST_PSN] = psn;
+    words[at + LAST_PSN] = psn;
+    words[at + REMOTE_QPN] = qpn;
+    words[at + REMOTE_LID] = lid;
+    words[at + PACKETS] = 1;
+    ring.keep(at, 0, from, offset, payload - offset, lengthBytes);
   }
 
   endCommand(status: CompletionStatus, fault: FaultKind): void {
@@ -159,7 +189,7 @@ export class QueuePairTrace {
   ): void {
     const index = this.#beginReceive(packet, from, number, 0, 1);
     if (index === NO_BLOCK) return;
-    this.ring.words[this.ring.slotOf(index) + Field.REMOTE_QPN] = getDethSrcQpn(from.view, packet.dethOffset);
+    this.ring.words[this.ring.slotOf(index) + REMOTE_QPN] = getDethSrcQpn(from.view, packet.dethOffset);
     this.#endWithPacket(index, status as CompletionStatus, fault as FaultKind);
   }
 
@@ -195,8 +225,8 @@ export class QueuePairTrace {
     if (index === NO_BLOCK) return;
     const { words } = this.ring;
     const at = this.ring.slotOf(index);
-    words[at + Field.LAST_PSN] = resource.lastPsn;
-    words[at + Field.LENGTH] = resource.isAtomic ? ATOMIC_BYTES : resource.lengthBytes;
+    words[at + LAST_PSN] = resource.lastPsn;
+    words[at + LENGTH] = resource.isAtomic ? ATOMIC_BYTES : resource.lengthBytes;
   }
 
   /** A packet of an answer came or was sent: headers at `offset`, then `lengthBytes` of what was asked for, from byte `done` on. `index`: the block of the command, or of the answer. */
@@ -208,12 +238,13 @@ export class QueuePairTrace {
     payload: number,
     lengthBytes: number,
   ): void {
-    if (this.ring.has(index)) this.#keep(index, done, from, offset, payload - offset, lengthBytes);
+    const { ring } = this;
+    if (ring.has(index)) ring.keep(ring.slotOf(index), done, from, offset, payload - offset, lengthBytes);
   }
 
   endAnswer(resource: ResponderResource, status: CompletionStatus, fault: FaultKind): void {
     resource.trace = undefined;
-    this.#end(resource.traceBlock, this.#clock.now(), status, fault);
+    this.#end(resource.traceBlock, status, fault);
   }
 
   /** The time of its first packet is that of the message. `packets`: 1, or 0 when this one is refused. */
@@ -226,13 +257,21 @@ export class QueuePairTrace {
   ): number {
     if (this.stopped) return NO_BLOCK;
     const { ring } = this;
-    const { psn, slid, lrhOffset, payloadOffset, payloadLengthBytes } = packet;
-    const opcode = messageOpcodes[packet.opcode];
-    const { remoteQpn } = this.#qp.attributes;
-    const nowNs = this.#clock.now();
-    const index = ring.begin(nowNs, 1, opcode, number, psn, payloadLengthBytes, msn, remoteQpn, slid);
-    ring.words[ring.slotOf(index) + Field.PACKETS] = packets;
-    ring.keep(index, nowNs, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
+    const { psn, lrhOffset, payloadOffset, payloadLengthBytes } = packet;
+    const index = ring.open(this.#clock.now());
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    words[at + OPCODE] = messageOpcodes[packet.opcode];
+    words[at + RECEIVE] = 1;
+    words[at + SEQUENCE] = number;
+    words[at + FIRST_PSN] = psn;
+    words[at + LAST_PSN] = psn;
+    words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
+    words[at + REMOTE_LID] = packet.slid;
+    words[at + LENGTH] = payloadLengthBytes;
+    words[at + MSN] = msn;
+    words[at + PACKETS] = packets;
+    ring.keep(at, 0, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
     return index;
   }
 
@@ -245,34 +284,27 @@ export class QueuePairTrace {
     const at = ring.slotOf(index);
     const { lrhOffset, payloadOffset, payloadLengthBytes } = packet;
     const done = state.messageBytes;
-    words[at + Field.OPCODE] = messageOpcodes[packet.opcode];
-    words[at + Field.SEQUENCE] = state.entryNumber;
-    words[at + Field.LAST_PSN] = packet.psn;
-    words[at + Field.PACKETS]++;
-    words[at + Field.LENGTH] = done + payloadLengthBytes;
-    this.#keep(index, done, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
+    words[at + OPCODE] = messageOpcodes[packet.opcode];
+    words[at + SEQUENCE] = state.entryNumber;
+    words[at + LAST_PSN] = packet.psn;
+    words[at + PACKETS]++;
+    words[at + LENGTH] = done + payloadLengthBytes;
+    ring.keep(at, done, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
   }
 
-  #keep(index: number, done: number, from: PacketBytes, offset: number, headers: number, lengthBytes: number): void {
-    if (this.ring.wants(index, done, lengthBytes))
-      this.ring.keep(index, this.#clock.now(), from, offset, headers, lengthBytes);
-  }
-
-  /** What ends with its last packet has the time of that; the clock is asked when that packet was not kept. */
+  /** What ends with its last packet. */
   #endWithPacket(index: number, status: CompletionStatus, fault: FaultKind): void {
-    const { ring } = this;
-    if (ring.has(index) && ring.endIsKnown(index)) this.#finish(index, status, fault);
-    else this.#end(index, this.#clock.now(), status, fault);
+    if (this.ring.has(index)) this.ring.endWithPacket(index, status, fault);
+    this.#stopOn(status, fault);
   }
 
-  #end(index: number, timeNs: number, status: CompletionStatus, fault: FaultKind): void {
-    if (this.ring.has(index)) this.ring.setEnd(index, timeNs);
-    this.#finish(index, status, fault);
-  }
-
-  #finish(index: number, status: CompletionStatus, fault: FaultKind): void {
+  #end(index: number, status: CompletionStatus, fault: FaultKind): void {
     if (this.ring.has(index)) this.ring.end(index, status, fault);
-    if (status === CompletionStatus.SUCCESS || status === CompletionStatus.FLUSHED) return;
+    this.#stopOn(status, fault);
+  }
+
+  #stopOn(status: CompletionStatus, fault: FaultKind): void {
+    if (status === SUCCESS || status === FLUSHED) return;
     if (!this.settings.stopOnError || this.stopped) return;
     this.stopped = true;
     if (this.settings.byGuest) this.#qp.owner.postAsynchronous(EventType.TRACE_STOPPED, this.#qp, fault);

@@ -11,34 +11,41 @@ import {
   setTracePacketTime,
   TRACE_PACKET_SIZE,
 } from '../../../protocol/layout/gen/trace-packet.gen.ts';
+import type { AdapterClock } from '../../host.ts';
 
 /** Words of a slot, counted from `slotOf` its block. */
 export const Field = {
   OPCODE: 0,
-  STATUS: 1,
-  FAULT: 2,
-  RECEIVE: 3,
-  COMPLETE: 4,
-  SEQUENCE: 5,
-  FIRST_PSN: 6,
-  LAST_PSN: 7,
-  RETRIES: 8,
-  REMOTE_QPN: 9,
-  REMOTE_LID: 10,
+  RECEIVE: 1,
+  SEQUENCE: 2,
+  FIRST_PSN: 3,
+  LAST_PSN: 4,
+  REMOTE_QPN: 5,
+  REMOTE_LID: 6,
+  LENGTH: 7,
+  MSN: 8,
+  /** From here on, `open` sets all to zero. */
+  COMPLETE: 10,
+  STATUS: 11,
+  FAULT: 12,
+  RETRIES: 13,
   /** Packets seen of the message. */
-  PACKETS: 11,
-  LENGTH: 12,
-  MSN: 13,
+  PACKETS: 14,
   /** Payload bytes kept, in how many packets, and the bytes these take. */
-  KEPT: 14,
-  PACKETS_KEPT: 15,
-  PACKET_BYTES: 16,
+  KEPT: 15,
+  PACKETS_KEPT: 16,
+  PACKET_BYTES: 17,
 } as const;
-export type Field = (typeof Field)[keyof typeof Field];
+// Constants of this module alone: what a module imports or exports is looked up whenever it is used.
+const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN } = Field;
+const { COMPLETE, STATUS, FAULT, RETRIES, PACKETS, KEPT, PACKETS_KEPT, PACKET_BYTES } = Field;
 
-/** Bytes of a slot before the packets: numbers, begin, end. Then come `trace-packet` records, each with its bytes, as software reads them. */
-const TIMES_AT = 72;
+/** Parts of a slot by double words: what `open` clears, the times of begin and end. Behind them come, in bytes, `trace-packet` records, each with its packet, as software reads them. */
+const CLEARED = COMPLETE / 2;
+const BEGIN = 9;
+const END = 10;
 const PACKETS_AT = 88;
+const RECORD_BYTES = TRACE_PACKET_SIZE;
 /** More than all headers of a first packet, and of another one: LRH, GRH, BTH, AETH or ImmDt or IETH. */
 const FIRST_HEADERS_BYTES = 96;
 const HEADERS_BYTES = 72;
@@ -51,8 +58,9 @@ const WORD_SHIFT = 2;
 const DWORD_SHIFT = 3;
 const BYTE_MAX = 255;
 const TIME_MAX_NS = 0xffffffff;
-/** Shorter copies are quicker by a loop. */
+/** Shorter copies are quicker by a loop, which copies so many bytes at a time. */
 const LOOP_BYTES = 256;
+const COPY_BYTES = 32;
 
 /** Where packets come from: each starts at a multiple of 8. */
 export interface PacketBytes {
@@ -74,23 +82,28 @@ export class TraceRing {
   head = 0;
   /** Blocks overwritten before they were read. */
   lost = 0;
-  /** All slots: `Field` numbers of a block from `slotOf` it on. */
-  readonly words: Int32Array;
   #read = 0;
+  readonly #clock: AdapterClock;
   readonly #mask: number;
-  readonly #slotBytes: number;
+  readonly #slotWords: number;
+  readonly #packetBytesMax: number;
+  /** All slots, one after the other. */
+  readonly words: Int32Array;
   readonly #times: Float64Array;
   readonly #doubleWords: BigInt64Array;
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
   readonly #block = newTraceBlock();
 
-  constructor(blocksLog2: number, snapLength: number) {
+  constructor(blocksLog2: number, snapLength: number, clock: AdapterClock) {
+    const slotBytes = countSlotBytes(snapLength);
     this.blocks = 2 ** blocksLog2;
     this.snapLength = snapLength;
+    this.#clock = clock;
     this.#mask = this.blocks - 1;
-    this.#slotBytes = countSlotBytes(snapLength);
-    this.#bytes = new Uint8Array(this.blocks * this.#slotBytes);
+    this.#slotWords = slotBytes >>> WORD_SHIFT;
+    this.#packetBytesMax = slotBytes - PACKETS_AT - COPY_BYTES;
+    this.#bytes = new Uint8Array(this.blocks * slotBytes);
     const { buffer } = this.#bytes;
     this.words = new Int32Array(buffer);
     this.#times = new Float64Array(buffer);
@@ -113,40 +126,17 @@ export class TraceRing {
     if (position > this.#read) this.#read = position;
   }
 
-  /** Begins a block; the oldest one makes room. Returns its running number. */
-  begin(
-    timeNs: number,
-    receive: number,
-    opcode: number,
-    sequence: number,
-    psn: number,
-    lengthBytes: number,
-    msn: number,
-    remoteQpn: number,
-    remoteLid: number,
-  ): number {
+  /** Begins a block; the oldest one makes room. Returns its running number. The caller fills in what is known of the message. */
+  open(beginNs: number): number {
     const index = this.head++;
     if (index - this.blocks >= this.#read) this.lost++;
-    const at = this.slotOf(index);
-    const { words } = this;
-    words[at + Field.OPCODE] = opcode;
-    words[at + Field.STATUS] = 0;
-    words[at + Field.FAULT] = 0;
-    words[at + Field.RECEIVE] = receive;
-    words[at + Field.COMPLETE] = 0;
-    words[at + Field.SEQUENCE] = sequence;
-    words[at + Field.FIRST_PSN] = psn;
-    words[at + Field.LAST_PSN] = psn;
-    words[at + Field.RETRIES] = 0;
-    words[at + Field.REMOTE_QPN] = remoteQpn;
-    words[at + Field.REMOTE_LID] = remoteLid;
-    words[at + Field.PACKETS] = 0;
-    words[at + Field.LENGTH] = lengthBytes;
-    words[at + Field.MSN] = msn;
-    words[at + Field.KEPT] = 0;
-    words[at + Field.PACKETS_KEPT] = 0;
-    words[at + Field.PACKET_BYTES] = 0;
-    this.#times[beginOf(at)] = timeNs;
+    const time = this.slotOf(index) >>> 1;
+    const doubleWords = this.#doubleWords;
+    doubleWords[time + CLEARED] = 0n;
+    doubleWords[time + CLEARED + 1] = 0n;
+    doubleWords[time + CLEARED + 2] = 0n;
+    doubleWords[time + CLEARED + 3] = 0n;
+    this.#times[time + BEGIN] = beginNs;
     return index;
   }
 
@@ -155,127 +145,134 @@ export class TraceRing {
     return index >= 0 && index >= this.head - this.blocks;
   }
 
-  /** Where the numbers of a block begin in `words`. */
+  /** Where a block begins in `words`. */
   slotOf(index: number): number {
-    return ((index & this.#mask) * this.#slotBytes) >>> WORD_SHIFT;
+    return (index & this.#mask) * this.#slotWords;
   }
 
-  get(index: number, field: Field): number {
-    return this.words[this.slotOf(index) + field];
+  isComplete(index: number): boolean {
+    return this.words[this.slotOf(index) + COMPLETE] === 1;
   }
 
-  /** Every packet seen so far has been kept, and there is one: its time is that of the end. */
-  endIsKnown(index: number): boolean {
-    const at = this.slotOf(index);
-    const kept = this.words[at + Field.PACKETS_KEPT];
-    return kept > 0 && kept >= this.words[at + Field.PACKETS];
+  /**
+   * Keeps a packet of the message whose block begins at `at`, as far as the snap length goes: headers at `offset` of `source`, then `payload` bytes that begin `done` bytes into
+   * the message. Not what is there already (it was sent again), nor what is beyond the snap length.
+   */
+  keep(at: number, done: number, source: PacketBytes, offset: number, headers: number, payload: number): void {
+    const { words } = this;
+    const kept = words[at + KEPT];
+    const room = this.snapLength - kept;
+    if (done !== kept || (room === 0 && payload > 0 && done > 0)) return;
+    const used = words[at + PACKET_BYTES];
+    const length = Math.min(payload, room);
+    const bytes = (RECORD_BYTES + headers + length + ALIGNMENT - 1) & -ALIGNMENT;
+    if (used + bytes > this.#packetBytesMax) return;
+    words[at + KEPT] = kept + length;
+    words[at + PACKETS_KEPT]++;
+    words[at + PACKET_BYTES] = used + bytes;
+    const times = this.#times;
+    const time = at >>> 1;
+    const nowNs = this.#clock.now();
+    const sinceNs = nowNs - times[time + BEGIN];
+    times[time + END] = nowNs;
+    const target = (at << WORD_SHIFT) + PACKETS_AT + used;
+    const view = this.#view;
+    setTracePacketHeaderLength(view, target, headers);
+    setTracePacketPayloadLength(view, target, length);
+    setTracePacketTime(view, target, Math.min(sinceNs, TIME_MAX_NS));
+    this.#copy(target + RECORD_BYTES, source, offset, headers + length);
   }
 
-  setEnd(index: number, timeNs: number): void {
-    this.#times[beginOf(this.slotOf(index)) + 1] = timeNs;
-  }
-
-  /** The message has ended, when its last packet was kept or at what `setEnd` says. */
+  /** The message has ended now. */
   end(index: number, status: number, fault: number): void {
     const { words } = this;
     const at = this.slotOf(index);
-    words[at + Field.STATUS] = status;
-    words[at + Field.FAULT] = fault;
-    words[at + Field.COMPLETE] = 1;
+    this.#times[(at >>> 1) + END] = this.#clock.now();
+    words[at + COMPLETE] = 1;
+    words[at + STATUS] = status;
+    words[at + FAULT] = fault;
   }
 
-  /** Would a packet be kept whose payload of `lengthBytes` begins `done` bytes into the message? Not what is there already (it was sent again), nor what is beyond the snap length. */
-  wants(index: number, done: number, lengthBytes: number): boolean {
-    const kept = this.words[this.slotOf(index) + Field.KEPT];
-    return done === kept && (done < this.snapLength || lengthBytes === 0 || done === 0);
-  }
-
-  /** Keeps a packet that is wanted: headers at `offset`, payload behind them, as far as the snap length goes. */
-  keep(index: number, timeNs: number, source: PacketBytes, offset: number, headers: number, payload: number): void {
+  /** The message has ended with its last packet, whose time is known when it was kept. */
+  endWithPacket(index: number, status: number, fault: number): void {
     const { words } = this;
     const at = this.slotOf(index);
-    const kept = words[at + Field.KEPT];
-    const used = words[at + Field.PACKET_BYTES];
-    const length = Math.min(payload, this.snapLength - kept);
-    const bytes = (TRACE_PACKET_SIZE + headers + length + ALIGNMENT - 1) & -ALIGNMENT;
-    if (PACKETS_AT + used + bytes > this.#slotBytes) return;
-    words[at + Field.KEPT] = kept + length;
-    words[at + Field.PACKETS_KEPT]++;
-    words[at + Field.PACKET_BYTES] = used + bytes;
-    const begin = beginOf(at);
-    const target = (at << WORD_SHIFT) + PACKETS_AT + used;
-    setTracePacketHeaderLength(this.#view, target, headers);
-    setTracePacketPayloadLength(this.#view, target, length);
-    setTracePacketTime(this.#view, target, Math.min(timeNs - this.#times[begin], TIME_MAX_NS));
-    this.#times[begin + 1] = timeNs;
-    this.#copy(target + TRACE_PACKET_SIZE, source, offset, headers + length);
+    const kept = words[at + PACKETS_KEPT];
+    if (kept === 0 || kept < words[at + PACKETS]) return this.end(index, status, fault);
+    words[at + COMPLETE] = 1;
+    words[at + STATUS] = status;
+    words[at + FAULT] = fault;
   }
 
   /** Bytes `encode` writes for a block. */
   encodedBytes(index: number): number {
-    return TRACE_BLOCK_SIZE + this.get(index, Field.PACKET_BYTES);
+    return TRACE_BLOCK_SIZE + this.words[this.slotOf(index) + PACKET_BYTES];
   }
 
   /** Writes a block as software reads it: `trace-block`, then its packets. `view` is that of `target`. Returns the bytes written. */
   encode(index: number, of: TracedQueuePair, target: Uint8Array, view: DataView, at: number): number {
     target.fill(0, at, at + TRACE_BLOCK_SIZE);
     this.#encodeBlock(index, of, view, at);
-    const packets = (this.slotOf(index) << WORD_SHIFT) + PACKETS_AT;
-    const lengthBytes = this.get(index, Field.PACKET_BYTES);
+    const slot = this.slotOf(index);
+    const packets = (slot << WORD_SHIFT) + PACKETS_AT;
+    const lengthBytes = this.words[slot + PACKET_BYTES];
     target.set(this.#bytes.subarray(packets, packets + lengthBytes), at + TRACE_BLOCK_SIZE);
     return TRACE_BLOCK_SIZE + lengthBytes;
   }
 
-  /** Short ones by double words, which costs half of what words do and allocates nothing once it is compiled; up to 7 bytes behind the packet come along, as padding. */
+  /** Short ones by double words, which costs half of what words do and allocates nothing once it is compiled; some bytes behind the packet come along. */
   #copy(target: number, source: PacketBytes, offset: number, lengthBytes: number): void {
     if (lengthBytes > LOOP_BYTES) return this.#bytes.set(source.viewPacket(offset, lengthBytes), target);
     const from = source.doubleWords;
     const to = this.#doubleWords;
-    const first = offset >>> DWORD_SHIFT;
-    const at = target >>> DWORD_SHIFT;
-    const count = (lengthBytes + ALIGNMENT - 1) >>> DWORD_SHIFT;
-    for (let index = 0; index < count; index++) to[at + index] = from[first + index];
+    let at = target >>> DWORD_SHIFT;
+    let next = offset >>> DWORD_SHIFT;
+    for (let left = lengthBytes; left > 0; left -= COPY_BYTES) {
+      to[at] = from[next];
+      to[at + 1] = from[next + 1];
+      to[at + 2] = from[next + 2];
+      to[at + 3] = from[next + 3];
+      at += 4;
+      next += 4;
+    }
   }
 
-  #encodeBlock(index: number, of: TracedQueuePair, view: DataView, at: number): void {
+  #encodeBlock(index: number, of: TracedQueuePair, view: DataView, target: number): void {
     const block = this.#block;
-    const begin = beginOf(this.slotOf(index));
+    const words = this.words;
+    const at = this.slotOf(index);
+    const time = at >>> 1;
     block.qpn = of.qpn;
     block.serviceType = of.serviceType;
     block.port = of.port;
     block.index = index;
-    block.receive = this.get(index, Field.RECEIVE);
-    block.complete = this.get(index, Field.COMPLETE);
-    block.beginTime = this.#times[begin];
-    block.endTime = block.complete === 1 ? this.#times[begin + 1] : 0;
-    block.opcode = this.get(index, Field.OPCODE);
-    block.status = this.get(index, Field.STATUS);
-    block.faultKind = this.get(index, Field.FAULT);
-    block.sequence = this.get(index, Field.SEQUENCE);
-    block.packetsKept = this.get(index, Field.PACKETS_KEPT);
-    block.keptBytes = this.get(index, Field.PACKET_BYTES);
-    block.firstPsn = this.get(index, Field.FIRST_PSN);
-    block.lastPsn = this.get(index, Field.LAST_PSN);
-    block.retries = Math.min(this.get(index, Field.RETRIES), BYTE_MAX);
-    block.packets = Math.min(this.get(index, Field.PACKETS), BYTE_MAX);
-    block.remoteQpn = this.get(index, Field.REMOTE_QPN);
-    block.remoteLid = this.get(index, Field.REMOTE_LID);
-    block.messageLength = this.get(index, Field.LENGTH) >>> 0;
-    block.snapLength = this.get(index, Field.KEPT);
+    block.receive = words[at + RECEIVE];
+    block.complete = words[at + COMPLETE];
+    block.beginTime = this.#times[time + BEGIN];
+    block.endTime = block.complete === 1 ? this.#times[time + END] : 0;
+    block.opcode = words[at + OPCODE];
+    block.status = words[at + STATUS];
+    block.faultKind = words[at + FAULT];
+    block.sequence = words[at + SEQUENCE];
+    block.packetsKept = words[at + PACKETS_KEPT];
+    block.keptBytes = words[at + PACKET_BYTES];
+    block.firstPsn = words[at + FIRST_PSN];
+    block.lastPsn = words[at + LAST_PSN];
+    block.retries = Math.min(words[at + RETRIES], BYTE_MAX);
+    block.packets = Math.min(words[at + PACKETS], BYTE_MAX);
+    block.remoteQpn = words[at + REMOTE_QPN];
+    block.remoteLid = words[at + REMOTE_LID];
+    block.messageLength = words[at + LENGTH] >>> 0;
+    block.snapLength = words[at + KEPT];
     block.truncated = block.messageLength > this.snapLength ? 1 : 0;
-    block.messageSequence = this.get(index, Field.MSN);
-    encodeTraceBlock(view, at, block);
+    block.messageSequence = words[at + MSN];
+    encodeTraceBlock(view, target, block);
   }
-}
-
-/** Place of a block's begin among the times, by that of its numbers among the words; its end is the next. */
-function beginOf(slot: number): number {
-  return ((slot << WORD_SHIFT) + TIMES_AT) >>> DWORD_SHIFT;
 }
 
 function countSlotBytes(snapLength: number): number {
   const others = Math.floor(snapLength / MTU_MIN_BYTES) + SHORT_PACKETS;
   const packet = TRACE_PACKET_SIZE + ALIGNMENT - 1;
   const packets = packet + FIRST_HEADERS_BYTES + others * (packet + HEADERS_BYTES) + snapLength;
-  return Math.ceil((PACKETS_AT + packets) / ALIGNMENT) * ALIGNMENT;
+  return Math.ceil((PACKETS_AT + packets + COPY_BYTES) / ALIGNMENT) * ALIGNMENT;
 }

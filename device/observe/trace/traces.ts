@@ -6,7 +6,7 @@
 import type { AdapterClock } from '../../host.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { QueuePairTrace } from './queue-pair-trace.ts';
-import { Field, TraceRing } from './trace-ring.ts';
+import { TraceRing } from './trace-ring.ts';
 import type { TraceSettings } from './trace-settings.ts';
 
 /** Memory that the traces of one function may take. */
@@ -67,7 +67,7 @@ export class Traces {
     for (; index < ring.head; index++, count++) {
       const lengthBytes = this.#encode(trace, index, subject);
       if (!sink(this.#scratch, lengthBytes)) break;
-      allEnded &&= ring.get(index, Field.COMPLETE) === 1;
+      allEnded &&= ring.isComplete(index);
       if (allEnded) next = index + 1;
     }
     return { count, next };
