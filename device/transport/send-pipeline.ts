@@ -73,7 +73,7 @@ export class SendPipeline {
 
   #execute(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {
     const isVoid = buffer.epoch !== qp.epoch;
-    if (!isVoid) qp.trace?.beginCommand(buffer);
+    if (!isVoid) qp.trace?.beginCommand();
     const fault = isVoid ? FaultKind.NONE : this.#perform(qp, buffer, port);
     // A datagram is complete once its packet is with the port: both credits come back, whatever the outcome.
     this.#lanes.releaseExecution(buffer.hold);
@@ -99,18 +99,18 @@ export class SendPipeline {
     const sequence = getSendCommandSequence(view, 0);
     qp.inFlight--;
     if (qp.state === QpState.ERR || qp.state === QpState.SQE) {
-      qp.trace?.endCommand(CompletionStatus.FLUSHED, FaultKind.NONE);
+      qp.trace?.endCommand(view, CompletionStatus.FLUSHED, FaultKind.NONE);
       return postSendCompletion(qp, sequence, opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
     }
     if (fault === FaultKind.NONE) {
-      qp.trace?.endCommand(CompletionStatus.SUCCESS, FaultKind.NONE);
+      qp.trace?.endCommand(view, CompletionStatus.SUCCESS, FaultKind.NONE);
       if (qp.signalAll || getSendCommandSignaled(view, 0))
         postSendCompletion(qp, sequence, opcode, CompletionStatus.SUCCESS, FaultKind.NONE);
       return qp.owner.adapter.noteDrained(qp);
     }
     reportCommandFault(qp, buffer, fault);
     const status = sendStatus(fault, opcode);
-    qp.trace?.endCommand(status, fault);
+    qp.trace?.endCommand(view, status, fault);
     postSendCompletion(qp, sequence, opcode, status, fault);
     qp.owner.adapter.failSends(qp);
   }

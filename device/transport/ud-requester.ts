@@ -101,7 +101,8 @@ export class UdRequester {
         ring.bytes[payload + index] = buffer.bytes[COMMAND_HEADER_BYTES + index];
     else if (!this.#list.gatherPart(qp, 0, length, ring, payload)) return FaultKind.DMA_READ;
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
-    qp.trace?.sendDatagram(fields.psn, fields.destQpn, fields.dlid, ring, offset, payload, length);
+    const { psn, destQpn, dlid } = fields;
+    qp.trace?.sendDatagram(buffer.view, psn, destQpn, dlid, ring, offset, payload, length);
     qp.sendPsn = addPsn(qp.sendPsn, 1);
     return FaultKind.NONE;
   }

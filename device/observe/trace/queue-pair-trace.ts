@@ -13,7 +13,6 @@ import {
   getSendCommandSequence,
 } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
-import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../../host.ts';
 import type { PacketRing } from '../../port/packet-ring.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
@@ -41,8 +40,9 @@ export class QueuePairTrace {
   readonly #qp: QueuePair;
   readonly #clock: AdapterClock;
   readonly #onRelease: () => void;
-  /** Block of the datagram being sent, and of the message being received. */
+  /** Block of the command under way that is done at once, when it was launched, and block of the message being received. */
   #command = NO_BLOCK;
+  #launchedNs = 0;
   #message = NO_BLOCK;
 
   constructor(qp: QueuePair, settings: TraceSettings, clock: AdapterClock, onRelease: () => void) {
@@ -131,26 +131,14 @@ export class QueuePairTrace {
 
   // Commands that are done at once: datagrams, and whatever is flushed.
 
-  beginCommand({ view }: PhysicalCollectBuffer): void {
-    if (this.stopped) return;
-    const { ring } = this;
-    const index = ring.open(this.#clock.now());
-    const { words } = ring;
-    const at = ring.slotOf(index);
-    words[at + OPCODE] = getSendCommandOpcode(view, 0);
-    words[at + RECEIVE] = 0;
-    words[at + SEQUENCE] = getSendCommandSequence(view, 0);
-    words[at + FIRST_PSN] = 0;
-    words[at + LAST_PSN] = 0;
-    words[at + REMOTE_QPN] = 0;
-    words[at + REMOTE_LID] = 0;
-    words[at + LENGTH] = getSendCommandMessageLength(view, 0);
-    words[at + MSN] = 0;
-    this.#command = index;
+  beginCommand(): void {
+    this.#command = NO_BLOCK;
+    this.#launchedNs = this.#clock.now();
   }
 
   /** Its datagram was sent: headers at `offset`, payload of `lengthBytes` at `payload`. */
   sendDatagram(
+    command: DataView,
     psn: number,
     qpn: number,
     lid: number,
@@ -159,22 +147,35 @@ export class QueuePairTrace {
     payload: number,
     lengthBytes: number,
   ): void {
-    const index = this.#command;
-    if (index === NO_BLOCK) return;
+    if (this.stopped) return;
+    const at = this.#openCommand(command, psn, qpn, lid);
+    this.ring.words[at + PACKETS] = 1;
+    this.ring.keep(at, 0, from, offset, payload - offset, lengthBytes);
+  }
+
+  /** It is done; perhaps nothing was sent. */
+  endCommand(command: DataView, status: CompletionStatus, fault: FaultKind): void {
+    if (this.#command === NO_BLOCK && !this.stopped) this.#openCommand(command, 0, 0, 0);
+    this.#endWithPacket(this.#command, status, fault);
+  }
+
+  /** Returns where the block begins. */
+  #openCommand(command: DataView, psn: number, qpn: number, lid: number): number {
     const { ring } = this;
+    const index = ring.open(this.#launchedNs);
     const { words } = ring;
     const at = ring.slotOf(index);
+    words[at + OPCODE] = getSendCommandOpcode(command, 0);
+    words[at + RECEIVE] = 0;
+    words[at + SEQUENCE] = getSendCommandSequence(command, 0);
     words[at + FIRST_PSN] = psn;
     words[at + LAST_PSN] = psn;
     words[at + REMOTE_QPN] = qpn;
     words[at + REMOTE_LID] = lid;
-    words[at + PACKETS] = 1;
-    ring.keep(at, 0, from, offset, payload - offset, lengthBytes);
-  }
-
-  endCommand(status: CompletionStatus, fault: FaultKind): void {
-    this.#endWithPacket(this.#command, status, fault);
-    this.#command = NO_BLOCK;
+    words[at + LENGTH] = getSendCommandMessageLength(command, 0);
+    words[at + MSN] = 0;
+    this.#command = index;
+    return at;
   }
 
   // Messages received.
