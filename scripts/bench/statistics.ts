@@ -15,3 +15,30 @@ export function median(values: readonly number[]): number {
   if (sorted.length % 2 === 1) return sorted[middle];
   return (sorted[middle - 1] + sorted[middle]) / 2;
 }
+
+/** The median of several ratios, and between what it lies with 95 % confidence (of fewer than six: all of them). */
+export interface Comparison {
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The interval is that of the median by order statistics: nothing is assumed of how the values are distributed. */
+export function summarize(values: readonly number[]): Comparison {
+  const sorted = [...values].sort((one, other) => one - other);
+  const outside = countOutside(sorted.length);
+  return { ratio: median(sorted), low: sorted[outside], high: sorted[sorted.length - 1 - outside] };
+}
+
+/** How many values at either end are left out, so that the true median lies among the others in at least 95 of 100 cases. */
+function countOutside(count: number): number {
+  let chance = 0.5 ** count;
+  let below = chance;
+  let outside = 0;
+  while (below <= 0.025 && outside < count / 2) {
+    outside++;
+    chance *= (count - outside + 1) / outside;
+    below += chance;
+  }
+  return Math.max(0, outside - 1);
+}

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { summarize } from './statistics.ts';
 import { copySources, stripHooks, stripText } from './strip-hooks.ts';
-import { summarize } from './trace-hooks.ts';
 
 t.test('each kind of hook', async (t) => {
   const same = (before: string, after: string, hooks = 1): void =>

@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { median } from './statistics.ts';
-import { compareAbsentHooks } from './trace-hooks.ts';
+import { compareAbsentHooks, compareTraced } from './trace-hooks.ts';
 import { type Traffic, TransportTraffic } from './transport-traffic.ts';
 
 const MESSAGES = 1_000_000;
@@ -145,17 +145,6 @@ function compareManyQueuePairs(json: boolean): void {
   }
 }
 
-/** The same traffic with and without a trace of all its QPs, 4 KiB of each message in 64 blocks, as `vuhca trace on` does. */
-function compareTraced(json: boolean): void {
-  for (const [service, serviceType, opcode] of SERVICES.filter(([, , opcode]) => opcode !== SendOpcode.RDMA_READ))
-    for (const size of [64, 4096]) {
-      const traffic = { serviceType, opcode, size, queuePairs: 1, batch: 64, inFlight: 64 };
-      const [off, on] = [new TransportTraffic(traffic), new TransportTraffic(traffic)];
-      on.trace();
-      compare(`trace ${service}-${size}`, ['trace off', off], ['trace on', on], json);
-    }
-}
-
 /** Two kinds of traffic in turns, so that whatever else the machine does meets both; the ratio of each turn counts. */
 function compare(
   name: string,
@@ -217,6 +206,6 @@ else {
     );
   for (const scenario of all) if (wanted.includes(scenario.name)) measure(scenario, values.json);
   if (wanted.includes('many-qps')) compareManyQueuePairs(values.json);
-  if (wanted.includes('trace')) compareTraced(values.json);
-  if (wanted.includes('trace-off')) compareAbsentHooks(values.json);
+  if (wanted.includes('trace')) await compareTraced(values.json);
+  if (wanted.includes('trace-off')) await compareAbsentHooks(values.json);
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * One process of a comparison in side-by-side.ts: takes a `Variant` and what to send as JSON. Told a number of messages, it sends at least as many and answers with the ns of processor time that each
+ * took. Ends with its parent.
+ */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Variant } from './side-by-side.ts';
+import type { Traffic } from './transport-traffic.ts';
+
+const MEMORY_BYTES = 1 << 26;
+
+const { root, traced } = JSON.parse(process.argv[2]) as Variant;
+const plan = JSON.parse(process.argv[3]) as Traffic;
+const url = pathToFileURL(join(root, 'scripts', 'bench', 'transport-traffic.ts')).href;
+const { TransportTraffic } = (await import(url)) as typeof import('./transport-traffic.ts');
+const traffic = new TransportTraffic(plan, {}, MEMORY_BYTES);
+if (traced) traffic.trace();
+
+process.on('message', (count: number) => {
+  const before = traffic.messages;
+  const start = process.cpuUsage();
+  while (traffic.messages - before < count) traffic.round();
+  const { user, system } = process.cpuUsage(start);
+  traffic.verify();
+  process.send?.(((user + system) * 1e3) / (traffic.messages - before));
+});
+process.send?.(0);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Compares what a message costs in variants of the adapter to a few percent, on a machine whose processors change speed by more than that within seconds. Each variant runs in a process of its own, where no
+ * other one takes part in how its code is compiled; all on one processor, in turns of some milliseconds, so that whatever happens to it meets all. How code is compiled differs from process to process all
+ * the same: so a set of new processes is one observation of many. Called by transport.ts and trace-hooks.ts.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { median } from './statistics.ts';
+import type { Traffic } from './transport-traffic.ts';
+
+const WORKER = join(import.meta.dirname, 'side-by-side-worker.ts');
+/** Of a turn; longer messages have fewer. */
+const TURN_MESSAGES = 16_000;
+const TURN_BYTES = 1 << 24;
+const WARM_UP_TURNS = 24;
+const TURNS = 36;
+
+/** Where the sources are, and whether all QPs are traced. */
+export interface Variant {
+  readonly root: string;
+  readonly traced: boolean;
+}
+
+/** ns of processor time per message, and its ratio to that of the first variant. */
+export interface Cost {
+  readonly ns: number;
+  readonly ratio: number;
+}
+
+/** One observation of each variant, on processor `number` modulo how many there are. Throws when a process fails. */
+export async function observeSideBySide(
+  variants: readonly Variant[],
+  traffic: Traffic,
+  number: number,
+): Promise<Cost[]> {
+  const workers = variants.map((variant) => new Worker(variant, traffic, number % cpus().length));
+  try {
+    for (const worker of workers) await worker.ready;
+    const count = Math.min(TURN_MESSAGES, Math.ceil(TURN_BYTES / traffic.size));
+    const times: number[][] = variants.map(() => []);
+    for (let turn = -WARM_UP_TURNS; turn < TURNS; turn++)
+      for (let place = 0; place < workers.length; place++) {
+        // They change places, so that none always runs behind the same one.
+        const index = (turn + WARM_UP_TURNS + place) % workers.length;
+        const ns = await workers[index].send(count);
+        if (turn >= 0) times[index].push(ns);
+      }
+    return times.map((own) => ({ ns: median(own), ratio: median(own.map((ns, turn) => ns / times[0][turn])) }));
+  } finally {
+    for (const worker of workers) worker.end();
+  }
+}
+
+class Worker {
+  readonly ready: Promise<number>;
+  readonly #child: ChildProcess;
+  #answer: (ns: number) => void = () => undefined;
+  #fail: (error: Error) => void = () => undefined;
+
+  constructor(variant: Variant, traffic: Traffic, processor: number) {
+    this.#child = fork(WORKER, [JSON.stringify(variant), JSON.stringify(traffic)], {
+      execPath: 'taskset',
+      execArgv: ['--cpu-list', `${processor}`, process.execPath, '--import=tsx'],
+    });
+    this.#child.on('message', (ns: number) => this.#answer(ns));
+    this.#child.on('exit', () => this.#fail(new Error('a process of the comparison ended')));
+    this.ready = this.#hear();
+  }
+
+  /** Has it send at least `count` messages. Returns the ns of processor time that each took. */
+  send(count: number): Promise<number> {
+    const answer = this.#hear();
+    this.#child.send(count);
+    return answer;
+  }
+
+  end(): void {
+    this.#child.kill();
+  }
+
+  #hear(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#answer = resolve;
+      this.#fail = reject;
+    });
+  }
+}
