@@ -56,11 +56,11 @@ export class RequestPackets {
   }
 
   /** Shows the packet built last to the trace of its message. */
-  tracePacket(record: SendRecord, trace: QueuePairTrace): void {
+  tracePacket(state: RequesterState, record: SendRecord, trace: QueuePairTrace): void {
     const { opcode, hasGrh, payloadLengthBytes } = this.#fields;
     const offset = this.#offset;
     const payload = offset + payloadStart(opcode, hasGrh);
-    trace.sendPacket(record, record.packetsSent - 1, this.#ring, offset, payload, payloadLengthBytes);
+    trace.sendPacket(state, record, record.packetsSent - 1, this.#ring, offset, payload, payloadLengthBytes);
   }
 
   /** Payload of the packet built last. */

@@ -172,7 +172,6 @@ export class Requester {
     const record = this.#record;
     const count = psnsOf(record, state.qp.pathMtuBytes);
     record.number(state.nextPsn, count);
-    record.trace?.beginRecord(state, record);
     state.nextPsn = addPsn(state.nextPsn, count);
     state.sendSequence = (state.sendSequence + 1) & SEQUENCE_MASK;
     if (record.isFetch) state.readsOutstanding++;
@@ -191,7 +190,7 @@ export class Requester {
     if (kind === RequestKind.READ) this.#build.sendRead(state, record, this.#port);
     else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
     else if (!this.#build.sendPayload(state, record, this.#port)) return this.#fail(FaultKind.DMA_READ);
-    if (record.trace !== undefined) this.#build.tracePacket(record, record.trace);
+    if (record.trace !== undefined) this.#build.tracePacket(state, record, record.trace);
     this.#work++;
     this.#bytes += PACKET_COST_BYTES + this.#build.payloadLengthBytes;
     this.packets++;
@@ -223,7 +222,6 @@ export class Requester {
     if (fault !== FaultKind.NONE) return this.#fail(fault);
     this.#work++;
     record.number(state.nextPsn, 0);
-    record.trace?.beginRecord(state, record);
     record.done = true;
     state.cursor = record.next;
     this.#around.completeDone(state.qp);
@@ -237,10 +235,7 @@ export class Requester {
   #fail(fault: FaultKind): State {
     const state = this.#state;
     const record = this.#record;
-    if (!record.numbered) {
-      record.number(state.nextPsn, 0);
-      record.trace?.beginRecord(state, record);
-    }
+    if (!record.numbered) record.number(state.nextPsn, 0);
     record.fault = fault;
     record.done = true;
     state.wait = RequesterWait.FAULT;

@@ -77,35 +77,32 @@ export class QueuePairTrace {
     record.launchedNs = this.#clock.now();
   }
 
-  /** Its message begins, with its PSNs assigned; `state` does not count it yet. */
-  beginRecord(state: RequesterState, record: SendRecord): void {
-    if (this.stopped) {
-      record.traceBlock = NO_BLOCK;
-      return;
-    }
-    const { ring } = this;
-    const index = ring.open(record.launchedNs);
-    const { words } = ring;
-    const at = ring.slotOf(index);
-    words[at + OPCODE] = record.opcode;
-    words[at + RECEIVE] = 0;
-    words[at + SEQUENCE] = record.sequence;
-    words[at + FIRST_PSN] = record.firstPsn;
-    words[at + LAST_PSN] = record.lastPsn;
-    words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
-    words[at + REMOTE_LID] = state.path.dlid;
-    words[at + LENGTH] = record.messageLength;
-    words[at + MSN] = (state.sendSequence - 1) & SEQUENCE_MASK;
-    record.traceBlock = index;
-  }
-
-  /** A packet of it was sent: number `packet` of the message, its headers at `offset`, `lengthBytes` of payload at `payload`. */
+  /** A packet of its message was sent: number `packet`, its headers at `offset`, `lengthBytes` of payload at `payload`. The block is begun with the first one; `state` counts the message by then. */
   sendPacket(
+    state: RequesterState,
     record: SendRecord,
     packet: number,
     from: PacketBytes,
     offset: number,
     payload: number,
+    lengthBytes: number,
+  ): void {
+    const { ring } = this;
+    if (packet > 0 || record.traceBlock !== NO_BLOCK)
+      return this.#sendNext(record, packet, from, offset, payload - offset, lengthBytes);
+    if (this.stopped) return;
+    const nowNs = this.#clock.now();
+    const index = ring.openWithPacket(record.launchedNs, nowNs, 1, from, offset, payload - offset, lengthBytes);
+    this.#describe(state, record, index, state.sendSequence - 2);
+  }
+
+  /** A packet behind the first, or one that is sent again. */
+  #sendNext(
+    record: SendRecord,
+    packet: number,
+    from: PacketBytes,
+    offset: number,
+    headers: number,
     lengthBytes: number,
   ): void {
     const index = record.traceBlock;
@@ -118,13 +115,28 @@ export class QueuePairTrace {
       return;
     }
     words[at + PACKETS] = packet + 1;
-    const done = packet === 0 ? 0 : packet * this.#qp.pathMtuBytes;
-    ring.keep(at, done, from, offset, payload - offset, lengthBytes);
+    ring.keep(at, packet * this.#qp.pathMtuBytes, from, offset, headers, lengthBytes);
   }
 
-  /** It is complete, or flushed before it was begun. */
+  #describe(state: RequesterState, record: SendRecord, index: number, msn: number): void {
+    const { words } = this.ring;
+    const at = this.ring.slotOf(index);
+    words[at + OPCODE] = record.opcode;
+    words[at + RECEIVE] = 0;
+    words[at + SEQUENCE] = record.sequence;
+    words[at + FIRST_PSN] = record.firstPsn;
+    words[at + LAST_PSN] = record.lastPsn;
+    words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
+    words[at + REMOTE_LID] = state.path.dlid;
+    words[at + LENGTH] = record.messageLength;
+    words[at + MSN] = msn & SEQUENCE_MASK;
+    record.traceBlock = index;
+  }
+
+  /** It is complete, or flushed, perhaps before anything was sent. */
   endRecord(state: RequesterState, record: SendRecord, status: CompletionStatus, fault: FaultKind): void {
-    if (!record.numbered) this.beginRecord(state, record);
+    if (record.traceBlock === NO_BLOCK && !this.stopped)
+      this.#describe(state, record, this.ring.open(record.launchedNs), state.sendSequence - 1);
     if (this.#qp.serviceType === RC) this.#end(record.traceBlock, status, fault);
     else this.#endWithPacket(record.traceBlock, status, fault);
   }
@@ -148,23 +160,21 @@ export class QueuePairTrace {
     lengthBytes: number,
   ): void {
     if (this.stopped) return;
-    const at = this.#openCommand(command, psn, qpn, lid);
-    this.ring.words[at + PACKETS] = 1;
-    this.ring.keep(at, 0, from, offset, payload - offset, lengthBytes);
+    const nowNs = this.#clock.now();
+    const index = this.ring.openWithPacket(this.#launchedNs, nowNs, 1, from, offset, payload - offset, lengthBytes);
+    this.#describeCommand(command, index, psn, qpn, lid);
   }
 
   /** It is done; perhaps nothing was sent. */
   endCommand(command: DataView, status: CompletionStatus, fault: FaultKind): void {
-    if (this.#command === NO_BLOCK && !this.stopped) this.#openCommand(command, 0, 0, 0);
+    if (this.#command === NO_BLOCK && !this.stopped)
+      this.#describeCommand(command, this.ring.open(this.#launchedNs), 0, 0, 0);
     this.#endWithPacket(this.#command, status, fault);
   }
 
-  /** Returns where the block begins. */
-  #openCommand(command: DataView, psn: number, qpn: number, lid: number): number {
-    const { ring } = this;
-    const index = ring.open(this.#launchedNs);
-    const { words } = ring;
-    const at = ring.slotOf(index);
+  #describeCommand(command: DataView, index: number, psn: number, qpn: number, lid: number): void {
+    const { words } = this.ring;
+    const at = this.ring.slotOf(index);
     words[at + OPCODE] = getSendCommandOpcode(command, 0);
     words[at + RECEIVE] = 0;
     words[at + SEQUENCE] = getSendCommandSequence(command, 0);
@@ -175,7 +185,6 @@ export class QueuePairTrace {
     words[at + LENGTH] = getSendCommandMessageLength(command, 0);
     words[at + MSN] = 0;
     this.#command = index;
-    return at;
   }
 
   // Messages received.
@@ -258,8 +267,9 @@ export class QueuePairTrace {
   ): number {
     if (this.stopped) return NO_BLOCK;
     const { ring } = this;
-    const { psn, lrhOffset, payloadOffset, payloadLengthBytes } = packet;
-    const index = ring.open(this.#clock.now());
+    const { psn, lrhOffset, payloadOffset, payloadLengthBytes: length } = packet;
+    const nowNs = this.#clock.now();
+    const index = ring.openWithPacket(nowNs, nowNs, packets, from, lrhOffset, payloadOffset - lrhOffset, length);
     const { words } = ring;
     const at = ring.slotOf(index);
     words[at + OPCODE] = messageOpcodes[packet.opcode];
@@ -269,10 +279,8 @@ export class QueuePairTrace {
     words[at + LAST_PSN] = psn;
     words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
     words[at + REMOTE_LID] = packet.slid;
-    words[at + LENGTH] = payloadLengthBytes;
+    words[at + LENGTH] = length;
     words[at + MSN] = msn;
-    words[at + PACKETS] = packets;
-    ring.keep(at, 0, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
     return index;
   }
 

@@ -126,17 +126,47 @@ export class TraceRing {
     if (position > this.#read) this.#read = position;
   }
 
-  /** Begins a block; the oldest one makes room. Returns its running number. The caller fills in what is known of the message. */
+  /** Begins a block of a message without packets; the oldest one makes room. Returns its running number. The caller fills in what is known of the message. */
   open(beginNs: number): number {
     const index = this.head++;
     if (index - this.blocks >= this.#read) this.lost++;
     const time = this.slotOf(index) >>> 1;
     const doubleWords = this.#doubleWords;
-    doubleWords[time + CLEARED] = 0n;
-    doubleWords[time + CLEARED + 1] = 0n;
-    doubleWords[time + CLEARED + 2] = 0n;
-    doubleWords[time + CLEARED + 3] = 0n;
+    for (let cleared = CLEARED; cleared < BEGIN; cleared++) doubleWords[time + cleared] = 0n;
     this.#times[time + BEGIN] = beginNs;
+    return index;
+  }
+
+  /**
+   * As `open`, with the first packet of the message: headers at `offset` of `source`, then `payload` bytes. `packets` is 0 when that is refused.
+   */
+  openWithPacket(
+    beginNs: number,
+    nowNs: number,
+    packets: number,
+    source: PacketBytes,
+    offset: number,
+    headers: number,
+    payload: number,
+  ): number {
+    const index = this.head++;
+    if (index - this.blocks >= this.#read) this.lost++;
+    const at = this.slotOf(index);
+    const length = Math.min(payload, this.snapLength);
+    const { words } = this;
+    words[at + COMPLETE] = 0;
+    words[at + STATUS] = 0;
+    words[at + FAULT] = 0;
+    words[at + RETRIES] = 0;
+    words[at + PACKETS] = packets;
+    words[at + KEPT] = length;
+    words[at + PACKETS_KEPT] = 1;
+    words[at + PACKET_BYTES] = (RECORD_BYTES + headers + length + ALIGNMENT - 1) & -ALIGNMENT;
+    const times = this.#times;
+    const time = at >>> 1;
+    times[time + BEGIN] = beginNs;
+    times[time + END] = nowNs;
+    this.#copy((at << WORD_SHIFT) + PACKETS_AT, nowNs - beginNs, source, offset, headers, length);
     return index;
   }
 
@@ -155,7 +185,7 @@ export class TraceRing {
   }
 
   /**
-   * Keeps a packet of the message whose block begins at `at`, as far as the snap length goes: headers at `offset` of `source`, then `payload` bytes that begin `done` bytes into
+   * Keeps another packet of the message whose block begins at `at`, as far as the snap length goes: headers at `offset` of `source`, then `payload` bytes that begin `done` bytes into
    * the message. Not what is there already (it was sent again), nor what is beyond the snap length.
    */
   keep(at: number, done: number, source: PacketBytes, offset: number, headers: number, payload: number): void {
@@ -173,14 +203,9 @@ export class TraceRing {
     const times = this.#times;
     const time = at >>> 1;
     const nowNs = this.#clock.now();
-    const sinceNs = nowNs - times[time + BEGIN];
     times[time + END] = nowNs;
     const target = (at << WORD_SHIFT) + PACKETS_AT + used;
-    const view = this.#view;
-    setTracePacketHeaderLength(view, target, headers);
-    setTracePacketPayloadLength(view, target, length);
-    setTracePacketTime(view, target, Math.min(sinceNs, TIME_MAX_NS));
-    this.#copy(target + RECORD_BYTES, source, offset, headers + length);
+    this.#copy(target, nowNs - times[time + BEGIN], source, offset, headers, length);
   }
 
   /** The message has ended now. */
@@ -220,19 +245,24 @@ export class TraceRing {
     return TRACE_BLOCK_SIZE + lengthBytes;
   }
 
-  /** Short ones by double words, which costs half of what words do and allocates nothing once it is compiled; some bytes behind the packet come along. */
-  #copy(target: number, source: PacketBytes, offset: number, lengthBytes: number): void {
-    if (lengthBytes > LOOP_BYTES) return this.#bytes.set(source.viewPacket(offset, lengthBytes), target);
+  /** Short packets by double words, which costs half of what words do and allocates nothing once it is compiled; some bytes behind the packet come along. */
+  #copy(target: number, sinceNs: number, source: PacketBytes, offset: number, headers: number, payload: number): void {
+    const view = this.#view;
+    setTracePacketHeaderLength(view, target, headers);
+    setTracePacketPayloadLength(view, target, payload);
+    setTracePacketTime(view, target, Math.min(sinceNs, TIME_MAX_NS));
+    const lengthBytes = headers + payload;
+    if (lengthBytes > LOOP_BYTES) return this.#bytes.set(source.viewPacket(offset, lengthBytes), target + RECORD_BYTES);
     const from = source.doubleWords;
     const to = this.#doubleWords;
-    let at = target >>> DWORD_SHIFT;
+    let copied = (target + RECORD_BYTES) >>> DWORD_SHIFT;
     let next = offset >>> DWORD_SHIFT;
     for (let left = lengthBytes; left > 0; left -= COPY_BYTES) {
-      to[at] = from[next];
-      to[at + 1] = from[next + 1];
-      to[at + 2] = from[next + 2];
-      to[at + 3] = from[next + 3];
-      at += 4;
+      to[copied] = from[next];
+      to[copied + 1] = from[next + 1];
+      to[copied + 2] = from[next + 2];
+      to[copied + 3] = from[next + 3];
+      copied += 4;
       next += 4;
     }
   }
