@@ -5,17 +5,19 @@
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
 import type { Variant } from './side-by-side.ts';
 import type { Traffic } from './transport-traffic.ts';
 
 const MEMORY_BYTES = 1 << 26;
 
-const { root, traced } = JSON.parse(process.argv[2]) as Variant;
+const { root, traced, inlinedBytes } = JSON.parse(process.argv[2]) as Variant;
 const plan = JSON.parse(process.argv[3]) as Traffic;
 const url = pathToFileURL(join(root, 'scripts', 'bench', 'transport-traffic.ts')).href;
 const { TransportTraffic } = (await import(url)) as typeof import('./transport-traffic.ts');
 const traffic = new TransportTraffic(plan, {}, MEMORY_BYTES);
 if (traced) traffic.trace();
+if (inlinedBytes !== undefined) raiseInliningBudget(inlinedBytes);
 
 process.on('message', (count: number) => {
   const before = traffic.messages;

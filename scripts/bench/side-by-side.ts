@@ -17,10 +17,11 @@ const TURN_BYTES = 1 << 24;
 const WARM_UP_TURNS = 24;
 const TURNS = 36;
 
-/** Where the sources are, and whether all QPs are traced. */
+/** Where the sources are, whether all QPs are traced, and how much V8 may put into one function, where that is not what it is in a live process. */
 export interface Variant {
   readonly root: string;
   readonly traced: boolean;
+  readonly inlinedBytes?: number | undefined;
 }
 
 /** ns of processor time per message, and its ratio to that of the first variant. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Makes a copy of the adapter's sources from which every call of a trace or timeline is taken out, so that it can be measured what the calls cost while nothing is traced.
- * Each is replaced by an empty statement; lines keep their numbers. Called by trace-hooks.ts.
+ * Makes copies of the adapter's sources from which every call of a trace or timeline is taken out, or in which each is there several times, so that it can be measured what the calls cost while nothing is
+ * traced. Called by trace-hooks.ts.
  */
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,6 +18,10 @@ const CONDITION = /if \([\w.]+\.trace !== undefined\) /;
 /** A trace handed on, such as `record.trace = qp.trace;`. */
 const ASSIGNMENT = /\b(?:record|resource)\.trace = \w[\w.]*;/;
 
+/** A field that holds a trace, and what is called otherwise in copies of it and of the hooks. */
+const FIELD = /^ +(?:trace|timeline): \w+ \| undefined = undefined;$/gm;
+const NAMES = /\b(?:trace|timeline)(?=\?\.| !== undefined|: | = |;)/g;
+
 /** Copies the sources below `root` to `target`, tests left out. */
 export function copySources(root: string, target: string): void {
   const filter = (path: string): boolean => !path.endsWith('.test.ts');
@@ -27,19 +31,48 @@ export function copySources(root: string, target: string): void {
 
 /** Takes the hooks out of the copy at `root`. Returns how many there were. */
 export function stripHooks(root: string): number {
+  return rewriteSources(root, stripText);
+}
+
+/**
+ * Adds `more` hooks for every hook in the copy at `root`, on fields of their own that never hold a trace: what one costs is hidden in the noise, what many cost is not.
+ * Returns how many there were.
+ */
+export function multiplyHooks(root: string, more: number): number {
+  return rewriteSources(root, (source) => multiplyText(source, more));
+}
+
+export interface Rewritten {
+  readonly text: string;
+  readonly hooks: number;
+}
+
+/** Lines keep their numbers. */
+export function stripText(source: string): Rewritten {
+  return rewriteText(source, (hook) => '\n'.repeat(hook.split('\n').length - 1));
+}
+
+export function multiplyText(source: string, more: number): Rewritten {
+  const copies = (text: string): string[] =>
+    Array.from({ length: more }, (_, index) => text.replace(NAMES, `$&${index + 1}`));
+  const fields = source.replace(FIELD, (field) => [field, ...copies(field)].join('\n'));
+  return rewriteText(fields, (hook) => [hook, ...copies(hook)].join(hook.endsWith(')') ? ', ' : ' '));
+}
+
+function rewriteSources(root: string, rewrite: (source: string) => Rewritten): number {
   let count = 0;
   for (const name of readdirSync(join(root, 'device'), { recursive: true, encoding: 'utf8' })) {
     const path = join('device', name);
     if (!name.endsWith('.ts') || path.startsWith(TRACES)) continue;
-    const before = readFileSync(join(root, path), 'utf8');
-    const { text, hooks } = stripText(before);
+    const { text, hooks } = rewrite(readFileSync(join(root, path), 'utf8'));
     count += hooks;
-    if (hooks > 0) writeFileSync(join(root, path), text);
+    writeFileSync(join(root, path), text);
   }
   return count;
 }
 
-export function stripText(source: string): { text: string; hooks: number } {
+/** Puts something else in the place of each hook: a call without its semicolon, a whole statement otherwise. */
+function rewriteText(source: string, rewrite: (hook: string) => string): Rewritten {
   let text = source;
   let hooks = 0;
   for (const [pattern, findEnd] of [
@@ -47,11 +80,13 @@ export function stripText(source: string): { text: string; hooks: number } {
     [CALL, (from: number) => endOfGroup(text, from - 1)],
     [ASSIGNMENT, (from: number) => from],
   ] as const)
-    for (let found = pattern.exec(text); found !== null; found = pattern.exec(text), hooks++) {
-      const end = findEnd(found.index + found[0].length);
-      const lines = text.slice(found.index, end).split('\n').length - 1;
-      const semicolon = text[end] === ';' ? '' : ';';
-      text = `${text.slice(0, found.index)}${semicolon}${'\n'.repeat(lines)}${text.slice(end)}`;
+    for (let from = 0, found = pattern.exec(text); found !== null; found = pattern.exec(text.slice(from)), hooks++) {
+      const start = from + found.index;
+      const end = findEnd(start + found[0].length);
+      const replaced = rewrite(text.slice(start, end));
+      const semicolon = text[end] === ';' || replaced.trim() !== '' ? '' : ';';
+      text = `${text.slice(0, start)}${semicolon}${replaced}${text.slice(end)}`;
+      from = start + semicolon.length + replaced.length;
     }
   return { text, hooks };
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The copy without hooks that `bench:transport --only trace-off` compares with: nothing of traces is called in it, and it does the same.
+// The copies that `bench:transport --only trace-off` compares: without hooks, and with several in the place of each. Both do the same as the adapter itself.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { copySources, multiplyHooks, multiplyText, stripHooks, stripText } from './hook-copies.ts';
 import { summarize } from './statistics.ts';
-import { copySources, stripHooks, stripText } from './strip-hooks.ts';
 
-t.test('each kind of hook', async (t) => {
+const ROOT = join(import.meta.dirname, '..', '..');
+
+t.test('each kind of hook is taken out', async (t) => {
   const same = (before: string, after: string, hooks = 1): void =>
     void t.same(stripText(before), { text: after, hooks }, before);
   same('  qp.trace?.endMessage(Status.OK, f(1));\n', '  ;\n');
@@ -21,9 +23,35 @@ t.test('each kind of hook', async (t) => {
   same('  const trace = qp.trace;\n', '  const trace = qp.trace;\n', 0);
 });
 
+t.test('each kind of hook is there twice more, on fields of its own', async (t) => {
+  const same = (before: string, after: string): void => void t.equal(multiplyText(before, 2).text, after);
+  same('  if (a) qp.trace?.f(1);\n', '  if (a) qp.trace?.f(1), qp.trace1?.f(1), qp.trace2?.f(1);\n');
+  same(
+    '  if (r.trace !== undefined) f(r.trace);\n',
+    '  if (r.trace !== undefined) f(r.trace); if (r.trace1 !== undefined) f(r.trace); if (r.trace2 !== undefined) f(r.trace);\n',
+  );
+  same(
+    '  record.trace = qp.trace;\n',
+    '  record.trace = qp.trace; record.trace1 = qp.trace1; record.trace2 = qp.trace2;\n',
+  );
+  const field = '  timeline: Timeline | undefined = undefined;';
+  same(field, [field, field.replace(':', '1:'), field.replace(':', '2:')].join('\n'));
+});
+
+t.test('a copy with more hooks has the fields they are about, and sends messages', async (t) => {
+  const directory = t.testdir();
+  copySources(ROOT, directory);
+  t.ok(multiplyHooks(directory, 3) > 40);
+  const url = pathToFileURL(join(directory, 'device/transport/send-record.ts')).href;
+  const { SendRecord } = (await import(url)) as typeof import('../../device/transport/send-record.ts');
+  const traces = Object.keys(new SendRecord()).filter((name) => /^trace\d*$/.test(name));
+  t.same(traces, ['trace', 'trace1', 'trace2', 'trace3']);
+  await sendThrough(t, directory);
+});
+
 t.test('the copy has no hook left, and sends messages', async (t) => {
   const directory = t.testdir();
-  copySources(join(import.meta.dirname, '..', '..'), directory);
+  copySources(ROOT, directory);
   const hooks = stripHooks(directory);
   t.ok(hooks > 40, `${hooks} hooks`);
   for (const folder of ['transport', 'scheduler', 'collect', 'lane', 'pio', 'pci', 'queues'])
@@ -31,6 +59,11 @@ t.test('the copy has no hook left, and sends messages', async (t) => {
       const text = readFileSync(join(directory, 'device', folder, name), 'utf8');
       if (/(trace|timeline)\?\./.test(text)) t.fail(`${folder}/${name} has a hook`);
     }
+  await sendThrough(t, directory);
+});
+
+/** Sends messages with all QPs traced. */
+async function sendThrough(t: Test, directory: string): Promise<void> {
   const url = pathToFileURL(join(directory, 'scripts/bench/transport-traffic.ts')).href;
   const { TransportTraffic } = (await import(url)) as typeof import('./transport-traffic.ts');
   const common = { size: 64, queuePairs: 1, batch: 16, inFlight: 64 };
@@ -43,7 +76,7 @@ t.test('the copy has no hook left, and sends messages', async (t) => {
   for (let round = 0; round < 10; round++) traffic.round();
   traffic.verify();
   t.equal(traffic.messages, 640);
-});
+}
 
 t.test('the interval of a median', async (t) => {
   const values = Array.from({ length: 12 }, (_, index) => 12 - index);
