@@ -4,6 +4,7 @@ import t from 'tap';
 import { ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { Bench } from './bench.ts';
 import { ledger } from './ledger.ts';
+import { startCompletionsAt } from './running-counts.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 
@@ -91,4 +92,43 @@ t.test('random posting, taking and resizing', async (t) => {
     t.ok(resized > 50);
     bench.finish();
   }
+});
+
+t.test('running numbers wrap at 32 bits before, between and behind resizes', async (t) => {
+  // The first number behind the wrap, and how many are still to come when the ring is replaced: none of its empty slots may look like that entry.
+  for (const start of [2 ** 32 - 20, 2 ** 32 - 33, 2 ** 32 - 1])
+    for (const sizes of [[4, 7, 5, 6], [7, 4], [5]]) {
+      const bench = new Bench();
+      const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
+      const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+      startCompletionsAt(bench, sendCq, start);
+      const taken: number[] = [];
+      const take = (): void => {
+        for (const { queueSequence } of sendCq.drain()) taken.push(queueSequence);
+      };
+      let posted = 0;
+      for (const entriesLog2 of sizes) {
+        const { status } = bench.driver.resizeCompletionQueue(sendCq, entriesLog2);
+        t.equal(status, ManagementStatus.OK);
+        take();
+        t.equal(taken.length, posted, 'nothing is there that was not posted');
+        for (let count = 0; count < 11; count++, posted++) qp.post(NOP);
+        bench.settle();
+        // Some stay unread over the next resize.
+        for (let count = 0; count < 7; count++) taken.push(sendCq.take().queueSequence);
+        t.equal(bench.driver.resizeCompletionQueue(sendCq, entriesLog2 + 1).status, ManagementStatus.OK);
+        take();
+      }
+      for (let count = 0; count < 40; count++, posted++) {
+        qp.post(NOP);
+        bench.settle();
+        take();
+      }
+      t.same(
+        taken,
+        Array.from({ length: posted }, (_, number) => number),
+        `from ${start}, sizes ${sizes}`,
+      );
+      bench.finish();
+    }
 });

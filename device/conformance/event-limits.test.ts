@@ -13,37 +13,17 @@ import { decodeCqAttributes, newCqAttributes } from '../../protocol/layout/gen/c
 import { decodeEqAttributes, newEqAttributes } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EqControl, EqMask, FaultKind, ManagementOpcode, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import { EventPoller } from '../hosts/in-process/driver/event-poller.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
 import { eqPayload } from '../hosts/in-process/driver/payloads.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
 import { Bench } from './bench.ts';
+import { startCompletionsAt, startEventsAt } from './running-counts.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const COUNTS = 2 ** 32;
 const VECTOR = 20;
-
-/** Puts both ends of a CQ where `count` entries have been posted and taken: nobody waits for 2^32 of them. */
-function startCompletionsAt(bench: Bench, queue: DriverCompletionQueue, count: number): void {
-  const device = (bench.machine.core as Adapter).resources.completionQueues.get(queue.cqn);
-  if (device === undefined) throw new Error(`there is no CQ ${queue.cqn}`);
-  device.producerCount = count;
-  device.consumed = count;
-  queue.consumed = count;
-  queue.giveBack();
-}
-
-/** The same of an EQ. */
-function startEventsAt(bench: Bench, queue: DriverEventQueue, count: number): void {
-  const device = (bench.machine.core as Adapter).resources.eventQueues.get(queue.eqn);
-  if (device === undefined) throw new Error(`there is no EQ ${queue.eqn}`);
-  device.producerCount = count;
-  device.consumed = count;
-  queue.consumed = count;
-  queue.returned = count;
-}
 
 function queryEq(bench: Bench, { eqn }: DriverEventQueue) {
   const { payload } = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: eqn });

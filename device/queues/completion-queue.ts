@@ -23,6 +23,9 @@ const SEQUENCE_BYTES = 4;
 /** Entries copied at once when a queue is resized: a page of them. */
 const RESIZE_ENTRIES = PAGE_BYTES / COMPLETION_ENTRY_SIZE;
 
+/** Producer count before it wraps. */
+const LAST_COUNT = 2 ** 32 - 1;
+
 /** Work space of all queues: an entry is posted as soon as it is filled, and a queue with buffers of its own would be spread over more memory. */
 const entry = new Uint8Array(COMPLETION_ENTRY_SIZE);
 const entryView = new DataView(entry.buffer);
@@ -128,9 +131,20 @@ export class CompletionQueue {
         return false;
       at = (at + run) >>> 0;
     }
+    // The last number before the count wraps is 0, as in a slot that was never filled: in the new ring that slot must not look like its entry.
+    if ((LAST_COUNT - this.producerCount) >>> 0 < entries - this.#unread() && !this.#blank(memory, entries))
+      return false;
     this.memory = memory;
     this.entries = entries;
     return true;
+  }
+
+  /** Gives the slot of `LAST_COUNT` a number that is not its own. */
+  #blank(memory: QueueMemory, entries: number): boolean {
+    entry.fill(0);
+    setCompletionEntrySequence(entryView, 0, LAST_COUNT);
+    const address = memory.addressOf((LAST_COUNT % entries) * COMPLETION_ENTRY_SIZE);
+    return this.owner.dma.write(this.number, address, entry, 0, COMPLETION_ENTRY_SIZE);
   }
 
   /** The queue is going away: its pending bit no longer counts. */
