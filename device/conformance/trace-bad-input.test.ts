@@ -2,11 +2,11 @@
 /** Traces under misuse: rings of every size as they wrap, memory that is unmapped under load, QPs destroyed, reset and created again with a trace on. One QP is affected, nothing is lost. */
 import t from 'tap';
 import { TRACE_BLOCKS_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
-import { TRACE_BLOCK_SIZE } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { CompletionStatus, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
 import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
+import { BlockEncoder } from '../observe/trace/block-encoder.ts';
 import { Field, TraceRing } from '../observe/trace/trace-ring.ts';
 import { decodeMessages } from '../observe/trace/traced-message.ts';
 import { Bench } from './bench.ts';
@@ -29,8 +29,7 @@ function send(bench: Bench, { a, b }: Connected, count: number): void {
 }
 
 t.test('rings of every size, from 1 block to the maximum, before and behind their wrap', async (t) => {
-  const bytes = new Uint8Array(TRACE_BLOCK_SIZE);
-  const view = new DataView(bytes.buffer);
+  const encoder = new BlockEncoder();
   for (let blocksLog2 = 0; blocksLog2 <= TRACE_BLOCKS_MAX_LOG2; blocksLog2++) {
     const clock = new SimulatedClock();
     const ring = new TraceRing(blocksLog2, 0, clock);
@@ -50,8 +49,8 @@ t.test('rings of every size, from 1 block to the maximum, before and behind thei
       t.same([ring.tail, ring.lost], [tail, tail], `${blocks} blocks, ${total} begun`);
       t.equal(ring.has(tail - 1), false);
       for (const index of [tail, total - 1]) {
-        ring.encode(index, subject, bytes, view, 0);
-        const [message] = decodeMessages(bytes, 1);
+        encoder.encode(ring, index, subject);
+        const [message] = decodeMessages(encoder.bytes, 1);
         t.match(message?.block, {
           index,
           firstPsn: index,

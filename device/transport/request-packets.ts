@@ -58,9 +58,8 @@ export class RequestPackets {
   /** Shows the packet built last to the trace of its message. */
   tracePacket(state: RequesterState, record: SendRecord, trace: QueuePairTrace): void {
     const { opcode, hasGrh, payloadLengthBytes } = this.#fields;
-    const offset = this.#offset;
-    const payload = offset + payloadStart(opcode, hasGrh);
-    trace.sendPacket(state, record, record.packetsSent - 1, this.#ring, offset, payload, payloadLengthBytes);
+    const headers = payloadStart(opcode, hasGrh);
+    trace.sendPacket(state, record, record.packetsSent - 1, this.#ring, this.#offset, headers, payloadLengthBytes);
   }
 
   /** Payload of the packet built last. */

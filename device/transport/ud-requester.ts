@@ -102,7 +102,7 @@ export class UdRequester {
     else if (!this.#list.gatherPart(qp, 0, length, ring, payload)) return FaultKind.DMA_READ;
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
     const { psn, destQpn, dlid } = fields;
-    qp.trace?.sendDatagram(buffer.view, psn, destQpn, dlid, ring, offset, payload, length);
+    qp.trace?.sendDatagram(buffer.view, psn, destQpn, dlid, ring, offset, payload - offset, length);
     qp.sendPsn = addPsn(qp.sendPsn, 1);
     return FaultKind.NONE;
   }

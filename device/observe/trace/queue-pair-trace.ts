@@ -20,9 +20,12 @@ import type { RequestInHand } from '../../transport/request-in-hand.ts';
 import type { RequesterState } from '../../transport/requester-state.ts';
 import type { ResponderResource, ResponderState } from '../../transport/responder-state.ts';
 import type { SendRecord } from '../../transport/send-record.ts';
+import type { TracedQueuePair } from './block-encoder.ts';
 import { messageOpcodes } from './message-opcodes.ts';
-import { Field, type PacketBytes, type TracedQueuePair, TraceRing } from './trace-ring.ts';
+import { Field, type PacketBytes, TraceRing } from './trace-ring.ts';
 import type { TraceSettings } from './trace-settings.ts';
+
+type Packet = Readonly<ParsedPacket>;
 
 const SEQUENCE_MASK = 0xffffff;
 const NO_BLOCK = -1;
@@ -77,36 +80,23 @@ export class QueuePairTrace {
     record.launchedNs = this.#clock.now();
   }
 
-  /** A packet of its message was sent: number `packet`, its headers at `offset`, `lengthBytes` of payload at `payload`. The block is begun with the first one; `state` counts the message by then. */
+  /** A packet of its message was sent: number `packet`, its headers at `offset`, then `payload` bytes. The block is begun with the first one; `state` counts the message by then. */
   sendPacket(
     state: RequesterState,
     record: SendRecord,
     packet: number,
     from: PacketBytes,
     offset: number,
-    payload: number,
-    lengthBytes: number,
-  ): void {
-    const { ring } = this;
-    if (packet > 0 || record.traceBlock !== NO_BLOCK)
-      return this.#sendNext(record, packet, from, offset, payload - offset, lengthBytes);
-    if (this.stopped) return;
-    const nowNs = this.#clock.now();
-    const index = ring.openWithPacket(record.launchedNs, nowNs, 1, from, offset, payload - offset, lengthBytes);
-    this.#describe(state, record, index, state.sendSequence - 2);
-  }
-
-  /** A packet behind the first, or one that is sent again. */
-  #sendNext(
-    record: SendRecord,
-    packet: number,
-    from: PacketBytes,
-    offset: number,
     headers: number,
-    lengthBytes: number,
+    payload: number,
   ): void {
-    const index = record.traceBlock;
     const { ring } = this;
+    const index = record.traceBlock;
+    if (index === NO_BLOCK) {
+      if (packet > 0 || this.stopped) return;
+      const begun = ring.openWithPacket(record.launchedNs, this.#clock.now(), 1, from, offset, headers, payload);
+      return this.#describe(state, record, begun, state.sendSequence - 2);
+    }
     if (!ring.has(index)) return;
     const { words } = ring;
     const at = ring.slotOf(index);
@@ -115,7 +105,7 @@ export class QueuePairTrace {
       return;
     }
     words[at + PACKETS] = packet + 1;
-    ring.keep(at, packet * this.#qp.pathMtuBytes, from, offset, headers, lengthBytes);
+    ring.keep(at, packet * this.#qp.pathMtuBytes, from, offset, headers, payload);
   }
 
   #describe(state: RequesterState, record: SendRecord, index: number, msn: number): void {
@@ -148,7 +138,7 @@ export class QueuePairTrace {
     this.#launchedNs = this.#clock.now();
   }
 
-  /** Its datagram was sent: headers at `offset`, payload of `lengthBytes` at `payload`. */
+  /** Its datagram was sent: headers at `offset`, then `payload` bytes. */
   sendDatagram(
     command: DataView,
     psn: number,
@@ -156,12 +146,12 @@ export class QueuePairTrace {
     lid: number,
     from: PacketBytes,
     offset: number,
+    headers: number,
     payload: number,
-    lengthBytes: number,
   ): void {
     if (this.stopped) return;
     const nowNs = this.#clock.now();
-    const index = this.ring.openWithPacket(this.#launchedNs, nowNs, 1, from, offset, payload - offset, lengthBytes);
+    const index = this.ring.openWithPacket(this.#launchedNs, nowNs, 1, from, offset, headers, payload);
     this.#describeCommand(command, index, psn, qpn, lid);
   }
 
@@ -190,13 +180,7 @@ export class QueuePairTrace {
   // Messages received.
 
   /** A datagram was delivered to receive entry `number`, or could not be. */
-  receiveDatagram(
-    packet: Readonly<ParsedPacket>,
-    from: PacketRing,
-    number: number,
-    status: number,
-    fault: number,
-  ): void {
+  receiveDatagram(packet: Packet, from: PacketRing, number: number, status: number, fault: number): void {
     const index = this.#beginReceive(packet, from, number, 0, 1);
     if (index === NO_BLOCK) return;
     this.ring.words[this.ring.slotOf(index) + REMOTE_QPN] = getDethSrcQpn(from.view, packet.dethOffset);
@@ -239,17 +223,10 @@ export class QueuePairTrace {
     words[at + LENGTH] = resource.isAtomic ? ATOMIC_BYTES : resource.lengthBytes;
   }
 
-  /** A packet of an answer came or was sent: headers at `offset`, then `lengthBytes` of what was asked for, from byte `done` on. `index`: the block of the command, or of the answer. */
-  keepAnswer(
-    index: number,
-    done: number,
-    from: PacketBytes,
-    offset: number,
-    payload: number,
-    lengthBytes: number,
-  ): void {
+  /** A packet of an answer came or was sent: headers at `offset`, and at `startsAt` `bytes` of what was asked for, from byte `done` on. `index`: the block of the command, or of the answer. */
+  keepAnswer(index: number, done: number, from: PacketBytes, offset: number, startsAt: number, bytes: number): void {
     const { ring } = this;
-    if (ring.has(index)) ring.keep(ring.slotOf(index), done, from, offset, payload - offset, lengthBytes);
+    if (ring.has(index)) ring.keep(ring.slotOf(index), done, from, offset, startsAt - offset, bytes);
   }
 
   endAnswer(resource: ResponderResource, status: CompletionStatus, fault: FaultKind): void {
@@ -258,13 +235,7 @@ export class QueuePairTrace {
   }
 
   /** The time of its first packet is that of the message. `packets`: 1, or 0 when this one is refused. */
-  #beginReceive(
-    packet: Readonly<ParsedPacket>,
-    from: PacketRing,
-    number: number,
-    msn: number,
-    packets: number,
-  ): number {
+  #beginReceive(packet: Packet, from: PacketRing, number: number, msn: number, packets: number): number {
     if (this.stopped) return NO_BLOCK;
     const { ring } = this;
     const { psn, lrhOffset, payloadOffset, payloadLengthBytes: length } = packet;
@@ -285,7 +256,7 @@ export class QueuePairTrace {
   }
 
   /** A packet behind the first. Whether there is an immediate value only the last one says. */
-  #placeNext(state: ResponderState, packet: Readonly<ParsedPacket>, from: PacketRing): void {
+  #placeNext(state: ResponderState, packet: Packet, from: PacketRing): void {
     const index = this.#message;
     const { ring } = this;
     if (!ring.has(index)) return;

@@ -2,9 +2,8 @@
 /**
  * The wrapping queue of command blocks of one traced QP (IPCOM000010133D; DESIGN.md 4.9): fixed memory, a head that only grows, the oldest block is overwritten when
  * it is full. All that is known of a message lies together in one slot of one array: its numbers, its times, and the packets kept of it as they were on the wire.
- * Whoever reads gets `trace-block` records.
+ * Whoever reads gets `trace-block` records, made by block-encoder.ts.
  */
-import { encodeTraceBlock, newTraceBlock, TRACE_BLOCK_SIZE } from '../../../protocol/layout/gen/trace-block.gen.ts';
 import {
   setTracePacketHeaderLength,
   setTracePacketPayloadLength,
@@ -37,7 +36,6 @@ export const Field = {
   PACKET_BYTES: 17,
 } as const;
 // Constants of this module alone: what a module imports or exports is looked up whenever it is used.
-const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN } = Field;
 const { COMPLETE, STATUS, FAULT, RETRIES, PACKETS, KEPT, PACKETS_KEPT, PACKET_BYTES } = Field;
 
 /** Parts of a slot by double words: what `open` clears, the times of begin and end. Behind them come, in bytes, `trace-packet` records, each with its packet, as software reads them. */
@@ -56,7 +54,6 @@ const MTU_MIN_BYTES = 256;
 const ALIGNMENT = 8;
 const WORD_SHIFT = 2;
 const DWORD_SHIFT = 3;
-const BYTE_MAX = 255;
 const TIME_MAX_NS = 0xffffffff;
 /** Shorter copies are quicker by a loop, which copies so many bytes at a time. */
 const LOOP_BYTES = 256;
@@ -66,13 +63,6 @@ const COPY_BYTES = 32;
 export interface PacketBytes {
   readonly doubleWords: BigInt64Array;
   viewPacket(offset: number, lengthBytes: number): Uint8Array;
-}
-
-/** What every block of a QP has in common. */
-export interface TracedQueuePair {
-  readonly qpn: number;
-  readonly serviceType: number;
-  readonly port: number;
 }
 
 export class TraceRing {
@@ -93,7 +83,6 @@ export class TraceRing {
   readonly #doubleWords: BigInt64Array;
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
-  readonly #block = newTraceBlock();
 
   constructor(blocksLog2: number, snapLength: number, clock: AdapterClock) {
     const slotBytes = countSlotBytes(snapLength);
@@ -229,20 +218,20 @@ export class TraceRing {
     words[at + FAULT] = fault;
   }
 
-  /** Bytes `encode` writes for a block. */
-  encodedBytes(index: number): number {
-    return TRACE_BLOCK_SIZE + this.words[this.slotOf(index) + PACKET_BYTES];
+  /** When the message began, and when it ended or its last packet was kept. */
+  beginNs(index: number): number {
+    return this.#times[(this.slotOf(index) >>> 1) + BEGIN];
   }
 
-  /** Writes a block as software reads it: `trace-block`, then its packets. `view` is that of `target`. Returns the bytes written. */
-  encode(index: number, of: TracedQueuePair, target: Uint8Array, view: DataView, at: number): number {
-    target.fill(0, at, at + TRACE_BLOCK_SIZE);
-    this.#encodeBlock(index, of, view, at);
-    const slot = this.slotOf(index);
-    const packets = (slot << WORD_SHIFT) + PACKETS_AT;
-    const lengthBytes = this.words[slot + PACKET_BYTES];
-    target.set(this.#bytes.subarray(packets, packets + lengthBytes), at + TRACE_BLOCK_SIZE);
-    return TRACE_BLOCK_SIZE + lengthBytes;
+  endNs(index: number): number {
+    return this.#times[(this.slotOf(index) >>> 1) + END];
+  }
+
+  /** The packets of a block, as software reads them. */
+  packetsOf(index: number): Uint8Array {
+    const at = this.slotOf(index);
+    const start = (at << WORD_SHIFT) + PACKETS_AT;
+    return this.#bytes.subarray(start, start + this.words[at + PACKET_BYTES]);
   }
 
   /** Short packets by double words, which costs half of what words do and allocates nothing once it is compiled; some bytes behind the packet come along. */
@@ -265,38 +254,6 @@ export class TraceRing {
       copied += 4;
       next += 4;
     }
-  }
-
-  #encodeBlock(index: number, of: TracedQueuePair, view: DataView, target: number): void {
-    const block = this.#block;
-    const words = this.words;
-    const at = this.slotOf(index);
-    const time = at >>> 1;
-    block.qpn = of.qpn;
-    block.serviceType = of.serviceType;
-    block.port = of.port;
-    block.index = index;
-    block.receive = words[at + RECEIVE];
-    block.complete = words[at + COMPLETE];
-    block.beginTime = this.#times[time + BEGIN];
-    block.endTime = block.complete === 1 ? this.#times[time + END] : 0;
-    block.opcode = words[at + OPCODE];
-    block.status = words[at + STATUS];
-    block.faultKind = words[at + FAULT];
-    block.sequence = words[at + SEQUENCE];
-    block.packetsKept = words[at + PACKETS_KEPT];
-    block.keptBytes = words[at + PACKET_BYTES];
-    block.firstPsn = words[at + FIRST_PSN];
-    block.lastPsn = words[at + LAST_PSN];
-    block.retries = Math.min(words[at + RETRIES], BYTE_MAX);
-    block.packets = Math.min(words[at + PACKETS], BYTE_MAX);
-    block.remoteQpn = words[at + REMOTE_QPN];
-    block.remoteLid = words[at + REMOTE_LID];
-    block.messageLength = words[at + LENGTH] >>> 0;
-    block.snapLength = words[at + KEPT];
-    block.truncated = block.messageLength > this.snapLength ? 1 : 0;
-    block.messageSequence = words[at + MSN];
-    encodeTraceBlock(view, target, block);
   }
 }
 

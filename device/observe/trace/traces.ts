@@ -5,6 +5,7 @@
  */
 import type { AdapterClock } from '../../host.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
+import { BlockEncoder } from './block-encoder.ts';
 import { QueuePairTrace } from './queue-pair-trace.ts';
 import { TraceRing } from './trace-ring.ts';
 import type { TraceSettings } from './trace-settings.ts';
@@ -25,8 +26,7 @@ export interface TraceReading {
 export class Traces {
   readonly #clock: AdapterClock;
   readonly #used: number[];
-  #scratch = new Uint8Array(0);
-  #view = new DataView(this.#scratch.buffer);
+  readonly #encoder = new BlockEncoder();
 
   constructor(clock: AdapterClock, functionCount: number) {
     this.#clock = clock;
@@ -65,21 +65,12 @@ export class Traces {
     let count = 0;
     let allEnded = true;
     for (; index < ring.head; index++, count++) {
-      const lengthBytes = this.#encode(trace, index, subject);
-      if (!sink(this.#scratch, lengthBytes)) break;
+      const lengthBytes = this.#encoder.encode(ring, index, subject);
+      if (!sink(this.#encoder.bytes, lengthBytes)) break;
       allEnded &&= ring.isComplete(index);
       if (allEnded) next = index + 1;
     }
     return { count, next };
-  }
-
-  #encode({ ring }: QueuePairTrace, index: number, subject: QueuePairTrace['subject']): number {
-    const needed = ring.encodedBytes(index);
-    if (this.#scratch.length < needed) {
-      this.#scratch = new Uint8Array(needed);
-      this.#view = new DataView(this.#scratch.buffer);
-    }
-    return ring.encode(index, subject, this.#scratch, this.#view, 0);
   }
 }
 
