@@ -26,6 +26,8 @@ export interface GuestRunOptions {
   readonly script?: string;
   /** Folders of the modules to pack, the driver first; driver and tests when absent. */
   readonly modules?: readonly string[];
+  /** Hears of the adapter process before the guest starts. */
+  readonly onDevice?: (device: DeviceProcess) => void;
   readonly onResult?: (result: KtapResult) => void;
   readonly onConsoleLine?: (line: string) => void;
   /** Hears of every line the guest reports. */
@@ -50,6 +52,7 @@ export async function runGuestCases(options: GuestRunOptions = {}): Promise<Gues
   const initramfs = await packCases(options);
   const start = performance.now();
   const device = await DeviceProcess.start({ arguments: options.deviceArguments ?? [] });
+  options.onDevice?.(device);
   const onReport = (line: string): void => {
     if (line === KILL_REQUEST) void device.kill();
     options.onReport?.(line);
