@@ -4133,10 +4133,10 @@ struct vuhca_trace_block {
 	__le16 sequence;
 	/* packets_kept: Packets that follow: those that begin within the snap length. */
 	__le16 packets_kept;
-	/* first_psn: PSN of the first packet. */
+	/* first_psn: PSN of the first packet; 0 when there was none. */
 	/* port: Port. */
 	__le32 dw9;
-	/* last_psn: PSN of the last packet. */
+	/* last_psn: PSN of the last packet; 0 when there was none. */
 	/* retries: Times packets were sent again; saturating. */
 	__le32 dw10;
 	/* remote_qpn: QP at the other end. */
@@ -4149,7 +4149,7 @@ struct vuhca_trace_block {
 	__le32 message_length;
 	/* snap_length: Payload bytes in the packets that follow. */
 	__le32 snap_length;
-	/* message_sequence: MSN of the message on the connection, counted from 0 on both sides. */
+	/* message_sequence: MSN of the message on the connection, counted from 0 on both sides; 0 when no packet was sent. */
 	__le32 dw15;
 	/* kept_bytes: Bytes of the packets that follow. */
 	__le32 kept_bytes;

@@ -95,7 +95,7 @@ export class QueuePairTrace {
     if (index === NO_BLOCK) {
       if (packet > 0 || this.stopped) return;
       const begun = ring.openWithPacket(record.launchedNs, this.#clock.now(), 1, from, offset, headers, payload);
-      return this.#describe(state, record, begun, state.sendSequence - 2);
+      return this.#describe(state, record, begun, record.firstPsn, record.lastPsn, state.sendSequence - 2);
     }
     if (!ring.has(index)) return;
     const { words } = ring;
@@ -108,14 +108,21 @@ export class QueuePairTrace {
     ring.keep(at, packet * this.#qp.pathMtuBytes, from, offset, headers, payload);
   }
 
-  #describe(state: RequesterState, record: SendRecord, index: number, msn: number): void {
+  #describe(
+    state: RequesterState,
+    record: SendRecord,
+    index: number,
+    firstPsn: number,
+    lastPsn: number,
+    msn: number,
+  ): void {
     const { words } = this.ring;
     const at = this.ring.slotOf(index);
     words[at + OPCODE] = record.opcode;
     words[at + RECEIVE] = 0;
     words[at + SEQUENCE] = record.sequence;
-    words[at + FIRST_PSN] = record.firstPsn;
-    words[at + LAST_PSN] = record.lastPsn;
+    words[at + FIRST_PSN] = firstPsn;
+    words[at + LAST_PSN] = lastPsn;
     words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
     words[at + REMOTE_LID] = state.path.dlid;
     words[at + LENGTH] = record.messageLength;
@@ -123,10 +130,10 @@ export class QueuePairTrace {
     record.traceBlock = index;
   }
 
-  /** It is complete, or flushed, perhaps before anything was sent. */
+  /** It is complete, or flushed. What no packet was sent of has no PSNs and no MSN. */
   endRecord(state: RequesterState, record: SendRecord, status: CompletionStatus, fault: FaultKind): void {
     if (record.traceBlock === NO_BLOCK && !this.stopped)
-      this.#describe(state, record, this.ring.open(record.launchedNs), state.sendSequence - 1);
+      this.#describe(state, record, this.ring.open(record.launchedNs), 0, 0, 0);
     if (this.#qp.serviceType === RC) this.#end(record.traceBlock, status, fault);
     else this.#endWithPacket(record.traceBlock, status, fault);
   }

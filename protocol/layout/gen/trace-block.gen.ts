@@ -158,7 +158,7 @@ export function setTraceBlockPacketsKept(view: DataView, base: number, value: nu
 }
 
 export const TRACE_BLOCK_FIRST_PSN_OFFSET = 36;
-/** PSN of the first packet. */
+/** PSN of the first packet; 0 when there was none. */
 export function getTraceBlockFirstPsn(view: DataView, base: number): number {
   return view.getUint32(base + 36, true) & 0xffffff;
 }
@@ -176,7 +176,7 @@ export function setTraceBlockPort(view: DataView, base: number, value: number): 
 }
 
 export const TRACE_BLOCK_LAST_PSN_OFFSET = 40;
-/** PSN of the last packet. */
+/** PSN of the last packet; 0 when there was none. */
 export function getTraceBlockLastPsn(view: DataView, base: number): number {
   return view.getUint32(base + 40, true) & 0xffffff;
 }
@@ -239,7 +239,7 @@ export function setTraceBlockSnapLength(view: DataView, base: number, value: num
 }
 
 export const TRACE_BLOCK_MESSAGE_SEQUENCE_OFFSET = 60;
-/** MSN of the message on the connection, counted from 0 on both sides. */
+/** MSN of the message on the connection, counted from 0 on both sides; 0 when no packet was sent. */
 export function getTraceBlockMessageSequence(view: DataView, base: number): number {
   return view.getUint32(base + 60, true) & 0xffffff;
 }
@@ -284,11 +284,11 @@ export interface TraceBlock {
   sequence: number;
   /** Packets that follow: those that begin within the snap length. */
   packetsKept: number;
-  /** PSN of the first packet. */
+  /** PSN of the first packet; 0 when there was none. */
   firstPsn: number;
   /** Port. */
   port: number;
-  /** PSN of the last packet. */
+  /** PSN of the last packet; 0 when there was none. */
   lastPsn: number;
   /** Times packets were sent again; saturating. */
   retries: number;
@@ -302,7 +302,7 @@ export interface TraceBlock {
   messageLength: number;
   /** Payload bytes in the packets that follow. */
   snapLength: number;
-  /** MSN of the message on the connection, counted from 0 on both sides. */
+  /** MSN of the message on the connection, counted from 0 on both sides; 0 when no packet was sent. */
   messageSequence: number;
   /** Bytes of the packets that follow. */
   keptBytes: number;
