@@ -81,7 +81,7 @@ t.test(
     const path = join(t.testdir(), 'traced.rec');
     let traced: Promise<number> | undefined;
     const run = await runGuestCases({
-      suites: ['datagram', 'connected_bulk'],
+      suites: ['connected'],
       count: 500,
       deviceArguments: ['--record', path],
       onDevice: ({ child }) => {
@@ -90,7 +90,7 @@ t.test(
     });
     report(t, run);
     const messages = (await traced) ?? 0;
-    t.ok(messages > 100, `${messages} messages were traced`);
+    t.ok(messages > 10, `${messages} messages were traced`);
     t.match(await runCli(['replay', path]), { status: 0, stdout: /traced\.rec: identical: / });
   },
 );
