@@ -566,7 +566,11 @@ export const traceBlock: StructTable = {
     { bits: 16 },
     { name: 'messageLength', bits: 32, doc: 'Payload bytes of the message.' },
     { name: 'snapLength', bits: 32, doc: 'Payload bytes in the packets that follow.' },
-    { name: 'messageSequence', bits: 24, doc: 'MSN of the message on the connection, counted from 0 on both sides; 0 when no packet was sent.' },
+    {
+      name: 'messageSequence',
+      bits: 24,
+      doc: 'MSN of the message on the connection, counted from 0 on both sides; 0 when no packet was sent.',
+    },
     { bits: 8 },
     { name: 'keptBytes', bits: 32, doc: 'Bytes of the packets that follow.' },
     { bytes: 28 },
