@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Adapter } from '../device/adapter.ts';
+import type { Adapter } from '../device/adapter/adapter.ts';
 import { Bench } from '../device/conformance/bench.ts';
 import { type Connected, connect, rdma } from '../device/conformance/connected-bench.ts';
 import { runTwoEndsCase, twoEndsCases } from '../device/conformance/two-ends/suite.ts';

@@ -15,8 +15,8 @@ import {
   STOP_OFFSET,
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { FaultLog } from '../observe/faults.ts';
-import { Step, type Timeline } from '../observe/trace/timeline.ts';
+import type { FaultLog } from '../function/fault-log.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
 import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset } from './geometry.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';

@@ -6,9 +6,9 @@
 import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import { CreditHold } from '../lane/credit-hold.ts';
 import { storeBytes } from '../memory/byte-scoreboard.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { CreditHold } from './credit-hold.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 
 export const PcbState = { FREE: 0, COLLECTING: 1, KICKED: 2, LAUNCHED: 3 } as const;

@@ -6,9 +6,9 @@
 import t from 'tap';
 import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { setSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
+import { FaultLog } from '../function/fault-log.ts';
+import { LocalTime } from '../function/local-time.ts';
 import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
-import { FaultLog } from '../observe/faults.ts';
-import { LocalTime } from '../pci/local-time.ts';
 import { Random } from '../random.ts';
 import { CollectUnit } from './collect-unit.ts';
 import { PcbAllocator } from './pcb-allocator.ts';

@@ -6,7 +6,7 @@
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
@@ -23,7 +23,7 @@ import type {
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { InProcessHost } from '../hosts/in-process/host.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
-import type { Random } from '../hosts/in-process/random.ts';
+import type { Random } from '../random.ts';
 import { findBadBinding, findBrokenInvariant, findLeak } from './invariants.ts';
 import { findLaneFault } from './lane-invariants.ts';
 

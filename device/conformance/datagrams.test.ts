@@ -11,9 +11,9 @@ import {
   MrKind,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import type { PostBy } from '../hosts/in-process/driver/queue-pair.ts';
-import type { Random } from '../hosts/in-process/random.ts';
+import type { Random } from '../random.ts';
 import { Bench, type Buffer, type Pair } from './bench.ts';
 import { ledger } from './ledger.ts';
 

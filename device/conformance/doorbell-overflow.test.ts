@@ -13,7 +13,7 @@ import {
   SEND_QUEUE_DESCRIPTOR_SIZE,
 } from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { Bench } from './bench.ts';

@@ -13,7 +13,7 @@ import { CSR, CSR_DEVICE_CONTROL_ENABLE_MASK, csrRegisters } from '../../protoco
 import { ManagementOpcode, MrKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { seal } from '../hosts/in-process/driver/management-channel.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import type { Random } from '../hosts/in-process/random.ts';
+import type { Random } from '../random.ts';
 import { Bench, type Buffer as Memory, type Pair } from './bench.ts';
 import { findLeak } from './invariants.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { planStores, storeCollected } from '../hosts/in-process/driver/collect-writer.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';

@@ -7,7 +7,7 @@ import t from 'tap';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { creep, DoorbellFlood } from './doorbell-flood.ts';
 

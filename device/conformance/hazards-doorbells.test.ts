@@ -3,7 +3,7 @@
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';

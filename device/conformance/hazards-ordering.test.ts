@@ -17,7 +17,7 @@ import {
   ManagementStatus,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import { EventPoller } from '../hosts/in-process/driver/event-poller.ts';
 import { OutstandingWork } from '../hosts/in-process/driver/outstanding-work.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What holds after every step of an adapter, whatever software did: read from its registers alone, so that it holds for any backend. */
 import { CSR, getCsrOverflowControlEntriesLog2 } from '../../protocol/layout/gen/registers.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.ts';
 

@@ -5,10 +5,10 @@
  */
 import { FUNCTION_MAX, QOS_LEVELS, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
-import { type CreditHold, CreditSource } from '../lane/credit-hold.ts';
 import { classOf, type Lane } from '../lane/lane.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';

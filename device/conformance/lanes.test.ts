@@ -16,7 +16,7 @@ import {
   ServiceType,
   TvlState,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';

@@ -9,7 +9,7 @@ import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-buil
 import { newPacketFields, type PacketFields, readPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { CREDITS_UNLIMITED } from '../../protocol/infiniband/syndrome.ts';
 import { type EventType, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
 import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';

@@ -23,7 +23,7 @@ import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import { Random } from '../hosts/in-process/random.ts';
+import { Random } from '../random.ts';
 
 /** One case of the suite. */
 export interface PortableCase {

@@ -4,7 +4,7 @@ import t from 'tap';
 import { decodePortAttributes, newPortAttributes } from '../../protocol/layout/gen/port-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, ManagementOpcode, PortState } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import type { Port } from '../port/port.ts';
 import { Bench } from './bench.ts';
 

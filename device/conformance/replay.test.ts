@@ -2,12 +2,12 @@
 /** Whole sessions of the real adapter, recorded at the seam and replayed without a guest: the same calls, byte for byte. DESIGN.md 3. */
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { Adapter } from '../adapter.ts';
+import { Adapter } from '../adapter/adapter.ts';
+import type { AdapterOptions } from '../adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { decodeHeader } from '../hosts/recording-format.ts';
 import { Replay } from '../hosts/replay.ts';
-import type { AdapterOptions } from '../options.ts';
 import { Bench, type Pair } from './bench.ts';
 
 const build = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => new Adapter(options, clock, hosts);

@@ -4,16 +4,10 @@ import { crc32 } from 'node:zlib';
 import { RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import { newResourceChange, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { LANE_WORDS, type LaneMask } from '../lane/lane-set.ts';
-import type { Requester } from '../management/resource-changes.ts';
-import { maskOf, ResourceManager } from '../management/resource-manager.ts';
-import {
-  type FunctionShare,
-  type LaneShare,
-  NOBODY,
-  type ResourceLimits,
-  ResourcePlan,
-} from '../management/resource-plan.ts';
-import type { ResourceUnits } from '../management/resource-units.ts';
+import type { Requester } from '../shares/share-changes.ts';
+import { maskOf, ResourceManager } from '../shares/share-manager.ts';
+import { type FunctionShare, type LaneShare, NOBODY, type ResourceLimits, ResourcePlan } from '../shares/share-plan.ts';
+import type { ResourceUnits } from '../shares/share-units.ts';
 
 export const LIMITS: ResourceLimits = {
   vcbs: 128,

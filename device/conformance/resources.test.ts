@@ -22,7 +22,7 @@ import {
   SendOpcode,
   TvlState,
 } from '../../protocol/layout/gen/values.gen.ts';
-import { Adapter } from '../adapter.ts';
+import { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { ManagementChannel } from '../hosts/in-process/driver/management-channel.ts';
@@ -30,7 +30,7 @@ import { encodeChanges, type ResourceChangeRequest } from '../hosts/in-process/d
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
-import { IDLE_INTERVAL_NS } from '../management/share-adjuster.ts';
+import { IDLE_INTERVAL_NS } from '../shares/share-adjuster.ts';
 import { findBadBinding } from './invariants.ts';
 import { findLaneFault } from './lane-invariants.ts';
 

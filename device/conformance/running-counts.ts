@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Queues whose running counts are near their wrap, for tests. */
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
 import type { Bench } from './bench.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, PortState, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { DriverSendContext, type SendStore } from '../hosts/in-process/driver/send-context.ts';

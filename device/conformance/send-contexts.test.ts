@@ -16,7 +16,7 @@ import {
   SendContextState,
   SendHaltCause,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { sendContextPayload } from '../hosts/in-process/driver/payloads.ts';
 import type { SendStore } from '../hosts/in-process/driver/send-context.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';

@@ -20,14 +20,14 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
-import { Adapter } from '../adapter.ts';
+import { Adapter } from '../adapter/adapter.ts';
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../adapter/options.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { pdPayload } from '../hosts/in-process/driver/payloads.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
-import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
 import type { Random } from '../random.ts';
 import { Bench } from './bench.ts';
 import { FULL_ACCESS } from './connected-bench.ts';

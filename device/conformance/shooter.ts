@@ -3,7 +3,7 @@
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CompletionOpcode, CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import type { Random } from '../hosts/in-process/random.ts';
+import type { Random } from '../random.ts';
 import type { Bench } from './bench.ts';
 
 const SEQUENCE_MASK = 0xffff;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A function's state as one string, so that a test can say "nothing changed": all that queries tell of the objects it knows, and how many there are. */
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import type { Bench } from './bench.ts';
 
 /** An object a test knows of: its query opcode and its number. */

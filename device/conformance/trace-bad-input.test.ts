@@ -3,12 +3,12 @@
 import t from 'tap';
 import { TRACE_BLOCKS_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { CompletionStatus, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
 import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
-import { BlockEncoder } from '../observe/trace/block-encoder.ts';
-import { Field, TraceRing } from '../observe/trace/trace-ring.ts';
-import { decodeMessages } from '../observe/trace/traced-message.ts';
+import { BlockEncoder } from '../trace/block-encoder.ts';
+import { Field, TraceRing } from '../trace/trace-ring.ts';
+import { decodeMessages } from '../trace/traced-message.ts';
 import { Bench } from './bench.ts';
 import { type Connected, connect } from './connected-bench.ts';
 import { TraceBench } from './trace-bench.ts';

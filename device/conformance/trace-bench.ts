@@ -8,7 +8,7 @@ import {
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { ManagementResult } from '../hosts/in-process/driver/management-channel.ts';
 import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
-import { decodeMessages, type TracedMessage } from '../observe/trace/traced-message.ts';
+import { decodeMessages, type TracedMessage } from '../trace/traced-message.ts';
 import type { Bench } from './bench.ts';
 
 const BUFFER_BYTES = 65536;

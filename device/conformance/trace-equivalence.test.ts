@@ -6,10 +6,10 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { attachTimeline } from '../adapter/attach-timeline.ts';
+import { TimelineRing } from '../function/timeline.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { attachTimeline } from '../observe/trace/attach-timeline.ts';
-import { TimelineRing } from '../observe/trace/timeline.ts';
 import { Bench, type Pair } from './bench.ts';
 import { type Connected, connect, rdma } from './connected-bench.ts';
 

@@ -3,9 +3,9 @@
 import t from 'tap';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import type { TracedMessage } from '../observe/trace/traced-message.ts';
+import type { TracedMessage } from '../trace/traced-message.ts';
 import { Bench, type Buffer } from './bench.ts';
 import { connect, rdma } from './connected-bench.ts';
 import { TraceBench } from './trace-bench.ts';

@@ -2,12 +2,12 @@
 /** A QP traced by the host while a session is recorded: the replay has the trace too, so that what its guest reads of it is the same bytes. */
 import t from 'tap';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { Adapter } from '../adapter.ts';
+import { Adapter } from '../adapter/adapter.ts';
+import type { AdapterOptions } from '../adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
-import type { AdapterOptions } from '../options.ts';
 import { Bench } from './bench.ts';
 import { type Connected, connect } from './connected-bench.ts';
 import { TraceBench } from './trace-bench.ts';

@@ -12,12 +12,12 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
-import { findOtherSide } from '../observe/trace/traced-message.ts';
-import { TRACE_BYTES_PER_FUNCTION } from '../observe/trace/traces.ts';
+import { findOtherSide } from '../trace/traced-message.ts';
+import { TRACE_BYTES_PER_FUNCTION } from '../trace/traces.ts';
 import { Bench } from './bench.ts';
 import { type Connected, connect, rdma } from './connected-bench.ts';
 import { TraceBench } from './trace-bench.ts';

@@ -11,7 +11,7 @@ import {
   type ParsedPacket,
   parsePacket,
 } from '../../protocol/infiniband/packet.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { Bench } from './bench.ts';
 
 /** A packet as it left a port. */

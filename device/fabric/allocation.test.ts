@@ -3,9 +3,9 @@
 import t from 'tap';
 import type { Link } from '../port/link.ts';
 import { Random } from '../random.ts';
+import { newPort, send } from '../test-support/port-pair.ts';
 import { Cable } from './cable.ts';
 import { FaultyLink } from './faulty-link.ts';
-import { newPort, send } from './link-bench.ts';
 
 const PACKETS = 50_000;
 const SMALLEST_OBJECT_BYTES = 16;

@@ -2,9 +2,9 @@
 import t from 'tap';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
-import { MANAGEMENT_LANE } from '../port/transmit-lanes.ts';
+import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
+import { newPort, send } from '../test-support/port-pair.ts';
 import { Cable } from './cable.ts';
-import { newPort, send } from './link-bench.ts';
 
 t.test('a cable makes both ports active and hands over packets where they were built', async (t) => {
   const [first, second] = [newPort(1), newPort(2)];

@@ -3,8 +3,8 @@ import t from 'tap';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
 import { Random } from '../random.ts';
+import { Arrivals, drain, newPort, send } from '../test-support/port-pair.ts';
 import { FaultyLink } from './faulty-link.ts';
-import { Arrivals, drain, newPort, send } from './link-bench.ts';
 import type { FaultyLinkOptions, ScheduledFault } from './link-options.ts';
 
 interface Setup {

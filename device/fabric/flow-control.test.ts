@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Credits on links inside a process: nothing is lost for want of room, lanes do not hold each other up, and what is under way is what was promised. */
 import t from 'tap';
-import { MANAGEMENT_LANE } from '../port/transmit-lanes.ts';
+import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
 import { Random } from '../random.ts';
+import { Arrivals, drain, newPort, send } from '../test-support/port-pair.ts';
 import { FaultyLink } from './faulty-link.ts';
-import { Arrivals, drain, newPort, send } from './link-bench.ts';
 import type { LinkDirection } from './link-direction.ts';
 
 /** What must always hold in a direction, or undefined. */

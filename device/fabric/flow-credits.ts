@@ -3,7 +3,7 @@
  * Flow control as packets carry it (IBTA 7.9.4): counts of 64-byte blocks modulo 4096, per data lane. The sender counts what it has sent (FCTBS) and may
  * send up to the limit it was given (FCCL); the receiver counts what has come (ABR) and gives out what its buffer has room for.
  */
-import type { LaneCredits } from '../port/transmit-lanes.ts';
+import type { LaneCredits } from '../port/transmit-queues.ts';
 import type { ReceiveBuffer } from './receive-buffer.ts';
 
 const MODULUS = 4096;

@@ -7,7 +7,7 @@
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import { type LaneCredits, MANAGEMENT_LANE } from '../port/transmit-lanes.ts';
+import { type LaneCredits, MANAGEMENT_LANE } from '../port/transmit-queues.ts';
 import { FaultBit, type FaultSource, type RandomSource } from './fault-source.ts';
 import { FlightQueue } from './flight-queue.ts';
 import type { FaultyLinkOptions } from './link-options.ts';

@@ -4,7 +4,7 @@
  * must not send what a data lane has no room for; VL15 is not flow controlled and drops what does not fit (IBTA 7.9.1).
  */
 import { PacketRing } from '../port/packet-ring.ts';
-import { MANAGEMENT_LANE } from '../port/transmit-lanes.ts';
+import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
 
 const MANAGEMENT_PACKETS = 16;
 

@@ -8,7 +8,7 @@ import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import { Random } from '../random.ts';
-import { Arrivals, newPort, send } from './link-bench.ts';
+import { Arrivals, newPort, send } from '../test-support/port-pair.ts';
 import { type LinkStream, StreamLink, type StreamLinkOptions } from './stream-link.ts';
 
 /** One end of a connection: bytes written wait until they are pumped to the other end. */

@@ -11,7 +11,7 @@ import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { Link } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import { MANAGEMENT_LANE } from '../port/transmit-lanes.ts';
+import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
 import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
 import { FrameWriter, readFlowControl, readHello } from './frame-writer.ts';
 import { LinkFrameReader } from './link-frames.ts';

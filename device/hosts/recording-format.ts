@@ -13,7 +13,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { LAYOUT_HASH_HIGH, LAYOUT_HASH_LOW } from '../../protocol/layout/gen/constants.gen.ts';
-import type { AdapterOptions } from '../options.ts';
+import type { AdapterOptions } from '../adapter/options.ts';
 
 export const RECORDING_VERSION = 1;
 export const CHUNK_HEADER_BYTES = 12;

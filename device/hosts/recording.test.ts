@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap';
+import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../options.ts';
+import { Random } from '../random.ts';
 import { GuestMemoryModel } from './in-process/guest-memory-model.ts';
 import { InProcessHost } from './in-process/host.ts';
-import { Random } from './in-process/random.ts';
 import { SimulatedClock } from './in-process/simulated-clock.ts';
 import { Recorder } from './recording.ts';
 import { decodeHeader } from './recording-format.ts';

@@ -3,8 +3,9 @@
  * Records everything that crosses the seam while an adapter works: wrappers around its hosts, its clock and the adapter itself, so that the adapter knows
  * nothing of it. Bytes go to a sink in chunks; whoever owns the sink writes them to a file. `replay.ts` is the other half.
  */
+
+import type { AdapterOptions } from '../adapter/options.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
-import type { AdapterOptions } from '../options.ts';
 import { fitsVarint, type RecordingSink, RecordWriter } from './record-writer.ts';
 import { encodeHeader, RecordKind } from './recording-format.ts';
 

@@ -5,7 +5,7 @@
  * down still use more than they have: what is used stays charged where it came from.
  */
 import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import { CreditSource } from './credit-hold.ts';
+import { CreditSource } from '../collect/credit-hold.ts';
 import { LaneSet } from './lane-set.ts';
 
 const NO_LANES = new LaneSet().words;

@@ -6,7 +6,7 @@
 import { FUNCTION_MAX, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { ReadyQueue } from '../transport/ready-queue.ts';
+import { ReadyQueue } from './ready-queue.ts';
 
 const CLASSES = FUNCTION_MAX * QOS_LEVELS;
 

@@ -2,12 +2,12 @@
 /** Lanes alone: map, kick lists, credits, arbitration (US8484392; DESIGN.md 4.4). */
 import t from 'tap';
 import { TvlState } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import { CreditSource } from '../collect/credit-hold.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import type { AdapterFunction } from '../pci/function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Random } from '../random.ts';
-import { CreditSource } from './credit-hold.ts';
-import { LaneLoad, maskOf, SwitchedPort } from './lane-load.ts';
+import { LaneLoad, maskOf, SwitchedPort } from '../test-support/lane-load.ts';
 import { LaneSet } from './lane-set.ts';
 
 /** Launches and ends `count` commands; every queue pair has its list refilled. Returns launches by queue pair. */

@@ -2,8 +2,8 @@
 /** Turns of packets follow lanes and weights, whatever the number of queue pairs, the length of packets and the room in ports. */
 import t from 'tap';
 import { Random } from '../random.ts';
+import { SwitchedPort } from '../test-support/lane-load.ts';
 import { Lane } from './lane.ts';
-import { SwitchedPort } from './lane-load.ts';
 import { LaneOwners, OwnerTurns, PACKET_COST_BYTES } from './owner-turns.ts';
 import { PacketTurns } from './packet-turns.ts';
 

@@ -4,11 +4,11 @@
  * follows its weight, however many queue pairs it has. The queue pairs of a lane take turns. A full port takes no turn away from anyone.
  */
 import { FUNCTION_MAX, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import { ReadyQueue } from '../transport/ready-queue.ts';
 import type { LanePort } from './kick-arbitrator.ts';
 import type { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';
 import type { OwnerTurns } from './owner-turns.ts';
+import { ReadyQueue } from './ready-queue.ts';
 
 /** Bytes per turn and unit of weight; above the longest packet, so that a turn always leads to one. */
 const QUANTUM_BYTES = 8192;

@@ -6,12 +6,12 @@
  * A queue pair stays on its lane while a command of it is in a list: so its commands keep their order, whatever way they came and whatever becomes of the map.
  */
 import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import { Step, type Timeline } from '../observe/trace/timeline.ts';
-import type { AdapterFunction } from '../pci/function.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CreditAccounts } from './credit-accounts.ts';
-import { type CreditHold, CreditSource } from './credit-hold.ts';
 import { giveOutLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
 import { classOf, Lane } from './lane.ts';

@@ -4,14 +4,14 @@
  * root).
  */
 import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
-import { Adapter } from '../adapter.ts';
+import { Adapter } from '../adapter/adapter.ts';
+import { joinPorts } from '../adapter/join-ports.ts';
+import { getCollectPages } from '../adapter/options.ts';
 import { Fabric } from '../fabric/fabric.ts';
-import { joinPorts } from '../fabric/join-ports.ts';
 import type { AdapterPort, FunctionPort, ResourceAnswer } from '../host.ts';
 import { OrderingModel } from '../hosts/ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering-options.ts';
 import { Recorder } from '../hosts/recording.ts';
-import { getCollectPages } from '../options.ts';
 import type { Port } from '../port/port.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
 import { RecordingFile } from './recording-file.ts';

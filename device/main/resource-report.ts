@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Who has what of the adapter's resources, and what of it is in use: plain data, for `vuhca resources show` and whoever reads its JSON. */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
-import type { Adapter } from '../adapter.ts';
-import { NOBODY, SHARED_COMPLETION, SHARED_EXECUTION } from '../management/resource-plan.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { NOBODY, SHARED_COMPLETION, SHARED_EXECUTION } from '../shares/share-plan.ts';
 
 export type ResourceReport = ReturnType<typeof reportResources>;
 

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
-import { Arrivals, newPort, send } from '../fabric/link-bench.ts';
 import type { Port } from '../port/port.ts';
+import { Arrivals, newPort, send } from '../test-support/port-pair.ts';
 import { type LinkEndpoint, SocketLink, type SocketLinkOptions } from './socket-link.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'vuhca-link-'));

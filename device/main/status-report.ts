@@ -5,12 +5,12 @@
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind, faultKindName, portStateName, qpStateName } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
-import type { AdapterFunction } from '../pci/function.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { SendQueueList } from '../doorbells/send-queue-list.ts';
+import type { EventQueue } from '../events/event-queue.ts';
+import type { ObjectTable } from '../function/object-table.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
-import type { EventQueue } from '../queues/event-queue.ts';
-import type { ObjectTable } from '../queues/object-table.ts';
-import type { SendQueueList } from '../scheduler/send-queue-list.ts';
 import type { AdapterProcess } from './adapter-process.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';

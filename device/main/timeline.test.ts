@@ -4,14 +4,14 @@ import t, { type Test } from 'tap';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { attachTimeline } from '../adapter/attach-timeline.ts';
 import { Bench, COMPLETION_VECTOR } from '../conformance/bench.ts';
 import { connect } from '../conformance/connected-bench.ts';
 import { DoorbellFlood } from '../conformance/doorbell-flood.ts';
 import { CREDIT_VECTOR, SendContextBench } from '../conformance/send-context-bench.ts';
 import { NOP } from '../conformance/shooter.ts';
-import { attachTimeline } from '../observe/trace/attach-timeline.ts';
-import { nameStepNumbers, stepName, TimelineRing } from '../observe/trace/timeline.ts';
+import { nameStepNumbers, stepName, TimelineRing } from '../function/timeline.ts';
 import { findTraceFault } from './test-support/chrome-trace.ts';
 import { toChromeTrace } from './trace-export.ts';
 

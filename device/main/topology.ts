@@ -4,8 +4,9 @@
  * link names stay as the options of their adapter join them; one whose neighbour is taken by a link is left unplugged. Read from the command line and from
  * topology files by scripts/cli; built by `AdapterProcess`.
  */
+
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../adapter/options.ts';
 import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
-import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../options.ts';
 import { parseGuid } from '../port/port.ts';
 import type { SocketLinkOptions } from './socket-link.ts';
 

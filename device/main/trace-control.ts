@@ -15,9 +15,9 @@ import {
   type TraceAttributes,
 } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { ManagementStatus, managementStatusName } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
-import { attachTimeline } from '../observe/trace/attach-timeline.ts';
-import { TimelineRing, type TimelineStep } from '../observe/trace/timeline.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { attachTimeline } from '../adapter/attach-timeline.ts';
+import { TimelineRing, type TimelineStep } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { ServedAdapter } from './adapter-process.ts';
 import type { ControlRequest } from './control-protocol.ts';

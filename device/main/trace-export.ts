@@ -19,8 +19,8 @@ import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { completionStatusName, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
-import { nameStepNumbers, stepName, type TimelineStep } from '../observe/trace/timeline.ts';
-import { findOtherSide, type TracedMessage, type TracedPacket } from '../observe/trace/traced-message.ts';
+import { nameStepNumbers, stepName, type TimelineStep } from '../function/timeline.ts';
+import { findOtherSide, type TracedMessage, type TracedPacket } from '../trace/traced-message.ts';
 
 const NS_PER_US = 1000;
 const WORD_BYTES = 4;

@@ -25,7 +25,7 @@ import {
 } from '../../protocol/layout/gen/port-attributes.gen.ts';
 import { Capability, ManagementStatus, PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
-import { capacities } from '../resources.ts';
+import { capacities } from '../queues/object-tables.ts';
 import type { CommandContext } from './command-context.ts';
 
 const FIRMWARE_VERSION = 0x00000001;

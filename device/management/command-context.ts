@@ -10,8 +10,8 @@ import {
 } from '../../protocol/layout/gen/management-command.gen.ts';
 import { MANAGEMENT_RESPONSE_SIZE } from '../../protocol/layout/gen/management-response.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
-import type { AdapterFunction } from '../pci/function.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
 
 /** Executes one command. Every status but OK means that it changed nothing. */
 export type CommandHandler = (context: CommandContext) => ManagementStatus;

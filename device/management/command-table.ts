@@ -40,8 +40,8 @@ import {
   queryProtectionDomain,
 } from './protection-domain-commands.ts';
 import { createQueuePair, destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
-import { queryResources, requestResources } from './resource-commands.ts';
 import { createSendContext, destroySendContext, modifySendContext, querySendContext } from './send-context-commands.ts';
+import { queryResources, requestResources } from './share-commands.ts';
 import {
   createSharedReceiveQueue,
   destroySharedReceiveQueue,

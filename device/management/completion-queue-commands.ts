@@ -15,9 +15,9 @@ import {
   newCqAttributes,
 } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { CqMask, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { EventQueue } from '../events/event-queue.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { CompletionQueue } from '../queues/completion-queue.ts';
-import type { EventQueue } from '../queues/event-queue.ts';
 import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 

@@ -19,7 +19,7 @@ import {
 } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { EVENT_ENTRY_SIZE } from '../../protocol/layout/gen/event-entry.gen.ts';
 import { EqControl, EqMask, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { EventQueue } from '../queues/event-queue.ts';
+import { EventQueue } from '../events/event-queue.ts';
 import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 

@@ -8,10 +8,10 @@ import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import { GID_ATTRIBUTES_GID_OFFSET, GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
 import { EventType, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
+import { PHYSICAL_FUNCTION } from '../shares/share-changes.ts';
 import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
-import { PHYSICAL_FUNCTION } from './resource-changes.ts';
-import { blameObject } from './resource-commands.ts';
+import { blameObject } from './share-commands.ts';
 
 /** Entry 0 follows from prefix and GUID. */
 const FIRST_OWN_ENTRY = 1;

@@ -2,10 +2,10 @@
 /** State of a transmit virtual lane (US8484392: execution and completion credit CSRs). */
 import { encodeLaneAttributes, newLaneAttributes } from '../../protocol/layout/gen/lane-attributes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { PHYSICAL_FUNCTION } from '../shares/share-changes.ts';
+import { NOBODY } from '../shares/share-plan.ts';
 import type { CommandContext } from './command-context.ts';
-import { PHYSICAL_FUNCTION } from './resource-changes.ts';
-import { blameObject } from './resource-commands.ts';
-import { NOBODY } from './resource-plan.ts';
+import { blameObject } from './share-commands.ts';
 
 /** A virtual function sees the lanes that are its own. */
 export function queryLane(context: CommandContext): ManagementStatus {

@@ -20,10 +20,10 @@ import {
   setManagementResponseStatus,
 } from '../../protocol/layout/gen/management-response.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import { hasCommandChecksum } from '../collect/checksum.ts';
-import type { AdapterFunction } from '../pci/function.ts';
-import { EventRecord } from '../queues/event-queue.ts';
+import { EventRecord } from '../events/event-queue.ts';
 import { CommandContext } from './command-context.ts';
 import { commandTable } from './command-table.ts';
 

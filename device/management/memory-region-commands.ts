@@ -16,9 +16,9 @@ import {
 } from '../../protocol/layout/gen/mr-attributes.gen.ts';
 import { AccessFlag, ManagementStatus, MrKind, MrMask } from '../../protocol/layout/gen/values.gen.ts';
 import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
-import { ALL_ACCESS, MemoryRegion, REMOTE_CHANGES } from '../queues/memory-region.ts';
-import type { ProtectionDomain } from '../queues/protection-domain.ts';
-import { capacities } from '../resources.ts';
+import { ALL_ACCESS, MemoryRegion, REMOTE_CHANGES } from '../protection/memory-region.ts';
+import type { ProtectionDomain } from '../protection/protection-domain.ts';
+import { capacities } from '../queues/object-tables.ts';
 import type { CommandContext } from './command-context.ts';
 
 const ALL_MASK = Object.values(MrMask).reduce((all, bit) => all | bit, 0);

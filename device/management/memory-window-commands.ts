@@ -9,7 +9,7 @@ import {
   newMwAttributes,
 } from '../../protocol/layout/gen/mw-attributes.gen.ts';
 import { ManagementStatus, MwKind } from '../../protocol/layout/gen/values.gen.ts';
-import { MemoryWindow } from '../queues/memory-window.ts';
+import { MemoryWindow } from '../protection/memory-window.ts';
 import type { CommandContext } from './command-context.ts';
 
 const request: MwAttributes = newMwAttributes();

@@ -9,7 +9,7 @@ import {
   setPdAttributesTokenLow,
 } from '../../protocol/layout/gen/pd-attributes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { ProtectionDomain } from '../queues/protection-domain.ts';
+import { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { CommandContext } from './command-context.ts';
 
 export function createProtectionDomain(context: CommandContext): ManagementStatus {

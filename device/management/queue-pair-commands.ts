@@ -49,10 +49,10 @@ import {
   ServiceType,
   serviceTypeNames,
 } from '../../protocol/layout/gen/values.gen.ts';
+import { capacities } from '../queues/object-tables.ts';
 import { findTransition } from '../queues/qp-transitions.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
 import { ReceiveRing } from '../queues/receive-ring.ts';
-import { capacities } from '../resources.ts';
 import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 

@@ -13,7 +13,7 @@ import {
   type TraceAttributes,
 } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../pci/function.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { CommandContext } from './command-context.ts';
 

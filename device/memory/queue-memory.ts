@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where a queue lies in guest memory: in one piece, or in pages. Entries are powers of two no larger than a page, so none crosses pages. */
-import type { Dma } from './dma.ts';
+import type { Dma } from '../function/dma.ts';
 
 /** log2 of the smallest and of the largest page software may name. */
 export const PAGE_SHIFT_MIN = 12;

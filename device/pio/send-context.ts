@@ -12,8 +12,8 @@ import {
 } from '../../protocol/layout/gen/credit-return.gen.ts';
 import { getSendControlCreditReturn } from '../../protocol/layout/gen/send-control.gen.ts';
 import { EventType, FaultKind, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
-import { Step } from '../observe/trace/timeline.ts';
-import type { AdapterFunction } from '../pci/function.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import { Step } from '../function/timeline.ts';
 import { SendBlocks } from './send-blocks.ts';
 
 const WORDS_PER_LINE = 8;

@@ -25,11 +25,11 @@ import {
   getSendControlVirtualLane,
 } from '../../protocol/layout/gen/send-control.gen.ts';
 import { FaultKind, PortState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../pci/function.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { ObjectTable } from '../function/object-table.ts';
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import { MANAGEMENT_LANE } from '../port/transmit-lanes.ts';
-import type { ObjectTable } from '../queues/object-table.ts';
+import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Random } from '../random.ts';
 import { SendContext } from './send-context.ts';

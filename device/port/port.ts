@@ -13,7 +13,7 @@ import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../protocol/layout/gen
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Link } from './link.ts';
 import { PacketRing } from './packet-ring.ts';
-import { TransmitLanes } from './transmit-lanes.ts';
+import { TransmitLanes } from './transmit-queues.ts';
 
 const GUID_BYTES = 8;
 const LARGEST_MTU_CODE = mtuCode(4096);

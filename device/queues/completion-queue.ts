@@ -15,9 +15,9 @@ import {
 } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
 import { ENTRY_SEQUENCE_FIRST, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind, NotifyState } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import { type EventQueue, EventRecord } from '../events/event-queue.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
-import type { AdapterFunction } from '../pci/function.ts';
-import { type EventQueue, EventRecord } from './event-queue.ts';
 
 const SEQUENCE_BYTES = 4;
 /** Entries copied at once when a queue is resized: a page of them. */

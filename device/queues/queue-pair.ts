@@ -6,13 +6,13 @@
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
-import type { QueuePairTrace } from '../observe/trace/queue-pair-trace.ts';
-import type { AdapterFunction } from '../pci/function.ts';
+import type { ProtectionDomain } from '../protection/protection-domain.ts';
+import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import { RECORDS_PER_QUEUE_PAIR, RequesterState, RequesterWait } from '../transport/requester-state.ts';
 import { ResponderState } from '../transport/responder-state.ts';
 import type { CompletionQueue } from './completion-queue.ts';
-import type { ProtectionDomain } from './protection-domain.ts';
 import type { ReceiveRing } from './receive-ring.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 

@@ -5,8 +5,8 @@
  */
 import { RECEIVE_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
-import type { AdapterFunction } from '../pci/function.ts';
 
 const NUMBER_MASK = 0xffff;
 const TAIL_BYTES = 8;

@@ -6,11 +6,11 @@
  */
 import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { ObjectTable } from '../function/object-table.ts';
+import { Step } from '../function/timeline.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
-import { Step } from '../observe/trace/timeline.ts';
-import type { AdapterFunction } from '../pci/function.ts';
-import type { ObjectTable } from '../queues/object-table.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { checkCommand } from './command-check.ts';
 

@@ -8,15 +8,15 @@ import { COMMAND_HEADER_BYTES, SEND_QUEUE_MAX_LOG2 } from '../../protocol/layout
 import { getQueuePairRecordSendTail, QUEUE_PAIR_RECORD_SIZE } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import { getSendCommandSequence, setSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import { Inbound } from '../doorbells/inbound-queue.ts';
+import { Step } from '../function/timeline.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
-import { Step } from '../observe/trace/timeline.ts';
-import type { AdapterFunction } from '../pci/function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { checkCommand } from './command-check.ts';
-import type { DoorbellUnit } from './doorbell-unit.ts';
-import { Inbound } from './inbound-queue.ts';
 
 /**
  * Commands read from one send queue before the next has its turn. Fewer where functions share the adapter: it is by these turns that it is shared for short

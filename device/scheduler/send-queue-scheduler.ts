@@ -5,11 +5,11 @@
  */
 import { FUNCTION_MAX, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
+import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { SendQueueList } from '../doorbells/send-queue-list.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CommandFetcher, takesCommands } from './command-fetcher.ts';
-import type { DoorbellUnit } from './doorbell-unit.ts';
-import type { SendQueueList } from './send-queue-list.ts';
 import { TurnRing } from './turn-ring.ts';
 
 /** Steps of one function before the next has its turn. */

@@ -13,7 +13,7 @@ import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OPERATION_MASK } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { AccessFlag, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { KeyCheck } from '../queues/key-check.ts';
+import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 const OPERAND_BYTES = 8;

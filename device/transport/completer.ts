@@ -17,8 +17,8 @@ import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { refusalStatus } from './fault-status.ts';
-import { RequestKind } from './request-opcodes.ts';
 import type { Requester } from './requester.ts';
+import { RequestKind } from './requester-opcodes.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';

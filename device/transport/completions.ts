@@ -28,7 +28,7 @@ import {
   QpState,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
-import { Step } from '../observe/trace/timeline.ts';
+import { Step } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 /** Completion opcode by send opcode. */

@@ -8,20 +8,20 @@ import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.t
 import type { AdapterClock } from '../host.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../queues/key-check.ts';
+import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { AtomicUnit } from './atomic-unit.ts';
 import { CommandLoader } from './command-loader.ts';
 import { Completer } from './completer.ts';
 import { postSendCompletion } from './completions.ts';
 import { sendStatus } from './fault-status.ts';
-import { KeyRequests } from './key-requests.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
-import type { FailResponder } from './request-refusals.ts';
 import { Requester } from './requester.ts';
+import { KeyRequests } from './requester-keys.ts';
 import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from './requester-state.ts';
 import { Responder } from './responder.ts';
-import { Responses } from './responses.ts';
+import { Responses } from './responder-answers.ts';
+import type { FailResponder } from './responder-refusals.ts';
 import { RetryTimers } from './retry-timers.ts';
 import { type SendRecord, SendRecordPool } from './send-record.ts';
 

@@ -12,10 +12,10 @@ import { type OwnerTurns, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { PacketTurns } from '../lane/packet-turns.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { needsCredit, RequestKind } from './request-opcodes.ts';
-import { RequestPackets } from './request-packets.ts';
+import { needsCredit, RequestKind } from './requester-opcodes.ts';
+import { RequestPackets } from './requester-packets.ts';
 import { RequesterState, RequesterWait } from './requester-state.ts';
-import type { Responses } from './responses.ts';
+import type { Responses } from './responder-answers.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
 

@@ -2,7 +2,7 @@
 /** What a connected QP remembers as responder: the PSN it expects, the message in progress, READs and atomics it must be able to repeat, what it has to answer. */
 
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { QueuePairTrace } from '../observe/trace/queue-pair-trace.ts';
+import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import { ReceiveReport } from './completions.ts';
 import type { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';

@@ -16,8 +16,8 @@ import {
 import { getSgeAddress, getSgeLength, getSgeLkey, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { WordBlock } from '../host.ts';
-import type { KeyCheck } from '../queues/key-check.ts';
-import type { MemoryRegion } from '../queues/memory-region.ts';
+import type { KeyCheck } from '../protection/key-check.ts';
+import type { MemoryRegion } from '../protection/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 export class ScatterGatherList {

@@ -29,10 +29,10 @@ import {
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { CreditHold } from '../collect/credit-hold.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import { CreditHold } from '../lane/credit-hold.ts';
-import type { QueuePairTrace } from '../observe/trace/queue-pair-trace.ts';
-import { RequestKind } from './request-opcodes.ts';
+import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
+import { RequestKind } from './requester-opcodes.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
 export class SendRecord {

@@ -34,7 +34,7 @@ import {
 import { FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../queues/key-check.ts';
+import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';

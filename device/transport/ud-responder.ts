@@ -12,7 +12,7 @@ import { GRH_AREA_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { AccessFlag, CompletionStatus, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../queues/key-check.ts';
+import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import { receiveStatus } from './fault-status.ts';

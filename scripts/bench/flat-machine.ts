@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** An adapter on a host that costs next to nothing: flat memory, no log, no checks. For benchmarks of the adapter itself. */
-import { Adapter } from '../../device/adapter.ts';
+import { Adapter } from '../../device/adapter/adapter.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
 import type { HostPort } from '../../device/host.ts';
 import type { HardwareAccess } from '../../device/hosts/in-process/driver/hardware-access.ts';
 import { SimulatedClock } from '../../device/hosts/in-process/simulated-clock.ts';
 import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../../device/options.ts';
 
 const RUN_BUDGET = 1024;
 /** Up to so many bytes a loop beats a temporary view. */

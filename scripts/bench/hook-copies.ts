@@ -10,7 +10,7 @@ import { join } from 'node:path';
 const FOLDERS = ['device', 'protocol', 'scripts/bench'];
 const FILES = ['package.json', 'tsconfig.json'];
 /** The traces themselves stay: nothing calls them any more. */
-const TRACES = join('device', 'observe', 'trace');
+const TRACES = join('device', 'trace');
 /** A call such as `qp.trace?.reset(`, or `this.timeline?.note(`. */
 const CALL = /[\w.#]+\.(?:trace|timeline)\?\.\w+\(/;
 /** A statement that depends on a trace, such as `if (record.trace !== undefined) ...`. */

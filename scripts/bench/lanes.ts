@@ -7,7 +7,7 @@
  */
 import { parseArgs } from 'node:util';
 import { PhysicalCollectBuffer } from '../../device/collect/physical-collect-buffer.ts';
-import { LaneLoad } from '../../device/lane/lane-load.ts';
+import { LaneLoad } from '../../device/test-support/lane-load.ts';
 
 const RUNS = 5;
 const BUFFERS = 256;

@@ -3,7 +3,7 @@
  * `npm run bench:qos`: what a command costs (RC WRITE of 64 bytes) with 1 to 32 functions and with 1 to 128 lanes. All adapters take turns, so that whatever else the machine does meets
  * all; processor time; the median of the ratios to the first counts.
  */
-import type { AdapterOptions } from '../../device/options.ts';
+import type { AdapterOptions } from '../../device/adapter/options.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { median } from './statistics.ts';

@@ -3,10 +3,11 @@
  * Traffic through the transport of one adapter in this process, from QPs of port 1 to QPs of port 2. The driver does as little as a driver can: all slots are filled
  * beforehand; then it moves sequence numbers, tails and consumer counts in guest memory, and rings doorbells. Called by transport.ts.
  */
+
+import type { AdapterOptions } from '../../device/adapter/options.ts';
 import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
-import type { AdapterOptions } from '../../device/options.ts';
 import { setCompletionQueueRecordConsumed } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
 import { TRACE_SNAP_LENGTH } from '../../protocol/layout/gen/constants.gen.ts';
 import {

@@ -2,6 +2,7 @@
 //
 // The options of an adapter on the command line; `device` and `run` take the same ones.
 
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/adapter/options.ts';
 import {
   ORDERING_SYNTAX,
   type OrderingOptions,
@@ -9,7 +10,6 @@ import {
   strictOrdering,
 } from '../../device/hosts/ordering/ordering-options.ts';
 import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
-import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/options.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { type Arguments, type CommandOption, UsageError } from './command.ts';
 

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Adapter } from '../../device/adapter.ts';
+import type { Adapter } from '../../device/adapter/adapter.ts';
 import { Bench, type Pair } from '../../device/conformance/bench.ts';
 import { CaptureFile, type CaptureOptions } from '../../device/main/capture-file.ts';
 import { readPcap } from '../../protocol/infiniband/pcap.ts';

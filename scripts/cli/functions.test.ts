@@ -7,12 +7,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { Random } from '../../device/hosts/in-process/random.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import type { StatusReport } from '../../device/main/status-report.ts';
 import { LinkedProcess } from '../../device/main/test-support/linked-process.ts';
 import { Tenant } from '../../device/main/test-support/tenant.ts';
 import type { VfioUserAccess } from '../../device/main/test-support/vfio-user-access.ts';
+import { Random } from '../../device/random.ts';
 import {
   DEVICE_ID_PF,
   DEVICE_ID_VF,

@@ -4,7 +4,7 @@
 // debugger it stops at a step of choice: the recorded guest waits as long as it takes.
 
 import { readFileSync } from 'node:fs';
-import { Adapter } from '../../device/adapter.ts';
+import { Adapter } from '../../device/adapter/adapter.ts';
 import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/replay.ts';
 import { SetupError } from '../setup/errors.ts';
 import type { Arguments, Command } from './command.ts';

@@ -4,7 +4,7 @@
 
 import { join } from 'node:path';
 import t from 'tap';
-import type { Adapter } from '../../device/adapter.ts';
+import type { Adapter } from '../../device/adapter/adapter.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { reportResources } from '../../device/main/resource-report.ts';

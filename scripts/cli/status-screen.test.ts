@@ -3,7 +3,7 @@
 // The screen of `vuhca status` for an adapter whose history is known, whole and word for word.
 
 import t, { type Test } from 'tap';
-import type { Adapter } from '../../device/adapter.ts';
+import type { Adapter } from '../../device/adapter/adapter.ts';
 import { Bench } from '../../device/conformance/bench.ts';
 import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
 import { Driver } from '../../device/hosts/in-process/driver/driver.ts';

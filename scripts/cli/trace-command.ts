@@ -3,12 +3,12 @@
 // `vuhca trace`: selective trace of a running adapter's QPs, and its timeline (IPCOM000010133D): switch on and off, read, export, and the story of a message.
 
 import { writeFileSync } from 'node:fs';
+import type { TimelineStep } from '../../device/function/timeline.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { TracePart, TraceStatus } from '../../device/main/trace-control.ts';
 import { toChromeTrace, toErf, toJsonLines } from '../../device/main/trace-export.ts';
-import type { TimelineStep } from '../../device/observe/trace/timeline.ts';
-import { decodeMessages, type TracedMessage } from '../../device/observe/trace/traced-message.ts';
+import { decodeMessages, type TracedMessage } from '../../device/trace/traced-message.ts';
 import { SetupError } from '../setup/errors.ts';
 import { type Arguments, type Command, UsageError } from './command.ts';
 import { renderMessage, renderTraceStatus } from './trace-screen.ts';

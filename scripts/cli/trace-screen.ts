@@ -2,10 +2,10 @@
 //
 // What `vuhca trace show` and `status` print: the story of one message, from its doorbell to its completion, on both sides.
 
+import { Step, stepName, type TimelineStep } from '../../device/function/timeline.ts';
 import type { TraceStatus } from '../../device/main/trace-control.ts';
 import { describeMessage, restorePacket } from '../../device/main/trace-export.ts';
-import { Step, stepName, type TimelineStep } from '../../device/observe/trace/timeline.ts';
-import { findOtherSide, type TracedMessage } from '../../device/observe/trace/traced-message.ts';
+import { findOtherSide, type TracedMessage } from '../../device/trace/traced-message.ts';
 import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import {
   CompletionStatus,

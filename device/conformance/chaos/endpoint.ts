@@ -5,7 +5,7 @@
  */
 import { QpMask, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
-import type { Random } from '../../hosts/in-process/random.ts';
+import type { Random } from '../../random.ts';
 import { ExposedMemory } from './exposed-memory.ts';
 import { FastKey } from './fast-key.ts';
 import { type Operation, plain } from './operation.ts';

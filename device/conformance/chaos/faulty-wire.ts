@@ -3,9 +3,10 @@
  * The wire of a chaos run: takes what one port sent, drops, doubles, damages and delays it as the plan says, and lets it arrive at the other. The world
  * only knows `Wire`, so that another model of a link can take its place.
  */
-import type { Random } from '../../hosts/in-process/random.ts';
+
 import type { PacketRing } from '../../port/packet-ring.ts';
 import type { Port } from '../../port/port.ts';
+import type { Random } from '../../random.ts';
 import { ScriptedLink } from '../scripted-link.ts';
 import type { WirePlan } from './plan.ts';
 import type { Trace } from './trace.ts';

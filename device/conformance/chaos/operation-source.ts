@@ -2,7 +2,7 @@
 /** Draws the operations of one end of a connection, and knows what its atomics must find. */
 import { MwKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
-import type { Random } from '../../hosts/in-process/random.ts';
+import type { Random } from '../../random.ts';
 import type { Bench, Buffer } from '../bench.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ExposedMemory, SLOTS } from './exposed-memory.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What one chaos seed does: drawn from the seed before anything happens, so that it can be printed. */
 import { MwKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Random } from '../../hosts/in-process/random.ts';
+import type { Random } from '../../random.ts';
 
 /** Probabilities per packet, and times, of the wire between the two ends. */
 export interface WirePlan {

@@ -2,8 +2,8 @@
 /** The link the product models, as the wire of a chaos run: the adapters drive it themselves. Its ports go down when it flaps. */
 import { FaultyLink } from '../../fabric/faulty-link.ts';
 import type { FaultyLinkOptions } from '../../fabric/link-options.ts';
-import type { Random } from '../../hosts/in-process/random.ts';
 import type { Port } from '../../port/port.ts';
+import type { Random } from '../../random.ts';
 import { psnOf, type Wire } from './faulty-wire.ts';
 import type { WirePlan } from './plan.ts';
 import type { Trace } from './trace.ts';

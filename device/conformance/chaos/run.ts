@@ -4,7 +4,7 @@
  * oracle looks at every completion, every byte and everything held. The same seed gives the same run.
  */
 import { QpState } from '../../../protocol/layout/gen/values.gen.ts';
-import { Random } from '../../hosts/in-process/random.ts';
+import { Random } from '../../random.ts';
 import { findLeak } from '../invariants.ts';
 import { Endpoint } from './endpoint.ts';
 import { drawPlan, type Mishap, type Plan } from './plan.ts';

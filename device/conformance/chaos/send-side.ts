@@ -2,7 +2,7 @@
 /** The sending half of an endpoint: posts operations, and checks that each completes in its place, as it should. */
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { CompletionStatus, completionStatusNames } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Random } from '../../hosts/in-process/random.ts';
+import type { Random } from '../../random.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type Operation, REMOTE_FAILURES } from './operation.ts';
 import type { Trace } from './trace.ts';

@@ -3,7 +3,7 @@
  * What the endpoints of one side may share: one CQ for everything, and one receive queue. Completions go to the endpoint whose QP they name; each entry of
  * the shared queue completes once, and none that the device has taken is lost.
  */
-import type { Adapter } from '../../adapter.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
 import type { DriverSharedReceiveQueue } from '../../hosts/in-process/driver/shared-receive-queue.ts';
 import type { Bench, Buffer } from '../bench.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Two adapters, or two ports of one, joined by a bad wire, on one simulated clock. */
-import type { Adapter } from '../../adapter.ts';
-import type { Random } from '../../hosts/in-process/random.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
+import type { Random } from '../../random.ts';
 import { Bench } from '../bench.ts';
 import { FaultyCable, type Wire } from './faulty-wire.ts';
 import type { Plan } from './plan.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What tenants that flood get of the adapter's time, each with a virtual function of its own (docs/ARCHITECTURE.md, Shares): for the tests of equal tenants and of shares. */
-import type { Adapter } from '../../adapter.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Flood, type FloodRequest, measureShares, type Posting } from './flood.ts';
 import { Tenant } from './tenant.ts';

@@ -2,11 +2,11 @@
 /** A guest of one function, as the runs over whole adapters need it: a driver brought up, a PD, memory with all rights. Flows between tenants are in `flow`. */
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
+import type { AdapterFunction } from '../../adapter/pcie-function.ts';
 import { InProcessAccess } from '../../hosts/in-process/access.ts';
 import { Driver } from '../../hosts/in-process/driver/driver.ts';
 import type { BringUpRequest, DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
-import type { AdapterFunction } from '../../pci/function.ts';
 import { FULL_ACCESS } from '../connected-bench.ts';
 
 /** A QoS level that was left without pages uses the first one of the other. */

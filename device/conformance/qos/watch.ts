@@ -4,7 +4,7 @@
  * are of the refused function's own making or of what is shared, and that no lane starves.
  */
 import { QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
-import type { Adapter } from '../../adapter.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
 import type { PcbAllocator } from '../../collect/pcb-allocator.ts';
 import { PcbState } from '../../collect/physical-collect-buffer.ts';
 import { findBadBinding, findBrokenInvariant } from '../invariants.ts';

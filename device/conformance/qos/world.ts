@@ -5,7 +5,7 @@
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../../adapter.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Random } from '../../random.ts';
 import { findLeak } from '../invariants.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The messages of a sanitizer run: two datagram QPs and a connected one that share a CQ, and packets through a send context. */
 import { SendContextState, ServiceType, sendContextStateName } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../../adapter.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
 import type { CollectPagePool } from '../../hosts/in-process/driver/collect-page-pool.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
 import type { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';

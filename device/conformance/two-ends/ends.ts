@@ -24,7 +24,7 @@ import type { HardwareAccess } from '../../hosts/in-process/driver/hardware-acce
 import type { Connection, DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
-import { Random } from '../../hosts/in-process/random.ts';
+import { Random } from '../../random.ts';
 import type { Buffer } from '../bench.ts';
 import { FULL_ACCESS } from '../connected-bench.ts';
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Two adapters in one machine, joined at their first ports, as places for the suite of two ends. */
-import { Adapter } from '../../adapter.ts';
+import { Adapter } from '../../adapter/adapter.ts';
 import { Fabric } from '../../fabric/fabric.ts';
 import { FaultyLink } from '../../fabric/faulty-link.ts';
 import type { FaultyLinkOptions } from '../../fabric/link-options.ts';

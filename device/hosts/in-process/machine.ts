@@ -5,16 +5,16 @@
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { faultKindName } from '../../../protocol/layout/gen/values.gen.ts';
-import { Adapter } from '../../adapter.ts';
+import { Adapter } from '../../adapter/adapter.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../../adapter/options.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../../host.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../../options.ts';
+import { Random } from '../../random.ts';
 import type { AdapterFactory } from '../adapter-factory.ts';
 import { OrderingModel } from '../ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../ordering/ordering-options.ts';
 import type { Recorder } from '../recording.ts';
 import { GuestMemoryModel } from './guest-memory-model.ts';
 import { InProcessHost } from './host.ts';
-import { Random } from './random.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 /** How a machine is built. */

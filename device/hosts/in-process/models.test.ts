@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import t from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import { Random } from '../../random.ts';
 import { AccessKind } from './access-log.ts';
 import { commandChecksum } from './driver/checksum.ts';
 import { planStores } from './driver/collect-writer.ts';
 import { GuestMemoryModel, PageAccess, POISON } from './guest-memory-model.ts';
 import { InProcessHost } from './host.ts';
-import { Random } from './random.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 t.test('the clock jumps to the earliest alarm and spends it', async (t) => {

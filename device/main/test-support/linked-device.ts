@@ -4,7 +4,7 @@
  * other. Serves until it is killed. The only place of these tests that knows how an adapter process is put together. Called by linked-process.ts.
  */
 import pino from 'pino';
-import { defaultAdapterOptions } from '../../options.ts';
+import { defaultAdapterOptions } from '../../adapter/options.ts';
 import { AdapterProcess } from '../adapter-process.ts';
 import { LONE_NAME, loneAdapter } from '../topology.ts';
 

@@ -3,7 +3,7 @@
  * Writes a command into a collect buffer as processors do, and as they may: in stores of 1 to 8 bytes, in any order, some of them repeated, the word with
  * the length last. The last store written is always the last missing piece, so the command becomes whole with it and not before.
  */
-import type { Random } from '../random.ts';
+import type { Random } from '../../../random.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 
 /** How a command is written. */

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The adapter: its functions, and the units all functions share. Hosts bring register and collect accesses to the functions, which only mark
+ * work; `run` lets each unit work in turn under a budget and sends the interrupts of the pass at its end (DESIGN.md sections 3 and 4).
+ */
+import {
+  getCsrAdapterControlDisable,
+  getCsrAdapterControlFreezeSends,
+  getCsrAdapterControlLendIdle,
+  getCsrAdapterControlReturnShares,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import { EventType, FaultKind, PortState, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { PcbAllocator } from '../collect/pcb-allocator.ts';
+import { VcbSpace } from '../collect/vcb-space.ts';
+import type { AdapterClock, AdapterPort, HostPort } from '../host.ts';
+import { CONTENDED_TURN } from '../lane/owner-turns.ts';
+import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import { ManagementProcessor } from '../management/management-processor.ts';
+import { SendContexts } from '../pio/send-contexts.ts';
+import { Port, parseGuid, portGuid } from '../port/port.ts';
+import { Resources } from '../queues/object-tables.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { CommandAdmission } from '../scheduler/command-admission.ts';
+import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
+import { ShareAdjuster } from '../shares/share-adjuster.ts';
+import { ResourceManager } from '../shares/share-manager.ts';
+import { Traces } from '../trace/traces.ts';
+import { ConnectedTransport } from '../transport/connected-transport.ts';
+import { PacketReceiver } from '../transport/packet-receiver.ts';
+import { ReceiveQueueReader } from '../transport/receive-queue.ts';
+import { SendPipeline } from '../transport/send-pipeline.ts';
+import { UdRequester } from '../transport/ud-requester.ts';
+import { UdResponder } from '../transport/ud-responder.ts';
+import { AdapterUnits, readPlan } from './adapter-units.ts';
+import { joinPorts } from './join-ports.ts';
+import { type AdapterOptions, findOptionError, getDefaultShare } from './options.ts';
+import { AdapterFunction } from './pcie-function.ts';
+import { PendingWork } from './pending-work.ts';
+import { PortLinks } from './port-links.ts';
+
+const PORT_NUMBERS = [1, 2] as const;
+/** Work that connections do before commands are launched, every other time. */
+const TRANSMIT_TURN = 16;
+/** What `run` lets work in turn. */
+const STAGES = 6;
+
+export class Adapter implements AdapterPort {
+  readonly options: AdapterOptions;
+  readonly clock: AdapterClock;
+  readonly functions: readonly AdapterFunction[];
+  readonly resources: Resources;
+  readonly nodeGuid: Uint8Array;
+  readonly ports: readonly Port[];
+  /** VCB numbers of the functions. */
+  readonly vcbSpace: VcbSpace;
+  /** PCBs of the functions' VCBs. */
+  readonly collectBuffers: PcbAllocator;
+  /** Dedicated PCBs of the send queue scheduler. */
+  readonly schedulerBuffers: PcbAllocator;
+  readonly lanes: TransmitVirtualLanes;
+  readonly pending = new PendingWork();
+  readonly scheduler: SendQueueScheduler;
+  readonly admission: CommandAdmission;
+  readonly connected: ConnectedTransport;
+  readonly pipeline: SendPipeline;
+  readonly receiver: PacketReceiver;
+  readonly responder: UdResponder;
+  readonly links: PortLinks;
+  readonly sendContexts: SendContexts;
+  /** Who has what of the adapter's resources. */
+  readonly resourceManager: ResourceManager;
+  readonly shares: ShareAdjuster;
+  readonly traces: Traces;
+  #control = 0;
+  readonly #management: ManagementProcessor;
+  readonly #receiveQueue = new ReceiveQueueReader();
+  #connectionsFirst = false;
+  /** Whose turn it is in `run`. */
+  #stage = 0;
+
+  /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand), or hosts are missing. */
+  constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
+    const error = findOptionError(options);
+    if (error !== undefined) throw new RangeError(error);
+    const { functionCount } = options;
+    if (hosts.length !== functionCount)
+      throw new RangeError(
+        `option functionCount is ${functionCount}, but there are ${hosts.length} hosts; give one to each`,
+      );
+    this.options = options;
+    this.clock = clock;
+    this.nodeGuid = parseGuid(options.nodeGuid);
+    this.ports = PORT_NUMBERS.map(
+      (number) =>
+        new Port(
+          number,
+          portGuid(this.nodeGuid, number),
+          options.portLids[number - 1],
+          options.portQueuePackets,
+          options.virtualLanes,
+        ),
+    );
+    joinPorts(this.ports[0], this.ports[1], options.portLink);
+    this.resources = new Resources(functionCount);
+    this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
+    this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
+    this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, functionCount);
+    for (let number = 0; number < functionCount; number++) this.giveDefaultShare(number);
+    this.lanes = new TransmitVirtualLanes({
+      ...options,
+      listSize: options.pcbCount + options.schedulerBufferCount,
+      ports: this.ports,
+    });
+    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1);
+    this.lanes.onRoom = (qp) => this.scheduler.schedule(qp);
+    this.admission = new CommandAdmission(this.resources.queuePairs, this.lanes);
+    this.connected = new ConnectedTransport({
+      clock,
+      ports: this.ports,
+      lanes: this.lanes,
+      keys: this.resources.keys,
+      reader: this.#receiveQueue,
+      schedule: (qp) => this.scheduler.schedule(qp),
+      moveToError: (qp) => this.moveToError(qp),
+      failSends: (qp) => this.failSends(qp),
+      noteDrained: (qp) => this.noteDrained(qp),
+    });
+    this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.resources.keys), this.connected);
+    this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
+    this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder, this.connected);
+    this.links = new PortLinks(this.ports, this.receiver, clock);
+    this.sendContexts = new SendContexts(this.ports, this.resources.queuePairs, options.sendEgressSeed);
+    this.functions = hosts.map((host, number) => new AdapterFunction(number, this, host));
+    for (const port of this.ports) port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
+    this.#management = new ManagementProcessor(this, this.functions[0]);
+    this.resourceManager = new ResourceManager(new AdapterUnits(this), readPlan(this));
+    this.traces = new Traces(clock, functionCount);
+    this.shares = new ShareAdjuster(this.resourceManager, clock);
+  }
+
+  /** ADAPTER_CONTROL: what the physical function last wrote. */
+  get control(): number {
+    return this.#control;
+  }
+
+  set control(value: number) {
+    this.#control = value;
+    this.shares.returnShares = getCsrAdapterControlReturnShares(value) === 1;
+    this.shares.lendIdle = getCsrAdapterControlLendIdle(value) === 1;
+    this.sendContexts.setFrozen(getCsrAdapterControlFreezeSends(value) === 1);
+  }
+
+  /** The physical function has disabled the adapter: commands wait where they are; what was launched is finished. */
+  get disabled(): boolean {
+    return getCsrAdapterControlDisable(this.control) === 1;
+  }
+
+  /** Gives a function the PCBs and dedicated buffers it starts with. */
+  giveDefaultShare(functionNumber: number): void {
+    const { pcbs, pcbsGuaranteed, schedulerBuffers } = getDefaultShare(this.options);
+    this.collectBuffers.setShare(functionNumber, pcbs, ...pcbsGuaranteed);
+    this.schedulerBuffers.setShare(functionNumber, schedulerBuffers, 0, 0);
+  }
+
+  run(budget: number): boolean {
+    let left = budget;
+    this.connected.expire();
+    this.shares.run();
+    if (this.options.writeCombining !== undefined) for (const owner of this.functions) owner.combining?.settle();
+    let idle = 0;
+    while (idle < STAGES && left > 0) {
+      const done = this.#serveStage(left);
+      this.#stage = (this.#stage + 1) % STAGES;
+      left -= done;
+      idle = done > 0 ? 0 : idle + 1;
+    }
+    this.connected.expire();
+    this.links.settle();
+    this.pending.flushVectors(this.functions);
+    return left <= 0 || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
+  }
+
+  /** A state change asked for by software, checked before. */
+  changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
+    const previous = qp.state;
+    if (next === QpState.ERR) return this.moveToError(qp);
+    if (next === QpState.RESET) this.returnSharedEntry(qp);
+    qp.state = next;
+    if (next === QpState.RESET) {
+      const wasStopped = qp.stopped;
+      this.scheduler.unschedule(qp);
+      this.lanes.reconsider(qp);
+      this.connected.drop(qp);
+      qp.resetQueues();
+      // Its descriptor still says `destroyed`.
+      if (wasStopped) qp.owner.doorbells.descriptors.publish(qp);
+    } else if (next === QpState.SQD && previous !== QpState.SQD) {
+      qp.drainNotify = notifyWhenDrained;
+      this.connected.drain(qp);
+      this.noteDrained(qp);
+    } else if (next === QpState.RTR) this.connected.startReceiving(qp);
+    // Nothing can have been posted before RTS: looking would only fetch the first command before its collect copy comes.
+    else if (next === QpState.RTS && previous === QpState.RTR) this.connected.startSending(qp);
+    else if (next === QpState.RTS && previous !== QpState.RTS) this.scheduler.schedule(qp);
+  }
+
+  /** Everything outstanding is flushed: receives now, sends in their order through the lane (IBTA 10.3.1). */
+  moveToError(qp: QueuePair): void {
+    if (qp.state === QpState.ERR) return;
+    qp.state = QpState.ERR;
+    this.lanes.reconsider(qp);
+    this.connected.flushSends(qp);
+    this.connected.flushReceives(qp);
+    this.#receiveQueue.flush(qp);
+    if (qp.srq !== undefined) qp.owner.postAsynchronous(EventType.LAST_WQE_REACHED, qp, FaultKind.NONE);
+    this.scheduler.schedule(qp);
+  }
+
+  /** A send command failed: the send queue of an unreliable QP stops and its receive queue goes on; a reliable QP is in error as a whole (IBTA 10.3.1, SQE). */
+  failSends(qp: QueuePair): void {
+    if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
+    if (qp.state === QpState.ERR) return;
+    qp.state = QpState.SQE;
+    this.lanes.reconsider(qp);
+    this.connected.flushSends(qp);
+    this.scheduler.schedule(qp);
+  }
+
+  /** Software rang for a QP in error: entries posted since are flushed too. */
+  flushReceives(qp: QueuePair): void {
+    this.#receiveQueue.flush(qp);
+  }
+
+  /** In SQD: when no command is left in flight, software that asked for it is told. */
+  noteDrained(qp: QueuePair): void {
+    if (qp.state !== QpState.SQD || qp.inFlight > 0 || !qp.drainNotify) return;
+    qp.drainNotify = false;
+    qp.owner.postAsynchronous(EventType.SEND_QUEUE_DRAINED, qp, FaultKind.NONE);
+  }
+
+  /**
+   * Software resets or destroys the QP: the entry of a shared queue that a message in progress has taken completes as flushed, because the slot is the
+   * queue's and nothing else could tell that it is free again. Entries of the QP's own queue are discarded with it.
+   */
+  returnSharedEntry(qp: QueuePair): void {
+    if (qp.srq !== undefined) this.connected.flushReceives(qp);
+  }
+
+  destroyQueuePair(qp: QueuePair): void {
+    this.scheduler.unschedule(qp);
+    this.lanes.reconsider(qp);
+    this.connected.drop(qp);
+    if (qp.boundWindows > 0)
+      this.resources.memoryWindows.forEach((window) => {
+        if (window.qp === qp) window.unbind();
+      });
+    qp.owner.doorbells.overflow.orphan(qp);
+    qp.release();
+    this.resources.queuePairs.remove(qp);
+  }
+
+  /** One stage of a pass. Where a budget ends the next `run` goes on, so that shares do not depend on the budget. */
+  #serveStage(limit: number): number {
+    switch (this.#stage) {
+      case 0:
+        return this.pending.manage(this.functions, this.#management);
+      case 1:
+        return this.disabled ? 0 : this.scheduler.serve(limit);
+      case 2:
+        return this.#transmit(this.lanes.contended ? Math.min(limit, CONTENDED_TURN) : limit);
+      case 3:
+        return this.sendContexts.run(limit);
+      case 4:
+        return this.links.carry(limit);
+      default:
+        return this.links.receive(limit);
+    }
+  }
+
+  #portChanged(port: Port, previous: PortState): void {
+    if (port.active || previous === PortState.ACTIVE) for (const owner of this.functions) owner.portChanged(port);
+  }
+
+  /** Launches commands and sends packets of connections; first one, then the other, lest one of them find the port full for ever. */
+  #transmit(limit: number): number {
+    this.#connectionsFirst = !this.#connectionsFirst;
+    let done = this.#connectionsFirst ? this.connected.run(Math.min(limit, TRANSMIT_TURN)) : 0;
+    done += this.#launch(limit - done);
+    return done + (done < limit ? this.connected.run(limit - done) : 0);
+  }
+
+  #launch(limit: number): number {
+    if (this.disabled) return 0;
+    let launched = 0;
+    while (launched < limit && this.pipeline.advance()) launched++;
+    return launched;
+  }
+}
+
+const isCombining = ({ combining }: AdapterFunction): boolean => combining?.busy ?? false;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What can be chosen when an adapter is built. Part of every recording, so plain data only. */
+import { FUNCTION_MAX, PCB_MAX, TVL_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { findCombiningError, type WriteCombiningOptions } from '../collect/write-combining.ts';
+import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
+import { LANE_COUNTS } from '../port/transmit-queues.ts';
+
+export interface AdapterOptions {
+  /** Underlying functions, 1 to 34: the physical one, then virtual ones. */
+  readonly functionCount: number;
+  /** Virtual collect buffers of each function at the start; 1 to 16384 for all functions together. */
+  readonly vcbCount: number;
+  /** The most a function may be given later: its collect BAR has room for them. 0: the power of two that holds `vcbCount`. */
+  readonly vcbLimit: number;
+  /** Physical collect buffers of the adapter, 1 to 1024. */
+  readonly pcbCount: number;
+  /**
+   * PCBs guaranteed to QoS level 0 and 1 when one function has all; the rest of `pcbCount` is shared by its levels. Several functions split their
+   * shares among their levels in the same proportion (`getDefaultShare`).
+   */
+  readonly pcbGuaranteed: readonly [number, number];
+  /** Dedicated collect buffers of the send queue scheduler, 1 to 256; with several functions more than there are functions. */
+  readonly schedulerBufferCount: number;
+  /** Transmit virtual lanes of the adapter, 1 to 128. */
+  readonly laneCount: number;
+  /** Entries of the send queue scheduler buffer of a function, 8 to 4096. */
+  readonly doorbellEntries: number;
+  /** Bus reads the send queue scheduler may have outstanding for a function, 1 to 256. */
+  readonly busReads: number;
+  /** Execution credits of all lanes: commands between launch and hand-over to the port. With more of them than lanes each lane has one of its own at least. */
+  readonly executionCredits: number;
+  /** Completion credits of all lanes: commands between launch and completion. */
+  readonly completionCredits: number;
+  /** EUI-64 of the node as 16 hex digits; port GUIDs follow it. */
+  readonly nodeGuid: string;
+  /** Base LIDs of the ports. */
+  readonly portLids: readonly [number, number];
+  /** Packets a port holds until the link takes them. */
+  readonly portQueuePackets: number;
+  /** Data lanes of a port: 1, 2, 4 or 8; VL15 comes on top. */
+  readonly virtualLanes: number;
+  /** Packets of a send context leave in an order drawn from this seed; without one in the order in which they became whole. */
+  readonly sendEgressSeed?: number;
+  /** What joins the two ports until something else is plugged in. */
+  readonly portLink: PortLinkOptions;
+  /** Has writes to collect pages pass a modelled write-combining processor; left out: they arrive as they were made. */
+  readonly writeCombining?: WriteCombiningOptions;
+}
+
+export const defaultAdapterOptions: AdapterOptions = {
+  functionCount: 1,
+  vcbCount: 64,
+  vcbLimit: 0,
+  pcbCount: 256,
+  pcbGuaranteed: [64, 64],
+  schedulerBufferCount: 64,
+  laneCount: TVL_MAX,
+  doorbellEntries: 128,
+  busReads: 32,
+  executionCredits: 2 * TVL_MAX,
+  completionCredits: 1024,
+  nodeGuid: '0056554843410000',
+  portLids: [1, 2],
+  portQueuePackets: 64,
+  virtualLanes: 1,
+  portLink: { kind: 'cable' },
+};
+
+/** What a function starts with, and has again when its share was returned: numbers of buffers. */
+export interface DefaultShare {
+  readonly pcbs: number;
+  readonly pcbsGuaranteed: readonly [number, number];
+  readonly schedulerBuffers: number;
+}
+
+/** One function has everything. Several have equal parts of half of each pool, and share the other half. */
+export function getDefaultShare(options: AdapterOptions): DefaultShare {
+  const { functionCount, pcbCount, pcbGuaranteed, schedulerBufferCount } = options;
+  if (functionCount === 1)
+    return { pcbs: pcbCount, pcbsGuaranteed: pcbGuaranteed, schedulerBuffers: schedulerBufferCount };
+  const pcbs = Math.floor(pcbCount / 2 / functionCount);
+  const [level0, level1] = pcbGuaranteed;
+  return {
+    pcbs,
+    pcbsGuaranteed: [Math.floor((pcbs * level0) / pcbCount), Math.floor((pcbs * level1) / pcbCount)],
+    // Without one of its own a function's send queues could be kept waiting by others.
+    schedulerBuffers: Math.max(1, Math.floor(schedulerBufferCount / 2 / functionCount)),
+  };
+}
+
+/** VCB pages the collect BAR of a function has room for: a power of two. */
+export function getCollectPages({ vcbCount, vcbLimit }: AdapterOptions): number {
+  return 2 ** Math.ceil(Math.log2(vcbLimit === 0 ? vcbCount : vcbLimit));
+}
+
+/** Returns one sentence for the first option out of range, or undefined. */
+export function findOptionError(options: AdapterOptions): string | undefined {
+  const { functionCount } = options;
+  const ranges: [keyof AdapterOptions, number, number][] = [
+    ['functionCount', 1, FUNCTION_MAX],
+    ['vcbCount', 1, VCB_MAX],
+    ['vcbLimit', 0, VCB_MAX],
+    ['pcbCount', 1, PCB_MAX],
+    ['schedulerBufferCount', 1, 256],
+    ['laneCount', 1, TVL_MAX],
+    ['doorbellEntries', 8, 4096],
+    ['busReads', 1, 256],
+    ['executionCredits', 1, 1024],
+    ['completionCredits', 1, 4096],
+    ['portQueuePackets', 2, 1024],
+  ];
+  for (const [name, low, high] of ranges) {
+    const value = options[name] as number;
+    if (!Number.isInteger(value) || value < low || value > high)
+      return `option ${name} is ${value}; it must be ${low} to ${high}`;
+  }
+  if (options.vcbCount * functionCount > VCB_MAX)
+    return `option vcbCount is ${options.vcbCount}; with functionCount ${functionCount} it must be 1 to ${Math.floor(VCB_MAX / functionCount)}`;
+  if (options.vcbLimit !== 0 && options.vcbLimit < options.vcbCount)
+    return `option vcbLimit is ${options.vcbLimit}; it must be 0 or at least vcbCount (${options.vcbCount})`;
+  if (functionCount > 1 && options.schedulerBufferCount <= functionCount)
+    return `option schedulerBufferCount is ${options.schedulerBufferCount}; it must be more than functionCount (${functionCount})`;
+  const guaranteed = options.pcbGuaranteed[0] + options.pcbGuaranteed[1];
+  if (!options.pcbGuaranteed.every((count) => Number.isInteger(count) && count >= 0) || guaranteed > options.pcbCount)
+    return `option pcbGuaranteed is ${options.pcbGuaranteed}; its sum must not exceed pcbCount (${options.pcbCount})`;
+  if (!/^[0-9a-f]{16}$/i.test(options.nodeGuid))
+    return `option nodeGuid is ${options.nodeGuid}; it must be 16 hex digits`;
+  if (!options.portLids.every((lid) => Number.isInteger(lid) && lid > 0 && lid < 0xc000))
+    return `option portLids is ${options.portLids}; a unicast LID is 1 to 49151`;
+  if (!LANE_COUNTS.includes(options.virtualLanes))
+    return `option virtualLanes is ${options.virtualLanes}; it must be ${LANE_COUNTS.join(', ')}`;
+  const combining = options.writeCombining && findCombiningError(options.writeCombining);
+  return combining ?? (options.portLink.kind === 'faulty' ? findLinkOptionError(options.portLink) : undefined);
+}

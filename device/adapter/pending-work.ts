@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Whether any function has a management command or a vector to send: idle functions are not looked at, so they cost nothing. */
+import type { ManagementProcessor } from '../management/management-processor.ts';
+import type { AdapterFunction } from './pcie-function.ts';
+
+export class PendingWork {
+  #managementWaits = false;
+  #vectorsWait = false;
+
+  /** A function has a management command. */
+  noteManagement(): void {
+    this.#managementWaits = true;
+  }
+
+  /** A function has a vector to send. */
+  noteVector(): void {
+    this.#vectorsWait = true;
+  }
+
+  /** Returns the commands served. */
+  manage(functions: readonly AdapterFunction[], management: ManagementProcessor): number {
+    if (!this.#managementWaits) return 0;
+    this.#managementWaits = false;
+    let served = 0;
+    for (const owner of functions) if (management.serve(owner)) served++;
+    return served;
+  }
+
+  /** Once per pass, after all memory writes. What is masked stays pending. */
+  flushVectors(functions: readonly AdapterFunction[]): void {
+    if (!this.#vectorsWait) return;
+    this.#vectorsWait = false;
+    for (const { msix } of functions) if (msix.flush()) this.#vectorsWait = true;
+  }
+}

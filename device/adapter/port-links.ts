@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The links of one adapter's ports, as its `run` drives them: let them carry, take what has arrived, ask for an alarm when they will have something to do,
+ * and tell the adapters at their other ends.
+ */
+import type { AdapterClock } from '../host.ts';
+import type { Port } from '../port/port.ts';
+import type { PacketReceiver } from '../transport/packet-receiver.ts';
+
+export class PortLinks {
+  readonly #ports: readonly Port[];
+  readonly #receiver: PacketReceiver;
+  readonly #clock: AdapterClock;
+
+  constructor(ports: readonly Port[], receiver: PacketReceiver, clock: AdapterClock) {
+    this.#ports = ports;
+    this.#receiver = receiver;
+    this.#clock = clock;
+  }
+
+  /** Lets links move packets; returns how many things moved. Costs nothing with plain cables. */
+  carry(limit: number): number {
+    let moved = 0;
+    let previous: unknown;
+    for (const { link } of this.#ports) {
+      // A link between two ports of this adapter carries both ways at once.
+      if (link === undefined || !link.active || link === previous) continue;
+      moved += link.carry(this.#clock.now(), limit);
+      previous = link;
+    }
+    return moved;
+  }
+
+  /** Takes up to `limit` packets that have arrived; returns how many. */
+  receive(limit: number): number {
+    const receiver = this.#receiver;
+    let received = 0;
+    for (const port of this.#ports) {
+      while (received < limit && receiver.receive(port, port.loopback, true)) received++;
+      const { link } = port;
+      if (link === undefined) continue;
+      while (received < limit) {
+        const ring = link.arrival(port);
+        if (ring === undefined) break;
+        receiver.receive(port, ring, link.trusted);
+        received++;
+      }
+    }
+    return received;
+  }
+
+  /** The adapter has done what it could for now. */
+  settle(): void {
+    let nextNs = Number.POSITIVE_INFINITY;
+    for (const port of this.#ports) {
+      const { link } = port;
+      if (link === undefined) continue;
+      link.settle(port);
+      if (link.nextNs < nextNs) nextNs = link.nextNs;
+    }
+    // Asked again each time: a clock keeps the earliest alarm only.
+    if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
+  }
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Doorbells of one function on their way to the scheduler lists (US9069485). A doorbell waits on the bus, then in the scheduler buffer until a read of its send queue
+ * descriptor has shown whether the queue is linked. With the buffer full the bus waits, and with it the completions of those very reads. So before
+ * that happens (free entries below a threshold, or reads at their limit with no dedicated buffer free) doorbells are written to the overflow buffer, and read
+ * back when resources have returned. What finds no place there is dropped, and all send queues of the function are looked through. Policy OFF leaves the deadlock in.
+ */
+import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { DoorbellBuffer } from './doorbell-buffer.ts';
+import { Inbound, InboundQueue } from './inbound-queue.ts';
+import { OverflowBuffer } from './overflow-buffer.ts';
+import { OverflowThresholds } from './overflow-thresholds.ts';
+import { SendQueueDescriptors } from './send-queue-descriptor.ts';
+import { SendQueueList } from './send-queue-list.ts';
+import { SendQueueSweep } from './send-queue-sweep.ts';
+
+/** Doorbells the bus holds for each entry of the scheduler buffer. */
+const BUS_DEPTH = 4;
+const SEQUENCE_MASK = 0xffff;
+const HALF_SEQUENCE = 0x8000;
+
+export class DoorbellUnit {
+  /** The scheduler has the unit among those that take turns. */
+  active = false;
+  policy: OverflowPolicy = OverflowPolicy.NEWEST;
+  linkCheck: LinkCheck = LinkCheck.READ;
+  adaptive = false;
+  /** Doorbells are being spilled. */
+  spilling = false;
+  readonly inbound: InboundQueue;
+  readonly buffer: DoorbellBuffer;
+  readonly overflow: OverflowBuffer;
+  readonly thresholds: OverflowThresholds;
+  readonly descriptors: SendQueueDescriptors;
+  /** Scheduler lists by QoS level. */
+  readonly lists: readonly SendQueueList[];
+  readonly #owner: AdapterFunction;
+  readonly #sweep: SendQueueSweep;
+  /** Entries of the buffer kept for doorbells that are being read back. */
+  #reserved = 0;
+  #stallCounted = false;
+
+  constructor(owner: AdapterFunction) {
+    const { doorbellEntries, busReads } = owner.adapter.options;
+    this.#owner = owner;
+    this.inbound = new InboundQueue(doorbellEntries * BUS_DEPTH, busReads);
+    this.buffer = new DoorbellBuffer(doorbellEntries);
+    this.overflow = new OverflowBuffer(owner.dma);
+    this.thresholds = new OverflowThresholds(doorbellEntries);
+    this.descriptors = new SendQueueDescriptors(owner.dma, owner.faults);
+    this.lists = Array.from({ length: QOS_LEVELS }, () => new SendQueueList(owner, this.descriptors));
+    this.#sweep = new SendQueueSweep(owner);
+  }
+
+  get sweeping(): boolean {
+    return this.#sweep.running;
+  }
+
+  /** The deadlock of the document: the bus holds a doorbell no entry is free for, and behind it what would free one. */
+  get stalled(): boolean {
+    return this.policy === OverflowPolicy.OFF && this.inbound.kind === Inbound.POSTED && this.#free <= 0;
+  }
+
+  /** A doorbell for a QP of the function. Its sequence number only tells whether it is old: the send queue says what there is to do. */
+  ring(qp: QueuePair, sequence: number): void {
+    const { counters } = this.#owner;
+    if (((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) counters.doorbellsStale++;
+    if (qp.stopped) counters.doorbellsIdle++;
+    // One that waits already will see all that is posted by then.
+    if (qp.stopped || qp.doorbellWaiting) return;
+    if (!this.inbound.takesPosted) return this.#lose();
+    qp.doorbellWaiting = true;
+    this.inbound.post(qp, sequence);
+    this.wake();
+  }
+
+  wake(): void {
+    this.#owner.adapter.scheduler.wake(this);
+  }
+
+  /** Works through what the bus has brought. Returns the units of work done, fewer than `limit` when nothing is left that could be done. */
+  advance(limit: number): number {
+    let done = 0;
+    while (done < limit && this.#step()) done++;
+    return done;
+  }
+
+  /** Puts a doorbell of the adapter's own into the buffer: of a sweep. False when there is no room to spare. */
+  insert(qp: QueuePair): boolean {
+    if (this.spilling || this.#free <= this.thresholds.low) return false;
+    qp.doorbellWaiting = true;
+    this.buffer.push(qp, qp.nextSequence);
+    return true;
+  }
+
+  /** Software gives an overflow buffer, or takes it away. False when it was refused. */
+  setOverflow(base: number, entriesLog2: number, enable: boolean): boolean {
+    const dropped = this.overflow.pending;
+    const enabled = enable && this.overflow.enable(base, entriesLog2);
+    if (!enabled) this.overflow.disable();
+    if (dropped > 0) this.#startSweep();
+    return enabled;
+  }
+
+  /** What was written to memory that is being taken away is lost. */
+  memoryUnmapped(address: number, lengthBytes: number): void {
+    if (this.overflow.touches(address, lengthBytes)) this.setOverflow(0, 0, false);
+  }
+
+  /** A stop doorbell: the QP leaves the scheduler until it is reset. The descriptor says so at once; its link is null once no read for it is outstanding. */
+  stop(qp: QueuePair): void {
+    if (qp.stopped) return;
+    qp.stopped = true;
+    this.#owner.adapter.scheduler.unschedule(qp);
+    if (qp.busReads > 0) this.descriptors.publish(qp);
+    else this.descriptors.settleStop(qp);
+  }
+
+  /** Function reset: nothing waits any more, nothing is written. */
+  reset(): void {
+    while (this.inbound.kind !== Inbound.NONE) {
+      const { queuePair, buffer } = this.inbound;
+      if (queuePair !== undefined) queuePair.doorbellWaiting = false;
+      buffer?.home?.release(buffer);
+      this.inbound.pop();
+    }
+    this.buffer.clear();
+    for (const list of this.lists) list.clear();
+    this.overflow.reset();
+    this.#sweep.reset();
+    this.#reserved = 0;
+    this.spilling = false;
+    this.#stallCounted = false;
+  }
+
+  get #free(): number {
+    return this.buffer.free - this.#reserved;
+  }
+
+  #step(): boolean {
+    if (this.spilling) this.#endSpilling();
+    return this.#issueCheck() || this.#takeInbound() || this.#issueDrain() || this.#advanceSweep();
+  }
+
+  #issueCheck(): boolean {
+    if (this.buffer.checking === this.buffer.used || !this.inbound.takesReads) return false;
+    this.inbound.read(Inbound.LINK_CHECK, this.buffer.nextToCheck, 0, undefined);
+    this.buffer.checking++;
+    return true;
+  }
+
+  #takeInbound(): boolean {
+    const { fetcher } = this.#owner.adapter.scheduler;
+    switch (this.inbound.kind) {
+      case Inbound.NONE:
+        return false;
+      case Inbound.POSTED:
+        return this.#takePosted();
+      case Inbound.LINK_CHECK:
+        this.#takeLinkCheck();
+        return true;
+      case Inbound.RECORD:
+        fetcher.takeRecord(this);
+        return true;
+      case Inbound.COMMAND:
+        fetcher.takeCommand(this);
+        return true;
+      case Inbound.OVERFLOW_ENTRY:
+        this.#takeOverflowEntry();
+        return true;
+    }
+  }
+
+  #takePosted(): boolean {
+    const qp = this.inbound.queuePair as QueuePair;
+    const { sequence } = this.inbound;
+    this.#detectDeadlock();
+    if (!this.spilling && this.#free <= 0) return false;
+    this.inbound.pop();
+    if (qp.destroyed || qp.stopped) qp.doorbellWaiting = false;
+    else if (!this.spilling) this.buffer.push(qp, sequence);
+    else if (this.policy === OverflowPolicy.MOST_SPILLED) this.#spillMostSpilled(qp, sequence);
+    else this.#spill(qp, sequence);
+    return true;
+  }
+
+  #detectDeadlock(): void {
+    if (this.spilling || (this.#free >= this.thresholds.low && !this.#readsAreStuck)) return;
+    const { counters } = this.#owner;
+    if (this.policy !== OverflowPolicy.OFF) {
+      this.spilling = true;
+      this.thresholds.begin(this.#free, this.adaptive);
+      counters.deadlocksDetected++;
+    } else if (this.#free <= 0 && !this.#stallCounted) {
+      this.#stallCounted = true;
+      counters.deadlocksDetected++;
+    }
+  }
+
+  /** Reads at their limit whose completions wait behind posted writes, and no dedicated buffer for a command. */
+  get #readsAreStuck(): boolean {
+    return !this.inbound.takesReads && !this.#owner.adapter.scheduler.fetcher.hasBuffer(this.#owner);
+  }
+
+  #endSpilling(): void {
+    this.thresholds.noteReads(!this.inbound.takesReads);
+    if (this.#free < this.thresholds.high || (this.#readsAreStuck && this.inbound.posted > 0)) return;
+    this.spilling = false;
+    this.thresholds.end(this.adaptive);
+  }
+
+  /** The doorbell arriving, or one in the buffer whose QP has more in the overflow buffer. */
+  #spillMostSpilled(qp: QueuePair, sequence: number): void {
+    const { buffer, overflow } = this;
+    const position = buffer.findMostSpilled(overflow.spilledOf(qp), overflow);
+    if (position < 0) return this.#spill(qp, sequence);
+    this.#spill(buffer.queuePairAt(position), buffer.sequenceAt(position));
+    buffer.replace(position, qp, sequence);
+  }
+
+  #spill(qp: QueuePair, sequence: number): void {
+    qp.doorbellWaiting = false;
+    const { overflow } = this;
+    if (!overflow.enabled || overflow.full || !overflow.write(qp, sequence)) return this.#lose();
+    this.#owner.counters.doorbellsSpilled++;
+  }
+
+  #lose(): void {
+    this.#owner.counters.doorbellsLost++;
+    this.#startSweep();
+  }
+
+  #startSweep(): void {
+    this.#sweep.start();
+    this.wake();
+  }
+
+  #takeLinkCheck(): void {
+    this.inbound.pop();
+    const qp = this.buffer.pop();
+    qp.doorbellWaiting = false;
+    this.#stallCounted = false;
+    // A QP that cannot send now is scheduled when it can; one that was stopped shows that nothing is read any more.
+    if (qp.destroyed || qp.stopped || !qp.sendsAreTaken) return this.descriptors.settleStop(qp);
+    const { counters } = this.#owner;
+    counters.linkChecks++;
+    if (!this.descriptors.check(qp, this.linkCheck)) return this.#owner.queuePairFailed(qp, FaultKind.DMA_READ);
+    const { scheduler } = this.#owner.adapter;
+    if (qp.scheduled) counters.linkChecksFailed++;
+    else if (!scheduler.beginAtOnce(this, qp)) scheduler.schedule(qp);
+    else if (this.linkCheck === LinkCheck.COMPARE_SWAP) this.descriptors.writeLink(qp);
+  }
+
+  #issueDrain(): boolean {
+    const isDue = this.overflow.pending > this.#reserved && !this.spilling && this.#free >= this.thresholds.high;
+    if (!isDue || !this.inbound.takesReads) return false;
+    this.#reserved++;
+    this.inbound.read(Inbound.OVERFLOW_ENTRY, undefined, 0, undefined);
+    return true;
+  }
+
+  #takeOverflowEntry(): void {
+    this.inbound.pop();
+    this.#reserved--;
+    const { overflow } = this;
+    // Taken away meanwhile.
+    if (overflow.pending === 0) return;
+    const fault = overflow.fetch();
+    if (fault === FaultKind.DMA_READ) return this.#startSweep();
+    this.#owner.counters.doorbellsDrained++;
+    if (fault !== FaultKind.NONE || !this.#restore())
+      this.#owner.faults.report(FaultKind.OVERFLOW_ENTRY, overflow.qpn, overflow.addressRead);
+    // What was overwritten is found again by looking at all queues.
+    if (overflow.pending === 0 && !overflow.checkEmptied()) this.#startSweep();
+  }
+
+  /** Takes the doorbell read back. False when it is none that was written. */
+  #restore(): boolean {
+    const { overflow } = this;
+    const qp = this.#owner.adapter.resources.queuePairs.get(overflow.qpn);
+    if (qp === undefined || qp.owner !== this.#owner) {
+      if (!overflow.settleOrphan()) return false;
+      this.#owner.counters.doorbellsStale++;
+      return true;
+    }
+    if (!overflow.settle(qp)) return false;
+    if (qp.doorbellWaiting || qp.stopped) return true;
+    qp.doorbellWaiting = true;
+    this.buffer.push(qp, overflow.sequence);
+    return true;
+  }
+
+  #advanceSweep(): boolean {
+    return this.#sweep.running && !this.spilling && this.#free > this.thresholds.low && this.#sweep.advance(this);
+  }
+}

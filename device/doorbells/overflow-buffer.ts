@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The doorbell overflow buffer of one function: a ring in its guest memory (US9069485; real-hardware 1.7, sq_ring). Only the adapter touches it, but it is the
+ * guest's memory: what is read back is believed only if it is a doorbell of a QP that has some there (hazard 39), and when the ring has become
+ * empty all that was written must have come back. It stops being used at the first access that fails, and when its memory is unmapped.
+ */
+import { OVERFLOW_ENTRY_BYTES, OVERFLOW_MAX_LOG2, OVERFLOW_MIN_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  DOORBELL_SIZE,
+  getDoorbellQpn,
+  getDoorbellSequence,
+  setDoorbellQpn,
+  setDoorbellSequence,
+} from '../../protocol/layout/gen/doorbell.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { Dma } from '../function/dma.ts';
+import { Step } from '../function/timeline.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+
+const BASE_ALIGNMENT = 64;
+
+export class OverflowBuffer {
+  enabled = false;
+  /** Entries written and read, modulo 2^32. */
+  written = 0;
+  read = 0;
+  /** QPN and sequence number of the entry read last. */
+  qpn = 0;
+  sequence = 0;
+  readonly #dma: Dma;
+  #base = 0;
+  #entries = 0;
+  /** Entries of live QPs and of destroyed ones that have not come back. */
+  #owed = 0;
+  #orphans = 0;
+  /** Counts of QPs from before the ring was last found empty mean nothing. */
+  #lap = 1;
+  readonly #entry = new Uint8Array(OVERFLOW_ENTRY_BYTES);
+  readonly #view = new DataView(this.#entry.buffer);
+  readonly #expected = new Uint8Array(DOORBELL_SIZE);
+  readonly #expectedView = new DataView(this.#expected.buffer);
+
+  constructor(dma: Dma) {
+    this.#dma = dma;
+  }
+
+  /** Entries in the ring. */
+  get pending(): number {
+    return (this.written - this.read) >>> 0;
+  }
+
+  get full(): boolean {
+    return this.pending >= this.#entries;
+  }
+
+  /** Takes a ring of `2 ** entriesLog2` entries. False when base or size are out of range. */
+  enable(base: number, entriesLog2: number): boolean {
+    this.disable();
+    const isSound =
+      base > 0 &&
+      base % BASE_ALIGNMENT === 0 &&
+      entriesLog2 >= OVERFLOW_MIN_LOG2 &&
+      entriesLog2 <= OVERFLOW_MAX_LOG2 &&
+      base + 2 ** entriesLog2 * OVERFLOW_ENTRY_BYTES <= Number.MAX_SAFE_INTEGER;
+    if (!isSound) return false;
+    this.#base = base;
+    this.#entries = 2 ** entriesLog2;
+    this.enabled = true;
+    return true;
+  }
+
+  /** Forgets the ring and all that is in it. */
+  disable(): void {
+    this.enabled = false;
+    this.#entries = 0;
+    this.read = this.written;
+    this.#forgetCounts();
+  }
+
+  /** Function reset. */
+  reset(): void {
+    this.disable();
+    this.written = 0;
+    this.read = 0;
+  }
+
+  /** Guest address of the entry read last. */
+  get addressRead(): number {
+    return this.#entries === 0 ? 0 : this.#addressOf((this.read - 1) >>> 0);
+  }
+
+  /** The ring lies in memory that is being taken away. */
+  touches(address: number, lengthBytes: number): boolean {
+    return (
+      this.enabled && address < this.#base + this.#entries * OVERFLOW_ENTRY_BYTES && this.#base < address + lengthBytes
+    );
+  }
+
+  /** Entries of the QP in the ring. */
+  spilledOf(qp: QueuePair): number {
+    return qp.spilledLap === this.#lap ? qp.spilled : 0;
+  }
+
+  /** Writes a doorbell behind the others. False, with the ring given up, when memory cannot be written. The caller has asked `full`. */
+  write(qp: QueuePair, sequence: number): boolean {
+    setDoorbellQpn(this.#expectedView, 0, qp.number);
+    setDoorbellSequence(this.#expectedView, 0, sequence);
+    if (!this.#dma.write(qp.number, this.#addressOf(this.written), this.#expected, 0, OVERFLOW_ENTRY_BYTES)) {
+      this.disable();
+      return false;
+    }
+    this.written = (this.written + 1) >>> 0;
+    qp.owner.timeline?.note(Step.SPILL, qp.owner.number, qp.number, sequence);
+    qp.spilled = this.spilledOf(qp) + 1;
+    qp.spilledLap = this.#lap;
+    this.#owed++;
+    return true;
+  }
+
+  /** Reads the oldest entry into `qpn` and `sequence`. A fault says why there is nothing to be believed; after DMA_READ the ring is given up. */
+  fetch(): FaultKind {
+    if (!this.#dma.read(0, this.#addressOf(this.read), OVERFLOW_ENTRY_BYTES, this.#entry, 0)) {
+      this.disable();
+      return FaultKind.DMA_READ;
+    }
+    this.read = (this.read + 1) >>> 0;
+    this.qpn = getDoorbellQpn(this.#view, 0);
+    this.sequence = getDoorbellSequence(this.#view, 0);
+    setDoorbellQpn(this.#expectedView, 0, this.qpn);
+    setDoorbellSequence(this.#expectedView, 0, this.sequence);
+    for (let index = 0; index < DOORBELL_SIZE; index++)
+      if (this.#entry[index] !== this.#expected[index]) return FaultKind.OVERFLOW_ENTRY;
+    return FaultKind.NONE;
+  }
+
+  /** An entry of the QP came back. False when it had none there. */
+  settle(qp: QueuePair): boolean {
+    if (this.spilledOf(qp) === 0) return false;
+    qp.owner.timeline?.note(Step.DRAIN, qp.owner.number, qp.number, this.sequence);
+    qp.spilled--;
+    this.#owed--;
+    return true;
+  }
+
+  /** An entry of an unknown QP came back. False when no destroyed QP had one there. */
+  settleOrphan(): boolean {
+    if (this.#orphans === 0) return false;
+    this.#orphans--;
+    return true;
+  }
+
+  /** The QP is being destroyed: its entries mean nothing any more. */
+  orphan(qp: QueuePair): void {
+    const spilled = this.spilledOf(qp);
+    this.#owed -= spilled;
+    this.#orphans += spilled;
+  }
+
+  /** The ring is empty: true when all that was written has come back. Starts counting anew. */
+  checkEmptied(): boolean {
+    const whole = this.#owed === 0 && this.#orphans === 0;
+    if (!whole) this.#forgetCounts();
+    return whole;
+  }
+
+  #forgetCounts(): void {
+    this.#owed = 0;
+    this.#orphans = 0;
+    this.#lap++;
+  }
+
+  #addressOf(index: number): number {
+    return this.#base + (index % this.#entries) * OVERFLOW_ENTRY_BYTES;
+  }
+}

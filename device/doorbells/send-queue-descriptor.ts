@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Send queue descriptors in the guest memory of one function: the links of its scheduler lists, as the document has them (US9069485). The adapter's own
+ * links (`QueuePair.nextScheduled`) decide; the descriptors show them to software, and a check finds out who else wrote there.
+ */
+import {
+  SEND_QUEUE_DESCRIPTOR_SIZE,
+  setSendQueueDescriptorDestroyed,
+  setSendQueueDescriptorNextQpn,
+  setSendQueueDescriptorNextSequence,
+  setSendQueueDescriptorNextState,
+} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
+import { FaultKind, LinkCheck } from '../../protocol/layout/gen/values.gen.ts';
+import type { Dma } from '../function/dma.ts';
+import type { FaultLog } from '../function/fault-log.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+
+/** nextState: all ones is not queued. */
+const QUEUED = 0;
+const NOT_QUEUED = 0xff;
+/** nextQpn of the last one of a list, and of one not in a list. */
+const NO_QPN = 0xffffff;
+const LINK_BYTES = 4;
+
+export class SendQueueDescriptors {
+  readonly #dma: Dma;
+  readonly #faults: FaultLog;
+  readonly #bytes = new Uint8Array(SEND_QUEUE_DESCRIPTOR_SIZE);
+  readonly #view = new DataView(this.#bytes.buffer);
+  readonly #found = new Uint8Array(LINK_BYTES);
+  readonly #foundView = new DataView(this.#found.buffer);
+  /** The links of a queue that is in no list, and of the last one of a list. */
+  readonly #null: number;
+  readonly #last: number;
+
+  constructor(dma: Dma, faults: FaultLog) {
+    this.#dma = dma;
+    this.#faults = faults;
+    this.#null = this.#link(NOT_QUEUED, NO_QPN);
+    this.#last = this.#link(QUEUED, NO_QPN);
+  }
+
+  /** Writes the whole descriptor. False when its memory cannot be written. */
+  publish(qp: QueuePair): boolean {
+    this.#linkOf(qp);
+    setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
+    setSendQueueDescriptorDestroyed(this.#view, 0, qp.stopped ? 1 : 0);
+    return this.#dma.write(qp.number, qp.descriptorAddress, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
+  }
+
+  /** Shows of a stopped queue, once, that no read on its behalf is outstanding any more. Called when a completion for it was taken. */
+  settleStop(qp: QueuePair): void {
+    if (!qp.stopped || qp.stopShown || qp.destroyed || qp.busReads > 0) return;
+    qp.stopShown = true;
+    this.publish(qp);
+  }
+
+  /** Writes the link alone. */
+  writeLink(qp: QueuePair): void {
+    this.#linkOf(qp);
+    this.#dma.write(qp.number, qp.descriptorAddress, this.#bytes, 0, LINK_BYTES);
+  }
+
+  /**
+   * Looks whether the descriptor says that the queue is linked. One that does not agree with the adapter is a fault and is put right. False when it cannot be
+   * read. A compare-and-swap leaves a queue that was not linked as the last one of a list.
+   */
+  check(qp: QueuePair, how: LinkCheck): boolean {
+    const expected = this.#linkOf(qp);
+    const found = how === LinkCheck.COMPARE_SWAP ? this.#swap(qp) : this.#read(qp);
+    if (found === undefined) return false;
+    if (found === expected) return true;
+    this.#faults.report(FaultKind.DESCRIPTOR_LINK, qp.number, qp.descriptorAddress);
+    this.writeLink(qp);
+    return true;
+  }
+
+  #read(qp: QueuePair): number | undefined {
+    const { descriptorAddress } = qp;
+    if (!this.#dma.read(qp.number, descriptorAddress, LINK_BYTES, this.#found, 0)) return undefined;
+    return this.#foundView.getInt32(0, true);
+  }
+
+  #swap(qp: QueuePair): number | undefined {
+    return this.#dma.compareAndSwap(qp.number, qp.descriptorAddress, this.#null, this.#last);
+  }
+
+  /** A stopped queue is shown as linked until no read on its behalf is outstanding: software may reuse its memory from then on. */
+  #linkOf(qp: QueuePair): number {
+    if (qp.scheduled && qp.nextScheduled !== undefined) return this.#link(QUEUED, qp.nextScheduled.number);
+    const isQueued = qp.scheduled || (qp.stopped && qp.busReads > 0);
+    return this.#link(isQueued ? QUEUED : NOT_QUEUED, NO_QPN);
+  }
+
+  /** Leaves the link in the scratch descriptor; returns it as a signed dword, as `HostPort.compareAndSwap` has it. */
+  #link(state: number, qpn: number): number {
+    setSendQueueDescriptorNextQpn(this.#view, 0, qpn);
+    setSendQueueDescriptorNextState(this.#view, 0, state);
+    return this.#view.getInt32(0, true);
+  }
+}

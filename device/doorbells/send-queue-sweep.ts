@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Looks through all send queues of one function after a doorbell was dropped, so that no command is lost (DESIGN.md 4.6). Each queue that could have work gets a
+ * doorbell of the adapter's own. A doorbell dropped meanwhile makes it go round once more.
+ */
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { DoorbellUnit } from './doorbell-unit.ts';
+
+/** Slots of the table of queue pairs that are looked at in one unit of work. */
+const SLOTS_PER_STEP = 64;
+
+export class SendQueueSweep {
+  running = false;
+  readonly #owner: AdapterFunction;
+  #slot = 0;
+  #again = false;
+
+  constructor(owner: AdapterFunction) {
+    this.#owner = owner;
+  }
+
+  start(): void {
+    if (this.running) this.#again = true;
+    else this.#begin();
+  }
+
+  reset(): void {
+    this.running = false;
+    this.#again = false;
+  }
+
+  /** Goes on to the next queue. True when something was done. */
+  advance(unit: DoorbellUnit): boolean {
+    const { queuePairs } = this.#owner.adapter.resources;
+    const end = Math.min(this.#slot + SLOTS_PER_STEP, queuePairs.slotCount);
+    while (this.#slot < end) {
+      const qp = queuePairs.at(this.#slot);
+      if (qp !== undefined && qp.owner === this.#owner && qp.sendsAreTaken) {
+        if (!qp.scheduled && !qp.doorbellWaiting && !qp.stopped) {
+          if (!unit.insert(qp)) return false;
+          this.#slot++;
+          return true;
+        }
+      }
+      this.#slot++;
+    }
+    if (this.#slot >= queuePairs.slotCount) this.#finish();
+    return true;
+  }
+
+  #begin(): void {
+    this.running = true;
+    this.#slot = 0;
+    this.#again = false;
+    this.#owner.counters.sweeps++;
+  }
+
+  #finish(): void {
+    this.running = false;
+    if (this.#again) this.#begin();
+  }
+}

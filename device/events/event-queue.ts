@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Event queue: a ring of 64-byte entries in guest memory, one interrupt vector, and what IPCOM000126453D adds to it: completion event counter,
+ * interrupt timer, summary bytes (DESIGN.md 4.8). An entry is never overwritten: a full queue goes into error.
+ */
+import { ENTRY_SEQUENCE_FIRST } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  EVENT_ENTRY_SIZE,
+  setEventEntryCompletionSequence,
+  setEventEntryEventType,
+  setEventEntryFaultKind,
+  setEventEntryObjectNumber,
+  setEventEntryPort,
+  setEventEntrySequence,
+  setEventEntryTimestampHigh,
+  setEventEntryTimestampLow,
+  setEventEntryTokenHigh,
+  setEventEntryTokenLow,
+} from '../../protocol/layout/gen/event-entry.gen.ts';
+import { EqControl, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import { Step } from '../function/timeline.ts';
+import type { QueueMemory } from '../memory/queue-memory.ts';
+import { InterruptTimer } from './interrupt-timer.ts';
+
+const SEQUENCE_BYTES = 4;
+const SUMMARY_SET = Uint8Array.of(1);
+
+/** What an event says; reused by every caller, so nothing is allocated. */
+export class EventRecord {
+  type = 0;
+  port = 0;
+  objectNumber = 0;
+  completionSequence = 0;
+  fault: FaultKind = FaultKind.NONE;
+  tokenLow = 0;
+  tokenHigh = 0;
+}
+
+export class EventQueue {
+  readonly number: number;
+  readonly owner: AdapterFunction;
+  readonly memory: QueueMemory;
+  readonly entries: number;
+  vector: number;
+  controls: number;
+  asynchronous: boolean;
+  tokenLow = 0;
+  tokenHigh = 0;
+  /** CQs and pending commands that post here. */
+  references = 0;
+  producerCount = 0;
+  consumed = 0;
+  /** CEC: CQs of this queue whose EQ pending bit is set. */
+  completionEventCounter = 0;
+  readonly timer = new InterruptTimer();
+  /** Guest address of the primary summary byte, or 0. */
+  primarySummaryAddress = 0;
+  /** Guest address of the secondary summary bytes, and how many there are. */
+  secondarySummaryAddress = 0;
+  secondarySummaryCount = 0;
+  /** Interrupts asked for, and how many of them because the driver was late. */
+  interrupts = 0;
+  unresponsive = 0;
+  error = false;
+  readonly #entry = new Uint8Array(EVENT_ENTRY_SIZE);
+  readonly #view = new DataView(this.#entry.buffer);
+
+  constructor(number: number, owner: AdapterFunction, memory: QueueMemory, entriesLog2: number) {
+    this.number = number;
+    this.owner = owner;
+    this.memory = memory;
+    this.entries = 2 ** entriesLog2;
+    this.vector = 0;
+    this.controls = EqControl.NOTHING;
+    this.asynchronous = false;
+  }
+
+  /**
+   * Posts an event that no CQ stands behind: it has no EQ pending bit, so each one sets the primary summary byte and interrupts as the controls say.
+   * False when the queue is full, in error, or its memory is gone.
+   */
+  post(event: EventRecord): boolean {
+    if (!this.#store(event)) return false;
+    this.#summarize();
+    if (this.controls === EqControl.INTERRUPT && !this.timer.pollOnly) this.#interrupt();
+    return true;
+  }
+
+  /**
+   * Posts the completion event of a CQ whose EQ pending bit is clear; the caller sets it. `summaryIndex`: the CQ's secondary summary byte. What happens
+   * depends on whether the queue held completion events, and on whether the driver is late (the table of IPCOM000126453D).
+   */
+  postCompletion(event: EventRecord, summaryIndex: number): boolean {
+    if (!this.#store(event)) return false;
+    if (summaryIndex < this.secondarySummaryCount) this.#set(this.secondarySummaryAddress + summaryIndex);
+    const wasEmpty = this.completionEventCounter++ === 0;
+    const { localTime } = this.owner;
+    const late = !wasEmpty && this.timer.isLate(localTime);
+    if (!wasEmpty && !late) return true;
+    this.#summarize();
+    this.timer.restart(localTime);
+    if (this.controls === EqControl.NOTHING || this.timer.pollOnly) return true;
+    if (late && !this.timer.immediate) this.unresponsive = (this.unresponsive + 1) >>> 0;
+    if (late || this.controls === EqControl.INTERRUPT) this.#interrupt();
+    return true;
+  }
+
+  /** A CQ's EQ pending bit was reset: one completion event less. */
+  takeCompletion(): void {
+    this.completionEventCounter--;
+  }
+
+  /** Software has read this far. A count that was never posted is ignored and counted. */
+  consume(consumed: number): void {
+    const unread = (this.producerCount - consumed) >>> 0;
+    if (unread > (this.producerCount - this.consumed) >>> 0)
+      return this.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, this.number, consumed);
+    this.consumed = consumed;
+  }
+
+  /** Stores the entry; local time is sampled. */
+  #store(event: EventRecord): boolean {
+    if (this.error) return false;
+    if ((this.producerCount - this.consumed) >>> 0 >= this.entries) return this.#fail(FaultKind.EQ_OVERRUN);
+    this.#compose(event);
+    const slot = this.producerCount % this.entries;
+    const address = this.memory.addressOf(slot * EVENT_ENTRY_SIZE);
+    if (!this.owner.dma.publish(this.number, address, this.#entry, EVENT_ENTRY_SIZE, SEQUENCE_BYTES))
+      return this.#fail(FaultKind.DMA_WRITE);
+    this.producerCount = (this.producerCount + 1) >>> 0;
+    this.owner.timeline?.note(Step.EQE, this.owner.number, this.number, event.type, event.objectNumber);
+    return true;
+  }
+
+  #summarize(): void {
+    if (this.controls !== EqControl.NOTHING && this.primarySummaryAddress !== 0) this.#set(this.primarySummaryAddress);
+  }
+
+  /** A byte that cannot be written is a counted fault of the bus; the event is there all the same. */
+  #set(address: number): void {
+    this.owner.dma.write(this.number, address, SUMMARY_SET, 0, 1);
+  }
+
+  /** The message leaves at the end of the pass, behind every write of it. */
+  #interrupt(): void {
+    this.interrupts = (this.interrupts + 1) >>> 0;
+    this.owner.msix.request(this.vector);
+  }
+
+  #compose(event: EventRecord): void {
+    const view = this.#view;
+    const time = this.owner.localTime;
+    time.sample();
+    setEventEntryEventType(view, 0, event.type);
+    setEventEntryPort(view, 0, event.port);
+    setEventEntryObjectNumber(view, 0, event.objectNumber);
+    setEventEntryCompletionSequence(view, 0, event.completionSequence);
+    setEventEntryFaultKind(view, 0, event.fault);
+    setEventEntryTimestampLow(view, 0, time.low);
+    setEventEntryTimestampHigh(view, 0, time.high);
+    setEventEntryTokenLow(view, 0, event.tokenLow);
+    setEventEntryTokenHigh(view, 0, event.tokenHigh);
+    setEventEntrySequence(view, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
+  }
+
+  #fail(fault: FaultKind): boolean {
+    this.error = true;
+    if (fault === FaultKind.EQ_OVERRUN) this.owner.faults.report(fault, this.number, this.producerCount);
+    this.owner.eventQueueFailed(this, fault);
+    return false;
+  }
+}

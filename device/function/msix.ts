@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * MSI-X vectors of one function. Units request vectors; they are sent once per pass, after every memory write of the pass has landed. A vector
+ * the host cannot send now (masked, MSI-X off, bus master off) stays pending and shows in the pending bit array.
+ */
+import { VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
+import type { HostPort } from '../host.ts';
+import { Step, type Timeline } from './timeline.ts';
+
+export class MsixVectors {
+  /** Pending bit array, as the guest reads it. */
+  readonly pending = new Uint32Array(VECTOR_COUNT / 32);
+  /** Messages sent, per vector. */
+  readonly sent = new Uint32Array(VECTOR_COUNT);
+  /** Set while the host wants to know. */
+  timeline: Timeline | undefined = undefined;
+  readonly #host: HostPort;
+  readonly #functionNumber: number;
+  readonly #onRequest: () => void;
+  #busMaster = false;
+
+  /** `onRequest`: `flush` has something to do. */
+  constructor(host: HostPort, functionNumber: number, onRequest: () => void) {
+    this.#host = host;
+    this.#functionNumber = functionNumber;
+    this.#onRequest = onRequest;
+  }
+
+  /** Asks for the vector's message; repeated requests before it is sent are one. */
+  request(vector: number): void {
+    this.pending[vector >>> 5] |= 1 << (vector & 31);
+    this.#onRequest();
+  }
+
+  /** Sends what can be sent. True when something stays pending. */
+  flush(): boolean {
+    let left = 0;
+    for (let word = 0; word < this.pending.length; word++) {
+      if (this.pending[word] === 0) continue;
+      if (this.#busMaster)
+        for (let bit = 0; bit < 32; bit++) if ((this.pending[word] >>> bit) & 1) this.#send(word, bit);
+      left |= this.pending[word];
+    }
+    return left !== 0;
+  }
+
+  /** A message is a memory write of the function: without bus mastering it waits. */
+  setBusMaster(on: boolean): void {
+    this.#busMaster = on;
+  }
+
+  reset(): void {
+    this.pending.fill(0);
+  }
+
+  #send(word: number, bit: number): void {
+    const vector = word * 32 + bit;
+    if (!this.#host.raiseVector(vector)) return;
+    this.pending[word] &= ~(1 << bit);
+    this.sent[vector]++;
+    this.timeline?.note(Step.INTERRUPT, this.#functionNumber, vector);
+  }
+}

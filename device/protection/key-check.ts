@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a key allows: the one place where L_Keys and R_Keys are looked up, and where work requests bind, register and invalidate them
+ * (IBTA 10.6.2 to 10.6.7). A refusal leaves its cause in `fault`.
+ */
+import { AccessFlag, FaultKind, MrKind, MwKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { ObjectTable } from '../function/object-table.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { type MemoryRegion, REMOTE_CHANGES } from './memory-region.ts';
+import { isWindowKey, type MemoryWindow } from './memory-window.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+
+const REMOTE_RIGHTS = REMOTE_CHANGES | AccessFlag.REMOTE_READ;
+
+/** What a bind request asks for. */
+export interface BindRequest {
+  windowKey: number;
+  regionKey: number;
+  address: number;
+  lengthBytes: number;
+  access: number;
+  keyByte: number;
+}
+
+export class KeyCheck {
+  fault: FaultKind = FaultKind.NONE;
+  readonly #regions: ObjectTable<MemoryRegion>;
+  readonly #windows: ObjectTable<MemoryWindow>;
+
+  constructor(regions: ObjectTable<MemoryRegion>, windows: ObjectTable<MemoryWindow>) {
+    this.#regions = regions;
+    this.#windows = windows;
+  }
+
+  /** The region behind an L_Key when `pd` may access `[address, address + lengthBytes)` with all rights of `access`. */
+  check(
+    owner: AdapterFunction,
+    pd: ProtectionDomain,
+    key: number,
+    address: number,
+    lengthBytes: number,
+    access: number,
+  ): MemoryRegion | undefined {
+    const region = this.#find(owner, key);
+    if (region === undefined || !region.valid) return this.#refuse(FaultKind.KEY_INVALID);
+    if (region.pd !== pd) return this.#refuse(FaultKind.KEY_PD);
+    if ((region.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
+    const start = region.access & AccessFlag.ZERO_BASED ? 0 : region.startAddress;
+    if (address < start || address + lengthBytes > start + region.length) return this.#refuse(FaultKind.KEY_BOUNDS);
+    this.fault = FaultKind.NONE;
+    return region;
+  }
+
+  /** The region behind an R_Key that came in a packet for `qp`, of a region or a window. The QP's own rights are the caller's to check. */
+  checkRemote(
+    qp: QueuePair,
+    rkey: number,
+    address: number,
+    lengthBytes: number,
+    access: number,
+  ): MemoryRegion | undefined {
+    if (!isWindowKey(rkey)) return this.check(qp.owner, qp.pd, rkey, address, lengthBytes, access);
+    const window = this.#findWindow(qp.owner, rkey);
+    if (window?.region === undefined) return this.#refuse(FaultKind.KEY_INVALID);
+    const permitted = window.kind === MwKind.TYPE_2 ? window.qp === qp : window.pd === qp.pd;
+    if (!permitted) return this.#refuse(FaultKind.KEY_PD);
+    if ((window.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
+    if (address < window.startAddress || address + lengthBytes > window.startAddress + window.length)
+      return this.#refuse(FaultKind.KEY_BOUNDS);
+    this.fault = FaultKind.NONE;
+    return window.region;
+  }
+
+  /** Takes a key out of use (IBTA 10.6.5): of a FAST region or of a type 2 window. False when `qp` may not do that to it. */
+  invalidate(qp: QueuePair, key: number): boolean {
+    return isWindowKey(key) ? this.#invalidateWindow(qp, key) : this.#invalidateRegion(qp, key);
+  }
+
+  /** Binds a window, or with zero bytes unbinds one of type 1 (IBTA 10.6.7.2). NONE, or why not. */
+  bind(qp: QueuePair, request: Readonly<BindRequest>): FaultKind {
+    const { address, lengthBytes, access } = request;
+    const window = isWindowKey(request.windowKey) ? this.#findWindow(qp.owner, request.windowKey) : undefined;
+    if (window === undefined) return FaultKind.KEY_INVALID;
+    if (window.pd !== qp.pd) return FaultKind.KEY_PD;
+    if (window.kind === MwKind.TYPE_2 && window.region !== undefined) return FaultKind.KEY_STATE;
+    if (lengthBytes === 0) {
+      if (window.kind === MwKind.TYPE_2) return FaultKind.KEY_BOUNDS;
+      window.unbind();
+      window.keyByte = request.keyByte;
+      return FaultKind.NONE;
+    }
+    const needed = AccessFlag.WINDOW_BIND | (access & REMOTE_CHANGES ? AccessFlag.LOCAL_WRITE : 0);
+    const region = this.check(qp.owner, qp.pd, request.regionKey, address, lengthBytes, needed);
+    if (region === undefined) return this.fault;
+    if ((access & ~REMOTE_RIGHTS) !== 0 || (region.access & AccessFlag.ZERO_BASED) !== 0) return FaultKind.KEY_ACCESS;
+    window.bind(region, qp, address, lengthBytes, access, request.keyByte);
+    return FaultKind.NONE;
+  }
+
+  /** The FAST region `qp` may register now under `key`, whose low byte is new; undefined with `fault` set. */
+  findRegistrable(qp: QueuePair, key: number): MemoryRegion | undefined {
+    const region = isWindowKey(key) ? undefined : this.#regions.get(key >>> 8);
+    if (region === undefined || region.owner !== qp.owner || region.kind !== MrKind.FAST)
+      return this.#refuse(FaultKind.KEY_INVALID);
+    if (region.pd !== qp.pd) return this.#refuse(FaultKind.KEY_PD);
+    return region.valid ? this.#refuse(FaultKind.KEY_STATE) : region;
+  }
+
+  #find(owner: AdapterFunction, key: number): MemoryRegion | undefined {
+    const region = this.#regions.get(key >>> 8);
+    return region !== undefined && region.owner === owner && region.keyByte === (key & 0xff) ? region : undefined;
+  }
+
+  #findWindow(owner: AdapterFunction, key: number): MemoryWindow | undefined {
+    const window = this.#windows.get(key >>> 8);
+    return window !== undefined && window.owner === owner && window.keyByte === (key & 0xff) ? window : undefined;
+  }
+
+  #invalidateRegion(qp: QueuePair, key: number): boolean {
+    const region = this.#find(qp.owner, key);
+    if (region === undefined || region.kind !== MrKind.FAST || region.pd !== qp.pd) return false;
+    if (!region.valid || region.windows > 0) return false;
+    region.valid = false;
+    return true;
+  }
+
+  #invalidateWindow(qp: QueuePair, key: number): boolean {
+    const window = this.#findWindow(qp.owner, key);
+    if (window === undefined || window.kind !== MwKind.TYPE_2 || window.qp !== qp) return false;
+    window.unbind();
+    return true;
+  }
+
+  #refuse(fault: FaultKind): undefined {
+    this.fault = fault;
+    return undefined;
+  }
+}

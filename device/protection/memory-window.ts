@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Memory window: remote rights to a piece of a memory region, given and taken back by work requests (IBTA 10.6.7). Type 1 belongs to its PD,
+ * type 2B to the QP that bound it.
+ */
+import { MwKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { MemoryRegion } from './memory-region.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+
+/** Lowest slot of windows in the space of keys; regions are below. */
+export const FIRST_WINDOW = 0x8000;
+
+/** A key names a window. */
+export function isWindowKey(key: number): boolean {
+  return ((key >>> 8) & FIRST_WINDOW) !== 0;
+}
+
+export class MemoryWindow {
+  readonly number: number;
+  readonly owner: AdapterFunction;
+  readonly pd: ProtectionDomain;
+  readonly kind: number;
+  keyByte = 0;
+  access = 0;
+  startAddress = 0;
+  length = 0;
+  /** What it is bound to; undefined while it gives no access. */
+  region: MemoryRegion | undefined = undefined;
+  qp: QueuePair | undefined = undefined;
+
+  constructor(number: number, pd: ProtectionDomain, kind: number) {
+    this.number = number;
+    this.owner = pd.owner;
+    this.pd = pd;
+    this.kind = kind;
+    pd.references++;
+  }
+
+  get key(): number {
+    return ((this.number << 8) | this.keyByte) >>> 0;
+  }
+
+  bind(region: MemoryRegion, qp: QueuePair, address: number, length: number, access: number, keyByte: number): void {
+    this.unbind();
+    this.region = region;
+    region.windows++;
+    if (this.kind === MwKind.TYPE_2) {
+      this.qp = qp;
+      qp.boundWindows++;
+    }
+    this.startAddress = address;
+    this.length = length;
+    this.access = access;
+    this.keyByte = keyByte;
+  }
+
+  unbind(): void {
+    if (this.region !== undefined) this.region.windows--;
+    if (this.qp !== undefined) this.qp.boundWindows--;
+    this.region = undefined;
+    this.qp = undefined;
+    this.length = 0;
+    this.access = 0;
+  }
+
+  release(): void {
+    this.unbind();
+    this.pd.references--;
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The doorbells of completion and event queues: arming, EQ pending, consumer counts. Queues of other functions are not reachable. */
+import {
+  getCqNotifyClearPending,
+  getCqNotifyConsumed,
+  getCqNotifyCqn,
+  getCqNotifySolicitedOnly,
+} from '../../protocol/layout/gen/cq-notify.gen.ts';
+import { getEqConsumerConsumed, getEqConsumerEqn } from '../../protocol/layout/gen/eq-consumer.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+
+export class EventDoorbells {
+  readonly #owner: AdapterFunction;
+  readonly #view = new DataView(new ArrayBuffer(8));
+
+  constructor(owner: AdapterFunction) {
+    this.#owner = owner;
+  }
+
+  /** cq-notify. */
+  notify(low: number, high: number): void {
+    const view = this.#load(low, high);
+    const cqn = getCqNotifyCqn(view, 0);
+    const queue = this.#owner.adapter.resources.completionQueues.get(cqn);
+    if (queue === undefined || queue.owner !== this.#owner)
+      return this.#owner.faults.report(FaultKind.CQ_ERROR, cqn, 0);
+    queue.requestNotify(
+      getCqNotifySolicitedOnly(view, 0) === 1,
+      getCqNotifyClearPending(view, 0) === 1,
+      getCqNotifyConsumed(view, 0),
+    );
+  }
+
+  /** eq-consumer. */
+  consumeEvents(low: number, high: number): void {
+    const view = this.#load(low, high);
+    const eqn = getEqConsumerEqn(view, 0);
+    const queue = this.#owner.adapter.resources.eventQueues.get(eqn);
+    if (queue === undefined || queue.owner !== this.#owner)
+      return this.#owner.faults.report(FaultKind.EQ_OVERRUN, eqn, 0);
+    queue.consume(getEqConsumerConsumed(view, 0));
+  }
+
+  #load(low: number, high: number): DataView {
+    this.#view.setUint32(0, low, true);
+    this.#view.setUint32(4, high, true);
+    return this.#view;
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The objects of the adapter, of all functions: numbers are unique in the adapter because packets name QPs by number alone. */
+import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { EventQueue } from '../events/event-queue.ts';
+import { ObjectTable } from '../function/object-table.ts';
+import { KeyCheck } from '../protection/key-check.ts';
+import type { MemoryRegion } from '../protection/memory-region.ts';
+import { FIRST_WINDOW, type MemoryWindow } from '../protection/memory-window.ts';
+import type { ProtectionDomain } from '../protection/protection-domain.ts';
+import type { CompletionQueue } from './completion-queue.ts';
+import type { QueuePair } from './queue-pair.ts';
+import type { SharedReceiveQueue } from './shared-receive-queue.ts';
+
+/** QP0 and QP1 are special in every port. */
+const FIRST_QUEUE_PAIR = 2;
+
+/** Capacities of the adapter. Each function may have an equal part of the objects; query adapter reports it. */
+export const capacities = {
+  protectionDomains: 32768,
+  memoryRegions: 32767,
+  memoryWindows: 32767,
+  sharedReceiveQueues: 65535,
+  completionQueues: 65535,
+  /** 64 for each of the most functions there can be. */
+  eventQueues: 64 * FUNCTION_MAX,
+  queuePairs: 65534,
+  /** Pages of one memory region. */
+  pagesPerRegion: 1 << 20,
+  /** Outstanding RDMA READs and atomics of a QP, either way. */
+  readsPerQueuePair: 16,
+} as const;
+
+export class Resources {
+  readonly protectionDomains: ObjectTable<ProtectionDomain>;
+  readonly memoryRegions: ObjectTable<MemoryRegion>;
+  readonly completionQueues: ObjectTable<CompletionQueue>;
+  readonly eventQueues: ObjectTable<EventQueue>;
+  readonly queuePairs: ObjectTable<QueuePair>;
+  /** Regions and windows share the space of keys: windows have the upper half of it. */
+  readonly memoryWindows: ObjectTable<MemoryWindow>;
+  readonly sharedReceiveQueues: ObjectTable<SharedReceiveQueue>;
+  readonly keys: KeyCheck;
+
+  constructor(functionCount: number) {
+    this.protectionDomains = new ObjectTable(capacities.protectionDomains, 1, functionCount);
+    this.memoryRegions = new ObjectTable(capacities.memoryRegions, 1, functionCount);
+    this.completionQueues = new ObjectTable(capacities.completionQueues, 1, functionCount);
+    this.eventQueues = new ObjectTable(capacities.eventQueues, 1, functionCount);
+    this.queuePairs = new ObjectTable(capacities.queuePairs, FIRST_QUEUE_PAIR, functionCount);
+    this.memoryWindows = new ObjectTable(capacities.memoryWindows, FIRST_WINDOW, functionCount);
+    this.sharedReceiveQueues = new ObjectTable(capacities.sharedReceiveQueues, 1, functionCount);
+    this.keys = new KeyCheck(this.memoryRegions, this.memoryWindows);
+  }
+
+  /** Destroys what a function owns, its queue pairs excepted: they are more than an entry of a table, and are gone already. */
+  drop(owner: AdapterFunction): void {
+    this.completionQueues.forEach((queue) => {
+      if (queue.owner !== owner) return;
+      queue.detach();
+      this.completionQueues.remove(queue);
+    });
+    this.eventQueues.forEach((queue) => {
+      if (queue.owner === owner) this.eventQueues.remove(queue);
+    });
+    this.memoryWindows.forEach((window) => {
+      if (window.owner !== owner) return;
+      window.release();
+      this.memoryWindows.remove(window);
+    });
+    this.sharedReceiveQueues.forEach((queue) => {
+      if (queue.owner === owner) this.sharedReceiveQueues.remove(queue);
+    });
+    this.memoryRegions.forEach((region) => {
+      if (region.owner === owner) this.memoryRegions.remove(region);
+    });
+    this.protectionDomains.forEach((pd) => {
+      if (pd.owner === owner) this.protectionDomains.remove(pd);
+    });
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The registers of collect buffers: shares and use of VCBs and PCBs, and what the collect unit counts (US8484392: underlying function CSRs). */
+import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { CSR, getCsrCollectControlChoke } from '../../protocol/layout/gen/registers.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+
+const DWORD = 0x100000000;
+const VCBS_PER_WORD = 32;
+
+export function attachCollectRegisters(owner: AdapterFunction): void {
+  const { registers, collect } = owner;
+  const { vcbSpace } = owner.adapter;
+  registers.attach(CSR.VCB_COUNT, { read: () => collect.vcbCount });
+  registers.attach(CSR.VCB_BASE, { read: () => vcbSpace.getBase(owner.number) * PAGE_BYTES });
+  registers.attach(CSR.QOS_DIVIDER, {
+    write: (_index, low, high) => {
+      collect.qosDivider = low + high * DWORD;
+    },
+  });
+  registers.attach(CSR.COLLECT_CONTROL, {
+    read: () => (collect.choke ? 1 : 0),
+    write: (_index, low) => {
+      collect.choke = getCsrCollectControlChoke(low) === 1;
+    },
+  });
+  registers.attach(CSR.VCB_IN_USE, {
+    read: (word) => {
+      let bits = 0;
+      for (let bit = 0; bit < VCBS_PER_WORD; bit++) if (collect.isInUse(word * VCBS_PER_WORD + bit)) bits |= 1 << bit;
+      return bits;
+    },
+  });
+  registers.attach(CSR.PCB_REFUSALS, { read: (level) => collect.levelRefusals[level] });
+  storeDivider(owner);
+  attachBufferRegisters(owner);
+  const counters: [number, () => number][] = [
+    [CSR.COLLECT_KICKS, () => collect.kicks],
+    [CSR.COLLECT_REFUSALS, () => collect.refusals],
+    [CSR.COLLECT_CANCELS, () => collect.cancels],
+    [CSR.COLLECT_CHOKED, () => collect.choked],
+  ];
+  for (const [offset, read] of counters) registers.attach(offset, { read });
+}
+
+/** Has QOS_DIVIDER show where the sub-BAR is: after a reset, or when something else but a write moved it. */
+export function storeDivider({ registers, collect }: AdapterFunction): void {
+  registers.setStored(CSR.QOS_DIVIDER, collect.qosDivider % DWORD, Math.floor(collect.qosDivider / DWORD));
+}
+
+function attachBufferRegisters({ registers, number, adapter }: AdapterFunction): void {
+  const { collectBuffers } = adapter;
+  registers.attach(CSR.PCB_COUNT, { read: () => collectBuffers.getTotal(number) });
+  registers.attach(CSR.PCB_ALLOCATED, { read: (level) => collectBuffers.getGuaranteed(number, level) });
+  registers.attach(CSR.PCB_IN_USE, { read: (level) => collectBuffers.getInUse(number, level) });
+  registers.attach(CSR.PCB_AVAILABLE, { read: (level) => collectBuffers.getAvailable(number, level) });
+  registers.attach(CSR.PCB_SHARED_FUNCTION, { read: () => collectBuffers.getShared(number) });
+  registers.attach(CSR.PCB_SHARED_DEVICE, { read: () => collectBuffers.deviceShared });
+  registers.attach(CSR.PCB_IN_USE_FUNCTION, { read: () => collectBuffers.getInUseFunctionShared(number) });
+  registers.attach(CSR.PCB_IN_USE_DEVICE, { read: () => collectBuffers.getInUseDevice(number) });
+}

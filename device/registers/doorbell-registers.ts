@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Connects the registers about doorbells, their overflow buffer and the bus to the doorbell unit of the function. Called by function-registers.ts. */
+import {
+  CSR,
+  getCsrDoorbellPolicyAdaptive,
+  getCsrDoorbellPolicyLinkCheck,
+  getCsrDoorbellPolicyOverflow,
+  getCsrDoorbellThresholdsHigh,
+  getCsrDoorbellThresholdsLow,
+  getCsrOverflowControlEnable,
+  getCsrOverflowControlEntriesLog2,
+  setCsrDoorbellPolicyOverflow,
+  setCsrDoorbellThresholdsHigh,
+  setCsrDoorbellThresholdsLow,
+  setCsrOverflowControlEnable,
+  setCsrOverflowStatusSpilling,
+  setCsrOverflowStatusStalled,
+  setCsrOverflowStatusSweeping,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import { FaultKind, type LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+
+const DWORD = 0x100000000;
+/** Parts of the scheduler buffer that are free when spilling begins, and when it ends. */
+const LOW_PART = 8;
+const HIGH_PART = 2;
+
+export function attachDoorbellRegisters(owner: AdapterFunction): void {
+  attachOverflow(owner);
+  attachPolicy(owner);
+  attachState(owner);
+}
+
+/** What power-on and reset leave in the registers. */
+export function resetDoorbellRegisters(owner: AdapterFunction): void {
+  const { registers, doorbells } = owner;
+  const { entries } = doorbells.buffer;
+  const low = Math.ceil(entries / LOW_PART);
+  const high = Math.ceil(entries / HIGH_PART);
+  registers.setStored(CSR.DOORBELL_POLICY, setCsrDoorbellPolicyOverflow(0, OverflowPolicy.NEWEST), 0);
+  registers.setStored(
+    CSR.DOORBELL_THRESHOLDS,
+    setCsrDoorbellThresholdsHigh(setCsrDoorbellThresholdsLow(0, low), high),
+    0,
+  );
+  applyPolicy(owner, registers.getStored(CSR.DOORBELL_POLICY));
+  doorbells.thresholds.set(low, high);
+}
+
+function attachOverflow(owner: AdapterFunction): void {
+  const { registers, doorbells } = owner;
+  registers.attach(CSR.OVERFLOW_CONTROL, {
+    read: () =>
+      setCsrOverflowControlEnable(registers.getStored(CSR.OVERFLOW_CONTROL), Number(doorbells.overflow.enabled)),
+    write: (_index, low) => {
+      const base = registers.getStored(CSR.OVERFLOW_BASE) + registers.getStoredHigh(CSR.OVERFLOW_BASE) * DWORD;
+      const enable = getCsrOverflowControlEnable(low) === 1;
+      const taken = doorbells.setOverflow(base, getCsrOverflowControlEntriesLog2(low), enable);
+      if (enable && !taken) owner.faults.report(FaultKind.OVERFLOW_CONTROL, 0, base);
+    },
+  });
+  registers.attach(CSR.OVERFLOW_STATUS, {
+    read: () => {
+      let status = setCsrOverflowStatusSpilling(0, Number(doorbells.spilling));
+      status = setCsrOverflowStatusSweeping(status, Number(doorbells.sweeping));
+      return setCsrOverflowStatusStalled(status, Number(doorbells.stalled));
+    },
+  });
+  registers.attach(CSR.OVERFLOW_WRITTEN, { read: () => doorbells.overflow.written });
+  registers.attach(CSR.OVERFLOW_READ, { read: () => doorbells.overflow.read });
+}
+
+function attachPolicy(owner: AdapterFunction): void {
+  const { registers, doorbells } = owner;
+  registers.attach(CSR.DOORBELL_POLICY, { write: (_index, low) => applyPolicy(owner, low) });
+  registers.attach(CSR.DOORBELL_THRESHOLDS, {
+    // The adaptive one moves by itself.
+    read: () => {
+      const stored = registers.getStored(CSR.DOORBELL_THRESHOLDS);
+      return doorbells.adaptive ? setCsrDoorbellThresholdsLow(stored, doorbells.thresholds.low) : stored;
+    },
+    write: (_index, low) => {
+      doorbells.thresholds.set(getCsrDoorbellThresholdsLow(low), getCsrDoorbellThresholdsHigh(low));
+      doorbells.wake();
+    },
+  });
+}
+
+/** A policy that does not exist is that of power-on. */
+function applyPolicy({ doorbells }: AdapterFunction, value: number): void {
+  const policy = getCsrDoorbellPolicyOverflow(value);
+  doorbells.policy = policy <= OverflowPolicy.MOST_SPILLED ? (policy as OverflowPolicy) : OverflowPolicy.NEWEST;
+  doorbells.linkCheck = getCsrDoorbellPolicyLinkCheck(value) as LinkCheck;
+  doorbells.adaptive = getCsrDoorbellPolicyAdaptive(value) === 1;
+  doorbells.wake();
+}
+
+function attachState(owner: AdapterFunction): void {
+  const { counters, doorbells } = owner;
+  const { inbound, buffer } = doorbells;
+  const sources: [number, () => number][] = [
+    [CSR.DOORBELL_BUFFER_ENTRIES, () => buffer.entries],
+    [CSR.DOORBELL_BUFFER_USED, () => buffer.used],
+    [CSR.DOORBELLS_INBOUND, () => inbound.length],
+    [CSR.BUS_READS_LIMIT, () => inbound.readsLimit],
+    [CSR.BUS_READS, () => inbound.reads],
+    [CSR.DOORBELLS_SPILLED, () => counters.doorbellsSpilled],
+    [CSR.DOORBELLS_DRAINED, () => counters.doorbellsDrained],
+    [CSR.DOORBELLS_LOST, () => counters.doorbellsLost],
+    [CSR.DOORBELLS_STALE, () => counters.doorbellsStale],
+    [CSR.SWEEPS, () => counters.sweeps],
+    [CSR.DEADLOCKS_DETECTED, () => counters.deadlocksDetected],
+    [CSR.QUEUES_LINKED, () => counters.queuesLinked],
+    [CSR.LINK_CHECKS, () => counters.linkChecks],
+    [CSR.LINK_CHECKS_FAILED, () => counters.linkChecksFailed],
+  ];
+  for (const [offset, read] of sources) owner.registers.attach(offset, { read });
+}

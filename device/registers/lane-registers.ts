@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Registers of transmit virtual lanes and their credits: sums of the function, and one array entry per lane (US8484392: credit CSRs, mapping table). */
+import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  CSR,
+  setCsrTvlCompletionCredits,
+  setCsrTvlCompletionUsed,
+  setCsrTvlExecutionCredits,
+  setCsrTvlExecutionUsed,
+  setCsrTvlKickListLength,
+  setCsrTvlKickListMaximum,
+  setCsrTvlOwnerFunction,
+  setCsrTvlOwnerQosLevels,
+  setCsrTvlOwnerSharedCompletion,
+  setCsrTvlOwnerSharedExecution,
+  setCsrTvlOwnerState,
+  setCsrTvlOwnerWeight,
+  setCsrTvlSharedCompletion,
+  setCsrTvlSharedExecution,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { CreditAccounts } from '../lane/credit-accounts.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+
+export function attachLaneRegisters(owner: AdapterFunction): void {
+  attachSums(owner);
+  attachLanes(owner);
+}
+
+function attachSums({ registers, number, adapter }: AdapterFunction): void {
+  const { lanes } = adapter;
+  const { execution, completion, map } = lanes;
+  const sources: [number, (index: number) => number][] = [
+    [CSR.LANE_LAUNCHES, () => lanes.functionLaunches[number]],
+    [CSR.EXECUTION_CREDITS, () => sumPrivate(lanes, number, execution)],
+    [CSR.EXECUTION_CREDITS_USED, () => execution.functionUsed[number]],
+    [CSR.COMPLETION_CREDITS, () => sumPrivate(lanes, number, completion)],
+    [CSR.COMPLETION_CREDITS_USED, () => completion.functionUsed[number]],
+    [CSR.EXECUTION_CREDITS_SHARED, () => execution.shared],
+    [CSR.EXECUTION_CREDITS_SHARED_USED, () => execution.functionSharedUsed[number]],
+    [CSR.COMPLETION_CREDITS_SHARED, () => completion.shared],
+    [CSR.COMPLETION_CREDITS_SHARED_USED, () => completion.functionSharedUsed[number]],
+    [CSR.TVL_COUNT, () => lanes.count],
+    [CSR.TVL_ALLOCATED, () => map.getOwned(number).size],
+    [CSR.TVL_MAPPED, (level) => map.getLanes(number, level).size],
+    [CSR.KICK_LIST_LENGTH, () => lanes.functionWaiting[number]],
+  ];
+  for (const [offset, read] of sources) registers.attach(offset, { read });
+}
+
+function attachLanes({ registers, number, adapter }: AdapterFunction): void {
+  const { lanes } = adapter;
+  const { execution, completion, map } = lanes;
+  const attach = (offset: number, read: (lane: number) => number): void => {
+    const isSeen = (lane: number): boolean => lane < lanes.count && (number === 0 || map.getOwner(lane) === number);
+    registers.attach(offset, { read: (lane) => (isSeen(lane) ? read(lane) : 0) });
+  };
+  attach(CSR.TVL_OWNER, (lane) => describeOwner(lanes, lane));
+  attach(CSR.TVL_EXECUTION, (lane) =>
+    setCsrTvlExecutionUsed(setCsrTvlExecutionCredits(0, execution.private[lane]), execution.privateUsed[lane]),
+  );
+  attach(CSR.TVL_COMPLETION, (lane) =>
+    setCsrTvlCompletionUsed(setCsrTvlCompletionCredits(0, completion.private[lane]), completion.privateUsed[lane]),
+  );
+  attach(CSR.TVL_SHARED, (lane) =>
+    setCsrTvlSharedCompletion(
+      setCsrTvlSharedExecution(0, execution.laneSharedUsed[lane]),
+      completion.laneSharedUsed[lane],
+    ),
+  );
+  attach(CSR.TVL_KICK_LIST, (lane) =>
+    setCsrTvlKickListMaximum(setCsrTvlKickListLength(0, lanes.lanes[lane].length), lanes.lanes[lane].listSize),
+  );
+  attach(CSR.TVL_LAUNCHES, (lane) => lanes.lanes[lane].launches);
+}
+
+function describeOwner({ lanes, map, execution, completion }: TransmitVirtualLanes, lane: number): number {
+  const owner = map.getOwner(lane);
+  let levels = 0;
+  for (let level = 0; level < QOS_LEVELS; level++)
+    if (owner >= 0 && map.getLanes(owner, level).has(lane)) levels |= 1 << level;
+  let value = setCsrTvlOwnerState(0, map.getState(lane));
+  value = setCsrTvlOwnerFunction(value, Math.max(owner, 0));
+  value = setCsrTvlOwnerQosLevels(value, levels);
+  value = setCsrTvlOwnerWeight(value, lanes[lane].weight);
+  value = setCsrTvlOwnerSharedExecution(value, execution.sharers.has(lane) ? 1 : 0);
+  return setCsrTvlOwnerSharedCompletion(value, completion.sharers.has(lane) ? 1 : 0);
+}
+
+/** Private credits of all lanes that the function's commands take. */
+function sumPrivate({ map, count }: TransmitVirtualLanes, functionNumber: number, accounts: CreditAccounts): number {
+  let sum = 0;
+  for (let lane = 0; lane < count; lane++) {
+    let isTaken = false;
+    for (let level = 0; level < QOS_LEVELS; level++) isTaken ||= map.getLanes(functionNumber, level).has(lane);
+    if (isTaken) sum += accounts.private[lane];
+  }
+  return sum;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Control and status registers of send contexts. A function reaches its own contexts only. */
+import { SEND_CONTEXT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  CSR,
+  getCsrSendContextControlCreditInterrupt,
+  getCsrSendContextControlEnable,
+  getCsrSendContextControlForce,
+  getCsrSendContextControlHalt,
+  setCsrSendContextControlCreditInterrupt,
+  setCsrSendContextControlEnable,
+  setCsrSendContextControlForce,
+  setCsrSendContextStatusFreeCounter,
+  setCsrSendContextStatusHaltCause,
+  setCsrSendContextStatusOccupied,
+  setCsrSendContextStatusReturnedCounter,
+  setCsrSendContextStatusState,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import { FaultKind, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { SendContext } from '../pio/send-context.ts';
+
+const DWORD_BYTES = 4;
+
+export function attachSendContextRegisters(owner: AdapterFunction): void {
+  const { registers } = owner;
+  const find = (index: number): SendContext | undefined =>
+    index < SEND_CONTEXT_MAX ? owner.adapter.sendContexts.get(owner, index) : undefined;
+  registers.attach(CSR.SEND_CONTEXT_CONTROL, {
+    read: (index) => describeControl(find(index)),
+    write: (index, low) => {
+      const context = find(index);
+      if (context === undefined)
+        owner.faults.report(FaultKind.REGISTER_RESERVED, index, CSR.SEND_CONTEXT_CONTROL + index * DWORD_BYTES);
+      else control(context, low, owner.adapter.sendContexts.frozen);
+    },
+  });
+  registers.attach(CSR.SEND_CONTEXT_STATUS, { read: (index) => describeStatus(find(index)) });
+}
+
+/** Enabling takes effect from disabled only, and not while all contexts are frozen; a rising edge of force returns credits. */
+function control(context: SendContext, low: number, frozen: boolean): void {
+  context.creditInterrupt = getCsrSendContextControlCreditInterrupt(low) === 1;
+  if (getCsrSendContextControlEnable(low) === 0) context.disable();
+  else if (!frozen) context.enable();
+  const force = getCsrSendContextControlForce(low) === 1;
+  if (force && !context.forced) context.force();
+  context.forced = force;
+  if (getCsrSendContextControlHalt(low)) context.halt(SendHaltCause.SOFTWARE);
+}
+
+function describeControl(context: SendContext | undefined): number {
+  if (context === undefined) return 0;
+  const { state } = context;
+  const enabled = state !== SendContextState.DISABLED && state !== SendContextState.DRAINING;
+  let value = setCsrSendContextControlEnable(0, enabled ? 1 : 0);
+  value = setCsrSendContextControlForce(value, context.forced ? 1 : 0);
+  return setCsrSendContextControlCreditInterrupt(value, context.creditInterrupt ? 1 : 0);
+}
+
+function describeStatus(context: SendContext | undefined): number {
+  if (context === undefined) return 0;
+  let value = setCsrSendContextStatusFreeCounter(0, context.freeCounter);
+  value = setCsrSendContextStatusReturnedCounter(value, context.returnedCounter);
+  value = setCsrSendContextStatusState(value, context.state);
+  value = setCsrSendContextStatusHaltCause(value, context.haltCause);
+  return setCsrSendContextStatusOccupied(value, context.waitingCount > 0 ? 1 : 0);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The changes of a resource request that are about transmit virtual lanes: what a lane has, and who may take it (US8484392, figures 4 and 5). */
+import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
+import { RESOURCE_CHANGE_AMOUNT_OFFSET, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
+import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  type LaneShare,
+  NOBODY,
+  type ResourcePlan,
+  SHARED_COMPLETION,
+  SHARED_CREDITS_ALL,
+  SHARED_EXECUTION,
+} from './share-plan.ts';
+import { badAmount, LEVEL_AND_WORD_OFFSET, type Refusal, refuse } from './share-refusal.ts';
+
+export const LANES_PER_WORD = 32;
+const WEIGHT_MAX = 255;
+const BOTH_LEVELS = (1 << QOS_LEVELS) - 1;
+
+/** What a lane has: credits, list size, weight. */
+export function changeLane(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+  const lane = plan.lanes[change.target];
+  const { amount } = change;
+  switch (change.resource) {
+    case ResourceKind.TVL_EXECUTION_CREDITS:
+      return changeCredits(plan, lane, 'executionCredits', plan.executionUnallocated, amount);
+    case ResourceKind.TVL_COMPLETION_CREDITS:
+      return changeCredits(plan, lane, 'completionCredits', plan.completionUnallocated, amount);
+    case ResourceKind.TVL_SHARED_CREDITS:
+      if (amount > SHARED_CREDITS_ALL) return badAmount(ManagementStatus.BAD_FIELD, SHARED_CREDITS_ALL);
+      lane.sharedCredits = amount;
+      return undefined;
+    case ResourceKind.TVL_LIST_SIZE:
+      if (amount < 1 || amount > plan.limits.listSize)
+        return badAmount(ManagementStatus.BAD_FIELD, plan.limits.listSize);
+      lane.listSize = amount;
+      return undefined;
+    default:
+      if (amount < 1 || amount > WEIGHT_MAX) return badAmount(ManagementStatus.BAD_FIELD, WEIGHT_MAX);
+      lane.weight = amount;
+      return undefined;
+  }
+}
+
+/** Without a credit of either kind, its own or a shared one, a lane would hold commands for ever. */
+export function findStarvedLane(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+  const lane = plan.lanes[change.target];
+  const { executionCredits, completionCredits, sharedCredits } = lane;
+  const starved =
+    (executionCredits === 0 && (sharedCredits & SHARED_EXECUTION) === 0) ||
+    (completionCredits === 0 && (sharedCredits & SHARED_COMPLETION) === 0);
+  return starved ? badAmount(ManagementStatus.BAD_STATE, 0) : undefined;
+}
+
+function changeCredits(
+  plan: ResourcePlan,
+  lane: LaneShare,
+  kind: 'executionCredits' | 'completionCredits',
+  unallocated: number,
+  amount: number,
+): Refusal | undefined {
+  // A lane without credits of its own lives on shared ones: one of these must stay.
+  const kept = plan.lanes.some((other) => other !== lane && other[kind] === 0) ? 1 : 0;
+  const limit = lane[kind] + Math.max(0, unallocated - kept);
+  if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
+  lane[kind] = amount;
+  return undefined;
+}
+
+/** TVLS: a number of lanes, of a function or of a QoS level. */
+export function changeLaneCount(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+  const { target, qosLevel, amount } = change;
+  const owned = plan.lanesOf(target);
+  if (qosLevel !== RESOURCE_NO_LEVEL) {
+    if (amount > owned.length) return badAmount(ManagementStatus.SHARE_EXCEEDED, owned.length);
+    chooseLevelLanes(plan, target, qosLevel, amount);
+    return undefined;
+  }
+  const limit = owned.length + Math.max(0, plan.lanesShared.length - lanesKept(plan, target));
+  if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
+  const added = plan.lanesShared.slice(0, Math.max(0, amount - owned.length));
+  const removed = orderOfRemoval(plan, owned).slice(0, Math.max(0, owned.length - amount));
+  moveLanes(plan, target, added, removed);
+  return undefined;
+}
+
+/** TVL_MAP: 32 lanes by number, of a function or of a QoS level. */
+export function changeLaneMap(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+  const { target, qosLevel } = change;
+  const word = lanesOfWord(plan, change);
+  if (!Array.isArray(word)) return word;
+  const wanted = (number: number): boolean => isWanted(change, number);
+  const owned = word.filter((number) => plan.lanes[number].owner === target);
+  if (qosLevel !== RESOURCE_NO_LEVEL) {
+    if (word.some((number) => wanted(number) && !owned.includes(number)))
+      return badAmount(ManagementStatus.SHARE_EXCEEDED, bitsOf(owned));
+    for (const number of owned) setLevel(plan.lanes[number], qosLevel, wanted(number));
+    return undefined;
+  }
+  const free = word.filter((number) => isShared(plan.lanes[number]));
+  const added = word.filter((number) => wanted(number) && !owned.includes(number));
+  const removed = owned.filter((number) => !wanted(number));
+  if (added.some((number) => !free.includes(number)))
+    return badAmount(ManagementStatus.NO_RESOURCES, bitsOf([...owned, ...free]));
+  const left = plan.lanesShared.length - added.length + removed.length;
+  if (left < lanesKept(plan, target)) return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(owned));
+  moveLanes(plan, target, added, removed);
+  return undefined;
+}
+
+/** DEDICATED_TVL_MAP: lanes of the dedicated buffers, out of the shared ones. */
+export function changeDedicatedMap(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+  const word = lanesOfWord(plan, change);
+  if (!Array.isArray(word)) return word;
+  const free = word.filter((number) => plan.lanes[number].owner === NOBODY);
+  if (word.some((number) => isWanted(change, number) && !free.includes(number)))
+    return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(free));
+  const had = free.filter((number) => plan.lanes[number].dedicated);
+  for (const number of free) plan.lanes[number].dedicated = isWanted(change, number);
+  if (plan.lanesShared.length < lanesKept(plan, NOBODY)) return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(had));
+  return undefined;
+}
+
+/** Shared lanes that must stay because a function other than `target` has none of its own. */
+function lanesKept(plan: ResourcePlan, target: number): number {
+  return plan.functions.some((_, number) => number !== target && plan.lanesOf(number).length === 0) ? 1 : 0;
+}
+
+function moveLanes(plan: ResourcePlan, owner: number, added: readonly number[], removed: readonly number[]): void {
+  const levels = plan.mappedLevels(owner);
+  for (const number of added) Object.assign(plan.lanes[number], { owner, levels });
+  for (const number of removed) Object.assign(plan.lanes[number], { owner: NOBODY, levels: 0 });
+}
+
+/** What the levels share goes first, then lanes of level 0, of level 1 last; high numbers before low ones. */
+function orderOfRemoval(plan: ResourcePlan, lanes: readonly number[]): number[] {
+  const rank = [0, 2, 3, 1];
+  return [...lanes].sort((a, b) => rank[plan.lanes[a].levels] - rank[plan.lanes[b].levels] || b - a);
+}
+
+/** Keeps lanes that are the level's alone, and adds free ones before those of the other level. */
+function chooseLevelLanes(plan: ResourcePlan, owner: number, qosLevel: number, amount: number): void {
+  const rank = (number: number): number => {
+    const { levels } = plan.lanes[number];
+    if ((levels & (1 << qosLevel)) !== 0) return levels === BOTH_LEVELS ? 1 : 0;
+    return levels === 0 ? 2 : 3;
+  };
+  const order = plan.lanesOf(owner).sort((a, b) => rank(a) - rank(b) || a - b);
+  order.forEach((number, place) => {
+    setLevel(plan.lanes[number], qosLevel, place < amount);
+  });
+}
+
+function setLevel(lane: LaneShare, qosLevel: number, mapped: boolean): void {
+  const bit = 1 << qosLevel;
+  lane.levels = mapped ? lane.levels | bit : lane.levels & ~bit;
+}
+
+function isShared(lane: LaneShare): boolean {
+  return lane.owner === NOBODY && !lane.dedicated;
+}
+
+/** Numbers of the lanes a map change is about. */
+function lanesOfWord(plan: ResourcePlan, { word, amount }: ResourceChange): number[] | Refusal {
+  const count = plan.lanes.length;
+  const words = Math.ceil(count / LANES_PER_WORD);
+  if (word >= words) return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, words - 1);
+  const first = word * LANES_PER_WORD;
+  const lanes = Array.from({ length: Math.min(LANES_PER_WORD, count - first) }, (_, bit) => first + bit);
+  const known = bitsOf(lanes);
+  if ((amount & ~known) !== 0) return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_AMOUNT_OFFSET, known);
+  return lanes;
+}
+
+function isWanted({ amount }: ResourceChange, number: number): boolean {
+  return ((amount >>> (number % LANES_PER_WORD)) & 1) === 1;
+}
+
+/** The word of a map with these lanes. */
+export function bitsOf(lanes: readonly number[]): number {
+  return lanes.reduce((bits, number) => bits | (1 << (number % LANES_PER_WORD)), 0) >>> 0;
+}

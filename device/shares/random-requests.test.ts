@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Seeded random requests from all functions and the host against a simple oracle, which says by counting what must be accepted. After every request: nothing is
+ * given twice, the units were told what the plan says, and a refusal changed nothing.
+ */
+import t from 'tap';
+import type { ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
+import { ResourceKind as Kind } from '../../protocol/layout/gen/values.gen.ts';
+import { change, digest, findDisagreement, guest, LIMITS, makeModel, makePlan } from '../conformance/resource-model.ts';
+import { Random } from '../random.ts';
+import { HOST, type Requester } from './share-changes.ts';
+import type { ResourcePlan } from './share-plan.ts';
+
+const FUNCTIONS = 5;
+const LANES = 40;
+const REQUESTS = 2000;
+const NO_LEVEL = 15;
+
+t.test('whatever is asked for, by whom ever', async (t) => {
+  for (let seed = 1; seed <= 4; seed++) {
+    const random = new Random(seed);
+    const model = makeModel(
+      makePlan(
+        Array.from({ length: FUNCTIONS }, () => ({})),
+        LIMITS,
+        LANES,
+      ),
+    );
+    const { manager, units } = model;
+    let accepted = 0;
+    for (let turn = 0; turn < REQUESTS; turn++) {
+      const requester = random.below(3) === 0 ? HOST : guest(random.below(3) === 0 ? 0 : random.below(FUNCTIONS));
+      const changes = Array.from({ length: 1 + random.below(3) }, () => anyChange(random, requester));
+      const before = digest(model);
+      const expected = changes.length > 1 ? undefined : isAcceptable(manager.plan, requester, changes[0]);
+      units.told.length = 0;
+      const refusal = manager.request(requester, changes);
+      const where = `seed ${seed}, request ${turn}: ${JSON.stringify([requester, changes])}`;
+      if (expected !== undefined && expected !== (refusal === undefined))
+        throw new Error(`the oracle differs, ${where}`);
+      if (refusal !== undefined && (digest(model) !== before || units.told.length > 0))
+        throw new Error(`a refusal changed something, ${where}`);
+      const wrong = findDisagreement(model);
+      if (wrong !== undefined) throw new Error(`${wrong}, ${where}`);
+      if (refusal === undefined) accepted++;
+      if (random.below(200) === 0) disturb(random, model);
+    }
+    t.ok(accepted > REQUESTS / 8 && accepted < REQUESTS, `seed ${seed}: ${accepted} of ${REQUESTS} accepted`);
+  }
+});
+
+/** What else changes shares: resets, guests that leave and come, lending. */
+function disturb(random: Random, { manager }: ReturnType<typeof makeModel>): void {
+  const owner = random.below(FUNCTIONS);
+  const [reset, leave, come] = [0, 1, 2];
+  const what = random.below(3);
+  if (what === reset) manager.resetSplit(owner);
+  if (what === leave) manager.returnShare(owner);
+  if (what === come) manager.regainShare(owner);
+}
+
+/** Mostly sensible ones. */
+function anyChange(random: Random, requester: Requester): ResourceChange {
+  const kind = random.pick([1, 2, 3, 4, 5, 16, 16, 17, 18, 18, 19, 19, 20, 21, 22]);
+  const own = !requester.host && random.below(4) > 0;
+  const target =
+    kind <= Kind.TVL_WEIGHT ? random.below(LANES + 1) : kind === Kind.DEDICATED_TVL_MAP ? 0 : random.below(FUNCTIONS);
+  const amounts: Record<number, () => number> = {
+    [Kind.TVL_SHARED_CREDITS]: () => random.below(5),
+    [Kind.TVL_MAP]: () => random.next() & random.next() & 0xff,
+    [Kind.DEDICATED_TVL_MAP]: () => 1 << random.below(8),
+    [Kind.TVL_EXECUTION_CREDITS]: () => random.below(8),
+    [Kind.TVL_COMPLETION_CREDITS]: () => random.below(30),
+  };
+  const amount = amounts[kind]?.() ?? random.below(40);
+  const word = kind === Kind.TVL_MAP ? random.below(2) : 0;
+  const levelled = [Kind.VCBS, Kind.PCBS, Kind.TVLS, Kind.TVL_MAP].some((one) => one === kind);
+  const qosLevel = levelled && own ? random.below(2) : NO_LEVEL;
+  const asked = qosLevel !== NO_LEVEL && !requester.host ? requester.function : target;
+  return change(kind, asked, amount >>> 0, { word, qosLevel });
+}
+
+/** What must become of a request with one change, by counting; undefined for what the oracle does not know. */
+function isAcceptable(plan: ResourcePlan, requester: Requester, asked: ResourceChange): boolean | undefined {
+  const { resource, target, amount, qosLevel } = asked;
+  const physical = requester.host || requester.function === 0;
+  const levelled = qosLevel !== NO_LEVEL;
+  if (levelled ? !requester.host && requester.function !== target : !physical) return false;
+  const mine = plan.functions[target];
+  if (levelled) {
+    if (resource === Kind.VCBS) return amount <= mine.vcbs;
+    if (resource === Kind.PCBS) return amount + mine.levelPcbs[1 - qosLevel] <= mine.pcbs;
+    return resource === Kind.TVLS ? amount <= plan.lanes.filter((lane) => lane.owner === target).length : undefined;
+  }
+  const others = plan.functions.filter((_, number) => number !== target);
+  if (resource === Kind.PCBS) return amount + others.reduce((sum, share) => sum + share.pcbs, 0) <= LIMITS.pcbs;
+  if (resource === Kind.VCBS) {
+    const taken = new Set(others.flatMap((share) => Array.from({ length: share.vcbs }, (_, i) => share.vcbBase + i)));
+    let longest = 0;
+    for (let vcb = 0, run = 0; vcb < LIMITS.vcbs; vcb++) {
+      run = taken.has(vcb) ? 0 : run + 1;
+      longest = Math.max(longest, run);
+    }
+    return amount <= longest && amount <= LIMITS.vcbsPerFunction;
+  }
+  if (resource === Kind.TVL_WEIGHT) return target < LANES && amount >= 1;
+  return undefined;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The changes of a resource request, tried out on a plan: the branches of US8484392 figures 4 (what the virtual machine manager gives) and 5 (how a
+ * virtual machine splits what it has). Changes of a request are made in order, so what one gives back the next may take.
+ */
+import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  decodeResourceChange,
+  newResourceChange,
+  RESOURCE_CHANGE_RESOURCE_OFFSET,
+  RESOURCE_CHANGE_SIZE,
+  RESOURCE_CHANGE_TARGET_OFFSET,
+  type ResourceChange,
+} from '../../protocol/layout/gen/resource-change.gen.ts';
+import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
+import { changeDedicatedMap, changeLane, changeLaneCount, changeLaneMap, findStarvedLane } from './lane-changes.ts';
+import type { ResourcePlan } from './share-plan.ts';
+import { badAmount, LEVEL_AND_WORD_OFFSET, type Refusal, refuse } from './share-refusal.ts';
+import { findPlace, isFree, type VcbReservations } from './vcb-placement.ts';
+
+/** Who asks. The host plays the virtual machine manager and may also split a function's share for it. */
+export type Requester = { readonly host: true } | { readonly host: false; readonly function: number };
+
+export const HOST: Requester = { host: true };
+
+/** A change that was refused, by its place in the request. */
+export interface RequestRefusal extends Refusal {
+  readonly index: number;
+}
+
+/** The number of the physical function, whose virtual machine manager divides the adapter. */
+export const PHYSICAL_FUNCTION = 0;
+const laneKinds: readonly number[] = [
+  ResourceKind.TVL_EXECUTION_CREDITS,
+  ResourceKind.TVL_COMPLETION_CREDITS,
+  ResourceKind.TVL_SHARED_CREDITS,
+  ResourceKind.TVL_LIST_SIZE,
+  ResourceKind.TVL_WEIGHT,
+];
+/** Also of a QoS level. */
+const sharedKinds: readonly number[] = [ResourceKind.VCBS, ResourceKind.PCBS, ResourceKind.TVLS, ResourceKind.TVL_MAP];
+const functionKinds: readonly number[] = [...sharedKinds, ResourceKind.VCB_BASE, ResourceKind.SCHEDULER_BUFFERS];
+const mapKinds: readonly number[] = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP];
+const knownKinds: readonly number[] = [...laneKinds, ...functionKinds, ResourceKind.DEDICATED_TVL_MAP];
+
+/** Changes as they stand in a request, one behind the other. */
+export function decodeChanges(bytes: Uint8Array): ResourceChange[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Array.from({ length: Math.floor(bytes.byteLength / RESOURCE_CHANGE_SIZE) }, (_, index) =>
+    decodeResourceChange(view, index * RESOURCE_CHANGE_SIZE, newResourceChange()),
+  );
+}
+
+/** Makes all changes on `plan`, which is of no use any more when one is refused. */
+export function makeChanges(
+  plan: ResourcePlan,
+  reserved: VcbReservations,
+  requester: Requester,
+  changes: readonly ResourceChange[],
+): RequestRefusal | undefined {
+  for (const [index, change] of changes.entries()) {
+    const refusal = findFault(plan, requester, change) ?? makeChange(plan, reserved, change);
+    if (refusal !== undefined) return { ...refusal, index };
+  }
+  // Credits may come before or after the leave to share: what counts is what the lane has in the end, and the last change of it is to blame.
+  for (let index = changes.length - 1; index >= 0; index--) {
+    const refusal = laneKinds.includes(changes[index].resource) ? findStarvedLane(plan, changes[index]) : undefined;
+    if (refusal !== undefined) return { ...refusal, index };
+  }
+  return undefined;
+}
+
+/** What can be wrong with a change whatever its amount: fields first, then rights. */
+function findFault(plan: ResourcePlan, requester: Requester, change: ResourceChange): Refusal | undefined {
+  const { resource, qosLevel, word, target } = change;
+  if (!knownKinds.includes(resource))
+    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.DEDICATED_TVL_MAP);
+  const level = qosLevel !== RESOURCE_NO_LEVEL;
+  const permitted =
+    requester.host || (level ? requester.function === target : requester.function === PHYSICAL_FUNCTION);
+  if (!permitted) return refuse(ManagementStatus.NOT_PERMITTED, RESOURCE_CHANGE_RESOURCE_OFFSET, 0);
+  if (level && !sharedKinds.includes(resource))
+    return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, RESOURCE_NO_LEVEL);
+  if (level && qosLevel >= QOS_LEVELS) return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, QOS_LEVELS - 1);
+  if (word !== 0 && !mapKinds.includes(resource)) return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, 0);
+  const targets = countTargets(plan, resource);
+  if (target >= targets) return refuse(ManagementStatus.BAD_OBJECT, RESOURCE_CHANGE_TARGET_OFFSET, targets - 1);
+  return undefined;
+}
+
+/** Lanes, functions, or the one map of the dedicated buffers. */
+function countTargets(plan: ResourcePlan, resource: number): number {
+  if (laneKinds.includes(resource)) return plan.lanes.length;
+  return functionKinds.includes(resource) ? plan.functions.length : 1;
+}
+
+function makeChange(plan: ResourcePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+  const level = change.qosLevel !== RESOURCE_NO_LEVEL;
+  switch (change.resource) {
+    case ResourceKind.VCBS:
+      return level ? changeLevelVcbs(plan, change) : changeVcbs(plan, reserved, change);
+    case ResourceKind.VCB_BASE:
+      return changeVcbBase(plan, reserved, change);
+    case ResourceKind.PCBS:
+      return level ? changeLevelPcbs(plan, change) : changePcbs(plan, change);
+    case ResourceKind.TVLS:
+      return changeLaneCount(plan, change);
+    case ResourceKind.TVL_MAP:
+      return changeLaneMap(plan, change);
+    case ResourceKind.SCHEDULER_BUFFERS:
+      return changeSchedulerBuffers(plan, change);
+    case ResourceKind.DEDICATED_TVL_MAP:
+      return changeDedicatedMap(plan, change);
+    default:
+      return changeLane(plan, change);
+  }
+}
+
+/** The sub-BAR stays where it is: new VCBs are those of the level that has the last one. */
+function changeVcbs(plan: ResourcePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+  const { target, amount } = change;
+  if (amount > plan.limits.vcbsPerFunction) return badAmount(ManagementStatus.BAD_FIELD, plan.limits.vcbsPerFunction);
+  const share = plan.functions[target];
+  const place = findPlace(plan, reserved, target, amount);
+  if ('base' in place) {
+    share.vcbBase = place.base;
+    share.vcbs = amount;
+    return undefined;
+  }
+  if (place.converging) return badAmount(ManagementStatus.CONVERGING, share.vcbs);
+  return badAmount(ManagementStatus.NO_RESOURCES, Math.min(place.largest, plan.limits.vcbsPerFunction));
+}
+
+function changeVcbBase(plan: ResourcePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+  const { target, amount } = change;
+  const share = plan.functions[target];
+  const last = plan.limits.vcbs - share.vcbs;
+  if (amount > last) return badAmount(ManagementStatus.BAD_FIELD, last);
+  if (!isFree(plan, target, amount, share.vcbs)) return badAmount(ManagementStatus.NO_RESOURCES, share.vcbBase);
+  if (reserved.isHeldByOther(target, amount, share.vcbs)) return badAmount(ManagementStatus.CONVERGING, share.vcbBase);
+  share.vcbBase = amount;
+  return undefined;
+}
+
+/** Level 0 has the VCBs below the divider, level 1 those above: what one gets the other loses. */
+function changeLevelVcbs(plan: ResourcePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
+  const share = plan.functions[target];
+  if (amount > share.vcbs) return badAmount(ManagementStatus.SHARE_EXCEEDED, share.vcbs);
+  const divider = qosLevel === 0 ? amount : share.vcbs - amount;
+  share.vcbDivider = divider === share.vcbs ? plan.limits.vcbsPerFunction : divider;
+  return undefined;
+}
+
+/** More PCBs are shared by the levels; fewer are taken from what they share, then from level 0, then from level 1. */
+function changePcbs(plan: ResourcePlan, { target, amount }: ResourceChange): Refusal | undefined {
+  const share = plan.functions[target];
+  const limit = share.pcbs + plan.pcbsUnallocated;
+  if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
+  share.pcbs = amount;
+  share.levelPcbs[1] = Math.min(share.levelPcbs[1], amount);
+  share.levelPcbs[0] = Math.min(share.levelPcbs[0], amount - share.levelPcbs[1]);
+  return undefined;
+}
+
+function changeLevelPcbs(plan: ResourcePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
+  const share = plan.functions[target];
+  const limit = share.pcbs - share.levelPcbs[1 - qosLevel];
+  if (amount > limit) return badAmount(ManagementStatus.SHARE_EXCEEDED, limit);
+  share.levelPcbs[qosLevel] = amount;
+  return undefined;
+}
+
+/** A function without one of its own lives on what is left: one buffer must stay. */
+function changeSchedulerBuffers(plan: ResourcePlan, { target, amount }: ResourceChange): Refusal | undefined {
+  const share = plan.functions[target];
+  const needy = plan.functions.some((other) => other !== share && other.schedulerBuffers === 0);
+  const limit = share.schedulerBuffers + Math.max(0, plan.schedulerBuffersUnallocated - (needy ? 1 : 0));
+  if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
+  share.schedulerBuffers = amount;
+  return undefined;
+}

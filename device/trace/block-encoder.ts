@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Writes the command blocks of a trace as software reads them: a `trace-block`, then its packets. */
+import { encodeTraceBlock, newTraceBlock, TRACE_BLOCK_SIZE } from '../../protocol/layout/gen/trace-block.gen.ts';
+import { Field, type TraceRing } from './trace-ring.ts';
+
+const BYTE_MAX = 255;
+
+/** What every block of a QP has in common. */
+export interface TracedQueuePair {
+  readonly qpn: number;
+  readonly serviceType: number;
+  readonly port: number;
+}
+
+export class BlockEncoder {
+  /** The block encoded last is at the beginning. */
+  bytes = new Uint8Array(TRACE_BLOCK_SIZE);
+  #view = new DataView(this.bytes.buffer);
+  readonly #block = newTraceBlock();
+
+  /** Returns the bytes written. */
+  encode(ring: TraceRing, index: number, of: TracedQueuePair): number {
+    const packets = ring.packetsOf(index);
+    const lengthBytes = TRACE_BLOCK_SIZE + packets.length;
+    if (this.bytes.length < lengthBytes) {
+      this.bytes = new Uint8Array(lengthBytes);
+      this.#view = new DataView(this.bytes.buffer);
+    }
+    this.bytes.fill(0, 0, TRACE_BLOCK_SIZE);
+    this.#take(ring, index, of);
+    encodeTraceBlock(this.#view, 0, this.#block);
+    this.bytes.set(packets, TRACE_BLOCK_SIZE);
+    return lengthBytes;
+  }
+
+  #take(ring: TraceRing, index: number, of: TracedQueuePair): void {
+    const block = this.#block;
+    const at = ring.slotOf(index);
+    const get = (field: number): number => ring.words[at + field];
+    block.qpn = of.qpn;
+    block.serviceType = of.serviceType;
+    block.port = of.port;
+    block.index = index;
+    block.receive = get(Field.RECEIVE);
+    block.complete = get(Field.COMPLETE);
+    block.beginTime = ring.beginNs(index);
+    block.endTime = block.complete === 1 ? ring.endNs(index) : 0;
+    block.opcode = get(Field.OPCODE);
+    block.status = get(Field.STATUS);
+    block.faultKind = get(Field.FAULT);
+    block.sequence = get(Field.SEQUENCE);
+    block.packetsKept = get(Field.PACKETS_KEPT);
+    block.keptBytes = get(Field.PACKET_BYTES);
+    block.firstPsn = get(Field.FIRST_PSN);
+    block.lastPsn = get(Field.LAST_PSN);
+    block.retries = Math.min(get(Field.RETRIES), BYTE_MAX);
+    block.packets = Math.min(get(Field.PACKETS), BYTE_MAX);
+    block.remoteQpn = get(Field.REMOTE_QPN);
+    block.remoteLid = get(Field.REMOTE_LID);
+    block.messageLength = get(Field.LENGTH) >>> 0;
+    block.snapLength = get(Field.KEPT);
+    block.truncated = block.messageLength > ring.snapLength ? 1 : 0;
+    block.messageSequence = get(Field.MSN);
+  }
+}

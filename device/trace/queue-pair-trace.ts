@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The trace of one QP: what the transport calls while it works on a message (IPCOM000010133D). Every hook only writes into the QP's ring of command blocks; nothing is
+ * read from or written to guest memory, nothing waits. A message is traced from its beginning or not at all, so tracing may begin at any time.
+ */
+
+import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
+import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
+import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import {
+  getSendCommandMessageLength,
+  getSendCommandOpcode,
+  getSendCommandSequence,
+} from '../../protocol/layout/gen/send-command.gen.ts';
+import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterClock } from '../host.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { RequesterState } from '../transport/requester-state.ts';
+import type { RequestInHand } from '../transport/responder-request.ts';
+import type { ResponderResource, ResponderState } from '../transport/responder-state.ts';
+import type { SendRecord } from '../transport/send-record.ts';
+import type { TracedQueuePair } from './block-encoder.ts';
+import { messageOpcodes } from './message-opcodes.ts';
+import { Field, type PacketBytes, TraceRing } from './trace-ring.ts';
+import type { TraceSettings } from './trace-settings.ts';
+
+type Packet = Readonly<ParsedPacket>;
+
+const SEQUENCE_MASK = 0xffffff;
+const NO_BLOCK = -1;
+const ATOMIC_BYTES = 8;
+// What is imported is looked up whenever it is used.
+const { FIRST, ONLY } = OpcodeFlag;
+const { SUCCESS, FLUSHED } = CompletionStatus;
+const { RC } = ServiceType;
+const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN, PACKETS, RETRIES } = Field;
+
+export class QueuePairTrace {
+  readonly settings: TraceSettings;
+  readonly ring: TraceRing;
+  stopped = false;
+  readonly #qp: QueuePair;
+  readonly #clock: AdapterClock;
+  readonly #onRelease: () => void;
+  /** Block of the command under way that is done at once, when it was launched, and block of the message being received. */
+  #command = NO_BLOCK;
+  #launchedNs = 0;
+  #message = NO_BLOCK;
+
+  constructor(qp: QueuePair, settings: TraceSettings, clock: AdapterClock, onRelease: () => void) {
+    this.settings = settings;
+    this.ring = new TraceRing(settings.blocksLog2, settings.snapLength, clock);
+    this.#qp = qp;
+    this.#clock = clock;
+    this.#onRelease = onRelease;
+  }
+
+  /** What all blocks have in common. */
+  get subject(): TracedQueuePair {
+    const { number, serviceType, attributes } = this.#qp;
+    return { qpn: number, serviceType, port: attributes.port };
+  }
+
+  /** Tracing ends. Blocks of messages under way are written to no more than this object. */
+  release(): void {
+    this.#onRelease();
+  }
+
+  /** The QP was reset: a message being received never ends. */
+  reset(): void {
+    this.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
+  }
+
+  // Commands of connected QPs, as records.
+
+  /** A command was launched. */
+  launch(record: SendRecord): void {
+    record.traceBlock = NO_BLOCK;
+    record.launchedNs = this.#clock.now();
+  }
+
+  /** A packet of its message was sent: number `packet`, its headers at `offset`, then `payload` bytes. The block is begun with the first one; `state` counts the message by then. */
+  sendPacket(
+    state: RequesterState,
+    record: SendRecord,
+    packet: number,
+    from: PacketBytes,
+    offset: number,
+    headers: number,
+    payload: number,
+  ): void {
+    const { ring } = this;
+    const index = record.traceBlock;
+    if (index === NO_BLOCK) {
+      if (packet > 0 || this.stopped) return;
+      const begun = ring.openWithPacket(record.launchedNs, this.#clock.now(), 1, from, offset, headers, payload);
+      return this.#describe(state, record, begun, record.firstPsn, record.lastPsn, state.sendSequence - 2);
+    }
+    if (!ring.has(index)) return;
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    if (packet < words[at + PACKETS]) {
+      words[at + RETRIES]++;
+      return;
+    }
+    words[at + PACKETS] = packet + 1;
+    ring.keep(at, packet * this.#qp.pathMtuBytes, from, offset, headers, payload);
+  }
+
+  #describe(
+    state: RequesterState,
+    record: SendRecord,
+    index: number,
+    firstPsn: number,
+    lastPsn: number,
+    msn: number,
+  ): void {
+    const { words } = this.ring;
+    const at = this.ring.slotOf(index);
+    words[at + OPCODE] = record.opcode;
+    words[at + RECEIVE] = 0;
+    words[at + SEQUENCE] = record.sequence;
+    words[at + FIRST_PSN] = firstPsn;
+    words[at + LAST_PSN] = lastPsn;
+    words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
+    words[at + REMOTE_LID] = state.path.dlid;
+    words[at + LENGTH] = record.messageLength;
+    words[at + MSN] = msn & SEQUENCE_MASK;
+    record.traceBlock = index;
+  }
+
+  /** It is complete, or flushed. What no packet was sent of has no PSNs and no MSN. */
+  endRecord(state: RequesterState, record: SendRecord, status: CompletionStatus, fault: FaultKind): void {
+    if (record.traceBlock === NO_BLOCK && !this.stopped)
+      this.#describe(state, record, this.ring.open(record.launchedNs), 0, 0, 0);
+    if (this.#qp.serviceType === RC) this.#end(record.traceBlock, status, fault);
+    else this.#endWithPacket(record.traceBlock, status, fault);
+  }
+
+  // Commands that are done at once: datagrams, and whatever is flushed.
+
+  beginCommand(): void {
+    this.#command = NO_BLOCK;
+    this.#launchedNs = this.#clock.now();
+  }
+
+  /** Its datagram was sent: headers at `offset`, then `payload` bytes. */
+  sendDatagram(
+    command: DataView,
+    psn: number,
+    qpn: number,
+    lid: number,
+    from: PacketBytes,
+    offset: number,
+    headers: number,
+    payload: number,
+  ): void {
+    if (this.stopped) return;
+    const nowNs = this.#clock.now();
+    const index = this.ring.openWithPacket(this.#launchedNs, nowNs, 1, from, offset, headers, payload);
+    this.#describeCommand(command, index, psn, qpn, lid);
+  }
+
+  /** It is done; perhaps nothing was sent. */
+  endCommand(command: DataView, status: CompletionStatus, fault: FaultKind): void {
+    if (this.#command === NO_BLOCK && !this.stopped)
+      this.#describeCommand(command, this.ring.open(this.#launchedNs), 0, 0, 0);
+    this.#endWithPacket(this.#command, status, fault);
+  }
+
+  #describeCommand(command: DataView, index: number, psn: number, qpn: number, lid: number): void {
+    const { words } = this.ring;
+    const at = this.ring.slotOf(index);
+    words[at + OPCODE] = getSendCommandOpcode(command, 0);
+    words[at + RECEIVE] = 0;
+    words[at + SEQUENCE] = getSendCommandSequence(command, 0);
+    words[at + FIRST_PSN] = psn;
+    words[at + LAST_PSN] = psn;
+    words[at + REMOTE_QPN] = qpn;
+    words[at + REMOTE_LID] = lid;
+    words[at + LENGTH] = getSendCommandMessageLength(command, 0);
+    words[at + MSN] = 0;
+    this.#command = index;
+  }
+
+  // Messages received.
+
+  /** A datagram was delivered to receive entry `number`, or could not be. */
+  receiveDatagram(packet: Packet, from: PacketRing, number: number, status: number, fault: number): void {
+    const index = this.#beginReceive(packet, from, number, 0, 1);
+    if (index === NO_BLOCK) return;
+    this.ring.words[this.ring.slotOf(index) + REMOTE_QPN] = getDethSrcQpn(from.view, packet.dethOffset);
+    this.#endWithPacket(index, status as CompletionStatus, fault as FaultKind);
+  }
+
+  /** A packet of a SEND or WRITE was placed; `state` does not count its bytes yet. */
+  placePacket({ state, packet, ring: from }: RequestInHand): void {
+    if (packet.flags & (FIRST | ONLY)) {
+      // An unreliable message that was never finished ends where the next one begins.
+      this.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
+      this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn, 1);
+    } else this.#placeNext(state, packet, from);
+  }
+
+  /** The message being received, if there is one, has ended. */
+  endMessage(status: CompletionStatus, fault: FaultKind): void {
+    const index = this.#message;
+    if (index === NO_BLOCK) return;
+    this.#message = NO_BLOCK;
+    this.#endWithPacket(index, status, fault);
+  }
+
+  /** A request is refused: the message it continues, or one of its own, fails. */
+  refuse({ state, packet, ring: from }: RequestInHand, status: CompletionStatus, fault: FaultKind): void {
+    if (this.#message === NO_BLOCK || packet.flags & (FIRST | ONLY))
+      this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn, 0);
+    this.endMessage(status, fault);
+  }
+
+  /** A READ or atomic is answered with `resource`, which counts it already. */
+  beginAnswer({ packet, ring: from }: RequestInHand, resource: ResponderResource): void {
+    const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & SEQUENCE_MASK, 1);
+    resource.trace = this;
+    resource.traceBlock = index;
+    if (index === NO_BLOCK) return;
+    const { words } = this.ring;
+    const at = this.ring.slotOf(index);
+    words[at + LAST_PSN] = resource.lastPsn;
+    words[at + LENGTH] = resource.isAtomic ? ATOMIC_BYTES : resource.lengthBytes;
+  }
+
+  /** A packet of an answer came or was sent: headers at `offset`, and at `startsAt` `bytes` of what was asked for, from byte `done` on. `index`: the block of the command, or of the answer. */
+  keepAnswer(index: number, done: number, from: PacketBytes, offset: number, startsAt: number, bytes: number): void {
+    const { ring } = this;
+    if (ring.has(index)) ring.keep(ring.slotOf(index), done, from, offset, startsAt - offset, bytes);
+  }
+
+  endAnswer(resource: ResponderResource, status: CompletionStatus, fault: FaultKind): void {
+    resource.trace = undefined;
+    this.#end(resource.traceBlock, status, fault);
+  }
+
+  /** The time of its first packet is that of the message. `packets`: 1, or 0 when this one is refused. */
+  #beginReceive(packet: Packet, from: PacketRing, number: number, msn: number, packets: number): number {
+    if (this.stopped) return NO_BLOCK;
+    const { ring } = this;
+    const { psn, lrhOffset, payloadOffset, payloadLengthBytes: length } = packet;
+    const nowNs = this.#clock.now();
+    const index = ring.openWithPacket(nowNs, nowNs, packets, from, lrhOffset, payloadOffset - lrhOffset, length);
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    words[at + OPCODE] = messageOpcodes[packet.opcode];
+    words[at + RECEIVE] = 1;
+    words[at + SEQUENCE] = number;
+    words[at + FIRST_PSN] = psn;
+    words[at + LAST_PSN] = psn;
+    words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
+    words[at + REMOTE_LID] = packet.slid;
+    words[at + LENGTH] = length;
+    words[at + MSN] = msn;
+    return index;
+  }
+
+  /** A packet behind the first. Whether there is an immediate value only the last one says. */
+  #placeNext(state: ResponderState, packet: Packet, from: PacketRing): void {
+    const index = this.#message;
+    const { ring } = this;
+    if (!ring.has(index)) return;
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    const { lrhOffset, payloadOffset, payloadLengthBytes } = packet;
+    const done = state.messageBytes;
+    words[at + OPCODE] = messageOpcodes[packet.opcode];
+    words[at + SEQUENCE] = state.entryNumber;
+    words[at + LAST_PSN] = packet.psn;
+    words[at + PACKETS]++;
+    words[at + LENGTH] = done + payloadLengthBytes;
+    ring.keep(at, done, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
+  }
+
+  /** What ends with its last packet. */
+  #endWithPacket(index: number, status: CompletionStatus, fault: FaultKind): void {
+    if (this.ring.has(index)) this.ring.endWithPacket(index, status, fault);
+    this.#stopOn(status, fault);
+  }
+
+  #end(index: number, status: CompletionStatus, fault: FaultKind): void {
+    if (this.ring.has(index)) this.ring.end(index, status, fault);
+    this.#stopOn(status, fault);
+  }
+
+  #stopOn(status: CompletionStatus, fault: FaultKind): void {
+    if (status === SUCCESS || status === FLUSHED) return;
+    if (!this.settings.stopOnError || this.stopped) return;
+    this.stopped = true;
+    if (this.settings.byGuest) this.#qp.owner.postAsynchronous(EventType.TRACE_STOPPED, this.#qp, fault);
+  }
+}

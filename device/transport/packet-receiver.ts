@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The receiving side of the ports: takes packets from loopbacks and links, checks them as IBTA 7.3 and 9.6 order it, and gives them to the QP they
+ * name. Drops are counted by cause; a bad packet touches nothing else.
+ */
+
+import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
+import { GRH_DGID_OFFSET } from '../../protocol/infiniband/gen/grh.gen.ts';
+import { PacketError, packetErrorNames } from '../../protocol/infiniband/gen/values.gen.ts';
+import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
+import { OpcodeFlag, TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
+import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
+import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
+import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { ObjectTable } from '../function/object-table.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
+import type { Port } from '../port/port.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { ConnectedTransport } from './connected-transport.ts';
+import { notePkeyViolation } from './key-violations.ts';
+import type { UdResponder } from './ud-responder.ts';
+
+export class PacketReceiver {
+  /** Packets dropped, by packet-error. */
+  readonly malformed = new Uint32Array(packetErrorNames.length);
+  /** Packets whose CRCs were checked, and those that came a way on which nothing can have changed them. */
+  checked = 0;
+  unchecked = 0;
+  tooLong = 0;
+  wrongLid = 0;
+  /** Global packets for a GID that is not the port's, or of somebody else than the peer of the connection; or local ones where global ones are due. */
+  wrongGid = 0;
+  unknownQueuePair = 0;
+  unsupportedTransport = 0;
+  readonly #queuePairs: ObjectTable<QueuePair>;
+  readonly #datagrams: UdResponder;
+  readonly #connected: ConnectedTransport;
+  readonly #packet = newParsedPacket();
+
+  constructor(queuePairs: ObjectTable<QueuePair>, datagrams: UdResponder, connected: ConnectedTransport) {
+    this.#queuePairs = queuePairs;
+    this.#datagrams = datagrams;
+    this.#connected = connected;
+  }
+
+  /** Takes one packet off `ring`, which arrived at `port`; `trusted`: nothing can have changed it. False when there is none. */
+  receive(port: Port, ring: PacketRing, trusted: boolean): boolean {
+    if (ring.count === 0) return false;
+    const unchanged = trusted && !ring.readSuspect;
+    if (port.observer !== undefined) observe(port, ring, unchanged);
+    if (this.#deliver(port, ring, unchanged)) port.receivePackets++;
+    else port.receiveDrops++;
+    ring.shift();
+    return true;
+  }
+
+  #deliver(port: Port, ring: PacketRing, trusted: boolean): boolean {
+    const packet = this.#packet;
+    if (trusted) this.unchecked++;
+    else this.checked++;
+    const checks = trusted ? PacketCheck.NONE : PacketCheck.ALL;
+    const error = parsePacket(ring.view, ring.readOffset, ring.readLength, packet, checks);
+    if (error !== PacketError.NONE) {
+      this.malformed[error]++;
+      return false;
+    }
+    if (!port.active || !isLidOfPort(packet.dlid, port.lid, port.lmc)) {
+      this.wrongLid++;
+      return false;
+    }
+    if (packet.payloadLengthBytes > port.mtuBytes) {
+      this.tooLong++;
+      return false;
+    }
+    const qp = this.#queuePairs.get(packet.destQpn);
+    if (qp === undefined) {
+      this.unknownQueuePair++;
+      return false;
+    }
+    if ((packet.opcode & TRANSPORT_MASK) === Transport.UD) return this.#deliverDatagram(qp, port, ring);
+    return this.#deliverConnected(qp, port, ring);
+  }
+
+  /** A global datagram is for one of the port's GIDs (IBTA 9.6.1.2). */
+  #deliverDatagram(qp: QueuePair, port: Port, ring: PacketRing): boolean {
+    const packet = this.#packet;
+    if (packet.grhOffset >= 0 && !port.ownsGid(ring.bytes, packet.grhOffset + GRH_DGID_OFFSET)) {
+      this.wrongGid++;
+      return false;
+    }
+    return this.#datagrams.receive(qp, port, ring, packet);
+  }
+
+  /** IBTA 9.6.1: the packet is of the QP's service, from its peer, in its partition. */
+  #deliverConnected(qp: QueuePair, port: Port, ring: PacketRing): boolean {
+    const packet = this.#packet;
+    const { requester, responder } = qp;
+    const transport = qp.serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
+    if (requester === undefined || responder === undefined || (packet.opcode & TRANSPORT_MASK) !== transport) {
+      this.unsupportedTransport++;
+      return false;
+    }
+    if (qp.attributes.port !== port.number || packet.slid !== requester.path.dlid) {
+      this.wrongLid++;
+      return false;
+    }
+    if (!requester.path.accepts(ring.view, packet.grhOffset, port)) {
+      this.wrongGid++;
+      return false;
+    }
+    if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
+      notePkeyViolation(port, qp, packet);
+      return false;
+    }
+    if (packet.flags & OpcodeFlag.RESPONSE) return this.#connected.completer.receive(requester, ring, packet);
+    return this.#connected.responder.receive(qp, responder, port, ring, packet);
+  }
+}
+
+/** A packet that came a trusted way may never have been sealed; an observer expects one that is. */
+function observe(port: Port, ring: PacketRing, trusted: boolean): void {
+  const offset = ring.readOffset;
+  const length = ring.readLength;
+  if (trusted) resealVcrc(ring.view, offset, offset + length - VCRC_SIZE);
+  port.observer?.(port, false, ring.bytes, offset, length);
+}

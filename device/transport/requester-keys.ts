@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Work requests on keys: local invalidate, fast registration, binding of memory windows (IBTA 10.6.5, 10.6.3.2, 10.6.7). They are done in their turn, without a packet. */
+import {
+  getBindTargetAccess,
+  getBindTargetKeyByte,
+  getBindTargetRkey,
+} from '../../protocol/layout/gen/bind-target.gen.ts';
+import {
+  getRegisterTargetAccess,
+  getRegisterTargetPageCount,
+  getRegisterTargetPageListAddress,
+  getRegisterTargetPageShift,
+} from '../../protocol/layout/gen/register-target.gen.ts';
+import {
+  getSendCommandSgeAddress,
+  getSendCommandSgeLength,
+  getSendCommandSgeLkey,
+  SEND_COMMAND_TARGET_OFFSET,
+} from '../../protocol/layout/gen/send-command.gen.ts';
+import { AccessFlag, FaultKind, MrKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
+import type { BindRequest, KeyCheck } from '../protection/key-check.ts';
+import { ALL_ACCESS, REMOTE_CHANGES } from '../protection/memory-region.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { SendRecord } from './send-record.ts';
+
+const LIST_ALIGNMENT = 8;
+
+export class KeyRequests {
+  readonly #keys: KeyCheck;
+  readonly #bind: BindRequest = { windowKey: 0, regionKey: 0, address: 0, lengthBytes: 0, access: 0, keyByte: 0 };
+
+  constructor(keys: KeyCheck) {
+    this.#keys = keys;
+  }
+
+  /** NONE, or why the request failed, which is counted. */
+  perform(qp: QueuePair, record: SendRecord): FaultKind {
+    const fault = this.#execute(qp, record);
+    // A list that cannot be read is counted where it is read.
+    if (fault !== FaultKind.NONE && fault !== FaultKind.DMA_READ)
+      qp.owner.faults.report(fault, qp.number, record.sequence);
+    return fault;
+  }
+
+  #execute(qp: QueuePair, record: SendRecord): FaultKind {
+    switch (record.opcode) {
+      case SendOpcode.NOP:
+        return FaultKind.NONE;
+      case SendOpcode.LOCAL_INVALIDATE:
+        return this.#keys.invalidate(qp, record.immediate) ? FaultKind.NONE : FaultKind.KEY_STATE;
+      case SendOpcode.FAST_REGISTER:
+        return this.#register(qp, record.headerView);
+      case SendOpcode.BIND_WINDOW:
+        return this.#bindWindow(qp, record.headerView);
+      default:
+        return FaultKind.COMMAND_OPCODE;
+    }
+  }
+
+  #bindWindow(qp: QueuePair, command: DataView): FaultKind {
+    const bind = this.#bind;
+    bind.windowKey = getBindTargetRkey(command, SEND_COMMAND_TARGET_OFFSET);
+    bind.access = getBindTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
+    bind.keyByte = getBindTargetKeyByte(command, SEND_COMMAND_TARGET_OFFSET);
+    bind.regionKey = getSendCommandSgeLkey(command, 0);
+    bind.address = getSendCommandSgeAddress(command, 0);
+    bind.lengthBytes = getSendCommandSgeLength(command, 0);
+    return this.#keys.bind(qp, bind);
+  }
+
+  /** Everything is checked before the region changes. */
+  #register(qp: QueuePair, command: DataView): FaultKind {
+    const key = getSendCommandSgeLkey(command, 0);
+    const region = this.#keys.findRegistrable(qp, key);
+    if (region === undefined) return this.#keys.fault;
+    const fault = findRegistrationFault(command, region.maxPages);
+    if (fault !== FaultKind.NONE) return fault;
+    const pageShift = getRegisterTargetPageShift(command, SEND_COMMAND_TARGET_OFFSET);
+    const pageCount = getRegisterTargetPageCount(command, SEND_COMMAND_TARGET_OFFSET);
+    const list = getRegisterTargetPageListAddress(command, SEND_COMMAND_TARGET_OFFSET);
+    const pages = fetchPageList(qp.owner.dma, list, pageCount, pageShift);
+    if (pages === undefined) return FaultKind.DMA_READ;
+    region.kind = MrKind.FAST;
+    region.access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
+    region.startAddress = getSendCommandSgeAddress(command, 0);
+    region.length = getSendCommandSgeLength(command, 0);
+    region.pageShift = pageShift;
+    region.pages = pages;
+    region.keyByte = key & 0xff;
+    region.valid = true;
+    return FaultKind.NONE;
+  }
+}
+
+/** What is wrong with the fields of a fast registration, as create MR would find: rights, pages, and that the range lies in them. */
+function findRegistrationFault(command: DataView, maxPages: number): FaultKind {
+  const access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
+  if ((access & ~ALL_ACCESS) !== 0) return FaultKind.KEY_ACCESS;
+  if ((access & REMOTE_CHANGES) !== 0 && (access & AccessFlag.LOCAL_WRITE) === 0) return FaultKind.KEY_ACCESS;
+  const pageShift = getRegisterTargetPageShift(command, SEND_COMMAND_TARGET_OFFSET);
+  const pageCount = getRegisterTargetPageCount(command, SEND_COMMAND_TARGET_OFFSET);
+  if (pageShift < PAGE_SHIFT_MIN || pageShift > PAGE_SHIFT_MAX) return FaultKind.KEY_BOUNDS;
+  if (pageCount === 0 || pageCount > maxPages) return FaultKind.KEY_BOUNDS;
+  const address = getSendCommandSgeAddress(command, 0);
+  const length = getSendCommandSgeLength(command, 0);
+  const pageBytes = 2 ** pageShift;
+  // Virtual addresses are exact Numbers.
+  const fits = length <= pageCount * pageBytes - (address % pageBytes) && address + length <= Number.MAX_SAFE_INTEGER;
+  const list = getRegisterTargetPageListAddress(command, SEND_COMMAND_TARGET_OFFSET);
+  return length > 0 && fits && list % LIST_ALIGNMENT === 0 ? FaultKind.NONE : FaultKind.KEY_BOUNDS;
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What responders answer: acknowledgements, NAKs, READ responses, atomic results; in the order of the requests, as the port has room. Acknowledgements
+ * that wait for the port coalesce (IBTA 9.7.5.1.2). They go at once and are charged to nobody: others wait for them. Data that was read is sent by the responder's
+ * function (DESIGN.md 4.1): it waits for its turn with what requesters send, and is charged like that.
+ */
+import { ATOMIC_ACK_ETH_SIZE } from '../../protocol/infiniband/gen/atomic-ack-eth.gen.ts';
+import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { PacketCheck } from '../../protocol/infiniband/packet.ts';
+import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
+import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
+import { CREDITS_UNLIMITED, creditField } from '../../protocol/infiniband/syndrome.ts';
+import { AccessFlag, CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
+import { ReadyQueue } from '../lane/ready-queue.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
+import type { Port } from '../port/port.ts';
+import type { KeyCheck } from '../protection/key-check.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { refusalStatus } from './fault-status.ts';
+import type { ReceiveQueueReader } from './receive-queue.ts';
+import type { FailResponder } from './responder-refusals.ts';
+import type { PendingAcknowledge, ResponderResource, ResponderState } from './responder-state.ts';
+
+/** Response packets of one QP before the next has its turn. */
+const QUANTUM = 16;
+
+export interface ResponsesSurroundings {
+  readonly ports: readonly Port[];
+  readonly keys: KeyCheck;
+  readonly reader: ReceiveQueueReader;
+  readonly fail: FailResponder;
+  /** The QP has data to send: `serveData` is called when its lane has the turn. */
+  awaitTurn(qp: QueuePair): void;
+}
+
+export class Responses {
+  packets = 0;
+  /** What the last turn of data cost, in bytes. */
+  turnCost = 0;
+  readonly #around: ResponsesSurroundings;
+  readonly #ready = new ReadyQueue<QueuePair>();
+  readonly #fields = newPacketFields();
+
+  constructor(around: ResponsesSurroundings) {
+    this.#around = around;
+  }
+
+  /** QPs with acknowledgements that wait for their turn. */
+  get waiting(): number {
+    return this.#ready.length;
+  }
+
+  /** Acknowledges everything up to `psn`, unless a NAK that waits says so already, and more. */
+  acknowledge(qp: QueuePair, state: ResponderState, psn: number): void {
+    const last = state.lastAcknowledge;
+    if (last.pending && last.kind !== AethKind.ACK && psnDistance(last.psn, psn) < 0) return;
+    last.set(AethKind.ACK, 0, psn, state.msn);
+    this.#wake(qp, state);
+  }
+
+  /** Answers with a syndrome, behind everything queued. */
+  answer(qp: QueuePair, state: ResponderState, kind: number, value: number, psn: number): void {
+    state.lastAcknowledge.set(kind, value, psn, state.msn);
+    this.#wake(qp, state);
+  }
+
+  /** Queues the answer to a READ or atomic. */
+  enqueue(qp: QueuePair, state: ResponderState, resource: ResponderResource): void {
+    resource.active = true;
+    resource.repeated = false;
+    resource.restart = false;
+    state.queue.push(resource);
+    this.#wake(qp, state);
+  }
+
+  /** A duplicate asks for an answer again, from its packet `offset` on. Answers leave in the order of their PSNs. */
+  repeat(qp: QueuePair, state: ResponderState, resource: ResponderResource, offset: number): void {
+    if (resource.active) {
+      // Not ahead of what is being sent: the rest of it is on its way already.
+      if (resource.packetsSent > offset) {
+        resource.packetsSent = offset;
+        resource.restart = true;
+      }
+      return;
+    }
+    resource.active = true;
+    resource.repeated = true;
+    resource.packetsSent = offset;
+    resource.restart = true;
+    const { queue } = state;
+    let place = queue.length;
+    while (place > 0 && psnDistance(resource.firstPsn, queue[place - 1].firstPsn) > 0) place--;
+    // The answer that is interrupted begins anew afterwards.
+    if (place === 0 && queue.length > 0) queue[0].restart = true;
+    queue.splice(place, 0, resource);
+    this.#wake(qp, state);
+  }
+
+  /** Gives the next QP with acknowledgements its turn. Returns the packets sent; 0 when it can send none or no QP waits. */
+  serve(): number {
+    const qp = this.#ready.shift();
+    if (qp === undefined) return 0;
+    (qp.responder as ResponderState).ready = false;
+    return this.#send(qp, false, Number.POSITIVE_INFINITY);
+  }
+
+  /** The turn of a QP that waited to send data: about `allowance` bytes. Returns the packets sent. */
+  serveData(qp: QueuePair, allowance: number): number {
+    (qp.responder as ResponderState).inTurn = false;
+    return this.#send(qp, true, allowance);
+  }
+
+  /** Sends what is next, as long as it is data or is not. */
+  #send(qp: QueuePair, data: boolean, allowance: number): number {
+    const state = qp.responder as ResponderState;
+    this.turnCost = 0;
+    if (qp.destroyed || !(qp.receives || (state.refused && qp.state === QpState.ERR))) {
+      state.clearAnswers();
+      return 0;
+    }
+    const port = this.#around.ports[qp.attributes.port - 1];
+    let packets = 0;
+    while (packets < QUANTUM && this.turnCost < allowance && !port.congested && hasNext(state, data)) {
+      this.#sendNext(qp, state, port);
+      packets++;
+    }
+    this.#wake(qp, state);
+    return packets;
+  }
+
+  /** Credits in an AETH (IBTA 9.7.7.2). */
+  #creditsOf(qp: QueuePair): number {
+    const credits = this.#around.reader.credits(qp);
+    return credits < 0 ? CREDITS_UNLIMITED : creditField(credits);
+  }
+
+  #wake(qp: QueuePair, state: ResponderState): void {
+    if (!state.ready && hasNext(state, false)) {
+      state.ready = true;
+      this.#ready.push(qp);
+    } else if (!state.inTurn && hasNext(state, true)) {
+      state.inTurn = true;
+      this.#around.awaitTurn(qp);
+    }
+  }
+
+  /** Sends one packet, which there is. */
+  #sendNext(qp: QueuePair, state: ResponderState, port: Port): void {
+    if (state.acknowledge.pending) return this.#sendAcknowledge(qp, state, port, state.acknowledge);
+    const resource = state.queue[0];
+    const sent = resource.isAtomic
+      ? this.#sendAtomic(qp, state, port, resource)
+      : this.#sendRead(qp, state, port, resource);
+    // Otherwise memory has gone: a NAK took the place of all answers.
+    if (sent && resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
+  }
+
+  /** The answer is out: an acknowledgement that waited for it is next. */
+  #finish(state: ResponderState, resource: ResponderResource): void {
+    state.queue.shift();
+    resource.active = false;
+    resource.trace?.endAnswer(resource, CompletionStatus.SUCCESS, FaultKind.NONE);
+    const { after } = resource;
+    if (!after.pending) return;
+    after.pending = false;
+    state.acknowledge.set(after.kind, after.value, after.psn, after.msn);
+  }
+
+  #sendAcknowledge(qp: QueuePair, state: ResponderState, port: Port, what: PendingAcknowledge): void {
+    const fields = this.#fields;
+    what.pending = false;
+    this.#head(qp, state, port, BthOpcode.RC_ACKNOWLEDGE, what.psn, what.msn);
+    fields.syndromeKind = what.kind;
+    // Looked up once for all messages it acknowledges: what software has posted is in guest memory.
+    fields.syndromeValue = what.kind === AethKind.ACK ? this.#creditsOf(qp) : what.value;
+    fields.payloadLengthBytes = 0;
+    this.#emit(port);
+  }
+
+  #sendAtomic(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
+    const fields = this.#fields;
+    this.#head(qp, state, port, BthOpcode.RC_ATOMIC_ACKNOWLEDGE, resource.firstPsn, resource.msn);
+    fields.syndromeKind = AethKind.ACK;
+    fields.syndromeValue = this.#creditsOf(qp);
+    fields.originalHigh = resource.originalHigh;
+    fields.originalLow = resource.originalLow;
+    fields.payloadLengthBytes = 0;
+    const ring = port.ringFor(fields.dlid, fields.serviceLevel);
+    const offset = ring.writeOffset;
+    this.#emit(port);
+    if (resource.trace !== undefined) {
+      const original = offset + payloadStart(fields.opcode, fields.hasGrh) - ATOMIC_ACK_ETH_SIZE;
+      resource.trace.keepAnswer(resource.traceBlock, 0, ring, offset, original, ATOMIC_ACK_ETH_SIZE);
+    }
+    resource.packetsSent = 1;
+    return true;
+  }
+
+  /** One packet of a READ response; the key is looked at again, as it may have gone meanwhile. */
+  #sendRead(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
+    const fields = this.#fields;
+    const { pathMtuBytes: mtuBytes } = qp;
+    const done = resource.packetsSent * mtuBytes;
+    const length = Math.min(resource.lengthBytes - done, mtuBytes);
+    const last = done + length >= resource.lengthBytes;
+    // A repeated answer that starts in the middle starts with FIRST or ONLY all the same (IBTA 9.7.5.1.9).
+    const opcode = readResponseOpcode(resource.packetsSent === 0 || resource.restart, last);
+    this.#head(qp, state, port, opcode, addPsn(resource.firstPsn, resource.packetsSent), resource.msn);
+    fields.syndromeKind = AethKind.ACK;
+    fields.syndromeValue = this.#creditsOf(qp);
+    fields.payloadLengthBytes = length;
+    const ring = port.ringFor(fields.dlid, fields.serviceLevel);
+    const offset = ring.writeOffset;
+    const payload = offset + payloadStart(opcode, fields.hasGrh);
+    if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring, payload)) return false;
+    this.#emit(port);
+    this.turnCost += PACKET_COST_BYTES + length;
+    resource.trace?.keepAnswer(resource.traceBlock, done, ring, offset, payload, length);
+    resource.restart = false;
+    resource.packetsSent++;
+    return true;
+  }
+
+  #readPayload(
+    qp: QueuePair,
+    state: ResponderState,
+    resource: ResponderResource,
+    done: number,
+    length: number,
+    target: PacketRing,
+    at: number,
+  ): boolean {
+    const { keys } = this.#around;
+    const address = resource.address + done;
+    const region = keys.checkRemote(qp, resource.rkey, address, length, AccessFlag.REMOTE_READ);
+    if (region?.read(region.owner.dma, qp.number, address, length, target, at)) return true;
+    if (resource.repeated) {
+      // A late copy of a request that was answered long ago must not fail a connection whose memory was rightly taken back since.
+      state.withdraw(resource);
+      return false;
+    }
+    // The rest of the answer turns into a NAK (IBTA 9.7.5.2.4).
+    const psn = addPsn(resource.firstPsn, resource.packetsSent);
+    const code = region === undefined ? NakCode.REMOTE_ACCESS_ERROR : NakCode.REMOTE_OPERATIONAL_ERROR;
+    const fault = region === undefined ? keys.fault : FaultKind.DMA_READ;
+    resource.trace?.endAnswer(resource, refusalStatus(code), fault);
+    state.clearAnswers();
+    state.refused = true;
+    state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
+    this.#wake(qp, state);
+    this.#around.fail(qp, region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL, fault, address);
+    return false;
+  }
+
+  #head(qp: QueuePair, state: ResponderState, port: Port, opcode: number, psn: number, msn: number): void {
+    const fields = this.#fields;
+    state.path.apply(fields, port);
+    fields.opcode = opcode;
+    fields.solicited = 0;
+    fields.ackRequest = 0;
+    fields.pKey = port.pkeys[qp.attributes.pkeyIndex];
+    fields.destQpn = qp.attributes.remoteQpn;
+    fields.psn = psn;
+    fields.msn = msn;
+  }
+
+  #emit(port: Port): void {
+    const ring = port.ringFor(this.#fields.dlid, this.#fields.serviceLevel);
+    port.transmit(ring, buildPacket(ring.view, ring.writeOffset, this.#fields, PacketCheck.ICRC));
+    this.packets++;
+  }
+}
+
+/** The next packet is data that was read, or is an acknowledgement or what an atomic operation found. */
+function hasNext({ acknowledge, queue }: ResponderState, data: boolean): boolean {
+  if (acknowledge.pending || queue.length === 0) return acknowledge.pending && !data;
+  return queue[0].isAtomic !== data;
+}
+
+function readResponseOpcode(first: boolean, last: boolean): number {
+  if (first) return last ? BthOpcode.RC_RDMA_READ_RESPONSE_ONLY : BthOpcode.RC_RDMA_READ_RESPONSE_FIRST;
+  return last ? BthOpcode.RC_RDMA_READ_RESPONSE_LAST : BthOpcode.RC_RDMA_READ_RESPONSE_MIDDLE;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a responder does with a request that passed every check (IBTA 9.7.5): places payload, completes messages, queues the answers to READs and atomics.
+ * Each function returns the responder's next state.
+ */
+import { getIethRKey } from '../../protocol/infiniband/gen/ieth.gen.ts';
+import { getImmDtImmediate } from '../../protocol/infiniband/gen/imm-dt.gen.ts';
+import { packetCount } from '../../protocol/infiniband/mtu.ts';
+import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
+import { addPsn } from '../../protocol/infiniband/psn.ts';
+import {
+  AccessFlag,
+  CompletionOpcode,
+  CompletionStatus,
+  FaultKind,
+  QpState,
+} from '../../protocol/layout/gen/values.gen.ts';
+import type { KeyCheck } from '../protection/key-check.ts';
+import type { AtomicUnit } from './atomic-unit.ts';
+import { postReceiveCompletion } from './completions.ts';
+import type { Responses } from './responder-answers.ts';
+import type { RequestRefusals } from './responder-refusals.ts';
+import { type RequestInHand, Step } from './responder-request.ts';
+import { MessageKind, type ResponderResource } from './responder-state.ts';
+
+const MSN_MASK = 0xffffff;
+const { FIRST, LAST, ONLY, SEND, IMMEDIATE, INVALIDATE } = OpcodeFlag;
+
+export class RequestExecution {
+  readonly #request: RequestInHand;
+  readonly #refusals: RequestRefusals;
+  readonly #responses: Responses;
+  readonly #keys: KeyCheck;
+  readonly #atomics: AtomicUnit;
+
+  constructor(
+    request: RequestInHand,
+    refusals: RequestRefusals,
+    responses: Responses,
+    keys: KeyCheck,
+    atomics: AtomicUnit,
+  ) {
+    this.#request = request;
+    this.#refusals = refusals;
+    this.#responses = responses;
+    this.#keys = keys;
+    this.#atomics = atomics;
+  }
+
+  /** Places the payload. */
+  place(): Step {
+    const { qp, state, ring, packet } = this.#request;
+    const { flags, payloadOffset, payloadLengthBytes: length } = packet;
+    if (flags & (FIRST | ONLY)) {
+      state.messageBytes = 0;
+      state.message = flags & SEND ? MessageKind.SEND : MessageKind.WRITE;
+    }
+    if (flags & SEND) {
+      if (!state.list.scatter(qp, state.messageBytes, ring, payloadOffset, length))
+        return this.#refusals.failEntry(FaultKind.DMA_WRITE);
+    } else if (length > 0) {
+      const address = state.writeAddress + state.messageBytes;
+      // What a packet alone writes was checked as a whole.
+      const region =
+        flags & ONLY
+          ? this.#request.region
+          : this.#keys.checkRemote(qp, state.writeRkey, address, length, AccessFlag.REMOTE_WRITE);
+      if (region === undefined) return this.#refusals.refuseAccess(this.#keys.fault, address);
+      if (!region.write(region.owner.dma, qp.number, address, length, ring, payloadOffset))
+        return this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
+    }
+    qp.trace?.placePacket(this.#request);
+    state.messageBytes += length;
+    return flags & (LAST | ONLY) ? Step.COMPLETE : Step.ACKNOWLEDGE;
+  }
+
+  /** The message is whole. */
+  complete(): Step {
+    const { qp, state, ring, packet } = this.#request;
+    const { flags } = packet;
+    if (flags & INVALIDATE) {
+      const rkey = getIethRKey(ring.view, packet.iethOffset);
+      if (!this.#keys.invalidate(qp, rkey)) return this.#refusals.refuseAccess(FaultKind.KEY_STATE, rkey);
+    }
+    state.message = MessageKind.NONE;
+    qp.trace?.endMessage(CompletionStatus.SUCCESS, FaultKind.NONE);
+    if (flags & (SEND | IMMEDIATE)) {
+      this.#report();
+      state.entryTaken = false;
+      postReceiveCompletion(qp, state.entryNumber, state.report);
+      if (qp.state === QpState.ERR) return this.#refusals.failCompletion();
+    }
+    state.msn = (state.msn + 1) & MSN_MASK;
+    return Step.ACKNOWLEDGE;
+  }
+
+  acknowledge(): Step {
+    const { qp, state, packet, reliable } = this.#request;
+    state.expectedPsn = addPsn(packet.psn, 1);
+    if (reliable && packet.ackRequest) this.#responses.acknowledge(qp, state, packet.psn);
+    return Step.EXIT;
+  }
+
+  /** RDMA READ: the answer is made while it is sent (IBTA 9.7.4.1.5, 9.7.5.1.9). */
+  read(address: number, rkey: number, lengthBytes: number): Step {
+    const { qp } = this.#request;
+    const resource = this.#takeResource(packetCount(lengthBytes, qp.pathMtuBytes));
+    resource.isAtomic = false;
+    resource.address = address;
+    resource.rkey = rkey;
+    resource.lengthBytes = lengthBytes;
+    return this.#answer(resource);
+  }
+
+  /** Atomics execute at once; their answer is kept for duplicates (IBTA 9.4.5). */
+  atomic(): Step {
+    const { qp, ring, packet } = this.#request;
+    const outcome = this.#atomics.perform(qp, ring.view, packet);
+    if (outcome === FaultKind.COMMAND_LENGTH) return this.#refusals.refuseRequest(outcome);
+    if (outcome === FaultKind.DMA_WRITE || outcome === FaultKind.DMA_READ)
+      return this.#refusals.refuseOperation(outcome);
+    if (outcome !== FaultKind.NONE) return this.#refusals.refuseAccess(outcome, this.#atomics.address);
+    const resource = this.#takeResource(1);
+    resource.isAtomic = true;
+    resource.originalHigh = this.#atomics.originalHigh;
+    resource.originalLow = this.#atomics.originalLow;
+    return this.#answer(resource);
+  }
+
+  #answer(resource: ResponderResource): Step {
+    const { qp, state } = this.#request;
+    qp.trace?.beginAnswer(this.#request, resource);
+    state.expectedPsn = addPsn(resource.lastPsn, 1);
+    this.#responses.enqueue(qp, state, resource);
+    return Step.EXIT;
+  }
+
+  /** The oldest resource, for an answer of `count` PSNs. Whoever sends a new request has the answer it held. */
+  #takeResource(count: number): ResponderResource {
+    const { state, packet } = this.#request;
+    const resource = state.resources[state.resourceNext];
+    state.withdraw(resource);
+    state.resourceNext = (state.resourceNext + 1) % state.resources.length;
+    state.msn = (state.msn + 1) & MSN_MASK;
+    resource.used = true;
+    resource.firstPsn = packet.psn;
+    resource.lastPsn = addPsn(packet.psn, count - 1);
+    resource.msn = state.msn;
+    resource.packetsSent = 0;
+    resource.after.pending = false;
+    return resource;
+  }
+
+  #report(): void {
+    const { qp, state, port, ring, packet } = this.#request;
+    const { flags, immDtOffset, iethOffset } = packet;
+    const { report } = state;
+    report.status = CompletionStatus.SUCCESS;
+    report.fault = FaultKind.NONE;
+    report.opcode = flags & SEND ? CompletionOpcode.RECEIVE : CompletionOpcode.RECEIVE_RDMA_IMMEDIATE;
+    report.byteLength = state.messageBytes;
+    report.solicited = packet.solicited;
+    report.globalRoute = packet.grhOffset < 0 ? 0 : 1;
+    report.hasImmediate = immDtOffset < 0 ? 0 : 1;
+    report.hasInvalidate = iethOffset < 0 ? 0 : 1;
+    report.immediate = immDtOffset >= 0 ? getImmDtImmediate(ring.view, immDtOffset) : 0;
+    if (iethOffset >= 0) report.immediate = getIethRKey(ring.view, iethOffset);
+    report.sourceQpn = qp.attributes.remoteQpn;
+    report.sourceLid = packet.slid;
+    report.serviceLevel = packet.serviceLevel;
+    report.port = port.number;
+    report.pkeyIndex = qp.attributes.pkeyIndex;
+  }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * How a responder refuses (IBTA 9.9.3): a NAK and the error state for reliable QPs, silence for unreliable ones; and what becomes of the receive entry
+ * that the message had taken. Called by the checks and by the execution of requests.
+ */
+import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { addPsn } from '../../protocol/infiniband/psn.ts';
+import { CompletionStatus, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { postReceiveCompletion } from './completions.ts';
+import { receiveStatus, refusalStatus } from './fault-status.ts';
+import type { Responses } from './responder-answers.ts';
+import { type RequestInHand, Step } from './responder-request.ts';
+import { MessageKind, type ResponderState } from './responder-state.ts';
+
+/** The QP fails: flush, and the event that says why; undefined when a completion has said it. `detail` goes with the fault. */
+export type FailResponder = (qp: QueuePair, event: EventType | undefined, fault: FaultKind, detail: number) => void;
+
+export class RequestRefusals {
+  readonly #request: RequestInHand;
+  readonly #responses: Responses;
+  readonly #fail: FailResponder;
+
+  constructor(request: RequestInHand, responses: Responses, fail: FailResponder) {
+    this.#request = request;
+    this.#responses = responses;
+    this.#fail = fail;
+  }
+
+  /** Unreliable: the packet is lost, and with it the rest of its message. */
+  skip(): Step {
+    const { state, packet } = this.#request;
+    state.expectedPsn = addPsn(packet.psn, 1);
+    state.message = MessageKind.NONE;
+    return Step.DROP;
+  }
+
+  /** The request makes no sense, or the QP does not serve it. */
+  refuseRequest(fault: FaultKind): Step {
+    return this.#refuse(NakCode.INVALID_REQUEST, EventType.QP_REQUEST_ERROR, fault, this.#request.packet.psn);
+  }
+
+  refuseAccess(fault: FaultKind, address: number): Step {
+    return this.#refuse(NakCode.REMOTE_ACCESS_ERROR, EventType.QP_ACCESS_ERROR, fault, address);
+  }
+
+  /** This side cannot do what it should. */
+  refuseOperation(fault: FaultKind): Step {
+    return this.#refuse(NakCode.REMOTE_OPERATIONAL_ERROR, EventType.QP_FATAL, fault, this.#request.packet.psn);
+  }
+
+  /** The receive entry cannot take the message: its completion says so, the sender gets a NAK (IBTA 9.9.3, classes A and B). */
+  failEntry(fault: FaultKind): Step {
+    const { reliable, qp, state } = this.#request;
+    const tooShort = fault === FaultKind.RECEIVE_TOO_SHORT;
+    if (reliable) this.#nak(tooShort ? NakCode.INVALID_REQUEST : NakCode.REMOTE_OPERATIONAL_ERROR);
+    const status = receiveStatus(fault);
+    qp.trace?.refuse(this.#request, status, fault);
+    completeEntry(qp, state, status, fault);
+    this.#fail(qp, undefined, fault, state.entryNumber);
+    return Step.EXIT;
+  }
+
+  /** The message was taken, but its completion could not be posted, which has failed the QP: the sender must not think it was. */
+  failCompletion(): Step {
+    if (this.#request.reliable) this.#nak(NakCode.REMOTE_OPERATIONAL_ERROR);
+    return Step.EXIT;
+  }
+
+  /** NAK and error state (class C); unreliable QPs drop the message silently (class D). */
+  #refuse(code: number, event: EventType, fault: FaultKind, detail: number): Step {
+    const { reliable, qp, state } = this.#request;
+    qp.trace?.refuse(this.#request, refusalStatus(code), fault);
+    if (!reliable) return this.skip();
+    this.#nak(code);
+    completeEntry(qp, state, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, fault);
+    this.#fail(qp, event, fault, detail);
+    return Step.EXIT;
+  }
+
+  #nak(code: number): void {
+    const { qp, state, packet } = this.#request;
+    state.refused = true;
+    this.#responses.answer(qp, state, AethKind.NAK, code, packet.psn);
+  }
+}
+
+/** The entry of the message in progress, if it has taken one, is used up by an error. */
+export function completeEntry(qp: QueuePair, state: ResponderState, status: CompletionStatus, fault: FaultKind): void {
+  if (!state.entryTaken) return;
+  state.entryTaken = false;
+  state.report.status = status;
+  state.report.fault = fault;
+  state.report.solicited = 0;
+  postReceiveCompletion(qp, state.entryNumber, state.report);
+}
