@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A process of `scripts/chaos.ts`: runs batches of seeds and reports those that failed. */
-import { runChaos } from '../device/conformance/chaos/run.ts';
+import { runChaos } from '../device/simulations/chaos/run.ts';
 
 export interface ChaosBatch {
   readonly first: number;

@@ -7,7 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { runChaos } from '../device/conformance/chaos/run.ts';
+import { runChaos } from '../device/simulations/chaos/run.ts';
 import type { ChaosBatch, ChaosReport } from './chaos-worker.ts';
 
 const USAGE = 'Usage: npm run chaos -- [--seeds N] [--seed S] [--replay]\n';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `npm run fuzz:packets -- [--packets N] [--seed S]`: malformed packets of every kind at a port, with QPs beside it that must not notice. Ends with 1 when one did. */
 import { parseArgs } from 'node:util';
-import { PacketFuzz } from '../device/conformance/packet-fuzz.ts';
+import { PacketFuzz } from '../device/simulations/packet-fuzz/packet-fuzz.ts';
 
 /** Packets of one seed: then a fresh adapter takes the next one. */
 const PER_SEED = 250_000;

@@ -7,7 +7,7 @@ import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { World } from '../device/conformance/qos/world.ts';
+import { World } from '../device/simulations/qos/world.ts';
 
 const PROGRESS_MS = 5000;
 const CHECKED = `after every step: PCBs are conserved; each is bound to one VCB at most, and each VCB to one; credits sum up to what there is and are what commands hold; private ones are there;

@@ -4,7 +4,7 @@
  * others can see must be equal; ends with 1 when it is not.
  */
 import { parseArgs } from 'node:util';
-import { Isolation } from '../device/conformance/qos/isolation.ts';
+import { Isolation } from '../device/simulations/qos/isolation.ts';
 
 const ACTS_PER_ROUND = 500;
 /** Rounds of one seed: then both adapters start afresh. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A process of `scripts/sanitize.ts`: runs batches of seeds of one row of the matrix and reports those that failed. */
-import { findBug } from '../device/conformance/sanitize/matrix.ts';
-import { runSanitize } from '../device/conformance/sanitize/run.ts';
+import { findBug } from '../device/simulations/sanitize/matrix.ts';
+import { runSanitize } from '../device/simulations/sanitize/run.ts';
 
 export interface SanitizeBatch {
   readonly row: number;

@@ -16,9 +16,9 @@ import {
   MATRIX_HEAD,
   type MatrixRow,
   newMatrix,
-} from '../device/conformance/sanitize/matrix.ts';
-import { plantedBugs } from '../device/conformance/sanitize/planted-bugs.ts';
-import { runSanitize } from '../device/conformance/sanitize/run.ts';
+} from '../device/simulations/sanitize/matrix.ts';
+import { plantedBugs } from '../device/simulations/sanitize/planted-bugs.ts';
+import { runSanitize } from '../device/simulations/sanitize/run.ts';
 import type { SanitizeBatch, SanitizeReport } from './sanitize-worker.ts';
 
 const CLEAN_SEEDS = 1000;

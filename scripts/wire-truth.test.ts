@@ -9,12 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Adapter } from '../device/adapter/adapter.ts';
-import { Bench } from '../device/conformance/bench.ts';
-import { type Connected, connect, rdma } from '../device/conformance/connected-bench.ts';
 import { runTwoEndsCase, twoEndsCases } from '../device/conformance/two-ends/suite.ts';
 import { InProcessAccess } from '../device/hosts/in-process/access.ts';
 import type { SendRequest } from '../device/hosts/in-process/driver/send-request.ts';
 import { InProcessMachine } from '../device/hosts/in-process/machine.ts';
+import { Bench } from '../device/test-support/adapter-fixture.ts';
+import { type Connected, connect, rdma } from '../device/test-support/connected-fixture.ts';
 import {
   CaptureDirection,
   erfInterface,

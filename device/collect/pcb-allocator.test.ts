@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Three levels of allocation: QoS level, function, device; what is promised is never given away; shares converge. US8484392, PCB allocator. */
 import t from 'tap';
-import { isOverused } from '../conformance/qos/watch.ts';
+import { isOverused } from '../simulations/qos/watch.ts';
 import { PcbAllocator } from './pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 

@@ -4,8 +4,8 @@ import t from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, QpState } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer, type PeerOptions } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer, type PeerOptions } from '../test-support/packet-peer.ts';
 
 const MTU = 256;
 const { SUCCESS, FLUSHED, RETRY_EXCEEDED, RNR_RETRY_EXCEEDED } = CompletionStatus;

@@ -11,8 +11,8 @@ import {
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const { LOCAL_LENGTH_ERROR, LOCAL_PROTECTION_ERROR, LOCAL_QP_OPERATION_ERROR, FLUSHED } = CompletionStatus;
 const { SEND, RDMA_WRITE, RDMA_READ, FETCH_ADD, COMPARE_SWAP } = SendOpcode;

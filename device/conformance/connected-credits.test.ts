@@ -5,8 +5,8 @@ import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { creditField, creditsOf } from '../../protocol/infiniband/syndrome.ts';
 import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const UNLIMITED = 31;
 /** Receive entries granted, by the code of the specification's table. */

@@ -3,9 +3,9 @@
 import t, { type Test } from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, EventType, FaultKind, QpMask, QpState } from '../../protocol/layout/gen/values.gen.ts';
-import { FULL_ACCESS } from './connected-bench.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { FULL_ACCESS } from '../test-support/connected-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const op = BthOpcode;
 const MTU = 256;

@@ -5,9 +5,9 @@ import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
 import { CompletionStatus, MrKind, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import { Bench } from './bench.ts';
-import { type Connected, connect, FULL_ACCESS } from './connected-bench.ts';
-import { ledger } from './ledger.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { type Connected, connect, FULL_ACCESS } from '../test-support/connected-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
 import { sizesAround } from './two-ends/reliable.ts';
 
 const PAGE = 4096;

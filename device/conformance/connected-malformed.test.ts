@@ -8,8 +8,8 @@ import { BthOpcode, PacketError, packetErrorName } from '../../protocol/infiniba
 import { resealVcrc, sealPacket } from '../../protocol/infiniband/packet-builder.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { type Damage, PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { type Damage, PacketPeer } from '../test-support/packet-peer.ts';
 
 const LRH_BYTES = 8;
 const GRH_BYTES = 40;

@@ -3,8 +3,8 @@
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const { RC_SEND_ONLY, RC_SEND_FIRST, RC_SEND_MIDDLE, RC_SEND_LAST } = BthOpcode;
 const { RC_RDMA_WRITE_ONLY, RC_RDMA_READ_REQUEST } = BthOpcode;

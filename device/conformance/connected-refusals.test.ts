@@ -10,8 +10,8 @@ import {
   ManagementOpcode,
   QpState,
 } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer, type PeerOptions } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer, type PeerOptions } from '../test-support/packet-peer.ts';
 
 const op = BthOpcode;
 const MTU = 256;

@@ -11,8 +11,8 @@ import {
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const MTU = 256;
 const { SEND, SEND_INVALIDATE, RDMA_WRITE, RDMA_WRITE_IMMEDIATE, RDMA_READ, FETCH_ADD, COMPARE_SWAP } = SendOpcode;

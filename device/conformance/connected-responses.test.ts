@@ -9,9 +9,9 @@ import {
   QpState,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Buffer } from './bench.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer, type PeerOptions } from './packet-peer.ts';
+import type { Buffer } from '../test-support/adapter-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer, type PeerOptions } from '../test-support/packet-peer.ts';
 
 const MTU = 256;
 const TIMEOUT_NS = 4096 * 2 ** 10;

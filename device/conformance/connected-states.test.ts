@@ -10,8 +10,8 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const MTU = 256;
 const { RC_SEND_ONLY, RC_SEND_FIRST, RC_RDMA_READ_RESPONSE_ONLY } = BthOpcode;

@@ -3,8 +3,8 @@
 import t from 'tap';
 import { rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, QpMask, QpState } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const HOUR_NS = 3600e9;
 /** By RNR NAK timer code, ms. */

@@ -5,7 +5,7 @@ import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const MTU = 256;
 const one = { inline: Uint8Array.of(1) };

@@ -9,8 +9,8 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer, type PeerOptions } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer, type PeerOptions } from '../test-support/packet-peer.ts';
 
 const op = BthOpcode;
 const MTU = 256;

@@ -6,8 +6,8 @@ import { PKEY_FULL_MEMBER } from '../../protocol/infiniband/keys.ts';
 import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const { RC_SEND_ONLY, UC_SEND_ONLY, UD_SEND_ONLY, XRC_SEND_ONLY, RC_ACKNOWLEDGE } = BthOpcode;
 const OWN_GID = [0xfe, 0x80, 0, 0, 0, 0, 0, 0];

@@ -3,8 +3,8 @@
 import t from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from './ledger.ts';
-import { PacketPeer } from './packet-peer.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const op = BthOpcode;
 const MTU = 256;

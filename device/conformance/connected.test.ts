@@ -2,8 +2,8 @@
 /** Reliable and unreliable connections over a good cable: every operation, sizes around the path MTU, order, flush. IBTA 9.7, 9.8.2. */
 import t from 'tap';
 import { CompletionOpcode, CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import { Bench } from './bench.ts';
-import { connect, rdma } from './connected-bench.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { connect, rdma } from '../test-support/connected-fixture.ts';
 
 const SIZES = [0, 1, 4, 63, 64, 255, 256, 257, 1023, 1024, 1025, 4096, 10_000];
 

@@ -13,8 +13,8 @@ import {
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import { Bench, type Pair } from './bench.ts';
-import { ledger } from './ledger.ts';
+import { Bench, type Pair } from '../test-support/adapter-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
 
 const GRH = 40;
 const { LOCAL_LENGTH_ERROR, LOCAL_PROTECTION_ERROR, LOCAL_QP_OPERATION_ERROR } = CompletionStatus;

@@ -14,8 +14,8 @@ import {
 import type { Adapter } from '../adapter/adapter.ts';
 import type { PostBy } from '../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../random.ts';
-import { Bench, type Buffer, type Pair } from './bench.ts';
-import { ledger } from './ledger.ts';
+import { Bench, type Buffer, type Pair } from '../test-support/adapter-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
 
 const GRH = 40;
 const MTU = 4096;

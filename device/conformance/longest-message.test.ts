@@ -10,9 +10,9 @@ import {
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench, type Buffer as GuestBuffer } from './bench.ts';
-import { connect, FULL_ACCESS } from './connected-bench.ts';
-import { ledger } from './ledger.ts';
+import { Bench, type Buffer as GuestBuffer } from '../test-support/adapter-fixture.ts';
+import { connect, FULL_ACCESS } from '../test-support/connected-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
 
 const LONGEST = 2 ** 31;
 const PAGE_SHIFT = 21;

@@ -12,7 +12,7 @@ import {
   parsePacket,
 } from '../../protocol/infiniband/packet.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import { Bench } from './bench.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
 
 /** A packet as it left a port. */
 interface Captured {

@@ -2,10 +2,10 @@
 /** Adapters in two processes whose link is cut, or one of which is killed and started again. */
 import t from 'tap';
 import { CompletionStatus, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import { ledger } from '../conformance/ledger.ts';
 import { End, Ends, expectStatus, type Pair } from '../conformance/two-ends/ends.ts';
 import { reliableCases } from '../conformance/two-ends/reliable.ts';
 import { bringUp } from '../conformance/two-ends/suite.ts';
+import { ledger } from '../test-support/ledger.ts';
 import { ProcessPair } from './test-support/process-pair.ts';
 
 /** Half a second until a request is sent again, so that seven times outlast any cut. */

@@ -6,12 +6,12 @@ import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { attachTimeline } from '../adapter/attach-timeline.ts';
-import { Bench, COMPLETION_VECTOR } from '../conformance/bench.ts';
-import { connect } from '../conformance/connected-bench.ts';
-import { DoorbellFlood } from '../conformance/doorbell-flood.ts';
-import { CREDIT_VECTOR, SendContextBench } from '../conformance/send-context-bench.ts';
-import { NOP } from '../conformance/shooter.ts';
 import { nameStepNumbers, stepName, TimelineRing } from '../function/timeline.ts';
+import { Bench, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
+import { connect } from '../test-support/connected-fixture.ts';
+import { DoorbellFlood } from '../test-support/doorbell-flood.ts';
+import { CREDIT_VECTOR, SendContextBench } from '../test-support/send-context-fixture.ts';
+import { NOP } from '../test-support/shooter.ts';
 import { findTraceFault } from './test-support/chrome-trace.ts';
 import { toChromeTrace } from './trace-export.ts';
 

@@ -6,8 +6,8 @@
 import t from 'tap';
 import type { ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ResourceKind as Kind } from '../../protocol/layout/gen/values.gen.ts';
-import { change, digest, findDisagreement, guest, LIMITS, makeModel, makePlan } from '../conformance/resource-model.ts';
 import { Random } from '../random.ts';
+import { change, digest, findDisagreement, guest, LIMITS, makeModel, makePlan } from '../test-support/share-model.ts';
 import { HOST, type Requester } from './share-changes.ts';
 import type { ResourcePlan } from './share-plan.ts';
 

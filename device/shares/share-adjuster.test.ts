@@ -2,8 +2,8 @@
 /** Shares that change by themselves: they return when a guest leaves, come back with it, and are lent while idle (US8484392, automatic adjustment). */
 import t from 'tap';
 import { ResourceKind as Kind } from '../../protocol/layout/gen/values.gen.ts';
-import { change, findDisagreement, guest, makeModel, makePlan } from '../conformance/resource-model.ts';
 import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
+import { change, findDisagreement, guest, makeModel, makePlan } from '../test-support/share-model.ts';
 import { ShareAdjuster } from './share-adjuster.ts';
 import { HOST } from './share-changes.ts';
 import { NOBODY } from './share-plan.ts';

@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { ResourceKind as Kind, ManagementStatus, resourceKindName } from '../../protocol/layout/gen/values.gen.ts';
-import { change, digest, findDisagreement, guest, makeModel, makePlan } from '../conformance/resource-model.ts';
+import { change, digest, findDisagreement, guest, makeModel, makePlan } from '../test-support/share-model.ts';
 import { HOST, type RequestRefusal } from './share-changes.ts';
 
 const CONTROL = 0;

@@ -3,11 +3,12 @@
  * A guest that sends 64-byte datagrams from port to port of an adapter in this process, without allocating anything itself: all commands are built
  * beforehand, one for each sequence number, and posting copies them. Called by in-process-worker.ts.
  */
-import { Bench } from '../../device/conformance/bench.ts';
+
 import { commandChecksum } from '../../device/hosts/in-process/driver/checksum.ts';
 import type { DriverCompletionQueue } from '../../device/hosts/in-process/driver/completion-queue.ts';
 import type { QueueBuffer } from '../../device/hosts/in-process/driver/queue-buffer.ts';
 import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue-pair.ts';
+import { Bench } from '../../device/test-support/adapter-fixture.ts';
 import { getCompletionEntrySequence } from '../../protocol/layout/gen/completion-entry.gen.ts';
 import {
   COMPLETION_QUEUE_RECORD_SIZE,

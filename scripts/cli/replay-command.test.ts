@@ -5,8 +5,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { Bench } from '../../device/conformance/bench.ts';
 import { Recorder } from '../../device/hosts/recording.ts';
+import { Bench } from '../../device/test-support/adapter-fixture.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { InspectorClient } from './testing/inspector-client.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';

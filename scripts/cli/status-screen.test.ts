@@ -4,11 +4,11 @@
 
 import t, { type Test } from 'tap';
 import type { Adapter } from '../../device/adapter/adapter.ts';
-import { Bench } from '../../device/conformance/bench.ts';
 import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
 import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { reportAdapter, type StatusReport } from '../../device/main/status-report.ts';
+import { Bench } from '../../device/test-support/adapter-fixture.ts';
 import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { computeRates } from './status-sample.ts';
 import { renderStatus } from './status-screen.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The worked example of US8484392 with modelled hosts over simulated time: a table and bars in the terminal, and a plot. Called by demo-qos.ts. */
 import { writeFileSync } from 'node:fs';
-import { GUESTS, PHASES, WorkedExample } from '../../device/conformance/qos/worked-example.ts';
+import { GUESTS, PHASES, WorkedExample } from '../../device/simulations/qos/worked-example.ts';
 import { drawBars, drawSvg, formatTable } from './picture.ts';
 
 export function runInProcess(output: string): void {

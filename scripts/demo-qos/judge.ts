@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Whether the guarantees of the worked example held in a measurement. Pure; called by three-guests.ts and by the test of three guests. */
-import { GUESTS } from '../../device/conformance/qos/worked-example.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import type { Measurement, PhaseResult } from './measure.ts';
 import { type FunctionResult, sum } from './samples.ts';
 

@@ -3,9 +3,10 @@
  * The worked example with real guests: each keeps as many commands under way at QoS level 1 as are guaranteed to it, and floods at level 0, in several company. Called by
  * three-guests.ts and by the test of three guests.
  */
-import { GUESTS } from '../../device/conformance/qos/worked-example.ts';
+
 import type { ControlClient } from '../../device/main/control-client.ts';
 import type { StatusReport } from '../../device/main/status-report.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import type { Tenant } from '../../guest-tests/tenant-guest.ts';
 import { SetupError } from '../setup/errors.ts';
 import { type Sample, type Summary, summarise, takeSample } from './samples.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What demo-qos.ts shows: a table, bars in the terminal, and the same bars as SVG with a line where the guarantee is. */
-import type { GUESTS, PhaseShare } from '../../device/conformance/qos/worked-example.ts';
+import type { GUESTS, PhaseShare } from '../../device/simulations/qos/worked-example.ts';
 
 export interface Row {
   readonly name: string;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The phases of the worked example over time, as SVG: shares of service, PCBs in use, refusals; dashed lines are guarantees. Pure; called by three-guests.ts. */
-import { GUESTS } from '../../device/conformance/qos/worked-example.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import { guaranteedShare } from './judge.ts';
 import type { PhaseResult } from './measure.ts';
 import { type Sample, sum, summarise } from './samples.ts';

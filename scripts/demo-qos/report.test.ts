@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What `npm run demo:qos` makes of its samples: sums, verdict, table and plot, of runs in which guarantees hold, and of runs in which each of them does not. */
 import t from 'tap';
-import { GUESTS } from '../../device/conformance/qos/worked-example.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import { judge } from './judge.ts';
 import { type Measurement, PHASES, type PhaseResult } from './measure.ts';
 import { drawPhases } from './plot.ts';

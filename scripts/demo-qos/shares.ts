@@ -3,9 +3,10 @@
  * The shares of the worked example of US8484392 (figure 11), asked for by the guests' own management commands: the control machine divides the adapter, then each machine divides
  * what it has between its QoS levels. Called by measure.ts.
  */
-import { GUESTS } from '../../device/conformance/qos/worked-example.ts';
+
 import type { ControlClient } from '../../device/main/control-client.ts';
 import type { ResourceReport } from '../../device/main/resource-report.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import type { Tenant } from '../../guest-tests/tenant-guest.ts';
 import { SetupError } from '../setup/errors.ts';
 

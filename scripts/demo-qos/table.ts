@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The measurement of three guests as a table for a screen, with the verdict below it. Pure; called by three-guests.ts. */
-import { GUESTS } from '../../device/conformance/qos/worked-example.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import { table } from '../cli/table.ts';
 import { type Finding, guaranteedShare, isShareMet } from './judge.ts';
 import type { PhaseResult } from './measure.ts';

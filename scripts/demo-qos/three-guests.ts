@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The worked example of US8484392 with three guests under QEMU on three functions of one adapter process. Called by demo-qos.ts. */
 import { writeFileSync } from 'node:fs';
-import { GUESTS } from '../../device/conformance/qos/worked-example.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { ControlError } from '../../device/main/control-path.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import { DeviceProcess } from '../../guest-tests/device-process.ts';
 import { packCases } from '../../guest-tests/guest-run.ts';
 import { GuestEndedError, Tenant } from '../../guest-tests/tenant-guest.ts';

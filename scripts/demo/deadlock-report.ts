@@ -2,7 +2,7 @@
 //
 // The deadlock of US9069485 and what avoids it, as `npm run demo:deadlock` shows it: one seeded load of doorbells without overflow, and with each overflow policy.
 
-import { BUFFER_ENTRIES, DoorbellFlood } from '../../device/conformance/doorbell-flood.ts';
+import { BUFFER_ENTRIES, DoorbellFlood } from '../../device/test-support/doorbell-flood.ts';
 import { CSR, getCsrOverflowStatusStalled } from '../../protocol/layout/gen/registers.gen.ts';
 import { OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import { table } from '../cli/table.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Reads the ledger comments out of a test's TAP output, ties each to the outcome of the test it stands in, and lays all out as a document. */
-import { LEDGER_MARK } from '../../device/conformance/ledger.ts';
+import { LEDGER_MARK } from '../../device/test-support/ledger.ts';
 
 /** One statement and the test that shows it. */
 export interface LedgerEntry {

@@ -25,8 +25,8 @@ import type { Connection, DriverQueuePair } from '../../hosts/in-process/driver/
 import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import { Random } from '../../random.ts';
-import type { Buffer } from '../bench.ts';
-import { FULL_ACCESS } from '../connected-bench.ts';
+import type { Buffer } from '../../test-support/adapter-fixture.ts';
+import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 
 const GUID_BYTES = 8;
 const QUEUE_LOG2 = 6;

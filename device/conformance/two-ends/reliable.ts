@@ -3,7 +3,7 @@
 import { strict as assert } from 'node:assert';
 import { CompletionOpcode, CompletionStatus, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
-import { FastKey } from '../chaos/fast-key.ts';
+import { FastKey } from '../../simulations/chaos/fast-key.ts';
 import { assertBytes, type Ends, expectStatus } from './ends.ts';
 import type { TwoEndsCase } from './suite.ts';
 

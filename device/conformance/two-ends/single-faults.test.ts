@@ -5,7 +5,7 @@ import { ackTimeoutNs } from '../../../protocol/infiniband/syndrome.ts';
 import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { linkFaults, type ScheduledFault } from '../../fabric/link-options.ts';
 import type { InProcessAccess } from '../../hosts/in-process/access.ts';
-import { ledger } from '../ledger.ts';
+import { ledger } from '../../test-support/ledger.ts';
 import { assertBytes, type Ends } from './ends.ts';
 import { bringUp } from './suite.ts';
 import { onFaultyLink } from './two-adapters.ts';

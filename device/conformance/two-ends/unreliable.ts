@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
-import type { Buffer } from '../bench.ts';
+import type { Buffer } from '../../test-support/adapter-fixture.ts';
 import { assertBytes, type End, type Ends } from './ends.ts';
 import { sizesAround } from './reliable.ts';
 import type { TwoEndsCase } from './suite.ts';

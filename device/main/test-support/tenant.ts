@@ -4,9 +4,9 @@
  * doorbell, each of which must complete once, in order and with its bytes. Used by the tests of processes with several functions.
  */
 import { strict as assert } from 'node:assert';
-import type { Buffer } from '../../conformance/bench.ts';
 import { assertBytes, type Ends, type Pair } from '../../conformance/two-ends/ends.ts';
 import { bringUp } from '../../conformance/two-ends/suite.ts';
+import type { Buffer } from '../../test-support/adapter-fixture.ts';
 import { VfioUserAccess } from './vfio-user-access.ts';
 
 /** Messages it may have posted and not taken. */

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Doorbells beyond the scheduler buffer: every way of arrival at once, thresholds and policy as registers, and that nothing is allocated. US9069485. */
+import t from 'tap';
+import { getDoorbellQpn } from '../../protocol/layout/gen/doorbell.gen.ts';
+import {
+  CSR,
+  getCsrDoorbellThresholdsLow,
+  setCsrOverflowControlEntriesLog2,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  getSendQueueDescriptorNextQpn,
+  getSendQueueDescriptorNextState,
+  SEND_QUEUE_DESCRIPTOR_SIZE,
+} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
+import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { BUFFER_ENTRIES, DoorbellFlood } from '../test-support/doorbell-flood.ts';
+import { NOP, Shooter } from '../test-support/shooter.ts';
+
+const GOAL = 66_500;
+const DWORD = 0x100000000;
+
+for (const [policy, linkCheck, seed] of [
+  [OverflowPolicy.NEWEST, LinkCheck.READ, 31],
+  [OverflowPolicy.MOST_SPILLED, LinkCheck.COMPARE_SWAP, 32],
+] as const) {
+  t.test(
+    `collect copy, implicit, explicit and spilled doorbell: once, through the wrap (policy ${policy}, seed ${seed})`,
+    async (t) => {
+      const adapter = { pcbCount: 4, pcbGuaranteed: [1, 1] as const, schedulerBufferCount: 4 };
+      const flood = new DoorbellFlood({ seed, policy, linkCheck, ringLog2: 3, queuePairs: 16, adapter });
+      const { bench } = flood;
+      const { random } = bench;
+      const shooters = [new Shooter(bench), new Shooter(bench)];
+      bench.machine.onStep = () => {};
+      for (let round = 1; shooters.some(({ posted }) => posted < GOAL); round++) {
+        // The others fill the scheduler buffer, so that what follows is spilled or dropped.
+        if (random.oneIn(32)) {
+          bench.settle();
+          const wrong = flood.reap();
+          if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${round}`);
+          flood.burst();
+        }
+        for (const shooter of shooters) {
+          if (shooter.room > 0) shooter.shoot();
+          if (random.oneIn(4) || shooter.room === 0) shooter.qp.ring();
+        }
+        if (random.oneIn(16)) bench.access.writeRegister(CSR.SEND_DOORBELL, 8, random.next(), random.next());
+        bench.machine.step();
+        if (round % 64 === 0) bench.checkInvariants();
+        for (const shooter of shooters) {
+          const wrong = shooter.reap();
+          if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${round}`);
+        }
+      }
+      for (const shooter of shooters) shooter.qp.ring();
+      t.equal(flood.findWrong(), undefined, `seed ${seed}: the others`);
+      for (const shooter of shooters) {
+        t.equal(shooter.reap(), undefined, `seed ${seed}`);
+        t.equal(shooter.completed, shooter.posted, `seed ${seed}: every command completed`);
+      }
+      const all = shooters.reduce((sum, { posted }) => sum + posted, flood.total);
+      t.equal(flood.read(CSR.COMMANDS_FETCHED) + flood.read(CSR.COMMANDS_COLLECTED), all, 'each was executed once');
+      for (const [name, offset] of Object.entries({
+        copies: CSR.COMMANDS_COLLECTED,
+        refusals: CSR.COLLECT_REFUSALS,
+        implicit: CSR.DOORBELLS_IMPLICIT,
+        explicit: CSR.DOORBELLS_EXPLICIT,
+        drained: CSR.DOORBELLS_DRAINED,
+        lost: CSR.DOORBELLS_LOST,
+        sweeps: CSR.SWEEPS,
+        'stale copies': CSR.COMMANDS_STALE,
+        'stale doorbells': CSR.DOORBELLS_STALE,
+      }))
+        t.ok(flood.read(offset) > 100, `${name}: ${flood.read(offset)}`);
+      t.ok(bench.faults(FaultKind.COMMAND_BAD_QP) > 100, 'foreign ones');
+      t.same(Object.keys(bench.allFaults()), ['COMMAND_BAD_QP'], 'and no other fault');
+      bench.finish();
+    },
+  );
+}
+
+/** Every order of the things. */
+function permute<T>(things: readonly T[]): T[][] {
+  if (things.length === 0) return [[]];
+  return things.flatMap((first) => permute(things.filter((one) => one !== first)).map((rest) => [first, ...rest]));
+}
+
+t.test('one command by all four ways, in every order and at any distance, around the wrap: once', async (t) => {
+  const orders = permute(['copy', 'implicit', 'explicit', 'spilled'] as const);
+  const distances = [0, 1, 2, 4, Number.POSITIVE_INFINITY];
+  const count = orders.length * distances.length;
+  const flood = new DoorbellFlood({ budget: 1, ringLog2: 4, queuePairs: 2 });
+  const { bench } = flood;
+  const sendCq = bench.createCompletionQueue({ entriesLog2: 9 });
+  const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+  bench.machine.onStep = () => {};
+  while (qp.sendTail < 0x10000 - count / 2) {
+    qp.post(NOP, 'slot');
+    if (qp.sendTail % 256 !== 0 && qp.sendTail < 0xff00) continue;
+    qp.ring();
+    bench.settle();
+    sendCq.drain();
+  }
+  flood.setThresholds(BUFFER_ENTRIES - 1, BUFFER_ENTRIES);
+  const ways = {
+    copy: (bytes: Uint8Array) => qp.collect(bytes),
+    implicit: (bytes: Uint8Array) => qp.collect(bytes.map((byte, at) => (at === 63 ? ~byte : byte))),
+    explicit: () => qp.ring(),
+    // Two doorbells before it leave no place in the buffer.
+    spilled: () => {
+      for (const other of flood.qps) flood.post(other);
+      qp.ring();
+    },
+  };
+  for (const distance of distances)
+    for (const order of orders) {
+      const sequence = qp.sendTail;
+      const bytes = qp.post(NOP, 'slot');
+      for (const way of order) {
+        ways[way](bytes);
+        if (distance === Number.POSITIVE_INFINITY) bench.settle();
+        else for (let step = 0; step < distance; step++) bench.machine.step();
+      }
+      bench.settle();
+      const seen = sendCq.drain().map(({ queueSequence }) => queueSequence);
+      if (seen.join() !== `${sequence}`)
+        t.fail(`${order}, ${distance} steps apart: completions ${seen} of command ${sequence}`);
+    }
+  t.equal(qp.sendTail, count / 2, 'behind the wrap');
+  t.equal(flood.findWrong(), undefined, 'the others');
+  for (const [name, offset] of Object.entries({
+    copies: CSR.COMMANDS_COLLECTED,
+    implicit: CSR.DOORBELLS_IMPLICIT,
+    spilled: CSR.DOORBELLS_SPILLED,
+    'stale copies': CSR.COMMANDS_STALE,
+    'stale doorbells': CSR.DOORBELLS_STALE,
+  }))
+    t.ok(flood.read(offset) > 20, `${name}: ${flood.read(offset)}`);
+  t.same(Object.keys(bench.allFaults()), ['COMMAND_CHECKSUM'], 'the damaged copies');
+  bench.finish();
+});
+
+t.test('each function spills into its own memory, and only its own doorbells', async (t) => {
+  const flood = new DoorbellFlood({ functionCount: 2, budget: 2, ringLog2: 6 });
+  const access = new InProcessAccess(flood.bench.machine, 1);
+  const driver = new Driver(access).bringUp({ overflowEntriesLog2: 6 });
+  const sendCq = driver.createCompletionQueue({ entriesLog2: 6 });
+  const pd = driver.createProtectionDomain();
+  const qps = flood.qps.map(() => driver.createQueuePair({ pd, sendCq, sendEntriesLog2: 1 }).start());
+  const both = [
+    { access: flood.bench.access, driver: flood.bench.driver, own: flood.qps },
+    { access, driver, own: qps },
+  ];
+  const read = (one: InProcessAccess, offset: number): number => one.readRegister(offset, 4);
+  flood.burst();
+  for (const qp of qps) qp.post(NOP, 'register');
+  while (both.some((one) => read(one.access, CSR.OVERFLOW_WRITTEN) < 8)) flood.bench.machine.step();
+  for (const { access: one, driver: its, own } of both) {
+    const ring = one.view(its.overflowAddress, 64);
+    const spilled = Array.from({ length: 8 }, (_, index) => getDoorbellQpn(ring, 8 * index));
+    t.ok(
+      spilled.every((qpn) => own.some((qp) => qp.qpn === qpn)),
+      `function ${read(one, CSR.FUNCTION_NUMBER)}: ${spilled}`,
+    );
+  }
+  t.equal(flood.findWrong(), undefined);
+  t.same(
+    sendCq
+      .drain()
+      .map(({ qpn }) => qpn)
+      .sort(),
+    qps.map(({ qpn }) => qpn).sort(),
+  );
+  for (const { access: one } of both)
+    t.equal(read(one, CSR.DOORBELLS_DRAINED), read(one, CSR.DOORBELLS_SPILLED), 'all were read back');
+});
+
+t.test('send queues that wait are a linked list of descriptors in host memory, one for each QoS level', async (t) => {
+  const bench = new Bench({ adapter: { schedulerBufferCount: 1 }, bringUp: { levelOnePages: 8 } });
+  const queues = [0, 1].map((qosLevel) => Array.from({ length: 5 }, () => bench.createQueuePair({ qosLevel })));
+  const { schedulerBuffers } = bench.machine.core as Adapter;
+  bench.settle();
+  const linked = bench.read(CSR.QUEUES_LINKED);
+  // A command in the pipeline has the only dedicated buffer.
+  const held = schedulerBuffers.bind(0, 0, -1);
+  if (held === undefined) throw new Error('no buffer is free');
+  /** State and next QPN as software sees them. */
+  const links = () =>
+    queues.map((qps) =>
+      qps.map(({ parts }) => {
+        const descriptor = bench.access.view(parts.descriptorAddress, SEND_QUEUE_DESCRIPTOR_SIZE);
+        return [getSendQueueDescriptorNextState(descriptor, 0), getSendQueueDescriptorNextQpn(descriptor, 0)];
+      }),
+    );
+  const none = links();
+  for (let index = 0; index < 5; index++) for (const qps of queues) qps[index].post(NOP, 'register');
+  bench.settle();
+  const [queued, last] = [0, 0xffffff];
+  t.same(
+    links(),
+    queues.map((qps) => qps.map((_, index) => [queued, qps[index + 1]?.qpn ?? last])),
+    'each names the one behind it',
+  );
+  t.equal(bench.read(CSR.QUEUES_LINKED) - linked, 10);
+  schedulerBuffers.release(held);
+  bench.settle();
+  for (const qp of queues.flat()) t.equal(qp.parts.sendCq.take().status, 0);
+  t.same(links(), none, 'in no list any more');
+  bench.finish();
+});
+
+t.test('a base or size out of range is refused, counted, and the buffer stays off', async (t) => {
+  const bench = new Bench({ bringUp: { overflowEntriesLog2: 0 } });
+  const address = bench.driver.allocator.allocate(64);
+  const attempts: [number, number, number][] = [
+    [0, 0, 3],
+    [address + 8, 0, 3],
+    [address, 0, 2],
+    [address, 0, 21],
+    [address, 0x1000000, 3],
+  ];
+  for (const [base, high, log2] of attempts) {
+    bench.access.writeRegister(CSR.OVERFLOW_BASE, 8, base % DWORD, Math.floor(base / DWORD) + high);
+    bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, setCsrOverflowControlEntriesLog2(1, log2), 0);
+    t.equal(bench.read(CSR.OVERFLOW_CONTROL) & 1, 0, `${base}, ${high}, ${log2}`);
+  }
+  t.equal(bench.faults(FaultKind.OVERFLOW_CONTROL), attempts.length);
+  bench.driver.giveOverflowBuffer(3);
+  t.equal(bench.read(CSR.OVERFLOW_CONTROL) & 1, 1);
+  bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, 0, 0);
+  t.equal(bench.read(CSR.OVERFLOW_CONTROL) & 1, 0, 'and off again');
+  bench.finish();
+});
+
+t.test('an overflow buffer taken away with doorbells in it loses none of their commands', async (t) => {
+  const flood = new DoorbellFlood({ seed: 6, budget: 4 });
+  flood.burst();
+  while (flood.read(CSR.OVERFLOW_WRITTEN) < 4) flood.bench.machine.step();
+  flood.bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, 0, 0);
+  t.equal(flood.findWrong(), undefined);
+  flood.bench.finish();
+});
+
+t.test('thresholds: spilling begins below the low one and ends at the high one', async (t) => {
+  const flood = new DoorbellFlood({ budget: 1 });
+  flood.bench.settle();
+  flood.setThresholds(5, 7);
+  flood.burst(flood.qps.slice(0, BUFFER_ENTRIES - 4));
+  let mostUsed = 0;
+  const watch = (): void => {
+    mostUsed = Math.max(mostUsed, flood.read(CSR.DOORBELL_BUFFER_USED));
+  };
+  flood.bench.machine.onStep = watch;
+  flood.bench.settle();
+  t.equal(flood.read(CSR.DOORBELLS_SPILLED), 0, 'four entries in use leave four: the fifth would be too many');
+  t.equal(mostUsed, 4);
+  t.equal(flood.findWrong(), undefined);
+  flood.burst(flood.qps.slice(0, BUFFER_ENTRIES));
+  flood.bench.settle();
+  t.equal(mostUsed, 4);
+  t.ok(flood.read(CSR.DOORBELLS_SPILLED) > 0);
+  t.equal(flood.findWrong(), undefined);
+  for (const [low, high] of [
+    [0, 0],
+    [0xffff, 0xffff],
+    [3, 2],
+  ] as const) {
+    flood.setThresholds(low, high);
+    flood.burst();
+    t.equal(flood.findWrong(), undefined, `thresholds ${low} and ${high} lose nothing`);
+  }
+  flood.bench.finish();
+});
+
+t.test('adaptive: the low threshold falls while reads are far from their limit', async (t) => {
+  const flood = new DoorbellFlood({ adaptive: true, adapter: { doorbellEntries: 16, busReads: 64 } });
+  const low = () => getCsrDoorbellThresholdsLow(flood.read(CSR.DOORBELL_THRESHOLDS));
+  flood.setThresholds(8, 12);
+  for (let round = 0; round < 4; round++) {
+    flood.burst();
+    t.equal(flood.findWrong(), undefined);
+  }
+  t.ok(low() < 8, `fell to ${low()}`);
+  flood.bench.finish();
+});
+
+t.test('policy most-spilled: a QP with doorbells in the overflow buffer makes room for one without', async (t) => {
+  for (const policy of [OverflowPolicy.NEWEST, OverflowPolicy.MOST_SPILLED]) {
+    const flood = new DoorbellFlood({ policy, budget: 1, adapter: { busReads: 1 } });
+    flood.bench.settle();
+    flood.setThresholds(2, 3);
+    const [busy, ...others] = flood.qps;
+    for (const qp of [...others.slice(0, 7), busy]) flood.post(qp);
+    while (flood.read(CSR.OVERFLOW_WRITTEN) === 0) flood.bench.machine.step();
+    // Links are checked one at a time: entries return long before the overflow buffer is read.
+    while ((flood.read(CSR.OVERFLOW_STATUS) & 1) !== 0) flood.bench.machine.step();
+    const late = others[10];
+    for (const qp of [busy, ...others.slice(7, 10), late]) flood.post(qp);
+    while (flood.read(CSR.OVERFLOW_WRITTEN) < 2) flood.bench.machine.step();
+    const ring = flood.bench.access.view(flood.bench.driver.overflowAddress, 16);
+    const [first, second] = [getDoorbellQpn(ring, 0), getDoorbellQpn(ring, 8)];
+    t.equal(first, busy.qpn);
+    t.equal(second === busy.qpn, policy === OverflowPolicy.MOST_SPILLED, `policy ${policy}`);
+    t.equal(flood.findWrong(), undefined);
+    flood.bench.finish();
+  }
+});
+
+t.test(
+  'the command that waits behind a full list of the same function is found after its doorbell merged',
+  async (t) => {
+    const bench = new Bench({ budget: 1 });
+    const qp = bench.createQueuePair();
+    bench.settle();
+    // Whatever the moment of the second doorbell, its command is executed.
+    for (let moment = 0; moment < 12; moment++) {
+      qp.post(NOP, 'register');
+      for (let step = 0; step < moment; step++) bench.machine.step();
+      qp.post(NOP, 'register');
+      bench.settle();
+      t.equal(qp.parts.sendCq.drain().length, 2, `after ${moment} steps`);
+    }
+    bench.finish();
+  },
+);
+
+t.test('a function that stalls itself and floods takes nothing from another one', async (t) => {
+  const flood = new DoorbellFlood({ policy: OverflowPolicy.OFF, functionCount: 2 });
+  const other = new InProcessAccess(flood.bench.machine, 1);
+  const driver = new Driver(other).bringUp();
+  const sendCq = driver.createCompletionQueue();
+  const qp = driver.createQueuePair({ pd: driver.createProtectionDomain(), sendCq }).start();
+  flood.burst();
+  flood.bench.settle();
+  t.equal(flood.read(CSR.OVERFLOW_STATUS), 4, 'stalled');
+  for (let count = 0; count < 100; count++) {
+    flood.burst(flood.qps.slice(0, 4));
+    qp.post(NOP, 'register');
+    t.equal(sendCq.take().queueSequence, count);
+  }
+  for (const offset of [
+    CSR.OVERFLOW_STATUS,
+    CSR.DOORBELLS_SPILLED,
+    CSR.DOORBELLS_LOST,
+    CSR.SWEEPS,
+    CSR.DEADLOCKS_DETECTED,
+  ])
+    t.equal(other.readRegister(offset, 4), 0);
+  t.equal(flood.read(CSR.OVERFLOW_STATUS), 4, 'still');
+});

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Hazards of doorbells to do with memory, by their numbers in real-hardware 5.3: queue pairs go, or memory is scribbled over, reset or unmapped, while descriptors and
+ * commands are read and doorbells spilled.
+ */
+import t from 'tap';
+import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { creep, DoorbellFlood } from '../test-support/doorbell-flood.ts';
+
+const SWEEPING = 2;
+
+t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the overflow buffer', async (t) => {
+  const flood = new DoorbellFlood({ seed: 38 });
+  flood.burst();
+  creep(flood.bench, () => flood.read(CSR.OVERFLOW_WRITTEN) > 8, 'spilled doorbells');
+  const entries = flood.bench.access.view(flood.bench.driver.overflowAddress, 64);
+  const spilled = [0, 1, 2].map((index) =>
+    flood.qps.find(({ qpn }) => qpn === entries.getUint32(index * 8, true) >>> 8),
+  );
+  t.ok(
+    spilled.every((qp) => qp !== undefined),
+    'the first entries are of three of them',
+  );
+  // By hand: a management command would let the device run on.
+  const adapter = flood.bench.machine.core as Adapter;
+  const [destroyed, failed] = spilled.map((qp) => adapter.resources.queuePairs.get(qp?.qpn ?? 0) as QueuePair);
+  adapter.destroyQueuePair(destroyed);
+  adapter.moveToError(failed);
+  flood.bench.settle();
+  const completions = flood.cq.drain();
+  t.notOk(
+    completions.some(({ qpn }) => qpn === spilled[0]?.qpn),
+    'nothing of the destroyed one',
+  );
+  t.ok(
+    completions.filter(({ qpn }) => qpn === spilled[1]?.qpn).every(({ status }) => status === CompletionStatus.FLUSHED),
+  );
+  t.equal(flood.bench.faults(FaultKind.OVERFLOW_ENTRY), 0, 'its entry was one that was written');
+  t.equal(flood.read(CSR.OVERFLOW_READ), flood.read(CSR.OVERFLOW_WRITTEN));
+  flood.bench.finish();
+});
+
+t.test(
+  'hazard 39: what software writes over the overflow buffer is not believed, and no command is lost',
+  async (t) => {
+    const scribbles: [string, (entries: DataView, foreign: number) => void][] = [
+      ['zeros', (entries) => fill(entries, 0, 0)],
+      ['all ones', (entries) => fill(entries, 0xffffffff, 0xffffffff)],
+      ['a QP without an entry', (entries, foreign) => fill(entries, (foreign << 8) >>> 0, 0)],
+      ['wrong reserved bits', (entries) => entries.setUint32(4, 0xffff0000, true)],
+      ['one entry twice', (entries) => entries.setUint32(8, entries.getUint32(0, true), true)],
+    ];
+    for (const [what, scribble] of scribbles) {
+      const flood = new DoorbellFlood({ seed: 39, budget: 4 });
+      const foreign = flood.add();
+      flood.burst();
+      creep(
+        flood.bench,
+        () => flood.read(CSR.OVERFLOW_WRITTEN) - flood.read(CSR.OVERFLOW_READ) >= 8,
+        'spilled doorbells',
+      );
+      scribble(flood.bench.access.view(flood.bench.driver.overflowAddress, 64), foreign.qpn);
+      t.equal(flood.findWrong(), undefined, what);
+      t.ok(flood.bench.faults(FaultKind.OVERFLOW_ENTRY) > 0, `${what}: counted`);
+      t.ok(flood.read(CSR.SWEEPS) > 0, `${what}: looked for`);
+      flood.bench.finish();
+    }
+  },
+);
+
+function fill(entries: DataView, low: number, high: number): void {
+  for (let offset = 0; offset < entries.byteLength; offset += 8) {
+    entries.setUint32(offset, low, true);
+    entries.setUint32(offset + 4, high, true);
+  }
+}
+
+/** Moments at which a hazard may strike: while descriptors or commands are being read, while spilling, draining, sweeping. */
+const moments: [string, number, (flood: DoorbellFlood) => boolean][] = [
+  ['a link check', 10, (flood) => flood.read(CSR.BUS_READS) > 0 && flood.read(CSR.QUEUES_LINKED) === 0],
+  ['a fetch', 10, (flood) => flood.read(CSR.COMMANDS_FETCHED) > 2],
+  ['a spill', 10, (flood) => flood.read(CSR.OVERFLOW_WRITTEN) > 2],
+  ['a drain', 10, (flood) => flood.read(CSR.OVERFLOW_READ) > 0],
+  ['a sweep', 3, (flood) => flood.read(CSR.OVERFLOW_STATUS) === SWEEPING],
+];
+
+for (const [what, ringLog2, isNow] of moments) {
+  t.test(`hazard 42: ${what}, and the function is reset: nothing is written any more`, async (t) => {
+    for (const kind of ['function', 'software', 'lost', 'device'] as const) {
+      const flood = new DoorbellFlood({ seed: 42, queuePairs: 40, ringLog2, budget: 2 });
+      flood.burst();
+      creep(flood.bench, () => isNow(flood), what);
+      flood.bench.machine.reset(0, kind);
+      flood.bench.settle();
+      t.equal(flood.read(CSR.OVERFLOW_CONTROL), 0);
+      t.equal(flood.read(CSR.DOORBELL_BUFFER_USED) + flood.read(CSR.DOORBELLS_INBOUND) + flood.read(CSR.BUS_READS), 0);
+      flood.bench.machine.resume();
+      flood.bench.bringUp();
+      flood.bench.proveItWorks();
+      flood.bench.finish();
+    }
+  });
+
+  t.test(
+    `hazard 42: ${what}, and bus mastering is turned off: nothing is written, later all works again`,
+    async (t) => {
+      const flood = new DoorbellFlood({ seed: 43, queuePairs: 40, ringLog2, budget: 2 });
+      flood.burst();
+      creep(flood.bench, () => isNow(flood), what);
+      flood.bench.access.port.setBusMaster(false);
+      flood.bench.host.quietBecause = 'bus mastering is off';
+      flood.bench.settle();
+      t.ok(flood.bench.faults(FaultKind.BUS_MASTER_OFF) > 0);
+      flood.bench.machine.resume();
+      flood.bench.proveItWorks();
+      flood.bench.finish();
+    },
+  );
+
+  t.test(`hazard 42: ${what}, and the overflow buffer is unmapped: it is given up, no command is lost`, async (t) => {
+    const flood = new DoorbellFlood({ seed: 44, queuePairs: 40, ringLog2, budget: 2 });
+    flood.burst();
+    creep(flood.bench, () => isNow(flood), what);
+    const page = Math.floor(flood.bench.driver.overflowAddress / PAGE_BYTES) * PAGE_BYTES;
+    const ring = flood.bench.access.view(flood.bench.driver.overflowAddress, 8 * 2 ** ringLog2);
+    flood.bench.access.port.memoryUnmapped(page, PAGE_BYTES * 3);
+    const bytes = new Uint8Array(ring.buffer, ring.byteOffset, ring.byteLength);
+    bytes.fill(0x66);
+    t.equal(flood.findWrong(), undefined);
+    t.equal(flood.read(CSR.OVERFLOW_CONTROL) & 1, 0, 'given up');
+    t.ok(
+      bytes.every((byte) => byte === 0x66),
+      'untouched',
+    );
+    flood.bench.finish();
+  });
+}

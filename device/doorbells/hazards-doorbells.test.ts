@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Hazards of doorbells, scheduler lists and overflow buffer, by their numbers in real-hardware 5.3: each is provoked, and its outcome is a defined one. */
+import t from 'tap';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { AccessKind } from '../hosts/in-process/access-log.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { BUFFER_ENTRIES, creep, DoorbellFlood } from '../test-support/doorbell-flood.ts';
+import { NOP } from '../test-support/shooter.ts';
+
+const SPILLING = 1;
+const SWEEPING = 2;
+const STALLED = 4;
+const HOUR_OF_MINUTES = 60;
+const MINUTE_NS = 60_000_000_000;
+const NOT_QUEUED = 0xff;
+
+t.test('hazard 9: a command by collect buffer while its send queue is being read executes once', async (t) => {
+  // At any moment of the fetch the copy may arrive.
+  for (let moment = 0; moment < 12; moment++) {
+    const bench = new Bench({ budget: 1 });
+    const qp = bench.createQueuePair();
+    const copies = Array.from({ length: 3 }, () => qp.post(NOP, 'slot'));
+    qp.ring(0);
+    for (let step = 0; step < moment; step++) bench.machine.step();
+    for (const copy of copies) qp.collect(copy);
+    bench.settle();
+    const completions = qp.parts.sendCq.drain();
+    t.same(
+      completions.map(({ queueSequence, status }) => [queueSequence, status]),
+      [0, 1, 2].map((sequence) => [sequence, CompletionStatus.SUCCESS]),
+      `after ${moment} steps`,
+    );
+    t.equal(bench.read(CSR.COMMANDS_FETCHED) + bench.read(CSR.COMMANDS_COLLECTED), 3);
+    bench.finish();
+  }
+});
+
+t.test(
+  'hazard 10: doorbells that are old, early, for nothing, for others or for a reset QP are counted, no more',
+  async (t) => {
+    const bench = new Bench();
+    const qp = bench.createQueuePair();
+    const wide = bench.createQueuePair({ state: 'reset' });
+    for (let count = 0; count < 5; count++) {
+      qp.post(NOP, 'doorbell');
+      qp.parts.sendCq.take();
+    }
+    t.equal(bench.read(CSR.DOORBELLS_STALE), 0);
+    qp.ring(0);
+    t.equal(bench.read(CSR.DOORBELLS_STALE), 1, 'old');
+    const idle = bench.read(CSR.DOORBELLS_IDLE);
+    for (const sequence of [5, 6, 0x7fff]) qp.ring(sequence);
+    bench.settle();
+    t.equal(bench.read(CSR.DOORBELLS_STALE), 1, 'early ones are not old');
+    t.equal(bench.read(CSR.DOORBELLS_IDLE) - idle, 1, 'they were one: the queue was looked at once');
+    wide.ring(0);
+    bench.access.writeRegister(CSR.SEND_DOORBELL, 8, 0xffffff00, 0);
+    t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 2, 'a reset QP, a QP that does not exist');
+    t.notOk(qp.parts.sendCq.ready);
+    qp.post(NOP, 'doorbell');
+    t.equal(qp.parts.sendCq.take().queueSequence, 5);
+    bench.finish();
+  },
+);
+
+t.test(
+  'hazard 10: which doorbells are old goes by the 16-bit sequence through its wrap; those of another function do nothing',
+  async (t) => {
+    const bench = new Bench({ functionCount: 2 });
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 9 });
+    const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+    bench.machine.onStep = () => {};
+    /** Executes commands until the next one is `sequence`. */
+    const advance = (sequence: number): void => {
+      while (qp.sendTail !== sequence) {
+        const count = Math.min(256, (sequence - qp.sendTail) & 0xffff);
+        for (let posted = 0; posted < count; posted++) qp.post(NOP, 'slot');
+        qp.ring();
+        bench.settle();
+        t.equal(sendCq.drain().length, count);
+      }
+    };
+    const other = new InProcessAccess(bench.machine, 1);
+    new Driver(other).bringUp();
+    for (const next of [0xfffe, 2]) {
+      advance(next);
+      for (const [offset, old] of [
+        [-1, 1],
+        [-4, 1],
+        [-0x8000, 1],
+        [0, 0],
+        [3, 0],
+        [0x7fff, 0],
+      ]) {
+        const before = bench.read(CSR.DOORBELLS_STALE);
+        qp.ring((next + offset) & 0xffff);
+        bench.settle();
+        t.equal(
+          bench.read(CSR.DOORBELLS_STALE) - before,
+          old,
+          `next ${next}, doorbell for ${(next + offset) & 0xffff}`,
+        );
+      }
+      qp.post(NOP, 'slot');
+      other.writeRegister(CSR.SEND_DOORBELL, 8, (qp.qpn << 8) >>> 0, next);
+      bench.settle();
+      t.notOk(sendCq.ready, 'of another function, for a command that is there');
+      qp.ring();
+      t.equal(sendCq.take().queueSequence, next);
+    }
+    t.equal(other.readRegister(CSR.FAULT_COUNT + FaultKind.COMMAND_BAD_QP * 4, 4), 2, 'counted against the other one');
+    t.same(bench.allFaults(), {});
+    bench.finish();
+  },
+);
+
+t.test('hazard 11: a tail seen before its entry is found out, and the entry is not executed', async (t) => {
+  for (const [written, fault] of [
+    [0, FaultKind.COMMAND_SEQUENCE],
+    [8, FaultKind.COMMAND_CHECKSUM],
+    [16, FaultKind.COMMAND_CHECKSUM],
+  ] as const) {
+    const bench = new Bench();
+    const qp = bench.createQueuePair({ sendEntriesLog2: 2 });
+    const message = (tag: number) => ({ header: { ...NOP.header, workRequestLow: tag, immediate: tag } });
+    for (let count = 0; count < 4; count++) {
+      qp.post(message(count), 'doorbell');
+      qp.parts.sendCq.take();
+    }
+    // Of the slot, the first bytes are of the new command and the rest is what the last lap left.
+    const slot = qp.parts.sendBuffer.slot(4);
+    const left = new Uint8Array(slot.buffer, slot.byteOffset, 64).slice();
+    qp.fill(message(0x77777777));
+    new Uint8Array(slot.buffer, slot.byteOffset, 64).set(left.subarray(written), written);
+    qp.advanceSendTail();
+    qp.ring();
+    const entry = qp.parts.sendCq.take();
+    t.not(entry.status, CompletionStatus.SUCCESS);
+    t.equal(entry.vendorError, fault, `${written} bytes written`);
+    t.equal(entry.queueSequence, 4);
+    bench.finish();
+  }
+});
+
+t.test('hazard 12: a collect copy while the QP is in a scheduler list does not overtake what is queued', async (t) => {
+  const bench = new Bench({ budget: 1 });
+  const qp = bench.createQueuePair();
+  for (let count = 0; count < 6; count++) qp.post(NOP, 'slot');
+  qp.ring(0);
+  creep(bench, () => bench.read(CSR.QUEUES_LINKED) === 1, 'the link');
+  qp.post(NOP, 'collect');
+  t.equal(bench.read(CSR.DOORBELLS_IMPLICIT), 1, 'the early copy became a doorbell');
+  bench.settle();
+  t.same(
+    qp.parts.sendCq.drain().map(({ queueSequence }) => queueSequence),
+    [0, 1, 2, 3, 4, 5, 6],
+  );
+  bench.finish();
+});
+
+for (const policy of [OverflowPolicy.NEWEST, OverflowPolicy.MOST_SPILLED]) {
+  for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
+    t.test(
+      `hazard 13: a full scheduler buffer spills in order and drains (policy ${policy}, check ${linkCheck})`,
+      async (t) => {
+        const flood = new DoorbellFlood({ seed: 13, policy, linkCheck, ringLog2: 4, budget: 3 });
+        for (let round = 0; round < 40; round++) {
+          flood.burst();
+          for (let step = flood.bench.random.below(60); step > 0; step--) flood.bench.machine.step();
+          if (flood.bench.random.oneIn(2)) t.equal(flood.findWrong(), undefined, `seed 13, round ${round}`);
+          else flood.bench.settle();
+        }
+        t.equal(flood.findWrong(), undefined, 'seed 13');
+        t.ok(flood.read(CSR.OVERFLOW_WRITTEN) > 16, 'the ring went round');
+        t.equal(flood.read(CSR.OVERFLOW_READ), flood.read(CSR.OVERFLOW_WRITTEN));
+        t.equal(flood.read(CSR.DOORBELLS_SPILLED), flood.read(CSR.DOORBELLS_DRAINED));
+        t.equal(flood.read(CSR.OVERFLOW_STATUS), 0);
+        t.same(flood.bench.allFaults(), {});
+        flood.bench.finish();
+      },
+    );
+  }
+}
+
+for (const [what, ringLog2] of [
+  ['no overflow buffer', 0],
+  ['the shortest one', 3],
+] as const) {
+  t.test(`hazard 13: with ${what} doorbells are dropped, and a sweep finds their commands`, async (t) => {
+    const flood = new DoorbellFlood({ seed: 5, queuePairs: 40, ringLog2 });
+    flood.burst();
+    flood.bench.machine.step();
+    t.ok(flood.read(CSR.DOORBELLS_LOST) > 0, 'some were dropped');
+    t.equal(flood.findWrong(), undefined);
+    t.ok(flood.read(CSR.SWEEPS) > 0);
+    t.equal(flood.read(CSR.OVERFLOW_STATUS) & SWEEPING, 0);
+    t.same(flood.bench.allFaults(), {});
+    flood.bench.finish();
+  });
+}
+
+t.test('hazard 13: the longest overflow buffer', async (t) => {
+  const flood = new DoorbellFlood({ queuePairs: 30, ringLog2: 20, memoryBytes: 32 * 1024 * 1024 });
+  for (let round = 0; round < 4; round++) {
+    flood.burst();
+    t.equal(flood.findWrong(), undefined);
+  }
+  t.ok(flood.read(CSR.DOORBELLS_SPILLED) > 0);
+  t.equal(flood.read(CSR.DOORBELLS_LOST), 0);
+  flood.bench.finish();
+});
+
+t.test('hazard 13: what the bus cannot hold is found by a sweep', async (t) => {
+  const queuePairs = BUFFER_ENTRIES * 5;
+  const flood = new DoorbellFlood({ queuePairs, policy: OverflowPolicy.OFF });
+  flood.burst();
+  t.ok(flood.read(CSR.DOORBELLS_LOST) > 0, 'dropped before the device ran');
+  flood.bench.settle();
+  t.equal(flood.read(CSR.OVERFLOW_STATUS), STALLED | SWEEPING, 'without spilling it stands still all the same');
+  flood.bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, OverflowPolicy.NEWEST, 0);
+  t.equal(flood.findWrong(), undefined, 'and goes on as soon as it may spill');
+  flood.bench.finish();
+});
+
+/** One seeded load under a policy. */
+function provokeDeadlock(policy: OverflowPolicy): DoorbellFlood {
+  const flood = new DoorbellFlood({ seed: 14, policy });
+  flood.burst();
+  flood.bench.settle();
+  return flood;
+}
+
+t.test('hazard 14: completions behind doorbells deadlock for ever without overflow', async (t) => {
+  const flood = provokeDeadlock(OverflowPolicy.OFF);
+  const { machine } = flood.bench;
+  for (let minute = 0; minute < HOUR_OF_MINUTES; minute++) {
+    machine.clock.advance(MINUTE_NS);
+    flood.bench.settle();
+    flood.burst();
+  }
+  t.equal(flood.reap(), undefined);
+  t.equal(flood.total, 0, 'in an hour not one command was executed');
+  t.equal(flood.read(CSR.OVERFLOW_STATUS), STALLED);
+  t.equal(flood.read(CSR.DOORBELL_BUFFER_USED), BUFFER_ENTRIES);
+  t.equal(flood.read(CSR.BUS_READS), BUFFER_ENTRIES, 'each entry waits for its read');
+  t.equal(flood.read(CSR.DEADLOCKS_DETECTED), 1);
+  t.equal(flood.read(CSR.DOORBELLS_SPILLED), 0);
+});
+
+for (const policy of [OverflowPolicy.NEWEST, OverflowPolicy.MOST_SPILLED]) {
+  t.test(`hazard 14: with overflow the same seed drains, every command once (policy ${policy})`, async (t) => {
+    const flood = provokeDeadlock(policy);
+    t.equal(flood.findWrong(), undefined);
+    t.ok(flood.total >= flood.qps.length);
+    t.ok(flood.read(CSR.DOORBELLS_SPILLED) > 0);
+    t.equal(flood.read(CSR.DOORBELLS_DRAINED), flood.read(CSR.DOORBELLS_SPILLED));
+    t.ok(flood.read(CSR.DEADLOCKS_DETECTED) > 0);
+    t.equal(flood.read(CSR.OVERFLOW_STATUS), 0);
+    flood.bench.finish();
+  });
+}
+
+t.test('hazard 14: reads at their limit with no dedicated buffer free are a potential deadlock too', async (t) => {
+  const adapter = { doorbellEntries: 64, busReads: 1, schedulerBufferCount: 1 };
+  const flood = new DoorbellFlood({ adapter, queuePairs: 6, budget: 1 });
+  flood.bench.settle();
+  const { schedulerBuffers } = flood.bench.machine.core as Adapter;
+  // A command that waits in the pipeline holds the only one.
+  const held = schedulerBuffers.bind(0, 0, -1);
+  if (held === undefined) throw new Error('no buffer is free');
+  flood.burst();
+  creep(flood.bench, () => flood.read(CSR.OVERFLOW_STATUS) === SPILLING, 'spilling');
+  t.ok(flood.read(CSR.DOORBELL_BUFFER_USED) <= 1, 'although the buffer is nearly empty');
+  t.equal(flood.read(CSR.DEADLOCKS_DETECTED), 1);
+  flood.bench.settle();
+  t.equal(flood.read(CSR.OVERFLOW_STATUS), 0, 'all are linked, and wait for a buffer');
+  schedulerBuffers.release(held);
+  t.equal(flood.findWrong(), undefined);
+  flood.bench.finish();
+});
+
+t.test(
+  'hazard 15: a stop doorbell racing a start doorbell: destroyed first, the link null when nothing is read any more',
+  async (t) => {
+    for (let moment = 0; moment < 12; moment++) {
+      const bench = new Bench({ budget: 1 });
+      const qp = bench.createQueuePair();
+      const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
+      for (let count = 0; count < 3; count++) qp.post(NOP, 'slot');
+      qp.ring(0);
+      for (let step = 0; step < moment; step++) bench.machine.step();
+      qp.stop();
+      qp.ring(0);
+      t.equal(descriptor.getUint8(6) & 1, 1, 'destroyed is there at once');
+      creep(bench, () => descriptor.getUint8(3) === NOT_QUEUED, 'a null link');
+      // Software reuses the memory now: nobody else may touch it.
+      const bytes = new Uint8Array(descriptor.buffer, descriptor.byteOffset, descriptor.byteLength);
+      bytes.fill(0x77);
+      bench.settle();
+      qp.stop();
+      qp.ring(1);
+      bench.settle();
+      t.ok(
+        bytes.every((byte) => byte === 0x77),
+        `nothing is written any more, stop after ${moment} steps`,
+      );
+      qp.destroy();
+      bench.finish();
+    }
+  },
+);
+
+for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
+  t.test(`hazard 16: a QP linked by two sources is in the list once (check ${linkCheck})`, async (t) => {
+    const bench = new Bench({ budget: 1 });
+    bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, (linkCheck << 2) | OverflowPolicy.NEWEST, 0);
+    const qp = bench.createQueuePair();
+    for (let count = 0; count < 4; count++) qp.post(NOP, 'slot');
+    const adapter = bench.machine.core as Adapter;
+    const { lists } = adapter.functions[0].doorbells;
+    const held = adapter.schedulerBuffers.buffers.map(() => adapter.schedulerBuffers.bind(0, 0, -1));
+    qp.ring(0);
+    creep(bench, () => bench.read(CSR.BUS_READS) === 1, 'the link check');
+    const mark = bench.host.log.count;
+    // Another source links it while the check of the doorbell is on the bus; by hand, as a management command would let the device run on.
+    adapter.scheduler.schedule(adapter.resources.queuePairs.get(qp.qpn) as QueuePair);
+    bench.settle();
+    t.equal(bench.read(CSR.LINK_CHECKS_FAILED), 1, 'the check found it linked');
+    t.same([lists[0].head?.number, lists[0].head?.nextScheduled], [qp.qpn, undefined], 'once');
+    const checks = bench.host.log.since(mark).filter(({ address }) => address === qp.parts.descriptorAddress);
+    const kind = linkCheck === LinkCheck.READ ? AccessKind.READ : AccessKind.SWAP;
+    t.equal(checks.filter((access) => access.kind === kind).length, 1, 'looked at in the way that was asked for');
+    t.equal(checks.filter((access) => access.kind === AccessKind.SWAP).length, linkCheck === LinkCheck.READ ? 0 : 1);
+    for (const buffer of held) if (buffer !== undefined) adapter.schedulerBuffers.release(buffer);
+    qp.ring(0);
+    bench.settle();
+    t.same(
+      qp.parts.sendCq.drain().map(({ queueSequence }) => queueSequence),
+      [0, 1, 2, 3],
+    );
+    t.same(bench.allFaults(), {});
+    bench.finish();
+  });
+
+  t.test(`hazard 16: a link that software wrote is found out and put right (check ${linkCheck})`, async (t) => {
+    const bench = new Bench({ budget: 1 });
+    bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, (linkCheck << 2) | OverflowPolicy.NEWEST, 0);
+    const qp = bench.createQueuePair();
+    const other = bench.createQueuePair();
+    const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
+    bench.settle();
+    // As if it were linked, to another one.
+    descriptor.setUint32(0, other.qpn, true);
+    qp.post(NOP, 'doorbell');
+    t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'its command is not lost');
+    t.equal(bench.faults(FaultKind.DESCRIPTOR_LINK), 1);
+    bench.settle();
+    t.equal(descriptor.getUint32(0, true), 0xffffffff, 'not queued');
+    other.post(NOP, 'doorbell');
+    t.equal(other.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+    bench.finish();
+  });
+}

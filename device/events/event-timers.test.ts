@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Interrupt timers and summary bytes of event queues: the table of IPCOM000126453D (DESIGN.md 4.8; real-hardware 3.3), against an oracle, with local time
+ * near its wrap; and a driver that polls. Hazards 28 to 32 of real-hardware 5.3.
+ */
+import t from 'tap';
+import { decodeEqAttributes, newEqAttributes } from '../../protocol/layout/gen/eq-attributes.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  EqControl,
+  EqMask,
+  EventType,
+  FaultKind,
+  ManagementOpcode,
+  ManagementStatus,
+  SendOpcode,
+} from '../../protocol/layout/gen/values.gen.ts';
+import { AccessKind } from '../hosts/in-process/access-log.ts';
+import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
+import { EventPoller } from '../hosts/in-process/driver/event-poller.ts';
+import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
+import { eqPayload } from '../hosts/in-process/driver/payloads.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
+import { Bench, type BenchOptions } from '../test-support/adapter-fixture.ts';
+
+const NOP = { header: { opcode: SendOpcode.NOP } };
+const VECTOR = 20;
+const DWORD = 2 ** 32;
+const POLL_ONLY = { nextInterruptDelayNsLow: 0xffffffff, nextInterruptDelayNsHigh: 0xffffffff };
+
+/** An event queue with summary bytes, and CQs, each with a QP, that post to it. */
+class Fixture {
+  readonly bench: Bench;
+  readonly events: DriverEventQueue;
+  readonly qps: readonly DriverQueuePair[];
+
+  constructor(
+    attributes: { delayNs?: number; controls?: EqControl; nextInterruptDelayNsLow?: number } = {},
+    queues = 4,
+    options: BenchOptions = {},
+  ) {
+    this.bench = new Bench(options);
+    const { delayNs = 0, ...rest } = attributes;
+    this.events = this.bench.driver.createEventQueue({
+      vector: VECTOR,
+      summaryCount: queues,
+      attributes: {
+        nextInterruptDelayNsLow: delayNs % DWORD,
+        nextInterruptDelayNsHigh: Math.floor(delayNs / DWORD),
+        ...rest,
+      },
+    });
+    this.qps = Array.from({ length: queues }, (_, summaryIndex) => {
+      const sendCq = this.bench.createCompletionQueue({ eventQueue: this.events, summaryIndex });
+      sendCq.notify();
+      return this.bench.createQueuePair({ sendCq });
+    });
+  }
+
+  get queues(): DriverCompletionQueue[] {
+    return this.qps.map(({ parts }) => parts.sendCq);
+  }
+
+  get interrupts(): number {
+    return this.bench.host.raised[VECTOR] ?? 0;
+  }
+
+  /** Primary byte, then the secondary ones. */
+  get summary(): number[] {
+    const view = this.events.summary as DataView;
+    return Array.from({ length: view.byteLength }, (_, index) => view.getUint8(index));
+  }
+
+  clearSummary(): void {
+    const view = this.events.summary as DataView;
+    for (let index = 0; index < view.byteLength; index++) view.setUint8(index, 0);
+  }
+
+  /** One completion on the CQ of that number. */
+  complete(index: number): void {
+    this.qps[index].post(NOP);
+    this.bench.settle();
+  }
+
+  /** Takes a CQ's entries and clears its EQ pending bit without arming anew. */
+  clearPending(index: number): void {
+    const { sendCq } = this.qps[index].parts;
+    sendCq.drain();
+    sendCq.notify({ clearPending: true });
+    this.bench.settle();
+  }
+
+  query() {
+    const { management } = this.bench.driver;
+    const { payload } = management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: this.events.eqn });
+    return decodeEqAttributes(payload, 0, newEqAttributes());
+  }
+
+  /** Sets local time; negative: before its wrap. */
+  setTimeFromWrap(ns: number): void {
+    const low = ((ns % DWORD) + DWORD) % DWORD;
+    this.bench.access.writeRegister(CSR.LOCAL_TIME, 8, low, (Math.floor(ns / DWORD) + DWORD) % DWORD);
+  }
+
+  finish(): void {
+    this.bench.finish();
+  }
+}
+
+t.test(
+  'an empty queue: both bytes, a stamp, an interrupt; a second event before the stamp: only its secondary byte',
+  async (t) => {
+    const fixture = new Fixture({ delayNs: 10_000 });
+    fixture.complete(1);
+    t.same(fixture.summary, [1, 0, 1, 0, 0]);
+    t.equal(fixture.interrupts, 1);
+    const { nextInterruptTimeLow: stamp, completionEventCounter } = fixture.query();
+    t.equal(completionEventCounter, 1);
+    t.equal(stamp, fixture.bench.machine.clock.now() + 10_000, 'local time plus the delay');
+    fixture.clearSummary();
+    fixture.complete(3);
+    t.same(fixture.summary, [0, 0, 0, 0, 1]);
+    t.equal(fixture.interrupts, 1);
+    t.equal(fixture.query().completionEventCounter, 2);
+    t.equal(fixture.query().nextInterruptTimeLow, stamp, 'the stamp stands');
+    t.equal(fixture.events.walk().length, 2, 'the entry is always stored');
+    fixture.finish();
+  },
+);
+
+t.test('a late driver is interrupted, once per delay, even when only the primary byte was wanted', async (t) => {
+  for (const controls of [EqControl.INTERRUPT, EqControl.PRIMARY_SUMMARY]) {
+    const fixture = new Fixture({ delayNs: 10_000, controls });
+    const first = controls === EqControl.INTERRUPT ? 1 : 0;
+    fixture.complete(0);
+    t.equal(fixture.interrupts, first);
+    fixture.bench.machine.clock.advance(10_000);
+    fixture.complete(1);
+    t.equal(fixture.interrupts, first, 'the stamp itself is not later than the stamp');
+    fixture.bench.machine.clock.advance(1);
+    fixture.clearSummary();
+    fixture.complete(2);
+    t.equal(fixture.interrupts, first + 1);
+    t.same(fixture.summary, [1, 0, 0, 1, 0]);
+    fixture.complete(3);
+    t.equal(fixture.interrupts, first + 1, 'a new stamp was set');
+    t.equal(fixture.query().unresponsive, 1);
+    fixture.finish();
+  }
+});
+
+t.test('controls: nothing, primary byte, primary byte and interrupt', async (t) => {
+  const seen = [EqControl.NOTHING, EqControl.PRIMARY_SUMMARY, EqControl.INTERRUPT].map((controls) => {
+    const fixture = new Fixture({ delayNs: 1000, controls });
+    fixture.complete(0);
+    fixture.bench.machine.clock.advance(5000);
+    fixture.complete(1);
+    return [fixture.summary, fixture.interrupts];
+  });
+  t.same(seen, [
+    [[0, 1, 1, 0, 0], 0],
+    [[1, 1, 1, 0, 0], 1],
+    [[1, 1, 1, 0, 0], 2],
+  ]);
+});
+
+t.test('hazard 30: delay 0 interrupts on every event, the largest on none', async (t) => {
+  const always = new Fixture({ delayNs: 0 });
+  const never = new Fixture(POLL_ONLY);
+  for (const fixture of [always, never]) {
+    for (let index = 0; index < 4; index++) {
+      fixture.complete(index);
+      fixture.bench.machine.clock.advance(1e12);
+    }
+  }
+  t.equal(always.interrupts, 4);
+  t.equal(never.interrupts, 0);
+  t.same(never.summary, [1, 1, 1, 1, 1]);
+});
+
+t.test('hazard 30: the stamp is compared across the wrap of local time, whichever of them has wrapped', async (t) => {
+  for (const [startNs, waitNs, late] of [
+    [-5_000, 9_000, false],
+    [-5_000, 11_000, true],
+    [-20_000, 15_000, true],
+    [-20_000, 9_000, false],
+    [-10_000, 10_000, false],
+    [-10_000, 10_001, true],
+    [2 ** 52, 10_001, true],
+  ] as const) {
+    const fixture = new Fixture({ delayNs: 10_000 });
+    fixture.setTimeFromWrap(startNs);
+    fixture.complete(0);
+    fixture.bench.machine.clock.advance(waitNs);
+    fixture.complete(1);
+    t.equal(fixture.interrupts, late ? 2 : 1, `from ${startNs} after ${waitNs}`);
+    fixture.finish();
+  }
+});
+
+t.test('hazard 30: the last event may be stranded without an interrupt; a deadman finds it', async (t) => {
+  const fixture = new Fixture({ delayNs: 10_000 });
+  const taken: DriverCompletionQueue[] = [];
+  const poller = new EventPoller(fixture.events, fixture.queues, (queue) => {
+    taken.push(queue);
+    queue.drain();
+  });
+  fixture.complete(0);
+  t.equal(fixture.interrupts, 1);
+  // The driver reads the queue, and an event comes before it clears the EQ pending bit of the first: the counter is not zero, time is not up.
+  const [event] = fixture.events.walk();
+  t.equal(event?.objectNumber, fixture.queues[0]?.cqn);
+  fixture.complete(1);
+  fixture.clearPending(0);
+  fixture.bench.machine.clock.advance(3_600e9);
+  fixture.bench.settle();
+  t.equal(fixture.interrupts, 1, 'for an hour nobody says a word');
+  t.equal(poller.deadman(), 1);
+  t.same(taken, [fixture.queues[1]]);
+  t.equal(poller.stranded, 1);
+  fixture.bench.settle();
+  t.equal(fixture.query().completionEventCounter, 0);
+  fixture.finish();
+});
+
+t.test(
+  'hazard 29: clearing a clear EQ pending bit changes nothing; a CQ that goes takes its count along',
+  async (t) => {
+    const fixture = new Fixture({ delayNs: 10_000 });
+    for (let count = 0; count < 3; count++) fixture.clearPending(0);
+    t.equal(fixture.query().completionEventCounter, 0, 'no underflow');
+    fixture.complete(0);
+    fixture.complete(1);
+    t.equal(fixture.query().completionEventCounter, 2);
+    fixture.qps[1].destroy();
+    fixture.bench.driver.management.perform({
+      opcode: ManagementOpcode.DESTROY_CQ,
+      objectNumber: fixture.queues[1].cqn,
+    });
+    t.equal(fixture.query().completionEventCounter, 1);
+    fixture.clearPending(0);
+    t.equal(fixture.query().completionEventCounter, 0);
+    t.equal(fixture.events.walk().length, 2, 'a stale entry names a CQ that is gone');
+    fixture.complete(2);
+    t.equal(fixture.interrupts, 2, 'the queue was empty of completion events');
+    fixture.finish();
+  },
+);
+
+t.test(
+  'hazard 28: an event after the driver cleared EQ pending and before it read the CQ is posted anew; before, it is found in the CQ',
+  async (t) => {
+    const fixture = new Fixture({ delayNs: 0 }, 1);
+    const [{ parts }] = fixture.qps;
+    fixture.complete(0);
+    fixture.events.walk();
+    // Cleared and armed, then a completion, then the CQ is read: one event too many, none too few.
+    parts.sendCq.notify();
+    fixture.complete(0);
+    t.equal(parts.sendCq.drain().length, 2);
+    t.equal(fixture.events.walk().length, 1);
+    // Read, then a completion, then cleared and armed with what was read.
+    parts.sendCq.notify();
+    fixture.complete(0);
+    t.equal(parts.sendCq.drain().length, 1);
+    fixture.complete(0);
+    t.equal(fixture.events.walk().length, 1);
+    parts.sendCq.notify();
+    fixture.bench.settle();
+    t.equal(fixture.events.walk().length, 1, 'the entry beyond `consumed` makes an event');
+    t.equal(parts.sendCq.drain().length, 1);
+    fixture.finish();
+  },
+);
+
+t.test('every write of an event is made before its interrupt: entry, secondary byte, primary byte', async (t) => {
+  const fixture = new Fixture({ delayNs: 10_000 });
+  const mark = fixture.bench.host.log.count;
+  fixture.complete(2);
+  const effects = fixture.bench.host.log.effectsSince(mark);
+  const summary = effects.findIndex(({ kind }) => kind === AccessKind.WRITE);
+  const { BODY, VALIDITY, WRITE, VECTOR: MESSAGE } = AccessKind;
+  t.same(
+    effects.map(({ kind }) => kind),
+    [BODY, VALIDITY, BODY, VALIDITY, WRITE, WRITE, MESSAGE],
+  );
+  t.equal(effects[summary].address - effects[summary + 1].address, 3, 'the secondary byte, then the primary one');
+  fixture.finish();
+});
+
+t.test('asynchronous events have no EQ pending bit: each one sets the primary byte and interrupts', async (t) => {
+  const fixture = new Fixture({ delayNs: 10_000 });
+  const payload = eqPayload({ attributeMask: EqMask.ASYNCHRONOUS, asynchronous: 1 });
+  const { management } = fixture.bench.driver;
+  management.perform({ opcode: ManagementOpcode.MODIFY_EQ, objectNumber: fixture.events.eqn, payload });
+  for (let count = 1; count <= 3; count++) {
+    fixture.clearSummary();
+    const before = fixture.interrupts;
+    const qp = fixture.bench.createQueuePair({ sendCq: fixture.bench.createCompletionQueue({ entriesLog2: 0 }) });
+    qp.post(NOP);
+    qp.post(NOP);
+    fixture.bench.settle();
+    t.ok(fixture.events.walk().some(({ eventType }) => eventType === EventType.CQ_ERROR));
+    t.ok(fixture.interrupts > before, 'although no time has passed');
+    t.same(fixture.summary, [1, 0, 0, 0, 0]);
+  }
+  t.equal(fixture.query().completionEventCounter, 0);
+  fixture.finish();
+});
+
+t.test('addresses, counts and delays that cannot be are refused, and nothing changes', async (t) => {
+  const fixture = new Fixture({ delayNs: 77 });
+  const before = fixture.query();
+  const { management } = fixture.bench.driver;
+  const memory = fixture.events.buffer.slotAddress(0);
+  const attributeMask = EqMask.DELAY | EqMask.SUMMARY;
+  const refused: [object, ManagementStatus][] = [
+    [{ nextInterruptDelayNsHigh: 0x80000000 }, ManagementStatus.BAD_FIELD],
+    [{ nextInterruptDelayNsHigh: 0xffffffff, nextInterruptDelayNsLow: 0xfffffffe }, ManagementStatus.BAD_FIELD],
+    [{ primarySummaryAddress: 8 }, ManagementStatus.BAD_ADDRESS],
+    [{ secondarySummaryCount: 1, secondarySummaryAddress: 8 }, ManagementStatus.BAD_ADDRESS],
+    [{ secondarySummaryCount: 65537, secondarySummaryAddress: memory }, ManagementStatus.BAD_FIELD],
+  ];
+  for (const [change, status] of refused) {
+    const payload = eqPayload({ attributeMask, ...change });
+    const result = management.execute({
+      opcode: ManagementOpcode.MODIFY_EQ,
+      objectNumber: fixture.events.eqn,
+      payload,
+    });
+    t.equal(result.status, status, JSON.stringify(change));
+    t.same(fixture.query(), before);
+  }
+  fixture.finish();
+});
+
+t.test('a CQ whose index has no byte, and bytes that are gone, lose no event', async (t) => {
+  const fixture = new Fixture({ delayNs: 0 }, 2);
+  const { driver, host } = fixture.bench;
+  const beyond = driver.createCompletionQueue({ eventQueue: fixture.events, summaryIndex: 2 });
+  beyond.notify();
+  fixture.bench.createQueuePair({ sendCq: beyond }).post(NOP);
+  fixture.bench.settle();
+  t.same(fixture.summary, [1, 0, 0], 'no byte beyond the last is touched');
+  t.equal(fixture.events.walk().length, 1);
+  const page = 4096;
+  const away = driver.allocator.allocate(3 * page);
+  const hole = Math.ceil(away / page) * page;
+  driver.management.perform({
+    opcode: ManagementOpcode.MODIFY_EQ,
+    objectNumber: fixture.events.eqn,
+    payload: eqPayload({
+      attributeMask: EqMask.SUMMARY,
+      primarySummaryAddress: hole,
+      secondarySummaryAddress: hole + 8,
+      secondarySummaryCount: 2,
+    }),
+  });
+  host.memory.protect(hole, page, PageAccess.UNMAPPED);
+  fixture.complete(0);
+  t.equal(fixture.events.walk().length, 1);
+  t.equal(fixture.interrupts, 2);
+  t.equal(fixture.bench.faults(FaultKind.DMA_WRITE), 2, 'one for each byte');
+  fixture.finish();
+});
+
+t.test(
+  'random events, clearings, settings of local time and of the delay against an oracle of the table',
+  async (t) => {
+    for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+      const outcome = runAgainstOracle(seed);
+      t.equal(outcome, '');
+    }
+  },
+);
+
+/** The table in BigInt arithmetic. Returns what went wrong, or nothing. */
+function runAgainstOracle(seed: number): string {
+  const fixture = new Fixture({ delayNs: 1000 }, 6, { seed });
+  const { random, machine, driver } = fixture.bench;
+  const pending = new Set<number>();
+  let [delay, stamp, expected, offset] = [1000n, 0n, 0, 0n];
+  const now = (): bigint => BigInt.asUintN(64, BigInt(machine.clock.now()) + offset);
+  for (let step = 0; step < 1500; step++) {
+    const index = random.below(6);
+    const choice = random.below(20);
+    if (choice < 9 && !pending.has(index)) {
+      const empty = pending.size === 0;
+      const late = !empty && (delay === 0n || BigInt.asIntN(64, now() - stamp) > 0n);
+      if (empty || late) {
+        stamp = BigInt.asUintN(64, now() + delay);
+        expected++;
+      }
+      pending.add(index);
+      fixture.complete(index);
+      fixture.events.walk();
+    } else if (choice < 14) {
+      fixture.clearPending(index);
+      pending.delete(index);
+    } else if (choice < 18) machine.clock.advance(random.below(1500));
+    else if (choice === 18) {
+      const target = BigInt.asUintN(64, BigInt(random.below(4000) - 2000));
+      offset = target - BigInt(machine.clock.now());
+      const low = Number(target & 0xffffffffn);
+      fixture.bench.access.writeRegister(CSR.LOCAL_TIME, 8, low, Number(target >> 32n));
+    } else {
+      delay = random.pick([0n, 1n, 700n, 2n ** 62n]);
+      const payload = eqPayload({
+        attributeMask: EqMask.DELAY,
+        nextInterruptDelayNsLow: Number(delay & 0xffffffffn),
+        nextInterruptDelayNsHigh: Number(delay >> 32n),
+      });
+      driver.management.perform({ opcode: ManagementOpcode.MODIFY_EQ, objectNumber: fixture.events.eqn, payload });
+    }
+    if (fixture.interrupts !== expected || fixture.query().completionEventCounter !== pending.size)
+      return `${fixture.interrupts} interrupts in place of ${expected}, CEC ${fixture.query().completionEventCounter} in place of ${pending.size}, at step ${step}; seed ${seed}`;
+  }
+  fixture.finish();
+  return '';
+}
+
+t.test(
+  'a driver that polls summary bytes takes every completion, and is interrupted only when it sleeps',
+  async (t) => {
+    const seed = 77;
+    const fixture = new Fixture({ delayNs: 50_000, controls: EqControl.PRIMARY_SUMMARY }, 4, { seed });
+    const { random, machine } = fixture.bench;
+    let [posted, taken] = [0, 0];
+    const poller = new EventPoller(fixture.events, fixture.queues, (queue) => {
+      taken += queue.drain().length;
+    });
+    for (let turn = 0; turn < 4000; turn++) {
+      const index = random.below(4);
+      if (random.oneIn(2) && fixture.qps[index].parts.sendCq.ready === false) {
+        fixture.qps[index].post(NOP);
+        posted++;
+      }
+      machine.step();
+      machine.clock.advance(random.below(2000));
+      poller.poll();
+    }
+    fixture.bench.settle();
+    poller.deadman();
+    t.equal(taken, posted, `seed ${seed}`);
+    t.equal(fixture.interrupts, 0, 'it polled in time');
+    t.ok(poller.idlePolls > 500, 'most polls cost one look at one byte');
+    fixture.finish();
+  },
+);

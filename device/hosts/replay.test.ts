@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Whole sessions of the real adapter, recorded at the seam and replayed without a guest: the same calls, byte for byte. DESIGN.md 3. */
+import t from 'tap';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { Adapter } from '../adapter/adapter.ts';
+import type { AdapterOptions } from '../adapter/options.ts';
+import type { AdapterClock, HostPort } from '../host.ts';
+import { Bench, type Pair } from '../test-support/adapter-fixture.ts';
+import { Recorder } from './recording.ts';
+import { decodeHeader } from './recording-format.ts';
+import { Replay } from './replay.ts';
+
+const build = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => new Adapter(options, clock, hosts);
+
+/** Gathers a recording in memory. */
+class Tape {
+  readonly #pieces: Uint8Array[] = [];
+  lengthBytes = 0;
+  calls = 0;
+
+  readonly sink = (bytes: Uint8Array): void => {
+    this.#pieces.push(bytes.slice());
+    this.lengthBytes += bytes.length;
+    this.calls++;
+  };
+
+  get bytes(): Uint8Array {
+    const joined = new Uint8Array(this.lengthBytes);
+    let at = 0;
+    for (const piece of this.#pieces) {
+      joined.set(piece, at);
+      at += piece.length;
+    }
+    return joined;
+  }
+}
+
+function recordedBench(seed: number, tape: Tape, chunkBytes?: number): Bench {
+  const record = (options: AdapterOptions, count: number) => new Recorder(options, count, tape.sink, chunkBytes);
+  return new Bench({
+    seed,
+    record,
+    budget: 9,
+    memoryBytes: 32 * 1024 * 1024,
+    adapter: { pcbCount: 6, pcbGuaranteed: [2, 2] },
+  });
+}
+
+/** Some random legal and illegal work. */
+function work(bench: Bench, pairs: Pair[], rounds: number): void {
+  const { random, machine, access } = bench;
+  for (let round = 0; round < rounds; round++) {
+    const { sender, receiver, to } = random.pick(pairs);
+    machine.clock.advance(random.below(10_000));
+    bench.postReceive(receiver, 40 + random.below(300));
+    const content = random.oneIn(2)
+      ? { inline: random.bytes(random.below(257)) }
+      : { sges: [bench.sge(bench.createBuffer(random.below(1000)))] };
+    sender.post(to(content), random.pick(['collect', 'doorbell', 'register', 'slot'] as const), {
+      storeBytes: 0,
+      random,
+    });
+    if (random.oneIn(5)) receiver.parts.receiveCq.notify({ solicitedOnly: random.oneIn(2) });
+    if (random.oneIn(10)) bench.host.masked[5] = random.below(2);
+    if (random.oneIn(10))
+      access.writeCollect(random.below(0x50000), random.pick([1, 2, 4, 8]), random.next(), random.next());
+    if (random.oneIn(10)) access.readRegister(random.below(0x2000), random.pick([1, 2, 4, 8]));
+    if (random.oneIn(3)) machine.step();
+    sender.parts.sendCq.drain();
+    receiver.parts.receiveCq.drain();
+    bench.events.walk();
+    if (random.oneIn(50)) {
+      sender.toReset();
+      sender.start({ port: 1, qkey: 0x1234 });
+    }
+  }
+}
+
+function recordSession(seed: number): Uint8Array {
+  const tape = new Tape();
+  const bench = recordedBench(seed, tape, 4096);
+  work(bench, [bench.createPair(), bench.createPair()], 300);
+  bench.machine.reset(0, 'function');
+  bench.settle();
+  bench.machine.resume();
+  bench.bringUp();
+  work(bench, [bench.createPair()], 50);
+  bench.settle();
+  bench.machine.recorder?.flush();
+  return tape.bytes;
+}
+
+t.test('random sessions replay to the same calls, from the construction to the last one', async (t) => {
+  for (const seed of [201, 202, 203, 204]) {
+    const recording = recordSession(seed);
+    const replay = new Replay(recording, build);
+    const result = replay.run();
+    t.equal(result.divergence, undefined, `seed ${seed}`);
+    t.notOk(result.truncated, `seed ${seed}`);
+    t.ok(result.steps > 3000, `seed ${seed}: ${result.steps} steps`);
+    const live = replay.adapter.functions[0]?.readRegister(CSR.LANE_LAUNCHES, 4) ?? 0;
+    t.ok(live > 100, `seed ${seed}: the replayed adapter did the work, ${live} launches`);
+  }
+});
+
+t.test('a host that answers one byte differently makes the adapter differ, and the place is named', async (t) => {
+  const tape = new Tape();
+  const bench = recordedBench(205, tape);
+  const { sender, receiver, to } = bench.createPair();
+  const target = bench.postReceive(receiver, 40 + 64);
+  const source = bench.createBuffer(bench.random.bytes(64));
+  sender.post(to({ sges: [bench.sge(source)] }));
+  bench.settle();
+  bench.machine.recorder?.flush();
+  const spoiled = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => {
+    const [host] = hosts as [HostPort];
+    const { readMemory } = host;
+    host.readMemory = (address, lengthBytes, into, offset) => {
+      const read = readMemory(address, lengthBytes, into, offset);
+      if (address === source.address) into[offset + 17] = (into[offset + 17] ?? 0) ^ 1;
+      return read;
+    };
+    return new Adapter(options, clock, hosts);
+  };
+  t.equal(new Replay(tape.bytes, build).run().divergence, undefined);
+  const { divergence } = new Replay(tape.bytes, spoiled).run();
+  t.match(divergence?.during, /^step \d+: run$/);
+  t.match(
+    divergence?.expected,
+    new RegExp(`^byte 0x${(target.address + 40 + 17).toString(16)} \\(17 of 64\\): `),
+    'the byte in the receive buffer',
+  );
+  t.not(divergence?.expected, divergence?.actual);
+});
+
+t.test('an adapter with other options differs soon', async (t) => {
+  const recording = recordSession(206);
+  const other = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) =>
+    new Adapter({ ...options, executionCredits: 1, pcbCount: 5 }, clock, hosts);
+  const result = new Replay(recording, other).run();
+  t.ok(result.divergence);
+  t.equal(new Replay(recording, build).header.options.pcbCount, 6);
+});
+
+t.test('a session of which the end is missing replays up to there', async (t) => {
+  const recording = recordSession(207);
+  const { lengthBytes } = decodeHeader(recording);
+  let steps = 0;
+  for (const part of [0.01, 0.2, 0.5, 0.77, 0.99]) {
+    const result = new Replay(
+      recording.subarray(0, lengthBytes + Math.floor((recording.length - lengthBytes) * part)),
+      build,
+    ).run();
+    t.equal(result.divergence, undefined, `${part} of it`);
+    t.ok(result.steps > steps, `${part} of it: ${result.steps} steps`);
+    steps = result.steps;
+  }
+});
+
+t.test('a replay can be stepped, and the adapter looked at between', async (t) => {
+  const replay = new Replay(recordSession(208), build);
+  const names = new Set<string>();
+  let last = -1;
+  replay.onStep = ({ index, name, timeNs }) => {
+    names.add(name);
+    if (index !== last + 1 || timeNs < 0) t.fail(`step ${index} after ${last}`);
+    last = index;
+  };
+  for (let count = 0; count < 500; count++) t.ok(replay.step());
+  t.equal(last, 499);
+  const before = (replay.adapter as Adapter).lanes.functionLaunches[0];
+  replay.run();
+  t.ok((replay.adapter as Adapter).lanes.functionLaunches[0] > before);
+  for (const name of [
+    'run',
+    'read register',
+    'write register',
+    'write collect',
+    'memory mapped',
+    'bus master',
+    'reset',
+  ])
+    t.ok(names.has(name), name);
+});
+
+t.test('a recording is compact and reaches its sink in few pieces', async (t) => {
+  const tape = new Tape();
+  const bench = recordedBench(209, tape);
+  const { sender, receiver, to } = bench.createPair();
+  bench.machine.recorder?.flush();
+  const [bytes, calls] = [tape.lengthBytes, tape.calls];
+  const messages = 1000;
+  for (let count = 0; count < messages; count++) {
+    bench.postReceive(receiver, 40 + 8);
+    sender.post(to({ inline: new Uint8Array(8) }));
+    bench.machine.step();
+    sender.parts.sendCq.drain();
+    receiver.parts.receiveCq.drain();
+  }
+  bench.machine.recorder?.flush();
+  const perMessage = (tape.lengthBytes - bytes) / messages;
+  // A message is 9 stores of 8 bytes, an address handle, a receive entry of a 512-byte slot, two CQEs and the payload, besides the invariants' reads.
+  t.ok(perMessage < 2000, `${perMessage} bytes per message`);
+  t.ok(tape.calls - calls < 10, `${tape.calls - calls} pieces`);
+});

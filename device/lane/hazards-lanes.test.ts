@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Hazards of lanes and credits, provoked on purpose: real-hardware 5.3, numbers 17, 18 and the credits of 19. Every step checks that credits are conserved. */
+import t from 'tap';
+import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { CSR, getCsrTvlCompletionUsed, getCsrTvlSharedCompletion } from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { connect } from '../test-support/connected-fixture.ts';
+import { PacketPeer, PEER_QPN } from '../test-support/packet-peer.ts';
+
+const one = { inline: Uint8Array.of(1) };
+/** Two lanes: 4 private credits each, 8 shared ones. */
+const TWO_LANES = { laneCount: 2, executionCredits: 16, completionCredits: 16 };
+
+/** Another QP beside the one of `peer`. */
+function another({ bench }: PacketPeer): DriverQueuePair {
+  const sendCq = bench.createCompletionQueue();
+  const creation = { serviceType: ServiceType.RC };
+  const qp = bench.driver.createQueuePair({ pd: bench.pd, sendCq, sendEntriesLog2: 6, creation });
+  return qp.connect({ reliable: true, port: 1, dlid: bench.lidOf(2), remoteQpn: 0x77, pathMtu: 1, sendPsn: 100 });
+}
+
+function post(qp: DriverQueuePair, count: number): void {
+  for (let posted = 0; posted < count; posted++) qp.post(one);
+}
+
+t.test('hazard 17: a lane that holds all shared credits leaves the others their private ones', async (t) => {
+  const peer = new PacketPeer({ bench: { adapter: TWO_LANES } });
+  const { bench } = peer;
+  const other = another(peer);
+  post(peer.qp, 40);
+  t.equal(peer.take().length, 12, '4 private, 8 shared');
+  t.equal(getCsrTvlCompletionUsed(bench.read(CSR.TVL_COMPLETION, 0)), 4);
+  t.equal(getCsrTvlSharedCompletion(bench.read(CSR.TVL_SHARED, 0)), 8);
+  t.equal(bench.read(CSR.KICK_LIST_LENGTH), 28);
+  post(other, 10);
+  t.equal(peer.take().length, 4, 'the other lane has its own 4');
+  peer.acknowledge(3, { destQpn: other.qpn });
+  t.equal(peer.take().length, 4, 'and gets them back while the flood lasts');
+  peer.acknowledge(11);
+  peer.acknowledge(7, { destQpn: other.qpn });
+  for (let seen = peer.take(); seen.length > 0; seen = peer.take())
+    for (const { psn, destQpn } of seen)
+      peer.acknowledge(psn - peer.firstPsn, destQpn === PEER_QPN ? {} : { destQpn: other.qpn });
+  t.equal(peer.qp.parts.sendCq.drain().length, 40);
+  t.equal(other.parts.sendCq.drain().length, 10);
+  bench.finish();
+});
+
+/** Ways in which commands end. Each gets a peer with commands in lists and in flight. */
+const endings: Record<string, (peer: PacketPeer) => void> = {
+  success: (peer) => {
+    let last = 0;
+    for (let seen = peer.take(); !isQuiet(peer); seen = peer.take()) {
+      last = seen.reduce((psn, packet) => Math.max(psn, packet.psn - peer.firstPsn), last);
+      peer.acknowledge(last);
+    }
+  },
+  'a NAK': (peer) => void peer.nak(2, 1),
+  'a receiver that is not ready, once too often': (peer) => {
+    peer.receiverNotReady(0, 1);
+    peer.wait(1e9);
+    peer.take();
+    peer.receiverNotReady(0, 1);
+  },
+  flush: (peer) => peer.qp.toError(),
+  timeout: (peer) => void peer.wait(1e12),
+  'reset of the QP': (peer) => peer.qp.toReset(),
+  destruction: (peer) => peer.qp.destroy(),
+  'reset of the function': (peer) => peer.bench.machine.reset(0, 'function'),
+  'a reset by software': (peer) => {
+    peer.bench.driver.reset();
+    peer.bench.host.quietBecause = 'the function was reset';
+  },
+  'loss of the guest': (peer) => peer.bench.machine.reset(0, 'lost'),
+};
+
+/** Nothing is listed, and no credit is out. */
+function isQuiet({ bench }: PacketPeer): boolean {
+  const held = [CSR.COMPLETION_CREDITS_USED, CSR.EXECUTION_CREDITS_USED, CSR.KICK_LIST_LENGTH];
+  return held.every((offset) => bench.read(offset) === 0);
+}
+
+for (const [name, end] of Object.entries(endings)) {
+  const options = { timeout: 1, retryCount: 1, rnrRetry: 1 };
+
+  t.test(`hazard 17: no credit leaks by ${name}`, async (t) => {
+    const peer = new PacketPeer({ ...options, bench: { adapter: TWO_LANES } });
+    const { bench } = peer;
+    post(peer.qp, 40);
+    peer.take();
+    t.equal(bench.read(CSR.COMPLETION_CREDITS_USED), 12);
+    end(peer);
+    peer.settle();
+    t.ok(isQuiet(peer));
+    // What comes too late changes nothing.
+    for (const psn of [0, 5, 39]) peer.acknowledge(psn);
+    t.equal(bench.read(CSR.COMPLETION_CREDITS_USED), 0);
+    if (bench.host.quietBecause === '') bench.finish();
+  });
+
+  t.test(`hazard 17: no execution credit leaks by ${name}, while packets wait for the port`, async (t) => {
+    const peer = new PacketPeer({ ...options, bench: { adapter: { ...TWO_LANES, portQueuePackets: 8 } } });
+    const { bench, qp } = peer;
+    const buffer = bench.createBuffer(4096);
+    for (let posted = 0; posted < 10; posted++) qp.post({ sges: [bench.sge(buffer)] });
+    peer.settle();
+    t.ok(bench.read(CSR.EXECUTION_CREDITS_USED) > 1, `${bench.read(CSR.EXECUTION_CREDITS_USED)} are out`);
+    end(peer);
+    peer.settle();
+    t.ok(isQuiet(peer), bench.machine.describe());
+    for (const psn of [0, 5, 159]) peer.acknowledge(psn);
+    t.ok(isQuiet(peer));
+    if (bench.host.quietBecause === '') bench.finish();
+  });
+}
+
+t.test('hazard 17: nor by errors of commands, nor by those that need no acknowledgement', async (t) => {
+  for (const serviceType of [ServiceType.UC, ServiceType.RC]) {
+    const bench = new Bench({ adapter: TWO_LANES });
+    const { a, b } = connect(bench, { serviceType });
+    for (let count = 0; count < 30; count++) bench.postReceive(b, 8);
+    post(a, 5);
+    a.post({ sges: [{ address: 0, length: 8, lkey: 1 }] });
+    a.post({ header: { opcode: 0x77 } });
+    post(a, 20);
+    bench.finish();
+    t.ok(a.parts.sendCq.drain().length > 0);
+  }
+  const bench = new Bench({ adapter: TWO_LANES });
+  const { sender, to } = bench.createPair();
+  for (let count = 0; count < 10; count++) sender.post(to());
+  sender.post({ header: { opcode: SendOpcode.RDMA_READ } });
+  for (let count = 0; count < 10; count++) sender.post(to());
+  bench.finish();
+  t.equal(sender.parts.sendCq.drain().length, 21);
+});
+
+t.test('hazard 18: a completion credit held by a lost ACK comes back at the timeout, once', async (t) => {
+  const peer = new PacketPeer({ timeout: 1, retryCount: 0, bench: { adapter: TWO_LANES } });
+  post(peer.qp, 3);
+  peer.take();
+  t.equal(peer.bench.read(CSR.COMPLETION_CREDITS_USED), 3);
+  peer.wait(1e9);
+  const statuses = peer.qp.parts.sendCq.drain().map(({ status }) => status);
+  t.same(statuses, [CompletionStatus.RETRY_EXCEEDED, CompletionStatus.FLUSHED, CompletionStatus.FLUSHED]);
+  t.equal(peer.bench.read(CSR.COMPLETION_CREDITS_USED), 0);
+  peer.acknowledge(2);
+  t.equal(peer.bench.read(CSR.COMPLETION_CREDITS_USED), 0, 'late');
+  t.notOk(peer.qp.parts.sendCq.ready);
+  peer.bench.finish();
+});
+
+t.test('hazard 18: an ACK after the retry, and once more, releases once', async (t) => {
+  const peer = new PacketPeer({ timeout: 1, retryCount: 3, bench: { adapter: TWO_LANES } });
+  const other = another(peer);
+  post(peer.qp, 3);
+  post(other, 2);
+  peer.take();
+  peer.wait(20_000);
+  t.ok(peer.take().length >= 3, 'sent again');
+  const used = (): number => peer.bench.read(CSR.COMPLETION_CREDITS_USED);
+  t.equal(used(), 5);
+  peer.acknowledge(2);
+  t.equal(used(), 2);
+  peer.acknowledge(2);
+  t.equal(used(), 2, 'those of the other are still held');
+  peer.acknowledge(1, { destQpn: other.qpn });
+  t.equal(peer.qp.parts.sendCq.drain().length + other.parts.sendCq.drain().length, 5);
+  peer.bench.finish();
+});
+
+/** How the memory of a guest goes while answers are awaited. */
+const losses: Record<string, (peer: PacketPeer) => void> = {
+  'bus mastering is turned off': ({ bench }) => {
+    bench.access.port.setBusMaster(false);
+    bench.host.quietBecause = 'bus mastering is off';
+  },
+  'all memory is unmapped': ({ bench }) => {
+    const { memory } = bench.host;
+    memory.protect(memory.base, memory.lengthBytes, PageAccess.UNMAPPED);
+    bench.access.port.memoryUnmapped(memory.base, memory.lengthBytes);
+  },
+};
+
+for (const [what, lose] of Object.entries(losses))
+  t.test(
+    `hazard 42: answers are awaited, and ${what}: nothing is written any more, every credit comes back`,
+    async (t) => {
+      const peer = new PacketPeer({ timeout: 1, retryCount: 1, bench: { adapter: TWO_LANES } });
+      const { bench, qp } = peer;
+      post(qp, 3);
+      qp.post({
+        opcode: SendOpcode.RDMA_READ,
+        sges: [bench.sge(bench.createBuffer(64))],
+        remote: { address: 0, rkey: 1 },
+      });
+      post(qp, 20);
+      peer.take();
+      t.ok(bench.read(CSR.COMPLETION_CREDITS_USED) > 4);
+      lose(peer);
+      const before = bench.host.memory.bytes.slice();
+      peer.acknowledge(2);
+      peer.respond(BthOpcode.RC_RDMA_READ_RESPONSE_ONLY, 3, { syndromeKind: AethKind.ACK }, new Uint8Array(64).fill(1));
+      for (let psn = 4; psn < 24; psn++) {
+        peer.take();
+        peer.acknowledge(psn);
+      }
+      peer.wait(1e9);
+      t.ok(isQuiet(peer), bench.machine.describe());
+      t.ok(Buffer.compare(bench.host.memory.bytes, before) === 0, 'memory is untouched');
+    },
+  );
+
+t.test('hazard 19: credits cut below what is in use converge, and no count is negative', async (t) => {
+  const peer = new PacketPeer({ bench: { adapter: TWO_LANES } });
+  const { lanes } = peer.adapter;
+  post(peer.qp, 40);
+  peer.take();
+  const { completion } = lanes;
+  lanes.setLane(0, { executionCredits: 0, completionCredits: 1, sharedCompletion: false });
+  lanes.setLane(1, { completionCredits: 15 });
+  t.same(
+    [completion.privateUsed[0], completion.sharedUsed, completion.shared],
+    [4, 8, 0],
+    'charged where it came from',
+  );
+  const other = another(peer);
+  post(other, 20);
+  t.equal(peer.take().length, 4, 'what is promised and still in use cannot be had twice');
+  for (let psn = 0; psn < 11; psn++) peer.acknowledge(psn);
+  t.equal(peer.take().length, 11, 'it comes as the others end');
+  t.same([completion.privateUsed[0], completion.sharedUsed], [1, 1], 'the first lane has one at a time now');
+  peer.acknowledge(11);
+  t.equal(peer.take().length, 1);
+  t.same([completion.privateUsed[0], completion.sharedUsed], [1, 0]);
+  t.same([completion.used, completion.total], [16, 16]);
+  peer.qp.destroy();
+  other.destroy();
+  peer.bench.finish();
+});
+
+t.test('hazard 19: lanes taken away while commands are in their lists', async (t) => {
+  const peer = new PacketPeer({ bench: { adapter: { ...TWO_LANES, laneCount: 4 } } });
+  const { lanes } = peer.adapter;
+  post(peer.qp, 30);
+  const seen = peer.take().length;
+  const first = lanes.lanes.findIndex(({ length }) => length > 0);
+  lanes.setMap(0, 0, [1 << ((first + 1) % 4)]);
+  post(peer.qp, 10);
+  t.equal(lanes.lanes[first].length, 40 - seen, 'they stay behind those before them');
+  const order = [...Array(seen).keys()];
+  for (let psn = 0; order.length < 40; psn++) {
+    peer.acknowledge(psn);
+    for (const packet of peer.take()) order.push((packet.psn - peer.firstPsn) & 0xffffff);
+  }
+  t.same(order, [...Array(40).keys()], 'in order');
+  peer.acknowledge(39);
+  post(peer.qp, 1);
+  t.equal(peer.take().length, 1);
+  t.equal(lanes.lanes[(first + 1) % 4].launches, 1, 'then the new map counts');
+  peer.acknowledge(40);
+  peer.bench.finish();
+});

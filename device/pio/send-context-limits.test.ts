@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Send contexts at their limits: counters at their wrap with a context full and empty, credit words that share a line, draining, egress order, and credit lines that go and come
+ * back under load. US2015378953; DESIGN.md 4.9; hazards 21, 22 and 26 of real-hardware 5.3.
+ */
+import t from 'tap';
+import {
+  SEND_CONTEXT_BLOCKS_MAX,
+  SEND_CONTEXT_WINDOW_BYTES,
+  SEND_COUNTER_MASK,
+} from '../../protocol/layout/gen/constants.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { FaultKind, PortState, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { AccessKind } from '../hosts/in-process/access-log.ts';
+import { DriverSendContext, type SendStore } from '../hosts/in-process/driver/send-context.ts';
+import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
+import { Bench, type BenchOptions } from '../test-support/adapter-fixture.ts';
+import { CREDIT_VECTOR, SendContextBench } from '../test-support/send-context-fixture.ts';
+
+const COUNTER = SEND_COUNTER_MASK + 1;
+const PAGE_BYTES = 4096;
+const WORD_BYTES = 8;
+const SMALL = Uint8Array.of(1, 2, 3, 4);
+
+/** A packet of one block to nobody: what counts is its credit. */
+function toNobody(bench: SendContextBench): Uint8Array {
+  return bench.packet(SMALL, { destQpn: 0xfffffe });
+}
+
+t.test('hazard 21: the counter wraps with the context full, empty and in between, whatever its size', async (t) => {
+  for (const blocks of [2, 64, 1000, SEND_CONTEXT_BLOCKS_MAX]) {
+    const bench = new SendContextBench({ blocks, threshold: blocks });
+    const { context } = bench;
+    const packet = toNobody(bench);
+    const send = (count: number): void => {
+      for (let index = 0; index < count; index++) if (!context.send(packet)) t.fail(`no credit at ${context.sent}`);
+    };
+    const returnAll = (): void => {
+      bench.settle();
+      context.force();
+      context.refresh();
+    };
+    // As many as bring the counter to `start`, in turns of what fits.
+    const advance = (start: number): void => {
+      while (context.sent < start) {
+        send(Math.min(blocks, start - context.sent));
+        returnAll();
+      }
+    };
+    for (const start of [COUNTER - 1, 2 * COUNTER - blocks, 3 * COUNTER - (blocks >> 1)]) {
+      advance(start);
+      t.equal(context.available, blocks, 'empty');
+      send(blocks);
+      t.equal(context.available, 0, 'full');
+      t.notOk(context.send(toNobody(bench)), 'the device has returned none of them');
+      returnAll();
+      t.equal(context.word.freeCounter, (start + blocks) % COUNTER);
+      t.equal(context.available, blocks, `${blocks} blocks from ${start} on`);
+    }
+    t.equal(bench.query().haltCause, SendHaltCause.NONE);
+    bench.finish();
+  }
+});
+
+t.test('credit words of up to eight contexts share a line: each return is one store of its own word', async (t) => {
+  const bench = new SendContextBench();
+  const { driver, host } = bench.bench;
+  const creditAddress = driver.allocator.allocate(WORD_BYTES * 8, WORD_BYTES * 8);
+  const line = bench.bench.access.view(creditAddress, WORD_BYTES * 8);
+  const contexts = Array.from({ length: 8 }, () =>
+    driver.createSendContext({ blocks: 8, threshold: 8, creditAddress }),
+  );
+  for (const context of contexts) context.enable();
+  const words = (): string[] =>
+    Array.from({ length: 8 }, (_, index) => line.getBigUint64(index * 8, true).toString(16));
+  for (const [index, context] of contexts.entries()) {
+    const before = words();
+    const mark = host.log.count;
+    for (let count = 0; count <= index; count++) t.ok(context.send(toNobody(bench)));
+    bench.settle();
+    context.force();
+    const stores = host.log
+      .effectsSince(mark)
+      .filter(
+        ({ kind, address }) => kind === AccessKind.VALIDITY && address >= creditAddress && address < creditAddress + 64,
+      );
+    t.same(
+      stores.map(({ address, lengthBytes }) => [address - creditAddress, lengthBytes]),
+      [[(context.number % 8) * WORD_BYTES, WORD_BYTES]],
+    );
+    t.equal(context.word.freeCounter, index + 1);
+    const changed = words().flatMap((word, slot) => (word === before[slot] ? [] : [slot]));
+    t.same(changed, [context.number % 8], 'no other word');
+  }
+  bench.finish();
+});
+
+t.test('a packet that asks for it makes an interrupt when it leaves, and no other does', async (t) => {
+  const bench = new SendContextBench();
+  for (const interrupt of [0, 1, 0, 1]) {
+    const before = bench.interrupts;
+    const stores = bench.context.allocate(toNobody(bench), { interrupt }) as SendStore[];
+    for (const store of stores.slice(1)) bench.context.write(store);
+    bench.settle();
+    t.equal(bench.interrupts, before, 'not before it is whole');
+    bench.context.write(stores[0]);
+    bench.settle();
+    t.equal(bench.interrupts, before + interrupt);
+  }
+  bench.finish();
+});
+
+t.test(
+  'disabled with whole packets waiting, a context drains: they leave, others do not, and their credits come back',
+  async (t) => {
+    const bench = new SendContextBench({ blocks: 512, threshold: 512 });
+    const { context } = bench;
+    const waiting = (): number => bench.query().packetsWaiting;
+    // Written while the machine stands still.
+    for (let count = 0; count < 100; count++) t.ok(context.send(toNobody(bench)));
+    const half = context.allocate(toNobody(bench)) as SendStore[];
+    context.write(half[0]);
+    context.disable();
+    t.equal(context.state, SendContextState.DRAINING);
+    t.equal(context.word.freeCounter, 0);
+    for (const store of half.slice(1)) context.write(store);
+    bench.settle();
+    t.equal(context.state, SendContextState.DISABLED);
+    t.equal(waiting(), 0);
+    t.equal(bench.query().packetsSent, 100, 'what was not whole has not left');
+    t.equal(bench.query().writesDropped, half.length - 1);
+    t.equal(context.word.freeCounter, 100, 'returned without being asked');
+    t.equal(context.word.dueForce, 1);
+    context.enable();
+    t.ok(context.send(toNobody(bench), { creditReturn: 1 }));
+    bench.settle();
+    t.equal(context.word.freeCounter, 1);
+    bench.finish();
+  },
+);
+
+t.test(
+  'hazard 22: packets leave in the order in which they became whole, or in one drawn from a seed, the same each time',
+  async (t) => {
+    const order = (sendEgressSeed: number | undefined): number[] => {
+      const bench = new SendContextBench(
+        { blocks: 64, threshold: 0 },
+        { adapter: sendEgressSeed === undefined ? {} : { sendEgressSeed } },
+      );
+      const buffers = Array.from({ length: 32 }, () => bench.postReceive(64));
+      const packets = buffers.map((_, index) => bench.context.allocate(bench.packet(Uint8Array.of(index, 0, 0, 0))));
+      // The youngest first.
+      for (const stores of packets.reverse()) for (const store of stores as SendStore[]) bench.context.write(store);
+      bench.settle();
+      const arrived = buffers.map((buffer) => bench.received(buffer)?.[0] ?? -1);
+      t.equal(bench.context.word.freeCounter, 32);
+      bench.finish();
+      return arrived;
+    };
+    const asWritten = Array.from({ length: 32 }, (_, index) => 31 - index);
+    t.same(order(undefined), asWritten);
+    const [first, again, other] = [5, 5, 6].map(order);
+    t.same(first, again);
+    t.notSame(first, asWritten);
+    t.notSame(first, other);
+    t.same(
+      [...first].sort((left, right) => left - right),
+      asWritten.reverse(),
+      'each of them once',
+    );
+  },
+);
+
+t.test(
+  'a credit line that goes and comes back under load: one context halts, no credit is lost, others do not notice',
+  async (t) => {
+    for (const seed of [1, 2, 3]) {
+      const bench = new SendContextBench({ blocks: 16, threshold: 2 }, { seed });
+      const { driver, host, random, machine } = bench.bench;
+      const other = bench.context;
+      const line = driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
+      const context = driver.createSendContext({
+        blocks: 16,
+        threshold: 2,
+        creditAddress: line,
+        vector: CREDIT_VECTOR,
+      });
+      context.enable();
+      const sent = [0, 0];
+      const ended = [0, 0];
+      let halts = 0;
+      for (let turn = 0; turn < 1500; turn++) {
+        if (random.oneIn(20)) host.memory.protect(line, 1, random.pick([PageAccess.UNMAPPED, PageAccess.READ_WRITE]));
+        for (const [index, one] of [context, other].entries())
+          if (one.send(toNobody(bench), { creditReturn: random.below(2) }, () => ended[index]++)) sent[index]++;
+        machine.step();
+        for (const one of [context, other]) one.refresh();
+        if (context.state === SendContextState.HALTED) {
+          halts++;
+          host.memory.protect(line, 1, PageAccess.READ_WRITE);
+          context.restart();
+          t.equal(context.available, 16);
+        }
+      }
+      host.memory.protect(line, 1, PageAccess.READ_WRITE);
+      bench.settle();
+      context.restart();
+      other.force();
+      other.refresh();
+      t.ok(halts > 10, `${halts} halts; seed ${seed}`);
+      t.same(ended, sent, 'every packet ended once');
+      t.equal(other.available, 16);
+      t.equal(other.state, SendContextState.ENABLED);
+      t.equal(bench.bench.faults(FaultKind.SEND_CONTEXT_HALTED), halts);
+      bench.finish();
+    }
+  },
+);
+
+/** Enables anew without reading the status back, as a driver may not: what the device wrote before may come after the zeros. */
+class HastyContext extends DriverSendContext {
+  override restart(): void {
+    this.disable();
+    this.enable();
+  }
+
+  override get status(): number {
+    return 0;
+  }
+}
+
+/** Restarts a context over and over while its credits come back late; how often the driver then took more or fewer blocks for free than were. */
+function countWrongCredits(seed: number, SendContext: typeof DriverSendContext): number {
+  const options: BenchOptions = { seed, ordering: { mode: 'pcie', seed }, classes: { SendContext } };
+  const bench = new SendContextBench({ blocks: 16, threshold: 0 }, options);
+  const { machine, random } = bench.bench;
+  machine.onStep = () => {};
+  const { context } = bench;
+  let wrong = 0;
+  for (let round = 0; round < 40; round++) {
+    for (let count = random.between(1, 8); count > 0; count--) context.send(toNobody(bench));
+    for (let count = random.between(1, 6); count > 0; count--) machine.step();
+    context.restart();
+    for (let count = random.between(1, 60); count > 0; count--) machine.step();
+    // Nothing was sent since the restart.
+    if (context.word.freeCounter !== 0) wrong++;
+  }
+  return wrong;
+}
+
+t.test(
+  'hazard 26: counters zeroed while an old credit return is in flight: reading the state back pushes it ahead',
+  async (t) => {
+    let hasty = 0;
+    for (let seed = 1; seed <= 20; seed++) {
+      t.equal(countWrongCredits(seed, DriverSendContext), 0, `seed ${seed}`);
+      hasty += countWrongCredits(seed, HastyContext);
+    }
+    t.ok(hasty > 0, 'a driver that does not read it back is caught');
+  },
+);
+
+t.test(
+  'hazard 26: a packet written before the context is enabled, or behind its halt, is dropped and counted',
+  async (t) => {
+    const bench = new SendContextBench({ blocks: 16, threshold: 0 });
+    const { context } = bench;
+    const stores = context.allocate(toNobody(bench)) as SendStore[];
+    context.halt();
+    t.equal(context.state, SendContextState.HALTED, 'the state is there before its interrupt');
+    t.equal(bench.interrupts, 0);
+    for (const store of stores) context.write(store);
+    bench.settle();
+    t.equal(bench.interrupts, 1);
+    context.disable();
+    for (const store of stores) context.write(store);
+    context.enable();
+    t.equal(bench.query().writesDropped, 2 * stores.length);
+    t.equal(bench.query().packetsSent, 0);
+    t.ok(context.send(toNobody(bench)));
+    bench.settle();
+    t.equal(bench.query().packetsSent, 1);
+    bench.finish();
+  },
+);
+
+t.test('a port that is down: packets for VL15 and others are dropped, and their credits come back', async (t) => {
+  const bench = new SendContextBench({ blocks: 16, threshold: 0, virtualLanes: 1 | (1 << 15) });
+  const [port] = (bench.bench.machine.core as Adapter).ports;
+  port.setState(PortState.DOWN);
+  const { context } = bench;
+  t.ok(context.send(toNobody(bench)));
+  t.ok(context.send(bench.packet(new Uint8Array(256), { destQpn: 0, srcQpn: 0 }), { virtualLane: 15 }));
+  bench.settle();
+  t.match(bench.query(), { packetsSent: 0, packetsDropped: 2, haltCause: SendHaltCause.NONE });
+  context.refresh();
+  t.equal(context.available, 16);
+  bench.finish();
+});
+
+t.test('a context is reached by its own function only, whatever another one writes', async (t) => {
+  const bench = new Bench({ functionCount: 2 });
+  const context = bench.driver.createSendContext({ blocks: 8 });
+  context.enable();
+  const foreign = new InProcessAccess(bench.machine, 1);
+  const { status } = context;
+  foreign.writePio(context.number * SEND_CONTEXT_WINDOW_BYTES, 8, 0, 0);
+  foreign.writeRegister(CSR.SEND_CONTEXT_CONTROL + context.number * 4, 4, 0, 0);
+  bench.settle();
+  t.equal(context.status, status);
+  t.equal(context.state, SendContextState.ENABLED);
+  const faults = (kind: FaultKind): number => foreign.readRegister(CSR.FAULT_COUNT + kind * 4, 4);
+  t.equal(faults(FaultKind.PIO_UNSUPPORTED), 1);
+  t.equal(faults(FaultKind.REGISTER_RESERVED), 1);
+  t.same(bench.allFaults(), {}, 'its own function is told nothing');
+  bench.finish();
+});

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What ports decide about datagrams: partition keys, MTU, state. IBTA 10.9, 9.8.3. In-process only: nothing configures ports from a guest yet. */
+import t from 'tap';
+import { decodePortAttributes, newPortAttributes } from '../../protocol/layout/gen/port-attributes.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, FaultKind, ManagementOpcode, PortState } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import type { Port } from './port.ts';
+
+const GRH = 40;
+const { LOCAL_LENGTH_ERROR, SUCCESS } = CompletionStatus;
+
+function portsOf(bench: Bench): [Port, Port] {
+  return (bench.machine.core as Adapter).ports as unknown as [Port, Port];
+}
+
+/** Sender's key, receiver's key, and whether a datagram passes: same partition, and one of the two a full member. */
+const partitions: readonly [number, number, boolean][] = [
+  [0xffff, 0xffff, true],
+  [0x8001, 0x8001, true],
+  [0x8001, 0x0001, true],
+  [0x0001, 0x8001, true],
+  [0x0001, 0x0001, false],
+  [0x8001, 0x8002, false],
+  [0x8001, 0xffff, false],
+];
+
+for (const [from, to, passes] of partitions) {
+  t.test(
+    `P_Key 0x${from.toString(16)} to 0x${to.toString(16)}: ${passes ? 'delivered' : 'dropped and counted'}`,
+    async (t) => {
+      const bench = new Bench();
+      const [near, far] = portsOf(bench);
+      near.pkeys[7] = from;
+      far.pkeys[9] = to;
+      const pair = bench.createPair({ sender: { pkeyIndex: 7 }, receiver: { pkeyIndex: 9 } });
+      bench.postReceive(pair.receiver, GRH);
+      pair.sender.post(pair.to());
+      t.equal(pair.sender.parts.sendCq.take().status, SUCCESS);
+      bench.settle();
+      const entry = pair.receiver.parts.receiveCq.poll();
+      if (passes) t.match(entry, { status: SUCCESS, pkeyIndex: 9 });
+      else t.equal(entry, undefined);
+      const answer = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_PORT, modifier: 2 });
+      t.equal(decodePortAttributes(answer.payload, 0, newPortAttributes()).badPkeyCounter, passes ? 0 : 1);
+      t.equal(bench.access.readRegister(CSR.PORT_RECEIVE_DROPS + 8, 8), passes ? 0 : 1);
+      bench.finish();
+    },
+  );
+}
+
+t.test('a wrong Q_Key is counted at the port', async (t) => {
+  const bench = new Bench();
+  const { sender, receiver, to } = bench.createPair();
+  bench.postReceive(receiver, GRH);
+  sender.post(to({ qkey: 0x4444 }));
+  bench.settle();
+  const answer = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_PORT, modifier: 2 });
+  t.equal(decodePortAttributes(answer.payload, 0, newPortAttributes()).badQkeyCounter, 1);
+  bench.finish();
+});
+
+t.test('every MTU: a datagram of its size passes, one byte more does not', async (t) => {
+  for (const [code, bytes] of [
+    [1, 256],
+    [2, 512],
+    [3, 1024],
+    [4, 2048],
+    [5, 4096],
+  ] as const) {
+    const bench = new Bench();
+    for (const port of portsOf(bench)) port.activeMtuCode = code;
+    const { sender, receiver, to } = bench.createPair();
+    const source = bench.createBuffer(bench.random.bytes(bytes + 1));
+    const target = bench.postReceive(receiver, GRH + bytes);
+    sender.post(to({ sges: [bench.sge(source, 0, bytes)] }));
+    t.equal(sender.parts.sendCq.take().status, SUCCESS, `${bytes} bytes`);
+    t.equal(receiver.parts.receiveCq.take().byteLength, GRH + bytes);
+    t.same(target.bytes.slice(GRH), source.bytes.slice(0, bytes));
+    sender.post(to({ sges: [bench.sge(source)] }));
+    t.match(sender.parts.sendCq.take(), { status: LOCAL_LENGTH_ERROR, vendorError: FaultKind.COMMAND_LENGTH });
+    bench.finish();
+  }
+});
+
+t.test('a port that is not active sends nothing', async (t) => {
+  for (const state of [PortState.DOWN, PortState.INITIALIZE, PortState.ARMED]) {
+    const bench = new Bench();
+    const [near] = portsOf(bench);
+    const { sender, receiver, to } = bench.createPair();
+    bench.postReceive(receiver, GRH);
+    near.state = state;
+    t.equal(bench.read(CSR.PORT_STATE), state);
+    sender.post(to());
+    const entry = sender.parts.sendCq.take();
+    t.not(entry.status, SUCCESS);
+    t.equal(entry.vendorError, FaultKind.PORT_DOWN);
+    t.notOk(receiver.parts.receiveCq.ready);
+    bench.finish();
+  }
+});

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Resizing a completion queue with entries in flight: none is lost, doubled or out of order, running numbers go on. IBTA 11.2.5.3. */
+import t from 'tap';
+import { ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { startCompletionsAt } from '../test-support/running-counts.ts';
+
+const NOP = { header: { opcode: SendOpcode.NOP } };
+
+t.test('unread entries come along, to a larger ring and to a smaller one, in one piece and in pages', async (t) => {
+  ledger(t, '11.2', 'Resizing a completion queue keeps the completions that are in it');
+  for (const paged of [false, true]) {
+    const bench = new Bench();
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 4, paged });
+    const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+    const expected: number[] = [];
+    const taken: number[] = [];
+    let posted = 0;
+    const post = (count: number): void => {
+      for (let index = 0; index < count; index++) {
+        qp.post(NOP);
+        expected.push(posted++ & 0xffff);
+      }
+      bench.settle();
+    };
+    const take = (count: number): void => {
+      for (let index = 0; index < count; index++) taken.push(sendCq.take().queueSequence);
+    };
+    post(13);
+    take(9);
+    post(10);
+    for (const entriesLog2 of [8, 4, 5, 7]) {
+      t.equal(bench.driver.resizeCompletionQueue(sendCq, entriesLog2).status, ManagementStatus.OK);
+      post(2);
+      take(3);
+      post(1);
+    }
+    t.equal(bench.driver.resizeCompletionQueue(sendCq, 7).status, ManagementStatus.OK);
+    post(100);
+    take(expected.length - taken.length);
+    t.same(taken, expected);
+    bench.finish();
+  }
+});
+
+t.test('a ring too small for what is unread is refused, as is one of an overrun queue; nothing changes', async (t) => {
+  const bench = new Bench();
+  const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
+  const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 6 });
+  for (let count = 0; count < 9; count++) qp.post(NOP);
+  bench.settle();
+  const refused = bench.driver.resizeCompletionQueue(sendCq, 3);
+  t.equal(refused.status, ManagementStatus.BAD_FIELD);
+  t.equal(refused.limit, 9, 'the entries that need room');
+  t.equal(sendCq.drain().length, 9);
+  t.equal(bench.driver.resizeCompletionQueue(sendCq, 3).status, ManagementStatus.OK);
+  for (let count = 0; count < 9; count++) qp.post(NOP);
+  bench.settle();
+  t.equal(bench.driver.resizeCompletionQueue(sendCq, 5).status, ManagementStatus.BAD_STATE);
+  t.equal(sendCq.drain().length, 8, 'what was there before the overrun');
+  bench.finish();
+});
+
+t.test('random posting, taking and resizing', async (t) => {
+  for (const seed of [1, 2, 3, 4]) {
+    const bench = new Bench({ seed, budget: 4 });
+    const { random } = bench;
+    let entriesLog2 = 4;
+    const sendCq = bench.createCompletionQueue({ entriesLog2 });
+    const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 6 });
+    let [posted, taken, resized] = [0, 0, 0];
+    while (taken < 2000) {
+      const choice = random.below(16);
+      if (choice < 7 && posted - taken < Math.min(2 ** entriesLog2, 60) && posted < 2000) {
+        qp.post(NOP);
+        posted++;
+      } else if (choice < 14) {
+        bench.machine.step();
+        const entry = sendCq.poll();
+        if (entry !== undefined && entry.queueSequence !== (taken++ & 0xffff))
+          t.fail(`${entry.queueSequence} is not the next; seed ${seed}`);
+      } else if (choice === 14) {
+        const next = 1 + random.below(8);
+        // Room is needed for what is in flight as well: that is software's to see to.
+        if (posted - taken > 2 ** next) continue;
+        t.equal(bench.driver.resizeCompletionQueue(sendCq, next).status, ManagementStatus.OK, `seed ${seed}`);
+        entriesLog2 = next;
+        resized++;
+      }
+    }
+    t.ok(resized > 50);
+    bench.finish();
+  }
+});
+
+t.test('running numbers wrap at 32 bits before, between and behind resizes', async (t) => {
+  // The first number behind the wrap, and how many are still to come when the ring is replaced: none of its empty slots may look like that entry.
+  for (const start of [2 ** 32 - 20, 2 ** 32 - 33, 2 ** 32 - 1])
+    for (const sizes of [[4, 7, 5, 6], [7, 4], [5]]) {
+      const bench = new Bench();
+      const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
+      const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+      startCompletionsAt(bench, sendCq, start);
+      const taken: number[] = [];
+      const take = (): void => {
+        for (const { queueSequence } of sendCq.drain()) taken.push(queueSequence);
+      };
+      let posted = 0;
+      for (const entriesLog2 of sizes) {
+        const { status } = bench.driver.resizeCompletionQueue(sendCq, entriesLog2);
+        t.equal(status, ManagementStatus.OK);
+        take();
+        t.equal(taken.length, posted, 'nothing is there that was not posted');
+        for (let count = 0; count < 11; count++, posted++) qp.post(NOP);
+        bench.settle();
+        // Some stay unread over the next resize.
+        for (let count = 0; count < 7; count++) taken.push(sendCq.take().queueSequence);
+        t.equal(bench.driver.resizeCompletionQueue(sendCq, entriesLog2 + 1).status, ManagementStatus.OK);
+        take();
+      }
+      for (let count = 0; count < 40; count++, posted++) {
+        qp.post(NOP);
+        bench.settle();
+        take();
+      }
+      t.same(
+        taken,
+        Array.from({ length: posted }, (_, number) => number),
+        `from ${start}, sizes ${sizes}`,
+      );
+      bench.finish();
+    }
+});

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Completion queues: validity, fullness, overrun. PROGRAMMING.md, completion queues; hazards 33 and 34 of real-hardware 5.3. */
+import t from 'tap';
+import { getCompletionEntrySequence } from '../../protocol/layout/gen/completion-entry.gen.ts';
+import { decodeCqAttributes, newCqAttributes } from '../../protocol/layout/gen/cq-attributes.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  CompletionStatus,
+  EventType,
+  FaultKind,
+  ManagementOpcode,
+  QpState,
+  SendOpcode,
+} from '../../protocol/layout/gen/values.gen.ts';
+import { AccessKind } from '../hosts/in-process/access-log.ts';
+import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
+
+const NOP = { header: { opcode: SendOpcode.NOP } };
+
+function queryCq(bench: Bench, cq: DriverCompletionQueue) {
+  const { payload } = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_CQ, objectNumber: cq.cqn });
+  return decodeCqAttributes(payload, 0, newCqAttributes());
+}
+
+t.test('hazard 34: the body of an entry is there before its sequence word', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair();
+  const { sendCq } = qp.parts;
+  let seen = 0;
+  bench.host.onBody = (address, lengthBytes) => {
+    if (address !== sendCq.buffer.slotAddress(seen)) return;
+    t.equal(lengthBytes, 60);
+    t.equal(getCompletionEntrySequence(sendCq.buffer.slot(seen), 0), 0, 'not valid yet');
+    t.equal(sendCq.buffer.slot(seen).getUint32(0, true) & 0xffffff, qp.qpn, 'the body is');
+    seen++;
+  };
+  for (let count = 0; count < 5; count++) qp.post(NOP);
+  bench.settle();
+  t.equal(seen, 5);
+  t.equal(sendCq.drain().length, 5);
+  bench.finish();
+});
+
+t.test('hazard 34: a queue of any size goes round many times, entry by entry valid', async (t) => {
+  for (const entriesLog2 of [0, 1, 3]) {
+    const bench = new Bench();
+    const sendCq = bench.createCompletionQueue({ entriesLog2 });
+    const qp = bench.createQueuePair({ sendCq });
+    for (let count = 0; count < 100; count++) {
+      qp.post(NOP);
+      const entry = sendCq.take();
+      if (entry.queueSequence !== count) t.fail(`${entry.queueSequence} instead of ${count}, 2^${entriesLog2} entries`);
+      t.notOk(sendCq.ready, 'entries of the last lap are not valid');
+    }
+    const attributes = queryCq(bench, sendCq);
+    t.equal(attributes.producerCount, 100);
+    t.equal(attributes.error, 0);
+    bench.finish();
+  }
+});
+
+t.test(
+  'hazard 33: a full queue takes nothing more: one error event, no overwriting, the queue pair in error',
+  async (t) => {
+    ledger(t, '10.8.2.2', 'A CQ that overflows goes into error with one event and nothing is overwritten');
+    const bench = new Bench();
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
+    const qp = bench.createQueuePair({ sendCq });
+    for (let count = 0; count < 4; count++) qp.post(NOP);
+    bench.settle();
+    t.same(bench.asynchronous.walk(), [], 'just full is no error');
+    const before = bench.access.view(sendCq.buffer.address, 256);
+    const entries = new Uint8Array(before.buffer.slice(before.byteOffset, before.byteOffset + 256));
+    for (let count = 0; count < 3; count++) qp.post(NOP);
+    bench.settle();
+    const events = bench.asynchronous.walk();
+    t.same(
+      events.filter(({ eventType }) => eventType === EventType.CQ_ERROR).map(({ objectNumber }) => objectNumber),
+      [sendCq.cqn],
+      'one CQ error event',
+    );
+    t.same(
+      events.filter(({ eventType }) => eventType === EventType.QP_FATAL).map(({ objectNumber }) => objectNumber),
+      [qp.qpn],
+    );
+    t.equal(bench.faults(FaultKind.CQ_OVERRUN), 1);
+    t.equal(qp.query().state, QpState.ERR);
+    t.equal(queryCq(bench, sendCq).error, 1);
+    t.same(new Uint8Array(before.buffer, before.byteOffset, 256), entries, 'nothing was overwritten');
+    sendCq.drain();
+    qp.post(NOP, 'doorbell');
+    bench.settle();
+    t.notOk(sendCq.ready, 'it stays in error');
+    t.equal(bench.asynchronous.walk().length, 0, 'and says so once');
+    bench.proveItWorks();
+    bench.finish();
+  },
+);
+
+t.test('hazard 33: an error of a shared queue reaches its other queue pairs when they next complete', async (t) => {
+  const bench = new Bench();
+  const sendCq = bench.createCompletionQueue({ entriesLog2: 1 });
+  const [first, second] = [bench.createQueuePair({ sendCq }), bench.createQueuePair({ sendCq })];
+  for (let count = 0; count < 3; count++) first.post(NOP);
+  bench.settle();
+  t.equal(first.query().state, QpState.ERR);
+  t.equal(second.query().state, QpState.RTS);
+  second.post(NOP);
+  bench.settle();
+  t.equal(second.query().state, QpState.ERR);
+  bench.finish();
+});
+
+t.test('a consumer count that cannot be is not believed', async (t) => {
+  const bench = new Bench();
+  const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
+  const qp = bench.createQueuePair({ sendCq });
+  for (let count = 0; count < 4; count++) qp.post(NOP);
+  bench.settle();
+  bench.access.view(sendCq.recordAddress, 8).setUint32(0, 77, true);
+  qp.post(NOP);
+  bench.settle();
+  t.equal(queryCq(bench, sendCq).error, 1, 'the queue counts as full');
+  bench.finish();
+});
+
+for (const [looks, error] of [
+  [1, 0],
+  [2, 1],
+]) {
+  t.test(`a consumer count that cannot be true, ${looks} times`, async (t) => {
+    const bench = new Bench();
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 1 });
+    const qp = bench.createQueuePair({ sendCq });
+    const { host } = bench;
+    const read = host.readMemory.bind(host);
+    let torn = looks;
+    host.readMemory = (address, lengthBytes, target, offset) => {
+      const done = read(address, lengthBytes, target, offset);
+      if (address === sendCq.recordAddress && torn > 0) {
+        torn--;
+        target[offset + 2] = 0xff;
+      }
+      return done;
+    };
+    for (let count = 0; count < 2; count++) qp.post(NOP);
+    sendCq.take();
+    qp.post(NOP);
+    bench.settle();
+    t.equal(torn, 0, 'it was looked at');
+    t.equal(queryCq(bench, sendCq).error, error);
+    bench.finish();
+  });
+}
+
+t.test('the record is read only when the queue looks full', async (t) => {
+  const bench = new Bench();
+  const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
+  const qp = bench.createQueuePair({ sendCq });
+  const mark = bench.host.log.count;
+  for (let count = 0; count < 16; count++) {
+    qp.post(NOP);
+    sendCq.take();
+  }
+  const reads = bench.host.log
+    .since(mark)
+    .filter(({ kind, address }) => kind === AccessKind.READ && address === sendCq.recordAddress);
+  t.equal(reads.length, 0);
+  bench.finish();
+});
+
+t.test('a queue whose memory cannot be written fails like a full one', async (t) => {
+  const bench = new Bench();
+  const sendCq = bench.createCompletionQueue();
+  const qp = bench.createQueuePair({ sendCq });
+  bench.host.memory.protect(sendCq.buffer.address, 64, 1);
+  qp.post(NOP);
+  bench.settle();
+  const events = bench.asynchronous.walk();
+  t.ok(events.some(({ eventType, objectNumber }) => eventType === EventType.CQ_ERROR && objectNumber === sendCq.cqn));
+  t.equal(bench.faults(FaultKind.DMA_WRITE), 1);
+  t.equal(qp.query().state, QpState.ERR);
+  bench.proveItWorks();
+  bench.finish();
+});
+
+t.test('send and receive completions of one queue pair can share a queue', async (t) => {
+  const bench = new Bench();
+  const cq = bench.createCompletionQueue({ entriesLog2: 6 });
+  const { sender, to } = bench.createPair();
+  const self = bench.createQueuePair({ sendCq: cq, port: 1 });
+  const handle = bench.handleTo(1, 1);
+  bench.postReceive(self, 40);
+  self.post({ remoteQpn: self.qpn, qkey: self.qkey, addressHandle: handle });
+  bench.settle();
+  t.same(
+    cq.drain().map(({ receive, status }) => [receive, status]),
+    [
+      [0, CompletionStatus.SUCCESS],
+      [1, CompletionStatus.SUCCESS],
+    ],
+    'a datagram to oneself: sent, then received',
+  );
+  sender.post(to());
+  bench.finish();
+});
+
+t.test('entries carry the local time of their posting', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair();
+  bench.machine.clock.advance(5_000_000_000);
+  qp.post(NOP);
+  t.equal(qp.parts.sendCq.take().timestamp, 5_000_000_000);
+  bench.access.writeRegister(CSR.LOCAL_TIME, 8, 77, 3);
+  bench.machine.clock.advance(23);
+  qp.post(NOP);
+  t.equal(qp.parts.sendCq.take().timestamp, 3 * 2 ** 32 + 100);
+  bench.finish();
+});

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Which attributes each change of state needs, takes and refuses, for each service: every attribute of every change is tried. The tables are written from those of IBTA
+ * 11.2.5.2 (modify QP), as Linux has them in ib_modify_qp_is_ok, in its names; nothing here is taken from the device.
+ */
+import t, { type Test } from 'tap';
+import { QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET } from '../../protocol/layout/gen/qp-attributes.gen.ts';
+import {
+  ManagementStatus,
+  QpMask,
+  QpState,
+  qpStateName,
+  ServiceType,
+  serviceTypeName,
+} from '../../protocol/layout/gen/values.gen.ts';
+import type { Connection, DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
+
+type Attribute = Exclude<keyof typeof QpMask, 'STATE'>;
+/** Attributes that are required, and those that may be given; by service. */
+interface Rules {
+  readonly required: readonly Attribute[];
+  readonly optional: readonly Attribute[];
+}
+type ByService = Partial<Record<'UD' | 'UC' | 'RC', Rules>>;
+
+const rules = (required: string, optional = ''): Rules => {
+  const names = (text: string) => text.split(' ').filter((name) => name !== '') as Attribute[];
+  return { required: names(required), optional: names(optional) };
+};
+
+const RETRIES = 'TIMEOUT RETRY_COUNT RNR_RETRY';
+const PATH = 'ADDRESS_VECTOR PATH_MTU REMOTE_QPN RECEIVE_PSN';
+const table: Record<string, ByService> = {
+  'RESET INIT': {
+    UD: rules('PKEY_INDEX PORT QKEY'),
+    UC: rules('PKEY_INDEX PORT ACCESS'),
+    RC: rules('PKEY_INDEX PORT ACCESS'),
+  },
+  'INIT INIT': {
+    UD: rules('', 'PKEY_INDEX PORT QKEY'),
+    UC: rules('', 'PKEY_INDEX PORT ACCESS'),
+    RC: rules('', 'PKEY_INDEX PORT ACCESS'),
+  },
+  'INIT RTR': {
+    UD: rules('', 'PKEY_INDEX QKEY'),
+    UC: rules(PATH, 'PKEY_INDEX ACCESS'),
+    RC: rules(`${PATH} MAX_READS_SERVED MIN_RNR_TIMER`, 'PKEY_INDEX ACCESS'),
+  },
+  'RTR RTS': {
+    UD: rules('SEND_PSN', 'CURRENT_STATE QKEY'),
+    UC: rules('SEND_PSN', 'CURRENT_STATE ACCESS'),
+    RC: rules(`SEND_PSN ${RETRIES} MAX_READS_INITIATED`, 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
+  },
+  'RTS RTS': {
+    UD: rules('', 'CURRENT_STATE QKEY'),
+    UC: rules('', 'CURRENT_STATE ACCESS'),
+    RC: rules('', 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
+  },
+  'RTS SQD': { UD: rules('', 'SQD_NOTIFY'), UC: rules('', 'SQD_NOTIFY'), RC: rules('', 'SQD_NOTIFY') },
+  'SQD SQD': {
+    UD: rules('', 'PKEY_INDEX QKEY'),
+    UC: rules('', 'ADDRESS_VECTOR PKEY_INDEX ACCESS'),
+    RC: rules('', `ADDRESS_VECTOR PKEY_INDEX ACCESS ${RETRIES} MIN_RNR_TIMER MAX_READS_INITIATED MAX_READS_SERVED`),
+  },
+  'SQD RTS': {
+    UD: rules('', 'CURRENT_STATE QKEY'),
+    UC: rules('', 'CURRENT_STATE ACCESS'),
+    RC: rules('', 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
+  },
+  'SQE RTS': { UD: rules('', 'CURRENT_STATE QKEY'), UC: rules('', 'CURRENT_STATE ACCESS') },
+};
+
+/** Attributes of path migration, which the adapter does not offer. */
+const MIGRATION: readonly Attribute[] = ['ALTERNATE_PATH', 'MIGRATION_STATE'];
+const ATTRIBUTES = Object.keys(QpMask).filter((name) => name !== 'STATE') as Attribute[];
+const CONNECTION: Connection = { reliable: false, port: 1, dlid: 2, remoteQpn: 5, pathMtu: 2 };
+const STATES = [QpState.RESET, QpState.INIT, QpState.RTR, QpState.RTS, QpState.SQD, QpState.SQE, QpState.ERR] as const;
+
+function maskOf(names: readonly Attribute[]): number {
+  return names.reduce((mask, name) => mask | QpMask[name], QpMask.STATE as number);
+}
+
+/** Puts a QP from any state into `state`, by the shortest way, and sees that it is there. */
+function bringTo(qp: DriverQueuePair, service: keyof ByService, state: QpState): void {
+  const reliable = service === 'RC';
+  const connection = { ...CONNECTION, reliable };
+  qp.toReset();
+  if (state === QpState.ERR) qp.toError();
+  if (state === QpState.RESET || state === QpState.ERR) return;
+  if (service === 'UD') qp.toInit({ port: 1 });
+  else qp.toConnectedInit(connection);
+  if (state === QpState.INIT) return;
+  if (service === 'UD') qp.toReadyToReceive();
+  else qp.toConnectedReceive(connection);
+  if (state === QpState.RTR) return;
+  if (service === 'UD') qp.toReadyToSend();
+  else qp.toConnectedSend(connection);
+  if (state === QpState.SQD) qp.change({ attributeMask: QpMask.STATE, state });
+  if (state !== QpState.SQE) return;
+  qp.post({ header: { opcode: 0x77 } });
+  qp.parts.sendCq.take();
+}
+
+class Subject {
+  readonly #bench = new Bench({ memoryBytes: 32 * 1024 * 1024 });
+  readonly #service: keyof ByService;
+  readonly #qp: DriverQueuePair;
+
+  constructor(service: keyof ByService) {
+    this.#service = service;
+    this.#bench.machine.onStep = () => {};
+    this.#qp = this.#bench.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType[service] } });
+  }
+
+  /** Asks for a change with these attributes, all of them in range. Its status, the field blamed, and the state afterwards. */
+  try(from: QpState, to: QpState, names: readonly Attribute[]) {
+    bringTo(this.#qp, this.#service, from);
+    const attributes = { attributeMask: maskOf(names), state: to, currentState: from, port: 1, pathMtu: 2 };
+    const { status, badOffset } = this.#qp.modify(attributes, CONNECTION);
+    return { status, badOffset, state: this.#qp.query().state };
+  }
+}
+
+const BAD_MASK = { status: ManagementStatus.BAD_FIELD, badOffset: 64 + QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET };
+
+function checkChange(t: Test, subject: Subject, from: QpState, to: QpState, { required, optional }: Rules): void {
+  const change = `${qpStateName(from)} to ${qpStateName(to)}`;
+  const done = { status: ManagementStatus.OK, state: to };
+  const refused = { ...BAD_MASK, state: from };
+  t.match(subject.try(from, to, required), done, `${change} with what is required`);
+  t.match(subject.try(from, to, [...required, ...optional]), done, `${change} with all it takes`);
+  for (const missing of required) {
+    const rest = required.filter((name) => name !== missing);
+    t.match(subject.try(from, to, rest), refused, `${change} without ${missing}`);
+  }
+  for (const name of ATTRIBUTES) {
+    const given = subject.try(from, to, [...required, name]);
+    if (MIGRATION.includes(name))
+      t.match(given, { status: ManagementStatus.UNSUPPORTED, state: from }, `${change}: ${name}`);
+    else if (required.includes(name) || optional.includes(name)) t.match(given, done, `${change} with ${name}`);
+    else t.match(given, refused, `${change} does not take ${name}`);
+  }
+}
+
+for (const service of ['UD', 'UC', 'RC'] as const) {
+  for (const [change, byService] of Object.entries(table)) {
+    const [from, to] = change.split(' ').map((name) => QpState[name as keyof typeof QpState]) as [QpState, QpState];
+    const expected = byService[service];
+    if (expected === undefined) continue;
+    t.test(`${service}: ${change}`, async (t) => {
+      const name = `${serviceTypeName(ServiceType[service])}, ${change.replace(' ', ' to ')}`;
+      ledger(t, '11.2.5.2', `Attributes required, taken and refused: ${name}`);
+      checkChange(t, new Subject(service), from, to, expected);
+    });
+  }
+  t.test(`${service}: RESET and ERR from everywhere, and nothing else`, async (t) => {
+    ledger(
+      t,
+      '10.3.1',
+      `A ${service} QP goes to RESET and ERR from every state, taking no attribute; changes not in the diagram are refused`,
+    );
+    const subject = new Subject(service);
+    for (const from of STATES) {
+      if (from === QpState.SQE && service === 'RC') continue;
+      for (const to of STATES) {
+        const change = `${qpStateName(from)} to ${qpStateName(to)}`;
+        if (table[`${qpStateName(from)} ${qpStateName(to)}`]?.[service] !== undefined) continue;
+        if (to === QpState.RESET || to === QpState.ERR) checkChange(t, subject, from, to, rules(''));
+        else t.match(subject.try(from, to, []), { status: ManagementStatus.BAD_STATE, state: from }, change);
+      }
+    }
+  });
+}
+
+t.test('the current state', async (t) => {
+  ledger(t, '11.2.5.2', 'A change whose current state is not that of the QP is refused');
+  for (const service of ['UD', 'UC', 'RC'] as const) {
+    const bench = new Bench();
+    const qp = bench.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType[service] } });
+    bringTo(qp, service, QpState.RTS);
+    const attributes = { attributeMask: QpMask.STATE | QpMask.CURRENT_STATE, state: QpState.RTS };
+    t.equal(qp.modify({ ...attributes, currentState: QpState.SQE }).status, ManagementStatus.BAD_STATE);
+    t.equal(qp.modify({ ...attributes, currentState: QpState.RTS }).status, ManagementStatus.OK);
+    bench.finish();
+  }
+});
+
+t.test('attributes of a reliable connection', async (t) => {
+  ledger(t, '11.2.5.3', 'Query QP gives every attribute of a connection as it was set');
+  const bench = new Bench();
+  const creation = { serviceType: ServiceType.RC };
+  const qp = bench.createQueuePair({ state: 'reset', creation });
+  const timers = { timeout: 19, retryCount: 5, rnrRetry: 6, minRnrTimer: 27 };
+  const psns = { sendPsn: 0xabcdef, receivePsn: 0x123456 };
+  const set = { port: 2, remoteQpn: 0xfedcba, pathMtu: 4, access: 6, ...timers, ...psns };
+  qp.connect({ ...CONNECTION, ...set, reliable: true, maxReads: 3 });
+  const { maxReadsInitiated, maxReadsServed, state, ...rest } = qp.query();
+  t.match(rest, set);
+  t.same([maxReadsInitiated, maxReadsServed, state], [3, 3, QpState.RTS]);
+  const changed = {
+    timeout: 1,
+    retryCount: 0,
+    rnrRetry: 7,
+    minRnrTimer: 0,
+    access: 0,
+    maxReadsInitiated: 1,
+    maxReadsServed: 16,
+  };
+  qp.change({ attributeMask: QpMask.STATE, state: QpState.SQD });
+  const { required } = rules(`${RETRIES} MIN_RNR_TIMER ACCESS MAX_READS_INITIATED MAX_READS_SERVED`);
+  qp.change({ attributeMask: maskOf(required) & ~QpMask.STATE, ...changed });
+  t.match(qp.query(), { ...set, ...changed, state: QpState.SQD });
+  bench.finish();
+});
+
+t.test('values of a connection that are out of range', async (t) => {
+  ledger(t, '11.2.5.2', 'A path MTU, port or number of READs out of range is refused and the QP stays as it was');
+  const bench = new Bench();
+  const path = { ...CONNECTION, reliable: true };
+  const qp = bench.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType.RC } });
+  for (const port of [0, 3]) {
+    t.throws(() => qp.toConnectedInit({ ...path, port }), /BAD_FIELD/, `port ${port}`);
+    t.equal(qp.query().state, QpState.RESET);
+  }
+  qp.toConnectedInit(path);
+  for (const bad of [{ pathMtu: 0 }, { pathMtu: 6 }, { pathMtu: 7 }, { maxReads: 17 }, { maxReads: 255 }]) {
+    t.throws(() => qp.toConnectedReceive({ ...path, ...bad }), /BAD_FIELD/, JSON.stringify(bad));
+    t.match(qp.query(), { state: QpState.INIT, pathMtu: 0, maxReadsServed: 0, remoteQpn: 0 });
+  }
+  qp.toConnectedReceive(path);
+  t.throws(() => qp.toConnectedSend({ ...path, maxReads: 17 }), /BAD_FIELD/);
+  t.match(qp.query(), { state: QpState.RTR, maxReadsInitiated: 0 });
+  bench.finish();
+});

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Shared receive queues: order, sharing, the limit event, what an error of one QP leaves to the others. IBTA 10.2.9. */
+import t from 'tap';
+import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { CompletionStatus, EventType, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
+import { Bench, type Buffer } from '../test-support/adapter-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
+
+interface Sharing {
+  readonly bench: Bench;
+  readonly srq: DriverSharedReceiveQueue;
+  readonly senders: DriverQueuePair[];
+  readonly receivers: DriverQueuePair[];
+}
+
+/** `count` RC connections from port 1 to port 2 whose receivers share one queue. */
+function share(count: number, limit = 0): Sharing {
+  const bench = new Bench();
+  const srq = bench.driver.createSharedReceiveQueue({ pd: bench.pd, entriesLog2: 4, limit });
+  const senders: DriverQueuePair[] = [];
+  const receivers: DriverQueuePair[] = [];
+  for (let index = 0; index < count; index++) {
+    const creation = { serviceType: ServiceType.RC };
+    const sender = bench.createQueuePair({ state: 'reset', creation });
+    const receiver = bench.createQueuePair({ state: 'reset', creation: { ...creation, srqn: srq.srqn } });
+    sender.connect({ reliable: true, port: 1, dlid: bench.lidOf(2), remoteQpn: receiver.qpn });
+    receiver.connect({ reliable: true, port: 2, dlid: bench.lidOf(1), remoteQpn: sender.qpn });
+    senders.push(sender);
+    receivers.push(receiver);
+  }
+  return { bench, srq, senders, receivers };
+}
+
+/** Posts a fresh buffer to the shared queue. */
+function postTo(srq: DriverSharedReceiveQueue, bench: Bench, lengthBytes: number): Buffer {
+  const buffer = bench.createBuffer(lengthBytes);
+  srq.postReceive([bench.sge(buffer)]);
+  return buffer;
+}
+
+t.test('entries go to whichever QP receives first, in their order', async (t) => {
+  ledger(t, '10.2.9', 'Entries of a shared receive queue go in their order to whichever QP receives');
+  const { bench, srq, senders, receivers } = share(3);
+  const targets = Array.from({ length: 12 }, () => bench.createBuffer(32));
+  for (const target of targets) srq.postReceive([bench.sge(target)]);
+  for (let message = 0; message < 12; message++) {
+    const turn = bench.random.below(3);
+    const content = bench.createBuffer(bench.random.bytes(32));
+    senders[turn].post({ sges: [bench.sge(content)] });
+    t.equal(senders[turn].parts.sendCq.take().status, CompletionStatus.SUCCESS);
+    const received = receivers[turn].parts.receiveCq.take();
+    t.match(received, { queueSequence: message, srqn: srq.srqn, qpn: receivers[turn].qpn, byteLength: 32 });
+    t.same(targets[message].bytes, content.bytes, `message ${message} is in its entry`);
+  }
+  bench.finish();
+});
+
+t.test('the limit event comes once, when fewer entries are left', async (t) => {
+  ledger(t, '10.2.9', 'The limit event comes once, when fewer entries than the limit are left');
+  const { bench, srq, senders } = share(1, 3);
+  for (let entry = 0; entry < 4; entry++) srq.postReceive([bench.sge(bench.createBuffer(8))]);
+  const content = bench.createBuffer(8);
+  const send = (): void => {
+    senders[0].post({ sges: [bench.sge(content)] });
+    senders[0].parts.sendCq.take();
+  };
+  send();
+  t.equal(bench.asynchronous.walk().length, 0, 'three are left: not below the limit');
+  send();
+  t.match(bench.asynchronous.take()[0], { eventType: EventType.SRQ_LIMIT, objectNumber: srq.srqn });
+  send();
+  t.equal(bench.asynchronous.walk().length, 0, 'once only');
+  srq.setLimit(2);
+  t.match(bench.asynchronous.take()[0], { eventType: EventType.SRQ_LIMIT }, 'set above what is posted: at once');
+  bench.finish();
+});
+
+t.test('a QP in error leaves the shared entries to the others and says that it takes no more', async (t) => {
+  ledger(t, '10.2.9', 'A QP in error leaves shared entries to the others and reports that it takes no more');
+  const { bench, srq, senders, receivers } = share(2);
+  const target = bench.createBuffer(8);
+  srq.postReceive([bench.sge(target)]);
+  receivers[0].toError();
+  bench.machine.runUntilIdle();
+  t.equal(receivers[0].parts.receiveCq.drain().length, 0, 'no entry was flushed');
+  t.match(bench.asynchronous.take()[0], { eventType: EventType.LAST_WQE_REACHED, objectNumber: receivers[0].qpn });
+  const content = bench.createBuffer(bench.random.bytes(8));
+  senders[1].post({ sges: [bench.sge(content)] });
+  t.equal(senders[1].parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  t.same(target.bytes, content.bytes);
+  bench.finish();
+});
+
+t.test('an empty shared queue makes senders wait; RDMA WRITE with immediate takes an entry too', async (t) => {
+  ledger(t, '10.2.9', 'An empty shared receive queue is answered by RNR NAKs');
+  const { bench, srq, senders, receivers } = share(1);
+  const region = bench.driver.createDmaRegion(bench.pd, 0xf);
+  const content = bench.createBuffer(bench.random.bytes(100));
+  const remote = bench.createBuffer(100);
+  senders[0].post({
+    opcode: SendOpcode.RDMA_WRITE_IMMEDIATE,
+    sges: [bench.sge(content)],
+    remote: { address: remote.address, rkey: region.rkey },
+    immediate: 77,
+  });
+  bench.machine.runUntilIdle();
+  t.equal(receivers[0].parts.receiveCq.drain().length, 0);
+  srq.postReceive([]);
+  t.equal(senders[0].parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  t.match(receivers[0].parts.receiveCq.take(), { immediate: 77, byteLength: 100, srqn: srq.srqn });
+  t.same(remote.bytes, content.bytes);
+  bench.finish();
+});
+
+t.test('it cannot be destroyed while a QP uses it', async (t) => {
+  const { bench, srq, receivers } = share(1);
+  t.throws(() => srq.destroy(), /IN_USE/);
+  receivers[0].destroy();
+  srq.destroy();
+  t.equal(receivers[0].modify({ attributeMask: 1, state: QpState.ERR }).status, 4);
+  bench.finish();
+});
+
+for (const [name, take] of [
+  ['reset', (qp: DriverQueuePair) => qp.toReset()],
+  ['destroyed', (qp: DriverQueuePair) => qp.destroy()],
+  ['moved to ERR', (qp: DriverQueuePair) => qp.toError()],
+] as const) {
+  t.test(`a QP is ${name} in the middle of a message`, async (t) => {
+    ledger(t, '10.2.9', `The shared entry of a message in progress completes as flushed when its QP is ${name}`);
+    const peer = new PacketPeer({ shared: true });
+    const { bench, qp, srq } = peer;
+    for (let entry = 0; entry < 2; entry++) srq?.postReceive([bench.sge(bench.createBuffer(512))]);
+    peer.request(BthOpcode.RC_SEND_FIRST, {}, new Uint8Array(256));
+    t.notOk(qp.parts.receiveCq.ready);
+    take(qp);
+    const [entry, more] = qp.parts.receiveCq.drain();
+    t.match(entry, { status: CompletionStatus.FLUSHED, receive: 1, queueSequence: 0, srqn: srq?.srqn });
+    t.equal(more, undefined, 'the entry that nobody took stays in the queue');
+    bench.finish();
+  });
+}
+
+t.test(
+  'a QP that keeps its entry for long stops nobody: slots before the newest completed entry are free',
+  async (t) => {
+    ledger(t, '10.2.9', 'An entry kept by a QP whose message does not go on keeps no other QP from the shared queue');
+    const peer = new PacketPeer({ shared: true, serviceType: ServiceType.UC });
+    const { bench } = peer;
+    const srq = peer.srq as DriverSharedReceiveQueue;
+    const kept = postTo(srq, bench, 512);
+    const message = bench.random.bytes(300);
+    peer.request(BthOpcode.UC_SEND_FIRST, {}, message.subarray(0, 256));
+    const creation = { serviceType: ServiceType.RC };
+    const [sender, receiver] = [creation, { ...creation, srqn: srq.srqn }].map((each) =>
+      bench.createQueuePair({ state: 'reset', creation: each }),
+    ) as [DriverQueuePair, DriverQueuePair];
+    const here = { reliable: true, port: 1, dlid: bench.lidOf(1) };
+    sender.connect({ ...here, remoteQpn: receiver.qpn });
+    receiver.connect({ ...here, remoteQpn: sender.qpn });
+    const wrong: unknown[] = [];
+    // Twice round the ring of 64.
+    for (let number = 1; number < 130; number++) {
+      const target = postTo(srq, bench, 16);
+      const content = bench.createBuffer(bench.random.bytes(16));
+      sender.post({ sges: [bench.sge(content)] });
+      const { status } = sender.parts.sendCq.take();
+      const { queueSequence } = receiver.parts.receiveCq.take();
+      const isWhole = content.bytes.every((byte, index) => byte === target.bytes[index]);
+      if (status !== CompletionStatus.SUCCESS || queueSequence !== number || !isWhole)
+        wrong.push({ number, status, queueSequence, isWhole });
+    }
+    t.same(wrong, []);
+    peer.request(BthOpcode.UC_SEND_LAST, {}, message.subarray(256));
+    t.match(peer.qp.parts.receiveCq.take(), { status: CompletionStatus.SUCCESS, queueSequence: 0, byteLength: 300 });
+    t.same(kept.bytes.subarray(0, 300), message, 'in the buffer of its entry, though its slot has been filled again');
+    bench.finish();
+  },
+);
+
+t.test('a QP between messages holds no shared entry', async (t) => {
+  const peer = new PacketPeer({ shared: true });
+  peer.srq?.postReceive([]);
+  peer.request(BthOpcode.RC_SEND_ONLY);
+  t.match(peer.qp.parts.receiveCq.take(), { status: CompletionStatus.SUCCESS });
+  peer.qp.toReset();
+  peer.bench.settle();
+  t.notOk(peer.qp.parts.receiveCq.ready);
+});

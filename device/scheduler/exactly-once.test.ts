@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Each command executes once and in order, whatever arrives how often by which way: DESIGN.md 4.6, hazards 9 to 12 of real-hardware 5.3. */
+import t from 'tap';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { NOP, Shooter } from '../test-support/shooter.ts';
+
+t.test('copies, doorbells, repeats, early and stale ones, through the wrap of the sequence number', async (t) => {
+  const seed = 21;
+  const bench = new Bench({ seed });
+  const shooters = [new Shooter(bench), new Shooter(bench)];
+  const goal = 66_500;
+  bench.machine.onStep = () => {};
+  let rounds = 0;
+  while (shooters.some(({ posted }) => posted < goal)) {
+    for (const shooter of shooters) if (shooter.room > 0) shooter.shoot();
+    bench.machine.step();
+    if (++rounds % 64 === 0) bench.checkInvariants();
+    for (const shooter of shooters) {
+      if (shooter.room === 0) shooter.qp.ring();
+      const wrong = shooter.reap();
+      if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${rounds}`);
+    }
+  }
+  for (const shooter of shooters) shooter.qp.ring();
+  bench.settle();
+  for (const shooter of shooters) {
+    t.equal(shooter.reap(), undefined, `seed ${seed}`);
+    t.equal(shooter.completed, shooter.posted, `seed ${seed}: every command completed`);
+  }
+  t.ok(bench.read(CSR.COMMANDS_STALE) > 1000, 'stale ones came');
+  t.ok(bench.read(CSR.DOORBELLS_IMPLICIT) > 1000, 'early ones came');
+  t.equal(
+    bench.read(CSR.COMMANDS_FETCHED) + bench.read(CSR.COMMANDS_COLLECTED),
+    shooters[0].posted + shooters[1].posted,
+  );
+  bench.finish();
+});
+
+t.test('one doorbell serves everything up to the tail', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
+  for (let count = 0; count < 16; count++) qp.post(NOP, 'slot');
+  bench.settle();
+  t.notOk(qp.parts.sendCq.ready, 'the device does not look by itself');
+  qp.ring(0);
+  bench.settle();
+  t.equal(qp.parts.sendCq.drain().length, 16);
+  t.equal(bench.read(CSR.DOORBELLS_EXPLICIT), 1);
+  bench.finish();
+});
+
+t.test('a doorbell for nothing, or for nobody, is counted and does nothing', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair();
+  qp.ring(0);
+  qp.ring(77, 'register');
+  bench.settle();
+  t.notOk(qp.parts.sendCq.ready);
+  t.ok(bench.read(CSR.DOORBELLS_IDLE) >= 1, 'two doorbells may be served as one');
+  for (const qpn of [0, 1, 0xffffff]) bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << 8) >>> 0, 0);
+  t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 3);
+  qp.post(NOP);
+  t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  bench.finish();
+});
+
+t.test('a tail further ahead than the queue is long is not believed', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
+  const record = bench.access.view(qp.parts.recordAddress, 16);
+  record.setUint16(0, 100, true);
+  qp.ring(99);
+  bench.settle();
+  t.notOk(qp.parts.sendCq.ready);
+  t.equal(bench.faults(FaultKind.DOORBELL_BEYOND_TAIL), 1);
+  record.setUint16(0, 0, true);
+  qp.post(NOP, 'doorbell');
+  t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'and forgiven');
+  bench.finish();
+});
+
+t.test('queue pairs take turns: a full queue does not hold up a single command', async (t) => {
+  const bench = new Bench({ budget: 1 });
+  const busy = bench.createQueuePair({
+    sendEntriesLog2: 10,
+    sendCq: bench.createCompletionQueue({ entriesLog2: 11 }),
+  });
+  const lone = bench.createQueuePair();
+  for (let count = 0; count < 1000; count++) busy.post(NOP, 'slot');
+  busy.ring();
+  lone.post(NOP, 'doorbell');
+  t.equal(lone.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  const before = busy.parts.sendCq.drain().length;
+  t.ok(before < 200, `${before} commands went before it`);
+  bench.settle();
+  t.equal(before + busy.parts.sendCq.drain().length, 1000);
+  bench.finish();
+});
+
+t.test('a stop doorbell takes the queue pair off the scheduler and says so in its descriptor', async (t) => {
+  const bench = new Bench();
+  const qp = bench.createQueuePair();
+  qp.post(NOP);
+  qp.parts.sendCq.take();
+  qp.stop();
+  bench.settle();
+  const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
+  t.equal(descriptor.getUint16(6, true) & 1, 1, 'destroyed');
+  t.equal(descriptor.getUint16(4, true), 1, 'next sequence');
+  t.equal(descriptor.getUint8(3), 0xff, 'not queued');
+  qp.post(NOP, 'doorbell');
+  bench.settle();
+  t.notOk(qp.parts.sendCq.ready);
+  qp.toReset();
+  t.same(
+    [descriptor.getUint16(6, true) & 1, descriptor.getUint16(4, true), descriptor.getUint32(0, true)],
+    [0, 0, 0xffffffff],
+    'reset: not destroyed, from 0, in no list',
+  );
+  qp.start();
+  qp.post(NOP, 'doorbell');
+  t.equal(qp.parts.sendCq.take().queueSequence, 0, 'and works again');
+  qp.destroy();
+  bench.finish();
+});

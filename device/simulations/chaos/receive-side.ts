@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The receiving half of an endpoint: posts receive entries, and checks each completion against what the other end has sent. */
+import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
+import {
+  CompletionStatus,
+  completionStatusNames,
+  SendOpcode,
+  ServiceType,
+} from '../../../protocol/layout/gen/values.gen.ts';
+import type { Buffer } from '../../test-support/adapter-fixture.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { Operation } from './operation.ts';
+import { findDifference } from './same-bytes.ts';
+import { GRH_BYTES, type SharedEntries } from './side-queues.ts';
+import type { Trace } from './trace.ts';
+
+const { SUCCESS, FLUSHED, LOCAL_LENGTH_ERROR } = CompletionStatus;
+
+export class ReceiveSide {
+  /** Messages received well. */
+  received = 0;
+  /** Entries that have completed. */
+  over = 0;
+  readonly #end: Endpoint;
+  readonly #shared: SharedEntries | undefined;
+  readonly #entries: number;
+  readonly #trace: Trace;
+  readonly #posted: Buffer[] = [];
+  /** Number of the last shared entry: a QP takes one behind the other. */
+  #last = -1;
+
+  constructor(end: Endpoint, entriesLog2: number, shared: SharedEntries | undefined, trace: Trace) {
+    this.#end = end;
+    this.#shared = shared;
+    this.#entries = 1 << entriesLog2;
+    this.#trace = trace;
+  }
+
+  /** Entries of the QP's own queue posted and not completed. */
+  get pending(): number {
+    return this.#shared === undefined ? this.#posted.length - this.over : 0;
+  }
+
+  /** The QP went through RESET: entries of its own are gone, and numbers begin anew. */
+  restart(): void {
+    this.received = 0;
+    if (this.#shared !== undefined) return;
+    this.over = 0;
+    this.#posted.length = 0;
+  }
+
+  /** Posts entries until `depth` are there. Entries complete in order, so that as many buffers serve as the queue has places. */
+  post(depth: number): void {
+    if (this.#shared !== undefined) return this.#shared.post(depth);
+    const end = this.#end;
+    const { bench } = end.side;
+    while (this.pending < Math.min(depth, this.#entries)) {
+      const number = this.#posted.length;
+      const buffer = this.#posted[number - this.#entries] ?? bench.createBuffer(end.plan.largest + GRH_BYTES);
+      buffer.bytes.fill(0);
+      end.qp.postReceive([bench.sge(buffer)]);
+      this.#posted.push(buffer);
+      this.#trace.add(end.nowNs, `${end.name} posts receive`, number);
+    }
+  }
+
+  reap(entry: CompletionEntry): void {
+    const end = this.#end;
+    const { status, queueSequence: number } = entry;
+    this.#trace.add(end.nowNs, `${end.name} receive ${completionStatusNames[status]}`, number);
+    const buffer = this.#take(number);
+    if (buffer === undefined) return end.fail(`completion of receive ${number}, which was not posted`);
+    if (status !== SUCCESS) {
+      end.expect(status !== LOCAL_LENGTH_ERROR, 'a receive entry was too short');
+      // RESET gives the entry of a message in progress back to the shared queue: as flushed (IBTA 10.2.9).
+      const isReturned = end.isDead && status === FLUSHED && this.#shared !== undefined;
+      const mayFail = end.failed || end.mayFail || end.isCramped || end.other.mayFail || isReturned;
+      return end.expect(mayFail, `receive ${number} ends with ${completionStatusNames[status]}`);
+    }
+    end.expect(this.#matches(entry, buffer), `receive ${number} is wrong`);
+    this.received++;
+  }
+
+  #take(number: number): Buffer | undefined {
+    const end = this.#end;
+    const expected = this.over++;
+    if (this.#shared !== undefined) {
+      end.expect(number > this.#last, `completion of receive ${number} behind ${this.#last}`);
+      this.#last = number;
+      return this.#shared.complete(number);
+    }
+    end.expect((expected & 0xffff) === number, `completion of receive ${number}, not ${expected}`);
+    return this.#posted[expected];
+  }
+
+  /** Reliable: the next message, once, in order. Unreliable: one of those sent, whole. */
+  #matches(entry: CompletionEntry, buffer: Buffer): boolean {
+    const { other, isReliable, plan } = this.#end;
+    const { messages } = other.sender;
+    const next = messages[this.received];
+    if (isReliable) return next !== undefined && matches(next, entry, buffer.bytes, 0);
+    const skip = plan.serviceType === ServiceType.UD ? GRH_BYTES : 0;
+    return messages.some((message) => matches(message, entry, buffer.bytes, skip));
+  }
+}
+
+/** The completion and the buffer, without its first `skip` bytes, are those of `message`. */
+function matches(message: Operation, entry: CompletionEntry, bytes: Uint8Array, skip: number): boolean {
+  const { payload, immediate, invalidates, request } = message;
+  if (payload === undefined || entry.byteLength !== payload.length + skip) return false;
+  if (entry.hasImmediate !== Number(immediate !== undefined)) return false;
+  if (entry.hasInvalidate !== Number(invalidates !== undefined)) return false;
+  const carried = immediate ?? invalidates;
+  if (carried !== undefined && entry.immediate !== carried) return false;
+  if (request.opcode === SendOpcode.RDMA_WRITE_IMMEDIATE) return true;
+  return findDifference(bytes, payload, skip) < 0;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * One chaos run from one seed: several connections over a bad wire, random work, mishaps; then the wire heals, everything must come to an end, and the
+ * oracle looks at every completion, every byte and everything held. The same seed gives the same run.
+ */
+import { QpState } from '../../../protocol/layout/gen/values.gen.ts';
+import { Random } from '../../random.ts';
+import { findLeak } from '../../test-support/invariants.ts';
+import { Endpoint } from './endpoint.ts';
+import { drawPlan, type Mishap, type Plan } from './plan.ts';
+import { SideQueues } from './side-queues.ts';
+import { Trace } from './trace.ts';
+import { World } from './world.ts';
+
+/** Simulated time after which a run that has healed must be over. */
+const END_NS = 20e9;
+/** Between two looks of software at its queues. */
+const PAUSE_NS = 1e6;
+const RECEIVES = 16;
+/** PSNs of a connection are so far from those of the one before; after all there may be in a run they are still not back at the first. */
+const FAR = 0x300000;
+const NEAR = 0x1000;
+
+export interface ChaosResult {
+  readonly seed: number;
+  readonly plan: Plan;
+  readonly trace: Trace;
+  readonly error: string | undefined;
+}
+
+/** Runs a seed to its end. Never throws: what went wrong is in the result. */
+export function runChaos(seed: number, keepTrace = false): ChaosResult {
+  const random = new Random(seed);
+  const plan = drawPlan(seed, random);
+  const trace = new Trace(keepTrace);
+  let error: string | undefined;
+  try {
+    new ChaosRun(plan, random, trace).run();
+  } catch (cause) {
+    error = cause instanceof Error ? (keepTrace ? cause.stack : cause.message) : String(cause);
+  }
+  return { seed, plan, trace, error };
+}
+
+function connect(a: Endpoint, b: Endpoint, psn: number, otherPsn: number): void {
+  a.connect(b, psn, otherPsn);
+  b.connect(a, otherPsn, psn);
+}
+
+class ChaosRun {
+  readonly #plan: Plan;
+  readonly #random: Random;
+  readonly #trace: Trace;
+  readonly #world: World;
+  readonly #queues: readonly SideQueues[];
+  readonly #ends: Endpoint[] = [];
+
+  constructor(plan: Plan, random: Random, trace: Trace) {
+    this.#plan = plan;
+    this.#random = random;
+    this.#trace = trace;
+    this.#world = new World(plan, random.fork(), trace);
+    this.#queues = this.#world.sides.map(({ bench }) => new SideQueues(bench, plan));
+    plan.connections.forEach((connection, index) => {
+      const [a, b] = this.#world.sides.map((side, end) => {
+        const name = `${index}${'ab'[end]}`;
+        return new Endpoint(name, side, this.#queues[end] as SideQueues, connection, plan.wire, random.fork(), trace);
+      }) as [Endpoint, Endpoint];
+      connect(a, b, ...connection.psns);
+      this.#ends.push(a, b);
+    });
+  }
+
+  run(): void {
+    for (const end of this.#ends) end.receive();
+    this.#world.work();
+    for (let action = 0; action < this.#plan.actions; action++) {
+      this.#act();
+      for (const { action: at, mishap, connection, end } of this.#plan.mishaps) {
+        if (at === action) this.#suffer(mishap, this.#ends[2 * connection + end] as Endpoint);
+      }
+      this.#world.run(this.#random.below(2 * this.#plan.meanGapNs));
+    }
+    this.#finish();
+  }
+
+  #act(): void {
+    const random = this.#random;
+    const end = random.pick(this.#ends);
+    const turns = random.oneIn(4) ? random.between(2, 8) : 1;
+    for (let turn = 0; turn < turns; turn++) end.send();
+    if (!random.oneIn(3)) random.pick(this.#ends).reap();
+    if (random.oneIn(2)) random.pick(this.#ends).receive();
+    if (random.oneIn(5)) random.pick(this.#ends).resume();
+    if (random.oneIn(4)) random.pick(this.#ends).rebind();
+  }
+
+  #suffer(mishap: Mishap, end: Endpoint): void {
+    if (end.isDead && mishap !== 'reconnect') return;
+    this.#trace.add(this.#world.nowNs, `${end.name}: ${mishap}`);
+    switch (mishap) {
+      case 'bad request':
+        // Whoever gets it fails.
+        end.markOther();
+        return end.send(true);
+      case 'error':
+        end.mayFail = true;
+        end.isStopped = true;
+        return end.toState(QpState.ERR);
+      case 'reset':
+        end.die();
+        return end.qp.toReset();
+      case 'deregister':
+        end.mayFail = true;
+        return end.memory.deregister();
+      case 'revoke':
+        return end.revoke();
+      case 'drain':
+        return end.drain();
+      case 'reconnect':
+        return this.#reconnect(end);
+      case 'function reset':
+        return this.#resetFunction(end);
+    }
+  }
+
+  /**
+   * Both QPs go through RESET and are connected again, while packets of the old connection are under way. PSNs are chosen far from the old ones, as software
+   * must that does not wait until no such packet can be left.
+   */
+  #reconnect(end: Endpoint): void {
+    const { other } = end;
+    const pair = [end, other];
+    if (pair.some(({ isGone, isCramped, memory }) => isGone || isCramped || memory.isFrozen)) return;
+    for (const one of pair) one.disconnect();
+    for (const one of pair) one.checkDelivered();
+    for (const one of pair) one.restart();
+    const [psn, otherPsn] = pair.map((one) => (one.psn + FAR + this.#random.below(NEAR)) & 0xffffff) as [
+      number,
+      number,
+    ];
+    connect(end, other, psn, otherPsn);
+    this.#world.work();
+  }
+
+  #resetFunction(end: Endpoint): void {
+    const { machine } = end.side.bench;
+    machine.reset(0, 'function');
+    for (const other of this.#ends)
+      if (other.side.bench === end.side.bench) {
+        other.die();
+        other.isGone = true;
+      }
+  }
+
+  #finish(): void {
+    const world = this.#world;
+    world.wire.heal();
+    for (const end of this.#ends) {
+      end.resume();
+      end.sendLast();
+    }
+    const endNs = world.nowNs + END_NS;
+    let stuck = false;
+    while (this.#ends.some((end) => end.isWaiting)) {
+      const before = this.#progress;
+      for (const end of this.#ends) end.receive(RECEIVES);
+      const dry = world.runDry(PAUSE_NS);
+      for (const end of this.#ends) end.reap();
+      // Twice: receives posted at last may have been what was missing.
+      if (dry && stuck && before === this.#progress) throw new Error(`${this.#waiting()} hangs: no timer, no packet`);
+      stuck = dry && before === this.#progress;
+      if (world.nowNs > endNs) throw new Error(`${this.#waiting()} never ends`);
+    }
+    this.#close();
+  }
+
+  get #progress(): number {
+    return this.#ends.reduce((sum, { progress }) => sum + progress, 0);
+  }
+
+  #waiting(): string {
+    return this.#ends
+      .filter(({ isWaiting }) => isWaiting)
+      .map(({ name, sender }) => `${name} (${sender.over} of ${sender.operations.length} sends)`)
+      .join(', ');
+  }
+
+  #close(): void {
+    const world = this.#world;
+    for (const end of this.#ends) {
+      end.reap();
+      end.mayFail = true;
+      end.toState(QpState.ERR);
+      end.ring();
+    }
+    world.work();
+    for (const end of this.#ends) end.reap();
+    for (const end of this.#ends) {
+      end.checkComplete();
+      end.checkDelivered();
+    }
+    world.runDry(PAUSE_NS);
+    for (const queues of this.#queues) {
+      const lost = queues.findLost();
+      if (lost !== undefined) throw new Error(lost);
+    }
+    for (const bench of world.benches) {
+      const overrun = bench.driver.allocator.findOverrun();
+      if (overrun !== undefined) throw new Error(`The device wrote out of bounds at 0x${overrun.toString(16)}`);
+      const leak = findLeak(bench.access);
+      if (leak !== undefined) throw new Error(leak);
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A memory window of one end of a connection, bound by work request to memory of its own, used by the other end, and taken back from either: by the other
+ * end's SEND with Invalidate, behind everything it did with it, or by its own side in the middle of it (IBTA 10.6.7).
+ */
+import { encodeBindTarget } from '../../../protocol/layout/gen/bind-target.gen.ts';
+import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
+import { AccessFlag, ManagementOpcode, MwKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
+import type { Bench } from '../../test-support/adapter-fixture.ts';
+import { ExposedMemory } from './exposed-memory.ts';
+import { type Operation, plain } from './operation.ts';
+
+const SLOT_BYTES = 200;
+const RIGHTS = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
+
+export class WindowKey {
+  readonly kind: MwKind;
+  readonly memory: ExposedMemory;
+  /** The other end may use it: bound, and nobody has begun to take it back. */
+  isBound = false;
+  /** It is known to be bound to nothing. */
+  mayBind = false;
+  readonly #bench: Bench;
+  readonly #pd: number;
+  #window: { readonly number: number; readonly rkey: number };
+  #key: number;
+
+  constructor(bench: Bench, pd: number, kind: MwKind) {
+    this.#bench = bench;
+    this.#pd = pd;
+    this.kind = kind;
+    this.memory = new ExposedMemory(bench, pd, SLOT_BYTES, AccessFlag.WINDOW_BIND);
+    this.#window = bench.driver.createMemoryWindow(pd, kind);
+    this.#key = this.#window.rkey;
+  }
+
+  /** Another window in place of this one: of a new connection. */
+  renew(): void {
+    const { management } = this.#bench.driver;
+    management.perform({ opcode: ManagementOpcode.DESTROY_MW, objectNumber: this.#window.number });
+    this.#window = this.#bench.driver.createMemoryWindow(this.#pd, this.kind);
+    this.#key = this.#window.rkey;
+    this.isBound = false;
+    this.mayBind = false;
+  }
+
+  bind(): Operation {
+    this.mayBind = false;
+    const { address, lengthBytes } = this.memory;
+    const check = (): string | undefined => {
+      this.isBound = true;
+      return this.memory.thaw();
+    };
+    const request = this.#request(address, lengthBytes);
+    return { ...plain('BIND'), request, check };
+  }
+
+  /** Takes the key back at once. Nothing changes any more when it is done. */
+  revoke(): Operation {
+    this.isBound = false;
+    const request =
+      this.kind === MwKind.TYPE_2
+        ? { opcode: SendOpcode.LOCAL_INVALIDATE, immediate: this.memory.rkey }
+        : this.#request(this.memory.address, 0);
+    return { ...plain('REVOKE'), request: { ...request, signaled: true }, check: () => this.release() };
+  }
+
+  /** It has been taken back. */
+  release(): undefined {
+    this.memory.freeze();
+    this.mayBind = true;
+    return undefined;
+  }
+
+  #request(sgeAddress: number, sgeLength: number): SendRequest {
+    const rkey = this.#key;
+    const keyByte = (rkey + 1) & 0xff;
+    this.#key = ((rkey & ~0xff) | keyByte) >>> 0;
+    if (sgeLength > 0) this.memory.rkey = this.#key;
+    const { lkey: sgeLkey } = this.memory.region;
+    return {
+      opcode: SendOpcode.BIND_WINDOW,
+      header: { sgeAddress, sgeLength, sgeLkey, sgeCount: 0, messageLength: 0 },
+      alter: (view) => encodeBindTarget(view, SEND_COMMAND_TARGET_OFFSET, { rkey, access: RIGHTS, keyByte }),
+    };
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Two adapters, or two ports of one, joined by a bad wire, on one simulated clock. */
+import type { Adapter } from '../../adapter/adapter.ts';
+import type { Random } from '../../random.ts';
+import { Bench } from '../../test-support/adapter-fixture.ts';
+import { FaultyCable, type Wire } from './faulty-wire.ts';
+import type { Plan } from './plan.ts';
+import { ProductLink } from './product-link.ts';
+import type { Trace } from './trace.ts';
+
+const MEMORY_BYTES = 1 << 21;
+/** Guest memory of either adapter: one world after the other has it, since to get and to give back megabytes costs more than a run. */
+const MEMORIES = [new Uint8Array(MEMORY_BYTES), new Uint8Array(MEMORY_BYTES)] as const;
+const ADAPTER = {
+  portQueuePackets: 24,
+  pcbCount: 24,
+  pcbGuaranteed: [4, 4],
+  vcbCount: 16,
+  schedulerBufferCount: 4,
+  /** More than there are QPs of a side: each has a lane of its own. */
+  laneCount: 8,
+} as const;
+const ROUNDS_MAX = 20_000;
+/** Every so many rounds the invariants are looked at. */
+const CHECK_INTERVAL = 16;
+
+export class World {
+  /** The bench and the port of either side. */
+  readonly sides: readonly [Side, Side];
+  readonly benches: readonly Bench[];
+  readonly wire: Wire;
+  #rounds = 0;
+
+  constructor(plan: Plan, random: Random, trace: Trace) {
+    const { seed, twoAdapters } = plan;
+    const first = newBench(seed, [1, 2], MEMORIES[0]);
+    const second = twoAdapters ? newBench(seed, [2, 3], MEMORIES[1]) : first;
+    this.benches = twoAdapters ? [first, second] : [first];
+    this.sides = [
+      { bench: first, port: 1 },
+      { bench: second, port: twoAdapters ? 1 : 2 },
+    ];
+    const [a, b] = this.sides.map(({ bench, port }) => {
+      const { ports } = bench.machine.core as Adapter;
+      for (const other of ports) other.plug(undefined);
+      return ports[port - 1];
+    });
+    if (a === undefined || b === undefined) throw new Error('An adapter has two ports.');
+    this.wire = new (plan.wire.isProduct ? ProductLink : FaultyCable)(a, b, plan.wire, random, trace);
+  }
+
+  get nowNs(): number {
+    return this.sides[0].bench.machine.clock.now();
+  }
+
+  /** Lets `lengthNs` pass, with everything that falls due on the way. */
+  run(lengthNs: number): void {
+    const endNs = this.nowNs + lengthNs;
+    this.work();
+    for (let next = this.#nextNs(); next <= endNs; next = this.#nextNs()) {
+      this.#advance(next);
+      this.work();
+    }
+    this.#advance(endNs);
+    this.work();
+  }
+
+  /** Lets time pass until nothing is left to happen or `limitNs` are over. False: something still goes on. */
+  runDry(limitNs: number): boolean {
+    const endNs = this.nowNs + limitNs;
+    this.work();
+    for (let next = this.#nextNs(); next !== Number.POSITIVE_INFINITY; next = this.#nextNs()) {
+      if (next > endNs) {
+        this.#advance(endNs);
+        return false;
+      }
+      this.#advance(next);
+      this.work();
+    }
+    return true;
+  }
+
+  /** Everything that can be done now is done. */
+  work(): void {
+    for (let moved = true; moved; ) {
+      if (++this.#rounds > ROUNDS_MAX) throw new Error(`The world does not come to rest in ${ROUNDS_MAX} rounds`);
+      for (const bench of this.benches) {
+        bench.settle();
+        if (this.#rounds % CHECK_INTERVAL === 0) bench.checkInvariants();
+      }
+      moved = this.wire.carry(this.nowNs);
+    }
+  }
+
+  #nextNs(): number {
+    let next = this.wire.nextNs;
+    for (const { machine } of this.benches) next = Math.min(next, machine.clock.alarmNs);
+    return Math.max(this.nowNs, next);
+  }
+
+  #advance(toNs: number): void {
+    for (const { machine } of this.benches) machine.clock.advance(Math.max(0, toNs - machine.clock.now()));
+  }
+}
+
+export interface Side {
+  readonly bench: Bench;
+  /** Port that the wire is plugged into. */
+  readonly port: number;
+}
+
+function newBench(seed: number, portLids: [number, number], memory: Uint8Array): Bench {
+  const bench = new Bench({ seed, memoryBytes: MEMORY_BYTES, memory: [memory], adapter: { ...ADAPTER, portLids } });
+  bench.machine.onStep = () => {};
+  return bench;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Malformed packets of every kind, by seed: headers of all opcodes with random fields, bytes flipped with and without CRCs made anew, cut and stretched, for QPs of every
+ * service and for numbers that nobody has. Two connected QPs on the other port work on meanwhile; nothing that arrives at the first port may touch them.
+ */
+
+import { OpcodeFlag, opcodeFlags, TRANSPORT_MASK, Transport } from '../../../protocol/infiniband/opcodes.ts';
+import { PacketCheck } from '../../../protocol/infiniband/packet.ts';
+import { buildPacket, payloadStart } from '../../../protocol/infiniband/packet-builder.ts';
+import { newPacketFields } from '../../../protocol/infiniband/packet-fields.ts';
+import { QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
+import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
+import { PACKET_SLOT_BYTES } from '../../port/packet-ring.ts';
+import { Bench, type Buffer } from '../../test-support/adapter-fixture.ts';
+import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
+import { ScriptedLink } from '../../test-support/scripted-link.ts';
+
+/** Packets between two looks at the QPs that must not notice. */
+const PROOF_INTERVAL = 5000;
+/** Packets before the QPs under fire are brought back to life. */
+const REVIVAL_INTERVAL = 100;
+const WIRE_PACKETS = 64;
+const LARGEST_PAYLOAD = 4096;
+/** Of path MTU code 1. */
+const PATH_MTU = 256;
+const SERVICES = [ServiceType.RC, ServiceType.UC, ServiceType.UD];
+/** Opcodes that mean something, and those of the services that the QPs under fire have. */
+const ALL_OPCODES = Array.from({ length: 256 }, (_, opcode) => opcode).filter((opcode) => opcodeFlags[opcode] !== 0);
+const TRANSPORTS = [Transport.RC, Transport.UC, Transport.UD];
+const OPCODES = TRANSPORTS.map((transport) => ALL_OPCODES.filter((opcode) => (opcode & TRANSPORT_MASK) === transport));
+
+export class PacketFuzz {
+  readonly bench: Bench;
+  packets = 0;
+  readonly #adapter: Adapter;
+  readonly #link: ScriptedLink;
+  readonly #targets: DriverQueuePair[];
+  readonly #bystanders: readonly [DriverQueuePair, DriverQueuePair];
+  readonly #fields = newPacketFields();
+  readonly #rkey: number;
+  readonly #memory: number;
+  /** LIDs of the two ports. */
+  readonly #lids: readonly [number, number];
+  readonly #qpns: number[];
+  /** What a proof sends, and where it arrives. */
+  readonly #source: Buffer;
+  readonly #target: Buffer;
+
+  constructor(seed: number) {
+    const bench = new Bench({ seed });
+    bench.machine.onStep = () => {};
+    this.bench = bench;
+    this.#adapter = bench.machine.core as Adapter;
+    this.#link = new ScriptedLink(this.#adapter.ports[0], WIRE_PACKETS);
+    // Keeps the other port up: its QPs talk to each other inside it.
+    new ScriptedLink(this.#adapter.ports[1]);
+    this.#targets = SERVICES.map((serviceType) => this.#createQueuePair(serviceType));
+    this.#bystanders = [this.#createQueuePair(ServiceType.RC), this.#createQueuePair(ServiceType.RC)];
+    this.#lids = [bench.lidOf(1), bench.lidOf(2)];
+    this.#qpns = [...this.#targets, ...this.#bystanders].map(({ qpn }) => qpn);
+    this.#connectBystanders();
+    this.#rkey = bench.driver.createDmaRegion(bench.pd, FULL_ACCESS).rkey;
+    // A corner of memory that packets may write, far from everything the driver uses.
+    this.#memory = bench.createBuffer(LARGEST_PAYLOAD * 2).address;
+    this.#source = bench.createBuffer(300);
+    this.#target = bench.createBuffer(300);
+    this.#revive();
+  }
+
+  /** Lets `count` packets arrive. Throws, naming the seed, when a bystander noticed. */
+  run(count: number): void {
+    const until = this.packets + count;
+    while (this.packets < until) {
+      if (this.packets % REVIVAL_INTERVAL === 0) this.#revive();
+      if (this.packets % PROOF_INTERVAL === 0) this.#prove();
+      while (!this.#link.wire.full && this.packets < until) {
+        this.#put();
+        this.packets++;
+        if (this.packets % REVIVAL_INTERVAL === 0) break;
+      }
+      this.#work();
+    }
+    this.#prove();
+    this.bench.checkInvariants();
+  }
+
+  /** How far packets came, by what became of them: each must happen, or the fuzzing is blind. */
+  get outcomes(): Readonly<Record<string, number>> {
+    const { receiver, connected, ports, responder: datagrams } = this.#adapter;
+    const { badPkeys, badQkeys, receivePackets } = ports[0];
+    return {
+      received: receivePackets,
+      malformed: receiver.malformed.reduce((sum, count) => sum + count, 0),
+      wrongLid: receiver.wrongLid,
+      unknownQueuePair: receiver.unknownQueuePair,
+      badPkeys,
+      badQkeys,
+      wrongService: datagrams.drops.wrongService,
+      duplicates: connected.responder.duplicates,
+      sequenceErrors: connected.responder.sequenceErrors,
+      answers: connected.responses.packets,
+    };
+  }
+
+  #createQueuePair(serviceType: ServiceType): DriverQueuePair {
+    const { bench } = this;
+    const sendCq = bench.createCompletionQueue({ entriesLog2: 10 });
+    const receiveCq = bench.createCompletionQueue({ entriesLog2: 10 });
+    return bench.driver.createQueuePair({ pd: bench.pd, sendCq, receiveCq, creation: { serviceType } });
+  }
+
+  /** Both on port 2, which no packet of ours reaches. */
+  #connectBystanders(): void {
+    const [a, b] = this.#bystanders;
+    const path = { reliable: true, port: 2, dlid: this.bench.lidOf(2) };
+    a.connect({ ...path, remoteQpn: b.qpn });
+    b.connect({ ...path, remoteQpn: a.qpn });
+  }
+
+  /** Brings the QPs under fire back to where packets do most: RTS, with receive entries. */
+  #revive(): void {
+    const { bench } = this;
+    bench.asynchronous.walk();
+    this.#targets.forEach((qp, index) => {
+      qp.toReset();
+      qp.parts.receiveCq.drain();
+      if (SERVICES[index] === ServiceType.UD) qp.start({ port: 1, qkey: 0 });
+      else
+        qp.connect({
+          reliable: SERVICES[index] === ServiceType.RC,
+          port: 1,
+          dlid: bench.lidOf(2),
+          remoteQpn: 0x77,
+          pathMtu: 1,
+          access: FULL_ACCESS,
+        });
+      const sge = { address: this.#memory, length: LARGEST_PAYLOAD, lkey: bench.region.lkey };
+      for (let entry = 0; entry < 8; entry++) qp.postReceive([sge]);
+    });
+  }
+
+  #prove(): void {
+    const [a, b] = this.#bystanders;
+    const source = this.#source;
+    const target = this.#target;
+    const content = this.bench.random.bytes(source.lengthBytes);
+    source.bytes.set(content);
+    b.postReceive([this.bench.sge(target)]);
+    a.post({ sges: [this.bench.sge(source)] });
+    const sent = a.parts.sendCq.take();
+    const received = b.parts.receiveCq.take();
+    const intact = sent.status === 0 && received.status === 0 && content.every((byte, at) => target.bytes[at] === byte);
+    if (!intact || a.query().state !== QpState.RTS || b.query().state !== QpState.RTS)
+      throw new Error(`seed ${this.bench.machine.seed}: after ${this.packets} packets a bystander noticed`);
+  }
+
+  #work(): void {
+    while (this.#adapter.run(256));
+    const { lanes } = this.#adapter.ports[0];
+    while (lanes.count > 0) lanes.next(undefined)?.shift();
+  }
+
+  #put(): void {
+    const { random } = this.bench;
+    const ring = this.#link.wire;
+    const at = ring.writeOffset;
+    const fields = this.#fields;
+    const target = random.below(SERVICES.length);
+    const opcodes = random.oneIn(8) ? ALL_OPCODES : OPCODES[target];
+    fields.opcode = opcodes[random.below(opcodes.length)];
+    fields.hasGrh = Number(random.oneIn(8));
+    this.#randomize(target);
+    const length = this.#drawLength(fields.opcode);
+    fields.payloadLengthBytes = length;
+    const start = at + payloadStart(fields.opcode, fields.hasGrh);
+    for (let byte = 0; byte < length; byte += 7) ring.bytes[start + byte] = byte;
+    let total = buildPacket(ring.view, at, fields, PacketCheck.ALL);
+    switch (random.below(10)) {
+      case 0:
+        for (let flips = random.between(1, 4); flips > 0; flips--) this.#flip(at, total);
+        break;
+      case 1:
+        total = random.between(0, Math.min(total + 64, PACKET_SLOT_BYTES));
+        break;
+      default:
+    }
+    ring.push(total);
+  }
+
+  /** A full packet, a short one, an empty one, or any length. */
+  #drawLength(opcode: number): number {
+    const { random } = this.bench;
+    if ((opcodeFlags[opcode] & OpcodeFlag.PAYLOAD) === 0 && !random.oneIn(8)) return 0;
+    if (random.oneIn(8)) return random.below(LARGEST_PAYLOAD);
+    return random.oneIn(2) ? PATH_MTU : random.below(PATH_MTU);
+  }
+
+  #flip(at: number, total: number): void {
+    const { random } = this.bench;
+    const byte = at + random.below(total);
+    this.#link.wire.bytes[byte] ^= 1 << random.below(8);
+  }
+
+  /** Mostly what a peer could send, with one thing or another out of the way. */
+  #randomize(target: number): void {
+    const { random } = this.bench;
+    const fields = this.#fields;
+    const near = (): number => (random.oneIn(4) ? random.next() : random.below(4)) & 0xffffff;
+    fields.dlid = random.oneIn(16) ? random.below(0x10000) : this.#lids[0];
+    fields.slid = random.oneIn(16) ? random.below(0x10000) : this.#lids[1];
+    const { qpn } = this.#targets[target];
+    const expected = this.#adapter.resources.queuePairs.get(qpn)?.responder?.expectedPsn ?? 0;
+    fields.destQpn = qpn;
+    if (random.oneIn(16)) fields.destQpn = random.next() & 0xffffff;
+    else if (random.oneIn(8)) fields.destQpn = this.#qpns[random.below(this.#qpns.length)];
+    fields.psn = random.oneIn(3) ? near() : expected;
+    fields.pKey = random.oneIn(16) ? random.below(0x10000) : 0xffff;
+    fields.qKey = random.oneIn(8) ? random.next() : 0;
+    fields.ackRequest = random.below(2);
+    fields.solicited = random.below(2);
+    fields.rKey = random.oneIn(4) ? random.next() : this.#rkey;
+    fields.virtualAddressHigh = random.oneIn(8) ? random.next() : 0;
+    fields.virtualAddressLow = random.oneIn(8) ? random.next() : this.#memory + random.below(64);
+    fields.dmaLength = random.oneIn(8) ? random.next() : random.below(4096);
+    fields.syndromeKind = random.below(4);
+    fields.syndromeValue = random.below(32);
+    fields.msn = near();
+    fields.invalidateRKey = random.next();
+  }
+}

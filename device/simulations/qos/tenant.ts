@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A guest of one function, as the runs over whole adapters need it: a driver brought up, a PD, memory with all rights. Flows between tenants are in `flow`. */
+import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
+import type { AdapterFunction } from '../../adapter/pcie-function.ts';
+import { InProcessAccess } from '../../hosts/in-process/access.ts';
+import { Driver } from '../../hosts/in-process/driver/driver.ts';
+import type { BringUpRequest, DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
+import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
+import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
+
+/** A QoS level that was left without pages uses the first one of the other. */
+class TenantDriver extends Driver {
+  override takePage(qosLevel: number): number {
+    const count = this.access.readRegister(CSR.VCB_COUNT, 4);
+    const levelOne = count - Math.min(count, this.access.readRegister(CSR.QOS_DIVIDER, 8) / PAGE_BYTES);
+    return (qosLevel === 0 ? count - levelOne : levelOne) > 0 ? super.takePage(qosLevel) : 0;
+  }
+}
+
+export class Tenant {
+  readonly machine: InProcessMachine;
+  readonly index: number;
+  readonly access: InProcessAccess;
+  driver!: Driver;
+  pd = 0;
+  region!: DriverMemoryRegion;
+  readonly #bringUp: BringUpRequest;
+
+  constructor(machine: InProcessMachine, index: number, bringUp: BringUpRequest = {}) {
+    this.machine = machine;
+    this.index = index;
+    this.access = new InProcessAccess(machine, index);
+    this.#bringUp = bringUp;
+    this.bringUp();
+  }
+
+  /** From power-on, or from a reset. */
+  bringUp(): void {
+    const { levelOnePages = 0 } = this.#bringUp;
+    const pages = Math.min(levelOnePages, Math.floor(this.read(CSR.VCB_COUNT) / 2));
+    this.driver = new TenantDriver(this.access).bringUp({ ...this.#bringUp, levelOnePages: pages });
+    this.pd = this.driver.createProtectionDomain();
+    this.region = this.driver.createDmaRegion(this.pd, FULL_ACCESS);
+  }
+
+  /** The function itself, behind its seam. */
+  get core(): AdapterFunction {
+    return this.machine.core.functions[this.index] as AdapterFunction;
+  }
+
+  /** A 32-bit register, or one of an array. */
+  read(offset: number, index = 0): number {
+    return this.access.readRegister(offset + index * 4, 4);
+  }
+
+  lidOf(port: number): number {
+    return this.read(CSR.PORT_LID, port - 1);
+  }
+
+  bytes(address: number, lengthBytes: number): Uint8Array {
+    const view = this.access.view(address, lengthBytes);
+    return new Uint8Array(view.buffer, view.byteOffset, lengthBytes);
+  }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A whole adapter under a seeded random load: 3 to 8 functions, flows of every service between them on both QoS levels, small resources that run out, shares that change under
+ * the load, errors, resets, the adapter's switch. Everything is watched after every step (`watch`), every message by its flow. Called by the test and by `npm run invariants`.
+ */
+import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
+import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
+import { InProcessMachine } from '../../hosts/in-process/machine.ts';
+import { Random } from '../../random.ts';
+import { findLeak } from '../../test-support/invariants.ts';
+import { Deeds } from './deeds.ts';
+import { Flow } from './flow.ts';
+import { Tenant } from './tenant.ts';
+import { AdapterWatch } from './watch.ts';
+
+const MEMORY_BYTES = 1 << 23;
+const VCBS = 8;
+const LEVEL_ONE_PAGES = 3;
+/** Steps from one time that everything comes to an end to the next. */
+const REST_EVERY = 400;
+/** Twice as many queue pairs: some of them more than the scheduler buffer has entries. */
+const FLOWS_MOST = 14;
+const KINDS: readonly (readonly [ServiceType, SendOpcode])[] = [
+  [ServiceType.RC, SendOpcode.SEND_IMMEDIATE],
+  [ServiceType.RC, SendOpcode.RDMA_WRITE_IMMEDIATE],
+  [ServiceType.UC, SendOpcode.SEND_IMMEDIATE],
+  [ServiceType.UD, SendOpcode.SEND_IMMEDIATE],
+];
+
+export class World {
+  readonly seed: number;
+  readonly machine: InProcessMachine;
+  readonly tenants: Tenant[];
+  readonly flows: Flow[] = [];
+  readonly watch: AdapterWatch;
+  readonly combining: boolean;
+  steps = 0;
+  messages = 0;
+  readonly #deeds: Deeds;
+  readonly #random: Random;
+
+  constructor(seed: number) {
+    this.seed = seed;
+    const random = new Random(seed);
+    this.#random = random;
+    const functionCount = random.between(3, 8);
+    this.combining = random.oneIn(3);
+    const adapter = {
+      vcbCount: VCBS,
+      vcbLimit: VCBS * 2,
+      pcbCount: random.between(functionCount * 2, functionCount * 6),
+      pcbGuaranteed: [1, 1] as [number, number],
+      schedulerBufferCount: functionCount + random.between(1, 12),
+      laneCount: random.pick([1, 4, 16, 40]),
+      doorbellEntries: 8,
+      busReads: random.between(2, 8),
+      executionCredits: random.between(2, 48),
+      completionCredits: random.between(4, 96),
+      portQueuePackets: random.between(4, 32),
+      ...(this.combining ? { writeCombining: { seed } } : {}),
+    };
+    this.machine = new InProcessMachine({
+      seed,
+      functionCount,
+      memoryBytes: MEMORY_BYTES,
+      adapter,
+      budget: random.between(4, 64),
+    });
+    this.watch = new AdapterWatch(this.machine.core as Adapter);
+    const bringUp = { levelOnePages: LEVEL_ONE_PAGES, overflowEntriesLog2: random.pick([0, 6]) };
+    this.tenants = this.machine.hosts.map((_, index) => new Tenant(this.machine, index, bringUp));
+    this.machine.onStep = () => this.#check();
+    const flows = random.between(KINDS.length, FLOWS_MOST);
+    for (const from of this.tenants) for (let count = 0; count < flows; count++) this.#addFlow(from, count);
+    this.#deeds = new Deeds(this, random);
+  }
+
+  /** Runs `steps` more steps; throws at the first thing that is wrong, with the seed and the state. */
+  run(steps: number): void {
+    for (const end = this.steps + steps; this.steps < end; ) {
+      this.steps++;
+      this.#deeds.doOne();
+      this.machine.step();
+      this.reap(this.#random.pick(this.flows));
+      if (this.steps % REST_EVERY === 0) this.rest();
+    }
+  }
+
+  /** Lets all that was posted come to its end: nothing may be lost and nothing be left. */
+  rest(): void {
+    this.#deeds.endDisturbances();
+    const isDone = (): boolean => {
+      for (const flow of this.flows) this.reap(flow);
+      return this.flows.every(
+        ({ posted, completed, arrived, failed }) => completed === posted && (failed || arrived === posted),
+      );
+    };
+    this.machine.runUntil(isDone, 'the end of all messages', 20_000);
+    this.machine.runUntilIdle();
+    for (const { access, index } of this.tenants) {
+      const leak = findLeak(access);
+      if (leak !== undefined) this.fail(`function ${index}: ${leak}`);
+      if (this.tenants[index].driver.allocator.findOverrun() !== undefined)
+        this.fail(`function ${index}: memory was overrun`);
+    }
+    this.watch.shrinking = false;
+  }
+
+  reap(flow: Flow): void {
+    const before = flow.completed;
+    const wrong = flow.reap();
+    if (wrong !== undefined) this.fail(wrong);
+    this.messages += flow.completed - before;
+  }
+
+  fail(what: string): never {
+    const unfinished = this.flows.filter(({ posted, completed }) => completed < posted).map((flow) => flow.describe());
+    throw new Error(`${what}; world step ${this.steps}; ${this.machine.describe()}\n${unfinished.join('\n')}`);
+  }
+
+  get laneCount(): number {
+    return (this.machine.core as Adapter).lanes.count;
+  }
+
+  /** The sum of a register over all functions. */
+  count(register: number): number {
+    return this.tenants.reduce((sum, tenant) => sum + tenant.read(register), 0);
+  }
+
+  /** Numbers that show that a run did what it is for. */
+  get summary() {
+    const { messages, watch } = this;
+    return {
+      messages,
+      launches: watch.launches,
+      checks: watch.checks,
+      refusals: watch.refusals,
+      longestWait: watch.longestWait,
+      spilled: this.count(CSR.DOORBELLS_SPILLED),
+      ...this.#deeds.counts,
+    };
+  }
+
+  #addFlow(from: Tenant, count: number): void {
+    const [serviceType, opcode] = KINDS[count % KINDS.length];
+    this.flows.push(
+      new Flow(from, this.#random.pick(this.tenants), { serviceType, opcode, qosLevel: this.#random.below(2) }),
+    );
+  }
+
+  #check(): void {
+    const wrong = this.watch.check(this.tenants);
+    if (wrong !== undefined) this.fail(wrong);
+  }
+}

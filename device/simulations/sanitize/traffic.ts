@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The messages of a sanitizer run: two datagram QPs and a connected one that share a CQ, and packets through a send context. */
+import { SendContextState, ServiceType, sendContextStateName } from '../../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../../adapter/adapter.ts';
+import type { CollectPagePool } from '../../hosts/in-process/driver/collect-page-pool.ts';
+import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
+import type { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';
+import type { OutstandingWork } from '../../hosts/in-process/driver/outstanding-work.ts';
+import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
+import type { DriverSendContext } from '../../hosts/in-process/driver/send-context.ts';
+import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
+import type { Bench } from '../../test-support/adapter-fixture.ts';
+import { composeDatagram } from '../../test-support/send-context-fixture.ts';
+import type { SanitizePlan } from './plan.ts';
+import { Receiver, type Work } from './receiver.ts';
+import type { SanitizeWorld } from './world.ts';
+
+const GRH_AREA = 40;
+const QUEUE_LOG2 = 2;
+const STRIDE_LOG2 = 7;
+const LARGE_BYTES = [1000, 1400] as const;
+const SMALL_BYTES = [4, 200] as const;
+/** What the first byte of the credit counter counts. */
+const CARRY_BLOCKS = 256;
+/** How seldom the last message of a round is posted while nothing is served. */
+const LAST_ELSEWHERE = 32;
+/** Loads of a look at the credit word, about. */
+const CREDIT_LOADS = 20;
+const INLINE_BYTES = 56;
+
+interface Sender {
+  readonly name: string;
+  readonly qp: DriverQueuePair;
+  readonly receiver: Receiver;
+  readonly request: SendRequest;
+  /** A processor is posting to it. */
+  busy: boolean;
+}
+
+export class Traffic {
+  readonly queues: readonly DriverCompletionQueue[];
+  readonly #world: SanitizeWorld;
+  readonly #plan: SanitizePlan;
+  readonly #work: OutstandingWork<Work>;
+  readonly #sendCq: DriverCompletionQueue;
+  readonly #senders: readonly Sender[];
+  readonly #receivers: readonly Receiver[];
+  readonly #pages: CollectPagePool;
+  readonly #context: DriverSendContext;
+  #sendsPosted = 0;
+  #contextBusy = false;
+  #packets = 0;
+  #packetsFreed = 0;
+  #replenishing = false;
+
+  constructor(world: SanitizeWorld, events: DriverEventQueue, work: OutstandingWork<Work>, plan: SanitizePlan) {
+    this.#world = world;
+    this.#plan = plan;
+    this.#work = work;
+    const { bench, messages } = world;
+    const { driver } = bench;
+    const queue = (summaryIndex: number): DriverCompletionQueue =>
+      driver.createCompletionQueue({ entriesLog2: QUEUE_LOG2, eventQueue: events, summaryIndex });
+    this.queues = [queue(0), queue(1), queue(2)];
+    const [sendCq, datagramCq, connectedCq] = this.queues;
+    this.#sendCq = sendCq;
+    const sizes = { strideLog2: STRIDE_LOG2, receiveEntriesLog2: QUEUE_LOG2, sendEntriesLog2: QUEUE_LOG2 };
+    const datagrams = bench.createQueuePair({ port: 2, sendCq: datagramCq, ...sizes });
+    const [a, b] = connectPair(bench, { sendCq, receiveCq: connectedCq, ...sizes });
+    const toDatagrams = new Receiver(bench, datagrams, work, messages, GRH_AREA);
+    const toConnected = new Receiver(bench, b, work, messages, 0);
+    this.#receivers = [toDatagrams, toConnected];
+    const { qpn: remoteQpn, qkey } = datagrams;
+    const request = { remoteQpn, qkey, addressHandle: bench.handleTo(1, 2) };
+    const datagramSender = (name: string): Sender => {
+      const qp = bench.createQueuePair({ sendCq, ...sizes });
+      return { name, qp, receiver: toDatagrams, request, busy: false };
+    };
+    const connected = { name: 'connected', qp: a, receiver: toConnected, request: {}, busy: false };
+    this.#senders = [datagramSender('first'), datagramSender('second'), connected];
+    this.#pages = new world.classes.CollectPagePool([driver.takePage(0)]);
+    this.#context = driver.createSendContext({ blocks: plan.blocks, threshold: plan.threshold });
+    this.#context.enable();
+    for (const queue of this.queues) queue.notify();
+  }
+
+  /** Posts one more message, if the round wants one and there is room for it. Any processor may call it at any time. */
+  post(): void {
+    this.#replenish();
+    const { messages, random, target, serving } = this.#world;
+    const left = target - messages.count;
+    // The last one rather comes while the driver serves the others.
+    if (left <= 0 || (left === 1 && !serving && !random.oneIn(LAST_ELSEWHERE))) return;
+    if (random.oneIn(2)) this.#sendPacket(random.oneIn(3));
+    else this.#send(random.pick(this.#senders));
+  }
+
+  /** Large packets, until so many blocks have been sent. */
+  warmUp(blocks: number, settle: () => void): void {
+    for (let tries = 0; this.#context.sent < blocks; tries++) {
+      if (tries > blocks) throw new Error(`no room for a packet after ${this.#context.sent} blocks`);
+      this.#replenish();
+      this.#sendPacket(true);
+      if (tries % 2 === 1) settle();
+    }
+    this.#world.interleaving.stop();
+    settle();
+    this.close();
+  }
+
+  refreshCredits(): void {
+    if (this.#contextBusy) return;
+    this.#contextBusy = true;
+    this.#context.refresh();
+    this.#contextBusy = false;
+  }
+
+  force(): void {
+    this.#context.force();
+  }
+
+  checkContext(): void {
+    const { state } = this.#context;
+    if (state !== SendContextState.ENABLED) throw new Error(`the send context is ${sendContextStateName(state)}`);
+  }
+
+  /** All credits come back, once the device is asked. */
+  close(): void {
+    const context = this.#context;
+    context.force();
+    this.#world.bench.settle();
+    context.refresh();
+    if (context.available !== context.blocks)
+      throw new Error(`${context.blocks - context.available} credits of ${context.blocks} are lost`);
+  }
+
+  #replenish(): void {
+    if (this.#replenishing) return;
+    this.#replenishing = true;
+    for (const receiver of this.#receivers) receiver.replenish();
+    this.#replenishing = false;
+  }
+
+  #send(sender: Sender): void {
+    const { receiver, qp } = sender;
+    if (sender.busy || !receiver.hasRoom || this.#sendsPosted - this.#sendCq.returned >= this.#sendCq.buffer.entries)
+      return;
+    const { random, messages } = this.#world;
+    sender.busy = true;
+    receiver.expected++;
+    this.#sendsPosted++;
+    const message = messages.count;
+    const inline = messages.create(sender.name, random.between(1, INLINE_BYTES / 4) * 4, true);
+    this.#work.add({ qpn: qp.qpn, receive: 0, queueSequence: qp.sendTail }, { message });
+    this.#world.note(`post ${sender.name}`, qp.qpn, qp.sendTail, message);
+    const request = { ...sender.request, inline };
+    if (random.oneIn(3)) qp.post(request, 'doorbell');
+    else {
+      const bytes = qp.post(request, 'slot');
+      if (!this.#pages.write((page) => qp.collect(bytes, { random }, page))) qp.ring();
+    }
+    sender.busy = false;
+  }
+
+  #sendPacket(large: boolean): void {
+    const [receiver] = this.#receivers;
+    if (this.#contextBusy || !receiver.hasRoom) return;
+    this.#contextBusy = true;
+    receiver.expected++;
+    const { random, messages } = this.#world;
+    const [least, most] = large ? LARGE_BYTES : SMALL_BYTES;
+    const length = random.between(least / 4, most / 4) * 4;
+    const context = this.#context;
+    const blocks = Math.ceil((length + 64) / 64) + 1;
+    if (context.available < blocks) context.refresh();
+    if (context.available < blocks) {
+      receiver.expected--;
+      context.force();
+    } else {
+      const message = messages.count;
+      const payload = messages.create('packets', length, false);
+      this.#world.note('packet', message, length, context.available);
+      const number = this.#packets++;
+      const control = { creditReturn: this.#plan.requestCredits ? random.below(2) : 0 };
+      const before = context.sent;
+      context.send(this.#compose(payload, number), control, () => this.#freed(number));
+      const isCarry = Math.floor(before / CARRY_BLOCKS) < Math.floor(context.sent / CARRY_BLOCKS);
+      if (isCarry || random.oneIn(3)) this.#awaitCredits();
+    }
+    this.#contextBusy = false;
+  }
+
+  /** Looks for the credits of the last packet while they may be coming. */
+  #awaitCredits(): void {
+    this.#world.interleaving.aim('load', CREDIT_LOADS);
+    this.#context.refresh();
+  }
+
+  #compose(payload: Uint8Array, psn: number): Uint8Array {
+    const { bench } = this.#world;
+    const [sender] = this.#senders;
+    const { qpn, qkey } = this.#receivers[0].qp;
+    const lids = { slid: bench.lidOf(1), dlid: bench.lidOf(2) };
+    return composeDatagram(payload, { ...lids, destQpn: qpn, srcQpn: sender.qp.qpn, qKey: qkey, psn });
+  }
+
+  /** The driver believes that the device is done with a packet: it must be. */
+  #freed(number: number): void {
+    const { functions, sendContexts } = this.#world.bench.machine.core as Adapter;
+    const sent = sendContexts.get(functions[0], this.#context.number)?.packetsSent ?? 0;
+    if (number !== this.#packetsFreed++)
+      throw new Error(`packet ${number} is freed, ${this.#packetsFreed - 1} was next`);
+    if (number >= sent) throw new Error(`packet ${number} is freed, and the device has sent ${sent}`);
+  }
+}
+
+function connectPair(
+  bench: Bench,
+  request: { sendCq: DriverCompletionQueue; receiveCq: DriverCompletionQueue; strideLog2: number },
+): readonly [DriverQueuePair, DriverQueuePair] {
+  const create = (): DriverQueuePair =>
+    bench.driver.createQueuePair({ pd: bench.pd, ...request, creation: { serviceType: ServiceType.RC } });
+  const [a, b] = [create(), create()];
+  a.connect({ reliable: true, port: 1, dlid: bench.lidOf(2), remoteQpn: b.qpn });
+  b.connect({ reliable: true, port: 2, dlid: bench.lidOf(1), remoteQpn: a.qpn });
+  return [a, b];
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What tests of connected QPs need: two QPs connected over the two ports, memory with remote rights, short ways to each operation. */
+import { AccessFlag, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { Connection, DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
+import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
+import type { Bench, Buffer } from './adapter-fixture.ts';
+
+export const FULL_ACCESS =
+  AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
+
+export interface ConnectedOptions extends Partial<Connection> {
+  readonly serviceType?: ServiceType;
+  readonly sendEntriesLog2?: number;
+  readonly receiveEntriesLog2?: number;
+  readonly completionEntriesLog2?: number;
+}
+
+/** Two connected QPs, a on port 1 and b on port 2, and a region with all rights. */
+export interface Connected {
+  readonly a: DriverQueuePair;
+  readonly b: DriverQueuePair;
+  readonly region: DriverMemoryRegion;
+}
+
+export function connect(bench: Bench, options: ConnectedOptions = {}): Connected {
+  const { serviceType = ServiceType.RC, sendEntriesLog2 = 6, receiveEntriesLog2 = 6 } = options;
+  const create = (): DriverQueuePair =>
+    bench.driver.createQueuePair({
+      pd: bench.pd,
+      sendCq: bench.createCompletionQueue({ entriesLog2: options.completionEntriesLog2 ?? 8 }),
+      receiveCq: bench.createCompletionQueue({ entriesLog2: options.completionEntriesLog2 ?? 8 }),
+      sendEntriesLog2,
+      receiveEntriesLog2,
+      creation: { serviceType },
+    });
+  const a = create();
+  const b = create();
+  const common = { reliable: serviceType === ServiceType.RC, ...options };
+  const { sendPsn = 0, receivePsn = 0 } = options;
+  a.connect({ port: 1, dlid: bench.lidOf(2), remoteQpn: b.qpn, ...common });
+  b.connect({ port: 2, dlid: bench.lidOf(1), remoteQpn: a.qpn, ...common, sendPsn: receivePsn, receivePsn: sendPsn });
+  return { a, b, region: bench.driver.createDmaRegion(bench.pd, FULL_ACCESS) };
+}
+
+/** An RDMA request from a local buffer to, or from, a remote one. */
+export function rdma(
+  bench: Bench,
+  opcode: SendOpcode,
+  local: Buffer,
+  remote: Buffer,
+  region: DriverMemoryRegion,
+): SendRequest {
+  return {
+    opcode,
+    sges: [bench.sge(local)],
+    remote: { address: remote.address, rkey: region.rkey },
+  };
+}
+
+export { SendOpcode, ServiceType };

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/** More queue pairs than the scheduler buffer has entries, all ringing before the device looks: what US9069485 is about. Used by tests of doorbells. */
+import {
+  CSR,
+  setCsrDoorbellPolicyLinkCheck,
+  setCsrDoorbellThresholdsHigh,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, type LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { Bench, type BenchOptions } from './adapter-fixture.ts';
+import { NOP } from './shooter.ts';
+
+export const BUFFER_ENTRIES = 8;
+const QUEUE_LOG2 = 3;
+
+export interface FloodOptions extends BenchOptions {
+  readonly queuePairs?: number;
+  readonly policy?: OverflowPolicy;
+  readonly linkCheck?: LinkCheck;
+  /** log2 of the overflow buffer; 0: none. */
+  readonly ringLog2?: number;
+  readonly adaptive?: boolean;
+}
+
+/** A bench with a short scheduler buffer and many queue pairs that complete on one CQ. */
+export class DoorbellFlood {
+  readonly bench: Bench;
+  readonly qps: DriverQueuePair[];
+  readonly cq: DriverCompletionQueue;
+  /** Commands posted, and sequence numbers completed, by QPN. */
+  readonly posted = new Map<number, number>();
+  readonly completed = new Map<number, number>();
+
+  constructor(options: FloodOptions = {}) {
+    const { queuePairs = 24, policy = OverflowPolicy.NEWEST, ringLog2 = 10 } = options;
+    const adapter = { doorbellEntries: BUFFER_ENTRIES, ...options.adapter };
+    this.bench = new Bench({ ...options, adapter, bringUp: { overflowEntriesLog2: ringLog2, ...options.bringUp } });
+    const value = setCsrDoorbellPolicyLinkCheck(policy, options.linkCheck ?? 0);
+    this.bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, options.adaptive ? value | 8 : value, 0);
+    this.cq = this.bench.createCompletionQueue({ entriesLog2: 9 });
+    this.qps = Array.from({ length: queuePairs }, () => this.add());
+  }
+
+  add(): DriverQueuePair {
+    return this.bench.createQueuePair({ sendCq: this.cq, sendEntriesLog2: QUEUE_LOG2, receiveEntriesLog2: 1 });
+  }
+
+  setThresholds(low: number, high: number): void {
+    this.bench.access.writeRegister(CSR.DOORBELL_THRESHOLDS, 4, setCsrDoorbellThresholdsHigh(low, high), 0);
+  }
+
+  /** Posts a command by the doorbell register, or without telling. The device does not get to run. */
+  post(qp: DriverQueuePair, by: 'register' | 'slot' = 'register'): void {
+    qp.post(NOP, by);
+    this.posted.set(qp.qpn, (this.posted.get(qp.qpn) ?? 0) + 1);
+  }
+
+  /** Each queue pair posts 1 to 4 commands and rings for the first of them, in random order. */
+  burst(qps: readonly DriverQueuePair[] = this.qps): void {
+    const { random } = this.bench;
+    const order = [...qps];
+    random.shuffle(order);
+    for (const qp of order) {
+      const first = qp.sendTail;
+      for (let count = random.between(1, 4); count > 0; count--) this.post(qp, 'slot');
+      qp.ring(first, 'register');
+    }
+  }
+
+  /** Takes completions. Returns a sentence about the first that is not the next one of its queue pair. */
+  reap(): string | undefined {
+    for (const { qpn, queueSequence, status } of this.cq.drain()) {
+      const expected = this.completed.get(qpn) ?? 0;
+      if (status !== CompletionStatus.SUCCESS || queueSequence !== (expected & 0xffff))
+        return `QP ${qpn}: completion ${queueSequence} with status ${status}, expected ${expected}`;
+      this.completed.set(qpn, expected + 1);
+    }
+    return undefined;
+  }
+
+  /** Lets the device work and returns a sentence when not every command was executed once and in order. */
+  findWrong(): string | undefined {
+    this.bench.settle();
+    const wrong = this.reap();
+    if (wrong !== undefined) return wrong;
+    for (const [qpn, posted] of this.posted) {
+      const completed = this.completed.get(qpn) ?? 0;
+      if (completed !== posted)
+        return `QP ${qpn}: ${completed} of ${posted} commands completed; ${this.bench.machine.describe()}`;
+    }
+    return undefined;
+  }
+
+  get total(): number {
+    return [...this.completed.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  read(offset: number): number {
+    return this.bench.read(offset);
+  }
+}
+
+/** Lets the device work in the smallest pieces until `condition` holds. */
+export function creep(bench: Bench, condition: () => boolean, what: string): void {
+  for (let step = 0; step < 10_000; step++) {
+    if (condition()) return;
+    bench.machine.step();
+  }
+  throw new Error(`no sign of ${what}; ${bench.machine.describe()}`);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A scripted peer: one real QP of the adapter on port 1, and in place of what would be at the other end of its connection the test itself, which injects
+ * hand-built packets into the port and looks at each packet the device sends. So every rule can be tested alone.
+ */
+import { AethKind, BthOpcode, bthOpcodeName, PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
+import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
+import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
+import { newPacketFields, type PacketFields, readPacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import { CREDITS_UNLIMITED } from '../../protocol/infiniband/syndrome.ts';
+import { type EventType, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
+import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
+import { Bench, type BenchOptions, type Buffer } from './adapter-fixture.ts';
+import { type ConnectedOptions, FULL_ACCESS } from './connected-fixture.ts';
+import { ScriptedLink } from './scripted-link.ts';
+
+const DWORD = 0x1_0000_0000;
+const NO_BYTES = new Uint8Array(0);
+/** QP number of the peer; the device has none such. */
+export const PEER_QPN = 0xabcde;
+
+/** A packet the device sent. */
+export interface SeenPacket extends Readonly<PacketFields> {
+  readonly name: string;
+  readonly address: number;
+  readonly payload: Uint8Array;
+  /** All bytes, LRH to VCRC. */
+  readonly bytes: Uint8Array;
+}
+
+/** Changes a packet; how many of its bytes arrive. */
+export type Damage = (packet: DataView) => number;
+
+export interface PeerOptions extends ConnectedOptions {
+  readonly bench?: BenchOptions;
+  /** How far the QP is brought; RTS unless said otherwise. */
+  readonly state?: 'init' | 'rtr' | 'rts';
+  readonly localAccess?: number;
+  readonly signalAll?: number;
+  /** The QP receives from `srq`. */
+  readonly shared?: boolean;
+}
+
+export class PacketPeer {
+  readonly bench: Bench;
+  readonly adapter: Adapter;
+  /** The QP under test. */
+  readonly qp: DriverQueuePair;
+  readonly srq: DriverSharedReceiveQueue | undefined;
+  /** All memory, all rights. */
+  readonly region: DriverMemoryRegion;
+  readonly reliable: boolean;
+  /** PSN of the next packet the peer sends, and of the next the device sends. */
+  psn: number;
+  readonly firstPsn: number;
+  readonly #parsed = newParsedPacket();
+  readonly #link: ScriptedLink;
+
+  constructor(options: PeerOptions = {}) {
+    const { serviceType = ServiceType.RC, state = 'rts', sendPsn = 100, receivePsn = 500 } = options;
+    const bench = new Bench(options.bench);
+    this.bench = bench;
+    this.adapter = bench.machine.core as Adapter;
+    // The cable to port 2 is replaced: what port 1 sends stays in its lanes, what the test puts on the wire arrives at port 1.
+    this.#link = new ScriptedLink(this.adapter.ports[0]);
+    // The change of cables is told by events, which are no test's business.
+    bench.settle();
+    bench.asynchronous.walk();
+    this.reliable = serviceType === ServiceType.RC;
+    this.psn = receivePsn;
+    this.firstPsn = sendPsn;
+    this.srq = options.shared ? bench.driver.createSharedReceiveQueue({ pd: bench.pd }) : undefined;
+    const cq = { entriesLog2: options.completionEntriesLog2 ?? 8 };
+    this.qp = bench.driver.createQueuePair({
+      pd: bench.pd,
+      sendCq: bench.createCompletionQueue(cq),
+      receiveCq: bench.createCompletionQueue(cq),
+      sendEntriesLog2: options.sendEntriesLog2 ?? 6,
+      receiveEntriesLog2: options.receiveEntriesLog2 ?? 6,
+      creation: { serviceType, signalAll: options.signalAll ?? 0, srqn: this.srq?.srqn ?? 0 },
+    });
+    this.region = bench.driver.createDmaRegion(bench.pd, options.localAccess ?? FULL_ACCESS);
+    const connection = {
+      reliable: this.reliable,
+      port: 1,
+      dlid: bench.lidOf(2),
+      remoteQpn: PEER_QPN,
+      pathMtu: 1,
+      timeout: 10,
+      ...options,
+      sendPsn,
+      receivePsn,
+    };
+    this.qp.toConnectedInit(connection);
+    if (state !== 'init') this.qp.toConnectedReceive(connection);
+    if (state === 'rts') this.qp.toConnectedSend(connection);
+  }
+
+  /** Memory with random content under all rights, and how to name a piece of it in a packet. */
+  remoteBuffer(content: Uint8Array | number): Buffer {
+    return this.bench.createBuffer(content);
+  }
+
+  /** RETH or AtomicETH fields for a piece of `buffer`. */
+  target(buffer: Buffer, lengthBytes = buffer.lengthBytes, offset = 0): Partial<PacketFields> {
+    const address = buffer.address + offset;
+    return {
+      virtualAddressHigh: Math.floor(address / DWORD),
+      virtualAddressLow: address % DWORD,
+      rKey: this.region.rkey,
+      dmaLength: lengthBytes,
+    };
+  }
+
+  /** Puts a packet on the wire without letting the device look. `damage` may change the bytes, LRH first, and says how many are left. */
+  put(opcode: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES, damage?: Damage): void {
+    const { bench } = this;
+    const ring = this.#wire;
+    const all: PacketFields = {
+      ...newPacketFields(),
+      opcode,
+      dlid: bench.lidOf(1),
+      slid: bench.lidOf(2),
+      destQpn: this.qp.qpn,
+      psn: this.psn,
+      ...fields,
+      payloadLengthBytes: payload.length,
+    };
+    ring.bytes.set(payload, ring.writeOffset + payloadStart(opcode, all.hasGrh));
+    const length = buildPacket(ring.view, ring.writeOffset, all, PacketCheck.ALL);
+    ring.push(damage?.(new DataView(ring.bytes.buffer, ring.bytes.byteOffset + ring.writeOffset, length)) ?? length);
+  }
+
+  /** A request with the next PSN, unless `fields` has another; the device works until it is idle. Asks for an acknowledgement unless told not to. */
+  request(opcode: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES): this {
+    this.put(opcode, { ackRequest: this.reliable ? 1 : 0, ...fields }, payload);
+    if (fields.psn === undefined) this.psn = (this.psn + 1) & 0xffffff;
+    return this.settle();
+  }
+
+  /** A response to what the device sent, `psn` counted from its first. */
+  respond(opcode: number, psn: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES): this {
+    const absolute = (this.firstPsn + psn) & 0xffffff;
+    this.put(opcode, { psn: absolute, syndromeValue: CREDITS_UNLIMITED, ...fields }, payload);
+    return this.settle();
+  }
+
+  acknowledge(psn: number, fields: Partial<PacketFields> = {}): this {
+    return this.respond(BthOpcode.RC_ACKNOWLEDGE, psn, { syndromeKind: AethKind.ACK, ...fields });
+  }
+
+  nak(psn: number, code: number): this {
+    return this.respond(BthOpcode.RC_ACKNOWLEDGE, psn, { syndromeKind: AethKind.NAK, syndromeValue: code });
+  }
+
+  receiverNotReady(psn: number, timer: number): this {
+    return this.respond(BthOpcode.RC_ACKNOWLEDGE, psn, { syndromeKind: AethKind.RNR_NAK, syndromeValue: timer });
+  }
+
+  settle(): this {
+    this.bench.settle();
+    return this;
+  }
+
+  /** Lets `lengthNs` pass, a step at every alarm on the way. */
+  wait(lengthNs: number): this {
+    const { machine } = this.bench;
+    const endNs = machine.clock.now() + lengthNs;
+    while (machine.clock.alarmNs <= endNs) {
+      machine.clock.jumpToAlarm();
+      machine.runUntilIdle();
+    }
+    machine.clock.advance(endNs - machine.clock.now());
+    return this.settle();
+  }
+
+  /** Takes everything the device has sent. */
+  take(): SeenPacket[] {
+    const { lanes } = this.adapter.ports[0];
+    const seen: SeenPacket[] = [];
+    for (this.settle(); lanes.count > 0; this.settle()) {
+      for (let ring = lanes.next(undefined); ring !== undefined; ring = lanes.next(undefined)) {
+        seen.push(this.#read(ring));
+        ring.shift();
+      }
+    }
+    return seen;
+  }
+
+  /** Takes what the device has sent, which must be one packet. */
+  takeOne(): SeenPacket {
+    const all = this.take();
+    if (all.length !== 1) throw new Error(`${all.length} packets instead of one: ${describe(all).join(', ')}`);
+    return all[0] as SeenPacket;
+  }
+
+  /** Names and PSNs (relative to the device's first) of what the device has sent. */
+  takeRequests(): string[] {
+    return this.take().map(({ name, psn }) => `${name} ${(psn - this.firstPsn) & 0xffffff}`);
+  }
+
+  /** What the device has answered, with absolute PSNs: `ACK 500`, `NAK 1 501`, `RNR 502`, or the name of a response. */
+  takeAnswers(): string[] {
+    return describe(this.take());
+  }
+
+  /** Types of the asynchronous events there are now. */
+  events(): EventType[] {
+    return this.bench.asynchronous.walk().map(({ eventType }) => eventType as EventType);
+  }
+
+  get #wire(): PacketRing {
+    return this.#link.wire;
+  }
+
+  #read(ring: PacketRing): SeenPacket {
+    const { readOffset: at, readLength: length } = ring;
+    const error = parsePacket(ring.view, at, length, this.#parsed, PacketCheck.ICRC);
+    if (error !== PacketError.NONE) throw new Error(`The device sent a packet with error ${error}.`);
+    const fields = readPacketFields(ring.view, this.#parsed, newPacketFields());
+    const { payloadOffset, payloadLengthBytes } = this.#parsed;
+    return {
+      ...fields,
+      name: bthOpcodeName(fields.opcode).replace(/^(RC|UC)_/, ''),
+      address: fields.virtualAddressHigh * DWORD + fields.virtualAddressLow,
+      payload: ring.bytes.slice(payloadOffset, payloadOffset + payloadLengthBytes),
+      bytes: ring.bytes.slice(at, at + length),
+    };
+  }
+}
+
+function describe(packets: readonly SeenPacket[]): string[] {
+  return packets.map(({ opcode, name, syndromeKind, syndromeValue, psn }) => {
+    if (opcode !== BthOpcode.RC_ACKNOWLEDGE) return `${name} ${psn}`;
+    if (syndromeKind === AethKind.ACK) return `ACK ${psn}`;
+    return syndromeKind === AethKind.NAK ? `NAK ${syndromeValue} ${psn}` : `RNR ${psn}`;
+  });
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A sender that tells the device of its commands in every possible way, right and wrong, and checks that each completes once and in order. */
+import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { CompletionOpcode, CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { Random } from '../random.ts';
+import type { Bench } from './adapter-fixture.ts';
+
+const SEQUENCE_MASK = 0xffff;
+const QUEUE_LOG2 = 5;
+/** A page that every queue pair posts through at times. */
+const SHARED_PAGE = 40 * PAGE_BYTES;
+export const NOP = { header: { opcode: SendOpcode.NOP } };
+
+/** A QP whose commands are posted in every possible way, and what its completions must look like. */
+export class Shooter {
+  readonly qp: DriverQueuePair;
+  completed = 0;
+  posted = 0;
+  readonly #random: Random;
+  readonly #copies: Uint8Array[] = [];
+
+  constructor(bench: Bench) {
+    const sendCq = bench.createCompletionQueue({ entriesLog2: QUEUE_LOG2 + 1 });
+    this.qp = bench.createQueuePair({ sendCq, sendEntriesLog2: QUEUE_LOG2 });
+    this.#random = bench.random;
+  }
+
+  get room(): number {
+    return (1 << QUEUE_LOG2) - (this.posted - this.completed);
+  }
+
+  /** Posts a few commands and tells the device of them late, early, twice, or not at all. */
+  shoot(): void {
+    const random = this.#random;
+    const count = Math.min(this.room, random.between(1, 4));
+    const fresh: Uint8Array[] = [];
+    for (let index = 0; index < count; index++) {
+      const copy = this.qp.fill(NOP).slice();
+      this.qp.advanceSendTail();
+      this.posted++;
+      fresh.push(copy);
+      this.#copies[this.posted % 64] = copy;
+    }
+    if (random.oneIn(3)) random.shuffle(fresh);
+    for (const copy of fresh) {
+      if (random.oneIn(4)) continue;
+      this.qp.collect(copy, {}, random.oneIn(4) ? SHARED_PAGE : this.qp.parts.page);
+      if (random.oneIn(4)) this.qp.collect(copy);
+    }
+    if (random.oneIn(2)) this.#disturb();
+  }
+
+  /** Things that must change nothing: old copies, doorbells old and far off. */
+  #disturb(): void {
+    const random = this.#random;
+    const old = this.#copies[random.below(64)];
+    if (old !== undefined) this.qp.collect(old);
+    this.qp.ring(random.below(0x10000), random.pick(['doorbell', 'register']));
+  }
+
+  /** Takes completions and checks that they are the next ones. */
+  reap(): string | undefined {
+    for (const entry of this.qp.parts.sendCq.drain()) {
+      const expected = this.completed & SEQUENCE_MASK;
+      if (entry.queueSequence !== expected) return `completion ${entry.queueSequence}, expected ${expected}`;
+      if (
+        entry.status !== CompletionStatus.SUCCESS ||
+        entry.opcode !== CompletionOpcode.NOP ||
+        entry.qpn !== this.qp.qpn
+      ) {
+        return `completion ${JSON.stringify(entry)}`;
+      }
+      this.completed++;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A function's state as one string, so that a test can say "nothing changed": all that queries tell of the objects it knows, and how many there are. */
+import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import type { Bench } from './adapter-fixture.ts';
+
+/** An object a test knows of: its query opcode and its number. */
+export type KnownObject = readonly [opcode: ManagementOpcode, number: number];
+
+/** How many objects of each class the adapter has; in-process only. */
+export function countObjects(bench: Bench): Record<string, number> {
+  const { resources } = bench.machine.core as Adapter;
+  return {
+    protectionDomains: resources.protectionDomains.size,
+    memoryRegions: resources.memoryRegions.size,
+    completionQueues: resources.completionQueues.size,
+    eventQueues: resources.eventQueues.size,
+    queuePairs: resources.queuePairs.size,
+  };
+}
+
+/** All that queries tell of `objects`, and the counts of all others. */
+export function digestState(bench: Bench, objects: readonly KnownObject[]): string {
+  const lines = [JSON.stringify(countObjects(bench))];
+  for (const [opcode, objectNumber] of objects) {
+    const { status, payload } = bench.driver.management.execute({ opcode, objectNumber });
+    lines.push(`${opcode} ${objectNumber}: ${status} ${Buffer.from(payload.buffer).toString('hex')}`);
+  }
+  return lines.join('\n');
+}
+
+/** The objects every bench has. */
+export function benchObjects(bench: Bench): KnownObject[] {
+  return [
+    [ManagementOpcode.QUERY_PD, bench.pd],
+    [ManagementOpcode.QUERY_MR, bench.region.number],
+    [ManagementOpcode.QUERY_EQ, bench.events.eqn],
+    [ManagementOpcode.QUERY_EQ, bench.asynchronous.eqn],
+  ];
+}

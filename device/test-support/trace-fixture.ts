@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Selective trace as a driver uses it, and short ways to traced connections. */
+import {
+  decodeTraceAttributes,
+  newTraceAttributes,
+  type TraceAttributes,
+} from '../../protocol/layout/gen/trace-attributes.gen.ts';
+import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import type { ManagementResult } from '../hosts/in-process/driver/management-channel.ts';
+import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
+import { decodeMessages, type TracedMessage } from '../trace/traced-message.ts';
+import type { Bench } from './adapter-fixture.ts';
+
+const BUFFER_BYTES = 65536;
+
+/** What a read gave. */
+export interface TraceRead {
+  readonly messages: TracedMessage[];
+  readonly attributes: TraceAttributes;
+}
+
+export class TraceBench {
+  readonly #bench: Bench;
+  readonly #buffer: { readonly address: number; readonly bytes: Uint8Array };
+
+  constructor(bench: Bench) {
+    this.#bench = bench;
+    this.#buffer = bench.createBuffer(BUFFER_BYTES);
+  }
+
+  /** Begins a trace of 16 blocks with 4 KiB unless told otherwise. */
+  modify(qpn: number, attributes: Partial<TraceAttributes> = {}): ManagementResult {
+    const payload = tracePayload({ enable: 1, blocksLog2: 4, snapLength: 4096, ...attributes });
+    return this.#execute(ManagementOpcode.MODIFY_TRACE, qpn, payload);
+  }
+
+  query(qpn: number): TraceAttributes {
+    return decode(this.#execute(ManagementOpcode.QUERY_TRACE, qpn));
+  }
+
+  /** Blocks from `position` on, as many as the buffer takes. */
+  read(qpn: number, position = 0, bufferLength = BUFFER_BYTES): TraceRead {
+    const attributes = decode(this.readInto(qpn, { position, bufferLength }));
+    return { attributes, messages: decodeMessages(this.#buffer.bytes, attributes.count) };
+  }
+
+  readInto(qpn: number, fields: Partial<TraceAttributes>): ManagementResult {
+    const payload = tracePayload({ bufferAddress: this.#buffer.address, bufferLength: BUFFER_BYTES, ...fields });
+    return this.#execute(ManagementOpcode.READ_TRACE, qpn, payload);
+  }
+
+  #execute(opcode: number, objectNumber: number, payload?: Uint8Array): ManagementResult {
+    return this.#bench.driver.management.execute({ opcode, objectNumber, ...(payload && { payload }) });
+  }
+}
+
+function decode({ payload }: ManagementResult): TraceAttributes {
+  return decodeTraceAttributes(payload, 0, newTraceAttributes());
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The packets a command block keeps are those that crossed the port, byte for byte and at their times; those within the snap length, and of READs and atomics the answers too. */
+import t from 'tap';
+import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
+import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { Bench, type Buffer } from '../test-support/adapter-fixture.ts';
+import { connect, rdma } from '../test-support/connected-fixture.ts';
+import { TraceBench } from '../test-support/trace-fixture.ts';
+import type { TracedMessage } from './traced-message.ts';
+
+const PATH_MTU_256 = 1;
+const PORT_1 = 1;
+
+/** A packet that left a port. */
+interface WirePacket {
+  readonly port: number;
+  readonly timeNs: number;
+  /** LRH to payload. */
+  readonly bytes: Uint8Array;
+}
+
+/** Notes what leaves the ports; each packet takes its time. */
+function watch(bench: Bench): WirePacket[] {
+  const seen: WirePacket[] = [];
+  const { clock } = bench.machine;
+  for (const port of (bench.machine.core as Adapter).ports)
+    port.observer = (from, outgoing, bytes, offset, lengthBytes) => {
+      if (!outgoing) return;
+      const packet = newParsedPacket();
+      parsePacket(new DataView(bytes.buffer, bytes.byteOffset), offset, lengthBytes, packet, PacketCheck.NONE);
+      const { payloadOffset, payloadLengthBytes } = packet;
+      clock.advance(1000);
+      seen.push({
+        port: from.number,
+        timeNs: clock.now(),
+        bytes: bytes.slice(offset, payloadOffset + payloadLengthBytes),
+      });
+    };
+  return seen;
+}
+
+const joined = ({ packets }: TracedMessage): Uint8Array[] =>
+  packets.map(({ headers, payload }) => Uint8Array.of(...headers, ...payload));
+
+/** Without the acknowledgements: packets of the message alone. */
+const ofMessages = (seen: readonly WirePacket[], lengthBytes: number): WirePacket[] =>
+  seen.filter(({ bytes }) => bytes.length > lengthBytes);
+
+const ACKNOWLEDGEMENT_BYTES = 8 + 12 + 4;
+
+for (const [service, serviceType] of [
+  ['RC', ServiceType.RC],
+  ['UC', ServiceType.UC],
+] as const)
+  for (const [name, opcode, count] of [
+    ['SEND', SendOpcode.SEND, 3],
+    ['RDMA_WRITE', SendOpcode.RDMA_WRITE, 3],
+    ...(serviceType === ServiceType.RC
+      ? ([
+          ['RDMA_READ', SendOpcode.RDMA_READ, 4],
+          ['FETCH_ADD', SendOpcode.FETCH_ADD, 2],
+        ] as const)
+      : []),
+  ] as const)
+    t.test(`${service} ${name}: all packets of the message, at both ends`, async (t) => {
+      const bench = new Bench({ seed: 50 });
+      const trace = new TraceBench(bench);
+      const { a, b, region } = connect(bench, { serviceType, pathMtu: PATH_MTU_256, sendPsn: 0xfffffe });
+      for (const { qpn } of [a, b]) trace.modify(qpn);
+      const size = opcode === SendOpcode.FETCH_ADD ? 8 : 700;
+      const [local, remote] = [bench.random.bytes(size), bench.random.bytes(size)].map((bytes) =>
+        bench.createBuffer(bytes),
+      ) as [Buffer, Buffer];
+      b.postReceive([bench.sge(bench.createBuffer(size))]);
+      const seen = watch(bench);
+      const request =
+        opcode === SendOpcode.SEND ? { sges: [bench.sge(local)] } : rdma(bench, opcode, local, remote, region);
+      a.post(opcode === SendOpcode.FETCH_ADD ? { ...request, atomic: { swapOrAdd: 1n } } : request);
+      bench.settle();
+      const wire = ofMessages(seen, ACKNOWLEDGEMENT_BYTES);
+      t.equal(wire.length, count);
+      for (const { qpn } of [a, b]) {
+        const [message, ...more] = trace.read(qpn).messages;
+        if (message === undefined) throw new Error('there is no block');
+        t.equal(more.length, 0);
+        t.same(
+          joined(message),
+          wire.map(({ bytes }) => bytes),
+          `QP ${qpn}`,
+        );
+        checkTimes(message, wire, qpn === a.qpn);
+      }
+      bench.finish();
+
+      function checkTimes(message: TracedMessage, wire: readonly WirePacket[], isSender: boolean): void {
+        for (const [place, { timeNs }] of message.packets.entries()) {
+          const { port, timeNs: leftNs } = wire[place] as WirePacket;
+          const isSent = (port === PORT_1) === isSender;
+          t.ok(isSent ? timeNs <= leftNs : timeNs >= leftNs, `packet ${place}: ${timeNs}, on the wire at ${leftNs}`);
+        }
+        const times = [message.block.beginTime, ...message.packets.map(({ timeNs }) => timeNs), message.block.endTime];
+        t.same(
+          times,
+          [...times].sort((x, y) => x - y),
+          'they are in order',
+        );
+      }
+    });
+
+t.test('a datagram, with and without a GRH', async (t) => {
+  const bench = new Bench({ seed: 51 });
+  const trace = new TraceBench(bench);
+  const { sender, receiver, to } = bench.createPair();
+  for (const { qpn } of [sender, receiver]) trace.modify(qpn);
+  const seen = watch(bench);
+  for (const size of [0, 1, 77]) {
+    bench.postReceive(receiver, 200);
+    sender.post(to({ inline: bench.random.bytes(size) }));
+    bench.settle();
+  }
+  for (const { qpn } of [sender, receiver])
+    t.same(
+      trace.read(qpn).messages.flatMap(joined),
+      seen.map(({ bytes }) => bytes),
+    );
+  bench.finish();
+});
+
+t.test(
+  'the snap length ends the packets: whole ones, a part of one, none behind; headers of the first in any case',
+  async (t) => {
+    const counts: Record<number, number> = { 0: 1, 1: 1, 256: 1, 257: 2, 512: 2, 699: 3, 700: 3, 4096: 3 };
+    for (const [snap, count] of Object.entries(counts)) {
+      const snapLength = Number(snap);
+      const bench = new Bench({ seed: 52 });
+      const trace = new TraceBench(bench);
+      const { a, b } = connect(bench, { pathMtu: PATH_MTU_256 });
+      for (const { qpn } of [a, b] as readonly DriverQueuePair[]) trace.modify(qpn, { snapLength });
+      const content = bench.random.bytes(700);
+      b.postReceive([bench.sge(bench.createBuffer(700))]);
+      const seen = watch(bench);
+      a.post({ sges: [bench.sge(bench.createBuffer(content))] });
+      bench.settle();
+      const wire = ofMessages(seen, ACKNOWLEDGEMENT_BYTES);
+      for (const { qpn } of [a, b]) {
+        const [message] = trace.read(qpn).messages;
+        if (message === undefined) throw new Error('there is no block');
+        t.match(message.block, { packets: 3, packetsKept: count, truncated: snapLength < 700 ? 1 : 0 }, `snap ${snap}`);
+        t.same(message.payload, content.subarray(0, snapLength), `snap ${snap}`);
+        t.same(
+          message.packets.map(({ headers }) => headers),
+          wire.slice(0, count).map(({ bytes }, place) => bytes.slice(0, message.packets[place]?.headers.length)),
+        );
+      }
+      bench.finish();
+    }
+  },
+);
+
+t.test('packets sent again are counted, not kept again', async (t) => {
+  const bench = new Bench({ seed: 53, adapter: { portLink: { kind: 'faulty', seed: 53, faults: { drop: 0.2 } } } });
+  const trace = new TraceBench(bench);
+  const { a, b } = connect(bench, { pathMtu: PATH_MTU_256, timeout: 10 });
+  trace.modify(a.qpn);
+  const content = bench.random.bytes(4000);
+  b.postReceive([bench.sge(bench.createBuffer(4000))]);
+  a.post({ sges: [bench.sge(bench.createBuffer(content))] });
+  a.parts.sendCq.take();
+  const [message] = trace.read(a.qpn).messages;
+  t.ok((message?.block.retries ?? 0) > 0, 'some were');
+  t.match(message?.block, { packets: 16, packetsKept: 16, snapLength: 4000 });
+  t.same(message?.payload, content);
+});

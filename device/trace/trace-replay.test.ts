@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A QP traced by the host while a session is recorded: the replay has the trace too, so that what its guest reads of it is the same bytes. */
+import t from 'tap';
+import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { Adapter } from '../adapter/adapter.ts';
+import type { AdapterOptions } from '../adapter/options.ts';
+import type { AdapterClock, HostPort } from '../host.ts';
+import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
+import { Recorder } from '../hosts/recording.ts';
+import { Replay } from '../hosts/replay.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { type Connected, connect } from '../test-support/connected-fixture.ts';
+import { TraceBench } from '../test-support/trace-fixture.ts';
+
+const build = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => new Adapter(options, clock, hosts);
+
+/** A recorded bench with a connection whose messages a guest reads the blocks of. */
+class Session {
+  readonly bench: Bench;
+  readonly trace: TraceBench;
+  readonly connected: Connected;
+  readonly #pieces: Uint8Array[] = [];
+
+  constructor(seed: number) {
+    const sink = (bytes: Uint8Array): void => void this.#pieces.push(bytes.slice());
+    this.bench = new Bench({ seed, record: (options, count) => new Recorder(options, count, sink) });
+    this.trace = new TraceBench(this.bench);
+    this.connected = connect(this.bench, { pathMtu: 1 });
+  }
+
+  /** As `vuhca trace` does. */
+  ask(qpn: number, attributes: Parameters<typeof tracePayload>[0]): number {
+    return this.bench.machine.functionAt(0).requestTrace(qpn, tracePayload(attributes));
+  }
+
+  send(count: number): void {
+    const { bench } = this;
+    const { a, b } = this.connected;
+    for (let sent = 0; sent < count; sent++) {
+      bench.machine.clock.advance(bench.random.below(5000));
+      b.postReceive([bench.sge(bench.createBuffer(1000))]);
+      a.post({ sges: [bench.sge(bench.createBuffer(bench.random.bytes(bench.random.below(1000))))] });
+      bench.settle();
+      a.parts.sendCq.drain();
+      b.parts.receiveCq.drain();
+    }
+  }
+
+  replay(): Replay {
+    this.bench.machine.recorder?.flush();
+    const bytes = new Uint8Array(this.#pieces.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const piece of this.#pieces) {
+      bytes.set(piece, at);
+      at += piece.length;
+    }
+    return new Replay(bytes, build);
+  }
+}
+
+const ON = { enable: 1, blocksLog2: 2, snapLength: 300 };
+
+t.test('traces that the host begins, begins anew and ends replay to the same bytes', async (t) => {
+  for (const seed of [60, 61, 62]) {
+    const session = new Session(seed);
+    const { trace, connected } = session;
+    const { a, b } = connected;
+    t.equal(session.ask(a.qpn, ON), ManagementStatus.OK);
+    session.send(3);
+    t.equal(session.ask(b.qpn, { ...ON, blocksLog2: 3 }), ManagementStatus.OK);
+    session.send(5);
+    t.equal(trace.read(a.qpn).messages.length, 4, 'its guest sees the blocks');
+    t.equal(trace.read(b.qpn).messages.length, 5);
+    t.equal(session.ask(b.qpn, { enable: 0 }), ManagementStatus.OK);
+    t.equal(session.ask(a.qpn, ON), ManagementStatus.OK);
+    session.send(2);
+    t.equal(trace.read(a.qpn).messages.length, 2);
+    t.equal(trace.readInto(b.qpn, {}).status, ManagementStatus.BAD_STATE);
+    const replay = session.replay();
+    const steps = new Map<string, number>();
+    replay.onStep = ({ name }) => void steps.set(name, (steps.get(name) ?? 0) + 1);
+    const { divergence } = replay.run();
+    t.equal(divergence, undefined, `seed ${seed}`);
+    t.equal(steps.get('request trace'), 4);
+    const ring = (replay.adapter as Adapter).resources.queuePairs.get(a.qpn)?.trace?.ring;
+    t.equal(ring?.head, 2, 'the replayed adapter has the trace');
+    session.bench.finish();
+  }
+});
+
+t.test('a trace that does not cross the seam would spoil the replay', async (t) => {
+  const session = new Session(63);
+  const { a } = session.connected;
+  const adapter = session.bench.machine.core as Adapter;
+  const qp = adapter.resources.queuePairs.get(a.qpn);
+  if (qp === undefined) throw new Error('there is no QP');
+  adapter.traces.enable(qp, { blocksLog2: 2, snapLength: 300, stopOnError: false, byGuest: false });
+  session.send(1);
+  session.trace.read(a.qpn);
+  t.ok(session.replay().run().divergence, 'the replay differs');
+});
+
+t.test('what the host asks wrongly is refused with a status, and changes nothing', async (t) => {
+  const session = new Session(64);
+  const { bench, connected } = session;
+  const { qpn } = connected.a;
+  t.equal(session.ask(qpn, ON), ManagementStatus.OK);
+  session.send(1);
+  t.equal(session.ask(0xfffff0, ON), ManagementStatus.BAD_OBJECT);
+  t.equal(session.ask(qpn, { ...ON, blocksLog2: 17 }), ManagementStatus.BAD_FIELD);
+  t.equal(session.ask(qpn, { ...ON, snapLength: 65537 }), ManagementStatus.BAD_FIELD);
+  t.equal(session.ask(qpn, { ...ON, blocksLog2: 16, snapLength: 65536 }), ManagementStatus.NO_RESOURCES);
+  t.equal(bench.machine.functionAt(0).requestTrace(qpn, new Uint8Array(63)), ManagementStatus.BAD_LENGTH);
+  t.match(session.trace.query(qpn), { enable: 1, head: 1, blocksLog2: 2, snapLength: 300 });
+  t.equal(session.replay().run().divergence, undefined);
+  bench.finish();
+});
+
+t.test('a function answers for its own QPs only', async (t) => {
+  const bench = new Bench({ seed: 65, functionCount: 2, adapter: { functionCount: 2 } });
+  const { a } = connect(bench);
+  t.equal(bench.machine.functionAt(1).requestTrace(a.qpn, tracePayload(ON)), ManagementStatus.BAD_OBJECT);
+  t.equal(bench.machine.functionAt(0).requestTrace(a.qpn, tracePayload(ON)), ManagementStatus.OK);
+});

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Selective trace as a guest has it (IPCOM000010133D; DESIGN.md 4.9): what command blocks say, hazard 40 of real-hardware 5.3, and bad input. */
+import t, { type Test } from 'tap';
+import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  CompletionStatus,
+  EventType,
+  FaultKind,
+  ManagementOpcode,
+  ManagementStatus,
+  SendOpcode,
+  ServiceType,
+} from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
+import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
+import { Bench } from '../test-support/adapter-fixture.ts';
+import { type Connected, connect, rdma } from '../test-support/connected-fixture.ts';
+import { TraceBench } from '../test-support/trace-fixture.ts';
+import { findOtherSide } from './traced-message.ts';
+import { TRACE_BYTES_PER_FUNCTION } from './traces.ts';
+
+const PATH_MTU_256 = 1;
+const PORT_RECEIVED = CSR.PORT_RECEIVE_PACKETS;
+
+interface Setting extends Connected {
+  readonly bench: Bench;
+  readonly trace: TraceBench;
+}
+
+/** A connection; both ends are traced. */
+function prepare(serviceType: ServiceType = ServiceType.RC, attributes = {}): Setting {
+  const bench = new Bench({ seed: 40, memoryBytes: 32 * 1024 * 1024 });
+  const trace = new TraceBench(bench);
+  const connected = connect(bench, { serviceType, pathMtu: PATH_MTU_256, sendPsn: 0xfffffe });
+  for (const { qpn } of [connected.a, connected.b]) trace.modify(qpn, attributes);
+  return { bench, trace, ...connected };
+}
+
+/** Sends one message and lets everything end. */
+function send({ bench, a, b }: Setting, content: Uint8Array, request = {}): void {
+  b.postReceive([bench.sge(bench.createBuffer(content.length + 64))]);
+  a.post({ sges: [bench.sge(bench.createBuffer(content))], ...request });
+  bench.settle();
+  a.parts.sendCq.drain();
+  b.parts.receiveCq.drain();
+}
+
+const used = ({ bench }: Setting): number => (bench.machine.core as Adapter).traces.getUsed(0);
+
+t.test('a message of an RC connection is one block at either end, on one clock', async (t) => {
+  const setting = prepare();
+  const { bench, trace, a, b } = setting;
+  bench.machine.clock.advance(5000);
+  const content = bench.random.bytes(700);
+  send(setting, content, { immediate: 7 });
+  const [sent] = trace.read(a.qpn).messages;
+  const [received] = trace.read(b.qpn).messages;
+  if (sent === undefined || received === undefined) throw new Error('a side is missing');
+  const common = { complete: 1, status: CompletionStatus.SUCCESS, opcode: SendOpcode.SEND_IMMEDIATE, packets: 3 };
+  const psns = {
+    firstPsn: 0xfffffe,
+    lastPsn: 0,
+    messageSequence: 0,
+    messageLength: 700,
+    snapLength: 700,
+    truncated: 0,
+  };
+  t.match(sent.block, {
+    ...common,
+    ...psns,
+    qpn: a.qpn,
+    remoteQpn: b.qpn,
+    receive: 0,
+    port: 1,
+    remoteLid: 2,
+    retries: 0,
+  });
+  t.match(received.block, { ...common, ...psns, qpn: b.qpn, remoteQpn: a.qpn, receive: 1, port: 2, remoteLid: 1 });
+  t.same(sent.payload, content);
+  t.same(received.payload, content);
+  t.equal(findOtherSide(sent, [received]), received);
+  t.ok(sent.block.beginTime >= 5000 && sent.block.beginTime <= received.block.beginTime);
+  t.ok(received.block.beginTime <= received.block.endTime && received.block.endTime <= sent.block.endTime);
+  send(setting, content);
+  t.equal(trace.read(a.qpn, 1).messages[0]?.block.messageSequence, 1);
+  t.equal(trace.read(b.qpn, 1).messages[0]?.block.messageSequence, 1);
+  bench.finish();
+});
+
+t.test('READ, WRITE and atomics: what was fetched is the payload', async (t) => {
+  const setting = prepare();
+  const { bench, trace, a, b, region } = setting;
+  const remote = bench.createBuffer(bench.random.bytes(600));
+  const local = bench.createBuffer(600);
+  a.post(rdma(bench, SendOpcode.RDMA_READ, local, remote, region));
+  a.post(rdma(bench, SendOpcode.RDMA_WRITE, local, remote, region));
+  const cell = bench.createBuffer(Uint8Array.of(5, 0, 0, 0, 0, 0, 0, 0));
+  a.post({
+    ...rdma(bench, SendOpcode.COMPARE_SWAP, bench.createBuffer(8), cell, region),
+    atomic: { swapOrAdd: 9n, compare: 5n },
+  });
+  bench.settle();
+  const sent = trace.read(a.qpn).messages;
+  const received = trace.read(b.qpn).messages;
+  const opcodes = [SendOpcode.RDMA_READ, SendOpcode.RDMA_WRITE, SendOpcode.COMPARE_SWAP];
+  for (const side of [sent, received]) {
+    t.same(
+      side.map(({ block }) => block.opcode),
+      opcodes,
+    );
+    t.same(
+      side.map(({ block }) => block.messageSequence),
+      [0, 1, 2],
+    );
+    t.same(
+      side.map(({ block }) => block.messageLength),
+      [600, 600, 8],
+    );
+    t.ok(side.every(({ block }) => block.complete === 1 && block.status === CompletionStatus.SUCCESS));
+    t.same(side[0]?.payload, remote.bytes);
+  }
+  t.same(sent[2]?.payload, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 5), 'as on the wire');
+  bench.finish();
+});
+
+t.test('whole headers of unreliable QPs, and of the first packet of a connection', async (t) => {
+  for (const serviceType of [ServiceType.UC, ServiceType.RC]) {
+    const setting = prepare(serviceType);
+    send(setting, setting.bench.random.bytes(300));
+    checkHeaders(t, setting.trace.read(setting.a.qpn).messages[0], 256);
+    checkHeaders(t, setting.trace.read(setting.b.qpn).messages[0], 256);
+  }
+  const bench = new Bench({ seed: 41 });
+  const trace = new TraceBench(bench);
+  const { sender, receiver, to } = bench.createPair({ sender: { sendPsn: 77 } });
+  for (const { qpn } of [sender, receiver]) trace.modify(qpn);
+  bench.postReceive(receiver, 200);
+  sender.post(to({ inline: bench.random.bytes(100) }));
+  bench.settle();
+  const [sent] = trace.read(sender.qpn).messages;
+  const [received] = trace.read(receiver.qpn).messages;
+  checkHeaders(t, sent, 100);
+  checkHeaders(t, received, 100);
+  t.same(sent?.packets[0]?.headers, received?.packets[0]?.headers, 'what was sent is what was received');
+  t.match(received?.block, { firstPsn: 77, remoteQpn: sender.qpn, remoteLid: 1, messageLength: 100 });
+});
+
+/** The headers and so much payload are a packet of that PSN. */
+function checkHeaders(
+  t: Test,
+  message: ReturnType<TraceBench['read']>['messages'][0] | undefined,
+  payloadBytes: number,
+): void {
+  if (message === undefined) throw new Error('there is no block');
+  const bytes = new Uint8Array([
+    ...(message.packets[0]?.headers ?? []),
+    ...message.payload.subarray(0, payloadBytes),
+    ...new Array(6).fill(0),
+  ]);
+  const packet = newParsedPacket();
+  t.equal(parsePacket(new DataView(bytes.buffer), 0, bytes.length, packet, PacketCheck.NONE), 0);
+  t.equal(packet.psn, message.block.firstPsn);
+  t.equal(packet.payloadLengthBytes, payloadBytes);
+}
+
+t.test(
+  'hazard 40: loss counter: the ring wraps, the newest blocks are whole, what nobody read is counted',
+  async (t) => {
+    for (const blocksLog2 of [0, 1, 3]) {
+      const setting = prepare(ServiceType.RC, { blocksLog2, snapLength: 16 });
+      const { trace, a, b } = setting;
+      for (let index = 0; index < 20; index++) send(setting, new Uint8Array(40).fill(index));
+      const blocks = 2 ** blocksLog2;
+      for (const { qpn } of [a, b]) {
+        const state = trace.query(qpn);
+        t.match(state, { head: 20, tail: 20 - blocks, lost: 20 - blocks, enable: 1, stopped: 0, blocksLog2 });
+        const { messages, attributes } = trace.read(qpn);
+        t.same(
+          messages.map(({ payload }) => payload[0]),
+          Array.from({ length: blocks }, (_, place) => 20 - blocks + place),
+        );
+        t.ok(
+          messages.every(({ block }) => block.snapLength === 16 && block.truncated === 1 && block.messageLength === 40),
+        );
+        t.equal(attributes.position, 20);
+      }
+      send(setting, new Uint8Array(40));
+      t.equal(trace.query(a.qpn).lost, 20 - blocks, 'what was read is no loss');
+    }
+  },
+);
+
+t.test('hazard 40: wrap while reading: a reader sees every block once, or its loss in the count', async (t) => {
+  const setting = prepare(ServiceType.RC, { blocksLog2: 2, snapLength: 8 });
+  const { bench, trace, a } = setting;
+  const { random } = bench;
+  let position = 0;
+  let seen = 0;
+  let skipped = 0;
+  for (let round = 0; round < 60; round++) {
+    for (let turns = random.below(7); turns > 0; turns--) send(setting, random.bytes(20));
+    // Room for one or two blocks: the ring wraps between two reads of one sweep.
+    const { messages, attributes } = trace.read(a.qpn, position, 400);
+    for (const { block } of messages) {
+      t.ok(block.index >= position, `block ${block.index} at ${position}`);
+      skipped += block.index - position;
+      position = block.index + 1;
+      seen++;
+      if (block.sequence !== (block.index & 0xffff) || block.complete !== 1) t.fail(`block ${block.index} is torn`);
+    }
+    if (messages.length > 0) t.equal(attributes.position, position);
+  }
+  const { head, lost } = trace.query(a.qpn);
+  t.ok(skipped > 0, 'some were lost');
+  t.equal(lost, skipped + Math.max(0, head - 4 - position));
+  t.equal(seen + skipped, position);
+});
+
+t.test('hazard 40: enable mid-message: it begins with the next message, at either end', async (t) => {
+  const bench = new Bench({ seed: 43, budget: 3 });
+  const trace = new TraceBench(bench);
+  const { a, b } = connect(bench, { pathMtu: PATH_MTU_256 });
+  const content = bench.random.bytes(8000);
+  for (let index = 0; index < 2; index++) b.postReceive([bench.sge(bench.createBuffer(8000))]);
+  const source = bench.createBuffer(content);
+  a.post({ sges: [bench.sge(source)] });
+  while (bench.read(PORT_RECEIVED, 2) < 4) bench.machine.step();
+  for (const { qpn } of [a, b]) trace.modify(qpn);
+  a.post({ sges: [bench.sge(source)] });
+  bench.settle();
+  for (const { qpn } of [a, b]) {
+    const { messages } = trace.read(qpn);
+    t.equal(messages.length, 1);
+    t.match(messages[0]?.block, { messageSequence: 1, messageLength: 8000, complete: 1, packets: 32 });
+    t.same(messages[0]?.payload, content.subarray(0, 4096));
+  }
+  bench.finish();
+});
+
+t.test('hazard 40: QP reset with trace on: it goes on with the QP, and ends with it; nothing leaks', async (t) => {
+  const setting = prepare();
+  const { bench, trace, a, b } = setting;
+  a.post({ sges: [bench.sge(bench.createBuffer(bench.random.bytes(3000)))] });
+  bench.settle();
+  t.equal(trace.read(a.qpn).messages[0]?.block.complete, 0, 'no receive entry: it waits');
+  t.equal(trace.read(a.qpn).attributes.position, 0, 'and is to be asked for again');
+  a.toReset();
+  t.match(trace.read(a.qpn).messages[0]?.block, { complete: 1, status: CompletionStatus.FLUSHED, messageSequence: 0 });
+  b.toReset();
+  const before = used(setting);
+  t.ok(before > 0);
+  const common = { reliable: true, pathMtu: PATH_MTU_256 };
+  a.connect({ port: 1, dlid: 2, remoteQpn: b.qpn, ...common });
+  b.connect({ port: 2, dlid: 1, remoteQpn: a.qpn, ...common });
+  send(setting, bench.random.bytes(10));
+  t.match(trace.read(a.qpn, 1).messages[0]?.block, { index: 1, complete: 1, messageSequence: 0, messageLength: 10 });
+  a.destroy();
+  t.equal(used(setting), before / 2);
+  t.equal(trace.readInto(a.qpn, {}).status, ManagementStatus.BAD_OBJECT);
+  b.destroy();
+  t.equal(used(setting), 0);
+  const { a: fresh } = connect(bench);
+  t.match(trace.query(fresh.qpn), { enable: 0, head: 0, lost: 0 }, 'a new QP is not traced');
+  bench.finish();
+});
+
+t.test('it stops behind the first message that failed, and says so once', async (t) => {
+  const setting = prepare(ServiceType.RC, { stopOnError: 1 });
+  const { bench, trace, a, region } = setting;
+  const local = bench.createBuffer(64);
+  const wrong = { ...rdma(bench, SendOpcode.RDMA_WRITE, local, local, region), remote: { address: 4096, rkey: 0x123 } };
+  send(setting, bench.random.bytes(64));
+  for (const request of [wrong, { sges: [bench.sge(local)] }]) a.post(request);
+  bench.settle();
+  const { messages } = trace.read(a.qpn);
+  t.same(
+    messages.map(({ block }) => block.status),
+    [CompletionStatus.SUCCESS, CompletionStatus.REMOTE_ACCESS_ERROR],
+  );
+  t.equal(trace.query(a.qpn).stopped, 1);
+  const events = bench.asynchronous.walk().filter(({ eventType }) => eventType === EventType.TRACE_STOPPED);
+  t.same(events.map(({ objectNumber }) => objectNumber).sort(), [setting.a.qpn, setting.b.qpn].sort());
+  t.equal(trace.read(setting.b.qpn).messages[1]?.block.faultKind, FaultKind.KEY_INVALID);
+  const { head } = trace.query(a.qpn);
+  a.post({ sges: [bench.sge(local)] });
+  bench.settle();
+  t.equal(trace.query(a.qpn).head, head, 'a flushed command behind it is not kept');
+  trace.modify(a.qpn);
+  t.match(trace.query(a.qpn), { stopped: 0, head: 0 }, 'it is begun anew');
+  bench.finish();
+});
+
+t.test('every size of ring, and every field out of range', async (t) => {
+  const setting = prepare();
+  const { bench, trace, a, b } = setting;
+  for (let blocksLog2 = 0; blocksLog2 <= 16; blocksLog2++) {
+    t.equal(trace.modify(a.qpn, { blocksLog2, snapLength: 64 }).status, ManagementStatus.OK);
+    send(setting, bench.random.bytes(5));
+    t.match(trace.read(a.qpn), { messages: { length: 1 }, attributes: { blocksLog2, count: 1 } });
+  }
+  const refused = (attributes: object, status: number, field?: object): void => {
+    t.match(trace.modify(a.qpn, attributes), { status, ...field });
+    t.match(trace.query(a.qpn), { blocksLog2: 16, snapLength: 64, head: 1 }, 'nothing changed');
+  };
+  refused({ blocksLog2: 17 }, ManagementStatus.BAD_FIELD, { badOffset: 65, limit: 16 });
+  refused({ snapLength: 65537 }, ManagementStatus.BAD_FIELD, { badOffset: 68, limit: 65536 });
+  refused({ blocksLog2: 16, snapLength: 65536 }, ManagementStatus.NO_RESOURCES);
+  t.ok(used(setting) < TRACE_BYTES_PER_FUNCTION);
+  t.match(trace.readInto(a.qpn, { bufferAddress: 4 }), { status: ManagementStatus.BAD_ADDRESS, badOffset: 104 });
+  t.match(trace.readInto(a.qpn, { bufferAddress: 2 ** 50 }), { status: ManagementStatus.BAD_ADDRESS, badOffset: 104 });
+  t.match(trace.readInto(a.qpn, { bufferLength: 95 }), { status: ManagementStatus.BAD_FIELD, badOffset: 112 });
+  t.match(trace.read(a.qpn, 2 ** 40), { messages: { length: 0 }, attributes: { position: 1, count: 0 } });
+  t.match(trace.read(a.qpn), { messages: { length: 1 } }, 'a refused read takes nothing');
+  t.equal(trace.modify(a.qpn, { enable: 0, blocksLog2: 99 }).status, ManagementStatus.OK);
+  t.equal(trace.readInto(a.qpn, {}).status, ManagementStatus.BAD_STATE);
+  t.equal(trace.modify(0xfffff0).status, ManagementStatus.BAD_OBJECT);
+  trace.modify(b.qpn, { enable: 0 });
+  t.equal(used(setting), 0);
+  bench.finish();
+});
+
+t.test('a function traces its own QPs only', async (t) => {
+  const bench = new Bench({ seed: 44, functionCount: 2, adapter: { functionCount: 2 } });
+  const { a } = connect(bench);
+  const other = new Driver(new InProcessAccess(bench.machine, 1)).bringUp();
+  for (const opcode of [ManagementOpcode.MODIFY_TRACE, ManagementOpcode.READ_TRACE]) {
+    const result = other.management.execute({ opcode, objectNumber: a.qpn, payload: tracePayload({ enable: 1 }) });
+    t.equal(result.status, ManagementStatus.BAD_OBJECT);
+  }
+});
