@@ -168,7 +168,7 @@ const skip = tshark === '' ? 'tshark is not installed' : false;
 
 t.test('tshark knows every opcode', { skip }, async (t) => {
   const bench = new Bench();
-  const { path, packets } = capture(t, bench.machine.core as Adapter, () => {
+  const { path, packets } = capture(t, bench.machine.device, () => {
     runConnected(bench, ServiceType.RC);
     runConnected(bench, ServiceType.UC);
     runDatagrams(bench);
@@ -183,7 +183,7 @@ t.test('tshark knows every opcode', { skip }, async (t) => {
 t.test('tshark reads the whole suite of two ends', { skip }, async (t) => {
   const machine = new InProcessMachine();
   const access = new InProcessAccess(machine);
-  const { path, packets } = capture(t, machine.core as Adapter, () => {
+  const { path, packets } = capture(t, machine.device, () => {
     for (const twoEnds of twoEndsCases) runTwoEndsCase(twoEnds, { access, port: 1 }, { access, port: 2 });
   });
   const { opcodes, malformed } = readCapture(tshark, path);
@@ -193,7 +193,7 @@ t.test('tshark reads the whole suite of two ends', { skip }, async (t) => {
 });
 
 t.test('tshark would tell', { skip }, async (t) => {
-  const adapter = new Bench().machine.core as Adapter;
+  const adapter = new Bench().machine.device;
   const [port] = adapter.ports;
   const { path, packets } = capture(t, adapter, () => {
     const view = new DataView(new ArrayBuffer(100));

@@ -2,16 +2,37 @@
 /** The units of an adapter as the resource manager sees them, and the division they start with. */
 import { PAGE_BYTES, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { CollectUnit } from '../collect/collect-unit.ts';
+import type { PcbAllocator } from '../collect/pcb-allocator.ts';
+import type { VcbSpace } from '../collect/vcb-space.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { LaneMask } from '../lane/lane-set.ts';
-import { type LaneShare, ResourcePlan, SHARED_COMPLETION, SHARED_EXECUTION } from '../shares/share-plan.ts';
-import type { ResourceUnits } from '../shares/share-units.ts';
-import type { Adapter } from './adapter.ts';
-import { getCollectPages } from './options.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import { type LaneShare, SHARED_COMPLETION, SHARED_EXECUTION, SharePlan } from '../shares/share-plan.ts';
+import type { ShareUnits } from '../shares/share-units.ts';
+import { type AdapterOptions, getCollectPages } from './options.ts';
 
-export class AdapterUnits implements ResourceUnits {
-  readonly #adapter: Adapter;
+/** The units of an adapter that hold shares. */
+export interface SharingUnits {
+  readonly options: AdapterOptions;
+  readonly vcbSpace: VcbSpace;
+  readonly collectBuffers: PcbAllocator;
+  readonly schedulerBuffers: PcbAllocator;
+  readonly lanes: TransmitVirtualLanes;
+  readonly functions: readonly SharingFunction[];
+}
 
-  constructor(adapter: Adapter) {
+interface SharingFunction {
+  readonly underlying: UnderlyingFunction;
+  readonly collect: CollectUnit;
+  /** Moves the sub-BAR of the second QoS level to `offset` of the collect BAR. */
+  setDivider(offset: number): void;
+}
+
+export class AdapterUnits implements ShareUnits {
+  readonly #adapter: SharingUnits;
+
+  constructor(adapter: SharingUnits) {
     this.#adapter = adapter;
   }
 
@@ -66,11 +87,12 @@ export class AdapterUnits implements ResourceUnits {
 
   shareChanged(owner: number): void {
     const share = { number: owner, tokenLow: 0, tokenHigh: 0 };
-    this.#adapter.functions[owner].postAsynchronous(EventType.RESOURCES_CHANGED, share, FaultKind.NONE);
+    this.#adapter.functions[owner].underlying.postAsynchronous(EventType.RESOURCES_CHANGED, share, FaultKind.NONE);
   }
 
   getActivity(owner: number): number {
-    const { collect, counters } = this.#adapter.functions[owner];
+    const { collect, underlying } = this.#adapter.functions[owner];
+    const { counters } = underlying;
     const asked = collect.kicks + collect.refusals + counters.doorbellsExplicit + counters.managementCommands;
     return asked + this.#adapter.lanes.functionLaunches[owner];
   }
@@ -93,7 +115,7 @@ export class AdapterUnits implements ResourceUnits {
 }
 
 /** Who has what at power-on, as the units themselves have it. */
-export function readPlan(adapter: Adapter): ResourcePlan {
+export function readPlan(adapter: SharingUnits): SharePlan {
   const { options, vcbSpace, collectBuffers, schedulerBuffers, lanes } = adapter;
   const { map, execution, completion } = lanes;
   const limits = {
@@ -128,9 +150,9 @@ export function readPlan(adapter: Adapter): ResourcePlan {
       weight,
     };
   });
-  return new ResourcePlan(limits, functions, shares);
+  return new SharePlan(limits, functions, shares);
 }
 
-function hasLane(map: Adapter['lanes']['map'], owner: number, qosLevel: number, lane: number): boolean {
+function hasLane(map: TransmitVirtualLanes['map'], owner: number, qosLevel: number, lane: number): boolean {
   return owner >= 0 && map.getMap(owner, qosLevel).has(lane);
 }

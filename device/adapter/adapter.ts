@@ -9,21 +9,24 @@ import {
   getCsrAdapterControlLendIdle,
   getCsrAdapterControlReturnShares,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import { EventType, FaultKind, PortState, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { EventType, PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { VcbSpace } from '../collect/vcb-space.ts';
+import type { Timeline } from '../function/timeline.ts';
+import { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { AdapterClock, AdapterPort, HostPort } from '../host.ts';
 import { CONTENDED_TURN } from '../lane/owner-turns.ts';
 import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { ManagedAdapter } from '../management/managed-adapter.ts';
 import { ManagementProcessor } from '../management/management-processor.ts';
 import { SendContexts } from '../pio/send-contexts.ts';
 import { Port, parseGuid, portGuid } from '../port/port.ts';
-import { Resources } from '../queues/object-tables.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
+import { ObjectTables } from '../queues/object-tables.ts';
+import type { SharedRegisterParts } from '../registers/register-parts.ts';
 import { CommandAdmission } from '../scheduler/command-admission.ts';
 import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
 import { ShareAdjuster } from '../shares/share-adjuster.ts';
-import { ResourceManager } from '../shares/share-manager.ts';
+import { ShareManager } from '../shares/share-manager.ts';
 import { Traces } from '../trace/traces.ts';
 import { ConnectedTransport } from '../transport/connected-transport.ts';
 import { PacketReceiver } from '../transport/packet-receiver.ts';
@@ -32,11 +35,11 @@ import { SendPipeline } from '../transport/send-pipeline.ts';
 import { UdRequester } from '../transport/ud-requester.ts';
 import { UdResponder } from '../transport/ud-responder.ts';
 import { AdapterUnits, readPlan } from './adapter-units.ts';
-import { joinPorts } from './join-ports.ts';
 import { type AdapterOptions, findOptionError, getDefaultShare } from './options.ts';
-import { AdapterFunction } from './pcie-function.ts';
+import { PcieFunction } from './pcie-function.ts';
 import { PendingWork } from './pending-work.ts';
-import { PortLinks } from './port-links.ts';
+import { joinPorts, PortLinks } from './port-links.ts';
+import { QueuePairLifeCycle } from './queue-pair-life.ts';
 
 const PORT_NUMBERS = [1, 2] as const;
 /** Work that connections do before commands are launched, every other time. */
@@ -44,11 +47,14 @@ const TRANSMIT_TURN = 16;
 /** What `run` lets work in turn. */
 const STAGES = 6;
 
-export class Adapter implements AdapterPort {
+/** Builds an adapter with one function per host: the real one, or one that a test has tampered with. */
+export type AdapterFactory = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => AdapterPort;
+
+export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts {
   readonly options: AdapterOptions;
   readonly clock: AdapterClock;
-  readonly functions: readonly AdapterFunction[];
-  readonly resources: Resources;
+  readonly functions: readonly PcieFunction[];
+  readonly tables: ObjectTables;
   readonly nodeGuid: Uint8Array;
   readonly ports: readonly Port[];
   /** VCB numbers of the functions. */
@@ -68,8 +74,9 @@ export class Adapter implements AdapterPort {
   readonly links: PortLinks;
   readonly sendContexts: SendContexts;
   /** Who has what of the adapter's resources. */
-  readonly resourceManager: ResourceManager;
-  readonly shares: ShareAdjuster;
+  readonly shareManager: ShareManager;
+  readonly shareAdjuster: ShareAdjuster;
+  readonly queuePairLife: QueuePairLifeCycle;
   readonly traces: Traces;
   #control = 0;
   readonly #management: ManagementProcessor;
@@ -101,7 +108,7 @@ export class Adapter implements AdapterPort {
         ),
     );
     joinPorts(this.ports[0], this.ports[1], options.portLink);
-    this.resources = new Resources(functionCount);
+    this.tables = new ObjectTables(functionCount);
     this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
     this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
     this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, functionCount);
@@ -113,29 +120,36 @@ export class Adapter implements AdapterPort {
     });
     this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1);
     this.lanes.onRoom = (qp) => this.scheduler.schedule(qp);
-    this.admission = new CommandAdmission(this.resources.queuePairs, this.lanes);
+    this.admission = new CommandAdmission(this.tables.queuePairs, this.lanes);
     this.connected = new ConnectedTransport({
       clock,
       ports: this.ports,
       lanes: this.lanes,
-      keys: this.resources.keys,
+      keys: this.tables.keys,
       reader: this.#receiveQueue,
       schedule: (qp) => this.scheduler.schedule(qp),
-      moveToError: (qp) => this.moveToError(qp),
-      failSends: (qp) => this.failSends(qp),
-      noteDrained: (qp) => this.noteDrained(qp),
     });
-    this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.resources.keys), this.connected);
-    this.responder = new UdResponder(this.resources.keys, this.#receiveQueue);
-    this.receiver = new PacketReceiver(this.resources.queuePairs, this.responder, this.connected);
+    this.queuePairLife = new QueuePairLifeCycle({
+      tables: this.tables,
+      lanes: this.lanes,
+      scheduler: this.scheduler,
+      connected: this.connected,
+      receiveQueue: this.#receiveQueue,
+    });
+    this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.tables.keys), this.connected);
+    this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
+    this.receiver = new PacketReceiver(this.tables.queuePairs, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
-    this.sendContexts = new SendContexts(this.ports, this.resources.queuePairs, options.sendEgressSeed);
-    this.functions = hosts.map((host, number) => new AdapterFunction(number, this, host));
+    this.sendContexts = new SendContexts(this.ports, this.tables.queuePairs, options.sendEgressSeed);
+    const noteVector = (): void => this.pending.noteVector();
+    this.functions = hosts.map(
+      (host, number) => new PcieFunction(new UnderlyingFunction(number, clock, host, noteVector), this),
+    );
     for (const port of this.ports) port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
-    this.#management = new ManagementProcessor(this, this.functions[0]);
-    this.resourceManager = new ResourceManager(new AdapterUnits(this), readPlan(this));
+    this.#management = new ManagementProcessor(this);
+    this.shareManager = new ShareManager(new AdapterUnits(this), readPlan(this));
     this.traces = new Traces(clock, functionCount);
-    this.shares = new ShareAdjuster(this.resourceManager, clock);
+    this.shareAdjuster = new ShareAdjuster(this.shareManager, clock);
   }
 
   /** ADAPTER_CONTROL: what the physical function last wrote. */
@@ -145,8 +159,8 @@ export class Adapter implements AdapterPort {
 
   set control(value: number) {
     this.#control = value;
-    this.shares.returnShares = getCsrAdapterControlReturnShares(value) === 1;
-    this.shares.lendIdle = getCsrAdapterControlLendIdle(value) === 1;
+    this.shareAdjuster.returnShares = getCsrAdapterControlReturnShares(value) === 1;
+    this.shareAdjuster.lendIdle = getCsrAdapterControlLendIdle(value) === 1;
     this.sendContexts.setFrozen(getCsrAdapterControlFreezeSends(value) === 1);
   }
 
@@ -165,8 +179,8 @@ export class Adapter implements AdapterPort {
   run(budget: number): boolean {
     let left = budget;
     this.connected.expire();
-    this.shares.run();
-    if (this.options.writeCombining !== undefined) for (const owner of this.functions) owner.combining?.settle();
+    this.shareAdjuster.run();
+    if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
     let idle = 0;
     while (idle < STAGES && left > 0) {
       const done = this.#serveStage(left);
@@ -180,83 +194,14 @@ export class Adapter implements AdapterPort {
     return left <= 0 || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
   }
 
-  /** A state change asked for by software, checked before. */
-  changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
-    const previous = qp.state;
-    if (next === QpState.ERR) return this.moveToError(qp);
-    if (next === QpState.RESET) this.returnSharedEntry(qp);
-    qp.state = next;
-    if (next === QpState.RESET) {
-      const wasStopped = qp.stopped;
-      this.scheduler.unschedule(qp);
-      this.lanes.reconsider(qp);
-      this.connected.drop(qp);
-      qp.resetQueues();
-      // Its descriptor still says `destroyed`.
-      if (wasStopped) qp.owner.doorbells.descriptors.publish(qp);
-    } else if (next === QpState.SQD && previous !== QpState.SQD) {
-      qp.drainNotify = notifyWhenDrained;
-      this.connected.drain(qp);
-      this.noteDrained(qp);
-    } else if (next === QpState.RTR) this.connected.startReceiving(qp);
-    // Nothing can have been posted before RTS: looking would only fetch the first command before its collect copy comes.
-    else if (next === QpState.RTS && previous === QpState.RTR) this.connected.startSending(qp);
-    else if (next === QpState.RTS && previous !== QpState.RTS) this.scheduler.schedule(qp);
-  }
-
-  /** Everything outstanding is flushed: receives now, sends in their order through the lane (IBTA 10.3.1). */
-  moveToError(qp: QueuePair): void {
-    if (qp.state === QpState.ERR) return;
-    qp.state = QpState.ERR;
-    this.lanes.reconsider(qp);
-    this.connected.flushSends(qp);
-    this.connected.flushReceives(qp);
-    this.#receiveQueue.flush(qp);
-    if (qp.srq !== undefined) qp.owner.postAsynchronous(EventType.LAST_WQE_REACHED, qp, FaultKind.NONE);
-    this.scheduler.schedule(qp);
-  }
-
-  /** A send command failed: the send queue of an unreliable QP stops and its receive queue goes on; a reliable QP is in error as a whole (IBTA 10.3.1, SQE). */
-  failSends(qp: QueuePair): void {
-    if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
-    if (qp.state === QpState.ERR) return;
-    qp.state = QpState.SQE;
-    this.lanes.reconsider(qp);
-    this.connected.flushSends(qp);
-    this.scheduler.schedule(qp);
-  }
-
-  /** Software rang for a QP in error: entries posted since are flushed too. */
-  flushReceives(qp: QueuePair): void {
-    this.#receiveQueue.flush(qp);
-  }
-
-  /** In SQD: when no command is left in flight, software that asked for it is told. */
-  noteDrained(qp: QueuePair): void {
-    if (qp.state !== QpState.SQD || qp.inFlight > 0 || !qp.drainNotify) return;
-    qp.drainNotify = false;
-    qp.owner.postAsynchronous(EventType.SEND_QUEUE_DRAINED, qp, FaultKind.NONE);
-  }
-
-  /**
-   * Software resets or destroys the QP: the entry of a shared queue that a message in progress has taken completes as flushed, because the slot is the
-   * queue's and nothing else could tell that it is free again. Entries of the QP's own queue are discarded with it.
-   */
-  returnSharedEntry(qp: QueuePair): void {
-    if (qp.srq !== undefined) this.connected.flushReceives(qp);
-  }
-
-  destroyQueuePair(qp: QueuePair): void {
-    this.scheduler.unschedule(qp);
-    this.lanes.reconsider(qp);
-    this.connected.drop(qp);
-    if (qp.boundWindows > 0)
-      this.resources.memoryWindows.forEach((window) => {
-        if (window.qp === qp) window.unbind();
-      });
-    qp.owner.doorbells.overflow.orphan(qp);
-    qp.release();
-    this.resources.queuePairs.remove(qp);
+  /** Gives the units a timeline to note their steps in; `undefined` takes it away. */
+  attachTimeline(timeline: Timeline | undefined): void {
+    this.lanes.timeline = timeline;
+    for (const { underlying, collect } of this.functions) {
+      underlying.timeline = timeline;
+      underlying.msix.timeline = timeline;
+      collect.timeline = timeline;
+    }
   }
 
   /** One stage of a pass. Where a budget ends the next `run` goes on, so that shares do not depend on the budget. */
@@ -278,7 +223,9 @@ export class Adapter implements AdapterPort {
   }
 
   #portChanged(port: Port, previous: PortState): void {
-    if (port.active || previous === PortState.ACTIVE) for (const owner of this.functions) owner.portChanged(port);
+    if (!port.active && previous !== PortState.ACTIVE) return;
+    const type = port.active ? EventType.PORT_ACTIVE : EventType.PORT_ERROR;
+    for (const { underlying } of this.functions) underlying.postPortEvent(type, port.number);
   }
 
   /** Launches commands and sends packets of connections; first one, then the other, lest one of them find the port full for ever. */
@@ -297,4 +244,4 @@ export class Adapter implements AdapterPort {
   }
 }
 
-const isCombining = ({ combining }: AdapterFunction): boolean => combining?.busy ?? false;
+const isCombining = ({ combining }: PcieFunction): boolean => combining?.busy ?? false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Whether any function has a management command or a vector to send: idle functions are not looked at, so they cost nothing. */
+import type { ManagedFunction } from '../management/managed-adapter.ts';
 import type { ManagementProcessor } from '../management/management-processor.ts';
-import type { AdapterFunction } from './pcie-function.ts';
 
 export class PendingWork {
   #managementWaits = false;
@@ -18,18 +18,18 @@ export class PendingWork {
   }
 
   /** Returns the commands served. */
-  manage(functions: readonly AdapterFunction[], management: ManagementProcessor): number {
+  manage(functions: readonly ManagedFunction[], management: ManagementProcessor): number {
     if (!this.#managementWaits) return 0;
     this.#managementWaits = false;
     let served = 0;
-    for (const owner of functions) if (management.serve(owner)) served++;
+    for (const managed of functions) if (management.serve(managed)) served++;
     return served;
   }
 
   /** Once per pass, after all memory writes. What is masked stays pending. */
-  flushVectors(functions: readonly AdapterFunction[]): void {
+  flushVectors(functions: readonly ManagedFunction[]): void {
     if (!this.#vectorsWait) return;
     this.#vectorsWait = false;
-    for (const { msix } of functions) if (msix.flush()) this.#vectorsWait = true;
+    for (const { underlying } of functions) if (underlying.msix.flush()) this.#vectorsWait = true;
   }
 }

@@ -3,8 +3,12 @@
  * The links of one adapter's ports, as its `run` drives them: let them carry, take what has arrived, ask for an alarm when they will have something to do,
  * and tell the adapters at their other ends.
  */
+import { Cable } from '../fabric/cable.ts';
+import { FaultyLink } from '../fabric/faulty-link.ts';
+import type { PortLinkOptions } from '../fabric/link-options.ts';
 import type { AdapterClock } from '../host.ts';
 import type { Port } from '../port/port.ts';
+import { Random } from '../random.ts';
 import type { PacketReceiver } from '../transport/packet-receiver.ts';
 
 export class PortLinks {
@@ -61,4 +65,10 @@ export class PortLinks {
     // Asked again each time: a clock keeps the earliest alarm only.
     if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
   }
+}
+
+/** Joins two ports as the options say; they stay apart when the options name no link. */
+export function joinPorts(first: Port, second: Port, options: PortLinkOptions): void {
+  if (options.kind === 'cable') new Cable(first, second);
+  else if (options.kind === 'faulty') new FaultyLink(first, second, options, new Random(options.seed));
 }

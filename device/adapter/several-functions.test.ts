@@ -76,7 +76,7 @@ function connectToItself({ driver, pd }: ReturnType<typeof bringUp>) {
 
 t.test('as many functions as there can be: each has its share, its memory and works', async (t) => {
   const machine = new InProcessMachine({ functionCount: 34, memoryBytes: 1 << 20 });
-  const adapter = machine.core as Adapter;
+  const adapter = machine.device;
   const all = Array.from({ length: 34 }, (_, index) => bringUp(machine, index));
   machine.onStep = () => {
     const broken = findBadBinding(adapter) ?? all.map(({ access }) => findBrokenInvariant(access)).find(Boolean);
@@ -124,7 +124,7 @@ t.test(
     const machine = new InProcessMachine({ adapter: { vcbCount, pcbCount }, memoryBytes: 1 << 20 });
     machine.onStep = () => {};
     const { access, qp, sendCq, read } = bringUp(machine, 0);
-    const { collectBuffers } = machine.core as Adapter;
+    const { collectBuffers } = machine.device;
     /** Evenly over all of them, the last one last. */
     const pages = Array.from({ length: pcbCount }, (_, index) => (index + 1) * 16 - 1);
     const last = vcbCount - 1;
@@ -159,7 +159,7 @@ t.test('34 functions with all the VCBs and PCBs there can be: the last ones of e
   const machine = new InProcessMachine({ functionCount: 34, adapter, memoryBytes: 1 << 20 });
   machine.onStep = () => {};
   const all = Array.from({ length: 34 }, (_, index) => bringUp(machine, index));
-  const { collectBuffers } = machine.core as Adapter;
+  const { collectBuffers } = machine.device;
   const divide = ({ access }: (typeof all)[0], page: number) =>
     access.writeRegister(CSR.QOS_DIVIDER, 8, page * PAGE_BYTES, 0);
   for (const one of all) divide(one, 240);
@@ -235,7 +235,7 @@ t.test(
   async (t) => {
     const machine = new InProcessMachine({ functionCount: 3, seed: 9, budget: 6 });
     const { random } = machine;
-    const { lanes } = machine.core as Adapter;
+    const { lanes } = machine.device;
     const [physical, ...virtual] = [0, 1, 2].map((index) => bringUp(machine, index));
     const senders = virtual.map((one) => connectToItself(one));
     const disable = (value: number) => physical.access.writeRegister(CSR.ADAPTER_CONTROL, 4, value, 0);

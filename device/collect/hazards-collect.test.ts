@@ -9,7 +9,6 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { planStores, storeCollected } from '../hosts/in-process/driver/collect-writer.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
@@ -196,7 +195,7 @@ t.test(
       functionCount: 2,
       adapter: { vcbCount: 16, pcbCount: 16, pcbGuaranteed: [4, 4] },
     });
-    const { collectBuffers } = bench.machine.core as Adapter;
+    const { collectBuffers } = bench.machine.device;
     const other = new InProcessAccess(bench.machine, 1);
     const half = (access: InProcessAccess, page: number) => access.writeCollect(page * PAGE_BYTES + 8, 8, 0, 0);
     const cancel = (page: number) =>
@@ -227,7 +226,7 @@ t.test("hazard 20: a function writes beyond its VCBs: dropped, counted, nobody e
   const bench = new Bench({ seed: 20, functionCount: 3, adapter: { vcbCount: 10, vcbLimit: 16 } });
   const victim = new InProcessAccess(bench.machine, 0);
   const rogue = new InProcessAccess(bench.machine, 1);
-  const adapter = bench.machine.core as Adapter;
+  const adapter = bench.machine.device;
   adapter.vcbSpace.place(2, 30, 4);
   const before = JSON.stringify(bench.allFaults());
   const faults = () => rogue.readRegister(CSR.FAULT_COUNT + FaultKind.COLLECT_OUT_OF_RANGE * 4, 4);

@@ -9,7 +9,6 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { storeBytes } from '../memory/byte-scoreboard.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CreditHold } from './credit-hold.ts';
-import type { PcbAllocator } from './pcb-allocator.ts';
 
 export const PcbState = { FREE: 0, COLLECTING: 1, KICKED: 2, LAUNCHED: 3 } as const;
 export type PcbState = (typeof PcbState)[keyof typeof PcbState];
@@ -18,6 +17,11 @@ const MASK_WORDS = COMMAND_MAX_BYTES / 32;
 /** Bytes that hold the collect length (bytes 6 and 7 of the header). */
 const LENGTH_BYTES_MASK = 0b11 << 6;
 const ALL_BYTES = 0xffffffff | 0;
+
+/** The pool that a buffer goes back to. */
+export interface BufferHome {
+  release(buffer: PhysicalCollectBuffer): void;
+}
 
 export class PhysicalCollectBuffer {
   /** Number within its pool. */
@@ -33,7 +37,7 @@ export class PhysicalCollectBuffer {
   /** Number of the VCB the command was collected through, or -1. */
   vcb = -1;
   /** Allocator it goes back to; stand-ins and the management buffer have none. */
-  readonly home: PcbAllocator | undefined;
+  readonly home: BufferHome | undefined;
   /** Why the command must not be executed: found when it was fetched, reported when its turn comes. */
   fault: FaultKind = FaultKind.NONE;
   /** QP of a kicked command and the QP's epoch at the kick: a reset in between makes the command void. */
@@ -46,7 +50,7 @@ export class PhysicalCollectBuffer {
   /** One bit per byte of the command that has arrived. */
   readonly #arrived = new Int32Array(MASK_WORDS);
 
-  constructor(index: number, home?: PcbAllocator) {
+  constructor(index: number, home?: BufferHome) {
     this.index = index;
     this.home = home;
   }

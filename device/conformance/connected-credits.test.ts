@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** End-to-end credits at the requester: what each code grants, what needs a credit, acknowledgements that come to grant more. IBTA 9.7.7.2. */
+
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { creditField, creditsOf } from '../../protocol/infiniband/syndrome.ts';
 import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { PacketPeer } from '../test-support/packet-peer.ts';
+import { requesterOf } from '../transport/connected-states.ts';
 
 const UNLIMITED = 31;
 /** Receive entries granted, by the code of the specification's table. */
@@ -103,7 +106,7 @@ t.test('copies of acknowledgements that came late', async (t) => {
 t.test('credits across the wrap of message numbers', async (t) => {
   ledger(t, '9.7.7.2', 'Credits are counted from the MSN modulo 2^24');
   const peer = new PacketPeer({ timeout: 0 });
-  const { requester } = peer.adapter.resources.queuePairs.get(peer.qp.qpn) ?? {};
+  const requester = requesterOf(peer.adapter.tables.queuePairs.get(peer.qp.qpn) as QueuePair);
   if (requester === undefined) return t.fail('no requester');
   requester.sendSequence = 0xfffffe;
   t.equal(post(peer, 1), 1);

@@ -11,7 +11,6 @@ import {
   MrKind,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import type { PostBy } from '../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../random.ts';
 import { Bench, type Buffer, type Pair } from '../test-support/adapter-fixture.ts';
@@ -133,7 +132,7 @@ t.test('a global route puts the GRH in front of the payload', async (t) => {
   ledger(t, '11.4.1.2', 'The GRH of a datagram lies in the first 40 bytes of the receive entry');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
-  const gid = (bench.machine.core as Adapter).ports[1].gids.slice(0, 16);
+  const gid = bench.machine.device.ports[1].gids.slice(0, 16);
   const addressHandle = bench.driver.addressHandles.add(
     {
       port: 1,

@@ -11,7 +11,6 @@ import {
   type ParsedPacket,
   parsePacket,
 } from '../../protocol/infiniband/packet.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
 
 /** A packet as it left a port. */
@@ -25,7 +24,7 @@ interface Captured {
 /** Collects what leaves the ports of a bench's adapter. */
 function tap(bench: Bench): Captured[] {
   const captured: Captured[] = [];
-  for (const port of (bench.machine.core as Adapter).ports) {
+  for (const port of bench.machine.device.ports) {
     port.observer = (from, outgoing, bytes, offset, lengthBytes) => {
       if (!outgoing) return;
       const copy = bytes.slice(offset, offset + lengthBytes);

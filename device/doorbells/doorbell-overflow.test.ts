@@ -13,7 +13,6 @@ import {
   SEND_QUEUE_DESCRIPTOR_SIZE,
 } from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
@@ -182,7 +181,7 @@ t.test('each function spills into its own memory, and only its own doorbells', a
 t.test('send queues that wait are a linked list of descriptors in host memory, one for each QoS level', async (t) => {
   const bench = new Bench({ adapter: { schedulerBufferCount: 1 }, bringUp: { levelOnePages: 8 } });
   const queues = [0, 1].map((qosLevel) => Array.from({ length: 5 }, () => bench.createQueuePair({ qosLevel })));
-  const { schedulerBuffers } = bench.machine.core as Adapter;
+  const { schedulerBuffers } = bench.machine.device;
   bench.settle();
   const linked = bench.read(CSR.QUEUES_LINKED);
   // A command in the pipeline has the only dedicated buffer.

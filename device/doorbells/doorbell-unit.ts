@@ -7,7 +7,8 @@
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { ObjectTable } from '../function/object-table.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellBuffer } from './doorbell-buffer.ts';
 import { Inbound, InboundQueue } from './inbound-queue.ts';
@@ -22,7 +23,40 @@ const BUS_DEPTH = 4;
 const SEQUENCE_MASK = 0xffff;
 const HALF_SEQUENCE = 0x8000;
 
+/** The send queue scheduler, as a doorbell unit sees it. */
+export interface DoorbellScheduler {
+  /** A unit may have something to do. */
+  wake(unit: DoorbellUnit): void;
+  /** Puts the QP at the end of its list unless it is there. */
+  schedule(qp: QueuePair): void;
+  /** Gives the QP its turn at once. Returns false when it has to wait in its list. */
+  beginAtOnce(unit: DoorbellUnit, qp: QueuePair): boolean;
+  /** Takes the QP off its list. */
+  unschedule(qp: QueuePair): void;
+}
+
+/** What takes the completions of bus reads of records and commands. */
+export interface CommandReads {
+  /** The function may have a dedicated buffer now. */
+  hasBuffer(owner: UnderlyingFunction): boolean;
+  /** The completion at the head of the bus is that of a queue-pair-record. */
+  takeRecord(unit: DoorbellUnit): void;
+  /** The completion at the head of the bus is that of a command. */
+  takeCommand(unit: DoorbellUnit): void;
+}
+
+export interface DoorbellUnitParts {
+  readonly scheduler: DoorbellScheduler;
+  readonly fetcher: CommandReads;
+  readonly queuePairs: ObjectTable<QueuePair>;
+  /** Entries of the scheduler buffer. */
+  readonly doorbellEntries: number;
+  /** Bus reads that may be outstanding. */
+  readonly busReads: number;
+}
+
 export class DoorbellUnit {
+  readonly owner: UnderlyingFunction;
   /** The scheduler has the unit among those that take turns. */
   active = false;
   policy: OverflowPolicy = OverflowPolicy.NEWEST;
@@ -37,22 +71,27 @@ export class DoorbellUnit {
   readonly descriptors: SendQueueDescriptors;
   /** Scheduler lists by QoS level. */
   readonly lists: readonly SendQueueList[];
-  readonly #owner: AdapterFunction;
+  readonly #scheduler: DoorbellScheduler;
+  readonly #fetcher: CommandReads;
+  readonly #queuePairs: ObjectTable<QueuePair>;
   readonly #sweep: SendQueueSweep;
   /** Entries of the buffer kept for doorbells that are being read back. */
   #reserved = 0;
   #stallCounted = false;
 
-  constructor(owner: AdapterFunction) {
-    const { doorbellEntries, busReads } = owner.adapter.options;
-    this.#owner = owner;
+  constructor(owner: UnderlyingFunction, parts: DoorbellUnitParts) {
+    const { doorbellEntries, busReads } = parts;
+    this.owner = owner;
+    this.#scheduler = parts.scheduler;
+    this.#fetcher = parts.fetcher;
+    this.#queuePairs = parts.queuePairs;
     this.inbound = new InboundQueue(doorbellEntries * BUS_DEPTH, busReads);
     this.buffer = new DoorbellBuffer(doorbellEntries);
     this.overflow = new OverflowBuffer(owner.dma);
     this.thresholds = new OverflowThresholds(doorbellEntries);
     this.descriptors = new SendQueueDescriptors(owner.dma, owner.faults);
     this.lists = Array.from({ length: QOS_LEVELS }, () => new SendQueueList(owner, this.descriptors));
-    this.#sweep = new SendQueueSweep(owner);
+    this.#sweep = new SendQueueSweep(owner, parts.queuePairs);
   }
 
   get sweeping(): boolean {
@@ -66,7 +105,7 @@ export class DoorbellUnit {
 
   /** A doorbell for a QP of the function. Its sequence number only tells whether it is old: the send queue says what there is to do. */
   ring(qp: QueuePair, sequence: number): void {
-    const { counters } = this.#owner;
+    const { counters } = this.owner;
     if (((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) counters.doorbellsStale++;
     if (qp.stopped) counters.doorbellsIdle++;
     // One that waits already will see all that is posted by then.
@@ -78,7 +117,7 @@ export class DoorbellUnit {
   }
 
   wake(): void {
-    this.#owner.adapter.scheduler.wake(this);
+    this.#scheduler.wake(this);
   }
 
   /** Works through what the bus has brought. Returns the units of work done, fewer than `limit` when nothing is left that could be done. */
@@ -114,7 +153,7 @@ export class DoorbellUnit {
   stop(qp: QueuePair): void {
     if (qp.stopped) return;
     qp.stopped = true;
-    this.#owner.adapter.scheduler.unschedule(qp);
+    this.#scheduler.unschedule(qp);
     if (qp.busReads > 0) this.descriptors.publish(qp);
     else this.descriptors.settleStop(qp);
   }
@@ -153,7 +192,6 @@ export class DoorbellUnit {
   }
 
   #takeInbound(): boolean {
-    const { fetcher } = this.#owner.adapter.scheduler;
     switch (this.inbound.kind) {
       case Inbound.NONE:
         return false;
@@ -163,10 +201,10 @@ export class DoorbellUnit {
         this.#takeLinkCheck();
         return true;
       case Inbound.RECORD:
-        fetcher.takeRecord(this);
+        this.#fetcher.takeRecord(this);
         return true;
       case Inbound.COMMAND:
-        fetcher.takeCommand(this);
+        this.#fetcher.takeCommand(this);
         return true;
       case Inbound.OVERFLOW_ENTRY:
         this.#takeOverflowEntry();
@@ -189,7 +227,7 @@ export class DoorbellUnit {
 
   #detectDeadlock(): void {
     if (this.spilling || (this.#free >= this.thresholds.low && !this.#readsAreStuck)) return;
-    const { counters } = this.#owner;
+    const { counters } = this.owner;
     if (this.policy !== OverflowPolicy.OFF) {
       this.spilling = true;
       this.thresholds.begin(this.#free, this.adaptive);
@@ -202,7 +240,7 @@ export class DoorbellUnit {
 
   /** Reads at their limit whose completions wait behind posted writes, and no dedicated buffer for a command. */
   get #readsAreStuck(): boolean {
-    return !this.inbound.takesReads && !this.#owner.adapter.scheduler.fetcher.hasBuffer(this.#owner);
+    return !this.inbound.takesReads && !this.#fetcher.hasBuffer(this.owner);
   }
 
   #endSpilling(): void {
@@ -225,11 +263,11 @@ export class DoorbellUnit {
     qp.doorbellWaiting = false;
     const { overflow } = this;
     if (!overflow.enabled || overflow.full || !overflow.write(qp, sequence)) return this.#lose();
-    this.#owner.counters.doorbellsSpilled++;
+    this.owner.counters.doorbellsSpilled++;
   }
 
   #lose(): void {
-    this.#owner.counters.doorbellsLost++;
+    this.owner.counters.doorbellsLost++;
     this.#startSweep();
   }
 
@@ -245,12 +283,11 @@ export class DoorbellUnit {
     this.#stallCounted = false;
     // A QP that cannot send now is scheduled when it can; one that was stopped shows that nothing is read any more.
     if (qp.destroyed || qp.stopped || !qp.sendsAreTaken) return this.descriptors.settleStop(qp);
-    const { counters } = this.#owner;
+    const { counters } = this.owner;
     counters.linkChecks++;
-    if (!this.descriptors.check(qp, this.linkCheck)) return this.#owner.queuePairFailed(qp, FaultKind.DMA_READ);
-    const { scheduler } = this.#owner.adapter;
+    if (!this.descriptors.check(qp, this.linkCheck)) return qp.life.fail(qp, FaultKind.DMA_READ);
     if (qp.scheduled) counters.linkChecksFailed++;
-    else if (!scheduler.beginAtOnce(this, qp)) scheduler.schedule(qp);
+    else if (!this.#scheduler.beginAtOnce(this, qp)) this.#scheduler.schedule(qp);
     else if (this.linkCheck === LinkCheck.COMPARE_SWAP) this.descriptors.writeLink(qp);
   }
 
@@ -270,9 +307,9 @@ export class DoorbellUnit {
     if (overflow.pending === 0) return;
     const fault = overflow.fetch();
     if (fault === FaultKind.DMA_READ) return this.#startSweep();
-    this.#owner.counters.doorbellsDrained++;
+    this.owner.counters.doorbellsDrained++;
     if (fault !== FaultKind.NONE || !this.#restore())
-      this.#owner.faults.report(FaultKind.OVERFLOW_ENTRY, overflow.qpn, overflow.addressRead);
+      this.owner.faults.report(FaultKind.OVERFLOW_ENTRY, overflow.qpn, overflow.addressRead);
     // What was overwritten is found again by looking at all queues.
     if (overflow.pending === 0 && !overflow.checkEmptied()) this.#startSweep();
   }
@@ -280,10 +317,10 @@ export class DoorbellUnit {
   /** Takes the doorbell read back. False when it is none that was written. */
   #restore(): boolean {
     const { overflow } = this;
-    const qp = this.#owner.adapter.resources.queuePairs.get(overflow.qpn);
-    if (qp === undefined || qp.owner !== this.#owner) {
+    const qp = this.#queuePairs.get(overflow.qpn);
+    if (qp === undefined || qp.owner !== this.owner) {
       if (!overflow.settleOrphan()) return false;
-      this.#owner.counters.doorbellsStale++;
+      this.owner.counters.doorbellsStale++;
       return true;
     }
     if (!overflow.settle(qp)) return false;

@@ -7,7 +7,6 @@ import t from 'tap';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { creep, DoorbellFlood } from '../test-support/doorbell-flood.ts';
 
@@ -26,10 +25,10 @@ t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the 
     'the first entries are of three of them',
   );
   // By hand: a management command would let the device run on.
-  const adapter = flood.bench.machine.core as Adapter;
-  const [destroyed, failed] = spilled.map((qp) => adapter.resources.queuePairs.get(qp?.qpn ?? 0) as QueuePair);
-  adapter.destroyQueuePair(destroyed);
-  adapter.moveToError(failed);
+  const adapter = flood.bench.machine.device;
+  const [destroyed, failed] = spilled.map((qp) => adapter.tables.queuePairs.get(qp?.qpn ?? 0) as QueuePair);
+  adapter.queuePairLife.drop(destroyed);
+  adapter.queuePairLife.moveToError(failed);
   flood.bench.settle();
   const completions = flood.cq.drain();
   t.notOk(

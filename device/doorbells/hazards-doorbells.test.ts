@@ -3,7 +3,6 @@
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
@@ -269,7 +268,7 @@ t.test('hazard 14: reads at their limit with no dedicated buffer free are a pote
   const adapter = { doorbellEntries: 64, busReads: 1, schedulerBufferCount: 1 };
   const flood = new DoorbellFlood({ adapter, queuePairs: 6, budget: 1 });
   flood.bench.settle();
-  const { schedulerBuffers } = flood.bench.machine.core as Adapter;
+  const { schedulerBuffers } = flood.bench.machine.device;
   // A command that waits in the pipeline holds the only one.
   const held = schedulerBuffers.bind(0, 0, -1);
   if (held === undefined) throw new Error('no buffer is free');
@@ -321,14 +320,14 @@ for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
     bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, (linkCheck << 2) | OverflowPolicy.NEWEST, 0);
     const qp = bench.createQueuePair();
     for (let count = 0; count < 4; count++) qp.post(NOP, 'slot');
-    const adapter = bench.machine.core as Adapter;
+    const adapter = bench.machine.device;
     const { lists } = adapter.functions[0].doorbells;
     const held = adapter.schedulerBuffers.buffers.map(() => adapter.schedulerBuffers.bind(0, 0, -1));
     qp.ring(0);
     creep(bench, () => bench.read(CSR.BUS_READS) === 1, 'the link check');
     const mark = bench.host.log.count;
     // Another source links it while the check of the doorbell is on the bus; by hand, as a management command would let the device run on.
-    adapter.scheduler.schedule(adapter.resources.queuePairs.get(qp.qpn) as QueuePair);
+    adapter.scheduler.schedule(adapter.tables.queuePairs.get(qp.qpn) as QueuePair);
     bench.settle();
     t.equal(bench.read(CSR.LINK_CHECKS_FAILED), 1, 'the check found it linked');
     t.same([lists[0].head?.number, lists[0].head?.nextScheduled], [qp.qpn, undefined], 'once');

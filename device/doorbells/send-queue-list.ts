@@ -3,19 +3,19 @@
  * A scheduler list: send queues of one function and QoS level with commands to be read (US9069485, linked list of send queue descriptors). A queue is in it at
  * most once. Each change is written to the descriptors by posted writes, which no completion depends on.
  */
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendQueueDescriptors } from './send-queue-descriptor.ts';
 
 export class SendQueueList {
-  readonly owner: AdapterFunction;
+  readonly owner: UnderlyingFunction;
   /** The scheduler has the list among those that take turns. */
   active = false;
   head: QueuePair | undefined = undefined;
   #tail: QueuePair | undefined = undefined;
   readonly #descriptors: SendQueueDescriptors;
 
-  constructor(owner: AdapterFunction, descriptors: SendQueueDescriptors) {
+  constructor(owner: UnderlyingFunction, descriptors: SendQueueDescriptors) {
     this.owner = owner;
     this.#descriptors = descriptors;
   }

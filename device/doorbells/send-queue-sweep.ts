@@ -3,20 +3,30 @@
  * Looks through all send queues of one function after a doorbell was dropped, so that no command is lost (DESIGN.md 4.6). Each queue that could have work gets a
  * doorbell of the adapter's own. A doorbell dropped meanwhile makes it go round once more.
  */
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
-import type { DoorbellUnit } from './doorbell-unit.ts';
+
+import type { ObjectTable } from '../function/object-table.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+
+/** Takes the doorbells of the sweep. */
+export interface DoorbellInsert {
+  /** Returns false when there is no room to spare. */
+  insert(qp: QueuePair): boolean;
+}
 
 /** Slots of the table of queue pairs that are looked at in one unit of work. */
 const SLOTS_PER_STEP = 64;
 
 export class SendQueueSweep {
   running = false;
-  readonly #owner: AdapterFunction;
+  readonly #owner: UnderlyingFunction;
+  readonly #queuePairs: ObjectTable<QueuePair>;
   #slot = 0;
   #again = false;
 
-  constructor(owner: AdapterFunction) {
+  constructor(owner: UnderlyingFunction, queuePairs: ObjectTable<QueuePair>) {
     this.#owner = owner;
+    this.#queuePairs = queuePairs;
   }
 
   start(): void {
@@ -30,8 +40,8 @@ export class SendQueueSweep {
   }
 
   /** Goes on to the next queue. True when something was done. */
-  advance(unit: DoorbellUnit): boolean {
-    const { queuePairs } = this.#owner.adapter.resources;
+  advance(unit: DoorbellInsert): boolean {
+    const queuePairs = this.#queuePairs;
     const end = Math.min(this.#slot + SLOTS_PER_STEP, queuePairs.slotCount);
     while (this.#slot < end) {
       const qp = queuePairs.at(this.#slot);

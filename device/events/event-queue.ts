@@ -18,28 +18,18 @@ import {
   setEventEntryTokenLow,
 } from '../../protocol/layout/gen/event-entry.gen.ts';
 import { EqControl, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { EventRecord } from '../function/event-record.ts';
 import { Step } from '../function/timeline.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { InterruptTimer } from './interrupt-timer.ts';
 
 const SEQUENCE_BYTES = 4;
 const SUMMARY_SET = Uint8Array.of(1);
 
-/** What an event says; reused by every caller, so nothing is allocated. */
-export class EventRecord {
-  type = 0;
-  port = 0;
-  objectNumber = 0;
-  completionSequence = 0;
-  fault: FaultKind = FaultKind.NONE;
-  tokenLow = 0;
-  tokenHigh = 0;
-}
-
 export class EventQueue {
   readonly number: number;
-  readonly owner: AdapterFunction;
+  readonly owner: UnderlyingFunction;
   readonly memory: QueueMemory;
   readonly entries: number;
   vector: number;
@@ -66,7 +56,7 @@ export class EventQueue {
   readonly #entry = new Uint8Array(EVENT_ENTRY_SIZE);
   readonly #view = new DataView(this.#entry.buffer);
 
-  constructor(number: number, owner: AdapterFunction, memory: QueueMemory, entriesLog2: number) {
+  constructor(number: number, owner: UnderlyingFunction, memory: QueueMemory, entriesLog2: number) {
     this.number = number;
     this.owner = owner;
     this.memory = memory;

@@ -154,7 +154,7 @@ t.test('damage on a link never reaches memory, and CRCs are checked only where d
   for (let seed = 1; seed <= 3; seed++) {
     const adapter = { portLink: { kind: 'faulty', seed, faults: { corrupt: 0.5 } } } as const;
     const bench = new Bench({ seed, adapter });
-    const { receiver } = bench.machine.core as Adapter;
+    const { receiver } = bench.machine.device;
     const { sender, receiver: target, to } = bench.createPair();
     const payload = bench.random.bytes(48);
     let arrived = 0;
@@ -181,7 +181,7 @@ t.test('damage on a link never reaches memory, and CRCs are checked only where d
   }
   const bench = new Bench();
   bench.proveItWorks();
-  const { receiver } = bench.machine.core as Adapter;
+  const { receiver } = bench.machine.device;
   t.equal(receiver.checked, 0);
   t.equal(receiver.unchecked, 1);
 });
@@ -191,7 +191,7 @@ t.test('captures show valid CRCs whatever the link', async (t) => {
     const bench = new Bench({ adapter: { portLink } });
     const parsed = newParsedPacket();
     const seen: string[] = [];
-    for (const port of (bench.machine.core as Adapter).ports) {
+    for (const port of bench.machine.device.ports) {
       port.observer = (at, outgoing, bytes, offset, length) => {
         const error = parsePacket(new DataView(bytes.buffer), offset, length, parsed, PacketCheck.ALL);
         seen.push(`${at.number} ${outgoing ? 'out' : 'in'} ${error}`);
@@ -199,7 +199,7 @@ t.test('captures show valid CRCs whatever the link', async (t) => {
     }
     bench.proveItWorks();
     t.same(seen, ['1 out 0', '2 in 0']);
-    for (const port of (bench.machine.core as Adapter).ports) if (port.number === 1) port.observer = undefined;
+    for (const port of bench.machine.device.ports) if (port.number === 1) port.observer = undefined;
     seen.length = 0;
     bench.proveItWorks();
     t.same(seen, ['2 in 0'], 'also where only the receiver is observed');

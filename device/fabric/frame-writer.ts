@@ -21,7 +21,16 @@ import { mtuBytes } from '../../protocol/infiniband/mtu.ts';
 import { computeVcrc, getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { StreamFault } from './stream-link.ts';
+
+/** Why a connection was ended from this side. */
+export type StreamFault =
+  | 'oversized frame'
+  | 'malformed frame'
+  | 'unexpected frame'
+  | 'other version'
+  | 'other number of lanes'
+  | 'credit overrun'
+  | 'silent peer';
 
 export const LINK_MAGIC = 0x56554c4b;
 export const LINK_VERSION = 1;

@@ -13,7 +13,7 @@ import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
 import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
-import { FrameWriter, readFlowControl, readHello } from './frame-writer.ts';
+import { FrameWriter, readFlowControl, readHello, type StreamFault } from './frame-writer.ts';
 import { LinkFrameReader } from './link-frames.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
 
@@ -23,16 +23,6 @@ export interface LinkStream {
   write(bytes: Uint8Array): boolean;
   close(): void;
 }
-
-/** Why a connection was ended from this side. */
-export type StreamFault =
-  | 'oversized frame'
-  | 'malformed frame'
-  | 'unexpected frame'
-  | 'other version'
-  | 'other number of lanes'
-  | 'credit overrun'
-  | 'silent peer';
 
 export interface StreamLinkOptions {
   /** Receive buffer of each lane: blocks of 64 bytes, and packets. */

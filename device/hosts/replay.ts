@@ -4,25 +4,14 @@
  * everything it does against the record, byte for byte. The first difference is reported with its place, its time, and both sides. No guest, no QEMU and
  * no FFI is needed, so a session can be stepped through under a debugger. `recording.ts` is the other half.
  */
+import type { AdapterFactory } from '../adapter/adapter.ts';
 import type { AdapterPort, FunctionPort } from '../host.ts';
-import type { AdapterFactory } from './adapter-factory.ts';
 import { EndOfRecording, RecordReader } from './record-reader.ts';
 import { resetKinds } from './recording.ts';
 import { decodeHeader, joinChunks, type RecordingHeader, RecordKind, recordKindName } from './recording-format.ts';
-import { ReplayedOutputs } from './replayed-outputs.ts';
+import { type Divergence, ReplayedOutputs } from './replayed-outputs.ts';
 
-/** Where the adapter did something else than it did when recorded. */
-export interface Divergence {
-  /** Byte offset of the record in the stream of records, and how many records came before it. */
-  readonly position: number;
-  readonly record: number;
-  /** Simulated time of the adapter, ns. */
-  readonly timeNs: number;
-  /** The call into the adapter during which it happened, e.g. `step 17: run`. */
-  readonly during: string;
-  readonly expected: string;
-  readonly actual: string;
-}
+export type { Divergence };
 
 /** What became of a replay. */
 export interface ReplayResult {

@@ -6,7 +6,19 @@
 import type { AdapterClock, HostPort, ResourceAnswer } from '../host.ts';
 import { EndOfRecording, type RecordReader } from './record-reader.ts';
 import { RecordKind, recordKindName } from './recording-format.ts';
-import type { Divergence } from './replay.ts';
+
+/** Where the adapter did something else than it did when recorded. */
+export interface Divergence {
+  /** Byte offset of the record in the stream of records, and how many records came before it. */
+  readonly position: number;
+  readonly record: number;
+  /** Simulated time of the adapter, ns. */
+  readonly timeNs: number;
+  /** The call into the adapter during which it happened, e.g. `step 17: run`. */
+  readonly during: string;
+  readonly expected: string;
+  readonly actual: string;
+}
 
 /** What the adapter does to its hosts, checked. */
 export class ReplayedOutputs {

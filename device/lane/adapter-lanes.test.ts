@@ -16,7 +16,6 @@ import {
   ServiceType,
   TvlState,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
@@ -104,12 +103,12 @@ for (const sizeBytes of [64, 4096])
       1500,
     );
     t.ok(one > 1000 && Math.abs(one / two - 1) < 0.05, `${one} and ${two} messages`);
-    t.equal(findLaneFault(machine.core as Adapter), undefined);
+    t.equal(findLaneFault(machine.device), undefined);
   });
 
 t.test('a tenant gains nothing by having many queue pairs on its lane', async (t) => {
   const machine = new InProcessMachine({ functionCount: 2, adapter: PLENTY });
-  const { lanes } = machine.core as Adapter;
+  const { lanes } = machine.device;
   for (const owner of [0, 1]) lanes.setMap(owner, 0, [1 << (owner * 8)]);
   const [one, two] = race(machine, [new Tenant(machine, 0, 1, 65536), new Tenant(machine, 1, 8, 65536)], 1500);
   t.ok(one > 300 && Math.abs(one / two - 1) < 0.05, `${one} and ${two} messages`);
@@ -117,9 +116,9 @@ t.test('a tenant gains nothing by having many queue pairs on its lane', async (t
 
 t.test('a tenant with very long messages cannot take all credits of the default adapter', async (t) => {
   const machine = new InProcessMachine({ functionCount: 2, memoryBytes: 1 << 24 });
-  const { execution } = (machine.core as Adapter).lanes;
+  const { execution } = machine.device.lanes;
   t.ok(
-    (machine.core as Adapter).lanes.lanes.every(({ number }) => execution.private[number] > 0),
+    machine.device.lanes.lanes.every(({ number }) => execution.private[number] > 0),
     'each lane has a credit of its own',
   );
   const long = new Tenant(machine, 0, 16, 1 << 23);
@@ -139,7 +138,7 @@ t.test('a tenant with very long messages cannot take all credits of the default 
 
 t.test('weights are respected within 2 %', async (t) => {
   const machine = new InProcessMachine({ functionCount: 3, adapter: PLENTY });
-  const { lanes } = machine.core as Adapter;
+  const { lanes } = machine.device;
   const weights = [1, 2, 4];
   weights.forEach((weight, owner) => {
     lanes.setMap(owner, 0, [1 << (owner * 8)]);
@@ -181,7 +180,7 @@ t.test('registers show lanes to their function, and all to the physical one', as
   t.equal(read(0, CSR.TVL_OWNER, 50), owner);
   t.equal(read(1, CSR.TVL_OWNER, 5), 0, 'not its own');
   t.equal(getCsrTvlOwnerState(read(0, CSR.TVL_OWNER, 100)), TvlState.SHARED);
-  (machine.core as Adapter).lanes.setLane(50, { executionCredits: 7, listSize: 9 });
+  machine.device.lanes.setLane(50, { executionCredits: 7, listSize: 9 });
   t.equal(getCsrTvlExecutionCredits(read(1, CSR.TVL_EXECUTION, 50)), 7);
   t.equal(getCsrTvlKickListMaximum(read(1, CSR.TVL_KICK_LIST, 50)), 9);
   // One credit for each of the 32 lanes its levels take, but for the one with 7; the same for all lanes of the adapter.
@@ -192,7 +191,7 @@ t.test('registers show lanes to their function, and all to the physical one', as
 t.test('a reset leaves a function the lanes it had at power-on', async (t) => {
   for (const functionCount of [2, 3, 9, 34]) {
     const machine = new InProcessMachine({ functionCount });
-    const { map } = (machine.core as Adapter).lanes;
+    const { map } = machine.device.lanes;
     const lanes = () => [0, 1].map((level) => Array.from(map.getLanes(1, level).words));
     const before = lanes();
     machine.reset(1, 'function');
@@ -210,7 +209,7 @@ t.test('all 128 lanes are at work at once', async (t) => {
     driver.createQueuePair({ pd, sendCq, sendEntriesLog2: 2 }).start({ port: 1 }),
   );
   for (const qp of queuePairs) qp.post(NOP);
-  const { lanes } = machine.core as Adapter;
+  const { lanes } = machine.device;
   t.ok(
     lanes.lanes.every(({ length }) => length === 1),
     'a command in each',
@@ -224,7 +223,7 @@ t.test(
   'commands that the scheduler fetched go by the lanes of the dedicated buffers, in the order of their queue pair',
   async (t) => {
     const machine = new InProcessMachine({ budget: 3 });
-    const adapter = machine.core as Adapter;
+    const adapter = machine.device;
     const driver = new Driver(new InProcessAccess(machine)).bringUp();
     const pd = driver.createProtectionDomain();
     const map = [0, 0, 0, 0xc0000000].map((amount, word) => ({
@@ -260,7 +259,7 @@ t.test(
 
 t.test('short kick lists lose, repeat and reorder nothing', async (t) => {
   const machine = new InProcessMachine({ functionCount: 2, adapter: { laneCount: 4, executionCredits: 3 } });
-  const { lanes } = machine.core as Adapter;
+  const { lanes } = machine.device;
   for (let lane = 0; lane < 4; lane++) lanes.setLane(lane, { listSize: 1 });
   const tenants = [0, 1].map((index) => new Tenant(machine, index, 5, 64, index));
   for (let step = 0; step < 400; step++) {
@@ -276,14 +275,14 @@ t.test('short kick lists lose, repeat and reorder nothing', async (t) => {
         sequences.map((_, at) => (sendTail - sequences.length + at) & 0xffff),
       );
     }
-  t.equal(findLaneFault(machine.core as Adapter), undefined);
+  t.equal(findLaneFault(machine.device), undefined);
 });
 
 for (let seed = 1; seed <= 10; seed++)
   t.test(`credits and lists are right after every step, functions reset under load, seed ${seed}`, async (t) => {
     const machine = new InProcessMachine({ functionCount: 3, seed, budget: 5, memoryBytes: 1 << 24 });
     const { random } = machine;
-    const adapter = machine.core as Adapter;
+    const adapter = machine.device;
     machine.onStep = () => {
       const fault = findLaneFault(adapter);
       if (fault !== undefined) throw new Error(`${fault}; ${machine.describe()}`);

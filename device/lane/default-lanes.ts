@@ -5,10 +5,20 @@
  * more: who holds what is shared with long messages must not keep others from sending.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
-import { LaneSet } from './lane-set.ts';
-import type { TransmitVirtualLanes } from './transmit-virtual-lanes.ts';
+import type { LaneSettings } from './lane.ts';
+import { type LaneMask, LaneSet } from './lane-set.ts';
 
-export function giveOutLanes(lanes: TransmitVirtualLanes, functionCount: number): void {
+/** The lanes to give out; see `TransmitVirtualLanes`. */
+export interface UndividedLanes {
+  readonly count: number;
+  readonly execution: { readonly total: number };
+  readonly completion: { readonly total: number };
+  setLane(lane: number, settings: LaneSettings): void;
+  setOwned(functionNumber: number, mask: LaneMask): void;
+  setMap(functionNumber: number, qosLevel: number, mask: LaneMask): void;
+}
+
+export function giveOutLanes(lanes: UndividedLanes, functionCount: number): void {
   const { count } = lanes;
   for (let lane = 0; lane < count; lane++)
     lanes.setLane(lane, {

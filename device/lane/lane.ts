@@ -10,6 +10,16 @@ import { ReadyQueue } from './ready-queue.ts';
 
 const CLASSES = FUNCTION_MAX * QOS_LEVELS;
 
+/** What a lane has; what is left out stays. */
+export interface LaneSettings {
+  readonly executionCredits?: number;
+  readonly completionCredits?: number;
+  readonly sharedExecution?: boolean;
+  readonly sharedCompletion?: boolean;
+  readonly listSize?: number;
+  readonly weight?: number;
+}
+
 export class Lane {
   readonly number: number;
   /** Commands, and packets by the quantum, per turn. */

@@ -2,9 +2,9 @@
 /** Lanes alone: map, kick lists, credits, arbitration (US8484392; DESIGN.md 4.4). */
 import t from 'tap';
 import { TvlState } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import { CreditSource } from '../collect/credit-hold.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Random } from '../random.ts';
 import { LaneLoad, maskOf, SwitchedPort } from '../test-support/lane-load.ts';
@@ -251,7 +251,7 @@ for (let seed = 1; seed <= 20; seed++)
           listSize: random.between(1, 20),
         });
       if (random.oneIn(2000)) {
-        const owner = random.pick(load.owners) as AdapterFunction;
+        const owner = random.pick(load.owners) as UnderlyingFunction;
         lanes.drop(owner);
         for (const [gone] of expected) if (gone.owner === owner) expected.set(gone, gone.nextSequence);
       }

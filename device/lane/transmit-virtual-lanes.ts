@@ -6,15 +6,15 @@
  * A queue pair stays on its lane while a command of it is in a list: so its commands keep their order, whatever way they came and whatever becomes of the map.
  */
 import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { Step, type Timeline } from '../function/timeline.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CreditAccounts } from './credit-accounts.ts';
 import { giveOutLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
-import { classOf, Lane } from './lane.ts';
+import { classOf, Lane, type LaneSettings } from './lane.ts';
 import { LaneMap } from './lane-map.ts';
 import type { LaneMask } from './lane-set.ts';
 import { LaneOwners, OwnerTurns } from './owner-turns.ts';
@@ -30,16 +30,6 @@ export interface LaneOptions {
   /** Commands a kick list takes until that is changed. */
   readonly listSize: number;
   readonly ports: readonly LanePort[];
-}
-
-/** What a lane has; what is left out stays. */
-export interface LaneSettings {
-  readonly executionCredits?: number;
-  readonly completionCredits?: number;
-  readonly sharedExecution?: boolean;
-  readonly sharedCompletion?: boolean;
-  readonly listSize?: number;
-  readonly weight?: number;
 }
 
 export class TransmitVirtualLanes {
@@ -178,7 +168,7 @@ export class TransmitVirtualLanes {
   }
 
   /** Drops the commands of a function that is being reset; the order of the others stays. */
-  drop(owner: AdapterFunction): void {
+  drop(owner: UnderlyingFunction): void {
     for (const lane of this.lanes)
       for (let left = lane.length; left > 0; left--) {
         const buffer = this.#remove(lane);

@@ -5,8 +5,8 @@
  */
 import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
 import { Adapter } from '../adapter/adapter.ts';
-import { joinPorts } from '../adapter/join-ports.ts';
 import { getCollectPages } from '../adapter/options.ts';
+import { joinPorts } from '../adapter/port-links.ts';
 import { Fabric } from '../fabric/fabric.ts';
 import type { AdapterPort, FunctionPort, ResourceAnswer } from '../host.ts';
 import { OrderingModel } from '../hosts/ordering/ordering-model.ts';

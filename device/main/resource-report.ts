@@ -9,7 +9,7 @@ export type ResourceReport = ReturnType<typeof reportResources>;
 const levels = Array.from({ length: QOS_LEVELS }, (_, level) => level);
 
 export function reportResources(adapter: Adapter) {
-  const { plan } = adapter.resourceManager;
+  const { plan } = adapter.shareManager;
   const { limits } = plan;
   return {
     unallocated: {
@@ -28,8 +28,8 @@ export function reportResources(adapter: Adapter) {
       executionCredits: limits.executionCredits,
       completionCredits: limits.completionCredits,
     },
-    returnShares: adapter.shares.returnShares,
-    lendIdle: adapter.shares.lendIdle,
+    returnShares: adapter.shareAdjuster.returnShares,
+    lendIdle: adapter.shareAdjuster.lendIdle,
     dedicatedLanes: plan.lanesDedicated,
     functions: plan.functions.map((_, number) => reportShare(adapter, number)),
     lanes: plan.lanes.map((_, number) => reportLane(adapter, number)),
@@ -37,8 +37,8 @@ export function reportResources(adapter: Adapter) {
 }
 
 function reportShare(adapter: Adapter, number: number) {
-  const { resourceManager, collectBuffers, lanes } = adapter;
-  const { plan } = resourceManager;
+  const { shareManager, collectBuffers, lanes } = adapter;
+  const { plan } = shareManager;
   const { vcbBase, vcbs, pcbs, levelPcbs, schedulerBuffers } = plan.functions[number];
   return {
     number,
@@ -49,7 +49,7 @@ function reportShare(adapter: Adapter, number: number) {
     pcbsInUse: levels.reduce((sum, level) => sum + collectBuffers.getInUse(number, level), 0),
     schedulerBuffers,
     lanes: plan.lanesOf(number),
-    lent: resourceManager.isLent(number),
+    lent: shareManager.isLent(number),
     executionCreditsUsed: lanes.execution.functionUsed[number],
     completionCreditsUsed: lanes.completion.functionUsed[number],
     levels: levels.map((level) => ({
@@ -61,8 +61,8 @@ function reportShare(adapter: Adapter, number: number) {
   };
 }
 
-function reportLane({ resourceManager, lanes }: Adapter, number: number) {
-  const share = resourceManager.plan.lanes[number];
+function reportLane({ shareManager, lanes }: Adapter, number: number) {
+  const share = shareManager.plan.lanes[number];
   const { execution, completion } = lanes;
   return {
     number,

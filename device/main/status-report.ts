@@ -6,11 +6,13 @@
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind, faultKindName, portStateName, qpStateName } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { PcieFunction } from '../adapter/pcie-function.ts';
 import type { SendQueueList } from '../doorbells/send-queue-list.ts';
 import type { EventQueue } from '../events/event-queue.ts';
 import type { ObjectTable } from '../function/object-table.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
+import type { ObjectTables } from '../queues/object-tables.ts';
 import type { AdapterProcess } from './adapter-process.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
@@ -85,29 +87,30 @@ function reportDrops(receiver: Adapter['receiver'], responder: Adapter['responde
   return { malformed: damaged, wrongLid, tooLong, unknownQueuePair, unsupportedTransport, ...responder.drops };
 }
 
-function reportFunction(owner: AdapterFunction) {
-  const { resources } = owner.adapter;
+function reportFunction(port: PcieFunction) {
+  const { underlying: owner, shared } = port;
+  const { tables } = shared;
   const { dma, msix } = owner;
   return {
     number: owner.number,
     enabled: owner.enabled,
     busMaster: dma.busMaster,
     resets: owner.resetCount,
-    collect: reportCollect(owner),
+    collect: reportCollect(port),
     managementCommands: owner.counters.managementCommands,
     managementRefused: owner.counters.managementRefused,
-    doorbells: reportDoorbells(owner),
-    lanes: reportFunctionLanes(owner.adapter.lanes, owner.number),
+    doorbells: reportDoorbells(port),
+    lanes: reportFunctionLanes(shared.lanes, owner.number),
     commands: {
       collected: owner.counters.commandsCollected,
       fetched: owner.counters.commandsFetched,
       stale: owner.counters.commandsStale,
     },
-    protectionDomains: countOwned(owner, resources.protectionDomains),
-    memoryRegions: countOwned(owner, resources.memoryRegions),
-    queuePairs: reportQueuePairs(owner),
-    completionQueues: reportQueues(owner, resources.completionQueues),
-    eventQueues: reportQueues(owner, resources.eventQueues),
+    protectionDomains: countOwned(owner, tables.protectionDomains),
+    memoryRegions: countOwned(owner, tables.memoryRegions),
+    queuePairs: reportQueuePairs(owner, tables),
+    completionQueues: reportQueues(owner, tables.completionQueues),
+    eventQueues: reportQueues(owner, tables.eventQueues),
     vectorsSent: msix.sent.reduce((sum, count) => sum + count, 0),
     vectorsPending: msix.pending.reduce((sum, word) => sum + countBits(word), 0),
     dmaBytesRead: dma.bytesRead,
@@ -117,7 +120,8 @@ function reportFunction(owner: AdapterFunction) {
 }
 
 /** Doorbells by origin, and what became of those there was no room for. */
-function reportDoorbells({ counters, doorbells }: AdapterFunction) {
+function reportDoorbells({ underlying, doorbells }: PcieFunction) {
+  const { counters } = underlying;
   const { buffer, inbound, overflow } = doorbells;
   return {
     explicit: counters.doorbellsExplicit,
@@ -152,8 +156,9 @@ function countListed({ head }: SendQueueList): number {
   return count;
 }
 
-function reportCollect({ collect, number, adapter }: AdapterFunction) {
-  const { collectBuffers, vcbSpace } = adapter;
+function reportCollect({ collect, underlying, shared }: PcieFunction) {
+  const { number } = underlying;
+  const { collectBuffers, vcbSpace } = shared;
   const { vcbCount, inUseCount, kicks, refusals, cancels, choked } = collect;
   return {
     vcbBase: vcbSpace.getBase(number),
@@ -174,9 +179,9 @@ function reportCollect({ collect, number, adapter }: AdapterFunction) {
 }
 
 /** Number of queue pairs in each state that occurs. */
-function reportQueuePairs(owner: AdapterFunction): Record<string, number> {
+function reportQueuePairs(owner: UnderlyingFunction, { queuePairs }: ObjectTables): Record<string, number> {
   const counts: Record<string, number> = {};
-  owner.adapter.resources.queuePairs.forEach((qp) => {
+  queuePairs.forEach((qp) => {
     if (qp.owner !== owner) return;
     const name = qpStateName(qp.state);
     counts[name] = (counts[name] ?? 0) + 1;
@@ -185,7 +190,7 @@ function reportQueuePairs(owner: AdapterFunction): Record<string, number> {
 }
 
 /** Queues that exist, entries posted to them, how many are in error. */
-function reportQueues(owner: AdapterFunction, table: ObjectTable<CompletionQueue> | ObjectTable<EventQueue>) {
+function reportQueues(owner: UnderlyingFunction, table: ObjectTable<CompletionQueue> | ObjectTable<EventQueue>) {
   const report = { count: 0, posted: 0, errors: 0 };
   table.forEach((queue: CompletionQueue | EventQueue) => {
     if (queue.owner !== owner) return;
@@ -197,8 +202,8 @@ function reportQueues(owner: AdapterFunction, table: ObjectTable<CompletionQueue
 }
 
 function countOwned(
-  owner: AdapterFunction,
-  table: { forEach(visit: (object: { readonly owner: AdapterFunction }) => void): void },
+  owner: UnderlyingFunction,
+  table: { forEach(visit: (object: { readonly owner: UnderlyingFunction }) => void): void },
 ): number {
   let count = 0;
   table.forEach((object) => {
@@ -208,7 +213,7 @@ function countOwned(
 }
 
 /** Faults by kind, those that occurred, and the first one since its record was cleared. */
-function reportFaults({ faults }: AdapterFunction) {
+function reportFaults({ faults }: UnderlyingFunction) {
   const counts: Record<string, number> = {};
   faults.counts.forEach((count, kind) => {
     if (count > 0) counts[faultKindName(kind)] = count;

@@ -4,8 +4,6 @@ import t, { type Test } from 'tap';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
-import { attachTimeline } from '../adapter/attach-timeline.ts';
 import { nameStepNumbers, stepName, TimelineRing } from '../function/timeline.ts';
 import { Bench, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { connect } from '../test-support/connected-fixture.ts';
@@ -26,15 +24,15 @@ interface NamedStep {
 /** Attaches a timeline for which time passes with every step; `take` ends it, checks its Perfetto document and gives the steps with their numbers by name. */
 function watch(bench: Bench): { take(t: Test): NamedStep[] } {
   const { clock } = bench.machine;
-  const adapter = bench.machine.core as Adapter;
+  const adapter = bench.machine.device;
   const timeline = new TimelineRing(CAPACITY_LOG2, () => {
     clock.advance(100);
     return clock.now();
   });
-  attachTimeline(adapter, timeline);
+  adapter.attachTimeline(timeline);
   return {
     take: (t) => {
-      attachTimeline(adapter, undefined);
+      adapter.attachTimeline(undefined);
       const steps = timeline.read(0, 2 ** CAPACITY_LOG2);
       t.ok(steps.length > 0 && steps.length === timeline.head, 'nothing is lost');
       t.equal(findTraceFault(toChromeTrace([], steps)), undefined);
@@ -178,7 +176,7 @@ t.test('steps of two functions are on tracks of their own', async (t) => {
   const bench = new Bench({ seed: 73, functionCount: 2, adapter: { functionCount: 2 } });
   const qp = bench.createQueuePair();
   const timeline = new TimelineRing(CAPACITY_LOG2, () => bench.machine.clock.now());
-  attachTimeline(bench.machine.core as Adapter, timeline);
+  bench.machine.device.attachTimeline(timeline);
   qp.post(NOP, 'collect');
   bench.settle();
   // The other function is not brought up: it refuses a whole command, but it binds a buffer.

@@ -16,7 +16,6 @@ import {
 } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { ManagementStatus, managementStatusName } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import { attachTimeline } from '../adapter/attach-timeline.ts';
 import { TimelineRing, type TimelineStep } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { ServedAdapter } from './adapter-process.ts';
@@ -85,7 +84,7 @@ export class TraceControl {
 
   #status(adapter: Adapter): TraceStatus {
     const traces: TraceState[] = [];
-    adapter.resources.queuePairs.forEach(({ number, owner, trace }) => {
+    adapter.tables.queuePairs.forEach(({ number, owner, trace }) => {
       if (trace === undefined) return;
       const { stopped, settings, ring } = trace;
       const { blocks, snapLength, head, tail, lost } = ring;
@@ -145,14 +144,14 @@ export class TraceControl {
     const adapter = this.#around.findAdapter(name).core;
     const timeline = new TimelineRing(TIMELINE_LOG2, () => this.#around.nowNs());
     this.#timelines.set(adapter, timeline);
-    attachTimeline(adapter, timeline);
+    adapter.attachTimeline(timeline);
     return this.#status(adapter);
   }
 
   #stopTimeline({ adapter: name }: Parameters): TraceStatus {
     const adapter = this.#around.findAdapter(name).core;
     this.#timelines.delete(adapter);
-    attachTimeline(adapter, undefined);
+    adapter.attachTimeline(undefined);
     return this.#status(adapter);
   }
 
@@ -164,7 +163,7 @@ export class TraceControl {
   #find(parameters: Parameters): { adapter: ServedAdapter; qp: QueuePair } {
     const adapter = this.#around.findAdapter(parameters.adapter);
     const number = readInteger(parameters, 'qp', 0xffffff);
-    const qp = adapter.core.resources.queuePairs.get(number);
+    const qp = adapter.core.tables.queuePairs.get(number);
     if (qp === undefined) throw new Error(`there is no QP ${number}`);
     return { adapter, qp };
   }

@@ -53,18 +53,18 @@ const portRecord = newPortAttributes();
 
 export function queryAdapter(context: CommandContext): ManagementStatus {
   const record = adapterRecord;
-  const { resources } = context.adapter;
+  const { tables } = context.adapter;
   record.firmwareVersion = FIRMWARE_VERSION;
   record.capabilities = CAPABILITIES;
-  record.maxSharedReceiveQueues = resources.sharedReceiveQueues.share;
-  record.maxMemoryWindows = resources.memoryWindows.share;
+  record.maxSharedReceiveQueues = tables.sharedReceiveQueues.share;
+  record.maxMemoryWindows = tables.memoryWindows.share;
   record.maxReadsInitiated = capacities.readsPerQueuePair;
   record.maxReadsServed = capacities.readsPerQueuePair;
-  record.maxQueuePairs = resources.queuePairs.share;
-  record.maxCompletionQueues = resources.completionQueues.share;
-  record.maxEventQueues = resources.eventQueues.share;
-  record.maxMemoryRegions = resources.memoryRegions.share;
-  record.maxProtectionDomains = resources.protectionDomains.share;
+  record.maxQueuePairs = tables.queuePairs.share;
+  record.maxCompletionQueues = tables.completionQueues.share;
+  record.maxEventQueues = tables.eventQueues.share;
+  record.maxMemoryRegions = tables.memoryRegions.share;
+  record.maxProtectionDomains = tables.protectionDomains.share;
   record.maxPagesPerRegion = capacities.pagesPerRegion;
   record.sendQueueMaxLog2 = SEND_QUEUE_MAX_LOG2;
   record.receiveQueueMaxLog2 = RECEIVE_QUEUE_MAX_LOG2;

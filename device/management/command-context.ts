@@ -10,15 +10,15 @@ import {
 } from '../../protocol/layout/gen/management-command.gen.ts';
 import { MANAGEMENT_RESPONSE_SIZE } from '../../protocol/layout/gen/management-response.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { ManagedAdapter } from './managed-adapter.ts';
 
 /** Executes one command. Every status but OK means that it changed nothing. */
 export type CommandHandler = (context: CommandContext) => ManagementStatus;
 
 export class CommandContext {
-  readonly adapter: Adapter;
-  owner: AdapterFunction;
+  readonly adapter: ManagedAdapter;
+  owner: UnderlyingFunction;
   readonly header: ManagementCommand = newManagementCommand();
   /** The whole command; the payload starts at `payload`. */
   command: DataView = new DataView(new ArrayBuffer(0));
@@ -30,12 +30,12 @@ export class CommandContext {
   badOffset = 0;
   limit = 0;
 
-  constructor(adapter: Adapter, owner: AdapterFunction) {
+  constructor(adapter: ManagedAdapter, owner: UnderlyingFunction) {
     this.adapter = adapter;
     this.owner = owner;
   }
 
-  begin(owner: AdapterFunction, command: DataView): void {
+  begin(owner: UnderlyingFunction, command: DataView): void {
     this.owner = owner;
     this.command = command;
     this.response.fill(0);
@@ -68,7 +68,7 @@ export class CommandContext {
   }
 
   /** `object` if it is the function's own. */
-  own<T extends { readonly owner: AdapterFunction }>(object: T | undefined): T | undefined {
+  own<T extends { readonly owner: UnderlyingFunction }>(object: T | undefined): T | undefined {
     return object !== undefined && object.owner === this.owner ? object : undefined;
   }
 }

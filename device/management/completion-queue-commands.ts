@@ -36,7 +36,7 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   if (eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
   const memory = fetchRing(context);
   if (typeof memory === 'number') return memory;
-  const queue = adapter.resources.completionQueues.add(
+  const queue = adapter.tables.completionQueues.add(
     owner,
     (number) => new CompletionQueue(number, owner, memory, request.recordAddress, request.entriesLog2),
   );
@@ -93,7 +93,7 @@ export function destroyCompletionQueue(context: CommandContext): ManagementStatu
   if (queue === undefined) return context.badObject();
   if (queue.references > 0) return ManagementStatus.IN_USE;
   queue.detach();
-  context.adapter.resources.completionQueues.remove(queue);
+  context.adapter.tables.completionQueues.remove(queue);
   return ManagementStatus.OK;
 }
 
@@ -125,11 +125,11 @@ function resize(context: CommandContext, queue: CompletionQueue): ManagementStat
 }
 
 function find(context: CommandContext): CompletionQueue | undefined {
-  return context.own(context.adapter.resources.completionQueues.get(context.header.objectNumber));
+  return context.own(context.adapter.tables.completionQueues.get(context.header.objectNumber));
 }
 
 function findEventQueue(context: CommandContext): EventQueue | undefined {
-  return context.own(context.adapter.resources.eventQueues.get(request.eventQueue));
+  return context.own(context.adapter.tables.eventQueues.get(request.eventQueue));
 }
 
 function badEventQueue(context: CommandContext): ManagementStatus {

@@ -51,7 +51,7 @@ export function createEventQueue(context: CommandContext): ManagementStatus {
     entryBytes: EVENT_ENTRY_SIZE,
   });
   if (typeof memory === 'number') return memory;
-  const queue = adapter.resources.eventQueues.add(
+  const queue = adapter.tables.eventQueues.add(
     owner,
     (number) => new EventQueue(number, owner, memory, request.entriesLog2),
   );
@@ -117,12 +117,12 @@ export function destroyEventQueue(context: CommandContext): ManagementStatus {
   if (queue === undefined) return context.badObject();
   if (queue.references > 0) return ManagementStatus.IN_USE;
   setAsynchronous(queue, false);
-  context.adapter.resources.eventQueues.remove(queue);
+  context.adapter.tables.eventQueues.remove(queue);
   return ManagementStatus.OK;
 }
 
 function find(context: CommandContext): EventQueue | undefined {
-  return context.own(context.adapter.resources.eventQueues.get(context.header.objectNumber));
+  return context.own(context.adapter.tables.eventQueues.get(context.header.objectNumber));
 }
 
 function checkVector(context: CommandContext): ManagementStatus {

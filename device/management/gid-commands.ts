@@ -40,7 +40,7 @@ export function modifyGid(context: CommandContext): ManagementStatus {
     requested[at] = command.getUint8(payload + GID_ATTRIBUTES_GID_OFFSET + at);
   if (!isAcceptable(port, index)) return context.badField(GID_ATTRIBUTES_GID_OFFSET);
   port.gids.set(requested, index * requested.length);
-  for (const each of adapter.functions) each.portChanged(port, EventType.GID_CHANGE);
+  for (const each of adapter.functions) each.underlying.postPortEvent(EventType.GID_CHANGE, port.number);
   return ManagementStatus.OK;
 }
 

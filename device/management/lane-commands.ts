@@ -11,7 +11,7 @@ import { blameObject } from './share-commands.ts';
 export function queryLane(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
   const number = context.header.objectNumber;
-  const { plan } = adapter.resourceManager;
+  const { plan } = adapter.shareManager;
   const { lanes } = adapter;
   const share = plan.lanes[number];
   if (share === undefined) return blameObject(context, ManagementStatus.BAD_OBJECT, plan.lanes.length - 1);

@@ -20,31 +20,32 @@ import {
   setManagementResponseStatus,
 } from '../../protocol/layout/gen/management-response.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import { hasCommandChecksum } from '../collect/checksum.ts';
-import { EventRecord } from '../events/event-queue.ts';
+import { EventRecord } from '../function/event-record.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import { CommandContext } from './command-context.ts';
 import { commandTable } from './command-table.ts';
+import type { ManagedAdapter, ManagedFunction } from './managed-adapter.ts';
 
 const SEQUENCE_BYTES = 4;
 const RESPONSE_ALIGNMENT = 8;
 
 export class ManagementProcessor {
-  readonly #adapter: Adapter;
+  readonly #adapter: ManagedAdapter;
   readonly #context: CommandContext;
   readonly #event = new EventRecord();
 
-  constructor(adapter: Adapter, anyFunction: AdapterFunction) {
+  constructor(adapter: ManagedAdapter) {
     this.#adapter = adapter;
-    this.#context = new CommandContext(adapter, anyFunction);
+    this.#context = new CommandContext(adapter, adapter.functions[PHYSICAL_FUNCTION].underlying);
   }
 
   /** Executes the function's waiting command, if there is one. Returns whether there was. */
-  serve(owner: AdapterFunction): boolean {
-    const buffer = owner.pendingManagement;
+  serve(managed: ManagedFunction): boolean {
+    const buffer = managed.pendingManagement;
     if (buffer === undefined) return false;
-    owner.pendingManagement = undefined;
+    managed.pendingManagement = undefined;
+    const { underlying: owner } = managed;
     const context = this.#context;
     context.begin(owner, buffer.view);
     decodeManagementCommand(buffer.view, 0, context.header);
@@ -52,7 +53,8 @@ export class ManagementProcessor {
     const status = this.#execute(context, buffer.collectLength);
     owner.counters.managementCommands++;
     if (status !== ManagementStatus.OK) owner.counters.managementRefused++;
-    owner.collect.releaseDedicated();
+    // The command is decoded and done: software may write the next one before it sees the answer.
+    managed.collect.releaseDedicated();
     this.#respond(context, status);
     return true;
   }
@@ -101,7 +103,7 @@ export class ManagementProcessor {
   }
 
   #notify(context: CommandContext): void {
-    const queue = context.own(this.#adapter.resources.eventQueues.get(context.header.eventQueue));
+    const queue = context.own(this.#adapter.tables.eventQueues.get(context.header.eventQueue));
     const event = this.#event;
     event.type = EventType.MANAGEMENT_COMPLETE;
     event.objectNumber = context.header.sequence;

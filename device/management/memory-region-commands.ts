@@ -38,7 +38,7 @@ export function createMemoryRegion(context: CommandContext): ManagementStatus {
   if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MR_ATTRIBUTES_PD_OFFSET);
   const status = checkAccess(context) || checkTranslation(context);
   if (status !== ManagementStatus.OK) return status;
-  const region = context.adapter.resources.memoryRegions.add(context.owner, (number) => new MemoryRegion(number, pd));
+  const region = context.adapter.tables.memoryRegions.add(context.owner, (number) => new MemoryRegion(number, pd));
   if (region === undefined) return ManagementStatus.NO_RESOURCES;
   pd.references++;
   region.access = request.access;
@@ -88,16 +88,16 @@ export function destroyMemoryRegion(context: CommandContext): ManagementStatus {
   if (region === undefined) return context.badObject();
   if (region.windows > 0) return ManagementStatus.IN_USE;
   region.pd.references--;
-  context.adapter.resources.memoryRegions.remove(region);
+  context.adapter.tables.memoryRegions.remove(region);
   return ManagementStatus.OK;
 }
 
 function find(context: CommandContext): MemoryRegion | undefined {
-  return context.own(context.adapter.resources.memoryRegions.get(context.header.objectNumber));
+  return context.own(context.adapter.tables.memoryRegions.get(context.header.objectNumber));
 }
 
 function findDomain(context: CommandContext): ProtectionDomain | undefined {
-  return context.own(context.adapter.resources.protectionDomains.get(request.pd));
+  return context.own(context.adapter.tables.protectionDomains.get(request.pd));
 }
 
 function checkAccess(context: CommandContext): ManagementStatus {

@@ -16,13 +16,13 @@ const request: MwAttributes = newMwAttributes();
 
 export function createMemoryWindow(context: CommandContext): ManagementStatus {
   decodeMwAttributes(context.command, context.payload, request);
-  const { resources } = context.adapter;
-  const pd = context.own(resources.protectionDomains.get(request.pd));
+  const { tables } = context.adapter;
+  const pd = context.own(tables.protectionDomains.get(request.pd));
   if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MW_ATTRIBUTES_PD_OFFSET);
   if (request.kind !== MwKind.TYPE_1 && request.kind !== MwKind.TYPE_2)
     return context.badField(MW_ATTRIBUTES_KIND_OFFSET, MwKind.TYPE_2);
   const { kind } = request;
-  const window = resources.memoryWindows.add(context.owner, (number) => new MemoryWindow(number, pd, kind));
+  const window = tables.memoryWindows.add(context.owner, (number) => new MemoryWindow(number, pd, kind));
   if (window === undefined) return ManagementStatus.NO_RESOURCES;
   context.objectNumber = window.number;
   describe(context, window);
@@ -40,12 +40,12 @@ export function destroyMemoryWindow(context: CommandContext): ManagementStatus {
   const window = find(context);
   if (window === undefined) return context.badObject();
   window.release();
-  context.adapter.resources.memoryWindows.remove(window);
+  context.adapter.tables.memoryWindows.remove(window);
   return ManagementStatus.OK;
 }
 
 function find(context: CommandContext): MemoryWindow | undefined {
-  return context.own(context.adapter.resources.memoryWindows.get(context.header.objectNumber));
+  return context.own(context.adapter.tables.memoryWindows.get(context.header.objectNumber));
 }
 
 function describe(context: CommandContext, window: MemoryWindow): void {
@@ -56,6 +56,6 @@ function describe(context: CommandContext, window: MemoryWindow): void {
   request.length = window.length;
   request.access = window.access;
   request.region = window.region?.number ?? 0;
-  request.qpn = window.qp?.number ?? 0;
+  request.qpn = window.holder?.number ?? 0;
   encodeMwAttributes(context.responseView, 0, request);
 }

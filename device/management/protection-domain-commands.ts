@@ -14,7 +14,7 @@ import type { CommandContext } from './command-context.ts';
 
 export function createProtectionDomain(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
-  const pd = adapter.resources.protectionDomains.add(owner, (number) => new ProtectionDomain(number, owner));
+  const pd = adapter.tables.protectionDomains.add(owner, (number) => new ProtectionDomain(number, owner));
   if (pd === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(pd);
   context.objectNumber = pd.number;
@@ -42,10 +42,10 @@ export function destroyProtectionDomain(context: CommandContext): ManagementStat
   const pd = find(context);
   if (pd === undefined) return context.badObject();
   if (pd.references > 0) return ManagementStatus.IN_USE;
-  context.adapter.resources.protectionDomains.remove(pd);
+  context.adapter.tables.protectionDomains.remove(pd);
   return ManagementStatus.OK;
 }
 
 function find(context: CommandContext): ProtectionDomain | undefined {
-  return context.own(context.adapter.resources.protectionDomains.get(context.header.objectNumber));
+  return context.own(context.adapter.tables.protectionDomains.get(context.header.objectNumber));
 }

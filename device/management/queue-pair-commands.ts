@@ -54,6 +54,7 @@ import { findTransition } from '../queues/qp-transitions.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
 import { ReceiveRing } from '../queues/receive-ring.ts';
 import type { CommandContext } from './command-context.ts';
+import type { ManagedAdapter } from './managed-adapter.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
 const RECORD_ALIGNMENT = 16;
@@ -78,11 +79,12 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
   if (status !== ManagementStatus.OK) return status;
   const parts = resolveParts(context, creation);
   if (typeof parts === 'number') return parts;
-  const qp = adapter.resources.queuePairs.add(owner, (number) => new QueuePair(number, owner, creation, parts));
+  const qp = adapter.tables.queuePairs.add(owner, (number) => new QueuePair(number, owner, creation, parts));
   if (qp === undefined) return ManagementStatus.NO_RESOURCES;
+  adapter.connected.attach(qp);
   context.label(qp);
-  if (!owner.doorbells.descriptors.publish(qp)) {
-    adapter.destroyQueuePair(qp);
+  if (!adapter.scheduler.unitOf(qp).descriptors.publish(qp)) {
+    adapter.queuePairLife.destroy(qp);
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
   }
   context.objectNumber = qp.number;
@@ -110,9 +112,13 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
   if (mask & QpMask.ADDRESS_VECTOR && !loadPath(context, qp))
     return context.badField(QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET);
   applyAttributes(qp, mask);
-  applyConnection(qp, mask);
+  applyConnection(context.adapter, qp, mask);
   if (mask & QpMask.STATE)
-    context.adapter.changeState(qp, next, (mask & QpMask.SQD_NOTIFY) !== 0 && attributes.enableSqdNotify === 1);
+    context.adapter.queuePairLife.changeState(
+      qp,
+      next,
+      (mask & QpMask.SQD_NOTIFY) !== 0 && attributes.enableSqdNotify === 1,
+    );
   return ManagementStatus.OK;
 }
 
@@ -134,13 +140,12 @@ export function queryQueuePair(context: CommandContext): ManagementStatus {
 export function destroyQueuePair(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
-  context.adapter.returnSharedEntry(qp);
-  context.adapter.destroyQueuePair(qp);
+  context.adapter.queuePairLife.destroy(qp);
   return ManagementStatus.OK;
 }
 
 function find(context: CommandContext): QueuePair | undefined {
-  return context.own(context.adapter.resources.queuePairs.get(context.header.objectNumber));
+  return context.own(context.adapter.tables.queuePairs.get(context.header.objectNumber));
 }
 
 function checkSizes(context: CommandContext, creation: QpCreation): ManagementStatus {
@@ -167,14 +172,14 @@ function checkService(context: CommandContext, creation: QpCreation): Management
 }
 
 function resolveParts(context: CommandContext, creation: QpCreation): QueuePairParts | ManagementStatus {
-  const { resources } = context.adapter;
-  const pd = context.own(resources.protectionDomains.get(creation.pd));
+  const { tables } = context.adapter;
+  const pd = context.own(tables.protectionDomains.get(creation.pd));
   if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_PD_OFFSET);
-  const sendCq = context.own(resources.completionQueues.get(creation.sendCq));
+  const sendCq = context.own(tables.completionQueues.get(creation.sendCq));
   if (sendCq === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_SEND_CQ_OFFSET);
-  const receiveCq = context.own(resources.completionQueues.get(creation.receiveCq));
+  const receiveCq = context.own(tables.completionQueues.get(creation.receiveCq));
   if (receiveCq === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_RECEIVE_CQ_OFFSET);
-  const srq = context.own(resources.sharedReceiveQueues.get(creation.srqn));
+  const srq = context.own(tables.sharedReceiveQueues.get(creation.srqn));
   if (srq === undefined && creation.srqn !== 0)
     return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_SRQN_OFFSET);
   const sendMemory = fetchQueueMemory(context, {
@@ -203,7 +208,7 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
     creation.receiveStrideLog2,
     creation.recordAddress + QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET,
   );
-  return { pd, sendCq, receiveCq, sendMemory, receiveRing, srq };
+  return { pd, sendCq, receiveCq, sendMemory, receiveRing, srq, life: context.adapter.queuePairLife };
 }
 
 function checkAttributes(context: CommandContext, mask: number): ManagementStatus {
@@ -235,7 +240,7 @@ function applyAttributes(qp: QueuePair, mask: number): void {
   if (mask & QpMask.SEND_PSN) qp.sendPsn = attributes.sendPsn;
 }
 
-function applyConnection(qp: QueuePair, mask: number): void {
+function applyConnection({ connected }: ManagedAdapter, qp: QueuePair, mask: number): void {
   const target = qp.attributes;
   if (mask & QpMask.REMOTE_QPN) target.remoteQpn = attributes.remoteQpn;
   if (mask & QpMask.RECEIVE_PSN) target.receivePsn = attributes.receivePsn;
@@ -246,7 +251,7 @@ function applyConnection(qp: QueuePair, mask: number): void {
   if (mask & QpMask.MAX_READS_INITIATED) target.maxReadsInitiated = attributes.maxReadsInitiated;
   if (mask & QpMask.MAX_READS_SERVED) {
     target.maxReadsServed = attributes.maxReadsServed;
-    if (qp.state === QpState.SQD) qp.responder?.resize(attributes.maxReadsServed);
+    if (qp.state === QpState.SQD) connected.resizeReads(qp, attributes.maxReadsServed);
   }
   if (mask & QpMask.PATH_MTU) {
     target.pathMtu = attributes.pathMtu;
@@ -258,5 +263,5 @@ function applyConnection(qp: QueuePair, mask: number): void {
 function loadPath(context: CommandContext, qp: QueuePair): boolean {
   const base = context.payload + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET;
   const port = context.adapter.ports[qp.attributes.port - 1];
-  return qp.requester?.path.load(context.command, base, port) ?? false;
+  return context.adapter.connected.loadPath(qp, context.command, base, port);
 }

@@ -14,7 +14,7 @@ import {
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { decodeChanges, PHYSICAL_FUNCTION } from '../shares/share-changes.ts';
 import { maskOf } from '../shares/share-manager.ts';
-import type { ResourcePlan } from '../shares/share-plan.ts';
+import type { SharePlan } from '../shares/share-plan.ts';
 import type { CommandContext } from './command-context.ts';
 
 const LEVEL_MAP_OFFSETS = [RESOURCE_SHARE_TVL_MAP_LEVEL0_OFFSET, RESOURCE_SHARE_TVL_MAP_LEVEL1_OFFSET];
@@ -24,7 +24,7 @@ export function requestResources(context: CommandContext): ManagementStatus {
   const { buffer, byteOffset } = context.command;
   const bytes = context.header.modifier * RESOURCE_CHANGE_SIZE;
   const changes = decodeChanges(new Uint8Array(buffer, byteOffset + context.payload, bytes));
-  const refusal = adapter.resourceManager.request({ host: false, function: owner.number }, changes);
+  const refusal = adapter.shareManager.request({ host: false, function: owner.number }, changes);
   if (refusal === undefined) return ManagementStatus.OK;
   return context.badPayload(refusal.status, refusal.index * RESOURCE_CHANGE_SIZE + refusal.offset, refusal.limit);
 }
@@ -35,7 +35,7 @@ export function queryResources(context: CommandContext): ManagementStatus {
   const number = context.header.objectNumber;
   const physical = owner.number === PHYSICAL_FUNCTION;
   if (number !== owner.number && !physical) return blameObject(context, ManagementStatus.NOT_PERMITTED, 0);
-  const { plan } = adapter.resourceManager;
+  const { plan } = adapter.shareManager;
   if (number >= plan.functions.length)
     return blameObject(context, ManagementStatus.BAD_OBJECT, plan.functions.length - 1);
   const share = plan.functions[number];
@@ -63,7 +63,7 @@ export function queryResources(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
-function describeUnallocated(plan: ResourcePlan) {
+function describeUnallocated(plan: SharePlan) {
   return {
     functions: plan.functions.length,
     vcbsUnallocated: plan.vcbsUnallocated,

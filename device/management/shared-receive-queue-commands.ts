@@ -29,8 +29,8 @@ const request: SrqAttributes = newSrqAttributes();
 
 export function createSharedReceiveQueue(context: CommandContext): ManagementStatus {
   decodeSrqAttributes(context.command, context.payload, request);
-  const { resources } = context.adapter;
-  const pd = context.own(resources.protectionDomains.get(request.pd));
+  const { tables } = context.adapter;
+  const pd = context.own(tables.protectionDomains.get(request.pd));
   if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, SRQ_ATTRIBUTES_PD_OFFSET);
   if (request.entriesLog2 > RECEIVE_QUEUE_MAX_LOG2)
     return context.badField(SRQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, RECEIVE_QUEUE_MAX_LOG2);
@@ -51,7 +51,7 @@ export function createSharedReceiveQueue(context: CommandContext): ManagementSta
   });
   if (typeof memory === 'number') return memory;
   const ring = new ReceiveRing(memory, request.entriesLog2, request.strideLog2, request.recordAddress);
-  const queue = resources.sharedReceiveQueues.add(context.owner, (number) => new SharedReceiveQueue(number, pd, ring));
+  const queue = tables.sharedReceiveQueues.add(context.owner, (number) => new SharedReceiveQueue(number, pd, ring));
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(queue);
   queue.limit = request.limit;
@@ -92,10 +92,10 @@ export function destroySharedReceiveQueue(context: CommandContext): ManagementSt
   if (queue === undefined) return context.badObject();
   if (queue.references > 0) return ManagementStatus.IN_USE;
   queue.release();
-  context.adapter.resources.sharedReceiveQueues.remove(queue);
+  context.adapter.tables.sharedReceiveQueues.remove(queue);
   return ManagementStatus.OK;
 }
 
 function find(context: CommandContext): SharedReceiveQueue | undefined {
-  return context.own(context.adapter.resources.sharedReceiveQueues.get(context.header.objectNumber));
+  return context.own(context.adapter.tables.sharedReceiveQueues.get(context.header.objectNumber));
 }

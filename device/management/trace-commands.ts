@@ -13,9 +13,12 @@ import {
   type TraceAttributes,
 } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { CommandContext } from './command-context.ts';
+import type { ManagedAdapter } from './managed-adapter.ts';
+
+type TracingAdapter = Pick<ManagedAdapter, 'tables' | 'traces'>;
 
 const BUFFER_ALIGNMENT = 8;
 /** The most one command writes, so that no guest keeps the service processor from the others for long. */
@@ -29,16 +32,23 @@ export function modifyTrace(context: CommandContext): ManagementStatus {
   if (qp === undefined) return context.badObject();
   decodeTraceAttributes(context.command, context.payload, attributes);
   const wrong = findWrongField(attributes);
-  return wrong === undefined ? apply(qp, attributes, true) : context.badField(wrong.offset, wrong.limit);
+  return wrong === undefined
+    ? apply(context.adapter, qp, attributes, true)
+    : context.badField(wrong.offset, wrong.limit);
 }
 
 /** The same for the host, of a QP of `owner`; `bytes` are `trace-attributes`. */
-export function modifyTraceForHost(owner: AdapterFunction, queuePair: number, bytes: Uint8Array): ManagementStatus {
-  const qp = owner.adapter.resources.queuePairs.get(queuePair);
+export function modifyTraceForHost(
+  adapter: TracingAdapter,
+  owner: UnderlyingFunction,
+  queuePair: number,
+  bytes: Uint8Array,
+): ManagementStatus {
+  const qp = adapter.tables.queuePairs.get(queuePair);
   if (qp?.owner !== owner) return ManagementStatus.BAD_OBJECT;
   if (bytes.length < TRACE_ATTRIBUTES_SIZE) return ManagementStatus.BAD_LENGTH;
   decodeTraceAttributes(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, attributes);
-  return findWrongField(attributes) === undefined ? apply(qp, attributes, false) : ManagementStatus.BAD_FIELD;
+  return findWrongField(attributes) === undefined ? apply(adapter, qp, attributes, false) : ManagementStatus.BAD_FIELD;
 }
 
 export function queryTrace(context: CommandContext): ManagementStatus {
@@ -89,8 +99,7 @@ function findWrongField({ enable, blocksLog2, snapLength }: TraceAttributes) {
   return undefined;
 }
 
-function apply(qp: QueuePair, asked: TraceAttributes, byGuest: boolean): ManagementStatus {
-  const { traces } = qp.owner.adapter;
+function apply({ traces }: TracingAdapter, qp: QueuePair, asked: TraceAttributes, byGuest: boolean): ManagementStatus {
   const { enable, blocksLog2, snapLength } = asked;
   if (enable === 0) {
     traces.disable(qp);
@@ -101,7 +110,7 @@ function apply(qp: QueuePair, asked: TraceAttributes, byGuest: boolean): Managem
 }
 
 function find(context: CommandContext): QueuePair | undefined {
-  return context.own(context.adapter.resources.queuePairs.get(context.header.objectNumber));
+  return context.own(context.adapter.tables.queuePairs.get(context.header.objectNumber));
 }
 
 /** Answers with `attributes`, completed by the state of the trace. */

@@ -11,7 +11,6 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, PortState, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { DriverSendContext, type SendStore } from '../hosts/in-process/driver/send-context.ts';
@@ -288,7 +287,7 @@ t.test(
 
 t.test('a port that is down: packets for VL15 and others are dropped, and their credits come back', async (t) => {
   const bench = new SendContextBench({ blocks: 16, threshold: 0, virtualLanes: 1 | (1 << 15) });
-  const [port] = (bench.bench.machine.core as Adapter).ports;
+  const [port] = bench.bench.machine.device.ports;
   port.setState(PortState.DOWN);
   const { context } = bench;
   t.ok(context.send(toNobody(bench)));

@@ -12,15 +12,15 @@ import {
 } from '../../protocol/layout/gen/credit-return.gen.ts';
 import { getSendControlCreditReturn } from '../../protocol/layout/gen/send-control.gen.ts';
 import { EventType, FaultKind, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import { Step } from '../function/timeline.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { SendBlocks } from './send-blocks.ts';
 
 const WORDS_PER_LINE = 8;
 
 export class SendContext {
   readonly number: number;
-  readonly owner: AdapterFunction;
+  readonly owner: UnderlyingFunction;
   readonly blocks: SendBlocks;
   port = 1;
   /** VLs its packets may take, one bit each. */
@@ -55,7 +55,7 @@ export class SendContext {
   readonly #wordBytes = new Uint8Array(CREDIT_RETURN_SIZE);
   readonly #wordView = new DataView(this.#wordBytes.buffer);
 
-  constructor(number: number, owner: AdapterFunction, blocks: number) {
+  constructor(number: number, owner: UnderlyingFunction, blocks: number) {
     this.number = number;
     this.owner = owner;
     this.blocks = new SendBlocks(blocks);

@@ -16,7 +16,6 @@ import {
   SendContextState,
   SendHaltCause,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { sendContextPayload } from '../hosts/in-process/driver/payloads.ts';
 import type { SendStore } from '../hosts/in-process/driver/send-context.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
@@ -315,7 +314,7 @@ t.test('the physical function freezes all send contexts; thawed, software restar
   const other = driver.createSendContext({ blocks: 8 });
   const disabled = driver.createSendContext({ blocks: 8 });
   other.enable();
-  const adapter = bench.bench.machine.core as Adapter;
+  const adapter = bench.bench.machine.device;
   const write = (number: number, value: number): void =>
     adapter.functions[number].registers.write(CSR.ADAPTER_CONTROL, 4, value, 0);
   write(1, CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK);

@@ -25,8 +25,8 @@ import {
   getSendControlVirtualLane,
 } from '../../protocol/layout/gen/send-control.gen.ts';
 import { FaultKind, PortState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { ObjectTable } from '../function/object-table.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
@@ -65,13 +65,13 @@ export class SendContexts {
   }
 
   /** The context of that number, if it is the function's own. */
-  get(owner: AdapterFunction, number: number): SendContext | undefined {
+  get(owner: UnderlyingFunction, number: number): SendContext | undefined {
     const context = this.#contexts[number];
     return context?.owner === owner ? context : undefined;
   }
 
   /** A context of so many blocks under the lowest free number; undefined when there is none. */
-  add(owner: AdapterFunction, blocks: number): SendContext | undefined {
+  add(owner: UnderlyingFunction, blocks: number): SendContext | undefined {
     const number = this.#contexts.indexOf(undefined);
     if (number < 0) return undefined;
     const context = new SendContext(number, owner, blocks);
@@ -84,12 +84,12 @@ export class SendContexts {
     this.#contexts[context.number] = undefined;
   }
 
-  dropFunction(owner: AdapterFunction): void {
+  dropFunction(owner: UnderlyingFunction): void {
     for (const context of this.#contexts) if (context?.owner === owner) this.remove(context);
   }
 
   /** A write to a function's PIO BAR. */
-  write(owner: AdapterFunction, offset: number, sizeBytes: number, low: number, high: number): void {
+  write(owner: UnderlyingFunction, offset: number, sizeBytes: number, low: number, high: number): void {
     const start = offset >= SEND_START_OF_PACKET_OFFSET;
     const inWindow = start ? offset - SEND_START_OF_PACKET_OFFSET : offset;
     const context = this.get(owner, Math.floor(inWindow / SEND_CONTEXT_WINDOW_BYTES));

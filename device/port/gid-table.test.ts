@@ -11,7 +11,6 @@ import {
   ManagementStatus,
   QpState,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
@@ -43,7 +42,7 @@ function gidOf({ driver }: { driver: Driver }, port: number, index: number): Uin
 t.test('entries are set, read, emptied, each port its own', async (t) => {
   const bench = new Bench();
   bench.asynchronous.walk();
-  const [first] = (bench.machine.core as Adapter).ports;
+  const [first] = bench.machine.device.ports;
   t.same(gidOf(bench, 1, 0), Uint8Array.of(...first.subnetPrefix, ...first.guid));
   t.same(gidOf(bench, 1, 5), EMPTY);
   t.equal(setGid(bench, 1, 5, ONE).status, OK);
@@ -155,7 +154,7 @@ t.test('a datagram for a GID that the port does not have', async (t) => {
   const { sender, receiver, to } = bench.createPair();
   setGid(bench, 2, ENTRIES - 1, OTHER);
   const own = gidOf(bench, 2, 0);
-  const { receiver: packets } = bench.machine.core as Adapter;
+  const { receiver: packets } = bench.machine.device;
   let dropped = 0;
   for (const [gid, isOwn] of [
     [own, true],

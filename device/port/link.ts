@@ -4,7 +4,11 @@
  * else moves packets. The links themselves are in `device/fabric`.
  */
 import type { PacketRing } from './packet-ring.ts';
-import type { Port } from './port.ts';
+
+/** An end of a link, as the link knows it: a port. */
+export interface LinkEnd {
+  readonly number: number;
+}
 
 export interface Link {
   /**
@@ -18,9 +22,9 @@ export interface Link {
   /** Moves what may move at `nowNs`, at most `limit` packets each way; returns how many things moved or changed. */
   carry(nowNs: number, limit: number): number;
   /** The ring whose oldest packet is the next to arrive at `port`; the caller takes it. Undefined when nothing has arrived. */
-  arrival(port: Port): PacketRing | undefined;
+  arrival(port: LinkEnd): PacketRing | undefined;
   /** The adapter of `port` has run: tells the adapter at the other end when there is something for it to do. */
-  settle(port: Port): void;
+  settle(port: LinkEnd): void;
   /** The port leaves the link. */
-  detach(port: Port): void;
+  detach(port: LinkEnd): void;
 }

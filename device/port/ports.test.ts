@@ -4,7 +4,6 @@ import t from 'tap';
 import { decodePortAttributes, newPortAttributes } from '../../protocol/layout/gen/port-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, ManagementOpcode, PortState } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
 import type { Port } from './port.ts';
 
@@ -12,7 +11,7 @@ const GRH = 40;
 const { LOCAL_LENGTH_ERROR, SUCCESS } = CompletionStatus;
 
 function portsOf(bench: Bench): [Port, Port] {
-  return (bench.machine.core as Adapter).ports as unknown as [Port, Port];
+  return bench.machine.device.ports as unknown as [Port, Port];
 }
 
 /** Sender's key, receiver's key, and whether a datagram passes: same partition, and one of the two a full member. */

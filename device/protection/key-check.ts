@@ -4,9 +4,9 @@
  * (IBTA 10.6.2 to 10.6.7). A refusal leaves its cause in `fault`.
  */
 import { AccessFlag, FaultKind, MrKind, MwKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { ObjectTable } from '../function/object-table.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { KeyHolder } from './key-holder.ts';
 import { type MemoryRegion, REMOTE_CHANGES } from './memory-region.ts';
 import { isWindowKey, type MemoryWindow } from './memory-window.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
@@ -35,7 +35,7 @@ export class KeyCheck {
 
   /** The region behind an L_Key when `pd` may access `[address, address + lengthBytes)` with all rights of `access`. */
   check(
-    owner: AdapterFunction,
+    owner: UnderlyingFunction,
     pd: ProtectionDomain,
     key: number,
     address: number,
@@ -54,7 +54,7 @@ export class KeyCheck {
 
   /** The region behind an R_Key that came in a packet for `qp`, of a region or a window. The QP's own rights are the caller's to check. */
   checkRemote(
-    qp: QueuePair,
+    qp: KeyHolder,
     rkey: number,
     address: number,
     lengthBytes: number,
@@ -63,7 +63,7 @@ export class KeyCheck {
     if (!isWindowKey(rkey)) return this.check(qp.owner, qp.pd, rkey, address, lengthBytes, access);
     const window = this.#findWindow(qp.owner, rkey);
     if (window?.region === undefined) return this.#refuse(FaultKind.KEY_INVALID);
-    const permitted = window.kind === MwKind.TYPE_2 ? window.qp === qp : window.pd === qp.pd;
+    const permitted = window.kind === MwKind.TYPE_2 ? window.holder === qp : window.pd === qp.pd;
     if (!permitted) return this.#refuse(FaultKind.KEY_PD);
     if ((window.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
     if (address < window.startAddress || address + lengthBytes > window.startAddress + window.length)
@@ -73,12 +73,12 @@ export class KeyCheck {
   }
 
   /** Takes a key out of use (IBTA 10.6.5): of a FAST region or of a type 2 window. False when `qp` may not do that to it. */
-  invalidate(qp: QueuePair, key: number): boolean {
+  invalidate(qp: KeyHolder, key: number): boolean {
     return isWindowKey(key) ? this.#invalidateWindow(qp, key) : this.#invalidateRegion(qp, key);
   }
 
   /** Binds a window, or with zero bytes unbinds one of type 1 (IBTA 10.6.7.2). NONE, or why not. */
-  bind(qp: QueuePair, request: Readonly<BindRequest>): FaultKind {
+  bind(qp: KeyHolder, request: Readonly<BindRequest>): FaultKind {
     const { address, lengthBytes, access } = request;
     const window = isWindowKey(request.windowKey) ? this.#findWindow(qp.owner, request.windowKey) : undefined;
     if (window === undefined) return FaultKind.KEY_INVALID;
@@ -99,7 +99,7 @@ export class KeyCheck {
   }
 
   /** The FAST region `qp` may register now under `key`, whose low byte is new; undefined with `fault` set. */
-  findRegistrable(qp: QueuePair, key: number): MemoryRegion | undefined {
+  findRegistrable(qp: KeyHolder, key: number): MemoryRegion | undefined {
     const region = isWindowKey(key) ? undefined : this.#regions.get(key >>> 8);
     if (region === undefined || region.owner !== qp.owner || region.kind !== MrKind.FAST)
       return this.#refuse(FaultKind.KEY_INVALID);
@@ -107,17 +107,17 @@ export class KeyCheck {
     return region.valid ? this.#refuse(FaultKind.KEY_STATE) : region;
   }
 
-  #find(owner: AdapterFunction, key: number): MemoryRegion | undefined {
+  #find(owner: UnderlyingFunction, key: number): MemoryRegion | undefined {
     const region = this.#regions.get(key >>> 8);
     return region !== undefined && region.owner === owner && region.keyByte === (key & 0xff) ? region : undefined;
   }
 
-  #findWindow(owner: AdapterFunction, key: number): MemoryWindow | undefined {
+  #findWindow(owner: UnderlyingFunction, key: number): MemoryWindow | undefined {
     const window = this.#windows.get(key >>> 8);
     return window !== undefined && window.owner === owner && window.keyByte === (key & 0xff) ? window : undefined;
   }
 
-  #invalidateRegion(qp: QueuePair, key: number): boolean {
+  #invalidateRegion(qp: KeyHolder, key: number): boolean {
     const region = this.#find(qp.owner, key);
     if (region === undefined || region.kind !== MrKind.FAST || region.pd !== qp.pd) return false;
     if (!region.valid || region.windows > 0) return false;
@@ -125,9 +125,9 @@ export class KeyCheck {
     return true;
   }
 
-  #invalidateWindow(qp: QueuePair, key: number): boolean {
+  #invalidateWindow(qp: KeyHolder, key: number): boolean {
     const window = this.#findWindow(qp.owner, key);
-    if (window === undefined || window.kind !== MwKind.TYPE_2 || window.qp !== qp) return false;
+    if (window === undefined || window.kind !== MwKind.TYPE_2 || window.holder !== qp) return false;
     window.unbind();
     return true;
   }

@@ -4,8 +4,8 @@
  * guest memory goes through `check` and then `read` or `write`.
  */
 import { AccessFlag, MrKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { Dma } from '../function/dma.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { WordBlock } from '../host.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
@@ -15,7 +15,7 @@ export const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC
 
 export class MemoryRegion {
   readonly number: number;
-  readonly owner: AdapterFunction;
+  readonly owner: UnderlyingFunction;
   pd: ProtectionDomain;
   kind: number = MrKind.PHYSICAL;
   access = 0;

@@ -4,8 +4,8 @@
  * type 2B to the QP that bound it.
  */
 import { MwKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { KeyHolder } from './key-holder.ts';
 import type { MemoryRegion } from './memory-region.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
@@ -19,7 +19,7 @@ export function isWindowKey(key: number): boolean {
 
 export class MemoryWindow {
   readonly number: number;
-  readonly owner: AdapterFunction;
+  readonly owner: UnderlyingFunction;
   readonly pd: ProtectionDomain;
   readonly kind: number;
   keyByte = 0;
@@ -28,7 +28,8 @@ export class MemoryWindow {
   length = 0;
   /** What it is bound to; undefined while it gives no access. */
   region: MemoryRegion | undefined = undefined;
-  qp: QueuePair | undefined = undefined;
+  /** The queue pair that bound it, of a type 2 window. */
+  holder: KeyHolder | undefined = undefined;
 
   constructor(number: number, pd: ProtectionDomain, kind: number) {
     this.number = number;
@@ -42,12 +43,12 @@ export class MemoryWindow {
     return ((this.number << 8) | this.keyByte) >>> 0;
   }
 
-  bind(region: MemoryRegion, qp: QueuePair, address: number, length: number, access: number, keyByte: number): void {
+  bind(region: MemoryRegion, qp: KeyHolder, address: number, length: number, access: number, keyByte: number): void {
     this.unbind();
     this.region = region;
     region.windows++;
     if (this.kind === MwKind.TYPE_2) {
-      this.qp = qp;
+      this.holder = qp;
       qp.boundWindows++;
     }
     this.startAddress = address;
@@ -58,9 +59,9 @@ export class MemoryWindow {
 
   unbind(): void {
     if (this.region !== undefined) this.region.windows--;
-    if (this.qp !== undefined) this.qp.boundWindows--;
+    if (this.holder !== undefined) this.holder.boundWindows--;
     this.region = undefined;
-    this.qp = undefined;
+    this.holder = undefined;
     this.length = 0;
     this.access = 0;
   }

@@ -15,8 +15,9 @@ import {
 } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
 import { ENTRY_SEQUENCE_FIRST, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind, NotifyState } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
-import { type EventQueue, EventRecord } from '../events/event-queue.ts';
+import type { EventQueue } from '../events/event-queue.ts';
+import { EventRecord } from '../function/event-record.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
 const SEQUENCE_BYTES = 4;
@@ -36,7 +37,7 @@ const event = new EventRecord();
 /** Fields are in the order of use: what every completion needs comes first. */
 export class CompletionQueue {
   readonly number: number;
-  readonly owner: AdapterFunction;
+  readonly owner: UnderlyingFunction;
   error = false;
   entries: number;
   producerCount = 0;
@@ -56,7 +57,13 @@ export class CompletionQueue {
   /** Work queues that complete here. */
   references = 0;
 
-  constructor(number: number, owner: AdapterFunction, memory: QueueMemory, recordAddress: number, entriesLog2: number) {
+  constructor(
+    number: number,
+    owner: UnderlyingFunction,
+    memory: QueueMemory,
+    recordAddress: number,
+    entriesLog2: number,
+  ) {
     this.number = number;
     this.owner = owner;
     this.memory = memory;

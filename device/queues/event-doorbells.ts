@@ -8,21 +8,24 @@ import {
 } from '../../protocol/layout/gen/cq-notify.gen.ts';
 import { getEqConsumerConsumed, getEqConsumerEqn } from '../../protocol/layout/gen/eq-consumer.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { ObjectTables } from './object-tables.ts';
 
 export class EventDoorbells {
-  readonly #owner: AdapterFunction;
+  readonly #owner: UnderlyingFunction;
+  readonly #tables: ObjectTables;
   readonly #view = new DataView(new ArrayBuffer(8));
 
-  constructor(owner: AdapterFunction) {
+  constructor(owner: UnderlyingFunction, tables: ObjectTables) {
     this.#owner = owner;
+    this.#tables = tables;
   }
 
   /** cq-notify. */
   notify(low: number, high: number): void {
     const view = this.#load(low, high);
     const cqn = getCqNotifyCqn(view, 0);
-    const queue = this.#owner.adapter.resources.completionQueues.get(cqn);
+    const queue = this.#tables.completionQueues.get(cqn);
     if (queue === undefined || queue.owner !== this.#owner)
       return this.#owner.faults.report(FaultKind.CQ_ERROR, cqn, 0);
     queue.requestNotify(
@@ -36,7 +39,7 @@ export class EventDoorbells {
   consumeEvents(low: number, high: number): void {
     const view = this.#load(low, high);
     const eqn = getEqConsumerEqn(view, 0);
-    const queue = this.#owner.adapter.resources.eventQueues.get(eqn);
+    const queue = this.#tables.eventQueues.get(eqn);
     if (queue === undefined || queue.owner !== this.#owner)
       return this.#owner.faults.report(FaultKind.EQ_OVERRUN, eqn, 0);
     queue.consume(getEqConsumerConsumed(view, 0));

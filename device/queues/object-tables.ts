@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The objects of the adapter, of all functions: numbers are unique in the adapter because packets name QPs by number alone. */
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { EventQueue } from '../events/event-queue.ts';
 import { ObjectTable } from '../function/object-table.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { KeyCheck } from '../protection/key-check.ts';
 import type { MemoryRegion } from '../protection/memory-region.ts';
 import { FIRST_WINDOW, type MemoryWindow } from '../protection/memory-window.ts';
@@ -31,7 +31,7 @@ export const capacities = {
   readsPerQueuePair: 16,
 } as const;
 
-export class Resources {
+export class ObjectTables {
   readonly protectionDomains: ObjectTable<ProtectionDomain>;
   readonly memoryRegions: ObjectTable<MemoryRegion>;
   readonly completionQueues: ObjectTable<CompletionQueue>;
@@ -54,7 +54,7 @@ export class Resources {
   }
 
   /** Destroys what a function owns, its queue pairs excepted: they are more than an entry of a table, and are gone already. */
-  drop(owner: AdapterFunction): void {
+  drop(owner: UnderlyingFunction): void {
     this.completionQueues.forEach((queue) => {
       if (queue.owner !== owner) return;
       queue.detach();

@@ -5,13 +5,12 @@
  */
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
-import { QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import { type FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
+import type { KeyHolder } from '../protection/key-holder.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
-import { RECORDS_PER_QUEUE_PAIR, RequesterState, RequesterWait } from '../transport/requester-state.ts';
-import { ResponderState } from '../transport/responder-state.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ReceiveRing } from './receive-ring.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
@@ -24,19 +23,48 @@ export interface QueuePairParts {
   readonly sendMemory: QueueMemory;
   readonly receiveRing: ReceiveRing;
   readonly srq: SharedReceiveQueue | undefined;
+  readonly life: QueuePairLife;
+}
+
+/** The requester of a connected QP, as admission and pipeline see it. */
+export interface RequesterPart {
+  /** Commands launched and not completed. */
+  readonly recordCount: number;
+  readonly acceptsCommands: boolean;
+}
+
+/**
+ * What can happen to a queue pair as a whole (IBTA 10.3.1). Scheduler, transport and management ask
+ * for it; `adapter/queue-pair-life.ts` carries it out over all units that hold something of the QP.
+ */
+export interface QueuePairLife {
+  /** Carries out a state change that software asked for and management checked. */
+  changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void;
+  /** Puts the QP into ERR: everything outstanding is flushed. */
+  moveToError(qp: QueuePair): void;
+  /** A send command failed: SQE for an unreliable QP, ERR for a reliable one. */
+  failSends(qp: QueuePair): void;
+  /** The QP cannot go on: ERR, and the event QP_FATAL (IBTA 10.10.2.3). */
+  fail(qp: QueuePair, fault: FaultKind): void;
+  /** Flushes receive entries that software posted to a QP in ERR. */
+  flushReceives(qp: QueuePair): void;
+  /** Posts SEND_QUEUE_DRAINED if the QP is in SQD and holds no command in flight. Call it only while `drainNotify` is set. */
+  noteDrained(qp: QueuePair): void;
+  /** Removes the QP from every unit and from the table of QPs. */
+  destroy(qp: QueuePair): void;
 }
 
 /** Fields are in the order of use: what every command and packet needs comes first and lies together, as thousands of QPs do not fit a processor's cache. */
-export class QueuePair {
+export class QueuePair implements KeyHolder {
   readonly number: number;
-  readonly owner: AdapterFunction;
+  readonly owner: UnderlyingFunction;
   state: QpState = QpState.RESET;
   /** Of the creation: transport service, and whether every command posts a CQE. */
   readonly serviceType: ServiceType;
   readonly signalAll: boolean;
-  /** Of a connected QP. */
-  requester: RequesterState | undefined = undefined;
-  responder: ResponderState | undefined = undefined;
+  /** What the transport keeps of a connected QP; see `transport/connected-states.ts`. */
+  requester: RequesterPart | undefined = undefined;
+  responder: object | undefined = undefined;
   /** Set while the QP is traced. */
   trace: QueuePairTrace | undefined = undefined;
   destroyed = false;
@@ -100,8 +128,10 @@ export class QueuePair {
   tokenHigh = 0;
   /** Type 2 memory windows bound by the QP. */
   boundWindows = 0;
+  /** What happens to the QP as a whole. */
+  readonly life: QueuePairLife;
 
-  constructor(number: number, owner: AdapterFunction, creation: Readonly<QpCreation>, parts: QueuePairParts) {
+  constructor(number: number, owner: UnderlyingFunction, creation: Readonly<QpCreation>, parts: QueuePairParts) {
     this.number = number;
     this.owner = owner;
     this.creation = creation;
@@ -118,12 +148,9 @@ export class QueuePair {
     this.sendEntries = 1 << creation.sendEntriesLog2;
     this.sendStrideBytes = 1 << creation.sendStrideLog2;
     this.srq = parts.srq;
+    this.life = parts.life;
     this.receiveRing = parts.srq?.ring ?? parts.receiveRing;
     if (parts.srq !== undefined) parts.srq.references++;
-    if (this.connected) {
-      this.requester = new RequesterState(this);
-      this.responder = new ResponderState(this.requester.path);
-    }
     this.pd.references++;
     this.sendCq.references++;
     this.receiveCq.references++;
@@ -137,8 +164,7 @@ export class QueuePair {
   /** More commands may be launched: a connected QP that waits, or has many records, takes none. */
   get acceptsCommands(): boolean {
     const { requester } = this;
-    if (requester === undefined) return true;
-    return requester.wait === RequesterWait.NONE && requester.recordCount < RECORDS_PER_QUEUE_PAIR;
+    return requester === undefined || requester.acceptsCommands;
   }
 
   /** Guest address of the slot of a send command. */

@@ -5,7 +5,7 @@
  */
 import { RECEIVE_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
 const NUMBER_MASK = 0xffff;
@@ -38,7 +38,7 @@ export class ReceiveRing {
   }
 
   /** Looks how far software has posted. A tail that lies is counted as a fault of `object` and not believed. */
-  refresh(owner: AdapterFunction, object: number): void {
+  refresh(owner: UnderlyingFunction, object: number): void {
     if (!owner.dma.read(object, this.tailAddress, TAIL_BYTES, word, 0)) return;
     const tail = word[0] | (word[1] << 8);
     const posted = (tail - this.head) & NUMBER_MASK;
@@ -48,7 +48,7 @@ export class ReceiveRing {
   }
 
   /** An entry is posted. */
-  available(owner: AdapterFunction, object: number): boolean {
+  available(owner: UnderlyingFunction, object: number): boolean {
     if (this.head === this.tail) this.refresh(owner, object);
     return this.head !== this.tail;
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Shared receive queue: receive entries for all QPs that name it, and an event when few are left (IBTA 10.2.9). */
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { ReceiveRing } from './receive-ring.ts';
 
 export class SharedReceiveQueue {
   readonly number: number;
-  readonly owner: AdapterFunction;
+  readonly owner: UnderlyingFunction;
   readonly pd: ProtectionDomain;
   readonly ring: ReceiveRing;
   tokenLow = 0;

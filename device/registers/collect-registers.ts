@@ -2,16 +2,16 @@
 /** The registers of collect buffers: shares and use of VCBs and PCBs, and what the collect unit counts (US8484392: underlying function CSRs). */
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR, getCsrCollectControlChoke } from '../../protocol/layout/gen/registers.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { RegisterParts } from './register-parts.ts';
 
 const DWORD = 0x100000000;
 const VCBS_PER_WORD = 32;
 
-export function attachCollectRegisters(owner: AdapterFunction): void {
-  const { registers, collect } = owner;
-  const { vcbSpace } = owner.adapter;
+export function attachCollectRegisters(parts: RegisterParts): void {
+  const { registers, collect } = parts;
+  const { vcbSpace } = parts.shared;
   registers.attach(CSR.VCB_COUNT, { read: () => collect.vcbCount });
-  registers.attach(CSR.VCB_BASE, { read: () => vcbSpace.getBase(owner.number) * PAGE_BYTES });
+  registers.attach(CSR.VCB_BASE, { read: () => vcbSpace.getBase(parts.underlying.number) * PAGE_BYTES });
   registers.attach(CSR.QOS_DIVIDER, {
     write: (_index, low, high) => {
       collect.qosDivider = low + high * DWORD;
@@ -31,8 +31,8 @@ export function attachCollectRegisters(owner: AdapterFunction): void {
     },
   });
   registers.attach(CSR.PCB_REFUSALS, { read: (level) => collect.levelRefusals[level] });
-  storeDivider(owner);
-  attachBufferRegisters(owner);
+  storeDivider(parts);
+  attachBufferRegisters(parts);
   const counters: [number, () => number][] = [
     [CSR.COLLECT_KICKS, () => collect.kicks],
     [CSR.COLLECT_REFUSALS, () => collect.refusals],
@@ -43,12 +43,13 @@ export function attachCollectRegisters(owner: AdapterFunction): void {
 }
 
 /** Has QOS_DIVIDER show where the sub-BAR is: after a reset, or when something else but a write moved it. */
-export function storeDivider({ registers, collect }: AdapterFunction): void {
+export function storeDivider({ registers, collect }: RegisterParts): void {
   registers.setStored(CSR.QOS_DIVIDER, collect.qosDivider % DWORD, Math.floor(collect.qosDivider / DWORD));
 }
 
-function attachBufferRegisters({ registers, number, adapter }: AdapterFunction): void {
-  const { collectBuffers } = adapter;
+function attachBufferRegisters({ registers, underlying, shared }: RegisterParts): void {
+  const { number } = underlying;
+  const { collectBuffers } = shared;
   registers.attach(CSR.PCB_COUNT, { read: () => collectBuffers.getTotal(number) });
   registers.attach(CSR.PCB_ALLOCATED, { read: (level) => collectBuffers.getGuaranteed(number, level) });
   registers.attach(CSR.PCB_IN_USE, { read: (level) => collectBuffers.getInUse(number, level) });

@@ -18,22 +18,22 @@ import {
   setCsrOverflowStatusSweeping,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, type LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
+import type { RegisterParts } from './register-parts.ts';
 
 const DWORD = 0x100000000;
 /** Parts of the scheduler buffer that are free when spilling begins, and when it ends. */
 const LOW_PART = 8;
 const HIGH_PART = 2;
 
-export function attachDoorbellRegisters(owner: AdapterFunction): void {
-  attachOverflow(owner);
-  attachPolicy(owner);
-  attachState(owner);
+export function attachDoorbellRegisters(parts: RegisterParts): void {
+  attachOverflow(parts);
+  attachPolicy(parts);
+  attachState(parts);
 }
 
 /** What power-on and reset leave in the registers. */
-export function resetDoorbellRegisters(owner: AdapterFunction): void {
-  const { registers, doorbells } = owner;
+export function resetDoorbellRegisters(parts: RegisterParts): void {
+  const { registers, doorbells } = parts;
   const { entries } = doorbells.buffer;
   const low = Math.ceil(entries / LOW_PART);
   const high = Math.ceil(entries / HIGH_PART);
@@ -43,12 +43,12 @@ export function resetDoorbellRegisters(owner: AdapterFunction): void {
     setCsrDoorbellThresholdsHigh(setCsrDoorbellThresholdsLow(0, low), high),
     0,
   );
-  applyPolicy(owner, registers.getStored(CSR.DOORBELL_POLICY));
+  applyPolicy(parts, registers.getStored(CSR.DOORBELL_POLICY));
   doorbells.thresholds.set(low, high);
 }
 
-function attachOverflow(owner: AdapterFunction): void {
-  const { registers, doorbells } = owner;
+function attachOverflow(parts: RegisterParts): void {
+  const { registers, doorbells } = parts;
   registers.attach(CSR.OVERFLOW_CONTROL, {
     read: () =>
       setCsrOverflowControlEnable(registers.getStored(CSR.OVERFLOW_CONTROL), Number(doorbells.overflow.enabled)),
@@ -56,7 +56,7 @@ function attachOverflow(owner: AdapterFunction): void {
       const base = registers.getStored(CSR.OVERFLOW_BASE) + registers.getStoredHigh(CSR.OVERFLOW_BASE) * DWORD;
       const enable = getCsrOverflowControlEnable(low) === 1;
       const taken = doorbells.setOverflow(base, getCsrOverflowControlEntriesLog2(low), enable);
-      if (enable && !taken) owner.faults.report(FaultKind.OVERFLOW_CONTROL, 0, base);
+      if (enable && !taken) parts.underlying.faults.report(FaultKind.OVERFLOW_CONTROL, 0, base);
     },
   });
   registers.attach(CSR.OVERFLOW_STATUS, {
@@ -70,9 +70,9 @@ function attachOverflow(owner: AdapterFunction): void {
   registers.attach(CSR.OVERFLOW_READ, { read: () => doorbells.overflow.read });
 }
 
-function attachPolicy(owner: AdapterFunction): void {
-  const { registers, doorbells } = owner;
-  registers.attach(CSR.DOORBELL_POLICY, { write: (_index, low) => applyPolicy(owner, low) });
+function attachPolicy(parts: RegisterParts): void {
+  const { registers, doorbells } = parts;
+  registers.attach(CSR.DOORBELL_POLICY, { write: (_index, low) => applyPolicy(parts, low) });
   registers.attach(CSR.DOORBELL_THRESHOLDS, {
     // The adaptive one moves by itself.
     read: () => {
@@ -87,7 +87,7 @@ function attachPolicy(owner: AdapterFunction): void {
 }
 
 /** A policy that does not exist is that of power-on. */
-function applyPolicy({ doorbells }: AdapterFunction, value: number): void {
+function applyPolicy({ doorbells }: RegisterParts, value: number): void {
   const policy = getCsrDoorbellPolicyOverflow(value);
   doorbells.policy = policy <= OverflowPolicy.MOST_SPILLED ? (policy as OverflowPolicy) : OverflowPolicy.NEWEST;
   doorbells.linkCheck = getCsrDoorbellPolicyLinkCheck(value) as LinkCheck;
@@ -95,8 +95,9 @@ function applyPolicy({ doorbells }: AdapterFunction, value: number): void {
   doorbells.wake();
 }
 
-function attachState(owner: AdapterFunction): void {
-  const { counters, doorbells } = owner;
+function attachState(parts: RegisterParts): void {
+  const { doorbells } = parts;
+  const { counters } = parts.underlying;
   const { inbound, buffer } = doorbells;
   const sources: [number, () => number][] = [
     [CSR.DOORBELL_BUFFER_ENTRIES, () => buffer.entries],
@@ -114,5 +115,5 @@ function attachState(owner: AdapterFunction): void {
     [CSR.LINK_CHECKS, () => counters.linkChecks],
     [CSR.LINK_CHECKS_FAILED, () => counters.linkChecksFailed],
   ];
-  for (const [offset, read] of sources) owner.registers.attach(offset, { read });
+  for (const [offset, read] of sources) parts.registers.attach(offset, { read });
 }

@@ -18,65 +18,67 @@ import {
   setCsrDeviceStatusResetCount,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import { attachCollectRegisters } from './collect-registers.ts';
 import { attachDoorbellRegisters, resetDoorbellRegisters } from './doorbell-registers.ts';
 import { attachLaneRegisters } from './lane-registers.ts';
+import type { RegisterParts } from './register-parts.ts';
 import { attachSendContextRegisters } from './send-context-registers.ts';
 
 const INTERFACE_VERSION = 0x00010000;
 const NS_PER_SECOND = 1_000_000_000;
 const DWORD = 0x100000000;
-const PHYSICAL_FUNCTION = 0;
 
-export function attachFunctionRegisters(owner: AdapterFunction): void {
-  attachIdentity(owner);
-  attachControl(owner);
-  attachDoorbells(owner);
-  attachCollectRegisters(owner);
-  attachDoorbellRegisters(owner);
-  attachCounters(owner);
-  attachLaneRegisters(owner);
-  attachPorts(owner);
-  attachSendContextRegisters(owner);
-  attachFaults(owner);
-  resetDoorbellRegisters(owner);
+export function attachFunctionRegisters(parts: RegisterParts): void {
+  attachIdentity(parts);
+  attachControl(parts);
+  attachDoorbells(parts);
+  attachAddressHandles(parts);
+  attachCollectRegisters(parts);
+  attachDoorbellRegisters(parts);
+  attachCounters(parts);
+  attachLaneRegisters(parts);
+  attachPorts(parts);
+  attachSendContextRegisters(parts);
+  attachFaults(parts);
+  resetDoorbellRegisters(parts);
 }
 
-function attachIdentity(owner: AdapterFunction): void {
-  fixed(owner, CSR.IDENTITY, IDENTITY_MAGIC);
-  fixed(owner, CSR.INTERFACE_VERSION, INTERFACE_VERSION);
-  owner.registers.attach(CSR.LAYOUT_HASH, {
+function attachIdentity(parts: RegisterParts): void {
+  fixed(parts, CSR.IDENTITY, IDENTITY_MAGIC);
+  fixed(parts, CSR.INTERFACE_VERSION, INTERFACE_VERSION);
+  parts.registers.attach(CSR.LAYOUT_HASH, {
     read: () => {
-      owner.registers.high = LAYOUT_HASH_HIGH;
+      parts.registers.high = LAYOUT_HASH_HIGH;
       return LAYOUT_HASH_LOW;
     },
   });
-  fixed(owner, CSR.FUNCTION_NUMBER, owner.number);
-  fixed(owner, CSR.PORT_COUNT, owner.adapter.ports.length);
-  fixed(owner, CSR.DEDICATED_COUNT, DEDICATED_COLLECT_BUFFERS);
-  fixed(owner, CSR.DEDICATED_OFFSET, owner.collect.dedicatedOffset);
-  fixed(owner, CSR.VECTOR_COUNT, VECTOR_COUNT);
-  fixed(owner, CSR.CLOCK_FREQUENCY_HZ, NS_PER_SECOND);
+  fixed(parts, CSR.FUNCTION_NUMBER, parts.underlying.number);
+  fixed(parts, CSR.PORT_COUNT, parts.shared.ports.length);
+  fixed(parts, CSR.DEDICATED_COUNT, DEDICATED_COLLECT_BUFFERS);
+  fixed(parts, CSR.DEDICATED_OFFSET, parts.collect.dedicatedOffset);
+  fixed(parts, CSR.VECTOR_COUNT, VECTOR_COUNT);
+  fixed(parts, CSR.CLOCK_FREQUENCY_HZ, NS_PER_SECOND);
 }
 
-function attachControl(owner: AdapterFunction): void {
-  const { registers, localTime } = owner;
+function attachControl(parts: RegisterParts): void {
+  const { registers } = parts;
+  const { localTime } = parts.underlying;
   registers.attach(CSR.DEVICE_CONTROL, {
-    read: () => (owner.enabled ? 1 : 0),
+    read: () => (parts.underlying.enabled ? 1 : 0),
     write: (_index, low) => {
-      if (getCsrDeviceControlReset(low)) owner.reset('software');
-      else owner.enabled = getCsrDeviceControlEnable(low) === 1;
+      if (getCsrDeviceControlReset(low)) parts.reset('software');
+      else parts.underlying.enabled = getCsrDeviceControlEnable(low) === 1;
     },
   });
   registers.attach(CSR.DEVICE_STATUS, {
     read: () => {
       let status = setCsrDeviceStatusReady(0, 1);
-      status = setCsrDeviceStatusEnabled(status, owner.enabled ? 1 : 0);
-      status = setCsrDeviceStatusBusMaster(status, owner.dma.busMaster ? 1 : 0);
-      status = setCsrDeviceStatusAdapterDisabled(status, owner.adapter.disabled ? 1 : 0);
-      return setCsrDeviceStatusResetCount(status, owner.resetCount & 0xffff);
+      status = setCsrDeviceStatusEnabled(status, parts.underlying.enabled ? 1 : 0);
+      status = setCsrDeviceStatusBusMaster(status, parts.underlying.dma.busMaster ? 1 : 0);
+      status = setCsrDeviceStatusAdapterDisabled(status, parts.shared.disabled ? 1 : 0);
+      return setCsrDeviceStatusResetCount(status, parts.underlying.resetCount & 0xffff);
     },
   });
   registers.attach(CSR.LOCAL_TIME, {
@@ -88,40 +90,54 @@ function attachControl(owner: AdapterFunction): void {
     write: (_index, low, high) => localTime.set(low, high),
   });
   registers.attach(CSR.ADAPTER_CONTROL, {
-    read: () => owner.adapter.control,
+    read: () => parts.shared.control,
     write: (_index, low) => {
-      if (owner.number === PHYSICAL_FUNCTION) owner.adapter.control = low;
-      else owner.faults.report(FaultKind.NOT_PERMITTED, owner.number, CSR.ADAPTER_CONTROL);
+      if (parts.underlying.number === PHYSICAL_FUNCTION) parts.shared.control = low;
+      else parts.underlying.faults.report(FaultKind.NOT_PERMITTED, parts.underlying.number, CSR.ADAPTER_CONTROL);
     },
   });
   registers.attach(CSR.INTERRUPT_TRIGGER, {
     write: (_index, low) => {
       const vector = getCsrInterruptTriggerVector(low);
-      if (vector < VECTOR_COUNT) owner.msix.request(vector);
-      else owner.faults.report(FaultKind.REGISTER_RESERVED, vector, CSR.INTERRUPT_TRIGGER);
+      if (vector < VECTOR_COUNT) parts.underlying.msix.request(vector);
+      else parts.underlying.faults.report(FaultKind.REGISTER_RESERVED, vector, CSR.INTERRUPT_TRIGGER);
     },
   });
   registers.attach(CSR.DEDICATED_LOCK, {
     read: () => {
-      if (owner.dedicatedLocked) return 0;
-      owner.dedicatedLocked = true;
+      if (parts.dedicatedLocked) return 0;
+      parts.dedicatedLocked = true;
       return 1;
     },
     write: () => {
-      owner.dedicatedLocked = false;
+      parts.dedicatedLocked = false;
     },
   });
 }
 
-function attachDoorbells(owner: AdapterFunction): void {
-  const { registers } = owner;
-  registers.attach(CSR.CQ_NOTIFY, { write: (_index, low, high) => owner.eventDoorbells.notify(low, high) });
-  registers.attach(CSR.EQ_CONSUMER, { write: (_index, low, high) => owner.eventDoorbells.consumeEvents(low, high) });
-  registers.attach(CSR.SEND_DOORBELL, { write: (_index, low, high) => owner.ringExplicit(low, high) });
+function attachDoorbells(parts: RegisterParts): void {
+  const { registers } = parts;
+  registers.attach(CSR.CQ_NOTIFY, { write: (_index, low, high) => parts.eventDoorbells.notify(low, high) });
+  registers.attach(CSR.EQ_CONSUMER, { write: (_index, low, high) => parts.eventDoorbells.consumeEvents(low, high) });
+  registers.attach(CSR.SEND_DOORBELL, { write: (_index, low, high) => parts.ringExplicit(low, high) });
 }
 
-function attachCounters(owner: AdapterFunction): void {
-  const { counters } = owner;
+/** The function keeps what the transport needs for each datagram. */
+function attachAddressHandles({ registers, underlying }: RegisterParts): void {
+  registers.attach(CSR.ADDRESS_HANDLE_TABLE, {
+    write: (_index, low, high) => {
+      underlying.addressHandleTable = low + high * DWORD;
+    },
+  });
+  registers.attach(CSR.ADDRESS_HANDLE_COUNT, {
+    write: (_index, low) => {
+      underlying.addressHandleCount = low;
+    },
+  });
+}
+
+function attachCounters(parts: RegisterParts): void {
+  const { counters } = parts.underlying;
   const sources: [number, () => number][] = [
     [CSR.MANAGEMENT_COMMANDS, () => counters.managementCommands],
     [CSR.MANAGEMENT_REFUSED, () => counters.managementRefused],
@@ -132,12 +148,12 @@ function attachCounters(owner: AdapterFunction): void {
     [CSR.COMMANDS_COLLECTED, () => counters.commandsCollected],
     [CSR.COMMANDS_STALE, () => counters.commandsStale],
   ];
-  for (const [offset, read] of sources) owner.registers.attach(offset, { read });
+  for (const [offset, read] of sources) parts.registers.attach(offset, { read });
 }
 
-function attachPorts(owner: AdapterFunction): void {
-  const { registers } = owner;
-  const { ports } = owner.adapter;
+function attachPorts(parts: RegisterParts): void {
+  const { registers } = parts;
+  const { ports } = parts.shared;
   const count = (value: number): number => {
     registers.high = Math.floor(value / DWORD);
     return value % DWORD;
@@ -149,8 +165,9 @@ function attachPorts(owner: AdapterFunction): void {
   registers.attach(CSR.PORT_RECEIVE_DROPS, { read: (index) => count(ports[index].receiveDrops) });
 }
 
-function attachFaults(owner: AdapterFunction): void {
-  const { registers, faults } = owner;
+function attachFaults(parts: RegisterParts): void {
+  const { registers } = parts;
+  const { faults } = parts.underlying;
   registers.attach(CSR.FIRST_FAULT_KIND, {
     read: () => faults.firstKind,
     write: (_index, low) => {
@@ -173,6 +190,6 @@ function attachFaults(owner: AdapterFunction): void {
   registers.attach(CSR.FAULT_COUNT, { read: (kind) => faults.counts[kind] });
 }
 
-function fixed(owner: AdapterFunction, offset: number, value: number): void {
-  owner.registers.attach(offset, { read: () => value });
+function fixed(parts: RegisterParts, offset: number, value: number): void {
+  parts.registers.attach(offset, { read: () => value });
 }

@@ -18,17 +18,18 @@ import {
   setCsrTvlSharedCompletion,
   setCsrTvlSharedExecution,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { RegisterParts } from './register-parts.ts';
 
-export function attachLaneRegisters(owner: AdapterFunction): void {
-  attachSums(owner);
-  attachLanes(owner);
+export function attachLaneRegisters(parts: RegisterParts): void {
+  attachSums(parts);
+  attachLanes(parts);
 }
 
-function attachSums({ registers, number, adapter }: AdapterFunction): void {
-  const { lanes } = adapter;
+function attachSums({ registers, underlying, shared }: RegisterParts): void {
+  const { number } = underlying;
+  const { lanes } = shared;
   const { execution, completion, map } = lanes;
   const sources: [number, (index: number) => number][] = [
     [CSR.LANE_LAUNCHES, () => lanes.functionLaunches[number]],
@@ -48,8 +49,9 @@ function attachSums({ registers, number, adapter }: AdapterFunction): void {
   for (const [offset, read] of sources) registers.attach(offset, { read });
 }
 
-function attachLanes({ registers, number, adapter }: AdapterFunction): void {
-  const { lanes } = adapter;
+function attachLanes({ registers, underlying, shared }: RegisterParts): void {
+  const { number } = underlying;
+  const { lanes } = shared;
   const { execution, completion, map } = lanes;
   const attach = (offset: number, read: (lane: number) => number): void => {
     const isSeen = (lane: number): boolean => lane < lanes.count && (number === 0 || map.getOwner(lane) === number);

@@ -17,22 +17,26 @@ import {
   setCsrSendContextStatusState,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { SendContext } from '../pio/send-context.ts';
+import type { RegisterParts } from './register-parts.ts';
 
 const DWORD_BYTES = 4;
 
-export function attachSendContextRegisters(owner: AdapterFunction): void {
-  const { registers } = owner;
+export function attachSendContextRegisters(parts: RegisterParts): void {
+  const { registers } = parts;
   const find = (index: number): SendContext | undefined =>
-    index < SEND_CONTEXT_MAX ? owner.adapter.sendContexts.get(owner, index) : undefined;
+    index < SEND_CONTEXT_MAX ? parts.shared.sendContexts.get(parts.underlying, index) : undefined;
   registers.attach(CSR.SEND_CONTEXT_CONTROL, {
     read: (index) => describeControl(find(index)),
     write: (index, low) => {
       const context = find(index);
       if (context === undefined)
-        owner.faults.report(FaultKind.REGISTER_RESERVED, index, CSR.SEND_CONTEXT_CONTROL + index * DWORD_BYTES);
-      else control(context, low, owner.adapter.sendContexts.frozen);
+        parts.underlying.faults.report(
+          FaultKind.REGISTER_RESERVED,
+          index,
+          CSR.SEND_CONTEXT_CONTROL + index * DWORD_BYTES,
+        );
+      else control(context, low, parts.shared.sendContexts.frozen);
     },
   });
   registers.attach(CSR.SEND_CONTEXT_STATUS, { read: (index) => describeStatus(find(index)) });

@@ -6,10 +6,11 @@
  */
 import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import { Step } from '../function/timeline.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { checkCommand } from './command-check.ts';
@@ -27,44 +28,45 @@ export class CommandAdmission {
     this.#lanes = lanes;
   }
 
-  /** A whole command from one of `owner`'s collect buffers. */
-  kick(owner: AdapterFunction, buffer: PhysicalCollectBuffer): void {
+  /** A whole command from a collect buffer of the unit's function. */
+  kick(unit: DoorbellUnit, buffer: PhysicalCollectBuffer): void {
+    const { owner } = unit;
     const qpn = getSendCommandQpn(buffer.view, 0);
     const sequence = getSendCommandSequence(buffer.view, 0);
     owner.timeline?.note(Step.KICK, owner.number, qpn, sequence, buffer.vcb);
     const qp = this.#find(owner, qpn);
     if (qp === undefined) return release(buffer);
-    if (qp.state !== QpState.RTS) return this.#drop(qp, buffer);
+    if (qp.state !== QpState.RTS) return this.#drop(unit, qp, buffer);
     const ahead = (sequence - qp.nextSequence) & SEQUENCE_MASK;
     if (ahead !== 0) {
-      if (ahead < HALF_SEQUENCE) return this.#drop(qp, buffer);
+      if (ahead < HALF_SEQUENCE) return this.#drop(unit, qp, buffer);
       owner.counters.commandsStale++;
       return release(buffer);
     }
     const fault = checkCommand(qp, buffer);
     if (fault !== FaultKind.NONE) {
       owner.faults.report(fault, qp.number, buffer.vcb);
-      return this.#drop(qp, buffer);
+      return this.#drop(unit, qp, buffer);
     }
-    if (!this.#lanes.hasRoom(qp, false)) return this.#drop(qp, buffer);
+    if (!this.#lanes.hasRoom(qp, false)) return this.#drop(unit, qp, buffer);
     owner.counters.commandsCollected++;
     this.#lanes.admit(qp, buffer);
   }
 
   /** A doorbell, as two dwords. */
-  ring(owner: AdapterFunction, low: number, high: number): void {
-    const qp = this.#find(owner, low >>> QPN_SHIFT);
-    if (qp !== undefined) this.#ring(qp, high & SEQUENCE_MASK);
+  ring(unit: DoorbellUnit, low: number, high: number): void {
+    const qp = this.#find(unit.owner, low >>> QPN_SHIFT);
+    if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_MASK);
   }
 
   /** A stop doorbell: the QP leaves the scheduler for good (until it is reset). */
-  stop(owner: AdapterFunction, low: number): void {
-    const qp = this.#find(owner, low >>> QPN_SHIFT);
-    if (qp !== undefined) owner.doorbells.stop(qp);
+  stop(unit: DoorbellUnit, low: number): void {
+    const qp = this.#find(unit.owner, low >>> QPN_SHIFT);
+    if (qp !== undefined) unit.stop(qp);
   }
 
   /** The QP if it is the function's own and can send; counted otherwise. */
-  #find(owner: AdapterFunction, qpn: number): QueuePair | undefined {
+  #find(owner: UnderlyingFunction, qpn: number): QueuePair | undefined {
     const qp = this.#queuePairs.get(qpn);
     if (qp === undefined || qp.owner !== owner || !owner.enabled) {
       owner.faults.report(FaultKind.COMMAND_BAD_QP, qpn, 0);
@@ -75,16 +77,16 @@ export class CommandAdmission {
     return undefined;
   }
 
-  #drop(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
+  #drop(unit: DoorbellUnit, qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const sequence = getSendCommandSequence(buffer.view, 0);
     release(buffer);
     qp.owner.counters.doorbellsImplicit++;
-    this.#ring(qp, sequence);
+    this.#ring(unit, qp, sequence);
   }
 
-  #ring(qp: QueuePair, sequence: number): void {
+  #ring(unit: DoorbellUnit, qp: QueuePair, sequence: number): void {
     qp.owner.timeline?.note(Step.DOORBELL, qp.owner.number, qp.number, sequence);
-    qp.owner.doorbells.ring(qp, sequence);
+    unit.ring(qp, sequence);
   }
 }
 

@@ -8,12 +8,12 @@ import { COMMAND_HEADER_BYTES, SEND_QUEUE_MAX_LOG2 } from '../../protocol/layout
 import { getQueuePairRecordSendTail, QUEUE_PAIR_RECORD_SIZE } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import { getSendCommandSequence, setSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { CommandReads, DoorbellScheduler, DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import { Inbound } from '../doorbells/inbound-queue.ts';
 import { Step } from '../function/timeline.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { checkCommand } from './command-check.ts';
@@ -28,22 +28,24 @@ const SEQUENCE_MASK = 0xffff;
 const HALF_SEQUENCE = 0x8000;
 const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 
-export class CommandFetcher {
+export class CommandFetcher implements CommandReads {
   readonly #buffers: PcbAllocator;
   readonly #lanes: TransmitVirtualLanes;
+  readonly #scheduler: DoorbellScheduler;
   readonly #shared: boolean;
   readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
   readonly #recordView = new DataView(this.#record.buffer);
 
   /** `shared`: by several functions. */
-  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, shared: boolean) {
+  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, scheduler: DoorbellScheduler, shared: boolean) {
     this.#buffers = buffers;
     this.#lanes = lanes;
+    this.#scheduler = scheduler;
     this.#shared = shared;
   }
 
   /** The function may have a dedicated buffer now. */
-  hasBuffer(owner: AdapterFunction): boolean {
+  hasBuffer(owner: UnderlyingFunction): boolean {
     return this.#buffers.canBind(owner.number, 0);
   }
 
@@ -65,7 +67,7 @@ export class CommandFetcher {
       release(first);
       return unit.descriptors.settleStop(qp);
     }
-    if (qp.state === QpState.ERR) qp.owner.adapter.flushReceives(qp);
+    if (qp.state === QpState.ERR) qp.life.flushReceives(qp);
     const posted = this.#readPosted(qp);
     if (posted === 0) qp.owner.counters.doorbellsIdle++;
     this.#readCommands(unit, qp, posted, first);
@@ -85,7 +87,7 @@ export class CommandFetcher {
     // A copy of it came meanwhile, or all fetched commands became void.
     if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) return;
     qp.fetchSequence = qp.nextSequence;
-    if (qp.sendsAreTaken) qp.owner.adapter.scheduler.schedule(qp);
+    if (qp.sendsAreTaken) this.#scheduler.schedule(qp);
   }
 
   #bind(qp: QueuePair): PhysicalCollectBuffer | undefined {
@@ -112,15 +114,14 @@ export class CommandFetcher {
       buffer = left > 0 && taken < quantum && inbound.takesReads ? this.#bind(qp) : undefined;
     }
     qp.fetchSequence = sequence;
-    if (left > 0 && (this.#shared || !qp.owner.adapter.scheduler.beginAtOnce(unit, qp)))
-      qp.owner.adapter.scheduler.schedule(qp);
+    if (left > 0 && (this.#shared || !this.#scheduler.beginAtOnce(unit, qp))) this.#scheduler.schedule(qp);
   }
 
   /** Commands posted and not yet admitted; 0, with a fault, when software's record cannot be believed. */
   #readPosted(qp: QueuePair): number {
     const { recordAddress } = qp;
     if (!qp.owner.dma.read(qp.number, recordAddress, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
-      qp.owner.queuePairFailed(qp, FaultKind.DMA_READ);
+      qp.life.fail(qp, FaultKind.DMA_READ);
       return 0;
     }
     const posted = (getQueuePairRecordSendTail(this.#recordView, 0) - qp.nextSequence) & SEQUENCE_MASK;

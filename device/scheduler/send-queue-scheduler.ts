@@ -5,7 +5,7 @@
  */
 import { FUNCTION_MAX, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
-import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { DoorbellScheduler, DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import type { SendQueueList } from '../doorbells/send-queue-list.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -15,8 +15,10 @@ import { TurnRing } from './turn-ring.ts';
 /** Steps of one function before the next has its turn. */
 const UNIT_STEPS = 64;
 
-export class SendQueueScheduler {
+export class SendQueueScheduler implements DoorbellScheduler {
   readonly fetcher: CommandFetcher;
+  /** Doorbell units by function number. */
+  readonly #unitsByFunction: DoorbellUnit[] = [];
   readonly #units = new TurnRing<DoorbellUnit>(FUNCTION_MAX);
   readonly #lists = new TurnRing<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
   /** Lists that had to go without in these turns. */
@@ -24,7 +26,17 @@ export class SendQueueScheduler {
 
   /** `shared`: by several functions. */
   constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, shared: boolean) {
-    this.fetcher = new CommandFetcher(buffers, lanes, shared);
+    this.fetcher = new CommandFetcher(buffers, lanes, this, shared);
+  }
+
+  /** The unit of the next function. */
+  addUnit(unit: DoorbellUnit): void {
+    this.#unitsByFunction[unit.owner.number] = unit;
+  }
+
+  /** The unit of the QP's function. */
+  unitOf(qp: QueuePair): DoorbellUnit {
+    return this.#unitsByFunction[qp.owner.number];
   }
 
   /** A unit may have something to do. */
@@ -35,7 +47,7 @@ export class SendQueueScheduler {
   /** Puts the QP at the end of its list unless it is there. */
   schedule(qp: QueuePair): void {
     if (qp.scheduled || qp.stopped) return;
-    const list = listOf(qp);
+    const list = this.#listOf(qp);
     qp.owner.counters.queuesLinked++;
     list.push(qp);
     this.#lists.add(list);
@@ -51,7 +63,7 @@ export class SendQueueScheduler {
 
   /** Takes the QP off its list, wherever it stands. */
   unschedule(qp: QueuePair): void {
-    if (qp.scheduled) listOf(qp).remove(qp);
+    if (qp.scheduled) this.#listOf(qp).remove(qp);
   }
 
   /** Does up to `limit` units of work; returns how many. */
@@ -93,7 +105,7 @@ export class SendQueueScheduler {
 
   /** The queue leaves its list before its record is read, so that a doorbell that comes later links it again. */
   #takeTurn(list: SendQueueList, qp: QueuePair): boolean {
-    const unit = list.owner.doorbells;
+    const unit = this.#unitsByFunction[list.owner.number];
     if (takesCommands(qp)) {
       if (!this.fetcher.begin(unit, qp)) return false;
       this.wake(unit);
@@ -101,8 +113,8 @@ export class SendQueueScheduler {
     list.remove(qp);
     return true;
   }
-}
 
-function listOf(qp: QueuePair): SendQueueList {
-  return qp.owner.doorbells.lists[qp.qosLevel];
+  #listOf(qp: QueuePair): SendQueueList {
+    return this.#unitsByFunction[qp.owner.number].lists[qp.qosLevel];
+  }
 }

@@ -6,10 +6,10 @@ import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values
 import {
   type LaneShare,
   NOBODY,
-  type ResourcePlan,
   SHARED_COMPLETION,
   SHARED_CREDITS_ALL,
   SHARED_EXECUTION,
+  type SharePlan,
 } from './share-plan.ts';
 import { badAmount, LEVEL_AND_WORD_OFFSET, type Refusal, refuse } from './share-refusal.ts';
 
@@ -18,7 +18,7 @@ const WEIGHT_MAX = 255;
 const BOTH_LEVELS = (1 << QOS_LEVELS) - 1;
 
 /** What a lane has: credits, list size, weight. */
-export function changeLane(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+export function changeLane(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const lane = plan.lanes[change.target];
   const { amount } = change;
   switch (change.resource) {
@@ -43,7 +43,7 @@ export function changeLane(plan: ResourcePlan, change: ResourceChange): Refusal 
 }
 
 /** Without a credit of either kind, its own or a shared one, a lane would hold commands for ever. */
-export function findStarvedLane(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+export function findStarvedLane(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const lane = plan.lanes[change.target];
   const { executionCredits, completionCredits, sharedCredits } = lane;
   const starved =
@@ -53,7 +53,7 @@ export function findStarvedLane(plan: ResourcePlan, change: ResourceChange): Ref
 }
 
 function changeCredits(
-  plan: ResourcePlan,
+  plan: SharePlan,
   lane: LaneShare,
   kind: 'executionCredits' | 'completionCredits',
   unallocated: number,
@@ -68,7 +68,7 @@ function changeCredits(
 }
 
 /** TVLS: a number of lanes, of a function or of a QoS level. */
-export function changeLaneCount(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+export function changeLaneCount(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const { target, qosLevel, amount } = change;
   const owned = plan.lanesOf(target);
   if (qosLevel !== RESOURCE_NO_LEVEL) {
@@ -85,7 +85,7 @@ export function changeLaneCount(plan: ResourcePlan, change: ResourceChange): Ref
 }
 
 /** TVL_MAP: 32 lanes by number, of a function or of a QoS level. */
-export function changeLaneMap(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+export function changeLaneMap(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const { target, qosLevel } = change;
   const word = lanesOfWord(plan, change);
   if (!Array.isArray(word)) return word;
@@ -109,7 +109,7 @@ export function changeLaneMap(plan: ResourcePlan, change: ResourceChange): Refus
 }
 
 /** DEDICATED_TVL_MAP: lanes of the dedicated buffers, out of the shared ones. */
-export function changeDedicatedMap(plan: ResourcePlan, change: ResourceChange): Refusal | undefined {
+export function changeDedicatedMap(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const word = lanesOfWord(plan, change);
   if (!Array.isArray(word)) return word;
   const free = word.filter((number) => plan.lanes[number].owner === NOBODY);
@@ -122,24 +122,24 @@ export function changeDedicatedMap(plan: ResourcePlan, change: ResourceChange): 
 }
 
 /** Shared lanes that must stay because a function other than `target` has none of its own. */
-function lanesKept(plan: ResourcePlan, target: number): number {
+function lanesKept(plan: SharePlan, target: number): number {
   return plan.functions.some((_, number) => number !== target && plan.lanesOf(number).length === 0) ? 1 : 0;
 }
 
-function moveLanes(plan: ResourcePlan, owner: number, added: readonly number[], removed: readonly number[]): void {
+function moveLanes(plan: SharePlan, owner: number, added: readonly number[], removed: readonly number[]): void {
   const levels = plan.mappedLevels(owner);
   for (const number of added) Object.assign(plan.lanes[number], { owner, levels });
   for (const number of removed) Object.assign(plan.lanes[number], { owner: NOBODY, levels: 0 });
 }
 
 /** What the levels share goes first, then lanes of level 0, of level 1 last; high numbers before low ones. */
-function orderOfRemoval(plan: ResourcePlan, lanes: readonly number[]): number[] {
+function orderOfRemoval(plan: SharePlan, lanes: readonly number[]): number[] {
   const rank = [0, 2, 3, 1];
   return [...lanes].sort((a, b) => rank[plan.lanes[a].levels] - rank[plan.lanes[b].levels] || b - a);
 }
 
 /** Keeps lanes that are the level's alone, and adds free ones before those of the other level. */
-function chooseLevelLanes(plan: ResourcePlan, owner: number, qosLevel: number, amount: number): void {
+function chooseLevelLanes(plan: SharePlan, owner: number, qosLevel: number, amount: number): void {
   const rank = (number: number): number => {
     const { levels } = plan.lanes[number];
     if ((levels & (1 << qosLevel)) !== 0) return levels === BOTH_LEVELS ? 1 : 0;
@@ -161,7 +161,7 @@ function isShared(lane: LaneShare): boolean {
 }
 
 /** Numbers of the lanes a map change is about. */
-function lanesOfWord(plan: ResourcePlan, { word, amount }: ResourceChange): number[] | Refusal {
+function lanesOfWord(plan: SharePlan, { word, amount }: ResourceChange): number[] | Refusal {
   const count = plan.lanes.length;
   const words = Math.ceil(count / LANES_PER_WORD);
   if (word >= words) return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, words - 1);

@@ -9,7 +9,7 @@ import { ResourceKind as Kind } from '../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../random.ts';
 import { change, digest, findDisagreement, guest, LIMITS, makeModel, makePlan } from '../test-support/share-model.ts';
 import { HOST, type Requester } from './share-changes.ts';
-import type { ResourcePlan } from './share-plan.ts';
+import type { SharePlan } from './share-plan.ts';
 
 const FUNCTIONS = 5;
 const LANES = 40;
@@ -81,7 +81,7 @@ function anyChange(random: Random, requester: Requester): ResourceChange {
 }
 
 /** What must become of a request with one change, by counting; undefined for what the oracle does not know. */
-function isAcceptable(plan: ResourcePlan, requester: Requester, asked: ResourceChange): boolean | undefined {
+function isAcceptable(plan: SharePlan, requester: Requester, asked: ResourceChange): boolean | undefined {
   const { resource, target, amount, qosLevel } = asked;
   const physical = requester.host || requester.function === 0;
   const levelled = qosLevel !== NO_LEVEL;

@@ -4,7 +4,7 @@
  * asked back in the first pass in which its owner did anything; others' use of it converges.
  */
 import type { AdapterClock, ResetKind } from '../host.ts';
-import type { ResourceManager } from './share-manager.ts';
+import type { ShareManager } from './share-manager.ts';
 
 /** A function that did nothing for so long is idle. */
 export const IDLE_INTERVAL_NS = 10_000_000;
@@ -18,13 +18,13 @@ interface Presence {
 }
 
 export class ShareAdjuster {
-  readonly #manager: ResourceManager;
+  readonly #manager: ShareManager;
   readonly #clock: AdapterClock;
   readonly #presences: readonly Presence[];
   #returnShares = false;
   #lendIdle = false;
 
-  constructor(manager: ResourceManager, clock: AdapterClock) {
+  constructor(manager: ShareManager, clock: AdapterClock) {
     this.#manager = manager;
     this.#clock = clock;
     this.#presences = manager.initial.functions.map(() => ({

@@ -14,7 +14,7 @@ import {
 } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import { changeDedicatedMap, changeLane, changeLaneCount, changeLaneMap, findStarvedLane } from './lane-changes.ts';
-import type { ResourcePlan } from './share-plan.ts';
+import type { SharePlan } from './share-plan.ts';
 import { badAmount, LEVEL_AND_WORD_OFFSET, type Refusal, refuse } from './share-refusal.ts';
 import { findPlace, isFree, type VcbReservations } from './vcb-placement.ts';
 
@@ -53,7 +53,7 @@ export function decodeChanges(bytes: Uint8Array): ResourceChange[] {
 
 /** Makes all changes on `plan`, which is of no use any more when one is refused. */
 export function makeChanges(
-  plan: ResourcePlan,
+  plan: SharePlan,
   reserved: VcbReservations,
   requester: Requester,
   changes: readonly ResourceChange[],
@@ -71,7 +71,7 @@ export function makeChanges(
 }
 
 /** What can be wrong with a change whatever its amount: fields first, then rights. */
-function findFault(plan: ResourcePlan, requester: Requester, change: ResourceChange): Refusal | undefined {
+function findFault(plan: SharePlan, requester: Requester, change: ResourceChange): Refusal | undefined {
   const { resource, qosLevel, word, target } = change;
   if (!knownKinds.includes(resource))
     return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.DEDICATED_TVL_MAP);
@@ -89,12 +89,12 @@ function findFault(plan: ResourcePlan, requester: Requester, change: ResourceCha
 }
 
 /** Lanes, functions, or the one map of the dedicated buffers. */
-function countTargets(plan: ResourcePlan, resource: number): number {
+function countTargets(plan: SharePlan, resource: number): number {
   if (laneKinds.includes(resource)) return plan.lanes.length;
   return functionKinds.includes(resource) ? plan.functions.length : 1;
 }
 
-function makeChange(plan: ResourcePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+function makeChange(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
   const level = change.qosLevel !== RESOURCE_NO_LEVEL;
   switch (change.resource) {
     case ResourceKind.VCBS:
@@ -117,7 +117,7 @@ function makeChange(plan: ResourcePlan, reserved: VcbReservations, change: Resou
 }
 
 /** The sub-BAR stays where it is: new VCBs are those of the level that has the last one. */
-function changeVcbs(plan: ResourcePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+function changeVcbs(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
   const { target, amount } = change;
   if (amount > plan.limits.vcbsPerFunction) return badAmount(ManagementStatus.BAD_FIELD, plan.limits.vcbsPerFunction);
   const share = plan.functions[target];
@@ -131,7 +131,7 @@ function changeVcbs(plan: ResourcePlan, reserved: VcbReservations, change: Resou
   return badAmount(ManagementStatus.NO_RESOURCES, Math.min(place.largest, plan.limits.vcbsPerFunction));
 }
 
-function changeVcbBase(plan: ResourcePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+function changeVcbBase(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
   const { target, amount } = change;
   const share = plan.functions[target];
   const last = plan.limits.vcbs - share.vcbs;
@@ -143,7 +143,7 @@ function changeVcbBase(plan: ResourcePlan, reserved: VcbReservations, change: Re
 }
 
 /** Level 0 has the VCBs below the divider, level 1 those above: what one gets the other loses. */
-function changeLevelVcbs(plan: ResourcePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
+function changeLevelVcbs(plan: SharePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
   const share = plan.functions[target];
   if (amount > share.vcbs) return badAmount(ManagementStatus.SHARE_EXCEEDED, share.vcbs);
   const divider = qosLevel === 0 ? amount : share.vcbs - amount;
@@ -152,7 +152,7 @@ function changeLevelVcbs(plan: ResourcePlan, { target, qosLevel, amount }: Resou
 }
 
 /** More PCBs are shared by the levels; fewer are taken from what they share, then from level 0, then from level 1. */
-function changePcbs(plan: ResourcePlan, { target, amount }: ResourceChange): Refusal | undefined {
+function changePcbs(plan: SharePlan, { target, amount }: ResourceChange): Refusal | undefined {
   const share = plan.functions[target];
   const limit = share.pcbs + plan.pcbsUnallocated;
   if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
@@ -162,7 +162,7 @@ function changePcbs(plan: ResourcePlan, { target, amount }: ResourceChange): Ref
   return undefined;
 }
 
-function changeLevelPcbs(plan: ResourcePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
+function changeLevelPcbs(plan: SharePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
   const share = plan.functions[target];
   const limit = share.pcbs - share.levelPcbs[1 - qosLevel];
   if (amount > limit) return badAmount(ManagementStatus.SHARE_EXCEEDED, limit);
@@ -171,7 +171,7 @@ function changeLevelPcbs(plan: ResourcePlan, { target, qosLevel, amount }: Resou
 }
 
 /** A function without one of its own lives on what is left: one buffer must stay. */
-function changeSchedulerBuffers(plan: ResourcePlan, { target, amount }: ResourceChange): Refusal | undefined {
+function changeSchedulerBuffers(plan: SharePlan, { target, amount }: ResourceChange): Refusal | undefined {
   const share = plan.functions[target];
   const needy = plan.functions.some((other) => other !== share && other.schedulerBuffers === 0);
   const limit = share.schedulerBuffers + Math.max(0, plan.schedulerBuffersUnallocated - (needy ? 1 : 0));

@@ -9,8 +9,8 @@ import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values
 import { LANE_WORDS } from '../lane/lane-set.ts';
 import { bitsOf, LANES_PER_WORD } from './lane-changes.ts';
 import { HOST, makeChanges, type Requester, type RequestRefusal } from './share-changes.ts';
-import { type LaneShare, NOBODY, type ResourcePlan, SHARED_CREDITS_ALL } from './share-plan.ts';
-import type { ResourceUnits } from './share-units.ts';
+import { type LaneShare, NOBODY, SHARED_CREDITS_ALL, type SharePlan } from './share-plan.ts';
+import type { ShareUnits } from './share-units.ts';
 
 /** In the order in which a function regains them. */
 const regained = [
@@ -19,18 +19,18 @@ const regained = [
   [ResourceKind.SCHEDULER_BUFFERS, 'schedulerBuffers'],
 ] as const;
 
-export class ResourceManager {
-  readonly units: ResourceUnits;
+export class ShareManager {
+  readonly units: ShareUnits;
   /** The division at power-on. */
-  readonly initial: ResourcePlan;
-  #plan: ResourcePlan;
+  readonly initial: SharePlan;
+  #plan: SharePlan;
   /** What the units were told: the plan, but for what is lent. */
-  #told: ResourcePlan;
+  #told: SharePlan;
   /** Functions whose lanes lend their credits. */
   readonly #lent = new Set<number>();
 
   /** `initial`: what the units start with. */
-  constructor(units: ResourceUnits, initial: ResourcePlan) {
+  constructor(units: ShareUnits, initial: SharePlan) {
     this.units = units;
     this.initial = initial;
     this.#plan = initial.copy();
@@ -38,7 +38,7 @@ export class ResourceManager {
   }
 
   /** Who has what. The sub-BARs are read from the units, because software moves them by a register. */
-  get plan(): ResourcePlan {
+  get plan(): SharePlan {
     this.#plan.functions.forEach((share, number) => {
       share.vcbDivider = this.units.getVcbDivider(number);
     });
@@ -119,7 +119,7 @@ export class ResourceManager {
     }
   }
 
-  #adopt(plan: ResourcePlan): void {
+  #adopt(plan: SharePlan): void {
     this.#plan = plan;
     const next = plan.copy();
     for (const lane of next.lanes)
@@ -134,7 +134,7 @@ export class ResourceManager {
     this.#tellMaps(before, next);
   }
 
-  #tellFunctions(before: ResourcePlan, next: ResourcePlan, growing: boolean): void {
+  #tellFunctions(before: SharePlan, next: SharePlan, growing: boolean): void {
     const { units } = this;
     next.functions.forEach((share, number) => {
       const old = before.functions[number];
@@ -150,7 +150,7 @@ export class ResourceManager {
     });
   }
 
-  #tellLanes(before: ResourcePlan, next: ResourcePlan, growing: boolean): void {
+  #tellLanes(before: SharePlan, next: SharePlan, growing: boolean): void {
     next.lanes.forEach((lane, number) => {
       const old = before.lanes[number];
       const grows = lane.executionCredits + lane.completionCredits > old.executionCredits + old.completionCredits;
@@ -158,7 +158,7 @@ export class ResourceManager {
     });
   }
 
-  #tellMaps(before: ResourcePlan, next: ResourcePlan): void {
+  #tellMaps(before: SharePlan, next: SharePlan): void {
     const { units } = this;
     // What changed hands is owned by nobody in between: it leaves its old owner first.
     const differs = (a: readonly number[], b: readonly number[]): boolean => a.join() !== b.join();
@@ -190,7 +190,7 @@ function describeLane({ executionCredits, completionCredits, sharedCredits, list
 }
 
 /** All a function has, to see whether it is still the same. */
-function describeShare(plan: ResourcePlan, owner: number): string {
+function describeShare(plan: SharePlan, owner: number): string {
   const lanes = plan
     .lanesOf(owner)
     .map((number) => [number, plan.lanes[number].levels, describeLane(plan.lanes[number])]);

@@ -13,7 +13,7 @@ export const SHARED_COMPLETION = 2;
 export const SHARED_CREDITS_ALL = SHARED_EXECUTION | SHARED_COMPLETION;
 
 /** How much there is. */
-export interface ResourceLimits {
+export interface ShareLimits {
   /** VCBs of the VCB space. */
   readonly vcbs: number;
   /** Pages of a function's collect BAR that may be VCBs: more cannot be addressed. */
@@ -54,21 +54,21 @@ export interface LaneShare {
   weight: number;
 }
 
-export class ResourcePlan {
-  readonly limits: ResourceLimits;
+export class SharePlan {
+  readonly limits: ShareLimits;
   readonly functions: readonly FunctionShare[];
   readonly lanes: readonly LaneShare[];
 
-  constructor(limits: ResourceLimits, functions: readonly FunctionShare[], lanes: readonly LaneShare[]) {
+  constructor(limits: ShareLimits, functions: readonly FunctionShare[], lanes: readonly LaneShare[]) {
     this.limits = limits;
     this.functions = functions;
     this.lanes = lanes;
   }
 
-  copy(): ResourcePlan {
+  copy(): SharePlan {
     const functions = this.functions.map((share) => ({ ...share, levelPcbs: [...share.levelPcbs] }));
     const lanes = this.lanes.map((lane) => ({ ...lane }));
-    return new ResourcePlan(this.limits, functions, lanes);
+    return new SharePlan(this.limits, functions, lanes);
   }
 
   get vcbsUnallocated(): number {

@@ -4,7 +4,7 @@ import type { LaneMask } from '../lane/lane-set.ts';
 import type { LaneShare } from './share-plan.ts';
 import type { VcbReservations } from './vcb-placement.ts';
 
-export interface ResourceUnits extends VcbReservations {
+export interface ShareUnits extends VcbReservations {
   placeVcbs(functionNumber: number, base: number, count: number): void;
   /** First VCB of QoS level 1, counted from the base. Software may move it by its register. */
   getVcbDivider(functionNumber: number): number;

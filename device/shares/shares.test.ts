@@ -52,7 +52,7 @@ function bringUp(machine: InProcessMachine, index: number) {
 /** A machine of the control virtual machine and two tenants. */
 function start(options: MachineOptions = {}) {
   const machine = new InProcessMachine({ functionCount: 3, seed: 1, ...options });
-  const adapter = machine.core as Adapter;
+  const adapter = machine.device;
   machine.onStep = () => {
     const wrong = findBadBinding(adapter) ?? findLaneFault(adapter);
     if (wrong !== undefined) throw new Error(`${wrong}; ${machine.describe()}`);
@@ -326,7 +326,7 @@ t.test('a share returns when a guest leaves, and the next guest has one again', 
   t.equal(sendCq.take().status, 0, 'it works');
   t.equal(adapter.control, RETURN_SHARES);
   machine.reset(CONTROL, 'function');
-  t.equal(adapter.shares.returnShares, false, 'a reset of the physical function switches it off');
+  t.equal(adapter.shareAdjuster.returnShares, false, 'a reset of the physical function switches it off');
 });
 
 t.test('idle shares are lent, and asked back as soon as their owner binds', async (t) => {
@@ -335,10 +335,7 @@ t.test('idle shares are lent, and asked back as soon as their owner binds', asyn
   const available = () => control.read(CSR.PCB_AVAILABLE);
   const first = available();
   control.access.writeRegister(CSR.ADAPTER_CONTROL, 4, LEND_IDLE, 0);
-  machine.runUntil(
-    () => machine.clock.now() > 3 * IDLE_INTERVAL_NS || adapter.resourceManager.isLent(WEATHER),
-    'lending',
-  );
+  machine.runUntil(() => machine.clock.now() > 3 * IDLE_INTERVAL_NS || adapter.shareManager.isLent(WEATHER), 'lending');
   t.ok(available() > first, 'others may bind what the idle ones do not use');
   t.equal(guests.length, 3);
   t.equal(weather.read(CSR.PCB_COUNT), share.pcbs, 'it still is theirs');
@@ -347,7 +344,7 @@ t.test('idle shares are lent, and asked back as soon as their owner binds', asyn
   const qp = weather.driver.createQueuePair({ pd: weather.pd, sendCq }).start({ port: 1 });
   qp.post(NOP, 'collect');
   t.equal(sendCq.take().status, 0, 'refused or not, its command is executed');
-  t.equal(adapter.resourceManager.isLent(WEATHER), false);
+  t.equal(adapter.shareManager.isLent(WEATHER), false);
   for (let page = 0; page < 24; page++)
     control.access.writeCollect(page * PAGE_BYTES + CANCEL_OFFSET, 8, 0, 0xff000000);
   machine.runUntilIdle();
@@ -373,6 +370,6 @@ t.test('requests of guests and host are in the recording, and its replay is the 
   const replay = new Replay(Buffer.concat(pieces), (options, clock, hosts) => new Adapter(options, clock, hosts));
   const result = replay.run();
   t.equal(result.divergence, undefined);
-  const [there, here] = [machine.core, replay.adapter].map((core) => (core as Adapter).resourceManager.plan);
+  const [there, here] = [machine.core, replay.adapter].map((core) => (core as Adapter).shareManager.plan);
   t.same(here, there);
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where in the VCB space a function's VCBs can stand: the base address register moves where there is room (US8484392, figure 4). */
-import type { ResourcePlan } from './share-plan.ts';
+import type { SharePlan } from './share-plan.ts';
 
 /** VCBs that somebody gave back and still collects into. */
 export interface VcbReservations {
@@ -19,7 +19,7 @@ interface Gap {
  * A place for `count` VCBs of `owner`: where they are if they fit there, else the first gap. When there is none: the largest gap, and whether only
  * VCBs still in use are in the way.
  */
-export function findPlace(plan: ResourcePlan, reserved: VcbReservations, owner: number, count: number): Placement {
+export function findPlace(plan: SharePlan, reserved: VcbReservations, owner: number, count: number): Placement {
   const gaps = findGaps(plan, owner);
   const { vcbBase } = plan.functions[owner];
   if (count === 0) return { base: vcbBase };
@@ -33,7 +33,7 @@ export function findPlace(plan: ResourcePlan, reserved: VcbReservations, owner: 
 }
 
 /** Whether `count` VCBs from `base` on belong to no other function. */
-export function isFree(plan: ResourcePlan, owner: number, base: number, count: number): boolean {
+export function isFree(plan: SharePlan, owner: number, base: number, count: number): boolean {
   return plan.functions.every(
     (share, number) =>
       number === owner || share.vcbs === 0 || base + count <= share.vcbBase || share.vcbBase + share.vcbs <= base,
@@ -41,7 +41,7 @@ export function isFree(plan: ResourcePlan, owner: number, base: number, count: n
 }
 
 /** Pieces of the VCB space that no function but `owner` has. */
-function findGaps(plan: ResourcePlan, owner: number): Gap[] {
+function findGaps(plan: SharePlan, owner: number): Gap[] {
   const others = plan.functions
     .filter((share, number) => number !== owner && share.vcbs > 0)
     .sort((a, b) => a.vcbBase - b.vcbBase);

@@ -6,7 +6,6 @@
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
@@ -166,7 +165,7 @@ export class Bench {
   }
 
   checkInvariants(): void {
-    const core = this.machine.core as Adapter;
+    const core = this.machine.device;
     const broken = findBrokenInvariant(this.access, this.steady) ?? findBadBinding(core) ?? findLaneFault(core);
     if (broken !== undefined) throw new Error(`${broken}; ${this.machine.describe()}`);
   }

@@ -113,7 +113,8 @@ function readHoldings(access: HardwareAccess): Holdings {
 export function findBadBinding(adapter: Adapter): string | undefined {
   const { collectBuffers, schedulerBuffers, functions, vcbSpace } = adapter;
   const collecting = new Map<number, number>();
-  for (const { collect, number } of functions) {
+  for (const { collect, underlying } of functions) {
+    const { number } = underlying;
     let inUse = 0;
     for (let page = 0; page < collect.pageCount; page++) {
       if (!collect.isInUse(page)) continue;

@@ -12,6 +12,7 @@ import type { CreditAccounts } from '../lane/credit-accounts.ts';
 import { classOf, type Lane } from '../lane/lane.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { requesterOf } from '../transport/connected-states.ts';
 
 const SEQUENCE_MASK = 0xffff;
 
@@ -82,7 +83,7 @@ const launched = new Set<PhysicalCollectBuffer>();
 
 /** Returns a sentence about the first thing wrong with lanes or credits, or undefined. */
 export function findLaneFault(adapter: Adapter): string | undefined {
-  const { lanes, functions, resources } = adapter;
+  const { lanes, functions, tables } = adapter;
   for (const held of [execution, completion]) held.clear();
   launched.clear();
   for (const pool of [adapter.collectBuffers, adapter.schedulerBuffers])
@@ -91,8 +92,8 @@ export function findLaneFault(adapter: Adapter): string | undefined {
       add(buffer.hold);
       if (buffer.state === PcbState.LAUNCHED) launched.add(buffer);
     }
-  for (let slot = 0; slot < resources.queuePairs.slotCount; slot++) {
-    const qp = resources.queuePairs.at(slot);
+  for (let slot = 0; slot < tables.queuePairs.slotCount; slot++) {
+    const qp = tables.queuePairs.at(slot);
     const wrong = qp === undefined ? undefined : addRecords(qp);
     if (wrong !== undefined) return wrong;
   }
@@ -109,7 +110,7 @@ function add(hold: CreditHold): void {
 }
 
 function addRecords(qp: QueuePair): string | undefined {
-  for (let record = qp.requester?.oldest; record !== undefined; record = record.next) {
+  for (let record = requesterOf(qp)?.oldest; record !== undefined; record = record.next) {
     add(record.hold);
     const executing = record.hold.execution !== CreditSource.NONE;
     if (executing !== (record.buffer !== undefined))

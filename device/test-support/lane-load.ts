@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Load for lanes alone, for tests and the benchmark: queue pairs whose commands are admitted, launched and released by hand. No driver, no packets. */
 
-import type { AdapterFunction } from '../adapter/pcie-function.ts';
 import { CreditSource } from '../collect/credit-hold.ts';
 import { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { LanePort } from '../lane/kick-arbitrator.ts';
 import type { LaneMask } from '../lane/lane-set.ts';
 import { LaneSet } from '../lane/lane-set.ts';
@@ -21,7 +21,7 @@ const defaults: LaneOptions = {
 
 export class LaneLoad {
   readonly lanes: TransmitVirtualLanes;
-  readonly owners: AdapterFunction[];
+  readonly owners: UnderlyingFunction[];
   readonly queuePairs: QueuePair[] = [];
   /** Launched commands that hold a credit. */
   readonly launched: PhysicalCollectBuffer[] = [];
@@ -31,7 +31,7 @@ export class LaneLoad {
     this.lanes = new TransmitVirtualLanes({ ...defaults, ...options });
     this.owners = Array.from(
       { length: options.functionCount ?? defaults.functionCount },
-      (_, number) => ({ number }) as AdapterFunction,
+      (_, number) => ({ number }) as UnderlyingFunction,
     );
   }
 

@@ -64,7 +64,7 @@ export class PacketPeer {
     const { serviceType = ServiceType.RC, state = 'rts', sendPsn = 100, receivePsn = 500 } = options;
     const bench = new Bench(options.bench);
     this.bench = bench;
-    this.adapter = bench.machine.core as Adapter;
+    this.adapter = bench.machine.device;
     // The cable to port 2 is replaced: what port 1 sends stays in its lanes, what the test puts on the wire arrives at port 1.
     this.#link = new ScriptedLink(this.adapter.ports[0]);
     // The change of cables is told by events, which are no test's business.

@@ -5,11 +5,11 @@ import { RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import { newResourceChange, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { LANE_WORDS, type LaneMask } from '../lane/lane-set.ts';
 import type { Requester } from '../shares/share-changes.ts';
-import { maskOf, ResourceManager } from '../shares/share-manager.ts';
-import { type FunctionShare, type LaneShare, NOBODY, type ResourceLimits, ResourcePlan } from '../shares/share-plan.ts';
-import type { ResourceUnits } from '../shares/share-units.ts';
+import { maskOf, ShareManager } from '../shares/share-manager.ts';
+import { type FunctionShare, type LaneShare, NOBODY, type ShareLimits, SharePlan } from '../shares/share-plan.ts';
+import type { ShareUnits } from '../shares/share-units.ts';
 
-export const LIMITS: ResourceLimits = {
+export const LIMITS: ShareLimits = {
   vcbs: 128,
   vcbsPerFunction: 64,
   pcbs: 96,
@@ -20,7 +20,7 @@ export const LIMITS: ResourceLimits = {
 };
 
 /** What the units were told last. */
-export class ModelUnits implements ResourceUnits {
+export class ModelUnits implements ShareUnits {
   readonly functions: FunctionShare[];
   readonly owned: number[][];
   readonly levels: number[][][];
@@ -34,7 +34,7 @@ export class ModelUnits implements ResourceUnits {
   readonly busy: boolean[];
   readonly lentPcbs = new Set<number>();
 
-  constructor(plan: ResourcePlan) {
+  constructor(plan: SharePlan) {
     const { functions, lanes } = plan.copy();
     this.functions = [...functions];
     this.lanes = [...lanes];
@@ -116,9 +116,9 @@ export class ModelUnits implements ResourceUnits {
 /** A plan whose functions have what is given, one after the other in the VCB space, and no lanes. */
 export function makePlan(
   shares: readonly Partial<FunctionShare>[],
-  limits: ResourceLimits = LIMITS,
+  limits: ShareLimits = LIMITS,
   laneCount = 64,
-): ResourcePlan {
+): SharePlan {
   let vcbBase = 0;
   const functions = shares.map((share): FunctionShare => {
     const made = { vcbBase, vcbs: 0, vcbDivider: 64, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0, ...share };
@@ -130,13 +130,13 @@ export function makePlan(
     { length: laneCount },
     (): LaneShare => ({ ...lane, sharedCredits: 3, listSize: limits.listSize, weight: 1 }),
   );
-  return new ResourcePlan(limits, functions, lanes);
+  return new SharePlan(limits, functions, lanes);
 }
 
 /** A manager and the units it tells. */
-export function makeModel(plan: ResourcePlan): { manager: ResourceManager; units: ModelUnits } {
+export function makeModel(plan: SharePlan): { manager: ShareManager; units: ModelUnits } {
   const units = new ModelUnits(plan);
-  return { manager: new ResourceManager(units, plan), units };
+  return { manager: new ShareManager(units, plan), units };
 }
 
 /** A change; of the whole function or lane unless a QoS level is named. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A function's state as one string, so that a test can say "nothing changed": all that queries tell of the objects it knows, and how many there are. */
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import type { Bench } from './adapter-fixture.ts';
 
 /** An object a test knows of: its query opcode and its number. */
@@ -9,13 +8,13 @@ export type KnownObject = readonly [opcode: ManagementOpcode, number: number];
 
 /** How many objects of each class the adapter has; in-process only. */
 export function countObjects(bench: Bench): Record<string, number> {
-  const { resources } = bench.machine.core as Adapter;
+  const { tables } = bench.machine.device;
   return {
-    protectionDomains: resources.protectionDomains.size,
-    memoryRegions: resources.memoryRegions.size,
-    completionQueues: resources.completionQueues.size,
-    eventQueues: resources.eventQueues.size,
-    queuePairs: resources.queuePairs.size,
+    protectionDomains: tables.protectionDomains.size,
+    memoryRegions: tables.memoryRegions.size,
+    completionQueues: tables.completionQueues.size,
+    eventQueues: tables.eventQueues.size,
+    queuePairs: tables.queuePairs.size,
   };
 }
 

@@ -6,7 +6,7 @@ import { Field, type TraceRing } from './trace-ring.ts';
 const BYTE_MAX = 255;
 
 /** What every block of a QP has in common. */
-export interface TracedQueuePair {
+export interface TraceSubject {
   readonly qpn: number;
   readonly serviceType: number;
   readonly port: number;
@@ -19,7 +19,7 @@ export class BlockEncoder {
   readonly #block = newTraceBlock();
 
   /** Returns the bytes written. */
-  encode(ring: TraceRing, index: number, of: TracedQueuePair): number {
+  encode(ring: TraceRing, index: number, of: TraceSubject): number {
     const packets = ring.packetsOf(index);
     const lengthBytes = TRACE_BLOCK_SIZE + packets.length;
     if (this.bytes.length < lengthBytes) {
@@ -33,7 +33,7 @@ export class BlockEncoder {
     return lengthBytes;
   }
 
-  #take(ring: TraceRing, index: number, of: TracedQueuePair): void {
+  #take(ring: TraceRing, index: number, of: TraceSubject): void {
     const block = this.#block;
     const at = ring.slotOf(index);
     const get = (field: number): number => ring.words[at + field];

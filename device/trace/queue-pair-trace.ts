@@ -15,15 +15,18 @@ import {
 import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock } from '../host.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
-import type { RequesterState } from '../transport/requester-state.ts';
-import type { RequestInHand } from '../transport/responder-request.ts';
-import type { ResponderResource, ResponderState } from '../transport/responder-state.ts';
-import type { SendRecord } from '../transport/send-record.ts';
-import type { TracedQueuePair } from './block-encoder.ts';
+import type { TraceSubject } from './block-encoder.ts';
 import { messageOpcodes } from './message-opcodes.ts';
 import { Field, type PacketBytes, TraceRing } from './trace-ring.ts';
 import type { TraceSettings } from './trace-settings.ts';
+import type {
+  TracedAnswer,
+  TracedCommand,
+  TracedQueuePair,
+  TracedRequest,
+  TracedRequester,
+  TracedResponder,
+} from './traced.ts';
 
 type Packet = Readonly<ParsedPacket>;
 
@@ -36,11 +39,14 @@ const { SUCCESS, FLUSHED } = CompletionStatus;
 const { RC } = ServiceType;
 const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN, PACKETS, RETRIES } = Field;
 
+/** An answer while it is sent the first time. */
+type AnswerInTrace = TracedAnswer & { trace: QueuePairTrace | undefined };
+
 export class QueuePairTrace {
   readonly settings: TraceSettings;
   readonly ring: TraceRing;
   stopped = false;
-  readonly #qp: QueuePair;
+  readonly #qp: TracedQueuePair;
   readonly #clock: AdapterClock;
   readonly #onRelease: () => void;
   /** Block of the command under way that is done at once, when it was launched, and block of the message being received. */
@@ -48,7 +54,7 @@ export class QueuePairTrace {
   #launchedNs = 0;
   #message = NO_BLOCK;
 
-  constructor(qp: QueuePair, settings: TraceSettings, clock: AdapterClock, onRelease: () => void) {
+  constructor(qp: TracedQueuePair, settings: TraceSettings, clock: AdapterClock, onRelease: () => void) {
     this.settings = settings;
     this.ring = new TraceRing(settings.blocksLog2, settings.snapLength, clock);
     this.#qp = qp;
@@ -57,7 +63,7 @@ export class QueuePairTrace {
   }
 
   /** What all blocks have in common. */
-  get subject(): TracedQueuePair {
+  get subject(): TraceSubject {
     const { number, serviceType, attributes } = this.#qp;
     return { qpn: number, serviceType, port: attributes.port };
   }
@@ -75,15 +81,15 @@ export class QueuePairTrace {
   // Commands of connected QPs, as records.
 
   /** A command was launched. */
-  launch(record: SendRecord): void {
+  launch(record: TracedCommand): void {
     record.traceBlock = NO_BLOCK;
     record.launchedNs = this.#clock.now();
   }
 
   /** A packet of its message was sent: number `packet`, its headers at `offset`, then `payload` bytes. The block is begun with the first one; `state` counts the message by then. */
   sendPacket(
-    state: RequesterState,
-    record: SendRecord,
+    state: TracedRequester,
+    record: TracedCommand,
     packet: number,
     from: PacketBytes,
     offset: number,
@@ -109,8 +115,8 @@ export class QueuePairTrace {
   }
 
   #describe(
-    state: RequesterState,
-    record: SendRecord,
+    state: TracedRequester,
+    record: TracedCommand,
     index: number,
     firstPsn: number,
     lastPsn: number,
@@ -131,7 +137,7 @@ export class QueuePairTrace {
   }
 
   /** It is complete, or flushed. What no packet was sent of has no PSNs and no MSN. */
-  endRecord(state: RequesterState, record: SendRecord, status: CompletionStatus, fault: FaultKind): void {
+  endRecord(state: TracedRequester, record: TracedCommand, status: CompletionStatus, fault: FaultKind): void {
     if (record.traceBlock === NO_BLOCK && !this.stopped)
       this.#describe(state, record, this.ring.open(record.launchedNs), 0, 0, 0);
     if (this.#qp.serviceType === RC) this.#end(record.traceBlock, status, fault);
@@ -195,7 +201,7 @@ export class QueuePairTrace {
   }
 
   /** A packet of a SEND or WRITE was placed; `state` does not count its bytes yet. */
-  placePacket({ state, packet, ring: from }: RequestInHand): void {
+  placePacket({ state, packet, ring: from }: TracedRequest): void {
     if (packet.flags & (FIRST | ONLY)) {
       // An unreliable message that was never finished ends where the next one begins.
       this.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
@@ -212,14 +218,14 @@ export class QueuePairTrace {
   }
 
   /** A request is refused: the message it continues, or one of its own, fails. */
-  refuse({ state, packet, ring: from }: RequestInHand, status: CompletionStatus, fault: FaultKind): void {
+  refuse({ state, packet, ring: from }: TracedRequest, status: CompletionStatus, fault: FaultKind): void {
     if (this.#message === NO_BLOCK || packet.flags & (FIRST | ONLY))
       this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn, 0);
     this.endMessage(status, fault);
   }
 
   /** A READ or atomic is answered with `resource`, which counts it already. */
-  beginAnswer({ packet, ring: from }: RequestInHand, resource: ResponderResource): void {
+  beginAnswer({ packet, ring: from }: TracedRequest, resource: AnswerInTrace): void {
     const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & SEQUENCE_MASK, 1);
     resource.trace = this;
     resource.traceBlock = index;
@@ -236,7 +242,7 @@ export class QueuePairTrace {
     if (ring.has(index)) ring.keep(ring.slotOf(index), done, from, offset, startsAt - offset, bytes);
   }
 
-  endAnswer(resource: ResponderResource, status: CompletionStatus, fault: FaultKind): void {
+  endAnswer(resource: AnswerInTrace, status: CompletionStatus, fault: FaultKind): void {
     resource.trace = undefined;
     this.#end(resource.traceBlock, status, fault);
   }
@@ -263,7 +269,7 @@ export class QueuePairTrace {
   }
 
   /** A packet behind the first. Whether there is an immediate value only the last one says. */
-  #placeNext(state: ResponderState, packet: Packet, from: PacketRing): void {
+  #placeNext(state: TracedResponder, packet: Packet, from: PacketRing): void {
     const index = this.#message;
     const { ring } = this;
     if (!ring.has(index)) return;

@@ -3,7 +3,6 @@
 import t from 'tap';
 import { TRACE_BLOCKS_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { CompletionStatus, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
 import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
@@ -115,7 +114,7 @@ t.test(
   async (t) => {
     const bench = new Bench({ seed: 82, budget: 5 });
     const trace = new TraceBench(bench);
-    const { traces } = bench.machine.core as Adapter;
+    const { traces } = bench.machine.device;
     const seen = new Set<number>();
     const bystander = connect(bench);
     trace.modify(bystander.a.qpn, { blocksLog2: 6 });

@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import { attachTimeline } from '../adapter/attach-timeline.ts';
 import { TimelineRing } from '../function/timeline.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { Bench, type Pair } from '../test-support/adapter-fixture.ts';
@@ -46,9 +45,9 @@ class Run {
     const portLink = { kind: 'faulty', seed, faults } as const;
     this.#bench = new Bench({ seed, budget: 11, memoryBytes: 16 * 1024 * 1024, adapter: { portLink } });
     const { machine } = this.#bench;
-    this.#adapter = machine.core as Adapter;
+    this.#adapter = machine.device;
     this.#timeline = new TimelineRing(tracing === 'wrapping' ? 0 : 20, () => machine.clock.now());
-    if (tracing !== 'off') attachTimeline(this.#adapter, this.#timeline);
+    if (tracing !== 'off') this.#adapter.attachTimeline(this.#timeline);
     this.#observe();
     this.#connections = [ServiceType.RC, ServiceType.UC, ServiceType.RC].map((serviceType) =>
       connect(this.#bench, { serviceType, pathMtu: 1, sendPsn: 0xfffff0, timeout: 12 }),
@@ -125,7 +124,7 @@ class Run {
     const settings = { blocksLog2: wraps ? 0 : 9, snapLength: wraps ? 100 : 4096, stopOnError: false, byGuest: false };
     for (const qp of qps) {
       this.#traced.push(qp);
-      const object = this.#adapter.resources.queuePairs.get(qp.qpn);
+      const object = this.#adapter.tables.queuePairs.get(qp.qpn);
       if (object === undefined || !this.#adapter.traces.enable(object, settings)) throw new Error('no trace');
     }
   }
@@ -142,9 +141,9 @@ class Run {
 
   #outcome(): Outcome {
     const { host, machine } = this.#bench;
-    const rings = this.#traced.flatMap(({ qpn }) => this.#adapter.resources.queuePairs.get(qpn)?.trace?.ring ?? []);
+    const rings = this.#traced.flatMap(({ qpn }) => this.#adapter.tables.queuePairs.get(qpn)?.trace?.ring ?? []);
     const hash = createHash('sha256').update(this.#wire.digest()).update(host.memory.bytes);
-    const sent = this.#adapter.functions[0]?.msix.sent ?? [];
+    const sent = this.#adapter.functions[0]?.underlying.msix.sent ?? [];
     hash.update(`${machine.clock.now()} ${machine.steps} ${sent} ${JSON.stringify(this.#bench.allFaults())}`);
     return {
       digest: hash.digest('hex'),

@@ -3,7 +3,6 @@
 import t from 'tap';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { Bench, type Buffer } from '../test-support/adapter-fixture.ts';
 import { connect, rdma } from '../test-support/connected-fixture.ts';
@@ -25,7 +24,7 @@ interface WirePacket {
 function watch(bench: Bench): WirePacket[] {
   const seen: WirePacket[] = [];
   const { clock } = bench.machine;
-  for (const port of (bench.machine.core as Adapter).ports)
+  for (const port of bench.machine.device.ports)
     port.observer = (from, outgoing, bytes, offset, lengthBytes) => {
       if (!outgoing) return;
       const packet = newParsedPacket();

@@ -82,7 +82,7 @@ t.test('traces that the host begins, begins anew and ends replay to the same byt
     const { divergence } = replay.run();
     t.equal(divergence, undefined, `seed ${seed}`);
     t.equal(steps.get('request trace'), 4);
-    const ring = (replay.adapter as Adapter).resources.queuePairs.get(a.qpn)?.trace?.ring;
+    const ring = (replay.adapter as Adapter).tables.queuePairs.get(a.qpn)?.trace?.ring;
     t.equal(ring?.head, 2, 'the replayed adapter has the trace');
     session.bench.finish();
   }
@@ -91,8 +91,8 @@ t.test('traces that the host begins, begins anew and ends replay to the same byt
 t.test('a trace that does not cross the seam would spoil the replay', async (t) => {
   const session = new Session(63);
   const { a } = session.connected;
-  const adapter = session.bench.machine.core as Adapter;
-  const qp = adapter.resources.queuePairs.get(a.qpn);
+  const adapter = session.bench.machine.device;
+  const qp = adapter.tables.queuePairs.get(a.qpn);
   if (qp === undefined) throw new Error('there is no QP');
   adapter.traces.enable(qp, { blocksLog2: 2, snapLength: 300, stopOnError: false, byGuest: false });
   session.send(1);

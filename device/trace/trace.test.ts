@@ -12,7 +12,6 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
@@ -48,7 +47,7 @@ function send({ bench, a, b }: Setting, content: Uint8Array, request = {}): void
   b.parts.receiveCq.drain();
 }
 
-const used = ({ bench }: Setting): number => (bench.machine.core as Adapter).traces.getUsed(0);
+const used = ({ bench }: Setting): number => bench.machine.device.traces.getUsed(0);
 
 t.test('a message of an RC connection is one block at either end, on one clock', async (t) => {
   const setting = prepare();

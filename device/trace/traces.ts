@@ -4,17 +4,20 @@
  * `vuhca trace`. A trace ends with its QP.
  */
 import type { AdapterClock } from '../host.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
 import { BlockEncoder } from './block-encoder.ts';
 import { QueuePairTrace } from './queue-pair-trace.ts';
 import { TraceRing } from './trace-ring.ts';
 import type { TraceSettings } from './trace-settings.ts';
+import type { TracedQueuePair } from './traced.ts';
 
 /** Memory that the traces of one function may take. */
 export const TRACE_BYTES_PER_FUNCTION = 64 * 1024 * 1024;
 
 /** Takes an encoded block; false when it can take no more. */
 export type BlockSink = (bytes: Uint8Array, lengthBytes: number) => boolean;
+
+/** A QP that may be traced. */
+type TraceableQueuePair = TracedQueuePair & { trace: QueuePairTrace | undefined };
 
 /** What was read: blocks, and where to go on. */
 export interface TraceReading {
@@ -39,7 +42,7 @@ export class Traces {
   }
 
   /** Begins a new trace of the QP, in place of the one it has. False, with nothing changed, when its function has no memory left for it. */
-  enable(qp: QueuePair, settings: TraceSettings): boolean {
+  enable(qp: TraceableQueuePair, settings: TraceSettings): boolean {
     const { number } = qp.owner;
     const sizeBytes = TraceRing.sizeBytes(settings.blocksLog2, settings.snapLength);
     if (this.#used[number] - sizeOf(qp.trace) + sizeBytes > TRACE_BYTES_PER_FUNCTION) return false;
@@ -52,7 +55,7 @@ export class Traces {
   }
 
   /** Ends the trace of the QP, if it has one; its blocks are gone. */
-  disable(qp: QueuePair): void {
+  disable(qp: TraceableQueuePair): void {
     qp.trace?.release();
     qp.trace = undefined;
   }

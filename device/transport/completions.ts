@@ -118,5 +118,5 @@ export function postReceiveCompletion(qp: QueuePair, number: number, report: Rea
 }
 
 function failOnCompletion(qp: QueuePair): void {
-  if (qp.state !== QpState.ERR) qp.owner.queuePairFailed(qp, FaultKind.CQ_ERROR);
+  if (qp.state !== QpState.ERR) qp.life.fail(qp, FaultKind.CQ_ERROR);
 }

@@ -14,6 +14,7 @@ import { AtomicUnit } from './atomic-unit.ts';
 import { CommandLoader } from './command-loader.ts';
 import { Completer } from './completer.ts';
 import { postSendCompletion } from './completions.ts';
+import { attachStates, requesterOf, responderOf } from './connected-states.ts';
 import { sendStatus } from './fault-status.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import { Requester } from './requester.ts';
@@ -21,7 +22,7 @@ import { KeyRequests } from './requester-keys.ts';
 import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from './requester-state.ts';
 import { Responder } from './responder.ts';
 import { Responses } from './responder-answers.ts';
-import type { FailResponder } from './responder-refusals.ts';
+import type { FailResponder } from './responder-request.ts';
 import { RetryTimers } from './retry-timers.ts';
 import { type SendRecord, SendRecordPool } from './send-record.ts';
 
@@ -35,10 +36,6 @@ export interface ConnectedSurroundings {
   readonly reader: ReceiveQueueReader;
   /** More commands may be taken from the send queue. */
   schedule(qp: QueuePair): void;
-  moveToError(qp: QueuePair): void;
-  /** A command of the send queue failed. */
-  failSends(qp: QueuePair): void;
-  noteDrained(qp: QueuePair): void;
 }
 
 export class ConnectedTransport {
@@ -128,15 +125,34 @@ export class ConnectedTransport {
     if (this.timers.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.timers.nextNs);
   }
 
+  /** Gives a new connected QP what the transport keeps of it. */
+  attach(qp: QueuePair): void {
+    if (qp.connected) attachStates(qp);
+  }
+
+  /**
+   * Takes the primary path from the address vector at `offset` of `command`; it leaves by `port`.
+   * Returns false when the vector is bad, or the QP is a datagram QP.
+   */
+  loadPath(qp: QueuePair, command: DataView, offset: number, port: Port): boolean {
+    return requesterOf(qp)?.path.load(command, offset, port) ?? false;
+  }
+
+  /** Changes how many READs and atomics the responder can repeat. */
+  resizeReads(qp: QueuePair, maxReads: number): void {
+    responderOf(qp)?.resize(maxReads);
+  }
+
   /** A connection begins (RTR: receiving; RTS: sending). */
   startReceiving(qp: QueuePair): void {
-    qp.responder?.start(qp.attributes.receivePsn, qp.attributes.maxReadsServed);
+    responderOf(qp)?.start(qp.attributes.receivePsn, qp.attributes.maxReadsServed);
   }
 
   startSending(qp: QueuePair): void {
-    if (qp.requester === undefined) return;
-    this.timers.add(qp.requester);
-    qp.requester.start(qp.sendPsn);
+    const state = requesterOf(qp);
+    if (state === undefined) return;
+    this.timers.add(state);
+    state.start(qp.sendPsn);
   }
 
   /** SQD: what is begun is finished, the rest goes back to the send queue (IBTA 10.3.1). */
@@ -152,14 +168,16 @@ export class ConnectedTransport {
   /** The receive entry of a message in progress is flushed before all others; nothing more is answered but the NAK that may be the cause. */
   flushReceives(qp: QueuePair): void {
     qp.trace?.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
-    if (qp.responder !== undefined) this.responder.abandon(qp, qp.responder);
+    const state = responderOf(qp);
+    if (state !== undefined) this.responder.abandon(qp, state);
   }
 
   /** Drops every record, and what is to be answered, without a completion: RESET, destruction. */
   drop(qp: QueuePair): void {
     this.#dispose(qp, false);
-    if (qp.requester !== undefined) this.timers.remove(qp.requester);
-    qp.responder?.clear();
+    const state = requesterOf(qp);
+    if (state !== undefined) this.timers.remove(state);
+    responderOf(qp)?.clear();
   }
 
   get #waiting(): number {
@@ -167,7 +185,7 @@ export class ConnectedTransport {
   }
 
   #dispose(qp: QueuePair, report: boolean): void {
-    const state = qp.requester;
+    const state = requesterOf(qp);
     if (state === undefined) return;
     this.timers.turnOff(state);
     for (let record = state.shift(); record !== undefined; record = state.shift()) {
@@ -202,7 +220,7 @@ export class ConnectedTransport {
       if (qp.state === QpState.ERR) return;
     }
     if (before >= RECORDS_PER_QUEUE_PAIR && state.recordCount < before) this.#around.schedule(qp);
-    if (state.recordCount === 0) this.#around.noteDrained(qp);
+    if (state.recordCount === 0) this.#noteDrained(qp);
   }
 
   #failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void {
@@ -213,14 +231,14 @@ export class ConnectedTransport {
       postSendCompletion(qp, record.sequence, record.opcode, status, fault);
       this.#release(qp, record);
     }
-    this.#around.failSends(qp);
+    qp.life.failSends(qp);
   }
 
   /** IBTA 9.9.3: the responder failed; software is told by an event unless a completion has told it. */
   #failResponder(qp: QueuePair, event: EventType | undefined, fault: FaultKind, detail: number): void {
     if (qp.state === QpState.ERR) return;
     qp.owner.faults.report(fault, qp.number, detail);
-    this.#around.moveToError(qp);
+    qp.life.moveToError(qp);
     if (event !== undefined) qp.owner.postAsynchronous(event, qp, fault);
   }
 
@@ -254,12 +272,16 @@ export class ConnectedTransport {
       record = next;
     }
     qp.inFlight = state.recordCount;
-    this.#around.noteDrained(qp);
+    this.#noteDrained(qp);
   }
 
   #resume(qp: QueuePair): void {
     this.requester.wake(qp.requester as RequesterState);
     this.#around.schedule(qp);
+  }
+
+  #noteDrained(qp: QueuePair): void {
+    if (qp.drainNotify) qp.life.noteDrained(qp);
   }
 
   #release(qp: QueuePair, record: SendRecord): void {

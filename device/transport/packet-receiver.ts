@@ -17,6 +17,7 @@ import type { ObjectTable } from '../function/object-table.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { requesterOf, responderOf } from './connected-states.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import { notePkeyViolation } from './key-violations.ts';
 import type { UdResponder } from './ud-responder.ts';
@@ -95,7 +96,8 @@ export class PacketReceiver {
   /** IBTA 9.6.1: the packet is of the QP's service, from its peer, in its partition. */
   #deliverConnected(qp: QueuePair, port: Port, ring: PacketRing): boolean {
     const packet = this.#packet;
-    const { requester, responder } = qp;
+    const requester = requesterOf(qp);
+    const responder = responderOf(qp);
     const transport = qp.serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
     if (requester === undefined || responder === undefined || (packet.opcode & TRANSPORT_MASK) !== transport) {
       this.unsupportedTransport++;

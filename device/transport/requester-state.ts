@@ -58,6 +58,11 @@ export class RequesterState {
     this.qp = qp;
   }
 
+  /** More commands may be launched. */
+  get acceptsCommands(): boolean {
+    return this.wait === RequesterWait.NONE && this.recordCount < RECORDS_PER_QUEUE_PAIR;
+  }
+
   /** Something is sent and not acknowledged. */
   get outstanding(): boolean {
     return this.unackedPsn !== this.nextPsn;

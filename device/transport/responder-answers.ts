@@ -20,7 +20,7 @@ import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { refusalStatus } from './fault-status.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
-import type { FailResponder } from './responder-refusals.ts';
+import type { FailResponder } from './responder-request.ts';
 import type { PendingAcknowledge, ResponderResource, ResponderState } from './responder-state.ts';
 
 /** Response packets of one QP before the next has its turn. */

@@ -20,7 +20,7 @@ import type { AtomicUnit } from './atomic-unit.ts';
 import { postReceiveCompletion } from './completions.ts';
 import type { Responses } from './responder-answers.ts';
 import type { RequestRefusals } from './responder-refusals.ts';
-import { type RequestInHand, Step } from './responder-request.ts';
+import { type RequestInHand, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderResource } from './responder-state.ts';
 
 const MSN_MASK = 0xffffff;
@@ -48,7 +48,7 @@ export class RequestExecution {
   }
 
   /** Places the payload. */
-  place(): Step {
+  place(): ResponderStep {
     const { qp, state, ring, packet } = this.#request;
     const { flags, payloadOffset, payloadLengthBytes: length } = packet;
     if (flags & (FIRST | ONLY)) {
@@ -71,11 +71,11 @@ export class RequestExecution {
     }
     qp.trace?.placePacket(this.#request);
     state.messageBytes += length;
-    return flags & (LAST | ONLY) ? Step.COMPLETE : Step.ACKNOWLEDGE;
+    return flags & (LAST | ONLY) ? ResponderStep.COMPLETE : ResponderStep.ACKNOWLEDGE;
   }
 
   /** The message is whole. */
-  complete(): Step {
+  complete(): ResponderStep {
     const { qp, state, ring, packet } = this.#request;
     const { flags } = packet;
     if (flags & INVALIDATE) {
@@ -91,18 +91,18 @@ export class RequestExecution {
       if (qp.state === QpState.ERR) return this.#refusals.failCompletion();
     }
     state.msn = (state.msn + 1) & MSN_MASK;
-    return Step.ACKNOWLEDGE;
+    return ResponderStep.ACKNOWLEDGE;
   }
 
-  acknowledge(): Step {
+  acknowledge(): ResponderStep {
     const { qp, state, packet, reliable } = this.#request;
     state.expectedPsn = addPsn(packet.psn, 1);
     if (reliable && packet.ackRequest) this.#responses.acknowledge(qp, state, packet.psn);
-    return Step.EXIT;
+    return ResponderStep.EXIT;
   }
 
   /** RDMA READ: the answer is made while it is sent (IBTA 9.7.4.1.5, 9.7.5.1.9). */
-  read(address: number, rkey: number, lengthBytes: number): Step {
+  read(address: number, rkey: number, lengthBytes: number): ResponderStep {
     const { qp } = this.#request;
     const resource = this.#takeResource(packetCount(lengthBytes, qp.pathMtuBytes));
     resource.isAtomic = false;
@@ -113,7 +113,7 @@ export class RequestExecution {
   }
 
   /** Atomics execute at once; their answer is kept for duplicates (IBTA 9.4.5). */
-  atomic(): Step {
+  atomic(): ResponderStep {
     const { qp, ring, packet } = this.#request;
     const outcome = this.#atomics.perform(qp, ring.view, packet);
     if (outcome === FaultKind.COMMAND_LENGTH) return this.#refusals.refuseRequest(outcome);
@@ -127,12 +127,12 @@ export class RequestExecution {
     return this.#answer(resource);
   }
 
-  #answer(resource: ResponderResource): Step {
+  #answer(resource: ResponderResource): ResponderStep {
     const { qp, state } = this.#request;
     qp.trace?.beginAnswer(this.#request, resource);
     state.expectedPsn = addPsn(resource.lastPsn, 1);
     this.#responses.enqueue(qp, state, resource);
-    return Step.EXIT;
+    return ResponderStep.EXIT;
   }
 
   /** The oldest resource, for an answer of `count` PSNs. Whoever sends a new request has the answer it held. */

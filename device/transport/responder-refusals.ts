@@ -10,11 +10,8 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion } from './completions.ts';
 import { receiveStatus, refusalStatus } from './fault-status.ts';
 import type { Responses } from './responder-answers.ts';
-import { type RequestInHand, Step } from './responder-request.ts';
+import { type FailResponder, type RequestInHand, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
-
-/** The QP fails: flush, and the event that says why; undefined when a completion has said it. `detail` goes with the fault. */
-export type FailResponder = (qp: QueuePair, event: EventType | undefined, fault: FaultKind, detail: number) => void;
 
 export class RequestRefusals {
   readonly #request: RequestInHand;
@@ -28,29 +25,29 @@ export class RequestRefusals {
   }
 
   /** Unreliable: the packet is lost, and with it the rest of its message. */
-  skip(): Step {
+  skip(): ResponderStep {
     const { state, packet } = this.#request;
     state.expectedPsn = addPsn(packet.psn, 1);
     state.message = MessageKind.NONE;
-    return Step.DROP;
+    return ResponderStep.DROP;
   }
 
   /** The request makes no sense, or the QP does not serve it. */
-  refuseRequest(fault: FaultKind): Step {
+  refuseRequest(fault: FaultKind): ResponderStep {
     return this.#refuse(NakCode.INVALID_REQUEST, EventType.QP_REQUEST_ERROR, fault, this.#request.packet.psn);
   }
 
-  refuseAccess(fault: FaultKind, address: number): Step {
+  refuseAccess(fault: FaultKind, address: number): ResponderStep {
     return this.#refuse(NakCode.REMOTE_ACCESS_ERROR, EventType.QP_ACCESS_ERROR, fault, address);
   }
 
   /** This side cannot do what it should. */
-  refuseOperation(fault: FaultKind): Step {
+  refuseOperation(fault: FaultKind): ResponderStep {
     return this.#refuse(NakCode.REMOTE_OPERATIONAL_ERROR, EventType.QP_FATAL, fault, this.#request.packet.psn);
   }
 
   /** The receive entry cannot take the message: its completion says so, the sender gets a NAK (IBTA 9.9.3, classes A and B). */
-  failEntry(fault: FaultKind): Step {
+  failEntry(fault: FaultKind): ResponderStep {
     const { reliable, qp, state } = this.#request;
     const tooShort = fault === FaultKind.RECEIVE_TOO_SHORT;
     if (reliable) this.#nak(tooShort ? NakCode.INVALID_REQUEST : NakCode.REMOTE_OPERATIONAL_ERROR);
@@ -58,24 +55,24 @@ export class RequestRefusals {
     qp.trace?.refuse(this.#request, status, fault);
     completeEntry(qp, state, status, fault);
     this.#fail(qp, undefined, fault, state.entryNumber);
-    return Step.EXIT;
+    return ResponderStep.EXIT;
   }
 
   /** The message was taken, but its completion could not be posted, which has failed the QP: the sender must not think it was. */
-  failCompletion(): Step {
+  failCompletion(): ResponderStep {
     if (this.#request.reliable) this.#nak(NakCode.REMOTE_OPERATIONAL_ERROR);
-    return Step.EXIT;
+    return ResponderStep.EXIT;
   }
 
   /** NAK and error state (class C); unreliable QPs drop the message silently (class D). */
-  #refuse(code: number, event: EventType, fault: FaultKind, detail: number): Step {
+  #refuse(code: number, event: EventType, fault: FaultKind, detail: number): ResponderStep {
     const { reliable, qp, state } = this.#request;
     qp.trace?.refuse(this.#request, refusalStatus(code), fault);
     if (!reliable) return this.skip();
     this.#nak(code);
     completeEntry(qp, state, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, fault);
     this.#fail(qp, event, fault, detail);
-    return Step.EXIT;
+    return ResponderStep.EXIT;
   }
 
   #nak(code: number): void {

@@ -23,8 +23,9 @@ import type { AtomicUnit } from './atomic-unit.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { Responses } from './responder-answers.ts';
 import { RequestExecution } from './responder-execution.ts';
-import { completeEntry, type FailResponder, RequestRefusals } from './responder-refusals.ts';
-import { RequestInHand, Step } from './responder-request.ts';
+import { completeEntry, RequestRefusals } from './responder-refusals.ts';
+import type { FailResponder } from './responder-request.ts';
+import { RequestInHand, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
 
 const DWORD = 0x100000000;
@@ -70,7 +71,7 @@ export class Responder {
       state.established = true;
       if (qp.state === QpState.RTR) this.#around.established(qp);
     }
-    const isTaken = this.#take() !== Step.DROP;
+    const isTaken = this.#take() !== ResponderStep.DROP;
     if (!isTaken) this.dropped++;
     return isTaken;
   }
@@ -83,76 +84,76 @@ export class Responder {
   }
 
   /** From state to state: none leads back to one before it. */
-  #take(): Step {
+  #take(): ResponderStep {
     let next = this.#request.reliable ? this.#checkPsn() : this.#checkPsnUnreliable();
-    if (next === Step.CHECK_OPCODE_SEQUENCE) next = this.#checkOpcodeSequence();
-    if (next === Step.CHECK_RESOURCES) next = this.#checkResources();
-    if (next === Step.CHECK_LENGTH) next = this.#checkLength();
-    if (next === Step.CHECK_RKEY) next = this.#checkRkey();
-    if (next === Step.EXECUTE) next = this.#execution.place();
-    if (next === Step.COMPLETE) next = this.#execution.complete();
-    if (next === Step.ACKNOWLEDGE) return this.#execution.acknowledge();
-    if (next === Step.READ) return this.#checkRead();
-    if (next === Step.ATOMIC) return this.#checkAtomic();
-    return next === Step.DUPLICATE ? this.#duplicate() : next;
+    if (next === ResponderStep.CHECK_OPCODE_SEQUENCE) next = this.#checkOpcodeSequence();
+    if (next === ResponderStep.CHECK_RESOURCES) next = this.#checkResources();
+    if (next === ResponderStep.CHECK_LENGTH) next = this.#checkLength();
+    if (next === ResponderStep.CHECK_RKEY) next = this.#checkRkey();
+    if (next === ResponderStep.EXECUTE) next = this.#execution.place();
+    if (next === ResponderStep.COMPLETE) next = this.#execution.complete();
+    if (next === ResponderStep.ACKNOWLEDGE) return this.#execution.acknowledge();
+    if (next === ResponderStep.READ) return this.#checkRead();
+    if (next === ResponderStep.ATOMIC) return this.#checkAtomic();
+    return next === ResponderStep.DUPLICATE ? this.#duplicate() : next;
   }
 
   /** IBTA 9.7.4.1.1: expected, duplicate, or a sequence error that is NAKed once. */
-  #checkPsn(): Step {
+  #checkPsn(): ResponderStep {
     const { qp, state, packet } = this.#request;
     const ahead = psnDistance(state.expectedPsn, packet.psn);
     if (ahead === 0) {
       state.nakSent = false;
-      return Step.CHECK_OPCODE_SEQUENCE;
+      return ResponderStep.CHECK_OPCODE_SEQUENCE;
     }
-    if (ahead < 0) return Step.DUPLICATE;
+    if (ahead < 0) return ResponderStep.DUPLICATE;
     this.sequenceErrors++;
-    if (state.nakSent) return Step.DROP;
+    if (state.nakSent) return ResponderStep.DROP;
     state.nakSent = true;
     this.#around.responses.answer(qp, state, AethKind.NAK, NakCode.PSN_SEQUENCE_ERROR, state.expectedPsn);
-    return Step.EXIT;
+    return ResponderStep.EXIT;
   }
 
   /** IBTA 9.8.2.2: what is lost is lost; the next message begins with whatever PSN it has. */
-  #checkPsnUnreliable(): Step {
+  #checkPsnUnreliable(): ResponderStep {
     const { state, packet } = this.#request;
-    if (packet.psn === state.expectedPsn) return Step.CHECK_OPCODE_SEQUENCE;
+    if (packet.psn === state.expectedPsn) return ResponderStep.CHECK_OPCODE_SEQUENCE;
     this.sequenceErrors++;
     state.message = MessageKind.NONE;
     if ((packet.flags & (FIRST | ONLY)) === 0) return this.#refusals.skip();
     state.expectedPsn = packet.psn;
-    return Step.CHECK_OPCODE_SEQUENCE;
+    return ResponderStep.CHECK_OPCODE_SEQUENCE;
   }
 
   /** IBTA 9.7.4.1.2: a message begins with FIRST or ONLY and goes on with MIDDLE or LAST of the same kind. */
-  #checkOpcodeSequence(): Step {
+  #checkOpcodeSequence(): ResponderStep {
     const { state, packet, reliable } = this.#request;
     const { flags } = packet;
     const kind = flags & SEND ? MessageKind.SEND : flags & WRITE ? MessageKind.WRITE : MessageKind.NONE;
     const continues = (flags & (MIDDLE | LAST)) !== 0;
-    if (continues ? state.message === kind : state.message === MessageKind.NONE) return Step.CHECK_RESOURCES;
+    if (continues ? state.message === kind : state.message === MessageKind.NONE) return ResponderStep.CHECK_RESOURCES;
     if (reliable) return this.#refusals.refuseRequest(FaultKind.COMMAND_OPCODE);
     // An unreliable sender that gave up: a new message may begin, the rest of an unknown one is dropped (IBTA 9.8.2.2.2).
     state.message = MessageKind.NONE;
-    return continues ? this.#refusals.skip() : Step.CHECK_RESOURCES;
+    return continues ? this.#refusals.skip() : ResponderStep.CHECK_RESOURCES;
   }
 
   /** Is there what the request needs: a receive entry, responder resources (IBTA 9.7.4.1.3)? */
-  #checkResources(): Step {
+  #checkResources(): ResponderStep {
     const { state, packet } = this.#request;
     const { flags } = packet;
     if (flags & (READ_REQUEST | ATOMIC)) {
       const oldest = state.resources[state.resourceNext];
       const isFree = oldest !== undefined && (!oldest.active || oldest.repeated);
-      return isFree ? Step.CHECK_LENGTH : this.#refusals.refuseRequest(FaultKind.COMMAND_OPCODE);
+      return isFree ? ResponderStep.CHECK_LENGTH : this.#refusals.refuseRequest(FaultKind.COMMAND_OPCODE);
     }
     const needsEntry =
       (flags & SEND) !== 0 ? (flags & (FIRST | ONLY)) !== 0 : (flags & WRITE) !== 0 && (flags & IMMEDIATE) !== 0;
-    if (!needsEntry || state.entryTaken) return Step.CHECK_LENGTH;
+    if (!needsEntry || state.entryTaken) return ResponderStep.CHECK_LENGTH;
     return this.#takeEntry();
   }
 
-  #takeEntry(): Step {
+  #takeEntry(): ResponderStep {
     const { qp, state, reliable } = this.#request;
     const { reader, keys, responses } = this.#around;
     if (!reader.available(qp)) {
@@ -161,17 +162,17 @@ export class Responder {
       responses.answer(qp, state, AethKind.RNR_NAK, qp.attributes.minRnrTimer, state.expectedPsn);
       // What is behind it is dropped without a word until it comes again (IBTA 9.7.5.2.8).
       state.nakSent = true;
-      return Step.EXIT;
+      return ResponderStep.EXIT;
     }
     let fault = reader.take(qp, state.list);
     state.entryTaken = true;
     state.entryNumber = reader.number;
     if (fault === FaultKind.NONE) fault = state.list.check(qp, keys, AccessFlag.LOCAL_WRITE);
-    return fault === FaultKind.NONE ? Step.CHECK_LENGTH : this.#refusals.failEntry(fault);
+    return fault === FaultKind.NONE ? ResponderStep.CHECK_LENGTH : this.#refusals.failEntry(fault);
   }
 
   /** IBTA 9.7.4.1.6: first and middle packets are full, last ones not empty, and all of it fits. */
-  #checkLength(): Step {
+  #checkLength(): ResponderStep {
     const { qp, state, packet } = this.#request;
     const { flags, payloadLengthBytes: length } = packet;
     const mtuBytes = qp.pathMtuBytes;
@@ -182,18 +183,18 @@ export class Responder {
           : length > mtuBytes || ((flags & LAST) !== 0 && length === 0);
       if (wrong) return this.#refuseLength();
     }
-    if ((flags & SEND) === 0) return Step.CHECK_RKEY;
+    if ((flags & SEND) === 0) return ResponderStep.CHECK_RKEY;
     const before = flags & (FIRST | ONLY) ? 0 : state.messageBytes;
     if (before + length > state.list.totalBytes) return this.#refusals.failEntry(FaultKind.RECEIVE_TOO_SHORT);
-    return Step.EXECUTE;
+    return ResponderStep.EXECUTE;
   }
 
   /** Keys, bounds and rights of RDMA (IBTA 9.7.4.1.7); checked for each packet, as the key may go meanwhile. */
-  #checkRkey(): Step {
+  #checkRkey(): ResponderStep {
     const { state, packet } = this.#request;
     const { flags, payloadLengthBytes: length } = packet;
-    if (flags & ATOMIC) return Step.ATOMIC;
-    if (flags & READ_REQUEST) return Step.READ;
+    if (flags & ATOMIC) return ResponderStep.ATOMIC;
+    if (flags & READ_REQUEST) return ResponderStep.READ;
     if (flags & (FIRST | ONLY)) {
       this.#loadWrite();
       if (state.writeLength > MESSAGE_MAX_BYTES) return this.#refuseLength();
@@ -209,7 +210,7 @@ export class Responder {
       state.writeRkey,
       state.writeAddress,
       state.writeLength,
-      Step.EXECUTE,
+      ResponderStep.EXECUTE,
     );
   }
 
@@ -221,7 +222,7 @@ export class Responder {
   }
 
   /** The QP serves the operation, and the key allows it. Keys of zero bytes are not looked at (IBTA 9.7.4.1.7). */
-  #checkRemote(right: number, rkey: number, address: number, lengthBytes: number, next: Step): Step {
+  #checkRemote(right: number, rkey: number, address: number, lengthBytes: number, next: ResponderStep): ResponderStep {
     const { qp } = this.#request;
     if ((qp.attributes.access & right) === 0) return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
     if (lengthBytes === 0) return next;
@@ -232,17 +233,17 @@ export class Responder {
     return this.#refusals.refuseAccess(keys.fault, address);
   }
 
-  #checkRead(): Step {
+  #checkRead(): ResponderStep {
     const { ring, packet } = this.#request;
     const address = this.#rethAddress();
     const length = getRethDmaLength(ring.view, packet.rethOffset);
     const rkey = getRethRKey(ring.view, packet.rethOffset);
     if (length > MESSAGE_MAX_BYTES) return this.#refuseLength();
-    const next = this.#checkRemote(AccessFlag.REMOTE_READ, rkey, address, length, Step.READ);
-    return next === Step.READ ? this.#execution.read(address, rkey, length) : next;
+    const next = this.#checkRemote(AccessFlag.REMOTE_READ, rkey, address, length, ResponderStep.READ);
+    return next === ResponderStep.READ ? this.#execution.read(address, rkey, length) : next;
   }
 
-  #checkAtomic(): Step {
+  #checkAtomic(): ResponderStep {
     if (this.#request.qp.attributes.access & AccessFlag.REMOTE_ATOMIC) return this.#execution.atomic();
     return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
   }
@@ -254,23 +255,23 @@ export class Responder {
   }
 
   /** IBTA 9.7.5.1.4: acknowledge again, read again, or repeat the result of an atomic. */
-  #duplicate(): Step {
+  #duplicate(): ResponderStep {
     this.duplicates++;
     const { qp, state, packet } = this.#request;
     const { flags, psn } = packet;
     const { responses } = this.#around;
     if (flags & (SEND | WRITE)) {
       responses.acknowledge(qp, state, this.#newestAcknowledged(psn));
-      return Step.EXIT;
+      return ResponderStep.EXIT;
     }
     for (const resource of state.resources) {
       const offset = psnDistance(resource.firstPsn, psn);
       if (!resource.used || offset < 0 || psnDistance(psn, resource.lastPsn) < 0) continue;
       if (((flags & ATOMIC) !== 0) !== resource.isAtomic) continue;
       responses.repeat(qp, state, resource, offset);
-      return Step.EXIT;
+      return ResponderStep.EXIT;
     }
-    return Step.DROP;
+    return ResponderStep.DROP;
   }
 
   /** How far a duplicate with `psn` is acknowledged: not past a READ or atomic, whose answer the requester may be lacking too. */
@@ -283,7 +284,7 @@ export class Responder {
     return newest;
   }
 
-  #refuseLength(): Step {
+  #refuseLength(): ResponderStep {
     return this.#refusals.refuseRequest(FaultKind.COMMAND_LENGTH);
   }
 }

@@ -106,13 +106,14 @@ export class SendPipeline {
       qp.trace?.endCommand(view, CompletionStatus.SUCCESS, FaultKind.NONE);
       if (qp.signalAll || getSendCommandSignaled(view, 0))
         postSendCompletion(qp, sequence, opcode, CompletionStatus.SUCCESS, FaultKind.NONE);
-      return qp.owner.adapter.noteDrained(qp);
+      if (qp.drainNotify) qp.life.noteDrained(qp);
+      return;
     }
     reportCommandFault(qp, buffer, fault);
     const status = sendStatus(fault, opcode);
     qp.trace?.endCommand(view, status, fault);
     postSendCompletion(qp, sequence, opcode, status, fault);
-    qp.owner.adapter.failSends(qp);
+    qp.life.failSends(qp);
   }
 }
 

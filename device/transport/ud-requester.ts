@@ -15,7 +15,6 @@ import {
   getAddressHandleValid,
 } from '../../protocol/layout/gen/address-handle.gen.ts';
 import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
-import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
   getSendCommandCollectLength,
   getSendCommandImmediate,
@@ -38,8 +37,6 @@ import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
-
-const DWORD = 0x100000000;
 
 export class UdRequester {
   readonly #keys: KeyCheck;
@@ -73,13 +70,11 @@ export class UdRequester {
 
   /** Reads the address handle and checks that this QP may use it (IBTA 11.2.2.1, 10.2.2.4). */
   #loadAddress(qp: QueuePair, view: DataView, port: Port): FaultKind {
-    const { registers, dma } = qp.owner;
+    const { addressHandleTable, addressHandleCount, dma } = qp.owner;
     const index = getUdTargetAddressHandle(view, SEND_COMMAND_TARGET_OFFSET);
-    if (index >= registers.getStored(CSR.ADDRESS_HANDLE_COUNT)) return FaultKind.ADDRESS_HANDLE;
-    const table =
-      registers.getStored(CSR.ADDRESS_HANDLE_TABLE) + registers.getStoredHigh(CSR.ADDRESS_HANDLE_TABLE) * DWORD;
-    if (!dma.read(qp.number, table + index * ADDRESS_HANDLE_SIZE, ADDRESS_HANDLE_SIZE, this.#handle, 0))
-      return FaultKind.DMA_READ;
+    if (index >= addressHandleCount) return FaultKind.ADDRESS_HANDLE;
+    const address = addressHandleTable + index * ADDRESS_HANDLE_SIZE;
+    if (!dma.read(qp.number, address, ADDRESS_HANDLE_SIZE, this.#handle, 0)) return FaultKind.DMA_READ;
     const handle = this.#handleView;
     const usable =
       getAddressHandleValid(handle, 0) === 1 &&

@@ -110,6 +110,6 @@ export class UdResponder {
     report.solicited = 0;
     report.status = receiveStatus(fault);
     postReceiveCompletion(qp, this.#reader.number, report);
-    qp.owner.adapter.moveToError(qp);
+    qp.life.moveToError(qp);
   }
 }

@@ -115,9 +115,9 @@ export class TransportTraffic {
 
   /** Traces every QP from now on, as `vuhca trace on` does. */
   trace(blocksLog2 = 6): void {
-    const { resources, traces } = this.#machine.adapter;
+    const { tables, traces } = this.#machine.adapter;
     const settings = { blocksLog2, snapLength: TRACE_SNAP_LENGTH, stopOnError: false, byGuest: false };
-    resources.queuePairs.forEach((qp) => {
+    tables.queuePairs.forEach((qp) => {
       if (!traces.enable(qp, settings)) throw new Error(`no memory to trace QP ${qp.number}`);
     });
   }

@@ -6,7 +6,6 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Adapter } from '../../device/adapter/adapter.ts';
 import { CaptureFile, type CaptureOptions } from '../../device/main/capture-file.ts';
 import { Bench, type Pair } from '../../device/test-support/adapter-fixture.ts';
 import { readPcap } from '../../protocol/infiniband/pcap.ts';
@@ -28,7 +27,7 @@ function prepare(t: Test): CaptureBench {
   const bench = new Bench({ seed: 3, memoryBytes: 64 * 1024 * 1024 });
   const pair = bench.createPair({ sender: { sendPsn: 500, sendEntriesLog2: 8 }, receiver: { receiveEntriesLog2: 8 } });
   const path = join(makeDirectory(t), 'ports.pcap');
-  const { ports } = bench.machine.core as Adapter;
+  const { ports } = bench.machine.device;
   const capture = (options: Partial<CaptureOptions> = {}) =>
     new CaptureFile({ path, ...options }, ports, () => START_NS + bench.machine.clock.now());
   return { bench, pair, path, capture };
@@ -101,7 +100,7 @@ t.test('port, direction and number can be chosen', async (t) => {
 
 t.test('a capture costs nothing when it is off, and only one runs', async (t) => {
   const setting = prepare(t);
-  const { ports } = setting.bench.machine.core as Adapter;
+  const { ports } = setting.bench.machine.device;
   const capture = setting.capture();
   t.throws(() => setting.capture(), { message: 'a capture is running already' });
   await capture.stop();
@@ -131,6 +130,6 @@ t.test('a disk that is full ends the capture with a sentence', async (t) => {
   send(setting, 1);
   await capture.stop();
   t.match(capture.progress, { active: false, closed: true, error: 'the capture /dev/full cannot be written (ENOSPC)' });
-  const { ports } = setting.bench.machine.core as Adapter;
+  const { ports } = setting.bench.machine.device;
   t.ok(ports.every((port) => port.observer === undefined));
 });

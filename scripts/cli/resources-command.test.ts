@@ -4,7 +4,6 @@
 
 import { join } from 'node:path';
 import t from 'tap';
-import type { Adapter } from '../../device/adapter/adapter.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { reportResources } from '../../device/main/resource-report.ts';
@@ -35,7 +34,7 @@ t.test('the tables of an adapter whose division is known', async (t) => {
   const changes = readResourceWords(words.join(' ').split(' '), 64);
   t.equal(machine.functionAt(0).requestResources(encodeRequest(changes)).status, 0);
   t.equal(
-    renderResources(reportResources(machine.core as Adapter)),
+    renderResources(reportResources(machine.device)),
     `              VCBs  in use  PCBs  in use  buffers  lanes
 function 0      30       0    25       0       10  0-3,5-9        VCBs from 0
   level 0       30            10       0           0-3

@@ -3,7 +3,6 @@
 // The screen of `vuhca status` for an adapter whose history is known, whole and word for word.
 
 import t, { type Test } from 'tap';
-import type { Adapter } from '../../device/adapter/adapter.ts';
 import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
 import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
@@ -35,7 +34,7 @@ function describeServed(machine: InProcessMachine, ofSocket: Partial<SocketRepor
     sharedMemoryBytes: 512 * 2 ** 20,
     ...ofSocket,
   };
-  const report = reportAdapter(machine.core as Adapter);
+  const report = reportAdapter(machine.device);
   return { name: 'a', sockets: report.functions.map(() => socket), ...report };
 }
 

@@ -6,8 +6,6 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Adapter } from '../../device/adapter/adapter.ts';
-import { attachTimeline } from '../../device/adapter/attach-timeline.ts';
 import { TimelineRing, type TimelineStep } from '../../device/function/timeline.ts';
 import { findTraceFault } from '../../device/main/test-support/chrome-trace.ts';
 import { toChromeTrace, toErf, toJsonLines } from '../../device/main/trace-export.ts';
@@ -42,8 +40,8 @@ function traceConnection(attributes: Partial<TraceAttributes> = {}): Traced {
     clock.advance(100);
     return clock.now();
   });
-  const adapter = bench.machine.core as Adapter;
-  attachTimeline(adapter, timeline);
+  const adapter = bench.machine.device;
+  adapter.attachTimeline(timeline);
   for (const port of adapter.ports) port.observer = () => clock.advance(50);
   for (const length of [700, 60]) {
     b.postReceive([bench.sge(bench.createBuffer(length))]);
@@ -53,7 +51,7 @@ function traceConnection(attributes: Partial<TraceAttributes> = {}): Traced {
     a.parts.sendCq.drain();
     b.parts.receiveCq.drain();
   }
-  attachTimeline(adapter, undefined);
+  adapter.attachTimeline(undefined);
   const messages = [a, b].flatMap(({ qpn }) => trace.read(qpn).messages);
   return { messages, steps: timeline.read(0, 1000), qpns: [a.qpn, b.qpn] };
 }

@@ -5,11 +5,10 @@
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { faultKindName } from '../../../protocol/layout/gen/values.gen.ts';
-import { Adapter } from '../../adapter/adapter.ts';
+import { Adapter, type AdapterFactory } from '../../adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../adapter/options.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../../host.ts';
 import { Random } from '../../random.ts';
-import type { AdapterFactory } from '../adapter-factory.ts';
 import { OrderingModel } from '../ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../ordering/ordering-options.ts';
 import type { Recorder } from '../recording.ts';
@@ -96,6 +95,12 @@ export class InProcessMachine {
 
   hostAt(index: number): InProcessHost {
     return at(this.hosts, index, 'host');
+  }
+
+  /** The adapter itself with all its units. Throws when a test has put something else in its place. */
+  get device(): Adapter {
+    if (this.core instanceof Adapter) return this.core;
+    throw new Error('this machine runs something else in the place of an adapter');
   }
 
   get steps(): number {

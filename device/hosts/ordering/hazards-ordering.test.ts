@@ -17,7 +17,6 @@ import {
   ManagementStatus,
   SendOpcode,
 } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../../adapter/adapter.ts';
 import type { CompletionQueue } from '../../queues/completion-queue.ts';
 import { Bench, COMPLETION_VECTOR } from '../../test-support/adapter-fixture.ts';
 import type { DriverCompletionQueue } from '../in-process/driver/completion-queue.ts';
@@ -112,7 +111,7 @@ t.test('hazard 34: an entry of the lap before, or a body without its word, is no
 
 /** The defect of erratum 4074: a failed completion is posted up to so many times, each time as an entry of its own. */
 function repeatFailures(bench: Bench, queue: DriverCompletionQueue, copiesMax: number): void {
-  const device = (bench.machine.core as Adapter).resources.completionQueues.get(queue.cqn) as CompletionQueue;
+  const device = bench.machine.device.tables.completionQueues.get(queue.cqn) as CompletionQueue;
   const begin = device.begin.bind(device);
   const post = device.post.bind(device);
   let entry: DataView;

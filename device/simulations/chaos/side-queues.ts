@@ -3,7 +3,6 @@
  * What the endpoints of one side may share: one CQ for everything, and one receive queue. Completions go to the endpoint whose QP they name; each entry of
  * the shared queue completes once, and none that the device has taken is lost.
  */
-import type { Adapter } from '../../adapter/adapter.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
 import type { DriverSharedReceiveQueue } from '../../hosts/in-process/driver/shared-receive-queue.ts';
 import type { Bench, Buffer } from '../../test-support/adapter-fixture.ts';
@@ -90,8 +89,8 @@ export class SharedEntries {
   }
 
   findLost(): string | undefined {
-    const { resources } = this.#bench.machine.core as Adapter;
-    const taken = resources.sharedReceiveQueues.get(this.queue.srqn)?.ring.head;
+    const { tables } = this.#bench.machine.device;
+    const taken = tables.sharedReceiveQueues.get(this.queue.srqn)?.ring.head;
     if (taken === this.#taken && taken === this.#over) return undefined;
     return `${taken} entries of the shared queue were taken, ${this.#over} completed, the last of them ${this.#taken - 1}`;
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Two adapters, or two ports of one, joined by a bad wire, on one simulated clock. */
-import type { Adapter } from '../../adapter/adapter.ts';
 import type { Random } from '../../random.ts';
 import { Bench } from '../../test-support/adapter-fixture.ts';
 import { FaultyCable, type Wire } from './faulty-wire.ts';
@@ -41,7 +40,7 @@ export class World {
       { bench: second, port: twoAdapters ? 1 : 2 },
     ];
     const [a, b] = this.sides.map(({ bench, port }) => {
-      const { ports } = bench.machine.core as Adapter;
+      const { ports } = bench.machine.device;
       for (const other of ports) other.plug(undefined);
       return ports[port - 1];
     });

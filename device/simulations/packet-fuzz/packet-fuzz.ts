@@ -15,6 +15,7 @@ import { PACKET_SLOT_BYTES } from '../../port/packet-ring.ts';
 import { Bench, type Buffer } from '../../test-support/adapter-fixture.ts';
 import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 import { ScriptedLink } from '../../test-support/scripted-link.ts';
+import { responderOf } from '../../transport/connected-states.ts';
 
 /** Packets between two looks at the QPs that must not notice. */
 const PROOF_INTERVAL = 5000;
@@ -51,7 +52,7 @@ export class PacketFuzz {
     const bench = new Bench({ seed });
     bench.machine.onStep = () => {};
     this.bench = bench;
-    this.#adapter = bench.machine.core as Adapter;
+    this.#adapter = bench.machine.device;
     this.#link = new ScriptedLink(this.#adapter.ports[0], WIRE_PACKETS);
     // Keeps the other port up: its QPs talk to each other inside it.
     new ScriptedLink(this.#adapter.ports[1]);
@@ -210,7 +211,8 @@ export class PacketFuzz {
     fields.dlid = random.oneIn(16) ? random.below(0x10000) : this.#lids[0];
     fields.slid = random.oneIn(16) ? random.below(0x10000) : this.#lids[1];
     const { qpn } = this.#targets[target];
-    const expected = this.#adapter.resources.queuePairs.get(qpn)?.responder?.expectedPsn ?? 0;
+    const qp = this.#adapter.tables.queuePairs.get(qpn);
+    const expected = (qp && responderOf(qp)?.expectedPsn) ?? 0;
     fields.destQpn = qpn;
     if (random.oneIn(16)) fields.destQpn = random.next() & 0xffffff;
     else if (random.oneIn(8)) fields.destQpn = this.#qpns[random.below(this.#qpns.length)];

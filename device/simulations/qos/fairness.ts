@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What tenants that flood get of the adapter's time, each with a virtual function of its own (docs/ARCHITECTURE.md, Shares): for the tests of equal tenants and of shares. */
-import type { Adapter } from '../../adapter/adapter.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Flood, type FloodRequest, measureShares, type Posting } from './flood.ts';
 import { Tenant } from './tenant.ts';
@@ -24,7 +23,7 @@ interface Surroundings {
 export function measureFairness(requests: readonly FloodRequest[], around: Surroundings = {}): number[] {
   const { budget = 64, passes = passesFor(requests), weights = requests.map(() => 1) } = around;
   const machine = new InProcessMachine({ functionCount: requests.length + 1, memoryBytes: MEMORY_BYTES, budget });
-  const { lanes } = machine.core as Adapter;
+  const { lanes } = machine.device;
   for (const { number } of lanes.lanes) {
     const owner = lanes.map.getOwner(number);
     if (owner > 0) lanes.setLane(number, { weight: weights[owner - 1] });

@@ -2,7 +2,7 @@
 /** A guest of one function, as the runs over whole adapters need it: a driver brought up, a PD, memory with all rights. Flows between tenants are in `flow`. */
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
-import type { AdapterFunction } from '../../adapter/pcie-function.ts';
+import type { PcieFunction } from '../../adapter/pcie-function.ts';
 import { InProcessAccess } from '../../hosts/in-process/access.ts';
 import { Driver } from '../../hosts/in-process/driver/driver.ts';
 import type { BringUpRequest, DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
@@ -45,8 +45,8 @@ export class Tenant {
   }
 
   /** The function itself, behind its seam. */
-  get core(): AdapterFunction {
-    return this.machine.core.functions[this.index] as AdapterFunction;
+  get core(): PcieFunction {
+    return this.machine.core.functions[this.index] as PcieFunction;
   }
 
   /** A 32-bit register, or one of an array. */

@@ -5,7 +5,6 @@
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../../adapter/adapter.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Random } from '../../random.ts';
 import { findLeak } from '../../test-support/invariants.ts';
@@ -67,7 +66,7 @@ export class World {
       adapter,
       budget: random.between(4, 64),
     });
-    this.watch = new AdapterWatch(this.machine.core as Adapter);
+    this.watch = new AdapterWatch(this.machine.device);
     const bringUp = { levelOnePages: LEVEL_ONE_PAGES, overflowEntriesLog2: random.pick([0, 6]) };
     this.tenants = this.machine.hosts.map((_, index) => new Tenant(this.machine, index, bringUp));
     this.machine.onStep = () => this.#check();
@@ -120,7 +119,7 @@ export class World {
   }
 
   get laneCount(): number {
-    return (this.machine.core as Adapter).lanes.count;
+    return this.machine.device.lanes.count;
   }
 
   /** The sum of a register over all functions. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The messages of a sanitizer run: two datagram QPs and a connected one that share a CQ, and packets through a send context. */
 import { SendContextState, ServiceType, sendContextStateName } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../../adapter/adapter.ts';
 import type { CollectPagePool } from '../../hosts/in-process/driver/collect-page-pool.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
 import type { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';
@@ -206,8 +205,8 @@ export class Traffic {
 
   /** The driver believes that the device is done with a packet: it must be. */
   #freed(number: number): void {
-    const { functions, sendContexts } = this.#world.bench.machine.core as Adapter;
-    const sent = sendContexts.get(functions[0], this.#context.number)?.packetsSent ?? 0;
+    const { functions, sendContexts } = this.#world.bench.machine.device;
+    const sent = sendContexts.get(functions[0].underlying, this.#context.number)?.packetsSent ?? 0;
     if (number !== this.#packetsFreed++)
       throw new Error(`packet ${number} is freed, ${this.#packetsFreed - 1} was next`);
     if (number >= sent) throw new Error(`packet ${number} is freed, and the device has sent ${sent}`);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The life cycle of queue pairs (IBTA 10.3.1): what a state change, a failure or destruction means
+ * for scheduler, lanes, transport and receive queues. Management asks for changes that it has checked; units
+ * report failures through `QueuePair.life`.
+ */
+import { EventType, FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { ObjectTables } from '../queues/object-tables.ts';
+import type { QueuePair, QueuePairLife } from '../queues/queue-pair.ts';
+import type { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
+import type { ConnectedTransport } from '../transport/connected-transport.ts';
+import type { ReceiveQueueReader } from '../transport/receive-queue.ts';
+
+/** The units that hold something of a queue pair. */
+export interface QueuePairUnits {
+  readonly tables: ObjectTables;
+  readonly lanes: TransmitVirtualLanes;
+  readonly scheduler: SendQueueScheduler;
+  readonly connected: ConnectedTransport;
+  readonly receiveQueue: ReceiveQueueReader;
+}
+
+export class QueuePairLifeCycle implements QueuePairLife {
+  readonly #units: QueuePairUnits;
+
+  constructor(units: QueuePairUnits) {
+    this.#units = units;
+  }
+
+  changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
+    const { connected, scheduler } = this.#units;
+    const previous = qp.state;
+    if (next === QpState.ERR) return this.moveToError(qp);
+    if (next === QpState.RESET) this.#returnSharedEntry(qp);
+    qp.state = next;
+    if (next === QpState.RESET) this.#reset(qp);
+    else if (next === QpState.SQD && previous !== QpState.SQD) {
+      qp.drainNotify = notifyWhenDrained;
+      connected.drain(qp);
+      this.noteDrained(qp);
+    } else if (next === QpState.RTR) connected.startReceiving(qp);
+    // Before RTS software cannot have posted anything. A look at the send queue now would only
+    // fetch the first command before its collect copy comes.
+    else if (next === QpState.RTS && previous === QpState.RTR) connected.startSending(qp);
+    else if (next === QpState.RTS && previous !== QpState.RTS) scheduler.schedule(qp);
+  }
+
+  /** Receives are flushed now, sends in their order through the lane (IBTA 10.3.1). */
+  moveToError(qp: QueuePair): void {
+    if (qp.state === QpState.ERR) return;
+    const { lanes, connected, receiveQueue, scheduler } = this.#units;
+    qp.state = QpState.ERR;
+    lanes.reconsider(qp);
+    connected.flushSends(qp);
+    connected.flushReceives(qp);
+    receiveQueue.flush(qp);
+    if (qp.srq !== undefined) qp.owner.postAsynchronous(EventType.LAST_WQE_REACHED, qp, FaultKind.NONE);
+    scheduler.schedule(qp);
+  }
+
+  /** The send queue of an unreliable QP stops and its receive queue goes on; a reliable QP is in error as a whole (IBTA 10.3.1, SQE). */
+  failSends(qp: QueuePair): void {
+    if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
+    if (qp.state === QpState.ERR) return;
+    const { lanes, connected, scheduler } = this.#units;
+    qp.state = QpState.SQE;
+    lanes.reconsider(qp);
+    connected.flushSends(qp);
+    scheduler.schedule(qp);
+  }
+
+  fail(qp: QueuePair, fault: FaultKind): void {
+    this.moveToError(qp);
+    qp.owner.postAsynchronous(EventType.QP_FATAL, qp, fault);
+  }
+
+  flushReceives(qp: QueuePair): void {
+    this.#units.receiveQueue.flush(qp);
+  }
+
+  noteDrained(qp: QueuePair): void {
+    if (qp.state !== QpState.SQD || qp.inFlight > 0 || !qp.drainNotify) return;
+    qp.drainNotify = false;
+    qp.owner.postAsynchronous(EventType.SEND_QUEUE_DRAINED, qp, FaultKind.NONE);
+  }
+
+  destroy(qp: QueuePair): void {
+    this.#returnSharedEntry(qp);
+    this.drop(qp);
+  }
+
+  /** Removes the QP although its function is being reset: nothing completes. */
+  drop(qp: QueuePair): void {
+    const { tables, lanes, connected, scheduler } = this.#units;
+    scheduler.unschedule(qp);
+    lanes.reconsider(qp);
+    connected.drop(qp);
+    if (qp.boundWindows > 0)
+      tables.memoryWindows.forEach((window) => {
+        if (window.holder === qp) window.unbind();
+      });
+    scheduler.unitOf(qp).overflow.orphan(qp);
+    qp.release();
+    tables.queuePairs.remove(qp);
+  }
+
+  #reset(qp: QueuePair): void {
+    const { lanes, connected, scheduler } = this.#units;
+    const wasStopped = qp.stopped;
+    scheduler.unschedule(qp);
+    lanes.reconsider(qp);
+    connected.drop(qp);
+    qp.resetQueues();
+    // Its descriptor still says `destroyed`.
+    if (wasStopped) scheduler.unitOf(qp).descriptors.publish(qp);
+  }
+
+  /**
+   * Software resets or destroys the QP. The entry of a shared queue that a message in progress has
+   * taken completes as flushed: the slot is the queue's, and nothing else could tell that it is free
+   * again. Entries of the QP's own queue are discarded with it.
+   */
+  #returnSharedEntry(qp: QueuePair): void {
+    if (qp.srq !== undefined) this.#units.connected.flushReceives(qp);
+  }
+}

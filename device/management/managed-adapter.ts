@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The adapter as the service processor manages it: objects, units and shares that management
+ * commands read and change. `adapter/adapter.ts` has all of it.
+ */
+import type { CollectUnit } from '../collect/collect-unit.ts';
+import type { PcbAllocator } from '../collect/pcb-allocator.ts';
+import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { SendContexts } from '../pio/send-contexts.ts';
+import type { Port } from '../port/port.ts';
+import type { ObjectTables } from '../queues/object-tables.ts';
+import type { QueuePairLife } from '../queues/queue-pair.ts';
+import type { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
+import type { ShareManager } from '../shares/share-manager.ts';
+import type { Traces } from '../trace/traces.ts';
+import type { ConnectedTransport } from '../transport/connected-transport.ts';
+
+/** One function of the adapter. */
+export interface ManagedFunction {
+  readonly underlying: UnderlyingFunction;
+  readonly collect: CollectUnit;
+  /** The dedicated collect buffer with a command that waits for the service processor. */
+  pendingManagement: PhysicalCollectBuffer | undefined;
+}
+
+export interface ManagedAdapter {
+  readonly nodeGuid: Uint8Array;
+  readonly functions: readonly ManagedFunction[];
+  readonly ports: readonly Port[];
+  readonly tables: ObjectTables;
+  readonly collectBuffers: PcbAllocator;
+  readonly lanes: TransmitVirtualLanes;
+  readonly scheduler: SendQueueScheduler;
+  readonly connected: ConnectedTransport;
+  readonly sendContexts: SendContexts;
+  readonly traces: Traces;
+  readonly shareManager: ShareManager;
+  readonly queuePairLife: QueuePairLife;
+}

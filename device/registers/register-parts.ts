@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What the registers of one function show and control: the function, its units, and the units that
+ * all functions of the adapter share. `adapter/pcie-function.ts` has all of it.
+ */
+import type { CollectUnit } from '../collect/collect-unit.ts';
+import type { PcbAllocator } from '../collect/pcb-allocator.ts';
+import type { VcbSpace } from '../collect/vcb-space.ts';
+import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { ResetKind } from '../host.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { SendContexts } from '../pio/send-contexts.ts';
+import type { Port } from '../port/port.ts';
+import type { EventDoorbells } from '../queues/event-doorbells.ts';
+import type { RegisterFile } from './register-file.ts';
+
+/** Of the adapter as a whole. */
+export interface SharedRegisterParts {
+  /** ADAPTER_CONTROL. */
+  control: number;
+  /** The physical function has disabled the adapter. */
+  readonly disabled: boolean;
+  readonly ports: readonly Port[];
+  readonly vcbSpace: VcbSpace;
+  readonly collectBuffers: PcbAllocator;
+  readonly schedulerBuffers: PcbAllocator;
+  readonly lanes: TransmitVirtualLanes;
+  readonly sendContexts: SendContexts;
+}
+
+/** Of one function. */
+export interface RegisterParts {
+  readonly underlying: UnderlyingFunction;
+  readonly registers: RegisterFile;
+  readonly collect: CollectUnit;
+  readonly doorbells: DoorbellUnit;
+  readonly eventDoorbells: EventDoorbells;
+  /** Software holds the lock of the dedicated collect buffer. */
+  dedicatedLocked: boolean;
+  readonly shared: SharedRegisterParts;
+  /** DEVICE_CONTROL.reset. */
+  reset(kind: ResetKind): void;
+  /** A write to SEND_DOORBELL. */
+  ringExplicit(low: number, high: number): void;
+}
