@@ -5,7 +5,6 @@
  */
 import { createHash } from 'node:crypto';
 import { Adapter } from '../../device/adapter/adapter.ts';
-import { attachTimeline } from '../../device/adapter/attach-timeline.ts';
 import { Fabric } from '../../device/fabric/fabric.ts';
 import { TimelineRing } from '../../device/function/timeline.ts';
 import type { AdapterPort, HostPort } from '../../device/host.ts';
@@ -97,12 +96,12 @@ class TracedPort extends RecordingAdapterPort {
     this.#digest = digest;
     this.#core = core;
     this.#timeline = new TimelineRing(TIMELINE_LOG2, () => core.clock.now());
-    attachTimeline(core, this.#timeline);
+    core.attachTimeline(this.#timeline);
   }
 
   override run(budget: number): boolean {
-    const { resources, traces } = this.#core;
-    resources.queuePairs.forEach((qp) => {
+    const { tables, traces } = this.#core;
+    tables.queuePairs.forEach((qp) => {
       if (qp.trace === undefined) traces.enable(qp, TRACE);
       if (qp.trace !== undefined) this.#traces.add(qp.trace);
     });
