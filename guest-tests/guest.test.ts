@@ -2,12 +2,9 @@
 //
 // The in-kernel tests against the real thing: stock kernel in QEMU, our driver, the adapter in a process of its own.
 
-import { join } from 'node:path';
 import t from 'tap';
-import { runCli } from '../scripts/cli/testing/run-cli.ts';
-import { runGuestCases } from './guest-run.ts';
-import { traceWhileItRuns } from './host-tracer.ts';
-import { report } from './report.ts';
+import { runGuestCases } from './harness/guest-run.ts';
+import { report } from './harness/report.ts';
 
 /** What a run is given on a busy machine, compilation included. */
 const BOUND_MS = 600_000;
@@ -73,27 +70,6 @@ for (const seed of [1, 2]) {
     },
   );
 }
-
-t.test(
-  'queue pairs that the host traces while the run is recorded: the replay is identical',
-  { timeout: BOUND_MS },
-  async (t) => {
-    const path = join(t.testdir(), 'traced.rec');
-    let traced: Promise<number> | undefined;
-    const run = await runGuestCases({
-      suites: ['connected'],
-      count: 500,
-      deviceArguments: ['--record', path],
-      onDevice: ({ child }) => {
-        traced = traceWhileItRuns(child.controlPath);
-      },
-    });
-    report(t, run);
-    const messages = (await traced) ?? 0;
-    t.ok(messages > 10, `${messages} messages were traced`);
-    t.match(await runCli(['replay', path]), { status: 0, stdout: /traced\.rec: identical: / });
-  },
-);
 
 t.test('an adapter that dies under the driver', { timeout: BOUND_MS }, async (t) => {
   let run = await runGuestCases({ script: 'gone.sh' });

@@ -10,10 +10,10 @@ import type { LinkReport } from '../device/main/link-report.ts';
 import type { StatusReport } from '../device/main/status-report.ts';
 import type { Guest } from '../qemu/guest.ts';
 import { makeRunDirectory, onProcessEnd } from '../qemu/run-directory.ts';
-import { DeviceProcess } from './device-process.ts';
-import { type GuestRun, type GuestRunOptions, makeRun, packCases } from './guest-run.ts';
-import { GuestSession } from './guest-session.ts';
-import { LinkRelay } from './link-relay.ts';
+import { DeviceProcess } from './harness/device-process.ts';
+import { type GuestRun, type GuestRunOptions, makeRun, packCases } from './harness/guest-run.ts';
+import { GuestSession } from './harness/guest-session.ts';
+import { LinkRelay } from './harness/link-relay.ts';
 
 /** What became of both guests. */
 export interface PeerRun {

@@ -4,8 +4,8 @@
 // has faults, and over sockets between two processes, one of which is cut while it carries messages.
 
 import t, { type Test } from 'tap';
+import { report } from './harness/report.ts';
 import { type PeerRun, runPeers } from './peer-run.ts';
-import { report } from './report.ts';
 
 /** What a run is given on a busy machine, compilation included. */
 const BOUND_MS = 600_000;

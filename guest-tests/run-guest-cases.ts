@@ -4,9 +4,9 @@
 // Prints each result as it comes, then the faults, and ends with 1 when anything failed.
 
 import { parseArgs } from 'node:util';
-import { runEntry } from '../scripts/setup/errors.ts';
-import { type GuestRunOptions, runGuestCases } from './guest-run.ts';
-import type { KtapResult } from './ktap.ts';
+import { runEntry } from '../qemu/setup/errors.ts';
+import { type GuestRunOptions, runGuestCases } from './harness/guest-run.ts';
+import type { KtapResult } from './harness/ktap.ts';
 
 const started = performance.now();
 

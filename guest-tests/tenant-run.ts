@@ -5,10 +5,10 @@
 // socket; a short form of `npm run demo:qos` ends it. Called by tenants.test.ts.
 
 import { ControlClient } from '../device/main/control-client.ts';
-import { type Measurement, measureShares } from '../scripts/demo-qos/measure.ts';
-import { DeviceProcess } from './device-process.ts';
-import { type GuestRun, type GuestRunOptions, packCases } from './guest-run.ts';
-import { Tenant } from './tenant-guest.ts';
+import { DeviceProcess } from './harness/device-process.ts';
+import { type GuestRun, type GuestRunOptions, packCases } from './harness/guest-run.ts';
+import { Tenant } from './harness/tenant-guest.ts';
+import { type Measurement, measureShares } from './shares/measure.ts';
 
 /** What became of the guests. */
 export interface TenantRun {

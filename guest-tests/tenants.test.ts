@@ -3,8 +3,8 @@
 // Three guests on the functions of one adapter, each tested while the others flood it: what one does costs no other a command, a counter or its share.
 
 import t from 'tap';
-import { judge, SERVICE_CLAIM } from '../scripts/demo-qos/judge.ts';
-import { report } from './report.ts';
+import { report } from './harness/report.ts';
+import { judge, SERVICE_CLAIM } from './shares/judge.ts';
 import { runTenants } from './tenant-run.ts';
 
 /** What a run is given on a busy machine, compilation included. */

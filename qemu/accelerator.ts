@@ -6,12 +6,12 @@
 
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheRoot, hashOf } from '../scripts/setup/cache.ts';
-import { SetupError } from '../scripts/setup/errors.ts';
-import { withProgress } from '../scripts/setup/progress.ts';
-import type { Qemu } from '../scripts/setup/qemu.ts';
 import { Guest } from './guest.ts';
 import type { Accelerator } from './guest-options.ts';
+import { cacheRoot, hashOf } from './setup/cache.ts';
+import { SetupError } from './setup/errors.ts';
+import { withProgress } from './setup/progress.ts';
+import type { Qemu } from './setup/qemu.ts';
 
 const PROBE_BOUND_MS = 10_000;
 

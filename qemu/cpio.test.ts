@@ -6,9 +6,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { type Busybox, provideBusybox } from '../scripts/setup/busybox.ts';
 import { writeCpio } from './cpio.ts';
 import { listEntries } from './initramfs.ts';
+import { type Busybox, provideBusybox } from './setup/busybox.ts';
 
 function unpack(busybox: Busybox, archive: Buffer, directory: string): string {
   return execFileSync(busybox.path, ['cpio', '-idv'], { input: archive, cwd: directory, stdio: 'pipe' }).toString();

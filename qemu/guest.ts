@@ -8,13 +8,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { SetupError } from '../scripts/setup/errors.ts';
-import type { Qemu } from '../scripts/setup/qemu.ts';
 import { buildArguments, type GuestPlan } from './guest-options.ts';
 import { GuestPort } from './guest-port.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { QmpClient } from './qmp.ts';
 import { makeRunDirectory, onProcessEnd } from './run-directory.ts';
+import { SetupError } from './setup/errors.ts';
+import type { Qemu } from './setup/qemu.ts';
 
 /** How a guest ended. */
 export interface GuestExit {

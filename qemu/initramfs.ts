@@ -8,9 +8,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Busybox, provideBusybox } from '../scripts/setup/busybox.ts';
-import { provide } from '../scripts/setup/cache.ts';
 import { type CpioEntry, writeCpio } from './cpio.ts';
+import { type Busybox, provideBusybox } from './setup/busybox.ts';
+import { provide } from './setup/cache.ts';
 
 /** A file to put into the guest. */
 export interface GuestFile {

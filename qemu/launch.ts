@@ -4,12 +4,12 @@
 // kernel, an initramfs that only powers off, the faster accelerator that works. The entry point of qemu/ for tests,
 // examples and `npm start`.
 
-import { type GuestKernel, provideGuestKernel } from '../scripts/setup/guest-kernel.ts';
-import { provideQemu, type Qemu } from '../scripts/setup/qemu.ts';
 import { chooseAccelerator } from './accelerator.ts';
 import { Guest } from './guest.ts';
 import type { GuestOptions, GuestPlan } from './guest-options.ts';
 import { buildInitramfs } from './initramfs.ts';
+import { type GuestKernel, provideGuestKernel } from './setup/guest-kernel.ts';
+import { provideQemu, type Qemu } from './setup/qemu.ts';
 
 /** What every guest needs; provided once per process. */
 export interface GuestTools {

@@ -3,7 +3,7 @@
 // The first step of a fresh clone, in plain JavaScript because nothing is installed yet: checks Node's version, brings
 // node_modules to what package-lock.json says, builds tap without its TypeScript plugin (see .taprc), then runs the
 // TypeScript file named as first argument with tsx. `node scripts/bootstrap.mjs FILE [ARGUMENT...]`; without a file it
-// only installs. Called by scripts/*.sh and .ci/run.
+// only installs. Called by the npm scripts that also set the machine up, and by scripts/vuhca.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

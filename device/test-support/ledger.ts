@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Ties a test to statements of the InfiniBand Architecture Specification: the test says which it shows, in a comment of its TAP output, and
- * `npm run check:ledger` (scripts/ledger.ts) collects them with the outcome of the test into docs/COMPLIANCE.md.
+ * `npm run check:ledger` (scripts/ledger/main.ts) collects them with the outcome of the test into docs/COMPLIANCE.md.
  */
 
 /** What the comment begins with. */

@@ -11,7 +11,7 @@ const ICRC_POLYNOMIAL = 0xedb88320;
 /** CRC-16 polynomial 0x100b, reflected. */
 const VCRC_POLYNOMIAL = 0xd008;
 
-/** Shortest stretch for which zlib wins over the tables, in bytes; see `scripts/bench-packets.ts`. */
+/** Shortest stretch for which zlib wins over the tables, in bytes; see `scripts/bench/packets.ts`. */
 const NATIVE_FROM_BYTES = 320;
 
 /** Table k gives the effect of a byte that k more bytes follow. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** All layouts of the adapter that software sees: what `scripts/generate.ts` reads and the layout hash covers. */
+/** All layouts of the adapter that software sees: what `scripts/generate/main.ts` reads and the layout hash covers. */
 import { constantTables } from './constants.ts';
 import { registerBlocks } from './csr.ts';
 import { managementStructs } from './management.ts';

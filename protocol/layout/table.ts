@@ -2,7 +2,7 @@
 /**
  * The vocabulary in which every layout of the adapter is written down: structures in memory (commands, queue entries,
  * wire headers) and register blocks. Rows stand in order; offsets follow from order and width and are asserted where a
- * reader would look for them. `scripts/generate.ts` turns the tables into TypeScript accessors, the C header and docs.
+ * reader would look for them. `scripts/generate/main.ts` turns the tables into TypeScript accessors, the C header and docs.
  */
 
 /** One bit field of a structure or of a register. Rows pack in order: from bit 0 upwards (little), from the MSB down (big). */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The benchmark without a guest: statistics, the lines it reads, what it makes of them, its command line, and an adapter and a twin that really run. */
 import t from 'tap';
-import { describeError } from '../setup/errors.ts';
-import { provideLibrary } from '../setup/library.ts';
+import { describeError } from '../../qemu/setup/errors.ts';
+import { provideLibrary } from '../../qemu/setup/library.ts';
 import { summarizeCore } from './in-process.ts';
 import { parseOptions } from './options.ts';
 import { measureRaw } from './raw.ts';

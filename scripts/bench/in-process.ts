@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { SetupError } from '../setup/errors.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import { formatTable } from './summary.ts';
 
 const WORKER = join(dirname(fileURLToPath(import.meta.url)), 'in-process-worker.ts');

@@ -4,8 +4,8 @@
  * exit status says nothing about the figures unless `--strict` is given, since they depend on the machine.
  */
 import { loadavg } from 'node:os';
-import { runEntry } from '../setup/errors.ts';
-import { provideLibrary } from '../setup/library.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { provideLibrary } from '../../qemu/setup/library.ts';
 import { setUp } from '../setup/set-up.ts';
 import { measureInGuest } from './guest.ts';
 import { measureInProcess } from './in-process.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The command line of the benchmark. Called by main.ts. */
-import { SetupError } from '../setup/errors.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 
 export type Part = 'guest' | 'raw' | 'in-process';
 

@@ -11,8 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { defaultAdapterOptions } from '../../device/adapter/options.ts';
 import { getCollectBarBytes } from '../../device/collect/geometry.ts';
 import { makeRunDirectory, onProcessEnd } from '../../qemu/run-directory.ts';
-import { SetupError } from '../setup/errors.ts';
-import type { VfioUserLibrary } from '../setup/library.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
+import type { VfioUserLibrary } from '../../qemu/setup/library.ts';
 import { provideTwin } from './c-programs.ts';
 
 const DEVICE = join(dirname(fileURLToPath(import.meta.url)), 'device.ts');

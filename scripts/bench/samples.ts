@@ -3,7 +3,7 @@
  * The JSON lines that probe.c and the guest modules print, gathered by round. A line that begins with `{` must be a sample; others are not ours.
  * Times are in ns. Called by raw.ts and guest.ts; summary.ts reads the rounds.
  */
-import { SetupError } from '../setup/errors.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 
 /** Waiting reads of one device in one round, or messages from post to visible completion. */
 export interface LatencySample {

@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import { FFI_PACKAGE } from '../../protocol/vfio-user/ffi-package.ts';
-import { checkFile, formatFinding } from '../check-style.ts';
+import { checkFile, formatFinding } from './main.ts';
 import { registryHosts } from './registry-hosts.ts';
 
 const LICENCE = '// SPDX-License-Identifier: Apache-2.0\n';

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import type { CaptureOptions, CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
-import { SetupError } from '../setup/errors.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Arguments, Command } from './command.ts';
 
 /** What to capture, and of which adapter. */

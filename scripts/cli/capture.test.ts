@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { CaptureFile, type CaptureOptions } from '../../device/main/capture-file.ts';
 import { Bench, type Pair } from '../../device/test-support/adapter-fixture.ts';
 import { readPcap } from '../../protocol/infiniband/pcap.ts';
-import { findTshark } from '../setup/tshark.ts';
+import { findTshark } from '../../qemu/setup/tshark.ts';
 import { makeDirectory } from './testing/directory.ts';
 
 const START_NS = 1_700_000_000e9;

@@ -9,14 +9,12 @@ import { ControlCommands } from '../../device/main/control-commands.ts';
 import { defaultControlPath } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
 import { loneAdapter, type Topology } from '../../device/main/topology.ts';
-import { provideLibrary } from '../setup/library.ts';
+import { READY } from '../../qemu/device-child.ts';
+import { provideLibrary } from '../../qemu/setup/library.ts';
 import { adapterArguments, readAdapterOptions, readLinks, readOrdering } from './adapter-arguments.ts';
 import { type Arguments, type Command, UsageError } from './command.ts';
 import { LOG_LEVELS, makeLog } from './log.ts';
 import { readTopologyFile } from './topology-file.ts';
-
-/** What the process prints on standard output when guests may attach; the paths follow. */
-export const READY = 'listening on';
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { buildInitramfs, type GuestModule } from '../../qemu/initramfs.ts';
-import { buildKernelModules } from '../setup/kernel-modules.ts';
+import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 
 const SHELL_INIT = new URL('shell-init.sh', import.meta.url);
 

@@ -7,7 +7,7 @@ import { ControlError } from '../../device/main/control-path.ts';
 import { RecordingError } from '../../device/main/recording-file.ts';
 import { LinkError } from '../../device/main/socket-link.ts';
 import { VfioUserError } from '../../protocol/vfio-user/index.ts';
-import { SetupError } from '../setup/errors.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import { captureCommand } from './capture-command.ts';
 import { type Command, readArguments, UsageError } from './command.ts';
 import { deviceCommand } from './device-command.ts';

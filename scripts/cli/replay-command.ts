@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { Adapter } from '../../device/adapter/adapter.ts';
 import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/replay.ts';
-import { SetupError } from '../setup/errors.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Arguments, Command } from './command.ts';
 import { openInspector } from './device-command.ts';
 

@@ -8,7 +8,7 @@ import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { findTshark } from '../setup/tshark.ts';
+import { findTshark } from '../../qemu/setup/tshark.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { InspectorClient } from './testing/inspector-client.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';

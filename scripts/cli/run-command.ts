@@ -5,7 +5,7 @@
 
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
-import { SetupError } from '../setup/errors.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
 import { adapterArguments, repeatAdapterArguments } from './adapter-arguments.ts';
 import type { Arguments, Command } from './command.ts';

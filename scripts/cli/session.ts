@@ -7,12 +7,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
+import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
 import type { Guest, GuestExit } from '../../qemu/guest.ts';
 import type { GuestOptions } from '../../qemu/guest-options.ts';
 import { findComplaint, type KernelComplaint } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
 import { type RemoteCapture, startCapture } from './capture-command.ts';
-import { DeviceChild, type DeviceChildOptions, type DeviceExit } from './device-child.ts';
 
 export interface SessionOptions {
   readonly device?: DeviceChildOptions;

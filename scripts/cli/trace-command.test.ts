@@ -14,7 +14,7 @@ import { connect, rdma, SendOpcode } from '../../device/test-support/connected-f
 import { TraceBench } from '../../device/test-support/trace-fixture.ts';
 import type { TracedMessage } from '../../device/trace/traced-message.ts';
 import type { TraceAttributes } from '../../protocol/layout/gen/trace-attributes.gen.ts';
-import { findTshark } from '../setup/tshark.ts';
+import { findTshark } from '../../qemu/setup/tshark.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 import { renderMessage } from './trace-screen.ts';

@@ -9,7 +9,7 @@ import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { TracePart, TraceStatus } from '../../device/main/trace-control.ts';
 import { toChromeTrace, toErf, toJsonLines } from '../../device/main/trace-export.ts';
 import { decodeMessages, type TracedMessage } from '../../device/trace/traced-message.ts';
-import { SetupError } from '../setup/errors.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import { type Arguments, type Command, UsageError } from './command.ts';
 import { renderMessage, renderTraceStatus } from './trace-screen.ts';
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { StructTable } from '../../protocol/layout/table.ts';
 import { seededRandom, testSeed } from '../../protocol/testing/random.ts';
-import { loadTableSets } from '../generate.ts';
+import { loadTableSets } from './main.ts';
 import { lowerSnake } from './names.ts';
 import { generateOutputs } from './outputs.ts';
 import { fieldPlaces, randomValues, referenceBytes } from './reference-interpreter.ts';

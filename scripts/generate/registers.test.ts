@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
-import { findStale, loadTableSets, writeOutputs } from '../generate.ts';
+import { findStale, loadTableSets, writeOutputs } from './main.ts';
 import { generateOutputs } from './outputs.ts';
 import { BLOCK, LITTLE, smallSet } from './small-tables.ts';
 

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { StructTable } from '../../protocol/layout/table.ts';
 import { seededRandom, testSeed } from '../../protocol/testing/random.ts';
-import { loadTableSets } from '../generate.ts';
+import { loadTableSets } from './main.ts';
 import { camel, pascal, upperSnake } from './names.ts';
 import { generateOutputs } from './outputs.ts';
 import { fieldPlaces, randomValues, readBits, writeBits } from './reference-interpreter.ts';

@@ -4,16 +4,16 @@
 // output, one path a line, and news on standard error. `--refresh` looks for newer Debian packages.
 // `modules DIRECTORY...` compiles kernel modules and prints the .ko files.
 
-import { provideBusybox } from './busybox.ts';
-import { runEntry, SetupError } from './errors.ts';
-import { provideGuestKernel } from './guest-kernel.ts';
-import { buildKernelModules } from './kernel-modules.ts';
-import { provideKernelToolchain } from './kernel-toolchain.ts';
-import { provideLibrary } from './library.ts';
-import { refreshPackages } from './packages.ts';
-import { provideQemu } from './qemu.ts';
+import { provideBusybox } from '../../qemu/setup/busybox.ts';
+import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
+import { provideGuestKernel } from '../../qemu/setup/guest-kernel.ts';
+import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
+import { provideKernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
+import { provideLibrary } from '../../qemu/setup/library.ts';
+import { refreshPackages } from '../../qemu/setup/packages.ts';
+import { provideQemu } from '../../qemu/setup/qemu.ts';
+import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
 import { setUp } from './set-up.ts';
-import { BASE_PACKAGES, installMissingPackages } from './system-packages.ts';
 
 const COMMANDS: Record<string, () => Promise<string[]>> = {
   library: async () => [(await provideLibrary()).path],

@@ -7,11 +7,11 @@
 import { chooseAccelerator } from '../../qemu/accelerator.ts';
 import type { Accelerator } from '../../qemu/guest-options.ts';
 import { buildInitramfs } from '../../qemu/initramfs.ts';
-import { type GuestKernel, provideGuestKernel } from './guest-kernel.ts';
-import { type KernelToolchain, provideKernelToolchain } from './kernel-toolchain.ts';
-import { provideLibrary, type VfioUserLibrary } from './library.ts';
-import { provideQemu, type Qemu } from './qemu.ts';
-import { BASE_PACKAGES, installMissingPackages, TEST_PACKAGES } from './system-packages.ts';
+import { type GuestKernel, provideGuestKernel } from '../../qemu/setup/guest-kernel.ts';
+import { type KernelToolchain, provideKernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
+import { provideLibrary, type VfioUserLibrary } from '../../qemu/setup/library.ts';
+import { provideQemu, type Qemu } from '../../qemu/setup/qemu.ts';
+import { BASE_PACKAGES, installMissingPackages, TEST_PACKAGES } from '../../qemu/setup/system-packages.ts';
 
 /** What set-up made or found. */
 export interface Installation {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The adapter process guest tests attach to: a child whose log is kept and whose end, wanted or not, is judged. Called by guest-run.ts and peer-run.ts.
+
+import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
+
+const LOG_LINES = 200;
+
+/** A running adapter process. */
+export class DeviceProcess {
+  readonly child: DeviceChild;
+  /** The last lines it logged. */
+  readonly #log: readonly string[];
+  #early: DeviceExit | undefined;
+  #killed = false;
+
+  /** Starts it and waits until guests may attach. Throws SetupError with what it said when it does not come up. */
+  static async start(options: Omit<DeviceChildOptions, 'onLogLine'>): Promise<DeviceProcess> {
+    const log: string[] = [];
+    const onLogLine = (line: string): void => {
+      log.push(line);
+      if (log.length > LOG_LINES) log.shift();
+    };
+    return new DeviceProcess(await DeviceChild.start({ ...options, onLogLine }), log);
+  }
+
+  private constructor(child: DeviceChild, log: readonly string[]) {
+    this.child = child;
+    this.#log = log;
+    void child.whenExited.then((exit) => {
+      this.#early = exit;
+    });
+  }
+
+  /** Ends it at once, as a crash would, on purpose. */
+  async kill(): Promise<void> {
+    this.#killed = true;
+    await this.child.kill();
+  }
+
+  /** Ends it; returns what it did wrong until then or in ending. */
+  async stop(): Promise<string[]> {
+    const died = this.#early;
+    const { status, signal, left } = await this.child.stop();
+    const words = `it said: ${this.#log.join('\n')}`;
+    if (this.#killed) return [];
+    if (died !== undefined) return [`the device process died (${status ?? signal}); ${words}`];
+    if (signal !== null) return ['the device process did not end when asked to'];
+    if (status !== 0) return [`the device process ended with status ${status}; ${words}`];
+    return left.length === 0 ? [] : [`the device process left ${left.join(', ')}`];
+  }
+}

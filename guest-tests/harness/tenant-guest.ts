@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A guest on one of several functions that runs cases/tenant.sh: told what to do a line at a time. Called by tenant-run.ts and by `npm run demo:qos`.
+
+import type { Guest } from '../../qemu/guest.ts';
+import { type GuestRun, type GuestRunOptions, makeRun } from './guest-run.ts';
+import { GuestSession } from './guest-session.ts';
+
+const PEER_PORT = 'vuhca.peer';
+const READY = '# host: ready';
+const DONE = '# host: done';
+/** Enough for a guest; several of them share the machine. */
+const MEMORY_MIB = 256;
+
+/** A guest is gone, or was ended because it fell silent, while it had something to do. */
+export class GuestEndedError extends Error {}
+
+/** One guest that is told what to do. */
+export class Tenant {
+  readonly session: GuestSession;
+  /** Resolves when it can be told something. Rejects, as all it is told does, when it ends first. */
+  readonly ready: Promise<void>;
+  readonly #startMs = performance.now();
+  readonly #ended: Promise<void>;
+  #guest: Guest | undefined;
+  #heard: (() => void) | undefined;
+  #lines: string[] = [];
+
+  constructor(image: string, socketPath: string, options: GuestRunOptions = {}) {
+    const onReport = (line: string): void => {
+      if (line === READY || line === DONE) this.#heard?.();
+      else this.#lines.push(line);
+      options.onReport?.(line);
+    };
+    this.session = new GuestSession({ ...options, onReport, ports: [PEER_PORT], cpus: 1, memoryMiB: MEMORY_MIB });
+    this.#ended = this.session.run(image, socketPath, (guest) => {
+      this.#guest = guest;
+    });
+    this.ready = this.#hears();
+    this.ready.catch(() => {});
+  }
+
+  /** Resolves when it has been done, with what the guest reported meanwhile. */
+  async do(line: string): Promise<readonly string[]> {
+    const done = this.#hears();
+    this.#lines = [];
+    await this.#tell(line);
+    await done;
+    return this.#lines;
+  }
+
+  async end(): Promise<void> {
+    await this.#tell('end');
+    await this.#ended;
+  }
+
+  /** Ends it as a power failure would. */
+  async kill(): Promise<void> {
+    await this.#guest?.kill();
+    await this.#ended;
+  }
+
+  report(): GuestRun {
+    return makeRun(this.session, this.#startMs);
+  }
+
+  async #tell(line: string): Promise<void> {
+    await this.#guest?.port(PEER_PORT).write(`${line}\n`);
+  }
+
+  #hears(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#heard = resolve;
+      void this.#ended.then(() => reject(new GuestEndedError(`a guest ended: ${this.session.faults.join('; ')}`)));
+    });
+  }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The worked example with real guests: each keeps as many commands under way at QoS level 1 as are guaranteed to it, and floods at level 0, in several company. Called by
+ * three-guests.ts and by the test of three guests.
+ */
+
+import type { ControlClient } from '../../device/main/control-client.ts';
+import type { StatusReport } from '../../device/main/status-report.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
+import type { Tenant } from '../harness/tenant-guest.ts';
+import { type Sample, type Summary, summarise, takeSample } from './samples.ts';
+import { giveShares, tell } from './shares.ts';
+
+/** Which guests are at work, by function. */
+export const PHASES = [
+  { name: 'control alone', active: [true, false, false] },
+  { name: 'weather alone', active: [false, true, false] },
+  { name: 'ocean alone', active: [false, false, true] },
+  { name: 'weather, ocean', active: [false, true, true] },
+  { name: 'all flood', active: [true, true, true] },
+] as const;
+
+/** Commands under way at level 0: far more than there are PCBs for when more than one floods. */
+const FLOOD = 256;
+const SAMPLE_MS = 50;
+/** How long guests may take to get going. */
+const START_BOUND_MS = 30_000;
+
+export interface PhaseResult extends Summary {
+  readonly name: string;
+  readonly active: readonly boolean[];
+  readonly samples: readonly Sample[];
+}
+
+export interface Measurement {
+  readonly phases: readonly PhaseResult[];
+  /** What the guests counted themselves: all WRITEs, and those that failed. */
+  readonly completed: number;
+  readonly failed: number;
+}
+
+/** Gives the shares and runs all phases. Throws SetupError that says which guest could not do what. */
+export async function measureShares(
+  tenants: readonly Tenant[],
+  client: ControlClient,
+  seconds: number,
+  say: (text: string) => void = () => {},
+): Promise<Measurement> {
+  await giveShares(tenants, client);
+  say('the control machine has given out the shares, and each machine has divided its own');
+  const phases: PhaseResult[] = [];
+  for (const phase of PHASES) {
+    say(`${phase.name}, ${seconds} s`);
+    phases.push(await runPhase(phase, tenants, client, seconds));
+  }
+  await setLoads(tenants, [false, false, false]);
+  const counts = await Promise.all(tenants.map(readCounts));
+  return {
+    phases,
+    completed: counts.reduce((total, { completed }) => total + completed, 0),
+    failed: counts.reduce((total, { failed }) => total + failed, 0),
+  };
+}
+
+async function runPhase(
+  { name, active }: (typeof PHASES)[number],
+  tenants: readonly Tenant[],
+  client: ControlClient,
+  seconds: number,
+): Promise<PhaseResult> {
+  await setLoads(tenants, active);
+  const samples = [await waitForLoad(client, active)];
+  const endMs = performance.now() + seconds * 1000;
+  while (performance.now() < endMs) {
+    await pause(SAMPLE_MS);
+    samples.push(await sample(client));
+  }
+  return { name, active, ...summarise(samples, active), samples };
+}
+
+/** First those that end: they wait until nothing of theirs is under way. */
+async function setLoads(tenants: readonly Tenant[], active: readonly boolean[]): Promise<void> {
+  const set = (number: number): Promise<unknown> =>
+    tell(tenants[number], active[number] ? `load ${FLOOD} ${GUESTS[number].levelPcbs[1]}` : 'load 0 0');
+  const numbers = tenants.map((_, number) => number);
+  await Promise.all(numbers.filter((number) => !active[number]).map(set));
+  await Promise.all(numbers.filter((number) => active[number]).map(set));
+}
+
+/** Resolves when each that is active has launched commands at both levels. */
+async function waitForLoad(client: ControlClient, active: readonly boolean[]): Promise<Sample> {
+  const first = await sample(client);
+  const endMs = performance.now() + START_BOUND_MS;
+  for (;;) {
+    await pause(SAMPLE_MS);
+    const now = await sample(client);
+    const moved = now.functions.map(({ levels }, number) =>
+      levels.every(({ launches }, level) => launches > first.functions[number].levels[level].launches),
+    );
+    if (active.every((is, number) => !is || moved[number])) return now;
+    if (performance.now() > endMs)
+      throw new SetupError(`${GUESTS[moved.indexOf(false)].name} launched nothing for ${START_BOUND_MS / 1000} s`);
+  }
+}
+
+async function readCounts(tenant: Tenant): Promise<{ completed: number; failed: number }> {
+  const lines = (await tell(tenant, 'loaded')).map((line) => /completed (\d+) errors (\d+)/.exec(line));
+  return {
+    completed: lines.reduce((total, match) => total + Number(match?.[1] ?? 0), 0),
+    failed: lines.reduce((total, match) => total + Number(match?.[2] ?? 0), 0),
+  };
+}
+
+async function sample(client: ControlClient): Promise<Sample> {
+  return takeSample((await client.request('status')) as StatusReport);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, ms));
+}

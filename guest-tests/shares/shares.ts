@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The shares of the worked example of US8484392 (figure 11), asked for by the guests' own management commands: the control machine divides the adapter, then each machine divides
+ * what it has between its QoS levels. Called by measure.ts.
+ */
+
+import type { ControlClient } from '../../device/main/control-client.ts';
+import type { ResourceReport } from '../../device/main/resource-report.ts';
+import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
+import type { Tenant } from '../harness/tenant-guest.ts';
+
+/** Lanes of QoS level 0 and 1, by function: the document says "in a similar manner" to the VCBs. */
+export const LEVEL_LANES = [
+  [7, 8],
+  [4, 6],
+  [7, 13],
+] as const;
+
+/** An execution credit for each lane, so that none has to live on shared ones. */
+const LANE_CREDITS = 1;
+const CHANGES_PER_REQUEST = 32;
+
+/** Tells a guest to do something. Throws SetupError with its own words when it fails. */
+export async function tell(tenant: Tenant, line: string): Promise<readonly string[]> {
+  const said = await tenant.do(line);
+  if (said.some((words) => words.startsWith('not ok')))
+    throw new SetupError(`a guest could not do "${line}": ${said.join('; ')}`);
+  return said;
+}
+
+/** Resolves when all have what the document gives them. */
+export async function giveShares(tenants: readonly Tenant[], client: ControlClient): Promise<void> {
+  const [control] = tenants;
+  const whole = GUESTS.map(
+    ({ vcbs, pcbs, lanes }, number) => `function ${number} vcbs ${vcbs} pcbs ${pcbs} tvls ${lanes}`,
+  );
+  await tell(control, `ask ${whole.join('; ')}`);
+  const { functions } = (await client.request('resources')) as ResourceReport;
+  const credits = functions.flatMap(({ lanes }) => lanes.map((lane) => `lane ${lane} execution ${LANE_CREDITS}`));
+  for (let at = 0; at < credits.length; at += CHANGES_PER_REQUEST)
+    await tell(control, `ask ${credits.slice(at, at + CHANGES_PER_REQUEST).join('; ')}`);
+  for (const [number, tenant] of tenants.entries()) await tell(tenant, `ask ${divide(number)}`);
+}
+
+/** First what gives back: a level cannot have what the other one still has. */
+function divide(number: number): string {
+  const { levelVcbs, levelPcbs } = GUESTS[number];
+  const lanes = LEVEL_LANES[number];
+  const given = [1, 0].map((level) => `level ${level} vcbs ${levelVcbs[level]} pcbs ${levelPcbs[level]}`);
+  const mapped = [1, 0].map((level) => `level ${level} tvls ${lanes[level]}`);
+  return ['level 0 pcbs 0 tvls 0', 'level 1 pcbs 0 tvls 0', ...given, ...mapped].join('; ');
+}

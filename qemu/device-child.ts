@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A `vuhca device` process as a child: started, ready when its sockets are, ended within a bound. It ends with its parent,
+// even with one that is killed. Called by `run`, `npm start` and tests.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { makeRunDirectory, onProcessEnd } from './run-directory.ts';
+import { SetupError } from './setup/errors.ts';
+
+export interface DeviceChildOptions {
+  /** Further options of `vuhca device`. */
+  readonly arguments?: readonly string[];
+  /** What the topology file shall say, its sockets in the child's folder; a lone adapter on `socketPath` when absent. */
+  readonly topology?: object;
+  /** Called with each line of its log; the log goes to our standard error when absent. */
+  readonly onLogLine?: (line: string) => void;
+}
+
+/** What the process prints on standard output when guests may attach; the paths follow. */
+export const READY = 'listening on';
+
+/** How the process ended. */
+export interface DeviceExit {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** Sockets it left although it should have removed them. */
+  readonly left: readonly string[];
+}
+
+const MAIN = fileURLToPath(new URL('../scripts/cli/main.ts', import.meta.url));
+const TSX = import.meta.resolve('tsx');
+const START_BOUND_MS = 30_000;
+/** Asked to end it needs far less; at a breakpoint it needs forever. */
+const END_BOUND_MS = 3_000;
+const TAIL_LINES = 20;
+const SOCKET = 'vuhca.sock';
+const TOPOLOGY = 'topology.json';
+
+export class DeviceChild {
+  /** A folder for its sockets, which goes with the process. */
+  readonly directory: string;
+  readonly controlPath: string;
+  /** The vfio-user sockets, one for each function. */
+  readonly sockets: readonly string[];
+  /** Resolves, never rejects, when the process has ended and nothing of it is left. */
+  readonly whenExited: Promise<DeviceExit>;
+  readonly #child: ChildProcess;
+
+  /** Starts the process and waits until guests may attach. Throws SetupError with its own words when it cannot. */
+  static async start(options: DeviceChildOptions = {}): Promise<DeviceChild> {
+    const directory = makeRunDirectory();
+    const forget = [onProcessEnd(() => rmSync(directory, { recursive: true, force: true }))];
+    const command = ['--pdeathsig', 'SIGTERM', '--', process.execPath, '--import', TSX, MAIN, 'device'];
+    const child = spawn('setpriv', [...command, ...chooseServed(directory, options), ...(options.arguments ?? [])], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A Ctrl-C at the terminal is for us, who end the guest first.
+      detached: true,
+    });
+    forget.push(onProcessEnd(() => child.kill('SIGTERM')));
+    const tail: string[] = [];
+    followLog(child, options.onLogLine, tail);
+    const exited = watch(child, directory, () => {
+      rmSync(directory, { recursive: true, force: true });
+      for (const done of forget) done();
+    });
+    const { sockets, controlPath } = await waitUntilReady(child, exited, tail);
+    return new DeviceChild(child, directory, sockets, controlPath, exited);
+  }
+
+  private constructor(
+    child: ChildProcess,
+    directory: string,
+    sockets: readonly string[],
+    controlPath: string,
+    exited: Promise<DeviceExit>,
+  ) {
+    this.#child = child;
+    this.directory = directory;
+    this.sockets = sockets;
+    this.controlPath = controlPath;
+    this.whenExited = exited;
+  }
+
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  /** The vfio-user socket: of a lone adapter, or of one whose topology says `NAME.sock`. */
+  socketPath(name = SOCKET): string {
+    return join(this.directory, name);
+  }
+
+  /** Ends it at once, as a crash would. */
+  async kill(): Promise<DeviceExit> {
+    this.#child.kill('SIGKILL');
+    const exit = await this.whenExited;
+    rmSync(this.controlPath, { force: true });
+    return exit;
+  }
+
+  /** Asks the process to end, and kills it when it does not. Safe to call again. */
+  async stop(): Promise<DeviceExit> {
+    this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => void this.kill(), END_BOUND_MS);
+    const exit = await this.whenExited;
+    clearTimeout(timer);
+    return exit;
+  }
+}
+
+function followLog(child: ChildProcess, onLine: ((line: string) => void) | undefined, tail: string[]): void {
+  if (child.stderr === null) return;
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    tail.push(line);
+    if (tail.length > TAIL_LINES) tail.shift();
+    if (onLine === undefined) process.stderr.write(`${line}\n`);
+    else onLine(line);
+  });
+}
+
+/** The arguments that say what to serve. */
+function chooseServed(directory: string, { topology }: DeviceChildOptions): string[] {
+  if (topology === undefined) return ['--socket', join(directory, SOCKET)];
+  const path = join(directory, TOPOLOGY);
+  writeFileSync(path, JSON.stringify(topology));
+  return ['--topology', path];
+}
+
+async function watch(child: ChildProcess, directory: string, cleanUp: () => void): Promise<DeviceExit> {
+  const [status, signal] = (await once(child, 'close').catch(() => [null, null])) as [number | null, NodeJS.Signals];
+  // Another clean-up may have taken the folder.
+  const left = existsSync(directory) ? readdirSync(directory).filter((name) => /\.sock(\.\d+)?$/.test(name)) : [];
+  cleanUp();
+  return { status, signal, left };
+}
+
+/** Where the process listens, which it prints when it is ready. */
+async function waitUntilReady(
+  child: ChildProcess,
+  exited: Promise<DeviceExit>,
+  tail: readonly string[],
+): Promise<{ sockets: string[]; controlPath: string }> {
+  const pattern = new RegExp(`^${READY} (.*) control (.*)$`);
+  const ready = new Promise<{ sockets: string[]; controlPath: string }>((resolve) => {
+    if (child.stdout === null) return;
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const [, sockets, controlPath] = pattern.exec(line) ?? [];
+      if (controlPath !== undefined) resolve({ sockets: sockets.split(' '), controlPath });
+    });
+  });
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_BOUND_MS);
+  const result = await Promise.race([ready, exited]);
+  clearTimeout(timer);
+  if ('controlPath' in result) return result;
+  const words = tail.map((line) => line.replace(/^vuhca device: /, '')).join('\n');
+  throw new SetupError(`the adapter process ended at once: ${words || (result.signal ?? result.status)}`);
+}

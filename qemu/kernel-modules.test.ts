@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Modules compiled here load in the stock kernel, one using what another exports; a warning is refused with the
+// compiler's words. Stock modules come with what they depend on, in loading order.
+
+import { existsSync } from 'node:fs';
+import t from 'tap';
+import { buildInitramfs } from './initramfs.ts';
+import { launchGuest } from './launch.ts';
+import { provideGuestKernel, provideStockModules, readModuleDependencies } from './setup/guest-kernel.ts';
+import { buildKernelModules } from './setup/kernel-modules.ts';
+
+const LICENSE = 'MODULE_LICENSE("Dual BSD/GPL");\nMODULE_DESCRIPTION("test");\n';
+
+/** Two source folders; `body` is put into a function of the first. */
+function sources(body: string): Record<string, Record<string, string>> {
+  return {
+    giver: {
+      Kbuild: 'obj-m := vuhca-giver.o\n',
+      'giver.h': 'int vuhca_test_answer(void);\n',
+      'vuhca-giver.c': `#include <linux/module.h>
+#include "giver.h"
+int vuhca_test_answer(void) { ${body} return 42; }
+EXPORT_SYMBOL_GPL(vuhca_test_answer);
+${LICENSE}`,
+    },
+    taker: {
+      Kbuild: 'obj-m := vuhca_taker.o\n',
+      'vuhca_taker.c': `#include <linux/module.h>
+#include "../giver/giver.h"
+static int value;
+module_param(value, int, 0444);
+static int __init taker_init(void) { pr_info("answer %d value %d\\n", vuhca_test_answer(), value); return 0; }
+static void __exit taker_exit(void) { }
+module_init(taker_init);
+module_exit(taker_exit);
+${LICENSE}`,
+    },
+  };
+}
+
+t.test('our modules load in the guest', async (t) => {
+  const directory = t.testdir(sources(''));
+  const modules = await buildKernelModules([`${directory}/giver`, `${directory}/taker`]);
+  t.same(
+    modules.map(({ name }) => name),
+    ['vuhca_giver', 'vuhca_taker'],
+  );
+  t.ok(modules.every(({ path, debugPath }) => existsSync(path) && existsSync(debugPath)));
+  t.same(readModuleDependencies(modules[1]?.path as string), ['vuhca-giver']);
+  t.same(await buildKernelModules([`${directory}/giver`, `${directory}/taker`]), modules, 'cached');
+  const loading = modules.map((module) => ({ ...module, parameters: module.name === 'vuhca_taker' ? 'value=7' : '' }));
+  const caseScript = '#!/bin/sh\ndmesg | grep answer\n';
+  const guest = await launchGuest({ initramfs: await buildInitramfs({ modules: loading, caseScript }) });
+  const report: string[] = [];
+  guest.port().onLine((line) => report.push(line));
+  t.match(await guest.whenExited, { status: 0 });
+  t.match(report, [/@vuhca init/, /answer 42 value 7$/, '@vuhca exit 0']);
+});
+
+t.test('a warning is an error that quotes the compiler', async (t) => {
+  const directory = t.testdir(sources('int unused;'));
+  await t.rejects(buildKernelModules([`${directory}/giver`]), {
+    name: 'SetupError',
+    message: /do not compile.*\ngiver\/vuhca-giver\.c: .*\n.*unused variable/,
+  });
+});
+
+t.test('a module that does not load is reported and the case does not run', async (t) => {
+  const directory = t.testdir(sources(''));
+  const modules = await buildKernelModules([`${directory}/giver`, `${directory}/taker`]);
+  const initramfs = await buildInitramfs({ modules: modules.slice(1), caseScript: '#!/bin/sh\necho ran\n' });
+  const guest = await launchGuest({ initramfs });
+  const report: string[] = [];
+  guest.port().onLine((line) => report.push(line));
+  await guest.whenExited;
+  t.match(report, [/@vuhca init/, /@vuhca module vuhca_taker failed: .+/, '@vuhca exit 125']);
+});
+
+t.test('stock modules', async (t) => {
+  const kernel = await provideGuestKernel();
+  const names = (await provideStockModules(kernel, ['rdma_rxe', 'ib-uverbs', 'virtio_pci'])).map(({ name }) => name);
+  for (const [before, after] of [
+    ['ib_core', 'ib_uverbs'],
+    ['ib_uverbs', 'rdma_rxe'],
+    ['udp_tunnel', 'rdma_rxe'],
+  ]) {
+    t.ok(names.indexOf(before as string) >= 0, `${before} is there`);
+    t.ok(names.indexOf(before as string) < names.indexOf(after as string), `${before} before ${after}`);
+  }
+  t.notOk(names.includes('virtio_pci'), 'built in');
+  await t.rejects(provideStockModules(kernel, ['no_such']), { name: 'SetupError', message: /has no module no_such/ });
+});

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/** `npm run demo:deadlock`: without overflow nothing is ever executed, with it the same seed drains. */
+import t from 'tap';
+import { formatRuns, runAll } from './report.ts';
+
+t.test('without overflow it stands still, with it the same seed drains, whatever the seed', async (t) => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const [off, ...others] = runAll(seed);
+    t.match(off, { executed: 0, spilled: 0, buffered: 8, readsWaiting: 8, stalled: true }, `seed ${seed}`);
+    for (const run of others) {
+      t.match(
+        run,
+        { posted: off.posted, executed: off.posted, buffered: 0, readsWaiting: 0, stalled: false },
+        `seed ${seed}`,
+      );
+      t.ok(run.spilled > 0 && run.drained === run.spilled, `seed ${seed}: ${run.spilled} spilled`);
+    }
+  }
+});
+
+t.test('a line for each run', async (t) => {
+  const text = formatRuns(14, runAll(14));
+  t.match(text, /^off +\d+ +0 +0 +0 +8 +8 {2}DEADLOCK: still so after an hour$/m);
+  t.match(text, /^newest first +(\d+) +\1 +(\d+) +\2 +0 +0 {2}all executed, each once$/m);
+});

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The report of `npm run demo:interrupts`: figures, tables and plot. */
+import t from 'tap';
+import { drawFigures } from './plot.ts';
+import { formatComparison, formatFigures, type InterruptSample, summarize } from './report.ts';
+
+const sample = (change: Partial<InterruptSample>): InterruptSample => ({
+  adaptive: false,
+  rate: 1000,
+  elapsedNs: 2e9,
+  completions: 2000,
+  interrupts: 1000,
+  events: 2000,
+  polls: 0,
+  waitedNs: 4e6,
+  busyProcessors: 0.5,
+  ...change,
+});
+
+const polled = (change: Partial<InterruptSample>): InterruptSample =>
+  sample({ adaptive: true, interrupts: 10, ...change });
+
+t.test('figures are medians per second, per million and per completion', async (t) => {
+  const rounds = [sample({}), sample({ interrupts: 3000, busyProcessors: 0.9 }), sample({ interrupts: 0 })];
+  t.same(summarize(rounds), [
+    {
+      adaptive: false,
+      rate: 1000,
+      completionsPerSecond: 1000,
+      interruptsPerMillion: 500_000,
+      busyProcessors: 0.5,
+      leastBusy: 0.5,
+      mostBusy: 0.9,
+      waitUs: 2,
+    },
+  ]);
+});
+
+t.test('the table has a line for each load and way', async (t) => {
+  const lines = formatFigures(summarize([sample({}), polled({ rate: 0 })])).split('\n');
+  t.match(lines[1], /^ +1000 {2}an interrupt per event +1000 +500000 +50 +\(50-50\) +500 +2$/);
+  t.match(lines[2], /^saturated {2}timers and summary bytes +1000 +5000 +50 +\(50-50\) +500 +2$/);
+});
+
+t.test('processor time is compared within a round, interrupts by their medians', async (t) => {
+  const samples = [
+    ...[sample({ busyProcessors: 0.4 }), polled({ busyProcessors: 0.3 })],
+    ...[sample({ busyProcessors: 0.8 }), polled({ busyProcessors: 0.4 })],
+    ...[sample({ busyProcessors: 0.2 }), polled({ busyProcessors: 0.2 })],
+  ];
+  const lines = formatComparison(samples).split('\n');
+  t.match(lines[2], /^ +1000 +x 0\.010 +x 0\.75 +\(0\.50-1\.00\)$/);
+});
+
+t.test('the plot has both ways over each load', async (t) => {
+  const samples = [10, 1000, 0].flatMap((rate, index) => {
+    const completions = 10 ** (index + 1);
+    const each = { rate, completions, interrupts: completions / 2 };
+    return [sample(each), polled({ ...each, interrupts: 0 })];
+  });
+  const svg = drawFigures(summarize(samples));
+  t.match(svg, /^<svg .*<\/svg>\n$/s);
+  t.equal(svg.match(/<circle/g)?.length, 12, 'six figures in two panels');
+  for (const word of ['>saturated<', '>1000000<', '>100000<', '>500000<']) t.match(svg, word);
+  t.notMatch(svg, /NaN|Infinity/);
+});

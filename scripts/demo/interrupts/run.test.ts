@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `npm run demo:interrupts` measures, in a guest, with the loads that show the claim of IPCOM000126453D. Only counts are judged: times depend on the machine.
+
+import t, { type Test } from 'tap';
+import { type GuestCount, type InterruptSample, summarize } from './report.ts';
+import { measureInterrupts } from './run.ts';
+
+const IDLE = 10;
+const BUSY = 8000;
+const SATURATED = 0;
+/** Interrupts for a million completions at saturation. */
+const PER_MILLION_MAX = 50_000;
+/** Interrupts per second, with one per event, from which on polling must halve them. A guest with less is starved by a busy host, and need not poll. */
+const TOLD_OFTEN = 500;
+/** What a run is given on a busy machine, compilation included. */
+const BOUND_MS = 600_000;
+
+t.setTimeout(BOUND_MS);
+
+t.test(
+  'an interrupt for each event when idle, fewer under load, far fewer when saturated',
+  { timeout: BOUND_MS },
+  async (t) => {
+    const begun: string[] = [];
+    const options = { loads: [IDLE, BUSY, SATURATED], measuredMs: 700, rounds: 3 };
+    const samples = await measureInterrupts({ ...options, onBegin: (text) => void begun.push(text) });
+    t.equal(begun.length, samples.length);
+    const figures = summarize(samples);
+    t.same(
+      figures.map(({ rate, adaptive }) => [rate, adaptive]),
+      options.loads.flatMap((rate) => [
+        [rate, false],
+        [rate, true],
+      ]),
+    );
+    for (const sample of samples) {
+      t.ok(sample.completions > 0 && sample.busyProcessors > 0, 'completions and processor time were counted');
+      if (!sample.adaptive) t.equal(sample.polls, 0, 'an interrupt for each event: nothing is polled');
+      if (sample.rate === IDLE) checkIdle(t, sample);
+      if (sample.rate === SATURATED && sample.adaptive)
+        t.ok(sample.interrupts * 1e6 < PER_MILLION_MAX * sample.completions, describe(sample));
+    }
+    const [each, polled] = figures.filter(({ rate }) => rate === BUSY);
+    const perSecond = (each.interruptsPerMillion * each.completionsPerSecond) / 1e6;
+    const words = `${polled.interruptsPerMillion} interrupts per million completions instead of ${each.interruptsPerMillion}`;
+    if (perSecond < TOLD_OFTEN)
+      t.pass(words, { skip: `the host is too busy: ${perSecond.toFixed(0)} interrupts per second` });
+    else t.ok(2 * polled.interruptsPerMillion <= each.interruptsPerMillion, words);
+  },
+);
+
+function checkIdle(t: Test, sample: InterruptSample): void {
+  t.equal(sample.polls, 0, 'an idle queue is not polled');
+  // One may be counted at either end of the time, and a busy machine has several come at once.
+  t.ok(sample.interrupts <= sample.completions + 2 && 2 * sample.interrupts >= sample.completions, describe(sample));
+}
+
+function describe({ completions, interrupts, events, polls }: GuestCount): string {
+  return `${completions} completions, ${events} events, ${interrupts} interrupts, ${polls} polls`;
+}

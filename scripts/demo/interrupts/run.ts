@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The measurement behind `npm run demo:interrupts`: a guest makes completions at several rates, served by an interrupt per event and by polling under load, and counts what
+// came; the host adds what the guest's processors cost. Called by main.ts and, with few loads, by its test.
+
+import { readFileSync } from 'node:fs';
+import { SetupError } from '../../../qemu/setup/errors.ts';
+import { VcpuTime } from '../../../qemu/vcpu-time.ts';
+import { buildCaseImage, provideModules } from '../../cli/guest-image.ts';
+import { Session } from '../../cli/session.ts';
+import type { GuestCount, InterruptSample } from './report.ts';
+
+export interface InterruptRunOptions {
+  /** Completions per second; 0: as many as go. */
+  readonly loads: readonly number[];
+  /** How long each load is counted in each way. */
+  readonly measuredMs: number;
+  /** How often all loads are run, both ways in turn. */
+  readonly rounds: number;
+  /** Hears what is measured next. */
+  readonly onBegin?: (text: string) => void;
+}
+
+const NS_PER_MS = 1e6;
+
+/** Starts an adapter and a guest and returns what they measured, in that order. Throws SetupError when they did not measure everything. */
+export async function measureInterrupts(options: InterruptRunOptions): Promise<InterruptSample[]> {
+  const session = await Session.start({ device: { arguments: ['--log-level=warn'] }, guest: prepareGuest(options) });
+  const time = VcpuTime.of(session.guest);
+  // A guest that has ended by then is reported below.
+  time.catch(() => {});
+  const collector = new SampleCollector(await time.catch(() => undefined), options);
+  session.guest.port().onLine((line) => collector.push(line));
+  const end = await session.whenEnded;
+  if (end.deviceFailure !== undefined) throw new SetupError('the adapter process ended early; please report this.');
+  if (end.complaints.length > 0) throw new SetupError(`the guest's kernel complained: ${end.complaints[0].line}`);
+  const { samples, fault } = collector;
+  if (fault !== undefined || samples.length < 2 * options.loads.length * options.rounds)
+    throw new SetupError(`the guest did not measure everything: ${fault ?? 'it ended early'}`);
+  return samples;
+}
+
+async function prepareGuest({ loads, measuredMs, rounds }: InterruptRunOptions) {
+  const numbers = Array.from({ length: rounds }, (_, index) => index + 1);
+  const script = readFileSync(new URL('case.sh', import.meta.url), 'utf8')
+    .replace('in ROUNDS;', `in ${numbers.join(' ')};`)
+    .replace('in LOADS;', `in ${loads.join(' ')};`)
+    .replace('$rate MS"', `$rate ${measuredMs}"`);
+  const modules = await provideModules(['driver', 'interrupts'], ['vuhca']);
+  return { initramfs: await buildCaseImage(modules, script), ports: [] };
+}
+
+/** Takes the guest's lines: `@begin` starts a measurement of the processors, its line of JSON ends it. */
+class SampleCollector {
+  readonly samples: InterruptSample[] = [];
+  fault: string | undefined;
+  readonly #time: VcpuTime | undefined;
+  readonly #options: InterruptRunOptions;
+  #beganNs = 0;
+  #usedNs = 0;
+
+  constructor(time: VcpuTime | undefined, options: InterruptRunOptions) {
+    this.#time = time;
+    this.#options = options;
+  }
+
+  push(line: string): void {
+    if (line.startsWith('@begin ')) this.#begin(line);
+    else if (line.startsWith('{')) this.#end(JSON.parse(line) as GuestCount);
+    else if (line.startsWith('@fault ')) this.fault = line.slice('@fault '.length);
+  }
+
+  #begin(line: string): void {
+    this.#options.onBegin?.(describe(line, this.#options.rounds));
+    this.#beganNs = performance.now() * NS_PER_MS;
+    this.#usedNs = this.#readNs();
+  }
+
+  #end(count: GuestCount): void {
+    if (count.completions === 0) this.fault = `nothing completed at ${count.rate} completions per second`;
+    const busyProcessors = (this.#readNs() - this.#usedNs) / (performance.now() * NS_PER_MS - this.#beganNs);
+    this.samples.push({ ...count, busyProcessors });
+  }
+
+  /** The guest's last lines may be read when it has ended already. */
+  #readNs(): number {
+    try {
+      return this.#time?.readNs() ?? Number.NaN;
+    } catch {
+      return Number.NaN;
+    }
+  }
+}
+
+function describe(line: string, rounds: number): string {
+  const [, adaptive, rate, round] = line.split(' ');
+  const load = rate === '0' ? 'as many completions as go' : `${rate} completions per second`;
+  const way = adaptive === '1' ? 'timers and summary bytes' : 'an interrupt per event';
+  return `${rounds > 1 ? `round ${round} of ${rounds}: ` : ''}${load}, ${way}`;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What `npm run demo:qos` makes of its samples: sums, verdict, table and plot, of runs in which guarantees hold, and of runs in which each of them does not. */
+import t from 'tap';
+import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { judge } from '../../../guest-tests/shares/judge.ts';
+import { type Measurement, PHASES, type PhaseResult } from '../../../guest-tests/shares/measure.ts';
+import { type FunctionSample, type LevelSample, type Sample, summarise } from '../../../guest-tests/shares/samples.ts';
+import { drawPhases } from './plot.ts';
+import { formatFindings, formatPhases } from './table.ts';
+
+const SAMPLES = 20;
+const STEP_NS = 0.1e9;
+
+/** What of a run is to be different; by phase, function and level. */
+interface Wrong {
+  level?(phase: string, number: number, level: number, at: number): Partial<LevelSample>;
+  waiting?(phase: string, number: number, at: number): number;
+}
+
+/** A run as it should be: service follows the lanes, level 0 is refused in company, and takes shared PCBs and credits. */
+function makeRun({ level: change, waiting }: Wrong = {}): Measurement {
+  const phases = PHASES.map(({ name, active }): PhaseResult => {
+    const samples = Array.from(
+      { length: SAMPLES },
+      (_, at): Sample => ({
+        timeNs: at * STEP_NS,
+        functions: GUESTS.map(
+          ({ lanes, levelPcbs }, number): FunctionSample => ({
+            waiting: waiting?.(name, number, at) ?? (active[number] ? 50 : 0),
+            collected: active[number] ? 3 * at : 0,
+            fetched: active[number] ? at : 0,
+            levels: levelPcbs.map((guaranteed, index) => ({
+              pcbsInUse: active[number] ? guaranteed + (index === 0 ? 40 : 0) : 0,
+              pcbsGuaranteed: guaranteed,
+              pcbsAvailable: active[number] ? 0 : guaranteed,
+              credits: 5,
+              creditsUsed: active[number] ? 5 : 0,
+              creditsShared: active[number] && index === 0 ? 6 : 0,
+              refusals: active[number] && index === 0 ? at : 0,
+              launches: active[number] ? at * lanes : 0,
+              ...change?.(name, number, index, at),
+            })),
+          }),
+        ),
+      }),
+    );
+    return { name, active, ...summarise(samples, active), samples };
+  });
+  return { phases, completed: 1000, failed: 0 };
+}
+
+function outcomes(run: Measurement): string[] {
+  return judge(run).map(({ outcome }) => outcome);
+}
+
+t.test('a run as it should be', async (t) => {
+  const run = makeRun();
+  t.same(outcomes(run), ['holds', 'holds', 'holds', 'holds', 'holds']);
+  const [, , , , all] = run.phases;
+  t.equal(all.contested, 1);
+  t.ok(Math.abs(all.functions[1].share - 10 / 45) < 1e-9, 'the share is that of its lanes');
+  t.equal(all.functions[1].byDoorbell, 0.25);
+  // Level 0 holds 5 credits of its lanes and 6 shared ones, level 1 holds 5; three guests launch twice 45 commands a step.
+  t.ok(
+    Math.abs(all.functions[1].shareError - 16 / (19 * 2 * 45)) < 1e-9,
+    'what is begun and not ended blurs the share',
+  );
+  t.match(all.functions[1].levels[0], { refused: 19, pcbsMean: 48, pcbsPeak: 48, creditsMean: 11, broken: 0 });
+  t.ok(Math.abs(all.functions[1].levels[0].commandsPerSecond - 100) < 1e-6, 'launches per second');
+  const text = formatPhases(run.phases);
+  t.match(text, /all flood +control +0, floods .* 33\.3 % +33\.3 % .* share met/);
+  t.match(text, /1, within .* none refused/);
+  t.notMatch(text, /MISSED|REFUSED/);
+  t.match(formatFindings(judge(run)), /\nThe guarantees hold\.\n$/);
+});
+
+t.test('each guarantee that does not hold is found, with whose it is', async (t) => {
+  const refused = makeRun({
+    level: (phase, number, level, at) =>
+      phase === 'all flood' && number === 2 && level === 1 ? { refusals: at > 10 ? 1 : 0 } : {},
+  });
+  t.match(judge(refused)[0], { outcome: 'broken', detail: 'refused: ocean (all flood)' });
+  t.match(formatPhases(refused.phases), /REFUSED/);
+  t.match(formatFindings(judge(refused)), /do NOT hold/);
+
+  const taken = makeRun({
+    level: (phase, number, level, at) =>
+      phase === 'ocean alone' && number === 1 && level === 0 && at === 5 ? { pcbsAvailable: 7 } : {},
+  });
+  t.match(judge(taken)[1], { outcome: 'broken', detail: 'could not be had: weather (ocean alone)' });
+
+  const slow = makeRun({
+    level: (phase, number, _, at) => (phase === 'all flood' && number === 1 ? { launches: at * 7 } : {}),
+  });
+  t.match(judge(slow)[2], { outcome: 'broken', detail: 'too little: weather (all flood)' });
+  t.match(formatPhases(slow.phases), /share MISSED/);
+
+  const timid = makeRun({
+    level: (phase, number, level) =>
+      phase === 'control alone' && number === 0 && level === 0 ? { pcbsInUse: 12 } : {},
+  });
+  t.match(judge(timid)[3], { outcome: 'broken', detail: /control \(control alone\)/ });
+  t.match(judge({ ...makeRun(), failed: 3 })[4], { outcome: 'broken', detail: '1000 counted by the guests, 3 failed' });
+});
+
+t.test('what a run could not show is not said to hold', async (t) => {
+  const easy = makeRun({ level: () => ({ refusals: 7 }) });
+  t.match(judge(easy)[0], { outcome: 'not shown' });
+  const idle = makeRun({ waiting: (_, number, at) => (number === 2 && at > 5 ? 0 : 9) });
+  t.match(judge(idle)[2], { outcome: 'not shown', detail: /weather, ocean; all flood/ });
+  t.match(formatFindings(judge(idle)), /\nNot everything could be shown\.\n$/);
+  t.same(outcomes({ ...makeRun(), completed: 0 })[4], 'not shown');
+  t.notSame(outcomes({ phases: [], completed: 0, failed: 0 }), ['holds', 'holds', 'holds', 'holds', 'holds']);
+});
+
+t.test('shares are judged by the time in which everybody has something waiting', async (t) => {
+  // Ocean takes part in the first half only; control takes all in the second.
+  const run = makeRun({
+    waiting: (_, number, at) => (number === 2 && at >= 12 ? 0 : 9),
+    level: (phase, number, _, at) =>
+      phase === 'all flood' && at >= 12 ? { launches: number === 0 ? 10_000 : 11 * GUESTS[number].lanes } : {},
+  });
+  const all = run.phases[4];
+  t.ok(all.contested > 0.5 && all.contested < 0.7);
+  t.ok(Math.abs(all.functions[2].share - 20 / 45) < 1e-9);
+});
+
+t.test('the plot has a panel for each quantity, a line for each guest, and no number that is none', async (t) => {
+  const svg = drawPhases(makeRun().phases);
+  t.match(svg, /^<svg .*<\/svg>\n$/s);
+  t.notMatch(svg, /NaN|Infinity|undefined/);
+  // 8 guests at work in 5 phases: share, PCBs, and their guarantees; refusals at two levels.
+  t.equal(svg.match(/<polyline/g)?.length, 8 * 6);
+  t.notMatch(drawPhases(makeRun({ waiting: () => 0 }).phases), /NaN|Infinity|undefined/);
+});

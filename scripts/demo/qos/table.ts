@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The measurement of three guests as a table for a screen, with the verdict below it. Pure; called by three-guests.ts. */
+import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { type Finding, guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
+import type { PhaseResult } from '../../../guest-tests/shares/measure.ts';
+import type { LevelResult } from '../../../guest-tests/shares/samples.ts';
+import { table } from '../../cli/table.ts';
+
+const HEADER = [
+  ...['phase', 'guest', 'QoS level', 'commands/s', 'service', 'by lanes', 'PCBs used', 'peak', 'own'],
+  ...['refused', 'credits', 'own', 'shared', 'by doorbell', 'guarantee'],
+];
+const LEFT_COLUMNS = 3;
+const LEVELS = ['0, floods', '1, within'] as const;
+
+const LEGEND = `Measured in the adapter, through its control socket. Three QEMU guests keep RDMA WRITEs of 128 KiB under way: 256 at level 0, at level 1 as many as it has PCBs of its own.
+service: part of all commands launched while each guest at work had some waiting; by lanes: the part that its lanes guarantee in this company. PCBs used and (execution)
+credits: means over the samples; shared: most credits used that are no lane's own. refused: copies that found no PCB and go by doorbell; by doorbell: of both levels, with those behind them.`;
+
+/** A line for each phase, guest at work and level. */
+export function formatPhases(phases: readonly PhaseResult[]): string {
+  const rows = phases.flatMap((phase) => {
+    const numbers = GUESTS.map((_, number) => number).filter((number) => phase.active[number]);
+    return numbers.flatMap((number, at) => describe(phase, number, at === 0));
+  });
+  return `${table([HEADER, ...rows], LEFT_COLUMNS)}\n${LEGEND}\n`;
+}
+
+function describe(phase: PhaseResult, number: number, first: boolean): string[][] {
+  const { levels, share, byDoorbell } = phase.functions[number];
+  return levels.map((level, index) => [
+    first && index === 0 ? phase.name : '',
+    index === 0 ? GUESTS[number].name : '',
+    LEVELS[index],
+    level.commandsPerSecond.toFixed(0),
+    index === 0 ? percent(share) : '',
+    index === 0 ? percent(guaranteedShare(phase, number)) : '',
+    level.pcbsMean.toFixed(1),
+    `${level.pcbsPeak}`,
+    `${level.pcbsGuaranteed}`,
+    `${level.refused}`,
+    level.creditsMean.toFixed(1),
+    `${level.credits}`,
+    `${level.creditsSharedPeak}`,
+    index === 0 ? `${(100 * byDoorbell).toFixed(0)} %` : '',
+    index === 0 ? describeShare(isShareMet(phase, number)) : describeWithin(level),
+  ]);
+}
+
+function describeShare(met: boolean | undefined): string {
+  return met === undefined ? '-' : met ? 'share met' : 'share MISSED';
+}
+
+function describeWithin({ refused }: LevelResult): string {
+  return refused === 0 ? 'none refused' : 'REFUSED';
+}
+
+/** What holds and what does not, and the verdict. */
+export function formatFindings(findings: readonly Finding[]): string {
+  const lines = findings.map(({ claim, outcome, detail }) => `${outcome.padEnd(9)}  ${claim} (${detail})`);
+  const verdict = findings.every(({ outcome }) => outcome === 'holds')
+    ? 'The guarantees hold.'
+    : findings.some(({ outcome }) => outcome === 'broken')
+      ? 'The guarantees do NOT hold.'
+      : 'Not everything could be shown.';
+  return `${lines.join('\n')}\n${verdict}\n`;
+}
+
+function percent(part: number): string {
+  return `${(100 * part).toFixed(1)} %`;
+}

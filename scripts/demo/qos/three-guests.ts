@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The worked example of US8484392 with three guests under QEMU on three functions of one adapter process. Called by main.ts. */
+import { writeFileSync } from 'node:fs';
+import { ControlClient } from '../../../device/main/control-client.ts';
+import { ControlError } from '../../../device/main/control-path.ts';
+import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { DeviceProcess } from '../../../guest-tests/harness/device-process.ts';
+import { packCases } from '../../../guest-tests/harness/guest-run.ts';
+import { GuestEndedError, Tenant } from '../../../guest-tests/harness/tenant-guest.ts';
+import { judge } from '../../../guest-tests/shares/judge.ts';
+import { type Measurement, measureShares } from '../../../guest-tests/shares/measure.ts';
+import { SetupError } from '../../../qemu/setup/errors.ts';
+import { setUp } from '../../setup/set-up.ts';
+import { drawPhases } from './plot.ts';
+import { formatFindings, formatPhases } from './table.ts';
+
+/** Runs it, prints table and verdict, writes the plot. False when not all guarantees were seen to hold. */
+export async function runThreeGuests(seconds: number, output: string): Promise<boolean> {
+  const startMs = performance.now();
+  const say = (text: string): void => {
+    process.stdout.write(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${text}\n`);
+  };
+  await setUp('start');
+  const image = await packCases({ script: 'tenant.sh', modules: ['driver', 'tenant'] });
+  const measurement = await measure(image, seconds, say);
+  const findings = judge(measurement);
+  writeFileSync(output, drawPhases(measurement.phases));
+  process.stdout.write(`\n${formatPhases(measurement.phases)}\n${formatFindings(findings)}Plot: ${output}\n`);
+  return findings.every(({ outcome }) => outcome === 'holds');
+}
+
+/** From nothing to nothing: adapter and guests are gone when it returns or throws. */
+async function measure(image: string, seconds: number, say: (text: string) => void): Promise<Measurement> {
+  const sockets = GUESTS.map(({ name }) => `${name}.sock`);
+  const device = await DeviceProcess.start({ topology: { adapters: { hca: { sockets } } } });
+  const tenants = sockets.map((name) => new Tenant(image, device.child.socketPath(name)));
+  const faults: string[] = [];
+  let measurement: Measurement;
+  try {
+    say(`one adapter process (${device.child.pid}); guests boot: ${GUESTS.map(({ name }) => name).join(', ')}`);
+    await Promise.all(tenants.map(({ ready }) => ready));
+    say('all guests are up, on function 0 (physical), 1 and 2 (virtual)');
+    const client = await ControlClient.connect(device.child.controlPath);
+    measurement = await measureShares(tenants, client, seconds, say).finally(() => client.close());
+    await Promise.all(tenants.map((tenant) => tenant.end()));
+  } catch (error) {
+    if (error instanceof ControlError) throw new SetupError(`the adapter was lost: ${error.message}`);
+    if (error instanceof GuestEndedError)
+      throw new SetupError(`${error.message}; on a busy machine, run it again later.`);
+    throw error;
+  } finally {
+    await Promise.all(tenants.map((tenant) => tenant.kill()));
+    faults.push(...tenants.flatMap((tenant) => tenant.report().faults), ...(await device.stop()));
+  }
+  if (faults.length > 0) throw new SetupError(`something went wrong on the way: ${faults.join('; ')}`);
+  return measurement;
+}

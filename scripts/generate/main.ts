@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `npm run generate`: writes everything derived from the layout tables (TypeScript accessors, the C header, the register
+ * reference). `npm run check:generated` (`--check`) writes nothing and fails, naming the files that are stale.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { generateOutputs, type TableSet } from './outputs.ts';
+import { TableError } from './resolve.ts';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** A module of tables and where its files go. */
+const SETS = [
+  {
+    module: 'protocol/layout/index.ts',
+    title: 'Adapter',
+    folder: 'protocol/layout/gen',
+    header: 'guest-tests/driver/vuhca_hw.h',
+  },
+  { module: 'protocol/infiniband/tables.ts', title: 'InfiniBand wire formats', folder: 'protocol/infiniband/gen' },
+];
+
+/** Loads every table module that exists. */
+export async function loadTableSets(root = ROOT): Promise<TableSet[]> {
+  const sets: TableSet[] = [];
+  for (const { module, ...rest } of SETS) {
+    const path = join(root, module);
+    if (!existsSync(path)) continue;
+    const tables = (await import(pathToFileURL(path).href)) as Partial<TableSet>;
+    sets.push({
+      ...rest,
+      structs: tables.structs ?? [],
+      registerBlocks: tables.registerBlocks ?? [],
+      valueTables: tables.valueTables ?? [],
+      constantTables: tables.constantTables ?? [],
+    });
+  }
+  return sets;
+}
+
+/** Paths whose content on disk differs from `outputs`, and generated files that no table leads to any more. */
+export function findStale(
+  root: string,
+  outputs: ReadonlyMap<string, string>,
+): { changed: string[]; leftOver: string[] } {
+  const changed = [...outputs.keys()].filter((path) => {
+    const file = join(root, path);
+    return !existsSync(file) || readFileSync(file, 'utf8') !== outputs.get(path);
+  });
+  const leftOver = SETS.flatMap(({ folder }) => {
+    const files = existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : [];
+    return files.map((name) => `${folder}/${name}`).filter((path) => path.endsWith('.gen.ts') && !outputs.has(path));
+  });
+  return { changed, leftOver };
+}
+
+/** Writes what is stale and removes what is left over. */
+export function writeOutputs(root: string, outputs: ReadonlyMap<string, string>): string[] {
+  const { changed, leftOver } = findStale(root, outputs);
+  for (const path of changed) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), outputs.get(path) ?? '');
+  }
+  for (const path of leftOver) rmSync(join(root, path));
+  return [...changed, ...leftOver];
+}
+
+const HELP = `Usage: npm run generate            write the files derived from the layout tables
+       npm run check:generated     write nothing; fail when a generated file is stale
+`;
+
+async function main(args: readonly string[]): Promise<number> {
+  if (args.includes('--help')) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const unknown = args.find((argument) => argument !== '--check');
+  if (unknown !== undefined) {
+    process.stderr.write(`generate: unknown option ${unknown}\n${HELP}`);
+    return 2;
+  }
+  const outputs = generateOutputs(await loadTableSets());
+  if (!args.includes('--check')) {
+    const written = writeOutputs(ROOT, outputs);
+    process.stdout.write(`generate: ${outputs.size} files, ${written.length} changed\n`);
+    for (const path of written) process.stdout.write(`  ${path}\n`);
+    return 0;
+  }
+  const { changed, leftOver } = findStale(ROOT, outputs);
+  for (const path of changed) process.stderr.write(`${path}: stale; run npm run generate and commit it\n`);
+  for (const path of leftOver) process.stderr.write(`${path}: no table leads to it; run npm run generate and commit\n`);
+  return changed.length + leftOver.length === 0 ? 0 : 1;
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  main(process.argv.slice(2)).then(
+    (code) => {
+      process.exitCode = code;
+    },
+    (error: unknown) => {
+      process.stderr.write(
+        error instanceof TableError ? `generate: ${error.message}\n` : `${(error as Error).stack}\n`,
+      );
+      process.exitCode = 1;
+    },
+  );
+}

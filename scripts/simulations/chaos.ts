@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `npm run chaos -- --seeds N [--seed S] [--replay]`: runs N seeds of chaos from S on, on every processor, and says which failed. With `--replay` it runs the one
+ * seed S twice, prints what it does and everything that happened, and compares both runs.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { runChaos } from '../../device/simulations/chaos/run.ts';
+import type { ChaosBatch, ChaosReport } from './chaos-worker.ts';
+
+const USAGE = 'Usage: npm run chaos -- [--seeds N] [--seed S] [--replay]\n';
+const WORKER = fileURLToPath(new URL('./chaos-worker.ts', import.meta.url));
+/** There is a worker for every processor: collectors of garbage in threads of their own would only be in their way. */
+const WORKER_OPTIONS = ['--import=tsx', '--single-threaded-gc'];
+/** Seeds a worker gets at a time. */
+const BATCH = 100;
+const FAILURES_SHOWN = 20;
+
+async function runSeeds(first: number, count: number): Promise<number> {
+  const started = performance.now();
+  const failures: ChaosReport['failures'] = [];
+  let next = first;
+  let done = 0;
+  const worker = async (): Promise<void> => {
+    const child = fork(WORKER, { execArgv: WORKER_OPTIONS });
+    while (next < first + count) {
+      const batch: ChaosBatch = { first: next, count: Math.min(BATCH, first + count - next) };
+      next += batch.count;
+      const report = await ask(child, batch);
+      failures.push(...report.failures);
+      done += batch.count;
+    }
+    child.kill();
+  };
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), Math.ceil(count / BATCH)) }, worker));
+  const seconds = (performance.now() - started) / 1000;
+  failures.sort((left, right) => left.seed - right.seed);
+  for (const { seed, error, digest } of failures.slice(0, FAILURES_SHOWN)) {
+    process.stdout.write(`seed ${seed} failed (trace ${digest}): ${error}\n`);
+    process.stdout.write(`  npm run chaos -- --seed ${seed} --replay\n`);
+  }
+  process.stdout.write(
+    `${done} seeds in ${seconds.toFixed(1)} s, ${(done / seconds).toFixed(0)} seeds/s, ${failures.length} failed\n`,
+  );
+  return failures.length === 0 ? 0 : 1;
+}
+
+/** Sends a batch to a worker and waits for its report. */
+function ask(child: ChildProcess, batch: ChaosBatch): Promise<ChaosReport> {
+  return new Promise((resolve, reject) => {
+    const fail = (status: number | null): void => reject(new Error(`A worker ended with status ${status}.`));
+    child.once('exit', fail);
+    child.once('message', (report) => {
+      child.off('exit', fail);
+      resolve(report as ChaosReport);
+    });
+    child.send(batch);
+  });
+}
+
+function replay(seed: number): number {
+  const [first, second] = [runChaos(seed, true), runChaos(seed, true)];
+  process.stdout.write(`${JSON.stringify(first.plan, undefined, 2)}\n`);
+  for (const line of first.trace.lines) process.stdout.write(`${line}\n`);
+  const same = first.trace.digest === second.trace.digest && first.error === second.error;
+  process.stdout.write(
+    `trace ${first.trace.digest}: ${same ? 'the same twice' : `NOT the same: ${second.trace.digest}`}\n`,
+  );
+  process.stdout.write(`${first.error ?? 'no error'}\n`);
+  return same && first.error === undefined ? 0 : 1;
+}
+
+async function main(args: string[]): Promise<number> {
+  const options = { seeds: { type: 'string' }, seed: { type: 'string' }, replay: { type: 'boolean' } } as const;
+  const { values } = parseArgs({ args, options });
+  const seed = Number(values.seed ?? 1);
+  const seeds = Number(values.seeds ?? 1000);
+  if (!Number.isInteger(seed) || !Number.isInteger(seeds) || seed < 0 || seeds < 1) {
+    process.stderr.write(USAGE);
+    return 2;
+  }
+  return values.replay ? replay(seed) : runSeeds(seed, seeds);
+}
+
+process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n${USAGE}`);
+  return 2;
+});

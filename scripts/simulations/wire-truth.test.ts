@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A foreign judge for what goes over the wire: the whole suite of two ends, and every opcode of RC, UC and UD, between two ports. A capture of it is read by tshark, which must
+ * find each opcode these services have and no malformed packet.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { Adapter } from '../../device/adapter/adapter.ts';
+import { runTwoEndsCase, twoEndsCases } from '../../device/conformance/two-ends/suite.ts';
+import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
+import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
+import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
+import { Bench } from '../../device/test-support/adapter-fixture.ts';
+import { type Connected, connect, rdma } from '../../device/test-support/connected-fixture.ts';
+import {
+  CaptureDirection,
+  erfInterface,
+  erfRecordBytes,
+  writeErfFileHeader,
+  writeErfRecord,
+} from '../../protocol/infiniband/erf.ts';
+import { BthOpcode, bthOpcodeNames } from '../../protocol/infiniband/gen/values.gen.ts';
+import { opcodeFlags, TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
+import { buildPacket } from '../../protocol/infiniband/packet-builder.ts';
+import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import { AccessFlag, MrKind, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { findTshark } from '../../qemu/setup/tshark.ts';
+
+const FILE_HEADER_BYTES = 64;
+/** One packet, and three: ONLY; FIRST, MIDDLE and LAST at a path MTU of 1024. */
+const SIZES = [60, 2600];
+
+/** Records what both ports send. */
+class Recording {
+  readonly #records: Uint8Array[] = [];
+
+  constructor(adapter: Adapter) {
+    for (const port of adapter.ports)
+      port.observer = (from, outgoing, bytes, offset, lengthBytes) => {
+        if (!outgoing) return;
+        const record = new Uint8Array(erfRecordBytes(lengthBytes));
+        const side = erfInterface(from.number, CaptureDirection.SENT);
+        writeErfRecord(
+          new DataView(record.buffer),
+          0,
+          this.#records.length * 1000,
+          side,
+          0,
+          viewOf(bytes),
+          offset,
+          lengthBytes,
+        );
+        this.#records.push(record);
+      };
+  }
+
+  write(path: string): number {
+    const header = new Uint8Array(FILE_HEADER_BYTES);
+    const used = writeErfFileHeader(new DataView(header.buffer), 0);
+    writeFileSync(path, Buffer.concat([header.subarray(0, used), ...this.#records]));
+    return this.#records.length;
+  }
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** Runs one request to its completion, with a receive entry ready at the other side. */
+function perform(bench: Bench, { a, b }: Connected, request: SendRequest): void {
+  b.postReceive([bench.sge(bench.createBuffer(4096))]);
+  a.post(request);
+  a.parts.sendCq.take();
+  bench.settle();
+  b.parts.receiveCq.drain();
+}
+
+function runConnected(bench: Bench, serviceType: ServiceType): void {
+  const connected = connect(bench, { serviceType, pathMtu: 3, receiveEntriesLog2: 6 });
+  const { region } = connected;
+  for (const size of SIZES) {
+    const local = bench.createBuffer(bench.random.bytes(size));
+    const remote = bench.createBuffer(size);
+    const send = { sges: [bench.sge(local)] };
+    perform(bench, connected, send);
+    perform(bench, connected, { ...send, immediate: 7 });
+    perform(bench, connected, rdma(bench, SendOpcode.RDMA_WRITE, local, remote, region));
+    perform(bench, connected, { ...rdma(bench, SendOpcode.RDMA_WRITE_IMMEDIATE, local, remote, region), immediate: 9 });
+    if (serviceType !== ServiceType.RC) continue;
+    perform(bench, connected, rdma(bench, SendOpcode.RDMA_READ, local, remote, region));
+  }
+  if (serviceType === ServiceType.RC) runReliable(bench);
+}
+
+/** Atomics, and SENDs that invalidate (which end in an error here: the key cannot be invalidated, but the packet was sent). */
+function runReliable(bench: Bench): void {
+  const connected = connect(bench, { pathMtu: 3 });
+  const cell = bench.createBuffer(8);
+  const local = bench.createBuffer(8);
+  const atomic = rdma(bench, SendOpcode.FETCH_ADD, local, cell, connected.region);
+  perform(bench, connected, { ...atomic, atomic: { swapOrAdd: 1n } });
+  perform(bench, connected, { ...atomic, opcode: SendOpcode.COMPARE_SWAP, atomic: { swapOrAdd: 1n, compare: 1n } });
+  for (const size of SIZES) {
+    const { pd } = bench;
+    const victim = bench.driver.createMemoryRegion({
+      pd,
+      kind: MrKind.FAST,
+      access: AccessFlag.LOCAL_WRITE,
+      pageCount: 1,
+    });
+    const content = bench.createBuffer(bench.random.bytes(size));
+    const request = { opcode: SendOpcode.SEND_INVALIDATE, sges: [bench.sge(content)], immediate: victim.rkey };
+    perform(bench, connect(bench, { pathMtu: 3 }), request);
+  }
+}
+
+function runDatagrams(bench: Bench): void {
+  const { sender, receiver, to } = bench.createPair();
+  for (const immediate of [undefined, 5]) {
+    bench.postReceive(receiver, 200);
+    const content = { inline: bench.random.bytes(100) };
+    sender.post(to(immediate === undefined ? content : { ...content, immediate }));
+    sender.parts.sendCq.take();
+    bench.settle();
+  }
+}
+
+/** Opcodes of the services this adapter has, but for the reserved ones. */
+function expectedOpcodes(): number[] {
+  const services: number[] = [Transport.RC, Transport.UC, Transport.UD];
+  return Array.from({ length: 256 }, (_, opcode) => opcode).filter(
+    (opcode) => opcodeFlags[opcode] !== 0 && services.includes(opcode & TRANSPORT_MASK),
+  );
+}
+
+/** How tshark marks a malformed InfiniBand packet. Other names are those of protocols that it guesses random payload to be. */
+const MALFORMED = 'Malformed Packet: IB]';
+
+/** What tshark reads in a capture: the opcode of each frame, and which frames are malformed. */
+function readCapture(tshark: string, path: string): { opcodes: number[]; malformed: number[] } {
+  const fields = ['frame.number', 'infiniband.bth.opcode', '_ws.malformed'].flatMap((field) => ['-e', field]);
+  const options = { encoding: 'utf8', maxBuffer: 2 ** 28 } as const;
+  const { stdout, stderr, status } = spawnSync(tshark, ['-r', path, '-T', 'fields', ...fields], options);
+  if (status !== 0) throw new Error(`tshark ended with ${status}: ${stderr}`);
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map((row) => row.split('\t'));
+  const malformed = rows.filter(([, opcode = '', mark = '']) => opcode === '' || mark.includes(MALFORMED));
+  return { opcodes: rows.map(([, opcode]) => Number(opcode)), malformed: malformed.map(([number]) => Number(number)) };
+}
+
+/** The path of a capture of what `run` does. */
+function capture(t: Test, adapter: Adapter, run: () => void): { path: string; packets: number } {
+  const directory = mkdtempSync(join(tmpdir(), 'vuhca-wire-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'all.pcap');
+  const recording = new Recording(adapter);
+  run();
+  return { path, packets: recording.write(path) };
+}
+
+const tshark = findTshark() ?? '';
+const skip = tshark === '' ? 'tshark is not installed' : false;
+
+t.test('tshark knows every opcode', { skip }, async (t) => {
+  const bench = new Bench();
+  const { path, packets } = capture(t, bench.machine.device, () => {
+    runConnected(bench, ServiceType.RC);
+    runConnected(bench, ServiceType.UC);
+    runDatagrams(bench);
+  });
+  const { opcodes, malformed } = readCapture(tshark, path);
+  t.equal(opcodes.length, packets, 'every packet is a frame');
+  const seen = new Set(opcodes);
+  for (const opcode of expectedOpcodes()) t.ok(seen.has(opcode), `${bthOpcodeNames[opcode]} was sent and read`);
+  t.same(malformed, [], 'no packet is malformed');
+});
+
+t.test('tshark reads the whole suite of two ends', { skip }, async (t) => {
+  const machine = new InProcessMachine();
+  const access = new InProcessAccess(machine);
+  const { path, packets } = capture(t, machine.device, () => {
+    for (const twoEnds of twoEndsCases) runTwoEndsCase(twoEnds, { access, port: 1 }, { access, port: 2 });
+  });
+  const { opcodes, malformed } = readCapture(tshark, path);
+  t.comment(`${packets} packets`);
+  t.equal(opcodes.length, packets, 'every packet is a frame');
+  t.same(malformed, [], 'no packet is malformed');
+});
+
+t.test('tshark would tell', { skip }, async (t) => {
+  const adapter = new Bench().machine.device;
+  const [port] = adapter.ports;
+  const { path, packets } = capture(t, adapter, () => {
+    const view = new DataView(new ArrayBuffer(100));
+    const fields = { ...newPacketFields(), opcode: BthOpcode.RC_RDMA_WRITE_ONLY, dlid: 1, slid: 2 };
+    const whole = buildPacket(view, 0, fields);
+    // The second one ends in the middle of its RETH.
+    for (const length of [whole, whole - 16]) port.observer?.(port, true, new Uint8Array(view.buffer), 0, length);
+  });
+  t.equal(packets, 2);
+  t.same(readCapture(tshark, path).malformed, [2]);
+});

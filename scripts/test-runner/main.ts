@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `npm test`: sets everything up, runs every test with tap, and ends with "N passed, N failed". Arguments are handed to
+// tap, so `npm test -- device/cq.test.ts` runs one file. The whole TAP output is kept in build/test.tap.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { setUp } from '../setup/set-up.ts';
+import { TapSummary } from './tap-summary.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+await runEntry(async () => {
+  const { qemu, accelerator } = await setUp('test');
+  process.stdout.write(`# QEMU ${qemu.version}, ${accelerator.toUpperCase()}\n`);
+  const summary = new TapSummary((line) => process.stdout.write(`${line}\n`));
+  const status = await runTap(process.argv.slice(2), summary);
+  const { passed, failed, skipped } = summary.counts;
+  // tap can fail without a failed point, for instance when a test file has no test at all.
+  const unexplained = status !== 0 && failed === 0 ? 1 : 0;
+  if (unexplained > 0) process.stdout.write(`tap ended with status ${status} though no test point failed\n`);
+  if (passed + failed === 0) process.stdout.write('no test was run\n');
+  process.stdout.write(
+    `${passed} passed, ${failed + unexplained} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+  );
+  if (status !== 0 || failed > 0 || passed === 0) process.exitCode = 1;
+});
+
+/** Runs tap to its end, feeding `summary`; returns its exit status, 1 for a signal. */
+async function runTap(args: readonly string[], summary: TapSummary): Promise<number> {
+  mkdirSync(join(ROOT, 'build'), { recursive: true });
+  const log = createWriteStream(join(ROOT, 'build', 'test.tap'));
+  const tap = join(ROOT, 'node_modules', '.bin', 'tap');
+  const child = spawn(process.execPath, [tap, '--reporter=tap', '--no-color', ...args], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const stop = (signal: NodeJS.Signals): void => {
+    child.kill(signal);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+  const closed = once(child, 'close') as Promise<[number | null]>;
+  for await (const line of createInterface({ input: child.stdout })) {
+    log.write(`${line}\n`);
+    summary.push(line);
+  }
+  const [status] = await closed;
+  await new Promise((resolve) => log.end(resolve));
+  return status ?? 1;
+}
