@@ -11,6 +11,7 @@ import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellBuffer } from './doorbell-buffer.ts';
+import type { CommandReads, DoorbellScheduler, DoorbellUnitParts } from './doorbell-unit-parts.ts';
 import { Inbound, InboundQueue } from './inbound-queue.ts';
 import { OverflowBuffer } from './overflow-buffer.ts';
 import { OverflowThresholds } from './overflow-thresholds.ts';
@@ -22,38 +23,6 @@ import { SendQueueSweep } from './send-queue-sweep.ts';
 const BUS_DEPTH = 4;
 const SEQUENCE_MASK = 0xffff;
 const HALF_SEQUENCE = 0x8000;
-
-/** The send queue scheduler, as a doorbell unit sees it. */
-export interface DoorbellScheduler {
-  /** A unit may have something to do. */
-  wake(unit: DoorbellUnit): void;
-  /** Puts the QP at the end of its list unless it is there. */
-  schedule(qp: QueuePair): void;
-  /** Gives the QP its turn at once. Returns false when it has to wait in its list. */
-  beginAtOnce(unit: DoorbellUnit, qp: QueuePair): boolean;
-  /** Takes the QP off its list. */
-  unschedule(qp: QueuePair): void;
-}
-
-/** What takes the completions of bus reads of records and commands. */
-export interface CommandReads {
-  /** The function may have a dedicated buffer now. */
-  hasBuffer(owner: UnderlyingFunction): boolean;
-  /** The completion at the head of the bus is that of a queue-pair-record. */
-  takeRecord(unit: DoorbellUnit): void;
-  /** The completion at the head of the bus is that of a command. */
-  takeCommand(unit: DoorbellUnit): void;
-}
-
-export interface DoorbellUnitParts {
-  readonly scheduler: DoorbellScheduler;
-  readonly fetcher: CommandReads;
-  readonly queuePairs: ObjectTable<QueuePair>;
-  /** Entries of the scheduler buffer. */
-  readonly doorbellEntries: number;
-  /** Bus reads that may be outstanding. */
-  readonly busReads: number;
-}
 
 export class DoorbellUnit {
   readonly owner: UnderlyingFunction;
@@ -71,20 +40,18 @@ export class DoorbellUnit {
   readonly descriptors: SendQueueDescriptors;
   /** Scheduler lists by QoS level. */
   readonly lists: readonly SendQueueList[];
-  readonly #scheduler: DoorbellScheduler;
-  readonly #fetcher: CommandReads;
+  readonly #scheduler: DoorbellScheduler<DoorbellUnit>;
+  readonly #fetcher: CommandReads<DoorbellUnit>;
   readonly #queuePairs: ObjectTable<QueuePair>;
   readonly #sweep: SendQueueSweep;
   /** Entries of the buffer kept for doorbells that are being read back. */
   #reserved = 0;
   #stallCounted = false;
 
-  constructor(owner: UnderlyingFunction, parts: DoorbellUnitParts) {
-    const { doorbellEntries, busReads } = parts;
+  constructor(owner: UnderlyingFunction, parts: DoorbellUnitParts<DoorbellUnit>) {
     this.owner = owner;
-    this.#scheduler = parts.scheduler;
-    this.#fetcher = parts.fetcher;
-    this.#queuePairs = parts.queuePairs;
+    const { doorbellEntries, busReads } = parts;
+    ({ scheduler: this.#scheduler, fetcher: this.#fetcher, queuePairs: this.#queuePairs } = parts);
     this.inbound = new InboundQueue(doorbellEntries * BUS_DEPTH, busReads);
     this.buffer = new DoorbellBuffer(doorbellEntries);
     this.overflow = new OverflowBuffer(owner.dma);
@@ -181,7 +148,8 @@ export class DoorbellUnit {
 
   #step(): boolean {
     if (this.spilling) this.#endSpilling();
-    return this.#issueCheck() || this.#takeInbound() || this.#issueDrain() || this.#advanceSweep();
+    if (this.#issueCheck() || this.#takeInbound() || this.#issueDrain()) return true;
+    return this.#sweep.running && !this.spilling && this.#free > this.thresholds.low && this.#sweep.advance(this);
   }
 
   #issueCheck(): boolean {
@@ -283,10 +251,9 @@ export class DoorbellUnit {
     this.#stallCounted = false;
     // A QP that cannot send now is scheduled when it can; one that was stopped shows that nothing is read any more.
     if (qp.destroyed || qp.stopped || !qp.sendsAreTaken) return this.descriptors.settleStop(qp);
-    const { counters } = this.owner;
-    counters.linkChecks++;
+    this.owner.counters.linkChecks++;
     if (!this.descriptors.check(qp, this.linkCheck)) return qp.life.fail(qp, FaultKind.DMA_READ);
-    if (qp.scheduled) counters.linkChecksFailed++;
+    if (qp.scheduled) this.owner.counters.linkChecksFailed++;
     else if (!this.#scheduler.beginAtOnce(this, qp)) this.#scheduler.schedule(qp);
     else if (this.linkCheck === LinkCheck.COMPARE_SWAP) this.descriptors.writeLink(qp);
   }
@@ -328,9 +295,5 @@ export class DoorbellUnit {
     qp.doorbellWaiting = true;
     this.buffer.push(qp, overflow.sequence);
     return true;
-  }
-
-  #advanceSweep(): boolean {
-    return this.#sweep.running && !this.spilling && this.#free > this.thresholds.low && this.#sweep.advance(this);
   }
 }

@@ -10,7 +10,8 @@ import { getSendCommandSequence, setSendCommandSequence } from '../../protocol/l
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import type { CommandReads, DoorbellScheduler, DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { CommandReads, DoorbellScheduler } from '../doorbells/doorbell-unit-parts.ts';
 import { Inbound } from '../doorbells/inbound-queue.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -28,16 +29,21 @@ const SEQUENCE_MASK = 0xffff;
 const HALF_SEQUENCE = 0x8000;
 const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 
-export class CommandFetcher implements CommandReads {
+export class CommandFetcher implements CommandReads<DoorbellUnit> {
   readonly #buffers: PcbAllocator;
   readonly #lanes: TransmitVirtualLanes;
-  readonly #scheduler: DoorbellScheduler;
+  readonly #scheduler: DoorbellScheduler<DoorbellUnit>;
   readonly #shared: boolean;
   readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
   readonly #recordView = new DataView(this.#record.buffer);
 
   /** `shared`: by several functions. */
-  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, scheduler: DoorbellScheduler, shared: boolean) {
+  constructor(
+    buffers: PcbAllocator,
+    lanes: TransmitVirtualLanes,
+    scheduler: DoorbellScheduler<DoorbellUnit>,
+    shared: boolean,
+  ) {
     this.#buffers = buffers;
     this.#lanes = lanes;
     this.#scheduler = scheduler;

@@ -5,7 +5,8 @@
  */
 import { FUNCTION_MAX, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
-import type { DoorbellScheduler, DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { DoorbellScheduler } from '../doorbells/doorbell-unit-parts.ts';
 import type { SendQueueList } from '../doorbells/send-queue-list.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -15,7 +16,7 @@ import { TurnRing } from './turn-ring.ts';
 /** Steps of one function before the next has its turn. */
 const UNIT_STEPS = 64;
 
-export class SendQueueScheduler implements DoorbellScheduler {
+export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
   readonly fetcher: CommandFetcher;
   /** Doorbell units by function number. */
   readonly #unitsByFunction: DoorbellUnit[] = [];

@@ -19,14 +19,7 @@ import type { TraceSubject } from './block-encoder.ts';
 import { messageOpcodes } from './message-opcodes.ts';
 import { Field, type PacketBytes, TraceRing } from './trace-ring.ts';
 import type { TraceSettings } from './trace-settings.ts';
-import type {
-  TracedAnswer,
-  TracedCommand,
-  TracedQueuePair,
-  TracedRequest,
-  TracedRequester,
-  TracedResponder,
-} from './traced.ts';
+import type { TracedAnswer, TracedCommand, TracedQueuePair, TracedRequest, TracedRequester } from './traced.ts';
 
 type Packet = Readonly<ParsedPacket>;
 
@@ -201,12 +194,13 @@ export class QueuePairTrace {
   }
 
   /** A packet of a SEND or WRITE was placed; `state` does not count its bytes yet. */
-  placePacket({ state, packet, ring: from }: TracedRequest): void {
+  placePacket(request: TracedRequest): void {
+    const { state, packet, ring: from } = request;
     if (packet.flags & (FIRST | ONLY)) {
       // An unreliable message that was never finished ends where the next one begins.
       this.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
       this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn, 1);
-    } else this.#placeNext(state, packet, from);
+    } else this.#placeNext(request);
   }
 
   /** The message being received, if there is one, has ended. */
@@ -269,7 +263,7 @@ export class QueuePairTrace {
   }
 
   /** A packet behind the first. Whether there is an immediate value only the last one says. */
-  #placeNext(state: TracedResponder, packet: Packet, from: PacketRing): void {
+  #placeNext({ state, packet, ring: from }: TracedRequest): void {
     const index = this.#message;
     const { ring } = this;
     if (!ring.has(index)) return;

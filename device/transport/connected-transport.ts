@@ -220,7 +220,7 @@ export class ConnectedTransport {
       if (qp.state === QpState.ERR) return;
     }
     if (before >= RECORDS_PER_QUEUE_PAIR && state.recordCount < before) this.#around.schedule(qp);
-    if (state.recordCount === 0) this.#noteDrained(qp);
+    if (state.recordCount === 0 && qp.drainNotify) qp.life.noteDrained(qp);
   }
 
   #failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void {
@@ -272,16 +272,12 @@ export class ConnectedTransport {
       record = next;
     }
     qp.inFlight = state.recordCount;
-    this.#noteDrained(qp);
+    if (qp.drainNotify) qp.life.noteDrained(qp);
   }
 
   #resume(qp: QueuePair): void {
     this.requester.wake(qp.requester as RequesterState);
     this.#around.schedule(qp);
-  }
-
-  #noteDrained(qp: QueuePair): void {
-    if (qp.drainNotify) qp.life.noteDrained(qp);
   }
 
   #release(qp: QueuePair, record: SendRecord): void {
