@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Checks imports against the table of layers with dependency-cruiser, types included, and says which
+ * layer uses which. Tests are left out: they may use whatever they test with.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { IConfiguration, ICruiseResult, IForbiddenRuleType, IModule } from 'dependency-cruiser';
+import type { Layer } from './layers.ts';
+
+const CRUISER = fileURLToPath(
+  new URL('../../node_modules/dependency-cruiser/bin/dependency-cruise.mjs', import.meta.url),
+);
+const CIRCLE = 'circle';
+const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
+
+/** One import that the table does not allow, or one circle. */
+export interface Violation {
+  readonly from: string;
+  readonly to: string;
+  /** What is wrong, and what to do. */
+  readonly message: string;
+}
+
+export interface Cruise {
+  readonly violations: readonly Violation[];
+  /** For each layer the layers that it does import from. */
+  readonly used: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** Checks all TypeScript files below `folders`, which are relative to `root`. Throws when a file cannot be parsed. */
+export function cruiseLayers(layers: readonly Layer[], root: string, folders: readonly string[]): Cruise {
+  const circle: IForbiddenRuleType = { name: CIRCLE, severity: 'error', from: {}, to: { circular: true } };
+  const configuration: IConfiguration = {
+    forbidden: [circle, ...layers.map((layer) => ruleOf(layer, layers))],
+    options: {
+      parser: 'swc',
+      // Imports of types count, although they vanish when the program runs.
+      tsPreCompilationDeps: true,
+      doNotFollow: { path: 'node_modules' },
+      exclude: { path: '\\.test\\.ts$|\\.mjs$' },
+    },
+  };
+  const { modules, summary } = runCruiser(configuration, root, folders);
+  const violations = summary.violations.map(({ from, to, rule, cycle }) => ({
+    from,
+    to,
+    message:
+      rule.name === CIRCLE
+        ? `files import each other in a circle: ${[from, ...(cycle ?? []).map(({ name }) => name)].join(' -> ')}`
+        : `${rule.name} must not import from ${layerOf(to, layers)?.path ?? 'outside the layers'}: ${to}`,
+  }));
+  const outside = modules
+    .filter(
+      ({ source, coreModule, couldNotResolve }) =>
+        !coreModule &&
+        !couldNotResolve &&
+        source.endsWith('.ts') &&
+        !source.includes('node_modules') &&
+        layerOf(source, layers) === undefined,
+    )
+    .map(({ source }) => ({
+      from: source,
+      to: source,
+      message: 'the file lies in no layer; add its folder to scripts/layers/layers.ts',
+    }));
+  return { violations: [...violations, ...outside], used: collectUses(modules, layers) };
+}
+
+/** Runs the cruiser in a process of its own: its parser does not load behind a TypeScript loader. */
+function runCruiser(configuration: IConfiguration, root: string, folders: readonly string[]): ICruiseResult {
+  const directory = mkdtempSync(join(tmpdir(), 'vuhca-layers-'));
+  try {
+    const path = join(directory, 'configuration.json');
+    writeFileSync(path, JSON.stringify(configuration));
+    const args = [CRUISER, '--config', path, '--output-type', 'json', ...folders];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      cwd: root,
+      encoding: 'utf8',
+      maxBuffer: OUTPUT_MAX_BYTES,
+    });
+    if (!stdout.startsWith('{')) throw new Error(`dependency-cruiser ended with ${status}: ${stderr}`);
+    return JSON.parse(stdout) as ICruiseResult;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** The layer that a file belongs to: that with the longest path. */
+export function layerOf(file: string, layers: readonly Layer[]): Layer | undefined {
+  return layers
+    .filter(({ path }) => file === path || file.startsWith(`${path}/`))
+    .reduce<Layer | undefined>(
+      (best, layer) => (best && best.path.length > layer.path.length ? best : layer),
+      undefined,
+    );
+}
+
+/** Forbids imports of our own files that are neither in the layer nor in one that it may use. */
+function ruleOf(layer: Layer, layers: readonly Layer[]): IForbiddenRuleType {
+  const allowed = [layer.path, ...layer.uses];
+  const inner = (path: string): string[] =>
+    layers.map((other) => other.path).filter((other) => other.startsWith(`${path}/`));
+  const forbidden = layers.map(({ path }) => path).filter((path) => !allowed.includes(path));
+  return {
+    name: layer.path,
+    severity: 'error',
+    from: { path: patternOf(layer.path), pathNot: inner(layer.path).map(patternOf) },
+    to: { path: forbidden.map((path) => exactly(path, inner(path))) },
+  };
+}
+
+/** Files below `path`, but in none of the layers inside it. */
+function exactly(path: string, inside: readonly string[]): string {
+  const not = inside.map((other) => `(?!${escape(other)}(/|$))`).join('');
+  return `^${not}${escape(path)}(/|$)`;
+}
+
+function patternOf(path: string): string {
+  return `^${escape(path)}(/|$)`;
+}
+
+function escape(path: string): string {
+  return path.replace(/[.]/g, '\\.');
+}
+
+function collectUses(modules: readonly IModule[], layers: readonly Layer[]): Map<string, Set<string>> {
+  const used = new Map(layers.map(({ path }) => [path, new Set<string>()]));
+  for (const { source, dependencies } of modules) {
+    const from = layerOf(source, layers)?.path;
+    if (from === undefined) continue;
+    for (const { resolved } of dependencies) {
+      const to = layerOf(resolved, layers)?.path;
+      if (to !== undefined && to !== from) used.get(from)?.add(to);
+    }
+  }
+  return used;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The check of layers finds an import that was turned round, of a type too, a circle, and a table that is not so. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import t, { type Test } from 'tap';
+import { cruiseLayers } from './cruise.ts';
+import { type Layer, layers } from './layers.ts';
+import { checkTable, checkUnused, fillIn, renderPicture, renderTable } from './table.ts';
+
+const small: readonly Layer[] = [
+  { path: 'house/ground', holds: 'the ground floor', uses: [] },
+  { path: 'house/ground/cellar', holds: 'below it', uses: ['house/ground'] },
+  { path: 'house/first', holds: 'the first floor', uses: ['house/ground'] },
+  { path: 'house/roof', holds: 'the roof', uses: ['house/ground', 'house/first'] },
+];
+
+const sound = {
+  'house/ground/floor.ts': 'export interface Floor { a: number }\nexport const floor: Floor = { a: 1 };\n',
+  'house/ground/cellar/cellar.ts': "import { floor } from '../floor.ts';\nexport const cellar = floor.a;\n",
+  'house/first/room.ts': "import type { Floor } from '../ground/floor.ts';\nexport const room: Floor = { a: 2 };\n",
+  'house/roof/roof.ts':
+    "import { room } from '../first/room.ts';\nimport { floor } from '../ground/floor.ts';\nexport const roof = room.a + floor.a;\n",
+  'house/ground/floor.test.ts': "import { roof } from '../roof/roof.ts';\nexport const tested = roof;\n",
+};
+
+/** Checks a house of these files. */
+function check(test: Test, files: Readonly<Record<string, string>>) {
+  const root = mkdtempSync(join(tmpdir(), 'vuhca-house-'));
+  test.teardown(() => rmSync(root, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), text);
+  }
+  writeFileSync(join(root, 'package.json'), '{ "type": "module" }\n');
+  const { violations, used } = cruiseLayers(small, root, ['house']);
+  return { messages: violations.map(({ from, message }) => `${from}: ${message}`), used };
+}
+
+t.test('a sound house has no violation, and its tests may use every floor', async (test) => {
+  const { messages, used } = check(test, sound);
+  test.same(messages, []);
+  test.same([...(used.get('house/roof') ?? [])].sort(), ['house/first', 'house/ground']);
+  test.same(checkUnused(small, used), []);
+});
+
+t.test('an import that is turned round is found, of a value and of a type', async (test) => {
+  for (const kind of ['import', 'import type']) {
+    const turned = {
+      ...sound,
+      'house/first/room.ts': 'export interface Room { a: number }\nexport const room: Room = { a: 2 };\n',
+      'house/ground/floor.ts': `${kind} { Room } from '../first/room.ts';\nexport type Floor = Room;\nexport const floor = { a: 1 };\n`,
+    };
+    const { messages } = check(test, turned);
+    test.same(
+      messages,
+      ['house/ground/floor.ts: house/ground must not import from house/first: house/first/room.ts'],
+      kind,
+    );
+  }
+});
+
+t.test('a layer inside another one is a layer of its own', async (test) => {
+  const { messages } = check(test, {
+    ...sound,
+    'house/ground/door.ts': "import { cellar } from './cellar/cellar.ts';\nexport const door = cellar;\n",
+  });
+  test.same(messages, [
+    'house/ground/door.ts: house/ground must not import from house/ground/cellar: house/ground/cellar/cellar.ts',
+  ]);
+});
+
+t.test('a circle of files in one layer is found, although only types go round', async (test) => {
+  const { messages } = check(test, {
+    ...sound,
+    'house/first/a.ts': "import type { B } from './b.ts';\nexport interface A { b: B }\n",
+    'house/first/b.ts': "import type { A } from './a.ts';\nexport interface B { a: A }\n",
+  });
+  test.equal(messages.length, 1);
+  test.match(messages[0], /files import each other in a circle: house\/first\/[ab]\.ts -> house\/first\/[ab]\.ts/);
+});
+
+t.test('a file in no layer, and a use that is not made, are found', async (test) => {
+  const { 'house/roof/roof.ts': _roof, ...roofless } = sound;
+  const { messages, used } = check(test, {
+    ...roofless,
+    'house/garden/tree.ts': 'export const tree = 1;\n',
+    'house/ground/floor.test.ts': '',
+  });
+  test.same(messages, ['house/garden/tree.ts: the file lies in no layer; add its folder to scripts/layers/layers.ts']);
+  test.same(checkUnused(small, used).length, 2);
+});
+
+t.test('rows that point up, or use what is for tests, are found', async (test) => {
+  test.same(checkTable(layers), [], 'the table itself has none');
+  test.same(
+    checkTable([
+      { path: 'a', holds: '', uses: ['b'] },
+      { path: 'b', holds: '', uses: [] },
+    ]),
+    ['a uses b, which does not stand above it'],
+  );
+  const forTests = { path: 'a', holds: '', uses: [], forTests: true };
+  test.same(checkTable([forTests, { path: 'b', holds: '', uses: ['a'] }]), ['b uses a, which is for tests']);
+});
+
+t.test('the document gets a table and a picture without implied arrows', async (test) => {
+  test.match(renderTable(small), /\| `house\/roof` \| the roof \| `house\/ground`, `house\/first` \|/);
+  const picture = renderPicture(small, 'house');
+  test.match(picture, /house_roof --> house_first/);
+  test.notMatch(picture, /house_roof --> house_ground\b/);
+  test.equal(
+    fillIn('x\n<!-- a: begin -->\nold\n<!-- a: end -->\ny\n', { a: 'new' }),
+    'x\n<!-- a: begin -->\n\nnew\n\n<!-- a: end -->\ny\n',
+  );
+  test.throws(() => fillIn('x', { a: 'new' }), /no section "a"/);
+});

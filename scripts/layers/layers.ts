@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The layers of the repository, lowest first: which folder may import from which. Types count. The
+ * table of docs/ARCHITECTURE.md is written from this one, and `npm run check:layers` enforces it.
+ */
+
+export interface Layer {
+  /** Folder or file from the root of the repository. The longest path that holds a file decides. */
+  readonly path: string;
+  /** One line for docs/ARCHITECTURE.md. */
+  readonly holds: string;
+  /** Layers that its files may import from, besides their own. All of them stand further up in this table. */
+  readonly uses: readonly string[];
+  /** Only tests, and support of tests, may import from it. */
+  readonly forTests?: boolean;
+}
+
+const LAYOUT = 'protocol/layout';
+const INFINIBAND = 'protocol/infiniband';
+const VFIO_USER = 'protocol/vfio-user';
+const HOST = 'device/host.ts';
+const RANDOM = 'device/random.ts';
+const FUNCTION = 'device/function';
+const PORT = 'device/port';
+
+export const layers: readonly Layer[] = [
+  { path: LAYOUT, holds: 'registers, commands and queue entries as tables; `gen/` is generated from them', uses: [] },
+  {
+    path: INFINIBAND,
+    holds: 'wire headers and opcodes as tables; packet builder and parser, CRCs, captures',
+    uses: [LAYOUT],
+  },
+  { path: VFIO_USER, holds: 'the binding of libvfio-user; the only place with FFI', uses: [] },
+  {
+    path: 'protocol/testing',
+    holds: 'reads generated tables bit by bit, as a second opinion',
+    uses: [],
+    forTests: true,
+  },
+  { path: 'protocol/vfio-user/client', holds: 'a vfio-user client for tests', uses: [VFIO_USER], forTests: true },
+  {
+    path: 'protocol/vfio-user/test-support',
+    holds: 'servers and programs for tests of the binding',
+    uses: [VFIO_USER, 'protocol/vfio-user/client'],
+    forTests: true,
+  },
+  { path: HOST, holds: 'the seam: what the adapter and its host ask of each other', uses: [] },
+  { path: RANDOM, holds: 'seeded random numbers', uses: [] },
+  {
+    path: PORT,
+    holds: 'InfiniBand ports: tables, counters, virtual lanes and their arbiter, packet rings',
+    uses: [LAYOUT, INFINIBAND],
+  },
+  {
+    path: FUNCTION,
+    holds: 'underlying function: bus mastering, vectors, local time, faults, counters, timeline',
+    uses: [LAYOUT, HOST],
+  },
+  {
+    path: 'device/fabric',
+    holds: 'links between ports: cable, faulty link, socket link',
+    uses: [INFINIBAND, HOST, PORT],
+  },
+  {
+    path: 'device/trace',
+    holds: 'selective trace of queue pairs (IBM trace document)',
+    uses: [LAYOUT, INFINIBAND, HOST, PORT, FUNCTION],
+  },
+  { path: 'device/memory', holds: 'queue memory in guest pages, byte scoreboard', uses: [FUNCTION] },
+  {
+    path: 'device/protection',
+    holds: 'protection domains, memory regions and windows, the key check',
+    uses: [LAYOUT, HOST, FUNCTION],
+  },
+  {
+    path: 'device/events',
+    holds: 'event queues, interrupt timers, summary bytes (IBM event document)',
+    uses: [LAYOUT, FUNCTION, 'device/memory'],
+  },
+  {
+    path: 'device/queues',
+    holds: 'queue pairs, completion queues, receive rings, the tables of all objects',
+    uses: [LAYOUT, FUNCTION, 'device/trace', 'device/memory', 'device/protection', 'device/events'],
+  },
+  {
+    path: 'device/collect',
+    holds: 'virtual and physical collect buffers, write combining (Oracle QoS document)',
+    uses: [LAYOUT, RANDOM, FUNCTION, 'device/memory', 'device/queues'],
+  },
+  {
+    path: 'device/pio',
+    holds: 'send contexts and credit return (Intel document)',
+    uses: [LAYOUT, INFINIBAND, RANDOM, PORT, FUNCTION, 'device/memory', 'device/queues'],
+  },
+  {
+    path: 'device/doorbells',
+    holds: 'doorbell unit: bus, scheduler buffer, overflow, sweep (Oracle doorbell document)',
+    uses: [LAYOUT, FUNCTION, 'device/queues', 'device/collect'],
+  },
+  {
+    path: 'device/lane',
+    holds: 'transmit virtual lanes, credits, arbitration, turns of owners (Oracle QoS document)',
+    uses: [LAYOUT, INFINIBAND, FUNCTION, 'device/queues', 'device/collect'],
+  },
+  {
+    path: 'device/scheduler',
+    holds: 'admission of commands, send queue scheduler, fetching of commands',
+    uses: [LAYOUT, FUNCTION, 'device/queues', 'device/collect', 'device/doorbells', 'device/lane'],
+  },
+  {
+    path: 'device/transport',
+    holds: 'UD, RC and UC: requester, completer, responder, packet receiver',
+    uses: [
+      LAYOUT,
+      INFINIBAND,
+      HOST,
+      PORT,
+      FUNCTION,
+      'device/trace',
+      'device/memory',
+      'device/protection',
+      'device/queues',
+      'device/collect',
+      'device/lane',
+    ],
+  },
+  {
+    path: 'device/shares',
+    holds: 'who has which buffers, lanes and credits: plan, requests, adjustment (Oracle QoS document)',
+    uses: [LAYOUT, HOST, 'device/lane'],
+  },
+  {
+    path: 'device/registers',
+    holds: 'the register BAR: register file, and the registers of each unit',
+    uses: [
+      LAYOUT,
+      HOST,
+      PORT,
+      FUNCTION,
+      'device/queues',
+      'device/collect',
+      'device/pio',
+      'device/doorbells',
+      'device/lane',
+    ],
+  },
+  {
+    path: 'device/management',
+    holds: 'the service processor: one file of commands for each kind of object',
+    uses: [
+      LAYOUT,
+      INFINIBAND,
+      PORT,
+      FUNCTION,
+      'device/trace',
+      'device/memory',
+      'device/protection',
+      'device/events',
+      'device/queues',
+      'device/collect',
+      'device/pio',
+      'device/lane',
+      'device/scheduler',
+      'device/transport',
+      'device/shares',
+    ],
+  },
+  {
+    path: 'device/adapter',
+    holds: 'the adapter put together: PCIe functions, life cycle of queue pairs, passes, reset',
+    uses: [
+      LAYOUT,
+      HOST,
+      RANDOM,
+      PORT,
+      FUNCTION,
+      'device/fabric',
+      'device/trace',
+      'device/queues',
+      'device/collect',
+      'device/pio',
+      'device/doorbells',
+      'device/lane',
+      'device/scheduler',
+      'device/transport',
+      'device/shares',
+      'device/registers',
+      'device/management',
+    ],
+  },
+  {
+    path: 'device/hosts',
+    holds: 'two of the three hosts: in-process (tests) and replay; recordings; ordering models',
+    uses: [LAYOUT, HOST, RANDOM, 'device/adapter'],
+  },
+  {
+    path: 'device/test-support',
+    holds: 'fixtures, invariants and models that tests share',
+    uses: [
+      LAYOUT,
+      INFINIBAND,
+      RANDOM,
+      PORT,
+      FUNCTION,
+      'device/trace',
+      'device/queues',
+      'device/collect',
+      'device/lane',
+      'device/transport',
+      'device/shares',
+      'device/adapter',
+      'device/hosts',
+    ],
+  },
+  {
+    path: 'device/simulations',
+    holds: 'seeded simulations: chaos, quality of service, ordering sanitizer, packet fuzz',
+    uses: [
+      LAYOUT,
+      INFINIBAND,
+      RANDOM,
+      PORT,
+      'device/fabric',
+      'device/collect',
+      'device/lane',
+      'device/transport',
+      'device/adapter',
+      'device/hosts',
+      'device/test-support',
+    ],
+  },
+  {
+    path: 'device/conformance',
+    holds: 'tests of clauses of the InfiniBand specification over a whole adapter',
+    uses: [
+      LAYOUT,
+      RANDOM,
+      PORT,
+      'device/fabric',
+      'device/adapter',
+      'device/hosts',
+      'device/test-support',
+      'device/simulations',
+    ],
+  },
+  {
+    path: 'device/main',
+    holds: 'the third host: vfio-user; the live process around it',
+    uses: [
+      LAYOUT,
+      INFINIBAND,
+      VFIO_USER,
+      HOST,
+      PORT,
+      FUNCTION,
+      'device/fabric',
+      'device/trace',
+      'device/events',
+      'device/queues',
+      'device/collect',
+      'device/doorbells',
+      'device/lane',
+      'device/shares',
+      'device/adapter',
+      'device/hosts',
+    ],
+  },
+  {
+    path: 'device/main/test-support',
+    holds: 'live adapter processes for tests',
+    uses: [
+      LAYOUT,
+      'protocol/vfio-user/client',
+      'protocol/vfio-user/test-support',
+      'device/adapter',
+      'device/hosts',
+      'device/test-support',
+      'device/conformance',
+      'device/main',
+    ],
+    forTests: true,
+  },
+  { path: 'qemu/setup', holds: 'makes QEMU, guest kernel, libvfio-user, toolchain; their cache', uses: [] },
+  { path: 'qemu', holds: 'launching guests and adapter processes, initramfs images, QMP', uses: ['qemu/setup'] },
+  {
+    path: 'guest-tests/harness',
+    holds: 'runs guests with tests; reads KTAP',
+    uses: ['qemu/setup', 'qemu'],
+  },
+  {
+    path: 'guest-tests/shares',
+    holds: "measures the Oracle document's worked example with three guests",
+    uses: ['device/simulations', 'device/main', 'qemu/setup', 'guest-tests/harness'],
+  },
+  {
+    path: 'guest-tests',
+    holds: 'driver and kernel tests (C), and the tests that run them in guests',
+    uses: ['device/main', 'qemu/setup', 'qemu', 'guest-tests/harness', 'guest-tests/shares'],
+  },
+  { path: 'scripts/setup', holds: 'the command line of set-up', uses: ['qemu/setup', 'qemu'] },
+  { path: 'scripts/generate', holds: 'writes generated code and documents from the tables', uses: [LAYOUT] },
+  {
+    path: 'scripts/check-style',
+    holds: 'the rules of docs/CONTRIBUTING.md that a machine can check',
+    uses: [VFIO_USER],
+  },
+  { path: 'scripts/layers', holds: 'this table, and the check of it', uses: [] },
+  { path: 'scripts/ledger', holds: 'collects what tests say of the specification', uses: ['device/test-support'] },
+  {
+    path: 'scripts/simulations',
+    holds: 'runs simulations over many seeds: chaos, sanitize, invariants, isolation, digests',
+    uses: [
+      LAYOUT,
+      HOST,
+      RANDOM,
+      FUNCTION,
+      'device/fabric',
+      'device/trace',
+      'device/adapter',
+      'device/hosts',
+      'device/test-support',
+      'device/simulations',
+    ],
+  },
+  {
+    path: 'scripts/bench',
+    holds: 'benchmarks',
+    uses: [
+      LAYOUT,
+      INFINIBAND,
+      HOST,
+      'device/collect',
+      'device/adapter',
+      'device/hosts',
+      'device/test-support',
+      'device/main',
+      'qemu/setup',
+      'qemu',
+      'scripts/setup',
+    ],
+  },
+  {
+    path: 'scripts/cli',
+    holds: 'the command line `vuhca`',
+    uses: [
+      LAYOUT,
+      VFIO_USER,
+      FUNCTION,
+      'device/fabric',
+      'device/trace',
+      'device/adapter',
+      'device/hosts',
+      'device/main',
+      'qemu/setup',
+      'qemu',
+      'scripts/setup',
+    ],
+  },
+  { path: 'scripts/cli/testing', holds: 'runs the command line for tests', uses: ['device/main'], forTests: true },
+  {
+    path: 'scripts/demo',
+    holds: 'demonstrations: deadlock, interrupts, quality of service',
+    uses: [
+      LAYOUT,
+      'device/test-support',
+      'device/simulations',
+      'device/main',
+      'qemu/setup',
+      'qemu',
+      'guest-tests/harness',
+      'guest-tests/shares',
+      'scripts/setup',
+      'scripts/bench',
+      'scripts/cli',
+    ],
+  },
+  {
+    path: 'scripts/start',
+    holds: '`npm start`',
+    uses: ['device/main', 'qemu/setup', 'scripts/setup', 'scripts/cli'],
+  },
+  { path: 'scripts/test-runner', holds: '`npm test`', uses: ['qemu/setup', 'scripts/setup'] },
+];

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `npm run check:layers`: no import points up, types included, and no files import each other in a
+ * circle; docs/ARCHITECTURE.md shows the layers as they are. `npm run layers` writes them there.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cruiseLayers } from './cruise.ts';
+import { layers } from './layers.ts';
+import { checkTable, checkUnused, fillIn, renderParts, renderPicture } from './table.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const DOCUMENT = 'docs/ARCHITECTURE.md';
+const FOLDERS = ['protocol', 'device', 'qemu', 'guest-tests', 'scripts'];
+
+function main(args: readonly string[]): number {
+  const check = args.includes('--check');
+  if (args.some((arg) => arg !== '--check')) {
+    process.stderr.write('Usage: npm run layers, or npm run check:layers\n');
+    return 2;
+  }
+  const { violations, used } = cruiseLayers(layers, ROOT, FOLDERS);
+  const found = [
+    ...checkTable(layers),
+    ...checkUnused(layers, used),
+    ...violations.map(({ from, message }) => `${from}: ${message}`),
+  ];
+  const path = join(ROOT, DOCUMENT);
+  const document = readFileSync(path, 'utf8');
+  const wanted = fillIn(document, { 'layers of device': renderPicture(layers, 'device'), layers: renderParts(layers) });
+  if (check && wanted !== document) found.push(`${DOCUMENT} does not show the layers as they are; run: npm run layers`);
+  if (!check && wanted !== document) writeFileSync(path, wanted);
+  for (const sentence of found) process.stderr.write(`${sentence}\n`);
+  return found.length === 0 ? 0 : 1;
+}
+
+process.exitCode = main(process.argv.slice(2));
