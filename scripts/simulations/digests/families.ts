@@ -10,6 +10,7 @@ import { plantedBugs } from '../../../device/simulations/sanitize/planted-bugs.t
 import { runSanitize } from '../../../device/simulations/sanitize/run.ts';
 import { DoorbellFlood } from '../../../device/test-support/doorbell-flood.ts';
 import { LinkCheck, OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
+import { manage } from './management.ts';
 
 const WORLD_STEPS = 800;
 const ISOLATION_ROUNDS = 30;
@@ -37,6 +38,7 @@ export const families: readonly Family[] = [
     share: 0.1,
     run: (seed: number) => sanitize(seed, bug),
   })),
+  { name: 'management', share: 0.5, run: manage },
   { name: 'flood', share: 1, run: flood },
   { name: 'flood-traced', share: 0.2, traces: true, run: flood },
   { name: 'fuzz', share: 0.2, run: fuzz },
