@@ -42,20 +42,20 @@
 #define VUHCA_LAYOUT_HASH_HIGH 0x14cf2c62u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
-/* pci: Identity and BARs of one PCIe function (DESIGN.md 4.2). */
-/* Vendor id; the range 0x1af4 hands out to experimental devices. */
+/* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
+/* Vendor ID: Red Hat, which leaves device IDs 0x10f0 to 0x10ff to experiments. */
 #define VUHCA_VENDOR_ID 0x1af4u
-/* Device id of the physical function (UF0). */
+/* Device ID of the physical function (UF0). */
 #define VUHCA_DEVICE_ID_PF 0x10f5u
-/* Device id of a virtual function (UF1 and up). */
+/* Device ID of a virtual function (UF1 and up). */
 #define VUHCA_DEVICE_ID_VF 0x10f6u
-/* Subsystem id: "uh". */
+/* Subsystem ID: "uh" in ASCII. */
 #define VUHCA_SUBSYSTEM_ID 0x7568u
 /* Network controller, InfiniBand. */
 #define VUHCA_CLASS_CODE 0x20700u
-/* BAR of control and status registers, MSI-X table and PBA. */
+/* BAR of the control and status registers, the MSI-X table and the PBA. */
 #define VUHCA_BAR_REGISTERS 0
-/* BAR of the collect buffers, one 4 KiB page each. */
+/* BAR of the collect buffers, a page of 4 KiB each. */
 #define VUHCA_BAR_COLLECT 2
 /* BAR of the PIO send memory. */
 #define VUHCA_BAR_PIO 4
@@ -70,101 +70,101 @@
 /* MSI-X vectors of a function. */
 #define VUHCA_VECTOR_COUNT 64
 
-/* limit: Architectural limits: field widths decide them, options only choose below them. */
-/* Page of a collect buffer, smallest page of queues and memory regions. */
+/* limit: Architectural limits. Field widths set them; options can only choose lower ones. */
+/* Page of a collect buffer, and smallest page of queues and memory regions. */
 #define VUHCA_PAGE_BYTES 0x1000u
 /* Header of every command. */
 #define VUHCA_COMMAND_HEADER_BYTES 64
-/* Header and the longest inline payload or SGE list. */
+/* Longest command: header and inline payload, or header and SGE list. */
 #define VUHCA_COMMAND_MAX_BYTES 320
 /* Longest inline payload. */
 #define VUHCA_INLINE_MAX_BYTES 256
-/* Scatter/gather elements of one work request. */
+/* Most scatter/gather elements of a work request. */
 #define VUHCA_SGE_MAX 16
-/* log2 of the longest send queue. */
+/* log2 of the entries in the longest send queue. */
 #define VUHCA_SEND_QUEUE_MAX_LOG2 15
-/* log2 of the longest receive queue. */
+/* log2 of the entries in the longest receive queue. */
 #define VUHCA_RECEIVE_QUEUE_MAX_LOG2 15
-/* log2 of the longest completion queue. */
+/* log2 of the entries in the longest completion queue. */
 #define VUHCA_COMPLETION_QUEUE_MAX_LOG2 22
-/* log2 of the longest event queue. */
+/* log2 of the entries in the longest event queue. */
 #define VUHCA_EVENT_QUEUE_MAX_LOG2 16
-/* Ports of an adapter. */
+/* Most ports of an adapter. */
 #define VUHCA_PORT_MAX 2
-/* Virtual collect buffers of the adapter. */
+/* Most virtual collect buffers of an adapter. */
 #define VUHCA_VCB_MAX 0x4000u
-/* Physical collect buffers of the adapter. */
+/* Most physical collect buffers of an adapter. */
 #define VUHCA_PCB_MAX 0x400u
-/* Underlying functions: one physical, 33 virtual. */
+/* Most underlying functions: one physical, 33 virtual. */
 #define VUHCA_FUNCTION_MAX 34
-/* Transmit virtual lanes of the adapter. */
+/* Most transmit virtual lanes of an adapter. */
 #define VUHCA_TVL_MAX 128
-/* Entry of the doorbell overflow buffer: a doorbell. */
+/* Entry of the doorbell overflow buffer: one doorbell. */
 #define VUHCA_OVERFLOW_ENTRY_BYTES 8
-/* log2 of the shortest doorbell overflow buffer. */
+/* log2 of the entries in the shortest doorbell overflow buffer. */
 #define VUHCA_OVERFLOW_MIN_LOG2 3
-/* log2 of the longest doorbell overflow buffer. */
+/* log2 of the entries in the longest doorbell overflow buffer. */
 #define VUHCA_OVERFLOW_MAX_LOG2 20
-/* Changes of one resource request. */
+/* Most changes in one resource allocation request. */
 #define VUHCA_RESOURCE_CHANGES_MAX 32
-/* qosLevel of a resource change that is about a whole function. */
+/* qosLevel of a resource change that names no QoS level. */
 #define VUHCA_RESOURCE_NO_LEVEL 15
-/* Send contexts of the adapter. */
+/* Most send contexts of an adapter. */
 #define VUHCA_SEND_CONTEXT_MAX 160
-/* Send block: one credit. */
+/* Send block; one credit stands for one block. */
 #define VUHCA_SEND_BLOCK_BYTES 64
-/* Send blocks of a context. */
+/* Most send blocks of a context: half the range of the credit counters. */
 #define VUHCA_SEND_CONTEXT_BLOCKS_MAX 0x400u
 /* Window of a context in the PIO BAR. */
 #define VUHCA_SEND_CONTEXT_WINDOW_BYTES 0x10000u
-/* Distance of the start-of-packet alias: the first block of a packet is written there. */
+/* Distance from a block to its start-of-packet alias, which takes the first block of a packet. */
 #define VUHCA_SEND_START_OF_PACKET_OFFSET 0x1000000u
-/* Absolute credit counters are modulo 2048. */
+/* Mask of the absolute credit counters, which count modulo 2048. */
 #define VUHCA_SEND_COUNTER_MASK 0x7ffu
-/* Payload bytes a command block keeps unless told. */
+/* Payload bytes that a command block keeps by default. */
 #define VUHCA_TRACE_SNAP_LENGTH 0x1000u
-/* Most payload bytes a command block keeps. */
+/* Most payload bytes that a command block can keep. */
 #define VUHCA_TRACE_SNAP_LENGTH_MAX 0x10000u
 /* log2 of the most command blocks of a QP. */
 #define VUHCA_TRACE_BLOCKS_MAX_LOG2 16
 /* QoS levels of an underlying function: 0 high bandwidth, 1 low latency. */
 #define VUHCA_QOS_LEVELS 2
-/* Area in front of every received datagram. */
+/* Area for the GRH in front of every received datagram. */
 #define VUHCA_GRH_AREA_BYTES 40
 /* Longest message. */
 #define VUHCA_MESSAGE_MAX_BYTES 0x80000000u
-/* P_Key table entries of a port. */
+/* Entries in the P_Key table of a port. */
 #define VUHCA_PKEY_TABLE_ENTRIES 128
-/* GID table entries of a port. */
+/* Entries in the GID table of a port. */
 #define VUHCA_GID_TABLE_ENTRIES 128
 /* Value of the IDENTITY register: "VHCA" in memory order. */
 #define VUHCA_IDENTITY_MAGIC 0x41434856u
-/* Sequence word of the first CQE and EQE; zeroed memory is therefore never valid. */
+/* Sequence word of the first CQE and EQE; not 0, so zeroed memory holds no valid entry. */
 #define VUHCA_ENTRY_SEQUENCE_FIRST 1
-/* Bit of the management response sequence word that makes it valid. */
+/* Bit in the sequence word of a management response that marks it valid. */
 #define VUHCA_RESPONSE_VALID 0x80000000u
-/* High dword of the cancel value: the top byte is all ones. */
+/* High dword of the cancel value; its top byte is all ones. */
 #define VUHCA_CANCEL_VALUE_HIGH 0xff000000u
 
-/* collect-page: Offsets in a collect-buffer page; a page can be mapped into one process. */
+/* collect-page: Offsets in a collect-buffer page, which can be mapped into one process. */
 /* Command header, then inline payload or SGE list. */
 #define VUHCA_DATA_OFFSET 0
 /* Size of the data area. */
 #define VUHCA_DATA_BYTES 320
 /* 8-byte completion notification request (cq-notify). */
 #define VUHCA_NOTIFY_OFFSET 0xf00u
-/* 8-byte explicit kick: the command is whole as written. */
+/* 8-byte explicit kick: the command is complete as written. */
 #define VUHCA_KICK_OFFSET 0xf40u
 /* 8-byte stop doorbell: takes the QP off the scheduler. */
 #define VUHCA_STOP_OFFSET 0xf80u
 /* 8-byte explicit doorbell: the first 8 bytes of the command. */
 #define VUHCA_DOORBELL_OFFSET 0xfc0u
-/* 8-byte cancel: frees a half-written command. */
+/* 8-byte cancel: drops an incomplete command. */
 #define VUHCA_CANCEL_OFFSET 0xff8u
 
 /* Operations of the send queue. */
 enum vuhca_send_opcode {
-	/* Nothing; completes at once when signalled. */
+	/* No operation; completes at once when signalled. */
 	VUHCA_SEND_OPCODE_NOP = 0,
 	/* Send a message. */
 	VUHCA_SEND_OPCODE_SEND = 1,
@@ -190,93 +190,93 @@ enum vuhca_send_opcode {
 	VUHCA_SEND_OPCODE_BIND_WINDOW = 18,
 };
 
-/* Management commands: object class in the high nibble, verb (0 create, 1 modify, 2 query, 3 destroy) in the low one. */
+/* Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy. */
 enum vuhca_management_opcode {
-	/* What the function offers. */
+	/* Query capabilities and limits of the function. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_ADAPTER = 2,
-	/* State of the port named by the modifier. */
+	/* Query the port in the modifier. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_PORT = 6,
-	/* Set or empty the GID table entry named by the object number, of the port named by the modifier; of the physical function alone. */
+	/* Set or clear a GID table entry (object number) of a port (modifier); physical function only. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_GID = 9,
-	/* Read it. */
+	/* Query a GID table entry. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_GID = 10,
 	/* Create a protection domain. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_PD = 16,
-	/* Change the protection domain's token. */
+	/* Change the token of a protection domain. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_PD = 17,
-	/* Read it back. */
+	/* Query a protection domain. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_PD = 18,
-	/* Destroy it; refused while in use. */
+	/* Destroy a protection domain; refused while in use. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_PD = 19,
 	/* Register a memory region. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_MR = 32,
-	/* Re-register: change access, PD or translation. */
+	/* Change access, PD or translation of a memory region. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_MR = 33,
-	/* Read it back. */
+	/* Query a memory region. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_MR = 34,
-	/* Deregister it. */
+	/* Deregister a memory region. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_MR = 35,
 	/* Create a completion queue. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_CQ = 48,
 	/* Change a completion queue. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_CQ = 49,
-	/* Read it back. */
+	/* Query a completion queue. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_CQ = 50,
-	/* Destroy it; refused while in use. */
+	/* Destroy a completion queue; refused while in use. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_CQ = 51,
 	/* Create an event queue. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_EQ = 64,
 	/* Change an event queue. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_EQ = 65,
-	/* Read it back. */
+	/* Query an event queue. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_EQ = 66,
-	/* Destroy it; refused while in use. */
+	/* Destroy an event queue; refused while in use. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_EQ = 67,
 	/* Create a queue pair. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_QP = 80,
 	/* Change state and attributes of a queue pair. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_QP = 81,
-	/* Read it back. */
+	/* Query a queue pair. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_QP = 82,
-	/* Destroy it. */
+	/* Destroy a queue pair. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_QP = 83,
 	/* Allocate a memory window. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_MW = 96,
-	/* Read it back. */
+	/* Query a memory window. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_MW = 98,
-	/* Deallocate it. */
+	/* Deallocate a memory window. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_MW = 99,
 	/* Create a shared receive queue. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_SRQ = 112,
-	/* Change its limit. */
+	/* Change the limit of a shared receive queue. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_SRQ = 113,
-	/* Read it back. */
+	/* Query a shared receive queue. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_SRQ = 114,
-	/* Destroy it; refused while in use. */
+	/* Destroy a shared receive queue; refused while in use. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_SRQ = 115,
-	/* Resource allocation request: as many resource-changes as the modifier says, all or none. */
+	/* Resource allocation request; the modifier is the number of resource-changes. */
 	VUHCA_MANAGEMENT_OPCODE_REQUEST_RESOURCES = 129,
-	/* Share of the function named by the object number. */
+	/* Query the share of the function in the object number. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_RESOURCES = 130,
 	/* Allocate a send context; it starts disabled. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_SEND_CONTEXT = 160,
 	/* Change a send context. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_SEND_CONTEXT = 161,
-	/* Read it back. */
+	/* Query a send context. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_SEND_CONTEXT = 162,
-	/* Free it; refused while enabled. */
+	/* Free a send context; refused while enabled. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT = 163,
 	/* Turn the trace of a QP on or off. */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_TRACE = 177,
-	/* State of a QP's trace. */
+	/* Query the trace of a QP. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_TRACE = 178,
 	/* Copy command blocks of a QP to memory. */
 	VUHCA_MANAGEMENT_OPCODE_READ_TRACE = 180,
-	/* State of the transmit virtual lane named by the object number. */
+	/* Query the transmit virtual lane in the object number. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_LANE = 146,
 };
 
-/* Results of management commands. Every status but OK means that nothing was changed. */
+/* Results of management commands. With every status but OK, nothing has changed. */
 enum vuhca_management_status {
 	/* Done. */
 	VUHCA_MANAGEMENT_STATUS_OK = 0,
@@ -296,17 +296,17 @@ enum vuhca_management_status {
 	VUHCA_MANAGEMENT_STATUS_BAD_STATE = 7,
 	/* Other objects refer to the object. */
 	VUHCA_MANAGEMENT_STATUS_IN_USE = 8,
-	/* Nothing left of what was asked for. */
+	/* The requested resource is exhausted. */
 	VUHCA_MANAGEMENT_STATUS_NO_RESOURCES = 9,
-	/* A virtual function used a command of the physical one. */
+	/* A virtual function used a command of the physical function. */
 	VUHCA_MANAGEMENT_STATUS_NOT_PERMITTED = 10,
-	/* Valid, but this adapter does not offer it. */
+	/* Valid, but this adapter does not support it. */
 	VUHCA_MANAGEMENT_STATUS_UNSUPPORTED = 11,
 	/* The device is not enabled. */
 	VUHCA_MANAGEMENT_STATUS_DISABLED = 12,
 	/* The QoS levels of the function would have more than the function owns. */
 	VUHCA_MANAGEMENT_STATUS_SHARE_EXCEEDED = 13,
-	/* What is asked for is promised but still in use by somebody else; try again. */
+	/* Another function still uses VCBs that it gave back; try again. */
 	VUHCA_MANAGEMENT_STATUS_CONVERGING = 14,
 };
 
@@ -318,7 +318,7 @@ enum vuhca_completion_status {
 	VUHCA_COMPLETION_STATUS_LOCAL_LENGTH_ERROR = 1,
 	/* The work request is malformed. */
 	VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR = 2,
-	/* Key, bounds or rights of local memory. */
+	/* Key, bounds or access rights of local memory. */
 	VUHCA_COMPLETION_STATUS_LOCAL_PROTECTION_ERROR = 4,
 	/* The QP went into the error state first. */
 	VUHCA_COMPLETION_STATUS_FLUSHED = 5,
@@ -330,11 +330,11 @@ enum vuhca_completion_status {
 	VUHCA_COMPLETION_STATUS_LOCAL_ACCESS_ERROR = 8,
 	/* The responder refused the request. */
 	VUHCA_COMPLETION_STATUS_REMOTE_INVALID_REQUEST_ERROR = 9,
-	/* Key, bounds or rights of remote memory. */
+	/* Key, bounds or access rights of remote memory. */
 	VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR = 10,
-	/* The responder could not do it. */
+	/* The responder could not complete the request. */
 	VUHCA_COMPLETION_STATUS_REMOTE_OPERATION_ERROR = 11,
-	/* No answer. */
+	/* The responder did not answer. */
 	VUHCA_COMPLETION_STATUS_RETRY_EXCEEDED = 12,
 	/* The responder had no receive entry. */
 	VUHCA_COMPLETION_STATUS_RNR_RETRY_EXCEEDED = 13,
@@ -348,7 +348,7 @@ enum vuhca_completion_status {
 	VUHCA_COMPLETION_STATUS_GENERAL = 21,
 };
 
-/* What a CQE reports. */
+/* Operations that a CQE reports. */
 enum vuhca_completion_opcode {
 	/* A send completed. */
 	VUHCA_COMPLETION_OPCODE_SEND = 0,
@@ -414,19 +414,19 @@ enum vuhca_event_type {
 	VUHCA_EVENT_TYPE_GID_CHANGE = 20,
 	/* The subnet manager changed. */
 	VUHCA_EVENT_TYPE_SM_CHANGE = 21,
-	/* The subnet manager wants subscriptions anew. */
+	/* The subnet manager requests that clients register again. */
 	VUHCA_EVENT_TYPE_CLIENT_REREGISTER = 22,
 	/* A send context halted. */
 	VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED = 25,
-	/* The trace of a QP stopped behind the first error. */
+	/* The trace of a QP stopped after the first error. */
 	VUHCA_EVENT_TYPE_TRACE_STOPPED = 26,
-	/* The function's share of the adapter changed; query it. */
+	/* The share of the function has changed; query it. */
 	VUHCA_EVENT_TYPE_RESOURCES_CHANGED = 24,
-	/* The function stopped; reset it. */
+	/* The function stopped and needs a reset. */
 	VUHCA_EVENT_TYPE_DEVICE_FATAL = 31,
 };
 
-/* Causes of errors: the vendor error of a CQE, the cause of an event, the first-fault record. */
+/* Causes of faults, in the vendor error of a CQE, in error events and in the first-fault record. */
 enum vuhca_fault_kind {
 	/* No fault. */
 	VUHCA_FAULT_KIND_NONE = 0,
@@ -434,7 +434,7 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_REGISTER_RESERVED = 1,
 	/* Write to a read-only register. */
 	VUHCA_FAULT_KIND_REGISTER_READ_ONLY = 2,
-	/* Access of a width or alignment the register does not take. */
+	/* Access of a width or alignment that the register does not take. */
 	VUHCA_FAULT_KIND_REGISTER_WIDTH = 3,
 	/* Collect write outside the function's buffers. */
 	VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE = 4,
@@ -442,17 +442,17 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_COLLECT_RESERVED = 5,
 	/* Collect length out of range. */
 	VUHCA_FAULT_KIND_COLLECT_BAD_LENGTH = 6,
-	/* Checksum of a command is wrong. */
+	/* The checksum of a command is wrong. */
 	VUHCA_FAULT_KIND_COMMAND_CHECKSUM = 7,
 	/* Command or doorbell for a QP that does not exist, belongs to another function or cannot send. */
 	VUHCA_FAULT_KIND_COMMAND_BAD_QP = 8,
 	/* Command or doorbell with a sequence number already executed. */
 	VUHCA_FAULT_KIND_COMMAND_STALE = 9,
-	/* QoS level of the command is not the one of the QP. */
+	/* The QoS level of a command is not that of the QP. */
 	VUHCA_FAULT_KIND_COMMAND_QOS = 10,
 	/* Opcode unknown or not allowed for the service type. */
 	VUHCA_FAULT_KIND_COMMAND_OPCODE = 11,
-	/* Number of SGEs, or their sum against the message length. */
+	/* Too many SGEs for the operation, or their sum is not the message length. */
 	VUHCA_FAULT_KIND_COMMAND_SGE = 12,
 	/* Message longer than allowed. */
 	VUHCA_FAULT_KIND_COMMAND_LENGTH = 13,
@@ -468,11 +468,11 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_KEY_INVALID = 18,
 	/* Key of another protection domain. */
 	VUHCA_FAULT_KIND_KEY_PD = 19,
-	/* Outside the memory region. */
+	/* Access outside the memory region. */
 	VUHCA_FAULT_KIND_KEY_BOUNDS = 20,
-	/* Access right missing. */
+	/* An access right is missing. */
 	VUHCA_FAULT_KIND_KEY_ACCESS = 21,
-	/* Address handle not valid, of another PD or port. */
+	/* Address handle not valid, or of another PD or port. */
 	VUHCA_FAULT_KIND_ADDRESS_HANDLE = 22,
 	/* A receive entry is malformed. */
 	VUHCA_FAULT_KIND_RECEIVE_ENTRY = 23,
@@ -492,13 +492,13 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_DOORBELL_BEYOND_TAIL = 30,
 	/* The port is not active. */
 	VUHCA_FAULT_KIND_PORT_DOWN = 31,
-	/* The link in a send queue descriptor is not what the adapter wrote; it was put right. */
+	/* The link in a send queue descriptor was not what the adapter wrote; the adapter restored it. */
 	VUHCA_FAULT_KIND_DESCRIPTOR_LINK = 35,
 	/* Base or size of the doorbell overflow buffer is out of range. */
 	VUHCA_FAULT_KIND_OVERFLOW_CONTROL = 36,
-	/* A doorbell read back from the overflow buffer is not one that was written. */
+	/* An entry read back from the overflow buffer is not a doorbell that the adapter wrote. */
 	VUHCA_FAULT_KIND_OVERFLOW_ENTRY = 37,
-	/* A virtual function touched a control of the physical one. */
+	/* A virtual function accessed a control of the physical function. */
 	VUHCA_FAULT_KIND_NOT_PERMITTED = 38,
 	/* A send context halted; its status says why. */
 	VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED = 39,
@@ -506,9 +506,9 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_SEND_PACKET = 40,
 	/* The key cannot be bound, registered or invalidated in its present state. */
 	VUHCA_FAULT_KIND_KEY_STATE = 32,
-	/* A packet of another partition arrived for a QP; address: source LID, P_Key. */
+	/* A packet of another partition arrived for a QP. Fault address: source LID, P_Key. */
 	VUHCA_FAULT_KIND_PKEY_VIOLATION = 33,
-	/* A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key. */
+	/* A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key. */
 	VUHCA_FAULT_KIND_QKEY_VIOLATION = 34,
 };
 
@@ -532,7 +532,7 @@ enum vuhca_service_type {
 
 /* Queue pair states; numbers follow enum ib_qp_state of Linux. */
 enum vuhca_qp_state {
-	/* Created, nothing works. */
+	/* Created; neither queue works. */
 	VUHCA_QP_STATE_RESET = 0,
 	/* Receive entries may be posted. */
 	VUHCA_QP_STATE_INIT = 1,
@@ -544,11 +544,11 @@ enum vuhca_qp_state {
 	VUHCA_QP_STATE_SQD = 4,
 	/* Send queue in error. */
 	VUHCA_QP_STATE_SQE = 5,
-	/* In error: everything is flushed. */
+	/* In error; all work requests are flushed. */
 	VUHCA_QP_STATE_ERR = 6,
 };
 
-/* Attributes named by modify QP (bits). */
+/* Attributes that modify QP changes (bits). */
 enum vuhca_qp_mask {
 	/* state */
 	VUHCA_QP_MASK_STATE = 1,
@@ -598,19 +598,19 @@ enum vuhca_mr_kind {
 	VUHCA_MR_KIND_PHYSICAL = 0,
 	/* A list of pages. */
 	VUHCA_MR_KIND_PAGED = 1,
-	/* Registered by work request (FAST_REGISTER); pageCount is the most pages it can have. */
+	/* Registered by work request (FAST_REGISTER); pageCount is the most pages it can take. */
 	VUHCA_MR_KIND_FAST = 2,
 };
 
 /* Types of memory window. */
 enum vuhca_mw_kind {
-	/* Bound by the PD; the R_Key stays valid for all QPs of the PD. */
+	/* The R_Key is valid for all QPs of the PD. */
 	VUHCA_MW_KIND_TYPE_1 = 1,
-	/* Bound by a QP (2B): the R_Key is good for that QP alone, and can be invalidated. */
+	/* Bound to one QP (2B): the R_Key is valid for that QP only and can be invalidated. */
 	VUHCA_MW_KIND_TYPE_2 = 2,
 };
 
-/* Attributes named by modify SRQ (bits). */
+/* Attributes that modify SRQ changes (bits). */
 enum vuhca_srq_mask {
 	/* limit */
 	VUHCA_SRQ_MASK_LIMIT = 1,
@@ -628,11 +628,11 @@ enum vuhca_access_flag {
 	VUHCA_ACCESS_FLAG_REMOTE_ATOMIC = 8,
 	/* Memory windows may be bound. */
 	VUHCA_ACCESS_FLAG_WINDOW_BIND = 16,
-	/* Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page. */
+	/* Virtual addresses start at 0; of `startAddress` only the offset in the first page counts. */
 	VUHCA_ACCESS_FLAG_ZERO_BASED = 32,
 };
 
-/* Attributes named by modify MR (bits). */
+/* Attributes that modify MR changes (bits). */
 enum vuhca_mr_mask {
 	/* startAddress, length, page list */
 	VUHCA_MR_MASK_TRANSLATION = 1,
@@ -642,7 +642,7 @@ enum vuhca_mr_mask {
 	VUHCA_MR_MASK_ACCESS = 4,
 };
 
-/* Attributes named by modify CQ (bits). */
+/* Attributes that modify CQ changes (bits). */
 enum vuhca_cq_mask {
 	/* eventQueue */
 	VUHCA_CQ_MASK_EVENT_QUEUE = 1,
@@ -654,7 +654,7 @@ enum vuhca_cq_mask {
 	VUHCA_CQ_MASK_SUMMARY_INDEX = 8,
 };
 
-/* Attributes named by modify EQ (bits). */
+/* Attributes that modify EQ changes (bits). */
 enum vuhca_eq_mask {
 	/* vector */
 	VUHCA_EQ_MASK_VECTOR = 1,
@@ -668,19 +668,19 @@ enum vuhca_eq_mask {
 	VUHCA_EQ_MASK_ASYNCHRONOUS = 16,
 };
 
-/* What the first completion event on an empty event queue does. */
+/* Action of the first completion event on an empty event queue. */
 enum vuhca_eq_control {
-	/* Neither summary byte nor interrupt; the queue is polled. */
+	/* Neither summary byte nor interrupt; software polls the queue. */
 	VUHCA_EQ_CONTROL_NOTHING = 0,
 	/* Primary summary byte; an interrupt only when the driver is late. */
 	VUHCA_EQ_CONTROL_PRIMARY_SUMMARY = 1,
-	/* Primary summary byte (where an address is given) and interrupt: PSUM+INT. */
+	/* Primary summary byte (if it has an address) and interrupt: PSUM+INT. */
 	VUHCA_EQ_CONTROL_INTERRUPT = 2,
 };
 
-/* Arming of a completion queue. */
+/* Arming states of a completion queue. */
 enum vuhca_notify_state {
-	/* No event wanted. */
+	/* No event is requested. */
 	VUHCA_NOTIFY_STATE_UNARMED = 0,
 	/* Event for a solicited or failed completion. */
 	VUHCA_NOTIFY_STATE_ARMED_SOLICITED = 1,
@@ -702,73 +702,73 @@ enum vuhca_port_state {
 	VUHCA_PORT_STATE_ACTIVE = 4,
 };
 
-/* Resources of a resource change. The first five are the physical function's; the others are so without QoS level, and the function's own with one. */
+/* Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level. */
 enum vuhca_resource_kind {
 	/* Private execution credits of lane `target`. */
 	VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS = 1,
 	/* Private completion credits of lane `target`. */
 	VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS = 2,
-	/* Shared credits lane `target` may take: bit 0 execution, bit 1 completion. */
+	/* Shared credits that lane `target` may take: bit 0 execution, bit 1 completion. */
 	VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS = 3,
 	/* Most commands in the virtual kick list of lane `target`. */
 	VUHCA_RESOURCE_KIND_TVL_LIST_SIZE = 4,
 	/* Commands per turn of lane `target`. */
 	VUHCA_RESOURCE_KIND_TVL_WEIGHT = 5,
-	/* Number of VCBs: of the function (its BAR moves where there is room), or of the level (its sub-BAR moves). */
+	/* Number of VCBs: of the function (its BAR may move), or of the level (its sub-BAR moves). */
 	VUHCA_RESOURCE_KIND_VCBS = 16,
-	/* First VCB of the function in the VCB space: places the BAR. */
+	/* First VCB of the function in the VCB space; moves the BAR. */
 	VUHCA_RESOURCE_KIND_VCB_BASE = 17,
 	/* Number of guaranteed PCBs. */
 	VUHCA_RESOURCE_KIND_PCBS = 18,
-	/* Number of lanes: taken from the shared ones, or from those of the function. */
+	/* Number of lanes, taken from the shared ones, or for a level from those of the function. */
 	VUHCA_RESOURCE_KIND_TVLS = 19,
-	/* Lanes by number: 32 bits of the map, from lane 32 x `word` on. */
+	/* Lanes by number: 32 bits of the map, from lane 32 x `word`. */
 	VUHCA_RESOURCE_KIND_TVL_MAP = 20,
 	/* Dedicated collect buffers of the send queue scheduler guaranteed to the function. */
 	VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS = 21,
-	/* Lanes that commands in dedicated buffers take, as TVL_MAP; none: the lanes of their QP. */
+	/* Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP. */
 	VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP = 22,
 };
 
-/* Who may use a transmit virtual lane. */
+/* Owner of a transmit virtual lane. */
 enum vuhca_tvl_state {
-	/* No such lane, or not to be seen. */
+	/* No such lane, or not visible to this function. */
 	VUHCA_TVL_STATE_NONE = 0,
-	/* Functions without lanes of their own. */
+	/* Shared by the functions that have no lanes of their own. */
 	VUHCA_TVL_STATE_SHARED = 1,
-	/* One function. */
+	/* Allocated to one function. */
 	VUHCA_TVL_STATE_ALLOCATED = 2,
-	/* Commands in dedicated buffers. */
+	/* For commands in dedicated collect buffers. */
 	VUHCA_TVL_STATE_DEDICATED = 3,
 };
 
-/* Which doorbells are written to the overflow buffer while a deadlock threatens. */
+/* Doorbells that go to the overflow buffer during a potential deadlock. */
 enum vuhca_overflow_policy {
-	/* None: the bus waits, and may wait for ever. */
+	/* None: the bus waits, possibly for ever. */
 	VUHCA_OVERFLOW_POLICY_OFF = 0,
-	/* The last ones received. */
+	/* The doorbells received last. */
 	VUHCA_OVERFLOW_POLICY_NEWEST = 1,
-	/* Those of queue pairs that have most in the overflow buffer. */
+	/* Those of the queue pairs with most doorbells in the overflow buffer. */
 	VUHCA_OVERFLOW_POLICY_MOST_SPILLED = 2,
 };
 
-/* How the scheduler sees whether a send queue is in its list. */
+/* How the scheduler checks whether a send queue is in its list. */
 enum vuhca_link_check {
 	/* Reads the descriptor, then writes it. */
 	VUHCA_LINK_CHECK_READ = 0,
-	/* Compares and swaps its link. */
+	/* Compares and swaps the link in the descriptor. */
 	VUHCA_LINK_CHECK_COMPARE_SWAP = 1,
 };
 
 /* States of a send context. */
 enum vuhca_send_context_state {
-	/* Takes no writes; counters stand still. */
+	/* Takes no writes; its counters do not change. */
 	VUHCA_SEND_CONTEXT_STATE_DISABLED = 0,
 	/* Takes packets. */
 	VUHCA_SEND_CONTEXT_STATE_ENABLED = 1,
-	/* Takes no writes; what was whole still egresses. */
+	/* Takes no writes; complete packets still egress. */
 	VUHCA_SEND_CONTEXT_STATE_HALTED = 2,
-	/* Being disabled: what was whole still egresses. */
+	/* Being disabled; complete packets still egress. */
 	VUHCA_SEND_CONTEXT_STATE_DRAINING = 3,
 	/* Halted with all others by a freeze. */
 	VUHCA_SEND_CONTEXT_STATE_FROZEN = 4,
@@ -776,9 +776,9 @@ enum vuhca_send_context_state {
 
 /* Why a send context halted. */
 enum vuhca_send_halt_cause {
-	/* It did not. */
+	/* The context has not halted. */
 	VUHCA_SEND_HALT_CAUSE_NONE = 0,
-	/* Start of packet inside a packet, or a packet that starts without. */
+	/* Start-of-packet block inside a packet, or a packet that does not start with one. */
 	VUHCA_SEND_HALT_CAUSE_INCONSISTENT_SOP = 1,
 	/* VL, P_Key or headers are not allowed. */
 	VUHCA_SEND_HALT_CAUSE_DISALLOWED_PACKET = 2,
@@ -790,7 +790,7 @@ enum vuhca_send_halt_cause {
 	VUHCA_SEND_HALT_CAUSE_OUT_OF_BOUNDS = 5,
 	/* Length in the control word is out of range. */
 	VUHCA_SEND_HALT_CAUSE_BAD_LENGTH = 6,
-	/* Asked for. */
+	/* Software halted the context. */
 	VUHCA_SEND_HALT_CAUSE_SOFTWARE = 7,
 	/* All contexts were frozen. */
 	VUHCA_SEND_HALT_CAUSE_FREEZE = 8,
@@ -798,19 +798,19 @@ enum vuhca_send_halt_cause {
 	VUHCA_SEND_HALT_CAUSE_CREDIT_RETURN = 9,
 };
 
-/* Attributes named by modify send context (bits). */
+/* Attributes that modify send context changes (bits). */
 enum vuhca_send_context_mask {
 	/* virtualLanes */
 	VUHCA_SEND_CONTEXT_MASK_VIRTUAL_LANES = 1,
 	/* checkPkey, pkey */
 	VUHCA_SEND_CONTEXT_MASK_PKEY = 2,
-	/* creditAddress; while disabled */
+	/* creditAddress; only while disabled */
 	VUHCA_SEND_CONTEXT_MASK_CREDIT_ADDRESS = 4,
 	/* threshold; forces one return */
 	VUHCA_SEND_CONTEXT_MASK_THRESHOLD = 8,
 	/* creditInterrupt, vector */
 	VUHCA_SEND_CONTEXT_MASK_INTERRUPT = 16,
-	/* port; while disabled */
+	/* port; only while disabled */
 	VUHCA_SEND_CONTEXT_MASK_PORT = 32,
 };
 
@@ -840,33 +840,33 @@ enum vuhca_capability {
 
 /* Control and status registers of one function. */
 #define VUHCA_CSR_SIZE 0x8000
-/* IDENTITY_MAGIC. (32 bits, ro) */
+/* Reads as IDENTITY_MAGIC. (32 bits, ro) */
 #define VUHCA_CSR_IDENTITY_OFF 0x0000
-/* major << 16 | minor of the register interface. (32 bits, ro) */
+/* Version of the register interface: major << 16 | minor. (32 bits, ro) */
 #define VUHCA_CSR_INTERFACE_VERSION_OFF 0x0004
-/* Hash of all layout tables: a driver refuses to bind when it was built from others. (64 bits, ro) */
+/* Hash of all layout tables. A driver that was built from other tables refuses to bind. (64 bits, ro) */
 #define VUHCA_CSR_LAYOUT_HASH_OFF 0x0008
-/* Underlying function: 0 is the physical function. (32 bits, ro) */
+/* Number of the underlying function; 0 is the physical function. (32 bits, ro) */
 #define VUHCA_CSR_FUNCTION_NUMBER_OFF 0x0010
 /* Ports of the adapter. (32 bits, ro) */
 #define VUHCA_CSR_PORT_COUNT_OFF 0x0014
 /* Virtual collect buffers of this function. (32 bits, ro) */
 #define VUHCA_CSR_VCB_COUNT_OFF 0x0018
-/* Dedicated collect buffers for management. (32 bits, ro) */
+/* Dedicated collect buffers for management commands. (32 bits, ro) */
 #define VUHCA_CSR_DEDICATED_COUNT_OFF 0x001c
 /* Byte offset of the dedicated collect buffers in the collect BAR. (64 bits, ro) */
 #define VUHCA_CSR_DEDICATED_OFFSET_OFF 0x0020
-/* MSI-X vectors. (32 bits, ro) */
+/* MSI-X vectors of the function. (32 bits, ro) */
 #define VUHCA_CSR_VECTOR_COUNT_OFF 0x0028
-/* Ticks of the local time register per second. (32 bits, ro) */
+/* Ticks of LOCAL_TIME per second. (32 bits, ro) */
 #define VUHCA_CSR_CLOCK_FREQUENCY_HZ_OFF 0x002c
-/* Turns the function on and resets it. (32 bits, rw) */
+/* Enables and resets the function. (32 bits, rw) */
 #define VUHCA_CSR_DEVICE_CONTROL_OFF 0x0080
 #define VUHCA_CSR_DEVICE_CONTROL_ENABLE_SHIFT 0
 #define VUHCA_CSR_DEVICE_CONTROL_ENABLE_MASK 0x1u
 #define VUHCA_CSR_DEVICE_CONTROL_RESET_SHIFT 1
 #define VUHCA_CSR_DEVICE_CONTROL_RESET_MASK 0x2u
-/* What the function is doing. (32 bits, ro) */
+/* State of the function. (32 bits, ro) */
 #define VUHCA_CSR_DEVICE_STATUS_OFF 0x0084
 #define VUHCA_CSR_DEVICE_STATUS_READY_SHIFT 0
 #define VUHCA_CSR_DEVICE_STATUS_READY_MASK 0x1u
@@ -880,15 +880,15 @@ enum vuhca_capability {
 #define VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_MASK 0xffff0u
 #define VUHCA_CSR_DEVICE_STATUS_ADAPTER_DISABLED_SHIFT 20
 #define VUHCA_CSR_DEVICE_STATUS_ADAPTER_DISABLED_MASK 0x100000u
-/* Local time in ticks; runs freely and may be set. (64 bits, rw) */
+/* Local time in ticks. It runs freely; software may set it. (64 bits, rw) */
 #define VUHCA_CSR_LOCAL_TIME_OFF 0x0088
-/* Holds what software writes; no effect. (64 bits, rw) */
+/* Holds the value that software writes; has no effect. (64 bits, rw) */
 #define VUHCA_CSR_SCRATCH_OFF 0x0090
-/* Raises a vector, for tests of the interrupt path. (32 bits, wo) */
+/* Raises an MSI-X vector, to test the interrupt path. (32 bits, wo) */
 #define VUHCA_CSR_INTERRUPT_TRIGGER_OFF 0x0098
 #define VUHCA_CSR_INTERRUPT_TRIGGER_VECTOR_SHIFT 0
 #define VUHCA_CSR_INTERRUPT_TRIGGER_VECTOR_MASK 0xffffu
-/* Controls of the adapter as a whole. Reads in every function; a write counts in the physical function only. (32 bits, rw) */
+/* Controls of the whole adapter. Every function reads them; only the physical one can write them. (32 bits, rw) */
 #define VUHCA_CSR_ADAPTER_CONTROL_OFF 0x009c
 #define VUHCA_CSR_ADAPTER_CONTROL_DISABLE_SHIFT 0
 #define VUHCA_CSR_ADAPTER_CONTROL_DISABLE_MASK 0x1u
@@ -900,97 +900,97 @@ enum vuhca_capability {
 #define VUHCA_CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK 0x8u
 /* Guest address of the address handle table, a multiple of 64. (64 bits, rw) */
 #define VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF 0x0100
-/* Entries of the address handle table. (32 bits, rw) */
+/* Entries in the address handle table. (32 bits, rw) */
 #define VUHCA_CSR_ADDRESS_HANDLE_COUNT_OFF 0x0108
-/* Lock of the dedicated collect buffer: a read that returns 1 has taken it; writing anything releases it. (32 bits, rc) */
+/* Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it. (32 bits, rc) */
 #define VUHCA_CSR_DEDICATED_LOCK_OFF 0x0140
 /* Management commands executed. (32 bits, ro) */
 #define VUHCA_CSR_MANAGEMENT_COMMANDS_OFF 0x0144
 /* Management commands answered with an error. (32 bits, ro) */
 #define VUHCA_CSR_MANAGEMENT_REFUSED_OFF 0x0148
-/* cq-notify: request one completion event. (64 bits, wo) */
+/* Takes a cq-notify: requests one completion event. (64 bits, wo) */
 #define VUHCA_CSR_CQ_NOTIFY_OFF 0x0180
-/* eq-consumer: entries read from an event queue. (64 bits, wo) */
+/* Takes an eq-consumer: EQEs consumed from an event queue. (64 bits, wo) */
 #define VUHCA_CSR_EQ_CONSUMER_OFF 0x0188
-/* doorbell: explicit doorbell, as in a collect page. (64 bits, wo) */
+/* Takes a doorbell: an explicit doorbell, as in a collect page. (64 bits, wo) */
 #define VUHCA_CSR_SEND_DOORBELL_OFF 0x0190
-/* First of the function's VCBs in the adapter's VCB space, in bytes (the BAR of the document). (64 bits, ro) */
+/* Byte offset of the function's first VCB in the adapter's VCB space: the BAR of the patent. (64 bits, ro) */
 #define VUHCA_CSR_VCB_BASE_OFF 0x0200
-/* Byte offset in the collect BAR of the first VCB of QoS level 1 (the sub-BAR of the document). (64 bits, rw) */
+/* Byte offset of the first VCB of QoS level 1 in the collect BAR: the sub-BAR of the patent. (64 bits, rw) */
 #define VUHCA_CSR_QOS_DIVIDER_OFF 0x0208
 /* Physical collect buffers guaranteed to each QoS level. (32 bits, ro) */
 #define VUHCA_CSR_PCB_ALLOCATED_OFF 0x0210
 #define VUHCA_CSR_PCB_ALLOCATED_COUNT 2
 #define VUHCA_CSR_PCB_ALLOCATED_STRIDE 4
-/* Physical collect buffers bound by each QoS level. (32 bits, ro) */
+/* Physical collect buffers that each QoS level has bound. (32 bits, ro) */
 #define VUHCA_CSR_PCB_IN_USE_OFF 0x0218
 #define VUHCA_CSR_PCB_IN_USE_COUNT 2
 #define VUHCA_CSR_PCB_IN_USE_STRIDE 4
-/* Physical collect buffers each QoS level could bind now. (32 bits, ro) */
+/* Physical collect buffers that each QoS level could bind now. (32 bits, ro) */
 #define VUHCA_CSR_PCB_AVAILABLE_OFF 0x0220
 #define VUHCA_CSR_PCB_AVAILABLE_COUNT 2
 #define VUHCA_CSR_PCB_AVAILABLE_STRIDE 4
-/* PCBs shared by the function's QoS levels. (32 bits, ro) */
+/* PCBs that the QoS levels of the function share. (32 bits, ro) */
 #define VUHCA_CSR_PCB_SHARED_FUNCTION_OFF 0x0228
-/* PCBs shared by all functions. (32 bits, ro) */
+/* PCBs that all functions share. (32 bits, ro) */
 #define VUHCA_CSR_PCB_SHARED_DEVICE_OFF 0x022c
 /* Controls of the collect unit. (32 bits, rw) */
 #define VUHCA_CSR_COLLECT_CONTROL_OFF 0x0230
 #define VUHCA_CSR_COLLECT_CONTROL_CHOKE_SHIFT 0
 #define VUHCA_CSR_COLLECT_CONTROL_CHOKE_MASK 0x1u
-/* Commands that became whole. (32 bits, ro) */
+/* Commands collected completely. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_KICKS_OFF 0x0234
-/* Commands that found no PCB and went to send-queue mode. (32 bits, ro) */
+/* Commands that found no free PCB and went to send queue mode. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_REFUSALS_OFF 0x0238
-/* Commands cancelled half-written. (32 bits, ro) */
+/* Incomplete commands that software cancelled. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_CANCELS_OFF 0x023c
-/* Writes dropped by choke. (32 bits, ro) */
+/* Writes dropped because of choke. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_CHOKED_OFF 0x0240
-/* PCBs allocated to the function, for all its QoS levels (numPCB of the document). (32 bits, ro) */
+/* PCBs allocated to the function, for all its QoS levels: numPCB of the patent. (32 bits, ro) */
 #define VUHCA_CSR_PCB_COUNT_OFF 0x0244
-/* Commands of each QoS level that found no PCB. (32 bits, ro) */
+/* Commands of each QoS level that found no free PCB. (32 bits, ro) */
 #define VUHCA_CSR_PCB_REFUSALS_OFF 0x0248
 #define VUHCA_CSR_PCB_REFUSALS_COUNT 2
 #define VUHCA_CSR_PCB_REFUSALS_STRIDE 4
-/* PCBs bound out of what the function's levels share. (32 bits, ro) */
+/* Bound PCBs out of those that the QoS levels of the function share. (32 bits, ro) */
 #define VUHCA_CSR_PCB_IN_USE_FUNCTION_OFF 0x0250
-/* PCBs the function has bound out of what all functions share. (32 bits, ro) */
+/* PCBs that the function has bound out of those that all functions share. (32 bits, ro) */
 #define VUHCA_CSR_PCB_IN_USE_DEVICE_OFF 0x0254
 /* Explicit doorbells. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_EXPLICIT_OFF 0x0280
-/* Doorbells made from refused or early commands. (32 bits, ro) */
+/* Doorbells made from commands without a PCB, or not executable from their PCB. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_IMPLICIT_OFF 0x0284
-/* Doorbells that found nothing to do. (32 bits, ro) */
+/* Doorbells that found no command to execute. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_IDLE_OFF 0x0288
 /* Commands read from send queues. (32 bits, ro) */
 #define VUHCA_CSR_COMMANDS_FETCHED_OFF 0x028c
 /* Commands executed from collect buffers. (32 bits, ro) */
 #define VUHCA_CSR_COMMANDS_COLLECTED_OFF 0x0290
-/* Commands dropped because their sequence number was executed already. (32 bits, ro) */
+/* Commands dropped because their sequence number had already been executed. (32 bits, ro) */
 #define VUHCA_CSR_COMMANDS_STALE_OFF 0x0294
 /* Commands of the function that were launched. (32 bits, ro) */
 #define VUHCA_CSR_LANE_LAUNCHES_OFF 0x0300
-/* Private execution credits of the function's lanes. (32 bits, ro) */
+/* Private execution credits of the lanes of the function. (32 bits, ro) */
 #define VUHCA_CSR_EXECUTION_CREDITS_OFF 0x0304
-/* Execution credits the function's commands hold, private and shared. (32 bits, ro) */
+/* Execution credits that commands of the function hold, private and shared. (32 bits, ro) */
 #define VUHCA_CSR_EXECUTION_CREDITS_USED_OFF 0x0308
-/* Private completion credits of the function's lanes. (32 bits, ro) */
+/* Private completion credits of the lanes of the function. (32 bits, ro) */
 #define VUHCA_CSR_COMPLETION_CREDITS_OFF 0x030c
-/* Completion credits the function's commands hold, private and shared. (32 bits, ro) */
+/* Completion credits that commands of the function hold, private and shared. (32 bits, ro) */
 #define VUHCA_CSR_COMPLETION_CREDITS_USED_OFF 0x0310
 /* Execution credits shared by all lanes. (32 bits, ro) */
 #define VUHCA_CSR_EXECUTION_CREDITS_SHARED_OFF 0x0314
-/* Shared execution credits the function's commands hold. (32 bits, ro) */
+/* Shared execution credits that commands of the function hold. (32 bits, ro) */
 #define VUHCA_CSR_EXECUTION_CREDITS_SHARED_USED_OFF 0x0318
 /* Completion credits shared by all lanes. (32 bits, ro) */
 #define VUHCA_CSR_COMPLETION_CREDITS_SHARED_OFF 0x031c
-/* Shared completion credits the function's commands hold. (32 bits, ro) */
+/* Shared completion credits that commands of the function hold. (32 bits, ro) */
 #define VUHCA_CSR_COMPLETION_CREDITS_SHARED_USED_OFF 0x0320
 /* Transmit virtual lanes of the adapter. (32 bits, ro) */
 #define VUHCA_CSR_TVL_COUNT_OFF 0x0324
-/* Transmit virtual lanes the function owns. (32 bits, ro) */
+/* Transmit virtual lanes allocated to the function. (32 bits, ro) */
 #define VUHCA_CSR_TVL_ALLOCATED_OFF 0x0328
-/* Lanes the commands of each QoS level may take. (32 bits, ro) */
+/* Lanes that commands of each QoS level may use. (32 bits, ro) */
 #define VUHCA_CSR_TVL_MAPPED_OFF 0x032c
 #define VUHCA_CSR_TVL_MAPPED_COUNT 2
 #define VUHCA_CSR_TVL_MAPPED_STRIDE 4
@@ -1012,11 +1012,11 @@ enum vuhca_capability {
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_OFF 0x0420
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_COUNT 2
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_STRIDE 8
-/* Packets received and dropped, for any cause. (64 bits, ro) */
+/* Packets received and dropped, for any reason. (64 bits, ro) */
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_OFF 0x0430
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_COUNT 2
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_STRIDE 8
-/* fault-kind of the first fault since it was cleared; writing all ones clears the record. (32 bits, w1c) */
+/* fault-kind of the first fault since the last clear; writing all ones clears the record. (32 bits, w1c) */
 #define VUHCA_CSR_FIRST_FAULT_KIND_OFF 0x0600
 /* QPN, CQN or collect page of the first fault. (32 bits, ro) */
 #define VUHCA_CSR_FIRST_FAULT_OBJECT_OFF 0x0604
@@ -1028,15 +1028,15 @@ enum vuhca_capability {
 #define VUHCA_CSR_FAULT_COUNT_OFF 0x0618
 #define VUHCA_CSR_FAULT_COUNT_COUNT 64
 #define VUHCA_CSR_FAULT_COUNT_STRIDE 4
-/* Guest address of the doorbell overflow buffer, a multiple of 64; taken when OVERFLOW_CONTROL enables it. (64 bits, rw) */
+/* Guest address of the doorbell overflow buffer, a multiple of 64; OVERFLOW_CONTROL latches it. (64 bits, rw) */
 #define VUHCA_CSR_OVERFLOW_BASE_OFF 0x0800
-/* The doorbell overflow buffer in guest memory: entries are doorbells of 8 bytes. (32 bits, rw) */
+/* Controls of the doorbell overflow buffer, whose entries are doorbells of 8 bytes. (32 bits, rw) */
 #define VUHCA_CSR_OVERFLOW_CONTROL_OFF 0x0808
 #define VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_SHIFT 0
 #define VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_MASK 0x1u
 #define VUHCA_CSR_OVERFLOW_CONTROL_ENTRIES_LOG2_SHIFT 1
 #define VUHCA_CSR_OVERFLOW_CONTROL_ENTRIES_LOG2_MASK 0x3eu
-/* What doorbells of the function are going through. (32 bits, ro) */
+/* State of doorbell processing for the function. (32 bits, ro) */
 #define VUHCA_CSR_OVERFLOW_STATUS_OFF 0x080c
 #define VUHCA_CSR_OVERFLOW_STATUS_SPILLING_SHIFT 0
 #define VUHCA_CSR_OVERFLOW_STATUS_SPILLING_MASK 0x1u
@@ -1046,7 +1046,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_OVERFLOW_STATUS_STALLED_MASK 0x4u
 /* Doorbells written to the overflow buffer, modulo 2^32. (32 bits, ro) */
 #define VUHCA_CSR_OVERFLOW_WRITTEN_OFF 0x0810
-/* Doorbells read back from it, modulo 2^32. (32 bits, ro) */
+/* Doorbells read back from the overflow buffer, modulo 2^32. (32 bits, ro) */
 #define VUHCA_CSR_OVERFLOW_READ_OFF 0x0814
 /* How doorbells are processed when resources run short. (32 bits, rw) */
 #define VUHCA_CSR_DOORBELL_POLICY_OFF 0x0818
@@ -1056,7 +1056,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_DOORBELL_POLICY_LINK_CHECK_MASK 0x4u
 #define VUHCA_CSR_DOORBELL_POLICY_ADAPTIVE_SHIFT 3
 #define VUHCA_CSR_DOORBELL_POLICY_ADAPTIVE_MASK 0x8u
-/* Free entries of the scheduler buffer. (32 bits, rw) */
+/* Thresholds on the free entries of the scheduler buffer. (32 bits, rw) */
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_OFF 0x081c
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_SHIFT 0
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_MASK 0xffffu
@@ -1064,37 +1064,37 @@ enum vuhca_capability {
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_HIGH_MASK 0xffff0000u
 /* Entries of the scheduler buffer of the function. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF 0x0820
-/* Entries in use. (32 bits, ro) */
+/* Entries of the scheduler buffer in use. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELL_BUFFER_USED_OFF 0x0824
-/* Posted writes and read completions waiting on the bus. (32 bits, ro) */
+/* Posted writes and read completions that wait on the bus. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_INBOUND_OFF 0x0828
-/* Bus reads the scheduler may have outstanding for the function. (32 bits, ro) */
+/* Most bus reads that the scheduler may have outstanding for the function. (32 bits, ro) */
 #define VUHCA_CSR_BUS_READS_LIMIT_OFF 0x082c
-/* Bus reads outstanding. (32 bits, ro) */
+/* Bus reads that the scheduler has outstanding. (32 bits, ro) */
 #define VUHCA_CSR_BUS_READS_OFF 0x0830
 /* Doorbells written to the overflow buffer. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_SPILLED_OFF 0x0834
-/* Doorbells read back from it. (32 bits, ro) */
+/* Doorbells read back from the overflow buffer. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_DRAINED_OFF 0x0838
 /* Doorbells dropped because the overflow buffer was full or absent; a sweep follows. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_LOST_OFF 0x083c
-/* Doorbells for commands executed already. (32 bits, ro) */
+/* Doorbells for commands that had already been executed. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_STALE_OFF 0x0840
-/* Times all send queues were looked through. (32 bits, ro) */
+/* Sweeps of all send queues of the function. (32 bits, ro) */
 #define VUHCA_CSR_SWEEPS_OFF 0x0844
-/* Times a potential deadlock was seen. (32 bits, ro) */
+/* Potential deadlocks detected. (32 bits, ro) */
 #define VUHCA_CSR_DEADLOCKS_DETECTED_OFF 0x0848
-/* Times a send queue entered a scheduler list, or had its turn at once because none waited. (32 bits, ro) */
+/* Send queues that entered a scheduler list, or were served at once because it was empty. (32 bits, ro) */
 #define VUHCA_CSR_QUEUES_LINKED_OFF 0x084c
-/* Reads or compare-and-swaps that looked whether a queue is linked. (32 bits, ro) */
+/* Reads or compare-and-swaps that checked whether a queue is linked. (32 bits, ro) */
 #define VUHCA_CSR_LINK_CHECKS_OFF 0x0850
-/* Of these, how many found it linked. (32 bits, ro) */
+/* Link checks that found the queue linked. (32 bits, ro) */
 #define VUHCA_CSR_LINK_CHECKS_FAILED_OFF 0x0854
-/* One bit per VCB: a command is being collected. (32 bits, ro) */
+/* One bit for each VCB, 1 while it collects a command. (32 bits, ro) */
 #define VUHCA_CSR_VCB_IN_USE_OFF 0x1000
 #define VUHCA_CSR_VCB_IN_USE_COUNT 512
 #define VUHCA_CSR_VCB_IN_USE_STRIDE 4
-/* Whose lane it is. In these arrays a virtual function sees zero where a lane is not its own. (32 bits, ro) */
+/* Owner of the lane. In these arrays a virtual function reads 0 for lanes that are not its own. (32 bits, ro) */
 #define VUHCA_CSR_TVL_OWNER_OFF 0x2000
 #define VUHCA_CSR_TVL_OWNER_COUNT 128
 #define VUHCA_CSR_TVL_OWNER_STRIDE 4
@@ -1110,7 +1110,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_OWNER_SHARED_EXECUTION_MASK 0x40000u
 #define VUHCA_CSR_TVL_OWNER_SHARED_COMPLETION_SHIFT 19
 #define VUHCA_CSR_TVL_OWNER_SHARED_COMPLETION_MASK 0x80000u
-/* Private execution credits. (32 bits, ro) */
+/* Private execution credits of the lane. (32 bits, ro) */
 #define VUHCA_CSR_TVL_EXECUTION_OFF 0x2200
 #define VUHCA_CSR_TVL_EXECUTION_COUNT 128
 #define VUHCA_CSR_TVL_EXECUTION_STRIDE 4
@@ -1118,7 +1118,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_EXECUTION_CREDITS_MASK 0xffffu
 #define VUHCA_CSR_TVL_EXECUTION_USED_SHIFT 16
 #define VUHCA_CSR_TVL_EXECUTION_USED_MASK 0xffff0000u
-/* Private completion credits. (32 bits, ro) */
+/* Private completion credits of the lane. (32 bits, ro) */
 #define VUHCA_CSR_TVL_COMPLETION_OFF 0x2400
 #define VUHCA_CSR_TVL_COMPLETION_COUNT 128
 #define VUHCA_CSR_TVL_COMPLETION_STRIDE 4
@@ -1126,7 +1126,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_COMPLETION_CREDITS_MASK 0xffffu
 #define VUHCA_CSR_TVL_COMPLETION_USED_SHIFT 16
 #define VUHCA_CSR_TVL_COMPLETION_USED_MASK 0xffff0000u
-/* Shared credits the lane holds. (32 bits, ro) */
+/* Shared credits that the lane holds. (32 bits, ro) */
 #define VUHCA_CSR_TVL_SHARED_OFF 0x2600
 #define VUHCA_CSR_TVL_SHARED_COUNT 128
 #define VUHCA_CSR_TVL_SHARED_STRIDE 4
@@ -1134,7 +1134,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_SHARED_EXECUTION_MASK 0xffffu
 #define VUHCA_CSR_TVL_SHARED_COMPLETION_SHIFT 16
 #define VUHCA_CSR_TVL_SHARED_COMPLETION_MASK 0xffff0000u
-/* Virtual kick list. (32 bits, ro) */
+/* Virtual kick list of the lane. (32 bits, ro) */
 #define VUHCA_CSR_TVL_KICK_LIST_OFF 0x2800
 #define VUHCA_CSR_TVL_KICK_LIST_COUNT 128
 #define VUHCA_CSR_TVL_KICK_LIST_STRIDE 4
@@ -1142,11 +1142,11 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_KICK_LIST_LENGTH_MASK 0xffffu
 #define VUHCA_CSR_TVL_KICK_LIST_MAXIMUM_SHIFT 16
 #define VUHCA_CSR_TVL_KICK_LIST_MAXIMUM_MASK 0xffff0000u
-/* Commands launched from it. (32 bits, ro) */
+/* Commands launched from the lane. (32 bits, ro) */
 #define VUHCA_CSR_TVL_LAUNCHES_OFF 0x2a00
 #define VUHCA_CSR_TVL_LAUNCHES_COUNT 128
 #define VUHCA_CSR_TVL_LAUNCHES_STRIDE 4
-/* Controls of a send context of the function; others read zero, and writes to them are faults. (32 bits, rw) */
+/* Controls of a send context. Those of another function read as 0; writing them is a fault. (32 bits, rw) */
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF 0x3000
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_COUNT 160
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_STRIDE 4
@@ -1179,22 +1179,22 @@ struct vuhca_send_command {
 	/* opcode: Operation. */
 	/* qpn: Local queue pair number. */
 	__le32 dw0;
-	/* sequence: Send-queue sequence number; slot = sequence modulo entries. */
-	/* collect_length: Length of the whole command in bytes, 64 to 320, a multiple of 8. */
-	/* qos_level: QoS level; must match the QP. */
-	/* service_level: Service level hint for the lane choice. */
+	/* sequence: Send queue sequence number; modulo the entries it is the slot. */
+	/* collect_length: Length of the whole command in bytes: 64 to 320, a multiple of 8. */
+	/* qos_level: QoS level; must be that of the QP. */
+	/* service_level: Service level hint for the choice of a lane. */
 	__le32 dw1;
-	/* sge_count: Scatter/gather elements, 0 to 16; the first is in the header when there is only one. */
-	/* signaled: Post a CQE on success. */
-	/* solicited: Set the solicited event bit of the last packet. */
-	/* fence: Wait for outstanding RDMA READs and atomics. */
+	/* sge_count: Scatter/gather elements, 0 to 16; a single one is in the header. */
+	/* signaled: The command posts a CQE on success too. */
+	/* solicited: The last packet carries the solicited event bit. */
+	/* fence: The command waits for outstanding RDMA READs and atomics. */
 	/* inline: The payload follows the header. */
 	__le32 dw2;
 	/* message_length: Payload bytes of the message. */
 	__le32 message_length;
-	/* checksum: One's-complement sum of all dwords, this one as zero, seeded with the QP's checksum key, inverted. */
+	/* checksum: Inverted one's-complement sum of all dwords, this one as 0, seeded with the QP's checksum key. */
 	__le32 checksum;
-	/* immediate: Immediate data (as it goes on the wire, CPU order) or the R_Key to invalidate. */
+	/* immediate: Immediate data as a number in CPU order, or the R_Key to invalidate. */
 	__le32 immediate;
 	__u8 target[16];
 	/* sge_address: Virtual address of the only SGE. */
@@ -1365,14 +1365,14 @@ static inline void vuhca_send_command_set_xrc_srqn(struct vuhca_send_command *e,
 	e->dw14 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_COMMAND_XRC_SRQN_MASK) | ((v << VUHCA_SEND_COMMAND_XRC_SRQN_SHIFT) & VUHCA_SEND_COMMAND_XRC_SRQN_MASK)));
 }
 
-/* The first 8 bytes of a command: an explicit doorbell, or what is kept of a refused command (implicit doorbell). */
+/* First 8 bytes of a command: an explicit doorbell, or an implicit one from a command without a PCB. */
 #define VUHCA_DOORBELL_SIZE 8
 struct vuhca_doorbell {
-	/* opcode: Ignored by doorbells. */
+	/* opcode: Ignored in a doorbell. */
 	/* qpn: Queue pair whose send queue has work. */
 	__le32 dw0;
 	/* sequence: Sequence number of a posted command. */
-	/* collect_length: Ignored by doorbells. */
+	/* collect_length: Ignored in a doorbell. */
 	/* qos_level: QoS level. */
 	/* service_level: Service level hint. */
 	__le32 dw1;
@@ -1454,12 +1454,12 @@ static inline void vuhca_doorbell_set_service_level(struct vuhca_doorbell *e, __
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_DOORBELL_SERVICE_LEVEL_MASK) | ((v << VUHCA_DOORBELL_SERVICE_LEVEL_SHIFT) & VUHCA_DOORBELL_SERVICE_LEVEL_MASK)));
 }
 
-/* Where a datagram goes. */
+/* Destination of a datagram. */
 #define VUHCA_UD_TARGET_SIZE 16
 struct vuhca_ud_target {
 	/* remote_qpn: Destination QP. */
 	__le32 dw0;
-	/* qkey: Q_Key to send; with the top bit set the QP's own. */
+	/* qkey: Q_Key to send; if its top bit is set, the QP's own. */
 	__le32 qkey;
 	/* address_handle: Index into the function's address handle table. */
 	__le32 address_handle;
@@ -1497,7 +1497,7 @@ _Static_assert(offsetof(struct vuhca_rdma_target, remote_address) == 0, "vuhca_r
 _Static_assert(offsetof(struct vuhca_rdma_target, rkey) == 8, "vuhca_rdma_target.rkey");
 
 
-/* Operands of an atomic operation, right behind the header. */
+/* Operands of an atomic operation, right after the header. */
 #define VUHCA_ATOMIC_OPERANDS_SIZE 16
 struct vuhca_atomic_operands {
 	/* swap_or_add: Value to swap in, or to add. */
@@ -1510,14 +1510,14 @@ _Static_assert(offsetof(struct vuhca_atomic_operands, swap_or_add) == 0, "vuhca_
 _Static_assert(offsetof(struct vuhca_atomic_operands, compare) == 8, "vuhca_atomic_operands.compare");
 
 
-/* What BIND_WINDOW does; the SGE of the header names the piece of the region: address, length, L_Key. Length 0 unbinds a type 1 window. */
+/* Operands of BIND_WINDOW; the SGE of the header is the range. Length 0 unbinds a type 1 window. */
 #define VUHCA_BIND_TARGET_SIZE 16
 struct vuhca_bind_target {
-	/* rkey: The window's R_Key as it is. */
+	/* rkey: Present R_Key of the window. */
 	__le32 rkey;
-	/* access: Remote rights of the window. */
+	/* access: Remote access rights of the window. */
 	__le32 access;
-	/* key_byte: Low byte of the R_Key from now on. */
+	/* key_byte: New low byte of the R_Key. */
 	__u8 key_byte;
 	__u8 reserved_9[7];
 };
@@ -1527,7 +1527,7 @@ _Static_assert(offsetof(struct vuhca_bind_target, access) == 4, "vuhca_bind_targ
 _Static_assert(offsetof(struct vuhca_bind_target, key_byte) == 8, "vuhca_bind_target.key_byte");
 
 
-/* What FAST_REGISTER does; the SGE of the header holds start address, length and the L_Key with its new low byte. */
+/* Operands of FAST_REGISTER; the SGE of the header holds start, length and L_Key with a new low byte. */
 #define VUHCA_REGISTER_TARGET_SIZE 16
 struct vuhca_register_target {
 	/* page_list_address: Guest address of the array of 8-byte page addresses. */
@@ -1547,12 +1547,12 @@ _Static_assert(offsetof(struct vuhca_register_target, page_shift) == 10, "vuhca_
 _Static_assert(offsetof(struct vuhca_register_target, access) == 11, "vuhca_register_target.access");
 
 
-/* Scatter/gather element: a piece of local memory. */
+/* Scatter/gather element: a range of local memory. */
 #define VUHCA_SGE_SIZE 16
 struct vuhca_sge {
 	/* address: Virtual address within the memory region. */
 	__le64 address;
-	/* length: Bytes. */
+	/* length: Length in bytes. */
 	__le32 length;
 	/* lkey: L_Key. */
 	__le32 lkey;
@@ -1563,14 +1563,14 @@ _Static_assert(offsetof(struct vuhca_sge, length) == 8, "vuhca_sge.length");
 _Static_assert(offsetof(struct vuhca_sge, lkey) == 12, "vuhca_sge.lkey");
 
 
-/* Entry of the function's address handle table in guest memory: one address vector. */
+/* Entry of the address handle table in guest memory: one address vector. */
 #define VUHCA_ADDRESS_HANDLE_SIZE 64
 struct vuhca_address_handle {
-	/* valid: The entry may be used. */
-	/* global_route: Send a GRH. */
+	/* valid: The entry is usable. */
+	/* global_route: Packets carry a GRH. */
 	/* port: Port number, from 1. */
 	/* service_level: SL. */
-	/* pd: Protection domain; must match the QP. */
+	/* pd: Protection domain; must be that of the QP. */
 	__le32 dw0;
 	/* dlid: Destination LID. */
 	/* source_path_bits: Low bits of the source LID. */
@@ -1716,15 +1716,15 @@ static inline void vuhca_address_handle_set_source_gid_index(struct vuhca_addres
 	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_MASK) | ((v << VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_SHIFT) & VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_MASK)));
 }
 
-/* Control word in front of a packet in a send context: 8 bytes, then the packet from its LRH on, whole 64-byte blocks. */
+/* Control word before a packet in a send context; the packet follows from its LRH on, in whole blocks. */
 #define VUHCA_SEND_CONTROL_SIZE 8
 struct vuhca_send_control {
-	/* length_dwords: Control word and packet without ICRC and VCRC, in dwords. */
-	/* virtual_lane: VL; must be allowed for the context. */
-	/* bad_icrc: Test: sends a wrong ICRC. */
-	/* credit_return: Return credits when this packet has egressed. */
-	/* bad_vcrc: Test: sends a wrong VCRC. */
-	/* interrupt: Raise the vector when this packet has egressed. */
+	/* length_dwords: Length of control word and packet without ICRC and VCRC, in dwords. */
+	/* virtual_lane: Virtual lane; the context must allow it. */
+	/* bad_icrc: Test aid: the packet gets a wrong ICRC. */
+	/* credit_return: Credits return when this packet has egressed. */
+	/* bad_vcrc: Test aid: the packet gets a wrong VCRC. */
+	/* interrupt: The vector is raised when this packet has egressed. */
 	__le32 dw0;
 	__u8 reserved_4[4];
 };
@@ -1804,15 +1804,15 @@ static inline void vuhca_send_control_set_interrupt(struct vuhca_send_control *e
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_CONTROL_INTERRUPT_MASK) | ((v << VUHCA_SEND_CONTROL_INTERRUPT_SHIFT) & VUHCA_SEND_CONTROL_INTERRUPT_MASK)));
 }
 
-/* What a send context writes to guest memory, as one 8-byte store. */
+/* Word that a send context writes to guest memory, in one 8-byte store. */
 #define VUHCA_CREDIT_RETURN_SIZE 8
 struct vuhca_credit_return {
 	/* free_counter: Absolute count of blocks freed, modulo 2048. */
 	/* status: The context is halted. */
-	/* due_request: A packet asked for it. */
-	/* due_threshold: More blocks than the threshold were free. */
-	/* due_error: The context halted. */
-	/* due_force: Software forced it. */
+	/* due_request: Returned because a packet requested it. */
+	/* due_threshold: Returned because more blocks than the threshold were free. */
+	/* due_error: Returned because the context halted. */
+	/* due_force: Returned because software forced it. */
 	__le32 dw0;
 	__u8 reserved_4[4];
 };
@@ -1892,13 +1892,13 @@ static inline void vuhca_credit_return_set_due_force(struct vuhca_credit_return 
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CREDIT_RETURN_DUE_FORCE_MASK) | ((v << VUHCA_CREDIT_RETURN_DUE_FORCE_SHIFT) & VUHCA_CREDIT_RETURN_DUE_FORCE_MASK)));
 }
 
-/* Written by software only, per QP: how far the queues are filled. The device never writes it. */
+/* Producer positions of a QP. Only software writes it. */
 #define VUHCA_QUEUE_PAIR_RECORD_SIZE 16
 struct vuhca_queue_pair_record {
-	/* send_tail: Sequence number of the next command to be posted. */
+	/* send_tail: Sequence number of the next command to post. */
 	__le16 send_tail;
 	__u8 reserved_2[6];
-	/* receive_tail: Number of the next receive entry to be posted. */
+	/* receive_tail: Number of the next receive entry to post. */
 	__le16 receive_tail;
 	__u8 reserved_10[6];
 };
@@ -1907,13 +1907,13 @@ _Static_assert(offsetof(struct vuhca_queue_pair_record, send_tail) == 0, "vuhca_
 _Static_assert(offsetof(struct vuhca_queue_pair_record, receive_tail) == 8, "vuhca_queue_pair_record.receive_tail");
 
 
-/* Written by the device only, per QP, in guest memory: the link of the scheduler list and how far the send queue is. */
+/* Send queue descriptor: link of the scheduler list and read position. Only the device writes it. */
 #define VUHCA_SEND_QUEUE_DESCRIPTOR_SIZE 32
 struct vuhca_send_queue_descriptor {
 	/* next_qpn: Next QP in the scheduler list. */
-	/* next_state: All ones: not queued. */
+	/* next_state: All ones while the send queue is in no list. */
 	__le32 dw0;
-	/* next_sequence: Sequence number of the command to be executed next. */
+	/* next_sequence: Sequence number of the next command to execute. */
 	/* destroyed: A stop doorbell has taken the QP off the scheduler. */
 	__le32 dw1;
 	__u8 reserved_8[24];
@@ -1971,10 +1971,10 @@ static inline void vuhca_send_queue_descriptor_set_destroyed(struct vuhca_send_q
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_QUEUE_DESCRIPTOR_DESTROYED_MASK) | ((v << VUHCA_SEND_QUEUE_DESCRIPTOR_DESTROYED_SHIFT) & VUHCA_SEND_QUEUE_DESCRIPTOR_DESTROYED_MASK)));
 }
 
-/* Written by software only, per CQ. */
+/* Consumer position of a CQ. Only software writes it. */
 #define VUHCA_COMPLETION_QUEUE_RECORD_SIZE 8
 struct vuhca_completion_queue_record {
-	/* consumed: Number of CQEs taken so far, modulo 2^32. */
+	/* consumed: CQEs consumed, modulo 2^32. */
 	__le32 consumed;
 	__u8 reserved_4[4];
 };
@@ -1982,10 +1982,10 @@ _Static_assert(sizeof(struct vuhca_completion_queue_record) == 8, "vuhca_complet
 _Static_assert(offsetof(struct vuhca_completion_queue_record, consumed) == 0, "vuhca_completion_queue_record.consumed");
 
 
-/* Written by software only, per SRQ. */
+/* Producer position of an SRQ. Only software writes it. */
 #define VUHCA_SRQ_RECORD_SIZE 8
 struct vuhca_srq_record {
-	/* tail: Number of the next receive entry to be posted. */
+	/* tail: Number of the next receive entry to post. */
 	__le16 tail;
 	__u8 reserved_2[6];
 };
@@ -2019,33 +2019,33 @@ static inline void vuhca_receive_entry_set_sge_count(struct vuhca_receive_entry 
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RECEIVE_ENTRY_SGE_COUNT_MASK) | ((v << VUHCA_RECEIVE_ENTRY_SGE_COUNT_SHIFT) & VUHCA_RECEIVE_ENTRY_SGE_COUNT_MASK)));
 }
 
-/* CQE. Valid when its sequence word is the one expected next; the device writes that word last and by itself. */
+/* CQE. Valid when its sequence word is the expected one; the device stores that word last. */
 #define VUHCA_COMPLETION_ENTRY_SIZE 64
 struct vuhca_completion_entry {
 	/* qpn: Local QP. */
 	/* status: Result. */
 	__le32 dw0;
-	/* opcode: What completed. */
-	/* receive: Of the receive queue. */
-	/* global_route: A GRH was received. */
+	/* opcode: Operation that completed. */
+	/* receive: The entry reports a receive, not a send. */
+	/* global_route: The datagram carried a GRH. */
 	/* has_immediate: The immediate field is valid. */
-	/* has_invalidate: The immediate field is an invalidated R_Key. */
-	/* solicited: The message asked for a solicited event. */
+	/* has_invalidate: The immediate field is the R_Key that was invalidated. */
+	/* solicited: The message requested a solicited event. */
 	/* queue_sequence: Sequence number of the send command, or number of the receive entry. */
 	__le32 dw1;
-	/* byte_length: Bytes received, GRH area included for datagrams; bytes read or atomically fetched. */
+	/* byte_length: Bytes received (datagrams: with the GRH area), read, or fetched by an atomic. */
 	__le32 byte_length;
 	/* immediate: Immediate data or invalidated R_Key. */
 	__le32 immediate;
 	/* source_qpn: Sender of a datagram. */
-	/* vendor_error: Cause behind an error status. */
+	/* vendor_error: Cause of an error status. */
 	__le32 dw4;
 	/* source_lid: SLID of a datagram. */
 	/* service_level: SL of a datagram. */
 	/* path_bits: DLID path bits of a datagram. */
-	/* port: Port a datagram came in by. */
+	/* port: Port that received a datagram. */
 	__le32 dw5;
-	/* srqn: Shared receive queue the entry came from, or 0. */
+	/* srqn: Shared receive queue of the receive entry, or 0. */
 	__le32 dw6;
 	/* pkey_index: P_Key table index of a datagram. */
 	__le16 pkey_index;
@@ -2261,7 +2261,7 @@ static inline void vuhca_completion_entry_set_srqn(struct vuhca_completion_entry
 	e->dw6 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_COMPLETION_ENTRY_SRQN_MASK) | ((v << VUHCA_COMPLETION_ENTRY_SRQN_SHIFT) & VUHCA_COMPLETION_ENTRY_SRQN_MASK)));
 }
 
-/* EQE. Valid when its sequence word is the one expected next. */
+/* EQE. Valid when its sequence word is the expected one; the device stores that word last. */
 #define VUHCA_EVENT_ENTRY_SIZE 64
 struct vuhca_event_entry {
 	/* event_type: What happened. */
@@ -2273,12 +2273,12 @@ struct vuhca_event_entry {
 	__le32 dw1;
 	/* completion_sequence: Sequence word of the CQE that caused a completion event. */
 	__le32 completion_sequence;
-	/* fault_kind: Cause behind an error event. */
+	/* fault_kind: Cause of an error event. */
 	__u8 fault_kind;
 	__u8 reserved_13[3];
 	/* timestamp: Local time of posting, in ns. */
 	__le64 timestamp;
-	/* token: Software's own handle, given when the object was created. */
+	/* token: Handle that software gave when it created the object. */
 	__le64 token;
 	__u8 reserved_32[28];
 	/* sequence: Running number of the entry, from 1. */
@@ -2311,10 +2311,10 @@ static inline void vuhca_event_entry_set_object_number(struct vuhca_event_entry 
 #define VUHCA_CQ_NOTIFY_SIZE 8
 struct vuhca_cq_notify {
 	/* cqn: Completion queue. */
-	/* solicited_only: Only solicited and error completions count. */
-	/* clear_pending: Also reset the EQ pending bit. */
+	/* solicited_only: Only solicited and failed completions count. */
+	/* clear_pending: Also clears the EQ pending bit. */
 	__le32 dw0;
-	/* consumed: CQEs taken when the request was made: a CQE beyond it causes the event at once. */
+	/* consumed: CQEs consumed at the request; a CQE beyond them raises the event at once. */
 	__le32 consumed;
 };
 _Static_assert(sizeof(struct vuhca_cq_notify) == 8, "vuhca_cq_notify");
@@ -2358,12 +2358,12 @@ static inline void vuhca_cq_notify_set_clear_pending(struct vuhca_cq_notify *e, 
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CQ_NOTIFY_CLEAR_PENDING_MASK) | ((v << VUHCA_CQ_NOTIFY_CLEAR_PENDING_SHIFT) & VUHCA_CQ_NOTIFY_CLEAR_PENDING_MASK)));
 }
 
-/* How far software has read an event queue. */
+/* Consumer position of an event queue, written to a register. */
 #define VUHCA_EQ_CONSUMER_SIZE 8
 struct vuhca_eq_consumer {
 	/* eqn: Event queue. */
 	__le32 dw0;
-	/* consumed: EQEs taken so far, modulo 2^32. */
+	/* consumed: EQEs consumed, modulo 2^32. */
 	__le32 consumed;
 };
 _Static_assert(sizeof(struct vuhca_eq_consumer) == 8, "vuhca_eq_consumer");
@@ -2398,22 +2398,22 @@ _Static_assert(offsetof(struct vuhca_cancel, cancel) == 7, "vuhca_cancel.cancel"
 #define VUHCA_MANAGEMENT_COMMAND_SIZE 64
 struct vuhca_management_command {
 	/* opcode: Object class and verb. */
-	/* object_number: Object the command is about; 0 when creating. */
+	/* object_number: Object of the command; 0 for a create command. */
 	__le32 dw0;
 	/* sequence: Repeated in the response. */
-	/* collect_length: Length of the whole command in bytes, 64 to 320, a multiple of 8. */
-	/* notify: Also post an EQE (management complete) to eventQueue. */
+	/* collect_length: Length of the whole command in bytes: 64 to 320, a multiple of 8. */
+	/* notify: The answer also posts an EQE (management complete) to eventQueue. */
 	__le32 dw1;
 	/* event_queue: EQ for the notification. */
 	__le32 dw2;
-	/* modifier: Further selection: port number of a query. */
+	/* modifier: Further operand: port of a query, number of resource changes. */
 	__le32 modifier;
 	/* response_address: Guest address of the management response; a multiple of 8. */
 	__le64 response_address;
-	/* token: Software's own handle of a created object. */
+	/* token: Handle that software gives to a created object. */
 	__le64 token;
 	__u8 reserved_32[28];
-	/* checksum: One's-complement sum of all dwords, this one as zero, inverted. */
+	/* checksum: Inverted one's-complement sum of all dwords, this one as 0. */
 	__le32 checksum;
 };
 _Static_assert(sizeof(struct vuhca_management_command) == 64, "vuhca_management_command");
@@ -2498,17 +2498,17 @@ static inline void vuhca_management_command_set_event_queue(struct vuhca_managem
 	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MANAGEMENT_COMMAND_EVENT_QUEUE_MASK) | ((v << VUHCA_MANAGEMENT_COMMAND_EVENT_QUEUE_SHIFT) & VUHCA_MANAGEMENT_COMMAND_EVENT_QUEUE_MASK)));
 }
 
-/* Result of a management command. Valid when the sequence word is RESPONSE_VALID plus the command sequence; written last. */
+/* Result of a management command. Valid when its sequence word, stored last, is the expected one. */
 #define VUHCA_MANAGEMENT_RESPONSE_SIZE 256
 struct vuhca_management_response {
 	__u8 payload[224];
 	/* status: Result. */
 	/* object_number: Created object, or the object of the command. */
 	__le32 dw56;
-	/* bad_offset: Byte offset of the field at fault in the command, else 0. */
+	/* bad_offset: Byte offset of the field at fault in the command, or 0. */
 	__le16 bad_offset;
 	__u8 reserved_230[2];
-	/* limit: Largest value that would have been accepted, where that helps. */
+	/* limit: Largest value that the command would have accepted, or 0. */
 	__le64 limit;
 	__u8 reserved_240[12];
 	/* sequence: RESPONSE_VALID plus the command sequence. */
@@ -2549,7 +2549,7 @@ static inline void vuhca_management_response_set_object_number(struct vuhca_mana
 /* Payload of protection domain commands and queries. */
 #define VUHCA_PD_ATTRIBUTES_SIZE 16
 struct vuhca_pd_attributes {
-	/* token: Software's own handle. */
+	/* token: Handle of the object, chosen by software. */
 	__le64 token;
 	/* references: Query only: objects that use the PD. */
 	__le32 references;
@@ -2564,15 +2564,15 @@ _Static_assert(offsetof(struct vuhca_pd_attributes, references) == 8, "vuhca_pd_
 #define VUHCA_MR_ATTRIBUTES_SIZE 64
 struct vuhca_mr_attributes {
 	/* pd: Protection domain. */
-	/* kind: How virtual addresses become guest addresses. */
+	/* kind: How virtual addresses translate to guest addresses. */
 	__le32 dw0;
 	/* access: Access rights. */
 	__le32 access;
 	/* start_address: First virtual address. */
 	__le64 start_address;
-	/* length: Bytes. */
+	/* length: Length in bytes. */
 	__le64 length;
-	/* page_list_address: Guest address of the array of 8-byte page addresses (kind paged). */
+	/* page_list_address: Kind paged only: guest address of the array of 8-byte page addresses. */
 	__le64 page_list_address;
 	/* page_count: Pages in the list. */
 	__le32 page_count;
@@ -2581,11 +2581,11 @@ struct vuhca_mr_attributes {
 	/* key_byte: Low byte of the keys. */
 	__u8 key_byte;
 	__u8 reserved_38[2];
-	/* lkey: Answer: L_Key. */
+	/* lkey: Answer only: L_Key. */
 	__le32 lkey;
-	/* rkey: Answer: R_Key. */
+	/* rkey: Answer only: R_Key. */
 	__le32 rkey;
-	/* attribute_mask: Modify: what to change. */
+	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
 	__u8 reserved_52[12];
 };
@@ -2630,7 +2630,7 @@ static inline void vuhca_mr_attributes_set_kind(struct vuhca_mr_attributes *e, _
 /* Payload of completion queue commands and queries. */
 #define VUHCA_CQ_ATTRIBUTES_SIZE 64
 struct vuhca_cq_attributes {
-	/* queue_address: Guest address of the entries; with paged set, of its array of 8-byte page addresses. */
+	/* queue_address: Guest address of the entries; if paged is set, of an array of 8-byte page addresses. */
 	__le64 queue_address;
 	/* record_address: Guest address of the completion-queue-record. */
 	__le64 record_address;
@@ -2642,19 +2642,19 @@ struct vuhca_cq_attributes {
 	__le32 dw5;
 	/* producer_count: Query only: CQEs posted. */
 	__le32 producer_count;
-	/* consumed: Query only: consumer count last read. */
+	/* consumed: Query only: consumer position that the device last read. */
 	__le32 consumed;
-	/* notify_state: Query only: arming. */
-	/* eq_pending: Query only: an event is outstanding. */
+	/* notify_state: Query only: arming state. */
+	/* eq_pending: Query only: EQ pending bit; an event is outstanding. */
 	/* error: Query only: the CQ overran. */
 	__le32 dw8;
-	/* attribute_mask: Modify: what to change. */
+	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
 	/* moderation_count: Completions per event. */
 	__le16 moderation_count;
 	/* moderation_period_us: Longest delay of an event in us. */
 	__le16 moderation_period_us;
-	/* summary_index: Which of its event queue's secondary summary bytes stands for this CQ. */
+	/* summary_index: Index of the secondary summary byte of this CQ in its event queue. */
 	__le16 summary_index;
 	__u8 reserved_46[18];
 };
@@ -2759,7 +2759,7 @@ static inline void vuhca_cq_attributes_set_error(struct vuhca_cq_attributes *e, 
 /* Payload of event queue commands and queries. */
 #define VUHCA_EQ_ATTRIBUTES_SIZE 96
 struct vuhca_eq_attributes {
-	/* queue_address: Guest address of the entries; with paged set, of its array of 8-byte page addresses. */
+	/* queue_address: Guest address of the entries; if paged is set, of an array of 8-byte page addresses. */
 	__le64 queue_address;
 	/* entries_log2: log2 of the number of entries. */
 	/* page_shift: log2 of the page size when paged. */
@@ -2768,32 +2768,32 @@ struct vuhca_eq_attributes {
 	__le32 dw2;
 	/* vector: MSI-X vector. */
 	__le16 vector;
-	/* controls: What the first event of an empty queue does. */
+	/* controls: Action of the first completion event on an empty queue. */
 	__u8 controls;
 	__u8 reserved_15[1];
-	/* next_interrupt_delay_ns: Next interrupt delay: 0: every event interrupts; below 2^63; all ones: poll only. */
+	/* next_interrupt_delay_ns: Next interrupt delay, below 2^63; 0: every event interrupts; all ones: no event does. */
 	__le64 next_interrupt_delay_ns;
 	/* next_interrupt_time: Query only: next interrupt time stamp, in local time. */
 	__le64 next_interrupt_time;
 	/* primary_summary_address: Guest address of the primary summary byte. */
 	__le64 primary_summary_address;
-	/* secondary_summary_address: Guest address of the secondary summary bytes, indexed by the CQ's summaryIndex. */
+	/* secondary_summary_address: Guest address of the secondary summary bytes, indexed by summaryIndex of the CQ. */
 	__le64 secondary_summary_address;
 	/* producer_count: Query only: EQEs posted. */
 	__le32 producer_count;
-	/* consumed: Query only: consumer count. */
+	/* consumed: Query only: consumer position. */
 	__le32 consumed;
-	/* completion_event_counter: Query only: CEC. */
+	/* completion_event_counter: Query only: completion event counter (CEC). */
 	__le32 completion_event_counter;
-	/* attribute_mask: Modify: what to change. */
+	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
 	/* error: Query only: the EQ overran. */
 	__le32 dw16;
-	/* secondary_summary_count: Secondary summary bytes; 0: none are written. */
+	/* secondary_summary_count: Number of secondary summary bytes; 0: none is written. */
 	__le32 secondary_summary_count;
-	/* interrupts: Query only: interrupts asked for, modulo 2^32. */
+	/* interrupts: Query only: interrupts requested, modulo 2^32. */
 	__le32 interrupts;
-	/* unresponsive: Query only: of these, because the driver was late. */
+	/* unresponsive: Query only: those requested because the driver was late. */
 	__le32 unresponsive;
 	__u8 reserved_80[16];
 };
@@ -2876,7 +2876,7 @@ static inline void vuhca_eq_attributes_set_error(struct vuhca_eq_attributes *e, 
 	e->dw16 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_EQ_ATTRIBUTES_ERROR_MASK) | ((v << VUHCA_EQ_ATTRIBUTES_ERROR_SHIFT) & VUHCA_EQ_ATTRIBUTES_ERROR_MASK)));
 }
 
-/* Payload of create QP; repeated in front of qp-attributes by query QP. */
+/* Payload of create QP; the answer to query QP is this, then qp-attributes. */
 #define VUHCA_QP_CREATION_SIZE 80
 struct vuhca_qp_creation {
 	/* pd: Protection domain. */
@@ -2893,9 +2893,9 @@ struct vuhca_qp_creation {
 	__le32 dw2;
 	/* srqn: Shared receive queue, or 0. */
 	__le32 dw3;
-	/* send_queue_address: Guest address of the send queue slots; with sendPaged set, of its page list. */
+	/* send_queue_address: Guest address of the send queue slots; if sendPaged is set, of their page list. */
 	__le64 send_queue_address;
-	/* receive_queue_address: Guest address of the receive queue slots; with receivePaged set, of its page list. */
+	/* receive_queue_address: Guest address of the receive queue slots; if receivePaged is set, of their page list. */
 	__le64 receive_queue_address;
 	/* record_address: Guest address of the queue-pair-record. */
 	__le64 record_address;
@@ -2911,14 +2911,14 @@ struct vuhca_qp_creation {
 	__u8 receive_stride_log2;
 	/* send_page_shift: log2 of the page size when paged. */
 	/* receive_page_shift: log2 of the page size when paged. */
-	/* qos_level: QoS level of its commands. */
+	/* qos_level: QoS level of the commands of the QP. */
 	/* lane_hint: Service level used to choose a lane. */
 	__le32 dw13;
 	/* checksum_key: Seed of the command checksum. */
 	__le32 checksum_key;
 	/* xrc_domain: XRC domain, or 0. */
 	__le32 dw15;
-	/* token: Query only: software's own handle, given in the header of the creation. */
+	/* token: Query only: handle from the header of the create command. */
 	__le64 token;
 	__u8 reserved_72[8];
 };
@@ -3124,13 +3124,13 @@ static inline void vuhca_qp_creation_set_xrc_domain(struct vuhca_qp_creation *e,
 /* Payload of modify QP, and the second half of the answer to query QP. */
 #define VUHCA_QP_ATTRIBUTES_SIZE 112
 struct vuhca_qp_attributes {
-	/* attribute_mask: What to change. */
+	/* attribute_mask: Attributes to change. */
 	__le32 attribute_mask;
-	/* state: Next state, or the state. */
-	/* current_state: State the caller takes the QP to be in. */
+	/* state: Modify: next state. Query: present state. */
+	/* current_state: State in which the caller expects the QP. */
 	/* port: Primary physical port, from 1. */
 	/* path_mtu: Path MTU code, 1 (256) to 5 (4096). */
-	/* enable_sqd_notify: Event when the send queue has drained. */
+	/* enable_sqd_notify: An event is posted when the send queue has drained. */
 	/* pkey_index: P_Key table index. */
 	__le32 dw1;
 	/* qkey: Q_Key. */
@@ -3138,7 +3138,7 @@ struct vuhca_qp_attributes {
 	/* access: Remote operations allowed. */
 	__le32 access;
 	/* remote_qpn: Destination QP. */
-	/* retry_count: Transport retries; 7 is a number here, not infinite. */
+	/* retry_count: Transport retries; 7 means seven, not infinite. */
 	/* rnr_retry: RNR retries; 7: infinite. */
 	__le32 dw4;
 	/* send_psn: First PSN to send. */
@@ -3147,8 +3147,8 @@ struct vuhca_qp_attributes {
 	/* receive_psn: First PSN expected. */
 	/* min_rnr_timer: RNR timer code to send. */
 	__le32 dw6;
-	/* max_reads_initiated: Outstanding RDMA READs and atomics as requester. */
-	/* max_reads_served: Outstanding RDMA READs and atomics as responder. */
+	/* max_reads_initiated: Most outstanding RDMA READs and atomics as requester. */
+	/* max_reads_served: Most outstanding RDMA READs and atomics as responder. */
 	/* alternate_port: Alternate port. */
 	/* migration_state: Path migration state. */
 	__le32 dw7;
@@ -3384,18 +3384,18 @@ struct vuhca_srq_attributes {
 	/* page_shift: log2 of the page size when paged. */
 	__u8 page_shift;
 	__u8 reserved_7[1];
-	/* queue_address: Guest address of the slots; with paged set, of their page list. */
+	/* queue_address: Guest address of the slots; if paged is set, of their page list. */
 	__le64 queue_address;
 	/* record_address: Guest address of the srq-record. */
 	__le64 record_address;
-	/* limit: An event is posted when fewer entries than this are posted; 0: none. */
+	/* limit: An event is posted when fewer entries than this are left; 0: none. */
 	__le32 limit;
-	/* attribute_mask: Modify: what to change. */
+	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
-	/* head: Query only: number of the next entry to be taken. */
+	/* head: Query only: number of the next entry to take. */
 	__le16 head;
 	__u8 reserved_34[2];
-	/* error: Query only: the SRQ failed. */
+	/* error: Query only: the SRQ is in error. */
 	__le32 dw9;
 	__u8 reserved_40[8];
 };
@@ -3454,17 +3454,17 @@ struct vuhca_mw_attributes {
 	/* pd: Protection domain. */
 	/* kind: Type of the window. */
 	__le32 dw0;
-	/* rkey: Answer: R_Key. */
+	/* rkey: Answer only: R_Key. */
 	__le32 rkey;
-	/* start_address: Query only: first address of what is bound. */
+	/* start_address: Query only: first address of the bound range. */
 	__le64 start_address;
 	/* length: Query only: bytes bound, 0 when unbound. */
 	__le64 length;
-	/* access: Query only: remote rights. */
+	/* access: Query only: remote access rights. */
 	__le32 access;
-	/* region: Query only: memory region bound to. */
+	/* region: Query only: memory region that the window is bound to. */
 	__le32 dw7;
-	/* qpn: Query only: QP a type 2 window is bound to. */
+	/* qpn: Query only: QP that a type 2 window is bound to. */
 	__le32 dw8;
 	__u8 reserved_36[12];
 };
@@ -3535,41 +3535,41 @@ struct vuhca_adapter_attributes {
 	__le32 firmware_version;
 	/* capabilities: Optional features. */
 	__le32 capabilities;
-	/* max_queue_pairs: QPs of this function. */
+	/* max_queue_pairs: Most QPs of the function. */
 	__le32 max_queue_pairs;
-	/* max_completion_queues: CQs. */
+	/* max_completion_queues: Most CQs. */
 	__le32 max_completion_queues;
-	/* max_event_queues: EQs. */
+	/* max_event_queues: Most EQs. */
 	__le32 max_event_queues;
-	/* max_memory_regions: MRs. */
+	/* max_memory_regions: Most MRs. */
 	__le32 max_memory_regions;
-	/* max_protection_domains: PDs. */
+	/* max_protection_domains: Most PDs. */
 	__le32 max_protection_domains;
-	/* max_shared_receive_queues: SRQs. */
+	/* max_shared_receive_queues: Most SRQs. */
 	__le32 max_shared_receive_queues;
-	/* max_memory_windows: MWs. */
+	/* max_memory_windows: Most MWs. */
 	__le32 max_memory_windows;
-	/* max_multicast_groups: Multicast groups. */
+	/* max_multicast_groups: Most multicast groups. */
 	__le32 max_multicast_groups;
-	/* max_pages_per_region: Page list entries of a memory region. */
+	/* max_pages_per_region: Most page list entries of a memory region. */
 	__le32 max_pages_per_region;
-	/* max_reads_initiated: Outstanding RDMA READs and atomics of a QP as requester. */
+	/* max_reads_initiated: Most outstanding RDMA READs and atomics of a QP as requester. */
 	__u8 max_reads_initiated;
-	/* max_reads_served: The same as responder. */
+	/* max_reads_served: Most outstanding RDMA READs and atomics of a QP as responder. */
 	__u8 max_reads_served;
-	/* send_queue_max_log2: log2 of the longest send queue. */
+	/* send_queue_max_log2: log2 of the entries in the longest send queue. */
 	__u8 send_queue_max_log2;
-	/* receive_queue_max_log2: log2 of the longest receive queue. */
+	/* receive_queue_max_log2: log2 of the entries in the longest receive queue. */
 	__u8 receive_queue_max_log2;
-	/* completion_queue_max_log2: log2 of the longest CQ. */
+	/* completion_queue_max_log2: log2 of the entries in the longest CQ. */
 	__u8 completion_queue_max_log2;
-	/* event_queue_max_log2: log2 of the longest EQ. */
+	/* event_queue_max_log2: log2 of the entries in the longest EQ. */
 	__u8 event_queue_max_log2;
-	/* max_sge: SGEs of a work request. */
+	/* max_sge: Most SGEs of a work request. */
 	__u8 max_sge;
-	/* port_count: Ports. */
+	/* port_count: Ports of the adapter. */
 	__u8 port_count;
-	/* max_message_bytes: Longest message. */
+	/* max_message_bytes: Longest message in bytes. */
 	__le32 max_message_bytes;
 	__u8 reserved_72[56];
 };
@@ -3609,7 +3609,7 @@ struct vuhca_port_attributes {
 	__le16 sm_lid;
 	/* state: Logical port state. */
 	/* physical_state: Physical port state. */
-	/* max_mtu: MTU code the port is capable of. */
+	/* max_mtu: MTU code that the port is capable of. */
 	/* active_mtu: MTU code in use. */
 	/* lmc: LID mask control. */
 	/* sm_service_level: SL to reach the subnet manager. */
@@ -3620,12 +3620,12 @@ struct vuhca_port_attributes {
 	__u8 active_width;
 	/* active_speed: Link speed code. */
 	__u8 active_speed;
-	/* max_virtual_lanes: Virtual lanes. */
+	/* max_virtual_lanes: Data virtual lanes of the port. */
 	__u8 max_virtual_lanes;
 	__u8 reserved_31[1];
-	/* pkey_table_entries: P_Key table entries. */
+	/* pkey_table_entries: Entries in the P_Key table. */
 	__le16 pkey_table_entries;
-	/* gid_table_entries: GID table entries. */
+	/* gid_table_entries: Entries in the GID table. */
 	__le16 gid_table_entries;
 	/* bad_pkey_counter: P_Key violations. */
 	__le16 bad_pkey_counter;
@@ -3730,15 +3730,15 @@ _Static_assert(sizeof(struct vuhca_gid_attributes) == 16, "vuhca_gid_attributes"
 _Static_assert(offsetof(struct vuhca_gid_attributes, gid) == 0, "vuhca_gid_attributes.gid");
 
 
-/* One change of a resource request. A request has up to RESOURCE_CHANGES_MAX of them; all are made or none. */
+/* One change of a resource allocation request, which applies all its changes or none. */
 #define VUHCA_RESOURCE_CHANGE_SIZE 8
 struct vuhca_resource_change {
-	/* resource: What to change. */
-	/* qos_level: The function's QoS level; RESOURCE_NO_LEVEL: the function, or the lane. */
-	/* word: Of a map: which 32 lanes. */
-	/* target: Function or lane. */
+	/* resource: Resource to change. */
+	/* qos_level: QoS level of the function; RESOURCE_NO_LEVEL: the whole function, or a lane. */
+	/* word: Of a lane map: index of the 32-bit word. */
+	/* target: Function or lane to change. */
 	__le32 dw0;
-	/* amount: New number, or bits of the map. */
+	/* amount: New amount, or 32 bits of the map. */
 	__le32 amount;
 };
 _Static_assert(sizeof(struct vuhca_resource_change) == 8, "vuhca_resource_change");
@@ -3794,10 +3794,10 @@ static inline void vuhca_resource_change_set_target(struct vuhca_resource_change
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RESOURCE_CHANGE_TARGET_MASK) | ((v << VUHCA_RESOURCE_CHANGE_TARGET_SHIFT) & VUHCA_RESOURCE_CHANGE_TARGET_MASK)));
 }
 
-/* Answer of QUERY_RESOURCES: the share of a function and what is shared by all. */
+/* Answer to QUERY_RESOURCES: the share of one function, and the resources that all share. */
 #define VUHCA_RESOURCE_SHARE_SIZE 160
 struct vuhca_resource_share {
-	/* function: Its number. */
+	/* function: Number of the function. */
 	__u8 function;
 	/* functions: Functions of the adapter. */
 	__u8 functions;
@@ -3806,33 +3806,33 @@ struct vuhca_resource_share {
 	__le32 vcb_base;
 	/* vcbs: VCBs of the function. */
 	__le32 vcbs;
-	/* level_vcbs: Of these, VCBs of QoS level 1. */
+	/* level_vcbs: Those of them that belong to QoS level 1. */
 	__le32 level_vcbs;
-	/* vcbs_in_use: VCBs with a command being collected. */
+	/* vcbs_in_use: VCBs that collect a command. */
 	__le32 vcbs_in_use;
-	/* vcbs_unallocated: VCBs nobody has; to be seen by the physical function only, as all that is unallocated. */
+	/* vcbs_unallocated: Unallocated VCBs. In the answer to a virtual function every unallocated amount is 0. */
 	__le32 vcbs_unallocated;
 	/* pcbs: PCBs of the function. */
 	__le32 pcbs;
-	/* pcbs_level0: Guaranteed to QoS level 0. */
+	/* pcbs_level0: PCBs guaranteed to QoS level 0. */
 	__le32 pcbs_level0;
-	/* pcbs_level1: Guaranteed to QoS level 1. */
+	/* pcbs_level1: PCBs guaranteed to QoS level 1. */
 	__le32 pcbs_level1;
-	/* pcbs_in_use_level0: Bound by QoS level 0. */
+	/* pcbs_in_use_level0: PCBs that QoS level 0 has bound. */
 	__le32 pcbs_in_use_level0;
-	/* pcbs_in_use_level1: Bound by QoS level 1. */
+	/* pcbs_in_use_level1: PCBs that QoS level 1 has bound. */
 	__le32 pcbs_in_use_level1;
-	/* pcbs_shared: PCBs shared by all functions, which is what is unallocated. */
+	/* pcbs_shared: Unallocated PCBs, which all functions share. */
 	__le32 pcbs_shared;
-	/* scheduler_buffers: Dedicated buffers of the scheduler guaranteed to the function. */
+	/* scheduler_buffers: Dedicated scheduler buffers guaranteed to the function. */
 	__le32 scheduler_buffers;
 	/* tvls: Lanes of the function. */
 	__le32 tvls;
-	/* tvls_shared: Shared lanes, which are those unallocated. */
+	/* tvls_shared: Unallocated lanes, which are shared. */
 	__le32 tvls_shared;
-	/* execution_credits_shared: Shared, that is unallocated, execution credits. */
+	/* execution_credits_shared: Unallocated execution credits, which are shared. */
 	__le32 execution_credits_shared;
-	/* completion_credits_shared: Shared, that is unallocated, completion credits. */
+	/* completion_credits_shared: Unallocated completion credits, which are shared. */
 	__le32 completion_credits_shared;
 	__u8 reserved_68[4];
 	__u8 tvl_map[16];
@@ -3866,34 +3866,34 @@ _Static_assert(offsetof(struct vuhca_resource_share, tvl_map_level1) == 104, "vu
 _Static_assert(offsetof(struct vuhca_resource_share, tvl_map_dedicated) == 120, "vuhca_resource_share.tvl_map_dedicated");
 
 
-/* Answer of QUERY_LANE. */
+/* Answer to QUERY_LANE. */
 #define VUHCA_LANE_ATTRIBUTES_SIZE 48
 struct vuhca_lane_attributes {
 	/* state: Shared or allocated. */
 	__u8 state;
-	/* function: Function it is allocated to. */
+	/* function: Function that the lane is allocated to. */
 	__u8 function;
-	/* weight: Commands per turn. */
+	/* weight: Commands per turn of the virtual kick arbitrator. */
 	__u8 weight;
-	/* shared_credits: Shared credits it may take: bit 0 execution, bit 1 completion. */
+	/* shared_credits: Shared credits that the lane may take: bit 0 execution, bit 1 completion. */
 	__u8 shared_credits;
 	/* execution_credits: Private execution credits. */
 	__le32 execution_credits;
-	/* execution_credits_used: Of these, in use. */
+	/* execution_credits_used: Private execution credits in use. */
 	__le32 execution_credits_used;
-	/* execution_shared_used: Shared execution credits it holds. */
+	/* execution_shared_used: Shared execution credits that the lane holds. */
 	__le32 execution_shared_used;
 	/* completion_credits: Private completion credits. */
 	__le32 completion_credits;
-	/* completion_credits_used: Of these, in use. */
+	/* completion_credits_used: Private completion credits in use. */
 	__le32 completion_credits_used;
-	/* completion_shared_used: Shared completion credits it holds. */
+	/* completion_shared_used: Shared completion credits that the lane holds. */
 	__le32 completion_shared_used;
 	/* list_length: Commands in the virtual kick list. */
 	__le32 list_length;
-	/* list_size: Commands it takes. */
+	/* list_size: Most commands in the virtual kick list. */
 	__le32 list_size;
-	/* launches: Commands launched. */
+	/* launches: Commands launched from the lane. */
 	__le32 launches;
 	__u8 reserved_40[8];
 };
@@ -3913,34 +3913,34 @@ _Static_assert(offsetof(struct vuhca_lane_attributes, list_size) == 32, "vuhca_l
 _Static_assert(offsetof(struct vuhca_lane_attributes, launches) == 36, "vuhca_lane_attributes.launches");
 
 
-/* Payload of send context commands and queries. The object number is the context: its window in the PIO BAR starts at 64 KiB times the number. */
+/* Payload of send context commands and queries. Context n has the window at n x 64 KiB of the PIO BAR. */
 #define VUHCA_SEND_CONTEXT_ATTRIBUTES_SIZE 96
 struct vuhca_send_context_attributes {
 	/* blocks: Send blocks of 64 bytes, 2 to 1024. */
 	__le16 blocks;
-	/* virtual_lanes: VLs its packets may take, one bit each; bit 15 is VL15. */
+	/* virtual_lanes: VLs that its packets may use, one bit each; bit 15 is VL15. */
 	__le16 virtual_lanes;
-	/* port: Port its packets leave by, from 1. */
+	/* port: Port that sends its packets, from 1. */
 	/* credit_interrupt: Every credit return raises `vector`. */
 	/* check_pkey: Packets must carry `pkey`. */
-	/* pkey: P_Key that is allowed. */
+	/* pkey: P_Key that the packets must carry. */
 	__le32 dw1;
-	/* credit_address: Guest address of a 64-byte line: the context writes its credit-return word at 8 x (number mod 8) in it. */
+	/* credit_address: Guest address of a 64-byte line; context n writes its credit-return word at byte 8 x (n mod 8). */
 	__le64 credit_address;
-	/* threshold: Credits are returned when more than this many blocks are free and not returned. */
+	/* threshold: Credits return when more than this many blocks are free and not yet returned. */
 	__le16 threshold;
 	/* vector: MSI-X vector of credit and halt interrupts. */
 	__le16 vector;
-	/* attribute_mask: Modify: what to change. */
+	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
 	/* state: Query only: state. */
 	__u8 state;
-	/* halt_cause: Query only: why it halted. */
+	/* halt_cause: Query only: why the context halted. */
 	__u8 halt_cause;
 	__u8 reserved_26[2];
 	/* free_counter: Query only: absolute count of blocks freed. */
 	__le16 free_counter;
-	/* returned_counter: Query only: what was last returned. */
+	/* returned_counter: Query only: value of the free counter in the last credit return. */
 	__le16 returned_counter;
 	/* packets_sent: Query only: packets that egressed. */
 	__le32 packets_sent;
@@ -3950,7 +3950,7 @@ struct vuhca_send_context_attributes {
 	__le32 writes_dropped;
 	/* credit_returns: Query only: credit-return words written. */
 	__le32 credit_returns;
-	/* packets_waiting: Query only: whole packets that have not egressed. */
+	/* packets_waiting: Query only: complete packets that wait for egress. */
 	__le32 packets_waiting;
 	__u8 reserved_52[44];
 };
@@ -4024,26 +4024,26 @@ static inline void vuhca_send_context_attributes_set_pkey(struct vuhca_send_cont
 /* Payload of trace commands and queries; the object number is the QP. */
 #define VUHCA_TRACE_ATTRIBUTES_SIZE 64
 struct vuhca_trace_attributes {
-	/* enable: Keep the command blocks of the QP. */
-	/* stop_on_error: Stop behind the first message that failed. */
-	/* stopped: Query only: it has stopped. */
+	/* enable: The adapter keeps command blocks of the QP. */
+	/* stop_on_error: The trace stops after the first message that fails. */
+	/* stopped: Query only: the trace has stopped. */
 	/* blocks_log2: log2 of the command blocks in the wrapping queue, 0 to 16. */
 	__le32 dw0;
-	/* snap_length: Payload bytes kept of a message, 0 to 65536. */
+	/* snap_length: Payload bytes kept of each message, 0 to 65536. */
 	__le32 snap_length;
-	/* head: Command blocks begun so far; ever increasing. */
+	/* head: Command blocks begun; never decreases. */
 	__le64 head;
-	/* tail: Oldest command block still there. */
+	/* tail: Oldest command block that is still present. */
 	__le64 tail;
 	/* lost: Command blocks overwritten before they were read. */
 	__le64 lost;
-	/* position: Read: first command block wanted. Answer: the next one to ask for. */
+	/* position: Read: first command block to copy. Answer: first one of the next read. */
 	__le64 position;
-	/* buffer_address: Read: guest address that takes command blocks, each a trace-block and its bytes. */
+	/* buffer_address: Read: guest address of the buffer for command blocks, each a trace-block and its packets. */
 	__le64 buffer_address;
 	/* buffer_length: Read: bytes of the buffer. Answer: bytes written. */
 	__le32 buffer_length;
-	/* count: Answer of a read: command blocks written. */
+	/* count: Answer to a read: command blocks written. */
 	__le32 count;
 	__u8 reserved_56[8];
 };
@@ -4107,49 +4107,49 @@ static inline void vuhca_trace_attributes_set_blocks_log2(struct vuhca_trace_att
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK) | ((v << VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_SHIFT) & VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK)));
 }
 
-/* A command block: one message of one QP, as sent or as received. The packets kept of it follow, each a trace-packet with its bytes. */
+/* Command block: one message that a QP sent or received. Its kept packets follow as trace-packets. */
 #define VUHCA_TRACE_BLOCK_SIZE 96
 struct vuhca_trace_block {
 	/* qpn: Queue pair. */
-	/* receive: Received, else sent. */
+	/* receive: The message was received; otherwise it was sent. */
 	/* complete: The message has ended. */
 	/* truncated: The payload was longer than the snap length. */
 	__le32 dw0;
-	/* opcode: Operation, as posted or as its packets say. */
+	/* opcode: Operation, as posted, or as the packets show. */
 	__u8 opcode;
 	/* status: Result. */
 	__u8 status;
-	/* fault_kind: Cause behind an error. */
+	/* fault_kind: Cause of an error status. */
 	__u8 fault_kind;
 	/* service_type: Transport service. */
 	__u8 service_type;
 	/* index: Running number of the command block. */
 	__le64 index;
-	/* begin_time: Adapter clock in ns: command launched, or first packet received. */
+	/* begin_time: Adapter clock in ns at the launch of the command or the first packet received. */
 	__le64 begin_time;
-	/* end_time: Adapter clock in ns: completed. */
+	/* end_time: Adapter clock in ns at completion. */
 	__le64 end_time;
 	/* sequence: Sequence number of the send command, or number of the receive entry. */
 	__le16 sequence;
 	/* packets_kept: Packets that follow: those that begin within the snap length. */
 	__le16 packets_kept;
-	/* first_psn: PSN of the first packet; 0 when there was none. */
-	/* port: Port. */
+	/* first_psn: PSN of the first packet; 0 without packets. */
+	/* port: Port of the message. */
 	__le32 dw9;
-	/* last_psn: PSN of the last packet; 0 when there was none. */
-	/* retries: Times packets were sent again; saturating. */
+	/* last_psn: PSN of the last packet; 0 without packets. */
+	/* retries: Retransmissions; saturating. */
 	__le32 dw10;
-	/* remote_qpn: QP at the other end. */
-	/* packets: Packets, saturating. */
+	/* remote_qpn: QP of the remote end. */
+	/* packets: Packets of the message; saturating. */
 	__le32 dw11;
-	/* remote_lid: LID of the other end. */
+	/* remote_lid: LID of the remote end. */
 	__le16 remote_lid;
 	__u8 reserved_50[2];
 	/* message_length: Payload bytes of the message. */
 	__le32 message_length;
 	/* snap_length: Payload bytes in the packets that follow. */
 	__le32 snap_length;
-	/* message_sequence: MSN of the message on the connection, counted from 0 on both sides; 0 when no packet was sent. */
+	/* message_sequence: MSN of the message, counted from 0 at both ends; 0 when no packet was sent. */
 	__le32 dw15;
 	/* kept_bytes: Bytes of the packets that follow. */
 	__le32 kept_bytes;
@@ -4308,14 +4308,14 @@ static inline void vuhca_trace_block_set_message_sequence(struct vuhca_trace_blo
 	e->dw15 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK) | ((v << VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_SHIFT) & VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK)));
 }
 
-/* A packet of a command block, as it was on the wire: its headers, then what was kept of its payload, padded to 8 bytes. CRCs are not kept. */
+/* Packet of a command block: headers and kept payload as on the wire, padded to 8 bytes, no CRCs. */
 #define VUHCA_TRACE_PACKET_SIZE 8
 struct vuhca_trace_packet {
-	/* header_length: Bytes of headers, LRH to the last extension. */
+	/* header_length: Bytes of headers, from the LRH to the last extension. */
 	__le16 header_length;
-	/* payload_length: Bytes of payload kept: all, or fewer where the snap length ends. */
+	/* payload_length: Payload bytes kept: all, or as many as the snap length has left. */
 	__le16 payload_length;
-	/* time: ns from beginTime to when the packet was sent or received; saturating. */
+	/* time: ns from beginTime until the packet was sent or received; saturating. */
 	__le32 time;
 };
 _Static_assert(sizeof(struct vuhca_trace_packet) == 8, "vuhca_trace_packet");

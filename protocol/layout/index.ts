@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** All layouts of the adapter that software sees: what `scripts/generate/main.ts` reads and the layout hash covers. */
+/**
+ * All layouts of the adapter that software sees: `npm run generate` reads them, and the layout hash
+ * covers them.
+ */
 import { constantTables } from './constants.ts';
 import { registerBlocks } from './csr.ts';
 import { managementStructs } from './management.ts';

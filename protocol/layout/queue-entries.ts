@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Entries of receive, completion and event queues, and the records through which software and device tell each other how far they are. */
+/**
+ * Entries of receive, completion and event queues; the records in guest memory that hold the queue
+ * positions of software and device; and the words that request a completion event, consume EQEs
+ * and cancel a command.
+ */
 import type { StructTable } from './table.ts';
 
 export const queuePairRecord: StructTable = {
   name: 'queue-pair-record',
-  doc: 'Written by software only, per QP: how far the queues are filled. The device never writes it.',
-  source: 'real-hardware 1.5, sq_sw and rq_sw',
+  doc: 'Producer positions of a QP. Only software writes it.',
+  source: 'US 9,069,485 par. 27',
   endian: 'little',
   sizeBytes: 16,
   fields: [
-    { name: 'sendTail', bits: 16, doc: 'Sequence number of the next command to be posted.' },
+    { name: 'sendTail', bits: 16, doc: 'Sequence number of the next command to post.' },
     { bits: 16 },
     { bits: 32 },
-    { name: 'receiveTail', bits: 16, doc: 'Number of the next receive entry to be posted.', at: 8 },
+    { name: 'receiveTail', bits: 16, doc: 'Number of the next receive entry to post.', at: 8 },
     { bits: 16 },
     { bits: 32 },
   ],
@@ -20,15 +24,20 @@ export const queuePairRecord: StructTable = {
 
 export const sendQueueDescriptor: StructTable = {
   name: 'send-queue-descriptor',
-  doc: 'Written by the device only, per QP, in guest memory: the link of the scheduler list and how far the send queue is.',
-  source: 'US9069485, send queue descriptor; real-hardware 1.5, sq_hw',
+  doc: 'Send queue descriptor: link of the scheduler list and read position. Only the device writes it.',
+  source: 'US 9,069,485 par. 27, 71',
   endian: 'little',
   sizeBytes: 32,
   fields: [
     { name: 'nextQpn', bits: 24, doc: 'Next QP in the scheduler list.' },
-    { name: 'nextState', bits: 8, doc: 'All ones: not queued.' },
-    { name: 'nextSequence', bits: 16, doc: 'Sequence number of the command to be executed next.', at: 4 },
-    { name: 'destroyed', bits: 1, doc: 'A stop doorbell has taken the QP off the scheduler.' },
+    { name: 'nextState', bits: 8, doc: 'All ones while the send queue is in no list.' },
+    { name: 'nextSequence', bits: 16, doc: 'Sequence number of the next command to execute.', at: 4 },
+    {
+      name: 'destroyed',
+      bits: 1,
+      doc: 'A stop doorbell has taken the QP off the scheduler.',
+      source: 'docs/DOCUMENTS.md decision 3',
+    },
     { bits: 15 },
     { bytes: 24 },
   ],
@@ -36,22 +45,18 @@ export const sendQueueDescriptor: StructTable = {
 
 export const completionQueueRecord: StructTable = {
   name: 'completion-queue-record',
-  doc: 'Written by software only, per CQ.',
+  doc: 'Consumer position of a CQ. Only software writes it.',
   endian: 'little',
   sizeBytes: 8,
-  fields: [{ name: 'consumed', bits: 32, doc: 'Number of CQEs taken so far, modulo 2^32.' }, { bits: 32 }],
+  fields: [{ name: 'consumed', bits: 32, doc: 'CQEs consumed, modulo 2^32.' }, { bits: 32 }],
 };
 
 export const sharedReceiveQueueRecord: StructTable = {
   name: 'srq-record',
-  doc: 'Written by software only, per SRQ.',
+  doc: 'Producer position of an SRQ. Only software writes it.',
   endian: 'little',
   sizeBytes: 8,
-  fields: [
-    { name: 'tail', bits: 16, doc: 'Number of the next receive entry to be posted.' },
-    { bits: 16 },
-    { bits: 32 },
-  ],
+  fields: [{ name: 'tail', bits: 16, doc: 'Number of the next receive entry to post.' }, { bits: 16 }, { bits: 32 }],
 };
 
 export const receiveEntry: StructTable = {
@@ -71,36 +76,36 @@ export const receiveEntry: StructTable = {
 
 export const completionEntry: StructTable = {
   name: 'completion-entry',
-  doc: 'CQE. Valid when its sequence word is the one expected next; the device writes that word last and by itself.',
-  source: 'DESIGN.md 4.8',
+  doc: 'CQE. Valid when its sequence word is the expected one; the device stores that word last.',
+  source: 'IBTA 11.4.2.1',
   endian: 'little',
   sizeBytes: 64,
   fields: [
     { name: 'qpn', bits: 24, doc: 'Local QP.', at: 0 },
     { name: 'status', bits: 8, values: 'completion-status', doc: 'Result.' },
-    { name: 'opcode', bits: 8, values: 'completion-opcode', doc: 'What completed.', at: 4 },
-    { name: 'receive', bits: 1, doc: 'Of the receive queue.' },
-    { name: 'globalRoute', bits: 1, doc: 'A GRH was received.' },
+    { name: 'opcode', bits: 8, values: 'completion-opcode', doc: 'Operation that completed.', at: 4 },
+    { name: 'receive', bits: 1, doc: 'The entry reports a receive, not a send.' },
+    { name: 'globalRoute', bits: 1, doc: 'The datagram carried a GRH.' },
     { name: 'hasImmediate', bits: 1, doc: 'The immediate field is valid.' },
-    { name: 'hasInvalidate', bits: 1, doc: 'The immediate field is an invalidated R_Key.' },
-    { name: 'solicited', bits: 1, doc: 'The message asked for a solicited event.' },
+    { name: 'hasInvalidate', bits: 1, doc: 'The immediate field is the R_Key that was invalidated.' },
+    { name: 'solicited', bits: 1, doc: 'The message requested a solicited event.' },
     { bits: 3 },
     { name: 'queueSequence', bits: 16, doc: 'Sequence number of the send command, or number of the receive entry.' },
     {
       name: 'byteLength',
       bits: 32,
-      doc: 'Bytes received, GRH area included for datagrams; bytes read or atomically fetched.',
+      doc: 'Bytes received (datagrams: with the GRH area), read, or fetched by an atomic.',
       at: 8,
     },
     { name: 'immediate', bits: 32, doc: 'Immediate data or invalidated R_Key.' },
     { name: 'sourceQpn', bits: 24, doc: 'Sender of a datagram.', at: 16 },
-    { name: 'vendorError', bits: 8, values: 'fault-kind', doc: 'Cause behind an error status.' },
+    { name: 'vendorError', bits: 8, values: 'fault-kind', doc: 'Cause of an error status.' },
     { name: 'sourceLid', bits: 16, doc: 'SLID of a datagram.', at: 20 },
     { name: 'serviceLevel', bits: 4, doc: 'SL of a datagram.' },
     { name: 'pathBits', bits: 7, doc: 'DLID path bits of a datagram.' },
-    { name: 'port', bits: 2, doc: 'Port a datagram came in by.' },
+    { name: 'port', bits: 2, doc: 'Port that received a datagram.' },
     { bits: 3 },
-    { name: 'srqn', bits: 24, doc: 'Shared receive queue the entry came from, or 0.', at: 24 },
+    { name: 'srqn', bits: 24, doc: 'Shared receive queue of the receive entry, or 0.', at: 24 },
     { bits: 8 },
     { name: 'pkeyIndex', bits: 16, doc: 'P_Key table index of a datagram.', at: 28 },
     { bits: 16 },
@@ -112,8 +117,8 @@ export const completionEntry: StructTable = {
 
 export const eventEntry: StructTable = {
   name: 'event-entry',
-  doc: 'EQE. Valid when its sequence word is the one expected next.',
-  source: 'DESIGN.md 4.8',
+  doc: 'EQE. Valid when its sequence word is the expected one; the device stores that word last.',
+  source: 'IPCOM000126453D par. 3',
   endian: 'little',
   sizeBytes: 64,
   fields: [
@@ -123,10 +128,10 @@ export const eventEntry: StructTable = {
     { name: 'objectNumber', bits: 24, doc: 'CQN, QPN, SRQN or command sequence.', at: 4 },
     { bits: 8 },
     { name: 'completionSequence', bits: 32, doc: 'Sequence word of the CQE that caused a completion event.', at: 8 },
-    { name: 'faultKind', bits: 8, values: 'fault-kind', doc: 'Cause behind an error event.', at: 12 },
+    { name: 'faultKind', bits: 8, values: 'fault-kind', doc: 'Cause of an error event.', at: 12 },
     { bits: 24 },
     { name: 'timestamp', bits: 64, doc: 'Local time of posting, in ns.', at: 16 },
-    { name: 'token', bits: 64, doc: "Software's own handle, given when the object was created.", at: 24 },
+    { name: 'token', bits: 64, doc: 'Handle that software gave when it created the object.', at: 24 },
     { bytes: 28 },
     { name: 'sequence', bits: 32, doc: 'Running number of the entry, from 1.', at: 60 },
   ],
@@ -140,32 +145,33 @@ export const cqNotify: StructTable = {
   sizeBytes: 8,
   fields: [
     { name: 'cqn', bits: 24, doc: 'Completion queue.' },
-    { name: 'solicitedOnly', bits: 1, doc: 'Only solicited and error completions count.' },
-    { name: 'clearPending', bits: 1, doc: 'Also reset the EQ pending bit.', source: 'IPCOM000126453D' },
+    { name: 'solicitedOnly', bits: 1, doc: 'Only solicited and failed completions count.' },
+    { name: 'clearPending', bits: 1, doc: 'Also clears the EQ pending bit.', source: 'IPCOM000126453D par. 2' },
     { bits: 6 },
     {
       name: 'consumed',
       bits: 32,
-      doc: 'CQEs taken when the request was made: a CQE beyond it causes the event at once.',
+      doc: 'CQEs consumed at the request; a CQE beyond them raises the event at once.',
     },
   ],
 };
 
 export const eqConsumer: StructTable = {
   name: 'eq-consumer',
-  doc: 'How far software has read an event queue.',
+  doc: 'Consumer position of an event queue, written to a register.',
   endian: 'little',
   sizeBytes: 8,
   fields: [
     { name: 'eqn', bits: 24, doc: 'Event queue.' },
     { bits: 8 },
-    { name: 'consumed', bits: 32, doc: 'EQEs taken so far, modulo 2^32.' },
+    { name: 'consumed', bits: 32, doc: 'EQEs consumed, modulo 2^32.' },
   ],
 };
 
 export const cancelWord: StructTable = {
   name: 'cancel',
   doc: 'Value written to the cancel offset of a collect page.',
+  source: 'docs/DOCUMENTS.md decision 3',
   endian: 'little',
   sizeBytes: 8,
   fields: [{ bits: 32 }, { bits: 24 }, { name: 'cancel', bits: 8, doc: 'All ones.', at: 7 }],

@@ -1,40 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The vocabulary in which every layout of the adapter is written down: structures in memory (commands, queue entries,
- * wire headers) and register blocks. Rows stand in order; offsets follow from order and width and are asserted where a
- * reader would look for them. `scripts/generate/main.ts` turns the tables into TypeScript accessors, the C header and docs.
+ * Types of the layout tables: structures in memory (commands, queue entries, wire headers),
+ * register blocks, named values and constants. Rows are in order; offsets follow from order and
+ * width, and tables assert the offsets that a reader looks for. `npm run generate` turns the tables
+ * into TypeScript accessors, the C header and docs/REGISTERS.md.
  */
 
-/** One bit field of a structure or of a register. Rows pack in order: from bit 0 upwards (little), from the MSB down (big). */
+/**
+ * One bit field of a structure or of a register. Rows pack in order: from bit 0 upwards (little
+ * endian), from the most significant bit down (big endian).
+ */
 export interface FieldRow {
-  /** camelCase name, the field's standard term; absent for reserved bits. */
+  /** Name in camelCase, the standard term of the field; absent for reserved bits. */
   readonly name?: string;
-  /** Width in bits, or in bytes for an opaque byte array. Fields of 1 to 32 bits never straddle an aligned dword; 64-bit ones are 8-byte aligned in little-endian tables. */
+  /**
+   * Width in bits, or in bytes for an opaque byte array. A field of 1 to 32 bits lies in one
+   * aligned dword; a 64-bit field of a little-endian table is 8-byte aligned.
+   */
   readonly bits?: number;
   readonly bytes?: number;
-  /** One sentence: what it means, in which unit. */
+  /** One sentence: the meaning, with its unit. */
   readonly doc?: string;
-  /** Seed paragraph or specification clause. */
+  /** Citation in a form of docs/DOCUMENTS.md. */
   readonly source?: string;
-  /** Asserted byte offset of this row; generation fails when a row slipped. */
+  /** Asserted byte offset of this row; generation fails when the row is elsewhere. */
   readonly at?: number;
-  /** Names the table of values this field takes (see `ValueTable`). */
+  /** Name of the table of values that this field takes (`ValueTable`). */
   readonly values?: string;
-  /** For a 64-bit field that is neither address nor count: records carry it as two unsigned halves, `xHigh` and `xLow`. */
+  /**
+   * For a 64-bit field that is neither an address nor a count: records hold it as two unsigned
+   * halves, `xHigh` and `xLow`.
+   */
   readonly opaque?: boolean;
-  /** In a register only: access of this field where it differs from the register's. */
+  /** In a register only: access of this field if it differs from that of the register. */
   readonly access?: RegisterAccess;
 }
 
 /** A structure in guest memory, in a BAR, or on the wire. */
 export interface StructTable {
-  /** kebab-case, e.g. `send-command`. */
+  /** Name in kebab-case, such as `send-command`. */
   readonly name: string;
   readonly doc: string;
   readonly source?: string;
   /** `little`: host-facing; `big`: on the wire (IBTA bit order, MSB first). */
   readonly endian: 'little' | 'big';
-  /** Asserted total size. */
+  /** Asserted size of the whole structure. */
   readonly sizeBytes: number;
   readonly fields: readonly FieldRow[];
 }
@@ -53,14 +63,14 @@ export interface ValueTable {
 }
 
 /**
- * What software may do with a register. `ro` writes are ignored and counted; `rw` plain storage; `w1c` writing 1 clears; `wo` a doorbell: reads
- * return 0; `rc` reading has a side effect (hardware lock).
+ * Access to a register. `ro`: writes are ignored and counted. `rw`: plain storage. `w1c`: writing 1
+ * clears. `wo`: a doorbell, reads return 0. `rc`: reading has a side effect (hardware lock).
  */
 export type RegisterAccess = 'ro' | 'rw' | 'w1c' | 'wo' | 'rc';
 
 /** One register, or an array of `count` equal registers. */
 export interface RegisterRow {
-  /** UPPER_SNAKE name. */
+  /** Name in UPPER_SNAKE case. */
   readonly name: string;
   readonly bits: 32 | 64;
   readonly access: RegisterAccess;
@@ -71,7 +81,10 @@ export interface RegisterRow {
   readonly fields?: readonly FieldRow[];
 }
 
-/** A jump forward to an asserted offset; the gap reads as zero, writes there are counted as reserved. Fails when already passed. */
+/**
+ * A jump forward to an offset; generation fails when the rows before it reach further. The gap
+ * reads as 0, and writes to it are counted as reserved.
+ */
 export interface OffsetRow {
   readonly at: number;
   readonly section: string;
@@ -85,7 +98,7 @@ export interface RegisterBlock {
   readonly rows: readonly (RegisterRow | OffsetRow)[];
 }
 
-/** Numbers that driver, provider and device must agree on. */
+/** Numbers that device, driver and user-space provider share. */
 export interface ConstantTable {
   readonly name: string;
   readonly doc: string;

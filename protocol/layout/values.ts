@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Named values of fields: opcodes, statuses, states, masks. */
+/**
+ * Named values of fields and registers: opcodes, statuses, states, attribute masks. Rows of the
+ * other tables name these tables; `npm run generate` emits constants for TypeScript and C.
+ */
 import type { ValueTable } from './table.ts';
 
 type Row = ValueTable['values'][number];
@@ -10,7 +13,7 @@ export const sendOpcode: ValueTable = {
   name: 'send-opcode',
   doc: 'Operations of the send queue.',
   values: rows([
-    ['NOP', 0x00, 'Nothing; completes at once when signalled.'],
+    ['NOP', 0x00, 'No operation; completes at once when signalled.'],
     ['SEND', 0x01, 'Send a message.'],
     ['SEND_IMMEDIATE', 0x02, 'Send with immediate data.'],
     ['SEND_INVALIDATE', 0x03, 'Send and invalidate a remote key.'],
@@ -27,63 +30,59 @@ export const sendOpcode: ValueTable = {
 
 export const managementOpcode: ValueTable = {
   name: 'management-opcode',
-  doc: 'Management commands: object class in the high nibble, verb (0 create, 1 modify, 2 query, 3 destroy) in the low one.',
+  doc: 'Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy.',
   values: rows([
-    ['QUERY_ADAPTER', 0x02, 'What the function offers.'],
-    ['QUERY_PORT', 0x06, 'State of the port named by the modifier.'],
+    ['QUERY_ADAPTER', 0x02, 'Query capabilities and limits of the function.'],
+    ['QUERY_PORT', 0x06, 'Query the port in the modifier.'],
     [
       'MODIFY_GID',
       0x09,
-      'Set or empty the GID table entry named by the object number, of the port named by the modifier; of the physical function alone.',
+      'Set or clear a GID table entry (object number) of a port (modifier); physical function only.',
     ],
-    ['QUERY_GID', 0x0a, 'Read it.'],
+    ['QUERY_GID', 0x0a, 'Query a GID table entry.'],
     ['CREATE_PD', 0x10, 'Create a protection domain.'],
-    ['MODIFY_PD', 0x11, "Change the protection domain's token."],
-    ['QUERY_PD', 0x12, 'Read it back.'],
-    ['DESTROY_PD', 0x13, 'Destroy it; refused while in use.'],
+    ['MODIFY_PD', 0x11, 'Change the token of a protection domain.'],
+    ['QUERY_PD', 0x12, 'Query a protection domain.'],
+    ['DESTROY_PD', 0x13, 'Destroy a protection domain; refused while in use.'],
     ['CREATE_MR', 0x20, 'Register a memory region.'],
-    ['MODIFY_MR', 0x21, 'Re-register: change access, PD or translation.'],
-    ['QUERY_MR', 0x22, 'Read it back.'],
-    ['DESTROY_MR', 0x23, 'Deregister it.'],
+    ['MODIFY_MR', 0x21, 'Change access, PD or translation of a memory region.'],
+    ['QUERY_MR', 0x22, 'Query a memory region.'],
+    ['DESTROY_MR', 0x23, 'Deregister a memory region.'],
     ['CREATE_CQ', 0x30, 'Create a completion queue.'],
     ['MODIFY_CQ', 0x31, 'Change a completion queue.'],
-    ['QUERY_CQ', 0x32, 'Read it back.'],
-    ['DESTROY_CQ', 0x33, 'Destroy it; refused while in use.'],
+    ['QUERY_CQ', 0x32, 'Query a completion queue.'],
+    ['DESTROY_CQ', 0x33, 'Destroy a completion queue; refused while in use.'],
     ['CREATE_EQ', 0x40, 'Create an event queue.'],
     ['MODIFY_EQ', 0x41, 'Change an event queue.'],
-    ['QUERY_EQ', 0x42, 'Read it back.'],
-    ['DESTROY_EQ', 0x43, 'Destroy it; refused while in use.'],
+    ['QUERY_EQ', 0x42, 'Query an event queue.'],
+    ['DESTROY_EQ', 0x43, 'Destroy an event queue; refused while in use.'],
     ['CREATE_QP', 0x50, 'Create a queue pair.'],
     ['MODIFY_QP', 0x51, 'Change state and attributes of a queue pair.'],
-    ['QUERY_QP', 0x52, 'Read it back.'],
-    ['DESTROY_QP', 0x53, 'Destroy it.'],
+    ['QUERY_QP', 0x52, 'Query a queue pair.'],
+    ['DESTROY_QP', 0x53, 'Destroy a queue pair.'],
     ['CREATE_MW', 0x60, 'Allocate a memory window.'],
-    ['QUERY_MW', 0x62, 'Read it back.'],
-    ['DESTROY_MW', 0x63, 'Deallocate it.'],
+    ['QUERY_MW', 0x62, 'Query a memory window.'],
+    ['DESTROY_MW', 0x63, 'Deallocate a memory window.'],
     ['CREATE_SRQ', 0x70, 'Create a shared receive queue.'],
-    ['MODIFY_SRQ', 0x71, 'Change its limit.'],
-    ['QUERY_SRQ', 0x72, 'Read it back.'],
-    ['DESTROY_SRQ', 0x73, 'Destroy it; refused while in use.'],
-    [
-      'REQUEST_RESOURCES',
-      0x81,
-      'Resource allocation request: as many resource-changes as the modifier says, all or none.',
-    ],
-    ['QUERY_RESOURCES', 0x82, 'Share of the function named by the object number.'],
+    ['MODIFY_SRQ', 0x71, 'Change the limit of a shared receive queue.'],
+    ['QUERY_SRQ', 0x72, 'Query a shared receive queue.'],
+    ['DESTROY_SRQ', 0x73, 'Destroy a shared receive queue; refused while in use.'],
+    ['REQUEST_RESOURCES', 0x81, 'Resource allocation request; the modifier is the number of resource-changes.'],
+    ['QUERY_RESOURCES', 0x82, 'Query the share of the function in the object number.'],
     ['CREATE_SEND_CONTEXT', 0xa0, 'Allocate a send context; it starts disabled.'],
     ['MODIFY_SEND_CONTEXT', 0xa1, 'Change a send context.'],
-    ['QUERY_SEND_CONTEXT', 0xa2, 'Read it back.'],
-    ['DESTROY_SEND_CONTEXT', 0xa3, 'Free it; refused while enabled.'],
+    ['QUERY_SEND_CONTEXT', 0xa2, 'Query a send context.'],
+    ['DESTROY_SEND_CONTEXT', 0xa3, 'Free a send context; refused while enabled.'],
     ['MODIFY_TRACE', 0xb1, 'Turn the trace of a QP on or off.'],
-    ['QUERY_TRACE', 0xb2, "State of a QP's trace."],
+    ['QUERY_TRACE', 0xb2, 'Query the trace of a QP.'],
     ['READ_TRACE', 0xb4, 'Copy command blocks of a QP to memory.'],
-    ['QUERY_LANE', 0x92, 'State of the transmit virtual lane named by the object number.'],
+    ['QUERY_LANE', 0x92, 'Query the transmit virtual lane in the object number.'],
   ]),
 };
 
 export const managementStatus: ValueTable = {
   name: 'management-status',
-  doc: 'Results of management commands. Every status but OK means that nothing was changed.',
+  doc: 'Results of management commands. With every status but OK, nothing has changed.',
   values: rows([
     ['OK', 0, 'Done.'],
     ['BAD_OPCODE', 1, 'No such command.'],
@@ -94,12 +93,12 @@ export const managementStatus: ValueTable = {
     ['BAD_ADDRESS', 6, 'A guest address is not mapped, or not aligned.'],
     ['BAD_STATE', 7, 'Not possible in the present state.'],
     ['IN_USE', 8, 'Other objects refer to the object.'],
-    ['NO_RESOURCES', 9, 'Nothing left of what was asked for.'],
-    ['NOT_PERMITTED', 10, 'A virtual function used a command of the physical one.'],
-    ['UNSUPPORTED', 11, 'Valid, but this adapter does not offer it.'],
+    ['NO_RESOURCES', 9, 'The requested resource is exhausted.'],
+    ['NOT_PERMITTED', 10, 'A virtual function used a command of the physical function.'],
+    ['UNSUPPORTED', 11, 'Valid, but this adapter does not support it.'],
     ['DISABLED', 12, 'The device is not enabled.'],
     ['SHARE_EXCEEDED', 13, 'The QoS levels of the function would have more than the function owns.'],
-    ['CONVERGING', 14, 'What is asked for is promised but still in use by somebody else; try again.'],
+    ['CONVERGING', 14, 'Another function still uses VCBs that it gave back; try again.'],
   ]),
 };
 
@@ -111,15 +110,15 @@ export const completionStatus: ValueTable = {
     ['SUCCESS', 0, 'Done.'],
     ['LOCAL_LENGTH_ERROR', 1, 'Message longer than the buffer, or than the path MTU allows.'],
     ['LOCAL_QP_OPERATION_ERROR', 2, 'The work request is malformed.'],
-    ['LOCAL_PROTECTION_ERROR', 4, 'Key, bounds or rights of local memory.'],
+    ['LOCAL_PROTECTION_ERROR', 4, 'Key, bounds or access rights of local memory.'],
     ['FLUSHED', 5, 'The QP went into the error state first.'],
     ['WINDOW_BIND_ERROR', 6, 'Memory window bind failed.'],
     ['BAD_RESPONSE_ERROR', 7, 'Unexpected transport opcode in a response.'],
     ['LOCAL_ACCESS_ERROR', 8, 'Remote write into local memory failed.'],
     ['REMOTE_INVALID_REQUEST_ERROR', 9, 'The responder refused the request.'],
-    ['REMOTE_ACCESS_ERROR', 10, 'Key, bounds or rights of remote memory.'],
-    ['REMOTE_OPERATION_ERROR', 11, 'The responder could not do it.'],
-    ['RETRY_EXCEEDED', 12, 'No answer.'],
+    ['REMOTE_ACCESS_ERROR', 10, 'Key, bounds or access rights of remote memory.'],
+    ['REMOTE_OPERATION_ERROR', 11, 'The responder could not complete the request.'],
+    ['RETRY_EXCEEDED', 12, 'The responder did not answer.'],
     ['RNR_RETRY_EXCEEDED', 13, 'The responder had no receive entry.'],
     ['LOCAL_EEC_STATE_ERROR', 15, 'Reliable datagram only; never posted.'],
     ['ABORTED', 17, 'Remote abort.'],
@@ -130,7 +129,7 @@ export const completionStatus: ValueTable = {
 
 export const completionOpcode: ValueTable = {
   name: 'completion-opcode',
-  doc: 'What a CQE reports.',
+  doc: 'Operations that a CQE reports.',
   values: rows([
     ['SEND', 0, 'A send completed.'],
     ['RDMA_WRITE', 1, 'An RDMA WRITE completed.'],
@@ -170,35 +169,35 @@ export const eventType: ValueTable = {
     ['PKEY_CHANGE', 19, 'The P_Key table changed.'],
     ['GID_CHANGE', 20, 'The GID table changed.'],
     ['SM_CHANGE', 21, 'The subnet manager changed.'],
-    ['CLIENT_REREGISTER', 22, 'The subnet manager wants subscriptions anew.'],
+    ['CLIENT_REREGISTER', 22, 'The subnet manager requests that clients register again.'],
     ['SEND_CONTEXT_HALTED', 25, 'A send context halted.'],
-    ['TRACE_STOPPED', 26, 'The trace of a QP stopped behind the first error.'],
-    ['RESOURCES_CHANGED', 24, "The function's share of the adapter changed; query it."],
-    ['DEVICE_FATAL', 31, 'The function stopped; reset it.'],
+    ['TRACE_STOPPED', 26, 'The trace of a QP stopped after the first error.'],
+    ['RESOURCES_CHANGED', 24, 'The share of the function has changed; query it.'],
+    ['DEVICE_FATAL', 31, 'The function stopped and needs a reset.'],
   ]),
 };
 
 export const faultKind: ValueTable = {
   name: 'fault-kind',
-  doc: 'Causes of errors: the vendor error of a CQE, the cause of an event, the first-fault record.',
+  doc: 'Causes of faults, in the vendor error of a CQE, in error events and in the first-fault record.',
   values: rows([
     ['NONE', 0, 'No fault.'],
     ['REGISTER_RESERVED', 1, 'Access to a reserved register offset.'],
     ['REGISTER_READ_ONLY', 2, 'Write to a read-only register.'],
-    ['REGISTER_WIDTH', 3, 'Access of a width or alignment the register does not take.'],
+    ['REGISTER_WIDTH', 3, 'Access of a width or alignment that the register does not take.'],
     ['COLLECT_OUT_OF_RANGE', 4, "Collect write outside the function's buffers."],
     ['COLLECT_RESERVED', 5, 'Write to a reserved offset of a collect page.'],
     ['COLLECT_BAD_LENGTH', 6, 'Collect length out of range.'],
-    ['COMMAND_CHECKSUM', 7, 'Checksum of a command is wrong.'],
+    ['COMMAND_CHECKSUM', 7, 'The checksum of a command is wrong.'],
     [
       'COMMAND_BAD_QP',
       8,
       'Command or doorbell for a QP that does not exist, belongs to another function or cannot send.',
     ],
     ['COMMAND_STALE', 9, 'Command or doorbell with a sequence number already executed.'],
-    ['COMMAND_QOS', 10, 'QoS level of the command is not the one of the QP.'],
+    ['COMMAND_QOS', 10, 'The QoS level of a command is not that of the QP.'],
     ['COMMAND_OPCODE', 11, 'Opcode unknown or not allowed for the service type.'],
-    ['COMMAND_SGE', 12, 'Number of SGEs, or their sum against the message length.'],
+    ['COMMAND_SGE', 12, 'Too many SGEs for the operation, or their sum is not the message length.'],
     ['COMMAND_LENGTH', 13, 'Message longer than allowed.'],
     ['COMMAND_SEQUENCE', 14, 'The send queue slot holds another sequence number.'],
     ['DMA_READ', 15, 'Guest memory could not be read.'],
@@ -206,9 +205,9 @@ export const faultKind: ValueTable = {
     ['BUS_MASTER_OFF', 17, 'Bus mastering is disabled.'],
     ['KEY_INVALID', 18, 'No such key.'],
     ['KEY_PD', 19, 'Key of another protection domain.'],
-    ['KEY_BOUNDS', 20, 'Outside the memory region.'],
-    ['KEY_ACCESS', 21, 'Access right missing.'],
-    ['ADDRESS_HANDLE', 22, 'Address handle not valid, of another PD or port.'],
+    ['KEY_BOUNDS', 20, 'Access outside the memory region.'],
+    ['KEY_ACCESS', 21, 'An access right is missing.'],
+    ['ADDRESS_HANDLE', 22, 'Address handle not valid, or of another PD or port.'],
     ['RECEIVE_ENTRY', 23, 'A receive entry is malformed.'],
     ['RECEIVE_TOO_SHORT', 24, 'The message does not fit the receive entry.'],
     ['CQ_OVERRUN', 25, 'A CQ was full.'],
@@ -218,15 +217,19 @@ export const faultKind: ValueTable = {
     ['PIO_UNSUPPORTED', 29, 'Access to PIO send memory that no send context owns.'],
     ['DOORBELL_BEYOND_TAIL', 30, 'Doorbell for a command that was not posted.'],
     ['PORT_DOWN', 31, 'The port is not active.'],
-    ['DESCRIPTOR_LINK', 35, 'The link in a send queue descriptor is not what the adapter wrote; it was put right.'],
+    [
+      'DESCRIPTOR_LINK',
+      35,
+      'The link in a send queue descriptor was not what the adapter wrote; the adapter restored it.',
+    ],
     ['OVERFLOW_CONTROL', 36, 'Base or size of the doorbell overflow buffer is out of range.'],
-    ['OVERFLOW_ENTRY', 37, 'A doorbell read back from the overflow buffer is not one that was written.'],
-    ['NOT_PERMITTED', 38, 'A virtual function touched a control of the physical one.'],
+    ['OVERFLOW_ENTRY', 37, 'An entry read back from the overflow buffer is not a doorbell that the adapter wrote.'],
+    ['NOT_PERMITTED', 38, 'A virtual function accessed a control of the physical function.'],
     ['SEND_CONTEXT_HALTED', 39, 'A send context halted; its status says why.'],
     ['SEND_PACKET', 40, 'A packet from a send context was dropped: malformed, or not allowed.'],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
-    ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP; address: source LID, P_Key.'],
-    ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key.'],
+    ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP. Fault address: source LID, P_Key.'],
+    ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key.'],
   ]),
 };
 
@@ -250,19 +253,19 @@ export const qpState: ValueTable = {
   doc: 'Queue pair states; numbers follow enum ib_qp_state of Linux.',
   source: 'IBTA 10.3.1',
   values: rows([
-    ['RESET', 0, 'Created, nothing works.'],
+    ['RESET', 0, 'Created; neither queue works.'],
     ['INIT', 1, 'Receive entries may be posted.'],
     ['RTR', 2, 'Ready to receive.'],
     ['RTS', 3, 'Ready to send.'],
     ['SQD', 4, 'Send queue drained or draining.'],
     ['SQE', 5, 'Send queue in error.'],
-    ['ERR', 6, 'In error: everything is flushed.'],
+    ['ERR', 6, 'In error; all work requests are flushed.'],
   ]),
 };
 
 export const qpMask: ValueTable = {
   name: 'qp-mask',
-  doc: 'Attributes named by modify QP (bits).',
+  doc: 'Attributes that modify QP changes (bits).',
   values: rows([
     ['STATE', 0x1, 'state'],
     ['CURRENT_STATE', 0x2, 'currentState'],
@@ -293,7 +296,7 @@ export const mrKind: ValueTable = {
   values: rows([
     ['PHYSICAL', 0, 'Virtual addresses are guest addresses (DMA MR).'],
     ['PAGED', 1, 'A list of pages.'],
-    ['FAST', 2, 'Registered by work request (FAST_REGISTER); pageCount is the most pages it can have.'],
+    ['FAST', 2, 'Registered by work request (FAST_REGISTER); pageCount is the most pages it can take.'],
   ]),
 };
 
@@ -307,11 +310,7 @@ export const accessFlag: ValueTable = {
     ['REMOTE_READ', 0x4, 'RDMA READ.'],
     ['REMOTE_ATOMIC', 0x8, 'Atomics.'],
     ['WINDOW_BIND', 0x10, 'Memory windows may be bound.'],
-    [
-      'ZERO_BASED',
-      0x20,
-      'Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page.',
-    ],
+    ['ZERO_BASED', 0x20, 'Virtual addresses start at 0; of `startAddress` only the offset in the first page counts.'],
   ]),
 };
 
@@ -320,20 +319,20 @@ export const mwKind: ValueTable = {
   doc: 'Types of memory window.',
   source: 'IBTA 10.6.7.2',
   values: rows([
-    ['TYPE_1', 1, 'Bound by the PD; the R_Key stays valid for all QPs of the PD.'],
-    ['TYPE_2', 2, 'Bound by a QP (2B): the R_Key is good for that QP alone, and can be invalidated.'],
+    ['TYPE_1', 1, 'The R_Key is valid for all QPs of the PD.'],
+    ['TYPE_2', 2, 'Bound to one QP (2B): the R_Key is valid for that QP only and can be invalidated.'],
   ]),
 };
 
 export const srqMask: ValueTable = {
   name: 'srq-mask',
-  doc: 'Attributes named by modify SRQ (bits).',
+  doc: 'Attributes that modify SRQ changes (bits).',
   values: rows([['LIMIT', 0x1, 'limit']]),
 };
 
 export const mrMask: ValueTable = {
   name: 'mr-mask',
-  doc: 'Attributes named by modify MR (bits).',
+  doc: 'Attributes that modify MR changes (bits).',
   values: rows([
     ['TRANSLATION', 0x1, 'startAddress, length, page list'],
     ['PD', 0x2, 'pd'],
@@ -343,7 +342,7 @@ export const mrMask: ValueTable = {
 
 export const cqMask: ValueTable = {
   name: 'cq-mask',
-  doc: 'Attributes named by modify CQ (bits).',
+  doc: 'Attributes that modify CQ changes (bits).',
   values: rows([
     ['EVENT_QUEUE', 0x1, 'eventQueue'],
     ['MODERATION', 0x2, 'moderationCount, moderationPeriodUs'],
@@ -354,7 +353,7 @@ export const cqMask: ValueTable = {
 
 export const eqMask: ValueTable = {
   name: 'eq-mask',
-  doc: 'Attributes named by modify EQ (bits).',
+  doc: 'Attributes that modify EQ changes (bits).',
   values: rows([
     ['VECTOR', 0x1, 'vector'],
     ['CONTROLS', 0x2, 'controls'],
@@ -366,21 +365,21 @@ export const eqMask: ValueTable = {
 
 export const eqControl: ValueTable = {
   name: 'eq-control',
-  doc: 'What the first completion event on an empty event queue does.',
-  source: 'IPCOM000126453D',
+  doc: 'Action of the first completion event on an empty event queue.',
+  source: 'IPCOM000126453D par. 3',
   values: rows([
-    ['NOTHING', 0, 'Neither summary byte nor interrupt; the queue is polled.'],
+    ['NOTHING', 0, 'Neither summary byte nor interrupt; software polls the queue.'],
     ['PRIMARY_SUMMARY', 1, 'Primary summary byte; an interrupt only when the driver is late.'],
-    ['INTERRUPT', 2, 'Primary summary byte (where an address is given) and interrupt: PSUM+INT.'],
+    ['INTERRUPT', 2, 'Primary summary byte (if it has an address) and interrupt: PSUM+INT.'],
   ]),
 };
 
 export const notifyState: ValueTable = {
   name: 'notify-state',
-  doc: 'Arming of a completion queue.',
-  source: 'real-hardware 1.6',
+  doc: 'Arming states of a completion queue.',
+  source: 'IBTA 11.4.2.2; docs/DOCUMENTS.md decision 11',
   values: rows([
-    ['UNARMED', 0, 'No event wanted.'],
+    ['UNARMED', 0, 'No event is requested.'],
     ['ARMED_SOLICITED', 1, 'Event for a solicited or failed completion.'],
     ['ARMED_ALL', 2, 'Event for the next completion.'],
     ['TRIGGERED', 3, 'The event was posted.'],
@@ -401,73 +400,65 @@ export const portState: ValueTable = {
 
 export const resourceKind: ValueTable = {
   name: 'resource-kind',
-  doc: "Resources of a resource change. The first five are the physical function's; the others are so without QoS level, and the function's own with one.",
-  source: 'US8484392, figures 4 and 5',
+  doc: 'Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level.',
+  source: 'US 8,484,392 par. 65-85',
   values: rows([
     ['TVL_EXECUTION_CREDITS', 1, 'Private execution credits of lane `target`.'],
     ['TVL_COMPLETION_CREDITS', 2, 'Private completion credits of lane `target`.'],
-    ['TVL_SHARED_CREDITS', 3, 'Shared credits lane `target` may take: bit 0 execution, bit 1 completion.'],
+    ['TVL_SHARED_CREDITS', 3, 'Shared credits that lane `target` may take: bit 0 execution, bit 1 completion.'],
     ['TVL_LIST_SIZE', 4, 'Most commands in the virtual kick list of lane `target`.'],
     ['TVL_WEIGHT', 5, 'Commands per turn of lane `target`.'],
-    [
-      'VCBS',
-      16,
-      'Number of VCBs: of the function (its BAR moves where there is room), or of the level (its sub-BAR moves).',
-    ],
-    ['VCB_BASE', 17, 'First VCB of the function in the VCB space: places the BAR.'],
+    ['VCBS', 16, 'Number of VCBs: of the function (its BAR may move), or of the level (its sub-BAR moves).'],
+    ['VCB_BASE', 17, 'First VCB of the function in the VCB space; moves the BAR.'],
     ['PCBS', 18, 'Number of guaranteed PCBs.'],
-    ['TVLS', 19, 'Number of lanes: taken from the shared ones, or from those of the function.'],
-    ['TVL_MAP', 20, 'Lanes by number: 32 bits of the map, from lane 32 x `word` on.'],
+    ['TVLS', 19, 'Number of lanes, taken from the shared ones, or for a level from those of the function.'],
+    ['TVL_MAP', 20, 'Lanes by number: 32 bits of the map, from lane 32 x `word`.'],
     ['SCHEDULER_BUFFERS', 21, 'Dedicated collect buffers of the send queue scheduler guaranteed to the function.'],
-    [
-      'DEDICATED_TVL_MAP',
-      22,
-      'Lanes that commands in dedicated buffers take, as TVL_MAP; none: the lanes of their QP.',
-    ],
+    ['DEDICATED_TVL_MAP', 22, 'Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP.'],
   ]),
 };
 
 export const tvlState: ValueTable = {
   name: 'tvl-state',
-  doc: 'Who may use a transmit virtual lane.',
+  doc: 'Owner of a transmit virtual lane.',
   values: rows([
-    ['NONE', 0, 'No such lane, or not to be seen.'],
-    ['SHARED', 1, 'Functions without lanes of their own.'],
-    ['ALLOCATED', 2, 'One function.'],
-    ['DEDICATED', 3, 'Commands in dedicated buffers.'],
+    ['NONE', 0, 'No such lane, or not visible to this function.'],
+    ['SHARED', 1, 'Shared by the functions that have no lanes of their own.'],
+    ['ALLOCATED', 2, 'Allocated to one function.'],
+    ['DEDICATED', 3, 'For commands in dedicated collect buffers.'],
   ]),
 };
 
 export const overflowPolicy: ValueTable = {
   name: 'overflow-policy',
-  doc: 'Which doorbells are written to the overflow buffer while a deadlock threatens.',
-  source: 'US9069485',
+  doc: 'Doorbells that go to the overflow buffer during a potential deadlock.',
+  source: 'US 9,069,485 par. 90',
   values: rows([
-    ['OFF', 0, 'None: the bus waits, and may wait for ever.'],
-    ['NEWEST', 1, 'The last ones received.'],
-    ['MOST_SPILLED', 2, 'Those of queue pairs that have most in the overflow buffer.'],
+    ['OFF', 0, 'None: the bus waits, possibly for ever.'],
+    ['NEWEST', 1, 'The doorbells received last.'],
+    ['MOST_SPILLED', 2, 'Those of the queue pairs with most doorbells in the overflow buffer.'],
   ]),
 };
 
 export const linkCheck: ValueTable = {
   name: 'link-check',
-  doc: 'How the scheduler sees whether a send queue is in its list.',
-  source: 'US9069485; real-hardware 1.7, ATOMIC_DISABLE',
+  doc: 'How the scheduler checks whether a send queue is in its list.',
+  source: 'US 9,069,485 par. 72',
   values: rows([
     ['READ', 0, 'Reads the descriptor, then writes it.'],
-    ['COMPARE_SWAP', 1, 'Compares and swaps its link.'],
+    ['COMPARE_SWAP', 1, 'Compares and swaps the link in the descriptor.'],
   ]),
 };
 
 export const sendContextState: ValueTable = {
   name: 'send-context-state',
   doc: 'States of a send context.',
-  source: 'real-hardware 2.8',
+  source: 'docs/DOCUMENTS.md decision 9',
   values: rows([
-    ['DISABLED', 0, 'Takes no writes; counters stand still.'],
+    ['DISABLED', 0, 'Takes no writes; its counters do not change.'],
     ['ENABLED', 1, 'Takes packets.'],
-    ['HALTED', 2, 'Takes no writes; what was whole still egresses.'],
-    ['DRAINING', 3, 'Being disabled: what was whole still egresses.'],
+    ['HALTED', 2, 'Takes no writes; complete packets still egress.'],
+    ['DRAINING', 3, 'Being disabled; complete packets still egress.'],
     ['FROZEN', 4, 'Halted with all others by a freeze.'],
   ]),
 };
@@ -475,16 +466,16 @@ export const sendContextState: ValueTable = {
 export const sendHaltCause: ValueTable = {
   name: 'send-halt-cause',
   doc: 'Why a send context halted.',
-  source: 'real-hardware 2.8',
+  source: 'docs/DOCUMENTS.md decision 9',
   values: rows([
-    ['NONE', 0, 'It did not.'],
-    ['INCONSISTENT_SOP', 1, 'Start of packet inside a packet, or a packet that starts without.'],
+    ['NONE', 0, 'The context has not halted.'],
+    ['INCONSISTENT_SOP', 1, 'Start-of-packet block inside a packet, or a packet that does not start with one.'],
     ['DISALLOWED_PACKET', 2, 'VL, P_Key or headers are not allowed.'],
     ['CROSSES_BOUNDARY', 3, 'A write crosses a block.'],
     ['OVERFLOW', 4, 'A write to a block that is not free.'],
     ['OUT_OF_BOUNDS', 5, 'A write beyond the context.'],
     ['BAD_LENGTH', 6, 'Length in the control word is out of range.'],
-    ['SOFTWARE', 7, 'Asked for.'],
+    ['SOFTWARE', 7, 'Software halted the context.'],
     ['FREEZE', 8, 'All contexts were frozen.'],
     ['CREDIT_RETURN', 9, 'The credit-return word could not be written.'],
   ]),
@@ -492,14 +483,14 @@ export const sendHaltCause: ValueTable = {
 
 export const sendContextMask: ValueTable = {
   name: 'send-context-mask',
-  doc: 'Attributes named by modify send context (bits).',
+  doc: 'Attributes that modify send context changes (bits).',
   values: rows([
     ['VIRTUAL_LANES', 0x1, 'virtualLanes'],
     ['PKEY', 0x2, 'checkPkey, pkey'],
-    ['CREDIT_ADDRESS', 0x4, 'creditAddress; while disabled'],
+    ['CREDIT_ADDRESS', 0x4, 'creditAddress; only while disabled'],
     ['THRESHOLD', 0x8, 'threshold; forces one return'],
     ['INTERRUPT', 0x10, 'creditInterrupt, vector'],
-    ['PORT', 0x20, 'port; while disabled'],
+    ['PORT', 0x20, 'port; only while disabled'],
   ]),
 };
 

@@ -71,7 +71,7 @@ export function setAdapterAttributesCapabilities(view: DataView, base: number, v
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_QUEUE_PAIRS_OFFSET = 24;
-/** QPs of this function. */
+/** Most QPs of the function. */
 export function getAdapterAttributesMaxQueuePairs(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
 }
@@ -80,7 +80,7 @@ export function setAdapterAttributesMaxQueuePairs(view: DataView, base: number, 
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_COMPLETION_QUEUES_OFFSET = 28;
-/** CQs. */
+/** Most CQs. */
 export function getAdapterAttributesMaxCompletionQueues(view: DataView, base: number): number {
   return view.getUint32(base + 28, true);
 }
@@ -89,7 +89,7 @@ export function setAdapterAttributesMaxCompletionQueues(view: DataView, base: nu
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_EVENT_QUEUES_OFFSET = 32;
-/** EQs. */
+/** Most EQs. */
 export function getAdapterAttributesMaxEventQueues(view: DataView, base: number): number {
   return view.getUint32(base + 32, true);
 }
@@ -98,7 +98,7 @@ export function setAdapterAttributesMaxEventQueues(view: DataView, base: number,
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_MEMORY_REGIONS_OFFSET = 36;
-/** MRs. */
+/** Most MRs. */
 export function getAdapterAttributesMaxMemoryRegions(view: DataView, base: number): number {
   return view.getUint32(base + 36, true);
 }
@@ -107,7 +107,7 @@ export function setAdapterAttributesMaxMemoryRegions(view: DataView, base: numbe
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_PROTECTION_DOMAINS_OFFSET = 40;
-/** PDs. */
+/** Most PDs. */
 export function getAdapterAttributesMaxProtectionDomains(view: DataView, base: number): number {
   return view.getUint32(base + 40, true);
 }
@@ -116,7 +116,7 @@ export function setAdapterAttributesMaxProtectionDomains(view: DataView, base: n
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_SHARED_RECEIVE_QUEUES_OFFSET = 44;
-/** SRQs. */
+/** Most SRQs. */
 export function getAdapterAttributesMaxSharedReceiveQueues(view: DataView, base: number): number {
   return view.getUint32(base + 44, true);
 }
@@ -125,7 +125,7 @@ export function setAdapterAttributesMaxSharedReceiveQueues(view: DataView, base:
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_MEMORY_WINDOWS_OFFSET = 48;
-/** MWs. */
+/** Most MWs. */
 export function getAdapterAttributesMaxMemoryWindows(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);
 }
@@ -134,7 +134,7 @@ export function setAdapterAttributesMaxMemoryWindows(view: DataView, base: numbe
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_MULTICAST_GROUPS_OFFSET = 52;
-/** Multicast groups. */
+/** Most multicast groups. */
 export function getAdapterAttributesMaxMulticastGroups(view: DataView, base: number): number {
   return view.getUint32(base + 52, true);
 }
@@ -143,7 +143,7 @@ export function setAdapterAttributesMaxMulticastGroups(view: DataView, base: num
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_PAGES_PER_REGION_OFFSET = 56;
-/** Page list entries of a memory region. */
+/** Most page list entries of a memory region. */
 export function getAdapterAttributesMaxPagesPerRegion(view: DataView, base: number): number {
   return view.getUint32(base + 56, true);
 }
@@ -152,7 +152,7 @@ export function setAdapterAttributesMaxPagesPerRegion(view: DataView, base: numb
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_READS_INITIATED_OFFSET = 60;
-/** Outstanding RDMA READs and atomics of a QP as requester. */
+/** Most outstanding RDMA READs and atomics of a QP as requester. */
 export function getAdapterAttributesMaxReadsInitiated(view: DataView, base: number): number {
   return view.getUint8(base + 60);
 }
@@ -161,7 +161,7 @@ export function setAdapterAttributesMaxReadsInitiated(view: DataView, base: numb
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_READS_SERVED_OFFSET = 61;
-/** The same as responder. */
+/** Most outstanding RDMA READs and atomics of a QP as responder. */
 export function getAdapterAttributesMaxReadsServed(view: DataView, base: number): number {
   return view.getUint8(base + 61);
 }
@@ -170,7 +170,7 @@ export function setAdapterAttributesMaxReadsServed(view: DataView, base: number,
 }
 
 export const ADAPTER_ATTRIBUTES_SEND_QUEUE_MAX_LOG2_OFFSET = 62;
-/** log2 of the longest send queue. */
+/** log2 of the entries in the longest send queue. */
 export function getAdapterAttributesSendQueueMaxLog2(view: DataView, base: number): number {
   return view.getUint8(base + 62);
 }
@@ -179,7 +179,7 @@ export function setAdapterAttributesSendQueueMaxLog2(view: DataView, base: numbe
 }
 
 export const ADAPTER_ATTRIBUTES_RECEIVE_QUEUE_MAX_LOG2_OFFSET = 63;
-/** log2 of the longest receive queue. */
+/** log2 of the entries in the longest receive queue. */
 export function getAdapterAttributesReceiveQueueMaxLog2(view: DataView, base: number): number {
   return view.getUint8(base + 63);
 }
@@ -188,7 +188,7 @@ export function setAdapterAttributesReceiveQueueMaxLog2(view: DataView, base: nu
 }
 
 export const ADAPTER_ATTRIBUTES_COMPLETION_QUEUE_MAX_LOG2_OFFSET = 64;
-/** log2 of the longest CQ. */
+/** log2 of the entries in the longest CQ. */
 export function getAdapterAttributesCompletionQueueMaxLog2(view: DataView, base: number): number {
   return view.getUint8(base + 64);
 }
@@ -197,7 +197,7 @@ export function setAdapterAttributesCompletionQueueMaxLog2(view: DataView, base:
 }
 
 export const ADAPTER_ATTRIBUTES_EVENT_QUEUE_MAX_LOG2_OFFSET = 65;
-/** log2 of the longest EQ. */
+/** log2 of the entries in the longest EQ. */
 export function getAdapterAttributesEventQueueMaxLog2(view: DataView, base: number): number {
   return view.getUint8(base + 65);
 }
@@ -206,7 +206,7 @@ export function setAdapterAttributesEventQueueMaxLog2(view: DataView, base: numb
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_SGE_OFFSET = 66;
-/** SGEs of a work request. */
+/** Most SGEs of a work request. */
 export function getAdapterAttributesMaxSge(view: DataView, base: number): number {
   return view.getUint8(base + 66);
 }
@@ -215,7 +215,7 @@ export function setAdapterAttributesMaxSge(view: DataView, base: number, value: 
 }
 
 export const ADAPTER_ATTRIBUTES_PORT_COUNT_OFFSET = 67;
-/** Ports. */
+/** Ports of the adapter. */
 export function getAdapterAttributesPortCount(view: DataView, base: number): number {
   return view.getUint8(base + 67);
 }
@@ -224,7 +224,7 @@ export function setAdapterAttributesPortCount(view: DataView, base: number, valu
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_MESSAGE_BYTES_OFFSET = 68;
-/** Longest message. */
+/** Longest message in bytes. */
 export function getAdapterAttributesMaxMessageBytes(view: DataView, base: number): number {
   return view.getUint32(base + 68, true);
 }
@@ -238,41 +238,41 @@ export interface AdapterAttributes {
   firmwareVersion: number;
   /** Optional features. */
   capabilities: number;
-  /** QPs of this function. */
+  /** Most QPs of the function. */
   maxQueuePairs: number;
-  /** CQs. */
+  /** Most CQs. */
   maxCompletionQueues: number;
-  /** EQs. */
+  /** Most EQs. */
   maxEventQueues: number;
-  /** MRs. */
+  /** Most MRs. */
   maxMemoryRegions: number;
-  /** PDs. */
+  /** Most PDs. */
   maxProtectionDomains: number;
-  /** SRQs. */
+  /** Most SRQs. */
   maxSharedReceiveQueues: number;
-  /** MWs. */
+  /** Most MWs. */
   maxMemoryWindows: number;
-  /** Multicast groups. */
+  /** Most multicast groups. */
   maxMulticastGroups: number;
-  /** Page list entries of a memory region. */
+  /** Most page list entries of a memory region. */
   maxPagesPerRegion: number;
-  /** Outstanding RDMA READs and atomics of a QP as requester. */
+  /** Most outstanding RDMA READs and atomics of a QP as requester. */
   maxReadsInitiated: number;
-  /** The same as responder. */
+  /** Most outstanding RDMA READs and atomics of a QP as responder. */
   maxReadsServed: number;
-  /** log2 of the longest send queue. */
+  /** log2 of the entries in the longest send queue. */
   sendQueueMaxLog2: number;
-  /** log2 of the longest receive queue. */
+  /** log2 of the entries in the longest receive queue. */
   receiveQueueMaxLog2: number;
-  /** log2 of the longest CQ. */
+  /** log2 of the entries in the longest CQ. */
   completionQueueMaxLog2: number;
-  /** log2 of the longest EQ. */
+  /** log2 of the entries in the longest EQ. */
   eventQueueMaxLog2: number;
-  /** SGEs of a work request. */
+  /** Most SGEs of a work request. */
   maxSge: number;
-  /** Ports. */
+  /** Ports of the adapter. */
   portCount: number;
-  /** Longest message. */
+  /** Longest message in bytes. */
   maxMessageBytes: number;
 }
 

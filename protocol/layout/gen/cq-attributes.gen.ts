@@ -5,7 +5,7 @@
 export const CQ_ATTRIBUTES_SIZE = 64;
 
 export const CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET = 0;
-/** Guest address of the entries; with paged set, of its array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
+/** Guest address of the entries; if paged is set, of an array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
 export function getCqAttributesQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
 }
@@ -93,7 +93,7 @@ export function setCqAttributesProducerCount(view: DataView, base: number, value
 }
 
 export const CQ_ATTRIBUTES_CONSUMED_OFFSET = 28;
-/** Query only: consumer count last read. */
+/** Query only: consumer position that the device last read. */
 export function getCqAttributesConsumed(view: DataView, base: number): number {
   return view.getUint32(base + 28, true);
 }
@@ -102,7 +102,7 @@ export function setCqAttributesConsumed(view: DataView, base: number, value: num
 }
 
 export const CQ_ATTRIBUTES_NOTIFY_STATE_OFFSET = 32;
-/** Query only: arming. Values: notify-state. */
+/** Query only: arming state. Values: notify-state. */
 export function getCqAttributesNotifyState(view: DataView, base: number): number {
   return view.getUint8(base + 32);
 }
@@ -110,7 +110,7 @@ export function setCqAttributesNotifyState(view: DataView, base: number, value: 
   view.setUint8(base + 32, value);
 }
 
-/** Query only: an event is outstanding. */
+/** Query only: EQ pending bit; an event is outstanding. */
 export function getCqAttributesEqPending(view: DataView, base: number): number {
   return view.getUint8(base + 33) & 0x1;
 }
@@ -127,7 +127,7 @@ export function setCqAttributesError(view: DataView, base: number, value: number
 }
 
 export const CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 36;
-/** Modify: what to change. Values: cq-mask. */
+/** Modify only: attributes to change. Values: cq-mask. */
 export function getCqAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base + 36, true);
 }
@@ -154,7 +154,7 @@ export function setCqAttributesModerationPeriodUs(view: DataView, base: number, 
 }
 
 export const CQ_ATTRIBUTES_SUMMARY_INDEX_OFFSET = 44;
-/** Which of its event queue's secondary summary bytes stands for this CQ. */
+/** Index of the secondary summary byte of this CQ in its event queue. */
 export function getCqAttributesSummaryIndex(view: DataView, base: number): number {
   return view.getUint16(base + 44, true);
 }
@@ -164,7 +164,7 @@ export function setCqAttributesSummaryIndex(view: DataView, base: number, value:
 
 /** Payload of completion queue commands and queries. */
 export interface CqAttributes {
-  /** Guest address of the entries; with paged set, of its array of 8-byte page addresses. */
+  /** Guest address of the entries; if paged is set, of an array of 8-byte page addresses. */
   queueAddress: number;
   /** Guest address of the completion-queue-record. */
   recordAddress: number;
@@ -178,21 +178,21 @@ export interface CqAttributes {
   eventQueue: number;
   /** Query only: CQEs posted. */
   producerCount: number;
-  /** Query only: consumer count last read. */
+  /** Query only: consumer position that the device last read. */
   consumed: number;
-  /** Query only: arming. */
+  /** Query only: arming state. */
   notifyState: number;
-  /** Query only: an event is outstanding. */
+  /** Query only: EQ pending bit; an event is outstanding. */
   eqPending: number;
   /** Query only: the CQ overran. */
   error: number;
-  /** Modify: what to change. */
+  /** Modify only: attributes to change. */
   attributeMask: number;
   /** Completions per event. */
   moderationCount: number;
   /** Longest delay of an event in us. */
   moderationPeriodUs: number;
-  /** Which of its event queue's secondary summary bytes stands for this CQ. */
+  /** Index of the secondary summary byte of this CQ in its event queue. */
   summaryIndex: number;
 }
 

@@ -13,7 +13,7 @@ export function setCqNotifyCqn(view: DataView, base: number, value: number): voi
   view.setUint32(base, (view.getUint32(base, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
-/** Only solicited and error completions count. */
+/** Only solicited and failed completions count. */
 export function getCqNotifySolicitedOnly(view: DataView, base: number): number {
   return view.getUint8(base + 3) & 0x1;
 }
@@ -21,7 +21,7 @@ export function setCqNotifySolicitedOnly(view: DataView, base: number, value: nu
   view.setUint8(base + 3, (view.getUint8(base + 3) & 0xfe) | (value & 0x1));
 }
 
-/** Also reset the EQ pending bit. */
+/** Also clears the EQ pending bit. */
 export function getCqNotifyClearPending(view: DataView, base: number): number {
   return (view.getUint8(base + 3) >>> 1) & 0x1;
 }
@@ -30,7 +30,7 @@ export function setCqNotifyClearPending(view: DataView, base: number, value: num
 }
 
 export const CQ_NOTIFY_CONSUMED_OFFSET = 4;
-/** CQEs taken when the request was made: a CQE beyond it causes the event at once. */
+/** CQEs consumed at the request; a CQE beyond them raises the event at once. */
 export function getCqNotifyConsumed(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
 }
@@ -42,11 +42,11 @@ export function setCqNotifyConsumed(view: DataView, base: number, value: number)
 export interface CqNotify {
   /** Completion queue. */
   cqn: number;
-  /** Only solicited and error completions count. */
+  /** Only solicited and failed completions count. */
   solicitedOnly: number;
-  /** Also reset the EQ pending bit. */
+  /** Also clears the EQ pending bit. */
   clearPending: number;
-  /** CQEs taken when the request was made: a CQE beyond it causes the event at once. */
+  /** CQEs consumed at the request; a CQE beyond them raises the event at once. */
   consumed: number;
 }
 

@@ -6,7 +6,7 @@ export const GID_ATTRIBUTES_SIZE = 16;
 
 export const GID_ATTRIBUTES_GID_OFFSET = 0;
 export const GID_ATTRIBUTES_GID_BYTES = 16;
-/** GID, as on the wire; zero: the entry is empty. */
+/** GID, as on the wire; all zeros when the entry is empty. */
 export function copyGidAttributesGidTo(view: DataView, base: number, into: Uint8Array, intoOffset: number): void {
   into[intoOffset] = view.getUint8(base);
   into[intoOffset + 1] = view.getUint8(base + 1);

@@ -14,7 +14,7 @@ export function setMrAttributesPd(view: DataView, base: number, value: number): 
 }
 
 export const MR_ATTRIBUTES_KIND_OFFSET = 3;
-/** How virtual addresses become guest addresses. Values: mr-kind. */
+/** How virtual addresses translate to guest addresses. Values: mr-kind. */
 export function getMrAttributesKind(view: DataView, base: number): number {
   return view.getUint8(base + 3);
 }
@@ -54,7 +54,7 @@ export function setMrAttributesStartAddressLow(view: DataView, base: number, val
 }
 
 export const MR_ATTRIBUTES_LENGTH_OFFSET = 16;
-/** Bytes. Exact below 2^53; use the halves for opaque values. */
+/** Length in bytes. Exact below 2^53; use the halves for opaque values. */
 export function getMrAttributesLength(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
 }
@@ -76,7 +76,7 @@ export function setMrAttributesLengthLow(view: DataView, base: number, value: nu
 }
 
 export const MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET = 24;
-/** Guest address of the array of 8-byte page addresses (kind paged). Exact below 2^53; use the halves for opaque values. */
+/** Kind paged only: guest address of the array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
 export function getMrAttributesPageListAddress(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
 }
@@ -125,7 +125,7 @@ export function setMrAttributesKeyByte(view: DataView, base: number, value: numb
 }
 
 export const MR_ATTRIBUTES_LKEY_OFFSET = 40;
-/** Answer: L_Key. */
+/** Answer only: L_Key. */
 export function getMrAttributesLkey(view: DataView, base: number): number {
   return view.getUint32(base + 40, true);
 }
@@ -134,7 +134,7 @@ export function setMrAttributesLkey(view: DataView, base: number, value: number)
 }
 
 export const MR_ATTRIBUTES_RKEY_OFFSET = 44;
-/** Answer: R_Key. */
+/** Answer only: R_Key. */
 export function getMrAttributesRkey(view: DataView, base: number): number {
   return view.getUint32(base + 44, true);
 }
@@ -143,7 +143,7 @@ export function setMrAttributesRkey(view: DataView, base: number, value: number)
 }
 
 export const MR_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 48;
-/** Modify: what to change. Values: mr-mask. */
+/** Modify only: attributes to change. Values: mr-mask. */
 export function getMrAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);
 }
@@ -155,15 +155,15 @@ export function setMrAttributesAttributeMask(view: DataView, base: number, value
 export interface MrAttributes {
   /** Protection domain. */
   pd: number;
-  /** How virtual addresses become guest addresses. */
+  /** How virtual addresses translate to guest addresses. */
   kind: number;
   /** Access rights. */
   access: number;
   /** First virtual address. */
   startAddress: number;
-  /** Bytes. */
+  /** Length in bytes. */
   length: number;
-  /** Guest address of the array of 8-byte page addresses (kind paged). */
+  /** Kind paged only: guest address of the array of 8-byte page addresses. */
   pageListAddress: number;
   /** Pages in the list. */
   pageCount: number;
@@ -171,11 +171,11 @@ export interface MrAttributes {
   pageShift: number;
   /** Low byte of the keys. */
   keyByte: number;
-  /** Answer: L_Key. */
+  /** Answer only: L_Key. */
   lkey: number;
-  /** Answer: R_Key. */
+  /** Answer only: R_Key. */
   rkey: number;
-  /** Modify: what to change. */
+  /** Modify only: attributes to change. */
   attributeMask: number;
 }
 

@@ -23,7 +23,7 @@ export function setMwAttributesKind(view: DataView, base: number, value: number)
 }
 
 export const MW_ATTRIBUTES_RKEY_OFFSET = 4;
-/** Answer: R_Key. */
+/** Answer only: R_Key. */
 export function getMwAttributesRkey(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
 }
@@ -32,7 +32,7 @@ export function setMwAttributesRkey(view: DataView, base: number, value: number)
 }
 
 export const MW_ATTRIBUTES_START_ADDRESS_OFFSET = 8;
-/** Query only: first address of what is bound. Exact below 2^53; use the halves for opaque values. */
+/** Query only: first address of the bound range. Exact below 2^53; use the halves for opaque values. */
 export function getMwAttributesStartAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
 }
@@ -76,7 +76,7 @@ export function setMwAttributesLengthLow(view: DataView, base: number, value: nu
 }
 
 export const MW_ATTRIBUTES_ACCESS_OFFSET = 24;
-/** Query only: remote rights. Values: access-flag. */
+/** Query only: remote access rights. Values: access-flag. */
 export function getMwAttributesAccess(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
 }
@@ -85,7 +85,7 @@ export function setMwAttributesAccess(view: DataView, base: number, value: numbe
 }
 
 export const MW_ATTRIBUTES_REGION_OFFSET = 28;
-/** Query only: memory region bound to. */
+/** Query only: memory region that the window is bound to. */
 export function getMwAttributesRegion(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) & 0xffffff;
 }
@@ -94,7 +94,7 @@ export function setMwAttributesRegion(view: DataView, base: number, value: numbe
 }
 
 export const MW_ATTRIBUTES_QPN_OFFSET = 32;
-/** Query only: QP a type 2 window is bound to. */
+/** Query only: QP that a type 2 window is bound to. */
 export function getMwAttributesQpn(view: DataView, base: number): number {
   return view.getUint32(base + 32, true) & 0xffffff;
 }
@@ -108,17 +108,17 @@ export interface MwAttributes {
   pd: number;
   /** Type of the window. */
   kind: number;
-  /** Answer: R_Key. */
+  /** Answer only: R_Key. */
   rkey: number;
-  /** Query only: first address of what is bound. */
+  /** Query only: first address of the bound range. */
   startAddress: number;
   /** Query only: bytes bound, 0 when unbound. */
   length: number;
-  /** Query only: remote rights. */
+  /** Query only: remote access rights. */
   access: number;
-  /** Query only: memory region bound to. */
+  /** Query only: memory region that the window is bound to. */
   region: number;
-  /** Query only: QP a type 2 window is bound to. */
+  /** Query only: QP that a type 2 window is bound to. */
   qpn: number;
 }
 

@@ -5,7 +5,7 @@
 export const PD_ATTRIBUTES_SIZE = 16;
 
 export const PD_ATTRIBUTES_TOKEN_OFFSET = 0;
-/** Software's own handle. Exact below 2^53; use the halves for opaque values. */
+/** Handle of the object, chosen by software. Exact below 2^53; use the halves for opaque values. */
 export function getPdAttributesToken(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
 }
@@ -37,7 +37,7 @@ export function setPdAttributesReferences(view: DataView, base: number, value: n
 
 /** Payload of protection domain commands and queries. */
 export interface PdAttributes {
-  /** Software's own handle. */
+  /** Handle of the object, chosen by software. */
   token: number;
   /** Query only: objects that use the PD. */
   references: number;

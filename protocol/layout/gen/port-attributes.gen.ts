@@ -86,7 +86,7 @@ export function setPortAttributesPhysicalState(view: DataView, base: number, val
   view.setUint8(base + 20, (view.getUint8(base + 20) & 0x0f) | ((value & 0xf) << 4));
 }
 
-/** MTU code the port is capable of. */
+/** MTU code that the port is capable of. */
 export function getPortAttributesMaxMtu(view: DataView, base: number): number {
   return view.getUint8(base + 21) & 0xf;
 }
@@ -146,7 +146,7 @@ export function setPortAttributesActiveSpeed(view: DataView, base: number, value
 }
 
 export const PORT_ATTRIBUTES_MAX_VIRTUAL_LANES_OFFSET = 30;
-/** Virtual lanes. */
+/** Data virtual lanes of the port. */
 export function getPortAttributesMaxVirtualLanes(view: DataView, base: number): number {
   return view.getUint8(base + 30);
 }
@@ -155,7 +155,7 @@ export function setPortAttributesMaxVirtualLanes(view: DataView, base: number, v
 }
 
 export const PORT_ATTRIBUTES_PKEY_TABLE_ENTRIES_OFFSET = 32;
-/** P_Key table entries. */
+/** Entries in the P_Key table. */
 export function getPortAttributesPkeyTableEntries(view: DataView, base: number): number {
   return view.getUint16(base + 32, true);
 }
@@ -164,7 +164,7 @@ export function setPortAttributesPkeyTableEntries(view: DataView, base: number, 
 }
 
 export const PORT_ATTRIBUTES_GID_TABLE_ENTRIES_OFFSET = 34;
-/** GID table entries. */
+/** Entries in the GID table. */
 export function getPortAttributesGidTableEntries(view: DataView, base: number): number {
   return view.getUint16(base + 34, true);
 }
@@ -200,7 +200,7 @@ export interface PortAttributes {
   state: number;
   /** Physical port state. */
   physicalState: number;
-  /** MTU code the port is capable of. */
+  /** MTU code that the port is capable of. */
   maxMtu: number;
   /** MTU code in use. */
   activeMtu: number;
@@ -214,11 +214,11 @@ export interface PortAttributes {
   activeWidth: number;
   /** Link speed code. */
   activeSpeed: number;
-  /** Virtual lanes. */
+  /** Data virtual lanes of the port. */
   maxVirtualLanes: number;
-  /** P_Key table entries. */
+  /** Entries in the P_Key table. */
   pkeyTableEntries: number;
-  /** GID table entries. */
+  /** Entries in the GID table. */
   gidTableEntries: number;
   /** P_Key violations. */
   badPkeyCounter: number;

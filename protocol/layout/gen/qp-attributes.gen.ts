@@ -5,7 +5,7 @@
 export const QP_ATTRIBUTES_SIZE = 112;
 
 export const QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 0;
-/** What to change. Values: qp-mask. */
+/** Attributes to change. Values: qp-mask. */
 export function getQpAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base, true);
 }
@@ -13,7 +13,7 @@ export function setQpAttributesAttributeMask(view: DataView, base: number, value
   view.setUint32(base, value, true);
 }
 
-/** Next state, or the state. Values: qp-state. */
+/** Modify: next state. Query: present state. Values: qp-state. */
 export function getQpAttributesState(view: DataView, base: number): number {
   return view.getUint8(base + 4) & 0xf;
 }
@@ -21,7 +21,7 @@ export function setQpAttributesState(view: DataView, base: number, value: number
   view.setUint8(base + 4, (view.getUint8(base + 4) & 0xf0) | (value & 0xf));
 }
 
-/** State the caller takes the QP to be in. Values: qp-state. */
+/** State in which the caller expects the QP. Values: qp-state. */
 export function getQpAttributesCurrentState(view: DataView, base: number): number {
   return view.getUint8(base + 4) >>> 4;
 }
@@ -45,7 +45,7 @@ export function setQpAttributesPathMtu(view: DataView, base: number, value: numb
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xe3) | ((value & 0x7) << 2));
 }
 
-/** Event when the send queue has drained. */
+/** An event is posted when the send queue has drained. */
 export function getQpAttributesEnableSqdNotify(view: DataView, base: number): number {
   return (view.getUint8(base + 5) >>> 5) & 0x1;
 }
@@ -89,7 +89,7 @@ export function setQpAttributesRemoteQpn(view: DataView, base: number, value: nu
   view.setUint32(base + 16, (view.getUint32(base + 16, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
-/** Transport retries; 7 is a number here, not infinite. */
+/** Transport retries; 7 means seven, not infinite. */
 export function getQpAttributesRetryCount(view: DataView, base: number): number {
   return view.getUint8(base + 19) & 0x7;
 }
@@ -140,7 +140,7 @@ export function setQpAttributesMinRnrTimer(view: DataView, base: number, value: 
 }
 
 export const QP_ATTRIBUTES_MAX_READS_INITIATED_OFFSET = 28;
-/** Outstanding RDMA READs and atomics as requester. */
+/** Most outstanding RDMA READs and atomics as requester. */
 export function getQpAttributesMaxReadsInitiated(view: DataView, base: number): number {
   return view.getUint8(base + 28);
 }
@@ -149,7 +149,7 @@ export function setQpAttributesMaxReadsInitiated(view: DataView, base: number, v
 }
 
 export const QP_ATTRIBUTES_MAX_READS_SERVED_OFFSET = 29;
-/** Outstanding RDMA READs and atomics as responder. */
+/** Most outstanding RDMA READs and atomics as responder. */
 export function getQpAttributesMaxReadsServed(view: DataView, base: number): number {
   return view.getUint8(base + 29);
 }
@@ -185,17 +185,17 @@ export function copyQpAttributesAddressVectorFrom(view: DataView, base: number, 
 
 /** Payload of modify QP, and the second half of the answer to query QP. */
 export interface QpAttributes {
-  /** What to change. */
+  /** Attributes to change. */
   attributeMask: number;
-  /** Next state, or the state. */
+  /** Modify: next state. Query: present state. */
   state: number;
-  /** State the caller takes the QP to be in. */
+  /** State in which the caller expects the QP. */
   currentState: number;
   /** Primary physical port, from 1. */
   port: number;
   /** Path MTU code, 1 (256) to 5 (4096). */
   pathMtu: number;
-  /** Event when the send queue has drained. */
+  /** An event is posted when the send queue has drained. */
   enableSqdNotify: number;
   /** P_Key table index. */
   pkeyIndex: number;
@@ -205,7 +205,7 @@ export interface QpAttributes {
   access: number;
   /** Destination QP. */
   remoteQpn: number;
-  /** Transport retries; 7 is a number here, not infinite. */
+  /** Transport retries; 7 means seven, not infinite. */
   retryCount: number;
   /** RNR retries; 7: infinite. */
   rnrRetry: number;
@@ -217,9 +217,9 @@ export interface QpAttributes {
   receivePsn: number;
   /** RNR timer code to send. */
   minRnrTimer: number;
-  /** Outstanding RDMA READs and atomics as requester. */
+  /** Most outstanding RDMA READs and atomics as requester. */
   maxReadsInitiated: number;
-  /** Outstanding RDMA READs and atomics as responder. */
+  /** Most outstanding RDMA READs and atomics as responder. */
   maxReadsServed: number;
   /** Alternate port. */
   alternatePort: number;

@@ -26,121 +26,121 @@ export const CSR_SIZE = 0x8000;
 
 /** Byte offsets; of the first register where a row is an array. */
 export const CSR = {
-  /** IDENTITY_MAGIC. */
+  /** Reads as IDENTITY_MAGIC. */
   IDENTITY: 0x0000,
-  /** major << 16 | minor of the register interface. */
+  /** Version of the register interface: major << 16 | minor. */
   INTERFACE_VERSION: 0x0004,
-  /** Hash of all layout tables: a driver refuses to bind when it was built from others. */
+  /** Hash of all layout tables. A driver that was built from other tables refuses to bind. */
   LAYOUT_HASH: 0x0008,
-  /** Underlying function: 0 is the physical function. */
+  /** Number of the underlying function; 0 is the physical function. */
   FUNCTION_NUMBER: 0x0010,
   /** Ports of the adapter. */
   PORT_COUNT: 0x0014,
   /** Virtual collect buffers of this function. */
   VCB_COUNT: 0x0018,
-  /** Dedicated collect buffers for management. */
+  /** Dedicated collect buffers for management commands. */
   DEDICATED_COUNT: 0x001c,
   /** Byte offset of the dedicated collect buffers in the collect BAR. */
   DEDICATED_OFFSET: 0x0020,
-  /** MSI-X vectors. */
+  /** MSI-X vectors of the function. */
   VECTOR_COUNT: 0x0028,
-  /** Ticks of the local time register per second. */
+  /** Ticks of LOCAL_TIME per second. */
   CLOCK_FREQUENCY_HZ: 0x002c,
-  /** Turns the function on and resets it. */
+  /** Enables and resets the function. */
   DEVICE_CONTROL: 0x0080,
-  /** What the function is doing. */
+  /** State of the function. */
   DEVICE_STATUS: 0x0084,
-  /** Local time in ticks; runs freely and may be set. */
+  /** Local time in ticks. It runs freely; software may set it. */
   LOCAL_TIME: 0x0088,
-  /** Holds what software writes; no effect. */
+  /** Holds the value that software writes; has no effect. */
   SCRATCH: 0x0090,
-  /** Raises a vector, for tests of the interrupt path. */
+  /** Raises an MSI-X vector, to test the interrupt path. */
   INTERRUPT_TRIGGER: 0x0098,
-  /** Controls of the adapter as a whole. Reads in every function; a write counts in the physical function only. */
+  /** Controls of the whole adapter. Every function reads them; only the physical one can write them. */
   ADAPTER_CONTROL: 0x009c,
   /** Guest address of the address handle table, a multiple of 64. */
   ADDRESS_HANDLE_TABLE: 0x0100,
-  /** Entries of the address handle table. */
+  /** Entries in the address handle table. */
   ADDRESS_HANDLE_COUNT: 0x0108,
-  /** Lock of the dedicated collect buffer: a read that returns 1 has taken it; writing anything releases it. */
+  /** Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it. */
   DEDICATED_LOCK: 0x0140,
   /** Management commands executed. */
   MANAGEMENT_COMMANDS: 0x0144,
   /** Management commands answered with an error. */
   MANAGEMENT_REFUSED: 0x0148,
-  /** cq-notify: request one completion event. */
+  /** Takes a cq-notify: requests one completion event. */
   CQ_NOTIFY: 0x0180,
-  /** eq-consumer: entries read from an event queue. */
+  /** Takes an eq-consumer: EQEs consumed from an event queue. */
   EQ_CONSUMER: 0x0188,
-  /** doorbell: explicit doorbell, as in a collect page. */
+  /** Takes a doorbell: an explicit doorbell, as in a collect page. */
   SEND_DOORBELL: 0x0190,
-  /** First of the function's VCBs in the adapter's VCB space, in bytes (the BAR of the document). */
+  /** Byte offset of the function's first VCB in the adapter's VCB space: the BAR of the patent. */
   VCB_BASE: 0x0200,
-  /** Byte offset in the collect BAR of the first VCB of QoS level 1 (the sub-BAR of the document). */
+  /** Byte offset of the first VCB of QoS level 1 in the collect BAR: the sub-BAR of the patent. */
   QOS_DIVIDER: 0x0208,
   /** Physical collect buffers guaranteed to each QoS level. */
   PCB_ALLOCATED: 0x0210,
-  /** Physical collect buffers bound by each QoS level. */
+  /** Physical collect buffers that each QoS level has bound. */
   PCB_IN_USE: 0x0218,
-  /** Physical collect buffers each QoS level could bind now. */
+  /** Physical collect buffers that each QoS level could bind now. */
   PCB_AVAILABLE: 0x0220,
-  /** PCBs shared by the function's QoS levels. */
+  /** PCBs that the QoS levels of the function share. */
   PCB_SHARED_FUNCTION: 0x0228,
-  /** PCBs shared by all functions. */
+  /** PCBs that all functions share. */
   PCB_SHARED_DEVICE: 0x022c,
   /** Controls of the collect unit. */
   COLLECT_CONTROL: 0x0230,
-  /** Commands that became whole. */
+  /** Commands collected completely. */
   COLLECT_KICKS: 0x0234,
-  /** Commands that found no PCB and went to send-queue mode. */
+  /** Commands that found no free PCB and went to send queue mode. */
   COLLECT_REFUSALS: 0x0238,
-  /** Commands cancelled half-written. */
+  /** Incomplete commands that software cancelled. */
   COLLECT_CANCELS: 0x023c,
-  /** Writes dropped by choke. */
+  /** Writes dropped because of choke. */
   COLLECT_CHOKED: 0x0240,
-  /** PCBs allocated to the function, for all its QoS levels (numPCB of the document). */
+  /** PCBs allocated to the function, for all its QoS levels: numPCB of the patent. */
   PCB_COUNT: 0x0244,
-  /** Commands of each QoS level that found no PCB. */
+  /** Commands of each QoS level that found no free PCB. */
   PCB_REFUSALS: 0x0248,
-  /** PCBs bound out of what the function's levels share. */
+  /** Bound PCBs out of those that the QoS levels of the function share. */
   PCB_IN_USE_FUNCTION: 0x0250,
-  /** PCBs the function has bound out of what all functions share. */
+  /** PCBs that the function has bound out of those that all functions share. */
   PCB_IN_USE_DEVICE: 0x0254,
   /** Explicit doorbells. */
   DOORBELLS_EXPLICIT: 0x0280,
-  /** Doorbells made from refused or early commands. */
+  /** Doorbells made from commands without a PCB, or not executable from their PCB. */
   DOORBELLS_IMPLICIT: 0x0284,
-  /** Doorbells that found nothing to do. */
+  /** Doorbells that found no command to execute. */
   DOORBELLS_IDLE: 0x0288,
   /** Commands read from send queues. */
   COMMANDS_FETCHED: 0x028c,
   /** Commands executed from collect buffers. */
   COMMANDS_COLLECTED: 0x0290,
-  /** Commands dropped because their sequence number was executed already. */
+  /** Commands dropped because their sequence number had already been executed. */
   COMMANDS_STALE: 0x0294,
   /** Commands of the function that were launched. */
   LANE_LAUNCHES: 0x0300,
-  /** Private execution credits of the function's lanes. */
+  /** Private execution credits of the lanes of the function. */
   EXECUTION_CREDITS: 0x0304,
-  /** Execution credits the function's commands hold, private and shared. */
+  /** Execution credits that commands of the function hold, private and shared. */
   EXECUTION_CREDITS_USED: 0x0308,
-  /** Private completion credits of the function's lanes. */
+  /** Private completion credits of the lanes of the function. */
   COMPLETION_CREDITS: 0x030c,
-  /** Completion credits the function's commands hold, private and shared. */
+  /** Completion credits that commands of the function hold, private and shared. */
   COMPLETION_CREDITS_USED: 0x0310,
   /** Execution credits shared by all lanes. */
   EXECUTION_CREDITS_SHARED: 0x0314,
-  /** Shared execution credits the function's commands hold. */
+  /** Shared execution credits that commands of the function hold. */
   EXECUTION_CREDITS_SHARED_USED: 0x0318,
   /** Completion credits shared by all lanes. */
   COMPLETION_CREDITS_SHARED: 0x031c,
-  /** Shared completion credits the function's commands hold. */
+  /** Shared completion credits that commands of the function hold. */
   COMPLETION_CREDITS_SHARED_USED: 0x0320,
   /** Transmit virtual lanes of the adapter. */
   TVL_COUNT: 0x0324,
-  /** Transmit virtual lanes the function owns. */
+  /** Transmit virtual lanes allocated to the function. */
   TVL_ALLOCATED: 0x0328,
-  /** Lanes the commands of each QoS level may take. */
+  /** Lanes that commands of each QoS level may use. */
   TVL_MAPPED: 0x032c,
   /** Commands of the function in virtual kick lists. */
   KICK_LIST_LENGTH: 0x0334,
@@ -152,9 +152,9 @@ export const CSR = {
   PORT_TRANSMIT_PACKETS: 0x0410,
   /** Packets received. */
   PORT_RECEIVE_PACKETS: 0x0420,
-  /** Packets received and dropped, for any cause. */
+  /** Packets received and dropped, for any reason. */
   PORT_RECEIVE_DROPS: 0x0430,
-  /** fault-kind of the first fault since it was cleared; writing all ones clears the record. */
+  /** fault-kind of the first fault since the last clear; writing all ones clears the record. */
   FIRST_FAULT_KIND: 0x0600,
   /** QPN, CQN or collect page of the first fault. */
   FIRST_FAULT_OBJECT: 0x0604,
@@ -164,63 +164,63 @@ export const CSR = {
   FIRST_FAULT_TIME: 0x0610,
   /** Faults by fault-kind; saturating. */
   FAULT_COUNT: 0x0618,
-  /** Guest address of the doorbell overflow buffer, a multiple of 64; taken when OVERFLOW_CONTROL enables it. */
+  /** Guest address of the doorbell overflow buffer, a multiple of 64; OVERFLOW_CONTROL latches it. */
   OVERFLOW_BASE: 0x0800,
-  /** The doorbell overflow buffer in guest memory: entries are doorbells of 8 bytes. */
+  /** Controls of the doorbell overflow buffer, whose entries are doorbells of 8 bytes. */
   OVERFLOW_CONTROL: 0x0808,
-  /** What doorbells of the function are going through. */
+  /** State of doorbell processing for the function. */
   OVERFLOW_STATUS: 0x080c,
   /** Doorbells written to the overflow buffer, modulo 2^32. */
   OVERFLOW_WRITTEN: 0x0810,
-  /** Doorbells read back from it, modulo 2^32. */
+  /** Doorbells read back from the overflow buffer, modulo 2^32. */
   OVERFLOW_READ: 0x0814,
   /** How doorbells are processed when resources run short. */
   DOORBELL_POLICY: 0x0818,
-  /** Free entries of the scheduler buffer. */
+  /** Thresholds on the free entries of the scheduler buffer. */
   DOORBELL_THRESHOLDS: 0x081c,
   /** Entries of the scheduler buffer of the function. */
   DOORBELL_BUFFER_ENTRIES: 0x0820,
-  /** Entries in use. */
+  /** Entries of the scheduler buffer in use. */
   DOORBELL_BUFFER_USED: 0x0824,
-  /** Posted writes and read completions waiting on the bus. */
+  /** Posted writes and read completions that wait on the bus. */
   DOORBELLS_INBOUND: 0x0828,
-  /** Bus reads the scheduler may have outstanding for the function. */
+  /** Most bus reads that the scheduler may have outstanding for the function. */
   BUS_READS_LIMIT: 0x082c,
-  /** Bus reads outstanding. */
+  /** Bus reads that the scheduler has outstanding. */
   BUS_READS: 0x0830,
   /** Doorbells written to the overflow buffer. */
   DOORBELLS_SPILLED: 0x0834,
-  /** Doorbells read back from it. */
+  /** Doorbells read back from the overflow buffer. */
   DOORBELLS_DRAINED: 0x0838,
   /** Doorbells dropped because the overflow buffer was full or absent; a sweep follows. */
   DOORBELLS_LOST: 0x083c,
-  /** Doorbells for commands executed already. */
+  /** Doorbells for commands that had already been executed. */
   DOORBELLS_STALE: 0x0840,
-  /** Times all send queues were looked through. */
+  /** Sweeps of all send queues of the function. */
   SWEEPS: 0x0844,
-  /** Times a potential deadlock was seen. */
+  /** Potential deadlocks detected. */
   DEADLOCKS_DETECTED: 0x0848,
-  /** Times a send queue entered a scheduler list, or had its turn at once because none waited. */
+  /** Send queues that entered a scheduler list, or were served at once because it was empty. */
   QUEUES_LINKED: 0x084c,
-  /** Reads or compare-and-swaps that looked whether a queue is linked. */
+  /** Reads or compare-and-swaps that checked whether a queue is linked. */
   LINK_CHECKS: 0x0850,
-  /** Of these, how many found it linked. */
+  /** Link checks that found the queue linked. */
   LINK_CHECKS_FAILED: 0x0854,
-  /** One bit per VCB: a command is being collected. */
+  /** One bit for each VCB, 1 while it collects a command. */
   VCB_IN_USE: 0x1000,
-  /** Whose lane it is. In these arrays a virtual function sees zero where a lane is not its own. */
+  /** Owner of the lane. In these arrays a virtual function reads 0 for lanes that are not its own. */
   TVL_OWNER: 0x2000,
-  /** Private execution credits. */
+  /** Private execution credits of the lane. */
   TVL_EXECUTION: 0x2200,
-  /** Private completion credits. */
+  /** Private completion credits of the lane. */
   TVL_COMPLETION: 0x2400,
-  /** Shared credits the lane holds. */
+  /** Shared credits that the lane holds. */
   TVL_SHARED: 0x2600,
-  /** Virtual kick list. */
+  /** Virtual kick list of the lane. */
   TVL_KICK_LIST: 0x2800,
-  /** Commands launched from it. */
+  /** Commands launched from the lane. */
   TVL_LAUNCHES: 0x2a00,
-  /** Controls of a send context of the function; others read zero, and writes to them are faults. */
+  /** Controls of a send context. Those of another function read as 0; writing them is a fault. */
   SEND_CONTEXT_CONTROL: 0x3000,
   /** State of a send context. */
   SEND_CONTEXT_STATUS: 0x3280,
@@ -258,7 +258,7 @@ export function setCsrDeviceControlEnable(value: number, field: number): number 
 }
 
 export const CSR_DEVICE_CONTROL_RESET_MASK = 0x00000002;
-/** Writing 1 resets the function; reads 0. */
+/** Writing 1 resets the function; reads as 0. */
 export function getCsrDeviceControlReset(value: number): number {
   return (value >>> 1) & 0x1;
 }
@@ -268,7 +268,7 @@ export function setCsrDeviceControlReset(value: number, field: number): number {
 }
 
 export const CSR_DEVICE_STATUS_READY_MASK = 0x00000001;
-/** Registers may be used. */
+/** The registers are usable. */
 export function getCsrDeviceStatusReady(value: number): number {
   return value & 0x1;
 }
@@ -278,7 +278,7 @@ export function setCsrDeviceStatusReady(value: number, field: number): number {
 }
 
 export const CSR_DEVICE_STATUS_ENABLED_MASK = 0x00000002;
-/** Commands are executed. */
+/** The function executes commands. */
 export function getCsrDeviceStatusEnabled(value: number): number {
   return (value >>> 1) & 0x1;
 }
@@ -288,7 +288,7 @@ export function setCsrDeviceStatusEnabled(value: number, field: number): number 
 }
 
 export const CSR_DEVICE_STATUS_BUS_MASTER_MASK = 0x00000004;
-/** Bus mastering is on. */
+/** Bus mastering is enabled. */
 export function getCsrDeviceStatusBusMaster(value: number): number {
   return (value >>> 2) & 0x1;
 }
@@ -298,7 +298,7 @@ export function setCsrDeviceStatusBusMaster(value: number, field: number): numbe
 }
 
 export const CSR_DEVICE_STATUS_FATAL_MASK = 0x00000008;
-/** The function stopped; reset it. */
+/** The function stopped and needs a reset. */
 export function getCsrDeviceStatusFatal(value: number): number {
   return (value >>> 3) & 0x1;
 }
@@ -348,7 +348,7 @@ export function setCsrAdapterControlDisable(value: number, field: number): numbe
 }
 
 export const CSR_ADAPTER_CONTROL_RETURN_SHARES_MASK = 0x00000002;
-/** A function's share goes back to what is unallocated when its guest leaves. */
+/** The share of a function becomes unallocated when its guest leaves. */
 export function getCsrAdapterControlReturnShares(value: number): number {
   return (value >>> 1) & 0x1;
 }
@@ -358,7 +358,7 @@ export function setCsrAdapterControlReturnShares(value: number, field: number): 
 }
 
 export const CSR_ADAPTER_CONTROL_LEND_IDLE_MASK = 0x00000004;
-/** PCBs and credits of idle functions are lent to the others until asked back. */
+/** Idle functions lend PCBs and credits to the others, and get them back when active. */
 export function getCsrAdapterControlLendIdle(value: number): number {
   return (value >>> 2) & 0x1;
 }
@@ -368,7 +368,7 @@ export function setCsrAdapterControlLendIdle(value: number, field: number): numb
 }
 
 export const CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK = 0x00000008;
-/** Every enabled send context is frozen; reset, they may be restarted. */
+/** Setting it freezes every enabled send context; clearing it allows their restart. */
 export function getCsrAdapterControlFreezeSends(value: number): number {
   return (value >>> 3) & 0x1;
 }
@@ -378,7 +378,7 @@ export function setCsrAdapterControlFreezeSends(value: number, field: number): n
 }
 
 export const CSR_COLLECT_CONTROL_CHOKE_MASK = 0x00000001;
-/** Drop collect writes of new commands. */
+/** Writes that would begin a new command are dropped. */
 export function getCsrCollectControlChoke(value: number): number {
   return value & 0x1;
 }
@@ -388,7 +388,7 @@ export function setCsrCollectControlChoke(value: number, field: number): number 
 }
 
 export const CSR_OVERFLOW_CONTROL_ENABLE_MASK = 0x00000001;
-/** The buffer may be used. Reads 0 when base or size were refused. */
+/** The adapter may use the buffer. Reads as 0 when base or size was refused. */
 export function getCsrOverflowControlEnable(value: number): number {
   return value & 0x1;
 }
@@ -418,7 +418,7 @@ export function setCsrOverflowStatusSpilling(value: number, field: number): numb
 }
 
 export const CSR_OVERFLOW_STATUS_SWEEPING_MASK = 0x00000002;
-/** A doorbell was dropped; all send queues are being looked through. */
+/** A doorbell was dropped; the adapter searches all send queues. */
 export function getCsrOverflowStatusSweeping(value: number): number {
   return (value >>> 1) & 0x1;
 }
@@ -428,7 +428,7 @@ export function setCsrOverflowStatusSweeping(value: number, field: number): numb
 }
 
 export const CSR_OVERFLOW_STATUS_STALLED_MASK = 0x00000004;
-/** Deadlock: the policy forbids to spill and nothing can move. */
+/** Deadlock: the policy forbids spilling, and no doorbell can proceed. */
 export function getCsrOverflowStatusStalled(value: number): number {
   return (value >>> 2) & 0x1;
 }
@@ -448,7 +448,7 @@ export function setCsrDoorbellPolicyOverflow(value: number, field: number): numb
 }
 
 export const CSR_DOORBELL_POLICY_LINK_CHECK_MASK = 0x00000004;
-/** How a queue is seen to be in the list already. */
+/** How the scheduler checks whether a queue is linked. */
 export function getCsrDoorbellPolicyLinkCheck(value: number): number {
   return (value >>> 2) & 0x1;
 }
@@ -458,7 +458,7 @@ export function setCsrDoorbellPolicyLinkCheck(value: number, field: number): num
 }
 
 export const CSR_DOORBELL_POLICY_ADAPTIVE_MASK = 0x00000008;
-/** The adapter moves the low threshold by itself. */
+/** The adapter adjusts the low threshold. */
 export function getCsrDoorbellPolicyAdaptive(value: number): number {
   return (value >>> 3) & 0x1;
 }
@@ -468,7 +468,7 @@ export function setCsrDoorbellPolicyAdaptive(value: number, field: number): numb
 }
 
 export const CSR_DOORBELL_THRESHOLDS_LOW_MASK = 0x0000ffff;
-/** Below it doorbells are spilled. */
+/** With fewer free entries, doorbells are spilled. */
 export function getCsrDoorbellThresholdsLow(value: number): number {
   return value & 0xffff;
 }
@@ -478,7 +478,7 @@ export function setCsrDoorbellThresholdsLow(value: number, field: number): numbe
 }
 
 export const CSR_DOORBELL_THRESHOLDS_HIGH_MASK = 0xffff0000;
-/** From it on they are read back; above low. */
+/** With this many or more, they are read back; above low. */
 export function getCsrDoorbellThresholdsHigh(value: number): number {
   return value >>> 16;
 }
@@ -498,7 +498,7 @@ export function setCsrTvlOwnerState(value: number, field: number): number {
 }
 
 export const CSR_TVL_OWNER_FUNCTION_MASK = 0x000000fc;
-/** Function it is allocated to. */
+/** Function that the lane is allocated to. */
 export function getCsrTvlOwnerFunction(value: number): number {
   return (value >>> 2) & 0x3f;
 }
@@ -508,7 +508,7 @@ export function setCsrTvlOwnerFunction(value: number, field: number): number {
 }
 
 export const CSR_TVL_OWNER_QOS_LEVELS_MASK = 0x00000300;
-/** One bit for each QoS level of that function that is mapped to it. */
+/** QoS levels of that function that are mapped to the lane, one bit each. */
 export function getCsrTvlOwnerQosLevels(value: number): number {
   return (value >>> 8) & 0x3;
 }
@@ -528,7 +528,7 @@ export function setCsrTvlOwnerWeight(value: number, field: number): number {
 }
 
 export const CSR_TVL_OWNER_SHARED_EXECUTION_MASK = 0x00040000;
-/** May take shared execution credits. */
+/** The lane may take shared execution credits. */
 export function getCsrTvlOwnerSharedExecution(value: number): number {
   return (value >>> 18) & 0x1;
 }
@@ -538,7 +538,7 @@ export function setCsrTvlOwnerSharedExecution(value: number, field: number): num
 }
 
 export const CSR_TVL_OWNER_SHARED_COMPLETION_MASK = 0x00080000;
-/** May take shared completion credits. */
+/** The lane may take shared completion credits. */
 export function getCsrTvlOwnerSharedCompletion(value: number): number {
   return (value >>> 19) & 0x1;
 }
@@ -608,7 +608,7 @@ export function setCsrTvlSharedCompletion(value: number, field: number): number 
 }
 
 export const CSR_TVL_KICK_LIST_LENGTH_MASK = 0x0000ffff;
-/** Commands in it. */
+/** Commands in the list. */
 export function getCsrTvlKickListLength(value: number): number {
   return value & 0xffff;
 }
@@ -618,7 +618,7 @@ export function setCsrTvlKickListLength(value: number, field: number): number {
 }
 
 export const CSR_TVL_KICK_LIST_MAXIMUM_MASK = 0xffff0000;
-/** Commands it takes. */
+/** Most commands in the list. */
 export function getCsrTvlKickListMaximum(value: number): number {
   return value >>> 16;
 }
@@ -628,7 +628,7 @@ export function setCsrTvlKickListMaximum(value: number, field: number): number {
 }
 
 export const CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK = 0x00000001;
-/** From 0 to 1: counters at zero, takes packets. From 1 to 0: drains, then is disabled. */
+/** 0 to 1: zeroes the counters and enables the context. 1 to 0: drains and disables it. */
 export function getCsrSendContextControlEnable(value: number): number {
   return value & 0x1;
 }
@@ -638,7 +638,7 @@ export function setCsrSendContextControlEnable(value: number, field: number): nu
 }
 
 export const CSR_SEND_CONTEXT_CONTROL_FORCE_MASK = 0x00000002;
-/** From 0 to 1: returns credits now. */
+/** 0 to 1: returns credits now. */
 export function getCsrSendContextControlForce(value: number): number {
   return (value >>> 1) & 0x1;
 }
@@ -658,7 +658,7 @@ export function setCsrSendContextControlCreditInterrupt(value: number, field: nu
 }
 
 export const CSR_SEND_CONTEXT_CONTROL_HALT_MASK = 0x00000008;
-/** Writing 1 halts it; reads 0. */
+/** Writing 1 halts the context; reads as 0. */
 export function getCsrSendContextControlHalt(value: number): number {
   return (value >>> 3) & 0x1;
 }
@@ -678,7 +678,7 @@ export function setCsrSendContextStatusFreeCounter(value: number, field: number)
 }
 
 export const CSR_SEND_CONTEXT_STATUS_RETURNED_COUNTER_MASK = 0x003ff800;
-/** Free counter as last returned. */
+/** Value of the free counter in the last credit return. */
 export function getCsrSendContextStatusReturnedCounter(value: number): number {
   return (value >>> 11) & 0x7ff;
 }
@@ -698,7 +698,7 @@ export function setCsrSendContextStatusState(value: number, field: number): numb
 }
 
 export const CSR_SEND_CONTEXT_STATUS_HALT_CAUSE_MASK = 0x1e000000;
-/** Why it halted. */
+/** Why the context halted. */
 export function getCsrSendContextStatusHaltCause(value: number): number {
   return (value >>> 25) & 0xf;
 }
@@ -708,7 +708,7 @@ export function setCsrSendContextStatusHaltCause(value: number, field: number): 
 }
 
 export const CSR_SEND_CONTEXT_STATUS_OCCUPIED_MASK = 0x20000000;
-/** Whole packets wait for egress. */
+/** Complete packets wait for egress. */
 export function getCsrSendContextStatusOccupied(value: number): number {
   return (value >>> 29) & 0x1;
 }

@@ -49,7 +49,7 @@ export function setSrqAttributesPageShift(view: DataView, base: number, value: n
 }
 
 export const SRQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET = 8;
-/** Guest address of the slots; with paged set, of their page list. Exact below 2^53; use the halves for opaque values. */
+/** Guest address of the slots; if paged is set, of their page list. Exact below 2^53; use the halves for opaque values. */
 export function getSrqAttributesQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
 }
@@ -93,7 +93,7 @@ export function setSrqAttributesRecordAddressLow(view: DataView, base: number, v
 }
 
 export const SRQ_ATTRIBUTES_LIMIT_OFFSET = 24;
-/** An event is posted when fewer entries than this are posted; 0: none. */
+/** An event is posted when fewer entries than this are left; 0: none. */
 export function getSrqAttributesLimit(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
 }
@@ -102,7 +102,7 @@ export function setSrqAttributesLimit(view: DataView, base: number, value: numbe
 }
 
 export const SRQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 28;
-/** Modify: what to change. Values: srq-mask. */
+/** Modify only: attributes to change. Values: srq-mask. */
 export function getSrqAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base + 28, true);
 }
@@ -111,7 +111,7 @@ export function setSrqAttributesAttributeMask(view: DataView, base: number, valu
 }
 
 export const SRQ_ATTRIBUTES_HEAD_OFFSET = 32;
-/** Query only: number of the next entry to be taken. */
+/** Query only: number of the next entry to take. */
 export function getSrqAttributesHead(view: DataView, base: number): number {
   return view.getUint16(base + 32, true);
 }
@@ -119,7 +119,7 @@ export function setSrqAttributesHead(view: DataView, base: number, value: number
   view.setUint16(base + 32, value, true);
 }
 
-/** Query only: the SRQ failed. */
+/** Query only: the SRQ is in error. */
 export function getSrqAttributesError(view: DataView, base: number): number {
   return view.getUint8(base + 36) & 0x1;
 }
@@ -139,17 +139,17 @@ export interface SrqAttributes {
   strideLog2: number;
   /** log2 of the page size when paged. */
   pageShift: number;
-  /** Guest address of the slots; with paged set, of their page list. */
+  /** Guest address of the slots; if paged is set, of their page list. */
   queueAddress: number;
   /** Guest address of the srq-record. */
   recordAddress: number;
-  /** An event is posted when fewer entries than this are posted; 0: none. */
+  /** An event is posted when fewer entries than this are left; 0: none. */
   limit: number;
-  /** Modify: what to change. */
+  /** Modify only: attributes to change. */
   attributeMask: number;
-  /** Query only: number of the next entry to be taken. */
+  /** Query only: number of the next entry to take. */
   head: number;
-  /** Query only: the SRQ failed. */
+  /** Query only: the SRQ is in error. */
   error: number;
 }
 

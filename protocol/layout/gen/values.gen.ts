@@ -3,7 +3,7 @@
 
 /** Operations of the send queue. */
 export const SendOpcode = {
-  /** Nothing; completes at once when signalled. */
+  /** No operation; completes at once when signalled. */
   NOP: 0,
   /** Send a message. */
   SEND: 1,
@@ -58,89 +58,89 @@ export function sendOpcodeName(value: number): string {
   return sendOpcodeNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Management commands: object class in the high nibble, verb (0 create, 1 modify, 2 query, 3 destroy) in the low one. */
+/** Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy. */
 export const ManagementOpcode = {
-  /** What the function offers. */
+  /** Query capabilities and limits of the function. */
   QUERY_ADAPTER: 2,
-  /** State of the port named by the modifier. */
+  /** Query the port in the modifier. */
   QUERY_PORT: 6,
-  /** Set or empty the GID table entry named by the object number, of the port named by the modifier; of the physical function alone. */
+  /** Set or clear a GID table entry (object number) of a port (modifier); physical function only. */
   MODIFY_GID: 9,
-  /** Read it. */
+  /** Query a GID table entry. */
   QUERY_GID: 10,
   /** Create a protection domain. */
   CREATE_PD: 16,
-  /** Change the protection domain's token. */
+  /** Change the token of a protection domain. */
   MODIFY_PD: 17,
-  /** Read it back. */
+  /** Query a protection domain. */
   QUERY_PD: 18,
-  /** Destroy it; refused while in use. */
+  /** Destroy a protection domain; refused while in use. */
   DESTROY_PD: 19,
   /** Register a memory region. */
   CREATE_MR: 32,
-  /** Re-register: change access, PD or translation. */
+  /** Change access, PD or translation of a memory region. */
   MODIFY_MR: 33,
-  /** Read it back. */
+  /** Query a memory region. */
   QUERY_MR: 34,
-  /** Deregister it. */
+  /** Deregister a memory region. */
   DESTROY_MR: 35,
   /** Create a completion queue. */
   CREATE_CQ: 48,
   /** Change a completion queue. */
   MODIFY_CQ: 49,
-  /** Read it back. */
+  /** Query a completion queue. */
   QUERY_CQ: 50,
-  /** Destroy it; refused while in use. */
+  /** Destroy a completion queue; refused while in use. */
   DESTROY_CQ: 51,
   /** Create an event queue. */
   CREATE_EQ: 64,
   /** Change an event queue. */
   MODIFY_EQ: 65,
-  /** Read it back. */
+  /** Query an event queue. */
   QUERY_EQ: 66,
-  /** Destroy it; refused while in use. */
+  /** Destroy an event queue; refused while in use. */
   DESTROY_EQ: 67,
   /** Create a queue pair. */
   CREATE_QP: 80,
   /** Change state and attributes of a queue pair. */
   MODIFY_QP: 81,
-  /** Read it back. */
+  /** Query a queue pair. */
   QUERY_QP: 82,
-  /** Destroy it. */
+  /** Destroy a queue pair. */
   DESTROY_QP: 83,
   /** Allocate a memory window. */
   CREATE_MW: 96,
-  /** Read it back. */
+  /** Query a memory window. */
   QUERY_MW: 98,
-  /** Deallocate it. */
+  /** Deallocate a memory window. */
   DESTROY_MW: 99,
   /** Create a shared receive queue. */
   CREATE_SRQ: 112,
-  /** Change its limit. */
+  /** Change the limit of a shared receive queue. */
   MODIFY_SRQ: 113,
-  /** Read it back. */
+  /** Query a shared receive queue. */
   QUERY_SRQ: 114,
-  /** Destroy it; refused while in use. */
+  /** Destroy a shared receive queue; refused while in use. */
   DESTROY_SRQ: 115,
-  /** Resource allocation request: as many resource-changes as the modifier says, all or none. */
+  /** Resource allocation request; the modifier is the number of resource-changes. */
   REQUEST_RESOURCES: 129,
-  /** Share of the function named by the object number. */
+  /** Query the share of the function in the object number. */
   QUERY_RESOURCES: 130,
   /** Allocate a send context; it starts disabled. */
   CREATE_SEND_CONTEXT: 160,
   /** Change a send context. */
   MODIFY_SEND_CONTEXT: 161,
-  /** Read it back. */
+  /** Query a send context. */
   QUERY_SEND_CONTEXT: 162,
-  /** Free it; refused while enabled. */
+  /** Free a send context; refused while enabled. */
   DESTROY_SEND_CONTEXT: 163,
   /** Turn the trace of a QP on or off. */
   MODIFY_TRACE: 177,
-  /** State of a QP's trace. */
+  /** Query the trace of a QP. */
   QUERY_TRACE: 178,
   /** Copy command blocks of a QP to memory. */
   READ_TRACE: 180,
-  /** State of the transmit virtual lane named by the object number. */
+  /** Query the transmit virtual lane in the object number. */
   QUERY_LANE: 146,
 } as const;
 export type ManagementOpcode = (typeof ManagementOpcode)[keyof typeof ManagementOpcode];
@@ -335,7 +335,7 @@ export function managementOpcodeName(value: number): string {
   return managementOpcodeNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Results of management commands. Every status but OK means that nothing was changed. */
+/** Results of management commands. With every status but OK, nothing has changed. */
 export const ManagementStatus = {
   /** Done. */
   OK: 0,
@@ -355,17 +355,17 @@ export const ManagementStatus = {
   BAD_STATE: 7,
   /** Other objects refer to the object. */
   IN_USE: 8,
-  /** Nothing left of what was asked for. */
+  /** The requested resource is exhausted. */
   NO_RESOURCES: 9,
-  /** A virtual function used a command of the physical one. */
+  /** A virtual function used a command of the physical function. */
   NOT_PERMITTED: 10,
-  /** Valid, but this adapter does not offer it. */
+  /** Valid, but this adapter does not support it. */
   UNSUPPORTED: 11,
   /** The device is not enabled. */
   DISABLED: 12,
   /** The QoS levels of the function would have more than the function owns. */
   SHARE_EXCEEDED: 13,
-  /** What is asked for is promised but still in use by somebody else; try again. */
+  /** Another function still uses VCBs that it gave back; try again. */
   CONVERGING: 14,
 } as const;
 export type ManagementStatus = (typeof ManagementStatus)[keyof typeof ManagementStatus];
@@ -402,7 +402,7 @@ export const CompletionStatus = {
   LOCAL_LENGTH_ERROR: 1,
   /** The work request is malformed. */
   LOCAL_QP_OPERATION_ERROR: 2,
-  /** Key, bounds or rights of local memory. */
+  /** Key, bounds or access rights of local memory. */
   LOCAL_PROTECTION_ERROR: 4,
   /** The QP went into the error state first. */
   FLUSHED: 5,
@@ -414,11 +414,11 @@ export const CompletionStatus = {
   LOCAL_ACCESS_ERROR: 8,
   /** The responder refused the request. */
   REMOTE_INVALID_REQUEST_ERROR: 9,
-  /** Key, bounds or rights of remote memory. */
+  /** Key, bounds or access rights of remote memory. */
   REMOTE_ACCESS_ERROR: 10,
-  /** The responder could not do it. */
+  /** The responder could not complete the request. */
   REMOTE_OPERATION_ERROR: 11,
-  /** No answer. */
+  /** The responder did not answer. */
   RETRY_EXCEEDED: 12,
   /** The responder had no receive entry. */
   RNR_RETRY_EXCEEDED: 13,
@@ -464,7 +464,7 @@ export function completionStatusName(value: number): string {
   return completionStatusNames[value] || `0x${value.toString(16)}`;
 }
 
-/** What a CQE reports. */
+/** Operations that a CQE reports. */
 export const CompletionOpcode = {
   /** A send completed. */
   SEND: 0,
@@ -670,15 +670,15 @@ export const EventType = {
   GID_CHANGE: 20,
   /** The subnet manager changed. */
   SM_CHANGE: 21,
-  /** The subnet manager wants subscriptions anew. */
+  /** The subnet manager requests that clients register again. */
   CLIENT_REREGISTER: 22,
   /** A send context halted. */
   SEND_CONTEXT_HALTED: 25,
-  /** The trace of a QP stopped behind the first error. */
+  /** The trace of a QP stopped after the first error. */
   TRACE_STOPPED: 26,
-  /** The function's share of the adapter changed; query it. */
+  /** The share of the function has changed; query it. */
   RESOURCES_CHANGED: 24,
-  /** The function stopped; reset it. */
+  /** The function stopped and needs a reset. */
   DEVICE_FATAL: 31,
 } as const;
 export type EventType = (typeof EventType)[keyof typeof EventType];
@@ -724,7 +724,7 @@ export function eventTypeName(value: number): string {
   return eventTypeNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Causes of errors: the vendor error of a CQE, the cause of an event, the first-fault record. */
+/** Causes of faults, in the vendor error of a CQE, in error events and in the first-fault record. */
 export const FaultKind = {
   /** No fault. */
   NONE: 0,
@@ -732,7 +732,7 @@ export const FaultKind = {
   REGISTER_RESERVED: 1,
   /** Write to a read-only register. */
   REGISTER_READ_ONLY: 2,
-  /** Access of a width or alignment the register does not take. */
+  /** Access of a width or alignment that the register does not take. */
   REGISTER_WIDTH: 3,
   /** Collect write outside the function's buffers. */
   COLLECT_OUT_OF_RANGE: 4,
@@ -740,17 +740,17 @@ export const FaultKind = {
   COLLECT_RESERVED: 5,
   /** Collect length out of range. */
   COLLECT_BAD_LENGTH: 6,
-  /** Checksum of a command is wrong. */
+  /** The checksum of a command is wrong. */
   COMMAND_CHECKSUM: 7,
   /** Command or doorbell for a QP that does not exist, belongs to another function or cannot send. */
   COMMAND_BAD_QP: 8,
   /** Command or doorbell with a sequence number already executed. */
   COMMAND_STALE: 9,
-  /** QoS level of the command is not the one of the QP. */
+  /** The QoS level of a command is not that of the QP. */
   COMMAND_QOS: 10,
   /** Opcode unknown or not allowed for the service type. */
   COMMAND_OPCODE: 11,
-  /** Number of SGEs, or their sum against the message length. */
+  /** Too many SGEs for the operation, or their sum is not the message length. */
   COMMAND_SGE: 12,
   /** Message longer than allowed. */
   COMMAND_LENGTH: 13,
@@ -766,11 +766,11 @@ export const FaultKind = {
   KEY_INVALID: 18,
   /** Key of another protection domain. */
   KEY_PD: 19,
-  /** Outside the memory region. */
+  /** Access outside the memory region. */
   KEY_BOUNDS: 20,
-  /** Access right missing. */
+  /** An access right is missing. */
   KEY_ACCESS: 21,
-  /** Address handle not valid, of another PD or port. */
+  /** Address handle not valid, or of another PD or port. */
   ADDRESS_HANDLE: 22,
   /** A receive entry is malformed. */
   RECEIVE_ENTRY: 23,
@@ -790,13 +790,13 @@ export const FaultKind = {
   DOORBELL_BEYOND_TAIL: 30,
   /** The port is not active. */
   PORT_DOWN: 31,
-  /** The link in a send queue descriptor is not what the adapter wrote; it was put right. */
+  /** The link in a send queue descriptor was not what the adapter wrote; the adapter restored it. */
   DESCRIPTOR_LINK: 35,
   /** Base or size of the doorbell overflow buffer is out of range. */
   OVERFLOW_CONTROL: 36,
-  /** A doorbell read back from the overflow buffer is not one that was written. */
+  /** An entry read back from the overflow buffer is not a doorbell that the adapter wrote. */
   OVERFLOW_ENTRY: 37,
-  /** A virtual function touched a control of the physical one. */
+  /** A virtual function accessed a control of the physical function. */
   NOT_PERMITTED: 38,
   /** A send context halted; its status says why. */
   SEND_CONTEXT_HALTED: 39,
@@ -804,9 +804,9 @@ export const FaultKind = {
   SEND_PACKET: 40,
   /** The key cannot be bound, registered or invalidated in its present state. */
   KEY_STATE: 32,
-  /** A packet of another partition arrived for a QP; address: source LID, P_Key. */
+  /** A packet of another partition arrived for a QP. Fault address: source LID, P_Key. */
   PKEY_VIOLATION: 33,
-  /** A datagram with a wrong Q_Key arrived for a QP; address: source LID, Q_Key. */
+  /** A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key. */
   QKEY_VIOLATION: 34,
 } as const;
 export type FaultKind = (typeof FaultKind)[keyof typeof FaultKind];
@@ -899,7 +899,7 @@ export function serviceTypeName(value: number): string {
 
 /** Queue pair states; numbers follow enum ib_qp_state of Linux. */
 export const QpState = {
-  /** Created, nothing works. */
+  /** Created; neither queue works. */
   RESET: 0,
   /** Receive entries may be posted. */
   INIT: 1,
@@ -911,7 +911,7 @@ export const QpState = {
   SQD: 4,
   /** Send queue in error. */
   SQE: 5,
-  /** In error: everything is flushed. */
+  /** In error; all work requests are flushed. */
   ERR: 6,
 } as const;
 export type QpState = (typeof QpState)[keyof typeof QpState];
@@ -932,7 +932,7 @@ export function qpStateName(value: number): string {
   return qpStateNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Attributes named by modify QP (bits). */
+/** Attributes that modify QP changes (bits). */
 export const QpMask = {
   /** state */
   STATE: 1,
@@ -1012,7 +1012,7 @@ export const MrKind = {
   PHYSICAL: 0,
   /** A list of pages. */
   PAGED: 1,
-  /** Registered by work request (FAST_REGISTER); pageCount is the most pages it can have. */
+  /** Registered by work request (FAST_REGISTER); pageCount is the most pages it can take. */
   FAST: 2,
 } as const;
 export type MrKind = (typeof MrKind)[keyof typeof MrKind];
@@ -1031,9 +1031,9 @@ export function mrKindName(value: number): string {
 
 /** Types of memory window. */
 export const MwKind = {
-  /** Bound by the PD; the R_Key stays valid for all QPs of the PD. */
+  /** The R_Key is valid for all QPs of the PD. */
   TYPE_1: 1,
-  /** Bound by a QP (2B): the R_Key is good for that QP alone, and can be invalidated. */
+  /** Bound to one QP (2B): the R_Key is valid for that QP only and can be invalidated. */
   TYPE_2: 2,
 } as const;
 export type MwKind = (typeof MwKind)[keyof typeof MwKind];
@@ -1050,7 +1050,7 @@ export function mwKindName(value: number): string {
   return mwKindNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Attributes named by modify SRQ (bits). */
+/** Attributes that modify SRQ changes (bits). */
 export const SrqMask = {
   /** limit */
   LIMIT: 1,
@@ -1080,7 +1080,7 @@ export const AccessFlag = {
   REMOTE_ATOMIC: 8,
   /** Memory windows may be bound. */
   WINDOW_BIND: 16,
-  /** Virtual addresses start at zero, wherever `startAddress` is; of that, pages take the offset in the first page. */
+  /** Virtual addresses start at 0; of `startAddress` only the offset in the first page counts. */
   ZERO_BASED: 32,
 } as const;
 export type AccessFlag = (typeof AccessFlag)[keyof typeof AccessFlag];
@@ -1127,7 +1127,7 @@ export function accessFlagName(value: number): string {
   return accessFlagNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Attributes named by modify MR (bits). */
+/** Attributes that modify MR changes (bits). */
 export const MrMask = {
   /** startAddress, length, page list */
   TRANSLATION: 1,
@@ -1152,7 +1152,7 @@ export function mrMaskName(value: number): string {
   return mrMaskNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Attributes named by modify CQ (bits). */
+/** Attributes that modify CQ changes (bits). */
 export const CqMask = {
   /** eventQueue */
   EVENT_QUEUE: 1,
@@ -1183,7 +1183,7 @@ export function cqMaskName(value: number): string {
   return cqMaskNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Attributes named by modify EQ (bits). */
+/** Attributes that modify EQ changes (bits). */
 export const EqMask = {
   /** vector */
   VECTOR: 1,
@@ -1224,13 +1224,13 @@ export function eqMaskName(value: number): string {
   return eqMaskNames[value] || `0x${value.toString(16)}`;
 }
 
-/** What the first completion event on an empty event queue does. */
+/** Action of the first completion event on an empty event queue. */
 export const EqControl = {
-  /** Neither summary byte nor interrupt; the queue is polled. */
+  /** Neither summary byte nor interrupt; software polls the queue. */
   NOTHING: 0,
   /** Primary summary byte; an interrupt only when the driver is late. */
   PRIMARY_SUMMARY: 1,
-  /** Primary summary byte (where an address is given) and interrupt: PSUM+INT. */
+  /** Primary summary byte (if it has an address) and interrupt: PSUM+INT. */
   INTERRUPT: 2,
 } as const;
 export type EqControl = (typeof EqControl)[keyof typeof EqControl];
@@ -1247,9 +1247,9 @@ export function eqControlName(value: number): string {
   return eqControlNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Arming of a completion queue. */
+/** Arming states of a completion queue. */
 export const NotifyState = {
-  /** No event wanted. */
+  /** No event is requested. */
   UNARMED: 0,
   /** Event for a solicited or failed completion. */
   ARMED_SOLICITED: 1,
@@ -1300,31 +1300,31 @@ export function portStateName(value: number): string {
   return portStateNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Resources of a resource change. The first five are the physical function's; the others are so without QoS level, and the function's own with one. */
+/** Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level. */
 export const ResourceKind = {
   /** Private execution credits of lane `target`. */
   TVL_EXECUTION_CREDITS: 1,
   /** Private completion credits of lane `target`. */
   TVL_COMPLETION_CREDITS: 2,
-  /** Shared credits lane `target` may take: bit 0 execution, bit 1 completion. */
+  /** Shared credits that lane `target` may take: bit 0 execution, bit 1 completion. */
   TVL_SHARED_CREDITS: 3,
   /** Most commands in the virtual kick list of lane `target`. */
   TVL_LIST_SIZE: 4,
   /** Commands per turn of lane `target`. */
   TVL_WEIGHT: 5,
-  /** Number of VCBs: of the function (its BAR moves where there is room), or of the level (its sub-BAR moves). */
+  /** Number of VCBs: of the function (its BAR may move), or of the level (its sub-BAR moves). */
   VCBS: 16,
-  /** First VCB of the function in the VCB space: places the BAR. */
+  /** First VCB of the function in the VCB space; moves the BAR. */
   VCB_BASE: 17,
   /** Number of guaranteed PCBs. */
   PCBS: 18,
-  /** Number of lanes: taken from the shared ones, or from those of the function. */
+  /** Number of lanes, taken from the shared ones, or for a level from those of the function. */
   TVLS: 19,
-  /** Lanes by number: 32 bits of the map, from lane 32 x `word` on. */
+  /** Lanes by number: 32 bits of the map, from lane 32 x `word`. */
   TVL_MAP: 20,
   /** Dedicated collect buffers of the send queue scheduler guaranteed to the function. */
   SCHEDULER_BUFFERS: 21,
-  /** Lanes that commands in dedicated buffers take, as TVL_MAP; none: the lanes of their QP. */
+  /** Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP. */
   DEDICATED_TVL_MAP: 22,
 } as const;
 export type ResourceKind = (typeof ResourceKind)[keyof typeof ResourceKind];
@@ -1361,15 +1361,15 @@ export function resourceKindName(value: number): string {
   return resourceKindNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Who may use a transmit virtual lane. */
+/** Owner of a transmit virtual lane. */
 export const TvlState = {
-  /** No such lane, or not to be seen. */
+  /** No such lane, or not visible to this function. */
   NONE: 0,
-  /** Functions without lanes of their own. */
+  /** Shared by the functions that have no lanes of their own. */
   SHARED: 1,
-  /** One function. */
+  /** Allocated to one function. */
   ALLOCATED: 2,
-  /** Commands in dedicated buffers. */
+  /** For commands in dedicated collect buffers. */
   DEDICATED: 3,
 } as const;
 export type TvlState = (typeof TvlState)[keyof typeof TvlState];
@@ -1387,13 +1387,13 @@ export function tvlStateName(value: number): string {
   return tvlStateNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Which doorbells are written to the overflow buffer while a deadlock threatens. */
+/** Doorbells that go to the overflow buffer during a potential deadlock. */
 export const OverflowPolicy = {
-  /** None: the bus waits, and may wait for ever. */
+  /** None: the bus waits, possibly for ever. */
   OFF: 0,
-  /** The last ones received. */
+  /** The doorbells received last. */
   NEWEST: 1,
-  /** Those of queue pairs that have most in the overflow buffer. */
+  /** Those of the queue pairs with most doorbells in the overflow buffer. */
   MOST_SPILLED: 2,
 } as const;
 export type OverflowPolicy = (typeof OverflowPolicy)[keyof typeof OverflowPolicy];
@@ -1410,11 +1410,11 @@ export function overflowPolicyName(value: number): string {
   return overflowPolicyNames[value] || `0x${value.toString(16)}`;
 }
 
-/** How the scheduler sees whether a send queue is in its list. */
+/** How the scheduler checks whether a send queue is in its list. */
 export const LinkCheck = {
   /** Reads the descriptor, then writes it. */
   READ: 0,
-  /** Compares and swaps its link. */
+  /** Compares and swaps the link in the descriptor. */
   COMPARE_SWAP: 1,
 } as const;
 export type LinkCheck = (typeof LinkCheck)[keyof typeof LinkCheck];
@@ -1432,13 +1432,13 @@ export function linkCheckName(value: number): string {
 
 /** States of a send context. */
 export const SendContextState = {
-  /** Takes no writes; counters stand still. */
+  /** Takes no writes; its counters do not change. */
   DISABLED: 0,
   /** Takes packets. */
   ENABLED: 1,
-  /** Takes no writes; what was whole still egresses. */
+  /** Takes no writes; complete packets still egress. */
   HALTED: 2,
-  /** Being disabled: what was whole still egresses. */
+  /** Being disabled; complete packets still egress. */
   DRAINING: 3,
   /** Halted with all others by a freeze. */
   FROZEN: 4,
@@ -1461,9 +1461,9 @@ export function sendContextStateName(value: number): string {
 
 /** Why a send context halted. */
 export const SendHaltCause = {
-  /** It did not. */
+  /** The context has not halted. */
   NONE: 0,
-  /** Start of packet inside a packet, or a packet that starts without. */
+  /** Start-of-packet block inside a packet, or a packet that does not start with one. */
   INCONSISTENT_SOP: 1,
   /** VL, P_Key or headers are not allowed. */
   DISALLOWED_PACKET: 2,
@@ -1475,7 +1475,7 @@ export const SendHaltCause = {
   OUT_OF_BOUNDS: 5,
   /** Length in the control word is out of range. */
   BAD_LENGTH: 6,
-  /** Asked for. */
+  /** Software halted the context. */
   SOFTWARE: 7,
   /** All contexts were frozen. */
   FREEZE: 8,
@@ -1503,19 +1503,19 @@ export function sendHaltCauseName(value: number): string {
   return sendHaltCauseNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Attributes named by modify send context (bits). */
+/** Attributes that modify send context changes (bits). */
 export const SendContextMask = {
   /** virtualLanes */
   VIRTUAL_LANES: 1,
   /** checkPkey, pkey */
   PKEY: 2,
-  /** creditAddress; while disabled */
+  /** creditAddress; only while disabled */
   CREDIT_ADDRESS: 4,
   /** threshold; forces one return */
   THRESHOLD: 8,
   /** creditInterrupt, vector */
   INTERRUPT: 16,
-  /** port; while disabled */
+  /** port; only while disabled */
   PORT: 32,
 } as const;
 export type SendContextMask = (typeof SendContextMask)[keyof typeof SendContextMask];
