@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Parser, builder and CRCs against packets that nobody here made: real channel adapters, and soft-RoCE. */
+/**
+ * Parser, builder and CRCs against packets of other implementations: real adapters and soft-RoCE.
+ */
 import t from 'tap';
 import { readErfRecord } from './erf.ts';
 import { computeRoceIcrc, getIcrc } from './icrc.ts';
@@ -7,7 +9,7 @@ import { newParsedPacket, packetErrorName, parsePacket } from './packet.ts';
 import { buildPacket, payloadStart } from './packet-builder.ts';
 import { newPacketFields, readPacketFields } from './packet-fields.ts';
 import { PcapLinkType } from './pcap.ts';
-import { captureMissing, REAL_HCA_CAPTURE, RXE_CAPTURE, readCapture } from './reference-captures.ts';
+import { captureMissing, REAL_HCA_CAPTURE, RXE_CAPTURE, readCapture } from './test-support/reference-captures.ts';
 
 const ROCE_PORT = 4791;
 
@@ -21,7 +23,7 @@ t.test('packets of real channel adapters', { skip: captureMissing(REAL_HCA_CAPTU
     const erf = readErfRecord(view, record.offset, record.lengthBytes);
     if (erf === undefined) return test.fail(`record ${index} is no InfiniBand packet`);
     const error = parsePacket(view, erf.offset, erf.lengthBytes, parsed);
-    test.equal(packetErrorName(error), 'NONE', `packet ${index}: both CRCs hold and it parses`);
+    test.equal(packetErrorName(error), 'NONE', `packet ${index}: parses, both CRCs are right`);
     readPacketFields(view, parsed, fields);
     const rebuilt = new Uint8Array(erf.lengthBytes);
     const original = new Uint8Array(view.buffer, view.byteOffset + erf.offset, erf.lengthBytes);
