@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Building and parsing allocate nothing per packet: the heap grows by less than the smallest object per packet. */
+/**
+ * Building and parsing a packet allocate nothing: heap growth per packet is below the smallest
+ * object.
+ */
 import t from 'tap';
 import { BthOpcode } from './gen/values.gen.ts';
 import { newParsedPacket, parsePacket } from './packet.ts';

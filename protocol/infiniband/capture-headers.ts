@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The headers of capture files as tables: pcap's own, and the ERF record that carries an InfiniBand packet with its
- * time and interface. `pcap.ts` and `erf.ts` are their users.
+ * Headers of capture files as tables: those of pcap, and those of the ERF record that carries an
+ * InfiniBand packet with its time and interface. `pcap.ts` and `erf.ts` use the accessors.
  */
 import type { StructTable } from '../layout/table.ts';
 
@@ -12,26 +12,26 @@ const PCAP_FILE: StructTable = {
   endian: 'little',
   sizeBytes: 24,
   fields: [
-    { name: 'magic', bits: 32, doc: 'Tells byte order and unit of time.', values: 'pcap-magic' },
+    { name: 'magic', bits: 32, doc: 'Gives the byte order and the unit of time.', values: 'pcap-magic' },
     { name: 'versionMajor', bits: 16, doc: 'Format version, 2.' },
     { name: 'versionMinor', bits: 16, doc: 'Format version, 4.' },
     { bits: 64, at: 8 },
     { name: 'snapLength', bits: 32, at: 16, doc: 'Longest record in bytes.' },
-    { name: 'linkType', bits: 32, at: 20, doc: 'What the records are.', values: 'pcap-link-type' },
+    { name: 'linkType', bits: 32, at: 20, doc: 'Type of the records.', values: 'pcap-link-type' },
   ],
 };
 
 const PCAP_RECORD: StructTable = {
   name: 'pcap-record-header',
-  doc: 'Before each record of a capture file.',
+  doc: 'Header of each record of a capture file.',
   source: 'draft-ietf-opsawg-pcap',
   endian: 'little',
   sizeBytes: 16,
   fields: [
     { name: 'seconds', bits: 32, doc: 'Time in seconds.' },
-    { name: 'fraction', bits: 32, doc: 'Micro- or nanoseconds, as the magic says.' },
-    { name: 'capturedLength', bits: 32, doc: 'Bytes that follow.' },
-    { name: 'originalLength', bits: 32, doc: 'Bytes there were.' },
+    { name: 'fraction', bits: 32, doc: 'Microseconds or nanoseconds, depending on the magic.' },
+    { name: 'capturedLength', bits: 32, doc: 'Bytes of the record in the file.' },
+    { name: 'originalLength', bits: 32, doc: 'Bytes of the original packet.' },
   ],
 };
 
@@ -42,8 +42,8 @@ const ERF_TIMESTAMP: StructTable = {
   endian: 'little',
   sizeBytes: 8,
   fields: [
-    { name: 'fraction', bits: 32, doc: 'In units of 2^-32 s.' },
-    { name: 'seconds', bits: 32, doc: 'Seconds.' },
+    { name: 'fraction', bits: 32, doc: 'Fraction of a second in units of 2^-32 s.' },
+    { name: 'seconds', bits: 32, doc: 'Seconds since 1970.' },
   ],
 };
 
@@ -56,11 +56,11 @@ const ERF_HEADER: StructTable = {
   fields: [
     { name: 'type', bits: 8, doc: 'Record type, 21 for InfiniBand.' },
     { bits: 3 },
-    { name: 'receiveError', bits: 1, doc: 'The packet came with an error.' },
+    { name: 'receiveError', bits: 1, doc: 'The packet was received with an error.' },
     { name: 'truncated', bits: 1, doc: 'The packet was cut.' },
-    { name: 'varyingLength', bits: 1, doc: 'Records differ in length.' },
-    { name: 'interfaceNumber', bits: 2, doc: 'Which of four taps saw the packet.' },
-    { name: 'recordLength', bits: 16, at: 2, doc: 'Bytes of the record with its 16 byte header.' },
+    { name: 'varyingLength', bits: 1, doc: 'Records vary in length.' },
+    { name: 'interfaceNumber', bits: 2, doc: 'Tap that captured the packet, 0 to 3.' },
+    { name: 'recordLength', bits: 16, at: 2, doc: 'Bytes of the record with its header of 16 bytes.' },
     { name: 'lossCounter', bits: 16, doc: 'Packets lost before this one.' },
     { name: 'wireLength', bits: 16, at: 6, doc: 'Bytes of the packet on the wire.' },
   ],

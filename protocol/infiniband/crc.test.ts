@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The table-driven CRCs against shift registers that work bit by bit, at every length around the switch to zlib. */
+/**
+ * The table-driven CRCs against bitwise shift registers, at every length around the switch to zlib.
+ */
 import t from 'tap';
 import { seededRandom, testSeed } from '../testing/random.ts';
 import { continueIcrc, continueIcrcDwords, continueVcrc } from './crc.ts';
@@ -15,7 +17,7 @@ function shiftRegister(polynomial: number, start: number, bytes: Uint8Array): nu
   return state;
 }
 
-t.test('any stretch of any length', async (test) => {
+t.test('any range of any length', async (test) => {
   const random = seededRandom(seed);
   for (let round = 0; round < 600; round++) {
     const bytes = random.bytes(1200);
@@ -38,7 +40,7 @@ t.test('any stretch of any length', async (test) => {
   }
 });
 
-t.test('two dwords at once are eight bytes', async (test) => {
+t.test('two dwords in one step equal eight bytes', async (test) => {
   const random = seededRandom(seed);
   const bytes = random.bytes(8);
   const view = new DataView(bytes.buffer);
@@ -46,7 +48,7 @@ t.test('two dwords at once are eight bytes', async (test) => {
   test.equal(got, shiftRegister(0xedb88320, -1, bytes) | 0, `seed ${seed}`);
 });
 
-t.test('the same place with new content, as packet slots are used', async (test) => {
+t.test('new content at the same position, as in a reused packet slot', async (test) => {
   const bytes = new Uint8Array(1024);
   const view = new DataView(bytes.buffer);
   const zeros = continueIcrc(-1, view, 0, 1024);

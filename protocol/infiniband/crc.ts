@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The two cyclic redundancy checks of InfiniBand packets over any stretch of a DataView, eight bytes per step through
- * tables made at load (IBA 7.8). States are raw shift registers: start from all ones, complement at the end. Long
- * CRC-32 runs go to zlib, which is native; short ones stay here, where no call costs more than the sum itself.
+ * The two cyclic redundancy checks of InfiniBand packets (IBTA 7.8), over any range of a DataView.
+ * Lookup tables take eight bytes per step. A state is the raw shift register: the caller starts
+ * from all ones and complements the result. Long CRC-32 ranges go to the native zlib; for short
+ * ones the call would cost more than the sum. `icrc.ts` and `vcrc.ts` call these functions.
  */
 import * as zlib from 'node:zlib';
 
@@ -11,17 +12,17 @@ const ICRC_POLYNOMIAL = 0xedb88320;
 /** CRC-16 polynomial 0x100b, reflected. */
 const VCRC_POLYNOMIAL = 0xd008;
 
-/** Shortest stretch for which zlib wins over the tables, in bytes; see `scripts/bench/packets.ts`. */
+/** Shortest range in bytes for which zlib is faster than the tables (measured). */
 const NATIVE_FROM_BYTES = 320;
 
-/** Table k gives the effect of a byte that k more bytes follow. */
+/** Entry 256 * k + b is the effect of byte b with k more bytes after it. */
 const icrcTable = slicingTable(ICRC_POLYNOMIAL);
 const vcrcTable = slicingTable(VCRC_POLYNOMIAL);
 
-/** Absent before Node 20.15; then the tables do all the work. */
+/** Absent before Node 20.15; the tables then serve every range. */
 const nativeCrc32 = (zlib as { crc32?: (data: Uint8Array, value: number) => number }).crc32;
 
-/** CRC-32 state after the bytes from `from` to before `to` of the view. */
+/** CRC-32 state after the bytes [from, to) of the view. */
 export function continueIcrc(state: number, view: DataView, from: number, to: number): number {
   if (nativeCrc32 !== undefined && to - from >= NATIVE_FROM_BYTES) {
     return ~nativeCrc32(bytesOf(view, from, to - from), ~state >>> 0);
@@ -29,7 +30,7 @@ export function continueIcrc(state: number, view: DataView, from: number, to: nu
   return slice(icrcTable, state, view, from, to);
 }
 
-/** CRC-16 state after the bytes from `from` to before `to` of the view. */
+/** CRC-16 state after the bytes [from, to) of the view. */
 export function continueVcrc(state: number, view: DataView, from: number, to: number): number {
   return slice(vcrcTable, state, view, from, to);
 }
@@ -52,7 +53,7 @@ export function continueIcrcDwords(state: number, first: number, second: number)
 
 function slice(table: Int32Array, start: number, view: DataView, from: number, to: number): number {
   let state = start | 0;
-  // Truncated, here and below, so that no step looks whether an index left 32 bits.
+  // `| 0` here and below keeps the index a 32-bit integer, which saves a check per step.
   let at = from | 0;
   for (const end = (to - 7) | 0; at < end; at = (at + 8) | 0) {
     const word = state ^ view.getInt32(at, true);
@@ -94,7 +95,10 @@ function slicingTable(polynomial: number): Int32Array {
   return table;
 }
 
-/** Views made before, by place: bulk traffic reuses the same packet slots, and a new view per packet is an allocation. */
+/**
+ * Cache of views by position: bulk traffic reuses packet slots, and a new view per packet
+ * allocates.
+ */
 const views: Uint8Array[] = new Array(64).fill(new Uint8Array(0));
 
 function bytesOf(view: DataView, from: number, lengthBytes: number): Uint8Array {

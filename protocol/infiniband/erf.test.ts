@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** ERF captures: what is written can be read back, and Wireshark's own dissector finds nothing malformed. */
+/** ERF captures: written files can be read back, and Wireshark finds nothing malformed in them. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import { PcapLinkType, readPcap } from './pcap.ts';
 const PACKETS = 6;
 const START_NS = 1_700_000_000_500_000_000;
 
-/** A capture of UD sends, every other one global, in the bytes of a file. */
+/** The bytes of a capture of UD sends; every second one is global. */
 function udCapture(): DataView<ArrayBuffer> {
   const file = new DataView(new ArrayBuffer(16384));
   const packet = new DataView(new ArrayBuffer(1024));
@@ -49,7 +49,7 @@ function udCapture(): DataView<ArrayBuffer> {
   return new DataView(file.buffer, 0, at);
 }
 
-t.test('what is written can be read', async (test) => {
+t.test('a written capture can be read', async (test) => {
   const view = udCapture();
   const file = readPcap(view);
   test.equal(file.linkType, PcapLinkType.ERF);
@@ -66,7 +66,7 @@ t.test('what is written can be read', async (test) => {
   test.equal(bytes, view.byteLength);
 });
 
-t.test('files that are none, and files cut short', async (test) => {
+t.test('files of another format, and truncated files', async (test) => {
   test.throws(() => readPcap(new DataView(new ArrayBuffer(8))), /8 bytes are too few/);
   test.throws(() => readPcap(new DataView(new ArrayBuffer(24))), /unknown magic 0x0/);
   const whole = udCapture();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * InfiniBand captures as Wireshark reads them: ERF records of type 21 in a pcap file of link type 197. Each record
- * holds one packet from LRH to VCRC, its time in units of 2^-32 s, and the tap: port and direction.
+ * InfiniBand captures in the form that Wireshark reads: ERF records of type 21 in a pcap file of
+ * link type 197. Each record holds one packet from LRH to VCRC, its time in units of 2^-32 s, and
+ * the tap: port and direction. The capture of a running adapter and tests call these functions.
  */
 import {
   ERF_HEADER_SIZE,
@@ -26,7 +27,7 @@ export const ERF_TYPE_INFINIBAND = 21;
 /** Bytes before the packet in an ERF record. */
 export const ERF_RECORD_HEADER_SIZE = ERF_TIMESTAMP_SIZE + ERF_HEADER_SIZE;
 
-/** Which way a packet crossed the port. */
+/** Direction in which a packet crossed the port. */
 export const CaptureDirection = { SENT: 0, RECEIVED: 1 } as const;
 
 const NS_PER_SECOND = 1e9;
@@ -35,25 +36,25 @@ const FRACTIONS_PER_SECOND = 2 ** 32;
 const timestamp = newErfTimestamp();
 const header = newErfHeader();
 
-/** Writes what an ERF capture file begins with; returns the bytes written. */
+/** Writes the header of an ERF capture file; returns the bytes written. */
 export function writeErfFileHeader(view: DataView, offset: number): number {
   return writePcapFileHeader(view, offset, PcapLinkType.ERF);
 }
 
-/** Bytes `writeErfRecord` writes for a packet of this length. */
+/** Bytes that `writeErfRecord` writes for a packet of this length. */
 export function erfRecordBytes(packetLengthBytes: number): number {
   return PCAP_RECORD_HEADER_SIZE + ERF_RECORD_HEADER_SIZE + packetLengthBytes;
 }
 
-/** The interface number, 0 to 3, for port 1 or 2 and a `CaptureDirection`. */
+/** Interface number, 0 to 3, of port 1 or 2 and a `CaptureDirection`. */
 export function erfInterface(port: number, direction: number): number {
   return ((port - 1) & 1) * 2 + direction;
 }
 
 /**
- * Writes one record at `offset`: pcap record header, ERF header, and the `lengthBytes` packet bytes at `packetOffset`
- * of `packet`. `damaged` (0 or 1) marks a packet that came with an error. `wireLengthBytes`: the packet was longer than
- * what is left of it. Returns the bytes written.
+ * Writes one record at `offset`: pcap record header, ERF header, and the `lengthBytes` packet bytes
+ * at `packetOffset` of `packet`. `damaged` (0 or 1) marks a packet that was received with an error.
+ * `wireLengthBytes` is the original length of a truncated packet. Returns the bytes written.
  */
 export function writeErfRecord(
   view: DataView,
@@ -84,7 +85,7 @@ export function writeErfRecord(
   return at + lengthBytes - offset;
 }
 
-/** A packet in an ERF record. */
+/** Position and time of a packet in an ERF record. */
 export interface ErfRecord {
   readonly timeNs: number;
   readonly interfaceNumber: number;
@@ -92,7 +93,7 @@ export interface ErfRecord {
   readonly lengthBytes: number;
 }
 
-/** Reads the ERF record at `offset`; undefined when it is no InfiniBand packet or was cut short. */
+/** Reads the ERF record at `offset`; undefined if it is truncated or no InfiniBand packet. */
 export function readErfRecord(view: DataView, offset: number, capturedBytes: number): ErfRecord | undefined {
   if (capturedBytes < ERF_RECORD_HEADER_SIZE) return undefined;
   const second = offset + ERF_TIMESTAMP_SIZE;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The invariant CRC: over the whole packet with every field that may change on the way taken as ones (IBA 7.8.1;
- * RoCEv2: annex A17.3.3). The headers are masked in registers, dword by dword, so nothing is copied; the mask values
- * come from the header tables. The result is stored little-endian behind the payload.
+ * The invariant CRC covers the whole packet, with every field that may change on its way replaced
+ * by ones (IBTA 7.8.1; RoCEv2: annex A17.3.3). The code masks the headers dword by dword in
+ * registers, so it copies nothing; the masks come from the header tables. The ICRC is stored
+ * little-endian after the payload. Packet builder and parser call these functions.
  */
 import { continueIcrc, continueIcrcDwords } from './crc.ts';
 import { BTH_SIZE, setBthBecn, setBthFecn, setBthReserved6 } from './gen/bth.gen.ts';
@@ -11,7 +12,7 @@ import { LRH_SIZE, setLrhVirtualLane } from './gen/lrh.gen.ts';
 
 const ONES = 0xffffffff;
 
-/** State after the eight all-ones bytes that stand for an LRH a router rewrites, or that RoCEv2 does not have. */
+/** State after eight bytes of ones, which replace the LRH of a global or a RoCEv2 packet. */
 const AFTER_ABSENT_LRH = continueIcrcDwords(ONES, ONES, ONES);
 
 const mask = new DataView(new ArrayBuffer(GRH_SIZE));
@@ -27,7 +28,9 @@ setBthBecn(mask, 0, ONES);
 setBthReserved6(mask, 0, ONES);
 const BTH_MASK_1 = takeMask(4);
 
-/** Masks of IP and UDP fields that routers change: TOS; TTL and checksum; UDP checksum (little-endian dwords). */
+/**
+ * Masks of variant IP and UDP fields: TOS; TTL and checksum; UDP checksum (little-endian dwords).
+ */
 const IPV4_MASK_0 = 0x0000ff00;
 const IPV4_MASK_2 = 0xffff00ff;
 const UDP_MASK_1 = 0xffff0000;
@@ -36,9 +39,9 @@ const IPV4_SIZE = 20;
 const IPV6_SIZE = 40;
 
 /**
- * ICRC of the native packet whose LRH is at `lrhOffset`, as it is stored little-endian at `icrcOffset`. Signed, because
- * V8 keeps signed 32-bit numbers without allocation. The caller has checked that LRH, GRH if any, and BTH lie before
- * `icrcOffset`.
+ * ICRC of the native packet whose LRH is at `lrhOffset`, as stored little-endian at `icrcOffset`.
+ * Signed, because V8 holds signed 32-bit numbers without allocation. The caller has checked that
+ * LRH, GRH (if any) and BTH end before `icrcOffset`.
  */
 export function computeIcrc(view: DataView, lrhOffset: number, hasGrh: boolean, icrcOffset: number): number {
   let state: number;
@@ -53,8 +56,8 @@ export function computeIcrc(view: DataView, lrhOffset: number, hasGrh: boolean, 
 }
 
 /**
- * ICRC of a RoCEv2 packet whose IP header is at `ipOffset`: IPv4 without options or IPv6 without extension headers,
- * then UDP, then BTH. Signed; undefined when the bytes are neither.
+ * ICRC of a RoCEv2 packet whose IP header is at `ipOffset`: IPv4 without options or IPv6 without
+ * extension headers, then UDP, then BTH. Signed; undefined for other packets.
  */
 export function computeRoceIcrc(view: DataView, ipOffset: number, icrcOffset: number): number | undefined {
   const version = view.getUint8(ipOffset) >>> 4;
@@ -69,7 +72,7 @@ export function computeRoceIcrc(view: DataView, ipOffset: number, icrcOffset: nu
     state = continueIcrcDwords(AFTER_ABSENT_LRH, view.getInt32(at, true) | IPV4_MASK_0, view.getInt32(at + 4, true));
     state = continueIcrcDwords(state, view.getInt32(at + 8, true) | IPV4_MASK_2, view.getInt32(at + 12, true));
     state = continueIcrcDwords(state, view.getInt32(at + 16, true), view.getInt32(udp, true));
-    // An odd number of dwords: UDP length and checksum pair with the first dword of the BTH.
+    // IPv4 and UDP are an odd number of dwords: the last one pairs with the first one of the BTH.
     const bth = udp + UDP_SIZE;
     state = continueIcrcDwords(state, view.getInt32(udp + 4, true) | UDP_MASK_1, view.getInt32(bth, true));
     const second = view.getInt32(bth + 4, true) | BTH_MASK_1;
@@ -80,12 +83,12 @@ export function computeRoceIcrc(view: DataView, ipOffset: number, icrcOffset: nu
   return finish(maskBth(state, view, udp + UDP_SIZE), view, udp + UDP_SIZE + 8, icrcOffset);
 }
 
-/** The ICRC field, which is little-endian; signed. */
+/** Reads the ICRC field, which is little-endian; signed. */
 export function getIcrc(view: DataView, icrcOffset: number): number {
   return view.getInt32(icrcOffset, true);
 }
 
-/** Stores an ICRC. */
+/** Writes the ICRC field. */
 export function setIcrc(view: DataView, icrcOffset: number, icrc: number): void {
   view.setInt32(icrcOffset, icrc, true);
 }
@@ -99,7 +102,7 @@ function maskGrh(start: number, view: DataView, at: number): number {
   return continueIcrc(state, view, at + 8, at + GRH_SIZE);
 }
 
-/** The first eight bytes of a BTH; the rest of it is invariant. */
+/** Adds the first eight bytes of a BTH; the rest of it is invariant. */
 function maskBth(state: number, view: DataView, at: number): number {
   return continueIcrcDwords(state, view.getInt32(at, true), view.getInt32(at + 4, true) | BTH_MASK_1);
 }

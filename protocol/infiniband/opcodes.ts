@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Lookup arrays indexed by BTH opcode, made once from `operations.ts`: flags, bytes of headers and the place of each
- * extension header. Parser, builder and transport engines read them; 0 flags means a reserved opcode.
+ * Lookup arrays by BTH opcode, computed once from `operations.ts`: flags, size of the headers, and
+ * position of each extension header. Parser, builder and transport read them. A reserved opcode
+ * has flags 0.
  */
 import type { StructTable } from '../layout/table.ts';
 import { BTH_SIZE } from './gen/bth.gen.ts';
@@ -10,13 +11,13 @@ import { OPCODES } from './operations.ts';
 
 export { OpcodeFlag } from './operations.ts';
 
-/** Transports: the upper three bits of an opcode. */
+/** Transport services: the upper three bits of an opcode. */
 export const Transport = { RC: 0x00, UC: 0x20, RD: 0x40, UD: 0x60, XRC: 0xa0 } as const;
 
-/** Bits of an opcode that name the transport. */
+/** Bits of an opcode that select the transport service. */
 export const TRANSPORT_MASK = 0xe0;
 
-/** Bits of an opcode that name the operation. */
+/** Bits of an opcode that select the operation. */
 export const OPERATION_MASK = 0x1f;
 
 /** `OpcodeFlag` bits of each opcode; 0 for a reserved one. */
@@ -30,7 +31,7 @@ for (const { value, flags, headers } of OPCODES) {
   opcodeHeaderBytes[value] = BTH_SIZE + bytesOf(headers);
 }
 
-/** Distance of each extension header from the start of the BTH, by opcode; 0 where the opcode does not carry it. */
+/** Distance of each extension header from the start of the BTH, by opcode; 0 if not carried. */
 export const rdethDistance = distances(RDETH);
 export const xrcethDistance = distances(XRCETH);
 export const dethDistance = distances(DETH);

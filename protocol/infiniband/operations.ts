@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which opcodes exist, what each means and which extension headers it carries, as data: one row per operation, one per
- * transport; the opcode table is their product (IBA tables 35 and 38, annex A14). `opcodes.ts` makes lookup arrays.
+ * The BTH opcodes as data: one row per operation and one per transport service; the opcode table is
+ * their product (IBTA tables 35 and 38, annex A14). It gives the meaning and the extension headers
+ * of each opcode. `opcodes.ts` computes lookup arrays from it, `values.ts` the named values.
  */
 import type { StructTable } from '../layout/table.ts';
 import {
@@ -43,7 +44,7 @@ const SENT = SEND | PAYLOAD | REQUEST;
 const WRITTEN = WRITE | PAYLOAD | REQUEST;
 const RETURNED = READ_RESPONSE | PAYLOAD | RESPONSE;
 
-/** The low five bits of an opcode. */
+/** An operation: the low five bits of an opcode. */
 interface Operation {
   readonly name: string;
   readonly value: number;
@@ -83,13 +84,13 @@ const OPERATIONS: readonly Operation[] = [
   { name: 'send-only-with-invalidate', value: 0x17, flags: SENT | ONLY | INVALIDATE, headers: [IETH] },
 ];
 
-/** The high three bits of an opcode. */
+/** A transport service: the high three bits of an opcode. */
 interface Transport {
   readonly name: string;
   readonly value: number;
-  /** Does the transport have this operation? */
+  /** True if the transport service has this operation. */
   readonly has: (operation: number) => boolean;
-  /** Headers every packet, or every request, begins with. */
+  /** First extension headers of every packet (`always`) and of every request (`requests`). */
   readonly always: readonly StructTable[];
   readonly requests: readonly StructTable[];
 }
@@ -103,16 +104,16 @@ const TRANSPORTS: readonly Transport[] = [
   { name: 'xrc', value: 0xa0, has: (operation) => operation !== RESYNC, always: [], requests: [XRCETH] },
 ];
 
-/** One opcode with everything that follows from it. */
+/** An opcode with its properties. */
 export interface OpcodeRow {
   readonly name: string;
   readonly value: number;
   readonly flags: number;
-  /** Extension headers in the order of the wire. */
+  /** Extension headers in wire order. */
   readonly headers: readonly StructTable[];
 }
 
-/** Every opcode that is not reserved. */
+/** All opcodes that are not reserved. */
 export const OPCODES: readonly OpcodeRow[] = TRANSPORTS.flatMap((transport) =>
   OPERATIONS.filter(({ value }) => transport.has(value)).map((operation) => {
     const first = (operation.flags & REQUEST) === 0 ? transport.always : [...transport.always, ...transport.requests];

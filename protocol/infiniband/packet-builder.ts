@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Builds native InfiniBand packets in place: the caller puts the payload (by DMA, say) where `payloadStart` says,
- * then `buildPacket` writes the headers in front of it and pad and CRCs behind it. Requester and responder call it for
- * each packet; nothing is allocated and the payload is not copied.
+ * Builds native InfiniBand packets in place. The caller puts the payload at `payloadStart`, by DMA
+ * for example; `buildPacket` then writes the headers before it, and pad and CRCs after it.
+ * Requester and responder call it for each packet. It allocates nothing and copies no payload.
  */
 import { AETH_SIZE, encodeAeth } from './gen/aeth.gen.ts';
 import { encodeAtomicAckEth } from './gen/atomic-ack-eth.gen.ts';
@@ -38,21 +38,21 @@ const lrh = newLrh();
 const grh = newGrh();
 const bth = newBth();
 
-/** Bytes from the LRH to the payload of a packet with this opcode; `opcode` must not be a reserved one. */
+/** Bytes from the LRH to the payload of a packet; `opcode` must not be reserved. */
 export function payloadStart(opcode: number, hasGrh: number): number {
   return LRH_SIZE + (hasGrh === 0 ? 0 : GRH_SIZE) + opcodeHeaderBytes[opcode];
 }
 
-/** Bytes of the whole packet, LRH to VCRC. */
+/** Bytes of the whole packet, from LRH to VCRC. */
 export function packetLengthBytes(opcode: number, hasGrh: number, payloadLengthBytes: number): number {
   return payloadStart(opcode, hasGrh) + ((payloadLengthBytes + 3) & ~3) + ICRC_SIZE + VCRC_SIZE;
 }
 
 /**
- * Writes a packet around a payload that already lies at `offset + payloadStart(opcode, hasGrh)`; returns its length in
- * bytes. The view must have room for `packetLengthBytes(...)` from `offset`. `crcs` is a sum of `PacketCheck` values: a
- * transport engine may leave the VCRC to the port, which knows the VL and whether the link needs one; a CRC left out
- * reads as zero.
+ * Writes a packet around the payload at `offset + payloadStart(opcode, hasGrh)`; returns its length
+ * in bytes. The view must have room for `packetLengthBytes(...)` bytes at `offset`. `crcs` is a sum
+ * of `PacketCheck` values: transport leaves the VCRC to the port, which knows the VL and whether
+ * the link needs a VCRC. A CRC that is left out is stored as 0.
  */
 export function buildPacket(
   view: DataView,
@@ -73,7 +73,7 @@ export function buildPacket(
   return sealPacket(view, offset, hasGrh, icrcOffset, crcs);
 }
 
-/** Computes and stores the CRCs of a packet that is complete up to `icrcOffset`; returns its length in bytes. */
+/** Stores the CRCs of a packet that is complete up to `icrcOffset`; returns its length in bytes. */
 export function sealPacket(
   view: DataView,
   offset: number,
@@ -87,7 +87,9 @@ export function sealPacket(
   return vcrcOffset + VCRC_SIZE - offset;
 }
 
-/** Computes and stores the VCRC anew, after a link set variant fields such as the VL; returns the packet's length. */
+/**
+ * Stores a new VCRC, after a link changed the VL for example; returns the packet length in bytes.
+ */
 export function resealVcrc(view: DataView, offset: number, vcrcOffset: number): number {
   setVcrc(view, vcrcOffset, computeVcrc(view, offset, vcrcOffset));
   return vcrcOffset + VCRC_SIZE - offset;
@@ -129,12 +131,12 @@ function writeBth(view: DataView, at: number, padCount: number, fields: Readonly
   encodeBth(view, at, bth);
 }
 
-/** The record has a member of the same name for each field of these headers, so it serves as the record of each. */
+/** `fields` has a member for each field of these headers, so it serves as the record of each. */
 function writeExtensions(view: DataView, at: number, fields: Readonly<PacketFields>): void {
   const { opcode } = fields;
   const extensionBytes = opcodeHeaderBytes[opcode] - BTH_SIZE;
   if (extensionBytes === 0) return;
-  // Most packets carry one of these, and nothing else.
+  // Most packets with extension headers carry just one of these two.
   if (extensionBytes === RETH_SIZE && rethDistance[opcode] !== 0) return encodeReth(view, at + BTH_SIZE, fields);
   if (extensionBytes === AETH_SIZE && aethDistance[opcode] !== 0) return encodeAeth(view, at + BTH_SIZE, fields);
   if (rdethDistance[opcode] !== 0) encodeRdeth(view, at + rdethDistance[opcode], fields);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Every field a packet can carry, in one flat record: what `buildPacket` writes and `readPacketFields` takes back out.
- * Which fields count follows from `hasGrh` and from the headers of the opcode. 64-bit values are two unsigned halves,
- * because remote addresses and atomic operands are opaque to this side.
+ * All fields that a packet can carry, in one flat record: `buildPacket` writes them and
+ * `readPacketFields` reads them back. `hasGrh` and the headers of the opcode decide which of them
+ * apply. 64-bit values are two unsigned halves, because addresses and atomic operands of the remote
+ * side are opaque.
  */
 import { getAethMsn, getAethSyndromeKind, getAethSyndromeValue } from './gen/aeth.gen.ts';
 import { getAtomicAckEthOriginalHigh, getAtomicAckEthOriginalLow } from './gen/atomic-ack-eth.gen.ts';
@@ -25,13 +26,13 @@ import { getRethDmaLength, getRethRKey, getRethVirtualAddressHigh, getRethVirtua
 import { getXrcethXrcSrqn } from './gen/xrceth.gen.ts';
 import type { ParsedPacket } from './packet.ts';
 
-/** See the header tables for the meaning of each field. */
+/** Fields of a packet; `headers.ts` describes each. */
 export interface PacketFields {
   virtualLane: number;
   serviceLevel: number;
   dlid: number;
   slid: number;
-  /** 1: a global packet; the next five fields and both GIDs count. */
+  /** 1 for a global packet: the next three fields and both GIDs apply. */
   hasGrh: number;
   trafficClass: number;
   flowLabel: number;
@@ -51,7 +52,7 @@ export interface PacketFields {
   xrcSrqn: number;
   qKey: number;
   srcQpn: number;
-  /** RETH and AtomicETH. */
+  /** The next three fields are in the RETH and in the AtomicETH. */
   virtualAddressHigh: number;
   virtualAddressLow: number;
   rKey: number;
@@ -67,11 +68,11 @@ export interface PacketFields {
   originalLow: number;
   immediate: number;
   invalidateRKey: number;
-  /** Payload bytes without pad. */
+  /** Payload bytes without pad bytes. */
   payloadLengthBytes: number;
 }
 
-/** A record of zeros with default P_Key and migrated path state, to be reused. */
+/** A new record: zeros, default P_Key, migrated path state. Callers reuse it. */
 export function newPacketFields(): PacketFields {
   return {
     virtualLane: 0,
@@ -116,7 +117,10 @@ export function newPacketFields(): PacketFields {
   };
 }
 
-/** Takes all fields of a packet that was parsed without error; fields of headers it does not carry keep their values. */
+/**
+ * Reads all fields of a packet that parsed without error; fields of absent headers keep their
+ * values.
+ */
 export function readPacketFields(view: DataView, parsed: Readonly<ParsedPacket>, into: PacketFields): PacketFields {
   into.virtualLane = parsed.virtualLane;
   into.serviceLevel = parsed.serviceLevel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Parser and builder: every opcode there and back, every cause of refusal, and damage of every kind. */
+/** Parser and builder: every opcode built and parsed, every parser error, every kind of damage. */
 import t from 'tap';
 import { type Random, seededRandom, testSeed } from '../testing/random.ts';
 import { setBthOpcode, setBthPadCount, setBthTransportVersion } from './gen/bth.gen.ts';
@@ -17,7 +17,7 @@ const RC_SEND_ONLY = 0x04;
 const RC_ACKNOWLEDGE = 0x11;
 const OFFSET = 24;
 
-/** Random values in every field, cut to their widths by the builder. */
+/** Random values in every field; the builder truncates them to the field widths. */
 function randomFields(random: Random, opcode: number, hasGrh: number): PacketFields {
   const fields = newPacketFields();
   for (const name of Object.keys(fields) as (keyof PacketFields)[]) {
@@ -48,7 +48,7 @@ function errorOf(built: Built, into: ParsedPacket = newParsedPacket(), checks: n
   return packetErrorName(parsePacket(built.view, OFFSET, built.lengthBytes, into, checks));
 }
 
-t.test('every opcode, local and global: built, parsed, taken apart, rebuilt', async (test) => {
+t.test('every opcode, local and global: built, parsed, read and rebuilt', async (test) => {
   const random = seededRandom(seed);
   const parsed = newParsedPacket();
   for (const { name, value } of OPCODES) {
@@ -66,12 +66,12 @@ t.test('every opcode, local and global: built, parsed, taken apart, rebuilt', as
       buildPacket(new DataView(copy.buffer), OFFSET, again);
       const end = OFFSET + built.lengthBytes;
       test.same(copy.subarray(OFFSET, end), built.bytes.subarray(OFFSET, end), what);
-      test.same(built.bytes.subarray(0, OFFSET), before, `${what}: nothing before the packet is touched`);
+      test.same(built.bytes.subarray(0, OFFSET), before, `${what}: bytes before the packet are unchanged`);
     }
   }
 });
 
-t.test('headers follow from the opcode', async (test) => {
+t.test('the opcode decides the headers', async (test) => {
   test.equal(OPCODES.length, 23 + 12 + 22 + 2 + 23);
   const byName = (name: string) => OPCODES.find((row) => row.name === name);
   const headers = (name: string) =>
@@ -89,7 +89,7 @@ t.test('headers follow from the opcode', async (test) => {
   test.equal(opcodeHeaderBytes[0x1f], 0, 'reserved');
 });
 
-t.test('each malformation has its cause', async (test) => {
+t.test('each malformed packet has its error', async (test) => {
   const cases: [string, number, number, (built: Built, bth: number) => void][] = [
     ['BAD_LINK_VERSION', RC_SEND_ONLY, 0, ({ view }) => setLrhLinkVersion(view, OFFSET, 1)],
     ['BAD_LINK_NEXT_HEADER', RC_SEND_ONLY, 0, ({ view }) => setLrhLinkNextHeader(view, OFFSET, 1)],
@@ -125,14 +125,14 @@ t.test('each malformation has its cause', async (test) => {
   );
 });
 
-t.test('CRCs: which damage each sees', async (test) => {
+t.test('damage that each CRC detects', async (test) => {
   const random = seededRandom(seed);
   const built = build(random, { ...randomFields(random, RC_SEND_ONLY, 0), payloadLengthBytes: 400 });
   const icrcOffset = OFFSET + built.lengthBytes - 6;
   const icrc = getIcrc(built.view, icrcOffset);
   setLrhVirtualLane(built.view, OFFSET, 5);
-  test.equal(errorOf(built), 'BAD_VCRC', 'a switch changed the VL and forgot the VCRC');
-  test.equal(errorOf(built, newParsedPacket(), PacketCheck.ICRC), 'NONE', 'the VL is not invariant');
+  test.equal(errorOf(built), 'BAD_VCRC', 'a switch changed the VL but not the VCRC');
+  test.equal(errorOf(built, newParsedPacket(), PacketCheck.ICRC), 'NONE', 'the ICRC does not cover the VL');
   resealVcrc(built.view, OFFSET, icrcOffset + 4);
   test.equal(errorOf(built), 'NONE');
   built.bytes[OFFSET + 200] ^= 4;
@@ -143,7 +143,7 @@ t.test('CRCs: which damage each sees', async (test) => {
   sealPacket(built.view, OFFSET, 0, icrcOffset);
   test.equal(getIcrc(built.view, icrcOffset), icrc);
   test.equal(sealPacket(built.view, OFFSET, 0, icrcOffset, PacketCheck.ICRC), built.lengthBytes);
-  test.equal(errorOf(built), 'BAD_VCRC', 'left to the port');
+  test.equal(errorOf(built), 'BAD_VCRC', 'the VCRC is left to the port');
   test.equal(errorOf(built, newParsedPacket(), PacketCheck.ICRC), 'NONE');
 });
 
@@ -170,7 +170,7 @@ t.test('random damage never throws and is never accepted with a wrong ICRC', asy
       accepted++;
       if (checks === PacketCheck.ALL || checks === PacketCheck.VCRC)
         return test.fail(`accepted damage, seed ${seed}, round ${round}`);
-      // Only the fields that switches and routers may change can differ behind a right ICRC.
+      // With a right ICRC, only fields that switches and routers may change can differ.
       if (checks === PacketCheck.ICRC && !onlyVariantBytes(icrc, built.bytes.subarray(OFFSET), parsed)) {
         return test.fail(`accepted a wrong ICRC, seed ${seed}, round ${round}`);
       }
@@ -178,7 +178,7 @@ t.test('random damage never throws and is never accepted with a wrong ICRC', asy
       return test.fail(`threw ${(error as Error).message}, seed ${seed}, round ${round}`);
     }
   }
-  test.ok(accepted > 0, 'some damage to variant fields passes when only the ICRC is checked');
+  test.ok(accepted > 0, 'some damage to variant fields passes if only the ICRC is checked');
 });
 
 function onlyVariantBytes(before: Uint8Array, after: Uint8Array, parsed: ParsedPacket): boolean {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Parses native InfiniBand packets, LRH to VCRC, into a reused record of offsets and of the fields every receiver
- * needs. Any bytes are answered with a cause of the `packet-error` table, never with an exception (IBA 7.3 and 9.6).
- * Ports and transport engines call it for each packet; nothing is allocated.
+ * Parses native InfiniBand packets, from LRH to VCRC, into a reused record of offsets and of the
+ * fields that every receiver needs (IBTA 7.3 and 9.6). Malformed bytes give a cause of the
+ * `packet-error` table, never an exception. Ports and transport call it for each packet; it
+ * allocates nothing.
  */
 import { BTH_SIZE, type Bth, decodeBth } from './gen/bth.gen.ts';
 import { GRH_SIZE, getGrhIpVersion, getGrhNextHeader, getGrhPayloadLength } from './gen/grh.gen.ts';
@@ -27,21 +28,21 @@ import { computeVcrc, getVcrc, VCRC_SIZE } from './vcrc.ts';
 
 export { PacketError, packetErrorName } from './gen/values.gen.ts';
 
-/** Bytes of the ICRC field. */
+/** Size of the ICRC field in bytes. */
 export const ICRC_SIZE = 4;
 
-/** GRH NxtHdr of an InfiniBand transport packet. */
+/** Value of GRH NxtHdr in an InfiniBand transport packet. */
 export const GRH_NEXT_HEADER_IBA = 0x1b;
 
-/** Bytes of the smallest packet: LRH, BTH, ICRC, VCRC. */
+/** Size of the smallest packet in bytes: LRH, BTH, ICRC, VCRC. */
 const SMALLEST = LRH_SIZE + BTH_SIZE + ICRC_SIZE + VCRC_SIZE;
 
-/** Which checks the parser makes besides those of structure; the values add. */
+/** Checks of the parser besides those of structure; the values add up. */
 export const PacketCheck = { NONE: 0, ICRC: 1, VCRC: 2, ALL: 3 } as const;
 
-/** Where everything is, as offsets into the view (-1: not there), and the fields of LRH and BTH. */
+/** Offset of each part in the view, -1 if absent, and the fields of LRH and BTH. */
 export interface ParsedPacket extends Lrh, Bth {
-  /** `PacketError`; the fields below hold only as far as the parser came before the error. */
+  /** A `PacketError`; fields that the parser did not reach hold old values. */
   error: number;
   lrhOffset: number;
   lengthBytes: number;
@@ -57,7 +58,7 @@ export interface ParsedPacket extends Lrh, Bth {
   immDtOffset: number;
   iethOffset: number;
   payloadOffset: number;
-  /** Without pad bytes. */
+  /** Payload bytes without pad bytes. */
   payloadLengthBytes: number;
   icrcOffset: number;
   vcrcOffset: number;
@@ -65,7 +66,7 @@ export interface ParsedPacket extends Lrh, Bth {
   flags: number;
 }
 
-/** A record to be reused. */
+/** A new record, which callers reuse. */
 export function newParsedPacket(): ParsedPacket {
   return {
     error: PacketError.TRUNCATED,
@@ -112,7 +113,8 @@ export function newParsedPacket(): ParsedPacket {
 
 /**
  * Parses the `lengthBytes` bytes at `offset` (LRH to VCRC) into `into` and returns `into.error`.
- * `checks` is a sum of `PacketCheck` values: a link inside one process need not recompute CRCs it has just made.
+ * `checks` is a sum of `PacketCheck` values: a link inside one process skips the check of CRCs that
+ * the sender has just computed.
  */
 export function parsePacket(
   view: DataView,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Capture files in the classic pcap format: writing headers into a buffer, and reading whole files (both byte orders,
- * both units of time). `erf.ts` puts InfiniBand packets into such a file; tests read reference captures.
+ * Capture files in the classic pcap format: writes headers into a buffer, and reads whole files of
+ * both byte orders and both units of time. `erf.ts` puts InfiniBand packets into such a file; tests
+ * read reference captures.
  */
 import { encodePcapFileHeader, newPcapFileHeader, PCAP_FILE_HEADER_SIZE } from './gen/pcap-file-header.gen.ts';
 import { encodePcapRecordHeader, newPcapRecordHeader, PCAP_RECORD_HEADER_SIZE } from './gen/pcap-record-header.gen.ts';
@@ -11,7 +12,7 @@ export { PCAP_FILE_HEADER_SIZE } from './gen/pcap-file-header.gen.ts';
 export { PCAP_RECORD_HEADER_SIZE } from './gen/pcap-record-header.gen.ts';
 export { PcapLinkType } from './gen/values.gen.ts';
 
-/** Longest record the writer promises. */
+/** Longest record that the file header announces. */
 const SNAP_LENGTH = 65535;
 
 const NS_PER_SECOND = 1e9;
@@ -19,7 +20,7 @@ const NS_PER_SECOND = 1e9;
 const fileHeader = newPcapFileHeader();
 const recordHeader = newPcapRecordHeader();
 
-/** Writes the 24 bytes that begin a file with nanosecond times; returns their number. */
+/** Writes the file header (24 bytes, nanosecond times); returns its size. */
 export function writePcapFileHeader(view: DataView, offset: number, linkType: number): number {
   fileHeader.magic = PcapMagic.NANOSECONDS;
   fileHeader.versionMajor = 2;
@@ -30,7 +31,7 @@ export function writePcapFileHeader(view: DataView, offset: number, linkType: nu
   return PCAP_FILE_HEADER_SIZE;
 }
 
-/** Writes the 16 bytes before a record of `lengthBytes`; returns their number. */
+/** Writes the header (16 bytes) of a record of `lengthBytes`; returns its size. */
 export function writePcapRecordHeader(view: DataView, offset: number, timeNs: number, lengthBytes: number): number {
   const seconds = Math.floor(timeNs / NS_PER_SECOND);
   recordHeader.seconds = seconds;
@@ -41,20 +42,20 @@ export function writePcapRecordHeader(view: DataView, offset: number, timeNs: nu
   return PCAP_RECORD_HEADER_SIZE;
 }
 
-/** A record of a file, as a place in the file's bytes. */
+/** Position and time of a record in the bytes of a file. */
 export interface PcapRecord {
   readonly timeNs: number;
   readonly offset: number;
   readonly lengthBytes: number;
 }
 
-/** A file that was read. */
+/** Link type and records of a capture file. */
 export interface PcapFile {
   readonly linkType: number;
   readonly records: readonly PcapRecord[];
 }
 
-/** Reads a whole file; throws Error when it is not one. A last record that was cut short is left out. */
+/** Reads a whole file; omits a truncated last record. Throws Error if it is not a pcap file. */
 export function readPcap(view: DataView): PcapFile {
   if (view.byteLength < PCAP_FILE_HEADER_SIZE)
     throw new Error(`pcap: ${view.byteLength} bytes are too few for a header`);

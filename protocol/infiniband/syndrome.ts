@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The coded numbers in an AETH syndrome and in QP attributes: receive credits (IBA table 43), RNR NAK timers (IBA
- * table 45) and the local ACK timeout (IBA 9.7.6.1.3).
+ * Coded numbers in AETH syndromes and QP attributes: receive credits (IBTA table 43), RNR NAK
+ * timers (IBTA table 45) and the local ACK timeout (IBTA 9.7.6.1.3). Requester and responder decode
+ * them.
  */
 
-/** Credit count field that says: this receiver does no end-to-end flow control. */
+/** Credit count field of a receiver without end-to-end flow control. */
 export const CREDITS_UNLIMITED = 31;
 
-/** RNR NAK timer codes in units of 10 us. */
+/** RNR NAK timers by code, in units of 10 us. */
 const RNR_TIMERS = [
   65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144,
   8192, 12288, 16384, 24576, 32768, 49152,
 ];
 
-/** Nanoseconds an RNR NAK timer code asks to wait; `code` is 0 to 31. */
+/** Wait that an RNR NAK timer code requests, in ns; `code` is 0 to 31. */
 export function rnrTimerNs(code: number): number {
   return RNR_TIMERS[code & 31] * 10_000;
 }
 
-/** By local ACK timeout code, in ns. */
+/** Local ACK timeouts by code, in ns. */
 const ACK_TIMEOUTS_NS = Float64Array.from({ length: 32 }, (_, code) => 4096 * 2 ** code);
 ACK_TIMEOUTS_NS[0] = Number.POSITIVE_INFINITY;
 
-/** By credit count field. */
+/** Credits by credit count field. */
 const CREDITS = Uint16Array.from({ length: CREDITS_UNLIMITED }, (_, field) => {
   if (field < 2) return field;
   return field % 2 === 0 ? 2 ** (field / 2) : 3 * 2 ** ((field - 3) / 2);
 });
 
-/** Nanoseconds of a local ACK timeout code, 4.096 us times 2^code; 0 means no timeout and gives Infinity. */
+/** Local ACK timeout of a code in ns: 4.096 us * 2^code; Infinity for code 0, no timeout. */
 export function ackTimeoutNs(code: number): number {
   return ACK_TIMEOUTS_NS[code & 31];
 }
 
-/** Receive requests that a credit count field of 0 to 30 grants. */
+/** Receive requests that a credit count field (0 to 30) grants. */
 export function creditsOf(field: number): number {
   return CREDITS[field];
 }
 
-/** The largest credit count field that does not grant more than `credits`. */
+/** Largest credit count field that grants at most `credits`. */
 export function creditField(credits: number): number {
   let field = 0;
   while (field < CREDITS_UNLIMITED - 1 && CREDITS[field + 1] <= credits) field++;

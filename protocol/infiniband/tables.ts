@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** All wire formats: what `scripts/generate/main.ts` reads to make `gen/`. */
+/** All tables of wire formats: `npm run generate` reads them and emits `gen/`. */
 import type { StructTable, ValueTable } from '../layout/table.ts';
 import { captureHeaders } from './capture-headers.ts';
 import { headers } from './headers.ts';

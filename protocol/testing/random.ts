@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reproducible randomness for tests: a seed that `VUHCA_SEED` may replace and a small generator. A test names its seed
- * in the message of every assertion that depends on it.
+ * Reproducible random numbers for tests: a seed, which `VUHCA_SEED` replaces, and a small
+ * generator. A test names its seed in the message of every assertion that depends on it.
  */
 
 /** The seed of this run: `VUHCA_SEED`, or 1. */
@@ -11,11 +11,11 @@ export function testSeed(): number {
 
 /** A generator of uniform integers. */
 export interface Random {
-  /** 0 to 2^32 - 1 */
+  /** An integer from 0 to 2^32 - 1. */
   uint32(): number;
-  /** 0 to `limit` - 1; `limit` at most 2^32 */
+  /** An integer from 0 to `limit` - 1; `limit` is at most 2^32. */
   below(limit: number): number;
-  /** `count` random bytes */
+  /** `count` random bytes. */
   bytes(count: number): Uint8Array<ArrayBuffer>;
 }
 

@@ -13,7 +13,7 @@ export function setErfHeaderType(view: DataView, base: number, value: number): v
   view.setUint8(base, value);
 }
 
-/** The packet came with an error. */
+/** The packet was received with an error. */
 export function getErfHeaderReceiveError(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 4) & 0x1;
 }
@@ -29,7 +29,7 @@ export function setErfHeaderTruncated(view: DataView, base: number, value: numbe
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xf7) | ((value & 0x1) << 3));
 }
 
-/** Records differ in length. */
+/** Records vary in length. */
 export function getErfHeaderVaryingLength(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 2) & 0x1;
 }
@@ -37,7 +37,7 @@ export function setErfHeaderVaryingLength(view: DataView, base: number, value: n
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xfb) | ((value & 0x1) << 2));
 }
 
-/** Which of four taps saw the packet. */
+/** Tap that captured the packet, 0 to 3. */
 export function getErfHeaderInterfaceNumber(view: DataView, base: number): number {
   return view.getUint8(base + 1) & 0x3;
 }
@@ -46,7 +46,7 @@ export function setErfHeaderInterfaceNumber(view: DataView, base: number, value:
 }
 
 export const ERF_HEADER_RECORD_LENGTH_OFFSET = 2;
-/** Bytes of the record with its 16 byte header. */
+/** Bytes of the record with its header of 16 bytes. */
 export function getErfHeaderRecordLength(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
 }
@@ -76,15 +76,15 @@ export function setErfHeaderWireLength(view: DataView, base: number, value: numb
 export interface ErfHeader {
   /** Record type, 21 for InfiniBand. */
   type: number;
-  /** The packet came with an error. */
+  /** The packet was received with an error. */
   receiveError: number;
   /** The packet was cut. */
   truncated: number;
-  /** Records differ in length. */
+  /** Records vary in length. */
   varyingLength: number;
-  /** Which of four taps saw the packet. */
+  /** Tap that captured the packet, 0 to 3. */
   interfaceNumber: number;
-  /** Bytes of the record with its 16 byte header. */
+  /** Bytes of the record with its header of 16 bytes. */
   recordLength: number;
   /** Packets lost before this one. */
   lossCounter: number;

@@ -5,7 +5,7 @@
 export const ERF_TIMESTAMP_SIZE = 8;
 
 export const ERF_TIMESTAMP_FRACTION_OFFSET = 0;
-/** In units of 2^-32 s. */
+/** Fraction of a second in units of 2^-32 s. */
 export function getErfTimestampFraction(view: DataView, base: number): number {
   return view.getUint32(base, true);
 }
@@ -14,7 +14,7 @@ export function setErfTimestampFraction(view: DataView, base: number, value: num
 }
 
 export const ERF_TIMESTAMP_SECONDS_OFFSET = 4;
-/** Seconds. */
+/** Seconds since 1970. */
 export function getErfTimestampSeconds(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
 }
@@ -24,9 +24,9 @@ export function setErfTimestampSeconds(view: DataView, base: number, value: numb
 
 /** First half of an ERF record: the time, little-endian. */
 export interface ErfTimestamp {
-  /** In units of 2^-32 s. */
+  /** Fraction of a second in units of 2^-32 s. */
   fraction: number;
-  /** Seconds. */
+  /** Seconds since 1970. */
   seconds: number;
 }
 

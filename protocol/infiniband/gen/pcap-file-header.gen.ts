@@ -5,7 +5,7 @@
 export const PCAP_FILE_HEADER_SIZE = 24;
 
 export const PCAP_FILE_HEADER_MAGIC_OFFSET = 0;
-/** Tells byte order and unit of time. Values: pcap-magic. */
+/** Gives the byte order and the unit of time. Values: pcap-magic. */
 export function getPcapFileHeaderMagic(view: DataView, base: number): number {
   return view.getUint32(base, true);
 }
@@ -41,7 +41,7 @@ export function setPcapFileHeaderSnapLength(view: DataView, base: number, value:
 }
 
 export const PCAP_FILE_HEADER_LINK_TYPE_OFFSET = 20;
-/** What the records are. Values: pcap-link-type. */
+/** Type of the records. Values: pcap-link-type. */
 export function getPcapFileHeaderLinkType(view: DataView, base: number): number {
   return view.getUint32(base + 20, true);
 }
@@ -51,7 +51,7 @@ export function setPcapFileHeaderLinkType(view: DataView, base: number, value: n
 
 /** First bytes of a capture file. */
 export interface PcapFileHeader {
-  /** Tells byte order and unit of time. */
+  /** Gives the byte order and the unit of time. */
   magic: number;
   /** Format version, 2. */
   versionMajor: number;
@@ -59,7 +59,7 @@ export interface PcapFileHeader {
   versionMinor: number;
   /** Longest record in bytes. */
   snapLength: number;
-  /** What the records are. */
+  /** Type of the records. */
   linkType: number;
 }
 
