@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example device does what QEMU's edu does.
-
+/** The example device behaves like QEMU's edu. */
 import t from 'tap';
-import { CONFIG_REGION } from './client/client.ts';
-import { SharedMemory } from './client/unix-socket.ts';
-import { DeviceProcess, EDU_PROGRAM } from './test-support/device-process.ts';
+import { CONFIG_REGION } from '../client/client.ts';
+import { SharedMemory } from '../client/unix-socket.ts';
+import { DeviceProcess, EDU_PROGRAM } from '../test-support/device-process.ts';
 
 const GUEST = 0x100000;
 const BUFFER = 0x40000;
