@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function pointers a context gives to the library. libvfio-user stores them, so they are registered for the life of
-// the context and unregistered after it. No exception may reach C (koffi would answer 0 and throw out of vfu_run_ctx):
-// every callback is wrapped, and what it threw goes to `onError` with the value that stands in for its result.
-
+/**
+ * Function pointers that a context gives to libvfio-user. The library stores them, so they stay
+ * registered as long as the context lives. No exception may reach C, because koffi would return 0
+ * and throw out of vfu_run_ctx. Each callback is therefore wrapped: an exception goes to `onError`,
+ * and the library receives a default result. `context.ts` and `context-setup.ts` register the
+ * callbacks.
+ */
 import koffi from 'koffi';
 
 const SHAPES = {
@@ -33,7 +36,7 @@ export class CallbackSet {
     this.#onError = onError;
   }
 
-  /** Registers `callback`; when it throws, the library gets `instead`. */
+  /** Registers `callback`; if it throws, the library receives `instead`. */
   add<Shape extends keyof Callbacks>(
     shape: Shape,
     where: string,
@@ -52,12 +55,14 @@ export class CallbackSet {
     return this.#register(shape, guarded);
   }
 
-  /** Registers a region callback that guards itself: rest arguments would cost an array per access. */
+  /**
+   * Registers a region callback that catches its own exceptions, which saves an array per access.
+   */
   addRegionAccess(callback: Callbacks['regionAccess']): bigint {
     return this.#register('regionAccess', callback);
   }
 
-  /** Only after vfu_destroy_ctx: the library keeps the pointers until then. */
+  /** Unregisters all callbacks. Call it after vfu_destroy_ctx: the library uses them until then. */
   unregisterAll(): void {
     for (const pointer of this.#pointers) koffi.unregister(pointer);
     this.#pointers.length = 0;
@@ -70,7 +75,7 @@ export class CallbackSet {
   }
 }
 
-/** Sets the errno the library sees when the running callback returns. */
+/** Sets the errno that the library reads when the running callback returns. */
 export function setErrno(value: number): void {
   koffi.errno(value);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builders for PCI capabilities: the bytes a capability starts with and which bits of it a guest may change. Unlike the
-// library's own table of six, ConfigSpace takes any capability; these are the ones an endpoint usually has.
-
+/**
+ * Builders of PCI capabilities: the initial bytes of a capability, and the bits of it that a guest
+ * may change. libvfio-user has a fixed table of six capabilities; `ConfigSpace` takes any
+ * capability. These are the usual ones of an endpoint (PCI Express Base Specification, chapter 7).
+ */
 import {
   CAPABILITY,
   DEVICE_CAPABILITIES_FLR,
@@ -12,14 +14,17 @@ import {
   POWER,
 } from './pci-layout.ts';
 
-/** A capability; bytes 0 and 1 (or 0 to 3 of an extended one) are its header, whose next pointer ConfigSpace fills in. */
+/**
+ * A capability. Bytes 0 and 1 (0 to 3 of an extended one) are its header; `ConfigSpace` sets the
+ * next pointer in it.
+ */
 export interface Capability {
   readonly id: number;
   readonly extended: boolean;
   readonly bytes: Uint8Array;
-  /** Bits a guest's write changes, for each byte. */
+  /** Bits of each byte that a guest may write. */
   readonly writable: Uint8Array;
-  /** Bits a guest clears by writing one, for each byte. */
+  /** Bits of each byte that a guest clears by writing 1. */
   readonly clearable: Uint8Array;
 }
 
@@ -58,14 +63,16 @@ class Builder implements Capability {
   }
 }
 
-/** Power management 1.2 with states D0 and D3hot, no PME, no soft reset. */
+/** Power management 1.2 with states D0 and D3hot, without PME and soft reset. */
 export function powerManagement(): Capability {
   return new Builder(CAPABILITY.powerManagement, false, POWER.lengthBytes)
     .set16(POWER.capabilities, 0x0003)
     .set16(POWER.control, 0x0008, 0x0003);
 }
 
-/** A PCI Express endpoint, 16 GT/s x16, 256 bytes payload, extended tags, completion timeout control. */
+/**
+ * PCI Express endpoint: 16 GT/s x16, 256 bytes payload, extended tags, completion timeout control.
+ */
 export function pciExpress(options: { functionLevelReset: boolean }): Capability {
   const flr = options.functionLevelReset ? DEVICE_CAPABILITIES_FLR : 0;
   return new Builder(CAPABILITY.pciExpress, false, EXPRESS.lengthBytes)
@@ -90,7 +97,7 @@ export interface MsixLayout {
   readonly pbaOffset: number;
 }
 
-/** MSI-X with up to 2048 vectors; table and pending bits lie 8-byte aligned in BARs of the device. */
+/** MSI-X with up to 2048 vectors; table and PBA are in BARs of the device, 8-byte aligned. */
 export function msix(layout: MsixLayout): Capability {
   if (!(layout.vectors >= 1 && layout.vectors <= 2048)) {
     throw new RangeError(`MSI-X has 1 to 2048 vectors, not ${layout.vectors}`);
@@ -112,12 +119,15 @@ export function vendorSpecific(body: Uint8Array): Capability {
   return capability;
 }
 
-/** The 64-bit serial number of the device, such as its EUI-64. */
+/** Device serial number: 64 bits, such as an EUI-64. */
 export function deviceSerialNumber(low: number, high: number): Capability {
   return new Builder(EXTENDED_CAPABILITY.serialNumber, true, 12).set32(4, low).set32(8, high);
 }
 
-/** Advanced error reporting for an endpoint. Nothing is ever reported; a driver finds and may program the registers. */
+/**
+ * Advanced error reporting of an endpoint. A driver can program the registers, but the device never
+ * reports an error.
+ */
 export function advancedErrorReporting(): Capability {
   return new Builder(EXTENDED_CAPABILITY.errorReporting, true, 0x2c, 2)
     .set32(0x04, 0, 0, 0x0157_f030)
@@ -128,7 +138,9 @@ export function advancedErrorReporting(): Capability {
     .set32(0x18, 0, 0x0000_0140);
 }
 
-/** A vendor-specific extended capability; `body` follows the 8-byte header. Read-only to the guest. */
+/**
+ * A vendor-specific extended capability; `body` follows the 8-byte header. Read-only to the guest.
+ */
 export function extendedVendorSpecific(vendorId: number, revision: number, body: Uint8Array): Capability {
   const length = 8 + body.length;
   const capability = new Builder(EXTENDED_CAPABILITY.vendor, true, length)

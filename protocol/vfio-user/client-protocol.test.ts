@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Negotiation and the describing commands, as QEMU sends them at realize; refusal of clients that speak something else.
-
+/**
+ * Negotiation and the queries that QEMU sends at realize; refusal of clients that violate the
+ * protocol.
+ */
 import t from 'tap';
 import { ReplyError, VfioUserClient } from './client/client.ts';
 import { COMMAND, type encodeVersion, pack, REGION_FLAG } from './client/wire.ts';
@@ -46,7 +48,7 @@ t.test('a region can offer several areas of one file', async (t) => {
   t.same(client.request(COMMAND.getRegionIoFds, pack('wwww', 16, 0, 4, 0)).fds, [], 'and there are no ioeventfds');
 });
 
-t.test('clients that speak something else are refused, the next one is served', async (t) => {
+t.test('clients that violate the protocol are refused, the next one is served', async (t) => {
   const cases: [string, Parameters<typeof encodeVersion>[0]][] = [
     ['another protocol', { major: 7 }],
     ['no JSON', { json: '{' }],
@@ -64,7 +66,7 @@ t.test('clients that speak something else are refused, the next one is served', 
   await device.waitFor('the log says why', () => device.logged('unsupported client major 7'));
   const first = new VfioUserClient(device.sockets[0]);
   first.post(COMMAND.getInfo, pack('wwww', 16, 0, 0, 0), [], 0);
-  t.ok(first.waitClosed(), 'a client that does not start with its version');
+  t.ok(first.waitClosed(), 'a client whose first message is not its version');
   first.close();
   for (const json of ['', '[1]', '{"capabilities":{}}', '{"unknown":true}']) {
     const client = new VfioUserClient(device.sockets[0]);
@@ -74,7 +76,7 @@ t.test('clients that speak something else are refused, the next one is served', 
   }
 });
 
-t.test('wrong requests get an error and change nothing', async (t) => {
+t.test('invalid requests get an error and change nothing', async (t) => {
   const client = device.connect();
   t.teardown(() => client.close());
   const wrong: [string, () => unknown][] = [

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configuration space: by itself, and as a client sees and changes it over the socket.
-
+/** Configuration space: by itself, and as a client reads and writes it over the socket. */
 import t from 'tap';
 import {
   advancedErrorReporting,
@@ -44,7 +43,7 @@ t.test('header and capability lists', async (t) => {
   t.throws(() => msix({ vectors: 0, tableBar: 0, tableOffset: 0, pbaBar: 0, pbaOffset: 0 }), RangeError);
 });
 
-t.test('BARs answer sizing as hardware does', async (t) => {
+t.test('BARs respond to sizing as in hardware', async (t) => {
   const config = new ConfigSpace(IDS);
   config.defineBar(0, 65536, { wide: true, prefetchable: false });
   config.defineBar(2, 2 ** 27, { wide: true, prefetchable: true });
@@ -58,7 +57,7 @@ t.test('BARs answer sizing as hardware does', async (t) => {
   t.same([large.get32(0x10), large.get32(0x14)], [0x0000000c, 0xfffffffc]);
 });
 
-t.test('only what is writable changes; status bits are cleared by ones', async (t) => {
+t.test('only writable bits change; writing 1 clears status bits', async (t) => {
   const config = new ConfigSpace(IDS);
   const express = config.add(pciExpress({ functionLevelReset: false }));
   const seen: string[] = [];
@@ -83,10 +82,10 @@ t.test('over the socket', async (t) => {
   const client = device.connect();
   t.teardown(() => client.close());
   const all = client.readRegion(CONFIG_REGION, 0, 4096);
-  t.equal(all.length, 4096, 'QEMU reads it in one piece');
+  t.equal(all.length, 4096, 'QEMU reads it in one message');
   t.equal(Buffer.from(all).readUInt32LE(0), 0xcafe1bad);
   t.equal(Buffer.from(all).readUInt32LE(0x2c), 0xcaff1bae);
-  t.same([all[0x10] & 0xf, all[0x18] & 0xf, all[0x20] & 0xf], [0x4, 0xc, 0xc], 'BAR types QEMU looks at');
+  t.same([all[0x10] & 0xf, all[0x18] & 0xf, all[0x20] & 0xf], [0x4, 0xc, 0xc], 'BAR types that QEMU reads');
   t.equal(all[0x3d], 0, 'no interrupt pin');
 
   for (const size of [1, 2, 3, 4, 8, 64, 4096]) {
@@ -95,11 +94,11 @@ t.test('over the socket', async (t) => {
       client.writeRegion(CONFIG_REGION, offset, new Uint8Array(size));
     }
   }
-  t.equal(client.read16(CONFIG_REGION, 0), 0x1bad, 'writes of any size at any place are answered and harmless');
+  t.equal(client.read16(CONFIG_REGION, 0), 0x1bad, 'writes of any size at any offset are answered and harmless');
 
   client.write16(CONFIG_REGION, COMMAND, 0x0006);
   client.write16(CONFIG_REGION, COMMAND, 0x0006);
-  t.equal(readCounter(client, 'busMasterOn'), 1, 'only changes are told');
+  t.equal(readCounter(client, 'busMasterOn'), 1, 'only changes are reported');
   const msixAt = client.findCapability(0x11);
   client.write16(CONFIG_REGION, msixAt + 2, 0x8000);
   t.equal(readCounter(client, 'msixOn'), 1);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCI configuration space of one function: 4096 bytes, for each byte the bits a guest may write and those it clears by
-// writing one. The library has a config space too, but answers writes it does not expect with errors, copies beyond a
-// capability, and has no 64-bit BARs; so all accesses are routed here (VFU_REGION_FLAG_ALWAYS_CB). Every write of any
-// size is legal: what is not writable stays as it is.
-
+/**
+ * PCI configuration space of one function: 4096 bytes, and for each byte the bits that a guest may
+ * write and those that it clears by writing 1. libvfio-user has a configuration space too, but
+ * answers some legal writes with errors, copies beyond the end of a capability, and has no 64-bit
+ * BARs. All accesses therefore come here (VFU_REGION_FLAG_ALWAYS_CB). A write of any size is legal;
+ * read-only bits keep their value.
+ */
 import type { Capability } from './capabilities.ts';
 import {
   BAR,
@@ -34,13 +36,15 @@ export interface PciIds {
   readonly classCode: number;
 }
 
-/** Told after a guest's write (or a reset) has changed something. Each is called only on a change. */
+/** Callbacks after a write of the guest or a reset; each is called only on a change. */
 export interface ConfigObserver {
   busMaster?(enabled: boolean): void;
   msix?(enabled: boolean, allMasked: boolean): void;
-  /** The guest has asked for a function level reset; the device must reset and then call `ConfigSpace.reset`. */
+  /**
+   * The guest requests a function level reset: the device resets, then calls `ConfigSpace.reset`.
+   */
   functionLevelReset?(): void;
-  /** Any write by the guest, after it took effect. */
+  /** Any write of the guest, after it took effect. */
   written?(offset: number, lengthBytes: number): void;
 }
 
@@ -71,7 +75,7 @@ export class ConfigSpace {
     this.define16(HEADER.interruptLine, 0, 0x00ff);
   }
 
-  /** The value a guest reads. */
+  /** The value that a guest reads. */
   get8(offset: number): number {
     return this.#bytes[offset];
   }
@@ -100,7 +104,9 @@ export class ConfigSpace {
     this.#observer = observer;
   }
 
-  /** Sets what a register holds now and after a reset, and which bits a guest may write or clear. */
+  /**
+   * Sets the present and reset value of a register, and the bits that a guest may write or clear.
+   */
   define16(offset: number, value: number, writable = 0, clearable = 0): void {
     for (let i = 0; i < 2; i++)
       this.#define8(offset + i, value >>> (8 * i), writable >>> (8 * i), clearable >>> (8 * i));
@@ -111,7 +117,9 @@ export class ConfigSpace {
       this.#define8(offset + i, value >>> (8 * i), writable >>> (8 * i), clearable >>> (8 * i));
   }
 
-  /** Describes a memory BAR; a 64-bit one takes two slots. `sizeBytes` is a power of two of at least 16. */
+  /**
+   * Defines a memory BAR; a 64-bit one takes two slots. `sizeBytes` is a power of two, at least 16.
+   */
   defineBar(index: number, sizeBytes: number, flags: { wide: boolean; prefetchable: boolean }): void {
     const type = (flags.wide ? BAR.wide : 0) | (flags.prefetchable ? BAR.prefetchable : 0);
     const addressBits = sizeBytes >= 2 ** 32 ? 0 : ~(sizeBytes - 1) & ~BAR.flagMask;
@@ -121,7 +129,9 @@ export class ConfigSpace {
     this.define32(HEADER.bar0 + 4 * (index + 1), 0, highBits);
   }
 
-  /** Places a capability behind the ones there are and links it. Gives its offset. */
+  /**
+   * Appends a capability to the list; returns its offset. Throws RangeError if no space is left.
+   */
   add(capability: Capability): number {
     const offset = capability.extended ? this.#nextExtended : this.#nextCapability;
     const end = offset + capability.bytes.length;
@@ -139,17 +149,17 @@ export class ConfigSpace {
     return offset;
   }
 
-  /** The offset of a standard capability, or 0. */
+  /** Offset of a standard capability, or 0. */
   find(id: number): number {
     return this.#capabilities.get(id) ?? 0;
   }
 
-  /** Copies what a guest reads at `offset` into `target`. */
+  /** Copies the bytes that a guest reads at `offset` into `target`. */
   read(offset: number, target: Uint8Array, lengthBytes: number): void {
     for (let i = 0; i < lengthBytes; i++) target[i] = this.#bytes[offset + i];
   }
 
-  /** A write by the guest: changes what may be changed and tells the observer. */
+  /** A write of the guest: changes the writable bits and notifies the observer. */
   write(offset: number, source: Uint8Array, lengthBytes: number): void {
     const startsReset = this.#startsFunctionLevelReset(offset, source, lengthBytes);
     for (let i = 0; i < lengthBytes; i++) {
@@ -162,7 +172,7 @@ export class ConfigSpace {
     if (startsReset) this.#observer.functionLevelReset?.();
   }
 
-  /** Puts every register back to what it was defined as. */
+  /** Restores the reset value of every register. */
   reset(): void {
     this.#bytes.set(this.#initial);
     this.#tellChanges();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the library's interface (libvfio-user.h) that callers of the binding meet.
+/** Constants of libvfio-user.h that the binding and its callers use. */
 
 /** Region indexes of a PCI device. */
 export const REGION = { bar0: 0, bar1: 1, bar2: 2, bar3: 3, bar4: 4, bar5: 5, rom: 6, config: 7, vga: 8 } as const;
@@ -8,7 +8,7 @@ export const REGION_COUNT = 9;
 /** Interrupt indexes. */
 export const IRQ = { intx: 0, msi: 1, msix: 2, error: 3, request: 4 } as const;
 
-/** Why the device is reset. */
+/** Reasons for a reset of the device. */
 export const RESET_KIND = { device: 0, lostConnection: 1, functionLevel: 2 } as const;
 export type ResetKind = 'device' | 'lost-connection' | 'function-level';
 
@@ -26,5 +26,5 @@ export const PCI_TYPE_EXPRESS = 3;
 /** Protection bits of a DMA region. */
 export const PROTECTION = { read: 1, write: 2 } as const;
 
-/** Levels of syslog(3), which the library logs at. */
+/** Log levels of the library: those of syslog(3). */
 export const SYSLOG = { error: 3, warning: 4, notice: 5, info: 6, debug: 7 } as const;

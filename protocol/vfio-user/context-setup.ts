@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the library's context for a device: socket, regions, interrupts, DMA, reset and quiesce callbacks. Called once by
-// the constructor of VfioUserContext. Design rules from vfio-user.md: MSI-X only, no error interrupt, no DMA by messages.
-
+/**
+ * Creates the libvfio-user context of a device: socket, regions, interrupts, DMA, and the reset and
+ * quiesce callbacks. The constructor of `VfioUserContext` calls it once. A device has MSI-X only,
+ * no error interrupt, and no DMA by messages: README.md says why.
+ */
 import { chmodSync } from 'node:fs';
 import { type CallbackSet, setErrno } from './callbacks.ts';
 import type { ConfigSpace } from './config-space.ts';
@@ -27,7 +29,7 @@ import { CAPABILITY, CONFIG_BYTES, MSIX } from './pci-layout.ts';
 import { makeRegionAccess, type RegionAccess } from './region.ts';
 import { claimSocketPath, isDirectoryShared } from './socket-path.ts';
 
-/** What the context owns and the library's callbacks act on. */
+/** Parts of a context that the callbacks of the library use. */
 export interface ContextParts {
   readonly library: Libvfio;
   readonly options: DeviceOptions;
@@ -41,7 +43,7 @@ export interface ContextParts {
 
 /**
  * Creates and realizes the context; its socket then accepts connections.
- * @throws {VfioUserError} when path or description are not usable; nothing is left behind.
+ * @throws {VfioUserError} if path or description are not usable; nothing is left behind.
  */
 export function setUpContext(parts: ContextParts): { ctx: Pointer; vectors: number } {
   claimSocketPath(parts.options.socketPath);
@@ -70,7 +72,7 @@ function create({ library, options }: ContextParts): Pointer {
 class Setup {
   readonly #parts: ContextParts;
   readonly #ctx: Pointer;
-  /** Bytes on their way between library and config space. Kept alive by the callbacks that use it. */
+  /** Transfer buffer between library and configuration space; the callbacks keep it alive. */
   readonly #scratch: NativeBlock = allocateNative(CONFIG_BYTES);
 
   constructor(parts: ContextParts, ctx: Pointer) {
@@ -162,7 +164,7 @@ class Setup {
     const { library, options, callbacks } = this.#parts;
     const capability = options.capabilities.find((one) => !one.extended && one.id === CAPABILITY.msix);
     const vectors = capability === undefined ? 0 : msixVectors(capability.bytes);
-    // If an error interrupt fired, QEMU would stop the machine; after an INTx nobody tells us of its end.
+    // QEMU stops the machine on an error interrupt, and no message reports the end of an INTx.
     for (const index of [IRQ.intx, IRQ.msi, IRQ.error, IRQ.request]) {
       this.#check('vfu_setup_device_nr_irqs', library.vfu_setup_device_nr_irqs(this.#ctx, index, 0));
     }
@@ -189,9 +191,9 @@ class Setup {
       return;
     }
     if (region.hostAddress === 0) {
-      // Normal for ROMs; guest memory needs share=on in QEMU to come with a file.
+      // Normal for a ROM. Guest memory has a descriptor only with share=on in QEMU.
       const level = (region.protection & PROTECTION.write) === 0 ? SYSLOG.debug : SYSLOG.warning;
-      log.write(level, 'DMA region came without a file descriptor: not accessible', { ...region });
+      log.write(level, 'DMA region without a file descriptor is not accessible', { ...region });
     }
     memory.register(region);
     options.callbacks.dmaRegister?.(region);
@@ -203,7 +205,10 @@ class Setup {
     if (memory.unregister(region.address, region.sizeBytes)) options.callbacks.dmaUnregister?.(region);
   }
 
-  /** Reads a vfu_dma_info_t: iova (base, length), vaddr, mapping (base, length), page size, protection. */
+  /**
+   * Reads a vfu_dma_info_t: iova (base, length), vaddr, mapping (base, length), page size,
+   * protection.
+   */
   #readDmaInfo(info: number): DmaRegionInfo {
     const { address, view } = this.#scratch;
     memcpy(address, info, 64);
@@ -225,7 +230,8 @@ class Setup {
     library.vfu_setup_device_quiesce_cb(this.#ctx, callback);
     const express = options.capabilities.find((one) => !one.extended && one.id === CAPABILITY.pciExpress);
     if (express === undefined) return;
-    // The library asks for quiet before a function level reset only if it knows where Device Control is.
+    // The library quiesces before a function level reset only if it knows the PCI Express
+    // capability.
     this.#scratch.bytes.set(express.bytes);
     const offset = config.find(CAPABILITY.pciExpress);
     const added = library.vfu_pci_add_capability(this.#ctx, offset, 0, this.#scratch.address);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One libvfio-user context: one socket, one PCI function, one client at a time. Built from `DeviceOptions`, served by a
-// `Pump`. States: listening -> negotiating (a client connected) -> attached -> listening; quiescing while the device
-// makes itself quiet; destroyed. All calls and callbacks happen on the thread that made it.
-
+/**
+ * One libvfio-user context: one socket, one PCI function, one client at a time. It is built from
+ * `DeviceOptions` and served by a `Pump`. States: listening, negotiating (a client has connected),
+ * attached, then listening again; quiescing while the device finishes its work; destroyed. All
+ * calls and callbacks run on the thread that created it.
+ */
 import { CallbackSet } from './callbacks.ts';
 import { ConfigSpace } from './config-space.ts';
 import { RESET_KIND, resetKindOf, SYSLOG } from './constants.ts';
@@ -17,17 +19,18 @@ import { errno, lastErrno } from './native.ts';
 
 export type ContextState = 'listening' | 'negotiating' | 'attached' | 'quiescing' | 'destroyed';
 
-/** What the pump hears from a context besides what `serve` returns. */
+/** Calls from a context to its pump. */
 export interface ContextOwner {
-  /** Serve it soon: it is quiet now, or was changed from outside. */
+  /** The context has become ready without an event on its descriptor: serve it soon. */
   wake(context: VfioUserContext): void;
-  /** It is being destroyed: forget its descriptor. */
+  /** The context is being destroyed: stop watching its descriptor. */
   remove(context: VfioUserContext): void;
 }
 
 /**
- * The next request is often there as soon as the reply has been sent: looking costs less than waiting for the descriptor.
- * One call handles up to 64 requests (0009-*.patch).
+ * Calls of vfu_run_ctx per `serve`. The next request often arrives right after a reply, and another
+ * call costs less than a wait for the descriptor. One call handles up to 64 requests
+ * (0009-*.patch).
  */
 const CALLS_PER_SERVE = 16;
 
@@ -36,11 +39,11 @@ export class VfioUserContext {
   readonly config: ConfigSpace;
   readonly memory = new GuestMemory();
   readonly interrupts: Interrupts;
-  /** `exceptions` counts callbacks of the device that threw: each is a bug of ours. */
+  /** `exceptions` counts callbacks of the device that threw; each one is a bug of the device. */
   readonly counters = { requests: 0, attaches: 0, refusedClients: 0, lostConnections: 0, exceptions: 0 };
-  /** The last connection could not be accepted because the process is out of descriptors: try again later. */
+  /** True if the last accept failed because the process has no descriptors left; it is repeated. */
   acceptFailed = false;
-  /** Set by the pump. */
+  /** The pump sets it. */
   owner: ContextOwner | undefined;
   readonly #library: Libvfio;
   readonly #options: DeviceOptions;
@@ -53,8 +56,8 @@ export class VfioUserContext {
   #destroyLater = false;
 
   /**
-   * Binds the socket; clients can connect from here on and are served once a pump has the context.
-   * @throws {VfioUserError} when the socket path or the description is not usable.
+   * Binds the socket. Clients can connect from now on; a pump that has the context serves them.
+   * @throws {VfioUserError} if the socket path or the description is not usable.
    */
   constructor(library: Libvfio, options: DeviceOptions) {
     this.#library = library;
@@ -88,17 +91,19 @@ export class VfioUserContext {
     return this.#state;
   }
 
-  /** What to wait on: the listening socket, or the client's. It may change with every `serve`. */
+  /** Descriptor to wait on: listening socket or client socket. It may change in every `serve`. */
   get pollFd(): number {
     return this.#library.vfu_get_poll_fd(this.#ctx);
   }
 
-  /** poll(2) events for `pollFd`. */
+  /** Events of poll(2) to wait for on `pollFd`. */
   get pollEvents(): number {
     return this.#library.vfu_get_poll_events(this.#ctx);
   }
 
-  /** Handles a connection, or the requests that are there. True when there may be more though nothing arrives. */
+  /**
+   * Accepts a client, or handles pending requests. True if more may be pending without an event.
+   */
   serve(): boolean {
     if (this.#state === 'destroyed' || this.#state === 'quiescing') return false;
     this.#serving = true;
@@ -108,7 +113,7 @@ export class VfioUserContext {
     return more;
   }
 
-  /** Ends the wait that `callbacks.quiesce` began by returning false. */
+  /** Reports that the device is quiet, after `callbacks.quiesce` returned false. */
   quiesced(): void {
     if (this.#state !== 'quiescing') return;
     this.#serving = true;
@@ -120,7 +125,7 @@ export class VfioUserContext {
     else this.owner?.wake(this);
   }
 
-  /** Drops the client, as if it had closed its socket. */
+  /** Disconnects the client, as if it had closed its socket. */
   dropClient(why: string): void {
     if (this.#state !== 'negotiating' && this.#state !== 'attached') return;
     this.#log.write(SYSLOG.warning, `client dropped: ${why}`);
@@ -132,7 +137,9 @@ export class VfioUserContext {
     this.owner?.wake(this);
   }
 
-  /** Frees everything and removes the socket file. The device gets `reset('lost-connection')`. May be called twice. */
+  /**
+   * Frees the context and removes the socket file, after `reset('lost-connection')`. Idempotent.
+   */
   destroy(): void {
     if (this.#state === 'destroyed') return;
     if (this.#serving) {
@@ -148,7 +155,7 @@ export class VfioUserContext {
     const attached = this.#state === 'attached';
     this.#state = 'destroyed';
     if (this.#ctx !== 0) {
-      // What the library remarks on its own end is no news, least of all once for each function.
+      // Suppresses the library's remarks on its own end, which would appear once per function.
       this.#library.vfu_setup_log(this.#ctx, null, SYSLOG.error);
       this.#library.vfu_destroy_ctx(this.#ctx);
     }
@@ -174,7 +181,7 @@ export class VfioUserContext {
     }
     this.#state = 'listening';
     if (error === errno.ENOMSG) {
-      this.#log.write(SYSLOG.debug, 'a client connected and left without a word');
+      this.#log.write(SYSLOG.debug, 'a client connected and disconnected without a message');
       return true;
     }
     this.counters.refusedClients++;
@@ -208,7 +215,7 @@ export class VfioUserContext {
 
   #lost(): void {
     this.counters.lostConnections++;
-    this.#log.write(SYSLOG.info, 'client gone');
+    this.#log.write(SYSLOG.info, 'client disconnected');
     this.#guard('detached', () => this.#options.callbacks.detached?.());
   }
 
@@ -227,6 +234,8 @@ export class VfioUserContext {
 
   #failed(where: string, error: unknown): void {
     this.counters.exceptions++;
-    this.#log.write(SYSLOG.error, `the device threw in ${where}: its caller got a stand-in answer`, { err: error });
+    this.#log.write(SYSLOG.error, `the device threw in ${where}: the library received a default result`, {
+      err: error,
+    });
   }
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One range of guest memory that the library has mapped into this process. The views onto it are made at the first
-// access (a koffi.view costs ~22 us, and firmware remaps all memory many times before any access), in windows of 1 GiB
-// because a view above 4 GiB aborts Node 20. They never leave this class: after unregister the memory is unmapped, and
-// touching a view would be a segmentation fault.
-
+/**
+ * A range of guest memory that libvfio-user has mapped into this process. The first access creates
+ * the views, because a koffi.view costs about 22 us and firmware remaps all memory many times
+ * before any access. A view covers a window of 1 GiB, because Node 20 aborts on views above 4 GiB.
+ * Views never leave this class: after unregistration the memory is unmapped, and an access through
+ * a view would be a segmentation fault.
+ */
 import { PROTECTION } from './constants.ts';
 import { viewNative } from './native.ts';
 
-/** What the library tells about a DMA region. Addresses are guest-physical unless named otherwise. */
+/** A DMA region as the library reports it. Addresses are guest-physical unless named otherwise. */
 export interface DmaRegionInfo {
   readonly address: number;
   readonly sizeBytes: number;
-  /** Where the range is mapped in this process; 0 when the client gave no file descriptor. */
+  /** Address of the mapping in this process; 0 if the client sent no file descriptor. */
   readonly hostAddress: number;
   /** `PROTECTION` bits. */
   readonly protection: number;
@@ -30,7 +32,7 @@ export class DmaRegion implements DmaRegionInfo {
   readonly sizeBytes: number;
   readonly hostAddress: number;
   readonly protection: number;
-  /** First address behind the region. */
+  /** First address after the region. */
   readonly end: number;
   readonly readable: boolean;
   readonly writable: boolean;
@@ -48,7 +50,7 @@ export class DmaRegion implements DmaRegionInfo {
     this.#windows = new Array(Math.ceil(info.sizeBytes / WINDOW_BYTES)).fill(undefined);
   }
 
-  /** The window number `index`: bytes [index * WINDOW_BYTES, ...) of the region. Not to be kept by the caller. */
+  /** Window `index`, from byte index * WINDOW_BYTES of the region. Callers must not keep it. */
   window(index: number): Window {
     return this.#windows[index] ?? this.#open(index);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DMA regions over the socket: mapping, rights, storms, and maps that would crash or leak.
-
+/**
+ * DMA regions over the socket: mapping, access rights, many remaps, and maps that could crash or
+ * leak.
+ */
 import { openSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { ReplyError, type VfioUserClient } from './client/client.ts';
@@ -17,14 +19,14 @@ const EINVAL = 22;
 const device = await DeviceProcess.start();
 t.teardown(() => device[Symbol.asyncDispose]());
 
-/** A client for one test, and its counters since it came. */
+/** A client for one test, and its counters since it connected. */
 function attach(t: Test): { client: VfioUserClient; counted: ReturnType<typeof makeCounterReader> } {
   const client = device.connect();
   t.teardown(() => client.close());
   return { client, counted: makeCounterReader(client) };
 }
 
-t.test('both ways, across adjacent regions, with the rights of each', async (t) => {
+t.test('both directions, across adjacent regions, with the access rights of each', async (t) => {
   const { client, counted } = attach(t);
   const memory = new SharedMemory(64 * KIB);
   memory.write(0, new Uint8Array(64 * KIB).fill(1));
@@ -35,7 +37,7 @@ t.test('both ways, across adjacent regions, with the rights of each', async (t) 
   client.mapDma({ address: 0x30000, sizeBytes: 0x1000, fd: memory.fd, offset: 0xe000, read: false, write: false });
   client.mapDma({ address: 0x40000, sizeBytes: 0x1000 });
 
-  t.same(runDma(client, DMA_OP.sum, 0x10000, 0x9000), { ok: true, result: 0x9000 }, 'three regions at once');
+  t.same(runDma(client, DMA_OP.sum, 0x10000, 0x9000), { ok: true, result: 0x9000 }, 'one transfer over three regions');
   t.ok(runDma(client, DMA_OP.fill, 0x13ff0, 32, 9).ok);
   t.same(memory.read(0x3ff0, 16), new Uint8Array(16).fill(9));
   t.same(memory.read(0x8000, 17), Uint8Array.of(...new Array(16).fill(9), 1));
@@ -64,7 +66,7 @@ t.test('both ways, across adjacent regions, with the rights of each', async (t) 
   t.same(counted('exceptions'), [0]);
 });
 
-t.test('unmapped memory is gone at once', async (t) => {
+t.test('unmapped memory is inaccessible at once', async (t) => {
   const { client, counted } = attach(t);
   const memory = new SharedMemory(64 * KIB);
   const before = device.descriptors();
@@ -81,7 +83,7 @@ t.test('unmapped memory is gone at once', async (t) => {
   await device.waitForDescriptors(before);
 });
 
-t.test('a storm of remaps, as firmware makes them, leaves nothing behind', async (t) => {
+t.test('many remaps, as by firmware, leave nothing behind', async (t) => {
   const { client, counted } = attach(t);
   const memory = new SharedMemory(GIB);
   const before = device.descriptors();
@@ -120,7 +122,7 @@ t.test('many regions', async (t) => {
   t.same(memory.read(499 * 0x1000, 2), Uint8Array.of(77, 77));
 });
 
-t.test('maps that are refused leave no descriptor and no region', async (t) => {
+t.test('refused maps leave no descriptor and no region', async (t) => {
   const { client, counted } = attach(t);
   const memory = new SharedMemory(64 * KIB);
   const [readEnd] = makePipe();
@@ -152,7 +154,7 @@ t.test('maps that are refused leave no descriptor and no region', async (t) => {
   t.throws(() => client.request(COMMAND.dmaMap, pack('ww', 8, 3), [memory.fd]), ReplyError, 'short');
   await device.waitForDescriptors(before);
   t.same(counted('regions'), [1]);
-  t.ok(runDma(client, DMA_OP.fill, 0x100000, 0x4000, 1).ok, 'what was mapped still is');
+  t.ok(runDma(client, DMA_OP.fill, 0x100000, 0x4000, 1).ok, 'earlier maps remain');
 });
 
 t.test('mapping the same region again changes nothing', async (t) => {
@@ -165,7 +167,7 @@ t.test('mapping the same region again changes nothing', async (t) => {
   t.same(counted('dmaRegister', 'regions'), [1, 1]);
 });
 
-t.test('descriptors nobody asked for are closed', async (t) => {
+t.test('unexpected descriptors are closed', async (t) => {
   const { client } = attach(t);
   const memory = new SharedMemory(4 * KIB);
   const before = device.descriptors();
@@ -176,7 +178,7 @@ t.test('descriptors nobody asked for are closed', async (t) => {
   await device.waitForDescriptors(before);
 });
 
-t.test('a file that is cut after it was mapped harms only its client', async (t) => {
+t.test('a file truncated after it was mapped affects only its client', async (t) => {
   const { client } = attach(t);
   const memory = new SharedMemory(64 * KIB);
   const other = new SharedMemory(64 * KIB);
@@ -186,7 +188,7 @@ t.test('a file that is cut after it was mapped harms only its client', async (t)
   memory.truncate(0x4000);
   runDma(client, DMA_OP.sum, 0x8000, 0x1000);
   runDma(client, DMA_OP.fill, 0xf000, 0x1000, 1);
-  t.ok(runDma(client, DMA_OP.fill, 0x100000, 0x1000, 5).ok, 'the device lives on');
+  t.ok(runDma(client, DMA_OP.fill, 0x100000, 0x1000, 5).ok, 'the device still runs');
   t.same(other.read(0, 2), Uint8Array.of(5, 5));
   client.unmapAllDma();
   t.notOk(runDma(client, DMA_OP.sum, 0x8000, 0x1000).ok);

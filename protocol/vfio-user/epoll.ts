@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linux epoll for the pump: many descriptors, one wait with nanosecond timeouts, no allocation per wait. Descriptors
-// carry a slot number that comes back with each event.
-
+/**
+ * Linux epoll for the pump: many descriptors, one wait with a timeout in nanoseconds, no allocation
+ * per wait. Each descriptor has a slot number, which its events carry.
+ */
 import koffi from 'koffi';
 import { errnoText, VfioUserError } from './errors.ts';
 import { allocateNative, closeFd, errno, lastErrno } from './native.ts';
@@ -23,7 +24,7 @@ const SLOT_OFFSET = process.arch === 'x64' ? 4 : 8;
 
 export class Epoll {
   readonly fd: number;
-  /** Slots of the events found by the last `wait`. */
+  /** Slots of the events of the last `wait`. */
   readonly slots = new Uint32Array(MAX_EVENTS);
   readonly #events = allocateNative(EVENT_BYTES * MAX_EVENTS);
   readonly #timeout = allocateNative(16);
@@ -43,12 +44,14 @@ export class Epoll {
     this.#set(OP_MODIFY, fd, events, slot);
   }
 
-  /** A descriptor that has been closed is gone already; that is no error. */
+  /** Removes a descriptor. The kernel has already removed a closed one, which is no error. */
   delete(fd: number): void {
     epollControl(this.fd, OP_DELETE, fd, this.#control.address);
   }
 
-  /** Waits up to `timeoutNs` (0: not at all) and returns how many `slots` are valid. A signal ends the wait early. */
+  /**
+   * Waits up to `timeoutNs` and returns the number of valid `slots`. A signal ends the wait early.
+   */
   wait(timeoutNs: number): number {
     const count = this.#wait(timeoutNs);
     for (let i = 0; i < count; i++) {

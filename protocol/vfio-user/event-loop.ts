@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places where the pump meets libuv. `UvLoop` is what libuv itself waits for: while the pump waits in its own
-// epoll it includes libuv's descriptor and ends at libuv's next timer, so timers, signals, sockets and the inspector are
-// not kept waiting. `LoopWatch` lets libuv wait for one descriptor: koffi.node.poll is undocumented, passes (status,
-// events), sets O_NONBLOCK, and closes itself when the handle is collected. Here one handle watches one epoll descriptor
-// of our own for the life of the pump, so none of its traps about changing descriptors can be met.
-
+/**
+ * The pump's interface to libuv. `UvLoop` is what libuv itself waits for: while the pump waits in
+ * its own epoll, it also waits for libuv's descriptor and ends at libuv's next timer, so that
+ * timers, signals, sockets and the inspector keep running. `LoopWatch` makes libuv wait for one
+ * descriptor by koffi.node.poll. That function is undocumented: it passes (status, events), sets
+ * O_NONBLOCK, and closes itself when its handle is garbage collected. One handle therefore watches
+ * one epoll descriptor for the life of the pump.
+ */
 import { isMainThread } from 'node:worker_threads';
 import koffi, { type node } from 'koffi';
 import { errnoText, VfioUserError } from './errors.ts';
 import { allocateNative, closeFd, lastErrno } from './native.ts';
 
-/** What libuv waits for. Not available in worker threads, nor in a Node that hides libuv's symbols. */
+/**
+ * Descriptor and timers of libuv. Not available in worker threads, or if Node hides the symbols.
+ */
 export interface UvLoop {
-  /** Readable when libuv has something to do. */
+  /** Readable when libuv has work. */
   readonly fd: number;
-  /** Milliseconds until libuv's next timer, 0 when something else is due, -1 for never. */
+  /** Milliseconds until libuv's next timer; 0 if other work is due, -1 for never. */
   timeoutMs(): number;
 }
 
@@ -41,7 +45,7 @@ export class LoopWatch {
     this.#handle = koffi.node.poll(fd, { readable: true }, this.#called);
   }
 
-  /** Lets libuv call `onReadable`, and keeps the process alive meanwhile. */
+  /** Enables the callback. While it is enabled, the process stays alive. */
   start(): void {
     if (this.#watching) return;
     this.#watching = true;
@@ -73,8 +77,8 @@ const EFD_CLOEXEC_NONBLOCK = 0o2004000;
 const COUNTER_BYTES = 8;
 
 /**
- * Calls back once libuv has looked at its timers and descriptors: what setImmediate does, except that libuv does not take
- * a callback of ours for idle work, which would make `timeoutMs` 0 in every turn.
+ * Calls back after libuv has served its timers and descriptors, as setImmediate does. A pending
+ * setImmediate, however, makes `timeoutMs` 0 in every turn; this does not.
  */
 export class LoopTurn {
   readonly #fd: number = eventfd(0, EFD_CLOEXEC_NONBLOCK);
@@ -92,7 +96,7 @@ export class LoopTurn {
     this.stop();
   }
 
-  /** Lets turns come, and keeps the process alive meanwhile. */
+  /** Enables turns. While they are enabled, the process stays alive. */
   start(): void {
     this.#watch.start();
   }
@@ -101,7 +105,7 @@ export class LoopTurn {
     this.#watch.stop();
   }
 
-  /** Asks for one turn. */
+  /** Requests one turn. */
   queue(): void {
     if (this.#queued) return;
     this.#queued = true;

@@ -1,3 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The package through which C is called. Its name stands in this folder alone: the style check reads it from here. */
+/**
+ * Name of the package that calls C. Only this folder may name it; the style check reads the name
+ * from here.
+ */
+
 export const FFI_PACKAGE = 'koffi';

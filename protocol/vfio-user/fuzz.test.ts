@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeded nonsense: messages of every command with random fields, cuts, sizes and descriptors. After each round an honest
-// client on another socket, and a fresh one on the same, must be served. FUZZ_SEED repeats a failure; FUZZ_ROUNDS lengthens.
-
+/**
+ * Seeded random messages: every command with random fields, lengths, truncations and descriptors.
+ * After each round the device must serve a correct client on another socket and a new one on the
+ * same socket. FUZZ_SEED repeats a failure; FUZZ_ROUNDS sets the number of rounds.
+ */
 import t from 'tap';
 import { closeAll, type VfioUserClient } from './client/client.ts';
 import { EventFd, makePipe, SharedMemory } from './client/unix-socket.ts';
@@ -12,7 +14,7 @@ import { PROBE } from './test-support/probe-layout.ts';
 const ROUNDS = Number(process.env.FUZZ_ROUNDS ?? 60);
 const MESSAGES_PER_ROUND = 60;
 
-/** mulberry32: the same numbers for the same seed. */
+/** Random generator mulberry32: equal seeds give equal numbers. */
 class Random {
   #state: number;
 
@@ -116,7 +118,7 @@ function sendOne(client: VfioUserClient, random: Random, fds: readonly number[])
   if (cut < message.length) client.socket.send(message.subarray(Math.max(1, cut)));
 }
 
-/** Reads what has come, so that the device does not stop at a full socket. */
+/** Reads pending replies, so that the device does not stop at a full socket. */
 function drain(client: VfioUserClient): void {
   try {
     for (;;) {
@@ -125,7 +127,7 @@ function drain(client: VfioUserClient): void {
       if (bytes.length === 0) return;
     }
   } catch {
-    // Nothing is there, or the device has ended the connection.
+    // No reply is pending, or the device has closed the connection.
   }
 }
 
@@ -138,7 +140,7 @@ function round(device: DeviceProcess, random: Random, fds: readonly number[]): v
     }
     drain(client);
   } catch {
-    // The device has ended the connection: as good as an answer.
+    // The device has closed the connection, which is a valid answer.
   }
   client.close();
 }

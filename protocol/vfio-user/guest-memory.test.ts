@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of guest memory, over plain native memory: lookup, ranges across regions, rights, hostile numbers, atomics.
-
+/**
+ * The table of guest memory, over plain native memory: lookup, ranges across regions, access
+ * rights, out-of-range numbers, atomics.
+ */
 import { on } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
@@ -67,7 +69,7 @@ t.test('words are the bytes in the order of the machine, in one region and acros
   t.notOk(memory.writeWords(0x2ffc, words, 0, 8), 'beyond the region');
 });
 
-t.test('what is not wholly mapped is not touched', async (t) => {
+t.test('a range that is not completely mapped is not touched', async (t) => {
   const [memory, [first, second]] = withRegions([0x1000, 0x1000, RW], [0x2000, 0x1000, PROTECTION.read]);
   const ones = new Uint8Array(0x2000).fill(1);
   const target = new Uint8Array(0x2000);
@@ -95,8 +97,8 @@ t.test('what is not wholly mapped is not touched', async (t) => {
   t.notOk(memory.read(0x1000, target, 0x1fff, 2), 'beyond the target');
   t.notOk(memory.write(0x1000, ones, -1, 2), 'before the source');
   t.ok(first.bytes.every((byte) => byte === 0) && second.bytes.every((byte) => byte === 0));
-  t.ok(memory.read(0x1000, target, 0, 0), 'nothing of something');
-  t.ok(memory.read(0x9999, target, 0, 0), 'nothing of nothing');
+  t.ok(memory.read(0x1000, target, 0, 0), 'no bytes of mapped memory');
+  t.ok(memory.read(0x9999, target, 0, 0), 'no bytes of unmapped memory');
 });
 
 t.test('words and quads', async (t) => {
@@ -125,10 +127,10 @@ t.test('words and quads', async (t) => {
   t.same([memory.compareExchangeU64(0x2000, 0n, 1n), memory.fetchAddU64(0x1004, 1n)], [undefined, undefined]);
 });
 
-t.test('unregistering forgets at once', async (t) => {
+t.test('an unregistered region is inaccessible at once', async (t) => {
   const [memory] = withRegions([0x1000, 0x1000, RW], [0x4000, 0x1000, RW]);
   t.ok(memory.writeU32(0x1000, 1));
-  t.notOk(memory.unregister(0x1000, 0x800), 'only as a whole');
+  t.notOk(memory.unregister(0x1000, 0x800), 'only whole regions can be unregistered');
   t.ok(memory.unregister(0x1000, 0x1000));
   t.notOk(memory.unregister(0x1000, 0x1000));
   t.equal(memory.readU32(0x1000), -1);
@@ -136,9 +138,10 @@ t.test('unregistering forgets at once', async (t) => {
   t.ok(memory.covers(0x4000, 0x1000, true));
 });
 
-t.test('an aligned word that another processor changes is never seen half changed, nor is one of ours', async (t) => {
+t.test('aligned words are transferred as a whole, in both directions', async (t) => {
   const [memory, [block]] = withRegions([0x1000, 0x1000, RW]);
-  // The other processor writes word 0 and watches word 2; both go back and forth between values that differ in two bytes.
+  // The worker writes word 0 and reads word 2. Both alternate between values that differ in two
+  // bytes.
   const worker = new Worker(
     `const { workerData, parentPort } = require('node:worker_threads');
      const words = new Int32Array(require('koffi').view(workerData, 16));
@@ -164,7 +167,7 @@ t.test('an aligned word that another processor changes is never seen half change
     if (seen !== 0x1ff && seen !== 0x200 && seen !== 0) torn++;
     memory.write(0x1008, ours[round & 1], 0, 4);
   }
-  t.equal(torn, 0, 'values read that nobody wrote');
-  t.equal((await messages.next()).value[0], 0, 'values the other processor read that we did not write');
+  t.equal(torn, 0, 'values read that the worker did not write');
+  t.equal((await messages.next()).value[0], 0, 'values that the worker read but the test did not write');
   await worker.terminate();
 });

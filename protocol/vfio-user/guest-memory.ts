@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only owner of guest memory (DESIGN.md section 3): a sorted table of DMA regions, looked up for each transfer.
-// Every method answers false (or -1, undefined) for a range that is not wholly mapped with the needed right, and then has
-// touched nothing. Addresses and lengths come from the guest and are taken as hostile. Reads and writes go straight to
-// the guest's memory; ordering is the concern of `publish` in the device's host.
-
+/**
+ * The only access to guest memory: a sorted table of DMA regions, searched for each transfer. If a
+ * range is not completely mapped with the needed access right, a method returns false (or -1, or
+ * undefined) and touches nothing. Addresses and lengths come from the guest and are untrusted.
+ * Accesses take effect at once; the device's host interface decides on their order.
+ */
 import { DmaRegion, type DmaRegionInfo, WINDOW_BYTES, type Window } from './dma-region.ts';
 
-/** Below this many bytes a loop beats `set(subarray)`, whose temporary view would also be garbage per access. */
+/**
+ * Up to this size a loop is faster than `set(subarray)`, which also allocates a view per access.
+ */
 const LOOP_BYTES = 64;
 
 export class GuestMemory {
@@ -19,12 +22,12 @@ export class GuestMemory {
     return this.#regions;
   }
 
-  /** Adds a region; the library has refused overlaps. Called from the DMA register callback. */
+  /** Adds a region; the library refuses overlaps. The DMA register callback calls it. */
   register(info: DmaRegionInfo): void {
     this.#regions.splice(this.#firstEndingAbove(info.address), 0, new DmaRegion(info));
   }
 
-  /** Forgets a region and its views. False if there was none that matches. */
+  /** Removes a region and its views. False if no region matches. */
   unregister(address: number, sizeBytes: number): boolean {
     const index = this.#firstEndingAbove(address);
     const region = this.#regions[index];
@@ -48,7 +51,9 @@ export class GuestMemory {
     return true;
   }
 
-  /** Copies guest memory into `target`. False if the guest range is not mapped readable; then `target` is unchanged. */
+  /**
+   * Copies guest memory into `target`. False if a part is not readable; `target` is then unchanged.
+   */
   read(address: number, target: Uint8Array, targetOffset: number, lengthBytes: number): boolean {
     if (!this.covers(address, lengthBytes, false) || !fits(target, targetOffset, lengthBytes)) return false;
     for (let done = 0; done < lengthBytes; ) {
@@ -63,7 +68,9 @@ export class GuestMemory {
     return true;
   }
 
-  /** Copies `source` into guest memory. False if the guest range is not mapped writable; then nothing is written. */
+  /**
+   * Copies `source` into guest memory. False if a part is not writable; nothing is then written.
+   */
   write(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     if (!this.covers(address, lengthBytes, true) || !fits(source, sourceOffset, lengthBytes)) return false;
     for (let done = 0; done < lengthBytes; ) {
@@ -78,7 +85,10 @@ export class GuestMemory {
     return true;
   }
 
-  /** As `read`, for a few words in the order of this machine; `address`, `targetOffset` and `lengthBytes` are multiples of 4. */
+  /**
+   * As `read`, for a few words in host byte order. `address`, `targetOffset` and `lengthBytes` are
+   * multiples of 4.
+   */
   readWords(address: number, target: Int32Array, targetOffset: number, lengthBytes: number): boolean {
     const words = this.#wordsOf(address, lengthBytes, false);
     const count = lengthBytes / 4;
@@ -102,7 +112,7 @@ export class GuestMemory {
     return true;
   }
 
-  /** Fills guest memory with one byte. */
+  /** Fills guest memory with one byte value. */
   fill(address: number, byte: number, lengthBytes: number): boolean {
     if (!this.covers(address, lengthBytes, true)) return false;
     for (let done = 0; done < lengthBytes; ) {
@@ -126,7 +136,7 @@ export class GuestMemory {
     return Atomics.load(words, (inRegion % WINDOW_BYTES) / 4);
   }
 
-  /** One atomic aligned store of 4 bytes, after every store made before it. */
+  /** One atomic aligned store of 4 bytes, ordered after all earlier stores. */
   writeU32(address: number, value: number): boolean {
     const region = this.#aligned(address, 4, true);
     if (region === undefined) return false;
@@ -148,7 +158,7 @@ export class GuestMemory {
     return true;
   }
 
-  /** One atomic aligned store of 8 bytes, after every store made before it. */
+  /** One atomic aligned store of 8 bytes, ordered after all earlier stores. */
   writeU64(address: number, low: number, high: number): boolean {
     const region = this.#aligned(address, 8, true);
     if (region === undefined) return false;
@@ -160,7 +170,9 @@ export class GuestMemory {
     return true;
   }
 
-  /** Atomic compare-and-swap of 4 bytes: the value found, or -1 if not mapped writable and readable or unaligned. */
+  /**
+   * Atomic compare-and-swap of 4 bytes: the old value, or -1 if not readable, writable or aligned.
+   */
   compareExchangeU32(address: number, expected: number, replacement: number): number {
     const region = this.#aligned(address, 4, true);
     if (region === undefined || !region.readable) return -1;
@@ -169,7 +181,7 @@ export class GuestMemory {
     return Atomics.compareExchange(words, (inRegion % WINDOW_BYTES) / 4, expected >>> 0, replacement >>> 0);
   }
 
-  /** Atomic compare-and-swap of 8 bytes: the value found, or undefined. Values are opaque 64-bit, hence BigInt. */
+  /** Atomic compare-and-swap of 8 opaque bytes: the old value, or undefined. */
   compareExchangeU64(address: number, expected: bigint, replacement: bigint): bigint | undefined {
     const region = this.#aligned(address, 8, true);
     if (region === undefined || !region.readable) return undefined;
@@ -178,7 +190,7 @@ export class GuestMemory {
     return Atomics.compareExchange(quads, (inRegion % WINDOW_BYTES) / 8, expected, replacement);
   }
 
-  /** Atomic addition modulo 2^64: the value found, or undefined. */
+  /** Atomic addition modulo 2^64: the old value, or undefined. */
   fetchAddU64(address: number, addend: bigint): bigint | undefined {
     const region = this.#aligned(address, 8, true);
     if (region === undefined || !region.readable) return undefined;
@@ -187,7 +199,10 @@ export class GuestMemory {
     return Atomics.add(quads, (inRegion % WINDOW_BYTES) / 8, addend);
   }
 
-  /** The words of the window that holds the whole range, the first one of which is left in `#firstWord`; undefined when it is not so simple. */
+  /**
+   * Words of the window that holds the whole range, with the index of the first one in
+   * `#firstWord`; undefined if the range is not accessible, unaligned, or in two windows.
+   */
   #wordsOf(address: number, lengthBytes: number, forWrite: boolean): Uint32Array | undefined {
     const region = this.#regions[this.#find(address)];
     if (region === undefined || !(address >= region.address && address + lengthBytes <= region.end)) return undefined;
@@ -206,7 +221,9 @@ export class GuestMemory {
     return (forWrite ? region.writable : region.readable) ? region : undefined;
   }
 
-  /** The region that holds `address`, else one that does not. Tries the last one found first. */
+  /**
+   * Index of the region that holds `address`, or of another one. Tries the last one found first.
+   */
   #find(address: number): number {
     const last = this.#regions[this.#last];
     if (last !== undefined && address >= last.address && address < last.end) return this.#last;
@@ -226,7 +243,7 @@ export class GuestMemory {
   }
 }
 
-/** Two words seen as one quad: moves 64 bits between Numbers and BigUint64Array without BigInt arithmetic. */
+/** Two words and the same bytes as one quad: converts 64 bits without BigInt arithmetic. */
 const SCRATCH = new Uint32Array(2);
 const SCRATCH_QUAD = new BigUint64Array(SCRATCH.buffer);
 
@@ -239,8 +256,9 @@ function fits(array: Uint8Array, offset: number, lengthBytes: number): boolean {
 }
 
 /*
- * Small transfers are records that a guest's processor writes or reads at the same moment. A bus moves aligned words whole, and guests count
- * on it: byte by byte, a counter that goes from 0x1ff to 0x200 could be seen as 0x2ff.
+ * A processor of the guest may access a record while the device does. A bus transfers aligned words
+ * as a whole, and guests rely on it. Copied byte by byte, a counter that goes from 0x1ff to 0x200
+ * could read as 0x2ff; so small transfers move whole words.
  */
 
 function load(target: Uint8Array, at: number, { bytes, words }: Window, from: number, count: number): void {

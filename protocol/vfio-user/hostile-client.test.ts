@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that are silent, slow, cut off, do not read, or send nonsense, always beside an honest one on another socket of
-// the same process, which must not notice.
-
+/**
+ * Clients that are silent, slow, truncated, do not read their replies, or send garbage. A correct
+ * client on another socket of the same process must not be affected.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ReplyError, VfioUserClient } from './client/client.ts';
@@ -10,14 +11,14 @@ import { COMMAND, encodeHeader, encodeMessage, encodeVersion, FLAG, pack } from 
 import { DeviceProcess, readCounter } from './test-support/device-process.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
-/** Proves that the honest client is served, and at the usual speed. */
+/** Checks that the correct client is served, without delay. */
 function check(t: Test, honest: VfioUserClient, what: string): void {
   honest.timeoutMs = 1000;
   const wrong = Array.from({ length: 20 }, () => honest.read32(0, 0)).filter((value) => value !== PROBE.identityValue);
   t.same(wrong, [], `the other socket is served: ${what}`);
 }
 
-t.test('beside an honest client', async (t) => {
+t.test('beside a correct client', async (t) => {
   await using device = await DeviceProcess.start({ sockets: 2, args: ['--attach-timeout', '200'] });
   const honest = device.connect(1);
   t.teardown(() => honest.close());
@@ -25,7 +26,7 @@ t.test('beside an honest client', async (t) => {
   check(t, honest, 'at first');
   const idle = device.descriptors();
 
-  await t.test('a silent one is dropped after a while', async (t) => {
+  await t.test('a silent client is disconnected after the timeout', async (t) => {
     const silent = new VfioUserClient(path);
     check(t, honest, 'silent');
     t.ok(silent.waitClosed(2000), 'dropped');
@@ -41,7 +42,7 @@ t.test('beside an honest client', async (t) => {
     next.close();
   });
 
-  await t.test('a version in single bytes is a version', async (t) => {
+  await t.test('a version message may arrive byte by byte', async (t) => {
     const slow = new VfioUserClient(path);
     const message = encodeMessage(7, COMMAND.version, encodeVersion({ json: '' }));
     for (const byte of message) slow.socket.send(Uint8Array.of(byte));
@@ -49,7 +50,7 @@ t.test('beside an honest client', async (t) => {
     slow.close();
   });
 
-  await t.test('messages in pieces', async (t) => {
+  await t.test('messages may arrive in pieces', async (t) => {
     const client = device.connect(0);
     const message = encodeMessage(9, COMMAND.regionRead, pack('qww', 0, 0, 4));
     for (const cut of [1, 8, 15, 16, 17, 24, 31]) {
@@ -64,24 +65,24 @@ t.test('beside an honest client', async (t) => {
     client.close();
   });
 
-  await t.test('a refused message is dropped as a whole', async (t) => {
+  await t.test('a refused message is discarded as a whole', async (t) => {
     const client = device.connect(0);
     const inner = encodeMessage(1, COMMAND.reset, new Uint8Array(0));
     const bodies = Buffer.concat(Array.from({ length: 200 }, () => inner));
     const resets = readCounter(client, 'device');
-    t.throws(() => client.request(99, bodies), ReplyError, 'its body is not taken for messages');
+    t.throws(() => client.request(99, bodies), ReplyError, 'its body is not parsed as messages');
     const large = new Uint8Array(3 * 2 ** 20);
     for (let at = 0; at + 16 <= large.length; at += 16) large.set(inner, at);
     t.throws(() => client.request(COMMAND.regionWrite, large), ReplyError, 'nor is one that is too large');
     client.socket.send(encodeHeader({ id: 1, command: COMMAND.getInfo, sizeBytes: 8, flags: 0, errno: 0 }));
     t.throws(() => client.receiveReply(), ReplyError, 'a size below that of the header');
     client.socket.send(encodeMessage(3, COMMAND.getInfo, pack('wwww', 16, 0, 0, 0), FLAG.reply));
-    t.throws(() => client.receiveReply(), ReplyError, 'a reply nobody asked for');
+    t.throws(() => client.receiveReply(), ReplyError, 'an unexpected reply');
     t.equal(readCounter(client, 'device'), resets);
     client.close();
   });
 
-  await t.test('a client that does not read its replies stops only itself', async (t) => {
+  await t.test('a client that does not read its replies blocks only itself', async (t) => {
     const deaf = device.connect(0);
     const request = encodeMessage(1, COMMAND.regionRead, pack('qww', 0, 2, 65536));
     let sent = 0;
@@ -92,13 +93,13 @@ t.test('beside an honest client', async (t) => {
     for (let i = 0; i < sent; i++) {
       if (deaf.receiveReply().body.length !== 16 + 65536) t.fail(`reply ${i} of ${sent} is damaged`);
     }
-    t.equal(deaf.read32(0, 0), PROBE.identityValue, 'when it reads, it gets all of them');
+    t.equal(deaf.read32(0, 0), PROBE.identityValue, 'once it reads, it gets all replies');
     for (let i = 0; i < 20; i++) deaf.socket.sendSome(request);
     deaf.close();
     check(t, honest, 'gone with replies unread');
   });
 
-  await t.test('cut off in the middle', async (t) => {
+  await t.test('disconnected inside a message', async (t) => {
     const memory = new SharedMemory(4096);
     const message = encodeMessage(1, COMMAND.regionRead, pack('qww', 0, 0, 4));
     for (const cut of [1, 15, 16, 20, 32]) {
@@ -130,7 +131,7 @@ t.test('beside an honest client', async (t) => {
     const writes = Buffer.concat(Array.from({ length: 1000 }, () => write));
     for (let i = 0; i < 20; i++) {
       writer.socket.send(writes);
-      check(t, honest, 'posted writes as fast as they go');
+      check(t, honest, 'posted writes at full speed');
     }
     writer.close();
   });
@@ -138,25 +139,25 @@ t.test('beside an honest client', async (t) => {
   await t.test('several clients for one device', async (t) => {
     const first = device.connect(0);
     const waiting = Array.from({ length: 8 }, () => new UnixSocket(path));
-    t.equal(first.read32(0, 0), PROBE.identityValue, 'they wait without hanging in connect');
+    t.equal(first.read32(0, 0), PROBE.identityValue, 'waiting clients do not block in connect');
     for (const socket of waiting) socket.close();
     first.close();
     const next = device.connect(0);
     t.equal(next.read32(0, 0), PROBE.identityValue);
     next.close();
   });
-  await t.test('no descriptors left to accept with', async (t) => {
+  await t.test('no descriptors left for accept', async (t) => {
     await device.waitForDescriptors(idle);
     device.limitDescriptors(true);
     const cpuMs = device.cpuMs();
     const starved = new VfioUserClient(path, 500);
-    t.throws(() => starved.negotiate(), ClientError, 'no answer, and no descriptor for it');
-    t.ok(device.cpuMs() - cpuMs < 250, 'the device does not spin over it');
+    t.throws(() => starved.negotiate(), ClientError, 'no answer without a descriptor');
+    t.ok(device.cpuMs() - cpuMs < 250, 'the device does not spin');
     check(t, honest, 'no descriptors left');
     device.limitDescriptors(false);
     starved.timeoutMs = 5000;
-    t.equal(starved.receiveReply().header.command, COMMAND.version, 'served as soon as there are some');
+    t.equal(starved.receiveReply().header.command, COMMAND.version, 'served as soon as descriptors are available');
     starved.close();
   });
-  t.equal(readCounter(honest, 'detached'), 0, 'the honest client was attached all the time');
+  t.equal(readCounter(honest, 'detached'), 0, 'the correct client was attached all the time');
 });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public interface of the libvfio-user binding; see README.md.
-
+/** Public interface of the libvfio-user binding; README.md describes it. */
 export {
   advancedErrorReporting,
   type Capability,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MSI-X eventfds as a guest hands them out: one by one, out of order, taken away again; and descriptors that are none.
-
+/**
+ * MSI-X eventfds as a guest supplies them: one by one, out of order, removed again; and descriptors
+ * that are no eventfds.
+ */
 import t from 'tap';
 import { ReplyError, type VfioUserClient } from './client/client.ts';
 import { EventFd, makePipe } from './client/unix-socket.ts';
@@ -16,13 +18,13 @@ const SET_EVENTFD = IRQ_FLAG.eventfd | IRQ_FLAG.trigger;
 const device = await DeviceProcess.start();
 t.teardown(() => device[Symbol.asyncDispose]());
 
-/** Lets the device raise a vector; true if it could. */
+/** Lets the device raise a vector; true on success. */
 function raise(client: VfioUserClient, vector: number): boolean {
   client.write32(0, PROBE.trigger, vector);
   return client.read32(0, PROBE.trigger) === 1;
 }
 
-t.test('vectors come and go one by one', async (t) => {
+t.test('eventfds of vectors come and go one by one', async (t) => {
   const client = device.connect();
   t.teardown(() => client.close());
   const counted = makeCounterReader(client);
@@ -34,10 +36,10 @@ t.test('vectors come and go one by one', async (t) => {
     t.ok(raise(client, vector));
     t.equal(client.waitIrq(vector), 1, `vector ${vector}`);
   }
-  t.same(counted('vectorsOn'), [4], 'the device is told that it can raise what is pending');
+  t.same(counted('vectorsOn'), [4], 'a callback tells the device that it can raise pending vectors');
   client.disableMsix(3);
-  t.notOk(raise(client, 3), 'a single vector is taken away');
-  t.ok(raise(client, 5), 'and only that one');
+  t.notOk(raise(client, 3), 'one eventfd is removed');
+  t.ok(raise(client, 5), 'and no other');
   t.equal(client.waitIrq(5), 1);
   client.enableMsix(3);
   t.ok(raise(client, 3));
@@ -49,7 +51,7 @@ t.test('vectors come and go one by one', async (t) => {
   t.ok(raise(client, 13));
   t.equal(client.waitIrq(13), 1, 'several at once');
   client.setIrqs({ index: MSIX, start: 0, count: 0, flags: IRQ_FLAG.none | IRQ_FLAG.trigger });
-  t.notOk(raise(client, 5), 'all are taken away');
+  t.notOk(raise(client, 5), 'all eventfds are removed');
   await device.waitForDescriptors(before);
 });
 
@@ -74,7 +76,7 @@ t.test('ranges that overflow are refused', async (t) => {
   t.equal(client.waitIrq(0), 1);
 });
 
-t.test('error and request interrupts do not take the place of vector 0', async (t) => {
+t.test('error and request interrupts do not replace vector 0', async (t) => {
   const client = device.connect();
   t.teardown(() => client.close());
   client.enableMsix(0);
@@ -88,7 +90,7 @@ t.test('error and request interrupts do not take the place of vector 0', async (
   }
 });
 
-t.test('the client may trigger vectors itself', async (t) => {
+t.test('the client may trigger vectors', async (t) => {
   const client = device.connect();
   t.teardown(() => client.close());
   client.enableMsix(0, 4);
@@ -102,7 +104,7 @@ t.test('the client may trigger vectors itself', async (t) => {
   const counted = makeCounterReader(client);
   client.setIrqs({ index: MSIX, start: 2, count: 1, flags: IRQ_FLAG.none | IRQ_FLAG.mask });
   client.setIrqs({ index: MSIX, start: 2, count: 1, flags: IRQ_FLAG.none | IRQ_FLAG.unmask });
-  t.same(counted('vectorsOff'), [1], 'masking by message is told too');
+  t.same(counted('vectorsOff'), [1], 'a callback reports masking by message too');
 });
 
 t.test('a descriptor that could block the device is refused', async (t) => {
@@ -116,6 +118,6 @@ t.test('a descriptor that could block the device is refused', async (t) => {
   client.setIrqs(set, [full.fd]);
   full.add(2n ** 64n - 2n);
   t.ok(raise(client, 0), 'an eventfd that is full counts as raised');
-  t.equal(client.read32(0, 0), PROBE.identityValue, 'and the device goes on');
+  t.equal(client.read32(0, 0), PROBE.identityValue, 'and the device does not block');
   full.close();
 });

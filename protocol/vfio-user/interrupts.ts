@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raises the device's interrupt vectors. A vector without an eventfd is normal: QEMU gives one when the guest unmasks
-// the vector (vfio-user.md section 1.6). The device then keeps its pending bit and raises the vector when
-// `onVectors(first, count, true)` tells that it can be delivered.
-
+/**
+ * Raises the interrupt vectors of a device. A vector without an eventfd is normal: QEMU supplies
+ * the eventfd when the guest unmasks the vector. Until then the device keeps its pending bit, and
+ * raises the vector when the `vectors` callback reports that it is deliverable.
+ */
 import type { Libvfio, Pointer } from './library.ts';
 import { errno, lastErrno } from './native.ts';
 
 export class Interrupts {
   readonly vectors: number;
-  /** How often a vector was raised, and how often the client had given no eventfd for it. */
+  /** Vectors raised; requests without an eventfd (`undeliverable`); other failures. */
   readonly counters = { raised: 0, undeliverable: 0, failed: 0 };
   readonly #library: Libvfio;
   #ctx: Pointer;
@@ -19,7 +20,7 @@ export class Interrupts {
     this.vectors = vectors;
   }
 
-  /** Signals the vector's eventfd. False if it has none, is no vector of this device, or the context is destroyed. */
+  /** Signals the eventfd of a vector. False if there is none, or no such vector, or no context. */
   trigger(vector: number): boolean {
     if (this.#ctx === 0 || !(vector >= 0 && vector < this.vectors)) return false;
     if (this.#library.vfu_irq_trigger(this.#ctx, vector) === 0) {
@@ -31,7 +32,7 @@ export class Interrupts {
     return false;
   }
 
-  /** No vector can be raised any more. */
+  /** Ends all interrupts, before the context is destroyed. */
   close(): void {
     this.#ctx = 0;
   }

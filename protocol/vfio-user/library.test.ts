@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are no library for us are refused with a sentence that says what they are.
-
+/** Files that are not a usable library are refused with a sentence that says why. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,15 +29,15 @@ function refusal(path: string): string {
   } catch (error) {
     return error instanceof VfioUserError ? error.message : `not a VfioUserError: ${error}`;
   }
-  return 'it was taken';
+  return 'it was loaded';
 }
 
-t.test('the library with our patches', async (t) => {
+t.test('the patched library', async (t) => {
   const library = loadLibrary(libraryPath());
   t.equal(loadLibrary(libraryPath()), library, 'is loaded once');
 });
 
-t.test('anything else', async (t) => {
+t.test('other files', async (t) => {
   const upstream = 'void *vfu_create_ctx(void) { return 0; } int vfu_setup_device_dma(void) { return 0; }';
   const later = `${upstream} int vfu_patch_level(void) { return ${PATCH_LEVEL + 1}; }`;
   const cases: [string, string, RegExp][] = [

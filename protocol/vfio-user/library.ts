@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the shared library and types its functions. A file that is not usable is refused with one sentence: libvfio-user
-// keeps one soname for several ABIs, so a library is taken only if it says (vfu_patch_level) that it is the one
-// `patches/` are made for. An unpatched one also lacks what the pump relies on: it waits for silent clients.
-
+/**
+ * Loads the shared library and declares its functions. libvfio-user has one soname for several
+ * incompatible interfaces, so a library must prove by vfu_patch_level that it was built with the
+ * patches in `patches/`. The pump also relies on them: an unpatched library blocks on a silent
+ * client.
+ */
 import { closeSync, openSync, readSync } from 'node:fs';
 import koffi, { type LibraryHandle } from 'koffi';
 import { VfioUserError } from './errors.ts';
 
-/** The level of `patches/` this binding needs; `vfu_patch_level` gives the library's own. */
+/** Level of `patches/` that this binding needs; `vfu_patch_level` returns that of a library. */
 export const PATCH_LEVEL = 2;
 
 /** A pointer into the library, as a Number. */
@@ -15,7 +17,7 @@ export type Pointer = number;
 /** A function pointer made by `koffi.register`. */
 export type Callback = bigint | null;
 
-/** The library's functions under their C names. What libvfio-user.h says of each holds. */
+/** Functions of the library under their C names; libvfio-user.h documents them. */
 export interface Libvfio {
   readonly path: string;
   vfu_create_ctx(transport: number, path: string, flags: number, pvt: Pointer, deviceType: number): Pointer;
@@ -84,9 +86,10 @@ const SIGNATURES: Record<Exclude<keyof Libvfio, 'path'>, [result: string, args: 
 const loaded = new Map<string, Libvfio>();
 
 /**
- * Loads the libvfio-user at `path` (an absolute path, as `npx tsx scripts/setup/main.ts library` prints).
- * @throws {VfioUserError} when there is no such file, it is no shared library of this machine, no libvfio-user, or one
- *   without this project's patches (Debian's own build, or a newer upstream whose functions take other arguments).
+ * Loads the libvfio-user at the absolute `path`.
+ * @throws {VfioUserError} if the file is absent, is no shared library of this machine, is not
+ *   libvfio-user, or lacks the patches of this project (Debian's own build; newer versions, whose
+ *   functions take other arguments).
  */
 export function loadLibrary(path: string): Libvfio {
   const known = loaded.get(path);
@@ -130,8 +133,8 @@ function checkIdentity(handle: LibraryHandle, path: string): void {
   }
   if (!hasSymbol(handle, 'vfu_patch_level')) {
     throw new VfioUserError(
-      `${path} is a libvfio-user without vuhca's patches (no vfu_patch_level): a stock build from 2022 stops at hostile ` +
-        `clients, and a newer upstream has another interface. ${REBUILD}`,
+      `${path} is a libvfio-user without vuhca's patches (no vfu_patch_level): a stock build of 2022 fails on hostile ` +
+        `clients, and a newer upstream version has another interface. ${REBUILD}`,
     );
   }
   const level = handle.func('int vfu_patch_level()')() as number;

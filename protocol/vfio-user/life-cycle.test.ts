@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resets of every kind, clients that come and go, the socket file, the end of the process, and what an idle device costs.
-
+/**
+ * Every kind of reset, clients that come and go, the socket file, the end of the process, and the
+ * CPU time of an idle device.
+ */
 import { existsSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
@@ -31,7 +33,7 @@ t.test('resets keep the client, its memory and its vectors', async (t) => {
   t.equal(client.waitIrq(0), 1);
 });
 
-t.test('a lost connection resets everything, and the next client starts afresh', async (t) => {
+t.test('a lost connection resets the device for the next client', async (t) => {
   const memory = new SharedMemory(0x10000);
   const start = readCounts();
   for (let round = 1; round <= 5; round++) {
@@ -45,7 +47,7 @@ t.test('a lost connection resets everything, and the next client starts afresh',
   }
 });
 
-/** Counters of the device, read by a client that comes and goes. */
+/** Counters of the device, read by a short-lived client. */
 function readCounts(): { lost: number; unregistered: number } {
   const client = device.connect();
   const counts = { lost: readCounter(client, 'lost-connection'), unregistered: readCounter(client, 'dmaUnregister') };
@@ -53,7 +55,7 @@ function readCounts(): { lost: number; unregistered: number } {
   return counts;
 }
 
-t.test('the device may drop its client', async (t) => {
+t.test('the device may disconnect its client', async (t) => {
   const client = device.connect();
   const lost = readCounter(client, 'lost-connection');
   client.write32(0, PROBE.dropClient, 1);
@@ -64,7 +66,7 @@ t.test('the device may drop its client', async (t) => {
   next.close();
 });
 
-t.test('a device that needs time to get quiet', async (t) => {
+t.test('a device that needs time to quiesce', async (t) => {
   await using device = await DeviceProcess.start({ args: ['--quiesce'] });
   const client = device.connect();
   const memory = new SharedMemory(0x10000);

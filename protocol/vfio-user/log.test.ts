@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rate limit of the library's log.
-
+/** Rate limit of the library's log. */
 import t from 'tap';
 import { RateLimitedLog } from './log.ts';
 
-t.test('a burst passes, then a few lines a second, and what was held back is told', async (t) => {
+t.test('a burst passes, then a few lines per second, and the log counts the suppressed ones', async (t) => {
   const lines: string[] = [];
   const line = (fields: object, message: string) => lines.push(`${message} ${JSON.stringify(fields)}`);
   let nowMs = 1000;
@@ -15,7 +14,7 @@ t.test('a burst passes, then a few lines a second, and what was held back is tol
   nowMs += 1000;
   for (let i = 0; i < 1000; i++) log.write(3, 'refused');
   t.equal(lines.length, 40 + 1 + 5);
-  t.match(lines[40], /held back.*"suppressed":960/);
+  t.match(lines[40], /suppressed by the rate limit.*"suppressed":960/);
   nowMs += 100_000;
   for (let i = 0; i < 41; i++) log.write(6, 'later');
   t.equal(lines.filter((text) => text.startsWith('later')).length, 40);

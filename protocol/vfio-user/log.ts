@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings the library's log into pino. Each refused message makes the library log, so a hostile client could fill a disk:
-// a token bucket lets a burst through and then a few lines a second, and says how many it held back.
-
+/**
+ * Passes the library's log to pino. The library logs each message that it refuses, so a hostile
+ * client could fill a disk. A token bucket lets a burst through, then a few lines per second, and
+ * reports the number of suppressed lines.
+ */
 import { SYSLOG } from './constants.ts';
 
-/** The part of a pino logger that is used. */
+/** Methods of a pino logger that the binding uses. */
 export interface LogTarget {
   readonly level: string;
   debug(fields: object, message: string): void;
@@ -23,7 +25,7 @@ export class RateLimitedLog {
   #tokens = BURST_LINES;
   #lastMs: number;
   #suppressed = 0;
-  /** Lines held back since the start. */
+  /** Lines suppressed since the start. */
   suppressedTotal = 0;
 
   constructor(target: LogTarget, fields: object, nowMs: () => number = () => performance.now()) {
@@ -33,7 +35,7 @@ export class RateLimitedLog {
     this.#lastMs = nowMs();
   }
 
-  /** The syslog level below which the library need not even format a message. */
+  /** Least severe syslog level that is logged; the library does not format messages below it. */
   get syslogLevel(): number {
     switch (this.#target.level) {
       case 'trace':
@@ -50,7 +52,7 @@ export class RateLimitedLog {
     }
   }
 
-  /** Writes a line of the library, if the rate allows it. */
+  /** Writes a line of the library, if the rate limit allows it. */
   write(level: number, message: string, fields?: object): void {
     if (!this.#take()) return;
     const all = { ...this.#fields, ...fields };
@@ -73,7 +75,7 @@ export class RateLimitedLog {
     if (this.#suppressed > 0) {
       this.#target.warn(
         { ...this.#fields, suppressed: this.#suppressed },
-        'log lines were held back: too many at once',
+        'log lines were suppressed by the rate limit',
       );
       this.#suppressed = 0;
     }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native memory and the few libc calls the binding needs. Addresses cross the boundary as Numbers (`uint64_t` to koffi):
-// user space ends below 2^47, and a BigInt per call would be an allocation per register access.
-
+/**
+ * Native memory and the few libc calls that the binding needs. Addresses cross the FFI as Numbers
+ * (`uint64_t` to koffi): user space ends below 2^47, and BigInts would allocate on every register
+ * access.
+ */
 import koffi from 'koffi';
 
 const libc = koffi.load(null);
 
-/** Copies between native addresses: 27 ns however few the bytes, a fifth of `koffi.encode` (measured). */
+/** Copies between native addresses; 27 ns for a few bytes, a fifth of `koffi.encode` (measured). */
 export const memcpy: (target: number, source: number, lengthBytes: number) => void = libc.func('memcpy', 'void', [
   'uint64_t',
   'uint64_t',
@@ -21,20 +23,20 @@ export const memset: (target: number, byte: number, lengthBytes: number) => void
 
 export const closeFd: (fd: number) => number = libc.func('int close(int fd)');
 
-/** The errno of the native call just made; read it in the next statement. */
+/** errno of the last native call; must be read in the next statement. */
 export function lastErrno(): number {
   return koffi.errno();
 }
 
-/** errno numbers by name, as this machine has them. */
+/** errno numbers of this machine by name. */
 export const errno = koffi.os.errno as Readonly<Record<string, number>>;
 
-/** A block of native memory with views onto it. Lives as long as the process: nothing frees it while it is referenced. */
+/** A block of native memory with views onto it. It lives until `free`. */
 export interface NativeBlock {
   readonly address: number;
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly view: DataView<ArrayBuffer>;
-  /** Gives the memory back; no view may be touched afterwards. */
+  /** Frees the memory; the views are invalid afterwards. */
   free(): void;
 }
 
@@ -51,7 +53,7 @@ export function allocateNative(lengthBytes: number): NativeBlock {
   };
 }
 
-/** An ArrayBuffer that is `lengthBytes` of this process's memory at `address`. At most 4 GiB: more aborts Node 20. */
+/** An ArrayBuffer over memory of this process. At most 4 GiB: Node 20 aborts on more. */
 export function viewNative(address: number, lengthBytes: number): ArrayBuffer {
   return koffi.view(BigInt(address), lengthBytes);
 }

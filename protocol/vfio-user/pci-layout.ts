@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers of PCI configuration space that the binding itself interprets: offsets, bits and what a guest may change
-// (PCI Express Base Specification 7.5.1 type 0 header, 7.5.2 power management, 7.5.3 PCI Express, 7.7.2 MSI-X).
+/**
+ * Registers of PCI configuration space that the binding interprets: offsets, bits and write masks
+ * (PCI Express Base Specification 7.5.1 type 0 header, 7.5.2 power management, 7.5.3 PCI Express,
+ * 7.7.2 MSI-X).
+ */
 
 export const CONFIG_BYTES = 4096;
 export const STANDARD_BYTES = 256;
@@ -40,7 +43,7 @@ export const BAR = { wide: 0x4, prefetchable: 0x8, flagMask: 0xf } as const;
 export const CAPABILITY = { powerManagement: 0x01, vendor: 0x09, pciExpress: 0x10, msix: 0x11 } as const;
 export const EXTENDED_CAPABILITY = { errorReporting: 0x0001, serialNumber: 0x0003, vendor: 0x000b } as const;
 
-/** Offsets inside the PCI Express capability (version 2, 60 bytes). */
+/** Offsets in the PCI Express capability (version 2, 60 bytes). */
 export const EXPRESS = {
   flags: 0x02,
   deviceCapabilities: 0x04,
@@ -58,9 +61,9 @@ export const EXPRESS = {
 export const DEVICE_CAPABILITIES_FLR = 2 ** 28;
 export const DEVICE_CONTROL_START_FLR = 0x8000;
 
-/** Offsets inside the MSI-X capability. */
+/** Offsets in the MSI-X capability. */
 export const MSIX = { control: 0x02, table: 0x04, pba: 0x08, lengthBytes: 0x0c } as const;
 export const MSIX_CONTROL = { enable: 0x8000, maskAll: 0x4000 } as const;
 
-/** Offsets inside the power management capability. */
+/** Offsets in the power management capability. */
 export const POWER = { capabilities: 0x02, control: 0x04, lengthBytes: 0x08 } as const;

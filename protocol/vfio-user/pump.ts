@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one engine behind any number of contexts on one thread (DESIGN.md section 3). A pass serves every context that has
-// something to do, a bounded number of requests each, then runs the hooks. Between passes the pump waits in one of two ways:
-// hot, for `hotUs` after something happened: spin for `spinUs`, then a synchronous epoll that also ends when libuv has
-// something to do or a timer of its own. Cold: libuv waits, and an idle pump costs nothing. Measured (README): hot is as
-// fast as a blocking C loop, cold adds ~3 us. Waits of about a millisecond are avoided: arming the CPU's timer for them
-// costs more than the whole wait (6 us in a virtual machine).
-
+/**
+ * Serves any number of contexts on one thread. A pass serves every ready context, with a bounded
+ * number of requests each, then runs the hooks. Between passes the pump is hot or cold. Hot, until
+ * `hotUs` after the last activity: it spins for `spinUs`, then waits in a synchronous epoll, which
+ * also ends when libuv has work or a timer is due. Cold: libuv waits, and an idle pump uses no CPU.
+ * The pump avoids waits of about 1 ms, because arming the CPU's timer costs more than the wait (6
+ * us in a virtual machine). README.md has the measurements.
+ */
 import { availableParallelism } from 'node:os';
 import type { VfioUserContext } from './context.ts';
 import { findUvLoop, LoopTurn, LoopWatch, type UvLoop } from './event-loop.ts';
 import { type Entry, WatchList } from './watch-list.ts';
 
-/** Work that wants to run after the sockets were drained. */
+/** Work of the caller that runs after the sockets are drained. */
 export interface PassHook {
-  /** Does ready work within the hook's own budget. True: more is ready, call again after the sockets. Must not throw. */
+  /** Does a bounded amount of work; true if more is ready. Must not throw. */
   pass(): boolean;
-  /** When to be called at the latest even if nothing arrives, on the clock of `Pump.nowNs`; Infinity for never. */
+  /** Latest time of the next call, on the clock of `Pump.nowNs`; Infinity if none is needed. */
   nextAlarmNs(): number;
 }
 
 export interface PumpOptions {
-  /** How long to look for more without waiting, after something happened: 50, or 0 on a single CPU. */
+  /** Time after the last activity during which the pump polls: 50 by default, 0 on a single CPU. */
   readonly spinUs?: number;
-  /** How long after something happened to keep waiting synchronously. */
+  /** Time after the last activity during which the pump waits synchronously: 10,000 by default. */
   readonly hotUs?: number;
-  /** The longest time that work keeps the event loop from running. */
+  /** Longest time for which work blocks the event loop: 1000 by default. */
   readonly turnUs?: number;
-  /** How long a client may be connected without sending its version. */
+  /** Longest time from connection to version message of a client: 3000 by default. */
   readonly attachTimeoutMs?: number;
 }
 
@@ -62,12 +63,12 @@ export class Pump {
     this.#watch.stop();
   }
 
-  /** The pump's clock: nanoseconds since the process started. */
+  /** Clock of the pump: nanoseconds since the process started. */
   nowNs(): number {
     return performance.now() * NS_PER_MS;
   }
 
-  /** Serves `context` from now on, until it is destroyed. */
+  /** Serves `context` until it is destroyed. */
   add(context: VfioUserContext): void {
     if (context.owner !== undefined) throw new Error(`${context.socketPath} already has a pump`);
     const entry = this.#list.add(context);
@@ -89,7 +90,7 @@ export class Pump {
     this.#wakeUp();
   }
 
-  /** Stops serving after the running pass; contexts stay as they are. */
+  /** Stops serving after the running pass; does not change the contexts. */
   stop(): void {
     if (this.#state === 'destroyed') return;
     this.#state = 'stopped';
@@ -98,7 +99,7 @@ export class Pump {
     clearTimeout(this.#timer);
   }
 
-  /** Asks for a pass soon: work or an alarm has come from somewhere else than a socket. */
+  /** Requests a pass: a source other than a socket has work or an earlier alarm. */
   wake(): void {
     this.#wakeRequested = true;
     if (this.#state !== 'cold') return;
@@ -108,7 +109,7 @@ export class Pump {
     this.#nextTurn.queue();
   }
 
-  /** Stops, and destroys all contexts: their socket files are gone when it returns. May be called twice. */
+  /** Stops, destroys all contexts and removes their socket files. Idempotent. */
   destroy(): void {
     if (this.#state === 'destroyed') return;
     this.stop();
@@ -137,7 +138,7 @@ export class Pump {
     else this.#nextTurn.queue();
   }
 
-  /** Passes and waits until the event loop should run ('yield') or nothing has happened for long ('sleep'). */
+  /** Passes and waits, until the event loop should run ('yield') or the pump is idle ('sleep'). */
   #work(): 'yield' | 'sleep' {
     let nowNs = this.nowNs();
     const endNs = nowNs + this.#turnNs;
@@ -161,14 +162,14 @@ export class Pump {
     }
   }
 
-  /** How long a synchronous wait may keep libuv waiting. */
+  /** Longest synchronous wait that delays no timer of libuv. */
   #maxWaitNs(): number {
     if (this.#loop === undefined) return Math.min(this.#hotNs, this.#turnNs);
     const timerMs = this.#loop.timeoutMs();
     return timerMs < 0 ? this.#hotNs : Math.min(this.#hotNs, timerMs * NS_PER_MS);
   }
 
-  /** Serves what is ready, then the hooks. True if any of them did or has something. */
+  /** Serves ready contexts, then runs the hooks. True if there was or is work. */
   #pass(): boolean {
     this.counters.passes++;
     this.#wakeRequested = false;
@@ -193,7 +194,7 @@ export class Pump {
     if (more) this.#markReady(entry);
   }
 
-  /** The descriptor is followed before the context is served: a new one may have the number of the old one. */
+  /** Follows the descriptor before serving: a new descriptor may have the number of the old one. */
   #changed(entry: Entry): void {
     this.#list.follow(entry);
     this.#markReady(entry);
@@ -206,7 +207,7 @@ export class Pump {
     this.wake();
   };
 
-  /** Marks contexts with events ready. True if libuv has something to do. */
+  /** Marks contexts that have events as ready. True if libuv has work. */
   #collect(timeoutNs: number): boolean {
     if (timeoutNs > 0) this.counters.waits++;
     return this.#list.wait(timeoutNs, this.#markReady);
@@ -218,7 +219,7 @@ export class Pump {
     this.#watch.start();
     const alarmNs = this.#nextAlarmNs();
     if (alarmNs === Infinity) return;
-    // Timers are whole milliseconds; the rest is waited for hot.
+    // Timers have whole milliseconds; the pump waits hot for the rest.
     const delayMs = Math.max(0, Math.floor((alarmNs - this.nowNs()) / NS_PER_MS));
     this.#timer = setTimeout(() => this.#wakeUp(), Math.min(delayMs, LONGEST_TIMER_MS));
   }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses to BARs: all sizes and alignments, posted writes, handlers that throw.
-
+/** Accesses to BARs: all sizes and alignments, posted writes, handlers that throw. */
 import t from 'tap';
 import { allocateNative } from './native.ts';
 import { makeRegionAccess, naturalPiece } from './region.ts';
 import { DeviceProcess, readCounter } from './test-support/device-process.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
-t.test('an access is cut into natural pieces, each byte once and in order', async (t) => {
+t.test('an access is split into aligned pieces: each byte once and in order', async (t) => {
   for (let offset = 0; offset < 16; offset++) {
     for (let length = 1; length <= 24; length++) {
       let at = offset;
@@ -24,7 +23,7 @@ t.test('an access is cut into natural pieces, each byte once and in order', asyn
   }
 });
 
-t.test('what a handler sees', async (t) => {
+t.test('accesses that a handler receives', async (t) => {
   const block = allocateNative(64);
   const seen: string[] = [];
   const errors: unknown[] = [];
@@ -45,7 +44,7 @@ t.test('what a handler sees', async (t) => {
   t.equal(access(0, block.address, 2, 4, false), 2);
   block.bytes.fill(7);
   t.equal(access(0, block.address, 3, 5, true), 3);
-  t.equal(access(0, block.address, 4, 32, false), 4, 'answered though the handler throws');
+  t.equal(access(0, block.address, 4, 32, false), 4, 'answered even if the handler throws');
   t.equal(block.view.getUint32(0, true), 0xffffffff);
   t.same(seen, ['r16/8:0,0', 'r4/2:0,0', 'w5/1:7', 'w6/2:7', 'r32/4:0,0']);
   t.equal(errors.length, 1);
@@ -66,8 +65,8 @@ t.test('over the socket', async (t) => {
   client.writeRegion(2, 0, large);
   t.ok(Buffer.from(client.readRegion(2, 0, 2 ** 20)).equals(large), '1 MiB in one message, both ways');
   for (let i = 0; i < 5000; i++) client.postWrite(0, PROBE.ram, Uint8Array.of(i, i >> 8, 0, 0));
-  t.equal(client.read32(0, PROBE.ram), 4999, 'posted writes come in order, none lost');
-  t.equal(client.read32(0, PROBE.pendingBits), 0xa5a5a5a5, 'the pending bit array is answered by the device');
+  t.equal(client.read32(0, PROBE.ram), 4999, 'posted writes arrive in order, none is lost');
+  t.equal(client.read32(0, PROBE.pendingBits), 0xa5a5a5a5, 'the device answers reads of the pending bit array');
 
   t.equal(client.read32(0, PROBE.throws), 0xffffffff);
   client.write32(0, PROBE.throws, 1);

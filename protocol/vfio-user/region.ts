@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns the library's region callback into aligned accesses of 1, 2, 4 or 8 bytes. The bytes pass through one persistent
-// native block (memcpy, 27 ns) that every handler sees as the same DataView, so an access allocates nothing.
-// An access inside a region is always answered (vfio-user.md section 6: cloud-hypervisor hangs on errors): when a handler
-// throws, a read gives all ones, as PCIe does for a failed read.
-
+/**
+ * Splits region accesses of the library into aligned accesses of 1, 2, 4 or 8 bytes. All bytes pass
+ * through one native block, which every handler sees as the same DataView, so an access allocates
+ * nothing. An access inside a region always succeeds, because some clients hang on an error reply:
+ * if a handler throws, a read returns all ones, as a failed PCIe read does.
+ */
 import { allocateNative, memcpy, memset, type NativeBlock } from './native.ts';
 
-/** Answers the accesses to one region. Offsets are naturally aligned to `sizeBytes`, which is 1, 2, 4 or 8. */
+/** Handler of one region. `sizeBytes` is 1, 2, 4 or 8, and offsets are naturally aligned. */
 export interface RegionHandler {
-  /** Put `sizeBytes` little-endian bytes at the start of `data`, which holds zeros. It is valid during the call only. */
+  /**
+   * Stores `sizeBytes` little-endian bytes at the start of `data`: zeros, valid during the call.
+   */
   read(offset: number, sizeBytes: number, data: DataView): void;
-  /** `data` starts with the `sizeBytes` little-endian bytes written. It is valid during the call only. */
+  /** Takes `sizeBytes` little-endian bytes from the start of `data`, valid during the call. */
   write(offset: number, sizeBytes: number, data: DataView): void;
 }
 
-/** What the library calls: the number of bytes done, which is always all of them. */
+/** Callback of the library; returns the number of bytes done, which is always `count`. */
 export type RegionAccess = (ctx: number, buf: number, count: number, offset: number, isWrite: boolean) => number;
 
 let sharedBounce: NativeBlock | undefined;
 
-/** Makes the callback for one region. `onError` gets what the handler threw; it must not throw. */
+/**
+ * Returns the callback of one region. `onError` receives exceptions of the handler; must not throw.
+ */
 export function makeRegionAccess(handler: RegionHandler, onError: (error: unknown) => void): RegionAccess {
   sharedBounce ??= allocateNative(8);
   const { address: bounce, view } = sharedBounce;
@@ -63,7 +68,7 @@ function isNatural(count: number, offset: number): boolean {
   return (count === 4 || count === 8 || count === 2 || count === 1) && (offset & (count - 1)) === 0;
 }
 
-/** The largest aligned piece of at most 8 bytes at `offset`, not longer than `left`. */
+/** Size of the largest aligned access at `offset`, at most 8 and at most `left` bytes. */
 export function naturalPiece(offset: number, left: number): number {
   let size = 8;
   while (size > left || (offset & (size - 1)) !== 0) size >>= 1;

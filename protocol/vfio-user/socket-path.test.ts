@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which paths a device takes for its socket, and what it says about the others.
-
+/** Socket paths that a device accepts, and its messages about the others. */
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -16,9 +15,9 @@ t.test('the socket path', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'vfu-'));
   await using dead = await DeviceProcess.start();
   await dead.stop('SIGKILL');
-  t.ok(existsSync(dead.sockets[0]), 'a killed device leaves its socket');
+  t.ok(existsSync(dead.sockets[0]), 'a killed device leaves its socket file');
   const taken = await run(['--socket', dead.sockets[0]], { untilServing: true });
-  t.equal(taken.code, 0, `which the next one takes over: ${taken.stderr}`);
+  t.equal(taken.code, 0, `the next device takes over its path: ${taken.stderr}`);
 
   await using live = await DeviceProcess.start();
   const client = live.connect();
@@ -32,17 +31,17 @@ t.test('the socket path', async (t) => {
     ['in use', live.sockets[0], /in use by a running server/],
     ['too long', join(directory, 'x'.repeat(108)), /at most 107 fit/],
     ['no directory', join(directory, 'absent', 's'), /does not exist.*mkdir -m 0700/],
-    ['below a file', join(plain, 's'), /is no directory/],
+    ['below a file', join(plain, 's'), /is not a directory/],
     ['a file', plain, /is no socket/],
   ];
   for (const [what, path, expected] of refused) {
     const result = await run(['--socket', path]);
     t.equal(result.code, 1, what);
     t.match(result.stderr, expected);
-    t.notMatch(result.stderr, / at .*\.ts:/, 'a sentence, not a stack');
+    t.notMatch(result.stderr, / at .*\.ts:/, 'a sentence, no stack trace');
   }
   t.match(claimAsNobody(join(locked, 's')), /is not writable: choose one you own/);
-  t.equal(client.read32(0, 0), PROBE.identityValue, 'the running server did not notice');
+  t.equal(client.read32(0, 0), PROBE.identityValue, 'the running server is not affected');
   client.close();
   const foreign = createServer().listen(join(directory, 'foreign'));
   await delay(50);
@@ -50,7 +49,7 @@ t.test('the socket path', async (t) => {
   foreign.close();
 });
 
-/** Runs the probe device to its end; `untilServing` ends it with SIGTERM once it serves. */
+/** Runs the probe device to its end; `untilServing` sends SIGTERM as soon as it serves. */
 async function run(args: string[], options: { untilServing?: boolean } = {}) {
   const child = spawn(process.execPath, ['--import', 'tsx', PROBE_PROGRAM, ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -65,7 +64,7 @@ async function run(args: string[], options: { untilServing?: boolean } = {}) {
   return { code, stderr };
 }
 
-/** What `claimSocketPath` says to a user who may write nowhere. */
+/** Error of `claimSocketPath` for a user without write access. */
 function claimAsNobody(path: string): string {
   const module = new URL('socket-path.ts', import.meta.url).href;
   const script = `import('${module}').then((it) => it.claimSocketPath('${path}')).catch((e) => console.log(e.message))`;

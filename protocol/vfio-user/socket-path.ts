@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes sure a socket can be bound at a path: a live server there is refused, the file of a dead one is removed.
-// The library's own answers are bare errno numbers (EADDRINUSE also for a dead server's file).
-
+/**
+ * Prepares a path for a server socket: removes the file of a dead server, and refuses a path that a
+ * live server uses. libvfio-user itself reports bare errno numbers, and EADDRINUSE in both cases.
+ */
 import { accessSync, constants, lstatSync, statSync, unlinkSync } from 'node:fs';
 import { dirname } from 'node:path';
 import koffi from 'koffi';
 import { errnoText, VfioUserError } from './errors.ts';
 import { closeFd, errno, lastErrno } from './native.ts';
 
-/** sockaddr_un holds 108 bytes with the final NUL. */
+/** Longest path: sockaddr_un holds 108 bytes with the final NUL. */
 export const MAX_PATH_BYTES = 107;
 
 const AF_UNIX = 1;
@@ -20,8 +21,9 @@ const socket = libc.func('int socket(int domain, int type, int protocol)');
 const connect = libc.func('int connect(int fd, const uint8_t *address, uint32_t length)');
 
 /**
- * Frees `path` for a server to bind.
- * @throws {VfioUserError} with what is wrong and what to do: too long, no directory, not writable, a live server, no socket.
+ * Makes `path` free for a server to bind.
+ * @throws {VfioUserError} if the path is too long, its directory is absent or not writable, a live
+ *   server uses it, or it is no socket.
  */
 export function claimSocketPath(path: string): void {
   const length = Buffer.byteLength(path);
@@ -42,7 +44,7 @@ export function claimSocketPath(path: string): void {
   unlinkSync(path);
 }
 
-/** True if users other than the owner may enter the directory of `path`, and so perhaps reach the socket. */
+/** True if other users may enter the directory of `path`, and so may reach the socket. */
 export function isDirectoryShared(path: string): boolean {
   return (statSync(dirname(path)).mode & 0o077) !== 0;
 }
@@ -53,7 +55,8 @@ function checkDirectory(path: string): void {
   if (status === undefined) {
     throw new VfioUserError(`directory ${directory} for socket ${path} does not exist: make it with \`mkdir -m 0700\``);
   }
-  if (!status.isDirectory()) throw new VfioUserError(`${directory} is no directory, so ${path} cannot be made in it`);
+  if (!status.isDirectory())
+    throw new VfioUserError(`${directory} is not a directory: choose another path for socket ${path}`);
   try {
     accessSync(directory, constants.W_OK | constants.X_OK);
   } catch {
@@ -61,10 +64,10 @@ function checkDirectory(path: string): void {
   }
 }
 
-/** True if something listens at `path`: a connection is accepted or has to queue. */
+/** True if a server listens at `path`: it accepts or queues a connection. */
 function isServed(path: string): boolean {
   const fd = socket(AF_UNIX, SOCK_STREAM_NONBLOCK_CLOEXEC, 0) as number;
-  if (fd < 0) throw new VfioUserError(`no socket can be made: ${errnoText(lastErrno())}`);
+  if (fd < 0) throw new VfioUserError(`socket() failed: ${errnoText(lastErrno())}`);
   const address = new Uint8Array(SOCKADDR_BYTES);
   new DataView(address.buffer).setUint16(0, AF_UNIX, true);
   address.set(Buffer.from(path), 2);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contexts of a pump and what each waits for: its descriptor, which changes when a client comes or goes, and at times
-// a deadline (a client that has not sent its version; a connection that could not be accepted for lack of descriptors).
-// Every descriptor is in two epolls: `hot`, which the pump waits on itself together with libuv, and `cold`, which libuv
-// waits on while nothing happens.
-
+/**
+ * The contexts of a pump, and what each of them waits for: a descriptor, which changes when a
+ * client comes or goes, and sometimes a deadline (a client that has not sent its version, or a
+ * connection that could not be accepted for lack of descriptors). Every descriptor is in two
+ * epolls: the pump itself waits on `hot`, together with libuv; libuv waits on `cold` while the pump
+ * is idle.
+ */
 import type { VfioUserContext } from './context.ts';
 import { Epoll } from './epoll.ts';
 import type { UvLoop } from './event-loop.ts';
@@ -16,17 +18,17 @@ const ACCEPT_RETRY_NS = 100 * NS_PER_MS;
 export interface Entry {
   readonly context: VfioUserContext;
   readonly slot: number;
-  /** What is in the epolls; -1 for nothing. */
+  /** Descriptor in the epolls, or -1. */
   fd: number;
   events: number;
-  /** It is in the pump's list of contexts to serve. */
+  /** True while the context is in the pump's list of ready contexts. */
   ready: boolean;
-  /** When to look at it though nothing arrived; Infinity for never. */
+  /** Time to check the context even without an event; Infinity for never. */
   deadlineNs: number;
 }
 
 export class WatchList {
-  /** Clients dropped because they sent no version. */
+  /** Clients disconnected because they sent no version. */
   attachTimeouts = 0;
   readonly #entries: (Entry | undefined)[] = [];
   readonly #hot = new Epoll();
@@ -41,7 +43,7 @@ export class WatchList {
     if (loop !== undefined) this.#hot.add(loop.fd, POLLIN, LOOP_SLOT);
   }
 
-  /** The descriptor for libuv: readable when any context has something to do. */
+  /** Descriptor for libuv: readable when any context has an event. */
   get coldFd(): number {
     return this.#cold.fd;
   }
@@ -69,7 +71,7 @@ export class WatchList {
     return this.#entries[entry.slot] === entry;
   }
 
-  /** Waits up to `timeoutNs` and calls `onReady` for each context with an event. True if libuv has something to do. */
+  /** Waits up to `timeoutNs`; calls `onReady` for contexts with events. True if libuv has work. */
   wait(timeoutNs: number, onReady: (entry: Entry) => void): boolean {
     const count = this.#hot.wait(timeoutNs);
     let loopIsReady = false;
@@ -82,7 +84,9 @@ export class WatchList {
     return loopIsReady;
   }
 
-  /** Takes over what the context waits for now. To be called after everything that may have changed it. */
+  /**
+   * Updates descriptor, events and deadline of a context. Call it after each change of the context.
+   */
   follow(entry: Entry): void {
     const { context } = entry;
     if (context.state === 'destroyed') return;
@@ -105,7 +109,7 @@ export class WatchList {
     return this.#entries.reduce((next, entry) => Math.min(next, entry?.deadlineNs ?? next), Number.POSITIVE_INFINITY);
   }
 
-  /** Drops clients that stayed silent, and calls `onReady` for contexts that may try to accept again. */
+  /** Disconnects silent clients; calls `onReady` for contexts that may retry an accept. */
   expire(onReady: (entry: Entry) => void): void {
     if (this.#deadlines === 0) return;
     const nowNs = this.#nowNs();

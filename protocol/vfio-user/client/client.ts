@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vfio-user client for tests and benchmarks: what QEMU does to a device, by hand. Synchronous, so the device must run
-// in another process. Requests throw `ReplyError` when the device answers with an error and `ClientError` when it does
-// not answer in time. Nothing of the server's code is used.
-
+/**
+ * A synchronous vfio-user client for tests and benchmarks: it does by hand what QEMU does to a
+ * device. The device must run in another process. A request throws `ReplyError` if the device
+ * answers with an error, and `ClientError` if no answer comes in time. The client has its own
+ * message code (`wire.ts`) and uses none of libvfio-user.
+ */
 import { closeSync } from 'node:fs';
 import { ClientError, EventFd, UnixSocket } from './unix-socket.ts';
 import {
@@ -23,7 +25,7 @@ import {
   type VersionOptions,
 } from './wire.ts';
 
-/** The device answered a request with an error. */
+/** Thrown when the device answers a request with an error. */
 export class ReplyError extends Error {
   override name = 'ReplyError';
   readonly errno: number;
@@ -55,12 +57,12 @@ const UNMAP_ALL = 2;
 
 export class VfioUserClient {
   readonly socket: UnixSocket;
-  /** How long a reply may take. */
+  /** Longest wait for a reply. */
   timeoutMs: number;
   readonly #vectors = new Map<number, EventFd>();
   #nextId = 1;
 
-  /** Connects without a word; `negotiate` comes next. */
+  /** Connects and sends nothing; `negotiate` must follow. */
   constructor(path: string, timeoutMs = 5000) {
     this.socket = new UnixSocket(path);
     this.timeoutMs = timeoutMs;
@@ -91,7 +93,7 @@ export class VfioUserClient {
     return this.receiveReply();
   }
 
-  /** Sends a command that gets no reply (unless `flags` says otherwise). Returns its message id. */
+  /** Sends a command without waiting for a reply. Returns its message id. */
   post(command: number, body: Uint8Array, fds: readonly number[] = [], flags: number = FLAG.noReply): number {
     const id = this.#nextId;
     this.#nextId = (id + 1) & 0xffff;
@@ -99,7 +101,7 @@ export class VfioUserClient {
     return id;
   }
 
-  /** Waits for one message and returns it; throws if it is an error reply. */
+  /** Waits for one message and returns it; throws `ReplyError` for an error reply. */
   receiveReply(): Reply {
     const first = this.#receive(HEADER_BYTES);
     const header = decodeHeader(first.bytes);
@@ -119,7 +121,7 @@ export class VfioUserClient {
     return { ...decodeRegionInfo(body), fds };
   }
 
-  /** The number of vectors of an interrupt index. */
+  /** Number of vectors of an interrupt index. */
   getIrqCount(index: number): number {
     const { body } = this.request(COMMAND.getIrqInfo, pack('wwww', 16, 0, index, 0));
     return new DataView(body.buffer, body.byteOffset).getUint32(12, true);
@@ -133,7 +135,7 @@ export class VfioUserClient {
     this.request(COMMAND.regionWrite, concat(pack('qww', offset, index, bytes.length), bytes));
   }
 
-  /** A write the device does not confirm, as QEMU does for memory BARs. */
+  /** Posted write: the device does not reply. QEMU writes memory BARs this way. */
   postWrite(index: number, offset: number | bigint, bytes: Uint8Array): void {
     this.post(COMMAND.regionWrite, concat(pack('qww', offset, index, bytes.length), bytes));
   }
@@ -156,7 +158,7 @@ export class VfioUserClient {
     this.writeRegion(index, offset, pack('h', value));
   }
 
-  /** The offset of a standard PCI capability in config space, or 0. */
+  /** Offset of a standard PCI capability in configuration space, or 0. */
   findCapability(id: number): number {
     const config = this.readRegion(CONFIG_REGION, 0, 256);
     for (let at = config[0x34]; at !== 0; at = config[at + 1]) {
@@ -183,7 +185,7 @@ export class VfioUserClient {
     this.request(COMMAND.setIrqs, encodeSetIrqs(options), fds);
   }
 
-  /** Gives each of the vectors [first, first + count) an eventfd, as a guest does that unmasks them. */
+  /** Supplies eventfds for the vectors [first, first + count), as when a guest unmasks them. */
   enableMsix(first: number, count = 1): void {
     const events = Array.from({ length: count }, () => new EventFd());
     const flags = IRQ_FLAG.eventfd | IRQ_FLAG.trigger;
@@ -197,12 +199,15 @@ export class VfioUserClient {
     });
   }
 
-  /** Takes the eventfds of the vectors away. */
+  /** Removes the eventfds of the vectors. */
   disableMsix(first: number, count = 1): void {
     this.setIrqs({ index: MSIX_INDEX, start: first, count, flags: IRQ_FLAG.eventfd | IRQ_FLAG.trigger });
   }
 
-  /** How often the vector was raised since the last call; waits for the first time up to `timeoutMs`, then 0. */
+  /**
+   * Times the vector was raised since the last call; waits for the first, up to `timeoutMs`, else
+   * 0.
+   */
   waitIrq(vector: number, timeoutMs = this.timeoutMs): number {
     return this.#vectors.get(vector)?.wait(timeoutMs) ?? 0;
   }
@@ -211,13 +216,13 @@ export class VfioUserClient {
     this.request(COMMAND.reset, new Uint8Array(0));
   }
 
-  /** Starts a function level reset by the PCI Express capability. */
+  /** Starts a function level reset through the PCI Express capability. */
   resetFunction(): void {
     const control = this.findCapability(0x10) + 8;
     this.write16(CONFIG_REGION, control, this.read16(CONFIG_REGION, control) | 0x8000);
   }
 
-  /** True if the device closes the connection within `timeoutMs`. Received bytes are dropped. */
+  /** True if the device closes the connection within `timeoutMs`. Discards received bytes. */
   waitClosed(timeoutMs = this.timeoutMs): boolean {
     try {
       while (this.socket.receive(65536, timeoutMs).bytes.length > 0);
@@ -247,7 +252,7 @@ export class VfioUserClient {
   }
 }
 
-/** Closes descriptors that came with a reply. */
+/** Closes the descriptors of a reply. */
 export function closeAll(fds: readonly number[]): void {
   for (const fd of fds) closeSync(fd);
 }

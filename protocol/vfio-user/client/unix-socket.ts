@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Unix stream socket that can pass file descriptors, which Node's own cannot, and the other descriptors a vfio-user
-// client needs: eventfds and shared memory. Everything blocks, with a time limit: made for tests and benchmarks that talk
-// to a device in another process.
-
+/**
+ * A Unix stream socket that passes file descriptors, which Node's own sockets cannot, and the other
+ * descriptors of a vfio-user client: eventfds and shared memory. All calls block, up to a time
+ * limit. Tests and benchmarks use them to talk to a device in another process.
+ */
 import { readSync, writeSync } from 'node:fs';
 import koffi from 'koffi';
 import { errnoText } from '../errors.ts';
@@ -39,7 +40,7 @@ const CMSG_HEADER_BYTES = 16;
 const MAX_FDS = 253;
 const RECEIVE_BYTES = 64 * 1024;
 
-/** What a native call of the client failed with. */
+/** Thrown when a native call of the client fails. */
 export class ClientError extends Error {
   override name = 'ClientError';
 }
@@ -75,18 +76,18 @@ export class UnixSocket {
     throw new ClientError(`connect to ${path} failed: ${reason}`);
   }
 
-  /** Sends all of `bytes`, with `fds` attached to the first of them. */
+  /** Sends all of `bytes`, with `fds` attached to the first byte. */
   send(bytes: Uint8Array, fds: readonly number[] = []): void {
     const sent = this.#send(bytes, fds, 0);
     if (sent < bytes.length) this.send(bytes.subarray(sent));
   }
 
-  /** Sends what the socket has room for and returns how much that was. */
+  /** Sends as many bytes as the socket has room for; returns their number. */
   sendSome(bytes: Uint8Array): number {
     return this.#send(bytes, [], MSG_DONTWAIT, true);
   }
 
-  /** Receives what is there, at most `maxBytes`; no bytes at the end of the stream. Throws after `timeoutMs`. */
+  /** Receives up to `maxBytes`; no bytes at the end of the stream. Throws after `timeoutMs`. */
   receive(maxBytes: number, timeoutMs: number): { bytes: Uint8Array; fds: number[] } {
     if (!waitReadable(this.fd, timeoutMs)) throw new ClientError(`no reply within ${timeoutMs} ms`);
     const message = this.#fillMessage(this.#input.address, Math.min(maxBytes, RECEIVE_BYTES), MAX_FDS);
@@ -95,7 +96,7 @@ export class UnixSocket {
     return { bytes: this.#input.bytes.slice(0, count), fds: this.#receivedFds() };
   }
 
-  /** No more bytes will be sent; replies can still be read. */
+  /** Closes the sending direction; replies can still be received. */
   endSending(): void {
     shutdown(this.fd, 1);
   }
@@ -153,17 +154,17 @@ export class UnixSocket {
   }
 }
 
-/** An eventfd, as a client gives one for each interrupt vector. */
+/** An eventfd; a client supplies one for each interrupt vector. */
 export class EventFd {
   readonly fd: number;
 
-  /** `blocking`: without EFD_NONBLOCK, as a careless or hostile client makes it. */
+  /** `blocking` omits EFD_NONBLOCK, as a careless or hostile client may do. */
   constructor(options: { blocking?: boolean } = {}) {
     this.fd = eventfd(0, 0o2000000 | (options.blocking ? 0 : 0o4000)) as number;
     if (this.fd < 0) fail('eventfd');
   }
 
-  /** Waits for events and returns how many came since the last call; 0 after `timeoutMs`. */
+  /** Waits for events; returns their number since the last call, or 0 after `timeoutMs`. */
   wait(timeoutMs: number): number {
     if (!waitReadable(this.fd, timeoutMs)) return 0;
     const counter = new BigUint64Array(1);
@@ -171,7 +172,7 @@ export class EventFd {
     return Number(counter[0]);
   }
 
-  /** Adds to the counter. */
+  /** Adds `count` to the counter. */
   add(count: bigint): void {
     writeSync(this.fd, new Uint8Array(BigUint64Array.of(count).buffer));
   }
@@ -181,7 +182,7 @@ export class EventFd {
   }
 }
 
-/** Memory that can be shared with a device: a memfd, read and written through the file or mapped. */
+/** Memory to share with a device: a memfd, accessed through the file or mapped. */
 export class SharedMemory {
   readonly fd: number;
   readonly sizeBytes: number;
@@ -193,7 +194,7 @@ export class SharedMemory {
     this.truncate(sizeBytes);
   }
 
-  /** Changes the size of the file, under whoever has it mapped. */
+  /** Changes the size of the file, even while a process has it mapped. */
   truncate(sizeBytes: number): void {
     if (ftruncate(this.fd, sizeBytes) !== 0) fail('ftruncate');
   }
@@ -208,7 +209,7 @@ export class SharedMemory {
     writeSync(this.fd, bytes, 0, bytes.length, offset);
   }
 
-  /** All of it, live, in this process. Never unmapped: it may be used after `close`. */
+  /** Maps the whole file. The mapping is never removed, so it is valid even after `close`. */
   map(): ArrayBuffer {
     const address = Number(mmap(0, this.sizeBytes, PROT_READ_WRITE, MAP_SHARED, this.fd, 0));
     if (address === -1) fail('mmap');
@@ -220,7 +221,7 @@ export class SharedMemory {
   }
 }
 
-/** Both ends of a pipe: a descriptor that is neither eventfd nor memory. */
+/** Both ends of a pipe: descriptors that are neither eventfds nor memory. */
 export function makePipe(): [readEnd: number, writeEnd: number] {
   const fds = [0, 0];
   if (pipe(fds) !== 0) fail('pipe');

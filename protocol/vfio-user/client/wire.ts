@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vfio-user messages a client sends and reads (docs/interop/vfio-user.rst of QEMU): header, version, and the bodies
-// of the commands. Written from the specification, not with the tables of the server under test.
+/**
+ * The vfio-user messages that a client sends and reads: header, version, and the bodies of the
+ * commands. Written from the specification (docs/interop/vfio-user.rst of QEMU), independently of
+ * the server under test.
+ */
 
 export const COMMAND = {
   version: 1,
@@ -51,7 +54,7 @@ export function decodeHeader(bytes: Uint8Array): Header {
   };
 }
 
-/** A whole message with its header. */
+/** Encodes a message with its header. */
 export function encodeMessage(id: number, command: number, body: Uint8Array, flags = 0): Uint8Array {
   const header = encodeHeader({ id, command, sizeBytes: HEADER_BYTES + body.length, flags, errno: 0 });
   return concat(header, body);
@@ -85,11 +88,11 @@ export function pack(format: string, ...values: (number | bigint)[]): Uint8Array
 export interface VersionOptions {
   readonly major?: number;
   readonly minor?: number;
-  /** JSON text; `QEMU_CAPABILITIES` when left out, none when empty. */
+  /** JSON text; `QEMU_CAPABILITIES` by default, none if empty. */
   readonly json?: string;
 }
 
-/** What QEMU 11.1 announces. */
+/** Capabilities that QEMU 11.1 announces. */
 export const QEMU_CAPABILITIES = JSON.stringify({
   capabilities: {
     pgsizes: 4096,
@@ -114,7 +117,7 @@ export interface RegionInfo {
   capabilityOffset: number;
   sizeBytes: number;
   offset: number;
-  /** Sparse areas, if they were asked for with a large enough argsz. */
+  /** Sparse areas; present only if argsz of the request had room for them. */
   areas: { offset: number; sizeBytes: number }[];
 }
 

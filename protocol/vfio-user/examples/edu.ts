@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small device with the interface of QEMU's `edu` (docs/specs/edu.rst): identification, liveness, factorial, interrupts
-// to raise and acknowledge, DMA both ways through a 4 KiB buffer. Shows all that a device needs of the binding.
-// Run: npx tsx protocol/vfio-user/examples/edu.ts --socket PATH   (LIBVFIO_USER names the library)
-
+/**
+ * A small device with the interface of QEMU's `edu` (docs/specs/edu.rst): identification, liveness,
+ * factorial, interrupts to raise and acknowledge, DMA in both directions through a buffer of 4 KiB.
+ * It uses every part of the binding that a device needs. Run it with `npx tsx
+ * protocol/vfio-user/examples/edu.ts --socket PATH`; LIBVFIO_USER names the library.
+ */
 import { parseArgs } from 'node:util';
 import pino from 'pino';
 import {
@@ -39,7 +41,7 @@ const MSIX_TABLE = 0x80000;
 const MSIX_PENDING = 0x81000;
 const BAR_BYTES = 2 ** 20;
 
-/** The device: registers only mark work, which `pass` does after the sockets were drained. */
+/** The device: register writes only mark work; `pass` does it after the sockets are drained. */
 class Edu implements RegionHandler, PassHook {
   context: VfioUserContext | undefined;
   readonly #buffer = new Uint8Array(BUFFER_BYTES);

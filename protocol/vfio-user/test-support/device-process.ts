@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a device program in a process of its own and watches it from outside: log lines, open descriptors, CPU time.
-
+/**
+ * Runs a device program in its own process and observes it from outside: log lines, open
+ * descriptors, CPU time.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,13 +68,13 @@ export class DeviceProcess {
     return VfioUserClient.connect(this.sockets[index]);
   }
 
-  /** Open descriptors whose link contains `kind` (all when left out). */
+  /** Number of open descriptors whose link contains `kind`; all by default. */
   descriptors(kind = ''): number {
     const directory = `/proc/${this.pid}/fd`;
     return readdirSync(directory).filter((fd) => linkOf(join(directory, fd)).includes(kind)).length;
   }
 
-  /** Lets the process open no more descriptors, or lifts that. */
+  /** Forbids or allows the process to open more descriptors. */
   limitDescriptors(limited: boolean): void {
     const open = new Set(readdirSync(`/proc/${this.pid}/fd`).map(Number));
     let lowestFree = 0;
@@ -80,7 +82,7 @@ export class DeviceProcess {
     execFileSync('prlimit', ['--pid', String(this.pid), `--nofile=${limited ? lowestFree : 1024}:`]);
   }
 
-  /** Waits until as many descriptors are open as were before; they are closed after the reply is sent. */
+  /** Waits until `before` descriptors are open: the device closes some after it has replied. */
   async waitForDescriptors(before: number): Promise<void> {
     await this.waitFor(`${before} descriptors, not ${this.descriptors()}`, () => this.descriptors() === before);
   }
@@ -113,19 +115,21 @@ export class DeviceProcess {
   }
 }
 
-/** How much counters have grown since the function was made: the device outlives single tests. */
+/**
+ * Returns a function that reads the growth of counters from now on: devices outlive single tests.
+ */
 export function makeCounterReader(client: VfioUserClient): (...counters: (keyof typeof COUNTER)[]) => number[] {
   const names = Object.keys(COUNTER) as (keyof typeof COUNTER)[];
   const start = new Map(names.map((name) => [name, readCounter(client, name)]));
   return (...counters) => counters.map((name) => readCounter(client, name) - (start.get(name) as number));
 }
 
-/** A counter of the probe device. */
+/** Reads a counter of the probe device. */
 export function readCounter(client: VfioUserClient, counter: keyof typeof COUNTER): number {
   return client.read32(0, PROBE.counters + 4 * COUNTER[counter]);
 }
 
-/** Lets the probe device do DMA. */
+/** Starts a DMA operation of the probe device and returns its result. */
 export function runDma(
   client: VfioUserClient,
   op: number,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which libvfio-user the tests use: LIBVFIO_USER, else the one the set-up command builds (once, then it is cached).
-
+/**
+ * Path of the libvfio-user that tests use: LIBVFIO_USER, or the library that the set-up command
+ * builds and caches.
+ */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

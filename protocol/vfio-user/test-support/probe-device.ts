@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device under test, run as a process of its own (device-process.ts): registers that count what the library told it,
-// do DMA, raise vectors, and misbehave on purpose. `PROBE` says where they are.
-// Usage: probe-device.ts --socket PATH [--socket PATH ...] [--quiesce] [--mappable]
-
+/**
+ * The device under test, in its own process (device-process.ts). Its registers count the callbacks,
+ * do DMA, raise vectors, and misbehave on purpose; `PROBE` has their offsets.
+ * Usage: probe-device.ts --socket PATH [--socket PATH ...] [--quiesce] [--mappable]
+ *   [--attach-timeout MS]
+ */
 import { parseArgs } from 'node:util';
 import pino from 'pino';
 import { SharedMemory } from '../client/unix-socket.ts';
@@ -51,7 +53,7 @@ class Probe implements RegionHandler {
     } else if (offset === PROBE.trigger) {
       this.#triggered = this.context?.interrupts.trigger(data.getUint32(0, true)) ? 1 : 0;
     } else if (offset === PROBE.dropClient) {
-      setImmediate(() => this.context?.dropClient('it asked for it'));
+      setImmediate(() => this.context?.dropClient('it requested this'));
     }
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the registers of probe-device.ts are in BAR0.
+/** Registers of probe-device.ts in BAR0. */
 
 export const PROBE = {
   identity: 0x000,
@@ -21,7 +21,7 @@ export const PROBE = {
   vectors: 16,
 } as const;
 
-/** Indexes of the counters; the first three are the names of the reset kinds. */
+/** Indexes of the counters; the first three have the names of the reset kinds. */
 export const COUNTER = {
   device: 0,
   'lost-connection': 1,
