@@ -10,13 +10,30 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { checkFfi, checkImports, checkPurity } from './layers.ts';
 import { registryHosts } from './registry-hosts.ts';
 import type { Finding, SourceFile } from './source-file.ts';
-import { checkLength, checkLicence, checkPostponed, checkRegistries } from './text-rules.ts';
+import {
+  checkCitations,
+  checkCommentWidth,
+  checkHeader,
+  checkLength,
+  checkLicence,
+  checkPostponed,
+  checkRegistries,
+  isTidy,
+  TIDY_FOLDERS,
+} from './text-rules.ts';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Every rule on one file. */
-export function checkFile(file: SourceFile, hosts: readonly string[]): Finding[] {
-  const rules = [checkLicence, checkImports, checkFfi, checkPurity, checkLength, checkPostponed];
+const EVERYWHERE = [checkLicence, checkImports, checkFfi, checkPurity, checkLength, checkPostponed];
+const WHERE_TIDY = [checkCommentWidth, checkHeader, checkCitations];
+
+/** Every rule on one file; those of comments only in `tidyFolders`. */
+export function checkFile(
+  file: SourceFile,
+  hosts: readonly string[],
+  tidyFolders: readonly string[] = TIDY_FOLDERS,
+): Finding[] {
+  const rules = isTidy(file, tidyFolders) ? [...EVERYWHERE, ...WHERE_TIDY] : EVERYWHERE;
   return [...rules.flatMap((rule) => rule(file)), ...checkRegistries(file, hosts)];
 }
 

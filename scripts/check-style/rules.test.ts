@@ -10,7 +10,12 @@ const LICENCE = '// SPDX-License-Identifier: Apache-2.0\n';
 const HOSTS = ['packages.example.test'];
 
 function findings(path: string, text: string, licence = LICENCE): string[] {
-  return checkFile({ path, text: licence + text }, HOSTS).map(formatFinding);
+  return checkFile({ path, text: licence + text }, HOSTS, []).map(formatFinding);
+}
+
+/** The same with the rules of comments, in a folder where they apply. */
+function tidyFindings(path: string, text: string, licence = LICENCE): string[] {
+  return checkFile({ path: `tidy/${path}`, text: licence + text }, HOSTS, ['tidy']).map(formatFinding);
 }
 
 t.test('licence lines', async (test) => {
@@ -99,6 +104,51 @@ t.test('hosts of package registries', async (test) => {
   const tld = 'org';
   test.match(findings('package-lock.json', `"resolved": "https://registry.example.${tld}/x"`, ''), [/names the host/]);
   test.same(findings('docs/a.md', 'see https://www.example.com/registry', ''), []);
+});
+
+t.test('width of comments', async (test) => {
+  const header = '/** Header. */\n';
+  const text = (columns: number, before: string, after = '') =>
+    before + 'x'.repeat(columns - before.length - after.length) + after;
+  for (const [before, after] of [['// '], ['  // '], ['/** ', ' */']]) {
+    test.same(tidyFindings('a.ts', `${header}${text(100, before, after)}\n`), [], before);
+    const wide = `${header}${text(101, before, after)}\n`;
+    test.match(tidyFindings('a.ts', wide), [/^tidy\/a\.ts:3: comment of 101 columns; at most 100/], before);
+    test.same(findings('a.ts', wide), [], 'not in this folder');
+  }
+  test.match(tidyFindings('a.ts', `/**\n${text(101, ' * ')}\n */\n`), [/^tidy\/a\.ts:3: comment of 101/]);
+  test.same(tidyFindings('a.ts', `${header}${text(101, "f('// ")}');\n`), [], 'code may be wider');
+  test.same(tidyFindings('a.sh', `${text(100, '# ')}\n`, '# SPDX-License-Identifier: Apache-2.0\n'), []);
+  test.match(tidyFindings('a.sh', `${text(101, '# ')}\n`, '# SPDX-License-Identifier: Apache-2.0\n'), [/a\.sh:2:/]);
+  test.same(tidyFindings('a.mjs', `${text(100, '// ')}\n`), []);
+  test.match(tidyFindings('a.mjs', `${text(101, '// ')}\n`), [/a\.mjs:2:/]);
+  const licence = '/* SPDX-License-Identifier: Apache-2.0 */\n';
+  test.same(tidyFindings('a.c', `\t${text(92, '/* ', ' */')}\n`, licence), [], 'a tab is 8 columns');
+  test.match(tidyFindings('a.h', `\t${text(93, '/* ', ' */')}\n`, licence), [/a\.h:2: comment of 101/]);
+  test.same(tidyFindings('a.md', `${text(300, '// ')}\n`, ''), [], 'Markdown');
+  test.same(tidyFindings('a.gen.ts', `${text(300, '// ')}\n`), [], 'generated');
+});
+
+t.test('form of headers', async (test) => {
+  test.same(tidyFindings('a.ts', '/** One line. */\n'), []);
+  test.same(tidyFindings('a.ts', '/**\n * Two\n * lines.\n */\n'), []);
+  const none = [/^tidy\/a\.ts:2: no header comment/];
+  for (const text of ['', '// A line.\n', '\n/** Late. */\n', '/* Plain. */\n', "import x from './x.ts';\n"]) {
+    test.match(tidyFindings('a.ts', text), none, JSON.stringify(text));
+    test.same(findings('a.ts', text), [], 'not in this folder');
+  }
+  test.same(tidyFindings('a.gen.ts', ''), [], 'generated');
+  test.same(tidyFindings('a.mjs', ''), [], 'TypeScript only');
+});
+
+t.test('citations of files that are not here', async (test) => {
+  const names = ['DESIGN.md 4.2', 'real-hardware 1.3', 'vfio-user.md section 2', '../shared/reference'];
+  for (const name of names) {
+    test.match(tidyFindings('a.md', `See ${name}.\n`, ''), [/a\.md:1: cites .* not in the repository/], name);
+    test.match(tidyFindings('a.ts', `/** See ${name}. */\n`), [/a\.ts:2: cites/], name);
+    test.same(findings('a.md', `See ${name}.\n`, ''), [], 'not in this folder');
+  }
+  test.same(tidyFindings('a.md', 'See docs/DOCUMENTS.md and docs/interop/vfio-user.rst of QEMU.\n', ''), []);
 });
 
 t.test('the hosts come from the configuration', async (test) => {

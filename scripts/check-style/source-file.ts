@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A file as the style rules see it: its path in the repository, its text, and what kind of file it is. */
+/** Input of the style rules: path, text and kind of a file; output: findings. */
 
 export interface SourceFile {
   /** Relative to the repository, with forward slashes. */
@@ -7,7 +7,7 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** Something a rule objects to. */
+/** A violation of a rule. */
 export interface Finding {
   readonly path: string;
   /** From 1; 0 for the file as a whole. */
@@ -34,7 +34,7 @@ export function isGenerated({ path }: SourceFile): boolean {
   return path.endsWith('.gen.ts') || path === 'guest-tests/driver/vuhca_hw.h' || path === 'docs/REGISTERS.md';
 }
 
-/** The checker itself has to name what it forbids. */
+/** True for the checker, which must name the strings that it forbids. */
 export function isChecker({ path }: SourceFile): boolean {
   return path.startsWith('scripts/check-style');
 }
@@ -48,7 +48,18 @@ export function codeLines({ text }: SourceFile): string[] {
     .split('\n');
 }
 
-/** A finding for each line that `find` has something to say about. */
+/**
+ * The lines of a source file that hold only a comment, the others as empty strings; line numbers
+ * stay. In a shell script a comment starts with `#`.
+ */
+export function commentLines(file: SourceFile): string[] {
+  const lines = file.text.split('\n');
+  if (file.path.endsWith('.sh')) return lines.map((line) => (/^\s*#(?!!)/.test(line) ? line : ''));
+  const code = codeLines(file);
+  return lines.map((line, index) => (code[index].trim() === '' ? line : ''));
+}
+
+/** A finding for each line for which `find` returns a message. */
 export function findInLines(
   file: SourceFile,
   lines: readonly string[],

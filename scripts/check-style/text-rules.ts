@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Rules about the text of a file: licence line, length, postponed work, names of package registries. */
-import { type Finding, findInLines, isChecker, isGenerated, isSource, isTest, type SourceFile } from './source-file.ts';
+/**
+ * Rules about the text of a file: licence line, length, postponed work, names of package
+ * registries; and, in `TIDY_FOLDERS`, the width of comments, the form of headers and citations.
+ */
+import {
+  commentLines,
+  type Finding,
+  findInLines,
+  isChecker,
+  isGenerated,
+  isSource,
+  isTest,
+  isTypeScript,
+  type SourceFile,
+} from './source-file.ts';
+
+/** Folders and files in which comments must have the form that the last three rules check. */
+export const TIDY_FOLDERS: readonly string[] = ['protocol'];
 
 const LONGEST_FILE = 300;
 const LONGEST_TEST = 450;
 
+const WIDEST_COMMENT = 100;
+const TAB_COLUMNS = 8;
+
+/** Notes outside the repository that comments used to cite. */
+const ABSENT_FILE = /\bDESIGN\.md\b|\breal-hardware\b|\bvfio-user\.md\b|\.\.\/shared\b/;
+
 const KERNEL_LICENCE = 'GPL-2.0 OR BSD-3-Clause';
 
-/** Host names that say what they are; the ones this machine is set up with come from its configuration. */
+/** Typical host names of registries; those of this machine come from its configuration. */
 const REGISTRY_LIKE = /\b(?:registry|deb|snapshot|ftp)\.[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|io|dev)\b/i;
 
-/** Every source file says its licence in the first three lines; kernel code has the kernel's. */
+/** Every source file names its licence in the first three lines; kernel code has its own. */
 export function checkLicence(file: SourceFile): Finding[] {
   if (!isSource(file)) return [];
   const head = file.text.split('\n', 3).join('\n');
@@ -31,7 +53,7 @@ export function checkLength(file: SourceFile): Finding[] {
   return [{ path: file.path, line: 0, message: `${lines} lines; at most ${limit}: split it by concept` }];
 }
 
-/** Marks of postponed work. */
+/** No marks of postponed work. */
 export function checkPostponed(file: SourceFile): Finding[] {
   if (!isSource(file) || isChecker(file)) return [];
   const mark = /(?:\/\/|\/\*|^\s*\*|^\s*#)\s*(?:TODO|FIXME)\b|\b(?:TODO|FIXME)[:(]/;
@@ -40,7 +62,7 @@ export function checkPostponed(file: SourceFile): Finding[] {
   );
 }
 
-/** The host name of a package registry, in any file. `hosts` are those this machine is set up with. */
+/** Host names of package registries, in any file. `hosts` are those of this machine. */
 export function checkRegistries(file: SourceFile, hosts: readonly string[]): Finding[] {
   if (isChecker(file)) return [];
   return findInLines(file, file.text.split('\n'), (line) => {
@@ -49,6 +71,49 @@ export function checkRegistries(file: SourceFile, hosts: readonly string[]): Fin
       ? undefined
       : 'names the host of a package registry; take it from the configuration at run time';
   });
+}
+
+/** True for a file in one of `folders`: the last three rules apply to it. */
+export function isTidy({ path }: SourceFile, folders: readonly string[] = TIDY_FOLDERS): boolean {
+  return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
+}
+
+/** Comment lines are narrow; a tab extends to the next multiple of 8 columns. */
+export function checkCommentWidth(file: SourceFile): Finding[] {
+  if (!isSource(file) || isGenerated(file)) return [];
+  return findInLines(file, commentLines(file), (line) => {
+    const columns = widthOf(line);
+    return columns <= WIDEST_COMMENT ? undefined : `comment of ${columns} columns; at most ${WIDEST_COMMENT}`;
+  });
+}
+
+/** A TypeScript file has a header, a block comment right after the licence line. */
+export function checkHeader(file: SourceFile): Finding[] {
+  if (!isTypeScript(file) || isGenerated(file)) return [];
+  const lines = file.text.split('\n', 3);
+  const licence = lines.findIndex((line) => line.includes('SPDX-License-Identifier'));
+  if (licence >= 0 && lines[licence + 1]?.startsWith('/** ')) return [];
+  if (licence >= 0 && lines[licence + 1] === '/**') return [];
+  return [
+    { path: file.path, line: licence + 2, message: 'no header comment (/** ... */) right after the licence line' },
+  ];
+}
+
+/** No citations of notes that are not in the repository. */
+export function checkCitations(file: SourceFile): Finding[] {
+  if (isChecker(file)) return [];
+  return findInLines(file, file.text.split('\n'), (line) => {
+    const absent = ABSENT_FILE.exec(line)?.[0];
+    return absent === undefined
+      ? undefined
+      : `cites ${absent}, which is not in the repository: docs/DOCUMENTS.md says how to cite`;
+  });
+}
+
+function widthOf(line: string): number {
+  let columns = 0;
+  for (const character of line) columns += character === '\t' ? TAB_COLUMNS - (columns % TAB_COLUMNS) : 1;
+  return columns;
 }
 
 function isTable({ path }: SourceFile): boolean {
