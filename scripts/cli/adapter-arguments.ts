@@ -1,182 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The options of an adapter on the command line; `device` and `run` take the same ones.
-
-import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/adapter/options.ts';
-import {
-  ORDERING_SYNTAX,
-  type OrderingOptions,
-  parseOrdering,
-  strictOrdering,
-} from '../../device/hosts/ordering/ordering-options.ts';
-import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
+/**
+ * The options of an adapter on the command line, which `vuhca device` and `vuhca run` share.
+ * adapter-options.ts turns their values into the options of the adapter.
+ */
+import { Option } from 'commander';
+import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
+import { defaultAdapterOptions } from '../../device/adapter/options.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import { type Arguments, type CommandOption, UsageError } from './command.ts';
+import type { CliCommand } from './cli-command.ts';
+import { numberPair, wholeNumber } from './option-values.ts';
+import { UsageError } from './usage-error.ts';
 
-const defaults = defaultAdapterOptions;
+/** The values of the options. A value that depends on others is undefined when it is not given. */
+export interface AdapterArguments {
+  readonly functions: number;
+  readonly vcbs: number;
+  readonly vcbLimit?: number;
+  readonly pcbs: number;
+  readonly pcbGuaranteed?: [number, number];
+  readonly schedulerBuffers: number;
+  readonly lanes: number;
+  readonly doorbellEntries: number;
+  readonly busReads: number;
+  readonly executionCredits: number;
+  readonly completionCredits: number;
+  readonly portQueue: number;
+  readonly lids: [number, number];
+  readonly nodeGuid: string;
+  readonly ordering: string;
+  readonly writeCombining?: number;
+  /** `PORT=ROLE:PATH` of each link. */
+  readonly link?: readonly string[];
+}
 
-/** Options and their help. */
-export const adapterArguments: Readonly<Record<string, CommandOption>> = {
-  functions: {
-    type: 'string',
-    value: 'N',
-    description: `Functions, the physical one and virtual ones: 1 to ${FUNCTION_MAX} (default ${defaults.functionCount})`,
-  },
-  vcbs: {
-    type: 'string',
-    value: 'N',
-    description: `Virtual collect buffers of each function (default ${defaults.vcbCount})`,
-  },
-  'vcb-limit': {
-    type: 'string',
-    value: 'N',
-    description: 'Room in the collect BAR for VCBs given later (default: the power of two that holds --vcbs)',
-  },
-  pcbs: {
-    type: 'string',
-    value: 'N',
-    description: `Physical collect buffers of the adapter (default ${defaults.pcbCount})`,
-  },
-  'pcb-guaranteed': {
-    type: 'string',
-    value: 'A,B',
-    description: `PCBs guaranteed to QoS level 0 and 1 of a lone function (default ${defaults.pcbGuaranteed})`,
-  },
-  'scheduler-buffers': {
-    type: 'string',
-    value: 'N',
-    description: `Collect buffers of the send queue scheduler (default ${defaults.schedulerBufferCount})`,
-  },
-  lanes: { type: 'string', value: 'N', description: `Transmit virtual lanes (default ${defaults.laneCount})` },
-  'doorbell-entries': {
-    type: 'string',
-    value: 'N',
-    description: `Entries of the send queue scheduler buffer of a function (default ${defaults.doorbellEntries})`,
-  },
-  'bus-reads': {
-    type: 'string',
-    value: 'N',
-    description: `Bus reads the scheduler may have outstanding for a function (default ${defaults.busReads})`,
-  },
-  'execution-credits': {
-    type: 'string',
-    value: 'N',
-    description: `Execution credits of all lanes (default ${defaults.executionCredits})`,
-  },
-  'completion-credits': {
-    type: 'string',
-    value: 'N',
-    description: `Completion credits of all lanes (default ${defaults.completionCredits})`,
-  },
-  'port-queue': {
-    type: 'string',
-    value: 'N',
-    description: `Packets a port holds until the link takes them (default ${defaults.portQueuePackets})`,
-  },
-  lids: { type: 'string', value: 'A,B', description: `LIDs of the two ports (default ${defaults.portLids})` },
-  'node-guid': { type: 'string', value: 'HEX', description: `Node GUID, 16 digits (default ${defaults.nodeGuid})` },
-  ordering: {
-    type: 'string',
-    value: 'MODE',
-    description: `How late and in which order guests see what the adapter writes: ${ORDERING_SYNTAX} (default strict)`,
-  },
-  link: {
-    type: 'string',
-    value: 'PORT=listen:PATH|PORT=connect:PATH',
-    repeats: true,
-    description: 'Links a port to one of another process, which has the other role (LIDs and node GUIDs must differ)',
-  },
-  'write-combining': {
-    type: 'string',
-    value: 'SEED',
-    description: 'Reorder, split, merge and repeat collect writes as write-combining memory may',
-  },
-};
-
+const GROUP = 'Adapter:';
+const LINK_SYNTAX = 'PORT=listen:PATH or PORT=connect:PATH';
+/** Ports, roles and paths of `--link`. */
+export const LINK_PATTERN = /^([12])=(listen|connect):(.+)$/;
+/** The adapter checks the ranges of these numbers itself. */
 const ANY = Number.MAX_SAFE_INTEGER;
 
-/** The adapter's names of its options and ours. */
-const typedNames: readonly (readonly [property: keyof AdapterOptions, option: string])[] = [
-  ['functionCount', 'functions'],
-  ['vcbCount', 'vcbs'],
-  ['vcbLimit', 'vcb-limit'],
-  ['laneCount', 'lanes'],
-  ['writeCombining', 'write-combining'],
-  ['pcbGuaranteed', 'pcb-guaranteed'],
-  ['pcbCount', 'pcbs'],
-  ['schedulerBufferCount', 'scheduler-buffers'],
-  ['doorbellEntries', 'doorbell-entries'],
-  ['busReads', 'bus-reads'],
-  ['executionCredits', 'execution-credits'],
-  ['completionCredits', 'completion-credits'],
-  ['nodeGuid', 'node-guid'],
-  ['portLids', 'lids'],
-  ['portQueuePackets', 'port-queue'],
-];
-
-/** The adapter's options as asked for. Throws UsageError. */
-export function readAdapterOptions(args: Arguments): AdapterOptions {
-  const pcbCount = args.integer('pcbs', 0, ANY) ?? defaults.pcbCount;
-  // Without a word about guarantees they follow the number of PCBs in the default proportion.
-  const share = Math.floor((pcbCount * defaults.pcbGuaranteed[0]) / defaults.pcbCount);
-  const seed = args.integer('write-combining', 0, ANY);
-  const options: AdapterOptions = {
-    ...defaults,
-    ...(seed === undefined ? {} : { writeCombining: { seed } }),
-    functionCount: args.integer('functions', 0, ANY) ?? defaults.functionCount,
-    vcbCount: args.integer('vcbs', 0, ANY) ?? defaults.vcbCount,
-    vcbLimit: args.integer('vcb-limit', 0, ANY) ?? defaults.vcbLimit,
-    laneCount: args.integer('lanes', 0, ANY) ?? defaults.laneCount,
-    pcbCount,
-    pcbGuaranteed: args.pair('pcb-guaranteed', 0, ANY) ?? [share, share],
-    schedulerBufferCount: args.integer('scheduler-buffers', 0, ANY) ?? defaults.schedulerBufferCount,
-    doorbellEntries: args.integer('doorbell-entries', 0, ANY) ?? defaults.doorbellEntries,
-    busReads: args.integer('bus-reads', 0, ANY) ?? defaults.busReads,
-    executionCredits: args.integer('execution-credits', 0, ANY) ?? defaults.executionCredits,
-    completionCredits: args.integer('completion-credits', 0, ANY) ?? defaults.completionCredits,
-    nodeGuid: args.text('node-guid') ?? defaults.nodeGuid,
-    portLids: args.pair('lids', 0, ANY) ?? defaults.portLids,
-    portQueuePackets: args.integer('port-queue', 0, ANY) ?? defaults.portQueuePackets,
-  };
-  const error = findOptionError(options);
-  if (error !== undefined) throw new UsageError(nameAsTyped(error));
-  return options;
+/** Adds the options to a command, as a group of their own. */
+export function addAdapterOptions(command: CliCommand): void {
+  command.optionsGroup(GROUP);
+  for (const option of [...makeNumberOptions(), ...makeOtherOptions()]) command.addOption(option);
 }
 
-/** The ordering model asked for. Throws UsageError. */
-export function readOrdering(args: Arguments): OrderingOptions {
-  const text = args.text('ordering');
-  const ordering = text === undefined ? strictOrdering : parseOrdering(text);
-  if (ordering === undefined)
-    throw new UsageError(`option --ordering is ${text}; it must be ${ORDERING_SYNTAX}, with a seed below 2^32`);
-  return ordering;
+/** Those of the options that were given on the command line. */
+export function givenAdapterOptions(command: CliCommand): Option[] {
+  return command.givenOptions().filter(({ helpGroupHeading }) => helpGroupHeading === GROUP);
 }
 
-/** The links to other processes asked for. Throws UsageError. */
-export function readLinks(args: Arguments): SocketLinkPlan[] {
-  const links = args.texts('link').map((text): SocketLinkPlan => {
-    const [, port, role, path] = /^([12])=(listen|connect):(.+)$/.exec(text) ?? [];
-    if (path === undefined)
-      throw new UsageError(
-        `option --link is ${text}; it must be PORT=listen:PATH or PORT=connect:PATH, with port 1 or 2`,
-      );
-    return { port: `${LONE_NAME}:${port}`, role: role as 'listen' | 'connect', endpoint: { path } };
+/** The words that give another command the same options with the same values. */
+export function repeatAdapterArguments(command: CliCommand): string[] {
+  return givenAdapterOptions(command).flatMap((option) => {
+    const value: unknown = command.getOptionValue(option.attributeName());
+    const texts = option.attributeName() === 'link' ? (value as readonly string[]) : [String(value)];
+    return texts.map((text) => `${option.long}=${text}`);
   });
-  const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);
-  if (again !== undefined)
-    throw new UsageError(`option --link names port ${again.port.slice(-1)} twice; a port has one link`);
-  if (links.length > 0 && args.has('record'))
-    throw new UsageError(
-      'option --record cannot be given with --link: a recording would miss what comes in by the link',
-    );
-  return links;
 }
 
-/** The arguments of `device` that repeat what `args` asked for. */
-export function repeatAdapterArguments(args: Arguments): string[] {
-  return Object.keys(adapterArguments).flatMap((name) => args.texts(name).map((value) => `--${name}=${value}`));
+function makeNumberOptions(): Option[] {
+  const defaults = defaultAdapterOptions;
+  const number = (flags: string, description: string): Option => wholeNumber(flags, description, 0, ANY);
+  return [
+    number('--functions <N>', `Functions, the physical one and virtual ones: 1 to ${FUNCTION_MAX}`).default(
+      defaults.functionCount,
+    ),
+    number('--vcbs <N>', 'Virtual collect buffers of each function').default(defaults.vcbCount),
+    number(
+      '--vcb-limit <N>',
+      'Room in the collect BAR for VCBs given later (default: the power of two that holds --vcbs)',
+    ),
+    number('--pcbs <N>', 'Physical collect buffers of the adapter').default(defaults.pcbCount),
+    numberPair(
+      '--pcb-guaranteed <A,B>',
+      `PCBs guaranteed to QoS levels 0 and 1 of a lone function (default: ${defaults.pcbGuaranteed}, in proportion to --pcbs)`,
+      0,
+      ANY,
+    ),
+    number('--scheduler-buffers <N>', 'Collect buffers of the send queue scheduler').default(
+      defaults.schedulerBufferCount,
+    ),
+    number('--lanes <N>', 'Transmit virtual lanes').default(defaults.laneCount),
+    number('--doorbell-entries <N>', 'Entries of the send queue scheduler buffer of a function').default(
+      defaults.doorbellEntries,
+    ),
+    number('--bus-reads <N>', 'Bus reads the scheduler may have outstanding for a function').default(defaults.busReads),
+    number('--execution-credits <N>', 'Execution credits of all lanes').default(defaults.executionCredits),
+    number('--completion-credits <N>', 'Completion credits of all lanes').default(defaults.completionCredits),
+    number('--port-queue <N>', 'Packets a port holds until the link takes them').default(defaults.portQueuePackets),
+    number(
+      '--write-combining <SEED>',
+      'Reorders, splits, merges and repeats collect writes as write-combining memory may',
+    ),
+  ];
 }
 
-function nameAsTyped(sentence: string): string {
-  return typedNames.reduce((text, [property, option]) => text.replaceAll(property, `--${option}`), sentence);
+function makeOtherOptions(): Option[] {
+  const { portLids, nodeGuid } = defaultAdapterOptions;
+  return [
+    numberPair('--lids <A,B>', 'LIDs of the two ports', 0, ANY).default(portLids, portLids.join()),
+    new Option('--node-guid <HEX>', 'Node GUID, 16 digits').default(nodeGuid, nodeGuid),
+    new Option('--ordering <MODE>', 'How late, and in which order, guests see what the adapter writes')
+      .choices(['strict', 'pcie', 'adversarial:SEED'])
+      .default('strict', 'strict')
+      .argParser(checkOrdering),
+    new Option(
+      '--link <LINK>',
+      `Links a port to one of another process: ${LINK_SYNTAX}; LIDs and node GUIDs of the two must differ. May be given for each port`,
+    ).argParser((text, before: readonly string[] = []) => [...before, checkLink(text)]),
+  ];
+}
+
+function checkOrdering(text: string): string {
+  if (parseOrdering(text) !== undefined) return text;
+  throw new UsageError(`option --ordering is ${text}; it must be ${ORDERING_SYNTAX}, with a seed below 2^32`);
+}
+
+function checkLink(text: string): string {
+  if (LINK_PATTERN.test(text)) return text;
+  throw new UsageError(`option --link is ${text}; it must be ${LINK_SYNTAX}, with port 1 or 2`);
 }

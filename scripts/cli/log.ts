@@ -5,9 +5,7 @@
 
 import { writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+import type { LogLevel } from './log-levels.ts';
 
 const STDERR = 2;
 const HIDDEN = new Set(['level', 'time', 'msg', 'err']);

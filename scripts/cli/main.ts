@@ -1,71 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The command line `vuhca`: finds the command, reads its arguments, and turns what goes wrong into one sentence. Exit status:
-// 0 done, 1 it failed, 2 it was called wrongly.
+/**
+ * The command line `vuhca`: has commander read the words, performs the command, and prints one line
+ * for an error. Exit status: that of the command; 1 when it failed, 2 when it was called wrongly.
+ */
+import { CommanderError } from 'commander';
+import { makeProgram } from './program.ts';
+import { UsageError } from './usage-error.ts';
 
-import { ControlError } from '../../device/main/control-path.ts';
-import { RecordingError } from '../../device/main/recording-file.ts';
-import { LinkError } from '../../device/main/socket-link.ts';
-import { VfioUserError } from '../../protocol/vfio-user/index.ts';
-import { SetupError } from '../../qemu/setup/errors.ts';
-import { captureCommand } from './capture-command.ts';
-import { type Command, readArguments, UsageError } from './command.ts';
-import { deviceCommand } from './device-command.ts';
-import { describeCommand, describeCommands } from './help.ts';
-import { replayCommand } from './replay-command.ts';
-import { resourcesCommand } from './resources-command.ts';
-import { runCommand } from './run-command.ts';
-import { statusCommand, topCommand } from './status-command.ts';
-import { traceCommand } from './trace-command.ts';
-
-/** Errors whose message is for the user. */
-const sentences = [SetupError, VfioUserError, ControlError, RecordingError, LinkError];
-
-const commands: readonly Command[] = [
-  runCommand,
-  deviceCommand,
-  statusCommand,
-  topCommand,
-  resourcesCommand,
-  captureCommand,
-  traceCommand,
-  replayCommand,
-];
+/**
+ * Errors whose message is for users, by name: their classes are in modules that most commands do
+ * not load.
+ */
+const sentences = new Set(['SetupError', 'VfioUserError', 'ControlError', 'RecordingError', 'LinkError']);
 
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(words: readonly string[]): Promise<number> {
-  const [name, ...rest] = words;
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    (name === undefined ? process.stderr : process.stdout).write(describeCommands(commands));
-    return name === undefined ? 2 : 0;
-  }
-  const command = commands.find((one) => one.name === name);
-  if (command === undefined) {
-    const known = commands.map((one) => one.name).join(', ');
-    return complain(`vuhca: unknown command ${name}; the commands are ${known}`, 2);
-  }
-  const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
-  if (own.includes('--help') || own.includes('-h')) {
-    process.stdout.write(describeCommand(command));
-    return 0;
-  }
-  return perform(command, rest);
-}
-
-async function perform(command: Command, words: readonly string[]): Promise<number> {
+  let status = 0;
+  const program = makeProgram(async (command, load) => {
+    const perform = await load();
+    status = await perform(command);
+  });
   try {
-    return await command.run(readArguments(command, words));
+    await program.parseAsync(words, { from: 'user' });
+    return status;
   } catch (error) {
-    const prefix = `vuhca ${command.name}:`;
-    if (error instanceof UsageError)
-      return complain(`${prefix} ${error.message} (\`vuhca ${command.name} --help\` lists the options)`, 2);
-    if (sentences.some((kind) => error instanceof kind)) return complain(`${prefix} ${(error as Error).message}`, 1);
-    return complain(`${prefix} ${error instanceof Error ? (error.stack ?? error.message) : error}`, 1);
+    // The help was printed; without a command it is an error.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    // `help` is about the command behind it.
+    const name = words[0] === 'help' ? words[1] : words[0];
+    return complain(program.commands.some((command) => command.name() === name) ? `vuhca ${name}` : 'vuhca', error);
   }
 }
 
-function complain(sentence: string, status: number): number {
-  process.stderr.write(`${sentence}\n`);
-  return status;
+/** Prints what went wrong with a command; returns the exit status. */
+function complain(command: string, error: unknown): number {
+  if (error instanceof UsageError) {
+    const hint = `\`${command} --help\` lists the ${command === 'vuhca' ? 'commands' : 'options'}`;
+    process.stderr.write(`${command}: ${error.message.replaceAll('\n', ' ')} (${hint})\n`);
+    return 2;
+  }
+  const { message, name, stack = message } = error instanceof Error ? error : new Error(String(error));
+  process.stderr.write(`${command}: ${sentences.has(name) ? message : stack}\n`);
+  return 1;
 }

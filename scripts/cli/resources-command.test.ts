@@ -8,10 +8,10 @@ import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { reportResources } from '../../device/main/resource-report.ts';
 import { encodeRequest, readResourceWords } from '../../device/main/resource-words.ts';
-import { readArguments } from './command.ts';
-import { resourcesCommand } from './resources-command.ts';
+import { performResources } from './resources-action.ts';
 import { renderResources } from './resources-screen.ts';
 import { makeDirectory } from './testing/directory.ts';
+import { readCommand } from './testing/read-command.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
 t.test('the tables of an adapter whose division is known', async (t) => {
@@ -163,10 +163,9 @@ t.test('what is wrong with the words alone is said before anybody is asked', asy
     ['sing', /sing is not understood; say show or set/],
     ['show me', /me is one argument too many/],
   ];
-  for (const [words, message] of mistakes)
-    await t.rejects(resourcesCommand.run(readArguments(resourcesCommand, words.split(' '))), {
-      name: 'UsageError',
-      message,
-    });
-  t.throws(() => readArguments(resourcesCommand, []), { name: 'UsageError', message: /is missing/ });
+  for (const [words, message] of mistakes) {
+    const perform = async () => performResources(await readCommand('resources', ...words.split(' ')));
+    await t.rejects(perform(), { name: 'UsageError', message });
+  }
+  await t.rejects(readCommand('resources'), { name: 'UsageError', message: /is missing/ });
 });

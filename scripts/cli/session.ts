@@ -12,7 +12,8 @@ import type { Guest, GuestExit } from '../../qemu/guest.ts';
 import type { GuestOptions } from '../../qemu/guest-options.ts';
 import { findComplaint, type KernelComplaint } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
-import { type RemoteCapture, startCapture } from './capture-command.ts';
+import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
+import { type RemoteCapture, startCapture } from './remote-capture.ts';
 
 export interface SessionOptions {
   readonly device?: DeviceChildOptions;

@@ -5,9 +5,10 @@
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { StatusReport } from '../../device/main/status-report.ts';
-import { type Arguments, UsageError } from './command.ts';
 import { computeActivity } from './function-table.ts';
+import type { ScreenArguments } from './status-command.ts';
 import { type ActivityRates, renderStatus, type StatusView } from './status-screen.ts';
+import { UsageError } from './usage-error.ts';
 
 const NS_PER_SECOND = 1e9;
 const CLEAR_SCREEN = '\x1b[H\x1b[J';
@@ -19,19 +20,19 @@ export interface StatusSample {
 
 /** What `status` and `top` do: shows `count` samples, each `seconds` after the one before, for as long as nobody ends it when there is no `count`. */
 export async function showSamples(
-  args: Arguments,
+  { control, json = false }: ScreenArguments,
   seconds: number,
   count: number | undefined,
   view: StatusView,
 ): Promise<void> {
-  const client = await ControlClient.connect(args.text('control') ?? (await findOnlyControlPath()));
+  const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
   try {
     let before = await readStatus(client);
     checkNumber(before, view.number);
     for (let shown = 0; shown !== count; shown++) {
       const sample = await sampleStatus(client, before, seconds * 1000);
       before = sample.report;
-      process.stdout.write(renderSample(sample, args.has('json'), count === undefined, view));
+      process.stdout.write(renderSample(sample, json, count === undefined, view));
     }
   } finally {
     client.close();

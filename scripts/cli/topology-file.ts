@@ -8,7 +8,8 @@ import { dirname, resolve } from 'node:path';
 import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
 import { defaultFaultyLinkOptions, linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { type AdapterPlan, findTopologyError, type LinkPlan, type Topology } from '../../device/main/topology.ts';
-import { UsageError } from './command.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
+import { UsageError } from './usage-error.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

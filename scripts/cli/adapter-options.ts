@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The options, the ordering model and the links of an adapter, from the values of its command line
+ * options (adapter-arguments.ts). Called by `vuhca device`, and by `vuhca run` to find mistakes
+ * before anything starts.
+ */
+import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
+import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/adapter/options.ts';
+import { type AdapterArguments, LINK_PATTERN } from './adapter-arguments.ts';
+import { UsageError } from './usage-error.ts';
+
+const defaults = defaultAdapterOptions;
+
+/** The adapter's names of its options and those of the command line. */
+const typedNames: readonly (readonly [property: keyof AdapterOptions, option: string])[] = [
+  ['functionCount', 'functions'],
+  ['vcbCount', 'vcbs'],
+  ['vcbLimit', 'vcb-limit'],
+  ['laneCount', 'lanes'],
+  ['writeCombining', 'write-combining'],
+  ['pcbGuaranteed', 'pcb-guaranteed'],
+  ['pcbCount', 'pcbs'],
+  ['schedulerBufferCount', 'scheduler-buffers'],
+  ['doorbellEntries', 'doorbell-entries'],
+  ['busReads', 'bus-reads'],
+  ['executionCredits', 'execution-credits'],
+  ['completionCredits', 'completion-credits'],
+  ['nodeGuid', 'node-guid'],
+  ['portLids', 'lids'],
+  ['portQueuePackets', 'port-queue'],
+];
+
+/** The adapter's options. Throws UsageError. */
+export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
+  // Guarantees that are not given follow the number of PCBs in the default proportion.
+  const share = Math.floor((given.pcbs * defaults.pcbGuaranteed[0]) / defaults.pcbCount);
+  const options: AdapterOptions = {
+    ...defaults,
+    ...(given.writeCombining === undefined ? {} : { writeCombining: { seed: given.writeCombining } }),
+    functionCount: given.functions,
+    vcbCount: given.vcbs,
+    vcbLimit: given.vcbLimit ?? defaults.vcbLimit,
+    laneCount: given.lanes,
+    pcbCount: given.pcbs,
+    pcbGuaranteed: given.pcbGuaranteed ?? [share, share],
+    schedulerBufferCount: given.schedulerBuffers,
+    doorbellEntries: given.doorbellEntries,
+    busReads: given.busReads,
+    executionCredits: given.executionCredits,
+    completionCredits: given.completionCredits,
+    nodeGuid: given.nodeGuid,
+    portLids: given.lids,
+    portQueuePackets: given.portQueue,
+  };
+  const error = findOptionError(options);
+  if (error !== undefined) throw new UsageError(nameAsTyped(error));
+  return options;
+}
+
+/** The ordering model. */
+export function readOrdering({ ordering }: AdapterArguments): OrderingOptions {
+  return parseOrdering(ordering) ?? strictOrdering;
+}
+
+/** The links to other processes. Throws UsageError. */
+export function readLinks({ link = [], record }: AdapterArguments & { readonly record?: string }): SocketLinkPlan[] {
+  const links = link.map((text): SocketLinkPlan => {
+    const [, port, role, path] = LINK_PATTERN.exec(text) as RegExpExecArray;
+    return { port: `${LONE_NAME}:${port}`, role: role as 'listen' | 'connect', endpoint: { path } };
+  });
+  const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);
+  if (again !== undefined)
+    throw new UsageError(`option --link names port ${again.port.slice(-1)} twice; a port has one link`);
+  if (links.length > 0 && record !== undefined)
+    throw new UsageError(
+      'option --record cannot be given with --link: a recording would miss what comes in by the link',
+    );
+  return links;
+}
+
+function nameAsTyped(sentence: string): string {
+  return typedNames.reduce((text, [property, option]) => text.replaceAll(property, `--${option}`), sentence);
+}

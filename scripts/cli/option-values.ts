@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Options of `vuhca` by the kind of their value: whole numbers, pairs of them, and words out of a
+ * list. Each parser throws a UsageError that names the option, its value and its limits. Called by
+ * the definitions of the commands.
+ */
+import { Argument, Option } from 'commander';
+import { UsageError } from './usage-error.ts';
+
+/** An option with a whole number from `low` to `high`, decimal or 0x. */
+export function wholeNumber(flags: string, description: string, low: number, high: number): Option {
+  const option = new Option(flags, description);
+  return option.argParser((text) => readWholeNumber(option, text, low, high));
+}
+
+/** Like `wholeNumber`, and may be given several times; the value is the list of all. */
+export function wholeNumbers(flags: string, description: string, low: number, high: number): Option {
+  const option = new Option(flags, description);
+  return option.argParser((text, before: readonly number[] = []) => [
+    ...before,
+    readWholeNumber(option, text, low, high),
+  ]);
+}
+
+/** An option with two whole numbers and a comma between them. */
+export function numberPair(flags: string, description: string, low: number, high: number): Option {
+  const option = new Option(flags, description);
+  return option.argParser((text) => {
+    const parts = text.split(',');
+    if (parts.length !== 2) throw new UsageError(`option ${option.long} is ${text}; it must be two numbers: 1,2`);
+    return parts.map((part) => readWholeNumber(option, part, low, high));
+  });
+}
+
+/** An option with one word out of `words`. */
+export function wordOf(flags: string, description: string, words: readonly string[]): Option {
+  const option = new Option(flags, description).choices(words);
+  return option.argParser((text) => {
+    if (words.includes(text)) return text;
+    throw new UsageError(`option ${option.long} is ${text}; it must be ${words.join(', ')}`);
+  });
+}
+
+/** The argument that says what a command shall do. */
+export function actionArgument(words: readonly string[]): Argument {
+  const last = words.at(-1);
+  return new Argument('<ACTION>').choices(words).argParser((text) => {
+    if (words.includes(text)) return text;
+    throw new UsageError(`${text} is not understood; say ${words.slice(0, -1).join(', ')} or ${last}`);
+  });
+}
+
+function readWholeNumber({ long }: Option, text: string, low: number, high: number): number {
+  const value = /^(\d+|0x[0-9a-f]+)$/i.test(text) ? Number(text) : Number.NaN;
+  if (value >= low && value <= high) return value;
+  throw new UsageError(`option ${long} is ${text}; it must be a whole number from ${low} to ${high}`);
+}

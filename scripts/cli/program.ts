@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The commands of `vuhca`, as a tree for commander. A command's options and help, and the code that
+ * performs it, are loaded only when the command is called, so that `vuhca --help` stays quick.
+ * Called by main.ts and tests.
+ */
+import { CliCommand } from './cli-command.ts';
+
+/** Performs a command whose words have been read; resolves with the exit status. */
+export type Performer = (command: CliCommand) => Promise<number>;
+/** Adds arguments, options and help to a command. */
+type Definer = (command: CliCommand) => void;
+
+interface Entry {
+  readonly name: string;
+  /** A line for the list of commands. */
+  readonly summary: string;
+  define(): Promise<Definer>;
+  perform(): Promise<Performer>;
+}
+
+const entries: readonly Entry[] = [
+  {
+    name: 'run',
+    summary: 'runs a guest with an adapter: yours, or one with our driver',
+    define: async () => (await import('./run-command.ts')).defineRun,
+    perform: async () => (await import('./run-action.ts')).performRun,
+  },
+  {
+    name: 'device',
+    summary: 'runs an adapter that a QEMU guest can attach',
+    define: async () => (await import('./device-command.ts')).defineDevice,
+    perform: async () => (await import('./device-action.ts')).performDevice,
+  },
+  {
+    name: 'status',
+    summary: 'shows what a running adapter is doing',
+    define: async () => (await import('./status-command.ts')).defineStatus,
+    perform: async () => (await import('./status-action.ts')).performStatus,
+  },
+  {
+    name: 'top',
+    summary: 'shows what each function of an adapter does per second',
+    define: async () => (await import('./status-command.ts')).defineTop,
+    perform: async () => (await import('./status-action.ts')).performTop,
+  },
+  {
+    name: 'resources',
+    summary: 'shows or changes how the resources of an adapter are divided',
+    define: async () => (await import('./resources-command.ts')).defineResources,
+    perform: async () => (await import('./resources-action.ts')).performResources,
+  },
+  {
+    name: 'capture',
+    summary: 'writes the packets of an adapter to a file for Wireshark',
+    define: async () => (await import('./capture-command.ts')).defineCapture,
+    perform: async () => (await import('./capture-action.ts')).performCapture,
+  },
+  {
+    name: 'trace',
+    summary: 'traces messages of queue pairs and the steps of the adapter',
+    define: async () => (await import('./trace-command.ts')).defineTrace,
+    perform: async () => (await import('./trace-action.ts')).performTrace,
+  },
+  {
+    name: 'replay',
+    summary: 'runs a recorded session again and checks that it is identical',
+    define: async () => (await import('./replay-command.ts')).defineReplay,
+    perform: async () => (await import('./replay-action.ts')).performReplay,
+  },
+  {
+    name: 'help',
+    summary: 'shows the help of a command',
+    define: async () => (command) => command.argument('[COMMAND]'),
+    perform: async () => showHelp,
+  },
+];
+
+/**
+ * The program. A call of a command ends in `perform`, with the command and a function that loads
+ * its code. Parsing rejects with UsageError for mistakes, and with commander's CommanderError when
+ * it has printed help.
+ */
+export function makeProgram(perform: (command: CliCommand, load: Entry['perform']) => Promise<void>): CliCommand {
+  const program = new CliCommand('vuhca')
+    .description('An InfiniBand host channel adapter in user space, for QEMU guests over vfio-user')
+    .usage('COMMAND [OPTION...]')
+    .enablePositionalOptions()
+    .helpCommand(false)
+    .helpOption('-h, --help', 'Prints this help')
+    .exitOverride()
+    .configureHelp({
+      optionTerm: ({ flags }) => flags.replace(' [', '[='),
+      subcommandTerm: (command) => command.name(),
+    })
+    .addExample('vuhca run', 'a shell in a guest with the adapter and its driver')
+    .addExample('vuhca status', 'its state, from another terminal')
+    .addExample('vuhca help run', 'the options of a command');
+  program.addNotes('NODE_OPTIONS reaches Node. docs/DEBUGGING.md shows debuggers at work.');
+  for (const entry of entries) {
+    const command = program.command(entry.name).summary(entry.summary);
+    command.action(() => perform(command, entry.perform));
+  }
+  program.hook('preSubcommand', (_program, command) => defineCommand(command as CliCommand));
+  return program;
+}
+
+/** All commands of the program, with their arguments, options and help. */
+export async function defineCommands(program: CliCommand): Promise<readonly CliCommand[]> {
+  const commands = program.commands as readonly CliCommand[];
+  for (const command of commands) await defineCommand(command);
+  return commands;
+}
+
+const defined = new WeakSet<CliCommand>();
+
+async function defineCommand(command: CliCommand): Promise<void> {
+  const entry = entries.find(({ name }) => name === command.name());
+  if (entry === undefined || defined.has(command)) return;
+  defined.add(command);
+  const define = await entry.define();
+  command.description(`${entry.summary[0].toUpperCase()}${entry.summary.slice(1)}.`);
+  define(command);
+  // commander saves defaults when parsing begins, before the hook.
+  command.saveStateBeforeParse();
+}
+
+/** `vuhca help COMMAND` is `vuhca COMMAND --help`. */
+async function showHelp(command: CliCommand): Promise<number> {
+  await command.parent?.parseAsync([...command.args, '--help'], { from: 'user' });
+  return 0;
+}

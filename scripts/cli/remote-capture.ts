@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A capture in the process of a running adapter, controlled through its control socket. That
+ * process writes the file; the capture ends with the connection. Called by `vuhca capture` and by
+ * sessions with a capture.
+ */
+import type { CaptureOptions, CaptureProgress } from '../../device/main/capture-file.ts';
+import type { ControlClient } from '../../device/main/control-client.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
+
+/** The packets to capture, and the adapter. */
+export type CaptureRequest = CaptureOptions & { readonly adapter?: string };
+
+const POLL_MS = 100;
+
+/** A capture in another process. */
+export interface RemoteCapture {
+  /** Resolves when it ended by itself: its number of packets is reached, or its process ended. */
+  readonly whenEnded: Promise<void>;
+  /** Ends it and returns once the file is whole. Throws SetupError when it could not be written. */
+  stop(): Promise<CaptureProgress>;
+}
+
+/** Starts a capture through the control socket; it ends with the connection. */
+export async function startCapture(client: ControlClient, options: CaptureRequest): Promise<RemoteCapture> {
+  await client.request('capture-start', { ...options });
+  let stopped = false;
+  const readProgress = async (): Promise<CaptureProgress> => {
+    const progress = (await client.request('capture-progress')) as CaptureProgress;
+    if (progress.error !== undefined) throw new SetupError(progress.error);
+    return progress;
+  };
+  const whenEnded = (async () => {
+    while (!stopped) {
+      await new Promise((done) => setTimeout(done, POLL_MS));
+      if (stopped || !(await readProgress()).active) return;
+    }
+  })();
+  // `stop` reports the errors of the capture.
+  whenEnded.catch(() => {});
+  const stop = async (): Promise<CaptureProgress> => {
+    stopped = true;
+    await client.request('capture-stop');
+    for (;;) {
+      const progress = await readProgress();
+      if (progress.closed) return progress;
+      await new Promise((done) => setTimeout(done, POLL_MS));
+    }
+  };
+  return { whenEnded, stop };
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Performs `vuhca replay`: runs a recorded session again, without guest and QEMU, and checks that
+ * the adapter behaves identically. A debugger can stop at any step; the recorded guest waits.
+ */
+import { readFileSync } from 'node:fs';
+import { Adapter } from '../../device/adapter/adapter.ts';
+import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/replay.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
+import type { CliCommand } from './cli-command.ts';
+import { openInspector } from './inspector.ts';
+import type { ReplayArguments } from './replay-command.ts';
+
+const NS_PER_SECOND = 1e9;
+/** The exit status of a replay that differs. */
+const DIVERGED = 3;
+
+export async function performReplay(command: CliCommand): Promise<number> {
+  const [path] = command.processedArgs as [string];
+  const { until = Number.POSITIVE_INFINITY, trace = false, inspectBrk, ...given } = command.opts<ReplayArguments>();
+  const breakAt = given.breakAt ?? (inspectBrk === undefined ? -1 : 0);
+  const replay = openRecording(path);
+  openInspector(inspectBrk, true);
+  replay.onStep = makeStepHook(breakAt, trace);
+  while (replay.result.steps < until && replay.step());
+  const { result } = replay;
+  process.stdout.write(describeResult(path, result, until));
+  return result.divergence === undefined ? 0 : DIVERGED;
+}
+
+function openRecording(path: string): Replay {
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw new SetupError(`the recording ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  try {
+    return new Replay(bytes, (options, clock, hosts) => new Adapter(options, clock, hosts));
+  } catch (error) {
+    throw new SetupError(`${path}: ${(error as Error).message}`);
+  }
+}
+
+/** Returns the function that is called before each step. */
+function makeStepHook(breakAt: number, trace: boolean): (step: ReplayStep) => void {
+  return (step) => {
+    if (trace && step.index >= breakAt) process.stdout.write(`${describeStep(step)}\n`);
+    if (step.index === breakAt) breakHere(step);
+  };
+}
+
+/** The debugger stops here. Step out twice, then into the adapter's work of this step. */
+function breakHere(step: ReplayStep): ReplayStep {
+  // biome-ignore lint/suspicious/noDebugger: the option asks for it.
+  debugger;
+  return step;
+}
+
+function describeStep({ index, timeNs, name, functionIndex }: ReplayStep): string {
+  return `${String(index).padStart(8)} ${seconds(timeNs).padStart(14)} s  function ${functionIndex}  ${name}`;
+}
+
+function describeResult(path: string, result: ReplayResult, until: number): string {
+  const { steps, records, timeNs, truncated, divergence } = result;
+  const done = `${steps} steps, ${records} records, ${seconds(timeNs)} s of adapter time`;
+  if (divergence !== undefined) {
+    const { position, record, during, expected, actual } = divergence;
+    return [
+      `${path}: the adapter did something else after ${done}`,
+      `  where     ${during}, record ${record} at byte ${position}, ${seconds(divergence.timeNs)} s`,
+      `  recorded  ${expected}`,
+      `  now       ${actual}`,
+      `  \`vuhca replay --inspect-brk --break-at=${steps} ${path}\` stops a debugger there`,
+      '',
+    ].join('\n');
+  }
+  if (steps >= until) return `${path}: identical so far: ${done}\n`;
+  const end = truncated ? ' (the end of the recording is missing)' : '';
+  return `${path}: identical: ${done}${end}\n`;
+}
+
+function seconds(ns: number): string {
+  return (ns / NS_PER_SECOND).toFixed(6);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Performs `vuhca status` and `vuhca top`: the state of a running adapter, and its activity per
+ * second, as a screen or as JSON.
+ */
+import type { CliCommand } from './cli-command.ts';
+import type { ScreenArguments, StatusArguments, TopArguments } from './status-command.ts';
+import { showSamples } from './status-sample.ts';
+import type { StatusView } from './status-screen.ts';
+
+/** Rates of a single screen are measured over this time. */
+const SAMPLE_SECONDS = 0.5;
+
+export async function performStatus(command: CliCommand): Promise<number> {
+  const given = command.opts<StatusArguments>();
+  const count = given.watch === undefined ? 1 : undefined;
+  await showSamples(given, given.watch ?? SAMPLE_SECONDS, count, readView(given));
+  return 0;
+}
+
+export async function performTop(command: CliCommand): Promise<number> {
+  const given = command.opts<TopArguments>();
+  await showSamples(given, given.interval, given.count, { ...readView(given), perSecond: true });
+  return 0;
+}
+
+function readView({ function: number }: ScreenArguments): StatusView {
+  // Undefined where the output is no terminal.
+  const { columns } = process.stdout;
+  return { ...(number === undefined ? {} : { number }), ...(columns === undefined ? {} : { columns }) };
+}
