@@ -47,7 +47,8 @@ t.test('every example of the help can be read', async (t) => {
   for (const command of commands.filter((one) => one.name() !== 'help'))
     t.ok(command.examples.length > 0, `${command.name()} has examples`);
   for (const [command, line] of lines) {
-    const [name, ...words] = splitLine(line);
+    const [, inner = line] = /^source <\((.*)\)$/.exec(line) ?? [];
+    const [name, ...words] = splitLine(inner);
     t.equal(name, 'vuhca', line);
     const read = await readCommand(...words);
     if (command !== program) t.equal(read.name(), command.name(), line);
@@ -108,6 +109,8 @@ const badCalls = [
   ['replay'],
   ['replay', '--until', '-1', 'x'],
   ['replay', '--inspect-brk=nowhere:x', 'x'],
+  ['completion'],
+  ['completion', 'fish'],
   ['run', 'x'],
   ['device', '--socket', 'x', '--', 'y'],
   ['', 'x'],

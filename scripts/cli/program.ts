@@ -69,6 +69,15 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./replay-action.ts')).performReplay,
   },
   {
+    name: 'completion',
+    summary: 'prints a completion script for bash or zsh',
+    define: async () => (await import('./completion-command.ts')).defineCompletion,
+    perform: async () => {
+      const { performCompletion } = await import('./completion-action.ts');
+      return async (command) => performCompletion(command, await defineCommands(command.parent as CliCommand));
+    },
+  },
+  {
     name: 'help',
     summary: 'shows the help of a command',
     define: async () => (command) => command.argument('[COMMAND]'),
