@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A `vuhca device` process as a child: started, ready when its sockets are, ended within a bound. It ends with its parent,
-// even with one that is killed. Called by `run`, `npm start` and tests.
-
+/**
+ * A `vuhca device` process as a child: it is started, is ready when its sockets are, and ends
+ * within a bound. It ends with its parent, even when the parent is killed. Called by `vuhca run`,
+ * `npm start` and tests.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,10 @@ import { SetupError } from './setup/errors.ts';
 export interface DeviceChildOptions {
   /** Further options of `vuhca device`. */
   readonly arguments?: readonly string[];
-  /** What the topology file shall say, its sockets in the child's folder; a lone adapter on `socketPath` when absent. */
+  /**
+   * The content of the topology file; its sockets are in the child's folder. A lone adapter on
+   * `socketPath` when absent.
+   */
   readonly topology?: object;
   /** Called with each line of its log; the log goes to our standard error when absent. */
   readonly onLogLine?: (line: string) => void;
@@ -35,14 +39,14 @@ export interface DeviceExit {
 const MAIN = fileURLToPath(new URL('../scripts/cli/main.ts', import.meta.url));
 const TSX = import.meta.resolve('tsx');
 const START_BOUND_MS = 30_000;
-/** Asked to end it needs far less; at a breakpoint it needs forever. */
+/** A process that is asked to end needs far less; one at a breakpoint never ends. */
 const END_BOUND_MS = 3_000;
 const TAIL_LINES = 20;
 const SOCKET = 'vuhca.sock';
 const TOPOLOGY = 'topology.json';
 
 export class DeviceChild {
-  /** A folder for its sockets, which goes with the process. */
+  /** A folder for its sockets, which is removed at the end of the process. */
   readonly directory: string;
   readonly controlPath: string;
   /** The vfio-user sockets, one for each function. */
@@ -51,14 +55,17 @@ export class DeviceChild {
   readonly whenExited: Promise<DeviceExit>;
   readonly #child: ChildProcess;
 
-  /** Starts the process and waits until guests may attach. Throws SetupError with its own words when it cannot. */
+  /**
+   * Starts the process and waits until guests may attach. Throws SetupError with the words of the
+   * process when it ends before.
+   */
   static async start(options: DeviceChildOptions = {}): Promise<DeviceChild> {
     const directory = makeRunDirectory();
     const forget = [onProcessEnd(() => rmSync(directory, { recursive: true, force: true }))];
     const command = ['--pdeathsig', 'SIGTERM', '--', process.execPath, '--import', TSX, MAIN, 'device'];
     const child = spawn('setpriv', [...command, ...chooseServed(directory, options), ...(options.arguments ?? [])], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A Ctrl-C at the terminal is for us, who end the guest first.
+      // A Ctrl-C at the terminal must reach the parent only, which ends the guest first.
       detached: true,
     });
     forget.push(onProcessEnd(() => child.kill('SIGTERM')));
@@ -123,7 +130,7 @@ function followLog(child: ChildProcess, onLine: ((line: string) => void) | undef
   });
 }
 
-/** The arguments that say what to serve. */
+/** The arguments for the adapters to serve. */
 function chooseServed(directory: string, { topology }: DeviceChildOptions): string[] {
   if (topology === undefined) return ['--socket', join(directory, SOCKET)];
   const path = join(directory, TOPOLOGY);
@@ -139,7 +146,7 @@ async function watch(child: ChildProcess, directory: string, cleanUp: () => void
   return { status, signal, left };
 }
 
-/** Where the process listens, which it prints when it is ready. */
+/** The sockets of the process, which it prints when it is ready. */
 async function waitUntilReady(
   child: ChildProcess,
   exited: Promise<DeviceExit>,

@@ -4,8 +4,8 @@
  * adapter-options.ts turns their values into the options of the adapter.
  */
 import { Option } from 'commander';
-import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { defaultAdapterOptions } from '../../device/adapter/options.ts';
+import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
 import { numberPair, wholeNumber } from './option-values.ts';

@@ -4,9 +4,10 @@
  * options (adapter-arguments.ts). Called by `vuhca device`, and by `vuhca run` to find mistakes
  * before anything starts.
  */
+
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/adapter/options.ts';
 import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
-import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/adapter/options.ts';
 import { type AdapterArguments, LINK_PATTERN } from './adapter-arguments.ts';
 import { UsageError } from './usage-error.ts';
 

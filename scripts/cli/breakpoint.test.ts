@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Breakpoints in the adapter of a live guest: while one is held the guest stands still or waits, and goes on unharmed: under
-// traffic for VUHCA_BREAKPOINT_SECONDS (60), and inside a management command for longer than a driver is patient.
-
+/**
+ * Breakpoints in the adapter of a live guest. While the adapter stands at one, the guest stands
+ * still or waits; afterwards it goes on unharmed. The adapter stands under traffic for
+ * VUHCA_BREAKPOINT_SECONDS (60), and inside a management command for longer than a driver is
+ * patient.
+ */
 import { SourceMap } from 'node:module';
 import t from 'tap';
 import { buildCaseImage, provideModules } from './guest-image.ts';
@@ -14,14 +16,14 @@ const MANAGEMENT_SECONDS = Math.min(TRAFFIC_SECONDS, 15);
 const BOOT_BOUND_SECONDS = 240;
 const PORT = 'vuhca.breakpoint';
 
-/** Places by what their line says in the code that runs: without spaces that mean nothing. */
+/** Places in the running code, by the text of their line, which has no needless spaces. */
 const collectWrite = { source: 'device/collect/collect-unit.ts', line: 'this.#writeData(page,inPage,' };
 const managementCommand = {
   source: 'device/management/management-processor.ts',
   line: 'return entry.handler(context)',
 };
 
-/** Traffic, and a suite of tests again and again, which reads registers and gives management commands. */
+/** Traffic, and a suite of tests in a loop, which reads registers and gives management commands. */
 const CASE = `#!/bin/sh
 echo 7 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
@@ -35,7 +37,7 @@ done
 rmmod vuhca_traffic && rmmod vuhca_test && rmmod vuhca && echo unloaded
 `;
 
-/** What the guest reports. */
+/** The reports of the guest. */
 class Reports {
   readonly lines: string[] = [];
   readonly #delivered: number[] = [0, 0];
@@ -54,7 +56,7 @@ class Reports {
     this.#reports++;
   };
 
-  /** Resolves when both ports have delivered datagrams and a test has passed, all of it from now on. */
+  /** Resolves when, from now on, both ports have delivered datagrams and a test has passed. */
   async news(): Promise<void> {
     const before = [...this.#delivered];
     const [passed, reports] = [this.passed, this.#reports];
@@ -87,7 +89,7 @@ class Debugger {
     inspector.onEvent((event) => event.method === 'Debugger.scriptParsed' && this.#scripts.push(event));
   }
 
-  /** Stops at a line for so many seconds. Returns the source its map leads to and what `expression` is there. */
+  /** Stops at a line for `seconds`. Returns its original source and the value of `expression`. */
   async holdAt(place: { source: string; line: string }, expression: string, seconds: number) {
     const { originalSource, location } = await this.#find(place);
     const paused = this.#inspector.waitFor('Debugger.paused');

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Captures of an adapter's ports: what is in the file is what passed, and Wireshark's dissector agrees.
-
+/**
+ * Captures of an adapter's ports: the file holds the packets that passed, and Wireshark's dissector
+ * agrees.
+ */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -114,7 +115,8 @@ t.test('a capture costs nothing when it is off, and only one runs', async (t) =>
 t.test('packets the file cannot take in time are counted, the rest is whole', async (t) => {
   const setting = prepare(t);
   const capture = setting.capture();
-  // Without a turn of the event loop nothing is written: two buffers of 1 MiB hold some 500 packets of 4 KiB.
+  // Nothing is written without a turn of the event loop; two buffers of 1 MiB hold some 500 packets
+  // of 4 KiB.
   send(setting, 400, 4096);
   await capture.stop();
   const { packets, lost } = capture.progress;

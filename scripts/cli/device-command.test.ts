@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `vuhca device` as a user calls it: it comes up, answers, leaves nothing behind, and says in one sentence what is wrong.
-
+/**
+ * `vuhca device` as a user calls it: it starts, answers, leaves nothing behind, and reports each
+ * mistake in one sentence.
+ */
 import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';

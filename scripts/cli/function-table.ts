@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The table of an adapter's functions for `vuhca status` and `vuhca top`: a row for each, both QoS levels in it, so that 34 functions fit one screen. Where the
-// terminal is too narrow it is two tables: what functions hold, and what became of their doorbells. Functions that nobody has attached yet share a row. Pure.
-
+/**
+ * The table of an adapter's functions for `vuhca status` and `vuhca top`: a row for each function,
+ * with both QoS levels, so that 34 functions fit one screen. A narrow terminal gets two tables: the
+ * resources that functions hold, and the course of their doorbells. Functions that have had no
+ * guest share a line. Pure.
+ */
 import { formatLanes as formatNumbers } from '../../device/main/resource-words.ts';
 import type { FunctionReport, StatusReport } from '../../device/main/status-report.ts';
 import { table } from './table.ts';
@@ -10,7 +12,7 @@ import { table } from './table.ts';
 type ServedReport = StatusReport['adapters'][number];
 type Credits = FunctionReport['lanes']['execution'];
 
-/** What a function has done: since its reset, or per second. */
+/** The activity of a function: since its reset, or per second. */
 export interface FunctionActivity {
   readonly commands: number;
   /** By QoS level. */
@@ -24,7 +26,7 @@ export interface FunctionActivity {
 
 const UNITS = ['', 'k', 'M', 'G', 'T'];
 
-/** What the function did since it was reset. */
+/** The activity of a function since its reset. */
 export function activityOf({ collect, lanes, doorbells }: FunctionReport): FunctionActivity {
   const { explicit, implicit, overflow, sweeps } = doorbells;
   return {
@@ -48,7 +50,7 @@ export interface TableView {
   readonly isRate: boolean;
 }
 
-/** The table, with what its words mean; `activity` by function. */
+/** The table with its legend; `activity` by function. */
 export function describeFunctions(
   { sockets, functions }: ServedReport,
   activity: readonly FunctionActivity[],
@@ -60,7 +62,7 @@ export function describeFunctions(
   const rows = shown.map((one) => describeRow(functions[one], sockets[one].attached, activity[one]));
   return [
     ...(rows.length === 0 ? [] : [...layOut(rows, columns), ...(isRate ? [RATE_LEGEND] : [])]),
-    ...(idle.length === 0 ? [] : [`nobody has attached function ${formatNumbers(idle)} yet`]),
+    ...(idle.length === 0 ? [] : [`no guest has attached function ${formatNumbers(idle)} yet`]),
   ].join('\n');
 }
 
@@ -68,7 +70,7 @@ const HEADER = [
   ...['fn', 'guest', 'VCBs', 'PCBs', 'refused', 'lanes', 'wait', 'exec', 'compl'],
   ...['expl', 'impl', 'listed', 'ovfl', 'spill', 'drain', 'sweep', 'cmds'],
 ];
-/** Function and guest stand to the left, numbers to the right. */
+/** Function and guest are aligned to the left, numbers to the right. */
 const LEFT_COLUMNS = 2;
 /** Where the second of two tables begins. */
 const DOORBELL_COLUMN = HEADER.indexOf('expl');
@@ -82,7 +84,7 @@ const DOORBELL_LEGEND = [
 ];
 const RATE_LEGEND = 'refused, expl, impl, spill, drain, sweep and cmds are per second';
 
-/** One table if the terminal is as wide as that, otherwise two, both with the function in front. */
+/** One table if the terminal is wide enough, otherwise two; the function is in front in both. */
 function layOut(rows: readonly (readonly string[])[], columns: number): string[] {
   const whole = [HEADER, ...rows];
   const show = (part: readonly (readonly string[])[]): string[] => table(part, LEFT_COLUMNS).trimEnd().split('\n');
@@ -139,7 +141,10 @@ export function short(count: number): string {
   return `${Math.floor(value)}${UNITS[unit]}`;
 }
 
-/** What happened per second between two reports `seconds` apart. A function that was reset meanwhile counts from 0. */
+/**
+ * The rates per second between two reports `seconds` apart. The counts of a function that was reset
+ * in between start from 0.
+ */
 export function computeActivity(before: FunctionReport, after: FunctionReport, seconds: number): FunctionActivity {
   const [first, last] = [activityOf(before), activityOf(after)];
   const rate = (from: number, to: number): number => (seconds > 0 ? (to < from ? to : to - from) / seconds : 0);

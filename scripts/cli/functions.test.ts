@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `vuhca device --functions N` with a raw vfio-user client on each socket: all functions come up and work; guests come, go, crash and return and the others do not
-// notice; the physical function stops and starts all of them; the process ends at once, or does not begin, and leaves nothing.
-
+/**
+ * `vuhca device --functions N` with a raw vfio-user client on each socket: all functions start and
+ * work; guests come, go, crash and return without effect on the others; the physical function stops
+ * and starts all of them; the process ends at once, or does not begin, and leaves nothing.
+ */
 import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -48,7 +49,7 @@ interface Running {
   stop(): Promise<void>;
 }
 
-/** A device process, which must be whole at its end: no command, buffer or credit of anybody is held any more. */
+/** A device process. At its end no command, buffer or credit of any function may be held. */
 async function start(t: Test, functions: number, ...more: readonly string[]): Promise<Running> {
   const directory = makeDirectory(t);
   const args = [
@@ -95,7 +96,7 @@ function isWhole({ adapters: [{ collectBuffers, schedulerBuffers, lanes }] }: St
   );
 }
 
-/** What a function shows of itself: its counters, and every byte of its guest's memory. */
+/** The visible state of a function: its counters, and every byte of its guest's memory. */
 async function snapshot({ status }: Running, number: number, { access }: Tenant) {
   const { adapters } = await status();
   const view = access.view(access.memoryAddress, access.memoryBytes);
@@ -103,7 +104,7 @@ async function snapshot({ status }: Running, number: number, { access }: Tenant)
   return { socket: adapters[0].sockets[number], report: adapters[0].functions[number], memory };
 }
 
-/** Whether nothing at all has changed. What it could bind of shared PCBs is not its own. */
+/** Whether nothing has changed. The shared PCBs that a function could bind are not its own. */
 function isSame(before: Awaited<ReturnType<typeof snapshot>>, after: typeof before): boolean {
   const own = ({ socket, report }: typeof before): string =>
     JSON.stringify([socket, report], (key, value) => (key === 'available' ? undefined : value));
@@ -226,7 +227,7 @@ t.test('status and top show each function of a running adapter', async (t) => {
   for (const tenant of tenants) tenant.work();
   t.match(await runCli(['status'], environment), {
     status: 0,
-    stdout: /^0 +enabled .*\n1 +enabled .*\n(.*\n){2}nobody has attached function 2 yet$/m,
+    stdout: /^0 +enabled .*\n1 +enabled .*\n(.*\n){2}no guest has attached function 2 yet$/m,
   });
   t.match(await runCli(['status', '--function', '1'], environment), { status: 0, stdout: /^function 1 +enabled/m });
   t.match(await runCli(['status', '--function', '3'], environment), {
@@ -288,7 +289,10 @@ t.test('the physical function stops the commands of all; nothing is lost', async
   const isDisabled = ({ access }: Tenant): boolean =>
     getCsrDeviceStatusAdapterDisabled(access.readRegister(CSR.DEVICE_STATUS, 4)) === 1;
   const isReady = ({ pair }: Tenant): boolean => pair.a.parts.sendCq.ready;
-  /** Posts commands and gives the adapter time for as many others: management commands, which it executes all the same. */
+  /**
+   * Posts commands and gives the adapter time for as many others: management commands, which it
+   * executes in every state.
+   */
   const postInVain = (tenants: readonly Tenant[]): void => {
     for (const tenant of tenants) tenant.post();
     for (let i = 0; i < WAITING_COMMANDS; i++) for (const { ends } of tenants) ends.a.driver.createProtectionDomain();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The log of the device process: pino's levels and serializers, printed as short lines for people on standard error.
-// `17:22:34.061 info  client attached socket=/run/x`.
-
+/**
+ * The log of the device process: pino's levels and serializers, printed as short lines on standard
+ * error: `17:22:34.061 info  client attached socket=/run/x`.
+ */
 import { writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
 import type { LogLevel } from './log-levels.ts';
@@ -27,11 +27,14 @@ function formatLine(record: Record<string, unknown>): string {
   return `${time}.${ms} ${level} ${record.msg ?? ''}${fields.join('')}${stack}\n`;
 }
 
-/** Written at once, so that nothing is lost when the process ends; a closed or full pipe loses lines, not the process. */
+/**
+ * Writes synchronously, so that nothing is lost at the end of the process. A closed or full pipe
+ * loses lines and does not end the process.
+ */
 function writeToStderr(line: string): void {
   try {
     writeSync(STDERR, line);
   } catch {
-    // Nobody listens any more.
+    // The reader has gone.
   }
 }

@@ -33,7 +33,7 @@ async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints what went wrong with a command; returns the exit status. */
+/** Prints one line for the error of a command; returns the exit status. */
 function complain(command: string, error: unknown): number {
   if (error instanceof UsageError) {
     const hint = `\`${command} --help\` lists the ${command === 'vuhca' ? 'commands' : 'options'}`;

@@ -41,7 +41,7 @@ export function wordOf(flags: string, description: string, words: readonly strin
   });
 }
 
-/** The argument that says what a command shall do. */
+/** The first argument of a command with several actions. */
 export function actionArgument(words: readonly string[]): Argument {
   const last = words.at(-1);
   return new Argument('<ACTION>').choices(words).argParser((text) => {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `vuhca replay`: identical, different, cut short, no recording; and a debugger that stops at a step.
-
+/**
+ * `vuhca replay`: a recording that is identical, one that differs, one that is cut short, and files
+ * that are none; and a debugger that stops at a step.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -11,7 +12,10 @@ import { makeDirectory } from './testing/directory.ts';
 import { InspectorClient } from './testing/inspector-client.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
-/** A recording of an adapter that brings up, sends and receives; `spoil` changes what the adapter is seen to write. */
+/**
+ * A recording of an adapter that is brought up, sends and receives; `spoil` changes the bytes that
+ * are recorded as written by it.
+ */
 function record(t: Test, spoil = false): { path: string; bytes: Buffer; directory: string } {
   const pieces: Uint8Array[] = [];
   let recorder: Recorder | undefined;
@@ -90,7 +94,7 @@ t.test('the first difference is reported', async (t) => {
   t.match(stdout, /vuhca replay --inspect-brk --break-at=\d+ /);
 });
 
-t.test('what is no recording', async (t) => {
+t.test('files that are no recordings', async (t) => {
   const { bytes, directory } = record(t);
   const other = join(directory, 'other');
   t.match(await runCli(['replay', other]), {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `vuhca resources` as a user calls it: tables of a known adapter, word for word, and requests to a running one, recorded and replayed.
-
+/**
+ * `vuhca resources` as a user calls it: the tables of a known adapter, word for word, and requests
+ * to a running adapter, recorded and replayed.
+ */
 import { join } from 'node:path';
 import t from 'tap';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
@@ -89,7 +90,7 @@ t.test('a running adapter shows and changes how it is divided, and the recording
   t.match(await runCli(['replay', recording], environment), { status: 0, stdout: /identical/ });
 });
 
-/** What of a report each request must show, in this order. */
+/** Requests, in this order, and the parts of the report that they change. */
 const accepted: readonly (readonly [words: string, shown: object])[] = [
   ['function 1 vcbs=25', { functions: { 1: { vcbs: 25 } } }],
   ['function 1 base=500', { functions: { 1: { vcbBase: 500 } } }],
@@ -109,7 +110,7 @@ const accepted: readonly (readonly [words: string, shown: object])[] = [
   ['dedicated lanes=126-127', { dedicatedLanes: [126, 127] }],
 ];
 
-/** What is said of a request for too much of each, after the above, of an adapter of three functions. */
+/** Refusals of requests for too much of each, after the above, by an adapter of three functions. */
 const refused: readonly (readonly [words: string, said: string])[] = [
   ['function 1 vcbs=65', 'at most 64 would be accepted (BAD_FIELD)'],
   ['function 1 base=20000', 'at most 16359 would be accepted (BAD_FIELD)'],
@@ -156,7 +157,7 @@ t.test('every resource can be set on a running adapter; what is refused is said,
     }
 });
 
-t.test('what is wrong with the words alone is said before anybody is asked', async (t) => {
+t.test('mistakes in the words alone are reported before any adapter is asked', async (t) => {
   const mistakes: [string, RegExp][] = [
     ['set function 0 pcb=3', /there is no pcb to set/],
     ['set', /nothing to set/],

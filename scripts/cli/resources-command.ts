@@ -24,7 +24,7 @@ export function defineResources(command: CliCommand): void {
     .option('--json', 'Prints everything as JSON')
     .addNotes(
       'All words behind set are one request: it is done as a whole or not at all. Changes are made in their order,',
-      'so name first what gives back.',
+      'so shares that are given back come first.',
       '  function 1 vcbs=25 pcbs=20 tvls=10 base=64 buffers=4 lanes=0-9,12',
       '                                the share of a function; lanes by number instead of tvls',
       '  function 1 level 1 vcbs=15 pcbs=8 tvls=4',

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The tables of `vuhca resources show`: functions with their QoS levels, what is unallocated, and lanes, like ones together. Pure.
-
+/**
+ * The tables of `vuhca resources show`: functions with their QoS levels, unallocated resources, and
+ * lanes. Lanes with equal settings share a row. Pure.
+ */
 import type { ResourceReport } from '../../device/main/resource-report.ts';
 import { formatLanes } from '../../device/main/resource-words.ts';
 import { table } from './table.ts';

@@ -56,7 +56,7 @@ function deviceArguments(command: CliCommand, { record, inspect, logLevel }: Run
   ];
 }
 
-/** Prints what the case reports; `status` is its exit status once it has ended. */
+/** Prints the output of the case; `status` is its exit status once it has ended. */
 function followCase(session: Session): { status: number | undefined } {
   const report: { status: number | undefined } = { status: undefined };
   session.guest.port().onLine((line) => {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `vuhca run`: what it refuses before it starts anything, and a live guest from start to end: its case's status becomes ours, the
-// recording replays, the capture is sound, the log is short, and nothing is left.
-
+/**
+ * `vuhca run`: the mistakes it refuses before anything starts, and a live guest from start to end.
+ * The status of the case becomes that of the command, the recording replays, the capture is sound,
+ * the log is short, and nothing is left.
+ */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +28,10 @@ rmmod vuhca_traffic
 exit 7
 `;
 
-/** Three functions in one guest, each bound by itself: traffic on the second while a suite of tests runs on the first. */
+/**
+ * Three functions in one guest, each bound by itself: traffic on the second while a suite of tests
+ * runs on the first.
+ */
 const FUNCTIONS_CASE = `#!/bin/sh
 mount -t debugfs debugfs /sys/kernel/debug
 cd /sys/bus/pci/drivers/vuhca || exit 2

@@ -66,7 +66,7 @@ function addGuestOptions(command: CliCommand): void {
     .option('--case <FILE>', 'A shell script that our guest runs instead of a shell')
     .addOption(wholeNumber('--memory <MIB>', 'Guest memory', 64, MEMORY_MAX_MIB).default(512))
     .addOption(wholeNumber('--cpus <N>', 'Guest processors', 1, CPUS_MAX).default(2))
-    .option('--console-log <FILE>', 'Keeps what the guest prints on its console');
+    .option('--console-log <FILE>', 'Keeps the output of the guest on its console');
 }
 
 function addDebuggingOptions(command: CliCommand): void {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A session: an adapter process and the guest attached to it, started and ended together. Whichever ends first, or a signal,
-// ends both, and nothing of either is left. Called by `run`, `npm start` and tests.
-
+/**
+ * A session: an adapter process and the guest attached to it, started and ended together. The end
+ * of either, or a signal, ends both, and nothing of either is left. Called by `vuhca run`, `npm
+ * start` and tests.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CaptureProgress } from '../../device/main/capture-file.ts';
@@ -12,7 +13,6 @@ import type { Guest, GuestExit } from '../../qemu/guest.ts';
 import type { GuestOptions } from '../../qemu/guest-options.ts';
 import { findComplaint, type KernelComplaint } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
-import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
 import { type RemoteCapture, startCapture } from './remote-capture.ts';
 
 export interface SessionOptions {
@@ -29,20 +29,20 @@ export interface SessionEnd {
   /** How the adapter ended when it did so before the guest. */
   readonly deviceFailure: DeviceExit | undefined;
   readonly capture: CaptureProgress | undefined;
-  /** What the guest's kernel complained about on its console. */
+  /** The complaints of the guest's kernel on its console. */
   readonly complaints: readonly KernelComplaint[];
 }
 
 export class Session {
   readonly device: DeviceChild;
   readonly guest: Guest;
-  /** Resolves when both have ended; rejects, when they have, with a sentence about a capture that failed. */
+  /** Resolves when both have ended; rejects then with SetupError when the capture failed. */
   readonly whenEnded: Promise<SessionEnd>;
 
   /** Starts both. Throws SetupError when either does not start; nothing is left then. */
   static async start(options: SessionOptions): Promise<Session> {
     const prepared = Promise.resolve(options.guest);
-    // Heard below, after the adapter has started or failed.
+    // Awaited below, after the adapter has started or failed.
     prepared.catch(() => {});
     const device = await DeviceChild.start(options.device);
     try {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// QEMU arguments that would hide guest memory from the adapter are refused, and no others.
-
+/**
+ * QEMU arguments of users: those that would hide guest memory from the adapter are refused, all
+ * others are accepted.
+ */
 import t from 'tap';
 import { findMemoryObjection } from './shared-memory.ts';
 

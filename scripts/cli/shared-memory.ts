@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Whether QEMU arguments a user adds leave guest memory shared with the adapter process. Nothing in the vfio-user protocol
-// says so: with share=off QEMU still hands over a file, and the adapter then reads and writes pages the guest never sees. So
-// `run` makes all memory shared itself and refuses arguments that would take that away.
-
+/**
+ * Finds QEMU arguments of a user that hide guest memory from the adapter process. The vfio-user
+ * protocol does not tell: with share=off QEMU still hands over a file, and the adapter then reads
+ * and writes pages the guest never sees. So `vuhca run` makes all memory shared itself and refuses
+ * arguments that would undo this.
+ */
 const REMEDY = 'the adapter reaches guest memory only through a shared memory backend';
 
 /** Why `extra` is refused, as a sentence; undefined when guest memory stays shared. */

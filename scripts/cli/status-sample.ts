@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Reports of a running adapter, one after the other, with what happened per second between them: for `vuhca status`, `vuhca top` and `npm start`.
-
+/**
+ * A series of reports of a running adapter, with the rates per second between them. Called by
+ * `vuhca status`, `vuhca top` and `npm start`.
+ */
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { StatusReport } from '../../device/main/status-report.ts';
@@ -18,7 +19,7 @@ export interface StatusSample {
   readonly rates: ActivityRates;
 }
 
-/** What `status` and `top` do: shows `count` samples, each `seconds` after the one before, for as long as nobody ends it when there is no `count`. */
+/** Shows `count` samples, each `seconds` after the one before; without `count`, until a signal. */
 export async function showSamples(
   { control, json = false }: ScreenArguments,
   seconds: number,
@@ -55,7 +56,7 @@ export async function readStatus(client: ControlClient): Promise<StatusReport> {
   return (await client.request('status')) as StatusReport;
 }
 
-/** A report after `afterMs`, with what happened per second since `before`. */
+/** A report after `afterMs`, with the rates per second since `before`. */
 export async function sampleStatus(
   client: ControlClient,
   before: StatusReport,
@@ -66,7 +67,7 @@ export async function sampleStatus(
   return { report, rates: computeRates(before, report) };
 }
 
-/** What happened per second between two reports. */
+/** The rates per second between two reports. */
 export function computeRates(before: StatusReport, after: StatusReport): ActivityRates {
   const seconds = (after.uptimeNs - before.uptimeNs) / NS_PER_SECOND;
   const rate = (count: (report: StatusReport) => number): number =>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The screen of `vuhca status` for an adapter whose history is known, whole and word for word.
-
+/**
+ * The screen of `vuhca status` for an adapter with a known history, whole and word for word; and
+ * the table of several functions.
+ */
 import t, { type Test } from 'tap';
 import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
 import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
@@ -17,7 +18,7 @@ const RATES = { requests: 12345.6, commands: 100, packets: 0.4, functions: [] };
 type ServedReport = StatusReport['adapters'][number];
 type SocketReport = ServedReport['sockets'][number];
 
-/** What a live process adds to the report of an adapter; every socket is like the others. */
+/** The report of an adapter with the additions of a live process; all sockets are alike. */
 function describeServed(machine: InProcessMachine, ofSocket: Partial<SocketReport> = {}): ServedReport {
   const socket = {
     path: '/run/user/1000/vuhca/a-long-name-of-a-socket.sock',
@@ -90,7 +91,7 @@ link         a:1 - a:2, cable up, 5 there, 0 back, 0 lost
   t.ok(lines.length <= 25 && lines.every((line) => line.length <= 80), 'it fits a terminal of 80 by 24');
 });
 
-t.test('an adapter nobody uses', async (t) => {
+t.test('an adapter without guests', async (t) => {
   const bench = new Bench();
   bench.driver.reset();
   const recording = { path: '/tmp/x', bytes: 1536 };
@@ -120,7 +121,10 @@ t.test('two adapters, and a link to another process', async (t) => {
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const COLUMNS = 132;
 
-/** A machine whose first functions have a guest that posted commands of both QoS levels and left one half-written. */
+/**
+ * A machine whose first functions have a guest that posted commands of both QoS levels and left one
+ * half-written.
+ */
 function makeMachine(functionCount: number, guests: number): InProcessMachine {
   const machine = new InProcessMachine({ functionCount, memoryBytes: 1 << 20 });
   for (let index = 0; index < guests; index++) {
@@ -142,7 +146,7 @@ function processOf(adapter: ServedReport, uptimeNs = 1e9): StatusReport {
   return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], links };
 }
 
-t.test('three functions, one of which nobody has attached: a line for each, word for word', async (t) => {
+t.test('three functions, one of them without a guest: a line for each, word for word', async (t) => {
   const adapter = describeServed(makeMachine(3, 2));
   const [first, second, third] = adapter.sockets;
   const report = processOf({
@@ -158,7 +162,7 @@ fn  guest    VCBs    PCBs  refused  lanes  wait    exec   compl  expl  impl  lis
 1   gone     1/64  0+1/42      0+0  10+10   0+0  0+0/20  0+0/80     2     0     0+0     0      0      0      0     7
 a+b: QoS level 0 + 1; exec, compl: credits held, own + shared; /n: of n given; refused: found no PCB; wait: in kick lists
 expl, impl: doorbells by origin; listed: SQs in scheduler lists; ovfl: in the overflow buffer; spill, drain: to and from it
-nobody has attached function 2 yet
+no guest has attached function 2 yet
 PCBs         2 of 256 in use, 0 of 130 shared by all, scheduler: 0 of 64
 lanes        0 waiting, 14 launched, credits: execution 0/256, completion 0/1024
 port 1       ACTIVE, LID 1, 0 sent, 0 received, 0 dropped
@@ -182,7 +186,7 @@ fn  guest    expl  impl  listed  ovfl  spill  drain  sweep  cmds
 1   gone        2     0     0+0     0      0      0      0     7
 expl, impl: doorbells by origin; listed: SQs in scheduler lists
 ovfl: in the overflow buffer; spill, drain: to and from it
-nobody has attached function 2 yet
+no guest has attached function 2 yet
 `,
   );
   checkSize(t, narrow, 24, 80);
@@ -208,10 +212,10 @@ t.test('34 functions at work fit one screen, with whatever numbers', async (t) =
   };
   const short = renderStatus(processOf(unused), RATES);
   checkSize(t, short, 24);
-  t.match(short, /^nobody has attached function 3-33 yet$/m);
+  t.match(short, /^no guest has attached function 3-33 yet$/m);
 });
 
-t.test('what happens per second, also of a function that was reset', async (t) => {
+t.test('rates per second, also of a function that was reset', async (t) => {
   const machine = makeMachine(3, 3);
   const before = processOf(describeServed(machine));
   new Driver(new InProcessAccess(machine, 1)).reset();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The screens of `vuhca status` and `vuhca top`. An adapter of one function is described in full within 80 columns and 24 lines; several functions are a table
-// within 132 columns, with a line for each, or two tables within 80. Pure: a report in, text out.
-
+/**
+ * The screens of `vuhca status` and `vuhca top`. An adapter of one function is described in full
+ * within 80 columns and 24 lines. Several functions are a table with a line for each within 132
+ * columns, or two tables within 80. Pure: a report in, text out.
+ */
 import type { AdapterReport, FunctionReport, StatusReport } from '../../device/main/status-report.ts';
 import { activityOf, describeFunctions, type FunctionActivity } from './function-table.ts';
 
-/** What happens per second. */
+/** Rates per second. */
 export interface ActivityRates {
   readonly requests: number;
   readonly commands: number;
@@ -15,10 +16,13 @@ export interface ActivityRates {
   readonly functions: readonly (readonly FunctionActivity[])[];
 }
 
-/** Whether the counters of functions are shown as they stand or per second; which function alone is shown, with all there is to say of it; columns there are. */
+/** How a report is shown. */
 export interface StatusView {
+  /** Shows counters of functions per second instead of their values. */
   readonly perSecond?: boolean;
+  /** The only function to show, in full; all functions when absent. */
   readonly number?: number;
+  /** Columns of the terminal. */
   readonly columns?: number;
 }
 
@@ -130,7 +134,7 @@ function describeCredits({ execution, completion }: FunctionReport['lanes']): st
   return line('credits', [`execution: ${words(execution)}`, `completion: ${words(completion)}`]);
 }
 
-/** By origin, and what became of those there was no room for. */
+/** Doorbells by origin, and the course of those that overflowed. */
 function describeDoorbells({
   explicit,
   implicit,
@@ -210,7 +214,7 @@ function describeDrops(drops: AdapterReport['drops']): string {
   return line('drops', words.length === 0 ? ['none'] : words);
 }
 
-/** A label and its parts; parts that do not fit go on in further lines. */
+/** A label and its parts; parts that do not fit continue in further lines. */
 function line(label: string, parts: readonly string[]): string {
   const rows: string[] = [];
   for (const part of parts) {

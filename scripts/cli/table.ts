@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Tables of the screens of `vuhca`.
-
-/** Columns as wide as they need to be; those with numbers to the right, or all behind the first `left` ones. */
+/**
+ * Tables of plain text, for the screens of `vuhca` and the reports of demonstrations. Pure: cells
+ * in, lines out.
+ */
+/** Columns of minimal width; numbers, or all columns behind the first `left`, are right-aligned. */
 export function table(rows: readonly (readonly (string | number)[])[], left?: number): string {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => `${row[column]}`.length)));
   const numeric = widths.map((_, column) =>

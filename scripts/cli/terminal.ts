@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The terminal's settings: QEMU makes it raw for the guest's console and cannot mend it when it is killed.
-
+/**
+ * The settings of the terminal. QEMU makes the terminal raw for the guest's console, and cannot
+ * restore it when QEMU is killed. Called by `vuhca run`.
+ */
 import { spawnSync } from 'node:child_process';
 
-/** Remembers the settings of the terminal on standard input, if it is one; returns what restores them. */
+/** Saves the settings of the terminal on standard input, if any. The result restores them. */
 export function saveTerminal(): () => void {
   if (!process.stdin.isTTY) return () => {};
   const settings = stty(['-g']);

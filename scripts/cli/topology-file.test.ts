@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Topology files: what is read, the sentence for each mistake, and a process that serves one.
-
+/**
+ * Topology files: the values that are read, the sentence for each mistake, and a process that
+ * serves one.
+ */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

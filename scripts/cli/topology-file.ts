@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Reads a topology file (docs/TOPOLOGY.md): JSON, every name and type checked, so that a slip of the pen gets a sentence. What the values mean together is
-// checked by device/main/topology.ts.
-
+/**
+ * Reads a topology file (docs/TOPOLOGY.md): JSON with every name and type checked, so that each
+ * mistake gets a sentence. device/main/topology.ts checks how the values fit together. Called by
+ * `vuhca device`.
+ */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
 import { defaultFaultyLinkOptions, linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { type AdapterPlan, findTopologyError, type LinkPlan, type Topology } from '../../device/main/topology.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
 import { UsageError } from './usage-error.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -19,7 +19,10 @@ const faultDefaults = { seed: 1, ...defaultFaultyLinkOptions };
 const probabilities = Object.fromEntries(linkFaults.map((fault) => [fault, 0]));
 const scheduled = { fault: '', direction: 0, packet: 0, atNs: 0, byte: 0, flip: 0 };
 const flap = { atNs: 0, lengthNs: 0 };
-/** LIDs of the ports of an adapter, and its node GUID and port GUIDs, when the file does not give them: each adapter has the next ones. */
+/**
+ * Numbers of LIDs and of GUIDs that an adapter takes. Without values in the file, an adapter has
+ * those that follow the adapter before.
+ */
 const LIDS_OF_ADAPTER = 2;
 const GUIDS_OF_ADAPTER = 0x10n;
 
@@ -102,7 +105,7 @@ function checkFaults({ faults, schedule, flaps }: JsonObject, name: string): voi
     readObject(entry, `${name}: flap ${index + 1}`, flap);
 }
 
-/** An object whose names are all among those of `like`, and whose values are of the same kinds. */
+/** An object with names of `like` only, whose values are of the same kinds. */
 function readObject(value: unknown, what: string, like: JsonObject): JsonObject {
   if (!isObject(value)) throw new UsageError(`${what} is ${describe(value)}; it must be an object`);
   for (const [name, given] of Object.entries(value)) {
@@ -114,7 +117,7 @@ function readObject(value: unknown, what: string, like: JsonObject): JsonObject 
   return value;
 }
 
-/** What a value must be when it is not of the kind of the example: of arrays, each element. */
+/** The kind of the example, when the value is of another kind. Checks the elements of arrays. */
 function findMismatch(value: unknown, example: unknown): string | undefined {
   if (Array.isArray(example)) {
     const [first] = example;

@@ -4,11 +4,11 @@
  * (IPCOM000010133D): on and off, read, export, and the story of a message.
  */
 import { writeFileSync } from 'node:fs';
+import type { TimelineStep } from '../../device/function/timeline.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { TracePart, TraceStatus } from '../../device/main/trace-control.ts';
 import { toChromeTrace, toErf, toJsonLines } from '../../device/main/trace-export.ts';
-import type { TimelineStep } from '../../device/function/timeline.ts';
 import { decodeMessages, type TracedMessage } from '../../device/trace/traced-message.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';

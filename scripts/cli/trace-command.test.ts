@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Traces as a user sees them: the story of a message, word for word; exports that tshark and Perfetto take; and the command against a running adapter.
-
+/**
+ * Traces as a user sees them: the story of a message, word for word; exports that tshark and
+ * Perfetto accept; and the command against a running adapter.
+ */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +30,10 @@ interface Traced {
   readonly qpns: readonly [number, number];
 }
 
-/** Two SENDs of an RC connection, of three packets and of one, traced at both ends. Time passes with every step noted, and with every packet. */
+/**
+ * Two SENDs of an RC connection, of three packets and of one, traced at both ends. Time passes with
+ * every noted step and every packet.
+ */
 function traceConnection(attributes: Partial<TraceAttributes> = {}): Traced {
   const bench = new Bench({ seed: 5 });
   const trace = new TraceBench(bench);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What `vuhca trace show` and `status` print: the story of one message, from its doorbell to its completion, on both sides.
-
+/**
+ * The texts of `vuhca trace show` and `vuhca trace status`: the story of one message, from its
+ * doorbell to its completion, on both sides. Pure: blocks and steps in, text out.
+ */
 import { Step, stepName, type TimelineStep } from '../../device/function/timeline.ts';
 import type { TraceStatus } from '../../device/main/trace-control.ts';
 import { describeMessage, restorePacket } from '../../device/main/trace-export.ts';
@@ -40,7 +41,7 @@ export function renderTraceStatus({ traces, timeline }: TraceStatus): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The story of `message`: both sides if both are traced, then what happened, in the order of time. */
+/** The story of `message`: both sides if both are traced, then the events in the order of time. */
 export function renderMessage(
   message: TracedMessage,
   messages: readonly TracedMessage[],
@@ -71,7 +72,7 @@ function headline(side: TracedMessage): string {
   ].join('\n');
 }
 
-/** How the command came to be launched. */
+/** The way of the command to its launch. */
 function commandLines({ block }: TracedMessage, steps: readonly TimelineStep[]): Line[] {
   if (block.receive) return [];
   const own = steps.filter(
@@ -115,7 +116,7 @@ function describeStep({ step, object, a, b }: TimelineStep): string {
   }
 }
 
-/** The packets that were kept; of very many the first ones. */
+/** The packets that were kept, at most the first PACKETS_SHOWN. */
 function packetLines({ block, packets }: TracedMessage): Line[] {
   return packets.slice(0, PACKETS_SHOWN).map((packet, place) => {
     const { name, psn: number, isAnswer } = restorePacket(packet);
@@ -127,7 +128,7 @@ function packetLines({ block, packets }: TracedMessage): Line[] {
   });
 }
 
-/** The end of the message, and how software came to know: completion, event, interrupt. */
+/** The end of the message, and its signs to software: completion, event, interrupt. */
 function endLines({ block }: TracedMessage, steps: readonly TimelineStep[]): Line[] {
   const { qpn, receive, sequence, complete, beginTime, endTime } = block;
   const kind = receive ? Step.RECEIVE_COMPLETION : Step.SEND_COMPLETION;
@@ -155,7 +156,7 @@ function describeEnd({ receive, opcode, serviceType, status }: Readonly<TraceBlo
   return serviceType === ServiceType.RC ? 'command complete: acknowledged' : 'command complete: all of it is sent';
 }
 
-/** How long it took, and what would make the story longer. */
+/** The duration, and the traces that would add to the story. */
 function remarks(
   { block }: TracedMessage,
   other: TracedMessage | undefined,

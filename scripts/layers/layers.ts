@@ -221,9 +221,14 @@ export const layers: readonly Layer[] = [
   {
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
-    uses: of('layout protocol/vfio-user function fabric trace adapter hosts main qemu/setup qemu scripts/setup'),
+    uses: of('layout function fabric trace adapter hosts main qemu/setup qemu scripts/setup'),
   },
-  { path: 'scripts/cli/testing', holds: 'runs the command line for tests', uses: of('main'), forTests: true },
+  {
+    path: 'scripts/cli/testing',
+    holds: 'runs the command line for tests',
+    uses: of('main scripts/cli'),
+    forTests: true,
+  },
   {
     path: 'scripts/demo',
     holds: 'demonstrations: deadlock, interrupts, quality of service',

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A folder for a test's sockets, with a short name: a socket's path has at most 107 bytes.
-
+/**
+ * A folder for the sockets of a test. Its name is short, because the path of a socket has at most
+ * 107 bytes. Called by tests.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A debugger for tests: speaks the inspector's protocol to a Node process over a WebSocket (RFC 6455), which Node 20 has no
-// client for. Text messages only; the inspector sends nothing else.
-
+/**
+ * A debugger for tests: it speaks the inspector's protocol with a Node process over a WebSocket
+ * (RFC 6455), for which Node 20 has no client. It handles text messages only; the inspector sends
+ * no others.
+ */
 import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
@@ -92,7 +93,7 @@ export class InspectorClient {
     this.#socket.destroy();
   }
 
-  /** A client masks what it sends; a mask of zeros is one. */
+  /** A client must mask its frames; a mask of zeros is one. */
   #send(text: string): void {
     const payload = Buffer.from(text);
     const header = Buffer.alloc(8);
@@ -126,7 +127,7 @@ export class InspectorClient {
   }
 }
 
-/** Where the payload of the first frame begins and how long it is; 0 when even that is not there yet. */
+/** Place and length of the payload of the first frame; 0 when its header is not complete. */
 function readLength(input: Buffer): { at: number; length: number } {
   if (input.length < 2) return { at: 0, length: 0 };
   const short = input[1];

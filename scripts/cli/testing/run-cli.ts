@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Runs `vuhca` as a user does, from a directory that is not the repository's, and gathers what it prints.
-
+/**
+ * Runs `vuhca` as a user does, from a directory outside the repository, and gathers its output.
+ * Called by tests.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -49,7 +50,7 @@ export class CliProcess {
   }
 }
 
-/** What a command that ended left. */
+/** The status and the output of a command that has ended. */
 export interface CliResult {
   readonly status: number | string;
   readonly stdout: string;
