@@ -30,7 +30,7 @@ await runEntry(async () => {
   const samples = await measureInterrupts({ loads: LOADS, measuredMs: MEASURED_MS, rounds: ROUNDS, onBegin: say });
   const figures = summarize(samples);
   mkdirSync(dirname(PLOT), { recursive: true });
-  writeFileSync(PLOT, drawFigures(figures));
+  writeFileSync(PLOT, await drawFigures(figures));
   process.stdout.write(
     [
       `\n${formatFigures(figures)}\n`,

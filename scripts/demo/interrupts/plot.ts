@@ -1,134 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The plot of `npm run demo:interrupts`: interrupts and processor time over the load, a line for each way of being told of events. Pure; called by main.ts. */
-import { type InterruptFigure, nameLoad } from './report.ts';
+/**
+ * The plot of `npm run demo:interrupts`: interrupts and processor time over the load, a line for each way to learn of
+ * events (IPCOM000126453D). Its title says what is saved at the heaviest load that both ways serve alike. Called by
+ * main.ts.
+ */
+import { drawLabels } from '../../plot/labels.ts';
+import { type Panel, renderPlot } from '../../plot/render.ts';
+import type { InterruptFigure } from './report.ts';
 
-const WIDTH = 760;
-const HEIGHT = 260;
-const LEFT = 90;
-const RIGHT = 50;
-const TOP = 80;
-const GAP = 90;
-/** Labels keep clear of the line: those of the upper one stand above its points. */
-const LABEL_UP = -9;
-const LABEL_DOWN = 18;
-/** Labels are read across lines. */
-const HALO = 'paint-order="stroke" stroke="white" stroke-width="3"';
-const COLOURS = { false: '#c0392b', true: '#1f6fb2' } as const;
+const WIDTH = 660;
+const HEIGHT = 220;
+const EACH = 'one interrupt per event';
+const ADAPTIVE = 'timers and summary bytes';
+const DECADES = [1, 10, 100, 1e3, 1e4, 1e5, 1e6];
+const LABEL_DISTANCE = 13;
 
-/** A height between 0 (the axis) and 1. */
-interface Scale {
-  place(value: number): number;
-  readonly ticks: readonly number[];
+/** A value of a figure as a panel draws it. */
+interface Row {
+  readonly way: string;
+  readonly load: number;
+  readonly value: number;
+  /** Where the value stands, and the ends of its bar; a logarithmic axis has no 0. */
+  readonly drawn: number;
+  readonly least: number;
+  readonly most: number;
+  /** Whether the label stands above the point. */
+  readonly above: boolean;
 }
 
-interface Panel {
+/** A quantity over the load. */
+interface Quantity {
   readonly title: string;
-  readonly value: (figure: InterruptFigure) => number;
-  readonly format: (value: number) => string;
-  readonly scale: Scale;
+  readonly format: string;
+  readonly axis: object;
+  readonly scale: object;
+  /** Its value in a figure, the least of the rounds and the most. */
+  readonly read: (figure: InterruptFigure) => readonly [value: number, least: number, most: number];
+  /** The least value that can be drawn. */
+  readonly floor: number;
 }
 
-/** Two panels over the load that came. */
-export function drawFigures(figures: readonly InterruptFigure[]): string {
-  const panels: Panel[] = [
-    {
-      title: 'Interrupts per million completions',
-      value: ({ interruptsPerMillion }) => interruptsPerMillion,
-      format: (value) => value.toFixed(0),
-      scale: logarithmic(1e6),
+const INTERRUPTS: Quantity = {
+  title: 'interrupts per million completions',
+  format: '.3~s',
+  axis: { format: '~s', values: DECADES },
+  scale: { type: 'log', domain: [1, 1e6] },
+  read: ({ interruptsPerMillion }) => [interruptsPerMillion, interruptsPerMillion, interruptsPerMillion],
+  floor: 1,
+};
+
+const PROCESSORS: Quantity = {
+  title: 'CPU of the guest, % of one processor',
+  format: '.0f',
+  axis: { tickCount: 5 },
+  scale: {},
+  read: ({ busyProcessors, leastBusy, mostBusy }) => [100 * busyProcessors, 100 * leastBusy, 100 * mostBusy],
+  floor: 0,
+};
+
+/** The plot as SVG. */
+export function drawFigures(figures: readonly InterruptFigure[]): Promise<string> {
+  const sets = [INTERRUPTS, PROCESSORS];
+  return renderPlot({
+    title: describeSaving(figures),
+    subtitle: [
+      describeProcessors(figures),
+      'Points are medians over the rounds, bars their least and most; the last point of a line: as many completions as go.',
+    ],
+    spec: {
+      vconcat: sets.map((quantity, index) => drawPanel(quantity, figures, index === sets.length - 1)),
+      spacing: 26,
     },
-    {
-      title: 'CPU of the guest, % of one processor (medians; bars: least and most)',
-      value: ({ busyProcessors }) => 100 * busyProcessors,
-      format: (value) => value.toFixed(0),
-      scale: linear(100 * Math.max(...figures.map(({ mostBusy }) => mostBusy))),
-    },
-  ];
-  const height = TOP + panels.length * (HEIGHT + GAP);
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" font-family="sans-serif" font-size="12">`,
-    '<rect width="100%" height="100%" fill="white"/>',
-    text(LEFT, 24, 'an interrupt per event', `font-size="14" fill="${COLOURS.false}"`),
-    text(LEFT + 200, 24, 'timers and summary bytes', `font-size="14" fill="${COLOURS.true}"`),
-    ...panels.flatMap((panel, index) => drawPanel(panel, figures, TOP + index * (HEIGHT + GAP))),
-    '</svg>\n',
-  ].join('\n');
-}
-
-function drawPanel(panel: Panel, figures: readonly InterruptFigure[], top: number): string[] {
-  const { scale, title } = panel;
-  const toX = loadScale(figures);
-  const toY = (value: number): number => top + HEIGHT * (1 - scale.place(value));
-  const grid = scale.ticks.flatMap((tick) => [
-    `<path d="M${LEFT} ${toY(tick).toFixed(1)}H${WIDTH - RIGHT}" stroke="#ddd"/>`,
-    text(LEFT - 8, toY(tick) + 4, String(tick), 'text-anchor="end" fill="#444"'),
-  ]);
-  const loads = figures
-    .filter(({ adaptive }) => !adaptive)
-    .map((figure) => text(toX(figure), top + HEIGHT + 18, nameLoad(figure.rate), 'text-anchor="middle" fill="#444"'));
-  return [
-    text(LEFT, top - 24, title, 'font-size="13"'),
-    ...grid,
-    `<path d="M${LEFT} ${top}V${top + HEIGHT}H${WIDTH - RIGHT}" fill="none" stroke="#444"/>`,
-    ...loads,
-    text((LEFT + WIDTH - RIGHT) / 2, top + HEIGHT + 38, 'completions per second', 'text-anchor="middle" fill="#444"'),
-    ...[false, true].flatMap((adaptive) => drawLine(panel, figures, adaptive, toX, toY)),
-  ];
-}
-
-function drawLine(
-  { value, format, scale }: Panel,
-  figures: readonly InterruptFigure[],
-  adaptive: boolean,
-  toX: (figure: InterruptFigure) => number,
-  toY: (value: number) => number,
-): string[] {
-  const colour = COLOURS[`${adaptive}`];
-  const bottom = toY(scale.ticks[0]);
-  const points = figures.filter((figure) => figure.adaptive === adaptive);
-  const path = points.map((figure) => `${toX(figure).toFixed(1)},${toY(value(figure)).toFixed(1)}`).join(' ');
-  const marks = points.flatMap((figure) => {
-    const [x, y] = [toX(figure), toY(value(figure))];
-    const other = figures.find(({ rate, adaptive: way }) => rate === figure.rate && way !== adaptive);
-    const isUpper =
-      other === undefined || value(figure) > value(other) || (value(figure) === value(other) && !adaptive);
-    // Below a point near the axis stands the load.
-    const shift = isUpper || y + LABEL_DOWN > bottom ? LABEL_UP : LABEL_DOWN;
-    const ends = [figure.leastBusy, figure.mostBusy].map((end) => toY(value({ ...figure, busyProcessors: end })));
-    return [
-      `<path d="M${x.toFixed(1)} ${ends[0].toFixed(1)}V${ends[1].toFixed(1)}" stroke="${colour}"/>`,
-      `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="3.5" fill="${colour}"/>`,
-      text(x, y + shift, format(value(figure)), `${HALO} text-anchor="middle" fill="${colour}"`),
-    ];
   });
-  return [`<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>`, ...marks];
 }
 
-/** Logarithmic, from the lightest load to the heaviest. */
-function loadScale(figures: readonly InterruptFigure[]): (figure: InterruptFigure) => number {
-  const place = ({ completionsPerSecond }: InterruptFigure): number => Math.log10(completionsPerSecond);
-  const [low, high] = [Math.min(...figures.map(place)), Math.max(...figures.map(place))];
-  // Room on both sides, so that labels of the first and last points stay inside.
-  const margin = 30;
-  const width = WIDTH - LEFT - RIGHT - 2 * margin;
-  return (figure) => LEFT + margin + ((place(figure) - low) / (high - low || 1)) * width;
+/** The finding: how many interrupts are saved. */
+export function describeSaving(figures: readonly InterruptFigure[]): string {
+  const { load, each, adaptive } = findHeaviest(figures);
+  const saved = 1 - adaptive.interruptsPerMillion / each.interruptsPerMillion;
+  if (!(saved > 0)) return `Timers and summary bytes save no interrupts ${load}`;
+  return `Timers and summary bytes save ${Math.floor(1000 * saved) / 10} % of the interrupts ${load}`;
 }
 
-/** From 1 to `most`, a power of ten; what is less lies on the axis. */
-function logarithmic(most: number): Scale {
-  const decades = Math.log10(most);
-  const ticks = Array.from({ length: decades + 1 }, (_, exponent) => 10 ** exponent);
-  return { place: (value) => Math.log10(Math.max(value, 1)) / decades, ticks };
+function describeProcessors(figures: readonly InterruptFigure[]): string {
+  const { load, each, adaptive } = findHeaviest(figures);
+  const percent = ({ busyProcessors }: InterruptFigure): string => (100 * busyProcessors).toFixed(0);
+  return `CPU time of the guest ${load}: ${percent(adaptive)} % of one processor instead of ${percent(each)} %.`;
 }
 
-/** From 0 to a round number that is not less than `most`. */
-function linear(most: number): Scale {
-  const step = most > 100 ? 50 : most > 50 ? 20 : 10;
-  const count = Math.max(1, Math.ceil(most / step));
-  const ticks = Array.from({ length: count + 1 }, (_, index) => index * step);
-  return { place: (value) => value / (count * step), ticks };
+/** Both ways at the heaviest paced load; at saturation, where they do not serve the same load, if there is no other. */
+function findHeaviest(figures: readonly InterruptFigure[]) {
+  const heaviest = Math.max(...figures.map(({ rate }) => rate));
+  const [each, adaptive] = [false, true].map(
+    (way) => figures.find((figure) => figure.rate === heaviest && figure.adaptive === way) as InterruptFigure,
+  );
+  return { each, adaptive, load: heaviest === 0 ? 'at saturation' : `at ${heaviest} completions per second` };
 }
 
-function text(x: number, y: number, words: string, attributes: string): string {
-  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" ${attributes}>${words}</text>`;
+function toRows({ read, floor }: Quantity, figures: readonly InterruptFigure[]): Row[] {
+  return figures.map((figure) => {
+    const [value, least, most] = read(figure);
+    const other = figures.find(({ rate, adaptive }) => rate === figure.rate && adaptive !== figure.adaptive);
+    const [otherValue] = other === undefined ? [floor] : read(other);
+    const isUpper = value > otherValue || (value === otherValue && !figure.adaptive);
+    const draw = (number: number): number => Math.max(floor, number);
+    return {
+      way: figure.adaptive ? ADAPTIVE : EACH,
+      load: figure.completionsPerSecond,
+      value,
+      drawn: draw(value),
+      least: draw(least),
+      most: draw(most),
+      // Below a point on the axis stands the load.
+      above: isUpper || value <= floor,
+    };
+  });
+}
+
+/** A line for each way, with a bar and a label at each point. */
+function drawPanel(quantity: Quantity, figures: readonly InterruptFigure[], isLast: boolean): Panel {
+  const { title, format, axis, scale } = quantity;
+  const label = (above: boolean): Panel[] =>
+    drawLabels({
+      transform: [{ filter: { field: 'above', equal: above } }],
+      mark: { dy: above ? -LABEL_DISTANCE : LABEL_DISTANCE },
+      encoding: { y: { field: above ? 'most' : 'least', type: 'quantitative' }, text: { field: 'value', format } },
+    });
+  return {
+    width: WIDTH,
+    height: HEIGHT,
+    data: { values: toRows(quantity, figures) },
+    encoding: {
+      x: {
+        field: 'load',
+        type: 'quantitative',
+        title: isLast ? 'completions per second' : null,
+        scale: { type: 'log', nice: false, padding: 30 },
+        axis: { grid: false, format: '~s', values: DECADES },
+      },
+      y: { field: 'drawn', type: 'quantitative', title, scale, axis: { domain: false, ...axis } },
+      color: {
+        field: 'way',
+        type: 'nominal',
+        scale: { domain: [EACH, ADAPTIVE] },
+        legend: { title: null },
+      },
+    },
+    layer: [
+      { mark: 'rule', encoding: { y: { field: 'least', type: 'quantitative' }, y2: { field: 'most' } } },
+      { mark: 'line' },
+      { mark: 'point' },
+      ...label(true),
+      ...label(false),
+    ],
+  } as Panel;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The report of `npm run demo:interrupts`: figures, tables and plot. */
+/** The report of `npm run demo:interrupts`: figures and tables. */
 import t from 'tap';
-import { drawFigures } from './plot.ts';
 import { formatComparison, formatFigures, type InterruptSample, summarize } from './report.ts';
 
 const sample = (change: Partial<InterruptSample>): InterruptSample => ({
@@ -50,17 +49,4 @@ t.test('processor time is compared within a round, interrupts by their medians',
   ];
   const lines = formatComparison(samples).split('\n');
   t.match(lines[2], /^ +1000 +x 0\.010 +x 0\.75 +\(0\.50-1\.00\)$/);
-});
-
-t.test('the plot has both ways over each load', async (t) => {
-  const samples = [10, 1000, 0].flatMap((rate, index) => {
-    const completions = 10 ** (index + 1);
-    const each = { rate, completions, interrupts: completions / 2 };
-    return [sample(each), polled({ ...each, interrupts: 0 })];
-  });
-  const svg = drawFigures(summarize(samples));
-  t.match(svg, /^<svg .*<\/svg>\n$/s);
-  t.equal(svg.match(/<circle/g)?.length, 12, 'six figures in two panels');
-  for (const word of ['>saturated<', '>1000000<', '>100000<', '>500000<']) t.match(svg, word);
-  t.notMatch(svg, /NaN|Infinity/);
 });

@@ -15,6 +15,6 @@ await runEntry(async () => {
     return;
   }
   checkOutput(output);
-  if (inProcess) runInProcess(output);
+  if (inProcess) await runInProcess(output);
   else if (!(await runThreeGuests(seconds, output))) process.exitCode = 1;
 });

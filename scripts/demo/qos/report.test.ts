@@ -5,7 +5,8 @@ import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { judge } from '../../../guest-tests/shares/judge.ts';
 import { type Measurement, PHASES, type PhaseResult } from '../../../guest-tests/shares/measure.ts';
 import { type FunctionSample, type LevelSample, type Sample, summarise } from '../../../guest-tests/shares/samples.ts';
-import { drawPhases } from './plot.ts';
+import { readMarks, readTexts, readTitle } from '../../plot/testing/read-marks.ts';
+import { drawPhases } from './phase-plot.ts';
 import { formatFindings, formatPhases } from './table.ts';
 
 const SAMPLES = 20;
@@ -125,11 +126,50 @@ t.test('shares are judged by the time in which everybody has something waiting',
   t.ok(Math.abs(all.functions[2].share - 20 / 45) < 1e-9);
 });
 
-t.test('the plot has a panel for each quantity, a line for each guest, and no number that is none', async (t) => {
-  const svg = drawPhases(makeRun().phases);
+t.test('the plot says whether shares hold', async (t) => {
+  t.equal(
+    readTitle(await drawPhases(makeRun().phases)),
+    'Guaranteed shares hold within 0.0 points while three guests flood',
+  );
+  const slow = makeRun({
+    level: (phase, number, _, at) => (phase === 'all flood' && number === 1 ? { launches: at * 7 } : {}),
+  });
+  t.equal(readTitle(await drawPhases(slow.phases)), 'Weather has 5.6 points less than its guarantee (all flood)');
+  t.equal(
+    readTitle(await drawPhases(makeRun({ waiting: () => 0 }).phases)),
+    'Guaranteed shares could not be judged: guests had nothing waiting most of the time',
+  );
+});
+
+t.test('the plot says how many commands were refused at each level', async (t) => {
+  const refused = makeRun({
+    level: (phase, number, level, at) =>
+      phase === 'all flood' && number === 2 && level === 1 ? { refusals: at > 10 ? 3 : 0 } : {},
+  });
+  // 8 guests at work in 5 phases are refused 19 commands each at level 0.
+  t.match(
+    readTexts(await drawPhases(refused.phases)).join('\n'),
+    /^Refused a PCB: 3 commands of level 1,.* 152 of level 0/m,
+  );
+});
+
+t.test('the plot has a row for each quantity, a line for each guest, and no number that is none', async (t) => {
+  const svg = await drawPhases(makeRun().phases);
   t.match(svg, /^<svg .*<\/svg>\n$/s);
   t.notMatch(svg, /NaN|Infinity|undefined/);
+  const lines = readMarks(svg).filter(({ kind }) => kind === 'line mark');
   // 8 guests at work in 5 phases: share, PCBs, and their guarantees; refusals at two levels.
-  t.equal(svg.match(/<polyline/g)?.length, 8 * 6);
-  t.notMatch(drawPhases(makeRun({ waiting: () => 0 }).phases), /NaN|Infinity|undefined/);
+  t.equal(lines.length, 8 * 6);
+  const guaranteed = lines.filter(({ shows }) => shows.kind === 'guaranteed' && 'PCBs in use' in shows);
+  t.same(
+    new Set(guaranteed.map(({ shows }) => `${shows.guest} ${shows['PCBs in use']}`)),
+    new Set(['control 25', 'weather 20', 'ocean 12']),
+  );
+  const texts = readTexts(svg);
+  for (const { name } of PHASES) t.ok(texts.includes(name), name);
+  for (const axis of ['part of all commands', 'PCBs in use', 'PCBs refused so far', 'seconds'])
+    t.ok(texts.includes(axis), axis);
+  const idle = await drawPhases(makeRun({ waiting: () => 0 }).phases);
+  t.notMatch(idle, /NaN|Infinity|undefined/);
+  t.equal(readMarks(idle).filter(({ kind }) => kind === 'line mark').length, 8 * 5, 'no shares are drawn');
 });

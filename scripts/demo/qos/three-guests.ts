@@ -11,7 +11,7 @@ import { judge } from '../../../guest-tests/shares/judge.ts';
 import { type Measurement, measureShares } from '../../../guest-tests/shares/measure.ts';
 import { SetupError } from '../../../qemu/setup/errors.ts';
 import { setUp } from '../../setup/set-up.ts';
-import { drawPhases } from './plot.ts';
+import { drawPhases } from './phase-plot.ts';
 import { formatFindings, formatPhases } from './table.ts';
 
 /** Runs it, prints table and verdict, writes the plot. False when not all guarantees were seen to hold. */
@@ -24,7 +24,7 @@ export async function runThreeGuests(seconds: number, output: string): Promise<b
   const image = await packCases({ script: 'tenant.sh', modules: ['driver', 'tenant'] });
   const measurement = await measure(image, seconds, say);
   const findings = judge(measurement);
-  writeFileSync(output, drawPhases(measurement.phases));
+  writeFileSync(output, await drawPhases(measurement.phases));
   process.stdout.write(`\n${formatPhases(measurement.phases)}\n${formatFindings(findings)}Plot: ${output}\n`);
   return findings.every(({ outcome }) => outcome === 'holds');
 }

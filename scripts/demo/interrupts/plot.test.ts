@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The plot of `npm run demo:interrupts`: its title says what the figures show, its points are the figures. */
+import t from 'tap';
+import { readMarks, readTexts, readTitle } from '../../plot/testing/read-marks.ts';
+import { drawFigures } from './plot.ts';
+import type { InterruptFigure } from './report.ts';
+
+const figure = (change: Partial<InterruptFigure>): InterruptFigure => ({
+  adaptive: false,
+  rate: 1000,
+  completionsPerSecond: 999,
+  interruptsPerMillion: 500_000,
+  busyProcessors: 0.4,
+  leastBusy: 0.3,
+  mostBusy: 0.6,
+  waitUs: 10,
+  ...change,
+});
+
+const FIGURES = [
+  figure({ rate: 10, completionsPerSecond: 10, interruptsPerMillion: 1e6 }),
+  figure({ rate: 10, completionsPerSecond: 10, interruptsPerMillion: 1e6, adaptive: true }),
+  figure({}),
+  figure({ interruptsPerMillion: 1234, adaptive: true, busyProcessors: 0.35 }),
+  figure({ rate: 0, completionsPerSecond: 100_000, interruptsPerMillion: 3000 }),
+  figure({ rate: 0, completionsPerSecond: 80_000, interruptsPerMillion: 0, adaptive: true }),
+];
+
+t.test('the title says what is saved at the heaviest paced load', async (t) => {
+  const svg = await drawFigures(FIGURES);
+  t.equal(
+    readTitle(svg),
+    'Timers and summary bytes save 99.7 % of the interrupts at 1000 completions per second',
+    'never more than was measured',
+  );
+  t.match(
+    readTexts(svg).join('\n'),
+    /^CPU time of the guest at 1000 completions per second: 35 % of one processor instead of 40 %\.$/m,
+  );
+  const without = FIGURES.map((one) => (one.rate === 1000 ? { ...one, interruptsPerMillion: 500_000 } : one));
+  t.equal(
+    readTitle(await drawFigures(without)),
+    'Timers and summary bytes save no interrupts at 1000 completions per second',
+  );
+  const saturated = FIGURES.filter(({ rate }) => rate === 0);
+  t.equal(
+    readTitle(await drawFigures(saturated)),
+    'Timers and summary bytes save 100 % of the interrupts at saturation',
+  );
+});
+
+t.test('a point for each figure in both panels, labelled with its value', async (t) => {
+  const svg = await drawFigures(FIGURES);
+  const marks = readMarks(svg);
+  t.equal(marks.filter(({ kind }) => kind === 'line mark').length, 4, 'two ways in two panels');
+  const interrupts = marks.filter(
+    ({ kind, shows }) => kind === 'point' && 'interrupts per million completions' in shows,
+  );
+  const processors = marks.filter(
+    ({ kind, shows }) => kind === 'point' && 'CPU of the guest, % of one processor' in shows,
+  );
+  t.equal(interrupts.length + processors.length, 12);
+  t.same(
+    interrupts.map(({ shows }) => [shows.way, shows.load, shows['interrupts per million completions']]),
+    [
+      ['one interrupt per event', '10', '1M'],
+      ['timers and summary bytes', '10', '1M'],
+      ['one interrupt per event', '999', '500k'],
+      ['timers and summary bytes', '999', '1.234k'],
+      ['one interrupt per event', '100k', '3k'],
+      ['timers and summary bytes', '80k', '1'],
+    ],
+    'a logarithmic axis has no 0',
+  );
+  const texts = readTexts(svg);
+  for (const label of ['500k', '1.23k', '3k', '0', '40', '35']) t.ok(texts.includes(label), `label ${label}`);
+  t.notMatch(svg, /NaN|Infinity|undefined/);
+});
+
+t.test('with the least and the most of the rounds', async (t) => {
+  const rules = readMarks(await drawFigures(FIGURES)).filter(({ kind }) => kind === 'rule mark');
+  t.same(
+    rules.slice(-6).map(({ shows }) => [shows['CPU of the guest, % of one processor'], shows.most]),
+    Array(6).fill(['30', '60']),
+  );
+});

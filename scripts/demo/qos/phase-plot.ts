@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The plot of `npm run demo:qos` with guests: what each guest of the worked example (US8484392, figure 11) has over
+ * time, a column for each phase. Rows: its part of the service, its PCBs, its refusals. The title says whether the
+ * guaranteed shares hold. Called by three-guests.ts.
+ */
+import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
+import type { PhaseResult } from '../../../guest-tests/shares/measure.ts';
+import { type Sample, sum, summarise } from '../../../guest-tests/shares/samples.ts';
+import { type Panel, renderPlot } from '../../plot/render.ts';
+import { describeShares, type GuestShare } from './share-finding.ts';
+
+const COLUMN_WIDTH = 150;
+const HEIGHT = 150;
+const NS_PER_S = 1e9;
+/** A share is that of the commands of so long a time: single batches would hide it. */
+const SHARE_WINDOW_NS = 0.5e9;
+const NAMES = GUESTS.map(({ name }) => name);
+const MEASURED = 'measured';
+const GUARANTEED = 'guaranteed';
+const FLOODING = 'level 0, which floods';
+const WITHIN = 'level 1, within its guarantee';
+
+/** A point of a line; `kind` decides how the line is dashed. */
+interface Row {
+  readonly phase: string;
+  readonly guest: string;
+  readonly kind: string;
+  readonly seconds: number;
+  readonly value: number;
+}
+
+/** A quantity over time. */
+interface Quantity {
+  readonly title: string;
+  readonly format: string;
+  readonly kinds: readonly string[];
+  /** Points of the lines of a guest at work in a phase; times as in the samples. */
+  readonly read: (phase: PhaseResult, number: number) => readonly { timeNs: number; kind: string; value: number }[];
+}
+
+const QUANTITIES: readonly Quantity[] = [
+  {
+    title: 'part of all commands',
+    format: '.0%',
+    kinds: [MEASURED, GUARANTEED],
+    read: (phase, number) => [
+      ...readShares(phase, number),
+      ...drawLevel(phase, GUARANTEED, guaranteedShare(phase, number)),
+    ],
+  },
+  {
+    title: 'PCBs in use',
+    format: '.0f',
+    kinds: [MEASURED, GUARANTEED],
+    read: (phase, number) => [
+      ...phase.samples.map(({ timeNs, functions }) => ({
+        timeNs,
+        kind: MEASURED,
+        value: sum(functions[number].levels.map(({ pcbsInUse }) => pcbsInUse)),
+      })),
+      ...drawLevel(phase, GUARANTEED, GUESTS[number].pcbs),
+    ],
+  },
+  {
+    title: 'PCBs refused so far',
+    format: ',.0f',
+    kinds: [FLOODING, WITHIN],
+    read: (phase, number) => [...readRefusals(phase, number, 0, FLOODING), ...readRefusals(phase, number, 1, WITHIN)],
+  },
+];
+
+/** The plot as SVG. */
+export function drawPhases(phases: readonly PhaseResult[]): Promise<string> {
+  return renderPlot({
+    title: describeShares(phases.flatMap(readGuestShares)),
+    subtitle: [
+      describeRefusals(phases),
+      'Parts of all commands are over half a second. A guest that asks for fewer PCBs than it is guaranteed uses fewer.',
+    ],
+    spec: {
+      vconcat: QUANTITIES.map((quantity, index) => drawRow(quantity, phases, index)),
+      resolve: { scale: { strokeDash: 'independent' } },
+      spacing: 24,
+    },
+  });
+}
+
+function readGuestShares(phase: PhaseResult): GuestShare[] {
+  return GUESTS.map(({ name }, number) => ({
+    guest: name,
+    phase: phase.name,
+    share: phase.functions[number].share,
+    guaranteed: guaranteedShare(phase, number),
+    isMet: isShareMet(phase, number),
+  }));
+}
+
+function describeRefusals(phases: readonly PhaseResult[]): string {
+  const [flooding, within] = [0, 1].map((level) =>
+    sum(phases.flatMap(({ functions }) => functions.map(({ levels }) => levels[level].refused))),
+  );
+  return `Refused a PCB: ${within} commands of level 1, which stays within its guarantee; ${flooding} of level 0, which floods.`;
+}
+
+/** A quantity as a row of panels, one for each phase. */
+function drawRow({ title, format, kinds, read }: Quantity, phases: readonly PhaseResult[], index: number): Panel {
+  const rows = phases.flatMap((phase) =>
+    NAMES.flatMap((guest, number): Row[] => {
+      if (!phase.active[number]) return [];
+      const startNs = phase.samples[0].timeNs;
+      return read(phase, number).map(({ timeNs, kind, value }) => {
+        return { phase: phase.name, guest, kind, seconds: (timeNs - startNs) / NS_PER_S, value };
+      });
+    }),
+  );
+  const isFirst = index === 0;
+  const isLast = index === QUANTITIES.length - 1;
+  return {
+    data: { values: rows },
+    facet: {
+      column: {
+        field: 'phase',
+        type: 'nominal',
+        sort: phases.map(({ name }) => name),
+        title: null,
+        header: isFirst ? {} : null,
+      },
+    },
+    spacing: 14,
+    spec: {
+      width: COLUMN_WIDTH,
+      height: HEIGHT,
+      mark: 'line',
+      encoding: {
+        x: {
+          field: 'seconds',
+          type: 'quantitative',
+          title: isLast ? 'seconds' : null,
+          axis: { grid: false, tickCount: 4, format: '.0f', ...(isLast ? {} : { labels: false }) },
+          scale: { nice: false },
+        },
+        y: { field: 'value', type: 'quantitative', title, axis: { domain: false, tickCount: 4, format } },
+        color: { field: 'guest', type: 'nominal', scale: { domain: NAMES }, legend: { title: null } },
+        strokeDash: {
+          field: 'kind',
+          type: 'nominal',
+          scale: {
+            domain: [...kinds],
+            range: [
+              [1, 0],
+              [5, 4],
+            ],
+          },
+          legend: { title: null, symbolSize: 700 },
+        },
+      },
+    },
+  } as unknown as Panel;
+}
+
+/** A level line over a phase. */
+function drawLevel({ samples }: PhaseResult, kind: string, value: number) {
+  return [samples[0], samples[samples.length - 1]].map(({ timeNs }) => ({ timeNs, kind, value }));
+}
+
+/** Nothing where a guest at work had nothing waiting all the time. */
+function readShares({ samples, active }: PhaseResult, number: number) {
+  const shares: { timeNs: number; kind: string; value: number }[] = [];
+  let from = 0;
+  for (const [at, { timeNs }] of samples.entries()) {
+    while (timeNs - samples[from + 1]?.timeNs >= SHARE_WINDOW_NS) from++;
+    if (timeNs - samples[from].timeNs < SHARE_WINDOW_NS) continue;
+    const { functions, contested } = summarise(samples.slice(from, at + 1), active);
+    if (contested > 0) shares.push({ timeNs, kind: MEASURED, value: functions[number].share });
+  }
+  return shares;
+}
+
+function readRefusals({ samples }: PhaseResult, number: number, level: number, kind: string) {
+  const count = ({ functions }: Sample): number => functions[number].levels[level].refusals;
+  return samples.map((sample) => ({ timeNs: sample.timeNs, kind, value: count(sample) - count(samples[0]) }));
+}
