@@ -24,6 +24,7 @@ ok 3 - skipped # SKIP not now
 t.test('outcomes', async (t) => {
   const reader = new LedgerReader('a.test.ts');
   for (const line of OUTPUT.split('\n')) reader.push(line);
+  reader.finish();
   t.same(
     reader.entries.map(({ section, statement, test, passed }) => [section, statement, test, passed]),
     [

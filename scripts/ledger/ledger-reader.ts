@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Reads the ledger comments out of a test's TAP output, ties each to the outcome of the test it stands in, and lays all out as a document. */
+/**
+ * Reads the ledger comments out of a test's TAP output, ties each to the outcome of the test of the top level that it
+ * stands in, and lays all out as a document. Called by main.ts.
+ */
+import { Parser, type Result } from 'tap-parser';
 import { LEDGER_MARK } from '../../device/test-support/ledger.ts';
 
 /** One statement and the test that shows it. */
@@ -12,30 +16,42 @@ export interface LedgerEntry {
   readonly passed: boolean;
 }
 
-const COMMENT = new RegExp(`^\\s+# ${LEDGER_MARK} ([\\d.]+) \\| (.*)$`);
-/** The line that ends a test of the top level. */
-const OUTCOME = /^(not )?ok \d+ - (.*?)(?: # time=\S+)?( # (?:SKIP|TODO)\b.*)?$/;
+const COMMENT = new RegExp(`^# ${LEDGER_MARK} ([\\d.]+) \\| (.*)\n$`);
 
 export class LedgerReader {
   readonly entries: LedgerEntry[] = [];
   readonly #path: string;
+  readonly #parser = new Parser();
+  /** Statements of the test that has begun and not ended. */
   #open: { section: string; statement: string }[] = [];
 
   constructor(path: string) {
     this.#path = path;
+    this.#parser.on('child', (test: Parser) => this.#followComments(test));
+    this.#parser.on('assert', (result: Result) => this.#close(result));
   }
 
+  /** Takes the next line. */
   push(line: string): void {
-    const comment = COMMENT.exec(line);
-    if (comment !== null) {
-      this.#open.push({ section: comment[1] as string, statement: unescapeTap(comment[2] as string) });
-      return;
-    }
-    const outcome = OUTCOME.exec(line);
-    if (outcome === null) return;
-    const passed = outcome[1] === undefined && outcome[3] === undefined;
-    const test = unescapeTap(outcome[2] as string);
-    for (const open of this.#open) this.entries.push({ ...open, path: this.#path, test, passed });
+    this.#parser.write(`${line}\n`);
+  }
+
+  /** Ends the output: an outcome without a line behind it counts, too. */
+  finish(): void {
+    this.#parser.end();
+  }
+
+  #followComments(test: Parser): void {
+    test.on('child', (inner: Parser) => this.#followComments(inner));
+    test.on('comment', (line: string) => {
+      const [, section, statement] = COMMENT.exec(line) ?? [];
+      if (statement !== undefined) this.#open.push({ section, statement: unescapeTap(statement) });
+    });
+  }
+
+  #close({ name, ok, skip, todo }: Result): void {
+    const passed = ok && skip === false && todo === false;
+    for (const open of this.#open) this.entries.push({ ...open, path: this.#path, test: name, passed });
     this.#open = [];
   }
 }
@@ -78,7 +94,7 @@ function cell(text: string): string {
   return text.replaceAll('|', '\\|');
 }
 
-/** TAP escapes some characters. */
+/** TAP escapes some characters; the parser leaves comments as they are. */
 function unescapeTap(text: string): string {
   return text.replaceAll('\\#', '#').replaceAll('\\\\', '\\');
 }

@@ -31,6 +31,7 @@ async function readTest(path: string): Promise<LedgerEntry[]> {
   const child = spawn(process.execPath, ['--import=tsx', path], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(child, 'close');
   for await (const line of createInterface({ input: child.stdout })) reader.push(line);
+  reader.finish();
   await closed;
   return reader.entries;
 }

@@ -49,6 +49,7 @@ async function runTap(args: readonly string[], summary: TapSummary): Promise<num
     log.write(`${line}\n`);
     summary.push(line);
   }
+  summary.finish();
   const [status] = await closed;
   await new Promise((resolve) => log.end(resolve));
   return status ?? 1;

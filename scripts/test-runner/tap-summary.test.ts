@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The counts of a run are those of its innermost test points, and a failure is shown with where it is.
+/** The counts of a run are those of its innermost test points, and a failure is shown with its place. */
 
 import t from 'tap';
 import { TapSummary } from './tap-summary.ts';
@@ -9,6 +8,7 @@ function summarize(text: string): { counts: unknown; shown: string } {
   const lines: string[] = [];
   const summary = new TapSummary((line) => lines.push(line));
   for (const line of text.split('\n')) summary.push(line);
+  summary.finish();
   return { counts: { ...summary.counts }, shown: lines.join('\n') };
 }
 
@@ -20,7 +20,8 @@ t.test('passes, failures and skips', async (t) => {
         not ok 2 - two
           ---
           diff: shown
-          not ok 9 - only text
+          source: |
+            not ok 9 - only text
           ...
         1..2
         # failed 1 of 2 tests
@@ -49,4 +50,8 @@ t.test('a file that fails by itself counts', async (t) => {
 not ok 1 - a.test.ts # exit=7
 Bail out! no more`);
   t.same(counts, { passed: 1, failed: 2, skipped: 0 });
+});
+
+t.test('a last point without a line behind it counts', async (t) => {
+  t.same(summarize('ok 1 - one\nok 2 - two').counts, { passed: 2, failed: 0, skipped: 0 });
 });

@@ -1,80 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Reads TAP as tap writes it (subtests indented by four spaces, each closed by a test point of its parent), counts the
-// innermost test points, and keeps what a person wants to see: one line for each file and failures in full. Called by
-// scripts/test-runner/main.ts with each line of the run.
+/**
+ * Counts the innermost test points of a TAP stream (https://testanything.org/tap-version-14-specification.html) and
+ * prints what a person wants to see of it: one line for each test file, and failures in full. Called by main.ts with
+ * each line that tap prints.
+ */
+import { Parser, type Result } from 'tap-parser';
 
-/** What one run came to. */
+/** The counts of a run. */
 export interface TapCounts {
   passed: number;
   failed: number;
   skipped: number;
 }
 
-const POINT = /^( *)(not ok|ok)\b(?: (\d+))?(?: - )?(.*?)(?: \{)?$/;
-
-/** Counts a stream of TAP lines and prints its gist through `print`. */
+/** Reads a stream of TAP lines and prints its gist through `print`. */
 export class TapSummary {
   readonly counts: TapCounts = { passed: 0, failed: 0, skipped: 0 };
+  readonly #parser = new Parser();
   readonly #print: (line: string) => void;
-  /** By depth: whether a deeper point was seen, and whether one failed, since the last point of this depth. */
-  readonly #children: { seen: boolean; failed: boolean }[] = [];
-  /** The last names of subtests opened, by depth. */
-  readonly #path: string[] = [];
-  #showingDepth = -1;
-  #inDiagnostics = false;
 
   constructor(print: (line: string) => void) {
     this.#print = print;
+    this.#follow(this.#parser, []);
+    this.#parser.on('bailout', (reason: string) => this.#fail([], `Bail out! ${reason}`));
   }
 
   /** Takes the next line. */
   push(line: string): void {
-    if (this.#inDiagnostics) this.#pushDiagnostics(line);
-    else if (/^ *---$/.test(line)) this.#pushDiagnostics(line);
-    else if (!this.#openSubtest(line)) this.#pushResult(line);
+    this.#parser.write(`${line}\n`);
   }
 
-  #openSubtest(line: string): boolean {
-    const subtest = /^( *)# Subtest: (.*)$/.exec(line);
-    if (subtest === null) return false;
-    const depth = (subtest[1] as string).length / 4;
-    this.#path.length = depth;
-    this.#path[depth] = subtest[2] as string;
-    return true;
+  /** Ends the stream: a last test point without a line behind it is counted, too. */
+  finish(): void {
+    this.#parser.end();
   }
 
-  #pushResult(line: string): void {
-    const point = POINT.exec(line);
-    if (point !== null) this.#pushPoint(line, point);
-    else if (/^\s*Bail out!/.test(line)) this.#fail(line, 0);
+  /** Reads the test points of a subtest, whose names from the outermost on are `path`, and of its subtests. */
+  #follow(parser: Parser, path: readonly string[]): void {
+    let child: Parser | undefined;
+    parser.on('child', (next: Parser) => {
+      child = next;
+      this.#follow(next, [...path, next.name]);
+    });
+    parser.on('assert', (result: Result) => {
+      // A file may fail although none of its points did: it ended early, or with a status.
+      const hasFailedInside = result.closingTestPoint && (child?.fail ?? 0) > 0;
+      if (path.length === 0) this.#print(describe(result));
+      if (result.skip !== false || result.todo !== false) this.counts.skipped++;
+      else if (!result.ok && !hasFailedInside) this.#fail(path, Parser.stringify([['assert', result]]));
+      else if (!result.closingTestPoint) this.counts.passed++;
+    });
   }
 
-  #pushPoint(line: string, point: RegExpExecArray): void {
-    const depth = (point[1] as string).length / 4;
-    const children = this.#children[depth] ?? { seen: false, failed: false };
-    this.#children.length = depth;
-    for (let i = 0; i < depth; i++) this.#children[i] = { seen: true, failed: this.#children[i]?.failed ?? false };
-    this.#showingDepth = -1;
-    const directive = /# *(SKIP|TODO)\b/i.exec(point[4] as string)?.[1]?.toUpperCase();
-    const ok = point[2] === 'ok';
-    if (depth === 0) this.#print(line.replace(/ \{$/, ''));
-    if (directive !== undefined) this.counts.skipped++;
-    else if (!ok && !children.failed) this.#fail(line, depth);
-    else if (!children.seen) this.counts.passed++;
-  }
-
-  #fail(line: string, depth: number): void {
+  #fail(path: readonly string[], text: string): void {
     this.counts.failed++;
-    for (let i = 0; i < depth; i++) this.#children[i] = { seen: true, failed: true };
-    this.#showingDepth = depth;
-    this.#print(`    in ${this.#path.slice(0, depth).join(' > ') || 'the run'}:`);
-    this.#print(line);
+    this.#print(`    in ${path.join(' > ') || 'the run'}:`);
+    for (const line of text.trimEnd().split('\n')) this.#print(line);
   }
+}
 
-  /** The YAML block after a point, from its `---` to its `...`. */
-  #pushDiagnostics(line: string): void {
-    this.#inDiagnostics = !/^ *\.\.\.$/.test(line);
-    if (this.#showingDepth >= 0) this.#print(line);
-  }
+function describe({ ok, id, name, skip, todo, time }: Result): string {
+  const directive = skip !== false ? ` # SKIP ${skip}` : todo !== false ? ` # TODO ${todo}` : '';
+  return `${ok ? 'ok' : 'not ok'} ${id} - ${name}${directive}${time === null ? '' : ` # time=${time}ms`}`;
 }
