@@ -3,38 +3,26 @@
  * Names and number spellings shared by all emitters of the generator: the tables write kebab-case structures, camelCase
  * fields and UPPER_SNAKE registers; TypeScript, C and Markdown each want their own form of the same name.
  */
-
-/** `send-command`, `sendCommand` or `SEND_COMMAND` as a list of lower-case words. */
-export function words(name: string): string[] {
-  const spaced = /[a-z]/.test(name) ? name.replace(/([a-z0-9])([A-Z])/g, '$1 $2') : name;
-  return spaced
-    .replace(/([a-zA-Z])(?=[A-Z][a-z])/g, '$1 ')
-    .split(/[^A-Za-z0-9]+/)
-    .filter((word) => word !== '')
-    .map((word) => word.toLowerCase());
-}
+import { camelCase, constantCase, pascalCase, snakeCase } from 'change-case';
 
 /** `SendCommand` */
 export function pascal(name: string): string {
-  return words(name)
-    .map((word) => word[0].toUpperCase() + word.slice(1))
-    .join('');
+  return pascalCase(name, { mergeAmbiguousCharacters: true });
 }
 
 /** `sendCommand` */
 export function camel(name: string): string {
-  const text = pascal(name);
-  return text[0].toLowerCase() + text.slice(1);
+  return camelCase(name, { mergeAmbiguousCharacters: true });
 }
 
 /** `SEND_COMMAND` */
 export function upperSnake(name: string): string {
-  return words(name).join('_').toUpperCase();
+  return constantCase(name);
 }
 
 /** `send_command` */
 export function lowerSnake(name: string): string {
-  return words(name).join('_');
+  return snakeCase(name);
 }
 
 /** Hexadecimal with at least `digits` digits, lower case. */
