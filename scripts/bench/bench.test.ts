@@ -3,12 +3,13 @@
 import t from 'tap';
 import { describeError } from '../../qemu/setup/errors.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
+import { table } from '../cli/table.ts';
 import { summarizeCore } from './in-process.ts';
 import { parseOptions } from './options.ts';
 import { measureRaw } from './raw.ts';
 import { type Round, SampleCollector } from './samples.ts';
 import { median, percentile } from './statistics.ts';
-import { compare, comparisonTable, formatTable, messageRows } from './summary.ts';
+import { compare, comparisonTable, messageRows } from './summary.ts';
 
 t.test('percentiles and medians', async (t) => {
   const values = Array.from({ length: 100 }, (_, index) => 100 - index);
@@ -110,11 +111,14 @@ t.test('the command line', async (t) => {
 
 t.test('columns line up', async (t) => {
   t.equal(
-    formatTable([
-      ['', 'b'],
-      ['long', '1'],
-      ['x', '22'],
-    ]),
+    table(
+      [
+        ['', 'b'],
+        ['long', '1'],
+        ['x', '22'],
+      ],
+      1,
+    ),
     '       b\nlong   1\nx     22\n',
   );
 });

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { SetupError } from '../../qemu/setup/errors.ts';
-import { formatTable } from './summary.ts';
+import { table } from '../cli/table.ts';
 
 const WORKER = join(dirname(fileURLToPath(import.meta.url)), 'in-process-worker.ts');
 const MESSAGES = 1_000_000;
@@ -40,9 +40,9 @@ export async function measureInProcess(print: (text: string) => void): Promise<s
       samples.push({ ...sample, device: `${by}, ${where}` });
     }
   }
-  const { table, missed } = summarizeCore(samples);
-  print(table);
-  return missed;
+  const summary = summarizeCore(samples);
+  print(summary.table);
+  return summary.missed;
 }
 
 /** The table and what is missed. */
@@ -56,7 +56,7 @@ export function summarizeCore(samples: readonly CoreSample[]): { table: string; 
     const rate = `${Math.round((count / totalNs) * 1e9)}/s`;
     return [device, `${(totalNs / count / 1000).toFixed(2)} us`, rate, `${perMessage.toFixed(2)} bytes`, target];
   });
-  return { table: formatTable([['', 'per message', 'messages', 'allocated', 'target'], ...lines]), missed };
+  return { table: table([['', 'per message', 'messages', 'allocated', 'target'], ...lines], 1), missed };
 }
 
 async function runWorker(memoryBase: number, by: string): Promise<CoreSample> {

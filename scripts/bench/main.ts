@@ -6,13 +6,14 @@
 import { loadavg } from 'node:os';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
+import { table } from '../cli/table.ts';
 import { setUp } from '../setup/set-up.ts';
 import { measureInGuest } from './guest.ts';
 import { measureInProcess } from './in-process.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';
 import { measureRaw } from './raw.ts';
 import type { Round } from './samples.ts';
-import { type Comparison, compare, comparisonTable, formatTable, messageRows } from './summary.ts';
+import { type Comparison, compare, comparisonTable, messageRows } from './summary.ts';
 
 await runEntry(async () => {
   const options = parseOptions(process.argv.slice(2));
@@ -34,7 +35,7 @@ async function benchGuest(options: BenchOptions): Promise<readonly string[]> {
   printComparison(comparison, registers);
   print('\n64-byte datagrams from port to port through the driver, from the post to the completion:\n');
   const head = ['', 'sent p50', 'p99', 'received p50', 'p99', 'messages'];
-  print(formatTable([head, ...messageRows(messages)]));
+  print(table([head, ...messageRows(messages)], 1));
   return comparison.missed;
 }
 

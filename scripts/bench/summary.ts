@@ -3,6 +3,7 @@
  * Turns rounds into rows of a table, and rows into whether the targets of DESIGN.md section 8 are met. A ratio is the median of the ratios of the
  * rounds, each of which measured both devices next to each other: load of the machine that lasts longer than a round cancels out.
  */
+import { table } from '../cli/table.ts';
 import type { BatchSample, LatencySample, Round, Sample } from './samples.ts';
 import { median, percentile } from './statistics.ts';
 
@@ -59,25 +60,17 @@ export function messageRows(rounds: readonly Round[]): string[][] {
   });
 }
 
-/** Lays cells out in columns: the first to the left, the others to the right. */
-export function formatTable(lines: readonly (readonly string[])[]): string {
-  const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
-        .join('  ')
-        .trimEnd(),
-    )
-    .map((line) => `${line}\n`)
-    .join('');
-}
-
+/** The rows as a table. */
 export function comparisonTable({ rows }: Comparison): string {
-  return formatTable([
-    ['', 'adapter', 'C twin', 'ratio', 'quartiles', 'target'],
-    ...rows.map(({ name, adapter, twin, ratio, quartiles, target }) => [name, adapter, twin, ratio, quartiles, target]),
+  const cells = rows.map(({ name, adapter, twin, ratio, quartiles, target }) => [
+    name,
+    adapter,
+    twin,
+    ratio,
+    quartiles,
+    target,
   ]);
+  return table([['', 'adapter', 'C twin', 'ratio', 'quartiles', 'target'], ...cells], 1);
 }
 
 function readRow(

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+/** Tables on the terminal, of `vuhca`, the demonstrations and the benchmarks: columns without lines. */
+
 /**
- * Tables of plain text, for the screens of `vuhca` and the reports of demonstrations. Pure: cells
- * in, lines out.
+ * Columns as wide as they need to be, each line with its end. Columns with a number in them end at the right; or `left`
+ * says which columns begin at the left: so many from the first, or those listed.
  */
-/** Columns of minimal width; numbers, or all columns behind the first `left`, are right-aligned. */
-export function table(rows: readonly (readonly (string | number)[])[], left?: number): string {
+export function table(rows: readonly (readonly (string | number)[])[], left?: number | readonly number[]): string {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => `${row[column]}`.length)));
-  const numeric = widths.map((_, column) =>
-    left === undefined ? rows.some((row) => typeof row[column] === 'number') : column >= left,
-  );
+  const isRight = widths.map((_, column) => {
+    if (left === undefined) return rows.some((row) => typeof row[column] === 'number');
+    return typeof left === 'number' ? column >= left : !left.includes(column);
+  });
   const lines = rows.map((row) =>
     row.map((cell, column) =>
-      numeric[column] ? `${cell}`.padStart(widths[column]) : `${cell}`.padEnd(widths[column]),
+      isRight[column] ? `${cell}`.padStart(widths[column]) : `${cell}`.padEnd(widths[column]),
     ),
   );
   return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');

@@ -33,9 +33,9 @@ await runEntry(async () => {
   writeFileSync(PLOT, await drawFigures(figures));
   process.stdout.write(
     [
-      `\n${formatFigures(figures)}\n`,
+      `\n${formatFigures(figures)}`,
       `Medians of ${ROUNDS} rounds. CPU is the host's processor time of the guest's processors, 100 % is one of them; it includes who posts. In brackets the least and the most.`,
-      `\n${formatComparison(samples)}\n`,
+      `\n${formatComparison(samples)}`,
       `Plot: ${PLOT}\n`,
     ].join('\n'),
   );

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What `npm run demo:interrupts` measured, as figures and as tables for the terminal. Pure; called by main.ts, drawn by plot.ts. */
 import { median } from '../../bench/statistics.ts';
+import { table } from '../../cli/table.ts';
 
 /** One load served in one way, as the guest counted it. */
 export interface GuestCount {
@@ -79,7 +80,7 @@ export function formatFigures(figures: readonly InterruptFigure[]): string {
     ((figure.busyProcessors * US_PER_S) / figure.completionsPerSecond).toFixed(0),
     figure.waitUs.toFixed(0),
   ]);
-  return formatTable([header, ...rows], [1, 5]);
+  return table([header, ...rows], [1, 5]);
 }
 
 /** What timers and summary bytes change at each load: interrupts, and processor time as the ratio of runs that followed each other. */
@@ -94,7 +95,7 @@ export function formatComparison(samples: readonly InterruptSample[]): string {
     const range = `(${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`;
     return [nameLoad(rate), `x ${interrupts.toPrecision(2)}`, `x ${median(ratios).toFixed(2)}`, range];
   });
-  return `With timers and summary bytes, against an interrupt per event:\n${formatTable([header, ...rows], [3])}`;
+  return `With timers and summary bytes, against an interrupt per event:\n${table([header, ...rows], [3])}`;
 }
 
 /** What a load is called. */
@@ -104,12 +105,4 @@ export function nameLoad(rate: number): string {
 
 function percent(processors: number): string {
   return (100 * processors).toFixed(0);
-}
-
-/** Columns named in `left` begin at the left, the others end at the right. */
-function formatTable(rows: readonly string[][], left: readonly number[]): string {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  const pad = (cell: string, column: number): string =>
-    left.includes(column) ? cell.padEnd(widths[column]) : cell.padStart(widths[column]);
-  return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n');
 }

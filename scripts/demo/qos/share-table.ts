@@ -4,6 +4,7 @@
  * in-process.ts.
  */
 import type { GUESTS, PhaseShare } from '../../../device/simulations/qos/worked-example.ts';
+import { table } from '../../cli/table.ts';
 
 export interface Row {
   readonly name: string;
@@ -11,20 +12,26 @@ export interface Row {
 }
 
 const BAR_CELLS = 50;
+const GIVEN = ['guest', 'VCBs', 'PCBs', 'lanes'];
+const HAD = ['phase', 'guest', 'messages', 'share', 'by lanes', 'PCBs at most', 'of these shared'];
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
 
+/** What each guest is given, and what it had in each phase. */
 export function formatTable(guests: typeof GUESTS, rows: readonly Row[]): string {
-  const lines = ['guest     VCBs  PCBs  lanes'];
-  for (const { name, vcbs, pcbs, lanes } of guests)
-    lines.push(`${name.padEnd(9)} ${pad(vcbs, 4)} ${pad(pcbs, 5)} ${pad(lanes, 6)}`);
-  lines.push('', 'phase                     guest     messages    share   by lanes   PCBs at most   of these shared');
-  for (const { name, shares } of rows)
-    for (const [index, { messages, share, expected, pcbsPeak, sharedPeak }] of shares.entries())
-      lines.push(
-        `${(index === 0 ? name : '').padEnd(25)} ${guests[index].name.padEnd(9)} ${pad(messages, 8)} ${pad(percent(share), 8)} ${pad(percent(expected), 10)} ${pad(pcbsPeak, 14)} ${pad(sharedPeak, 17)}`,
-      );
-  return `${lines.join('\n')}\n`;
+  const given = guests.map(({ name, vcbs, pcbs, lanes }) => [name, vcbs, pcbs, lanes]);
+  const had = rows.flatMap(({ name, shares }) =>
+    shares.map(({ messages, share, expected, pcbsPeak, sharedPeak }, index) => [
+      index === 0 ? name : '',
+      guests[index].name,
+      messages,
+      percent(share),
+      percent(expected),
+      pcbsPeak,
+      sharedPeak,
+    ]),
+  );
+  return `${table([GIVEN, ...given], 1)}\n${table([HAD, ...had], 2)}`;
 }
 
 /** A bar for each guest and phase; `|` stands where its lanes would have it. */
@@ -42,8 +49,4 @@ export function drawBars(names: readonly string[], rows: readonly Row[]): string
         `${name}\n${shares.map((share, at) => `  ${names[at].padEnd(8)} ${bar(share)}\n`).join('')}`,
     )
     .join('');
-}
-
-function pad(value: number | string, width: number): string {
-  return `${value}`.padStart(width);
 }
