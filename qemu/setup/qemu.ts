@@ -4,20 +4,12 @@
 // when it is new enough, else Debian's from trixie-backports in a private prefix. A QEMU that was named but cannot do
 // it is refused with the reason. Called by set-up; qemu/ launches what this returns.
 
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { cacheRoot, hashOf, provide } from './cache.ts';
 import { tryRun } from './command.ts';
 import { SetupError } from './errors.ts';
+import { findProgram } from './find-program.ts';
 import { dropFiles, fetchFiles, withRequest } from './packages.ts';
 import { makePrefix } from './prefix.ts';
 
@@ -49,14 +41,14 @@ const REMEDY = 'name another by QEMU=/path/to/qemu-system-x86_64, or unset QEMU 
 export async function provideQemu(environment: NodeJS.ProcessEnv = process.env): Promise<Qemu> {
   const chosen = environment.QEMU;
   if (chosen) {
-    const path = findProgram(chosen, environment);
+    const path = findProgram(chosen, environment.PATH ?? '');
     if (path === undefined) throw new SetupError(`QEMU names ${chosen}, which is no program; ${REMEDY}.`);
     const abilities = await readAbilities(path);
     const objection = findObjection(path, abilities);
     if (objection !== undefined) throw new SetupError(objection);
     return { path, version: abilities.version, arguments: [], environment: {} };
   }
-  const installed = findProgram(PROGRAM, environment);
+  const installed = findProgram(PROGRAM, environment.PATH ?? '');
   if (installed !== undefined) {
     const abilities = await readAbilities(installed);
     if (findObjection(installed, abilities) === undefined) {
@@ -126,20 +118,4 @@ async function readAbilities(path: string): Promise<QemuAbilities> {
   mkdirSync(join(cacheRoot(), 'resolved'), { recursive: true });
   writeFileSync(memory, JSON.stringify(abilities));
   return abilities;
-}
-
-function findProgram(name: string, environment: NodeJS.ProcessEnv): string | undefined {
-  const candidates = name.includes('/')
-    ? [name]
-    : (environment.PATH ?? '').split(delimiter).map((directory) => join(directory, name));
-  return candidates.find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }

@@ -5,11 +5,12 @@
 // all costs nothing. Missing ones are installed when we are root or sudo asks no password; otherwise the command to
 // type is the error. Called by set-up before anything is built.
 
-import { accessSync, constants, existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { cacheRoot } from './cache.ts';
 import { type CommandResult, tryRun } from './command.ts';
 import { SetupError } from './errors.ts';
+import { findProgram } from './find-program.ts';
 import { withLock } from './lock.ts';
 import { withProgress } from './progress.ts';
 
@@ -65,17 +66,7 @@ export function describeManual(missing: readonly string[]): string {
 }
 
 function isPresent(evidence: string, searchPath: string): boolean {
-  if (evidence.startsWith('/')) return existsSync(evidence);
-  return searchPath.split(delimiter).some((directory) => isExecutable(join(directory, evidence)));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return evidence.startsWith('/') ? existsSync(evidence) : findProgram(evidence, searchPath) !== undefined;
 }
 
 /** The words that give us root's rights: none, `sudo -n`, or undefined when there is no way. */

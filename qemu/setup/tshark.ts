@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Finds tshark, the foreign judge of our captures. Called by tests, which skip with a reason when it is not there.
-
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+/**
+ * Finds tshark, which reads captures independently of vuhca. Called by tests, which skip with a reason when it is not
+ * installed.
+ */
+import { findProgram } from './find-program.ts';
 
 /** The path of tshark on PATH, or undefined. */
-export function findTshark(searchPath = process.env.PATH ?? ''): string | undefined {
-  const candidates = searchPath.split(delimiter).map((directory) => join(directory, 'tshark'));
-  return candidates.find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+export function findTshark(): string | undefined {
+  return findProgram('tshark');
 }
