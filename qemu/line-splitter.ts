@@ -4,12 +4,12 @@
 // consoles add are taken out; a line longer than the limit is delivered in pieces, so a guest cannot make us hoard
 // memory. Called for the guest's console, its virtio-serial ports and QMP.
 
+import { stripVTControlCharacters } from 'node:util';
+
 /** Receives each whole line without its end. */
 export type LineListener = (line: string) => void;
 
 const LIMIT_BYTES = 1 << 20;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: SeaBIOS prints real escapes on the serial console.
-const ESCAPES = /\x1b(?:\[[0-9;?=]*[A-Za-z]|c)|\r/g;
 
 /** Feeds `deliver` with the lines of what is pushed. */
 export class LineSplitter {
@@ -41,6 +41,6 @@ export class LineSplitter {
   }
 
   #emit(line: Buffer): void {
-    this.#deliver(line.toString('utf8').replace(ESCAPES, ''));
+    this.#deliver(stripVTControlCharacters(line.toString('utf8')).replaceAll('\r', ''));
   }
 }
