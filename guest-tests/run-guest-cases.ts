@@ -1,44 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The in-kernel tests by hand: `npx tsx guest-tests/run-guest-cases.ts [--count N] [--seed N] [--only CASE] [--console] [--device ARGUMENT]... [SUITE...]`.
-// Prints each result as it comes, then the faults, and ends with 1 when anything failed.
-
-import { parseArgs } from 'node:util';
+/**
+ * The in-kernel tests by hand: `npx tsx guest-tests/run-guest-cases.ts [OPTION...] [SUITE...]`. Prints each result as it
+ * arrives, then the faults, and ends with 1 when anything failed.
+ */
 import { runEntry } from '../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../qemu/setup/script-options.ts';
 import { type GuestRunOptions, runGuestCases } from './harness/guest-run.ts';
 import type { KtapResult } from './harness/ktap.ts';
+
+interface Options {
+  readonly count?: number;
+  readonly seed?: number;
+  readonly only?: string;
+  readonly console?: boolean;
+  readonly device?: readonly string[];
+}
 
 const started = performance.now();
 
 await runEntry(async () => {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      count: { type: 'string' },
-      seed: { type: 'string' },
-      only: { type: 'string' },
-      console: { type: 'boolean' },
-      device: { type: 'string', multiple: true },
-    },
-  });
+  const script = defineScript('npx tsx guest-tests/run-guest-cases.ts', 'Runs in-kernel tests in a guest.')
+    .argument('[SUITE...]', 'Suites to run; all without any.')
+    .option('--count <N>', 'Datagrams of the bulk tests.', wholeNumber(1))
+    .option('--seed <N>', 'Seed of everything random in the guest.', wholeNumber())
+    .option('--only <CASE>', 'The one case to run in each suite.')
+    .option('--console', "Prints the guest's console.")
+    .option('--device <ARGUMENT>', 'An argument of the adapter process, for instance --device=--functions=2.', collect);
+  const { count, seed, only, console, device } = readOptions<Options>(script);
   const options: GuestRunOptions = {
-    ...(positionals.length > 0 ? { suites: positionals } : {}),
-    ...(values.count === undefined ? {} : { count: Number(values.count) }),
-    ...(values.seed === undefined ? {} : { seed: Number(values.seed) }),
-    ...(values.only === undefined ? {} : { only: values.only }),
-    ...(values.console ? { onConsoleLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
-    ...(values.device === undefined ? {} : { deviceArguments: values.device }),
+    ...(script.args.length > 0 ? { suites: script.args } : {}),
+    ...(count === undefined ? {} : { count }),
+    ...(seed === undefined ? {} : { seed }),
+    ...(only === undefined ? {} : { only }),
+    ...(console ? { onConsoleLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
+    ...(device === undefined ? {} : { deviceArguments: device }),
     onResult: print,
   };
   const { results, faults, seconds } = await runGuestCases(options);
   for (const fault of faults) process.stdout.write(`fault: ${fault}\n`);
   const cases = results.filter(({ parent }) => !parent);
   const failed = cases.filter(({ ok }) => !ok);
-  process.stdout.write(
-    `${cases.length - failed.length} passed, ${failed.length} failed, ${faults.length} faults, ${seconds.toFixed(1)} s\n`,
-  );
+  const counts = [`${cases.length - failed.length} passed`, `${failed.length} failed`, `${faults.length} faults`];
+  process.stdout.write(`${counts.join(', ')}, ${seconds.toFixed(1)} s\n`);
   if (failed.length + faults.length > 0) process.exitCode = 1;
 });
+
+function collect(argument: string, before: readonly string[] = []): string[] {
+  return [...before, argument];
+}
 
 function print({ path, ok, skipped, diagnostics, durationMs }: KtapResult): void {
   const verdict = skipped === undefined ? (ok ? 'ok     ' : 'NOT OK ') : 'skipped';

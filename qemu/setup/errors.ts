@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The one kind of error that set-up and launching raise on purpose: a clear sentence that says what happened and what
-// to do next. Entry scripts print the sentence and leave with a non-zero status; anything else is a defect of ours and
-// keeps its stack. Called by everything in qemu and by the entry scripts.
-
+/**
+ * The errors that set-up and launching raise on purpose: a sentence that says what happened and what to do next. Entry
+ * files print the sentence and end with a non-zero status; any other error is a defect of vuhca and keeps its stack.
+ * Called by everything in qemu/ and by the entry files of scripts/.
+ */
 /** A failure the user can act on; `message` is one or two sentences that end with the next step. */
 export class SetupError extends Error {
-  override readonly name = 'SetupError';
+  override readonly name: string = 'SetupError';
 }
 
-/** Runs `main`, printing a SetupError as its sentence alone and any other error with its stack; both set exit status 1. */
+/** A command line that cannot be carried out; `message` names the mistake and how to list the options. */
+export class UsageError extends SetupError {
+  override readonly name: string = 'UsageError';
+}
+
+/** Runs `main`, printing a SetupError as its sentence alone and any other error with its stack; exit status 1, or 2. */
 export async function runEntry(main: () => Promise<void>): Promise<void> {
   try {
     await main();
   } catch (error) {
     process.stderr.write(`${describeError(error)}\n`);
-    process.exitCode = 1;
+    process.exitCode = error instanceof UsageError ? 2 : 1;
   }
 }
 

@@ -105,7 +105,7 @@ t.test('the command line', async (t) => {
     profileDirectory: '/tmp/x',
   });
   for (const bad of ['--rounds=4', '--rounds=x', '--rounds', '--cpu=', '--profile', 'raw', '--fast']) {
-    t.throws(() => parseOptions([bad]), { name: 'SetupError' }, bad);
+    t.throws(() => parseOptions([bad]), { name: 'UsageError', message: /--help/ }, bad);
   }
 });
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Cost of lanes per command: admission, arbitration, both credits taken and given back, for 1 to 128 lanes with work all the time. Processor time, the best of
- * several runs, as a ratio to one lane.
- *
- *   npx tsx scripts/bench/lanes.ts [--commands N]
+ * `npx tsx scripts/bench/lanes.ts [--commands N]`: the cost of lanes per command (admission, arbitration, both credits
+ * taken and given back) for 1 to 128 lanes that always have work. Processor time, the best of several runs, as a ratio
+ * to one lane.
  */
-import { parseArgs } from 'node:util';
 import { PhysicalCollectBuffer } from '../../device/collect/physical-collect-buffer.ts';
 import { LaneLoad } from '../../device/test-support/lane-load.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 
 const RUNS = 5;
 const BUFFERS = 256;
@@ -30,14 +30,17 @@ function measure(laneCount: number, queuePairs: number, commands: number): numbe
   return ((user + system) * 1000) / commands;
 }
 
-const { values } = parseArgs({ options: { commands: { type: 'string', default: '1000000' } } });
-const best = (laneCount: number): number =>
-  Math.min(...Array.from({ length: RUNS }, () => measure(laneCount, 128, Number(values.commands))));
-best(8);
-const one = best(1);
-for (const laneCount of [1, 2, 8, 32, 64, 128]) {
-  const cost = laneCount === 1 ? one : best(laneCount);
-  process.stdout.write(
-    `${`${laneCount}`.padStart(4)} lanes ${cost.toFixed(0).padStart(5)} ns ${(cost / one).toFixed(2)}\n`,
-  );
-}
+await runEntry(async () => {
+  const script = defineScript('npx tsx scripts/bench/lanes.ts', 'Measures what lanes cost per command.');
+  const withOptions = script.option('--commands <N>', 'Commands of each run.', wholeNumber(1), 1_000_000);
+  const { commands } = readOptions<{ commands: number }>(withOptions);
+  const best = (laneCount: number): number =>
+    Math.min(...Array.from({ length: RUNS }, () => measure(laneCount, 128, commands)));
+  best(8);
+  const one = best(1);
+  for (const laneCount of [1, 2, 8, 32, 64, 128]) {
+    const cost = laneCount === 1 ? one : best(laneCount);
+    const [count, ns] = [`${laneCount}`.padStart(4), cost.toFixed(0).padStart(5)];
+    process.stdout.write(`${count} lanes ${ns} ns ${(cost / one).toFixed(2)}\n`);
+  }
+});

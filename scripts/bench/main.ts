@@ -10,14 +10,13 @@ import { table } from '../cli/table.ts';
 import { setUp } from '../setup/set-up.ts';
 import { measureInGuest } from './guest.ts';
 import { measureInProcess } from './in-process.ts';
-import { type BenchOptions, parseOptions, USAGE } from './options.ts';
+import { type BenchOptions, parseOptions } from './options.ts';
 import { measureRaw } from './raw.ts';
 import type { Round } from './samples.ts';
 import { type Comparison, compare, comparisonTable, messageRows } from './summary.ts';
 
 await runEntry(async () => {
   const options = parseOptions(process.argv.slice(2));
-  if (options.help) return print(USAGE);
   const missed: string[] = [];
   if (options.parts.includes('guest')) missed.push(...(await benchGuest(options)));
   if (options.parts.includes('raw')) missed.push(...(await benchRaw(options)));

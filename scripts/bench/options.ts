@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The command line of the benchmark. Called by main.ts. */
-import { SetupError } from '../../qemu/setup/errors.ts';
+/** The command line of `npm run bench`. Called by main.ts. */
+import { type Command, InvalidArgumentError } from 'commander';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 
-export type Part = 'guest' | 'raw' | 'in-process';
+const PARTS = ['guest', 'raw', 'in-process'] as const;
+
+export type Part = (typeof PARTS)[number];
 
 export interface BenchOptions {
-  readonly help: boolean;
-  /** What is measured, in this order. */
+  /** What is measured. */
   readonly parts: readonly Part[];
   readonly rounds: number;
   /** A missed target sets the exit status. */
@@ -17,39 +19,49 @@ export interface BenchOptions {
   readonly profileDirectory: string | undefined;
 }
 
-export const USAGE = `npm run bench -- [--guest] [--raw] [--in-process] [OPTIONS]
-  --guest          adapter and C twin in one guest, and messages through the driver
-  --raw            adapter and C twin on the socket, without QEMU
-  --in-process     messages through the device core alone, and what they allocate
-                   (without any of these: --guest --in-process)
-  --rounds=N       rounds that take turns, at least 5 (default 9)
-  --cpu=N|any      the CPU of --raw (default 0)
-  --profile=DIR    the adapter's process writes a CPU profile there
-  --strict         exit with status 1 when a target is missed
-`;
+interface Given {
+  readonly guest?: boolean;
+  readonly raw?: boolean;
+  readonly inProcess?: boolean;
+  readonly rounds: number;
+  readonly cpu: number | 'any';
+  readonly profile?: string;
+  readonly strict?: boolean;
+}
 
 const FEWEST_ROUNDS = 5;
 
-/** Throws SetupError for what it does not know. */
-export function parseOptions(args: readonly string[]): BenchOptions {
-  const parts: Part[] = [];
-  let options = { help: false, rounds: 9, strict: false, cpu: 0 as number | undefined };
-  let profileDirectory: string | undefined;
-  for (const arg of args) {
-    const [name, value = ''] = arg.split(/=(.*)/s);
-    if (name === '--help') options = { ...options, help: true };
-    else if (name === '--strict') options = { ...options, strict: true };
-    else if (name === '--guest' || name === '--raw' || name === '--in-process') parts.push(name.slice(2) as Part);
-    else if (name === '--rounds') options = { ...options, rounds: parseNumber(arg, value, FEWEST_ROUNDS) };
-    else if (name === '--cpu') options = { ...options, cpu: value === 'any' ? undefined : parseNumber(arg, value, 0) };
-    else if (name === '--profile' && value !== '') profileDirectory = value;
-    else throw new SetupError(`the benchmark does not know ${arg}; \`npm run bench -- --help\` lists what it knows.`);
-  }
-  return { ...options, profileDirectory, parts: parts.length === 0 ? ['guest', 'in-process'] : parts };
+/** The script with its options. */
+export function defineBench(): Command {
+  return defineScript('npm run bench --', 'Measures the adapter; without a part: --guest and --in-process.')
+    .option('--guest', 'Adapter and C twin in one guest, and messages through the driver.')
+    .option('--raw', 'Adapter and C twin on the socket, without QEMU.')
+    .option('--in-process', 'Messages through the device core alone, and what they allocate.')
+    .option('--rounds <N>', `Rounds that take turns, at least ${FEWEST_ROUNDS}.`, wholeNumber(FEWEST_ROUNDS), 9)
+    .option('--cpu <N|any>', 'The CPU of --raw.', readCpu, 0)
+    .option('--profile <DIR>', "The adapter's process writes a CPU profile there.", readDirectory)
+    .option('--strict', 'Exits with status 1 when a target is missed.');
 }
 
-function parseNumber(arg: string, value: string, least: number): number {
-  const number = Number(value);
-  if (value !== '' && Number.isInteger(number) && number >= least) return number;
-  throw new SetupError(`${arg} must give a whole number of at least ${least}; correct it.`);
+/** Reads the words of a command line. Throws UsageError. */
+export function parseOptions(words: readonly string[]): BenchOptions {
+  const given = readOptions<Given>(defineBench(), words);
+  const wanted = { guest: given.guest, raw: given.raw, 'in-process': given.inProcess };
+  const parts = PARTS.filter((part) => wanted[part]);
+  return {
+    parts: parts.length === 0 ? ['guest', 'in-process'] : parts,
+    rounds: given.rounds,
+    strict: given.strict ?? false,
+    cpu: given.cpu === 'any' ? undefined : given.cpu,
+    profileDirectory: given.profile,
+  };
+}
+
+function readCpu(text: string): number | 'any' {
+  return text === 'any' ? text : wholeNumber()(text);
+}
+
+function readDirectory(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It must name a folder');
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench:transport`: messages and bytes per second of the transport, in process, by service, operation, message size and number of QPs. Every packet is built
- * with all its headers, PSN and ICRC, and parsed at the other port; acknowledgements are real.
- *
- *   npm run bench:transport -- [--list] [--only rc-write-64,many-qps] [--messages N] [--json]
- *
- * `many-qps` runs one QP and 10,000 in turns and compares their cost, with the 16 messages of one doorbell in flight and with four times as many; `trace` does so with traces off and on, `trace-off` with hooks and without. `heap` sends 50 million messages.
+ * `npm run bench:transport [-- --list | --only NAMES]`: messages and bytes per second of the transport, in process, by
+ * service, operation, message size and number of QPs. Every packet is built with all its headers, PSN and ICRC, and
+ * parsed at the other port; acknowledgements are real. `many-qps` compares one QP with 10,000, with the 16 messages of
+ * one doorbell in flight and with four times as many; `trace` compares traces off and on, `trace-off` sources with and
+ * without hooks. `heap` sends 50 million messages.
  */
-import { parseArgs } from 'node:util';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { median } from './statistics.ts';
 import { compareAbsentHooks, compareTraced } from './trace-hooks.ts';
@@ -25,6 +25,7 @@ const COMPARED_QUEUE_PAIRS = 10_000;
 const COMPARISON_ROUNDS = 60;
 /** Messages of one machine before the other has its turn. */
 const COMPARISON_PIECE = 20_000;
+const HEADER = 'scenario              QPs   messages   M msg/s cpu ns/msg    GB/s  alloc B/msg   heap B/msg\n';
 
 interface Scenario extends Traffic {
   readonly name: string;
@@ -185,27 +186,35 @@ function processorNs(): number {
   return (user + system) * 1e3;
 }
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    messages: { type: 'string' },
-    list: { type: 'boolean', default: false },
-    json: { type: 'boolean', default: false },
-  },
+interface Options {
+  readonly only?: string;
+  readonly messages?: number;
+  readonly list?: boolean;
+  readonly json?: boolean;
+}
+
+await runEntry(async () => {
+  const script = defineScript('npm run bench:transport --', 'Measures messages and bytes per second of the transport.')
+    .option('--only <NAMES>', 'Only these scenarios, with commas between them.')
+    .option('--messages <N>', 'Messages of each scenario.', wholeNumber(1))
+    .option('--list', 'Prints the names of the scenarios.')
+    .option('--json', 'Prints JSON lines.');
+  await runScenarios(readOptions<Options>(script));
 });
-const all = scenarios(values.messages === undefined ? undefined : Number(values.messages));
-const names = [...all.map(({ name }) => name), 'many-qps', 'trace', 'trace-off'];
-const wanted = values.only?.split(',') ?? names.filter((name) => name !== 'heap');
-const unknown = wanted.find((name) => !names.includes(name));
-if (unknown !== undefined) throw new Error(`no scenario ${unknown}; there are ${names.join(', ')}`);
-if (values.list) process.stdout.write(`${names.join('\n')}\n`);
-else {
-  if (!values.json)
-    process.stdout.write(
-      'scenario              QPs   messages   M msg/s cpu ns/msg    GB/s  alloc B/msg   heap B/msg\n',
-    );
-  for (const scenario of all) if (wanted.includes(scenario.name)) measure(scenario, values.json);
-  if (wanted.includes('many-qps')) compareManyQueuePairs(values.json);
-  if (wanted.includes('trace')) await compareTraced(values.json);
-  if (wanted.includes('trace-off')) await compareAbsentHooks(values.json);
+
+async function runScenarios({ only, messages, list, json = false }: Options): Promise<void> {
+  const all = scenarios(messages);
+  const names = [...all.map(({ name }) => name), 'many-qps', 'trace', 'trace-off'];
+  const wanted = only?.split(',') ?? names.filter((name) => name !== 'heap');
+  const unknown = wanted.find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new UsageError(`there is no scenario ${unknown}; there are ${names.join(', ')}.`);
+  if (list) {
+    process.stdout.write(`${names.join('\n')}\n`);
+    return;
+  }
+  if (!json) process.stdout.write(HEADER);
+  for (const scenario of all) if (wanted.includes(scenario.name)) measure(scenario, json);
+  if (wanted.includes('many-qps')) compareManyQueuePairs(json);
+  if (wanted.includes('trace')) await compareTraced(json);
+  if (wanted.includes('trace-off')) await compareAbsentHooks(json);
 }

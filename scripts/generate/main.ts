@@ -6,6 +6,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { generateOutputs, type TableSet } from './outputs.ts';
 import { TableError } from './resolve.ts';
 
@@ -67,22 +69,10 @@ export function writeOutputs(root: string, outputs: ReadonlyMap<string, string>)
   return [...changed, ...leftOver];
 }
 
-const HELP = `Usage: npm run generate            write the files derived from the layout tables
-       npm run check:generated     write nothing; fail when a generated file is stale
-`;
-
-async function main(args: readonly string[]): Promise<number> {
-  if (args.includes('--help')) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  const unknown = args.find((argument) => argument !== '--check');
-  if (unknown !== undefined) {
-    process.stderr.write(`generate: unknown option ${unknown}\n${HELP}`);
-    return 2;
-  }
+/** Writes what is stale, or names it; returns the exit status. */
+async function generate(check: boolean): Promise<number> {
   const outputs = generateOutputs(await loadTableSets());
-  if (!args.includes('--check')) {
+  if (!check) {
     const written = writeOutputs(ROOT, outputs);
     process.stdout.write(`generate: ${outputs.size} files, ${written.length} changed\n`);
     for (const path of written) process.stdout.write(`  ${path}\n`);
@@ -95,15 +85,12 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  main(process.argv.slice(2)).then(
-    (code) => {
-      process.exitCode = code;
-    },
-    (error: unknown) => {
-      process.stderr.write(
-        error instanceof TableError ? `generate: ${error.message}\n` : `${(error as Error).stack}\n`,
-      );
-      process.exitCode = 1;
-    },
-  );
+  await runEntry(async () => {
+    const script = defineScript('npm run generate --', 'Writes the files derived from the layout tables.');
+    const checked = script.option('--check', 'Writes nothing and fails when a generated file is stale.');
+    const { check } = readOptions<{ check?: boolean }>(checked);
+    process.exitCode = await generate(check ?? false).catch((error: unknown) => {
+      throw error instanceof TableError ? new SetupError(`the tables have a mistake: ${error.message}`) : error;
+    });
+  });
 }

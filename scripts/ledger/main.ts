@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run ledger`: runs every test that names statements of the InfiniBand specification (`ledger(t, section, statement)`) and writes
- * docs/COMPLIANCE.md: which statement is shown by which test. `--check` (`npm run check:ledger`) writes nothing and fails when the file says anything else, that
- * is, when a statement's test is missing, was not executed, or failed.
+ * `npm run ledger`: runs every test that names statements of the InfiniBand specification (`ledger(t, section,
+ * statement)`) and writes docs/COMPLIANCE.md: which test shows which statement. `--check` (`npm run check:ledger`)
+ * writes nothing and fails when the document differs: a statement's test is missing, was not run, or failed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,6 +11,8 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { formatLedger, type LedgerEntry, LedgerReader } from './ledger-reader.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -47,7 +49,8 @@ async function collect(): Promise<LedgerEntry[]> {
   return paths.flatMap((path) => byPath.get(path) ?? []);
 }
 
-async function main(args: readonly string[]): Promise<number> {
+/** Writes the document, or compares it; returns the exit status. */
+async function writeLedger(check: boolean): Promise<number> {
   const entries = await collect();
   const failed = entries.filter(({ passed }) => !passed);
   for (const { section, statement, test } of failed)
@@ -55,7 +58,7 @@ async function main(args: readonly string[]): Promise<number> {
   const text = formatLedger(entries);
   const file = join(ROOT, DOCUMENT);
   const shown = entries.length - failed.length;
-  if (!args.includes('--check')) {
+  if (!check) {
     writeFileSync(file, text);
     process.stdout.write(`${DOCUMENT}: ${shown} of ${entries.length} statements are shown by tests that pass\n`);
     return failed.length === 0 ? 0 : 1;
@@ -63,10 +66,14 @@ async function main(args: readonly string[]): Promise<number> {
   const isCurrent = existsSync(file) && readFileSync(file, 'utf8') === text;
   if (!isCurrent)
     process.stderr.write(
-      `${DOCUMENT} is not what the tests say: a statement or its test has changed; run npm run ledger\n`,
+      `${DOCUMENT} differs from the tests: a statement or its test has changed; run npm run ledger\n`,
     );
   process.stdout.write(`${shown} of ${entries.length} statements are shown by tests that pass\n`);
   return isCurrent && failed.length === 0 ? 0 : 1;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+await runEntry(async () => {
+  const script = defineScript('npm run ledger --', `Writes ${DOCUMENT}: which test shows which statement.`);
+  const checked = script.option('--check', 'Writes nothing and fails when a statement is not shown.');
+  process.exitCode = await writeLedger(readOptions<{ check?: boolean }>(checked).check ?? false);
+});

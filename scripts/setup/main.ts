@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The command line of set-up: `npx tsx scripts/setup/main.ts [--refresh] COMMAND...`. Prints what it made on standard
-// output, one path a line, and news on standard error. `--refresh` looks for newer Debian packages.
-// `modules DIRECTORY...` compiles kernel modules and prints the .ko files.
-
+/**
+ * The command line of set-up: `npx tsx scripts/setup/main.ts [--refresh] COMMAND...`. Prints the path of each thing it
+ * provides on standard output, one a line, and progress on standard error. `modules DIRECTORY...` compiles kernel
+ * modules and prints the .ko files.
+ */
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
-import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
+import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
 import { provideGuestKernel } from '../../qemu/setup/guest-kernel.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 import { provideKernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
 import { refreshPackages } from '../../qemu/setup/packages.ts';
 import { provideQemu } from '../../qemu/setup/qemu.ts';
+import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
 import { setUp } from './set-up.ts';
 
@@ -27,13 +28,14 @@ const COMMANDS: Record<string, () => Promise<string[]>> = {
     return [library.path, qemu.path, kernel.imagePath, toolchain.directory, accelerator];
   },
 };
+const NAMES = [...Object.keys(COMMANDS), 'modules'].join(', ');
 
 await runEntry(async () => {
-  const args = process.argv.slice(2);
-  if (args.includes('--refresh')) refreshPackages();
-  const names = args.filter((arg) => arg !== '--refresh');
-  const known = [...Object.keys(COMMANDS), 'modules'].join(', ');
-  if (names.length === 0) throw new SetupError(`say what to set up: ${known}.`);
+  const script = defineScript('npx tsx scripts/setup/main.ts', 'Provides what a run needs and prints where it is.')
+    .argument('<COMMAND...>', `${NAMES}; the folders of kernel modules follow modules.`)
+    .option('--refresh', 'Looks for newer Debian packages.');
+  if (readOptions<{ refresh?: boolean }>(script).refresh) refreshPackages();
+  const names = script.args;
   await installMissingPackages(BASE_PACKAGES);
   if (names[0] === 'modules') {
     for (const { path } of await buildKernelModules(names.slice(1))) process.stdout.write(`${path}\n`);
@@ -41,7 +43,7 @@ await runEntry(async () => {
   }
   for (const name of names) {
     const command = COMMANDS[name];
-    if (command === undefined) throw new SetupError(`unknown set-up command ${name}; use one of: ${known}.`);
+    if (command === undefined) throw new UsageError(`there is no set-up command ${name}; use one of: ${NAMES}.`);
     for (const line of await command()) process.stdout.write(`${line}\n`);
   }
 });

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run chaos -- --seeds N [--seed S] [--replay]`: runs N seeds of chaos from S on, on every processor, and says which failed. With `--replay` it runs the one
- * seed S twice, prints what it does and everything that happened, and compares both runs.
+ * `npm run chaos -- [--seeds N] [--seed S] [--replay]`: connections over bad links, checked by an oracle that knows
+ * every byte and completion. Runs the seeds on every processor and names those that failed. `--replay` runs one seed
+ * twice, prints its plan and its events, and compares both runs.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { runChaos } from '../../device/simulations/chaos/run.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 import type { ChaosBatch, ChaosReport } from './chaos-worker.ts';
 
-const USAGE = 'Usage: npm run chaos -- [--seeds N] [--seed S] [--replay]\n';
 const WORKER = fileURLToPath(new URL('./chaos-worker.ts', import.meta.url));
-/** There is a worker for every processor: collectors of garbage in threads of their own would only be in their way. */
+/** Every processor has a worker; garbage collection in further threads would only take time from them. */
 const WORKER_OPTIONS = ['--import=tsx', '--single-threaded-gc'];
 /** Seeds a worker gets at a time. */
 const BATCH = 100;
@@ -72,19 +73,11 @@ function replay(seed: number): number {
   return same && first.error === undefined ? 0 : 1;
 }
 
-async function main(args: string[]): Promise<number> {
-  const options = { seeds: { type: 'string' }, seed: { type: 'string' }, replay: { type: 'boolean' } } as const;
-  const { values } = parseArgs({ args, options });
-  const seed = Number(values.seed ?? 1);
-  const seeds = Number(values.seeds ?? 1000);
-  if (!Number.isInteger(seed) || !Number.isInteger(seeds) || seed < 0 || seeds < 1) {
-    process.stderr.write(USAGE);
-    return 2;
-  }
-  return values.replay ? replay(seed) : runSeeds(seed, seeds);
-}
-
-process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n${USAGE}`);
-  return 2;
+await runEntry(async () => {
+  const script = defineScript('npm run chaos --', 'Runs connections over bad links under an oracle.')
+    .option('--seeds <N>', 'How many seeds to run.', wholeNumber(1), 1000)
+    .option('--seed <S>', 'The first of them.', wholeNumber(), 1)
+    .option('--replay', 'Runs one seed twice, prints its events and compares both runs.');
+  const options = readOptions<{ seeds: number; seed: number; replay?: boolean }>(script);
+  process.exitCode = options.replay ? replay(options.seed) : await runSeeds(options.seed, options.seeds);
 });

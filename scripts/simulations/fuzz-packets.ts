@@ -1,25 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `npm run fuzz:packets -- [--packets N] [--seed S]`: malformed packets of every kind at a port, with QPs beside it that must not notice. Ends with 1 when one did. */
-import { parseArgs } from 'node:util';
+/**
+ * `npm run fuzz:packets -- [--packets N] [--seed S]`: malformed packets of every kind arrive at a port, beside queue
+ * pairs at work that must not notice. Ends with 1 when one did.
+ */
 import { PacketFuzz } from '../../device/simulations/packet-fuzz/packet-fuzz.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 
-/** Packets of one seed: then a fresh adapter takes the next one. */
+/** Packets of one seed; the next seed has a fresh adapter. */
 const PER_SEED = 250_000;
 const PROGRESS_MS = 2000;
 
-const { values } = parseArgs({
-  options: { packets: { type: 'string', default: '10000000' }, seed: { type: 'string', default: '1' } },
+await runEntry(async () => {
+  const script = defineScript(
+    'npm run fuzz:packets --',
+    'Sends malformed packets past queue pairs that must not notice.',
+  )
+    .option('--packets <N>', 'How many packets.', wholeNumber(1), 10_000_000)
+    .option('--seed <S>', 'The first seed.', wholeNumber(), 1);
+  const { packets, seed } = readOptions<{ packets: number; seed: number }>(script);
+  runPackets(packets, seed);
 });
-const wanted = Number(values.packets);
-const started = performance.now();
-let shown = started;
-let done = 0;
-for (let seed = Number(values.seed); done < wanted; seed++) {
-  const count = Math.min(PER_SEED, wanted - done);
-  new PacketFuzz(seed).run(count);
-  done += count;
-  const now = performance.now();
-  if (now - shown < PROGRESS_MS && done < wanted) continue;
-  shown = now;
-  process.stdout.write(`${done} packets, ${((now - started) / 1000).toFixed(1)} s, seed ${seed}: nobody noticed\n`);
+
+function runPackets(wanted: number, firstSeed: number): void {
+  const started = performance.now();
+  let shown = started;
+  let done = 0;
+  for (let seed = firstSeed; done < wanted; seed++) {
+    const count = Math.min(PER_SEED, wanted - done);
+    new PacketFuzz(seed).run(count);
+    done += count;
+    const now = performance.now();
+    if (now - shown < PROGRESS_MS && done < wanted) continue;
+    shown = now;
+    const seconds = ((now - started) / 1000).toFixed(1);
+    process.stdout.write(`${done} packets, ${seconds} s, seed ${seed}: no queue pair noticed\n`);
+  }
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on whole adapters, everything checked after every step; 2 million steps unless told otherwise, divided among as many
- * processes as there are processors. A failure names the seed and how to replay it: `--seed S --seeds 1` runs that world alone.
+ * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on whole adapters, with
+ * every invariant checked after every step. A failure names the seed and the command that replays it.
  */
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Option } from 'commander';
 import { World } from '../../device/simulations/qos/world.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 
 const PROGRESS_MS = 5000;
 const CHECKED = `after every step: PCBs are conserved; each is bound to one VCB at most, and each VCB to one; credits sum up to what there is and are what commands hold; private ones are there;
@@ -16,39 +18,46 @@ free; at every completion: none is missing, twice or out of order, all data arri
 
 type Totals = Record<string, number>;
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '200' },
-    steps: { type: 'string', default: '10000' },
-    seed: { type: 'string', default: '1' },
-    jobs: { type: 'string', default: `${availableParallelism()}` },
-    stride: { type: 'string', default: '0' },
-  },
+interface Options {
+  readonly seeds: number;
+  readonly steps: number;
+  readonly seed: number;
+  readonly jobs: number;
+  /** Of one of several processes: it runs every `stride`th seed and reports to its parent. */
+  readonly stride?: number;
+}
+
+await runEntry(async () => {
+  const script = defineScript('npm run invariants --', 'Loads whole adapters at random and checks all after each step.')
+    .option('--seeds <N>', 'How many seeds.', wholeNumber(1), 200)
+    .option('--steps <M>', 'Steps of each seed.', wholeNumber(1), 10_000)
+    .option('--seed <S>', 'The first seed.', wholeNumber(), 1)
+    .option('--jobs <J>', 'How many processes.', wholeNumber(1), availableParallelism())
+    .addOption(new Option('--stride <N>').argParser(wholeNumber(1)).hideHelp());
+  const options = readOptions<Options>(script);
+  if (options.stride === undefined) return divide(options);
+  const end = options.seed + options.seeds;
+  for (let seed = options.seed; seed < end; seed += options.stride) process.send?.(runSeed(seed, options.steps));
 });
-const first = Number(values.seed);
-const end = first + Number(values.seeds);
-const stepsPerSeed = Number(values.steps);
-if (values.stride === '0') await divide(Math.min(Number(values.jobs), end - first));
-else for (let seed = first; seed < end; seed += Number(values.stride)) process.send?.(runSeed(seed));
 
 /** Runs one world; returns its counts. Ends the process with 1 when something is wrong. */
-function runSeed(seed: number): Totals {
+function runSeed(seed: number, steps: number): Totals {
   const world = new World(seed);
   try {
-    world.run(stepsPerSeed);
+    world.run(steps);
     world.rest();
   } catch (cause) {
     process.stdout.write(`${JSON.stringify(world.summary)}\n`);
     process.stdout.write(
-      `seed ${seed} failed; again: npm run invariants -- --seed ${seed} --seeds 1 --steps ${stepsPerSeed}\n`,
+      `seed ${seed} failed; again: npm run invariants -- --seed ${seed} --seeds 1 --steps ${steps}\n`,
     );
     throw cause;
   }
   return { seeds: 1, steps: world.steps, ...world.summary };
 }
 
-/** Lets `jobs` processes run every `jobs`th seed each. */
-async function divide(jobs: number): Promise<void> {
+/** Divides the seeds among processes and prints what they counted. */
+async function divide(options: Options): Promise<void> {
   const started = performance.now();
   let shown = started;
   const totals: Totals = {};
@@ -61,16 +70,30 @@ async function divide(jobs: number): Promise<void> {
       totals[name] = name === 'longestWait' ? Math.max(totals[name] ?? 0, count) : (totals[name] ?? 0) + count;
     if (performance.now() - shown > PROGRESS_MS) show();
   };
-  const codes = await Promise.all(Array.from({ length: jobs }, (_, job) => runJob(first + job, jobs, add)));
+  const stride = Math.min(options.jobs, options.seeds);
+  const jobs = Array.from({ length: stride }, (_, job) => ({
+    ...options,
+    seed: options.seed + job,
+    seeds: options.seeds - job,
+    stride,
+  }));
+  const codes = await Promise.all(jobs.map((job) => runJob(job, add)));
   show();
-  if (codes.some((code) => code !== 0)) process.exitCode = 1;
-  else process.stdout.write(`seeds ${first} to ${end - 1}, ${totals.steps} steps, nothing wrong. Checked ${CHECKED}\n`);
+  if (codes.some((code) => code !== 0)) {
+    process.exitCode = 1;
+    return;
+  }
+  const last = options.seed + options.seeds - 1;
+  process.stdout.write(`seeds ${options.seed} to ${last}, ${totals.steps} steps, nothing wrong. Checked ${CHECKED}\n`);
 }
 
 /** One process; resolves to its exit code. */
-function runJob(seed: number, stride: number, add: (counts: Totals) => void): Promise<number | null> {
-  const range = ['--seed', `${seed}`, '--seeds', `${end - seed}`, '--stride', `${stride}`];
-  const child = fork(fileURLToPath(import.meta.url), [...range, '--steps', `${stepsPerSeed}`]);
+function runJob(
+  { seed, seeds, steps, stride }: Required<Options>,
+  add: (counts: Totals) => void,
+): Promise<number | null> {
+  const range = Object.entries({ seed, seeds, steps, stride }).flatMap(([name, value]) => [`--${name}`, `${value}`]);
+  const child = fork(fileURLToPath(import.meta.url), range);
   child.on('message', (counts) => add(counts as Totals));
   return new Promise((resolve) => child.on('exit', resolve));
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run sanitize [-- --seeds N] [--first S] [--bug NAME] [--seed S --replay]`: runs drivers with planted bugs, and the clean one, against memory that lags and is disordered as
- * PCIe allows, and prints which bug was caught by how many seeds. Fails when one was not, or when the clean driver failed. `--replay` prints the steps of one run.
+ * `npm run sanitize [-- OPTIONS]`: drivers with planted bugs, and the clean one, on memory that lags and is disordered
+ * as PCIe allows (docs/ORDERING.md). Prints how many seeds caught each bug; ends with 1 when a bug was not caught or
+ * the clean driver failed. `--replay` prints the steps of one run.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Option } from 'commander';
 import {
   addResult,
   BUG_SEEDS,
@@ -19,15 +20,11 @@ import {
 } from '../../device/simulations/sanitize/matrix.ts';
 import { plantedBugs } from '../../device/simulations/sanitize/planted-bugs.ts';
 import { runSanitize } from '../../device/simulations/sanitize/run.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 import type { SanitizeBatch, SanitizeReport } from './sanitize-worker.ts';
 
 const CLEAN_SEEDS = 1000;
-const USAGE = `Usage: npm run sanitize -- [--seeds N] [--first S] [--bug NAME] [--seed S --replay]
-  --seeds N   seeds of the clean driver (default ${CLEAN_SEEDS}); a bug has ${BUG_SEEDS}, or N if that is less
-  --first S   the first of these seeds (default 1)
-  --bug NAME  only this bug (or, with --replay, a driver with it): ${plantedBugs.map(({ name }) => name).join(', ')}
-  --replay    prints the steps of seed S
-`;
 const WORKER = fileURLToPath(new URL('./sanitize-worker.ts', import.meta.url));
 /** Seeds a worker gets at a time. */
 const BATCH = 10;
@@ -84,30 +81,35 @@ function replay(seed: number, name: string | undefined): number {
   return error === undefined ? 0 : 1;
 }
 
-async function main(args: string[]): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      seeds: { type: 'string' },
-      first: { type: 'string' },
-      seed: { type: 'string' },
-      bug: { type: 'string' },
-      replay: { type: 'boolean' },
-    },
-  });
-  const seed = Number(values.seed ?? 1);
-  const seeds = Number(values.seeds ?? CLEAN_SEEDS);
-  const first = Number(values.first ?? 1);
-  if (![seed, seeds, first].every((value) => Number.isInteger(value) && value >= 0) || seeds < 1)
-    throw new Error('--seed, --seeds and --first take whole numbers.');
-  if (values.bug !== undefined && findBug(values.bug) === undefined)
-    throw new Error(`There is no planted bug ${values.bug}.`);
-  if (values.replay) return replay(seed, values.bug);
-  const rows = newMatrix(seeds, Math.min(seeds, BUG_SEEDS));
-  return runMatrix(values.bug === undefined ? rows : rows.filter(({ bug }) => bug?.name === values.bug), first);
+interface Options {
+  readonly seeds: number;
+  readonly first: number;
+  readonly bug?: string;
+  readonly seed: number;
+  readonly replay?: boolean;
 }
 
-process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n${USAGE}`);
-  return 2;
+await runEntry(async () => {
+  const bugs = plantedBugs.map(({ name }) => name);
+  const purpose =
+    'Runs drivers with planted bugs, and the clean one, on memory that lags and is disordered as PCIe allows.';
+  const script = defineScript('npm run sanitize --', purpose)
+    .option(
+      '--seeds <N>',
+      `Seeds of the clean driver; a bug has ${BUG_SEEDS}, or N if that is less.`,
+      wholeNumber(1),
+      CLEAN_SEEDS,
+    )
+    .option('--first <S>', 'The first of these seeds.', wholeNumber(), 1)
+    .addOption(new Option('--bug <NAME>', 'Only this bug; with --replay, a driver with it.').choices(bugs))
+    .option('--seed <S>', 'The seed of --replay.', wholeNumber(), 1)
+    .option('--replay', 'Prints the steps of one seed.');
+  const options = readOptions<Options>(script);
+  if (options.replay) {
+    process.exitCode = replay(options.seed, options.bug);
+    return;
+  }
+  const rows = newMatrix(options.seeds, Math.min(options.seeds, BUG_SEEDS));
+  const wanted = options.bug === undefined ? rows : rows.filter(({ bug }) => bug?.name === options.bug);
+  process.exitCode = await runMatrix(wanted, options.first);
 });

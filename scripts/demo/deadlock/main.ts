@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `npm run demo:deadlock [-- --seed N]`: the deadlock that doorbells can run into, and the same load with doorbell overflow. In process, in a second.
-
-import { parseArgs } from 'node:util';
+/**
+ * `npm run demo:deadlock [-- --seed N]`: the deadlock that doorbells can run into (US9069485), and the same load with
+ * doorbell overflow. In process, in a second.
+ */
+import { runEntry } from '../../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../../qemu/setup/script-options.ts';
 import { formatRuns, runAll } from './report.ts';
 
-const { values } = parseArgs({ options: { seed: { type: 'string', default: '14' } } });
-const seed = Number(values.seed);
-if (!Number.isSafeInteger(seed) || seed < 0) {
-  process.stderr.write(`demo:deadlock: option --seed is ${values.seed}; it must be a whole number from 0\n`);
-  process.exit(2);
-}
-process.stdout.write(formatRuns(seed, runAll(seed)));
+await runEntry(async () => {
+  const script = defineScript(
+    'npm run demo:deadlock --',
+    'Shows the deadlock of doorbells, and how overflow avoids it.',
+  );
+  const { seed } = readOptions<{ seed: number }>(script.option('--seed <N>', 'The seed.', wholeNumber(), 14));
+  process.stdout.write(formatRuns(seed, runAll(seed)));
+});

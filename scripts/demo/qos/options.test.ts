@@ -2,22 +2,22 @@
 /** The command line of `npm run demo:qos`: what it takes, and what it says of what it does not. */
 import { join } from 'node:path';
 import t from 'tap';
-import { checkOutput, parseOptions } from './options.ts';
+import { checkOutput, defineDemo, parseOptions } from './options.ts';
 
 t.test('what is given is taken, the rest is as usual', async (t) => {
-  t.match(parseOptions([]), { help: false, inProcess: false, seconds: 4, output: /build\/demo\/qos\.svg$/ });
+  t.match(parseOptions([]), { inProcess: false, seconds: 4, output: /build\/demo\/qos\.svg$/ });
   t.match(parseOptions(['--seconds=7', '--output', '/tmp/x.svg']), { seconds: 7, output: '/tmp/x.svg' });
   t.match(parseOptions(['--in-process']), { inProcess: true });
-  t.match(parseOptions(['--help']), { help: true });
+  t.match(defineDemo().helpInformation(), /--in-process .*--seconds/s);
 });
 
 t.test('what is wrong is named', async (t) => {
   for (const value of ['0', '51', '1.5', 'x', ''])
     t.throws(() => parseOptions([`--seconds=${value}`]), {
-      message: `--seconds=${value} must give a whole number from 1 to 50.`,
+      message: `option '--seconds <N>' argument '${value}' is invalid. It must be a whole number from 1 to 50; \`npm run demo:qos -- --help\` lists the options.`,
     });
-  t.throws(() => parseOptions(['--secnds=3']), { message: /Unknown option '--secnds'.*--help/ });
-  t.throws(() => parseOptions(['plot.svg']), { message: /Unexpected argument 'plot\.svg'.*--help/ });
+  t.throws(() => parseOptions(['--secnds=3']), { message: /unknown option '--secnds=3'.*--help/ });
+  t.throws(() => parseOptions(['plot.svg']), { message: /too many arguments.*--help/ });
   t.throws(() => parseOptions(['--output']), { message: /--output.*--help/ });
   t.throws(() => parseOptions(['--in-process', '--seconds=3']), { message: /leave --seconds out/ });
 });
