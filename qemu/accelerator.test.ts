@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The choice of the accelerator: the environment decides first, and what does not run is not chosen.
-
+/**
+ * The choice of the accelerator: the environment decides first; an accelerator that does not run is
+ * not chosen.
+ */
 import t from 'tap';
 import { chooseAccelerator } from './accelerator.ts';
 

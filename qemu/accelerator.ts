@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Chooses between KVM and TCG. /dev/kvm may open and still be unable to boot a kernel (nested virtual machines), so KVM
-// counts as working only after it has booted the stock kernel to init once; the answer is remembered for this boot of
-// the machine and this QEMU and kernel. VUHCA_ACCEL=kvm|tcg decides without trying. Called by launch.ts.
-
+/**
+ * Chooses between KVM and TCG. /dev/kvm may open and still be unable to boot a kernel (nested
+ * virtual machines), so KVM counts as working only after it has booted the stock kernel to init
+ * once. The answer is remembered for this boot of the machine, this QEMU and this kernel.
+ * VUHCA_ACCEL=kvm|tcg decides without a trial. Called by launch.ts.
+ */
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Guest } from './guest.ts';

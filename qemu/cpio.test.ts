@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Our cpio archives are what busybox's cpio, which nobody here wrote, reads; the initramfs holds what was asked for.
-
+/**
+ * The busybox cpio program reads the archives that cpio.ts writes; an initramfs holds the files
+ * that were asked for.
+ */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +43,7 @@ t.test('entries of every kind', async (t) => {
   );
 });
 
-t.test('what an initramfs holds', async (t) => {
+t.test('the entries of an initramfs', async (t) => {
   const busybox = await provideBusybox();
   const module = join(t.testdir({}), 'm.ko');
   writeFileSync(module, 'module bytes');

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Writes cpio archives in the "newc" format, the one the Linux kernel unpacks as an initramfs
-// (Documentation/driver-api/early-userspace/buffer-format.rst). Times, owners and inode numbers are fixed, so the same
-// entries give the same bytes. Called by initramfs.ts.
+/**
+ * Writes cpio archives in the "newc" format, which the Linux kernel unpacks as an initramfs
+ * (Documentation/driver-api/early-userspace/buffer-format.rst). Times, owners and inode numbers are
+ * fixed, so the same entries give the same bytes. Called by initramfs.ts.
+ */
 
 /** One entry of an archive. Paths have no leading slash. */
 export type CpioEntry =
@@ -13,7 +14,7 @@ export type CpioEntry =
 
 const TYPE = { directory: 0o040000, file: 0o100000, link: 0o120000, 'character-device': 0o020000 } as const;
 
-/** The archive of `entries` in their order, which must name a directory before what is in it. */
+/** The archive of `entries` in their order, which must name a directory before its entries. */
 export function writeCpio(entries: readonly CpioEntry[]): Buffer {
   const parts: Buffer[] = [];
   let inode = 1;
@@ -47,7 +48,8 @@ interface Fields {
 function encodeFields(path: string, fields: Fields, content: Buffer): Buffer[] {
   const name = Buffer.from(`${path}\0`);
   const { inode, mode, links, major, minor } = fields;
-  // inode, mode, uid, gid, nlink, mtime, filesize, devmajor, devminor, rdevmajor, rdevminor, namesize, check
+  // inode, mode, uid, gid, nlink, mtime, filesize, devmajor, devminor, rdevmajor, rdevminor,
+  // namesize, check
   const numbers = [inode, mode, 0, 0, links, 0, content.length, 0, 0, major, minor, name.length, 0];
   const header = Buffer.from(`070701${numbers.map((value) => value.toString(16).padStart(8, '0')).join('')}`);
   return [header, name, padding(header.length + name.length), content, padding(content.length)];

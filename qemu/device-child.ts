@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A `vuhca device` process as a child: it is started, is ready when its sockets are, and ends
- * within a bound. It ends with its parent, even when the parent is killed. Called by `vuhca run`,
- * `npm start` and tests.
+ * An adapter process (`vuhca device`) as a child: started, ready when its sockets are, ended within
+ * a bound. It ends with its parent, even with a parent that is killed. Called by `vuhca run`, `npm
+ * start`, demonstrations and tests.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,36 +17,37 @@ export interface DeviceChildOptions {
   /** Further options of `vuhca device`. */
   readonly arguments?: readonly string[];
   /**
-   * The content of the topology file; its sockets are in the child's folder. A lone adapter on
-   * `socketPath` when absent.
+   * The content of a topology file, with sockets in the child's folder; a lone adapter when absent.
    */
   readonly topology?: object;
-  /** Called with each line of its log; the log goes to our standard error when absent. */
+  /** Called with each line of its log; the log goes to standard error when absent. */
   readonly onLogLine?: (line: string) => void;
 }
 
-/** What the process prints on standard output when guests may attach; the paths follow. */
+/**
+ * The first words that the process prints on standard output when guests may attach; paths follow.
+ */
 export const READY = 'listening on';
 
 /** How the process ended. */
 export interface DeviceExit {
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Sockets it left although it should have removed them. */
+  /** Sockets that it should have removed and did not. */
   readonly left: readonly string[];
 }
 
 const MAIN = fileURLToPath(new URL('../scripts/cli/main.ts', import.meta.url));
 const TSX = import.meta.resolve('tsx');
 const START_BOUND_MS = 30_000;
-/** A process that is asked to end needs far less; one at a breakpoint never ends. */
+/** Ending takes far less, except at a breakpoint, where it would take for ever. */
 const END_BOUND_MS = 3_000;
 const TAIL_LINES = 20;
 const SOCKET = 'vuhca.sock';
 const TOPOLOGY = 'topology.json';
 
 export class DeviceChild {
-  /** A folder for its sockets, which is removed at the end of the process. */
+  /** The folder of its sockets, removed when the process ends. */
   readonly directory: string;
   readonly controlPath: string;
   /** The vfio-user sockets, one for each function. */
@@ -56,8 +57,8 @@ export class DeviceChild {
   readonly #child: ChildProcess;
 
   /**
-   * Starts the process and waits until guests may attach. Throws SetupError with the words of the
-   * process when it ends before.
+   * Starts the process and waits until guests may attach. Throws SetupError with its last log
+   * lines.
    */
   static async start(options: DeviceChildOptions = {}): Promise<DeviceChild> {
     const directory = makeRunDirectory();
@@ -65,7 +66,7 @@ export class DeviceChild {
     const command = ['--pdeathsig', 'SIGTERM', '--', process.execPath, '--import', TSX, MAIN, 'device'];
     const child = spawn('setpriv', [...command, ...chooseServed(directory, options), ...(options.arguments ?? [])], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A Ctrl-C at the terminal must reach the parent only, which ends the guest first.
+      // Ctrl-C at the terminal must reach only the parent, which ends the guest first.
       detached: true,
     });
     forget.push(onProcessEnd(() => child.kill('SIGTERM')));
@@ -97,12 +98,12 @@ export class DeviceChild {
     return this.#child.pid as number;
   }
 
-  /** The vfio-user socket: of a lone adapter, or of one whose topology says `NAME.sock`. */
+  /** The path of a vfio-user socket: of a lone adapter, or one that the topology names. */
   socketPath(name = SOCKET): string {
     return join(this.directory, name);
   }
 
-  /** Ends it at once, as a crash would. */
+  /** Ends the process at once, as a crash would. */
   async kill(): Promise<DeviceExit> {
     this.#child.kill('SIGKILL');
     const exit = await this.whenExited;
@@ -130,7 +131,7 @@ function followLog(child: ChildProcess, onLine: ((line: string) => void) | undef
   });
 }
 
-/** The arguments for the adapters to serve. */
+/** The arguments that choose between a lone adapter and a topology. */
 function chooseServed(directory: string, { topology }: DeviceChildOptions): string[] {
   if (topology === undefined) return ['--socket', join(directory, SOCKET)];
   const path = join(directory, TOPOLOGY);
@@ -140,13 +141,13 @@ function chooseServed(directory: string, { topology }: DeviceChildOptions): stri
 
 async function watch(child: ChildProcess, directory: string, cleanUp: () => void): Promise<DeviceExit> {
   const [status, signal] = (await once(child, 'close').catch(() => [null, null])) as [number | null, NodeJS.Signals];
-  // Another clean-up may have taken the folder.
+  // Another clean-up may have removed the folder.
   const left = existsSync(directory) ? readdirSync(directory).filter((name) => /\.sock(\.\d+)?$/.test(name)) : [];
   cleanUp();
   return { status, signal, left };
 }
 
-/** The sockets of the process, which it prints when it is ready. */
+/** The paths that the process prints when it is ready. */
 async function waitUntilReady(
   child: ChildProcess,
   exited: Promise<DeviceExit>,

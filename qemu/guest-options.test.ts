@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The QEMU command line that follows from a guest's options.
-
+/** The QEMU command line that follows from a guest's options. */
 import t from 'tap';
 import { buildArguments, type GuestOptions } from './guest-options.ts';
 
@@ -56,7 +54,7 @@ t.test('devices', async (t) => {
   ]);
 });
 
-t.test('kernel, processor, gdb and the rest', async (t) => {
+t.test('kernel, processor, gdb and further arguments', async (t) => {
   const args = build({
     append: 'vuhca.debug=1',
     cpus: 4,
@@ -68,7 +66,7 @@ t.test('kernel, processor, gdb and the rest', async (t) => {
   t.notMatch(
     valuesOf(args, '-append')[0],
     'rcu_cpu_stall_suppress',
-    'watchdogs watch, unless the guest is to be patient',
+    'the watchdogs stay on, unless the guest is patient',
   );
   t.match(valuesOf(build({ patient: true }), '-append'), [/ rcupdate\.rcu_cpu_stall_suppress=1 /]);
   t.same(valuesOf(args, '-smp'), ['4']);

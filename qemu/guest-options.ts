@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What a guest is made of, and the QEMU command line that follows from it. Pure: paths and values in, arguments out.
-// The machine is q35 with SeaBIOS and a directly loaded kernel; guest memory is a shared memfd, because a vfio-user
-// device reaches it only through the file descriptor (docs of QEMU, "vfio-user"). Called by guest.ts.
+/**
+ * The options of a guest, and the QEMU command line that follows from them. Pure: paths and values
+ * in, arguments out. The machine is q35 with SeaBIOS and a directly loaded kernel. Guest memory is
+ * a shared memfd, because a vfio-user device reaches it only through the file descriptor (QEMU
+ * documentation, "vfio-user"). Called by guest.ts.
+ */
 
 /** One PCIe function offered on a vfio-user socket. */
 export interface VfioUserDevice {
@@ -10,11 +12,14 @@ export interface VfioUserDevice {
   readonly socketPath: string;
   /** QEMU's id of the device; `hcaN` when absent. */
   readonly id?: string;
-  /** False puts it on the root bus (as a root complex integrated endpoint) instead of behind a root port. */
+  /**
+   * False puts it on the root bus (as a root complex integrated endpoint) instead of behind a root
+   * port.
+   */
   readonly rootPort?: boolean;
   /**
-   * How long QEMU waits for an answer; then it drops the device for good. A day when absent, so that a breakpoint in
-   * the device process cannot kill the guest.
+   * How long QEMU waits for an answer; then it drops the device for good. A day when absent, so
+   * that a breakpoint in the device process cannot kill the guest.
    */
   readonly messageTimeoutMs?: number;
   /** Further properties of vfio-user-pci, by their QEMU names. */
@@ -26,7 +31,7 @@ export interface GuestDisk {
   readonly path: string;
   /** `raw` when absent. */
   readonly format?: string;
-  /** True leaves the image as it is and forgets what the guest writes. */
+  /** True discards the writes of the guest and leaves the image unchanged. */
   readonly snapshot?: boolean;
 }
 
@@ -48,7 +53,10 @@ export interface GuestOptions {
   readonly cpus?: number;
   /** Words added to the kernel command line. */
   readonly append?: string;
-  /** True turns off the kernel's watchdogs for stalls: a debugger is going to stop a device, and with it the guest. */
+  /**
+   * True turns off the kernel's stall watchdogs, for a debugger that stops the device and with it
+   * the guest.
+   */
   readonly patient?: boolean;
   readonly devices?: readonly VfioUserDevice[];
   /** False makes guest memory private, which breaks DMA silently; for the test that shows it. */
@@ -59,26 +67,26 @@ export interface GuestOptions {
   readonly consoleLog?: string;
   /** Called with each line of the serial console. */
   readonly onConsoleLine?: (line: string) => void;
-  /** True connects the serial console to our own terminal; `onConsoleLine` then hears nothing. */
+  /** True connects the serial console to this terminal; `onConsoleLine` is not called then. */
   readonly interactive?: boolean;
   /** Where QEMU's gdb server listens: `unix:/path` or `tcp::1234`. */
   readonly gdb?: string;
   /** True waits for gdb or QMP's `cont` before the first instruction. */
   readonly paused?: boolean;
-  /** The faster one that works when absent (VUHCA_ACCEL decides first). */
+  /** When absent, VUHCA_ACCEL decides, or else the faster one that works. */
   readonly accelerator?: Accelerator;
   /** Arguments added at the end. */
   readonly extraArguments?: readonly string[];
 }
 
-/** A guest whose choices are all made. */
+/** The options of a guest with every choice made. */
 export interface GuestPlan extends GuestOptions {
   readonly kernel: string;
   readonly initramfs: string;
   readonly accelerator: Accelerator;
 }
 
-/** Sockets QEMU connects to: QMP and one for each port. */
+/** The sockets that QEMU connects to: QMP and one for each port. */
 export interface GuestSockets {
   readonly qmp: string;
   readonly ports: readonly { readonly name: string; readonly path: string }[];
@@ -88,11 +96,15 @@ const DEFAULT_MEMORY_MIB = 512;
 const DEFAULT_CPUS = 2;
 const DAY_MS = 86_400_000;
 
-// What shortens a boot under TCG without changing what a driver sees. panic=-1 with -no-reboot ends QEMU on a panic;
-// nokaslr lets a debugger use the addresses of the symbol file.
-/** What makes a kernel accept that its processors stand still for minutes: no soft lockup, RCU stall, hung task or work queue is reported. */
+/**
+ * Kernel options that turn off the reports of soft lockups, RCU stalls, hung tasks and work queues.
+ */
 const PATIENCE =
   'nosoftlockup rcupdate.rcu_cpu_stall_suppress=1 sysctl.kernel.hung_task_timeout_secs=0 workqueue.watchdog_thresh=0';
+/**
+ * Kernel options that shorten a boot under TCG and change nothing that a driver sees. panic=-1 with
+ * -no-reboot ends QEMU on a panic; nokaslr lets a debugger use the addresses of the symbol file.
+ */
 const APPEND = [
   'console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable no_timer_check cryptomgr.notests',
   'random.trust_cpu=on initcall_blacklist=jent_mod_init',
@@ -128,7 +140,7 @@ function kernelArguments(plan: GuestPlan): string[] {
 
 function processorArguments(plan: GuestPlan): string[] {
   const cpus = ['-smp', String(plan.cpus ?? DEFAULT_CPUS)];
-  // Five-level page tables only make every page walk of the emulator longer.
+  // Five-level page tables make every page walk of the emulator longer.
   if (plan.accelerator === 'tcg') return ['-accel', 'tcg,thread=multi', '-cpu', 'max,la57=off', ...cpus];
   return ['-accel', 'kvm', '-cpu', 'host', ...cpus];
 }
@@ -139,7 +151,7 @@ function memoryObject(memoryMiB: number, shared: boolean): string {
 
 function consoleArguments(plan: GuestPlan): string[] {
   const log = plan.consoleLog === undefined ? '' : `,logfile=${escapeComma(plan.consoleLog)}`;
-  // At a terminal the multiplexer gives Ctrl-A x, which ends QEMU.
+  // At a terminal the multiplexer offers Ctrl-A x, which ends QEMU.
   const mux = plan.interactive === true ? ',mux=on' : '';
   return ['-chardev', `stdio,id=console,signal=off${mux}${log}`, '-serial', 'chardev:console'];
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The host's end of one virtio-serial port: a unix socket we listen on and QEMU connects to at start, so nothing the
-// guest writes early is lost. Delivers lines or bytes; what is sent before the connection waits. Called by guest.ts;
-// the QMP socket is one of these too, without lines.
-
+/**
+ * The host's end of one virtio-serial port: a UNIX socket that this process listens on and QEMU
+ * connects to at start, so that no early output of the guest is lost. Delivers lines or bytes;
+ * writes before the connection wait. Called by guest.ts, which also uses one, without lines, for
+ * QMP.
+ */
 import { createServer, type Server, type Socket } from 'node:net';
 import { type LineListener, LineSplitter } from './line-splitter.ts';
 
-/** Listens on a unix socket for the one connection QEMU makes to it. */
+/** Listens on a UNIX socket for the one connection that QEMU makes. */
 export class GuestPort {
   readonly path: string;
   readonly connected: Promise<Socket>;
@@ -37,8 +38,10 @@ export class GuestPort {
     });
   }
 
-  /** Calls `listener` with each line the guest writes until the returned function is called; what came before the
-   * first listener did waits in the socket. */
+  /**
+   * Calls `listener` with each line the guest writes until the returned function is called. Lines
+   * that arrive before the first listener wait in the socket.
+   */
   onLine(listener: LineListener): () => void {
     this.#listeners.add(listener);
     this.#startReading();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Real guests: they boot to init, talk over their ports, and leave nothing behind however they end.
-
+/** Real guests boot to init, talk over their ports, and leave nothing behind, however they end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -13,7 +11,7 @@ import { buildInitramfs } from './initramfs.ts';
 import { KernelLogWatch } from './kernel-log.ts';
 import { launchGuest } from './launch.ts';
 
-/** Whether a process exists and is not merely waiting to be reaped. */
+/** Whether a process exists and is not a zombie. */
 function isRunning(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -100,7 +98,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const) {
       const guest = await launchGuest({ paused: true });
       console.log(guest.pid);
       await guest.whenExited;`;
-    // tap gives every Node process it can a signal listener of its own, through NODE_OPTIONS; env takes that out again.
+    // tap adds a signal listener to every Node process through NODE_OPTIONS; env removes it again.
     const node = ['--unset=NODE_OPTIONS', process.execPath, '--import', 'tsx', '--input-type=module', '--eval', script];
     const parent = spawn('env', node, { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
@@ -108,10 +106,10 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const) {
     t.ok(isRunning(qemu));
     t.equal(runFolders(parent.pid as number).length, 1);
     parent.kill(signal);
-    t.equal((await once(parent, 'exit'))[1], signal, 'the signal does what it does to any process');
+    t.equal((await once(parent, 'exit'))[1], signal, 'the signal ends the process, as it would end any other');
     await until(() => !isRunning(qemu));
     t.notOk(existsSync(`/proc/${qemu}/exe`));
-    // What SIGKILL leaves, the next launch removes.
+    // The next launch removes the folder that SIGKILL leaves.
     if (signal === 'SIGKILL') await (await launchGuest({ paused: true })).quit();
     t.same(runFolders(parent.pid as number), []);
   });

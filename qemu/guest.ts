@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// One running guest: the QEMU process, its QMP connection, its virtio-serial ports and its console. However it ends
-// (by itself, by quit(), by a signal to this process, even by this process being killed) no process, socket or file is
-// left. Called by launch.ts; tests hold the Guest it returns.
-
+/**
+ * One running guest: the QEMU process, its QMP connection, its virtio-serial ports and its console.
+ * However it ends (by itself, by quit(), by a signal to this process, by this process being
+ * killed), no process, socket or file is left. Called by launch.ts; sessions and tests hold the
+ * Guest that it returns.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -21,11 +22,11 @@ export interface GuestExit {
   /** QEMU's exit status; null when a signal ended it. */
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** The end of what QEMU itself printed as errors. */
+  /** The last lines of QEMU's own error output. */
   readonly errors: string;
 }
 
-/** The port init.sh reports on; every guest has it. */
+/** The port that init.sh reports on; every guest has it. */
 export const REPORT_PORT = 'vuhca.report';
 
 const START_BOUND_MS = 60_000;
@@ -41,7 +42,10 @@ export class Guest {
   readonly #child: ChildProcess;
   readonly #ports: ReadonlyMap<string, GuestPort>;
 
-  /** Starts QEMU and waits until it has made its machine, devices included. Throws SetupError when it ends instead. */
+  /**
+   * Starts QEMU and waits until its machine and devices exist. Throws SetupError when it ends
+   * instead.
+   */
   static async start(qemu: Qemu, plan: GuestPlan): Promise<Guest> {
     const directory = makeRunDirectory();
     const forget = onProcessEnd(() => rmSync(directory, { recursive: true, force: true }));
@@ -79,16 +83,20 @@ export class Guest {
     return this.#child.pid as number;
   }
 
-  /** The port of that name. Throws when the guest was not given one. */
+  /** The port of that name. Throws when the guest has none. */
   port(name: string = REPORT_PORT): GuestPort {
     const port = this.#ports.get(name);
     if (port === undefined) throw new Error(`this guest has no port ${name}; name it in GuestOptions.ports`);
     return port;
   }
 
-  /** Ends the guest: asks by QMP, then by SIGTERM, then by SIGKILL, each with a bound. Safe to call again. */
+  /**
+   * Ends the guest: asks by QMP, then by SIGTERM, then by SIGKILL, each with a bound. Safe to call
+   * again.
+   */
   async quit(): Promise<GuestExit> {
-    // A vCPU that waits for the device holds QEMU's lock, so QMP may never answer; hence the bounds.
+    // A vCPU that waits for the device holds QEMU's lock, so QMP may never answer: each step has a
+    // bound.
     this.qmp.execute('quit').catch(() => {});
     if (!(await this.#endsWithin(QUIT_BOUND_MS))) {
       this.#child.kill('SIGTERM');
@@ -112,7 +120,7 @@ export class Guest {
   }
 }
 
-/** `setpriv` has the kernel end QEMU with this process, should this process be killed without a chance to clean up. */
+/** `setpriv` makes the kernel end QEMU with this process, also when this process is killed. */
 function spawnQemu(qemu: Qemu, args: readonly string[], interactive: boolean): ChildProcess {
   const command = ['--pdeathsig', 'SIGKILL', '--', qemu.path, ...qemu.arguments, ...args];
   return spawn('setpriv', command, {
@@ -144,7 +152,7 @@ async function negotiate(control: GuestPort, child: ChildProcess, exited: Promis
     await qmp.negotiate();
     return qmp;
   });
-  // Losing the race is no error of its own: whichever of the others won says what happened.
+  // The promises that lose the race must not be reported as unhandled.
   ready.catch(() => {});
   const ended = exited.then((exit) => exit);
   const result = await within(START_BOUND_MS, Promise.race([ready.catch(() => ended), ended]), undefined);
@@ -153,7 +161,7 @@ async function negotiate(control: GuestPort, child: ChildProcess, exited: Promis
   const { errors, status, signal } = await exited;
   const what =
     result === undefined ? `did not start within ${START_BOUND_MS / 1000} s` : `ended at once (${status ?? signal})`;
-  throw new SetupError(`QEMU ${what}; mend what it says and start again. QEMU said: ${errors || 'nothing'}`);
+  throw new SetupError(`QEMU ${what}; correct the cause and start again. QEMU said: ${errors || 'nothing'}`);
 }
 
 async function within<T, U>(boundMs: number, work: Promise<T>, otherwise: U): Promise<T | U> {
@@ -168,7 +176,7 @@ async function within<T, U>(boundMs: number, work: Promise<T>, otherwise: U): Pr
   }
 }
 
-/** A unix socket's path has at most 107 bytes. */
+/** The path of a UNIX socket has at most 107 bytes. */
 function checkLength(path: string): string {
   if (Buffer.byteLength(path) <= 107) return path;
   throw new SetupError(`the socket path ${path} is longer than 107 bytes; set TMPDIR to a shorter folder.`);

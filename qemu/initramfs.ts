@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Packs an initramfs: busybox with its applets as links, init.sh, kernel modules, the case to run and any files of the
-// caller. The result is cached by content, so the same request costs a hash. It is not compressed: under TCG the guest
-// would spend longer unpacking than QEMU spends copying. Called by whoever launches a guest.
-
+/**
+ * Packs an initramfs: busybox with its applets as links, init.sh, kernel modules, the case to run,
+ * and further files. The result is cached by content, so the same request costs a hash. It is not
+ * compressed: under TCG unpacking takes the guest longer than copying takes QEMU. Called by
+ * launch.ts and by every caller with a guest of its own.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,7 +17,7 @@ import { provide } from './setup/cache.ts';
 export interface GuestFile {
   /** Absolute path in the guest; folders are made as needed. */
   readonly path: string;
-  /** What it holds: text, bytes, or the host path to copy from. */
+  /** Text, bytes, or the host path to copy from. */
   readonly content: string | Buffer | { readonly from: string };
   /** Permission bits; 0o755 when absent. */
   readonly mode?: number;
@@ -33,11 +34,13 @@ export interface GuestModule {
   readonly load?: boolean;
 }
 
-/** What the initramfs holds beside busybox. */
+/** The content of the initramfs beside busybox. */
 export interface InitramfsOptions {
   readonly modules?: readonly GuestModule[];
   readonly files?: readonly GuestFile[];
-  /** The shell script init runs as /case; it prints the report. Does nothing when absent. */
+  /**
+   * The shell script that init runs as /case; its output is the report. Does nothing when absent.
+   */
   readonly caseScript?: string;
   /** Replaces init.sh. */
   readonly init?: string;

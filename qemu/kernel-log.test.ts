@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Lines as Debian's 6.12 kernel prints them: complaints are recognised, ordinary boot lines are not.
-
+/**
+ * Lines as Debian's 6.12 kernel prints them: complaints are recognised, ordinary boot lines are
+ * not.
+ */
 import t from 'tap';
 import { findComplaint, KernelLogWatch } from './kernel-log.ts';
 

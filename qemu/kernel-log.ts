@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Recognises the lines by which a Linux kernel says that something is wrong, so that a test fails on them even when
-// its own checks pass. The patterns are those of Debian's 6.12 kernel: warnings and BUGs, call traces, hung tasks,
-// lockups, reference counts, KFENCE, list corruption, RCU stalls. Called with each console line by whoever runs a
-// guest test.
+/**
+ * Recognises the lines in which a Linux kernel reports a problem, so that a test fails on them even
+ * when its own checks pass. The patterns are those of Debian's 6.12 kernel: warnings and BUGs, call
+ * traces, hung tasks, lockups, reference counts, KFENCE, list corruption, RCU stalls. Called with
+ * each console line by sessions and guest tests.
+ */
 
 /** One recognised complaint. */
 export interface KernelComplaint {
-  /** What kind, as in `KERNEL_PATTERNS`. */
+  /** Its kind, a name in `KERNEL_PATTERNS`. */
   readonly kind: string;
   /** The line as the kernel printed it. */
   readonly line: string;
@@ -42,7 +43,7 @@ export function findComplaint(line: string): KernelComplaint | undefined {
 /** Collects the complaints of one guest's console, up to a limit; later ones are only counted. */
 export class KernelLogWatch {
   readonly complaints: KernelComplaint[] = [];
-  /** How many complaints there were in all. */
+  /** The number of all complaints. */
   count = 0;
   readonly #limit: number;
 
@@ -50,7 +51,7 @@ export class KernelLogWatch {
     this.#limit = limit;
   }
 
-  /** Looks at the next console line. */
+  /** Takes the next console line. */
   push(line: string): void {
     const complaint = findComplaint(line);
     if (complaint === undefined) return;

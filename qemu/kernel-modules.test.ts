@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Modules compiled here load in the stock kernel, one using what another exports; a warning is refused with the
-// compiler's words. Stock modules come with what they depend on, in loading order.
-
+/**
+ * Modules compiled here load in the stock kernel, one of them with a symbol that another exports; a
+ * compiler warning is an error that quotes it. Stock modules come with their dependencies, in
+ * loading order.
+ */
 import { existsSync } from 'node:fs';
 import t from 'tap';
 import { buildInitramfs } from './initramfs.ts';

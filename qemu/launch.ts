@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Launches a guest with everything that was not said filled in: the QEMU set-up found or provided, Debian's stock
-// kernel, an initramfs that only powers off, the faster accelerator that works. The entry point of qemu/ for tests,
-// examples and `npm start`.
-
+/**
+ * Launches a guest and fills in every option that is absent: QEMU as found or provided, Debian's
+ * stock kernel, an initramfs that only powers off, the faster accelerator that works. The entry
+ * point of qemu/ for sessions, tests and examples.
+ */
 import { chooseAccelerator } from './accelerator.ts';
 import { Guest } from './guest.ts';
 import type { GuestOptions, GuestPlan } from './guest-options.ts';
@@ -11,7 +11,7 @@ import { buildInitramfs } from './initramfs.ts';
 import { type GuestKernel, provideGuestKernel } from './setup/guest-kernel.ts';
 import { provideQemu, type Qemu } from './setup/qemu.ts';
 
-/** What every guest needs; provided once per process. */
+/** The tools of every guest; provided once per process. */
 export interface GuestTools {
   readonly qemu: Qemu;
   readonly kernel: GuestKernel;
@@ -19,15 +19,15 @@ export interface GuestTools {
 
 let tools: Promise<GuestTools> | undefined;
 
-/** QEMU and the stock kernel, from the cache or made now. */
+/** QEMU and the stock kernel, from the cache or built now. */
 export function provideGuestTools(): Promise<GuestTools> {
   tools ??= (async () => ({ qemu: await provideQemu(), kernel: await provideGuestKernel() }))();
   return tools;
 }
 
 /**
- * Starts a guest and returns once QEMU has made its machine; the devices' sockets must be served by then, or QEMU
- * ends. Throws SetupError, in one sentence with what QEMU said, when it does not start.
+ * Starts a guest and returns when QEMU has made its machine; the devices' sockets must be served by
+ * then, or QEMU ends. Throws SetupError, with QEMU's own message, when it does not start.
  */
 export async function launchGuest(options: GuestOptions = {}): Promise<Guest> {
   const { qemu, kernel } = await provideGuestTools();

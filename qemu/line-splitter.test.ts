@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Lines come out whole however the stream is cut.
-
+/** Every line arrives whole, wherever the stream is cut. */
 import t from 'tap';
 import { LineSplitter } from './line-splitter.ts';
 
@@ -20,7 +18,7 @@ t.test('every way to cut a stream in two', async (t) => {
   }
 });
 
-t.test('a line without end does not grow for ever', async (t) => {
+t.test('a line without an end is delivered in pieces', async (t) => {
   let pieces = 0;
   const splitter = new LineSplitter(() => pieces++);
   for (let i = 0; i < 40; i++) splitter.push(Buffer.alloc(100_000, 'x'));

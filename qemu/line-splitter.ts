@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Cuts a byte stream into lines of text, whatever pieces it arrives in. Carriage returns and terminal escapes that
-// consoles add are taken out; a line longer than the limit is delivered in pieces, so a guest cannot make us hoard
-// memory. Called for the guest's console, its virtio-serial ports and QMP.
-
+/**
+ * Cuts a byte stream into lines of text, whatever pieces it arrives in, and removes the carriage
+ * returns and terminal escapes of consoles. A line longer than the limit is delivered in pieces, so
+ * a guest cannot fill the memory of the host. Called for the console of a guest, its virtio-serial
+ * ports and QMP.
+ */
 import { stripVTControlCharacters } from 'node:util';
 
 /** Receives each whole line without its end. */
@@ -11,7 +12,7 @@ export type LineListener = (line: string) => void;
 
 const LIMIT_BYTES = 1 << 20;
 
-/** Feeds `deliver` with the lines of what is pushed. */
+/** Calls `deliver` with each line of the stream that is pushed. */
 export class LineSplitter {
   #rest = Buffer.alloc(0);
   readonly #deliver: LineListener;
@@ -32,7 +33,7 @@ export class LineSplitter {
     if (this.#rest.length > LIMIT_BYTES) this.flush();
   }
 
-  /** Delivers what came after the last line end, at the end of the stream. */
+  /** Delivers the rest behind the last line end, at the end of the stream. */
   flush(): void {
     if (this.#rest.length === 0) return;
     const rest = this.#rest;

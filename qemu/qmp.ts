@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A small QMP client (QEMU's docs/interop/qmp-spec): QEMU connects to us, greets, we negotiate, then commands and
-// answers are matched by id and events handed to listeners. Called by guest.ts; tests use it to reset, unplug, query.
-
+/**
+ * A small QMP client (QEMU, docs/interop/qmp-spec): QEMU connects to a socket of this process and
+ * greets; the client leaves negotiation mode, matches answers to commands by id and hands events to
+ * listeners. Called by guest.ts; tests use it to reset, unplug and query.
+ */
 import type { Socket } from 'node:net';
 import { LineSplitter } from './line-splitter.ts';
 
@@ -46,14 +47,14 @@ export class QmpClient {
     socket.on('close', () => this.#fail(new Error('QEMU closed the QMP connection')));
   }
 
-  /** Waits for the greeting and leaves negotiation mode; QEMU has made all its devices by then. */
+  /** Waits for the greeting and leaves negotiation mode; all devices exist by then. */
   async negotiate(): Promise<void> {
     await this.#greeted;
     if (this.#closed !== undefined) throw this.#closed;
     await this.execute('qmp_capabilities');
   }
 
-  /** Runs one command and returns what it answers; rejects with QEMU's description of an error. */
+  /** Runs one command and returns its result; rejects with QEMU's description of an error. */
   execute(command: string, args?: Record<string, unknown>): Promise<unknown> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed);
     const id = this.#nextId++;
@@ -70,7 +71,9 @@ export class QmpClient {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Resolves with the next event of that name that passes `accept`; rejects when QEMU goes away first. */
+  /**
+   * Resolves with the next event of that name that passes `accept`; rejects when QEMU ends first.
+   */
   async waitForEvent(name: string, accept: (event: QmpEvent) => boolean = () => true): Promise<QmpEvent> {
     return new Promise((resolve, reject) => {
       const stop = this.onEvent((event) => {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A folder for the sockets of one running guest, which never outlives its use: removed when the guest ends, when this
-// process ends or is asked to end by SIGINT, SIGTERM or SIGHUP, and, after a kill that cannot be caught, by the next
-// run, which recognises folders of dead processes by their name. Called by guest.ts.
-
+/**
+ * A folder for the sockets of one running guest. It is removed when the guest ends, when this
+ * process ends or is asked to end by SIGINT, SIGTERM or SIGHUP, and, after SIGKILL, by the next
+ * run, which recognises folders of dead processes by their names. Called by guest.ts and
+ * device-child.ts.
+ */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,13 +15,15 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const cleanups = new Set<() => void>();
 let installed = false;
 
-/** A new private folder; its name holds our process id. */
+/** A new private folder; its name contains the id of this process. */
 export function makeRunDirectory(): string {
   removeAbandoned();
   return mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
 }
 
-/** Has `cleanup` called, synchronously, if this process ends before the returned function is called. */
+/**
+ * Calls `cleanup`, synchronously, when this process ends before the returned function is called.
+ */
 export function onProcessEnd(cleanup: () => void): () => void {
   install();
   cleanups.add(cleanup);
@@ -34,7 +37,7 @@ function removeAbandoned(): void {
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true });
     } catch {
-      // Another user's; that user's next run removes it.
+      // The folder of another user: that user's next run removes it.
     }
   }
 }
@@ -56,7 +59,7 @@ function install(): void {
     const handler = (): void => {
       runCleanups();
       process.off(signal, handler);
-      // Somebody else who listens decides how to end; otherwise the signal does what it would have done without us.
+      // Another listener decides how the process ends; without one, the signal ends it as usual.
       if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
     };
     process.on(signal, handler);

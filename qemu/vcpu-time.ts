@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What a guest's processors cost the host: the processor time of their threads (QMP query-cpus-fast; Linux /proc/PID/task/TID/schedstat). Unlike the guest's own idle time it
-// does not count what other processes of a busy host took away. Called by the demonstration of interrupts.
-
+/**
+ * The processor time that a guest's processors cost the host: that of their threads (QMP
+ * query-cpus-fast; Linux /proc/PID/task/TID/schedstat). Unlike the guest's own idle time it is not
+ * affected by other processes of a busy host. Called by the demonstration of interrupts.
+ */
 import { readFileSync } from 'node:fs';
 import type { Guest } from './guest.ts';
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The first step of a fresh clone, in plain JavaScript because nothing is installed yet: checks Node's version, brings
-// node_modules to what package-lock.json says, builds tap without its TypeScript plugin (see .taprc), then runs the
-// TypeScript file named as first argument with tsx. `node scripts/bootstrap.mjs FILE [ARGUMENT...]`; without a file it
-// only installs. Called by the npm scripts that also set the machine up, and by scripts/vuhca.
-
+/**
+ * The first step in a fresh clone, in plain JavaScript because nothing is installed yet: checks
+ * Node's version, installs the packages of package-lock.json, builds tap without its TypeScript
+ * plugin (see .taprc), then runs the TypeScript file named as first argument with tsx. `node
+ * scripts/bootstrap.mjs FILE [ARGUMENT...]`; without a file it only installs. Called by the npm
+ * scripts that also set the machine up, and by scripts/vuhca.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -32,7 +33,7 @@ function isReady() {
   return areModulesCurrent() && isTapBuilt();
 }
 
-/** Whether node_modules holds the versions package-lock.json names; npm writes its own list last, when all is there. */
+/** Whether node_modules holds the versions of package-lock.json; npm writes its own list last. */
 function areModulesCurrent() {
   const installed = readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
   const wanted = readJson(join(ROOT, 'package-lock.json'))?.packages;
@@ -44,7 +45,7 @@ function areModulesCurrent() {
   });
 }
 
-/** What a built tap depends on: its version and the list of plugins. */
+/** A hash of the inputs of a built tap: its version and the list of plugins. */
 function tapKey() {
   const version = readJson(join(ROOT, 'node_modules', 'tap', 'package.json'))?.version;
   return createHash('sha256')
@@ -63,7 +64,9 @@ function isTapBuilt() {
   );
 }
 
-/** Installs in a child that holds a lock, so that two first runs at once do not tear each other's node_modules. */
+/**
+ * Installs in a child that holds a lock, so that two first runs do not write node_modules at once.
+ */
 function installUnderLock() {
   if (process.env[LOCKED] === ROOT) return install();
   const locks = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vuhca', 'locks');
@@ -86,12 +89,12 @@ function install() {
 function step(label, command, args) {
   const start = performance.now();
   process.stderr.write(`set-up: ${label} ...\n`);
-  // The output is shown only when it matters; npm prompts for nothing without a terminal.
+  // The output is shown after a failure only; npm asks no questions without a terminal.
   const child = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
   if (child.status !== 0) {
     process.stderr.write(`${child.stdout ?? ''}${child.stderr ?? ''}`);
     fail(
-      `\`${[command, ...args].join(' ')}\` failed (${child.error?.message ?? child.status}); mend it and run again.`,
+      `\`${[command, ...args].join(' ')}\` failed (${child.error?.message ?? child.status}); correct the cause and run again.`,
     );
   }
   process.stderr.write(`set-up: ${label}: done in ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
@@ -102,7 +105,7 @@ function runTypeScript(path, rest) {
     cwd: ROOT,
     stdio: 'inherit',
   });
-  // A terminal sends signals to the whole group; kill(1) and supervisors only to us.
+  // A terminal sends signals to the whole group; kill(1) and supervisors send them to this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.once('exit', (status, signal) => {
     if (signal === null) process.exit(status ?? 1);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What apt prints about files is read in each form it has.
-
+/** Every form in which apt prints the files of a request is read. */
 import t from 'tap';
 import { parseUris } from './apt.ts';
 

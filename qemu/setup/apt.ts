@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A private apt: its own sources (Debian trixie, trixie-updates, trixie-backports), index and package state under the
-// cache, but the machine's own configuration for proxies, TLS and authentication. It needs no root and touches
-// nothing of the machine's. It answers which files a package request means; packages.ts remembers and fetches them.
-
+/**
+ * A private apt: its sources (Debian trixie, trixie-updates, trixie-backports), index and package
+ * state lie in the cache; proxies, TLS and authentication come from the machine's configuration. It
+ * needs no root and changes nothing outside the cache. It names the files of a package request;
+ * packages.ts remembers and fetches them.
+ */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheRoot } from './cache.ts';
@@ -16,7 +17,7 @@ import { withProgress } from './progress.ts';
 /** One file of the Debian archive, as apt's signed index describes it. */
 export interface ArchiveFile {
   readonly uri: string;
-  /** The name apt gives it, with the version in it. */
+  /** The file name that apt gives it, which contains the version. */
   readonly file: string;
   readonly sizeBytes: number;
   readonly sha256: string;
@@ -31,7 +32,7 @@ export type PackageRequest =
       readonly kind: 'closure';
       readonly names: readonly string[];
       readonly suite: string;
-      /** Package names left out though something depends on them. */
+      /** Names of dependencies that are left out. */
       readonly except?: readonly string[];
     }
   /** The upstream archive of a source package. */
@@ -41,21 +42,23 @@ const SUITES = ['trixie', 'trixie-updates', 'trixie-backports'];
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const HELPER = '/usr/lib/apt/apt-helper';
 
-/** Whether this process has fetched the index; once is enough for all of its requests. */
+/** Whether this process has fetched the index: once is enough for all requests. */
 let refreshedHere = false;
 
-/** Asks apt which files `request` means, fetching the package index first when there is none or `refresh` is set. */
+/**
+ * The files of `request`; fetches the package index first when there is none or `refresh` is set.
+ */
 export async function askApt(request: PackageRequest, refresh: boolean): Promise<ArchiveFile[]> {
   return withIndex(refresh, async () => {
     const files = parseUris(await queryApt(queryArguments(request)));
-    // For an installation apt prints no SHA-256, so the packages it names are asked for one by one.
+    // For an installation apt prints no SHA-256, so each package is then requested by itself.
     const answer = request.kind === 'closure' ? parseUris(await queryApt(exactPackages(files))) : files;
     if (answer.length > 0) return answer.filter((file) => !isExcluded(request, file));
     throw new SetupError(`apt names no file for ${request.names.join(' ')}; run set-up again with --refresh.`);
   });
 }
 
-/** The packages a binary package depends on directly, first alternatives only. */
+/** The direct dependencies of a binary package, first alternatives only. */
 export async function readDependencies(name: string, refresh: boolean): Promise<string[]> {
   return withIndex(refresh, async () => {
     const shown = await run('apt-cache', [...aptOptions(), 'show', '--no-all-versions', name], {
@@ -66,14 +69,19 @@ export async function readDependencies(name: string, refresh: boolean): Promise<
   });
 }
 
-/** Downloads files through apt's own transport, which checks the hashes; returns what apt printed. */
+/**
+ * Downloads files through apt's own transport, which checks the hashes; returns what apt printed.
+ */
 export async function downloadWithApt(items: readonly { file: ArchiveFile; target: string }[]): Promise<string> {
   const triples = items.flatMap(({ file, target }) => [file.uri, target, `SHA256:${file.sha256}`]);
   const result = await tryRun(HELPER, [...aptOptions(), 'download-file', ...triples], { env: aptEnvironment() });
   return `${result.stdout}${result.stderr}`.trim();
 }
 
-/** Reads the lines of `apt-get --print-uris`: `'uri' file size SHA256:hash`; without a hash `sha256` is empty. */
+/**
+ * Reads the lines of `apt-get --print-uris`: `'uri' file size SHA256:hash`; without a hash `sha256`
+ * is empty.
+ */
 export function parseUris(text: string): ArchiveFile[] {
   const files: ArchiveFile[] = [];
   for (const match of text.matchAll(/^'([^']+)' (\S+) ([0-9]+) (?:SHA256:([0-9a-f]{64})|\S*)$/gm)) {
@@ -94,7 +102,7 @@ function queryArguments(request: PackageRequest): string[] {
   }
 }
 
-/** `name=version` of each file, undoing the percent encoding of a file name's epoch. */
+/** `name=version` of each file, without the percent encoding of the epoch in a file name. */
 function exactPackages(files: readonly ArchiveFile[]): string[] {
   const names = files.map(({ file }) => decodeURIComponent(file).split('_').slice(0, 2).join('='));
   return ['download', '--print-uris', ...names];
@@ -150,8 +158,10 @@ function sourcesText(mirror: string): string {
   ].join('\n');
 }
 
-// Options and not a file named by APT_CONFIG: the machine's apt.conf.d is read after that file and would win where it
-// sets the same names. The status file is empty, so nothing counts as installed and a closure is complete.
+/**
+ * Options, and not a file named by APT_CONFIG: apt reads the machine's apt.conf.d after that file.
+ * The status file is empty, so that nothing counts as installed and a closure is complete.
+ */
 function aptOptions(): string[] {
   const root = aptRoot();
   const settings: Record<string, string> = {

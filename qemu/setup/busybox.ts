@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The guest's user space: Debian 13's static busybox, and the names of its applets so that an initramfs can carry them
-// as links. Called by set-up and qemu/initramfs.ts.
-
+/**
+ * The user space of guests: Debian 13's static busybox, and the names of its applets, which an
+ * initramfs has as links. Called by set-up and initramfs.ts.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
 
-/** The busybox program and what it can be called as. */
+/** The busybox program and the names of its applets. */
 export interface Busybox {
   readonly path: string;
   readonly applets: readonly string[];

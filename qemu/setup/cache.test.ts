@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The artifact cache heals: whatever a dead run left, the next one ends with a whole artifact.
-
+/**
+ * The artifact cache repairs itself: whatever a dead run left, the next run ends with a whole
+ * artifact.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
@@ -39,7 +40,7 @@ t.test('another key is another artifact', async (t) => {
   t.equal(readFileSync(join(one, 'out'), 'utf8'), '1');
 });
 
-t.test('what a dead run left half-built is removed', async (t) => {
+t.test('a half-built artifact of a dead run is removed', async (t) => {
   const { recipe } = countingRecipe('thing');
   const directory = await provide(recipe);
   rmSync(directory, { recursive: true });
@@ -98,7 +99,7 @@ t.test('the lock of a killed process is taken over', async (t) => {
   const mine = withLock(lock, async () => {
     entered = true;
   });
-  t.notOk(entered, 'a live holder keeps us out');
+  t.notOk(entered, 'a live holder keeps others out');
   holder.kill('SIGKILL');
   await mine;
   t.ok(entered);

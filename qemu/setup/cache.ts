@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The artifact cache: `${XDG_CACHE_HOME:-~/.cache}/vuhca`. An artifact is a folder named after what it is and a hash
-// of what it is made from. It is built in a temporary folder beside its place and renamed when whole, so a folder with
-// the right name is a complete one; what a dead run left half-built is removed by the next. A folder that lost one of
-// its declared outputs is built again. Called by each artifact's recipe (library.ts, qemu.ts, kernel.ts, ...).
-
+/**
+ * The artifact cache: `${XDG_CACHE_HOME:-~/.cache}/vuhca`. An artifact is a folder, named after its
+ * recipe and a hash of its inputs. It is built in a temporary folder beside its place and renamed
+ * when whole, so a folder with the right name is complete. Half-built folders of dead runs are
+ * removed by the next run; a folder that lost a declared output is built again. Called by the
+ * recipe of each artifact (library.ts, qemu.ts, guest-kernel.ts, ...).
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -12,21 +13,26 @@ import { basename, join } from 'node:path';
 import { withLock } from './lock.ts';
 import { withProgress } from './progress.ts';
 
-/** What an artifact is made from and how. */
+/** The inputs of an artifact and how it is built. */
 export interface Recipe {
   /** Kebab-case; also the first part of the folder's name. */
   readonly name: string;
-  /** Everything the result depends on, as JSON data; put a number in it that is raised when the recipe changes. */
+  /**
+   * Everything the result depends on, as JSON data, with a number to raise when the recipe changes.
+   */
   readonly key: unknown;
-  /** Paths inside the folder that a whole artifact has. */
+  /** Paths that exist inside the folder of a whole artifact. */
   readonly outputs: readonly string[];
-  /** Fills `directory`; `finalDirectory` is where it will be afterwards, for paths that end up inside files. */
+  /** Fills `directory`; `finalDirectory` is its later place, for paths written into files. */
   build(directory: string, finalDirectory: string): Promise<void>;
-  /** How many folders of this name stay, newest use first (default 3); those used within the hour stay anyway. */
+  /**
+   * How many folders of this name stay, newest use first (default 3); those used within the hour
+   * stay, too.
+   */
   readonly keep?: number;
 }
 
-// Another process may be using what it was given a moment ago.
+/** Another process may still use an artifact that it was given recently. */
 const IN_USE_MS = 3_600_000;
 
 /** The cache's root folder. */
@@ -35,7 +41,7 @@ export function cacheRoot(): string {
   return join(base, 'vuhca');
 }
 
-/** The folder of the artifact `recipe` describes, built first when it is absent or lacks an output. */
+/** The folder of the recipe's artifact, built first when it is absent or lacks an output. */
 export async function provide(recipe: Recipe): Promise<string> {
   const root = join(cacheRoot(), 'artifacts');
   const directory = join(root, `${recipe.name}-${hashOf(recipe.key)}`);
@@ -75,13 +81,13 @@ function lockOf(directory: string): string {
   return join(cacheRoot(), 'locks', `${basename(directory)}.lock`);
 }
 
-/** Removes what dead runs left half-built. We hold the lock of `directory`, so nobody else builds that one. */
+/** Removes half-built folders of dead runs. The caller holds the lock of `directory`. */
 function removeLeftovers(root: string, name: string, directory: string): void {
   for (const entry of listArtifacts(root, name)) {
     const builder = /\.tmp-([0-9]+)$/.exec(entry)?.[1];
     if (builder === undefined) continue;
     if (!entry.startsWith(`${basename(directory)}.`) && existsSync(`/proc/${builder}`)) continue;
-    // A dead run's children may still be writing there for a moment.
+    // Children of a dead run may still write there for a moment.
     rmSync(join(root, entry), { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 }
@@ -89,7 +95,7 @@ function removeLeftovers(root: string, name: string, directory: string): void {
 function prune(root: string, recipe: Recipe): void {
   const entries = listArtifacts(root, recipe.name)
     .filter((entry) => !entry.includes('.tmp-'))
-    // Another process may prune at the same time: what has gone is no longer in use.
+    // Another process may prune at the same time, so an entry may have gone.
     .map((entry) => ({
       path: join(root, entry),
       usedMs: statSync(join(root, entry), { throwIfNoEntry: false })?.mtimeMs ?? 0,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Runs one host program to its end and returns what it printed. A failure becomes a SetupError that names the command,
-// its status and the last lines it printed, because those lines are what the user needs. Called by every set-up step
-// that uses a Debian tool (apt-get, dpkg-deb, meson, make, patchelf).
-
+/**
+ * Runs one program of the host to its end and returns its output. A failure becomes a SetupError
+ * with the command, its status and its last lines, which show the cause. Called by every set-up
+ * step that uses a Debian tool (apt-get, dpkg-deb, meson, make, patchelf).
+ */
 import { spawn } from 'node:child_process';
 import { SetupError } from './errors.ts';
 
@@ -12,17 +12,17 @@ export interface CommandOptions {
   readonly cwd?: string;
   /** Replaces the whole environment when given. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Extra words for the error message: what to do when this command fails. */
+  /** Added to the error message: what to do when this command fails. */
   readonly onFailure?: string;
   /** Kills the command after this long; no bound when absent. */
   readonly timeoutMs?: number;
   /** Sent to the command's standard input, which is empty otherwise. */
   readonly input?: string;
-  /** True lets the command finish when this process is killed, as an installation must; others are killed with it. */
-  readonly mayOutliveUs?: boolean;
+  /** True lets the command finish when this process is killed, as an installation must. */
+  readonly mayOutliveParent?: boolean;
 }
 
-/** What a finished command left behind. `status` is null when a signal ended it. */
+/** The output of a finished command. `status` is null when a signal ended it. */
 export interface CommandResult {
   readonly status: number | null;
   readonly stdout: string;
@@ -31,13 +31,19 @@ export interface CommandResult {
 
 const TAIL_LINES = 15;
 
-// The kernel kills the command with this process: an orphan would hold locks and write where the next run builds.
-const WITH_US = ['setpriv', '--pdeathsig', 'SIGKILL', '--'];
+/**
+ * The kernel kills the command with this process: an orphan would hold locks and write into later
+ * builds.
+ */
+const WITH_PARENT = ['setpriv', '--pdeathsig', 'SIGKILL', '--'];
 
-/** Runs `file` with `args`; returns its output whatever its status. Throws SetupError only when it cannot be started. */
+/**
+ * Runs `file` with `args` and returns its output and status. Throws SetupError when it cannot be
+ * started.
+ */
 export function tryRun(file: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
-    const [program, ...rest] = options.mayOutliveUs === true ? [file, ...args] : [...WITH_US, file, ...args];
+    const [program, ...rest] = options.mayOutliveParent === true ? [file, ...args] : [...WITH_PARENT, file, ...args];
     const child = spawn(program as string, rest, {
       cwd: options.cwd,
       env: options.env ?? process.env,
@@ -58,7 +64,9 @@ export function tryRun(file: string, args: readonly string[], options: CommandOp
   });
 }
 
-/** Runs `file` with `args` and returns its standard output; throws SetupError on a non-zero status. */
+/**
+ * Runs `file` with `args` and returns its standard output; throws SetupError on a non-zero status.
+ */
 export async function run(file: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const result = await tryRun(file, args, options);
   if (result.status === 0) return result.stdout;

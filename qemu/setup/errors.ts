@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The errors that set-up and launching raise on purpose: a sentence that says what happened and what to do next. Entry
- * files print the sentence and end with a non-zero status; any other error is a defect of vuhca and keeps its stack.
- * Called by everything in qemu/ and by the entry files of scripts/.
+ * The errors that set-up and launching raise on purpose: a sentence that says what happened and
+ * what to do next. Entry files print the sentence and end with a non-zero status; any other error
+ * is a defect of vuhca and keeps its stack. Called by everything in qemu/ and by the entry files of
+ * scripts/.
  */
-/** A failure the user can act on; `message` is one or two sentences that end with the next step. */
+
+/**
+ * A failure that the user can act on; `message` is one or two sentences that end with the next
+ * step.
+ */
 export class SetupError extends Error {
   override readonly name: string = 'SetupError';
 }
 
-/** A command line that cannot be carried out; `message` names the mistake and how to list the options. */
+/**
+ * A command line that cannot be carried out; `message` names the mistake and how to list the
+ * options.
+ */
 export class UsageError extends SetupError {
   override readonly name: string = 'UsageError';
 }
 
-/** Runs `main`, printing a SetupError as its sentence alone and any other error with its stack; exit status 1, or 2. */
+/**
+ * Runs `main`; prints the sentence of a SetupError, or any other error with its stack, and sets the
+ * exit status: 2 for a UsageError, else 1.
+ */
 export async function runEntry(main: () => Promise<void>): Promise<void> {
   try {
     await main();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The guest's kernel: Debian 13's stock image for amd64, unpacked, with its modules. Modules are packed with xz; those
-// that are asked for are unpacked beside them once. Called by set-up and by whoever builds an initramfs;
-// kernel-build.ts compiles our modules for the same release.
-
+/**
+ * The kernel of guests: Debian 13's stock image for amd64, unpacked, with its modules. Modules are
+ * compressed with xz; those that are requested are unpacked beside them once. Called by set-up and
+ * by the builders of initramfs images; kernel-toolchain.ts compiles modules for the same release.
+ */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type ArchiveFile, askApt, readDependencies } from './apt.ts';
@@ -29,7 +29,7 @@ export interface KernelModule {
   readonly path: string;
 }
 
-/** The files of the archive that make one kernel and what is needed to compile modules for it. */
+/** The files of the archive for one kernel and for compiling modules for it. */
 export interface KernelFiles {
   readonly release: string;
   readonly image: ArchiveFile;
@@ -40,7 +40,10 @@ export interface KernelFiles {
 const RECIPE_VERSION = 1;
 const INDEX = 'modules.json';
 
-/** Calls `use` with the archive files of the stock kernel, asked of apt once and then remembered. */
+/**
+ * Calls `use` with the archive files of the stock kernel; apt is asked once and its answer
+ * remembered.
+ */
 export function withKernelFiles<T>(use: (files: KernelFiles) => Promise<T>): Promise<T> {
   const ask = async (refresh: boolean): Promise<ArchiveFile[]> => {
     const dependencies = await readDependencies('linux-image-amd64', refresh);
@@ -76,8 +79,9 @@ export function provideGuestKernel(): Promise<GuestKernel> {
 }
 
 /**
- * The stock modules called `names` and all they depend on, in an order in which insmod can load them. Modules built
- * into the kernel are left out. Throws SetupError for a name the kernel does not have.
+ * The stock modules called `names` and their dependencies, in an order in which insmod can load
+ * them. Modules built into the kernel are left out. Throws SetupError for a name that the kernel
+ * does not have.
  */
 export async function provideStockModules(kernel: GuestKernel, names: readonly string[]): Promise<KernelModule[]> {
   const index = JSON.parse(readFileSync(join(kernel.directory, INDEX), 'utf8')) as ModuleIndex;

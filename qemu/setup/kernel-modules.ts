@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Compiles our kernel modules for the guest's stock kernel. The source folders are copied side by side and built as one
-// external module tree, so one module may use another's exported symbols, and its headers as `../NAME/x.h`. Warnings
-// are errors. The result is cached by the sources' content. Called by set-up and by whoever packs an initramfs.
-
+/**
+ * Compiles this project's kernel modules for the stock kernel. The source folders are copied side
+ * by side and built as one external module tree, so that a module may use another's exported
+ * symbols, and its headers as `../NAME/x.h`. Warnings are errors. The result is cached by the
+ * content of the sources. Called by set-up and by the builders of initramfs images.
+ */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join, resolve } from 'node:path';
@@ -24,8 +25,8 @@ const SOURCE_FILE = /^(Kbuild|Makefile)$|\.(c|h|S)$/;
 const LIST = 'modules.json';
 
 /**
- * Compiles the modules of `directories`, each with a Kbuild file, in the order given. Throws SetupError with the
- * compiler's words when a source has an error or a warning.
+ * Compiles the modules of `directories`, each with a Kbuild file, in the order given. Throws
+ * SetupError with the messages of the compiler when a source has an error or a warning.
  */
 export async function buildKernelModules(directories: readonly string[]): Promise<BuiltKernelModule[]> {
   const toolchain = await provideKernelToolchain();
@@ -104,5 +105,7 @@ async function make(toolchain: KernelToolchain, tree: string, target: string, fi
   if (result.status === 0) return;
   const said = `${result.stdout}\n${result.stderr}`.replaceAll(`${tree}/`, '');
   const lines = said.split('\n').filter((line) => !/^\s*(CC|LD|MODPOST|BTF|make)\b/.test(line.trim()));
-  throw new SetupError(`the kernel modules do not compile; mend what the compiler says:\n${lines.join('\n').trim()}`);
+  throw new SetupError(
+    `the kernel modules do not compile; correct what the compiler reports:\n${lines.join('\n').trim()}`,
+  );
 }

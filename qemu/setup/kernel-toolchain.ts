@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What compiles modules for the guest's kernel on any machine: the compiler the kernel was built with, its headers and
-// its kbuild programs, all of Debian 13, in a private prefix. Needs no root, and Debian 12's older compiler and C
-// library do not matter. Called by kernel-modules.ts.
-
+/**
+ * The tools that compile modules for the stock kernel on any machine: the kernel's compiler, its
+ * headers and its kbuild programs, all of Debian 13, in a private prefix. Needs no root, and works
+ * beside Debian 12's older compiler and C library. Called by kernel-modules.ts.
+ */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { askApt, readDependencies } from './apt.ts';
@@ -25,7 +25,7 @@ export interface KernelToolchain {
 
 const RECIPE_VERSION = 1;
 const SOURCES = 'usr/src';
-// Libraries of the compiler's run-time checkers, which kernel code is never linked with.
+// Libraries of the compiler's run-time checkers: kernel code is never linked with them.
 const EXCEPT = ['libasan8', 'liblsan0', 'libtsan2', 'libubsan1', 'libhwasan0', 'libitm1', 'libquadmath0', 'libgomp1'];
 
 /** The toolchain for the stock kernel. */
@@ -57,7 +57,7 @@ async function provideFrom(
   return { release, programs: join(directory, 'usr/bin'), kernelDirectory: join(directory, kernelPath), directory };
 }
 
-/** The compiler the headers depend on and the kbuild programs, with everything these need. */
+/** The compiler that the headers depend on and the kbuild programs, with their dependencies. */
 function resolverFor(kernel: KernelFiles) {
   return async (refresh: boolean) => {
     const dependencies = await readDependencies(`linux-headers-${kernel.release}`, refresh);
@@ -69,7 +69,9 @@ function resolverFor(kernel: KernelFiles) {
   };
 }
 
-/** The makefile of a headers package includes the common one by an absolute path; point it into the prefix. */
+/**
+ * Points the absolute path of the common makefile, in that of a headers package, into the prefix.
+ */
 function moveAbsolutePaths(directory: string, finalDirectory: string): void {
   const sources = join(directory, SOURCES);
   for (const name of readdirSync(sources)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// libvfio-user as a shared library: the copy that Debian trixie's qemu source carries, with the patches of
-// protocol/vfio-user/patches applied in name order, built by meson and ninja. The folder also keeps the headers and
-// the patched sources, for a C program that is to be compared with ours. Called by set-up; the binding in
-// protocol/vfio-user loads the path this returns.
-
+/**
+ * libvfio-user as a shared library: the copy in Debian trixie's qemu source, with the patches of
+ * protocol/vfio-user/patches applied in name order, built by meson and ninja. The folder also keeps
+ * the headers and the patched sources, for the C programs of the benchmark. Called by set-up; the
+ * binding in protocol/vfio-user loads the path that this returns.
+ */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ import { run } from './command.ts';
 import { SetupError } from './errors.ts';
 import { dropFiles, fetchFiles, withRequest } from './packages.ts';
 
-/** Where the library and what belongs to it are. */
+/** The paths of the library, its headers and its sources. */
 export interface VfioUserLibrary {
   /** The shared library to load. */
   readonly path: string;
@@ -27,7 +27,7 @@ const RECIPE_VERSION = 1;
 const PATCHES = resolve(dirname(fileURLToPath(import.meta.url)), '../../protocol/vfio-user/patches');
 const SHARED_OBJECT = 'lib/libvfio-user.so.0';
 
-/** The library named by LIBVFIO_USER, or the one built from Debian's source and our patches. */
+/** The library named by LIBVFIO_USER, or the one built from Debian's source and the patches. */
 export async function provideLibrary(environment: NodeJS.ProcessEnv = process.env): Promise<VfioUserLibrary> {
   const chosen = environment.LIBVFIO_USER;
   if (chosen) {
@@ -71,7 +71,7 @@ async function buildLibrary(archive: string, target: string, finalTarget: string
   const pick = ['--wildcards', '--strip-components=3', '*/subprojects/libvfio-user/*'];
   await run('tar', ['--extract', '--xz', '--file', archive, '--directory', source, ...pick]);
   for (const patch of readPatches()) {
-    const onFailure = `protocol/vfio-user/patches/${patch.name} does not apply to Debian's libvfio-user; mend the patch.`;
+    const onFailure = `protocol/vfio-user/patches/${patch.name} does not apply to Debian's libvfio-user; correct the patch.`;
     await run('patch', ['-p1', '--no-backup-if-mismatch'], { cwd: source, input: patch.text, onFailure });
   }
   keepLibraryOnly(join(source, 'meson.build'));
@@ -87,7 +87,10 @@ async function buildLibrary(archive: string, target: string, finalTarget: string
   for (const scratch of ['build', 'install']) rmSync(join(target, scratch), { recursive: true });
 }
 
-/** Takes tests, samples and documentation out of the build: they need packages that the library does not. */
+/**
+ * Removes tests, samples and documentation from the build: they need packages that the library does
+ * not.
+ */
 function keepLibraryOnly(mesonBuild: string): void {
   const lines = readFileSync(mesonBuild, 'utf8').split('\n');
   const unwanted = /^(subdir\('(samples|test|docs)'\)|cmocka_dep = |(pytest|flake8|rstlint|valgrind) = )/;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A lock that two set-up runs cannot both hold and that a dead process cannot keep. The kernel holds it: a `flock`
-// child owns the lock on the file for as long as its standard input stays open, which ends with the process that
-// started it, however that process dies. So there is no stale lock to recognise and no race in taking one over.
-// The file's text names the holder, for the message a waiting run prints. Called by cache.ts and apt.ts.
-
+/**
+ * A lock that two set-up runs cannot both hold and a dead process cannot keep. The kernel holds it:
+ * a `flock` child owns the lock on the file while its standard input stays open, which ends with
+ * the process that started it, however that process dies. So there is no stale lock to recognise
+ * and no race in taking one over. The text of the file names the holder, for the message of a
+ * waiting run. Called by cache.ts and apt.ts.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -13,7 +14,7 @@ import { announce } from './progress.ts';
 
 const TELL_AFTER_MS = 1_000;
 
-/** Awaits `work` while holding the lock file at `path`, waiting for another holder first. */
+/** Waits for the lock file at `path`, then awaits `work` while holding it. */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(dirname(path), { recursive: true });
   const holder = await acquire(path);
@@ -27,7 +28,8 @@ export async function withLock<T>(path: string, work: () => Promise<T>): Promise
 
 function acquire(path: string): Promise<ChildProcess> {
   return new Promise((resolve, reject) => {
-    // --no-fork would lose the lock at exec's end; plain flock keeps it until its child, cat, sees the end of input.
+    // With --no-fork the lock would end with exec; flock keeps it until its child, cat, sees the
+    // end of input.
     const child = spawn('flock', ['--exclusive', path, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });

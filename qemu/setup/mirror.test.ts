@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The mirror is found in both formats of sources.list(5), and nothing but the Debian archive is taken for it.
-
+/** The mirror is found in both formats of sources.list(5); only the Debian archive is accepted. */
 import t from 'tap';
 import { findMirror, parseDeb822, parseOneLine, pickArchive } from './mirror.ts';
 
@@ -53,7 +51,7 @@ Signed-By:
   t.equal(pickArchive(sources), MIRROR);
 });
 
-t.test('a mirror under another path counts when nothing better is there', async (t) => {
+t.test('a mirror under another path counts when there is no better one', async (t) => {
   t.equal(
     pickArchive(parseOneLine('deb mirror+file:/etc/apt/mirrors.list stable main')),
     'mirror+file:/etc/apt/mirrors.list',
@@ -74,6 +72,6 @@ t.test('apt configuration in files', async (t) => {
   t.equal(findMirror(etc, { VUHCA_DEBIAN_MIRROR: 'file:/media/debian' }), 'file:/media/debian');
 });
 
-t.test('no archive is one sentence', async (t) => {
+t.test('an absent archive is reported in one sentence', async (t) => {
   t.throws(() => findMirror(t.testdir({}), {}), { name: 'SetupError', message: /set VUHCA_DEBIAN_MIRROR/ });
 });

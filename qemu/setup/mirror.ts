@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Finds the Debian archive mirror this machine's own apt uses, so that set-up works wherever apt does and names no
-// host itself. Reads both formats of sources.list(5): one-line (`*.list`) and deb822 (`*.sources`). The environment
-// variable VUHCA_DEBIAN_MIRROR overrides. Called by apt.ts.
-
+/**
+ * Finds the Debian archive mirror of this machine's own apt, so that set-up works wherever apt does
+ * and names no host itself. Reads both formats of sources.list(5): one-line (`*.list`) and deb822
+ * (`*.sources`). The environment variable VUHCA_DEBIAN_MIRROR overrides. Called by apt.ts.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SetupError } from './errors.ts';
@@ -49,7 +49,9 @@ export function parseOneLine(text: string): AptSource[] {
   return sources;
 }
 
-/** Parses deb822 format; stanzas with `Enabled: no` and those without binary packages are left out. */
+/**
+ * Parses deb822 format; stanzas with `Enabled: no` and those without binary packages are left out.
+ */
 export function parseDeb822(text: string): AptSource[] {
   const sources: AptSource[] = [];
   for (const stanza of text.replace(/^#.*\n?/gm, '').split(/\n\s*\n/)) {
@@ -65,7 +67,7 @@ export function parseDeb822(text: string): AptSource[] {
   return sources;
 }
 
-// Code names are those of releases that can run this project; a derived archive under another name needs the variable.
+// The code names of releases that can run this project; another archive needs the variable.
 const ARCHIVE_SUITE = /^(bookworm|trixie|forky|duke|sid|stable|oldstable|testing|unstable)\/?$/;
 
 function readSources(etcApt: string): AptSource[] {

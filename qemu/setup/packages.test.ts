@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Downloads: what arrives is what apt's index promised or it is fetched again; what apt said once is remembered.
-
+/** A download that differs from apt's index is fetched again; an answer of apt is remembered. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +16,7 @@ function describe(file: string, content = GOOD): ArchiveFile {
   return { uri: `file:/nowhere/${file}`, file, sizeBytes: content.length, sha256 };
 }
 
-/** A download that writes these contents in turn, the last one for ever, and counts. */
+/** A download that writes these contents in turn, then the last one always, and counts. */
 function scripted(...contents: (Buffer | string)[]): { transport: Transport; calls: () => number } {
   let calls = 0;
   const download: Download = async (items) => {
@@ -95,7 +93,7 @@ t.test('an answer of apt is remembered', async (t) => {
   t.equal(asked, 2);
 });
 
-t.test('a damaged memory is asked anew', async (t) => {
+t.test('a damaged answer is asked for again', async (t) => {
   const resolver = async (): Promise<ArchiveFile[]> => [describe('a.deb')];
   await withPackages('request', 'q', resolver, async () => {});
   const directory = join(cacheRoot(), 'resolved');

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Remembers what apt answered to each package request, so that a warm cache asks apt nothing, and fetches the files.
-// A file is used only when its size and SHA-256 are those of apt's signed index; what is cut short or corrupt is
-// fetched again. When the mirror no longer has a remembered version, the index is refreshed and asked once more.
-// Called by the recipes that start from Debian packages.
-
+/**
+ * Remembers apt's answer to each package request, so that a warm cache does not call apt, and
+ * fetches the files. A file is used only when its size and SHA-256 are those of apt's signed index;
+ * a truncated or corrupt file is fetched again. When the mirror no longer has a remembered version,
+ * the index is refreshed and apt asked once more. Called by the recipes that start from Debian
+ * packages.
+ */
 import { createHash } from 'node:crypto';
 import {
   createReadStream,
@@ -27,16 +28,16 @@ import { withProgress } from './progress.ts';
 /** Turns a request into files of the archive; `refresh` asks for a new package index first. */
 export type Resolver = (refresh: boolean) => Promise<ArchiveFile[]>;
 
-/** One file to download and where to. */
+/** A file to download and its place. */
 export interface DownloadItem {
   readonly file: ArchiveFile;
   readonly target: string;
 }
 
-/** Downloads what it can and returns what was said. */
+/** Downloads what it can and returns the messages of apt. */
 export type Download = (items: readonly DownloadItem[]) => Promise<string>;
 
-/** The network, and how long to wait before trying it again; tests bring their own. */
+/** The network, and how long to wait before another try; tests have their own. */
 export interface Transport {
   readonly download: Download;
   readonly pauseMs: number;
@@ -45,7 +46,7 @@ export interface Transport {
 const TRIES = 3;
 const APT_TRANSPORT: Transport = { download: downloadWithApt, pauseMs: 700 };
 
-/** Set by `--refresh`: every request asks apt again, with a new index, once in this process. */
+/** Set by `--refresh`: each request asks apt again, with a new index, once in this process. */
 let refreshAll = false;
 const refreshed = new Set<string>();
 
@@ -55,8 +56,9 @@ export function refreshPackages(): void {
 }
 
 /**
- * Calls `use` with the files of the request called `name`. `question` is the JSON data the answer depends on.
- * When a download finds that the archive dropped a version, the request is resolved anew and `use` called again.
+ * Calls `use` with the files of the request called `name`. `question` is the JSON data the answer
+ * depends on. When the archive has dropped a version, the request is resolved again and `use`
+ * called again.
  */
 export async function withPackages<T>(
   name: string,
@@ -83,7 +85,10 @@ export function withRequest<T>(
   return withPackages(name, request, (refresh) => askApt(request, refresh), use);
 }
 
-/** Fetches `files` and returns their paths in the same order; each is whole and has the hash the index names. */
+/**
+ * Fetches `files` and returns their paths in the same order; each is whole and has the hash of the
+ * index.
+ */
 export async function fetchFiles(
   files: readonly ArchiveFile[],
   transport: Transport = APT_TRANSPORT,
@@ -105,7 +110,7 @@ export async function fetchFiles(
   });
 }
 
-/** Forgets the downloads of `files`, once an artifact has been made of them. */
+/** Removes the downloads of `files`, when an artifact has been built from them. */
 export function dropFiles(files: readonly ArchiveFile[]): void {
   rmSync(downloadDirectory(files), { recursive: true, force: true });
 }
@@ -143,7 +148,10 @@ function recall(memory: string): readonly ArchiveFile[] | undefined {
   }
 }
 
-/** A folder for each set of files: two recipes may share a package, and one must not drop what the other still needs. */
+/**
+ * Each set of files has a folder: two recipes may share a package, and one must not drop files of
+ * the other.
+ */
 function downloadDirectory(files: readonly ArchiveFile[]): string {
   return join(cacheRoot(), 'downloads', hashOf(files.map((file) => file.sha256)));
 }
@@ -154,7 +162,7 @@ async function findMissing(items: readonly DownloadItem[]): Promise<DownloadItem
   return missing;
 }
 
-/** Downloads beside the targets and moves only whole files there, so that two runs cannot see each other's halves. */
+/** Downloads beside the targets and moves whole files there, so that no run sees a partial file. */
 async function downloadSafely(items: readonly DownloadItem[], download: Download): Promise<string> {
   const partial = items.map(({ file, target }) => ({ file, target: `${target}.part-${process.pid}` }));
   try {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A private prefix of Debian packages that runs on any Debian 12 or 13, without root or chroot: the packages with
-// everything they depend on are unpacked side by side, and each program is given the prefix's own dynamic linker and
-// library path. So a program of trixie never meets an older C library of the machine. Called by qemu.ts and
-// kernel-build.ts.
-
+/**
+ * A private prefix of Debian packages that runs on Debian 12 and 13, without root or chroot:
+ * packages and their dependencies are unpacked side by side, and each program gets the prefix's own
+ * dynamic linker and library path. So a program of trixie never uses the machine's older C library.
+ * Called by qemu.ts and kernel-toolchain.ts.
+ */
 import { closeSync, openSync, readdirSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './command.ts';
@@ -25,7 +25,7 @@ export async function makePrefix(
   const programs = listFiles(directory).filter(isDynamicProgram);
   const libraries = join(finalDirectory, LIBRARIES);
   const linker = join(libraries, 'ld-linux-x86-64.so.2');
-  // DT_RPATH rather than DT_RUNPATH: it also holds for the libraries that the libraries need.
+  // DT_RPATH, unlike DT_RUNPATH, also holds for the libraries that libraries need.
   const args = ['--set-interpreter', linker, '--force-rpath', '--set-rpath', libraries, ...programs];
   await withProgress(`giving ${programs.length} programs their own C library`, () => run('patchelf', args));
 }
@@ -37,7 +37,7 @@ function listFiles(directory: string): string[] {
 
 const PT_INTERP = 3;
 
-/** Whether the file is a 64-bit ELF file that names a dynamic linker, which is what makes it a program. */
+/** Whether the file is a program: a 64-bit ELF file that names a dynamic linker. */
 function isDynamicProgram(path: string): boolean {
   const header = readStart(path, 4096);
   if (header.length < 64 || header.readUInt32BE(0) !== 0x7f454c46 || header[4] !== 2) return false;

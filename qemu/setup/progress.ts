@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Progress lines for steps a person has to wait for. A step shorter than two seconds is silent, so a warm cache prints
-// nothing; a longer one says what is being done, repeats the elapsed time every ten seconds, and closes with its total.
-// Lines go to standard error, so the output of a command that prints a path stays clean.
+/**
+ * Progress lines of long steps. A step shorter than two seconds prints nothing, so a warm cache is
+ * silent; a longer one prints its label, the elapsed time every ten seconds, and its total. Lines
+ * go to standard error, so that the output of a command that prints a path stays clean.
+ */
 
 const SILENT_MS = 2_000;
 const REPEAT_MS = 10_000;
 
-/** Awaits `work`, telling on standard error what is done (`label`, a present participle phrase) when it takes longer than 2 s. */
+/**
+ * Awaits `work`; prints `label` (a present participle phrase) on standard error when it takes
+ * longer than 2 s.
+ */
 export async function withProgress<T>(label: string, work: () => Promise<T>): Promise<T> {
   const start = performance.now();
   let told = false;
@@ -28,7 +32,7 @@ export async function withProgress<T>(label: string, work: () => Promise<T>): Pr
   }
 }
 
-/** Prints one line of set-up news on standard error. */
+/** Prints one line about set-up on standard error. */
 export function announce(text: string): void {
   write(text);
 }

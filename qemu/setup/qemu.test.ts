@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A QEMU that cannot attach our device is refused in one sentence that says why and what to do.
-
+/**
+ * A QEMU that cannot attach the device is refused in one sentence with the reason and the next
+ * step.
+ */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -21,14 +22,14 @@ t.test('old, new and incomplete QEMU', async (t) => {
   t.match(objection('10.0.13', true), /QEMU 10\.0\.13, which is too old; .*10\.1.* QEMU=/);
   t.match(objection('9.2.1', false), /too old/);
   t.match(objection('10.1.2', false), /without vfio-user-pci/);
-  t.match(objection('', false), /does not say a QEMU version/);
+  t.match(objection('', false), /does not print a QEMU version/);
 });
 
 t.test('QEMU in the environment', async (t) => {
   process.env.XDG_CACHE_HOME = t.testdir({});
   await t.rejects(provideQemu({ QEMU: '/nowhere/qemu' }), {
     name: 'SetupError',
-    message: /names \/nowhere\/qemu, which is no program/,
+    message: /names \/nowhere\/qemu, which is not a program/,
   });
   const fake = join(t.testdirName, 'qemu');
   writeFileSync(fake, '#!/bin/sh\necho "QEMU emulator version 7.2.11 (Debian)"\n');

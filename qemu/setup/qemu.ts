@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Finds or provides a QEMU that has the vfio-user-pci device: the one named by QEMU, else qemu-system-x86_64 on PATH
-// when it is new enough, else Debian's from trixie-backports in a private prefix. A QEMU that was named but cannot do
-// it is refused with the reason. Called by set-up; qemu/ launches what this returns.
-
+/**
+ * Finds or provides a QEMU that has the vfio-user-pci device: the one named by QEMU, else
+ * qemu-system-x86_64 on PATH when it is new enough, else Debian's from trixie-backports in a
+ * private prefix. A QEMU that the user named and that lacks the device is refused with the reason.
+ * Called by set-up; qemu/ launches the program that this returns.
+ */
 import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheRoot, hashOf, provide } from './cache.ts';
@@ -13,10 +14,10 @@ import { findProgram } from './find-program.ts';
 import { dropFiles, fetchFiles, withRequest } from './packages.ts';
 import { makePrefix } from './prefix.ts';
 
-/** A QEMU that can attach our device, and how to start it. */
+/** A QEMU that can attach the device, and how to start it. */
 export interface Qemu {
   readonly path: string;
-  /** As it says itself: `11.1.3`. */
+  /** As the program prints it: `11.1.3`. */
   readonly version: string;
   /** Arguments that must come first (firmware folders of a private prefix). */
   readonly arguments: readonly string[];
@@ -24,7 +25,7 @@ export interface Qemu {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** What asking a QEMU program about itself told. */
+/** The version and devices of a QEMU program. */
 export interface QemuAbilities {
   /** Empty when the program is no QEMU. */
   readonly version: string;
@@ -37,12 +38,12 @@ const PROGRAM = 'qemu-system-x86_64';
 const EXPLANATION = 'vuhca needs QEMU 10.1 or newer with the vfio-user-pci device';
 const REMEDY = 'name another by QEMU=/path/to/qemu-system-x86_64, or unset QEMU to have one provided';
 
-/** The QEMU to use. Throws SetupError when QEMU names one that cannot attach our device. */
+/** The QEMU to use. Throws SetupError when QEMU names one that cannot attach the device. */
 export async function provideQemu(environment: NodeJS.ProcessEnv = process.env): Promise<Qemu> {
   const chosen = environment.QEMU;
   if (chosen) {
     const path = findProgram(chosen, environment.PATH ?? '');
-    if (path === undefined) throw new SetupError(`QEMU names ${chosen}, which is no program; ${REMEDY}.`);
+    if (path === undefined) throw new SetupError(`QEMU names ${chosen}, which is not a program; ${REMEDY}.`);
     const abilities = await readAbilities(path);
     const objection = findObjection(path, abilities);
     if (objection !== undefined) throw new SetupError(objection);
@@ -58,10 +59,12 @@ export async function provideQemu(environment: NodeJS.ProcessEnv = process.env):
   return providePrivateQemu();
 }
 
-/** Why the QEMU at `path` cannot be used, as a sentence that says what to do; undefined when it can. */
+/**
+ * Why the QEMU at `path` cannot be used, as a sentence that says what to do; undefined when it can.
+ */
 export function findObjection(path: string, abilities: QemuAbilities): string | undefined {
   const version = parseVersion(abilities.version);
-  if (version === undefined) return `${path} does not say a QEMU version; ${EXPLANATION}: ${REMEDY}.`;
+  if (version === undefined) return `${path} does not print a QEMU version; ${EXPLANATION}: ${REMEDY}.`;
   if (version[0] < OLDEST[0] || (version[0] === OLDEST[0] && version[1] < OLDEST[1])) {
     return `${path} is QEMU ${abilities.version}, which is too old; ${EXPLANATION}: ${REMEDY}.`;
   }
@@ -106,7 +109,7 @@ async function providePrivateQemu(): Promise<Qemu> {
   return { ...qemu, version: abilities.version };
 }
 
-/** Asks a QEMU program, or remembers: the answer is kept for a file of the same path, size and time. */
+/** Asks a QEMU program once; the answer is kept for a file of the same path, size and time. */
 async function readAbilities(path: string): Promise<QemuAbilities> {
   const real = realpathSync(path);
   const { size, mtimeMs } = statSync(real);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Command lines of scripts: values are read, a mistake is one sentence that names the option and the help. */
+/**
+ * Command lines of scripts: values are read; a mistake is one sentence that names the option and
+ * the help.
+ */
 import t from 'tap';
 import { defineScript, readOptions, wholeNumber } from './script-options.ts';
 

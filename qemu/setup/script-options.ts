@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The command lines of the npm scripts and of the other entry files (all but `vuhca`): commander reads them and prints
- * their help; a mistake becomes one sentence and exit status 2. Called by the entry files, inside runEntry().
+ * The command lines of the npm scripts and of the other entry files (all but `vuhca`): commander
+ * reads them and prints their help; a mistake becomes one sentence and exit status 2. Called by the
+ * entry files, inside runEntry().
  */
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { UsageError } from './errors.ts';
 
-/** A script without options; `call` is what people type, without them: `npm run chaos --`. */
+/** A script without options; `call` is its command line without them: `npm run chaos --`. */
 export function defineScript(call: string, purpose: string): Command {
   return new Command(call)
     .description(purpose)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Missing Debian packages are named, present ones are not.
-
+/** Missing Debian packages are named, installed ones are not. */
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -19,6 +17,6 @@ t.test('evidence is a program on PATH or a file', async (t) => {
   t.same(findMissingPackages(packages, `/nowhere:${directory}`), ['two', 'four']);
 });
 
-t.test('the sentence is a command to type', async (t) => {
+t.test('the sentence contains the command to type', async (t) => {
   t.match(describeManual(['meson', 'patchelf']), /run: sudo apt-get install --no-install-recommends meson patchelf$/);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Finds tshark, which reads captures independently of vuhca. Called by tests, which skip with a reason when it is not
- * installed.
+ * Finds tshark, which reads captures independently of vuhca. Called by tests, which skip with a
+ * reason when it is not installed.
  */
 import { findProgram } from './find-program.ts';
 

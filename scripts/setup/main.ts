@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The command line of set-up: `npx tsx scripts/setup/main.ts [--refresh] COMMAND...`. Prints the path of each thing it
- * provides on standard output, one a line, and progress on standard error. `modules DIRECTORY...` compiles kernel
- * modules and prints the .ko files.
+ * The command line of set-up: `npx tsx scripts/setup/main.ts [--refresh] COMMAND...`. Prints the
+ * path of each thing it provides on standard output, one a line, and progress on standard error.
+ * `modules DIRECTORY...` compiles kernel modules and prints the .ko files.
  */
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
 import { runEntry, UsageError } from '../../qemu/setup/errors.ts';

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Everything a run needs, from nothing: Debian packages, libvfio-user, QEMU, the guest's kernel and user space, the
-// kernel's compiler, and whether KVM works. A warm cache answers in well under a second. Called by the entry scripts
-// (`npm start`, `npm test`) before they do their work.
-
+/**
+ * Provides everything that a run needs, on a machine with nothing: Debian packages, libvfio-user,
+ * QEMU, the kernel and user space of guests, the kernel's compiler, and whether KVM works. A warm
+ * cache answers in well under a second. Called by the entry files (`npm start`, `npm test`,
+ * benchmarks, demonstrations) before their work.
+ */
 import { chooseAccelerator } from '../../qemu/accelerator.ts';
 import type { Accelerator } from '../../qemu/guest-options.ts';
 import { buildInitramfs } from '../../qemu/initramfs.ts';
@@ -13,7 +14,7 @@ import { provideLibrary, type VfioUserLibrary } from '../../qemu/setup/library.t
 import { provideQemu, type Qemu } from '../../qemu/setup/qemu.ts';
 import { BASE_PACKAGES, installMissingPackages, TEST_PACKAGES } from '../../qemu/setup/system-packages.ts';
 
-/** What set-up made or found. */
+/** The tools that set-up found or built. */
 export interface Installation {
   readonly library: VfioUserLibrary;
   readonly qemu: Qemu;
@@ -22,7 +23,7 @@ export interface Installation {
   readonly accelerator: Accelerator;
 }
 
-/** Provides everything; `purpose` decides whether the machine also gets what only tests need. */
+/** Provides everything; for the purpose `test` also the packages that only tests need. */
 export async function setUp(purpose: 'start' | 'test'): Promise<Installation> {
   await installMissingPackages(purpose === 'test' ? [...BASE_PACKAGES, ...TEST_PACKAGES] : BASE_PACKAGES);
   const library = await provideLibrary();
