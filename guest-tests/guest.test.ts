@@ -1,42 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The in-kernel tests against the real thing: stock kernel in QEMU, our driver, the adapter in a process of its own.
-
+/**
+ * The in-kernel tests in a real guest: the stock kernel in QEMU, this project's driver, the adapter
+ * in a process of its own.
+ */
 import t from 'tap';
 import { runGuestCases } from './harness/guest-run.ts';
 import { report } from './harness/report.ts';
 
-/** What a run is given on a busy machine, compilation included. */
+/** The bound of a run on a busy machine, compilation included. */
 const BOUND_MS = 600_000;
 
-/** As few buffers and credits as there can be: commands are refused, wait and fall back everywhere. */
+/** The fewest buffers and credits possible: commands are refused, wait and fall back everywhere. */
 const SCARCE = [
   ...['--pcbs', '4', '--pcb-guaranteed', '2,1', '--scheduler-buffers', '1'],
   ...['--execution-credits', '1', '--completion-credits', '1', '--port-queue', '2'],
 ];
 
-/** Suites that look at all that the adapter writes: entries, events, summary bytes, credits, answers, payload. */
+/**
+ * Suites that check everything the adapter writes: entries, events, summary bytes, credits,
+ * answers, payload.
+ */
 const ORDERED = ['events', 'overrun', 'flush', 'connected_bulk', 'timers', 'resize', 'sends', 'send_halts'];
 
-/** Suites that post by collect buffer, and do not look at buffers that stores have not reached yet. */
+/**
+ * Suites that post by collect buffer and do not check buffers before the stores have reached them.
+ */
 const COMBINED = ['datagram', 'once', 'connected', 'connected_bulk'];
 
 /**
- * QEMU 11.1 itself aborts now and then when its server vanishes in the middle of a message: two errors meet in one place. Such a run says nothing of the
- * driver.
+ * QEMU 11.1 itself sometimes aborts when its server vanishes in the middle of a message: it sets
+ * two errors in one place. Such a run shows nothing about the driver.
  */
 const QEMU_ABORT = 'error_setv: Assertion';
 const ABORTS_MAX = 3;
 
 t.setTimeout(BOUND_MS);
 
-t.test('every suite, with the adapter as it comes', { timeout: BOUND_MS }, async (t) => {
+t.test('every suite, with the default adapter', { timeout: BOUND_MS }, async (t) => {
   const run = await runGuestCases();
   report(t, run);
   t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
 });
 
-t.test('commands and their copies, with hardly any resources', { timeout: BOUND_MS }, async (t) => {
+t.test('commands and their copies, with the fewest resources', { timeout: BOUND_MS }, async (t) => {
   const collected = ['datagram', 'collect', 'copies', 'shares', 'parallel', 'stop', 'overflow', 'once', 'flush'];
   const suites = [...collected, 'connected_bulk', 'connected_breaks'];
   const run = await runGuestCases({ suites, count: 1000, seed: 2, deviceArguments: SCARCE });
@@ -48,13 +54,13 @@ t.test('commands and their copies, with hardly any resources', { timeout: BOUND_
   t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
 });
 
-t.test('what posts commands, with stores combined as they may be', { timeout: BOUND_MS }, async (t) => {
+t.test('suites that post commands, with combined stores', { timeout: BOUND_MS }, async (t) => {
   const seed = 3;
   const deviceArguments = ['--write-combining', `${seed}`];
   report(t, await runGuestCases({ suites: COMBINED, count: 500, seed, deviceArguments }));
 });
 
-t.test('beside a function that nobody uses: what shrinks, and what is lent', { timeout: BOUND_MS }, async (t) => {
+t.test('beside an idle function: shares that shrink and shares that are lent', { timeout: BOUND_MS }, async (t) => {
   const run = await runGuestCases({ suites: ['converge', 'lend'], deviceArguments: ['--functions', '2'] });
   report(t, run);
   for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
@@ -62,7 +68,7 @@ t.test('beside a function that nobody uses: what shrinks, and what is lent', { t
 
 for (const seed of [1, 2]) {
   t.test(
-    `what polls and is told of events, on memory that lags and is disordered, seed ${seed}`,
+    `suites that poll and get events, on memory that lags and is disordered, seed ${seed}`,
     { timeout: BOUND_MS },
     async (t) => {
       const deviceArguments = ['--ordering', `adversarial:${seed}`];
@@ -74,7 +80,7 @@ for (const seed of [1, 2]) {
 t.test('an adapter that dies under the driver', { timeout: BOUND_MS }, async (t) => {
   let run = await runGuestCases({ script: 'gone.sh' });
   for (let again = 0; again < ABORTS_MAX && run.faults.some((fault) => fault.includes(QEMU_ABORT)); again++) {
-    t.comment('QEMU aborted by itself; once more');
+    t.comment('QEMU aborted by itself; the test runs again');
     run = await runGuestCases({ script: 'gone.sh' });
   }
   report(t, run);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Two guests on two adapters that run the suite "peer" against each other: the adapters in one process, joined by a cable and by a link with faults, or in two
-// processes, joined by a socket link and by one that is cut while it carries traffic. Carries what the guests tell each other. Called by peers.test.ts.
-
+/**
+ * Two guests on two adapters that run the suite "peer" against each other. The adapters are in one
+ * process, joined by a cable and by a link with faults, or in two processes, joined by a socket
+ * link and by one that is cut while it carries traffic. The host carries the words of the guests to
+ * each other. Called by peers.test.ts.
+ */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ControlClient } from '../device/main/control-client.ts';
@@ -15,17 +17,20 @@ import { type GuestRun, type GuestRunOptions, makeRun, packCases } from './harne
 import { GuestSession } from './harness/guest-session.ts';
 import { LinkRelay } from './harness/link-relay.ts';
 
-/** What became of both guests. */
+/** The results of both guests. */
 export interface PeerRun {
   readonly guests: readonly GuestRun[];
-  /** Links as the device processes saw them at the end: the good ones, and those of the case "bad-link". */
+  /**
+   * Links as the device processes report them at the end: the good ones, and those of the case
+   * "bad-link".
+   */
   readonly good: readonly LinkReport[];
   readonly bad: readonly LinkReport[];
-  /** Times the link was cut; 0 in one process. */
+  /** How often the link was cut; 0 in one process. */
   readonly cuts: number;
 }
 
-/** The adapters of a test: where each has its socket, and what is linked how. */
+/** The adapter processes of a test, their sockets, and the relay of the link that is cut. */
 interface Served {
   readonly devices: readonly DeviceProcess[];
   readonly socketPaths: readonly string[];
@@ -37,10 +42,12 @@ const PEER_LINE = '@peer ';
 const CUT_REQUEST = '@host cut the link';
 const GOOD_PORT = 1;
 const POLL_MS = 10;
-/** Named in the topology, so printed with it. */
+/** The faults of the bad link; the process prints them with its topology. */
 const FAULTS = { seed: 20, faults: { drop: 0.01, duplicate: 0.005, reorder: 0.005, corrupt: 0.005 } };
 
-/** Runs both guests to their end. Throws only when there is nothing to run them with. */
+/**
+ * Runs both guests to their end. Throws SetupError only when adapter or guest cannot be started.
+ */
 export async function runPeers(processes: 1 | 2, options: GuestRunOptions = {}): Promise<PeerRun> {
   const pack = (side: number) => packCases({ ...options, script: 'peer.sh', side });
   const images = [await pack(0), await pack(1)];
@@ -113,7 +120,7 @@ function makeSessions({ devices, relay }: Served, options: GuestRunOptions): Pee
   });
 }
 
-/** A guest that may not have started yet when the other one talks to it. */
+/** A guest that may not have started when the other one talks to it. */
 class Started {
   set: (guest: Guest) => void = () => {};
   readonly guest = new Promise<Guest>((resolve) => {
@@ -122,14 +129,14 @@ class Started {
 }
 
 async function tell(guest: Promise<Guest>, line: string): Promise<void> {
-  // A guest that has ended is missed by the other one itself.
+  // When a guest has ended, the other one notices by itself.
   await (await guest)
     .port(PEER_PORT)
     .write(`${line}\n`)
     .catch(() => {});
 }
 
-/** Cuts the link and leaves it so until both ends are down and packets were lost. */
+/** Cuts the link, and restores it when both ends are down and packets were lost. */
 async function cutUntilLost(relay: LinkRelay, devices: readonly DeviceProcess[]): Promise<void> {
   const before = countLost(await readLinks(devices));
   relay.cut();
@@ -139,7 +146,7 @@ async function cutUntilLost(relay: LinkRelay, devices: readonly DeviceProcess[])
     if (bad.every(({ up }) => !up) && countLost(links) > before) break;
     await new Promise((done) => setTimeout(done, POLL_MS));
   }
-  relay.mend();
+  relay.restore();
 }
 
 function countLost(links: readonly LinkReport[]): number {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Two guests on two adapters, each with the stock kernel and our driver, send each other RC, UC and UD traffic: over links inside one process, one of which
-// has faults, and over sockets between two processes, one of which is cut while it carries messages.
-
+/**
+ * Two guests on two adapters, each with the stock kernel and this project's driver, send each other
+ * RC, UC and UD traffic: over links inside one process, one of which has faults, and over sockets
+ * between two processes, one of which is cut while it carries messages.
+ */
 import t, { type Test } from 'tap';
 import { report } from './harness/report.ts';
 import { type PeerRun, runPeers } from './peer-run.ts';
 
-/** What a run is given on a busy machine, compilation included. */
+/** The bound of a run on a busy machine, compilation included. */
 const BOUND_MS = 600_000;
 
 t.setTimeout(BOUND_MS);

@@ -1,52 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Three guests on the functions of one adapter: the physical one and two virtual ones, at once. Each in turn runs test suites while the others flood; the physical
-// function moves shares under traffic, and stops the adapter for a virtual one, whose doorbells then spill; a guest is killed while it floods, and another one comes to its
-// socket; a short form of `npm run demo:qos` ends it. Called by tenants.test.ts.
-
+/**
+ * Three guests on the functions of one adapter, the physical one and two virtual ones, at once.
+ * Each in turn runs test suites while the others flood. The physical function moves shares under
+ * traffic, and stops the adapter for a virtual one, whose doorbells then spill. A guest is killed
+ * while it floods, and another takes its socket. A short form of `npm run demo:qos` comes last.
+ * Called by tenants.test.ts.
+ */
 import { ControlClient } from '../device/main/control-client.ts';
 import { DeviceProcess } from './harness/device-process.ts';
 import { type GuestRun, type GuestRunOptions, packCases } from './harness/guest-run.ts';
 import { Tenant } from './harness/tenant-guest.ts';
 import { type Measurement, measureShares } from './shares/measure.ts';
 
-/** What became of the guests. */
+/** The results of the guests. */
 export interface TenantRun {
-  /** By function; of the last guest on it. */
+  /** By function: the results of the last guest on it. */
   readonly guests: readonly GuestRun[];
-  /** Of the guest that was killed: what it had reported until then. */
+  /** The results of the guest that was killed, until then. */
   readonly killed: GuestRun;
   /** The worked example of shares. */
   readonly shares: Measurement;
 }
 
 const FUNCTIONS = 3;
-/** What a guest runs while the others flood. Faults and completions are counted exactly, so a neighbour's would show. */
+/**
+ * Suites that run while the others flood: they count faults and completions exactly, and would
+ * notice a neighbour's.
+ */
 const SUITES = 'collect copies shares stop once requests converge gifts overflow';
-/** What a virtual function can do only if somebody stops the adapter for it. */
+/** Suites that a virtual function can run only when the physical one stops the adapter for it. */
 const HELPED_SUITES = 'overflow requests';
-/** What does not depend on how many buffers there are. */
+/** Suites that do not depend on the number of buffers. */
 const TRAFFIC = 'datagram connected_bulk';
-/** Takes almost all from the virtual functions, and gives it back. */
+/** Requests that take almost all from the virtual functions, and give it back. */
 const MOVES = [
   'function 1 vcbs 4 pcbs 2; function 2 vcbs 1 pcbs 0',
   'function 1 vcbs 0; function 2 vcbs 64',
   'function 1 vcbs 64 pcbs 40; function 2 pcbs 40',
 ];
 const MOVE_ROUNDS = 10;
-/** Of each phase of the worked example. */
+/** The length of each phase of the worked example. */
 const SHARES_SECONDS = 2;
-/** What a guest reports when the adapter is to be stopped (1) or to go on (0): vt_disable() in kernel/vt_flock.c. */
+/** A guest reports this line to have the adapter stopped (1) or resumed (0). */
 const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;
 
-/** Runs the guests to their end. Throws only when there is nothing to run them with. */
+/** Runs the guests to their end. Throws SetupError only when adapter or guest cannot be started. */
 export async function runTenants(options: GuestRunOptions = {}): Promise<TenantRun> {
   const image = await packCases({ ...options, script: 'tenant.sh', modules: ['driver', 'kernel', 'tenant'] });
   const sockets = Array.from({ length: FUNCTIONS }, (_, number) => `function${number}.sock`);
   const device = await DeviceProcess.start({ topology: { adapters: { hca: { sockets } } } });
   const onReport = (line: string): void => {
     const disable = ASKS_TO_DISABLE.exec(line)?.[1];
-    // Should it fail, the guest that asked waits in vain and says so.
+    // When it fails, the guest that asked waits in vain and reports that.
     if (disable !== undefined) tenants[0].do(`ask adapter disable ${disable}`).catch(() => {});
   };
   const start = (number: number): Tenant =>
@@ -78,7 +83,7 @@ async function runWhileFlooded(tenant: Tenant, tenants: readonly Tenant[]): Prom
   await Promise.all(others.map((other) => other.do('calm')));
 }
 
-/** Shares come and go while their owners send. */
+/** Moves shares away and back while their owners send. */
 async function moveShares([physical, ...virtual]: readonly Tenant[]): Promise<void> {
   const traffic = Promise.all(virtual.map((tenant) => tenant.do(`run ${TRAFFIC}`)));
   for (let round = 0; round < MOVE_ROUNDS; round++) for (const move of MOVES) await physical.do(`ask ${move}`);
@@ -86,7 +91,10 @@ async function moveShares([physical, ...virtual]: readonly Tenant[]): Promise<vo
   for (const tenant of virtual) await tenant.do('moved');
 }
 
-/** The last guest dies in the middle of its flood; the others are tested meanwhile; then there is a new one in its place. */
+/**
+ * Kills the last guest during its flood, while another one is tested, and starts a new one in its
+ * place.
+ */
 async function replaceLast(tenants: Tenant[], restart: () => Tenant): Promise<Tenant> {
   const killed = tenants[FUNCTIONS - 1];
   await Promise.all(tenants.slice(1).map((tenant) => tenant.do('flood')));

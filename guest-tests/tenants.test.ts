@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Three guests on the functions of one adapter, each tested while the others flood it: what one does costs no other a command, a counter or its share.
-
+/**
+ * Three guests on the functions of one adapter, each tested while the others flood it: no guest
+ * costs another a command, a counter or its share.
+ */
 import t from 'tap';
 import { report } from './harness/report.ts';
 import { judge, SERVICE_CLAIM } from './shares/judge.ts';
 import { runTenants } from './tenant-run.ts';
 
-/** What a run is given on a busy machine, compilation included. */
+/** The bound of a run on a busy machine, compilation included. */
 const BOUND_MS = 900_000;
 
 t.setTimeout(BOUND_MS);
@@ -21,11 +22,11 @@ t.test('the physical function and two virtual ones', { timeout: BOUND_MS }, asyn
       t.end();
     });
   }
-  t.ok(run.killed.results.length > 0, 'the guest that was killed had been at work');
+  t.ok(run.killed.results.length > 0, 'the guest that was killed had run tests');
   t.same(
     run.killed.results.filter(({ ok }) => !ok).map(({ path }) => path.join('/')),
     [],
-    'and all it did until then was right',
+    'and all its results until then were good',
   );
   for (const name of ['spill', 'full', 'absent', 'deadlock'])
     t.ok(
@@ -33,7 +34,7 @@ t.test('the physical function and two virtual ones', { timeout: BOUND_MS }, asyn
       `doorbells of a virtual function spilled to its own memory: overflow/${name} did run`,
     );
   for (const { claim, outcome, detail } of judge(run.shares)) {
-    // A busy machine may keep guests from having anything to do; nothing else can excuse a claim.
+    // On a busy machine guests may have too few commands waiting; no other claim has an excuse.
     if (claim === SERVICE_CLAIM && outcome === 'not shown') t.comment(`${claim}: ${detail}`);
     else t.equal(outcome, 'holds', `${claim}: ${detail}`);
   }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The device process is killed under the driver, as a surprise removal would look: reads return all ones. The driver must
-# notice by itself, refuse work within a bounded time and unload cleanly. Standard output is KTAP.
+# Kills the device process under the driver, which looks like a surprise removal: reads return all
+# ones. The driver must notice by itself, refuse work within a bounded time and unload cleanly.
+# Standard output is KTAP.
 
 echo 7 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug

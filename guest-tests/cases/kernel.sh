@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Runs the in-kernel tests as init's case: loads driver and test module, has each suite of the test module run by reading its
-# file, and ends with the cases that only user space can do. Standard output is KTAP. guest-run.ts writes /etc/vuhca-test.
+# Runs the in-kernel tests as the case of init: loads driver and test module, runs each suite of the
+# test module by reading its file, and ends with the cases that need user space. Standard output is
+# KTAP. guest-run.ts writes /etc/vuhca-test.
 
-# Module messages belong on the console, where the host looks for complaints.
+# Module messages go to the console, where the host looks for complaints.
 echo 7 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
 
@@ -19,7 +20,7 @@ load() {
   insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko count="$COUNT" seed="$SEED" ${ONLY:+only="$ONLY"}
 }
 
-# Prints one suite and answers whether all of it passed.
+# Prints one suite; succeeds when all of it passed.
 run_suite() {
   case $1 in
     rebind) run_rebind ;;

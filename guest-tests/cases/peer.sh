@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# One of two guests that run the suite "peer" against each other. What the other one says comes by the virtio port vuhca.peer and goes into the test module;
-# what this one says is in the suite's output, as lines that begin with @peer. The host carries them (peer-run.ts).
+# One of two guests that run the suite "peer" against each other. The words of the other guest
+# arrive on the virtio port vuhca.peer and go into the test module; the words of this one are lines
+# of the suite's output that begin with @peer. The host carries them (peer-run.ts).
 
 echo 7 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The driver comes and goes: unbind and bind through sysfs, and module unload and load. After each the device works, and
-# nothing is left in the kernel's tables. Sourced by kernel.sh, whose load() it uses.
+# Unbinds and binds the driver through sysfs, and unloads and loads its module. After each the
+# device works, and nothing is left in the kernel's tables. Sourced by kernel.sh, whose load() it
+# uses.
 
 DRIVER=/sys/bus/pci/drivers/vuhca
 REBINDS=50
 RELOADS=5
-# What the rounds may use up without being called a leak: caches of the kernel's own.
+# Memory that the rounds may use without being a leak: caches of the kernel.
 LEAK_KIB=4096
 
 result_number=0
@@ -16,7 +17,7 @@ report() {
   if [ "$1" = 0 ]; then echo "  ok $result_number $2"; else echo "  not ok $result_number $2"; fi
 }
 
-# Datagrams in all directions, by the test module's own case.
+# Datagrams in all directions, by a case of the test module.
 works() {
   echo all-ways >/sys/module/vuhca_test/parameters/only
   cat /sys/kernel/debug/vuhca-test/suites/ports >/tmp/works

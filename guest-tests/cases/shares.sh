@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The files about shares in debugfs: what they show, what can be asked for, and what is said when that is refused. For a physical function that is alone.
-# Sourced by kernel.sh; uses report() and works() of rebind.sh.
+# The files about shares in debugfs: the table, requests, and the messages of refused requests, on a
+# physical function that is alone. Sourced by kernel.sh; uses report() and works() of rebind.sh.
 
 # A number of the table: function 0, column $1.
 share() {
@@ -12,7 +12,7 @@ accepted() {
   echo "$1" >"$device/resources" 2>/tmp/asked && [ "$(cat "$device/last-error")" = none ]
 }
 
-# Refused, with words that match $2, and nothing changed.
+# Succeeds when a request is refused with a message that matches $2 and nothing has changed.
 refused() {
   cat "$device/resources" >/tmp/before
   echo "$1" >"$device/resources" 2>/tmp/asked && return 1

@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# One of several guests on functions of one adapter. Does what the host tells it by the virtio port vuhca.peer, a line for each thing, and says when it is done
-# (tenant-guest.ts): `run SUITE...`, `helped SUITE...`, `flood`, `calm`, `ask TEXT` (a resource request), `moved` (its share has changed), `load N M` (WRITEs to keep
-# under way at QoS level 0 and 1), `loaded` (what became of them), `end`. Needs only those modules that it is told to use.
+# One of several guests on functions of one adapter. Takes orders from the host on the virtio port
+# vuhca.peer, one a line, and reports when each is done (tenant-guest.ts): `run SUITE...`, `helped
+# SUITE...`, `flood`, `calm`, `ask TEXT` (a resource request), `moved` (its share has changed),
+# `load N M` (WRITEs to keep under way at QoS level 0 and 1), `loaded` (their counts), `end`. Needs
+# only the modules of the orders that it gets.
 
 echo 7 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
@@ -43,7 +45,7 @@ run() {
   done
 }
 
-# The host has the physical function stop the adapter when a suite asks for it.
+# With this, the physical function stops the adapter when a suite asks the host for it.
 helped() {
   echo Y >/sys/module/vuhca_test/parameters/helped
   run "$@"
@@ -63,7 +65,7 @@ calm() {
   report $? flood
 }
 
-# A whole command line at once: the file takes each write as one request.
+# Written at once: the file takes each write as one request.
 ask() {
   echo "$*" >"$device/resources" 2>/tmp/ask
   status=$?
@@ -71,13 +73,14 @@ ask() {
   report $status "ask $*"
 }
 
-# The driver has heard that its share changed.
+# Succeeds when the driver has noticed that its share changed.
 moved() {
   ! grep -q '^share changed 0$' "$device/counters"
   report $? "its share changed"
 }
 
-# The module is loaded when it is needed: its queue pairs would not outlive the resets of the suites. Long messages keep the adapter busier than slow guests.
+# The module is loaded when it is needed: its queue pairs would not survive the resets of the
+# suites. Long messages let slow guests keep the adapter busy.
 load() {
   { [ -e $load_file ] || insmod /modules/vuhca_tenant.ko message_bytes=131072; } && echo "$*" >$load_file
   report $? "load $*"

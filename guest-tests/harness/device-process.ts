@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The adapter process guest tests attach to: a child whose log is kept and whose end, wanted or not, is judged. Called by guest-run.ts and peer-run.ts.
-
+/**
+ * The adapter process that guest tests attach to: a child whose log is kept, and whose end is
+ * judged whether it was expected or not. Called by guest-run.ts, peer-run.ts, tenant-run.ts and
+ * `npm run demo:qos`.
+ */
 import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
 
 const LOG_LINES = 200;
@@ -14,7 +16,10 @@ export class DeviceProcess {
   #early: DeviceExit | undefined;
   #killed = false;
 
-  /** Starts it and waits until guests may attach. Throws SetupError with what it said when it does not come up. */
+  /**
+   * Starts it and waits until guests may attach. Throws SetupError with its log when it does not
+   * start.
+   */
   static async start(options: Omit<DeviceChildOptions, 'onLogLine'>): Promise<DeviceProcess> {
     const log: string[] = [];
     const onLogLine = (line: string): void => {
@@ -32,13 +37,13 @@ export class DeviceProcess {
     });
   }
 
-  /** Ends it at once, as a crash would, on purpose. */
+  /** Ends it at once on purpose, as a crash would. */
   async kill(): Promise<void> {
     this.#killed = true;
     await this.child.kill();
   }
 
-  /** Ends it; returns what it did wrong until then or in ending. */
+  /** Ends it; returns a sentence for each thing it did wrong, ending included. */
   async stop(): Promise<string[]> {
     const died = this.#early;
     const { status, signal, left } = await this.child.stop();

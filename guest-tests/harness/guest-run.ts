@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// One run of the in-kernel tests: compiles driver and test module, packs them with the case script, starts an adapter and a guest
-// attached to it, and collects what the guest reports. Whatever can go wrong is an entry in `faults`. Called by guest.test.ts and run-guest-cases.ts.
-
+/**
+ * One run of the in-kernel tests: compiles driver and test module, packs them with a script of
+ * cases/, starts an adapter and a guest attached to it, and collects the reports of the guest.
+ * Everything that goes wrong is an entry in `faults`. Called by guest.test.ts, run-guest-cases.ts
+ * and, for its images, the runs with several guests.
+ */
 import { fileURLToPath } from 'node:url';
 import { buildInitramfs } from '../../qemu/initramfs.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
@@ -10,7 +12,9 @@ import { DeviceProcess } from './device-process.ts';
 import { GuestSession } from './guest-session.ts';
 import type { KtapResult } from './ktap.ts';
 
-/** What to run; everything, with the sizes of the acceptance criteria, when nothing is said. */
+/**
+ * The suites to run, and how; all of them, with the sizes of the acceptance criteria, by default.
+ */
 export interface GuestRunOptions {
   readonly suites?: readonly string[];
   /** The one case to run in each suite. */
@@ -19,18 +23,18 @@ export interface GuestRunOptions {
   readonly count?: number;
   /** Seed of everything random in the guest; 1 when absent. */
   readonly seed?: number;
-  /** Of a guest with a peer: which of the two it is. */
+  /** Which of two guests it is, 0 or 1, for a guest with a peer. */
   readonly side?: number;
   readonly deviceArguments?: readonly string[];
   /** The script in cases/ to run; kernel.sh when absent. */
   readonly script?: string;
   /** Folders of the modules to pack, the driver first; driver and tests when absent. */
   readonly modules?: readonly string[];
-  /** Hears of the adapter process before the guest starts. */
+  /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void;
   readonly onResult?: (result: KtapResult) => void;
   readonly onConsoleLine?: (line: string) => void;
-  /** Hears of every line the guest reports. */
+  /** Called with every line that the guest reports. */
   readonly onReport?: (line: string) => void;
 }
 
@@ -44,10 +48,10 @@ export interface GuestRun {
 
 const ROOT = new URL('../', import.meta.url);
 const CASE_FILES = ['kernel.sh', 'rebind.sh', 'gone.sh', 'peer.sh', 'tenant.sh', 'shares.sh'];
-/** What a script prints to have the adapter process killed under it. */
+/** A script prints this to have the adapter process killed. */
 const KILL_REQUEST = '# host: kill the device';
 
-/** Runs the tests to their end. Throws only when there is nothing to run them with. */
+/** Runs the tests to their end. Throws SetupError only when adapter or guest cannot be started. */
 export async function runGuestCases(options: GuestRunOptions = {}): Promise<GuestRun> {
   const initramfs = await packCases(options);
   const start = performance.now();
@@ -66,7 +70,7 @@ export async function runGuestCases(options: GuestRunOptions = {}): Promise<Gues
   return makeRun(session, start);
 }
 
-/** What a guest that has ended leaves to report. */
+/** The results of a guest that has ended. */
 export function makeRun(session: GuestSession, startMs: number): GuestRun {
   return {
     results: session.parser.results,

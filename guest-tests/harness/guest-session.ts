@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// One guest of a test from start to end, and all that is wrong with it: a kernel that complains, a guest that stops or falls silent, a plan that is not kept.
-// Called by guest-run.ts and peer-run.ts.
-
+/**
+ * One guest of a test from start to end, and everything that goes wrong with it: complaints of its
+ * kernel, a guest that stops or falls silent, a test plan that is not kept. Called by guest-run.ts,
+ * peer-run.ts and tenant-guest.ts.
+ */
 import type { Guest } from '../../qemu/guest.ts';
 import { KernelLogWatch } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
@@ -11,20 +12,20 @@ import { KtapParser, type KtapResult } from './ktap.ts';
 export interface GuestSessionOptions {
   readonly onResult?: (result: KtapResult) => void;
   readonly onConsoleLine?: (line: string) => void;
-  /** Hears of every line the guest reports. */
+  /** Called with every line that the guest reports. */
   readonly onReport?: (line: string) => void;
   /** Names of further virtio-serial ports. */
   readonly ports?: readonly string[];
-  /** Its processors; 2 when absent. */
+  /** The number of processors; 2 when absent. */
   readonly cpus?: number;
   /** 512 when absent. */
   readonly memoryMiB?: number;
 }
 
-/** Longest that any case is silent, with much to spare on a busy machine. */
+/** The longest silence of a case, with a wide margin for busy machines. */
 const SILENCE_BOUND_MS = 60_000;
 const LOG_LINES = 20_000;
-/** What finds wrong accesses in the guest's kernel, as far as a stock kernel can. */
+/** Kernel options that find wrong memory accesses, as far as a stock kernel can. */
 const APPEND = 'slub_debug=FZPU kfence.sample_interval=10 hung_task_panic=0';
 
 export class GuestSession {
@@ -41,7 +42,7 @@ export class GuestSession {
     this.parser = new KtapParser((result) => options.onResult?.(result));
   }
 
-  /** Runs the guest to its end; `started` is given it before it has booted. */
+  /** Runs the guest to its end; `started` is called with it before it has booted. */
   async run(initramfs: string, socketPath: string, started: (guest: Guest) => void = () => {}): Promise<void> {
     const guest = await launchGuest({
       initramfs,
@@ -56,7 +57,7 @@ export class GuestSession {
     guest.port().onLine((line) => this.#report(line));
     const silence = setInterval(() => {
       if (performance.now() - this.#lastNewsMs < SILENCE_BOUND_MS) return;
-      this.faults.push(`the guest said nothing for ${SILENCE_BOUND_MS / 1000} s and was ended`);
+      this.faults.push(`the guest was silent for ${SILENCE_BOUND_MS / 1000} s and was ended`);
       void guest.kill();
     }, 1000);
     const { status, signal, errors } = await guest.whenExited;
@@ -79,7 +80,8 @@ export class GuestSession {
     this.parser.finish();
     if (!this.#ended) this.faults.push('the guest ended before its case did');
     this.faults.push(...this.parser.faults);
-    for (const { kind, line } of this.#watch.complaints) this.faults.push(`the guest's kernel says (${kind}): ${line}`);
+    for (const { kind, line } of this.#watch.complaints)
+      this.faults.push(`the guest's kernel complained (${kind}): ${line}`);
   }
 
   #report(line: string): void {

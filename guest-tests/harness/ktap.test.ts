@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/**
+ * KTAP and TAP streams: nested results, directives, and the faults of streams that stop or break
+ * their plan.
+ */
 import t from 'tap';
 import { KtapParser, type KtapResult, parseKtap } from './ktap.ts';
 
@@ -42,7 +46,7 @@ t.test('nested subtests', (t) => {
   t.end();
 });
 
-t.test('results are told as they come, with the names known by then', (t) => {
+t.test('results are reported as they arrive, with the names known by then', (t) => {
   const seen: KtapResult[] = [];
   const parser = new KtapParser((result) => seen.push(result));
   for (const line of NESTED.split('\n').slice(0, 8)) parser.push(line);
@@ -53,7 +57,7 @@ t.test('results are told as they come, with the names known by then', (t) => {
   t.end();
 });
 
-t.test('a stream that stops is at fault', (t) => {
+t.test('a stream that stops has a fault', (t) => {
   const lines = NESTED.trim().split('\n');
   for (let length = 2; length < lines.length; length++) {
     const { faults } = parseKtap(lines.slice(0, length).join('\n'));
@@ -63,7 +67,7 @@ t.test('a stream that stops is at fault', (t) => {
   t.end();
 });
 
-t.test('results that were seen are kept when the stream stops', (t) => {
+t.test('the results before the stop of a stream are kept', (t) => {
   const { results, faults } = parseKtap('KTAP version 1\n1..1\n  KTAP version 1\n  # Subtest: a\n  1..2\n  ok 1 b\n');
   t.same(
     results.map(({ path }) => path),
@@ -101,7 +105,7 @@ t.test('faults of the stream', (t) => {
   t.end();
 });
 
-t.test('what is not TAP is ignored', (t) => {
+t.test('lines that are not TAP are ignored', (t) => {
   const { results, faults } = parseKtap('@vuhca init 3.2\nKTAP version 1\n1..1\nsome noise\nok 1 a\n@vuhca exit 0\n');
   t.same(faults, []);
   t.equal(results.length, 1);

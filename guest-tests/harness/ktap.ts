@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Reads KTAP, the kernel's dialect of TAP (Documentation/dev-tools/ktap.rst), and TAP 13 and 14: a line at a time, nested
-// subtests by indentation, SKIP, TODO and XFAIL directives, diagnostics. Each result line becomes one result with its path; a plan that is not
-// kept is a fault of its own, so a guest that stops in the middle cannot pass. Called by guest-run.ts.
+/**
+ * Reads KTAP, the kernel's dialect of TAP (Documentation/dev-tools/ktap.rst), and TAP 13 and 14, a
+ * line at a time: subtests nested by indentation, SKIP, TODO and XFAIL directives, diagnostics.
+ * Each result line becomes one result with its path. A plan that is not kept is a fault, so a guest
+ * that stops in the middle cannot pass. Called by guest-session.ts.
+ */
 
 /** One result line. */
 export interface KtapResult {
   /** Names from the outermost test to this one. */
   readonly path: readonly string[];
   readonly ok: boolean;
-  /** Why it was skipped, or expected to fail; absent when it ran. */
+  /** The reason why it was skipped or expected to fail; absent when it ran. */
   readonly skipped?: string;
-  /** The diagnostic lines since the result before it, at its depth. */
+  /** The diagnostic lines since the previous result at its depth. */
   readonly diagnostics: readonly string[];
   /** From a diagnostic `duration_ms N`. */
   readonly durationMs?: number;
@@ -22,12 +24,12 @@ export interface KtapResult {
 /** A document, or one nested subtest, being read. */
 interface Level {
   readonly indent: number;
-  /** Name from a `# Subtest:` line, as far as it is known. */
+  /** The name from a `# Subtest:` line; empty until it is known. */
   name: string;
   planned: number | undefined;
   seen: number;
   diagnostics: string[];
-  /** Results of subtests, whose path gets its first names when their parent's result line comes. */
+  /** Results of subtests; the result line of their parent completes their paths. */
   readonly inner: KtapResult[];
   /** TAP 14 names a subtest before it begins, at its parent's depth. */
   announced: string;
@@ -43,12 +45,15 @@ const DURATION = /^duration_ms (\d+)$/;
 /** Collects the results of one stream of KTAP. */
 export class KtapParser {
   readonly results: KtapResult[] = [];
-  /** What is wrong with the stream itself. */
+  /** The faults of the stream itself. */
   readonly faults: string[] = [];
   readonly #onResult: (result: KtapResult) => void;
   #levels: Level[] = [newLevel(0)];
 
-  /** `onResult` hears of a result when its line comes, with the path as far as subtest lines have told it. */
+  /**
+   * `onResult` is called with each result at its line, with the path that subtest lines have given
+   * so far.
+   */
   constructor(onResult: (result: KtapResult) => void = () => {}) {
     this.#onResult = onResult;
   }
@@ -94,7 +99,7 @@ export class KtapParser {
     this.#open(indent);
   }
 
-  /** Begins a subtest when the line stands deeper than what is open. */
+  /** Begins a subtest when the line is indented deeper than the open level. */
   #open(indent: number): Level {
     const above = this.#top();
     if (indent <= above.indent) return above;
@@ -104,7 +109,10 @@ export class KtapParser {
     return level;
   }
 
-  /** KTAP puts the line inside the subtest, below its version line; TAP 14 before it, at the parent's depth. */
+  /**
+   * KTAP puts the line inside the subtest, below its version line; TAP 14 before it, at the
+   * parent's depth.
+   */
   #openSubtest(indent: number, name: string): void {
     const level = this.#open(indent);
     if (this.#levels.length > 1 && level.name === '' && level.seen === 0) level.name = name;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A wire between two device processes that can be cut: each connection made to it goes on to the process that listens. While it is cut, connections are taken
-// and held. Called by peer-run.ts.
-
+/**
+ * A wire between two device processes that can be cut: it forwards each connection to the process
+ * that listens. While it is cut, it accepts connections and holds them. Called by peer-run.ts.
+ */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 export class LinkRelay {
-  /** Times it was cut. */
+  /** How often it was cut. */
   cuts = 0;
   readonly #server: Server;
   readonly #target: string;
@@ -14,7 +14,7 @@ export class LinkRelay {
   readonly #held = new Set<Socket>();
   #whole = true;
 
-  /** Listens at `path` for the one side; `target` is where the other side listens. */
+  /** Listens at `path` for one side; the other side listens at `target`. */
   static listen(path: string, target: string): Promise<LinkRelay> {
     const relay = new LinkRelay(target);
     return new Promise((resolve, reject) => {
@@ -28,15 +28,15 @@ export class LinkRelay {
     this.#server = createServer((socket) => this.#accept(socket));
   }
 
-  /** Both sides lose their connection, and what was under way. */
+  /** Both sides lose their connection and the packets under way. */
   cut(): void {
     this.cuts++;
     this.#whole = false;
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** What was held goes on. */
-  mend(): void {
+  /** Forwards the connections that were held. */
+  restore(): void {
     this.#whole = true;
     for (const socket of this.#held) this.#forward(socket);
     this.#held.clear();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A run of in-kernel tests as subtests: each kernel test is one; one that fails shows what it complained about and the end of the kernel log it made. Called by
-// guest.test.ts and peers.test.ts.
-
+/**
+ * Reports a run of in-kernel tests as subtests, one for each kernel test. A failure shows the
+ * diagnostics of the test and the end of its kernel log. Called by the tests with guests.
+ */
 import type { Test } from 'tap';
 import type { GuestRun } from './guest-run.ts';
 import type { KtapResult } from './ktap.ts';
@@ -10,7 +10,7 @@ import type { KtapResult } from './ktap.ts';
 /** Lines of kernel log shown with a failure. */
 const LOG_TAIL = 40;
 
-/** One subtest for each suite, in it one for each case, and one for the run itself. */
+/** A subtest for each suite, within it one for each case, and an assertion for the run itself. */
 export function report(t: Test, run: GuestRun): void {
   const suites = new Map<string, KtapResult[]>();
   for (const result of run.results) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// A guest on one of several functions that runs cases/tenant.sh: told what to do a line at a time. Called by tenant-run.ts and by `npm run demo:qos`.
-
+/**
+ * A guest on one of several functions that runs cases/tenant.sh and takes its orders from the host,
+ * a line at a time. Called by tenant-run.ts and by `npm run demo:qos`.
+ */
 import type { Guest } from '../../qemu/guest.ts';
 import { type GuestRun, type GuestRunOptions, makeRun } from './guest-run.ts';
 import { GuestSession } from './guest-session.ts';
@@ -9,16 +10,16 @@ import { GuestSession } from './guest-session.ts';
 const PEER_PORT = 'vuhca.peer';
 const READY = '# host: ready';
 const DONE = '# host: done';
-/** Enough for a guest; several of them share the machine. */
+/** Small, because several guests share the machine. */
 const MEMORY_MIB = 256;
 
-/** A guest is gone, or was ended because it fell silent, while it had something to do. */
+/** A guest ended, or was ended because it fell silent, during an order. */
 export class GuestEndedError extends Error {}
 
-/** One guest that is told what to do. */
+/** One guest that takes orders. */
 export class Tenant {
   readonly session: GuestSession;
-  /** Resolves when it can be told something. Rejects, as all it is told does, when it ends first. */
+  /** Resolves when it takes orders. Rejects, as each order does, when the guest ends first. */
   readonly ready: Promise<void>;
   readonly #startMs = performance.now();
   readonly #ended: Promise<void>;
@@ -40,7 +41,7 @@ export class Tenant {
     this.ready.catch(() => {});
   }
 
-  /** Resolves when it has been done, with what the guest reported meanwhile. */
+  /** Gives an order; resolves when it is done, with the lines that the guest reported meanwhile. */
   async do(line: string): Promise<readonly string[]> {
     const done = this.#hears();
     this.#lines = [];
@@ -54,7 +55,7 @@ export class Tenant {
     await this.#ended;
   }
 
-  /** Ends it as a power failure would. */
+  /** Ends the guest as a power failure would. */
   async kill(): Promise<void> {
     await this.#guest?.kill();
     await this.#ended;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The worked example with real guests: each keeps as many commands under way at QoS level 1 as are guaranteed to it, and floods at level 0, in several company. Called by
- * three-guests.ts and by the test of three guests.
+ * Measures the worked example (US8484392, figure 11) with real guests: each keeps as many commands
+ * under way at QoS level 1 as are guaranteed to it, and floods at level 0, alone and with others.
+ * Called by `npm run demo:qos` and by the test of three guests.
  */
 
 import type { ControlClient } from '../../device/main/control-client.ts';
@@ -12,7 +13,7 @@ import type { Tenant } from '../harness/tenant-guest.ts';
 import { type Sample, type Summary, summarise, takeSample } from './samples.ts';
 import { giveShares, tell } from './shares.ts';
 
-/** Which guests are at work, by function. */
+/** Which guests are active, by function. */
 export const PHASES = [
   { name: 'control alone', active: [true, false, false] },
   { name: 'weather alone', active: [false, true, false] },
@@ -21,10 +22,10 @@ export const PHASES = [
   { name: 'all flood', active: [true, true, true] },
 ] as const;
 
-/** Commands under way at level 0: far more than there are PCBs for when more than one floods. */
+/** Commands under way at level 0: far more than there are PCBs when several guests flood. */
 const FLOOD = 256;
 const SAMPLE_MS = 50;
-/** How long guests may take to get going. */
+/** How long guests may take until they launch commands. */
 const START_BOUND_MS = 30_000;
 
 export interface PhaseResult extends Summary {
@@ -35,12 +36,14 @@ export interface PhaseResult extends Summary {
 
 export interface Measurement {
   readonly phases: readonly PhaseResult[];
-  /** What the guests counted themselves: all WRITEs, and those that failed. */
+  /** The counts of the guests: all WRITEs, and those that failed. */
   readonly completed: number;
   readonly failed: number;
 }
 
-/** Gives the shares and runs all phases. Throws SetupError that says which guest could not do what. */
+/**
+ * Gives the shares and runs all phases. Throws SetupError with the guest and the step that failed.
+ */
 export async function measureShares(
   tenants: readonly Tenant[],
   client: ControlClient,
@@ -79,7 +82,7 @@ async function runPhase(
   return { name, active, ...summarise(samples, active), samples };
 }
 
-/** First those that end: they wait until nothing of theirs is under way. */
+/** Guests that become idle come first: they wait until nothing of theirs is under way. */
 async function setLoads(tenants: readonly Tenant[], active: readonly boolean[]): Promise<void> {
   const set = (number: number): Promise<unknown> =>
     tell(tenants[number], active[number] ? `load ${FLOOD} ${GUESTS[number].levelPcbs[1]}` : 'load 0 0');
@@ -88,7 +91,7 @@ async function setLoads(tenants: readonly Tenant[], active: readonly boolean[]):
   await Promise.all(numbers.filter((number) => active[number]).map(set));
 }
 
-/** Resolves when each that is active has launched commands at both levels. */
+/** Resolves when every active guest has launched commands at both levels. */
 async function waitForLoad(client: ControlClient, active: readonly boolean[]): Promise<Sample> {
   const first = await sample(client);
   const endMs = performance.now() + START_BOUND_MS;

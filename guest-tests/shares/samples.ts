@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What of an adapter's status the demonstration of shares looks at, and what it amounts to over a phase. Pure; called by measure.ts. */
+/**
+ * Samples of an adapter's status for the measurement of shares, and their sums over a phase. Pure;
+ * called by measure.ts and by the plot.
+ */
 import type { StatusReport } from '../../device/main/status-report.ts';
 
 const NS_PER_S = 1e9;
 
-/** A QoS level of a function at one time; the last two count from the function's reset. */
+/** A QoS level of a function at one time; refusals and launches count from the function's reset. */
 export interface LevelSample {
   readonly pcbsInUse: number;
   readonly pcbsGuaranteed: number;
-  /** What it could bind now. */
+  /** The number it could bind now. */
   readonly pcbsAvailable: number;
-  /** Execution credits of its lanes: their own, of these used, and shared ones used on top. */
+  /** Execution credits of its lanes: private ones, those in use, and shared ones in use. */
   readonly credits: number;
   readonly creditsUsed: number;
   readonly creditsShared: number;
   readonly refusals: number;
-  /** Commands its lanes have launched. */
+  /** Commands that its lanes have launched. */
   readonly launches: number;
 }
 
@@ -57,7 +60,7 @@ export function takeSample({ uptimeNs, adapters: [adapter] }: StatusReport): Sam
   };
 }
 
-/** A QoS level over a phase. Means and peaks are over the samples taken. */
+/** A QoS level over a phase. Means and peaks are over the samples. */
 export interface LevelResult {
   readonly commandsPerSecond: number;
   readonly refused: number;
@@ -67,29 +70,35 @@ export interface LevelResult {
   readonly credits: number;
   readonly creditsMean: number;
   readonly creditsSharedPeak: number;
-  /** Samples in which a PCB that was promised and not in use could not have been bound. */
+  /** Samples in which a guaranteed and unused PCB could not have been bound. */
   readonly broken: number;
 }
 
 /** A function over a phase. */
 export interface FunctionResult {
   readonly levels: readonly LevelResult[];
-  /** Its part of all commands launched while each at work had some waiting; 0 when that never was. */
+  /**
+   * Its part of all commands launched while every active guest had some waiting; 0 when that never
+   * was.
+   */
   readonly share: number;
-  /** How far `share` may be off: the most commands it had begun and not ended, as a part of all those launched. */
+  /**
+   * The error of `share`: the most commands it had begun and not ended, as a part of all those
+   * launched.
+   */
   readonly shareError: number;
-  /** Part of its commands that came by doorbell, 0 to 1. */
+  /** The part of its commands that came by doorbell, 0 to 1. */
   readonly byDoorbell: number;
 }
 
 /** A phase in numbers. */
 export interface Summary {
   readonly functions: readonly FunctionResult[];
-  /** Part of the time in which each at work had commands waiting, 0 to 1. */
+  /** The part of the time in which every active guest had commands waiting, 0 to 1. */
   readonly contested: number;
 }
 
-/** Of two samples or more; `active`: who is at work, by function. */
+/** Sums up two samples or more; `active` says which functions are active. */
 export function summarise(samples: readonly Sample[], active: readonly boolean[]): Summary {
   const [first, last] = [samples[0], samples[samples.length - 1]];
   const { launched, contested } = countContested(samples, active);
@@ -107,7 +116,10 @@ export function summarise(samples: readonly Sample[], active: readonly boolean[]
   return { functions, contested };
 }
 
-/** Commands launched, by function, between samples that both have commands of each at work waiting: who has none waiting is owed no service. */
+/**
+ * Commands launched, by function, between samples in which every active guest has some waiting: a
+ * guest without has no claim to service.
+ */
 function countContested(
   samples: readonly Sample[],
   active: readonly boolean[],

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The shares of the worked example of US8484392 (figure 11), asked for by the guests' own management commands: the control machine divides the adapter, then each machine divides
- * what it has between its QoS levels. Called by measure.ts.
+ * Gives the shares of the worked example of US8484392 (figure 11) through the management commands
+ * of the guests: the control machine divides the adapter, then each machine divides its share
+ * between its QoS levels. Called by measure.ts.
  */
 
 import type { ControlClient } from '../../device/main/control-client.ts';
@@ -10,18 +11,20 @@ import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
 
-/** Lanes of QoS level 0 and 1, by function: the document says "in a similar manner" to the VCBs. */
+/**
+ * Lanes of QoS level 0 and 1, by function: divided "in a similar manner" to the VCBs (US8484392).
+ */
 export const LEVEL_LANES = [
   [7, 8],
   [4, 6],
   [7, 13],
 ] as const;
 
-/** An execution credit for each lane, so that none has to live on shared ones. */
+/** Each lane has an execution credit of its own, so that none depends on shared ones. */
 const LANE_CREDITS = 1;
 const CHANGES_PER_REQUEST = 32;
 
-/** Tells a guest to do something. Throws SetupError with its own words when it fails. */
+/** Gives a guest an order. Throws SetupError with the guest's report when it fails. */
 export async function tell(tenant: Tenant, line: string): Promise<readonly string[]> {
   const said = await tenant.do(line);
   if (said.some((words) => words.startsWith('not ok')))
@@ -29,7 +32,7 @@ export async function tell(tenant: Tenant, line: string): Promise<readonly strin
   return said;
 }
 
-/** Resolves when all have what the document gives them. */
+/** Resolves when all guests have the shares of the document. */
 export async function giveShares(tenants: readonly Tenant[], client: ControlClient): Promise<void> {
   const [control] = tenants;
   const whole = GUESTS.map(
@@ -43,7 +46,7 @@ export async function giveShares(tenants: readonly Tenant[], client: ControlClie
   for (const [number, tenant] of tenants.entries()) await tell(tenant, `ask ${divide(number)}`);
 }
 
-/** First what gives back: a level cannot have what the other one still has. */
+/** Returns come first: a level cannot have what the other one still has. */
 function divide(number: number): string {
   const { levelVcbs, levelPcbs } = GUESTS[number];
   const lanes = LEVEL_LANES[number];

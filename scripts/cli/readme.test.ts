@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The README says nothing that is not run. Its commands for guests of one's own are run here, with small files of that kind; every other command in its shell
- * blocks has an entry that says which test, or which part of CI, runs it.
+ * The commands of the README run. Those for guests of a user are run here, with small files of that
+ * kind; every other command in its shell blocks has an entry with the test, or the part of CI, that
+ * runs it.
  */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,7 +51,7 @@ function readCommands(): string[] {
     .filter((line) => line !== '');
 }
 
-/** The README's command that starts so, with its words in place of those of our files. */
+/** The README's command that begins with `start`, with the paths of files replaced. */
 function readmeArguments(start: string, files: Readonly<Record<string, string>>): string[] {
   const command = readCommands().find((line) => line.startsWith(start));
   if (command === undefined) throw new Error(`the README does not say \`${start}\` any more`);
@@ -58,7 +59,10 @@ function readmeArguments(start: string, files: Readonly<Record<string, string>>)
   return words.slice(1).map((word) => files[word] ?? word.replaceAll('"', ''));
 }
 
-/** A disk that says hello on the serial port and turns the machine off: 16-bit code in its first sector. */
+/**
+ * A disk that says hello on the serial port and turns the machine off: 16-bit code in its first
+ * sector.
+ */
 function makeDisk(path: string): void {
   const message = 'hello from a disk\r\n';
   const code = [
@@ -141,7 +145,7 @@ t.test('two guests with linked adapters', { timeout: GUEST_TIMEOUT_MS }, async (
   const words = ['listen', 'connect'].map((role) => [`1=${role}:/tmp/cable`, `1=${role}:${cable}`] as const);
   const runs = words.map(([word, own]) => {
     const args = readmeArguments(`scripts/vuhca run --link ${word}`, { [word]: own });
-    // It only has to be there: nothing runs in it.
+    // The guest only has to exist: nothing runs in it.
     return new CliProcess([...args, '--disk', disk, '--snapshot', '--', '-S'], environment);
   });
   for (const run of runs) await run.until(/QEMU is process/);

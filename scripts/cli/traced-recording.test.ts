@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The host traces a guest's queue pairs while the session is recorded: tracing crosses the seam, so the replay is
- * identical. The guest runs a suite of the in-kernel tests.
+ * The host traces a guest's queue pairs while the session is recorded: tracing crosses the seam, so
+ * the replay is identical. The guest runs a suite of the in-kernel tests.
  */
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { report } from '../../guest-tests/harness/report.ts';
 import { traceWhileItRuns } from './testing/host-tracer.ts';
 import { runCli } from './testing/run-cli.ts';
 
-/** What a run is given on a busy machine, compilation included. */
+/** The bound of a run on a busy machine, compilation included. */
 const BOUND_MS = 600_000;
 
 t.setTimeout(BOUND_MS);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Traces a guest's queue pairs from the host, as `vuhca trace on` does, while they come and go. Called by traced-recording.test.ts.
-
+/**
+ * Traces a guest's queue pairs from the host, as `vuhca trace on` does, while the guest creates and
+ * destroys them. Called by traced-recording.test.ts.
+ */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ControlClient } from '../../../device/main/control-client.ts';
 import type { TraceStatus } from '../../../device/main/trace-control.ts';
 
 const LOOK_MS = 20;
-/** Guests number their queue pairs from low numbers on. */
+/** The numbers of queue pairs in guests are low. */
 const NUMBERS = Array.from({ length: 32 }, (_, number) => number);
 
-/** Switches traces on until the adapter process ends. Returns how many messages it saw traced, at least. */
+/**
+ * Switches traces on until the adapter process ends. Returns how many messages were traced, at
+ * least.
+ */
 export async function traceWhileItRuns(controlPath: string): Promise<number> {
   const client = await ControlClient.connect(controlPath);
   let ended = false;
@@ -22,7 +26,7 @@ export async function traceWhileItRuns(controlPath: string): Promise<number> {
     const status = (await client.request('trace-status').catch(() => undefined)) as TraceStatus | undefined;
     for (const { qp, head } of status?.traces ?? []) heads.set(qp, Math.max(head, heads.get(qp) ?? 0));
     const traced = new Set(status?.traces.map(({ qp }) => qp));
-    // There is no such queue pair yet, or no more: that is for the next look.
+    // A queue pair that does not exist now may exist at the next look.
     for (const qp of NUMBERS) if (!traced.has(qp)) await client.request('trace-on', { qp }).catch(() => undefined);
     await Promise.race([client.whenClosed, wait(LOOK_MS)]);
   }

@@ -88,7 +88,7 @@ t.test('each guarantee that does not hold is found, with whose it is', async (t)
     level: (phase, number, level, at) =>
       phase === 'ocean alone' && number === 1 && level === 0 && at === 5 ? { pcbsAvailable: 7 } : {},
   });
-  t.match(judge(taken)[1], { outcome: 'broken', detail: 'could not be had: weather (ocean alone)' });
+  t.match(judge(taken)[1], { outcome: 'broken', detail: 'not available: weather (ocean alone)' });
 
   const slow = makeRun({
     level: (phase, number, _, at) => (phase === 'all flood' && number === 1 ? { launches: at * 7 } : {}),
