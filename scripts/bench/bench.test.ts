@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The benchmark without a guest: statistics, the lines it reads, what it makes of them, its command line, and an adapter and a twin that really run. */
+/**
+ * The benchmark without a guest: statistics, the lines it reads, its tables, its command line, and
+ * an adapter and a C twin that really run.
+ */
 import t from 'tap';
 import { describeError } from '../../qemu/setup/errors.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
@@ -17,7 +20,7 @@ t.test('percentiles and medians', async (t) => {
   t.equal(percentile(values, 0.99), 100);
   t.equal(percentile(values, 0), 1);
   t.equal(percentile(values, 1), 100);
-  t.equal(values[0], 100, 'the list stays as it was');
+  t.equal(values[0], 100, 'the list is not changed');
   t.equal(median([5, 1, 3]), 3);
   t.equal(median([4, 1, 3, 2]), 2.5);
   t.ok(Number.isNaN(median([])) && Number.isNaN(percentile([], 0.5)));
@@ -43,7 +46,7 @@ function makeRounds(factor: number, lost = 0): Round[] {
   return collector.rounds;
 }
 
-t.test('load that both devices meet does not change a ratio', async (t) => {
+t.test('a load on both devices does not change a ratio', async (t) => {
   const { rows, missed } = compare(makeRounds(1.05));
   t.same(missed, []);
   t.same(
@@ -75,7 +78,7 @@ t.test('messages have a row for each way of posting', async (t) => {
   t.same(messageRows(collector.rounds)[1], ['doorbell', '8.00 us', '12.0 us', '8.00 us', '12.0 us', '1000000/s']);
 });
 
-t.test('what a message allocates decides, not how long it takes', async (t) => {
+t.test('the target is about allocation, not about time', async (t) => {
   const { table, missed } = summarizeCore([
     { device: 'collect', count: 1000, totalNs: 4e6, grownBytes: 100 },
     { device: 'doorbell', count: 1000, totalNs: 4e6, grownBytes: 16_000 },
@@ -84,14 +87,14 @@ t.test('what a message allocates decides, not how long it takes', async (t) => {
   t.same(missed, ['in one process, doorbell: a message allocates 16.0 bytes']);
 });
 
-t.test('lines that are no samples are refused, others are left alone', async (t) => {
+t.test('malformed samples are refused, other lines are ignored', async (t) => {
   const collector = new SampleCollector();
   collector.push('@vuhca init 1.0');
-  t.throws(() => collector.push('{"kind":"read"'), /no JSON/);
+  t.throws(() => collector.push('{"kind":"read"'), /not JSON/);
   t.throws(() => collector.push('{"kind":"read","device":"twin","count":1,"p50Ns":1,"p99Ns":1}'), /before any round/);
   collector.push('{"kind":"round","number":0}');
-  t.throws(() => collector.push('{"kind":"read","device":"twin","count":1,"p50Ns":"1"}'), /no sample/);
-  t.throws(() => collector.push('{"kind":"dance","device":"twin"}'), /no sample/);
+  t.throws(() => collector.push('{"kind":"read","device":"twin","count":1,"p50Ns":"1"}'), /malformed sample/);
+  t.throws(() => collector.push('{"kind":"dance","device":"twin"}'), /malformed sample/);
   t.same(collector.rounds, [[]]);
 });
 
@@ -123,7 +126,7 @@ t.test('columns line up', async (t) => {
   );
 });
 
-/** A library of the user comes without the headers that the twin needs. */
+/** A library that the user names lacks the headers that the twin needs. */
 const skip = process.env.LIBVFIO_USER ? 'LIBVFIO_USER is set' : false;
 
 t.test('both devices answer the probe, and lose nothing', { skip }, async (t) => {

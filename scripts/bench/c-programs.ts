@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Compiles the benchmark's C programs with the machine's compiler, cached by what they are made from: the twin against the very libvfio-user that
- * the adapter loads, the probe against nothing. Called by raw.ts and guest.ts.
+ * Compiles the benchmark's C programs with the machine's compiler, cached by their sources: the
+ * twin against the same libvfio-user that the adapter loads, the probe without a library. Called by
+ * raw.ts and guest.ts.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The adapter as the benchmark's guest meets it: a process of its own with nothing else in it. `device.ts LIBRARY SOCKET` serves until SIGTERM;
- * ending by itself afterwards lets Node write a profile when one was asked for. Called by processes.ts.
+ * The adapter of the benchmark's guest: a process with nothing else in it. `device.ts LIBRARY
+ * SOCKET` serves until SIGTERM; then it ends by itself, so that Node can write a profile. Called by
+ * processes.ts.
  */
 import pino from 'pino';
 import { AdapterProcess } from '../../device/main/adapter-process.ts';

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/** An adapter on a host that costs next to nothing: flat memory, no log, no checks. For benchmarks of the adapter itself. */
+/**
+ * An adapter on a host that costs almost nothing: flat memory, no log, no checks. Called by
+ * benchmarks of the adapter itself.
+ */
 import { Adapter } from '../../device/adapter/adapter.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
 import type { HostPort } from '../../device/host.ts';
 import type { HardwareAccess } from '../../device/hosts/in-process/driver/hardware-access.ts';
 import { SimulatedClock } from '../../device/hosts/in-process/simulated-clock.ts';
 import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
 
 const RUN_BUDGET = 1024;
-/** Up to so many bytes a loop beats a temporary view. */
+/** Up to this many bytes a loop is faster than a temporary view. */
 const LOOP_BYTES = 128;
 
-/** Guest memory from address 0 on. Short copies go by words, as those of the vfio-user host do. */
+/** Guest memory from address 0 on. Short copies move words, as those of the vfio-user host do. */
 class FlatHost implements HostPort {
   readonly bytes: Uint8Array;
   readonly #words: Int32Array;
@@ -126,7 +128,7 @@ export class FlatMachine implements HardwareAccess {
   }
 }
 
-/** Four words a step. */
+/** Copies four words a step. */
 function copyWords(source: Int32Array, from: number, target: Int32Array, to: number, count: number): void {
   let done = 0;
   for (; done + 4 <= count; done += 4) {

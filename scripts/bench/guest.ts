@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench`: both devices in one guest. First their registers, with the driver not loaded; then messages through the driver. The guest runs one
- * round for each read of a debugfs file and sends its JSON lines over virtio-serial. One vCPU: the second would only idle, and cost host time.
+ * `npm run bench`: both devices in one guest. First their registers, without the driver; then
+ * messages through the driver. The guest runs one round for each read of a debugfs file and sends
+ * its JSON lines over virtio-serial. It has one vCPU: a second one would be idle and cost host
+ * time. Called by main.ts.
  */
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,13 +26,13 @@ export interface GuestBenchOptions {
   readonly profileDirectory: string | undefined;
 }
 
-/** What the guest measured. */
+/** The rounds that the guest measured. */
 export interface GuestRounds {
   readonly registers: readonly Round[];
   readonly messages: readonly Round[];
 }
 
-/** Boots the guest and lets it measure. Throws SetupError when it does not come to its end in peace. */
+/** Boots the guest and lets it measure. Throws SetupError when it does not end normally. */
 export async function measureInGuest(options: GuestBenchOptions): Promise<GuestRounds> {
   const modules = (await buildKernelModules(SOURCES)).map((module): GuestModule => ({ ...module, load: false }));
   const initramfs = await buildInitramfs({ modules, caseScript: caseScript(options.rounds) });
@@ -69,7 +71,9 @@ async function runGuest(initramfs: string, sockets: readonly string[]): Promise<
   if (failure !== undefined) throw failure;
   if (status !== 0 || !said.includes('@vuhca exit 0')) {
     const words = [...said, ...kernelLog.complaints.map(({ line }) => line), errors].join('\n    ');
-    throw new SetupError(`the guest of the benchmark failed (status ${status}); mend what it says:\n    ${words}`);
+    throw new SetupError(
+      `the guest of the benchmark failed (status ${status}); correct the cause it reports:\n    ${words}`,
+    );
   }
   return { registers: phases.registers.rounds, messages: phases.messages.rounds };
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How much is allocated while something runs, and how much of it stays. V8 counts no allocations, so the used heap is looked at often: what it grows by between two
- * looks was allocated; a look that finds it smaller came after a collection and is left out. Needs --expose-gc. Called by transport.ts.
+ * Counts how much is allocated during a run, and how much of it stays. V8 does not count
+ * allocations, so the used heap is sampled often: growth between two samples was allocated; a
+ * sample after a collection is left out. Needs --expose-gc. Called by transport.ts and qos.ts.
  */
 import { getHeapStatistics } from 'node:v8';
 
-/** Messages between two looks: a look allocates a little itself. */
+/** Messages between two samples: a sample allocates a little itself. */
 const INTERVAL_MESSAGES = 20_000;
 
 export class HeapWatch {
-  /** Allocated since the start, but for what collections hid. */
+  /** Bytes allocated since the start, without those that collections hid. */
   allocatedBytes = 0;
   readonly #startBytes: number;
   #lastBytes: number;
@@ -20,7 +21,7 @@ export class HeapWatch {
     this.#lastBytes = this.#startBytes;
   }
 
-  /** `messages` have been sent since the start. */
+  /** Called when `messages` have been sent since the start. */
   sample(messages: number): void {
     if (messages < this.#nextLook) return;
     this.#nextLook = messages + INTERVAL_MESSAGES;
@@ -33,7 +34,7 @@ export class HeapWatch {
     return `${this.allocatedBytes} bytes allocated, ${this.#lastBytes - this.#startBytes} more in use`;
   }
 
-  /** By how many bytes the heap has grown, after a collection. */
+  /** The growth of the heap in bytes, after a collection. */
   finish(): number {
     return collectedBytes() - this.#startBytes;
   }

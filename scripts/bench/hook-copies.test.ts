@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The copies that `bench:transport --only trace-off` compares: without hooks, and with several in the place of each. Both do the same as the adapter itself.
-
+/**
+ * The copies that `bench:transport --only trace-off` compares: without hooks, and with several in
+ * place of each. Both behave as the adapter itself.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,7 +13,7 @@ import { summarize } from './statistics.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-t.test('each kind of hook is taken out', async (t) => {
+t.test('each kind of hook is removed', async (t) => {
   const same = (before: string, after: string, hooks = 1): void =>
     void t.same(stripText(before), { text: after, hooks }, before);
   same('  qp.trace?.endMessage(Status.OK, f(1));\n', '  ;\n');
@@ -23,7 +24,7 @@ t.test('each kind of hook is taken out', async (t) => {
   same('  const trace = qp.trace;\n', '  const trace = qp.trace;\n', 0);
 });
 
-t.test('each kind of hook is there twice more, on fields of its own', async (t) => {
+t.test('each kind of hook gets two more, on fields of their own', async (t) => {
   const same = (before: string, after: string): void => void t.equal(multiplyText(before, 2).text, after);
   same('  if (a) qp.trace?.f(1);\n', '  if (a) qp.trace?.f(1), qp.trace1?.f(1), qp.trace2?.f(1);\n');
   same(
@@ -38,7 +39,7 @@ t.test('each kind of hook is there twice more, on fields of its own', async (t) 
   same(field, [field, field.replace(':', '1:'), field.replace(':', '2:')].join('\n'));
 });
 
-t.test('a copy with more hooks has the fields they are about, and sends messages', async (t) => {
+t.test('a copy with more hooks has their fields, and sends messages', async (t) => {
   const directory = t.testdir();
   copySources(ROOT, directory);
   t.ok(multiplyHooks(directory, 3) > 40);
@@ -49,7 +50,7 @@ t.test('a copy with more hooks has the fields they are about, and sends messages
   await sendThrough(t, directory);
 });
 
-t.test('the copy has no hook left, and sends messages', async (t) => {
+t.test('the copy has no hook, and sends messages', async (t) => {
   const directory = t.testdir();
   copySources(ROOT, directory);
   const hooks = stripHooks(directory);

@@ -1,42 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Makes copies of the adapter's sources from which every call of a trace or timeline is taken out, or in which each is there several times, so that it can be measured what the calls cost while nothing is
- * traced. Called by trace-hooks.ts.
+ * Makes copies of the adapter's sources in which every call of a trace or timeline is removed, or
+ * multiplied, to measure the cost of these calls while nothing is traced. Called by trace-hooks.ts.
  */
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a machine of a benchmark is made of. */
+/** The folders with the sources of a benchmark's machine. */
 const FOLDERS = ['device', 'protocol', 'scripts/bench'];
 const FILES = ['package.json', 'tsconfig.json'];
-/** The traces themselves stay: nothing calls them any more. */
-const TRACES = join('device', 'trace');
+/** The traces themselves stay: nothing calls them in the copy. */
+const TRACES = join('device', 'observe', 'trace');
 /** A call such as `qp.trace?.reset(`, or `this.timeline?.note(`. */
 const CALL = /[\w.#]+\.(?:trace|timeline)\?\.\w+\(/;
 /** A statement that depends on a trace, such as `if (record.trace !== undefined) ...`. */
 const CONDITION = /if \([\w.]+\.trace !== undefined\) /;
-/** A trace handed on, such as `record.trace = qp.trace;`. */
+/** The assignment of a trace, such as `record.trace = qp.trace;`. */
 const ASSIGNMENT = /\b(?:record|resource)\.trace = \w[\w.]*;/;
 
-/** A field that holds a trace, and what is called otherwise in copies of it and of the hooks. */
+/** A field that holds a trace; copies of it, and of the hooks, have other names. */
 const FIELD = /^ +(?:trace|timeline): \w+ \| undefined = undefined;$/gm;
 const NAMES = /\b(?:trace|timeline)(?=\?\.| !== undefined|: | = |;)/g;
 
-/** Copies the sources below `root` to `target`, tests left out. */
+/** Copies the sources below `root` to `target`, without tests. */
 export function copySources(root: string, target: string): void {
   const filter = (path: string): boolean => !path.endsWith('.test.ts');
   for (const name of [...FOLDERS, ...FILES]) cpSync(join(root, name), join(target, name), { recursive: true, filter });
   symlinkSync(join(root, 'node_modules'), join(target, 'node_modules'));
 }
 
-/** Takes the hooks out of the copy at `root`. Returns how many there were. */
+/** Removes the hooks from the copy at `root`. Returns their number. */
 export function stripHooks(root: string): number {
   return rewriteSources(root, stripText);
 }
 
 /**
- * Adds `more` hooks for every hook in the copy at `root`, on fields of their own that never hold a trace: what one costs is hidden in the noise, what many cost is not.
- * Returns how many there were.
+ * Adds `more` hooks for every hook in the copy at `root`, on fields of their own that never hold a
+ * trace: the cost of one is hidden in the noise, the cost of many is not. Returns the number of
+ * hooks found.
  */
 export function multiplyHooks(root: string, more: number): number {
   return rewriteSources(root, (source) => multiplyText(source, more));
@@ -47,7 +48,7 @@ export interface Rewritten {
   readonly hooks: number;
 }
 
-/** Lines keep their numbers. */
+/** Removes the hooks of a text; lines keep their numbers. */
 export function stripText(source: string): Rewritten {
   return rewriteText(source, (hook) => '\n'.repeat(hook.split('\n').length - 1));
 }
@@ -71,7 +72,7 @@ function rewriteSources(root: string, rewrite: (source: string) => Rewritten): n
   return count;
 }
 
-/** Puts something else in the place of each hook: a call without its semicolon, a whole statement otherwise. */
+/** Replaces each hook: a call without its semicolon, or else a whole statement. */
 function rewriteText(source: string, rewrite: (hook: string) => string): Rewritten {
   let text = source;
   let hooks = 0;
@@ -91,12 +92,14 @@ function rewriteText(source: string, rewrite: (hook: string) => string): Rewritt
   return { text, hooks };
 }
 
-/** A block, or up to a semicolon. */
+/** The end of a block, or of a statement with a semicolon. */
 function endOfStatement(text: string, from: number): number {
   return text[from] === '{' ? endOfGroup(text, from) : text.indexOf(';', from) + 1;
 }
 
-/** Behind what closes the bracket at `from`. Text in strings holds no brackets where hooks are. */
+/**
+ * The position behind the partner of the bracket at `from`. Strings in hooks contain no brackets.
+ */
 function endOfGroup(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at++) {

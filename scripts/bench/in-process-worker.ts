@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Sends messages through the device core and reports time and heap growth as one JSON line: `in-process-worker.ts MESSAGES MEMORY_BASE POST_BY`.
- * The heap is collected between pieces and not within one (in-process.ts makes the young generation large enough), so its growth over a piece
- * is what was allocated.
+ * Sends messages through the device core and reports time and heap growth as one JSON line:
+ * `in-process-worker.ts MESSAGES MEMORY_BASE POST_BY`. The heap is collected between pieces and not
+ * within one (in-process.ts makes the young generation large enough), so that its growth over a
+ * piece is the allocation.
  */
 import { BATCH, MessageLoop, type PostBy } from './message-loop.ts';
 

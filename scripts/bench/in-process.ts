@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench -- --in-process`: messages per second through the device core alone, and what a message allocates there, which must be nothing:
- * DESIGN.md section 8. Each way of posting runs in a process of its own, so that neither is compiled for the other. Guest memory lies once below
- * 2 GiB and once above 4 GiB: an address beyond 2^31 is a heap number of 16 bytes each time it crosses a call that is not inlined.
+ * `npm run bench -- --in-process`: messages per second through the device core alone, and the bytes
+ * that a message allocates there, which must be none. Each way of posting runs in a process of its
+ * own, so that V8 compiles for one only. Guest memory lies once below 2 GiB and once above 4 GiB:
+ * an address beyond 2^31 is a heap number of 16 bytes in each call that is not inlined.
  */
 import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -15,11 +16,11 @@ const WORKER = join(dirname(fileURLToPath(import.meta.url)), 'in-process-worker.
 const MESSAGES = 1_000_000;
 const LOW_MEMORY = 0x1000_0000;
 const HIGH_MEMORY = 0x12_3456_0000;
-/** Less than the smallest object: what the compiler itself allocates spreads over all messages. */
+/** Less than the smallest object: allocations of the compiler itself spread over all messages. */
 const ALLOCATION_TARGET_BYTES = 1;
 const FLAGS = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128', '--import', 'tsx'];
 
-/** What the worker prints. */
+/** The line that the worker prints. */
 export interface CoreSample {
   readonly device: string;
   readonly count: number;
@@ -45,7 +46,7 @@ export async function measureInProcess(print: (text: string) => void): Promise<s
   return summary.missed;
 }
 
-/** The table and what is missed. */
+/** The table, and a sentence for each target that is missed. */
 export function summarizeCore(samples: readonly CoreSample[]): { table: string; missed: string[] } {
   const missed: string[] = [];
   const lines = samples.map(({ device, count, totalNs, grownBytes }) => {
@@ -62,7 +63,7 @@ export function summarizeCore(samples: readonly CoreSample[]): { table: string; 
 async function runWorker(memoryBase: number, by: string): Promise<CoreSample> {
   const args = [...FLAGS, WORKER, String(MESSAGES), String(memoryBase), by];
   const { stdout } = await promisify(execFile)(process.execPath, args).catch((error: Error) => {
-    throw new SetupError(`the in-process benchmark failed; mend what it says: ${error.message}`);
+    throw new SetupError(`the in-process benchmark failed; correct the cause it reports: ${error.message}`);
   });
   return JSON.parse(stdout) as CoreSample;
 }

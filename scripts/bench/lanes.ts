@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npx tsx scripts/bench/lanes.ts [--commands N]`: the cost of lanes per command (admission, arbitration, both credits
- * taken and given back) for 1 to 128 lanes that always have work. Processor time, the best of several runs, as a ratio
- * to one lane.
+ * `npx tsx scripts/bench/lanes.ts [--commands N]`: the cost of lanes per command (admission,
+ * arbitration, both credits taken and given back) for 1 to 128 lanes that always have work.
+ * Processor time, the best of several runs, as a ratio to one lane.
  */
 import { PhysicalCollectBuffer } from '../../device/collect/physical-collect-buffer.ts';
 import { LaneLoad } from '../../device/test-support/lane-load.ts';
@@ -12,7 +12,7 @@ import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-
 const RUNS = 5;
 const BUFFERS = 256;
 
-/** Nanoseconds of processor time per command. `queuePairs` spread themselves over the lanes. */
+/** Nanoseconds of processor time per command, with `queuePairs` spread over the lanes. */
 function measure(laneCount: number, queuePairs: number, commands: number): number {
   const load = new LaneLoad({ laneCount, executionCredits: 64, completionCredits: 1024, listSize: BUFFERS });
   const { lanes } = load;
@@ -31,7 +31,7 @@ function measure(laneCount: number, queuePairs: number, commands: number): numbe
 }
 
 await runEntry(async () => {
-  const script = defineScript('npx tsx scripts/bench/lanes.ts', 'Measures what lanes cost per command.');
+  const script = defineScript('npx tsx scripts/bench/lanes.ts', 'Measures the cost of lanes per command.');
   const withOptions = script.option('--commands <N>', 'Commands of each run.', wholeNumber(1), 1_000_000);
   const { commands } = readOptions<{ commands: number }>(withOptions);
   const best = (laneCount: number): number =>

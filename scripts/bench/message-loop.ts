@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A guest that sends 64-byte datagrams from port to port of an adapter in this process, without allocating anything itself: all commands are built
- * beforehand, one for each sequence number, and posting copies them. Called by in-process-worker.ts.
+ * A guest that sends 64-byte datagrams from port to port of an adapter in this process and
+ * allocates nothing itself: all commands are built beforehand, one for each sequence number, and
+ * posting copies them. Called by in-process-worker.ts.
  */
 
 import { commandChecksum } from '../../device/hosts/in-process/driver/checksum.ts';
@@ -56,7 +57,7 @@ export class MessageLoop {
   constructor(memoryBase: number) {
     const bench = new Bench({ memoryBase });
     this.#bench = bench;
-    // The invariants are what tests are for.
+    // Tests check the invariants; here they would cost time.
     bench.machine.onStep = () => {};
     const { sender, receiver, to } = bench.createPair({
       sender: { sendEntriesLog2: QUEUE_LOG2 },
@@ -89,7 +90,10 @@ export class MessageLoop {
     }
   }
 
-  /** Commands go to their slot first, then maybe to the collect buffer (docs/PROGRAMMING.md). */
+  /**
+   * Commands go to their slot first, and then, by `collect`, to the collect buffer
+   * (docs/PROGRAMMING.md).
+   */
   #post(number: number, by: PostBy): void {
     const from = (number % SEQUENCES) * COMMAND_BYTES;
     const slot = this.#sendSlots[number % this.#sendSlots.length];
@@ -119,7 +123,7 @@ export class MessageLoop {
   }
 }
 
-/** Sees completions come, and gives them back. */
+/** Takes completions and frees their entries. */
 class CompletionWatch {
   readonly #slots: readonly DataView[];
   readonly #record: DataView;
@@ -130,7 +134,7 @@ class CompletionWatch {
     this.#record = bench.access.view(queue.recordAddress, COMPLETION_QUEUE_RECORD_SIZE);
   }
 
-  /** Takes `count` completions; all must be there. */
+  /** Takes `count` completions; throws when one is missing. */
   consume(count: number): void {
     this.#consumed += count;
     const last = this.#slots[(this.#consumed - 1) % this.#slots.length];

@@ -8,7 +8,7 @@ const PARTS = ['guest', 'raw', 'in-process'] as const;
 export type Part = (typeof PARTS)[number];
 
 export interface BenchOptions {
-  /** What is measured. */
+  /** The parts to measure. */
   readonly parts: readonly Part[];
   readonly rounds: number;
   /** A missed target sets the exit status. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npx tsx scripts/bench/packets.ts`: what an accessor, a record, a CRC and a whole packet cost in nanoseconds, each as
- * the median of several runs. `protocol/infiniband/crc.ts` takes its switch to zlib from here.
+ * `npx tsx scripts/bench/packets.ts`: the cost of an accessor, a record, a CRC and a whole packet
+ * in nanoseconds, each the median of several runs. `protocol/infiniband/crc.ts` has its switch to
+ * zlib from here.
  */
 import { crc32 } from 'node:zlib';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -23,10 +24,10 @@ const RUNS = 9;
 const view = new DataView(new ArrayBuffer(16384));
 for (let at = 0; at < 16384; at++) view.setUint8(at, (at * 2654435761) >>> 13);
 
-/** Keeps results alive so that nothing measured is optimized away. */
+/** Keeps results alive, so that V8 does not remove the measured code. */
 let sink = 0;
 
-/** `loop` runs its step `rounds` times; the loop is inside so that the step can be inlined as in real callers. */
+/** `loop` runs its step `rounds` times, so that V8 can inline the step as in real callers. */
 function measure(name: string, rounds: number, loop: (rounds: number) => number): void {
   const times: number[] = [];
   for (let run = 0; run < RUNS; run++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Measures two vfio-user devices without QEMU: what a vCPU's accesses cost on
+ * Measures two vfio-user devices without QEMU: the cost of a vCPU's accesses on
  * the socket alone. Rounds take turns between the devices; each does reads that
  * wait, then posted 8-byte writes closed by one read. Called by raw.ts:
  * probe ROUNDS READS WRITES NAME SOCKET NAME SOCKET. Prints the JSON lines of
@@ -140,7 +140,7 @@ static void measure_reads(struct device *device, uint32_t *times,
 	       device->name, reads, times[reads / 2], times[reads * 99ull / 100]);
 }
 
-/* Each value is one more than the last: what is read back tells a lost write. */
+/* Each value is one more than the last, so reading it back shows lost writes. */
 static void measure_writes(struct device *device, unsigned int writes)
 {
 	uint64_t start = now_ns(), found;
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 	}
 	for (round = 0; round < rounds; round++) {
 		printf("{\"kind\":\"round\",\"number\":%u}\n", round);
-		/* Who is first alternates, so that drift favours nobody. */
+		/* The first device alternates, so that drift favours neither. */
 		for (turn = 0; turn < 2; turn++)
 			measure_reads(&devices[(turn + round) % 2], times, reads);
 		for (turn = 0; turn < 2; turn++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The two devices as processes on sockets in a private folder. Neither outlives the benchmark, however that ends. Called by raw.ts and guest.ts.
+ * The two devices as processes on sockets in a private folder. Neither outlives the benchmark,
+ * however that ends. Called by raw.ts and guest.ts.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +23,7 @@ const STOP_BOUND_MS = 3_000;
 
 export interface DeviceOptions {
   readonly library: VfioUserLibrary;
-  /** Put in front of each command, for instance `taskset -c 0`. */
+  /** Words in front of each command, for instance `taskset -c 0`. */
   readonly prefix?: readonly string[];
   /** Where the adapter's process leaves a CPU profile when it ends. */
   readonly profileDirectory?: string | undefined;
@@ -79,7 +80,7 @@ async function untilListening(child: ChildProcess, socket: string): Promise<void
     if (child.exitCode !== null || child.signalCode !== null) break;
     await sleep(POLL_MS);
   }
-  throw new SetupError(`${child.spawnargs.join(' ')} did not listen on ${socket}; mend what it says above.`);
+  throw new SetupError(`${child.spawnargs.join(' ')} did not listen on ${socket}; correct the cause it reports above.`);
 }
 
 async function end(child: ChildProcess): Promise<void> {

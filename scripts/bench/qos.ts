@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench:qos`: what a command costs (RC WRITE of 64 bytes) with 1 to 32 functions and with 1 to 128 lanes. All adapters take turns, so that whatever else the machine does meets
- * all; processor time; the median of the ratios to the first counts.
+ * `npm run bench:qos`: the cost of a command (RC WRITE of 64 bytes) with 1 to 32 functions and with
+ * 1 to 128 lanes. All adapters take turns, so that other load of the machine affects all alike.
+ * Processor time; the median of the ratios to the first counts.
  */
 import type { AdapterOptions } from '../../device/adapter/options.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -34,7 +35,7 @@ function timePiece(traffic: TransportTraffic): number {
 function compare(what: string, variants: readonly (readonly [number, Partial<AdapterOptions>])[]): void {
   const all = variants.map(([, options]) => new TransportTraffic(TRAFFIC, options, MEMORY_BYTES));
   const times = all.map((): number[] => []);
-  // Compilation allocates, too: only what comes afterwards counts.
+  // Compilation allocates, too: only later allocations count.
   let heap = new HeapWatch();
   let counted = 0;
   for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench -- --raw`: both devices measured on their sockets, without QEMU, by probe.c. Everything is held on one CPU: what a device does
- * after its reply then delays the next request and is seen, and no wake-up of another CPU blurs the figures.
+ * `npm run bench -- --raw`: both devices measured on their sockets, without QEMU, by probe.c. All
+ * processes stay on one CPU: a device's work after its reply then delays the next request and is
+ * measured, and no wake-up of another CPU blurs the figures. Called by main.ts.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +20,7 @@ export interface RawOptions {
   readonly library: VfioUserLibrary;
   readonly rounds: number;
   readonly profileDirectory: string | undefined;
-  /** Which CPU; none lets the scheduler choose. */
+  /** The CPU; undefined lets the scheduler choose. */
   readonly cpu: number | undefined;
 }
 
@@ -43,6 +44,6 @@ async function runProbe([file, ...args]: readonly string[]): Promise<Round[]> {
   const collector = new SampleCollector();
   for await (const line of createInterface({ input: child.stdout })) collector.push(line);
   const [status] = await closed;
-  if (status !== 0) throw new SetupError(`the probe ended with status ${status}; mend what it says above.`);
+  if (status !== 0) throw new SetupError(`the probe ended with status ${status}; correct the cause it reports above.`);
   return collector.rounds;
 }

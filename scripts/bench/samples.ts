@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The JSON lines that probe.c and the guest modules print, gathered by round. A line that begins with `{` must be a sample; others are not ours.
- * Times are in ns. Called by raw.ts and guest.ts; summary.ts reads the rounds.
+ * The JSON lines that probe.c and the guest modules print, collected by round. A line that begins
+ * with `{` must be a sample; other lines are ignored. Times are in ns. Called by raw.ts and
+ * guest.ts; summary.ts reads the rounds.
  */
 import { SetupError } from '../../qemu/setup/errors.ts';
 
 /** Waiting reads of one device in one round, or messages from post to visible completion. */
 export interface LatencySample {
   readonly kind: 'read' | 'latency';
-  /** `adapter` or `twin`; for messages how they were posted: `collect` or `doorbell`. */
+  /** `adapter` or `twin`; for messages the way of posting: `collect` or `doorbell`. */
   readonly device: string;
-  /** For messages: which completion, `sent` or `received`. */
+  /** For messages: the completion, `sent` or `received`. */
   readonly until?: string;
   readonly count: number;
   readonly p50Ns: number;
@@ -30,7 +31,7 @@ export interface BatchSample {
 
 export type Sample = LatencySample | BatchSample;
 
-/** What was measured side by side. */
+/** The samples of one round, measured side by side. */
 export type Round = Sample[];
 
 const NUMBERS: Readonly<Record<string, readonly string[]>> = {
@@ -45,7 +46,7 @@ const NUMBERS: Readonly<Record<string, readonly string[]>> = {
 export class SampleCollector {
   readonly rounds: Round[] = [];
 
-  /** Takes one line. Throws SetupError when it looks like a sample and is none. */
+  /** Takes one line. Throws SetupError for a malformed sample. */
   push(line: string): void {
     if (!line.startsWith('{')) return;
     const value = parse(line);
@@ -55,7 +56,8 @@ export class SampleCollector {
     }
     const numbers = NUMBERS[String(value.kind)];
     const sound = numbers?.every((name) => Number.isFinite(value[name])) && typeof value.device === 'string';
-    if (!sound) throw new SetupError(`the benchmark got a line that is no sample; mend who printed it: ${line}`);
+    if (!sound)
+      throw new SetupError(`the benchmark got a malformed sample; correct the program that printed it: ${line}`);
     if (this.rounds.length === 0) throw new SetupError(`the benchmark got a sample before any round: ${line}`);
     this.rounds[this.rounds.length - 1].push(value as unknown as Sample);
   }
@@ -65,6 +67,6 @@ function parse(line: string): Record<string, unknown> {
   try {
     return JSON.parse(line) as Record<string, unknown>;
   } catch {
-    throw new SetupError(`the benchmark got a line that is no JSON; mend who printed it: ${line}`);
+    throw new SetupError(`the benchmark got a line that is not JSON; correct the program that printed it: ${line}`);
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One process of a comparison in side-by-side.ts: takes a `Variant` and what to send as JSON. Told a number of messages, it sends at least as many and answers with the ns of processor time that each
- * took. Ends with its parent.
+ * One process of a comparison in side-by-side.ts: takes a `Variant` and its traffic as JSON. For
+ * each number of messages that it receives it sends at least as many and answers with the ns of
+ * processor time per message. Ends with its parent.
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Compares what a message costs in variants of the adapter to a few percent, on a machine whose processors change speed by more than that within seconds. Each variant runs in a process of its own, where no
- * other one takes part in how its code is compiled; all on one processor, in turns of some milliseconds, so that whatever happens to it meets all. How code is compiled differs from process to process all
- * the same: so a set of new processes is one observation of many. Called by transport.ts and trace-hooks.ts.
+ * Compares the cost of a message in variants of the adapter to a few percent, on a machine whose
+ * processors change speed by more than that within seconds. Each variant runs in a process of its
+ * own, where no other variant affects the compiled code; all take turns of some milliseconds on one
+ * processor, so that its changes affect all alike. Compilation still differs from process to
+ * process, so a set of new processes is one observation of many. Called by transport.ts and
+ * trace-hooks.ts.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { cpus } from 'node:os';
@@ -11,13 +14,16 @@ import { median } from './statistics.ts';
 import type { Traffic } from './transport-traffic.ts';
 
 const WORKER = join(import.meta.dirname, 'side-by-side-worker.ts');
-/** Of a turn; longer messages have fewer. */
+/** Messages of a turn; fewer when they are long. */
 const TURN_MESSAGES = 16_000;
 const TURN_BYTES = 1 << 24;
 const WARM_UP_TURNS = 24;
 const TURNS = 36;
 
-/** Where the sources are, whether all QPs are traced, and how much V8 may put into one function, where that is not what it is in a live process. */
+/**
+ * The sources, whether all QPs are traced, and V8's limit of inlined bytes when it differs from a
+ * live process.
+ */
 export interface Variant {
   readonly root: string;
   readonly traced: boolean;
@@ -30,7 +36,10 @@ export interface Cost {
   readonly ratio: number;
 }
 
-/** One observation of each variant, on processor `number` modulo how many there are. Throws when a process fails. */
+/**
+ * One observation of each variant, on processor `number` modulo their count. Throws when a process
+ * fails.
+ */
 export async function observeSideBySide(
   variants: readonly Variant[],
   traffic: Traffic,
@@ -43,7 +52,7 @@ export async function observeSideBySide(
     const times: number[][] = variants.map(() => []);
     for (let turn = -WARM_UP_TURNS; turn < TURNS; turn++)
       for (let place = 0; place < workers.length; place++) {
-        // They change places, so that none always runs behind the same one.
+        // The order changes, so that none always runs behind the same one.
         const index = (turn + WARM_UP_TURNS + place) % workers.length;
         const ns = await workers[index].send(count);
         if (turn >= 0) times[index].push(ns);
@@ -70,7 +79,7 @@ class Worker {
     this.ready = this.#hear();
   }
 
-  /** Has it send at least `count` messages. Returns the ns of processor time that each took. */
+  /** Makes it send at least `count` messages. Returns the ns of processor time per message. */
   send(count: number): Promise<number> {
     const answer = this.#hear();
     this.#child.send(count);

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Percentiles of lists that are small enough to sort. Called by summary.ts. */
+/**
+ * Percentiles and medians of lists that are small enough to sort. Called by the benchmarks and by
+ * the demonstration of interrupts.
+ */
 
-/** The value that `share` (0 to 1) of the values do not exceed; NaN for an empty list. Does not change the list. */
+/**
+ * The value that `share` (0 to 1) of the values do not exceed; NaN for an empty list. Does not
+ * change the list.
+ */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((left, right) => left - right);
   if (sorted.length === 0) return Number.NaN;
@@ -16,21 +22,26 @@ export function median(values: readonly number[]): number {
   return (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** The median of several ratios, and between what it lies with 95 % confidence (of fewer than six: all of them). */
+/**
+ * The median of several ratios and its 95 % confidence interval (for fewer than six: their range).
+ */
 export interface Comparison {
   readonly ratio: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** The interval is that of the median by order statistics: nothing is assumed of how the values are distributed. */
+/** The interval of the median by order statistics, which assumes no distribution of the values. */
 export function summarize(values: readonly number[]): Comparison {
   const sorted = [...values].sort((one, other) => one - other);
   const outside = countOutside(sorted.length);
   return { ratio: median(sorted), low: sorted[outside], high: sorted[sorted.length - 1 - outside] };
 }
 
-/** How many values at either end are left out, so that the true median lies among the others in at least 95 of 100 cases. */
+/**
+ * How many values at either end lie outside the interval, which has the true median with 95 %
+ * confidence.
+ */
 function countOutside(count: number): number {
   let chance = 0.5 ** count;
   let below = chance;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Turns rounds into rows of a table, and rows into whether the targets of DESIGN.md section 8 are met. A ratio is the median of the ratios of the
- * rounds, each of which measured both devices next to each other: load of the machine that lasts longer than a round cancels out.
+ * Turns rounds into rows of a table and judges the targets. A ratio is the median of the ratios of
+ * the rounds, each of which measured both devices next to each other, so that a load of the machine
+ * that lasts longer than a round cancels out. Called by main.ts.
  */
 import { table } from '../cli/table.ts';
 import type { BatchSample, LatencySample, Round, Sample } from './samples.ts';
 import { median, percentile } from './statistics.ts';
 
-/** Reads: adapter's p50 over the twin's, at most. */
+/** The most that the adapter's p50 of reads may be, over the twin's. */
 export const READ_TARGET = 1.1;
-/** Posted writes: adapter's rate over the twin's, at least. */
+/** The least that the adapter's rate of posted writes may be, over the twin's. */
 export const WRITE_TARGET = 0.8;
 
 /** One line of the table; texts are ready to print. */
@@ -18,9 +19,9 @@ export interface Row {
   readonly adapter: string;
   readonly twin: string;
   readonly ratio: string;
-  /** Between which values half of the rounds' ratios lie. */
+  /** The quartiles of the ratios of the rounds. */
   readonly quartiles: string;
-  /** What is asked for, and whether it is reached. */
+  /** The target and whether it is reached. */
   readonly target: string;
 }
 
@@ -31,7 +32,7 @@ export interface Comparison {
   readonly missed: readonly string[];
 }
 
-/** Compares adapter and twin over all rounds. Rounds without both devices count for nothing. */
+/** Compares adapter and twin over all rounds. Rounds without both devices do not count. */
 export function compare(rounds: readonly Round[]): Comparison {
   const missed: string[] = [];
   const rows = [
@@ -89,7 +90,7 @@ function readRow(
 function writeRow(name: string, kind: 'write' | 'doorbell', rounds: readonly Round[], missed: string[]): Row {
   const perWrite = ({ totalNs, count }: BatchSample): number => totalNs / count;
   const times = (device: string): number[] => pick<BatchSample>(rounds, kind, device).map(perWrite);
-  // A rate is the reverse of a time, so the twin's time stands above.
+  // A rate is the inverse of a time.
   const ratios = ratiosOf(rounds, kind, (sample) => 1 / perWrite(sample as BatchSample));
   const ratio = median(ratios);
   const target = judge(`${name} rate`, ratio, ratio >= WRITE_TARGET, `rate >= ${WRITE_TARGET}`, missed);
@@ -115,7 +116,7 @@ function lostWrites(rounds: readonly Round[]): string[] {
   return lost.map(({ device, kind, lost: count }) => `${device}: ${count} of the posted ${kind}s did not arrive`);
 }
 
-/** Adapter over twin, for each round that has both. */
+/** The ratio of adapter to twin, for each round that has both. */
 function ratiosOf(rounds: readonly Round[], kind: Sample['kind'], value: (sample: Sample) => number): number[] {
   return rounds.flatMap((round) => {
     const [adapter, twin] = ['adapter', 'twin'].map((device) => pick([round], kind, device)[0]);

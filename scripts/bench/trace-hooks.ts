@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What traces cost. While nothing is traced: by a copy of the adapter with eleven hooks in the place of each, because what one costs is less than what processes of equal code differ by, and
- * a copy without hooks. While everything is: against nothing traced. Called by transport.ts.
+ * The cost of traces. While nothing is traced: copies of the adapter without hooks and with eleven
+ * for each hook, because the cost of one is less than the difference between processes of equal
+ * code. While everything is traced: against no traces. Called by transport.ts.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,14 +15,15 @@ import type { Traffic } from './transport-traffic.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /**
- * What V8 puts into one function decides about several percent, and a hook may tip it either way. So each observation lets it do so to another extent.
+ * V8's limit of inlined bytes makes a difference of several percent, and a hook may tip it either
+ * way, so each observation has another limit.
  */
 const INLINED_BYTES = [
   2000, 2500, 3000, 3500, 4000, 4500, 5000, 6000, 7000, 8000, 9000, 10_000, 12_000, 14_000, 17_000, 20_000,
 ];
-/** Hooks beside each one, where what they cost is to stand out. */
+/** Hooks added for each one, so that their cost stands out. */
 const MORE_HOOKS = 10;
-/** Of the adapter as it is compiled in a live process. */
+/** Observations with the limit of a live process. */
 const OBSERVATIONS_ON = new Array<undefined>(8).fill(undefined);
 const KINDS = [
   ['rc-write', ServiceType.RC, SendOpcode.RDMA_WRITE],
@@ -58,12 +60,15 @@ function untraced(root: string): Variant {
   return { root, traced: false };
 }
 
-/** What one set of hooks costs, by what eleven do. */
+/** The cost of one set of hooks, from that of eleven. */
 function share(ratio: number): number {
   return (ratio - 1) / (1 + MORE_HOOKS);
 }
 
-/** Prints a line for each kind and size of message: all QPs traced, 4 KiB of each message in 64 blocks, as `vuhca trace on` does. */
+/**
+ * Prints a line for each kind and size of message: all QPs traced, 4 KiB of each message in 64
+ * blocks, as `vuhca trace on` does.
+ */
 export async function compareTraced(json: boolean): Promise<void> {
   for (const [kind, serviceType, opcode] of KINDS)
     for (const size of [64, 4096]) {

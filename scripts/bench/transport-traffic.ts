@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Traffic through the transport of one adapter in this process, from QPs of port 1 to QPs of port 2. The driver does as little as a driver can: all slots are filled
- * beforehand; then it moves sequence numbers, tails and consumer counts in guest memory, and rings doorbells. Called by transport.ts.
+ * Traffic through the transport of one adapter in this process, from QPs of port 1 to QPs of port
+ * 2, with as little driver work as possible: all slots are filled beforehand, then sequence
+ * numbers, tails and consumer counts move in guest memory, and doorbells ring. Called by
+ * transport.ts and qos.ts.
  */
 
 import type { AdapterOptions } from '../../device/adapter/options.ts';
@@ -35,7 +37,7 @@ const PATH_MTU_4096 = 5;
 const STRIDE_LOG2 = 6;
 const RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
 
-/** What is sent, over how many QPs. */
+/** The messages, and the number of QPs. */
 export interface Traffic {
   readonly serviceType: ServiceType;
   readonly opcode: SendOpcode;
@@ -44,11 +46,14 @@ export interface Traffic {
   readonly queuePairs: number;
   /** Messages of one doorbell, a power of two; the last one is signaled. */
   readonly batch: number;
-  /** Messages posted, over all QPs, before the adapter runs until it is idle: a multiple of `batch`, and of `batch * queuePairs` or less than that. */
+  /**
+   * Messages posted on all QPs before the adapter runs until it is idle: a multiple of `batch`, and
+   * a multiple of `batch * queuePairs` or less than that.
+   */
   readonly inFlight: number;
 }
 
-/** Guest addresses of one sender and its receiver, and how far they are. */
+/** Guest addresses of one sender and its receiver, and their progress. */
 interface Pair {
   readonly qpn: number;
   readonly sendRecord: number;
@@ -60,7 +65,7 @@ interface Pair {
   readonly receiveStride: number;
   readonly receiveCqRecord: number;
   posted: number;
-  /** What has completed before the adapter ran last. */
+  /** Messages completed before the adapter ran last. */
   settled: number;
 }
 
@@ -75,7 +80,7 @@ export class TransportTraffic {
   readonly #entries: number;
   #next = 0;
 
-  /** `options`: of the adapter, where they differ from the default. */
+  /** `options`: those of the adapter that differ from the default. */
   constructor(traffic: Traffic, options: Partial<AdapterOptions> = {}, memoryBytes = MEMORY_BYTES) {
     this.#machine = new FlatMachine(memoryBytes, options);
     this.#driver = new Driver(this.#machine).bringUp();
@@ -102,7 +107,7 @@ export class TransportTraffic {
     });
   }
 
-  /** Sends `inFlight` messages: posts to the QPs whose turn it is, then lets the adapter run until nothing is left. */
+  /** Sends `inFlight` messages: posts to the next QPs, then runs the adapter until it is idle. */
   round(): void {
     const { batch, inFlight } = this.#traffic;
     for (let posted = 0; posted < inFlight; posted += batch) {
@@ -122,9 +127,10 @@ export class TransportTraffic {
     });
   }
 
-  /** Throws unless everything sent has been launched and has completed. */
+  /** Throws unless all messages have been launched and have completed. */
   verify(): void {
-    // Commands that had to wait are launched again, so there may be more launches than messages, but never fewer.
+    // Commands that had to wait are launched again, so there are at least as many launches as
+    // messages.
     const launches = this.#machine.readRegister(CSR.LANE_LAUNCHES, 4);
     const unfinished = this.#machine.readRegister(CSR.COMPLETION_CREDITS_USED, 4);
     if (launches < this.messages || unfinished !== 0)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench:transport [-- --list | --only NAMES]`: messages and bytes per second of the transport, in process, by
- * service, operation, message size and number of QPs. Every packet is built with all its headers, PSN and ICRC, and
- * parsed at the other port; acknowledgements are real. `many-qps` compares one QP with 10,000, with the 16 messages of
- * one doorbell in flight and with four times as many; `trace` compares traces off and on, `trace-off` sources with and
- * without hooks. `heap` sends 50 million messages.
+ * `npm run bench:transport [-- --list | --only NAMES]`: messages and bytes per second of the
+ * transport, in process, by service, operation, message size and number of QPs. Every packet is
+ * built with all its headers, PSN and ICRC, and parsed at the other port; acknowledgements are
+ * real. `many-qps` compares one QP with 10,000; `trace` compares traces off and on, `trace-off`
+ * sources with and without hooks; `heap` sends 50 million messages.
  */
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
@@ -17,13 +17,13 @@ import { type Traffic, TransportTraffic } from './transport-traffic.ts';
 const MESSAGES = 1_000_000;
 const HEAP_MESSAGES = 50_000_000;
 const WARM_UP_ROUNDS = 50;
-/** Short messages are counted from so many on: by then what they need is compiled. */
+/** Short messages count after this many, when their code is compiled. */
 const WARM_UP_MESSAGES = 200_000;
-/** A long run says how far it is. */
+/** How often a long run prints its progress. */
 const PROGRESS_MS = 10_000;
 const COMPARED_QUEUE_PAIRS = 10_000;
 const COMPARISON_ROUNDS = 60;
-/** Messages of one machine before the other has its turn. */
+/** Messages of one machine in a turn. */
 const COMPARISON_PIECE = 20_000;
 const HEADER = 'scenario              QPs   messages   M msg/s cpu ns/msg    GB/s  alloc B/msg   heap B/msg\n';
 
@@ -41,7 +41,7 @@ const SERVICES: readonly [string, ServiceType, SendOpcode][] = [
 ];
 const SMALL_WRITES = { serviceType: ServiceType.RC, opcode: SendOpcode.RDMA_WRITE, size: 64, batch: 16 };
 
-/** `messages`: as the user wants it, or each scenario's own. */
+/** All scenarios, with `messages` messages, or each with its own number. */
 function scenarios(messages: number | undefined): Scenario[] {
   const list: Scenario[] = [];
   for (const [service, serviceType, opcode] of SERVICES) {
@@ -55,7 +55,7 @@ function scenarios(messages: number | undefined): Scenario[] {
       });
     }
   }
-  // All QPs have work at the same time.
+  // All QPs have work at once.
   for (const queuePairs of [1, 100, 1000, 10_000]) {
     const inFlight = queuePairs * SMALL_WRITES.batch;
     list.push({
@@ -107,12 +107,12 @@ function measure(scenario: Scenario, json: boolean): void {
 
 interface Result extends Scenario {
   readonly nsPerMessage: number;
-  /** Less than that on a machine that others use too. */
+  /** Less than the time on a machine with other load. */
   readonly processorNsPerMessage: number;
   readonly gigabytesPerSecond: number;
-  /** Whatever became of it. */
+  /** All allocations, collected or not. */
   readonly allocatedBytesPerMessage: number;
-  /** Growth, after collection. */
+  /** The growth of the heap after a collection. */
   readonly heapBytesPerMessage: number;
 }
 
@@ -135,8 +135,9 @@ function report(result: Result, json: boolean): void {
 }
 
 /**
- * One QP and many. First the same rounds for both, of one doorbell and its messages, by the same QP or by another each time. Then more messages in flight: the one QP takes its doorbells together and
- * is acknowledged once for all, the many have several QPs at work.
+ * Compares one QP with many. First with rounds of one doorbell and its messages, on the same QP or
+ * on another one each time; then with more messages in flight, which the one QP has acknowledged at
+ * once and the many share.
  */
 function compareManyQueuePairs(json: boolean): void {
   for (const inFlight of [SMALL_WRITES.batch, 4 * SMALL_WRITES.batch]) {
@@ -146,7 +147,10 @@ function compareManyQueuePairs(json: boolean): void {
   }
 }
 
-/** Two kinds of traffic in turns, so that whatever else the machine does meets both; the ratio of each turn counts. */
+/**
+ * Runs two kinds of traffic in turns, so that other load affects both; the ratio of each turn
+ * counts.
+ */
 function compare(
   name: string,
   [firstLabel, first]: readonly [string, TransportTraffic],
@@ -180,7 +184,7 @@ function timePiece(traffic: TransportTraffic): number {
   return (processorNs() - start) / (traffic.messages - before);
 }
 
-/** What this process has used: unlike the time of day it does not run on while another process has the processor. */
+/** The processor time of this process, which does not grow while another process runs. */
 function processorNs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) * 1e3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What register accesses of a vCPU cost on the adapter and on its C twin, in
+ * The cost of register accesses of a vCPU on the adapter and on its C twin, in
  * one guest, without the driver. Reading debugfs vuhca-bench-mmio runs one
  * round and yields its JSON lines (scripts/bench/samples.ts): reads one by one,
  * then posted writes in a batch that a read closes, the devices taking turns.
@@ -17,7 +17,7 @@
 #include "vuhca_hw.h"
 
 #define TWIN_DEVICE_ID 0x10fe
-/* Reads before a round, so that no device is met asleep. */
+/* Reads before a round, so that both devices are awake. */
 #define WARM_UP 50
 
 static unsigned int reads = 1000;
@@ -61,7 +61,7 @@ static void measure_reads(struct seq_file *out, struct bench_device *device)
 	for (i = 0; i < WARM_UP; i++)
 		readl(device->csr + VUHCA_CSR_SCRATCH_OFF);
 	for (i = 0; i < reads; i++) {
-		/* Our own timer interrupts are none of the devices' concern. */
+		/* Timer interrupts of the guest do not belong to the result. */
 		local_irq_save(flags);
 		start = ktime_get_ns();
 		readl(device->csr + VUHCA_CSR_SCRATCH_OFF);
@@ -81,7 +81,7 @@ static void report_writes(struct seq_file *out, const char *kind,
 		   kind, device->name, writes, ktime_get_ns() - start, lost);
 }
 
-/* Each value is one more than the last: what is read back tells a lost write. */
+/* Each value is one more than the last, so reading it back shows lost writes. */
 static void measure_writes(struct seq_file *out, struct bench_device *device)
 {
 	void __iomem *at = device->csr + VUHCA_CSR_SCRATCH_OFF;
@@ -115,7 +115,7 @@ static int bench_show(struct seq_file *out, void *unused)
 	unsigned int first = rounds % ARRAY_SIZE(devices), turn;
 
 	seq_printf(out, "{\"kind\":\"round\",\"number\":%u}\n", rounds++);
-	/* Who is first alternates, so that drift favours nobody. */
+	/* The first device alternates, so that drift favours neither. */
 	for (turn = 0; turn < ARRAY_SIZE(devices); turn++)
 		measure_reads(out, &devices[(first + turn) % ARRAY_SIZE(devices)]);
 	for (turn = 0; turn < ARRAY_SIZE(devices); turn++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What the benchmark of messages sends with; post_queues.c makes it. */
+/* The queues of the benchmark of messages; post_queues.c makes them. */
 #ifndef BENCH_POST_H
 #define BENCH_POST_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What messages cost through the driver: datagrams of 64 bytes from port 1 to
+ * The cost of messages through the driver: datagrams of 64 bytes from port 1 to
  * port 2, posted by collect buffer and by doorbell in turn. Reading debugfs
  * vuhca-bench-post runs one round and yields its JSON lines
  * (scripts/bench/samples.ts): one message at a time for the latency until its
@@ -57,7 +57,7 @@ static void fill_send(struct vuhca_send_wr *wr)
 	};
 }
 
-/* Polls for one completion that must be a success; its receive is posted anew. */
+/* Polls for one completion, which must be a success; posts its receive again. */
 static int await(struct vuhca_cq *cq, u64 start, u32 *elapsed)
 {
 	struct vuhca_wc wc;
@@ -114,7 +114,7 @@ static int measure_latency(struct seq_file *out, enum vuhca_post_mode mode)
 	return 0;
 }
 
-/* Takes what has completed; how many of @cq, or an error. */
+/* Takes completions of @cq; returns their number, or an error. */
 static int reap(struct vuhca_cq *cq)
 {
 	struct vuhca_wc wc[BATCH];
@@ -129,7 +129,7 @@ static int reap(struct vuhca_cq *cq)
 	return err ?: count;
 }
 
-/* Never more under way than receives are posted: none may be dropped. */
+/* Keeps no more under way than receives are posted: none may be dropped. */
 static int stream(enum vuhca_post_mode mode)
 {
 	unsigned int posted = 0, done = 0, arrived = 0, room;

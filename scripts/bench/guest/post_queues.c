@@ -125,7 +125,7 @@ void bench_destroy(struct bench *bench)
 	memset(bench, 0, sizeof(*bench));
 }
 
-/* Ready to send, or nothing left behind. */
+/* Makes the queues ready to send; on an error nothing is left. */
 int bench_create(struct bench *bench, struct vuhca_dev *dev)
 {
 	int err;
