@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The guest's first process: mounts the usual file systems, names the virtio-serial ports, loads the
-# modules of /etc/modules in their order, runs /case, reports and powers off. The output of /case goes
-# to the port vuhca.report, between lines that begin with "@vuhca": "init", "module NAME failed",
-# "exit STATUS". initramfs.ts packs this script.
+# The guest's first process: mounts the usual file systems, names the virtio-serial ports, loads
+# the modules of /etc/modules in their order, runs /case, reports and powers off. The output of
+# /case goes to the port vuhca.report, between lines that begin with "@vuhca": "init",
+# "module NAME failed", "exit STATUS". initramfs.ts packs this script.
 
 export PATH=/bin HOME=/ TERM=dumb
 

@@ -12,7 +12,7 @@ const define = () =>
     .option('--rounds <N>', 'How often.', wholeNumber(1, 9), 3)
     .option('--replay', 'Prints it.');
 
-t.test('what is given is taken, the rest is as usual', async (t) => {
+t.test('given options are taken, the others have their defaults', async (t) => {
   t.same(readOptions(define(), []), { seed: 1, rounds: 3 });
   t.same(readOptions(define(), ['--seed=7', '--rounds', '9', '--replay']), { seed: 7, rounds: 9, replay: true });
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The C header compiles without a warning, and a C program that fills every structure through it produces the bytes
- * the tables demand: for the small tables and for the committed header.
+ * The C header compiles without a warning, and a C program that fills every structure through it
+ * produces the bytes of the tables: for small tables and for the committed header.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

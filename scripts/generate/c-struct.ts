@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Emits one structure for C: members where a field is a naturally aligned unit, one word member for a dword that holds
- * smaller fields with inline helpers for each of them, and asserts on the size and on each offset.
+ * Emits one structure for C: members where a field is a naturally aligned unit, one word member for
+ * a dword that holds smaller fields with inline helpers for each of them, and asserts on the size
+ * and on each offset.
  */
 import { hex, lowerSnake, upperSnake } from './names.ts';
 import { containerOf, dwordAt, maskInPlace, type ResolvedField, type ResolvedStruct, TableError } from './resolve.ts';
@@ -76,7 +77,9 @@ function namedMembers(struct: ResolvedStruct): Member[] {
   return members.sort((a, b) => a.offset - b.offset);
 }
 
-/** Fields grouped by the smallest aligned units that hold them; a unit inside a larger one joins it. */
+/**
+ * Fields grouped by the smallest aligned units that hold them; a unit inside a larger one joins it.
+ */
 function unitsOf(struct: ResolvedStruct, fields: readonly ResolvedField[]): Omit<Member, 'name' | 'array'>[] {
   const units: { offset: number; bytes: number; fields: ResolvedField[] }[] = [];
   const placed = fields.map((field) => ({ field, unit: containerOf(field, struct.table.endian) }));
@@ -125,7 +128,10 @@ function memberComment(member: Member): string {
   return docs.map((doc) => `\t/* ${doc.replaceAll('*/', '* /')} */\n`).join('');
 }
 
-/** Shift, mask, getter and setter of a field that shares its member with others; natural members need none. */
+/**
+ * Shift, mask, getter and setter of a field that shares its member with others; natural members
+ * need none.
+ */
 function fieldHelpers(struct: ResolvedStruct, member: Member, field: ResolvedField): string {
   if (field.widthBits === member.bytes * 8) return '';
   const type = `vuhca_${lowerSnake(struct.table.name)}`;

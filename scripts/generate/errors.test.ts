@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Tables that contradict themselves stop the generation with a message that names table and row. */
+/**
+ * Tables that contradict themselves stop the generation with a message that names table and row.
+ */
 import t from 'tap';
 import type { FieldRow, RegisterBlock, StructTable } from '../../protocol/layout/table.ts';
 import { generateOutputs } from './outputs.ts';

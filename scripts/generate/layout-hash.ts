@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The layout hash: 64 bits over everything in the host-facing tables that decides how bytes are read, and nothing that
- * does not (sentences and sources may change freely). The device shows it in a register; the driver compares.
+ * The layout hash: 64 bits over everything in the host-facing tables that decides how bytes are
+ * read, and nothing else (documentation and sources may change freely). The device shows it in a
+ * register; the driver compares it with its own.
  */
 import { createHash } from 'node:crypto';
 import type { ConstantTable, ValueTable } from '../../protocol/layout/table.ts';

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run generate`: writes everything derived from the layout tables (TypeScript accessors, the C header, the register
- * reference). `npm run check:generated` (`--check`) writes nothing and fails, naming the files that are stale.
+ * `npm run generate`: writes everything derived from the layout tables (TypeScript accessors, the C
+ * header, the register reference). `npm run check:generated` (`--check`) writes nothing and fails
+ * with the names of stale files.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -42,7 +43,10 @@ export async function loadTableSets(root = ROOT): Promise<TableSet[]> {
   return sets;
 }
 
-/** Paths whose content on disk differs from `outputs`, and generated files that no table leads to any more. */
+/**
+ * Paths whose content on disk differs from `outputs`, and generated files that no table produces
+ * any more.
+ */
 export function findStale(
   root: string,
   outputs: ReadonlyMap<string, string>,
@@ -58,7 +62,7 @@ export function findStale(
   return { changed, leftOver };
 }
 
-/** Writes what is stale and removes what is left over. */
+/** Writes stale files and removes files that no table produces. */
 export function writeOutputs(root: string, outputs: ReadonlyMap<string, string>): string[] {
   const { changed, leftOver } = findStale(root, outputs);
   for (const path of changed) {
@@ -69,7 +73,7 @@ export function writeOutputs(root: string, outputs: ReadonlyMap<string, string>)
   return [...changed, ...leftOver];
 }
 
-/** Writes what is stale, or names it; returns the exit status. */
+/** Writes stale files, or names them; returns the exit status. */
 async function generate(check: boolean): Promise<number> {
   const outputs = generateOutputs(await loadTableSets());
   if (!check) {
@@ -80,7 +84,7 @@ async function generate(check: boolean): Promise<number> {
   }
   const { changed, leftOver } = findStale(ROOT, outputs);
   for (const path of changed) process.stderr.write(`${path}: stale; run npm run generate and commit it\n`);
-  for (const path of leftOver) process.stderr.write(`${path}: no table leads to it; run npm run generate and commit\n`);
+  for (const path of leftOver) process.stderr.write(`${path}: no table produces it; run npm run generate and commit\n`);
   return changed.length + leftOver.length === 0 ? 0 : 1;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Names and number spellings shared by all emitters of the generator: the tables write kebab-case structures, camelCase
- * fields and UPPER_SNAKE registers; TypeScript, C and Markdown each want their own form of the same name.
+ * Names and number spellings shared by all emitters of the generator: the tables write kebab-case
+ * structures, camelCase fields and UPPER_SNAKE registers; TypeScript, C and Markdown each have
+ * their own form of the same name.
  */
 import { camelCase, constantCase, pascalCase, snakeCase } from 'change-case';
 

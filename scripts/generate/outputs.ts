@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * From table sets to the texts of all generated files, in memory. Both `npm run generate` and `npm run check:generated`
- * start here, so what is written and what is compared cannot differ.
+ * Produces the texts of all generated files from the table sets, in memory. Both `npm run generate`
+ * and `npm run check:generated` use it, so written and compared texts cannot differ. Called by
+ * main.ts.
  */
 import type { ConstantTable, RegisterBlock, StructTable, ValueTable } from '../../protocol/layout/table.ts';
 import { emitCHeader } from './c-header.ts';

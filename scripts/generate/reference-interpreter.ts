@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The slow judge of the generated accessors: reads and writes a table's fields bit by bit, straight from the rows, with
- * no code in common with the generator. Tests only.
+ * A slow reference for the generated accessors: reads and writes a table's fields bit by bit,
+ * straight from the rows, and shares no code with the generator. Called by tests only.
  */
 import type { StructTable } from '../../protocol/layout/table.ts';
 import type { Random } from '../../protocol/testing/random.ts';
 
-/** Where each named row begins, in bits from the start, and how wide it is. */
+/** The place of each named row, in bits from the start, and its width. */
 export function fieldPlaces(table: StructTable): { name: string; first: number; width: number; array: boolean }[] {
   const places = [];
   let first = 0;
@@ -51,7 +51,7 @@ export function randomValues(table: StructTable, random: Random): Map<string, bi
     const opaque = table.fields.find((row) => row.name === name)?.opaque === true;
     const bits = BigInt(width === 64 && !opaque ? 53 : width);
     const drawn = (BigInt(random.uint32()) << 32n) | BigInt(random.uint32());
-    // A quarter of the draws are the extremes, where sign and carry mistakes live.
+    // A quarter of the draws are the extremes, which show mistakes of sign and carry.
     const kind = random.below(8);
     values.set(name, kind === 0 ? (1n << bits) - 1n : kind === 1 ? 1n << (bits - 1n) : drawn & ((1n << bits) - 1n));
   }

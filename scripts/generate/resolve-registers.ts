@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Turns a register block into registers at absolute offsets with reset values and write masks split into dwords, and
- * refuses blocks that contradict themselves. Field rules are those of a little-endian structure of 4 or 8 bytes, so
- * `resolve.ts` does that part.
+ * Turns a register block into registers at absolute offsets with reset values and write masks split
+ * into dwords, and refuses blocks that contradict themselves. Field rules are those of a
+ * little-endian structure of 4 or 8 bytes, so `resolve.ts` checks them.
  */
 import type { RegisterAccess, RegisterBlock, RegisterRow } from '../../protocol/layout/table.ts';
 import { maskInPlace, type ResolvedField, resolveStruct, TableError } from './resolve.ts';

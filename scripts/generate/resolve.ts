@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Turns the rows of a structure table into absolute positions and refuses tables that contradict themselves: overlaps
- * and gaps cannot occur (offsets follow from order), so what is checked is the asserted offsets and sizes, fields that
- * straddle a dword, misaligned 64-bit fields, and names. Every emitter works from the resolved form alone.
+ * Turns the rows of a structure table into absolute positions and refuses tables that contradict
+ * themselves. Offsets follow from order, so overlaps and gaps cannot occur; the checks are those of
+ * asserted offsets and sizes, fields that straddle a dword, misaligned 64-bit fields, and names.
+ * Every emitter works from the resolved form alone.
  */
 import type { FieldRow, StructTable } from '../../protocol/layout/table.ts';
 import { ones } from './names.ts';
@@ -10,7 +11,9 @@ import { ones } from './names.ts';
 /** A contradiction in a table; the message names table and row. */
 export class TableError extends Error {}
 
-/** `bits`: 1 to 32 bits inside one aligned dword; `wide`: 64 bits; `bytes`: an opaque byte array. */
+/**
+ * `bits`: 1 to 32 bits inside one aligned dword; `wide`: 64 bits; `bytes`: an opaque byte array.
+ */
 export type FieldKind = 'bits' | 'wide' | 'bytes';
 
 /** One named field at its place. */
@@ -21,7 +24,10 @@ export interface ResolvedField {
   /** Distance in bits from the start of the structure, in the order of the table. */
   readonly bitOffset: number;
   readonly widthBits: number;
-  /** Byte offset of the aligned dword that holds a `bits` field; of the first byte for the other kinds. */
+  /**
+   * Byte offset of the aligned dword that holds a `bits` field; of the first byte for the other
+   * kinds.
+   */
   readonly dwordOffset: number;
   /** Position of the least significant bit in that dword, read in the byte order of the table. */
   readonly shift: number;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Small tables for the generator's own tests: every kind of field in both byte orders, and one block of registers.
+ * Small tables for the generator's own tests: every kind of field in both byte orders, and one
+ * block of registers.
  */
 import type { FieldRow, RegisterBlock, StructTable } from '../../protocol/layout/table.ts';
 import type { TableSet } from './outputs.ts';
 
-/** Little-endian: sub-word fields, a byte array that shares a dword with them, 64-bit fields, reserved bits. */
+/**
+ * Little-endian: sub-word fields, a byte array that shares a dword with them, 64-bit fields,
+ * reserved bits.
+ */
 export const LITTLE: StructTable = {
   name: 'small-little',
   doc: 'Every kind of field, little-endian.',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Generated accessors against a bit-by-bit reading of the same tables, with random seeded values: for the small tables
- * and for every structure that is committed.
+ * Generated accessors against a bit-by-bit reading of the same tables, with random seeded values:
+ * for the small tables and for every structure that is committed.
  */
 import { deepStrictEqual as deepEqual, strictEqual as equal } from 'node:assert';
 import { join } from 'node:path';

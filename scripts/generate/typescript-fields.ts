@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The TypeScript expressions and functions for one field of a structure: straight-line DataView code in which every
- * offset, shift and mask is a literal. `typescript-struct.ts` puts them together into a module.
+ * The TypeScript expressions and functions for one field of a structure: straight-line DataView
+ * code in which every offset, shift and mask is a literal. `typescript-struct.ts` puts them
+ * together into a module.
  */
 import { hex, ones, pascal, upperSnake } from './names.ts';
 import { containerOf, type ResolvedField, type ResolvedStruct } from './resolve.ts';

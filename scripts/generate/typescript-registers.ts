@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Emits `registers.gen.ts`: per block the offsets, the helpers that get and set a field in a register value, and the
- * descriptor array from which the device's register core fills its dispatch arrays at start-up.
+ * Emits `registers.gen.ts`: per block the offsets, the helpers that get and set a field in a
+ * register value, and the descriptor array from which the device's register core fills its dispatch
+ * arrays at start-up.
  */
 import { camel, hex, pascal, upperSnake } from './names.ts';
 import { maskInPlace, type ResolvedField, TableError } from './resolve.ts';

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Emits the TypeScript module of one structure: constants, accessors of each field, and decode/encode between bytes
- * and a reused record. Byte arrays stay out of the record (they have copy helpers); encode writes whole words, sets
- * reserved bits to zero and leaves byte arrays alone.
+ * Emits the TypeScript module of one structure: constants, accessors of each field, and
+ * decode/encode between bytes and a reused record. Byte arrays stay out of the record (they have
+ * copy helpers); encode writes whole words, sets reserved bits to zero and leaves byte arrays
+ * alone.
  */
 import { camel, hex, ones, pascal, upperSnake } from './names.ts';
 import { dwordAt, firstByte, lastByte, type ResolvedField, type ResolvedStruct, TableError } from './resolve.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Emits `values.gen.ts` (named values and the way back from number to name) and `constants.gen.ts` (numbers that all
- * sides agree on, and the layout hash).
+ * Emits `values.gen.ts` (named values and the way back from number to name) and `constants.gen.ts`
+ * (numbers that all sides agree on, and the layout hash).
  */
 import type { ConstantTable, ValueTable } from '../../protocol/layout/table.ts';
 import type { LayoutHash } from './layout-hash.ts';

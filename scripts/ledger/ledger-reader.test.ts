@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Statements are tied to the outcome of the test they stand in: passed, failed, skipped, or never ended. */
+/** A statement has the outcome of its test: passed, failed, skipped, or never ended. */
 import t from 'tap';
 import { formatLedger, LedgerReader } from './ledger-reader.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads the ledger comments out of a test's TAP output, ties each to the outcome of the test of the top level that it
- * stands in, and lays all out as a document. Called by main.ts.
+ * Reads the ledger comments in a test's TAP output, gives each the outcome of its test at the top
+ * level, and writes all as a document. Called by main.ts.
  */
 import { Parser, type Result } from 'tap-parser';
 import { LEDGER_MARK } from '../../device/test-support/ledger.ts';
@@ -22,7 +22,7 @@ export class LedgerReader {
   readonly entries: LedgerEntry[] = [];
   readonly #path: string;
   readonly #parser = new Parser();
-  /** Statements of the test that has begun and not ended. */
+  /** The statements of the test that is running. */
   #open: { section: string; statement: string }[] = [];
 
   constructor(path: string) {

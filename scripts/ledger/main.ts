@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run ledger`: runs every test that names statements of the InfiniBand specification (`ledger(t, section,
- * statement)`) and writes docs/COMPLIANCE.md: which test shows which statement. `--check` (`npm run check:ledger`)
- * writes nothing and fails when the document differs: a statement's test is missing, was not run, or failed.
+ * `npm run ledger`: runs every test that names statements of the InfiniBand specification
+ * (`ledger(t, section, statement)`) and writes docs/COMPLIANCE.md: which test shows which
+ * statement. `--check` (`npm run check:ledger`) writes nothing and fails when the document differs:
+ * a statement's test is missing, was not run, or failed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

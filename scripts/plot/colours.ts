@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The colours of all plots, for a light and a dark page. Plots are drawn with the light ones as attributes, so a
- * viewer without CSS shows a light plot; a style sheet inside the SVG replaces each by its dark one where the reader
- * prefers that. Called by theme.ts, render.ts and the plots.
+ * The colours of all plots, for a light and a dark page. Plots are drawn with the light ones as
+ * attributes, so a viewer without CSS shows a light plot; a style sheet inside the SVG replaces
+ * each by its dark one when the reader prefers that. Called by theme.ts, render.ts and the plots.
  */
 
 /** A colour on a light page and on a dark one. No two roles may have the same light colour. */
@@ -18,7 +18,7 @@ const ROLES = {
   muted: { light: '#5b6776', dark: '#9ca9b8' },
   axis: { light: '#aab4c0', dark: '#566272' },
   grid: { light: '#e4e8ed', dark: '#252d38' },
-  /** Series, in their order; told apart with any colour vision, on either page. */
+  /** Series, in their order; distinguishable with any colour vision, on either page. */
   first: { light: '#1f67b8', dark: '#74aef5' },
   second: { light: '#c75300', dark: '#f7a456' },
   third: { light: '#0b7d63', dark: '#4ccda9' },
@@ -32,7 +32,7 @@ export const COLOURS = Object.fromEntries(Object.entries(ROLES).map(([role, { li
 /** Colours of series, in the order in which a plot names them. */
 export const SERIES: readonly string[] = [COLOURS.first, COLOURS.second, COLOURS.third];
 
-/** The style sheet that turns a light plot into a dark one where the reader prefers that. */
+/** The style sheet that makes the plot dark when the reader prefers that. */
 export function darkStyle(): string {
   const rules = Object.values(ROLES).flatMap(({ light, dark }) =>
     ['fill', 'stroke'].map((attribute) => `[${attribute}="${light}"]{${attribute}:${dark}}`),

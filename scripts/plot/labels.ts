@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Words inside a plot: labels over a halo in the colour of the page, so that they are legible across lines, and titles
- * of panels. Called by the plots.
+ * Text inside a plot: labels over a halo in the colour of the page, which are legible across lines,
+ * and titles of panels. Called by the plots.
  */
 import { COLOURS } from './colours.ts';
 import type { Panel } from './render.ts';
 
-/** Where the text stands and what it says; members as in a layer of Vega-Lite. */
+/** The place and the text of labels; members as in a layer of Vega-Lite. */
 export interface LabelOptions {
   readonly mark: { readonly dx?: number; readonly dy?: number; readonly align?: 'left' | 'center' | 'right' };
   readonly transform?: readonly object[];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What all plots have in common: a title, colours for light and dark pages, and no mistake that goes unseen. */
+/**
+ * The common properties of plots: a title, colours for light and dark pages, an error for each
+ * mistake.
+ */
 import t from 'tap';
 import { COLOURS, darkStyle } from './colours.ts';
 import { type Plot, renderPlot } from './render.ts';
@@ -41,7 +44,7 @@ t.test('marks, axes and legend come from the data', async (t) => {
   t.not(await renderPlot(describe({}, [{ name: 'one', amount: 4 }])), svg);
 });
 
-t.test('every colour is one of ours, with another one for dark pages', async (t) => {
+t.test('every colour is in the palette, with another one for dark pages', async (t) => {
   const svg = await renderPlot(describe());
   const [head, body] = svg.split('</style>');
   const used = new Set([...body.matchAll(/(?:fill|stroke)="(#[^"]*)"/g)].map(([, colour]) => colour));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Draws a plot described in Vega-Lite (https://vega.github.io/vega-lite/docs/spec.html) as one SVG that follows the
- * reader's choice of a light or dark page. Needs no DOM and no canvas. Called by the plots of the demonstrations;
- * the libraries are loaded by the first plot, so a program that draws none does not wait for them.
+ * Draws a plot described in Vega-Lite (https://vega.github.io/vega-lite/docs/spec.html) as one SVG
+ * that follows the reader's choice of a light or dark page, without a DOM or a canvas. The
+ * libraries are loaded by the first plot, so a program that draws none does not wait for them.
+ * Called by the plots of the demonstrations.
  */
 import type { TopLevelSpec } from 'vega-lite';
 import type { Field } from 'vega-lite/types_unstable/channeldef.js';
@@ -13,7 +14,7 @@ import { THEME } from './theme.ts';
 /** One panel of a plot, or a layer of one. */
 export type Panel = UnitSpec<Field> | LayerSpec<Field>;
 
-/** What a plot shows, and the one sentence that says what it found. */
+/** The content of a plot, and its finding in one sentence. */
 export interface Plot {
   /** The finding, computed from the data: a sentence without a full stop. */
   readonly title: string;
@@ -23,12 +24,12 @@ export interface Plot {
   readonly spec: TopLevelSpec;
 }
 
-/** Mean widths of characters in parts of the font's size, rather wide: nothing may be cut off without a canvas. */
+/** Mean widths of characters, in parts of the font's size: wide enough that no text is cut off. */
 const CHARACTER_WIDTH = 0.54;
 const BOLD_CHARACTER_WIDTH = 0.64;
 const TITLE_COLUMNS = 68;
 const SUBTITLE_COLUMNS = 116;
-/** How much longer than the others a line may be, so that no short last one is left. */
+/** How much longer than the mean a line may be, so that the last one is not short. */
 const WRAP_SLACK = 4;
 
 /** The text of the SVG file. */
@@ -62,12 +63,12 @@ function fail(...words: readonly unknown[]): never {
   throw new Error(`plot: ${words.join(' ')}`);
 }
 
-/** What Vega measures text with; a member that its types leave out. */
+/** Vega's measurement of text, which its types omit. */
 interface TextMetrics {
   width: (item: { readonly fontSize?: number; readonly fontWeight?: number }, text: unknown) => number;
 }
 
-/** Without a canvas Vega guesses far too much, and legends would be spread out. */
+/** Replaces Vega's estimate without a canvas, which is far too wide and spreads legends out. */
 const measureText: TextMetrics['width'] = ({ fontSize = 11, fontWeight = 400 }, text) =>
   (fontWeight < 600 ? CHARACTER_WIDTH : BOLD_CHARACTER_WIDTH) * fontSize * String(text ?? '').length;
 

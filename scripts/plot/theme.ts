@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The one look of all plots, as configuration of Vega-Lite: fonts, axes, legends, lines. Called by render.ts.
+ * The one look of all plots, as configuration of Vega-Lite: fonts, axes, legends, lines. Called by
+ * render.ts.
  */
 import type { Config } from 'vega-lite';
 import { COLOURS, SERIES } from './colours.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A process of `scripts/simulations/chaos.ts`: runs batches of seeds and reports those that failed. */
+/** A process of chaos.ts: runs batches of seeds and reports those that failed. */
 import { runChaos } from '../../device/simulations/chaos/run.ts';
 
 export interface ChaosBatch {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run chaos -- [--seeds N] [--seed S] [--replay]`: connections over bad links, checked by an oracle that knows
- * every byte and completion. Runs the seeds on every processor and names those that failed. `--replay` runs one seed
- * twice, prints its plan and its events, and compares both runs.
+ * `npm run chaos -- [--seeds N] [--seed S] [--replay]`: connections over bad links, checked by an
+ * oracle that knows every byte and completion. Runs the seeds on every processor and names those
+ * that failed. `--replay` runs one seed twice, prints its plan and its events, and compares both
+ * runs.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -13,9 +14,12 @@ import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-
 import type { ChaosBatch, ChaosReport } from './chaos-worker.ts';
 
 const WORKER = fileURLToPath(new URL('./chaos-worker.ts', import.meta.url));
-/** Every processor has a worker; garbage collection in further threads would only take time from them. */
+/**
+ * Every processor has a worker; garbage collection in further threads would only take time from
+ * them.
+ */
 const WORKER_OPTIONS = ['--import=tsx', '--single-threaded-gc'];
-/** Seeds a worker gets at a time. */
+/** Seeds of one batch. */
 const BATCH = 100;
 const FAILURES_SHOWN = 20;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run fuzz:packets -- [--packets N] [--seed S]`: malformed packets of every kind arrive at a port, beside queue
- * pairs at work that must not notice. Ends with 1 when one did.
+ * `npm run fuzz:packets -- [--packets N] [--seed S]`: malformed packets of every kind arrive at a
+ * port with active queue pairs, which must not be affected. Ends with 1 when one is.
  */
 import { PacketFuzz } from '../../device/simulations/packet-fuzz/packet-fuzz.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
@@ -14,7 +14,7 @@ const PROGRESS_MS = 2000;
 await runEntry(async () => {
   const script = defineScript(
     'npm run fuzz:packets --',
-    'Sends malformed packets past queue pairs that must not notice.',
+    'Sends malformed packets to a port whose queue pairs must not be affected.',
   )
     .option('--packets <N>', 'How many packets.', wholeNumber(1), 10_000_000)
     .option('--seed <S>', 'The first seed.', wholeNumber(), 1);
@@ -34,6 +34,6 @@ function runPackets(wanted: number, firstSeed: number): void {
     if (now - shown < PROGRESS_MS && done < wanted) continue;
     shown = now;
     const seconds = ((now - started) / 1000).toFixed(1);
-    process.stdout.write(`${done} packets, ${seconds} s, seed ${seed}: no queue pair noticed\n`);
+    process.stdout.write(`${done} packets, ${seconds} s, seed ${seed}: no queue pair was affected\n`);
   }
 }

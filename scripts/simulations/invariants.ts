@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on whole adapters, with
- * every invariant checked after every step. A failure names the seed and the command that replays it.
+ * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on
+ * whole adapters, with every invariant checked after every step. A failure names the seed and the
+ * command that replays it.
  */
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -12,9 +13,14 @@ import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 
 const PROGRESS_MS = 5000;
-const CHECKED = `after every step: PCBs are conserved; each is bound to one VCB at most, and each VCB to one; credits sum up to what there is and are what commands hold; private ones are there;
-no lane with work starves; commands of a queue pair are listed once, in order, without a gap; what registers show agrees; at every refused bind: no guarantee of the refused was unused, nor is what all share
-free; at every completion: none is missing, twice or out of order, all data arrived; at rest, every 400 steps: nothing is lost, nothing is left in use`;
+const CHECKED = `after every step:
+PCBs are conserved; each is bound to at most one VCB, and each VCB to at most one PCB;
+credits add up to their total and are those that commands hold; private credits exist;
+no lane with work starves; commands of a queue pair are listed once, in order, without a gap;
+registers agree with the state of the adapter;
+at every refused bind, the refused function had no unused guarantee, and the shared pool was empty;
+at every completion, none is missing, duplicated or out of order, and all data arrived;
+at rest, every 400 steps, nothing is lost and nothing is left in use`;
 
 type Totals = Record<string, number>;
 
@@ -23,12 +29,15 @@ interface Options {
   readonly steps: number;
   readonly seed: number;
   readonly jobs: number;
-  /** Of one of several processes: it runs every `stride`th seed and reports to its parent. */
+  /** For one of several processes: it runs every `stride`th seed and reports to its parent. */
   readonly stride?: number;
 }
 
 await runEntry(async () => {
-  const script = defineScript('npm run invariants --', 'Loads whole adapters at random and checks all after each step.')
+  const script = defineScript(
+    'npm run invariants --',
+    'Loads whole adapters at random and checks all invariants after each step.',
+  )
     .option('--seeds <N>', 'How many seeds.', wholeNumber(1), 200)
     .option('--steps <M>', 'Steps of each seed.', wholeNumber(1), 10_000)
     .option('--seed <S>', 'The first seed.', wholeNumber(), 1)
@@ -40,7 +49,7 @@ await runEntry(async () => {
   for (let seed = options.seed; seed < end; seed += options.stride) process.send?.(runSeed(seed, options.steps));
 });
 
-/** Runs one world; returns its counts. Ends the process with 1 when something is wrong. */
+/** Runs one world; returns its counts. Throws when an invariant is broken. */
 function runSeed(seed: number, steps: number): Totals {
   const world = new World(seed);
   try {
@@ -49,7 +58,7 @@ function runSeed(seed: number, steps: number): Totals {
   } catch (cause) {
     process.stdout.write(`${JSON.stringify(world.summary)}\n`);
     process.stdout.write(
-      `seed ${seed} failed; again: npm run invariants -- --seed ${seed} --seeds 1 --steps ${steps}\n`,
+      `seed ${seed} failed; repeat it: npm run invariants -- --seed ${seed} --seeds 1 --steps ${steps}\n`,
     );
     throw cause;
   }

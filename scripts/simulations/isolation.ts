@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run isolation -- [--acts N] [--seed S]`: hostile writes, doorbells, descriptors and commands of one function
- * beside two others at work, and the same work without them. Registers, memory and completions of the others must be
- * equal in both; ends with 1 when they are not.
+ * `npm run isolation -- [--acts N] [--seed S]`: hostile writes, doorbells, descriptors and commands
+ * of one function beside two active ones, and the same work without them. Registers, memory and
+ * completions of the others must be equal in both; ends with 1 when they are not.
  */
 import { Isolation } from '../../device/simulations/qos/isolation.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 
 const ACTS_PER_ROUND = 500;
-/** Rounds of one seed: then both adapters start afresh. */
+/** Rounds of one seed; the next seed has new adapters. */
 const ROUNDS_PER_SEED = 1000;
 const PROGRESS_MS = 2000;
 
 await runEntry(async () => {
-  const script = defineScript('npm run isolation --', 'Compares functions beside a hostile one with the same alone.')
+  const script = defineScript(
+    'npm run isolation --',
+    'Compares the functions beside a hostile one with the same functions alone.',
+  )
     .option('--acts <N>', 'How many hostile acts.', wholeNumber(1), 10_000_000)
     .option('--seed <S>', 'The first seed.', wholeNumber(), 1);
   const { acts, seed } = readOptions<{ acts: number; seed: number }>(script);
@@ -40,6 +43,8 @@ function runActs(wanted: number, firstSeed: number): number {
     process.stdout.write(`seed ${seed}: the attacker changed ${differences.join(', ')}\n`);
     return 1;
   }
-  process.stdout.write(`${done} hostile acts: registers, memory and completions of the others are as without them\n`);
+  process.stdout.write(
+    `${done} hostile acts: registers, memory and completions of the others are the same as without them\n`,
+  );
   return 0;
 }

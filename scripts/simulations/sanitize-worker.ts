@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A process of `scripts/simulations/sanitize.ts`: runs batches of seeds of one row of the matrix and reports those that failed. */
+/**
+ * A process of sanitize.ts: runs batches of seeds of one row of the matrix and reports those that
+ * failed.
+ */
 import { findBug } from '../../device/simulations/sanitize/matrix.ts';
 import { runSanitize } from '../../device/simulations/sanitize/run.ts';
 

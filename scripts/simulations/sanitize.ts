@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run sanitize [-- OPTIONS]`: drivers with planted bugs, and the clean one, on memory that lags and is disordered
- * as PCIe allows (docs/ORDERING.md). Prints how many seeds caught each bug; ends with 1 when a bug was not caught or
- * the clean driver failed. `--replay` prints the steps of one run.
+ * `npm run sanitize [-- OPTIONS]`: drivers with planted bugs, and the clean one, on memory that
+ * lags and is disordered as PCIe allows (docs/ORDERING.md). Prints how many seeds caught each bug;
+ * ends with 1 when a bug was not caught or the clean driver failed. `--replay` prints the steps of
+ * one run.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -26,7 +27,7 @@ import type { SanitizeBatch, SanitizeReport } from './sanitize-worker.ts';
 
 const CLEAN_SEEDS = 1000;
 const WORKER = fileURLToPath(new URL('./sanitize-worker.ts', import.meta.url));
-/** Seeds a worker gets at a time. */
+/** Seeds of one batch. */
 const BATCH = 10;
 
 async function runMatrix(rows: readonly MatrixRow[], from: number): Promise<number> {
@@ -55,7 +56,7 @@ async function runMatrix(rows: readonly MatrixRow[], from: number): Promise<numb
       `npm run sanitize -- ${shown.bug ? `--bug ${shown.bug.name} ` : ''}--seed ${shown.failures[0]} --replay\n`,
     );
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  process.stdout.write(`${rows.length - bad.length} of ${rows.length} rows as they must be, in ${seconds} s\n`);
+  process.stdout.write(`${rows.length - bad.length} of ${rows.length} rows are as expected, in ${seconds} s\n`);
   return bad.length === 0 ? 0 : 1;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A foreign judge for what goes over the wire: the whole suite of two ends, and every opcode of RC, UC and UD, between two ports. A capture of it is read by tshark, which must
- * find each opcode these services have and no malformed packet.
+ * An independent judge of the packets on the wire: tshark reads captures of the whole suite of two
+ * ends, and of every opcode of RC, UC and UD, between two ports. It must find each opcode of these
+ * services and no malformed packet.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -30,10 +31,10 @@ import { AccessFlag, MrKind, SendOpcode, ServiceType } from '../../protocol/layo
 import { findTshark } from '../../qemu/setup/tshark.ts';
 
 const FILE_HEADER_BYTES = 64;
-/** One packet, and three: ONLY; FIRST, MIDDLE and LAST at a path MTU of 1024. */
+/** Messages of one packet (ONLY) and of three (FIRST, MIDDLE, LAST), at a path MTU of 1024. */
 const SIZES = [60, 2600];
 
-/** Records what both ports send. */
+/** Records the packets that both ports send. */
 class Recording {
   readonly #records: Uint8Array[] = [];
 
@@ -95,7 +96,10 @@ function runConnected(bench: Bench, serviceType: ServiceType): void {
   if (serviceType === ServiceType.RC) runReliable(bench);
 }
 
-/** Atomics, and SENDs that invalidate (which end in an error here: the key cannot be invalidated, but the packet was sent). */
+/**
+ * Atomics, and SENDs that invalidate; these end in an error here, because the key cannot be
+ * invalidated, but the packet is sent.
+ */
 function runReliable(bench: Bench): void {
   const connected = connect(bench, { pathMtu: 3 });
   const cell = bench.createBuffer(8);
@@ -128,7 +132,7 @@ function runDatagrams(bench: Bench): void {
   }
 }
 
-/** Opcodes of the services this adapter has, but for the reserved ones. */
+/** The opcodes of the adapter's services, without reserved ones. */
 function expectedOpcodes(): number[] {
   const services: number[] = [Transport.RC, Transport.UC, Transport.UD];
   return Array.from({ length: 256 }, (_, opcode) => opcode).filter(
@@ -136,10 +140,13 @@ function expectedOpcodes(): number[] {
   );
 }
 
-/** How tshark marks a malformed InfiniBand packet. Other names are those of protocols that it guesses random payload to be. */
+/**
+ * tshark's mark of a malformed InfiniBand packet. Other marks belong to protocols that it guesses
+ * in random payload.
+ */
 const MALFORMED = 'Malformed Packet: IB]';
 
-/** What tshark reads in a capture: the opcode of each frame, and which frames are malformed. */
+/** tshark's reading of a capture: the opcode of each frame, and the malformed frames. */
 function readCapture(tshark: string, path: string): { opcodes: number[]; malformed: number[] } {
   const fields = ['frame.number', 'infiniband.bth.opcode', '_ws.malformed'].flatMap((field) => ['-e', field]);
   const options = { encoding: 'utf8', maxBuffer: 2 ** 28 } as const;
@@ -153,7 +160,7 @@ function readCapture(tshark: string, path: string): { opcodes: number[]; malform
   return { opcodes: rows.map(([, opcode]) => Number(opcode)), malformed: malformed.map(([number]) => Number(number)) };
 }
 
-/** The path of a capture of what `run` does. */
+/** Captures the packets of `run` and returns the path of the capture. */
 function capture(t: Test, adapter: Adapter, run: () => void): { path: string; packets: number } {
   const directory = mkdtempSync(join(tmpdir(), 'vuhca-wire-'));
   t.teardown(() => rmSync(directory, { recursive: true }));
@@ -192,8 +199,8 @@ t.test('tshark reads the whole suite of two ends', { skip }, async (t) => {
   t.same(malformed, [], 'no packet is malformed');
 });
 
-t.test('tshark would tell', { skip }, async (t) => {
-  const adapter = new Bench().machine.device;
+t.test('tshark finds a malformed packet', { skip }, async (t) => {
+  const adapter = new Bench().machine.core as Adapter;
   const [port] = adapter.ports;
   const { path, packets } = capture(t, adapter, () => {
     const view = new DataView(new ArrayBuffer(100));

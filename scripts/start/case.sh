@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the guest of `npm start` does: shows that the driver has bound, lets traffic flow for SECONDS, and says how it went.
-# Lines that begin with "@" are for main.ts, which waits on a port of its own before the traffic ends.
+# The case of the guest of `npm start`: shows that the driver has bound, lets traffic flow for
+# SECONDS_OF_TRAFFIC, and prints the totals. Lines that begin with "@" are for main.ts; the script
+# waits for it on a port of its own before the traffic ends.
 
-# Warnings of the kernel belong on the console, where the host looks for them.
+# Warnings of the kernel go to the console, where the host looks for them.
 echo 5 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
 echo "@system $(uname -r) $(nproc)"

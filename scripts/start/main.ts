@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `npm start`: from a fresh clone to a guest that drives the adapter, with nothing to decide. Sets everything up, starts an
-// adapter and a guest with our driver, lets datagrams flow between the ports for some seconds, and shows what happened.
-
+/**
+ * `npm start`: from a fresh clone to a guest that drives the adapter, without a question. Sets
+ * everything up, starts an adapter and a guest with the driver, lets datagrams flow between the
+ * ports for some seconds, and shows the result.
+ */
 import { readFileSync } from 'node:fs';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
@@ -24,7 +25,7 @@ Explore further:
   scripts/vuhca capture --output x.pcap   the packets of both ports, for Wireshark
   scripts/vuhca run --record x.rec        a recording; \`scripts/vuhca replay x.rec\` runs it again without a guest
   npm run debug                           breakpoints in the adapter while a guest uses it (docs/DEBUGGING.md)
-  npm test                                everything that is tested
+  npm test                                runs all tests
 `;
 
 await runEntry(async () => {
@@ -47,7 +48,7 @@ await runEntry(async () => {
   });
   const end = await session.whenEnded;
   conclude(report, end);
-  process.stdout.write(`\nWhat \`scripts/vuhca status\` showed during the traffic:\n\n${screen}${HINTS}`);
+  process.stdout.write(`\nThe screen of \`scripts/vuhca status\` during the traffic:\n\n${screen}${HINTS}`);
 });
 
 async function prepareGuest() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Turns what the guest of `npm start` reports (case.sh) into lines for a newcomer, each with the seconds since the start.
+/**
+ * Turns the reports of the guest of `npm start` (case.sh) into lines for a new user, each with the
+ * seconds since the start. Called by main.ts.
+ */
 
 /** Counters of the traffic from one port, as the traffic module prints them. */
 interface LaneCounters {
@@ -56,7 +58,7 @@ export class FirstLightReport {
     for (let port = 1; port <= PORTS; port++) {
       const lane = this.#lanes.get(port);
       if (lane === undefined || lane.delivered === 0) return `no datagram of port ${port} was delivered`;
-      if (lane.errors > 0) return `${lane.errors} datagrams of port ${port} went wrong`;
+      if (lane.errors > 0) return `${lane.errors} datagrams of port ${port} had an error`;
     }
     return undefined;
   }
@@ -90,7 +92,7 @@ export class FirstLightReport {
     this.say('traffic', `second ${second.padStart(2)}: ${String(news).padStart(6)} datagrams, ${errors} errors`);
   }
 
-  /** Remembers counters; returns the port they belong to. */
+  /** Stores the counters of a line; returns their port. */
   #keep(text: string): number {
     const words = text.split(' ');
     const values = new Map(words.flatMap((word, i) => (i % 2 === 0 ? [[word, Number(words[i + 1])] as const] : [])));
@@ -120,6 +122,6 @@ export class FirstLightReport {
 
   #unloaded(): void {
     this.#finished = true;
-    this.say('driver', 'unloaded without a trace');
+    this.say('driver', 'unloaded completely');
   }
 }

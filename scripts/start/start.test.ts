@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `npm start` as a newcomer sees it.
-
+/** `npm start` as a new user sees it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -30,7 +28,7 @@ t.test('it shows a guest that drives the adapter', { timeout: 240_000 }, async (
   t.match(stdout, /Explore further:/);
 });
 
-t.test('what went wrong is said', async (t) => {
+t.test('a failure is reported', async (t) => {
   const play = (...lines: string[]): string | undefined => {
     const report = new FirstLightReport(() => {});
     for (const line of lines) report.push(line);
@@ -43,5 +41,5 @@ t.test('what went wrong is said', async (t) => {
   t.match(play('@fault the driver found no adapter'), /found no adapter/);
   t.match(play('@vuhca module vuhca failed: bad'), /module vuhca failed: bad/);
   t.match(play(total(1, 5, 0), total(2, 0, 0), '@unloaded'), /no datagram of port 2 was delivered/);
-  t.match(play(total(1, 5, 3), total(2, 5, 0), '@unloaded'), /3 datagrams of port 1 went wrong/);
+  t.match(play(total(1, 5, 3), total(2, 5, 0), '@unloaded'), /3 datagrams of port 1 had an error/);
 });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `npm test`: sets everything up, runs every test with tap, and ends with "N passed, N failed". Arguments are handed to
-// tap, so `npm test -- device/cq.test.ts` runs one file. The whole TAP output is kept in build/test.tap.
-
+/**
+ * `npm test`: sets everything up, runs every test with tap, and ends with "N passed, N failed".
+ * Arguments go to tap, so `npm test -- FILE.test.ts` runs one file. The whole TAP output is kept in
+ * build/test.tap.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, mkdirSync } from 'node:fs';

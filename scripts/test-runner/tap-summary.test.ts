@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The counts of a run are those of its innermost test points, and a failure is shown with its place. */
-
+/**
+ * The counts of a run are those of its innermost test points, and a failure is shown with its
+ * place.
+ */
 import t from 'tap';
 import { TapSummary } from './tap-summary.ts';
 

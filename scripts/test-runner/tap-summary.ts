@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Counts the innermost test points of a TAP stream (https://testanything.org/tap-version-14-specification.html) and
- * prints what a person wants to see of it: one line for each test file, and failures in full. Called by main.ts with
- * each line that tap prints.
+ * Counts the innermost test points of a TAP stream
+ * (https://testanything.org/tap-version-14-specification.html) and prints a summary of it: one line
+ * for each test file, and failures in full. Called by main.ts with each line that tap prints.
  */
 import { Parser, type Result } from 'tap-parser';
 
@@ -13,7 +13,7 @@ export interface TapCounts {
   skipped: number;
 }
 
-/** Reads a stream of TAP lines and prints its gist through `print`. */
+/** Reads a stream of TAP lines and prints the summary through `print`. */
 export class TapSummary {
   readonly counts: TapCounts = { passed: 0, failed: 0, skipped: 0 };
   readonly #parser = new Parser();
@@ -35,7 +35,10 @@ export class TapSummary {
     this.#parser.end();
   }
 
-  /** Reads the test points of a subtest, whose names from the outermost on are `path`, and of its subtests. */
+  /**
+   * Reads the test points of a subtest, whose names from the outermost on are `path`, and of its
+   * subtests.
+   */
   #follow(parser: Parser, path: readonly string[]): void {
     let child: Parser | undefined;
     parser.on('child', (next: Parser) => {
@@ -43,7 +46,7 @@ export class TapSummary {
       this.#follow(next, [...path, next.name]);
     });
     parser.on('assert', (result: Result) => {
-      // A file may fail although none of its points did: it ended early, or with a status.
+      // A file may fail without a failed point: it ended early, or with an exit status.
       const hasFailedInside = result.closingTestPoint && (child?.fail ?? 0) > 0;
       if (path.length === 0) this.#print(describe(result));
       if (result.skip !== false || result.todo !== false) this.counts.skipped++;

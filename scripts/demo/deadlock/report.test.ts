@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `npm run demo:deadlock`: without overflow nothing is ever executed, with it the same seed drains. */
+/**
+ * `npm run demo:deadlock`: without overflow no command is executed; with it the same seed drains.
+ */
 import t from 'tap';
 import { formatRuns, runAll } from './report.ts';
 
-t.test('without overflow it stands still, with it the same seed drains, whatever the seed', async (t) => {
+t.test('without overflow the adapter deadlocks, with it the same seed drains, for every seed', async (t) => {
   for (let seed = 1; seed <= 20; seed++) {
     const [off, ...others] = runAll(seed);
     t.match(off, { executed: 0, spilled: 0, buffered: 8, readsWaiting: 8, stalled: true }, `seed ${seed}`);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The deadlock of US9069485 and what avoids it, as `npm run demo:deadlock` shows it: one seeded load of doorbells without overflow, and with each overflow policy.
-
+/**
+ * The deadlock of US9069485 and its cure, as `npm run demo:deadlock` shows them: one seeded load of
+ * doorbells without overflow, and with each overflow policy. Called by main.ts.
+ */
 import { BUFFER_ENTRIES, DoorbellFlood } from '../../../device/test-support/doorbell-flood.ts';
 import { CSR, getCsrOverflowStatusStalled } from '../../../protocol/layout/gen/registers.gen.ts';
 import { OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
@@ -9,7 +10,7 @@ import { table } from '../../cli/table.ts';
 
 const HOUR_NS = 3_600_000_000_000;
 
-/** How a run ended. */
+/** The end of a run. */
 export interface DeadlockRun {
   readonly policy: string;
   readonly posted: number;
@@ -17,13 +18,19 @@ export interface DeadlockRun {
   /** Doorbells written to the overflow buffer, and read back from it. */
   readonly spilled: number;
   readonly drained: number;
-  /** Doorbells in the scheduler buffer, and reads of descriptors that wait behind doorbells on the bus. */
+  /**
+   * Doorbells in the scheduler buffer, and reads of descriptors that wait behind doorbells on the
+   * bus.
+   */
   readonly buffered: number;
   readonly readsWaiting: number;
   readonly stalled: boolean;
 }
 
-/** More queue pairs ring than the scheduler buffer has entries, before the adapter looks; then an hour passes. Throws when a command is executed twice or out of order. */
+/**
+ * Rings more queue pairs than the scheduler buffer has entries, before the adapter runs; then an
+ * hour passes. Throws when a command is executed twice or out of order.
+ */
 export function runDeadlock(seed: number, policy: OverflowPolicy, name: string): DeadlockRun {
   const flood = new DoorbellFlood({ seed, policy });
   flood.burst();
@@ -53,7 +60,7 @@ export function runAll(seed: number): DeadlockRun[] {
   ];
 }
 
-/** A table of the runs, and what it means. */
+/** A table of the runs, and its meaning. */
 export function formatRuns(seed: number, runs: readonly DeadlockRun[]): string {
   const header = ['overflow', 'posted', 'executed', 'spilled', 'read back', 'buffered', 'reads waiting', ''];
   const rows = runs.map((run) => [
@@ -63,7 +70,8 @@ export function formatRuns(seed: number, runs: readonly DeadlockRun[]): string {
   ]);
   return `seed ${seed}: 24 queue pairs ring at once, the scheduler buffer has ${BUFFER_ENTRIES} entries
 ${table([header, ...rows])}
-Each entry waits for a read of its send queue descriptor; the completions of these reads are behind doorbells for which there is no entry.
-Written to host memory in time, these doorbells leave the bus, the completions arrive, and the doorbells are read back (US9069485).
+Each entry waits for a read of its send queue descriptor. The completions of these reads are on the bus
+behind doorbells that have no entry. With overflow the adapter writes these doorbells to host memory, the
+completions arrive, and the adapter reads the doorbells back (US9069485).
 `;
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the guest of `npm run demo:interrupts` does: each load with an interrupt for every event, then with timers and summary bytes, several rounds of it.
-# Lines of JSON are results, those that begin with "@" are progress. ROUNDS, LOADS and MS are put in by interrupt-run.ts.
+# The case of the guest of `npm run demo:interrupts`: each load with an interrupt for every event,
+# then with timers and summary bytes, in several rounds. Lines of JSON are results, lines that begin
+# with "@" are progress. run.ts replaces ROUNDS, LOADS and MS.
 
 echo 5 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// `npm run demo:interrupts`: what timers and summary bytes of event queues save (IPCOM000126453D): interrupts and processor time of a guest, from nearly idle to saturated, served by
-// an interrupt per event and by polling under load, as a table and a plot. Ends with 1 when the saving of interrupts is not there.
-
+/**
+ * `npm run demo:interrupts`: the interrupts and processor time that timers and summary bytes of
+ * event queues save (IPCOM000126453D). A guest runs from nearly idle to saturated, with an
+ * interrupt per event and with polling under load; a table and a plot compare both. Ends with 1
+ * when interrupts are not saved.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,10 +17,10 @@ import { measureInterrupts } from './run.ts';
 const LOADS = [10, 100, 500, 2000, 8000, 0];
 const MEASURED_MS = 1500;
 const ROUNDS = 5;
-/** How much fewer interrupts there must be at which load. */
+/** Interrupts must be fewer by this factor at the judged load. */
 const WANTED_RATIO = 10;
 const JUDGED_LOAD = 8000;
-/** The share of that load that must have come. */
+/** The share of that load that must have been reached. */
 const REACHED = 0.9;
 const PLOT = fileURLToPath(new URL('../../../build/demo/interrupts.svg', import.meta.url));
 
@@ -34,7 +36,7 @@ await runEntry(async () => {
   process.stdout.write(
     [
       `\n${formatFigures(figures)}`,
-      `Medians of ${ROUNDS} rounds. CPU is the host's processor time of the guest's processors, 100 % is one of them; it includes who posts. In brackets the least and the most.`,
+      `Medians of ${ROUNDS} rounds. CPU is the host's processor time of the guest's processors, where 100 % is one of them;\nit includes the sender. The least and the most are in brackets.`,
       `\n${formatComparison(samples)}`,
       `Plot: ${PLOT}\n`,
     ].join('\n'),
@@ -50,7 +52,7 @@ function findObjection(figures: readonly InterruptFigure[]): string | undefined 
   const [each, polled] = figures.filter(({ rate }) => rate === JUDGED_LOAD);
   const slowest = Math.min(each.completionsPerSecond, polled.completionsPerSecond);
   if (slowest < JUDGED_LOAD * REACHED)
-    return `This host was too busy: of ${JUDGED_LOAD} completions per second ${slowest.toFixed(0)} came. Run it again when nothing else runs.`;
+    return `The host was too busy: ${slowest.toFixed(0)} of ${JUDGED_LOAD} completions per second arrived. Run it again on an idle host.`;
   if (polled.interruptsPerMillion * WANTED_RATIO <= each.interruptsPerMillion) return undefined;
   return `At ${JUDGED_LOAD} completions per second there should be ${WANTED_RATIO} times fewer interrupts with timers and summary bytes.`;
 }

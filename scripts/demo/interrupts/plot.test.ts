@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The plot of `npm run demo:interrupts`: its title says what the figures show, its points are the figures. */
+/**
+ * The plot of `npm run demo:interrupts`: its title states the finding, its points are the figures.
+ */
 import t from 'tap';
 import { readMarks, readTexts, readTitle } from '../../plot/testing/read-marks.ts';
 import { drawFigures } from './plot.ts';

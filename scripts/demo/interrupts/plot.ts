@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:interrupts`: interrupts and processor time over the load, a line for each way to learn of
- * events (IPCOM000126453D). Its title says what is saved at the heaviest load that both ways serve alike. Called by
- * main.ts.
+ * The plot of `npm run demo:interrupts`: interrupts and processor time over the load, a line for
+ * each way of event delivery (IPCOM000126453D). Its title says how many interrupts are saved at the
+ * heaviest load that both ways serve alike. Called by main.ts.
  */
 import { drawLabels } from '../../plot/labels.ts';
 import { type Panel, renderPlot } from '../../plot/render.ts';
@@ -20,11 +20,11 @@ interface Row {
   readonly way: string;
   readonly load: number;
   readonly value: number;
-  /** Where the value stands, and the ends of its bar; a logarithmic axis has no 0. */
+  /** The drawn value and the ends of its bar: on a logarithmic axis not 0. */
   readonly drawn: number;
   readonly least: number;
   readonly most: number;
-  /** Whether the label stands above the point. */
+  /** Whether the label is above the point. */
   readonly above: boolean;
 }
 
@@ -65,7 +65,7 @@ export function drawFigures(figures: readonly InterruptFigure[]): Promise<string
     title: describeSaving(figures),
     subtitle: [
       describeProcessors(figures),
-      'Points are medians over the rounds, bars their least and most; the last point of a line: as many completions as go.',
+      'Points: medians over the rounds; bars: least and most. The last point of each line is at saturation.',
     ],
     spec: {
       vconcat: sets.map((quantity, index) => drawPanel(quantity, figures, index === sets.length - 1)),
@@ -88,7 +88,10 @@ function describeProcessors(figures: readonly InterruptFigure[]): string {
   return `CPU time of the guest ${load}: ${percent(adaptive)} % of one processor instead of ${percent(each)} %.`;
 }
 
-/** Both ways at the heaviest paced load; at saturation, where they do not serve the same load, if there is no other. */
+/**
+ * Both ways at the heaviest paced load; at saturation, where they do not serve the same load, if
+ * there is no other.
+ */
 function findHeaviest(figures: readonly InterruptFigure[]) {
   const heaviest = Math.max(...figures.map(({ rate }) => rate));
   const [each, adaptive] = [false, true].map(
@@ -111,7 +114,7 @@ function toRows({ read, floor }: Quantity, figures: readonly InterruptFigure[]):
       drawn: draw(value),
       least: draw(least),
       most: draw(most),
-      // Below a point on the axis stands the load.
+      // Below a point on the axis is the label of the load.
       above: isUpper || value <= floor,
     };
   });

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What `npm run demo:interrupts` measured, as figures and as tables for the terminal. Pure; called by main.ts, drawn by plot.ts. */
+/**
+ * The measurement of `npm run demo:interrupts` as figures and as tables for the terminal. Pure;
+ * called by main.ts and plot.ts.
+ */
 import { median } from '../../bench/statistics.ts';
 import { table } from '../../cli/table.ts';
 
@@ -7,7 +10,7 @@ import { table } from '../../cli/table.ts';
 export interface GuestCount {
   /** With timers and summary bytes, polled under load; else one interrupt per event. */
   readonly adaptive: boolean;
-  /** Completions per second asked for; 0: as many as go. */
+  /** Completions per second that were requested; 0 is saturation. */
   readonly rate: number;
   readonly elapsedNs: number;
   readonly completions: number;
@@ -19,7 +22,7 @@ export interface GuestCount {
 }
 
 export interface InterruptSample extends GuestCount {
-  /** Processors of the guest that were busy: 1 is one of them all the time. */
+  /** Processor time over time: 1 is one processor of the guest, busy all the time. */
   readonly busyProcessors: number;
 }
 
@@ -83,7 +86,10 @@ export function formatFigures(figures: readonly InterruptFigure[]): string {
   return table([header, ...rows], [1, 5]);
 }
 
-/** What timers and summary bytes change at each load: interrupts, and processor time as the ratio of runs that followed each other. */
+/**
+ * The effect of timers and summary bytes at each load: interrupts, and processor time as the ratio
+ * of consecutive runs.
+ */
 export function formatComparison(samples: readonly InterruptSample[]): string {
   const rates = [...new Set(samples.map(({ rate }) => rate))];
   const header = ['load/s', 'interrupts', 'CPU', ''];
@@ -98,7 +104,7 @@ export function formatComparison(samples: readonly InterruptSample[]): string {
   return `With timers and summary bytes, against an interrupt per event:\n${table([header, ...rows], [3])}`;
 }
 
-/** What a load is called. */
+/** The name of a load. */
 export function nameLoad(rate: number): string {
   return rate === 0 ? 'saturated' : String(rate);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What `npm run demo:interrupts` measures, in a guest, with the loads that show the claim of IPCOM000126453D. Only counts are judged: times depend on the machine.
-
+/**
+ * The measurement of `npm run demo:interrupts` in a guest, with loads that show the claim of
+ * IPCOM000126453D. Only counts are judged: times depend on the machine.
+ */
 import t, { type Test } from 'tap';
 import { type GuestCount, type InterruptSample, summarize } from './report.ts';
 import { measureInterrupts } from './run.ts';
@@ -9,11 +10,14 @@ import { measureInterrupts } from './run.ts';
 const IDLE = 10;
 const BUSY = 8000;
 const SATURATED = 0;
-/** Interrupts for a million completions at saturation. */
+/** The most interrupts per million completions at saturation. */
 const PER_MILLION_MAX = 50_000;
-/** Interrupts per second, with one per event, from which on polling must halve them. A guest with less is starved by a busy host, and need not poll. */
-const TOLD_OFTEN = 500;
-/** What a run is given on a busy machine, compilation included. */
+/**
+ * From this many interrupts per second, with one per event, polling must halve them. A guest with
+ * fewer is slowed by a busy host and need not poll.
+ */
+const FREQUENT = 500;
+/** The bound of a run on a busy machine, compilation included. */
 const BOUND_MS = 600_000;
 
 t.setTimeout(BOUND_MS);
@@ -44,7 +48,7 @@ t.test(
     const [each, polled] = figures.filter(({ rate }) => rate === BUSY);
     const perSecond = (each.interruptsPerMillion * each.completionsPerSecond) / 1e6;
     const words = `${polled.interruptsPerMillion} interrupts per million completions instead of ${each.interruptsPerMillion}`;
-    if (perSecond < TOLD_OFTEN)
+    if (perSecond < FREQUENT)
       t.pass(words, { skip: `the host is too busy: ${perSecond.toFixed(0)} interrupts per second` });
     else t.ok(2 * polled.interruptsPerMillion <= each.interruptsPerMillion, words);
   },
@@ -52,7 +56,8 @@ t.test(
 
 function checkIdle(t: Test, sample: InterruptSample): void {
   t.equal(sample.polls, 0, 'an idle queue is not polled');
-  // One may be counted at either end of the time, and a busy machine has several come at once.
+  // One interrupt may be counted at either end, and on a busy machine several events arrive at
+  // once.
   t.ok(sample.interrupts <= sample.completions + 2 && 2 * sample.interrupts >= sample.completions, describe(sample));
 }
 

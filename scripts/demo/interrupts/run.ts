@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The measurement behind `npm run demo:interrupts`: a guest makes completions at several rates, served by an interrupt per event and by polling under load, and counts what
-// came; the host adds what the guest's processors cost. Called by main.ts and, with few loads, by its test.
-
+/**
+ * The measurement of `npm run demo:interrupts`: a guest makes completions at several rates, with an
+ * interrupt per event and with polling under load, and counts them; the host adds the processor
+ * time of the guest's processors. Called by main.ts and, with few loads, by its test.
+ */
 import { readFileSync } from 'node:fs';
 import { SetupError } from '../../../qemu/setup/errors.ts';
 import { VcpuTime } from '../../../qemu/vcpu-time.ts';
@@ -11,23 +12,26 @@ import { Session } from '../../cli/session.ts';
 import type { GuestCount, InterruptSample } from './report.ts';
 
 export interface InterruptRunOptions {
-  /** Completions per second; 0: as many as go. */
+  /** Completions per second; 0 is saturation. */
   readonly loads: readonly number[];
-  /** How long each load is counted in each way. */
+  /** How long each load is measured in each way. */
   readonly measuredMs: number;
-  /** How often all loads are run, both ways in turn. */
+  /** How often all loads run, both ways in turn. */
   readonly rounds: number;
-  /** Hears what is measured next. */
+  /** Called with a description of the next measurement. */
   readonly onBegin?: (text: string) => void;
 }
 
 const NS_PER_MS = 1e6;
 
-/** Starts an adapter and a guest and returns what they measured, in that order. Throws SetupError when they did not measure everything. */
+/**
+ * Starts an adapter and a guest and returns their samples in order. Throws SetupError when samples
+ * are missing.
+ */
 export async function measureInterrupts(options: InterruptRunOptions): Promise<InterruptSample[]> {
   const session = await Session.start({ device: { arguments: ['--log-level=warn'] }, guest: prepareGuest(options) });
   const time = VcpuTime.of(session.guest);
-  // A guest that has ended by then is reported below.
+  // A guest that has ended is reported below.
   time.catch(() => {});
   const collector = new SampleCollector(await time.catch(() => undefined), options);
   session.guest.port().onLine((line) => collector.push(line));
@@ -50,7 +54,10 @@ async function prepareGuest({ loads, measuredMs, rounds }: InterruptRunOptions) 
   return { initramfs: await buildCaseImage(modules, script), ports: [] };
 }
 
-/** Takes the guest's lines: `@begin` starts a measurement of the processors, its line of JSON ends it. */
+/**
+ * Takes the guest's lines: `@begin` starts the measurement of processor time, a line of JSON ends
+ * it.
+ */
 class SampleCollector {
   readonly samples: InterruptSample[] = [];
   fault: string | undefined;
@@ -82,7 +89,7 @@ class SampleCollector {
     this.samples.push({ ...count, busyProcessors });
   }
 
-  /** The guest's last lines may be read when it has ended already. */
+  /** NaN when the guest has ended: its last lines may be read later. */
   #readNs(): number {
     try {
       return this.#time?.readNs() ?? Number.NaN;
@@ -94,7 +101,7 @@ class SampleCollector {
 
 function describe(line: string, rounds: number): string {
   const [, adaptive, rate, round] = line.split(' ');
-  const load = rate === '0' ? 'as many completions as go' : `${rate} completions per second`;
+  const load = rate === '0' ? 'as many completions as possible' : `${rate} completions per second`;
   const way = adaptive === '1' ? 'timers and summary bytes' : 'an interrupt per event';
   return `${rounds > 1 ? `round ${round} of ${rounds}: ` : ''}${load}, ${way}`;
 }

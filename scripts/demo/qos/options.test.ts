@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The command line of `npm run demo:qos`: what it takes, and what it says of what it does not. */
+/** The command line of `npm run demo:qos`: its options, and its messages for mistakes. */
 import { join } from 'node:path';
 import t from 'tap';
 import { checkOutput, defineDemo, parseOptions } from './options.ts';
 
-t.test('what is given is taken, the rest is as usual', async (t) => {
+t.test('given options are taken, the others have their defaults', async (t) => {
   t.match(parseOptions([]), { inProcess: false, seconds: 4, output: /build\/demo\/qos\.svg$/ });
   t.match(parseOptions(['--seconds=7', '--output', '/tmp/x.svg']), { seconds: 7, output: '/tmp/x.svg' });
   t.match(parseOptions(['--in-process']), { inProcess: true });
   t.match(defineDemo().helpInformation(), /--in-process .*--seconds/s);
 });
 
-t.test('what is wrong is named', async (t) => {
+t.test('a mistake is named', async (t) => {
   for (const value of ['0', '51', '1.5', 'x', ''])
     t.throws(() => parseOptions([`--seconds=${value}`]), {
       message: `option '--seconds <N>' argument '${value}' is invalid. It must be a whole number from 1 to 50; \`npm run demo:qos -- --help\` lists the options.`,

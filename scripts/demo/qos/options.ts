@@ -22,7 +22,7 @@ const DEFAULT_OUTPUT = 'build/demo/qos.svg';
 
 /** The script with its options. */
 export function defineDemo(): Command {
-  return defineScript('npm run demo:qos --', 'Three guests share one adapter: who has what while others flood.')
+  return defineScript('npm run demo:qos --', 'Three guests share one adapter: what each has while others flood.')
     .option(
       '--seconds <N>',
       `How long each phase is measured, 1 to ${LONGEST_SECONDS}; ${DEFAULT_SECONDS} by default.`,

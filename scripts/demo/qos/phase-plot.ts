@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:qos` with guests: what each guest of the worked example (US8484392, figure 11) has over
- * time, a column for each phase. Rows: its part of the service, its PCBs, its refusals. The title says whether the
- * guaranteed shares hold. Called by three-guests.ts.
+ * The plot of `npm run demo:qos` with guests: each guest of the worked example (US8484392, figure
+ * 11) over time, with a column for each phase. Rows: its part of the service, its PCBs, its
+ * refusals. The title says whether the guaranteed shares hold. Called by three-guests.ts.
  */
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
@@ -14,7 +14,7 @@ import { describeShares, type GuestShare } from './share-finding.ts';
 const COLUMN_WIDTH = 150;
 const HEIGHT = 150;
 const NS_PER_S = 1e9;
-/** A share is that of the commands of so long a time: single batches would hide it. */
+/** A share is measured over this time: single batches would hide it. */
 const SHARE_WINDOW_NS = 0.5e9;
 const NAMES = GUESTS.map(({ name }) => name);
 const MEASURED = 'measured';
@@ -36,7 +36,7 @@ interface Quantity {
   readonly title: string;
   readonly format: string;
   readonly kinds: readonly string[];
-  /** Points of the lines of a guest at work in a phase; times as in the samples. */
+  /** The points of the lines of an active guest in a phase; times as in the samples. */
   readonly read: (phase: PhaseResult, number: number) => readonly { timeNs: number; kind: string; value: number }[];
 }
 
@@ -165,7 +165,7 @@ function drawLevel({ samples }: PhaseResult, kind: string, value: number) {
   return [samples[0], samples[samples.length - 1]].map(({ timeNs }) => ({ timeNs, kind, value }));
 }
 
-/** Nothing where a guest at work had nothing waiting all the time. */
+/** No points where an active guest had nothing waiting. */
 function readShares({ samples, active }: PhaseResult, number: number) {
   const shares: { timeNs: number; kind: string; value: number }[] = [];
   let from = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What `npm run demo:qos` makes of its samples: sums, verdict, table and plot, of runs in which guarantees hold, and of runs in which each of them does not. */
+/**
+ * The results of `npm run demo:qos` from its samples: sums, verdict, table and plot, of runs in
+ * which guarantees hold and of runs in which each of them is broken.
+ */
 import t from 'tap';
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { judge } from '../../../guest-tests/shares/judge.ts';
@@ -12,13 +15,16 @@ import { formatFindings, formatPhases } from './table.ts';
 const SAMPLES = 20;
 const STEP_NS = 0.1e9;
 
-/** What of a run is to be different; by phase, function and level. */
+/** The changes of a run, by phase, function and level. */
 interface Wrong {
   level?(phase: string, number: number, level: number, at: number): Partial<LevelSample>;
   waiting?(phase: string, number: number, at: number): number;
 }
 
-/** A run as it should be: service follows the lanes, level 0 is refused in company, and takes shared PCBs and credits. */
+/**
+ * A good run: service follows the lanes; level 0 is refused in company, and takes shared PCBs and
+ * credits.
+ */
 function makeRun({ level: change, waiting }: Wrong = {}): Measurement {
   const phases = PHASES.map(({ name, active }): PhaseResult => {
     const samples = Array.from(
@@ -54,17 +60,18 @@ function outcomes(run: Measurement): string[] {
   return judge(run).map(({ outcome }) => outcome);
 }
 
-t.test('a run as it should be', async (t) => {
+t.test('a good run', async (t) => {
   const run = makeRun();
   t.same(outcomes(run), ['holds', 'holds', 'holds', 'holds', 'holds']);
   const [, , , , all] = run.phases;
   t.equal(all.contested, 1);
   t.ok(Math.abs(all.functions[1].share - 10 / 45) < 1e-9, 'the share is that of its lanes');
   t.equal(all.functions[1].byDoorbell, 0.25);
-  // Level 0 holds 5 credits of its lanes and 6 shared ones, level 1 holds 5; three guests launch twice 45 commands a step.
+  // Level 0 holds 5 credits of its lanes and 6 shared ones, level 1 holds 5; three guests launch
+  // twice 45 commands a step.
   t.ok(
     Math.abs(all.functions[1].shareError - 16 / (19 * 2 * 45)) < 1e-9,
-    'what is begun and not ended blurs the share',
+    'commands begun and not ended blur the share',
   );
   t.match(all.functions[1].levels[0], { refused: 19, pcbsMean: 48, pcbsPeak: 48, creditsMean: 11, broken: 0 });
   t.ok(Math.abs(all.functions[1].levels[0].commandsPerSecond - 100) < 1e-6, 'launches per second');
@@ -75,7 +82,7 @@ t.test('a run as it should be', async (t) => {
   t.match(formatFindings(judge(run)), /\nThe guarantees hold\.\n$/);
 });
 
-t.test('each guarantee that does not hold is found, with whose it is', async (t) => {
+t.test('each broken guarantee is found, with its guest', async (t) => {
   const refused = makeRun({
     level: (phase, number, level, at) =>
       phase === 'all flood' && number === 2 && level === 1 ? { refusals: at > 10 ? 1 : 0 } : {},
@@ -104,7 +111,7 @@ t.test('each guarantee that does not hold is found, with whose it is', async (t)
   t.match(judge({ ...makeRun(), failed: 3 })[4], { outcome: 'broken', detail: '1000 counted by the guests, 3 failed' });
 });
 
-t.test('what a run could not show is not said to hold', async (t) => {
+t.test('a claim that a run could not show is not reported to hold', async (t) => {
   const easy = makeRun({ level: () => ({ refusals: 7 }) });
   t.match(judge(easy)[0], { outcome: 'not shown' });
   const idle = makeRun({ waiting: (_, number, at) => (number === 2 && at > 5 ? 0 : 9) });
@@ -114,7 +121,7 @@ t.test('what a run could not show is not said to hold', async (t) => {
   t.notSame(outcomes({ phases: [], completed: 0, failed: 0 }), ['holds', 'holds', 'holds', 'holds', 'holds']);
 });
 
-t.test('shares are judged by the time in which everybody has something waiting', async (t) => {
+t.test('shares are judged by the time in which every guest has commands waiting', async (t) => {
   // Ocean takes part in the first half only; control takes all in the second.
   const run = makeRun({
     waiting: (_, number, at) => (number === 2 && at >= 12 ? 0 : 9),
@@ -146,19 +153,19 @@ t.test('the plot says how many commands were refused at each level', async (t) =
     level: (phase, number, level, at) =>
       phase === 'all flood' && number === 2 && level === 1 ? { refusals: at > 10 ? 3 : 0 } : {},
   });
-  // 8 guests at work in 5 phases are refused 19 commands each at level 0.
+  // 8 active guests in 5 phases are refused 19 commands each at level 0.
   t.match(
     readTexts(await drawPhases(refused.phases)).join('\n'),
     /^Refused a PCB: 3 commands of level 1,.* 152 of level 0/m,
   );
 });
 
-t.test('the plot has a row for each quantity, a line for each guest, and no number that is none', async (t) => {
+t.test('the plot has a row for each quantity, a line for each guest, and no NaN', async (t) => {
   const svg = await drawPhases(makeRun().phases);
   t.match(svg, /^<svg .*<\/svg>\n$/s);
   t.notMatch(svg, /NaN|Infinity|undefined/);
   const lines = readMarks(svg).filter(({ kind }) => kind === 'line mark');
-  // 8 guests at work in 5 phases: share, PCBs, and their guarantees; refusals at two levels.
+  // 8 active guests in 5 phases: share, PCBs, and their guarantees; refusals at two levels.
   t.equal(lines.length, 8 * 6);
   const guaranteed = lines.filter(({ shows }) => shows.kind === 'guaranteed' && 'PCBs in use' in shows);
   t.same(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The title of the plots of `npm run demo:qos`: whether guests that share the adapter have the shares that their lanes
- * guarantee (US8484392). Pure; called by share-plot.ts and phase-plot.ts.
+ * The title of the plots of `npm run demo:qos`: whether guests that share the adapter have the
+ * shares that their lanes guarantee (US8484392). Pure; called by share-plot.ts and phase-plot.ts.
  */
 
-/** What a guest had in a phase. */
+/** The share of a guest in a phase. */
 export interface GuestShare {
   readonly guest: string;
   readonly phase: string;
-  /** Its part of all commands, and the part that its lanes guarantee: 0 when it is not at work, 1 when it is alone. */
+  /** Its part of all commands, and the part that its lanes guarantee: 0 when idle, 1 when alone. */
   readonly share: number;
   readonly guaranteed: number;
   /** Whether the share is as good as the guarantee; undefined when that cannot be judged. */
@@ -17,7 +17,7 @@ export interface GuestShare {
 
 const COUNTS = ['no', 'one', 'two', 'three'];
 
-/** One sentence without a full stop, about the phases in which several guests are at work. */
+/** One sentence without a full stop, about the phases with several active guests. */
 export function describeShares(shares: readonly GuestShare[]): string {
   const contested = shares.filter(({ guaranteed }) => guaranteed > 0 && guaranteed < 1);
   const [worst] = contested.filter(({ isMet }) => isMet === false).sort((left, right) => gap(right) - gap(left));

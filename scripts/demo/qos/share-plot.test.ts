@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The plot of `npm run demo:qos -- --in-process`: its title says whether shares hold, its bars are the shares. */
+/**
+ * The plot of `npm run demo:qos -- --in-process`: its title says whether shares hold, its bars are
+ * the shares.
+ */
 import t from 'tap';
 import { readMarks, readTitle } from '../../plot/testing/read-marks.ts';
 import { drawShares } from './share-plot.ts';
@@ -20,7 +23,7 @@ const ROWS = [
   makeRow('weather alone', [0, 1, 0], [0, 1, 0]),
 ];
 
-t.test('the title says how well shares hold, or whose does not', async (t) => {
+t.test('the title says how well shares hold, or which guest lacks its share', async (t) => {
   t.equal(readTitle(await drawShares(ROWS)), 'Guaranteed shares hold within 0.1 points while three guests flood');
   const two = [makeRow('two flood', [0, 0.34, 0.66], [0, 1 / 3, 2 / 3])];
   t.equal(readTitle(await drawShares(two)), 'Guaranteed shares hold within 0.7 points while two guests flood');
@@ -32,7 +35,7 @@ t.test('the title says how well shares hold, or whose does not', async (t) => {
   );
 });
 
-t.test('a bar as long as its share and a mark at the guarantee for each guest at work', async (t) => {
+t.test('each active guest has a bar as long as its share and a mark at its guarantee', async (t) => {
   const marks = readMarks(await drawShares(ROWS));
   const bars = marks.filter(({ kind }) => kind === 'bar');
   t.same(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The worked example over simulated time as text: a table, and bars with a mark where the guarantee is. Pure; called by
- * in-process.ts.
+ * The worked example over simulated time as text: a table, and bars with a mark where the guarantee
+ * is. Pure; called by in-process.ts.
  */
 import type { GUESTS, PhaseShare } from '../../../device/simulations/qos/worked-example.ts';
 import { table } from '../../cli/table.ts';
@@ -17,7 +17,7 @@ const HAD = ['phase', 'guest', 'messages', 'share', 'by lanes', 'PCBs at most', 
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
 
-/** What each guest is given, and what it had in each phase. */
+/** The resources of each guest, and its messages in each phase. */
 export function formatTable(guests: typeof GUESTS, rows: readonly Row[]): string {
   const given = guests.map(({ name, vcbs, pcbs, lanes }) => [name, vcbs, pcbs, lanes]);
   const had = rows.flatMap(({ name, shares }) =>
@@ -34,7 +34,7 @@ export function formatTable(guests: typeof GUESTS, rows: readonly Row[]): string
   return `${table([GIVEN, ...given], 1)}\n${table([HAD, ...had], 2)}`;
 }
 
-/** A bar for each guest and phase; `|` stands where its lanes would have it. */
+/** A bar for each guest and phase; `|` marks the guarantee of its lanes. */
 export function drawBars(names: readonly string[], rows: readonly Row[]): string {
   const bar = ({ share, expected }: PhaseShare): string => {
     const cells: string[] = Array.from({ length: BAR_CELLS + 1 }, (_, at) =>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The measurement of three guests as a table for a screen, with the verdict below it. Pure; called by three-guests.ts. */
+/**
+ * The measurement of three guests as a table for a terminal, with the verdict below it. Pure;
+ * called by three-guests.ts.
+ */
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { type Finding, guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
 import type { PhaseResult } from '../../../guest-tests/shares/measure.ts';
@@ -13,9 +16,14 @@ const HEADER = [
 const LEFT_COLUMNS = 3;
 const LEVELS = ['0, floods', '1, within'] as const;
 
-const LEGEND = `Measured in the adapter, through its control socket. Three QEMU guests keep RDMA WRITEs of 128 KiB under way: 256 at level 0, at level 1 as many as it has PCBs of its own.
-service: part of all commands launched while each guest at work had some waiting; by lanes: the part that its lanes guarantee in this company. PCBs used and (execution)
-credits: means over the samples; shared: most credits used that are no lane's own. refused: copies that found no PCB and go by doorbell; by doorbell: of both levels, with those behind them.`;
+const LEGEND = `Measured in the adapter, through its control socket. Each QEMU guest keeps RDMA WRITEs of 128 KiB under way:
+256 at level 0, and at level 1 as many as it has PCBs of its own.
+service     part of all commands launched while every active guest had some waiting
+by lanes    the part that its lanes guarantee among the active guests
+PCBs used, credits (execution credits)    means over the samples
+refused     copies that found no PCB and go by doorbell
+shared      the most credits used that belong to no lane
+by doorbell part of the commands of both levels that came by doorbell`;
 
 /** A line for each phase, guest at work and level. */
 export function formatPhases(phases: readonly PhaseResult[]): string {
@@ -55,7 +63,7 @@ function describeWithin({ refused }: LevelResult): string {
   return refused === 0 ? 'none refused' : 'REFUSED';
 }
 
-/** What holds and what does not, and the verdict. */
+/** The outcome of each claim, and the verdict. */
 export function formatFindings(findings: readonly Finding[]): string {
   const lines = findings.map(({ claim, outcome, detail }) => `${outcome.padEnd(9)}  ${claim} (${detail})`);
   const verdict = findings.every(({ outcome }) => outcome === 'holds')

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The worked example of US8484392 with three guests under QEMU on three functions of one adapter process. Called by main.ts. */
+/**
+ * The worked example of US8484392 with three guests under QEMU on three functions of one adapter
+ * process. Called by main.ts.
+ */
 import { writeFileSync } from 'node:fs';
 import { ControlClient } from '../../../device/main/control-client.ts';
 import { ControlError } from '../../../device/main/control-path.ts';
@@ -14,7 +17,10 @@ import { setUp } from '../../setup/set-up.ts';
 import { drawPhases } from './phase-plot.ts';
 import { formatFindings, formatPhases } from './table.ts';
 
-/** Runs it, prints table and verdict, writes the plot. False when not all guarantees were seen to hold. */
+/**
+ * Runs it, prints table and verdict, and writes the plot. False unless all guarantees were shown to
+ * hold.
+ */
 export async function runThreeGuests(seconds: number, output: string): Promise<boolean> {
   const startMs = performance.now();
   const say = (text: string): void => {
@@ -29,7 +35,7 @@ export async function runThreeGuests(seconds: number, output: string): Promise<b
   return findings.every(({ outcome }) => outcome === 'holds');
 }
 
-/** From nothing to nothing: adapter and guests are gone when it returns or throws. */
+/** Starts adapter and guests, measures, and ends them, also when it throws. */
 async function measure(image: string, seconds: number, say: (text: string) => void): Promise<Measurement> {
   const sockets = GUESTS.map(({ name }) => `${name}.sock`);
   const device = await DeviceProcess.start({ topology: { adapters: { hca: { sockets } } } });
@@ -52,6 +58,6 @@ async function measure(image: string, seconds: number, say: (text: string) => vo
     await Promise.all(tenants.map((tenant) => tenant.kill()));
     faults.push(...tenants.flatMap((tenant) => tenant.report().faults), ...(await device.stop()));
   }
-  if (faults.length > 0) throw new SetupError(`something went wrong on the way: ${faults.join('; ')}`);
+  if (faults.length > 0) throw new SetupError(`the run had faults: ${faults.join('; ')}`);
   return measurement;
 }

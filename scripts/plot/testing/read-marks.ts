@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads the data marks back out of a plot: Vega writes what each mark shows into its `aria-label`. Called by the tests
- * of plots, which compare marks with the data, not pixels.
+ * Reads the data marks of a plot: Vega writes the values of each mark into its `aria-label`. Called
+ * by the tests of plots, which compare marks, not pixels, with the data.
  */
 
 /** A bar, a point, a line, a rule or a label of a plot. */
 export interface PlotMark {
-  /** As Vega names it: `bar`, `point`, `line mark`, `rule mark`, `text mark`. */
+  /** Vega's name: `bar`, `point`, `line mark`, `rule mark`, `text mark`. */
   readonly kind: string;
-  /** What it shows, by the title of each axis or the name of each field. */
+  /** Its values, by the title of each axis or the name of each field. */
   readonly shows: Readonly<Record<string, string>>;
   /** The whole element. */
   readonly element: string;
@@ -29,7 +29,7 @@ export function readTitle(svg: string): string | undefined {
   return /<title>([^<]*)<\/title>/.exec(svg)?.[1];
 }
 
-/** The text elements of a plot, whatever they belong to. */
+/** All text elements of a plot. */
 export function readTexts(svg: string): string[] {
   return [...svg.matchAll(/<(?:text|tspan)[^>]*>([^<]+)</g)].map(([, text]) => text);
 }
