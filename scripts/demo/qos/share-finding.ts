@@ -26,8 +26,9 @@ export function describeShares(shares: readonly GuestShare[]): string {
   const judged = contested.filter(({ isMet }) => isMet === true);
   if (judged.length === 0) return 'Guaranteed shares could not be judged: guests had nothing waiting most of the time';
   const most = Math.max(...judged.map((share) => Math.abs(gap(share))));
-  const company = Math.max(...judged.map(({ phase }) => judged.filter((other) => other.phase === phase).length));
-  return `Guaranteed shares hold within ${points(most)} points while ${COUNTS[company] ?? company} guests flood`;
+  const companies = judged.map(({ phase }) => judged.filter((other) => other.phase === phase).length);
+  const words = [...new Set(companies)].sort().map((count) => COUNTS[count] ?? `${count}`);
+  return `Guaranteed shares hold within ${points(most)} points while ${words.join(' or ')} guests flood`;
 }
 
 function gap({ share, guaranteed }: GuestShare): number {
