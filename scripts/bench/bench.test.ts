@@ -6,7 +6,7 @@
 import t from 'tap';
 import { describeError } from '../../qemu/setup/errors.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
-import { table } from '../cli/table.ts';
+import { table } from '../console/table.ts';
 import { summarizeCore } from './in-process.ts';
 import { parseOptions } from './options.ts';
 import { measureRaw } from './raw.ts';

@@ -4,6 +4,7 @@
  * benchmarks of the adapter itself.
  */
 import { Adapter } from '../../device/adapter/adapter.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
 import type { HostPort } from '../../device/host.ts';
 import type { HardwareAccess } from '../../device/hosts/in-process/driver/hardware-access.ts';
 import { SimulatedClock } from '../../device/hosts/in-process/simulated-clock.ts';

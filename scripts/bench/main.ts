@@ -7,7 +7,7 @@
 import { loadavg } from 'node:os';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
-import { table } from '../cli/table.ts';
+import { table } from '../console/table.ts';
 import { setUp } from '../setup/set-up.ts';
 import { measureInGuest } from './guest.ts';
 import { measureInProcess } from './in-process.ts';

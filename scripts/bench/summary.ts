@@ -4,7 +4,7 @@
  * the rounds, each of which measured both devices next to each other, so that a load of the machine
  * that lasts longer than a round cancels out. Called by main.ts.
  */
-import { table } from '../cli/table.ts';
+import { table } from '../console/table.ts';
 import type { BatchSample, LatencySample, Round, Sample } from './samples.ts';
 import { median, percentile } from './statistics.ts';
 

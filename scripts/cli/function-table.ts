@@ -7,7 +7,7 @@
  */
 import { formatLanes as formatNumbers } from '../../device/main/resource-words.ts';
 import type { FunctionReport, StatusReport } from '../../device/main/status-report.ts';
-import { table } from './table.ts';
+import { table } from '../console/table.ts';
 
 type ServedReport = StatusReport['adapters'][number];
 type Credits = FunctionReport['lanes']['execution'];

@@ -5,7 +5,7 @@
  */
 import type { ResourceReport } from '../../device/main/resource-report.ts';
 import { formatLanes } from '../../device/main/resource-words.ts';
-import { table } from './table.ts';
+import { table } from '../console/table.ts';
 
 type FunctionShare = ResourceReport['functions'][number];
 type Lane = ResourceReport['lanes'][number];

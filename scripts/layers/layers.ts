@@ -200,28 +200,41 @@ export const layers: readonly Layer[] = [
     uses: of('main qemu/setup qemu guest-tests/harness guest-tests/shares'),
   },
   { path: 'scripts/setup', holds: 'the command line of set-up', uses: of('qemu/setup qemu') },
-  { path: 'scripts/generate', holds: 'writes generated code and documents from the tables', uses: of('layout') },
+  { path: 'scripts/console', holds: 'tables as text', uses: of('') },
+  { path: 'scripts/plot', holds: 'plots as SVG by Vega-Lite: one look for all', uses: of('') },
+  { path: 'scripts/plot/testing', holds: 'reads plots for tests', uses: of(''), forTests: true },
+  {
+    path: 'scripts/generate',
+    holds: 'writes generated code and documents from the tables',
+    uses: of('layout qemu/setup'),
+  },
   {
     path: 'scripts/check-style',
     holds: 'the rules of docs/CONTRIBUTING.md that a machine can check',
     uses: of('protocol/vfio-user'),
   },
   { path: 'scripts/layers', holds: 'this table, and the check of it', uses: of('') },
-  { path: 'scripts/ledger', holds: 'collects what tests say of the specification', uses: of('test-support') },
+  {
+    path: 'scripts/ledger',
+    holds: 'collects what tests say of the specification',
+    uses: of('test-support qemu/setup'),
+  },
   {
     path: 'scripts/simulations',
     holds: 'runs simulations over many seeds: chaos, sanitize, invariants, isolation, digests',
-    uses: of('layout host.ts random.ts function fabric trace adapter hosts test-support simulations'),
+    uses: of('layout host.ts random.ts function fabric trace adapter hosts test-support simulations qemu/setup'),
   },
   {
     path: 'scripts/bench',
     holds: 'benchmarks',
-    uses: of('layout infiniband host.ts collect adapter hosts test-support main qemu/setup qemu scripts/setup'),
+    uses: of(
+      'layout infiniband host.ts collect adapter hosts test-support main qemu/setup qemu scripts/setup scripts/console',
+    ),
   },
   {
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
-    uses: of('layout function fabric trace adapter hosts main qemu/setup qemu scripts/setup'),
+    uses: of('layout function fabric trace adapter hosts main qemu/setup qemu scripts/setup scripts/console'),
   },
   {
     path: 'scripts/cli/testing',
@@ -233,7 +246,7 @@ export const layers: readonly Layer[] = [
     path: 'scripts/demo',
     holds: 'demonstrations: deadlock, interrupts, quality of service',
     uses: of(
-      'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli',
+      'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli scripts/console scripts/plot',
     ),
   },
   { path: 'scripts/start', holds: '`npm start`', uses: of('main qemu/setup scripts/setup scripts/cli') },

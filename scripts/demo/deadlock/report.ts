@@ -6,7 +6,7 @@
 import { BUFFER_ENTRIES, DoorbellFlood } from '../../../device/test-support/doorbell-flood.ts';
 import { CSR, getCsrOverflowStatusStalled } from '../../../protocol/layout/gen/registers.gen.ts';
 import { OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
-import { table } from '../../cli/table.ts';
+import { table } from '../../console/table.ts';
 
 const HOUR_NS = 3_600_000_000_000;
 

@@ -4,7 +4,7 @@
  * called by main.ts and plot.ts.
  */
 import { median } from '../../bench/statistics.ts';
-import { table } from '../../cli/table.ts';
+import { table } from '../../console/table.ts';
 
 /** One load served in one way, as the guest counted it. */
 export interface GuestCount {

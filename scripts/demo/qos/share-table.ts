@@ -4,7 +4,7 @@
  * is. Pure; called by in-process.ts.
  */
 import type { GUESTS, PhaseShare } from '../../../device/simulations/qos/worked-example.ts';
-import { table } from '../../cli/table.ts';
+import { table } from '../../console/table.ts';
 
 export interface Row {
   readonly name: string;
