@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { StructTable } from '../../protocol/layout/table.ts';
 import { seededRandom, testSeed } from '../../protocol/testing/random.ts';
+import { fieldPlaces, randomValues, referenceBytes } from '../../protocol/testing/table-bits.ts';
 import { loadTableSets } from './main.ts';
 import { lowerSnake } from './names.ts';
 import { generateOutputs } from './outputs.ts';
-import { fieldPlaces, randomValues, referenceBytes } from './reference-interpreter.ts';
 import { smallSet } from './small-tables.ts';
 
 const seed = testSeed();

@@ -9,10 +9,10 @@ import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { StructTable } from '../../protocol/layout/table.ts';
 import { seededRandom, testSeed } from '../../protocol/testing/random.ts';
+import { fieldPlaces, randomValues, readBits, writeBits } from '../../protocol/testing/table-bits.ts';
 import { loadTableSets } from './main.ts';
 import { camel, pascal, upperSnake } from './names.ts';
 import { generateOutputs } from './outputs.ts';
-import { fieldPlaces, randomValues, readBits, writeBits } from './reference-interpreter.ts';
 import { BIG, LITTLE, smallSet } from './small-tables.ts';
 
 type Accessor = (...args: unknown[]) => never;

@@ -44,7 +44,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'protocol/testing',
     holds: 'reads generated tables bit by bit, as a second opinion',
-    uses: of(''),
+    uses: of('layout'),
     forTests: true,
   },
   {

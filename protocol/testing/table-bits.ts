@@ -1,21 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A slow reference for the generated accessors: reads and writes a table's fields bit by bit,
- * straight from the rows, and shares no code with the generator. Called by tests only.
+ * Reads and writes the fields of a structure table bit by bit, straight from its rows. It shares no
+ * code with the generator and is slow. The tests of the generated accessors and the test of the
+ * management command fields use it.
  */
-import type { StructTable } from '../../protocol/layout/table.ts';
-import type { Random } from '../../protocol/testing/random.ts';
+import type { StructTable } from '../layout/table.ts';
+import type { Random } from './random.ts';
 
-/** The place of each named row, in bits from the start, and its width. */
-export function fieldPlaces(table: StructTable): { name: string; first: number; width: number; array: boolean }[] {
-  const places = [];
+/** Where a row begins, in bits from the start, and how wide it is. */
+export interface RowPlace {
+  /** Undefined: reserved. */
+  readonly name: string | undefined;
+  readonly first: number;
+  readonly width: number;
+  /** A byte array. */
+  readonly array: boolean;
+}
+
+/** The place of a row that has a name. */
+export interface FieldPlace extends RowPlace {
+  readonly name: string;
+}
+
+/** Where each row is, the reserved ones too. */
+export function rowPlaces(table: StructTable): RowPlace[] {
+  const places: RowPlace[] = [];
   let first = 0;
-  for (const row of table.fields) {
-    const width = row.bits ?? 8 * (row.bytes ?? 0);
-    if (row.name !== undefined) places.push({ name: row.name, first, width, array: row.bytes !== undefined });
+  for (const { name, bits, bytes } of table.fields) {
+    const width = bits ?? 8 * (bytes ?? 0);
+    places.push({ name, first, width, array: bytes !== undefined });
     first += width;
   }
   return places;
+}
+
+/** Where each field is. */
+export function fieldPlaces(table: StructTable): FieldPlace[] {
+  return rowPlaces(table).filter((place): place is FieldPlace => place.name !== undefined);
 }
 
 /** Value of `width` bits that start `first` bits into the structure. */
