@@ -2505,7 +2505,7 @@ struct vuhca_management_response {
 	/* status: Result. */
 	/* object_number: Created object, or the object of the command. */
 	__le32 dw56;
-	/* bad_offset: Byte offset of the field at fault in the command, or 0. */
+	/* bad_offset: Offset in the command of the first byte of the field at fault, or 0. */
 	__le16 bad_offset;
 	__u8 reserved_230[2];
 	/* limit: Largest value that the command would have accepted, or 0. */

@@ -39,7 +39,12 @@ export const managementResponse: StructTable = {
     { name: 'payload', bytes: 224, doc: 'Answer to a query, else zeros.', at: 0 },
     { name: 'status', bits: 8, values: 'management-status', doc: 'Result.', at: 224 },
     { name: 'objectNumber', bits: 24, doc: 'Created object, or the object of the command.' },
-    { name: 'badOffset', bits: 16, doc: 'Byte offset of the field at fault in the command, or 0.', at: 228 },
+    {
+      name: 'badOffset',
+      bits: 16,
+      doc: 'Offset in the command of the first byte of the field at fault, or 0.',
+      at: 228,
+    },
     { bits: 16 },
     { name: 'limit', bits: 64, doc: 'Largest value that the command would have accepted, or 0.', at: 232 },
     { bytes: 12 },

@@ -114,6 +114,11 @@ export function lastByte(field: ResolvedField): number {
   return (field.bitOffset + field.widthBits - 1) >> 3;
 }
 
+/** Number of bytes that hold bits of the field. */
+export function bytesTouched(field: ResolvedField): number {
+  return lastByte(field) - firstByte(field) + 1;
+}
+
 function checkRow(where: string, row: FieldRow, position: number, valueTables: ReadonlySet<string>): void {
   if ((row.bits === undefined) === (row.bytes === undefined)) {
     throw new TableError(`${where}: give either bits or bytes`);

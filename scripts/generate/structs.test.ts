@@ -110,9 +110,6 @@ function checkArrays(table: StructTable, module: Module): void {
   for (const { name, first, width, array } of fieldPlaces(table)) {
     if (!array) continue;
     const accessor = pascal(table.name) + pascal(name);
-    const constant = `${upperSnake(table.name)}_${upperSnake(name)}`;
-    equal(module[`${constant}_OFFSET`], first / 8, `${constant}_OFFSET`);
-    equal(module[`${constant}_BYTES`], width / 8, `${constant}_BYTES`);
     const bytes = random.bytes(BASE + table.sizeBytes + 8);
     const value = random.bytes(width / 8 + 4);
     const expected = bytes.slice();
@@ -125,12 +122,30 @@ function checkArrays(table: StructTable, module: Module): void {
   }
 }
 
+/** The constants of a field are where its bits are when it is all ones and the rest zeros. */
+function checkPlaces(table: StructTable, module: Module): void {
+  for (const { name, first, width, array } of fieldPlaces(table)) {
+    const constant = `${upperSnake(table.name)}_${upperSnake(name)}`;
+    const view = new DataView(new ArrayBuffer(table.sizeBytes + 8));
+    const bytes = new Uint8Array(view.buffer);
+    writeBits(table, bytes, first, width, (1n << BigInt(width)) - 1n);
+    const touched = [...bytes.keys()].filter((index) => bytes[index] !== 0);
+    equal(module[`${constant}_OFFSET`], touched[0], `${constant}_OFFSET`);
+    equal(module[`${constant}_BYTES`], touched.length, `${constant}_BYTES`);
+    const narrow = !array && width < 32;
+    const word = view.getUint32(touched[0] - (touched[0] % 4), table.endian === 'little');
+    equal(module[`${constant}_MASK`], narrow ? word : undefined, `${constant}_MASK`);
+    equal(module[`${constant}_SHIFT`], narrow ? Math.log2((word & -word) >>> 0) : undefined, `${constant}_SHIFT`);
+  }
+}
+
 function checkStruct(test: Test, table: StructTable, module: Module): void {
   test.doesNotThrow(() => {
     equal(module[`${upperSnake(table.name)}_SIZE`], table.sizeBytes);
     checkRecord(table, module);
     checkFields(table, module);
     checkArrays(table, module);
+    checkPlaces(table, module);
   }, table.name);
 }
 

@@ -5,7 +5,14 @@
  * together into a module.
  */
 import { hex, ones, pascal, upperSnake } from './names.ts';
-import { containerOf, type ResolvedField, type ResolvedStruct } from './resolve.ts';
+import {
+  bytesTouched,
+  containerOf,
+  firstByte,
+  maskInPlace,
+  type ResolvedField,
+  type ResolvedStruct,
+} from './resolve.ts';
 
 /** `base + 12`, or `base` */
 export function address(offset: number): string {
@@ -117,18 +124,21 @@ ${copies((place, index) => `view.setUint8(${place}, from[${at('fromOffset', inde
 `;
 }
 
+/**
+ * The place of a field. `_OFFSET` is its first byte: the lowest address that holds a bit of it, in
+ * a little-endian table the byte of its lowest bit. `badOffset` of a response means this byte.
+ * `_BYTES` is the number of bytes that hold bits of it. `_SHIFT` and `_MASK` are its place in its
+ * aligned dword, which is read in the byte order of the table.
+ */
 function constantsOf(struct: ResolvedStruct, field: ResolvedField): string {
   const name = `${upperSnake(struct.table.name)}_${upperSnake(field.name)}`;
-  if (field.bitOffset % 8 !== 0 || field.widthBits % 8 !== 0) return '';
-  const offset = `export const ${name}_OFFSET = ${byteOffset(struct, field)};\n`;
-  return field.kind === 'bytes' ? `${offset}export const ${name}_BYTES = ${field.widthBits / 8};\n` : offset;
-}
-
-function byteOffset(struct: ResolvedStruct, field: ResolvedField): number {
-  if (field.kind !== 'bits') return field.dwordOffset;
-  return struct.table.endian === 'little'
-    ? field.dwordOffset + field.shift / 8
-    : field.dwordOffset + (32 - field.shift - field.widthBits) / 8;
+  const constants: [string, string | number][] = [
+    ['OFFSET', firstByte(field)],
+    ['BYTES', bytesTouched(field)],
+  ];
+  if (field.kind === 'bits' && field.widthBits < 32)
+    constants.push(['SHIFT', field.shift], ['MASK', hex(maskInPlace(field.widthBits, field.shift))]);
+  return constants.map(([what, value]) => `export const ${name}_${what} = ${value};\n`).join('');
 }
 
 function docOf(field: ResolvedField, more?: string): string {

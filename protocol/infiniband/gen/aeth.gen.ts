@@ -4,6 +4,10 @@
 /** ACK extended transport header. Source: IBTA 9.3.5. */
 export const AETH_SIZE = 4;
 
+export const AETH_SYNDROME_KIND_OFFSET = 0;
+export const AETH_SYNDROME_KIND_BYTES = 1;
+export const AETH_SYNDROME_KIND_SHIFT = 29;
+export const AETH_SYNDROME_KIND_MASK = 0x60000000;
 /** ACK, RNR NAK or NAK. Values: aeth-kind. */
 export function getAethSyndromeKind(view: DataView, base: number): number {
   return (view.getUint8(base) >>> 5) & 0x3;
@@ -12,6 +16,10 @@ export function setAethSyndromeKind(view: DataView, base: number, value: number)
   view.setUint8(base, (view.getUint8(base) & 0x9f) | ((value & 0x3) << 5));
 }
 
+export const AETH_SYNDROME_VALUE_OFFSET = 0;
+export const AETH_SYNDROME_VALUE_BYTES = 1;
+export const AETH_SYNDROME_VALUE_SHIFT = 24;
+export const AETH_SYNDROME_VALUE_MASK = 0x1f000000;
 /** Credit count of an ACK, timer of an RNR NAK, code of a NAK. */
 export function getAethSyndromeValue(view: DataView, base: number): number {
   return view.getUint8(base) & 0x1f;
@@ -21,6 +29,9 @@ export function setAethSyndromeValue(view: DataView, base: number, value: number
 }
 
 export const AETH_MSN_OFFSET = 1;
+export const AETH_MSN_BYTES = 3;
+export const AETH_MSN_SHIFT = 0;
+export const AETH_MSN_MASK = 0xffffff;
 /** Message sequence number: messages completed by the responder. */
 export function getAethMsn(view: DataView, base: number): number {
   return view.getUint32(base, false) & 0xffffff;

@@ -5,6 +5,7 @@
 export const ATOMIC_ACK_ETH_SIZE = 8;
 
 export const ATOMIC_ACK_ETH_ORIGINAL_OFFSET = 0;
+export const ATOMIC_ACK_ETH_ORIGINAL_BYTES = 8;
 /** Value in memory before the operation. Exact below 2^53; use the halves for opaque values. */
 export function getAtomicAckEthOriginal(view: DataView, base: number): number {
   return view.getUint32(base, false) * 4294967296 + view.getUint32(base + 4, false);

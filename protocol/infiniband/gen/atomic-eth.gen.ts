@@ -5,6 +5,7 @@
 export const ATOMIC_ETH_SIZE = 28;
 
 export const ATOMIC_ETH_VIRTUAL_ADDRESS_OFFSET = 0;
+export const ATOMIC_ETH_VIRTUAL_ADDRESS_BYTES = 8;
 /** Remote virtual address, a multiple of 8. Exact below 2^53; use the halves for opaque values. */
 export function getAtomicEthVirtualAddress(view: DataView, base: number): number {
   return view.getUint32(base, false) * 4294967296 + view.getUint32(base + 4, false);
@@ -27,6 +28,7 @@ export function setAtomicEthVirtualAddressLow(view: DataView, base: number, valu
 }
 
 export const ATOMIC_ETH_R_KEY_OFFSET = 8;
+export const ATOMIC_ETH_R_KEY_BYTES = 4;
 /** R_Key of the remote memory. */
 export function getAtomicEthRKey(view: DataView, base: number): number {
   return view.getUint32(base + 8, false);
@@ -36,6 +38,7 @@ export function setAtomicEthRKey(view: DataView, base: number, value: number): v
 }
 
 export const ATOMIC_ETH_SWAP_OR_ADD_OFFSET = 12;
+export const ATOMIC_ETH_SWAP_OR_ADD_BYTES = 8;
 /** Value to swap in, or to add. Exact below 2^53; use the halves for opaque values. */
 export function getAtomicEthSwapOrAdd(view: DataView, base: number): number {
   return view.getUint32(base + 12, false) * 4294967296 + view.getUint32(base + 16, false);
@@ -58,6 +61,7 @@ export function setAtomicEthSwapOrAddLow(view: DataView, base: number, value: nu
 }
 
 export const ATOMIC_ETH_COMPARE_OFFSET = 20;
+export const ATOMIC_ETH_COMPARE_BYTES = 8;
 /** Value the memory must hold for a swap. Exact below 2^53; use the halves for opaque values. */
 export function getAtomicEthCompare(view: DataView, base: number): number {
   return view.getUint32(base + 20, false) * 4294967296 + view.getUint32(base + 24, false);

@@ -5,6 +5,9 @@
 export const BTH_SIZE = 12;
 
 export const BTH_OPCODE_OFFSET = 0;
+export const BTH_OPCODE_BYTES = 1;
+export const BTH_OPCODE_SHIFT = 24;
+export const BTH_OPCODE_MASK = 0xff000000;
 /** Transport (upper 3 bits) and operation. Values: bth-opcode. */
 export function getBthOpcode(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -13,6 +16,10 @@ export function setBthOpcode(view: DataView, base: number, value: number): void 
   view.setUint8(base, value);
 }
 
+export const BTH_SOLICITED_OFFSET = 1;
+export const BTH_SOLICITED_BYTES = 1;
+export const BTH_SOLICITED_SHIFT = 23;
+export const BTH_SOLICITED_MASK = 0x800000;
 /** The responder raises a solicited event. */
 export function getBthSolicited(view: DataView, base: number): number {
   return view.getUint8(base + 1) >>> 7;
@@ -21,6 +28,10 @@ export function setBthSolicited(view: DataView, base: number, value: number): vo
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0x7f) | ((value & 0x1) << 7));
 }
 
+export const BTH_MIGRATION_OFFSET = 1;
+export const BTH_MIGRATION_BYTES = 1;
+export const BTH_MIGRATION_SHIFT = 22;
+export const BTH_MIGRATION_MASK = 0x400000;
 /** Path migration state: 1 when migrated. */
 export function getBthMigration(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 6) & 0x1;
@@ -29,6 +40,10 @@ export function setBthMigration(view: DataView, base: number, value: number): vo
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xbf) | ((value & 0x1) << 6));
 }
 
+export const BTH_PAD_COUNT_OFFSET = 1;
+export const BTH_PAD_COUNT_BYTES = 1;
+export const BTH_PAD_COUNT_SHIFT = 20;
+export const BTH_PAD_COUNT_MASK = 0x300000;
 /** Bytes added to align the payload to 4. */
 export function getBthPadCount(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 4) & 0x3;
@@ -37,6 +52,10 @@ export function setBthPadCount(view: DataView, base: number, value: number): voi
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xcf) | ((value & 0x3) << 4));
 }
 
+export const BTH_TRANSPORT_VERSION_OFFSET = 1;
+export const BTH_TRANSPORT_VERSION_BYTES = 1;
+export const BTH_TRANSPORT_VERSION_SHIFT = 16;
+export const BTH_TRANSPORT_VERSION_MASK = 0xf0000;
 /** Transport header version, 0. */
 export function getBthTransportVersion(view: DataView, base: number): number {
   return view.getUint8(base + 1) & 0xf;
@@ -46,6 +65,9 @@ export function setBthTransportVersion(view: DataView, base: number, value: numb
 }
 
 export const BTH_P_KEY_OFFSET = 2;
+export const BTH_P_KEY_BYTES = 2;
+export const BTH_P_KEY_SHIFT = 0;
+export const BTH_P_KEY_MASK = 0xffff;
 /** Partition key. */
 export function getBthPKey(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
@@ -54,6 +76,10 @@ export function setBthPKey(view: DataView, base: number, value: number): void {
   view.setUint16(base + 2, value, false);
 }
 
+export const BTH_FECN_OFFSET = 4;
+export const BTH_FECN_BYTES = 1;
+export const BTH_FECN_SHIFT = 31;
+export const BTH_FECN_MASK = 0x80000000;
 /** The packet encountered congestion. */
 export function getBthFecn(view: DataView, base: number): number {
   return view.getUint8(base + 4) >>> 7;
@@ -62,6 +88,10 @@ export function setBthFecn(view: DataView, base: number, value: number): void {
   view.setUint8(base + 4, (view.getUint8(base + 4) & 0x7f) | ((value & 0x1) << 7));
 }
 
+export const BTH_BECN_OFFSET = 4;
+export const BTH_BECN_BYTES = 1;
+export const BTH_BECN_SHIFT = 30;
+export const BTH_BECN_MASK = 0x40000000;
 /** The packet answers one that encountered congestion. */
 export function getBthBecn(view: DataView, base: number): number {
   return (view.getUint8(base + 4) >>> 6) & 0x1;
@@ -70,6 +100,10 @@ export function setBthBecn(view: DataView, base: number, value: number): void {
   view.setUint8(base + 4, (view.getUint8(base + 4) & 0xbf) | ((value & 0x1) << 6));
 }
 
+export const BTH_RESERVED6_OFFSET = 4;
+export const BTH_RESERVED6_BYTES = 1;
+export const BTH_RESERVED6_SHIFT = 24;
+export const BTH_RESERVED6_MASK = 0x3f000000;
 /** Sent as 0; not covered by the ICRC. */
 export function getBthReserved6(view: DataView, base: number): number {
   return view.getUint8(base + 4) & 0x3f;
@@ -79,6 +113,9 @@ export function setBthReserved6(view: DataView, base: number, value: number): vo
 }
 
 export const BTH_DEST_QPN_OFFSET = 5;
+export const BTH_DEST_QPN_BYTES = 3;
+export const BTH_DEST_QPN_SHIFT = 0;
+export const BTH_DEST_QPN_MASK = 0xffffff;
 /** Destination queue pair number. */
 export function getBthDestQpn(view: DataView, base: number): number {
   return view.getUint32(base + 4, false) & 0xffffff;
@@ -87,6 +124,10 @@ export function setBthDestQpn(view: DataView, base: number, value: number): void
   view.setUint32(base + 4, (view.getUint32(base + 4, false) & 0xff000000) | (value & 0xffffff), false);
 }
 
+export const BTH_ACK_REQUEST_OFFSET = 8;
+export const BTH_ACK_REQUEST_BYTES = 1;
+export const BTH_ACK_REQUEST_SHIFT = 31;
+export const BTH_ACK_REQUEST_MASK = 0x80000000;
 /** The responder schedules an acknowledgement. */
 export function getBthAckRequest(view: DataView, base: number): number {
   return view.getUint8(base + 8) >>> 7;
@@ -95,6 +136,10 @@ export function setBthAckRequest(view: DataView, base: number, value: number): v
   view.setUint8(base + 8, (view.getUint8(base + 8) & 0x7f) | ((value & 0x1) << 7));
 }
 
+export const BTH_RESERVED7_OFFSET = 8;
+export const BTH_RESERVED7_BYTES = 1;
+export const BTH_RESERVED7_SHIFT = 24;
+export const BTH_RESERVED7_MASK = 0x7f000000;
 /** Sent as 0. */
 export function getBthReserved7(view: DataView, base: number): number {
   return view.getUint8(base + 8) & 0x7f;
@@ -104,6 +149,9 @@ export function setBthReserved7(view: DataView, base: number, value: number): vo
 }
 
 export const BTH_PSN_OFFSET = 9;
+export const BTH_PSN_BYTES = 3;
+export const BTH_PSN_SHIFT = 0;
+export const BTH_PSN_MASK = 0xffffff;
 /** Packet sequence number. */
 export function getBthPsn(view: DataView, base: number): number {
   return view.getUint32(base + 8, false) & 0xffffff;

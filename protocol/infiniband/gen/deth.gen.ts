@@ -5,6 +5,7 @@
 export const DETH_SIZE = 8;
 
 export const DETH_Q_KEY_OFFSET = 0;
+export const DETH_Q_KEY_BYTES = 4;
 /** Queue key, compared with that of the destination QP. */
 export function getDethQKey(view: DataView, base: number): number {
   return view.getUint32(base, false);
@@ -14,6 +15,9 @@ export function setDethQKey(view: DataView, base: number, value: number): void {
 }
 
 export const DETH_SRC_QPN_OFFSET = 5;
+export const DETH_SRC_QPN_BYTES = 3;
+export const DETH_SRC_QPN_SHIFT = 0;
+export const DETH_SRC_QPN_MASK = 0xffffff;
 /** Source queue pair number. */
 export function getDethSrcQpn(view: DataView, base: number): number {
   return view.getUint32(base + 4, false) & 0xffffff;

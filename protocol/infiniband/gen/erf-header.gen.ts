@@ -5,6 +5,9 @@
 export const ERF_HEADER_SIZE = 8;
 
 export const ERF_HEADER_TYPE_OFFSET = 0;
+export const ERF_HEADER_TYPE_BYTES = 1;
+export const ERF_HEADER_TYPE_SHIFT = 24;
+export const ERF_HEADER_TYPE_MASK = 0xff000000;
 /** Record type, 21 for InfiniBand. */
 export function getErfHeaderType(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -13,6 +16,10 @@ export function setErfHeaderType(view: DataView, base: number, value: number): v
   view.setUint8(base, value);
 }
 
+export const ERF_HEADER_RECEIVE_ERROR_OFFSET = 1;
+export const ERF_HEADER_RECEIVE_ERROR_BYTES = 1;
+export const ERF_HEADER_RECEIVE_ERROR_SHIFT = 20;
+export const ERF_HEADER_RECEIVE_ERROR_MASK = 0x100000;
 /** The packet was received with an error. */
 export function getErfHeaderReceiveError(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 4) & 0x1;
@@ -21,6 +28,10 @@ export function setErfHeaderReceiveError(view: DataView, base: number, value: nu
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xef) | ((value & 0x1) << 4));
 }
 
+export const ERF_HEADER_TRUNCATED_OFFSET = 1;
+export const ERF_HEADER_TRUNCATED_BYTES = 1;
+export const ERF_HEADER_TRUNCATED_SHIFT = 19;
+export const ERF_HEADER_TRUNCATED_MASK = 0x80000;
 /** The packet was cut. */
 export function getErfHeaderTruncated(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 3) & 0x1;
@@ -29,6 +40,10 @@ export function setErfHeaderTruncated(view: DataView, base: number, value: numbe
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xf7) | ((value & 0x1) << 3));
 }
 
+export const ERF_HEADER_VARYING_LENGTH_OFFSET = 1;
+export const ERF_HEADER_VARYING_LENGTH_BYTES = 1;
+export const ERF_HEADER_VARYING_LENGTH_SHIFT = 18;
+export const ERF_HEADER_VARYING_LENGTH_MASK = 0x40000;
 /** Records vary in length. */
 export function getErfHeaderVaryingLength(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 2) & 0x1;
@@ -37,6 +52,10 @@ export function setErfHeaderVaryingLength(view: DataView, base: number, value: n
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xfb) | ((value & 0x1) << 2));
 }
 
+export const ERF_HEADER_INTERFACE_NUMBER_OFFSET = 1;
+export const ERF_HEADER_INTERFACE_NUMBER_BYTES = 1;
+export const ERF_HEADER_INTERFACE_NUMBER_SHIFT = 16;
+export const ERF_HEADER_INTERFACE_NUMBER_MASK = 0x30000;
 /** Tap that captured the packet, 0 to 3. */
 export function getErfHeaderInterfaceNumber(view: DataView, base: number): number {
   return view.getUint8(base + 1) & 0x3;
@@ -46,6 +65,9 @@ export function setErfHeaderInterfaceNumber(view: DataView, base: number, value:
 }
 
 export const ERF_HEADER_RECORD_LENGTH_OFFSET = 2;
+export const ERF_HEADER_RECORD_LENGTH_BYTES = 2;
+export const ERF_HEADER_RECORD_LENGTH_SHIFT = 0;
+export const ERF_HEADER_RECORD_LENGTH_MASK = 0xffff;
 /** Bytes of the record with its header of 16 bytes. */
 export function getErfHeaderRecordLength(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
@@ -55,6 +77,9 @@ export function setErfHeaderRecordLength(view: DataView, base: number, value: nu
 }
 
 export const ERF_HEADER_LOSS_COUNTER_OFFSET = 4;
+export const ERF_HEADER_LOSS_COUNTER_BYTES = 2;
+export const ERF_HEADER_LOSS_COUNTER_SHIFT = 16;
+export const ERF_HEADER_LOSS_COUNTER_MASK = 0xffff0000;
 /** Packets lost before this one. */
 export function getErfHeaderLossCounter(view: DataView, base: number): number {
   return view.getUint16(base + 4, false);
@@ -64,6 +89,9 @@ export function setErfHeaderLossCounter(view: DataView, base: number, value: num
 }
 
 export const ERF_HEADER_WIRE_LENGTH_OFFSET = 6;
+export const ERF_HEADER_WIRE_LENGTH_BYTES = 2;
+export const ERF_HEADER_WIRE_LENGTH_SHIFT = 0;
+export const ERF_HEADER_WIRE_LENGTH_MASK = 0xffff;
 /** Bytes of the packet on the wire. */
 export function getErfHeaderWireLength(view: DataView, base: number): number {
   return view.getUint16(base + 6, false);

@@ -5,6 +5,7 @@
 export const ERF_TIMESTAMP_SIZE = 8;
 
 export const ERF_TIMESTAMP_FRACTION_OFFSET = 0;
+export const ERF_TIMESTAMP_FRACTION_BYTES = 4;
 /** Fraction of a second in units of 2^-32 s. */
 export function getErfTimestampFraction(view: DataView, base: number): number {
   return view.getUint32(base, true);
@@ -14,6 +15,7 @@ export function setErfTimestampFraction(view: DataView, base: number, value: num
 }
 
 export const ERF_TIMESTAMP_SECONDS_OFFSET = 4;
+export const ERF_TIMESTAMP_SECONDS_BYTES = 4;
 /** Seconds since 1970. */
 export function getErfTimestampSeconds(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);

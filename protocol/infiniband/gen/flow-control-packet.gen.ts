@@ -4,6 +4,10 @@
 /** Flow control packet: blocks of 64 bytes sent and granted on one virtual lane, modulo 4096. Source: IBTA 7.9.4. */
 export const FLOW_CONTROL_PACKET_SIZE = 6;
 
+export const FLOW_CONTROL_PACKET_OPERAND_OFFSET = 0;
+export const FLOW_CONTROL_PACKET_OPERAND_BYTES = 1;
+export const FLOW_CONTROL_PACKET_OPERAND_SHIFT = 28;
+export const FLOW_CONTROL_PACKET_OPERAND_MASK = 0xf0000000;
 /** Normal, or initialization of the link. Values: flow-control-operand. */
 export function getFlowControlPacketOperand(view: DataView, base: number): number {
   return view.getUint8(base) >>> 4;
@@ -12,6 +16,10 @@ export function setFlowControlPacketOperand(view: DataView, base: number, value:
   view.setUint8(base, (view.getUint8(base) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const FLOW_CONTROL_PACKET_TOTAL_BLOCKS_SENT_OFFSET = 0;
+export const FLOW_CONTROL_PACKET_TOTAL_BLOCKS_SENT_BYTES = 2;
+export const FLOW_CONTROL_PACKET_TOTAL_BLOCKS_SENT_SHIFT = 16;
+export const FLOW_CONTROL_PACKET_TOTAL_BLOCKS_SENT_MASK = 0xfff0000;
 /** FCTBS: blocks that the sender of this packet has sent on the lane. */
 export function getFlowControlPacketTotalBlocksSent(view: DataView, base: number): number {
   return view.getUint16(base, false) & 0xfff;
@@ -20,6 +28,10 @@ export function setFlowControlPacketTotalBlocksSent(view: DataView, base: number
   view.setUint16(base, (view.getUint16(base, false) & 0xf000) | (value & 0xfff), false);
 }
 
+export const FLOW_CONTROL_PACKET_VIRTUAL_LANE_OFFSET = 2;
+export const FLOW_CONTROL_PACKET_VIRTUAL_LANE_BYTES = 1;
+export const FLOW_CONTROL_PACKET_VIRTUAL_LANE_SHIFT = 12;
+export const FLOW_CONTROL_PACKET_VIRTUAL_LANE_MASK = 0xf000;
 /** The data lane; VL15 has no flow control. */
 export function getFlowControlPacketVirtualLane(view: DataView, base: number): number {
   return view.getUint8(base + 2) >>> 4;
@@ -28,6 +40,10 @@ export function setFlowControlPacketVirtualLane(view: DataView, base: number, va
   view.setUint8(base + 2, (view.getUint8(base + 2) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const FLOW_CONTROL_PACKET_CREDIT_LIMIT_OFFSET = 2;
+export const FLOW_CONTROL_PACKET_CREDIT_LIMIT_BYTES = 2;
+export const FLOW_CONTROL_PACKET_CREDIT_LIMIT_SHIFT = 0;
+export const FLOW_CONTROL_PACKET_CREDIT_LIMIT_MASK = 0xfff;
 /** FCCL: total of blocks that the receiver of this packet may send on the lane. */
 export function getFlowControlPacketCreditLimit(view: DataView, base: number): number {
   return view.getUint16(base + 2, false) & 0xfff;
@@ -37,6 +53,9 @@ export function setFlowControlPacketCreditLimit(view: DataView, base: number, va
 }
 
 export const FLOW_CONTROL_PACKET_LPCRC_OFFSET = 4;
+export const FLOW_CONTROL_PACKET_LPCRC_BYTES = 2;
+export const FLOW_CONTROL_PACKET_LPCRC_SHIFT = 16;
+export const FLOW_CONTROL_PACKET_LPCRC_MASK = 0xffff0000;
 /** Link packet CRC: the polynomial of the VCRC over the four bytes before it. */
 export function getFlowControlPacketLpcrc(view: DataView, base: number): number {
   return view.getUint16(base + 4, false);

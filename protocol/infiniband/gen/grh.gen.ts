@@ -4,6 +4,10 @@
 /** Global route header: routes a packet between subnets; has the layout of an IPv6 header. Source: IBTA 8.3. */
 export const GRH_SIZE = 40;
 
+export const GRH_IP_VERSION_OFFSET = 0;
+export const GRH_IP_VERSION_BYTES = 1;
+export const GRH_IP_VERSION_SHIFT = 28;
+export const GRH_IP_VERSION_MASK = 0xf0000000;
 /** IP version, 6. */
 export function getGrhIpVersion(view: DataView, base: number): number {
   return view.getUint8(base) >>> 4;
@@ -12,6 +16,10 @@ export function setGrhIpVersion(view: DataView, base: number, value: number): vo
   view.setUint8(base, (view.getUint8(base) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const GRH_TRAFFIC_CLASS_OFFSET = 0;
+export const GRH_TRAFFIC_CLASS_BYTES = 2;
+export const GRH_TRAFFIC_CLASS_SHIFT = 20;
+export const GRH_TRAFFIC_CLASS_MASK = 0xff00000;
 /** Traffic class. */
 export function getGrhTrafficClass(view: DataView, base: number): number {
   return (view.getUint16(base, false) >>> 4) & 0xff;
@@ -20,6 +28,10 @@ export function setGrhTrafficClass(view: DataView, base: number, value: number):
   view.setUint16(base, (view.getUint16(base, false) & 0xf00f) | ((value & 0xff) << 4), false);
 }
 
+export const GRH_FLOW_LABEL_OFFSET = 1;
+export const GRH_FLOW_LABEL_BYTES = 3;
+export const GRH_FLOW_LABEL_SHIFT = 0;
+export const GRH_FLOW_LABEL_MASK = 0xfffff;
 /** Flow label. */
 export function getGrhFlowLabel(view: DataView, base: number): number {
   return view.getUint32(base, false) & 0xfffff;
@@ -29,6 +41,9 @@ export function setGrhFlowLabel(view: DataView, base: number, value: number): vo
 }
 
 export const GRH_PAYLOAD_LENGTH_OFFSET = 4;
+export const GRH_PAYLOAD_LENGTH_BYTES = 2;
+export const GRH_PAYLOAD_LENGTH_SHIFT = 16;
+export const GRH_PAYLOAD_LENGTH_MASK = 0xffff0000;
 /** Bytes from the end of the GRH to the last byte before the VCRC. */
 export function getGrhPayloadLength(view: DataView, base: number): number {
   return view.getUint16(base + 4, false);
@@ -38,6 +53,9 @@ export function setGrhPayloadLength(view: DataView, base: number, value: number)
 }
 
 export const GRH_NEXT_HEADER_OFFSET = 6;
+export const GRH_NEXT_HEADER_BYTES = 1;
+export const GRH_NEXT_HEADER_SHIFT = 8;
+export const GRH_NEXT_HEADER_MASK = 0xff00;
 /** Next header, 0x1b for an InfiniBand transport header. */
 export function getGrhNextHeader(view: DataView, base: number): number {
   return view.getUint8(base + 6);
@@ -47,6 +65,9 @@ export function setGrhNextHeader(view: DataView, base: number, value: number): v
 }
 
 export const GRH_HOP_LIMIT_OFFSET = 7;
+export const GRH_HOP_LIMIT_BYTES = 1;
+export const GRH_HOP_LIMIT_SHIFT = 0;
+export const GRH_HOP_LIMIT_MASK = 0xff;
 /** Most routers that the packet may still cross. */
 export function getGrhHopLimit(view: DataView, base: number): number {
   return view.getUint8(base + 7);

@@ -5,6 +5,7 @@
 export const IETH_SIZE = 4;
 
 export const IETH_R_KEY_OFFSET = 0;
+export const IETH_R_KEY_BYTES = 4;
 /** R_Key that the responder invalidates. */
 export function getIethRKey(view: DataView, base: number): number {
   return view.getUint32(base, false);

@@ -5,6 +5,7 @@
 export const IMM_DT_SIZE = 4;
 
 export const IMM_DT_IMMEDIATE_OFFSET = 0;
+export const IMM_DT_IMMEDIATE_BYTES = 4;
 /** Immediate data for the completion of the receive request. */
 export function getImmDtImmediate(view: DataView, base: number): number {
   return view.getUint32(base, false);

@@ -5,6 +5,7 @@
 export const LINK_FRAME_SIZE = 8;
 
 export const LINK_FRAME_LENGTH_BYTES_OFFSET = 0;
+export const LINK_FRAME_LENGTH_BYTES_BYTES = 4;
 /** Bytes after this header. */
 export function getLinkFrameLengthBytes(view: DataView, base: number): number {
   return view.getUint32(base, false);
@@ -14,6 +15,9 @@ export function setLinkFrameLengthBytes(view: DataView, base: number, value: num
 }
 
 export const LINK_FRAME_TYPE_OFFSET = 4;
+export const LINK_FRAME_TYPE_BYTES = 1;
+export const LINK_FRAME_TYPE_SHIFT = 24;
+export const LINK_FRAME_TYPE_MASK = 0xff000000;
 /** Type of the frame. Values: link-frame-type. */
 export function getLinkFrameType(view: DataView, base: number): number {
   return view.getUint8(base + 4);
@@ -23,6 +27,9 @@ export function setLinkFrameType(view: DataView, base: number, value: number): v
 }
 
 export const LINK_FRAME_VIRTUAL_LANE_OFFSET = 5;
+export const LINK_FRAME_VIRTUAL_LANE_BYTES = 1;
+export const LINK_FRAME_VIRTUAL_LANE_SHIFT = 16;
+export const LINK_FRAME_VIRTUAL_LANE_MASK = 0xff0000;
 /** Lane of a data packet. */
 export function getLinkFrameVirtualLane(view: DataView, base: number): number {
   return view.getUint8(base + 5);

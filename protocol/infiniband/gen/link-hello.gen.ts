@@ -5,6 +5,7 @@
 export const LINK_HELLO_SIZE = 24;
 
 export const LINK_HELLO_MAGIC_OFFSET = 0;
+export const LINK_HELLO_MAGIC_BYTES = 4;
 /** Always 0x56554c4b, "VULK" in ASCII. */
 export function getLinkHelloMagic(view: DataView, base: number): number {
   return view.getUint32(base, false);
@@ -14,6 +15,9 @@ export function setLinkHelloMagic(view: DataView, base: number, value: number): 
 }
 
 export const LINK_HELLO_VERSION_OFFSET = 4;
+export const LINK_HELLO_VERSION_BYTES = 2;
+export const LINK_HELLO_VERSION_SHIFT = 16;
+export const LINK_HELLO_VERSION_MASK = 0xffff0000;
 /** Version of the framing; both sides must agree. */
 export function getLinkHelloVersion(view: DataView, base: number): number {
   return view.getUint16(base + 4, false);
@@ -23,6 +27,9 @@ export function setLinkHelloVersion(view: DataView, base: number, value: number)
 }
 
 export const LINK_HELLO_MTU_CODE_OFFSET = 6;
+export const LINK_HELLO_MTU_CODE_BYTES = 1;
+export const LINK_HELLO_MTU_CODE_SHIFT = 8;
+export const LINK_HELLO_MTU_CODE_MASK = 0xff00;
 /** Largest payload that the port accepts. Values: mtu-code. */
 export function getLinkHelloMtuCode(view: DataView, base: number): number {
   return view.getUint8(base + 6);
@@ -32,6 +39,9 @@ export function setLinkHelloMtuCode(view: DataView, base: number, value: number)
 }
 
 export const LINK_HELLO_VIRTUAL_LANES_OFFSET = 7;
+export const LINK_HELLO_VIRTUAL_LANES_BYTES = 1;
+export const LINK_HELLO_VIRTUAL_LANES_SHIFT = 0;
+export const LINK_HELLO_VIRTUAL_LANES_MASK = 0xff;
 /** Number of data lanes; both sides must agree. */
 export function getLinkHelloVirtualLanes(view: DataView, base: number): number {
   return view.getUint8(base + 7);
@@ -65,6 +75,9 @@ export function copyLinkHelloPortGuidFrom(view: DataView, base: number, from: Ui
 }
 
 export const LINK_HELLO_PORT_NUMBER_OFFSET = 16;
+export const LINK_HELLO_PORT_NUMBER_BYTES = 1;
+export const LINK_HELLO_PORT_NUMBER_SHIFT = 24;
+export const LINK_HELLO_PORT_NUMBER_MASK = 0xff000000;
 /** Number of the port in its node. */
 export function getLinkHelloPortNumber(view: DataView, base: number): number {
   return view.getUint8(base + 16);

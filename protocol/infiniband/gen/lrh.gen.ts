@@ -4,6 +4,10 @@
 /** Local route header: routes a packet within its subnet. Source: IBTA 7.7. */
 export const LRH_SIZE = 8;
 
+export const LRH_VIRTUAL_LANE_OFFSET = 0;
+export const LRH_VIRTUAL_LANE_BYTES = 1;
+export const LRH_VIRTUAL_LANE_SHIFT = 28;
+export const LRH_VIRTUAL_LANE_MASK = 0xf0000000;
 /** Virtual lane of the packet; may change at each link. */
 export function getLrhVirtualLane(view: DataView, base: number): number {
   return view.getUint8(base) >>> 4;
@@ -12,6 +16,10 @@ export function setLrhVirtualLane(view: DataView, base: number, value: number): 
   view.setUint8(base, (view.getUint8(base) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const LRH_LINK_VERSION_OFFSET = 0;
+export const LRH_LINK_VERSION_BYTES = 1;
+export const LRH_LINK_VERSION_SHIFT = 24;
+export const LRH_LINK_VERSION_MASK = 0xf000000;
 /** Link protocol version, 0. */
 export function getLrhLinkVersion(view: DataView, base: number): number {
   return view.getUint8(base) & 0xf;
@@ -20,6 +28,10 @@ export function setLrhLinkVersion(view: DataView, base: number, value: number): 
   view.setUint8(base, (view.getUint8(base) & 0xf0) | (value & 0xf));
 }
 
+export const LRH_SERVICE_LEVEL_OFFSET = 1;
+export const LRH_SERVICE_LEVEL_BYTES = 1;
+export const LRH_SERVICE_LEVEL_SHIFT = 20;
+export const LRH_SERVICE_LEVEL_MASK = 0xf00000;
 /** Service level. */
 export function getLrhServiceLevel(view: DataView, base: number): number {
   return view.getUint8(base + 1) >>> 4;
@@ -28,6 +40,10 @@ export function setLrhServiceLevel(view: DataView, base: number, value: number):
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const LRH_LINK_NEXT_HEADER_OFFSET = 1;
+export const LRH_LINK_NEXT_HEADER_BYTES = 1;
+export const LRH_LINK_NEXT_HEADER_SHIFT = 16;
+export const LRH_LINK_NEXT_HEADER_MASK = 0x30000;
 /** Header that follows the LRH. Values: link-next-header. */
 export function getLrhLinkNextHeader(view: DataView, base: number): number {
   return view.getUint8(base + 1) & 0x3;
@@ -37,6 +53,9 @@ export function setLrhLinkNextHeader(view: DataView, base: number, value: number
 }
 
 export const LRH_DLID_OFFSET = 2;
+export const LRH_DLID_BYTES = 2;
+export const LRH_DLID_SHIFT = 0;
+export const LRH_DLID_MASK = 0xffff;
 /** Destination local identifier. */
 export function getLrhDlid(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
@@ -45,6 +64,10 @@ export function setLrhDlid(view: DataView, base: number, value: number): void {
   view.setUint16(base + 2, value, false);
 }
 
+export const LRH_PACKET_LENGTH_OFFSET = 4;
+export const LRH_PACKET_LENGTH_BYTES = 2;
+export const LRH_PACKET_LENGTH_SHIFT = 16;
+export const LRH_PACKET_LENGTH_MASK = 0x7ff0000;
 /** Dwords from the first byte of the LRH to the last byte before the VCRC. */
 export function getLrhPacketLength(view: DataView, base: number): number {
   return view.getUint16(base + 4, false) & 0x7ff;
@@ -54,6 +77,9 @@ export function setLrhPacketLength(view: DataView, base: number, value: number):
 }
 
 export const LRH_SLID_OFFSET = 6;
+export const LRH_SLID_BYTES = 2;
+export const LRH_SLID_SHIFT = 0;
+export const LRH_SLID_MASK = 0xffff;
 /** Source local identifier. */
 export function getLrhSlid(view: DataView, base: number): number {
   return view.getUint16(base + 6, false);

@@ -5,6 +5,7 @@
 export const PCAP_FILE_HEADER_SIZE = 24;
 
 export const PCAP_FILE_HEADER_MAGIC_OFFSET = 0;
+export const PCAP_FILE_HEADER_MAGIC_BYTES = 4;
 /** Gives the byte order and the unit of time. Values: pcap-magic. */
 export function getPcapFileHeaderMagic(view: DataView, base: number): number {
   return view.getUint32(base, true);
@@ -14,6 +15,9 @@ export function setPcapFileHeaderMagic(view: DataView, base: number, value: numb
 }
 
 export const PCAP_FILE_HEADER_VERSION_MAJOR_OFFSET = 4;
+export const PCAP_FILE_HEADER_VERSION_MAJOR_BYTES = 2;
+export const PCAP_FILE_HEADER_VERSION_MAJOR_SHIFT = 0;
+export const PCAP_FILE_HEADER_VERSION_MAJOR_MASK = 0xffff;
 /** Format version, 2. */
 export function getPcapFileHeaderVersionMajor(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);
@@ -23,6 +27,9 @@ export function setPcapFileHeaderVersionMajor(view: DataView, base: number, valu
 }
 
 export const PCAP_FILE_HEADER_VERSION_MINOR_OFFSET = 6;
+export const PCAP_FILE_HEADER_VERSION_MINOR_BYTES = 2;
+export const PCAP_FILE_HEADER_VERSION_MINOR_SHIFT = 16;
+export const PCAP_FILE_HEADER_VERSION_MINOR_MASK = 0xffff0000;
 /** Format version, 4. */
 export function getPcapFileHeaderVersionMinor(view: DataView, base: number): number {
   return view.getUint16(base + 6, true);
@@ -32,6 +39,7 @@ export function setPcapFileHeaderVersionMinor(view: DataView, base: number, valu
 }
 
 export const PCAP_FILE_HEADER_SNAP_LENGTH_OFFSET = 16;
+export const PCAP_FILE_HEADER_SNAP_LENGTH_BYTES = 4;
 /** Longest record in bytes. */
 export function getPcapFileHeaderSnapLength(view: DataView, base: number): number {
   return view.getUint32(base + 16, true);
@@ -41,6 +49,7 @@ export function setPcapFileHeaderSnapLength(view: DataView, base: number, value:
 }
 
 export const PCAP_FILE_HEADER_LINK_TYPE_OFFSET = 20;
+export const PCAP_FILE_HEADER_LINK_TYPE_BYTES = 4;
 /** Type of the records. Values: pcap-link-type. */
 export function getPcapFileHeaderLinkType(view: DataView, base: number): number {
   return view.getUint32(base + 20, true);

@@ -5,6 +5,7 @@
 export const PCAP_RECORD_HEADER_SIZE = 16;
 
 export const PCAP_RECORD_HEADER_SECONDS_OFFSET = 0;
+export const PCAP_RECORD_HEADER_SECONDS_BYTES = 4;
 /** Time in seconds. */
 export function getPcapRecordHeaderSeconds(view: DataView, base: number): number {
   return view.getUint32(base, true);
@@ -14,6 +15,7 @@ export function setPcapRecordHeaderSeconds(view: DataView, base: number, value: 
 }
 
 export const PCAP_RECORD_HEADER_FRACTION_OFFSET = 4;
+export const PCAP_RECORD_HEADER_FRACTION_BYTES = 4;
 /** Microseconds or nanoseconds, depending on the magic. */
 export function getPcapRecordHeaderFraction(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
@@ -23,6 +25,7 @@ export function setPcapRecordHeaderFraction(view: DataView, base: number, value:
 }
 
 export const PCAP_RECORD_HEADER_CAPTURED_LENGTH_OFFSET = 8;
+export const PCAP_RECORD_HEADER_CAPTURED_LENGTH_BYTES = 4;
 /** Bytes of the record in the file. */
 export function getPcapRecordHeaderCapturedLength(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
@@ -32,6 +35,7 @@ export function setPcapRecordHeaderCapturedLength(view: DataView, base: number, 
 }
 
 export const PCAP_RECORD_HEADER_ORIGINAL_LENGTH_OFFSET = 12;
+export const PCAP_RECORD_HEADER_ORIGINAL_LENGTH_BYTES = 4;
 /** Bytes of the original packet. */
 export function getPcapRecordHeaderOriginalLength(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);

@@ -5,6 +5,9 @@
 export const RDETH_SIZE = 4;
 
 export const RDETH_EE_CONTEXT_OFFSET = 1;
+export const RDETH_EE_CONTEXT_BYTES = 3;
+export const RDETH_EE_CONTEXT_SHIFT = 0;
+export const RDETH_EE_CONTEXT_MASK = 0xffffff;
 /** End-to-end context number. */
 export function getRdethEeContext(view: DataView, base: number): number {
   return view.getUint32(base, false) & 0xffffff;

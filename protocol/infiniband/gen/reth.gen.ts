@@ -5,6 +5,7 @@
 export const RETH_SIZE = 16;
 
 export const RETH_VIRTUAL_ADDRESS_OFFSET = 0;
+export const RETH_VIRTUAL_ADDRESS_BYTES = 8;
 /** Remote virtual address. Exact below 2^53; use the halves for opaque values. */
 export function getRethVirtualAddress(view: DataView, base: number): number {
   return view.getUint32(base, false) * 4294967296 + view.getUint32(base + 4, false);
@@ -27,6 +28,7 @@ export function setRethVirtualAddressLow(view: DataView, base: number, value: nu
 }
 
 export const RETH_R_KEY_OFFSET = 8;
+export const RETH_R_KEY_BYTES = 4;
 /** R_Key of the remote memory. */
 export function getRethRKey(view: DataView, base: number): number {
   return view.getUint32(base + 8, false);
@@ -36,6 +38,7 @@ export function setRethRKey(view: DataView, base: number, value: number): void {
 }
 
 export const RETH_DMA_LENGTH_OFFSET = 12;
+export const RETH_DMA_LENGTH_BYTES = 4;
 /** Bytes of the whole RDMA operation. */
 export function getRethDmaLength(view: DataView, base: number): number {
   return view.getUint32(base + 12, false);

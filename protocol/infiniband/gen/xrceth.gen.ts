@@ -5,6 +5,9 @@
 export const XRCETH_SIZE = 4;
 
 export const XRCETH_XRC_SRQN_OFFSET = 1;
+export const XRCETH_XRC_SRQN_BYTES = 3;
+export const XRCETH_XRC_SRQN_SHIFT = 0;
+export const XRCETH_XRC_SRQN_MASK = 0xffffff;
 /** Shared receive queue at the destination. */
 export function getXrcethXrcSrqn(view: DataView, base: number): number {
   return view.getUint32(base, false) & 0xffffff;

@@ -53,6 +53,7 @@ export function copyAdapterAttributesSystemImageGuidFrom(view: DataView, base: n
 }
 
 export const ADAPTER_ATTRIBUTES_FIRMWARE_VERSION_OFFSET = 16;
+export const ADAPTER_ATTRIBUTES_FIRMWARE_VERSION_BYTES = 4;
 /** major << 16 | minor. */
 export function getAdapterAttributesFirmwareVersion(view: DataView, base: number): number {
   return view.getUint32(base + 16, true);
@@ -62,6 +63,7 @@ export function setAdapterAttributesFirmwareVersion(view: DataView, base: number
 }
 
 export const ADAPTER_ATTRIBUTES_CAPABILITIES_OFFSET = 20;
+export const ADAPTER_ATTRIBUTES_CAPABILITIES_BYTES = 4;
 /** Optional features. Values: capability. */
 export function getAdapterAttributesCapabilities(view: DataView, base: number): number {
   return view.getUint32(base + 20, true);
@@ -71,6 +73,7 @@ export function setAdapterAttributesCapabilities(view: DataView, base: number, v
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_QUEUE_PAIRS_OFFSET = 24;
+export const ADAPTER_ATTRIBUTES_MAX_QUEUE_PAIRS_BYTES = 4;
 /** Most QPs of the function. */
 export function getAdapterAttributesMaxQueuePairs(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
@@ -80,6 +83,7 @@ export function setAdapterAttributesMaxQueuePairs(view: DataView, base: number, 
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_COMPLETION_QUEUES_OFFSET = 28;
+export const ADAPTER_ATTRIBUTES_MAX_COMPLETION_QUEUES_BYTES = 4;
 /** Most CQs. */
 export function getAdapterAttributesMaxCompletionQueues(view: DataView, base: number): number {
   return view.getUint32(base + 28, true);
@@ -89,6 +93,7 @@ export function setAdapterAttributesMaxCompletionQueues(view: DataView, base: nu
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_EVENT_QUEUES_OFFSET = 32;
+export const ADAPTER_ATTRIBUTES_MAX_EVENT_QUEUES_BYTES = 4;
 /** Most EQs. */
 export function getAdapterAttributesMaxEventQueues(view: DataView, base: number): number {
   return view.getUint32(base + 32, true);
@@ -98,6 +103,7 @@ export function setAdapterAttributesMaxEventQueues(view: DataView, base: number,
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_MEMORY_REGIONS_OFFSET = 36;
+export const ADAPTER_ATTRIBUTES_MAX_MEMORY_REGIONS_BYTES = 4;
 /** Most MRs. */
 export function getAdapterAttributesMaxMemoryRegions(view: DataView, base: number): number {
   return view.getUint32(base + 36, true);
@@ -107,6 +113,7 @@ export function setAdapterAttributesMaxMemoryRegions(view: DataView, base: numbe
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_PROTECTION_DOMAINS_OFFSET = 40;
+export const ADAPTER_ATTRIBUTES_MAX_PROTECTION_DOMAINS_BYTES = 4;
 /** Most PDs. */
 export function getAdapterAttributesMaxProtectionDomains(view: DataView, base: number): number {
   return view.getUint32(base + 40, true);
@@ -116,6 +123,7 @@ export function setAdapterAttributesMaxProtectionDomains(view: DataView, base: n
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_SHARED_RECEIVE_QUEUES_OFFSET = 44;
+export const ADAPTER_ATTRIBUTES_MAX_SHARED_RECEIVE_QUEUES_BYTES = 4;
 /** Most SRQs. */
 export function getAdapterAttributesMaxSharedReceiveQueues(view: DataView, base: number): number {
   return view.getUint32(base + 44, true);
@@ -125,6 +133,7 @@ export function setAdapterAttributesMaxSharedReceiveQueues(view: DataView, base:
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_MEMORY_WINDOWS_OFFSET = 48;
+export const ADAPTER_ATTRIBUTES_MAX_MEMORY_WINDOWS_BYTES = 4;
 /** Most MWs. */
 export function getAdapterAttributesMaxMemoryWindows(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);
@@ -134,6 +143,7 @@ export function setAdapterAttributesMaxMemoryWindows(view: DataView, base: numbe
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_MULTICAST_GROUPS_OFFSET = 52;
+export const ADAPTER_ATTRIBUTES_MAX_MULTICAST_GROUPS_BYTES = 4;
 /** Most multicast groups. */
 export function getAdapterAttributesMaxMulticastGroups(view: DataView, base: number): number {
   return view.getUint32(base + 52, true);
@@ -143,6 +153,7 @@ export function setAdapterAttributesMaxMulticastGroups(view: DataView, base: num
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_PAGES_PER_REGION_OFFSET = 56;
+export const ADAPTER_ATTRIBUTES_MAX_PAGES_PER_REGION_BYTES = 4;
 /** Most page list entries of a memory region. */
 export function getAdapterAttributesMaxPagesPerRegion(view: DataView, base: number): number {
   return view.getUint32(base + 56, true);
@@ -152,6 +163,9 @@ export function setAdapterAttributesMaxPagesPerRegion(view: DataView, base: numb
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_READS_INITIATED_OFFSET = 60;
+export const ADAPTER_ATTRIBUTES_MAX_READS_INITIATED_BYTES = 1;
+export const ADAPTER_ATTRIBUTES_MAX_READS_INITIATED_SHIFT = 0;
+export const ADAPTER_ATTRIBUTES_MAX_READS_INITIATED_MASK = 0xff;
 /** Most outstanding RDMA READs and atomics of a QP as requester. */
 export function getAdapterAttributesMaxReadsInitiated(view: DataView, base: number): number {
   return view.getUint8(base + 60);
@@ -161,6 +175,9 @@ export function setAdapterAttributesMaxReadsInitiated(view: DataView, base: numb
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_READS_SERVED_OFFSET = 61;
+export const ADAPTER_ATTRIBUTES_MAX_READS_SERVED_BYTES = 1;
+export const ADAPTER_ATTRIBUTES_MAX_READS_SERVED_SHIFT = 8;
+export const ADAPTER_ATTRIBUTES_MAX_READS_SERVED_MASK = 0xff00;
 /** Most outstanding RDMA READs and atomics of a QP as responder. */
 export function getAdapterAttributesMaxReadsServed(view: DataView, base: number): number {
   return view.getUint8(base + 61);
@@ -170,6 +187,9 @@ export function setAdapterAttributesMaxReadsServed(view: DataView, base: number,
 }
 
 export const ADAPTER_ATTRIBUTES_SEND_QUEUE_MAX_LOG2_OFFSET = 62;
+export const ADAPTER_ATTRIBUTES_SEND_QUEUE_MAX_LOG2_BYTES = 1;
+export const ADAPTER_ATTRIBUTES_SEND_QUEUE_MAX_LOG2_SHIFT = 16;
+export const ADAPTER_ATTRIBUTES_SEND_QUEUE_MAX_LOG2_MASK = 0xff0000;
 /** log2 of the entries in the longest send queue. */
 export function getAdapterAttributesSendQueueMaxLog2(view: DataView, base: number): number {
   return view.getUint8(base + 62);
@@ -179,6 +199,9 @@ export function setAdapterAttributesSendQueueMaxLog2(view: DataView, base: numbe
 }
 
 export const ADAPTER_ATTRIBUTES_RECEIVE_QUEUE_MAX_LOG2_OFFSET = 63;
+export const ADAPTER_ATTRIBUTES_RECEIVE_QUEUE_MAX_LOG2_BYTES = 1;
+export const ADAPTER_ATTRIBUTES_RECEIVE_QUEUE_MAX_LOG2_SHIFT = 24;
+export const ADAPTER_ATTRIBUTES_RECEIVE_QUEUE_MAX_LOG2_MASK = 0xff000000;
 /** log2 of the entries in the longest receive queue. */
 export function getAdapterAttributesReceiveQueueMaxLog2(view: DataView, base: number): number {
   return view.getUint8(base + 63);
@@ -188,6 +211,9 @@ export function setAdapterAttributesReceiveQueueMaxLog2(view: DataView, base: nu
 }
 
 export const ADAPTER_ATTRIBUTES_COMPLETION_QUEUE_MAX_LOG2_OFFSET = 64;
+export const ADAPTER_ATTRIBUTES_COMPLETION_QUEUE_MAX_LOG2_BYTES = 1;
+export const ADAPTER_ATTRIBUTES_COMPLETION_QUEUE_MAX_LOG2_SHIFT = 0;
+export const ADAPTER_ATTRIBUTES_COMPLETION_QUEUE_MAX_LOG2_MASK = 0xff;
 /** log2 of the entries in the longest CQ. */
 export function getAdapterAttributesCompletionQueueMaxLog2(view: DataView, base: number): number {
   return view.getUint8(base + 64);
@@ -197,6 +223,9 @@ export function setAdapterAttributesCompletionQueueMaxLog2(view: DataView, base:
 }
 
 export const ADAPTER_ATTRIBUTES_EVENT_QUEUE_MAX_LOG2_OFFSET = 65;
+export const ADAPTER_ATTRIBUTES_EVENT_QUEUE_MAX_LOG2_BYTES = 1;
+export const ADAPTER_ATTRIBUTES_EVENT_QUEUE_MAX_LOG2_SHIFT = 8;
+export const ADAPTER_ATTRIBUTES_EVENT_QUEUE_MAX_LOG2_MASK = 0xff00;
 /** log2 of the entries in the longest EQ. */
 export function getAdapterAttributesEventQueueMaxLog2(view: DataView, base: number): number {
   return view.getUint8(base + 65);
@@ -206,6 +235,9 @@ export function setAdapterAttributesEventQueueMaxLog2(view: DataView, base: numb
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_SGE_OFFSET = 66;
+export const ADAPTER_ATTRIBUTES_MAX_SGE_BYTES = 1;
+export const ADAPTER_ATTRIBUTES_MAX_SGE_SHIFT = 16;
+export const ADAPTER_ATTRIBUTES_MAX_SGE_MASK = 0xff0000;
 /** Most SGEs of a work request. */
 export function getAdapterAttributesMaxSge(view: DataView, base: number): number {
   return view.getUint8(base + 66);
@@ -215,6 +247,9 @@ export function setAdapterAttributesMaxSge(view: DataView, base: number, value: 
 }
 
 export const ADAPTER_ATTRIBUTES_PORT_COUNT_OFFSET = 67;
+export const ADAPTER_ATTRIBUTES_PORT_COUNT_BYTES = 1;
+export const ADAPTER_ATTRIBUTES_PORT_COUNT_SHIFT = 24;
+export const ADAPTER_ATTRIBUTES_PORT_COUNT_MASK = 0xff000000;
 /** Ports of the adapter. */
 export function getAdapterAttributesPortCount(view: DataView, base: number): number {
   return view.getUint8(base + 67);
@@ -224,6 +259,7 @@ export function setAdapterAttributesPortCount(view: DataView, base: number, valu
 }
 
 export const ADAPTER_ATTRIBUTES_MAX_MESSAGE_BYTES_OFFSET = 68;
+export const ADAPTER_ATTRIBUTES_MAX_MESSAGE_BYTES_BYTES = 4;
 /** Longest message in bytes. */
 export function getAdapterAttributesMaxMessageBytes(view: DataView, base: number): number {
   return view.getUint32(base + 68, true);

@@ -4,6 +4,10 @@
 /** Entry of the address handle table in guest memory: one address vector. Source: IBTA 11.2.2. */
 export const ADDRESS_HANDLE_SIZE = 64;
 
+export const ADDRESS_HANDLE_VALID_OFFSET = 0;
+export const ADDRESS_HANDLE_VALID_BYTES = 1;
+export const ADDRESS_HANDLE_VALID_SHIFT = 0;
+export const ADDRESS_HANDLE_VALID_MASK = 0x1;
 /** The entry is usable. */
 export function getAddressHandleValid(view: DataView, base: number): number {
   return view.getUint8(base) & 0x1;
@@ -12,6 +16,10 @@ export function setAddressHandleValid(view: DataView, base: number, value: numbe
   view.setUint8(base, (view.getUint8(base) & 0xfe) | (value & 0x1));
 }
 
+export const ADDRESS_HANDLE_GLOBAL_ROUTE_OFFSET = 0;
+export const ADDRESS_HANDLE_GLOBAL_ROUTE_BYTES = 1;
+export const ADDRESS_HANDLE_GLOBAL_ROUTE_SHIFT = 1;
+export const ADDRESS_HANDLE_GLOBAL_ROUTE_MASK = 0x2;
 /** Packets carry a GRH. */
 export function getAddressHandleGlobalRoute(view: DataView, base: number): number {
   return (view.getUint8(base) >>> 1) & 0x1;
@@ -20,6 +28,10 @@ export function setAddressHandleGlobalRoute(view: DataView, base: number, value:
   view.setUint8(base, (view.getUint8(base) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const ADDRESS_HANDLE_PORT_OFFSET = 0;
+export const ADDRESS_HANDLE_PORT_BYTES = 1;
+export const ADDRESS_HANDLE_PORT_SHIFT = 2;
+export const ADDRESS_HANDLE_PORT_MASK = 0xc;
 /** Port number, from 1. */
 export function getAddressHandlePort(view: DataView, base: number): number {
   return (view.getUint8(base) >>> 2) & 0x3;
@@ -28,6 +40,10 @@ export function setAddressHandlePort(view: DataView, base: number, value: number
   view.setUint8(base, (view.getUint8(base) & 0xf3) | ((value & 0x3) << 2));
 }
 
+export const ADDRESS_HANDLE_SERVICE_LEVEL_OFFSET = 0;
+export const ADDRESS_HANDLE_SERVICE_LEVEL_BYTES = 1;
+export const ADDRESS_HANDLE_SERVICE_LEVEL_SHIFT = 4;
+export const ADDRESS_HANDLE_SERVICE_LEVEL_MASK = 0xf0;
 /** SL. */
 export function getAddressHandleServiceLevel(view: DataView, base: number): number {
   return view.getUint8(base) >>> 4;
@@ -37,6 +53,9 @@ export function setAddressHandleServiceLevel(view: DataView, base: number, value
 }
 
 export const ADDRESS_HANDLE_PD_OFFSET = 1;
+export const ADDRESS_HANDLE_PD_BYTES = 3;
+export const ADDRESS_HANDLE_PD_SHIFT = 8;
+export const ADDRESS_HANDLE_PD_MASK = 0xffffff00;
 /** Protection domain; must be that of the QP. */
 export function getAddressHandlePd(view: DataView, base: number): number {
   return view.getUint32(base, true) >>> 8;
@@ -46,6 +65,9 @@ export function setAddressHandlePd(view: DataView, base: number, value: number):
 }
 
 export const ADDRESS_HANDLE_DLID_OFFSET = 4;
+export const ADDRESS_HANDLE_DLID_BYTES = 2;
+export const ADDRESS_HANDLE_DLID_SHIFT = 0;
+export const ADDRESS_HANDLE_DLID_MASK = 0xffff;
 /** Destination LID. */
 export function getAddressHandleDlid(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);
@@ -54,6 +76,10 @@ export function setAddressHandleDlid(view: DataView, base: number, value: number
   view.setUint16(base + 4, value, true);
 }
 
+export const ADDRESS_HANDLE_SOURCE_PATH_BITS_OFFSET = 6;
+export const ADDRESS_HANDLE_SOURCE_PATH_BITS_BYTES = 1;
+export const ADDRESS_HANDLE_SOURCE_PATH_BITS_SHIFT = 16;
+export const ADDRESS_HANDLE_SOURCE_PATH_BITS_MASK = 0x7f0000;
 /** Low bits of the source LID. */
 export function getAddressHandleSourcePathBits(view: DataView, base: number): number {
   return view.getUint8(base + 6) & 0x7f;
@@ -63,6 +89,9 @@ export function setAddressHandleSourcePathBits(view: DataView, base: number, val
 }
 
 export const ADDRESS_HANDLE_STATIC_RATE_OFFSET = 7;
+export const ADDRESS_HANDLE_STATIC_RATE_BYTES = 1;
+export const ADDRESS_HANDLE_STATIC_RATE_SHIFT = 24;
+export const ADDRESS_HANDLE_STATIC_RATE_MASK = 0xff000000;
 /** Static rate code. */
 export function getAddressHandleStaticRate(view: DataView, base: number): number {
   return view.getUint8(base + 7);
@@ -71,6 +100,10 @@ export function setAddressHandleStaticRate(view: DataView, base: number, value: 
   view.setUint8(base + 7, value);
 }
 
+export const ADDRESS_HANDLE_FLOW_LABEL_OFFSET = 8;
+export const ADDRESS_HANDLE_FLOW_LABEL_BYTES = 3;
+export const ADDRESS_HANDLE_FLOW_LABEL_SHIFT = 0;
+export const ADDRESS_HANDLE_FLOW_LABEL_MASK = 0xfffff;
 /** GRH flow label. */
 export function getAddressHandleFlowLabel(view: DataView, base: number): number {
   return view.getUint32(base + 8, true) & 0xfffff;
@@ -79,6 +112,10 @@ export function setAddressHandleFlowLabel(view: DataView, base: number, value: n
   view.setUint32(base + 8, (view.getUint32(base + 8, true) & 0xfff00000) | (value & 0xfffff), true);
 }
 
+export const ADDRESS_HANDLE_SOURCE_GID_INDEX_OFFSET = 10;
+export const ADDRESS_HANDLE_SOURCE_GID_INDEX_BYTES = 2;
+export const ADDRESS_HANDLE_SOURCE_GID_INDEX_SHIFT = 20;
+export const ADDRESS_HANDLE_SOURCE_GID_INDEX_MASK = 0xff00000;
 /** Source GID table index. */
 export function getAddressHandleSourceGidIndex(view: DataView, base: number): number {
   return (view.getUint16(base + 10, true) >>> 4) & 0xff;
@@ -88,6 +125,9 @@ export function setAddressHandleSourceGidIndex(view: DataView, base: number, val
 }
 
 export const ADDRESS_HANDLE_TRAFFIC_CLASS_OFFSET = 12;
+export const ADDRESS_HANDLE_TRAFFIC_CLASS_BYTES = 1;
+export const ADDRESS_HANDLE_TRAFFIC_CLASS_SHIFT = 0;
+export const ADDRESS_HANDLE_TRAFFIC_CLASS_MASK = 0xff;
 /** GRH traffic class. */
 export function getAddressHandleTrafficClass(view: DataView, base: number): number {
   return view.getUint8(base + 12);
@@ -97,6 +137,9 @@ export function setAddressHandleTrafficClass(view: DataView, base: number, value
 }
 
 export const ADDRESS_HANDLE_HOP_LIMIT_OFFSET = 13;
+export const ADDRESS_HANDLE_HOP_LIMIT_BYTES = 1;
+export const ADDRESS_HANDLE_HOP_LIMIT_SHIFT = 8;
+export const ADDRESS_HANDLE_HOP_LIMIT_MASK = 0xff00;
 /** GRH hop limit. */
 export function getAddressHandleHopLimit(view: DataView, base: number): number {
   return view.getUint8(base + 13);

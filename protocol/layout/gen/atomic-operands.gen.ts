@@ -5,6 +5,7 @@
 export const ATOMIC_OPERANDS_SIZE = 16;
 
 export const ATOMIC_OPERANDS_SWAP_OR_ADD_OFFSET = 0;
+export const ATOMIC_OPERANDS_SWAP_OR_ADD_BYTES = 8;
 /** Value to swap in, or to add. Exact below 2^53; use the halves for opaque values. */
 export function getAtomicOperandsSwapOrAdd(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
@@ -27,6 +28,7 @@ export function setAtomicOperandsSwapOrAddLow(view: DataView, base: number, valu
 }
 
 export const ATOMIC_OPERANDS_COMPARE_OFFSET = 8;
+export const ATOMIC_OPERANDS_COMPARE_BYTES = 8;
 /** Value to compare with. Exact below 2^53; use the halves for opaque values. */
 export function getAtomicOperandsCompare(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);

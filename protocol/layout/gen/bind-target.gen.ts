@@ -5,6 +5,7 @@
 export const BIND_TARGET_SIZE = 16;
 
 export const BIND_TARGET_RKEY_OFFSET = 0;
+export const BIND_TARGET_RKEY_BYTES = 4;
 /** Present R_Key of the window. */
 export function getBindTargetRkey(view: DataView, base: number): number {
   return view.getUint32(base, true);
@@ -14,6 +15,7 @@ export function setBindTargetRkey(view: DataView, base: number, value: number): 
 }
 
 export const BIND_TARGET_ACCESS_OFFSET = 4;
+export const BIND_TARGET_ACCESS_BYTES = 4;
 /** Remote access rights of the window. Values: access-flag. */
 export function getBindTargetAccess(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
@@ -23,6 +25,9 @@ export function setBindTargetAccess(view: DataView, base: number, value: number)
 }
 
 export const BIND_TARGET_KEY_BYTE_OFFSET = 8;
+export const BIND_TARGET_KEY_BYTE_BYTES = 1;
+export const BIND_TARGET_KEY_BYTE_SHIFT = 0;
+export const BIND_TARGET_KEY_BYTE_MASK = 0xff;
 /** New low byte of the R_Key. */
 export function getBindTargetKeyByte(view: DataView, base: number): number {
   return view.getUint8(base + 8);

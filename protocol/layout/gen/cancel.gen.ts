@@ -5,6 +5,9 @@
 export const CANCEL_SIZE = 8;
 
 export const CANCEL_CANCEL_OFFSET = 7;
+export const CANCEL_CANCEL_BYTES = 1;
+export const CANCEL_CANCEL_SHIFT = 24;
+export const CANCEL_CANCEL_MASK = 0xff000000;
 /** All ones. */
 export function getCancelCancel(view: DataView, base: number): number {
   return view.getUint8(base + 7);

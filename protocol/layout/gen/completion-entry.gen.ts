@@ -5,6 +5,9 @@
 export const COMPLETION_ENTRY_SIZE = 64;
 
 export const COMPLETION_ENTRY_QPN_OFFSET = 0;
+export const COMPLETION_ENTRY_QPN_BYTES = 3;
+export const COMPLETION_ENTRY_QPN_SHIFT = 0;
+export const COMPLETION_ENTRY_QPN_MASK = 0xffffff;
 /** Local QP. */
 export function getCompletionEntryQpn(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -14,6 +17,9 @@ export function setCompletionEntryQpn(view: DataView, base: number, value: numbe
 }
 
 export const COMPLETION_ENTRY_STATUS_OFFSET = 3;
+export const COMPLETION_ENTRY_STATUS_BYTES = 1;
+export const COMPLETION_ENTRY_STATUS_SHIFT = 24;
+export const COMPLETION_ENTRY_STATUS_MASK = 0xff000000;
 /** Result. Values: completion-status. */
 export function getCompletionEntryStatus(view: DataView, base: number): number {
   return view.getUint8(base + 3);
@@ -23,6 +29,9 @@ export function setCompletionEntryStatus(view: DataView, base: number, value: nu
 }
 
 export const COMPLETION_ENTRY_OPCODE_OFFSET = 4;
+export const COMPLETION_ENTRY_OPCODE_BYTES = 1;
+export const COMPLETION_ENTRY_OPCODE_SHIFT = 0;
+export const COMPLETION_ENTRY_OPCODE_MASK = 0xff;
 /** Operation that completed. Values: completion-opcode. */
 export function getCompletionEntryOpcode(view: DataView, base: number): number {
   return view.getUint8(base + 4);
@@ -31,6 +40,10 @@ export function setCompletionEntryOpcode(view: DataView, base: number, value: nu
   view.setUint8(base + 4, value);
 }
 
+export const COMPLETION_ENTRY_RECEIVE_OFFSET = 5;
+export const COMPLETION_ENTRY_RECEIVE_BYTES = 1;
+export const COMPLETION_ENTRY_RECEIVE_SHIFT = 8;
+export const COMPLETION_ENTRY_RECEIVE_MASK = 0x100;
 /** The entry reports a receive, not a send. */
 export function getCompletionEntryReceive(view: DataView, base: number): number {
   return view.getUint8(base + 5) & 0x1;
@@ -39,6 +52,10 @@ export function setCompletionEntryReceive(view: DataView, base: number, value: n
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xfe) | (value & 0x1));
 }
 
+export const COMPLETION_ENTRY_GLOBAL_ROUTE_OFFSET = 5;
+export const COMPLETION_ENTRY_GLOBAL_ROUTE_BYTES = 1;
+export const COMPLETION_ENTRY_GLOBAL_ROUTE_SHIFT = 9;
+export const COMPLETION_ENTRY_GLOBAL_ROUTE_MASK = 0x200;
 /** The datagram carried a GRH. */
 export function getCompletionEntryGlobalRoute(view: DataView, base: number): number {
   return (view.getUint8(base + 5) >>> 1) & 0x1;
@@ -47,6 +64,10 @@ export function setCompletionEntryGlobalRoute(view: DataView, base: number, valu
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const COMPLETION_ENTRY_HAS_IMMEDIATE_OFFSET = 5;
+export const COMPLETION_ENTRY_HAS_IMMEDIATE_BYTES = 1;
+export const COMPLETION_ENTRY_HAS_IMMEDIATE_SHIFT = 10;
+export const COMPLETION_ENTRY_HAS_IMMEDIATE_MASK = 0x400;
 /** The immediate field is valid. */
 export function getCompletionEntryHasImmediate(view: DataView, base: number): number {
   return (view.getUint8(base + 5) >>> 2) & 0x1;
@@ -55,6 +76,10 @@ export function setCompletionEntryHasImmediate(view: DataView, base: number, val
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xfb) | ((value & 0x1) << 2));
 }
 
+export const COMPLETION_ENTRY_HAS_INVALIDATE_OFFSET = 5;
+export const COMPLETION_ENTRY_HAS_INVALIDATE_BYTES = 1;
+export const COMPLETION_ENTRY_HAS_INVALIDATE_SHIFT = 11;
+export const COMPLETION_ENTRY_HAS_INVALIDATE_MASK = 0x800;
 /** The immediate field is the R_Key that was invalidated. */
 export function getCompletionEntryHasInvalidate(view: DataView, base: number): number {
   return (view.getUint8(base + 5) >>> 3) & 0x1;
@@ -63,6 +88,10 @@ export function setCompletionEntryHasInvalidate(view: DataView, base: number, va
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xf7) | ((value & 0x1) << 3));
 }
 
+export const COMPLETION_ENTRY_SOLICITED_OFFSET = 5;
+export const COMPLETION_ENTRY_SOLICITED_BYTES = 1;
+export const COMPLETION_ENTRY_SOLICITED_SHIFT = 12;
+export const COMPLETION_ENTRY_SOLICITED_MASK = 0x1000;
 /** The message requested a solicited event. */
 export function getCompletionEntrySolicited(view: DataView, base: number): number {
   return (view.getUint8(base + 5) >>> 4) & 0x1;
@@ -72,6 +101,9 @@ export function setCompletionEntrySolicited(view: DataView, base: number, value:
 }
 
 export const COMPLETION_ENTRY_QUEUE_SEQUENCE_OFFSET = 6;
+export const COMPLETION_ENTRY_QUEUE_SEQUENCE_BYTES = 2;
+export const COMPLETION_ENTRY_QUEUE_SEQUENCE_SHIFT = 16;
+export const COMPLETION_ENTRY_QUEUE_SEQUENCE_MASK = 0xffff0000;
 /** Sequence number of the send command, or number of the receive entry. */
 export function getCompletionEntryQueueSequence(view: DataView, base: number): number {
   return view.getUint16(base + 6, true);
@@ -81,6 +113,7 @@ export function setCompletionEntryQueueSequence(view: DataView, base: number, va
 }
 
 export const COMPLETION_ENTRY_BYTE_LENGTH_OFFSET = 8;
+export const COMPLETION_ENTRY_BYTE_LENGTH_BYTES = 4;
 /** Bytes received (datagrams: with the GRH area), read, or fetched by an atomic. */
 export function getCompletionEntryByteLength(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
@@ -90,6 +123,7 @@ export function setCompletionEntryByteLength(view: DataView, base: number, value
 }
 
 export const COMPLETION_ENTRY_IMMEDIATE_OFFSET = 12;
+export const COMPLETION_ENTRY_IMMEDIATE_BYTES = 4;
 /** Immediate data or invalidated R_Key. */
 export function getCompletionEntryImmediate(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);
@@ -99,6 +133,9 @@ export function setCompletionEntryImmediate(view: DataView, base: number, value:
 }
 
 export const COMPLETION_ENTRY_SOURCE_QPN_OFFSET = 16;
+export const COMPLETION_ENTRY_SOURCE_QPN_BYTES = 3;
+export const COMPLETION_ENTRY_SOURCE_QPN_SHIFT = 0;
+export const COMPLETION_ENTRY_SOURCE_QPN_MASK = 0xffffff;
 /** Sender of a datagram. */
 export function getCompletionEntrySourceQpn(view: DataView, base: number): number {
   return view.getUint32(base + 16, true) & 0xffffff;
@@ -108,6 +145,9 @@ export function setCompletionEntrySourceQpn(view: DataView, base: number, value:
 }
 
 export const COMPLETION_ENTRY_VENDOR_ERROR_OFFSET = 19;
+export const COMPLETION_ENTRY_VENDOR_ERROR_BYTES = 1;
+export const COMPLETION_ENTRY_VENDOR_ERROR_SHIFT = 24;
+export const COMPLETION_ENTRY_VENDOR_ERROR_MASK = 0xff000000;
 /** Cause of an error status. Values: fault-kind. */
 export function getCompletionEntryVendorError(view: DataView, base: number): number {
   return view.getUint8(base + 19);
@@ -117,6 +157,9 @@ export function setCompletionEntryVendorError(view: DataView, base: number, valu
 }
 
 export const COMPLETION_ENTRY_SOURCE_LID_OFFSET = 20;
+export const COMPLETION_ENTRY_SOURCE_LID_BYTES = 2;
+export const COMPLETION_ENTRY_SOURCE_LID_SHIFT = 0;
+export const COMPLETION_ENTRY_SOURCE_LID_MASK = 0xffff;
 /** SLID of a datagram. */
 export function getCompletionEntrySourceLid(view: DataView, base: number): number {
   return view.getUint16(base + 20, true);
@@ -125,6 +168,10 @@ export function setCompletionEntrySourceLid(view: DataView, base: number, value:
   view.setUint16(base + 20, value, true);
 }
 
+export const COMPLETION_ENTRY_SERVICE_LEVEL_OFFSET = 22;
+export const COMPLETION_ENTRY_SERVICE_LEVEL_BYTES = 1;
+export const COMPLETION_ENTRY_SERVICE_LEVEL_SHIFT = 16;
+export const COMPLETION_ENTRY_SERVICE_LEVEL_MASK = 0xf0000;
 /** SL of a datagram. */
 export function getCompletionEntryServiceLevel(view: DataView, base: number): number {
   return view.getUint8(base + 22) & 0xf;
@@ -133,6 +180,10 @@ export function setCompletionEntryServiceLevel(view: DataView, base: number, val
   view.setUint8(base + 22, (view.getUint8(base + 22) & 0xf0) | (value & 0xf));
 }
 
+export const COMPLETION_ENTRY_PATH_BITS_OFFSET = 22;
+export const COMPLETION_ENTRY_PATH_BITS_BYTES = 2;
+export const COMPLETION_ENTRY_PATH_BITS_SHIFT = 20;
+export const COMPLETION_ENTRY_PATH_BITS_MASK = 0x7f00000;
 /** DLID path bits of a datagram. */
 export function getCompletionEntryPathBits(view: DataView, base: number): number {
   return (view.getUint16(base + 22, true) >>> 4) & 0x7f;
@@ -141,6 +192,10 @@ export function setCompletionEntryPathBits(view: DataView, base: number, value: 
   view.setUint16(base + 22, (view.getUint16(base + 22, true) & 0xf80f) | ((value & 0x7f) << 4), true);
 }
 
+export const COMPLETION_ENTRY_PORT_OFFSET = 23;
+export const COMPLETION_ENTRY_PORT_BYTES = 1;
+export const COMPLETION_ENTRY_PORT_SHIFT = 27;
+export const COMPLETION_ENTRY_PORT_MASK = 0x18000000;
 /** Port that received a datagram. */
 export function getCompletionEntryPort(view: DataView, base: number): number {
   return (view.getUint8(base + 23) >>> 3) & 0x3;
@@ -150,6 +205,9 @@ export function setCompletionEntryPort(view: DataView, base: number, value: numb
 }
 
 export const COMPLETION_ENTRY_SRQN_OFFSET = 24;
+export const COMPLETION_ENTRY_SRQN_BYTES = 3;
+export const COMPLETION_ENTRY_SRQN_SHIFT = 0;
+export const COMPLETION_ENTRY_SRQN_MASK = 0xffffff;
 /** Shared receive queue of the receive entry, or 0. */
 export function getCompletionEntrySrqn(view: DataView, base: number): number {
   return view.getUint32(base + 24, true) & 0xffffff;
@@ -159,6 +217,9 @@ export function setCompletionEntrySrqn(view: DataView, base: number, value: numb
 }
 
 export const COMPLETION_ENTRY_PKEY_INDEX_OFFSET = 28;
+export const COMPLETION_ENTRY_PKEY_INDEX_BYTES = 2;
+export const COMPLETION_ENTRY_PKEY_INDEX_SHIFT = 0;
+export const COMPLETION_ENTRY_PKEY_INDEX_MASK = 0xffff;
 /** P_Key table index of a datagram. */
 export function getCompletionEntryPkeyIndex(view: DataView, base: number): number {
   return view.getUint16(base + 28, true);
@@ -168,6 +229,7 @@ export function setCompletionEntryPkeyIndex(view: DataView, base: number, value:
 }
 
 export const COMPLETION_ENTRY_TIMESTAMP_OFFSET = 32;
+export const COMPLETION_ENTRY_TIMESTAMP_BYTES = 8;
 /** Local time of posting, in ns. Exact below 2^53; use the halves for opaque values. */
 export function getCompletionEntryTimestamp(view: DataView, base: number): number {
   return view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
@@ -190,6 +252,7 @@ export function setCompletionEntryTimestampLow(view: DataView, base: number, val
 }
 
 export const COMPLETION_ENTRY_SEQUENCE_OFFSET = 60;
+export const COMPLETION_ENTRY_SEQUENCE_BYTES = 4;
 /** Running number of the entry, from 1. */
 export function getCompletionEntrySequence(view: DataView, base: number): number {
   return view.getUint32(base + 60, true);

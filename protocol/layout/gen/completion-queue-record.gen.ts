@@ -5,6 +5,7 @@
 export const COMPLETION_QUEUE_RECORD_SIZE = 8;
 
 export const COMPLETION_QUEUE_RECORD_CONSUMED_OFFSET = 0;
+export const COMPLETION_QUEUE_RECORD_CONSUMED_BYTES = 4;
 /** CQEs consumed, modulo 2^32. */
 export function getCompletionQueueRecordConsumed(view: DataView, base: number): number {
   return view.getUint32(base, true);

@@ -5,6 +5,7 @@
 export const CQ_ATTRIBUTES_SIZE = 64;
 
 export const CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET = 0;
+export const CQ_ATTRIBUTES_QUEUE_ADDRESS_BYTES = 8;
 /** Guest address of the entries; if paged is set, of an array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
 export function getCqAttributesQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
@@ -27,6 +28,7 @@ export function setCqAttributesQueueAddressLow(view: DataView, base: number, val
 }
 
 export const CQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET = 8;
+export const CQ_ATTRIBUTES_RECORD_ADDRESS_BYTES = 8;
 /** Guest address of the completion-queue-record. Exact below 2^53; use the halves for opaque values. */
 export function getCqAttributesRecordAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
@@ -49,6 +51,9 @@ export function setCqAttributesRecordAddressLow(view: DataView, base: number, va
 }
 
 export const CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET = 16;
+export const CQ_ATTRIBUTES_ENTRIES_LOG2_BYTES = 1;
+export const CQ_ATTRIBUTES_ENTRIES_LOG2_SHIFT = 0;
+export const CQ_ATTRIBUTES_ENTRIES_LOG2_MASK = 0xff;
 /** log2 of the number of entries. */
 export function getCqAttributesEntriesLog2(view: DataView, base: number): number {
   return view.getUint8(base + 16);
@@ -58,6 +63,9 @@ export function setCqAttributesEntriesLog2(view: DataView, base: number, value: 
 }
 
 export const CQ_ATTRIBUTES_PAGE_SHIFT_OFFSET = 17;
+export const CQ_ATTRIBUTES_PAGE_SHIFT_BYTES = 1;
+export const CQ_ATTRIBUTES_PAGE_SHIFT_SHIFT = 8;
+export const CQ_ATTRIBUTES_PAGE_SHIFT_MASK = 0xff00;
 /** log2 of the page size when paged. */
 export function getCqAttributesPageShift(view: DataView, base: number): number {
   return view.getUint8(base + 17);
@@ -66,6 +74,10 @@ export function setCqAttributesPageShift(view: DataView, base: number, value: nu
   view.setUint8(base + 17, value);
 }
 
+export const CQ_ATTRIBUTES_PAGED_OFFSET = 18;
+export const CQ_ATTRIBUTES_PAGED_BYTES = 1;
+export const CQ_ATTRIBUTES_PAGED_SHIFT = 16;
+export const CQ_ATTRIBUTES_PAGED_MASK = 0x10000;
 /** The queue is a list of pages. */
 export function getCqAttributesPaged(view: DataView, base: number): number {
   return view.getUint8(base + 18) & 0x1;
@@ -75,6 +87,9 @@ export function setCqAttributesPaged(view: DataView, base: number, value: number
 }
 
 export const CQ_ATTRIBUTES_EVENT_QUEUE_OFFSET = 20;
+export const CQ_ATTRIBUTES_EVENT_QUEUE_BYTES = 3;
+export const CQ_ATTRIBUTES_EVENT_QUEUE_SHIFT = 0;
+export const CQ_ATTRIBUTES_EVENT_QUEUE_MASK = 0xffffff;
 /** EQ for completion events and errors. */
 export function getCqAttributesEventQueue(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) & 0xffffff;
@@ -84,6 +99,7 @@ export function setCqAttributesEventQueue(view: DataView, base: number, value: n
 }
 
 export const CQ_ATTRIBUTES_PRODUCER_COUNT_OFFSET = 24;
+export const CQ_ATTRIBUTES_PRODUCER_COUNT_BYTES = 4;
 /** Query only: CQEs posted. */
 export function getCqAttributesProducerCount(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
@@ -93,6 +109,7 @@ export function setCqAttributesProducerCount(view: DataView, base: number, value
 }
 
 export const CQ_ATTRIBUTES_CONSUMED_OFFSET = 28;
+export const CQ_ATTRIBUTES_CONSUMED_BYTES = 4;
 /** Query only: consumer position that the device last read. */
 export function getCqAttributesConsumed(view: DataView, base: number): number {
   return view.getUint32(base + 28, true);
@@ -102,6 +119,9 @@ export function setCqAttributesConsumed(view: DataView, base: number, value: num
 }
 
 export const CQ_ATTRIBUTES_NOTIFY_STATE_OFFSET = 32;
+export const CQ_ATTRIBUTES_NOTIFY_STATE_BYTES = 1;
+export const CQ_ATTRIBUTES_NOTIFY_STATE_SHIFT = 0;
+export const CQ_ATTRIBUTES_NOTIFY_STATE_MASK = 0xff;
 /** Query only: arming state. Values: notify-state. */
 export function getCqAttributesNotifyState(view: DataView, base: number): number {
   return view.getUint8(base + 32);
@@ -110,6 +130,10 @@ export function setCqAttributesNotifyState(view: DataView, base: number, value: 
   view.setUint8(base + 32, value);
 }
 
+export const CQ_ATTRIBUTES_EQ_PENDING_OFFSET = 33;
+export const CQ_ATTRIBUTES_EQ_PENDING_BYTES = 1;
+export const CQ_ATTRIBUTES_EQ_PENDING_SHIFT = 8;
+export const CQ_ATTRIBUTES_EQ_PENDING_MASK = 0x100;
 /** Query only: EQ pending bit; an event is outstanding. */
 export function getCqAttributesEqPending(view: DataView, base: number): number {
   return view.getUint8(base + 33) & 0x1;
@@ -118,6 +142,10 @@ export function setCqAttributesEqPending(view: DataView, base: number, value: nu
   view.setUint8(base + 33, (view.getUint8(base + 33) & 0xfe) | (value & 0x1));
 }
 
+export const CQ_ATTRIBUTES_ERROR_OFFSET = 33;
+export const CQ_ATTRIBUTES_ERROR_BYTES = 1;
+export const CQ_ATTRIBUTES_ERROR_SHIFT = 9;
+export const CQ_ATTRIBUTES_ERROR_MASK = 0x200;
 /** Query only: the CQ overran. */
 export function getCqAttributesError(view: DataView, base: number): number {
   return (view.getUint8(base + 33) >>> 1) & 0x1;
@@ -127,6 +155,7 @@ export function setCqAttributesError(view: DataView, base: number, value: number
 }
 
 export const CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 36;
+export const CQ_ATTRIBUTES_ATTRIBUTE_MASK_BYTES = 4;
 /** Modify only: attributes to change. Values: cq-mask. */
 export function getCqAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base + 36, true);
@@ -136,6 +165,9 @@ export function setCqAttributesAttributeMask(view: DataView, base: number, value
 }
 
 export const CQ_ATTRIBUTES_MODERATION_COUNT_OFFSET = 40;
+export const CQ_ATTRIBUTES_MODERATION_COUNT_BYTES = 2;
+export const CQ_ATTRIBUTES_MODERATION_COUNT_SHIFT = 0;
+export const CQ_ATTRIBUTES_MODERATION_COUNT_MASK = 0xffff;
 /** Completions per event. */
 export function getCqAttributesModerationCount(view: DataView, base: number): number {
   return view.getUint16(base + 40, true);
@@ -145,6 +177,9 @@ export function setCqAttributesModerationCount(view: DataView, base: number, val
 }
 
 export const CQ_ATTRIBUTES_MODERATION_PERIOD_US_OFFSET = 42;
+export const CQ_ATTRIBUTES_MODERATION_PERIOD_US_BYTES = 2;
+export const CQ_ATTRIBUTES_MODERATION_PERIOD_US_SHIFT = 16;
+export const CQ_ATTRIBUTES_MODERATION_PERIOD_US_MASK = 0xffff0000;
 /** Longest delay of an event in us. */
 export function getCqAttributesModerationPeriodUs(view: DataView, base: number): number {
   return view.getUint16(base + 42, true);
@@ -154,6 +189,9 @@ export function setCqAttributesModerationPeriodUs(view: DataView, base: number, 
 }
 
 export const CQ_ATTRIBUTES_SUMMARY_INDEX_OFFSET = 44;
+export const CQ_ATTRIBUTES_SUMMARY_INDEX_BYTES = 2;
+export const CQ_ATTRIBUTES_SUMMARY_INDEX_SHIFT = 0;
+export const CQ_ATTRIBUTES_SUMMARY_INDEX_MASK = 0xffff;
 /** Index of the secondary summary byte of this CQ in its event queue. */
 export function getCqAttributesSummaryIndex(view: DataView, base: number): number {
   return view.getUint16(base + 44, true);

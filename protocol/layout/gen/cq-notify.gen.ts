@@ -5,6 +5,9 @@
 export const CQ_NOTIFY_SIZE = 8;
 
 export const CQ_NOTIFY_CQN_OFFSET = 0;
+export const CQ_NOTIFY_CQN_BYTES = 3;
+export const CQ_NOTIFY_CQN_SHIFT = 0;
+export const CQ_NOTIFY_CQN_MASK = 0xffffff;
 /** Completion queue. */
 export function getCqNotifyCqn(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -13,6 +16,10 @@ export function setCqNotifyCqn(view: DataView, base: number, value: number): voi
   view.setUint32(base, (view.getUint32(base, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
+export const CQ_NOTIFY_SOLICITED_ONLY_OFFSET = 3;
+export const CQ_NOTIFY_SOLICITED_ONLY_BYTES = 1;
+export const CQ_NOTIFY_SOLICITED_ONLY_SHIFT = 24;
+export const CQ_NOTIFY_SOLICITED_ONLY_MASK = 0x1000000;
 /** Only solicited and failed completions count. */
 export function getCqNotifySolicitedOnly(view: DataView, base: number): number {
   return view.getUint8(base + 3) & 0x1;
@@ -21,6 +28,10 @@ export function setCqNotifySolicitedOnly(view: DataView, base: number, value: nu
   view.setUint8(base + 3, (view.getUint8(base + 3) & 0xfe) | (value & 0x1));
 }
 
+export const CQ_NOTIFY_CLEAR_PENDING_OFFSET = 3;
+export const CQ_NOTIFY_CLEAR_PENDING_BYTES = 1;
+export const CQ_NOTIFY_CLEAR_PENDING_SHIFT = 25;
+export const CQ_NOTIFY_CLEAR_PENDING_MASK = 0x2000000;
 /** Also clears the EQ pending bit. */
 export function getCqNotifyClearPending(view: DataView, base: number): number {
   return (view.getUint8(base + 3) >>> 1) & 0x1;
@@ -30,6 +41,7 @@ export function setCqNotifyClearPending(view: DataView, base: number, value: num
 }
 
 export const CQ_NOTIFY_CONSUMED_OFFSET = 4;
+export const CQ_NOTIFY_CONSUMED_BYTES = 4;
 /** CQEs consumed at the request; a CQE beyond them raises the event at once. */
 export function getCqNotifyConsumed(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);

@@ -4,6 +4,10 @@
 /** Word that a send context writes to guest memory, in one 8-byte store. Source: US 2015/0378953 abstract; docs/DOCUMENTS.md decision 9. */
 export const CREDIT_RETURN_SIZE = 8;
 
+export const CREDIT_RETURN_FREE_COUNTER_OFFSET = 0;
+export const CREDIT_RETURN_FREE_COUNTER_BYTES = 2;
+export const CREDIT_RETURN_FREE_COUNTER_SHIFT = 0;
+export const CREDIT_RETURN_FREE_COUNTER_MASK = 0x7ff;
 /** Absolute count of blocks freed, modulo 2048. */
 export function getCreditReturnFreeCounter(view: DataView, base: number): number {
   return view.getUint16(base, true) & 0x7ff;
@@ -12,6 +16,10 @@ export function setCreditReturnFreeCounter(view: DataView, base: number, value: 
   view.setUint16(base, (view.getUint16(base, true) & 0xf800) | (value & 0x7ff), true);
 }
 
+export const CREDIT_RETURN_STATUS_OFFSET = 1;
+export const CREDIT_RETURN_STATUS_BYTES = 1;
+export const CREDIT_RETURN_STATUS_SHIFT = 11;
+export const CREDIT_RETURN_STATUS_MASK = 0x800;
 /** The context is halted. */
 export function getCreditReturnStatus(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 3) & 0x1;
@@ -20,6 +28,10 @@ export function setCreditReturnStatus(view: DataView, base: number, value: numbe
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xf7) | ((value & 0x1) << 3));
 }
 
+export const CREDIT_RETURN_DUE_REQUEST_OFFSET = 1;
+export const CREDIT_RETURN_DUE_REQUEST_BYTES = 1;
+export const CREDIT_RETURN_DUE_REQUEST_SHIFT = 12;
+export const CREDIT_RETURN_DUE_REQUEST_MASK = 0x1000;
 /** Returned because a packet requested it. */
 export function getCreditReturnDueRequest(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 4) & 0x1;
@@ -28,6 +40,10 @@ export function setCreditReturnDueRequest(view: DataView, base: number, value: n
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xef) | ((value & 0x1) << 4));
 }
 
+export const CREDIT_RETURN_DUE_THRESHOLD_OFFSET = 1;
+export const CREDIT_RETURN_DUE_THRESHOLD_BYTES = 1;
+export const CREDIT_RETURN_DUE_THRESHOLD_SHIFT = 13;
+export const CREDIT_RETURN_DUE_THRESHOLD_MASK = 0x2000;
 /** Returned because more blocks than the threshold were free. */
 export function getCreditReturnDueThreshold(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 5) & 0x1;
@@ -36,6 +52,10 @@ export function setCreditReturnDueThreshold(view: DataView, base: number, value:
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xdf) | ((value & 0x1) << 5));
 }
 
+export const CREDIT_RETURN_DUE_ERROR_OFFSET = 1;
+export const CREDIT_RETURN_DUE_ERROR_BYTES = 1;
+export const CREDIT_RETURN_DUE_ERROR_SHIFT = 14;
+export const CREDIT_RETURN_DUE_ERROR_MASK = 0x4000;
 /** Returned because the context halted. */
 export function getCreditReturnDueError(view: DataView, base: number): number {
   return (view.getUint8(base + 1) >>> 6) & 0x1;
@@ -44,6 +64,10 @@ export function setCreditReturnDueError(view: DataView, base: number, value: num
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xbf) | ((value & 0x1) << 6));
 }
 
+export const CREDIT_RETURN_DUE_FORCE_OFFSET = 1;
+export const CREDIT_RETURN_DUE_FORCE_BYTES = 1;
+export const CREDIT_RETURN_DUE_FORCE_SHIFT = 15;
+export const CREDIT_RETURN_DUE_FORCE_MASK = 0x8000;
 /** Returned because software forced it. */
 export function getCreditReturnDueForce(view: DataView, base: number): number {
   return view.getUint8(base + 1) >>> 7;

@@ -5,6 +5,9 @@
 export const DOORBELL_SIZE = 8;
 
 export const DOORBELL_OPCODE_OFFSET = 0;
+export const DOORBELL_OPCODE_BYTES = 1;
+export const DOORBELL_OPCODE_SHIFT = 0;
+export const DOORBELL_OPCODE_MASK = 0xff;
 /** Ignored in a doorbell. Values: send-opcode. */
 export function getDoorbellOpcode(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -14,6 +17,9 @@ export function setDoorbellOpcode(view: DataView, base: number, value: number): 
 }
 
 export const DOORBELL_QPN_OFFSET = 1;
+export const DOORBELL_QPN_BYTES = 3;
+export const DOORBELL_QPN_SHIFT = 8;
+export const DOORBELL_QPN_MASK = 0xffffff00;
 /** Queue pair whose send queue has work. */
 export function getDoorbellQpn(view: DataView, base: number): number {
   return view.getUint32(base, true) >>> 8;
@@ -23,6 +29,9 @@ export function setDoorbellQpn(view: DataView, base: number, value: number): voi
 }
 
 export const DOORBELL_SEQUENCE_OFFSET = 4;
+export const DOORBELL_SEQUENCE_BYTES = 2;
+export const DOORBELL_SEQUENCE_SHIFT = 0;
+export const DOORBELL_SEQUENCE_MASK = 0xffff;
 /** Sequence number of a posted command. */
 export function getDoorbellSequence(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);
@@ -31,6 +40,10 @@ export function setDoorbellSequence(view: DataView, base: number, value: number)
   view.setUint16(base + 4, value, true);
 }
 
+export const DOORBELL_COLLECT_LENGTH_OFFSET = 6;
+export const DOORBELL_COLLECT_LENGTH_BYTES = 2;
+export const DOORBELL_COLLECT_LENGTH_SHIFT = 16;
+export const DOORBELL_COLLECT_LENGTH_MASK = 0x1ff0000;
 /** Ignored in a doorbell. */
 export function getDoorbellCollectLength(view: DataView, base: number): number {
   return view.getUint16(base + 6, true) & 0x1ff;
@@ -39,6 +52,10 @@ export function setDoorbellCollectLength(view: DataView, base: number, value: nu
   view.setUint16(base + 6, (view.getUint16(base + 6, true) & 0xfe00) | (value & 0x1ff), true);
 }
 
+export const DOORBELL_QOS_LEVEL_OFFSET = 7;
+export const DOORBELL_QOS_LEVEL_BYTES = 1;
+export const DOORBELL_QOS_LEVEL_SHIFT = 25;
+export const DOORBELL_QOS_LEVEL_MASK = 0x2000000;
 /** QoS level. */
 export function getDoorbellQosLevel(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 1) & 0x1;
@@ -47,6 +64,10 @@ export function setDoorbellQosLevel(view: DataView, base: number, value: number)
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const DOORBELL_SERVICE_LEVEL_OFFSET = 7;
+export const DOORBELL_SERVICE_LEVEL_BYTES = 1;
+export const DOORBELL_SERVICE_LEVEL_SHIFT = 26;
+export const DOORBELL_SERVICE_LEVEL_MASK = 0x3c000000;
 /** Service level hint. */
 export function getDoorbellServiceLevel(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 2) & 0xf;

@@ -5,6 +5,7 @@
 export const EQ_ATTRIBUTES_SIZE = 96;
 
 export const EQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET = 0;
+export const EQ_ATTRIBUTES_QUEUE_ADDRESS_BYTES = 8;
 /** Guest address of the entries; if paged is set, of an array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
@@ -27,6 +28,9 @@ export function setEqAttributesQueueAddressLow(view: DataView, base: number, val
 }
 
 export const EQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET = 8;
+export const EQ_ATTRIBUTES_ENTRIES_LOG2_BYTES = 1;
+export const EQ_ATTRIBUTES_ENTRIES_LOG2_SHIFT = 0;
+export const EQ_ATTRIBUTES_ENTRIES_LOG2_MASK = 0xff;
 /** log2 of the number of entries. */
 export function getEqAttributesEntriesLog2(view: DataView, base: number): number {
   return view.getUint8(base + 8);
@@ -36,6 +40,9 @@ export function setEqAttributesEntriesLog2(view: DataView, base: number, value: 
 }
 
 export const EQ_ATTRIBUTES_PAGE_SHIFT_OFFSET = 9;
+export const EQ_ATTRIBUTES_PAGE_SHIFT_BYTES = 1;
+export const EQ_ATTRIBUTES_PAGE_SHIFT_SHIFT = 8;
+export const EQ_ATTRIBUTES_PAGE_SHIFT_MASK = 0xff00;
 /** log2 of the page size when paged. */
 export function getEqAttributesPageShift(view: DataView, base: number): number {
   return view.getUint8(base + 9);
@@ -44,6 +51,10 @@ export function setEqAttributesPageShift(view: DataView, base: number, value: nu
   view.setUint8(base + 9, value);
 }
 
+export const EQ_ATTRIBUTES_PAGED_OFFSET = 10;
+export const EQ_ATTRIBUTES_PAGED_BYTES = 1;
+export const EQ_ATTRIBUTES_PAGED_SHIFT = 16;
+export const EQ_ATTRIBUTES_PAGED_MASK = 0x10000;
 /** The queue is a list of pages. */
 export function getEqAttributesPaged(view: DataView, base: number): number {
   return view.getUint8(base + 10) & 0x1;
@@ -52,6 +63,10 @@ export function setEqAttributesPaged(view: DataView, base: number, value: number
   view.setUint8(base + 10, (view.getUint8(base + 10) & 0xfe) | (value & 0x1));
 }
 
+export const EQ_ATTRIBUTES_ASYNCHRONOUS_OFFSET = 10;
+export const EQ_ATTRIBUTES_ASYNCHRONOUS_BYTES = 1;
+export const EQ_ATTRIBUTES_ASYNCHRONOUS_SHIFT = 17;
+export const EQ_ATTRIBUTES_ASYNCHRONOUS_MASK = 0x20000;
 /** Receives the asynchronous events of the function. */
 export function getEqAttributesAsynchronous(view: DataView, base: number): number {
   return (view.getUint8(base + 10) >>> 1) & 0x1;
@@ -61,6 +76,9 @@ export function setEqAttributesAsynchronous(view: DataView, base: number, value:
 }
 
 export const EQ_ATTRIBUTES_VECTOR_OFFSET = 12;
+export const EQ_ATTRIBUTES_VECTOR_BYTES = 2;
+export const EQ_ATTRIBUTES_VECTOR_SHIFT = 0;
+export const EQ_ATTRIBUTES_VECTOR_MASK = 0xffff;
 /** MSI-X vector. */
 export function getEqAttributesVector(view: DataView, base: number): number {
   return view.getUint16(base + 12, true);
@@ -70,6 +88,9 @@ export function setEqAttributesVector(view: DataView, base: number, value: numbe
 }
 
 export const EQ_ATTRIBUTES_CONTROLS_OFFSET = 14;
+export const EQ_ATTRIBUTES_CONTROLS_BYTES = 1;
+export const EQ_ATTRIBUTES_CONTROLS_SHIFT = 16;
+export const EQ_ATTRIBUTES_CONTROLS_MASK = 0xff0000;
 /** Action of the first completion event on an empty queue. Values: eq-control. */
 export function getEqAttributesControls(view: DataView, base: number): number {
   return view.getUint8(base + 14);
@@ -79,6 +100,7 @@ export function setEqAttributesControls(view: DataView, base: number, value: num
 }
 
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET = 16;
+export const EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_BYTES = 8;
 /** Next interrupt delay, below 2^63; 0: every event interrupts; all ones: no event does. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesNextInterruptDelayNs(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -101,6 +123,7 @@ export function setEqAttributesNextInterruptDelayNsLow(view: DataView, base: num
 }
 
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_TIME_OFFSET = 24;
+export const EQ_ATTRIBUTES_NEXT_INTERRUPT_TIME_BYTES = 8;
 /** Query only: next interrupt time stamp, in local time. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesNextInterruptTime(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
@@ -123,6 +146,7 @@ export function setEqAttributesNextInterruptTimeLow(view: DataView, base: number
 }
 
 export const EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_OFFSET = 32;
+export const EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_BYTES = 8;
 /** Guest address of the primary summary byte. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesPrimarySummaryAddress(view: DataView, base: number): number {
   return view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
@@ -145,6 +169,7 @@ export function setEqAttributesPrimarySummaryAddressLow(view: DataView, base: nu
 }
 
 export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET = 40;
+export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_BYTES = 8;
 /** Guest address of the secondary summary bytes, indexed by summaryIndex of the CQ. Exact below 2^53; use the halves for opaque values. */
 export function getEqAttributesSecondarySummaryAddress(view: DataView, base: number): number {
   return view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
@@ -167,6 +192,7 @@ export function setEqAttributesSecondarySummaryAddressLow(view: DataView, base: 
 }
 
 export const EQ_ATTRIBUTES_PRODUCER_COUNT_OFFSET = 48;
+export const EQ_ATTRIBUTES_PRODUCER_COUNT_BYTES = 4;
 /** Query only: EQEs posted. */
 export function getEqAttributesProducerCount(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);
@@ -176,6 +202,7 @@ export function setEqAttributesProducerCount(view: DataView, base: number, value
 }
 
 export const EQ_ATTRIBUTES_CONSUMED_OFFSET = 52;
+export const EQ_ATTRIBUTES_CONSUMED_BYTES = 4;
 /** Query only: consumer position. */
 export function getEqAttributesConsumed(view: DataView, base: number): number {
   return view.getUint32(base + 52, true);
@@ -185,6 +212,7 @@ export function setEqAttributesConsumed(view: DataView, base: number, value: num
 }
 
 export const EQ_ATTRIBUTES_COMPLETION_EVENT_COUNTER_OFFSET = 56;
+export const EQ_ATTRIBUTES_COMPLETION_EVENT_COUNTER_BYTES = 4;
 /** Query only: completion event counter (CEC). */
 export function getEqAttributesCompletionEventCounter(view: DataView, base: number): number {
   return view.getUint32(base + 56, true);
@@ -194,6 +222,7 @@ export function setEqAttributesCompletionEventCounter(view: DataView, base: numb
 }
 
 export const EQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 60;
+export const EQ_ATTRIBUTES_ATTRIBUTE_MASK_BYTES = 4;
 /** Modify only: attributes to change. Values: eq-mask. */
 export function getEqAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base + 60, true);
@@ -202,6 +231,10 @@ export function setEqAttributesAttributeMask(view: DataView, base: number, value
   view.setUint32(base + 60, value, true);
 }
 
+export const EQ_ATTRIBUTES_ERROR_OFFSET = 64;
+export const EQ_ATTRIBUTES_ERROR_BYTES = 1;
+export const EQ_ATTRIBUTES_ERROR_SHIFT = 0;
+export const EQ_ATTRIBUTES_ERROR_MASK = 0x1;
 /** Query only: the EQ overran. */
 export function getEqAttributesError(view: DataView, base: number): number {
   return view.getUint8(base + 64) & 0x1;
@@ -211,6 +244,7 @@ export function setEqAttributesError(view: DataView, base: number, value: number
 }
 
 export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_COUNT_OFFSET = 68;
+export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_COUNT_BYTES = 4;
 /** Number of secondary summary bytes; 0: none is written. */
 export function getEqAttributesSecondarySummaryCount(view: DataView, base: number): number {
   return view.getUint32(base + 68, true);
@@ -220,6 +254,7 @@ export function setEqAttributesSecondarySummaryCount(view: DataView, base: numbe
 }
 
 export const EQ_ATTRIBUTES_INTERRUPTS_OFFSET = 72;
+export const EQ_ATTRIBUTES_INTERRUPTS_BYTES = 4;
 /** Query only: interrupts requested, modulo 2^32. */
 export function getEqAttributesInterrupts(view: DataView, base: number): number {
   return view.getUint32(base + 72, true);
@@ -229,6 +264,7 @@ export function setEqAttributesInterrupts(view: DataView, base: number, value: n
 }
 
 export const EQ_ATTRIBUTES_UNRESPONSIVE_OFFSET = 76;
+export const EQ_ATTRIBUTES_UNRESPONSIVE_BYTES = 4;
 /** Query only: those requested because the driver was late. */
 export function getEqAttributesUnresponsive(view: DataView, base: number): number {
   return view.getUint32(base + 76, true);

@@ -5,6 +5,9 @@
 export const EQ_CONSUMER_SIZE = 8;
 
 export const EQ_CONSUMER_EQN_OFFSET = 0;
+export const EQ_CONSUMER_EQN_BYTES = 3;
+export const EQ_CONSUMER_EQN_SHIFT = 0;
+export const EQ_CONSUMER_EQN_MASK = 0xffffff;
 /** Event queue. */
 export function getEqConsumerEqn(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -14,6 +17,7 @@ export function setEqConsumerEqn(view: DataView, base: number, value: number): v
 }
 
 export const EQ_CONSUMER_CONSUMED_OFFSET = 4;
+export const EQ_CONSUMER_CONSUMED_BYTES = 4;
 /** EQEs consumed, modulo 2^32. */
 export function getEqConsumerConsumed(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);

@@ -5,6 +5,9 @@
 export const EVENT_ENTRY_SIZE = 64;
 
 export const EVENT_ENTRY_EVENT_TYPE_OFFSET = 0;
+export const EVENT_ENTRY_EVENT_TYPE_BYTES = 1;
+export const EVENT_ENTRY_EVENT_TYPE_SHIFT = 0;
+export const EVENT_ENTRY_EVENT_TYPE_MASK = 0xff;
 /** What happened. Values: event-type. */
 export function getEventEntryEventType(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -14,6 +17,9 @@ export function setEventEntryEventType(view: DataView, base: number, value: numb
 }
 
 export const EVENT_ENTRY_PORT_OFFSET = 1;
+export const EVENT_ENTRY_PORT_BYTES = 1;
+export const EVENT_ENTRY_PORT_SHIFT = 8;
+export const EVENT_ENTRY_PORT_MASK = 0xff00;
 /** Port of a port event, from 1. */
 export function getEventEntryPort(view: DataView, base: number): number {
   return view.getUint8(base + 1);
@@ -23,6 +29,9 @@ export function setEventEntryPort(view: DataView, base: number, value: number): 
 }
 
 export const EVENT_ENTRY_OBJECT_NUMBER_OFFSET = 4;
+export const EVENT_ENTRY_OBJECT_NUMBER_BYTES = 3;
+export const EVENT_ENTRY_OBJECT_NUMBER_SHIFT = 0;
+export const EVENT_ENTRY_OBJECT_NUMBER_MASK = 0xffffff;
 /** CQN, QPN, SRQN or command sequence. */
 export function getEventEntryObjectNumber(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) & 0xffffff;
@@ -32,6 +41,7 @@ export function setEventEntryObjectNumber(view: DataView, base: number, value: n
 }
 
 export const EVENT_ENTRY_COMPLETION_SEQUENCE_OFFSET = 8;
+export const EVENT_ENTRY_COMPLETION_SEQUENCE_BYTES = 4;
 /** Sequence word of the CQE that caused a completion event. */
 export function getEventEntryCompletionSequence(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
@@ -41,6 +51,9 @@ export function setEventEntryCompletionSequence(view: DataView, base: number, va
 }
 
 export const EVENT_ENTRY_FAULT_KIND_OFFSET = 12;
+export const EVENT_ENTRY_FAULT_KIND_BYTES = 1;
+export const EVENT_ENTRY_FAULT_KIND_SHIFT = 0;
+export const EVENT_ENTRY_FAULT_KIND_MASK = 0xff;
 /** Cause of an error event. Values: fault-kind. */
 export function getEventEntryFaultKind(view: DataView, base: number): number {
   return view.getUint8(base + 12);
@@ -50,6 +63,7 @@ export function setEventEntryFaultKind(view: DataView, base: number, value: numb
 }
 
 export const EVENT_ENTRY_TIMESTAMP_OFFSET = 16;
+export const EVENT_ENTRY_TIMESTAMP_BYTES = 8;
 /** Local time of posting, in ns. Exact below 2^53; use the halves for opaque values. */
 export function getEventEntryTimestamp(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -72,6 +86,7 @@ export function setEventEntryTimestampLow(view: DataView, base: number, value: n
 }
 
 export const EVENT_ENTRY_TOKEN_OFFSET = 24;
+export const EVENT_ENTRY_TOKEN_BYTES = 8;
 /** Handle that software gave when it created the object. Exact below 2^53; use the halves for opaque values. */
 export function getEventEntryToken(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
@@ -94,6 +109,7 @@ export function setEventEntryTokenLow(view: DataView, base: number, value: numbe
 }
 
 export const EVENT_ENTRY_SEQUENCE_OFFSET = 60;
+export const EVENT_ENTRY_SEQUENCE_BYTES = 4;
 /** Running number of the entry, from 1. */
 export function getEventEntrySequence(view: DataView, base: number): number {
   return view.getUint32(base + 60, true);

@@ -5,6 +5,9 @@
 export const LANE_ATTRIBUTES_SIZE = 48;
 
 export const LANE_ATTRIBUTES_STATE_OFFSET = 0;
+export const LANE_ATTRIBUTES_STATE_BYTES = 1;
+export const LANE_ATTRIBUTES_STATE_SHIFT = 0;
+export const LANE_ATTRIBUTES_STATE_MASK = 0xff;
 /** Shared or allocated. Values: tvl-state. */
 export function getLaneAttributesState(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -14,6 +17,9 @@ export function setLaneAttributesState(view: DataView, base: number, value: numb
 }
 
 export const LANE_ATTRIBUTES_FUNCTION_OFFSET = 1;
+export const LANE_ATTRIBUTES_FUNCTION_BYTES = 1;
+export const LANE_ATTRIBUTES_FUNCTION_SHIFT = 8;
+export const LANE_ATTRIBUTES_FUNCTION_MASK = 0xff00;
 /** Function that the lane is allocated to. */
 export function getLaneAttributesFunction(view: DataView, base: number): number {
   return view.getUint8(base + 1);
@@ -23,6 +29,9 @@ export function setLaneAttributesFunction(view: DataView, base: number, value: n
 }
 
 export const LANE_ATTRIBUTES_WEIGHT_OFFSET = 2;
+export const LANE_ATTRIBUTES_WEIGHT_BYTES = 1;
+export const LANE_ATTRIBUTES_WEIGHT_SHIFT = 16;
+export const LANE_ATTRIBUTES_WEIGHT_MASK = 0xff0000;
 /** Commands per turn of the virtual kick arbitrator. */
 export function getLaneAttributesWeight(view: DataView, base: number): number {
   return view.getUint8(base + 2);
@@ -32,6 +41,9 @@ export function setLaneAttributesWeight(view: DataView, base: number, value: num
 }
 
 export const LANE_ATTRIBUTES_SHARED_CREDITS_OFFSET = 3;
+export const LANE_ATTRIBUTES_SHARED_CREDITS_BYTES = 1;
+export const LANE_ATTRIBUTES_SHARED_CREDITS_SHIFT = 24;
+export const LANE_ATTRIBUTES_SHARED_CREDITS_MASK = 0xff000000;
 /** Shared credits that the lane may take: bit 0 execution, bit 1 completion. */
 export function getLaneAttributesSharedCredits(view: DataView, base: number): number {
   return view.getUint8(base + 3);
@@ -41,6 +53,7 @@ export function setLaneAttributesSharedCredits(view: DataView, base: number, val
 }
 
 export const LANE_ATTRIBUTES_EXECUTION_CREDITS_OFFSET = 4;
+export const LANE_ATTRIBUTES_EXECUTION_CREDITS_BYTES = 4;
 /** Private execution credits. */
 export function getLaneAttributesExecutionCredits(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
@@ -50,6 +63,7 @@ export function setLaneAttributesExecutionCredits(view: DataView, base: number, 
 }
 
 export const LANE_ATTRIBUTES_EXECUTION_CREDITS_USED_OFFSET = 8;
+export const LANE_ATTRIBUTES_EXECUTION_CREDITS_USED_BYTES = 4;
 /** Private execution credits in use. */
 export function getLaneAttributesExecutionCreditsUsed(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
@@ -59,6 +73,7 @@ export function setLaneAttributesExecutionCreditsUsed(view: DataView, base: numb
 }
 
 export const LANE_ATTRIBUTES_EXECUTION_SHARED_USED_OFFSET = 12;
+export const LANE_ATTRIBUTES_EXECUTION_SHARED_USED_BYTES = 4;
 /** Shared execution credits that the lane holds. */
 export function getLaneAttributesExecutionSharedUsed(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);
@@ -68,6 +83,7 @@ export function setLaneAttributesExecutionSharedUsed(view: DataView, base: numbe
 }
 
 export const LANE_ATTRIBUTES_COMPLETION_CREDITS_OFFSET = 16;
+export const LANE_ATTRIBUTES_COMPLETION_CREDITS_BYTES = 4;
 /** Private completion credits. */
 export function getLaneAttributesCompletionCredits(view: DataView, base: number): number {
   return view.getUint32(base + 16, true);
@@ -77,6 +93,7 @@ export function setLaneAttributesCompletionCredits(view: DataView, base: number,
 }
 
 export const LANE_ATTRIBUTES_COMPLETION_CREDITS_USED_OFFSET = 20;
+export const LANE_ATTRIBUTES_COMPLETION_CREDITS_USED_BYTES = 4;
 /** Private completion credits in use. */
 export function getLaneAttributesCompletionCreditsUsed(view: DataView, base: number): number {
   return view.getUint32(base + 20, true);
@@ -86,6 +103,7 @@ export function setLaneAttributesCompletionCreditsUsed(view: DataView, base: num
 }
 
 export const LANE_ATTRIBUTES_COMPLETION_SHARED_USED_OFFSET = 24;
+export const LANE_ATTRIBUTES_COMPLETION_SHARED_USED_BYTES = 4;
 /** Shared completion credits that the lane holds. */
 export function getLaneAttributesCompletionSharedUsed(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
@@ -95,6 +113,7 @@ export function setLaneAttributesCompletionSharedUsed(view: DataView, base: numb
 }
 
 export const LANE_ATTRIBUTES_LIST_LENGTH_OFFSET = 28;
+export const LANE_ATTRIBUTES_LIST_LENGTH_BYTES = 4;
 /** Commands in the virtual kick list. */
 export function getLaneAttributesListLength(view: DataView, base: number): number {
   return view.getUint32(base + 28, true);
@@ -104,6 +123,7 @@ export function setLaneAttributesListLength(view: DataView, base: number, value:
 }
 
 export const LANE_ATTRIBUTES_LIST_SIZE_OFFSET = 32;
+export const LANE_ATTRIBUTES_LIST_SIZE_BYTES = 4;
 /** Most commands in the virtual kick list. */
 export function getLaneAttributesListSize(view: DataView, base: number): number {
   return view.getUint32(base + 32, true);
@@ -113,6 +133,7 @@ export function setLaneAttributesListSize(view: DataView, base: number, value: n
 }
 
 export const LANE_ATTRIBUTES_LAUNCHES_OFFSET = 36;
+export const LANE_ATTRIBUTES_LAUNCHES_BYTES = 4;
 /** Commands launched from the lane. */
 export function getLaneAttributesLaunches(view: DataView, base: number): number {
   return view.getUint32(base + 36, true);

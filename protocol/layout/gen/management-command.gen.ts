@@ -5,6 +5,9 @@
 export const MANAGEMENT_COMMAND_SIZE = 64;
 
 export const MANAGEMENT_COMMAND_OPCODE_OFFSET = 0;
+export const MANAGEMENT_COMMAND_OPCODE_BYTES = 1;
+export const MANAGEMENT_COMMAND_OPCODE_SHIFT = 0;
+export const MANAGEMENT_COMMAND_OPCODE_MASK = 0xff;
 /** Object class and verb. Values: management-opcode. */
 export function getManagementCommandOpcode(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -14,6 +17,9 @@ export function setManagementCommandOpcode(view: DataView, base: number, value: 
 }
 
 export const MANAGEMENT_COMMAND_OBJECT_NUMBER_OFFSET = 1;
+export const MANAGEMENT_COMMAND_OBJECT_NUMBER_BYTES = 3;
+export const MANAGEMENT_COMMAND_OBJECT_NUMBER_SHIFT = 8;
+export const MANAGEMENT_COMMAND_OBJECT_NUMBER_MASK = 0xffffff00;
 /** Object of the command; 0 for a create command. */
 export function getManagementCommandObjectNumber(view: DataView, base: number): number {
   return view.getUint32(base, true) >>> 8;
@@ -23,6 +29,9 @@ export function setManagementCommandObjectNumber(view: DataView, base: number, v
 }
 
 export const MANAGEMENT_COMMAND_SEQUENCE_OFFSET = 4;
+export const MANAGEMENT_COMMAND_SEQUENCE_BYTES = 2;
+export const MANAGEMENT_COMMAND_SEQUENCE_SHIFT = 0;
+export const MANAGEMENT_COMMAND_SEQUENCE_MASK = 0xffff;
 /** Repeated in the response. */
 export function getManagementCommandSequence(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);
@@ -31,6 +40,10 @@ export function setManagementCommandSequence(view: DataView, base: number, value
   view.setUint16(base + 4, value, true);
 }
 
+export const MANAGEMENT_COMMAND_COLLECT_LENGTH_OFFSET = 6;
+export const MANAGEMENT_COMMAND_COLLECT_LENGTH_BYTES = 2;
+export const MANAGEMENT_COMMAND_COLLECT_LENGTH_SHIFT = 16;
+export const MANAGEMENT_COMMAND_COLLECT_LENGTH_MASK = 0x1ff0000;
 /** Length of the whole command in bytes: 64 to 320, a multiple of 8. */
 export function getManagementCommandCollectLength(view: DataView, base: number): number {
   return view.getUint16(base + 6, true) & 0x1ff;
@@ -39,6 +52,10 @@ export function setManagementCommandCollectLength(view: DataView, base: number, 
   view.setUint16(base + 6, (view.getUint16(base + 6, true) & 0xfe00) | (value & 0x1ff), true);
 }
 
+export const MANAGEMENT_COMMAND_NOTIFY_OFFSET = 7;
+export const MANAGEMENT_COMMAND_NOTIFY_BYTES = 1;
+export const MANAGEMENT_COMMAND_NOTIFY_SHIFT = 25;
+export const MANAGEMENT_COMMAND_NOTIFY_MASK = 0x2000000;
 /** The answer also posts an EQE (management complete) to eventQueue. */
 export function getManagementCommandNotify(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 1) & 0x1;
@@ -48,6 +65,9 @@ export function setManagementCommandNotify(view: DataView, base: number, value: 
 }
 
 export const MANAGEMENT_COMMAND_EVENT_QUEUE_OFFSET = 8;
+export const MANAGEMENT_COMMAND_EVENT_QUEUE_BYTES = 3;
+export const MANAGEMENT_COMMAND_EVENT_QUEUE_SHIFT = 0;
+export const MANAGEMENT_COMMAND_EVENT_QUEUE_MASK = 0xffffff;
 /** EQ for the notification. */
 export function getManagementCommandEventQueue(view: DataView, base: number): number {
   return view.getUint32(base + 8, true) & 0xffffff;
@@ -57,6 +77,7 @@ export function setManagementCommandEventQueue(view: DataView, base: number, val
 }
 
 export const MANAGEMENT_COMMAND_MODIFIER_OFFSET = 12;
+export const MANAGEMENT_COMMAND_MODIFIER_BYTES = 4;
 /** Further operand: port of a query, number of resource changes. */
 export function getManagementCommandModifier(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);
@@ -66,6 +87,7 @@ export function setManagementCommandModifier(view: DataView, base: number, value
 }
 
 export const MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET = 16;
+export const MANAGEMENT_COMMAND_RESPONSE_ADDRESS_BYTES = 8;
 /** Guest address of the management response; a multiple of 8. Exact below 2^53; use the halves for opaque values. */
 export function getManagementCommandResponseAddress(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -88,6 +110,7 @@ export function setManagementCommandResponseAddressLow(view: DataView, base: num
 }
 
 export const MANAGEMENT_COMMAND_TOKEN_OFFSET = 24;
+export const MANAGEMENT_COMMAND_TOKEN_BYTES = 8;
 /** Handle that software gives to a created object. Exact below 2^53; use the halves for opaque values. */
 export function getManagementCommandToken(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
@@ -110,6 +133,7 @@ export function setManagementCommandTokenLow(view: DataView, base: number, value
 }
 
 export const MANAGEMENT_COMMAND_CHECKSUM_OFFSET = 60;
+export const MANAGEMENT_COMMAND_CHECKSUM_BYTES = 4;
 /** Inverted one's-complement sum of all dwords, this one as 0. */
 export function getManagementCommandChecksum(view: DataView, base: number): number {
   return view.getUint32(base + 60, true);

@@ -15,6 +15,9 @@ export function copyManagementResponsePayloadFrom(view: DataView, base: number, 
 }
 
 export const MANAGEMENT_RESPONSE_STATUS_OFFSET = 224;
+export const MANAGEMENT_RESPONSE_STATUS_BYTES = 1;
+export const MANAGEMENT_RESPONSE_STATUS_SHIFT = 0;
+export const MANAGEMENT_RESPONSE_STATUS_MASK = 0xff;
 /** Result. Values: management-status. */
 export function getManagementResponseStatus(view: DataView, base: number): number {
   return view.getUint8(base + 224);
@@ -24,6 +27,9 @@ export function setManagementResponseStatus(view: DataView, base: number, value:
 }
 
 export const MANAGEMENT_RESPONSE_OBJECT_NUMBER_OFFSET = 225;
+export const MANAGEMENT_RESPONSE_OBJECT_NUMBER_BYTES = 3;
+export const MANAGEMENT_RESPONSE_OBJECT_NUMBER_SHIFT = 8;
+export const MANAGEMENT_RESPONSE_OBJECT_NUMBER_MASK = 0xffffff00;
 /** Created object, or the object of the command. */
 export function getManagementResponseObjectNumber(view: DataView, base: number): number {
   return view.getUint32(base + 224, true) >>> 8;
@@ -33,7 +39,10 @@ export function setManagementResponseObjectNumber(view: DataView, base: number, 
 }
 
 export const MANAGEMENT_RESPONSE_BAD_OFFSET_OFFSET = 228;
-/** Byte offset of the field at fault in the command, or 0. */
+export const MANAGEMENT_RESPONSE_BAD_OFFSET_BYTES = 2;
+export const MANAGEMENT_RESPONSE_BAD_OFFSET_SHIFT = 0;
+export const MANAGEMENT_RESPONSE_BAD_OFFSET_MASK = 0xffff;
+/** Offset in the command of the first byte of the field at fault, or 0. */
 export function getManagementResponseBadOffset(view: DataView, base: number): number {
   return view.getUint16(base + 228, true);
 }
@@ -42,6 +51,7 @@ export function setManagementResponseBadOffset(view: DataView, base: number, val
 }
 
 export const MANAGEMENT_RESPONSE_LIMIT_OFFSET = 232;
+export const MANAGEMENT_RESPONSE_LIMIT_BYTES = 8;
 /** Largest value that the command would have accepted, or 0. Exact below 2^53; use the halves for opaque values. */
 export function getManagementResponseLimit(view: DataView, base: number): number {
   return view.getUint32(base + 236, true) * 4294967296 + view.getUint32(base + 232, true);
@@ -64,6 +74,7 @@ export function setManagementResponseLimitLow(view: DataView, base: number, valu
 }
 
 export const MANAGEMENT_RESPONSE_SEQUENCE_OFFSET = 252;
+export const MANAGEMENT_RESPONSE_SEQUENCE_BYTES = 4;
 /** RESPONSE_VALID plus the command sequence. */
 export function getManagementResponseSequence(view: DataView, base: number): number {
   return view.getUint32(base + 252, true);
@@ -78,7 +89,7 @@ export interface ManagementResponse {
   status: number;
   /** Created object, or the object of the command. */
   objectNumber: number;
-  /** Byte offset of the field at fault in the command, or 0. */
+  /** Offset in the command of the first byte of the field at fault, or 0. */
   badOffset: number;
   /** Largest value that the command would have accepted, or 0. */
   limit: number;

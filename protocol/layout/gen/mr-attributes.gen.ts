@@ -5,6 +5,9 @@
 export const MR_ATTRIBUTES_SIZE = 64;
 
 export const MR_ATTRIBUTES_PD_OFFSET = 0;
+export const MR_ATTRIBUTES_PD_BYTES = 3;
+export const MR_ATTRIBUTES_PD_SHIFT = 0;
+export const MR_ATTRIBUTES_PD_MASK = 0xffffff;
 /** Protection domain. */
 export function getMrAttributesPd(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -14,6 +17,9 @@ export function setMrAttributesPd(view: DataView, base: number, value: number): 
 }
 
 export const MR_ATTRIBUTES_KIND_OFFSET = 3;
+export const MR_ATTRIBUTES_KIND_BYTES = 1;
+export const MR_ATTRIBUTES_KIND_SHIFT = 24;
+export const MR_ATTRIBUTES_KIND_MASK = 0xff000000;
 /** How virtual addresses translate to guest addresses. Values: mr-kind. */
 export function getMrAttributesKind(view: DataView, base: number): number {
   return view.getUint8(base + 3);
@@ -23,6 +29,7 @@ export function setMrAttributesKind(view: DataView, base: number, value: number)
 }
 
 export const MR_ATTRIBUTES_ACCESS_OFFSET = 4;
+export const MR_ATTRIBUTES_ACCESS_BYTES = 4;
 /** Access rights. Values: access-flag. */
 export function getMrAttributesAccess(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
@@ -32,6 +39,7 @@ export function setMrAttributesAccess(view: DataView, base: number, value: numbe
 }
 
 export const MR_ATTRIBUTES_START_ADDRESS_OFFSET = 8;
+export const MR_ATTRIBUTES_START_ADDRESS_BYTES = 8;
 /** First virtual address. Exact below 2^53; use the halves for opaque values. */
 export function getMrAttributesStartAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
@@ -54,6 +62,7 @@ export function setMrAttributesStartAddressLow(view: DataView, base: number, val
 }
 
 export const MR_ATTRIBUTES_LENGTH_OFFSET = 16;
+export const MR_ATTRIBUTES_LENGTH_BYTES = 8;
 /** Length in bytes. Exact below 2^53; use the halves for opaque values. */
 export function getMrAttributesLength(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -76,6 +85,7 @@ export function setMrAttributesLengthLow(view: DataView, base: number, value: nu
 }
 
 export const MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET = 24;
+export const MR_ATTRIBUTES_PAGE_LIST_ADDRESS_BYTES = 8;
 /** Kind paged only: guest address of the array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
 export function getMrAttributesPageListAddress(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
@@ -98,6 +108,7 @@ export function setMrAttributesPageListAddressLow(view: DataView, base: number, 
 }
 
 export const MR_ATTRIBUTES_PAGE_COUNT_OFFSET = 32;
+export const MR_ATTRIBUTES_PAGE_COUNT_BYTES = 4;
 /** Pages in the list. */
 export function getMrAttributesPageCount(view: DataView, base: number): number {
   return view.getUint32(base + 32, true);
@@ -107,6 +118,9 @@ export function setMrAttributesPageCount(view: DataView, base: number, value: nu
 }
 
 export const MR_ATTRIBUTES_PAGE_SHIFT_OFFSET = 36;
+export const MR_ATTRIBUTES_PAGE_SHIFT_BYTES = 1;
+export const MR_ATTRIBUTES_PAGE_SHIFT_SHIFT = 0;
+export const MR_ATTRIBUTES_PAGE_SHIFT_MASK = 0xff;
 /** log2 of the page size, 12 to 31. */
 export function getMrAttributesPageShift(view: DataView, base: number): number {
   return view.getUint8(base + 36);
@@ -116,6 +130,9 @@ export function setMrAttributesPageShift(view: DataView, base: number, value: nu
 }
 
 export const MR_ATTRIBUTES_KEY_BYTE_OFFSET = 37;
+export const MR_ATTRIBUTES_KEY_BYTE_BYTES = 1;
+export const MR_ATTRIBUTES_KEY_BYTE_SHIFT = 8;
+export const MR_ATTRIBUTES_KEY_BYTE_MASK = 0xff00;
 /** Low byte of the keys. */
 export function getMrAttributesKeyByte(view: DataView, base: number): number {
   return view.getUint8(base + 37);
@@ -125,6 +142,7 @@ export function setMrAttributesKeyByte(view: DataView, base: number, value: numb
 }
 
 export const MR_ATTRIBUTES_LKEY_OFFSET = 40;
+export const MR_ATTRIBUTES_LKEY_BYTES = 4;
 /** Answer only: L_Key. */
 export function getMrAttributesLkey(view: DataView, base: number): number {
   return view.getUint32(base + 40, true);
@@ -134,6 +152,7 @@ export function setMrAttributesLkey(view: DataView, base: number, value: number)
 }
 
 export const MR_ATTRIBUTES_RKEY_OFFSET = 44;
+export const MR_ATTRIBUTES_RKEY_BYTES = 4;
 /** Answer only: R_Key. */
 export function getMrAttributesRkey(view: DataView, base: number): number {
   return view.getUint32(base + 44, true);
@@ -143,6 +162,7 @@ export function setMrAttributesRkey(view: DataView, base: number, value: number)
 }
 
 export const MR_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 48;
+export const MR_ATTRIBUTES_ATTRIBUTE_MASK_BYTES = 4;
 /** Modify only: attributes to change. Values: mr-mask. */
 export function getMrAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);

@@ -5,6 +5,9 @@
 export const MW_ATTRIBUTES_SIZE = 48;
 
 export const MW_ATTRIBUTES_PD_OFFSET = 0;
+export const MW_ATTRIBUTES_PD_BYTES = 3;
+export const MW_ATTRIBUTES_PD_SHIFT = 0;
+export const MW_ATTRIBUTES_PD_MASK = 0xffffff;
 /** Protection domain. */
 export function getMwAttributesPd(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -14,6 +17,9 @@ export function setMwAttributesPd(view: DataView, base: number, value: number): 
 }
 
 export const MW_ATTRIBUTES_KIND_OFFSET = 3;
+export const MW_ATTRIBUTES_KIND_BYTES = 1;
+export const MW_ATTRIBUTES_KIND_SHIFT = 24;
+export const MW_ATTRIBUTES_KIND_MASK = 0xff000000;
 /** Type of the window. Values: mw-kind. */
 export function getMwAttributesKind(view: DataView, base: number): number {
   return view.getUint8(base + 3);
@@ -23,6 +29,7 @@ export function setMwAttributesKind(view: DataView, base: number, value: number)
 }
 
 export const MW_ATTRIBUTES_RKEY_OFFSET = 4;
+export const MW_ATTRIBUTES_RKEY_BYTES = 4;
 /** Answer only: R_Key. */
 export function getMwAttributesRkey(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
@@ -32,6 +39,7 @@ export function setMwAttributesRkey(view: DataView, base: number, value: number)
 }
 
 export const MW_ATTRIBUTES_START_ADDRESS_OFFSET = 8;
+export const MW_ATTRIBUTES_START_ADDRESS_BYTES = 8;
 /** Query only: first address of the bound range. Exact below 2^53; use the halves for opaque values. */
 export function getMwAttributesStartAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
@@ -54,6 +62,7 @@ export function setMwAttributesStartAddressLow(view: DataView, base: number, val
 }
 
 export const MW_ATTRIBUTES_LENGTH_OFFSET = 16;
+export const MW_ATTRIBUTES_LENGTH_BYTES = 8;
 /** Query only: bytes bound, 0 when unbound. Exact below 2^53; use the halves for opaque values. */
 export function getMwAttributesLength(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -76,6 +85,7 @@ export function setMwAttributesLengthLow(view: DataView, base: number, value: nu
 }
 
 export const MW_ATTRIBUTES_ACCESS_OFFSET = 24;
+export const MW_ATTRIBUTES_ACCESS_BYTES = 4;
 /** Query only: remote access rights. Values: access-flag. */
 export function getMwAttributesAccess(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
@@ -85,6 +95,9 @@ export function setMwAttributesAccess(view: DataView, base: number, value: numbe
 }
 
 export const MW_ATTRIBUTES_REGION_OFFSET = 28;
+export const MW_ATTRIBUTES_REGION_BYTES = 3;
+export const MW_ATTRIBUTES_REGION_SHIFT = 0;
+export const MW_ATTRIBUTES_REGION_MASK = 0xffffff;
 /** Query only: memory region that the window is bound to. */
 export function getMwAttributesRegion(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) & 0xffffff;
@@ -94,6 +107,9 @@ export function setMwAttributesRegion(view: DataView, base: number, value: numbe
 }
 
 export const MW_ATTRIBUTES_QPN_OFFSET = 32;
+export const MW_ATTRIBUTES_QPN_BYTES = 3;
+export const MW_ATTRIBUTES_QPN_SHIFT = 0;
+export const MW_ATTRIBUTES_QPN_MASK = 0xffffff;
 /** Query only: QP that a type 2 window is bound to. */
 export function getMwAttributesQpn(view: DataView, base: number): number {
   return view.getUint32(base + 32, true) & 0xffffff;

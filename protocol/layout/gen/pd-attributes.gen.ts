@@ -5,6 +5,7 @@
 export const PD_ATTRIBUTES_SIZE = 16;
 
 export const PD_ATTRIBUTES_TOKEN_OFFSET = 0;
+export const PD_ATTRIBUTES_TOKEN_BYTES = 8;
 /** Handle of the object, chosen by software. Exact below 2^53; use the halves for opaque values. */
 export function getPdAttributesToken(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
@@ -27,6 +28,7 @@ export function setPdAttributesTokenLow(view: DataView, base: number, value: num
 }
 
 export const PD_ATTRIBUTES_REFERENCES_OFFSET = 8;
+export const PD_ATTRIBUTES_REFERENCES_BYTES = 4;
 /** Query only: objects that use the PD. */
 export function getPdAttributesReferences(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);

@@ -53,6 +53,9 @@ export function copyPortAttributesSubnetPrefixFrom(view: DataView, base: number,
 }
 
 export const PORT_ATTRIBUTES_LID_OFFSET = 16;
+export const PORT_ATTRIBUTES_LID_BYTES = 2;
+export const PORT_ATTRIBUTES_LID_SHIFT = 0;
+export const PORT_ATTRIBUTES_LID_MASK = 0xffff;
 /** Base LID. */
 export function getPortAttributesLid(view: DataView, base: number): number {
   return view.getUint16(base + 16, true);
@@ -62,6 +65,9 @@ export function setPortAttributesLid(view: DataView, base: number, value: number
 }
 
 export const PORT_ATTRIBUTES_SM_LID_OFFSET = 18;
+export const PORT_ATTRIBUTES_SM_LID_BYTES = 2;
+export const PORT_ATTRIBUTES_SM_LID_SHIFT = 16;
+export const PORT_ATTRIBUTES_SM_LID_MASK = 0xffff0000;
 /** LID of the subnet manager. */
 export function getPortAttributesSmLid(view: DataView, base: number): number {
   return view.getUint16(base + 18, true);
@@ -70,6 +76,10 @@ export function setPortAttributesSmLid(view: DataView, base: number, value: numb
   view.setUint16(base + 18, value, true);
 }
 
+export const PORT_ATTRIBUTES_STATE_OFFSET = 20;
+export const PORT_ATTRIBUTES_STATE_BYTES = 1;
+export const PORT_ATTRIBUTES_STATE_SHIFT = 0;
+export const PORT_ATTRIBUTES_STATE_MASK = 0xf;
 /** Logical port state. Values: port-state. */
 export function getPortAttributesState(view: DataView, base: number): number {
   return view.getUint8(base + 20) & 0xf;
@@ -78,6 +88,10 @@ export function setPortAttributesState(view: DataView, base: number, value: numb
   view.setUint8(base + 20, (view.getUint8(base + 20) & 0xf0) | (value & 0xf));
 }
 
+export const PORT_ATTRIBUTES_PHYSICAL_STATE_OFFSET = 20;
+export const PORT_ATTRIBUTES_PHYSICAL_STATE_BYTES = 1;
+export const PORT_ATTRIBUTES_PHYSICAL_STATE_SHIFT = 4;
+export const PORT_ATTRIBUTES_PHYSICAL_STATE_MASK = 0xf0;
 /** Physical port state. */
 export function getPortAttributesPhysicalState(view: DataView, base: number): number {
   return view.getUint8(base + 20) >>> 4;
@@ -86,6 +100,10 @@ export function setPortAttributesPhysicalState(view: DataView, base: number, val
   view.setUint8(base + 20, (view.getUint8(base + 20) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const PORT_ATTRIBUTES_MAX_MTU_OFFSET = 21;
+export const PORT_ATTRIBUTES_MAX_MTU_BYTES = 1;
+export const PORT_ATTRIBUTES_MAX_MTU_SHIFT = 8;
+export const PORT_ATTRIBUTES_MAX_MTU_MASK = 0xf00;
 /** MTU code that the port is capable of. */
 export function getPortAttributesMaxMtu(view: DataView, base: number): number {
   return view.getUint8(base + 21) & 0xf;
@@ -94,6 +112,10 @@ export function setPortAttributesMaxMtu(view: DataView, base: number, value: num
   view.setUint8(base + 21, (view.getUint8(base + 21) & 0xf0) | (value & 0xf));
 }
 
+export const PORT_ATTRIBUTES_ACTIVE_MTU_OFFSET = 21;
+export const PORT_ATTRIBUTES_ACTIVE_MTU_BYTES = 1;
+export const PORT_ATTRIBUTES_ACTIVE_MTU_SHIFT = 12;
+export const PORT_ATTRIBUTES_ACTIVE_MTU_MASK = 0xf000;
 /** MTU code in use. */
 export function getPortAttributesActiveMtu(view: DataView, base: number): number {
   return view.getUint8(base + 21) >>> 4;
@@ -102,6 +124,10 @@ export function setPortAttributesActiveMtu(view: DataView, base: number, value: 
   view.setUint8(base + 21, (view.getUint8(base + 21) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const PORT_ATTRIBUTES_LMC_OFFSET = 22;
+export const PORT_ATTRIBUTES_LMC_BYTES = 1;
+export const PORT_ATTRIBUTES_LMC_SHIFT = 16;
+export const PORT_ATTRIBUTES_LMC_MASK = 0x70000;
 /** LID mask control. */
 export function getPortAttributesLmc(view: DataView, base: number): number {
   return view.getUint8(base + 22) & 0x7;
@@ -110,6 +136,10 @@ export function setPortAttributesLmc(view: DataView, base: number, value: number
   view.setUint8(base + 22, (view.getUint8(base + 22) & 0xf8) | (value & 0x7));
 }
 
+export const PORT_ATTRIBUTES_SM_SERVICE_LEVEL_OFFSET = 22;
+export const PORT_ATTRIBUTES_SM_SERVICE_LEVEL_BYTES = 1;
+export const PORT_ATTRIBUTES_SM_SERVICE_LEVEL_SHIFT = 19;
+export const PORT_ATTRIBUTES_SM_SERVICE_LEVEL_MASK = 0x780000;
 /** SL to reach the subnet manager. */
 export function getPortAttributesSmServiceLevel(view: DataView, base: number): number {
   return (view.getUint8(base + 22) >>> 3) & 0xf;
@@ -119,6 +149,7 @@ export function setPortAttributesSmServiceLevel(view: DataView, base: number, va
 }
 
 export const PORT_ATTRIBUTES_CAPABILITY_MASK_OFFSET = 24;
+export const PORT_ATTRIBUTES_CAPABILITY_MASK_BYTES = 4;
 /** PortInfo CapabilityMask. */
 export function getPortAttributesCapabilityMask(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
@@ -128,6 +159,9 @@ export function setPortAttributesCapabilityMask(view: DataView, base: number, va
 }
 
 export const PORT_ATTRIBUTES_ACTIVE_WIDTH_OFFSET = 28;
+export const PORT_ATTRIBUTES_ACTIVE_WIDTH_BYTES = 1;
+export const PORT_ATTRIBUTES_ACTIVE_WIDTH_SHIFT = 0;
+export const PORT_ATTRIBUTES_ACTIVE_WIDTH_MASK = 0xff;
 /** Link width code. */
 export function getPortAttributesActiveWidth(view: DataView, base: number): number {
   return view.getUint8(base + 28);
@@ -137,6 +171,9 @@ export function setPortAttributesActiveWidth(view: DataView, base: number, value
 }
 
 export const PORT_ATTRIBUTES_ACTIVE_SPEED_OFFSET = 29;
+export const PORT_ATTRIBUTES_ACTIVE_SPEED_BYTES = 1;
+export const PORT_ATTRIBUTES_ACTIVE_SPEED_SHIFT = 8;
+export const PORT_ATTRIBUTES_ACTIVE_SPEED_MASK = 0xff00;
 /** Link speed code. */
 export function getPortAttributesActiveSpeed(view: DataView, base: number): number {
   return view.getUint8(base + 29);
@@ -146,6 +183,9 @@ export function setPortAttributesActiveSpeed(view: DataView, base: number, value
 }
 
 export const PORT_ATTRIBUTES_MAX_VIRTUAL_LANES_OFFSET = 30;
+export const PORT_ATTRIBUTES_MAX_VIRTUAL_LANES_BYTES = 1;
+export const PORT_ATTRIBUTES_MAX_VIRTUAL_LANES_SHIFT = 16;
+export const PORT_ATTRIBUTES_MAX_VIRTUAL_LANES_MASK = 0xff0000;
 /** Data virtual lanes of the port. */
 export function getPortAttributesMaxVirtualLanes(view: DataView, base: number): number {
   return view.getUint8(base + 30);
@@ -155,6 +195,9 @@ export function setPortAttributesMaxVirtualLanes(view: DataView, base: number, v
 }
 
 export const PORT_ATTRIBUTES_PKEY_TABLE_ENTRIES_OFFSET = 32;
+export const PORT_ATTRIBUTES_PKEY_TABLE_ENTRIES_BYTES = 2;
+export const PORT_ATTRIBUTES_PKEY_TABLE_ENTRIES_SHIFT = 0;
+export const PORT_ATTRIBUTES_PKEY_TABLE_ENTRIES_MASK = 0xffff;
 /** Entries in the P_Key table. */
 export function getPortAttributesPkeyTableEntries(view: DataView, base: number): number {
   return view.getUint16(base + 32, true);
@@ -164,6 +207,9 @@ export function setPortAttributesPkeyTableEntries(view: DataView, base: number, 
 }
 
 export const PORT_ATTRIBUTES_GID_TABLE_ENTRIES_OFFSET = 34;
+export const PORT_ATTRIBUTES_GID_TABLE_ENTRIES_BYTES = 2;
+export const PORT_ATTRIBUTES_GID_TABLE_ENTRIES_SHIFT = 16;
+export const PORT_ATTRIBUTES_GID_TABLE_ENTRIES_MASK = 0xffff0000;
 /** Entries in the GID table. */
 export function getPortAttributesGidTableEntries(view: DataView, base: number): number {
   return view.getUint16(base + 34, true);
@@ -173,6 +219,9 @@ export function setPortAttributesGidTableEntries(view: DataView, base: number, v
 }
 
 export const PORT_ATTRIBUTES_BAD_PKEY_COUNTER_OFFSET = 36;
+export const PORT_ATTRIBUTES_BAD_PKEY_COUNTER_BYTES = 2;
+export const PORT_ATTRIBUTES_BAD_PKEY_COUNTER_SHIFT = 0;
+export const PORT_ATTRIBUTES_BAD_PKEY_COUNTER_MASK = 0xffff;
 /** P_Key violations. */
 export function getPortAttributesBadPkeyCounter(view: DataView, base: number): number {
   return view.getUint16(base + 36, true);
@@ -182,6 +231,9 @@ export function setPortAttributesBadPkeyCounter(view: DataView, base: number, va
 }
 
 export const PORT_ATTRIBUTES_BAD_QKEY_COUNTER_OFFSET = 38;
+export const PORT_ATTRIBUTES_BAD_QKEY_COUNTER_BYTES = 2;
+export const PORT_ATTRIBUTES_BAD_QKEY_COUNTER_SHIFT = 16;
+export const PORT_ATTRIBUTES_BAD_QKEY_COUNTER_MASK = 0xffff0000;
 /** Q_Key violations. */
 export function getPortAttributesBadQkeyCounter(view: DataView, base: number): number {
   return view.getUint16(base + 38, true);

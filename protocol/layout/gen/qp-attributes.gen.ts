@@ -5,6 +5,7 @@
 export const QP_ATTRIBUTES_SIZE = 112;
 
 export const QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 0;
+export const QP_ATTRIBUTES_ATTRIBUTE_MASK_BYTES = 4;
 /** Attributes to change. Values: qp-mask. */
 export function getQpAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base, true);
@@ -13,6 +14,10 @@ export function setQpAttributesAttributeMask(view: DataView, base: number, value
   view.setUint32(base, value, true);
 }
 
+export const QP_ATTRIBUTES_STATE_OFFSET = 4;
+export const QP_ATTRIBUTES_STATE_BYTES = 1;
+export const QP_ATTRIBUTES_STATE_SHIFT = 0;
+export const QP_ATTRIBUTES_STATE_MASK = 0xf;
 /** Modify: next state. Query: present state. Values: qp-state. */
 export function getQpAttributesState(view: DataView, base: number): number {
   return view.getUint8(base + 4) & 0xf;
@@ -21,6 +26,10 @@ export function setQpAttributesState(view: DataView, base: number, value: number
   view.setUint8(base + 4, (view.getUint8(base + 4) & 0xf0) | (value & 0xf));
 }
 
+export const QP_ATTRIBUTES_CURRENT_STATE_OFFSET = 4;
+export const QP_ATTRIBUTES_CURRENT_STATE_BYTES = 1;
+export const QP_ATTRIBUTES_CURRENT_STATE_SHIFT = 4;
+export const QP_ATTRIBUTES_CURRENT_STATE_MASK = 0xf0;
 /** State in which the caller expects the QP. Values: qp-state. */
 export function getQpAttributesCurrentState(view: DataView, base: number): number {
   return view.getUint8(base + 4) >>> 4;
@@ -29,6 +38,10 @@ export function setQpAttributesCurrentState(view: DataView, base: number, value:
   view.setUint8(base + 4, (view.getUint8(base + 4) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const QP_ATTRIBUTES_PORT_OFFSET = 5;
+export const QP_ATTRIBUTES_PORT_BYTES = 1;
+export const QP_ATTRIBUTES_PORT_SHIFT = 8;
+export const QP_ATTRIBUTES_PORT_MASK = 0x300;
 /** Primary physical port, from 1. */
 export function getQpAttributesPort(view: DataView, base: number): number {
   return view.getUint8(base + 5) & 0x3;
@@ -37,6 +50,10 @@ export function setQpAttributesPort(view: DataView, base: number, value: number)
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xfc) | (value & 0x3));
 }
 
+export const QP_ATTRIBUTES_PATH_MTU_OFFSET = 5;
+export const QP_ATTRIBUTES_PATH_MTU_BYTES = 1;
+export const QP_ATTRIBUTES_PATH_MTU_SHIFT = 10;
+export const QP_ATTRIBUTES_PATH_MTU_MASK = 0x1c00;
 /** Path MTU code, 1 (256) to 5 (4096). */
 export function getQpAttributesPathMtu(view: DataView, base: number): number {
   return (view.getUint8(base + 5) >>> 2) & 0x7;
@@ -45,6 +62,10 @@ export function setQpAttributesPathMtu(view: DataView, base: number, value: numb
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xe3) | ((value & 0x7) << 2));
 }
 
+export const QP_ATTRIBUTES_ENABLE_SQD_NOTIFY_OFFSET = 5;
+export const QP_ATTRIBUTES_ENABLE_SQD_NOTIFY_BYTES = 1;
+export const QP_ATTRIBUTES_ENABLE_SQD_NOTIFY_SHIFT = 13;
+export const QP_ATTRIBUTES_ENABLE_SQD_NOTIFY_MASK = 0x2000;
 /** An event is posted when the send queue has drained. */
 export function getQpAttributesEnableSqdNotify(view: DataView, base: number): number {
   return (view.getUint8(base + 5) >>> 5) & 0x1;
@@ -54,6 +75,9 @@ export function setQpAttributesEnableSqdNotify(view: DataView, base: number, val
 }
 
 export const QP_ATTRIBUTES_PKEY_INDEX_OFFSET = 6;
+export const QP_ATTRIBUTES_PKEY_INDEX_BYTES = 2;
+export const QP_ATTRIBUTES_PKEY_INDEX_SHIFT = 16;
+export const QP_ATTRIBUTES_PKEY_INDEX_MASK = 0xffff0000;
 /** P_Key table index. */
 export function getQpAttributesPkeyIndex(view: DataView, base: number): number {
   return view.getUint16(base + 6, true);
@@ -63,6 +87,7 @@ export function setQpAttributesPkeyIndex(view: DataView, base: number, value: nu
 }
 
 export const QP_ATTRIBUTES_QKEY_OFFSET = 8;
+export const QP_ATTRIBUTES_QKEY_BYTES = 4;
 /** Q_Key. */
 export function getQpAttributesQkey(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
@@ -72,6 +97,7 @@ export function setQpAttributesQkey(view: DataView, base: number, value: number)
 }
 
 export const QP_ATTRIBUTES_ACCESS_OFFSET = 12;
+export const QP_ATTRIBUTES_ACCESS_BYTES = 4;
 /** Remote operations allowed. Values: access-flag. */
 export function getQpAttributesAccess(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);
@@ -81,6 +107,9 @@ export function setQpAttributesAccess(view: DataView, base: number, value: numbe
 }
 
 export const QP_ATTRIBUTES_REMOTE_QPN_OFFSET = 16;
+export const QP_ATTRIBUTES_REMOTE_QPN_BYTES = 3;
+export const QP_ATTRIBUTES_REMOTE_QPN_SHIFT = 0;
+export const QP_ATTRIBUTES_REMOTE_QPN_MASK = 0xffffff;
 /** Destination QP. */
 export function getQpAttributesRemoteQpn(view: DataView, base: number): number {
   return view.getUint32(base + 16, true) & 0xffffff;
@@ -89,6 +118,10 @@ export function setQpAttributesRemoteQpn(view: DataView, base: number, value: nu
   view.setUint32(base + 16, (view.getUint32(base + 16, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
+export const QP_ATTRIBUTES_RETRY_COUNT_OFFSET = 19;
+export const QP_ATTRIBUTES_RETRY_COUNT_BYTES = 1;
+export const QP_ATTRIBUTES_RETRY_COUNT_SHIFT = 24;
+export const QP_ATTRIBUTES_RETRY_COUNT_MASK = 0x7000000;
 /** Transport retries; 7 means seven, not infinite. */
 export function getQpAttributesRetryCount(view: DataView, base: number): number {
   return view.getUint8(base + 19) & 0x7;
@@ -97,6 +130,10 @@ export function setQpAttributesRetryCount(view: DataView, base: number, value: n
   view.setUint8(base + 19, (view.getUint8(base + 19) & 0xf8) | (value & 0x7));
 }
 
+export const QP_ATTRIBUTES_RNR_RETRY_OFFSET = 19;
+export const QP_ATTRIBUTES_RNR_RETRY_BYTES = 1;
+export const QP_ATTRIBUTES_RNR_RETRY_SHIFT = 27;
+export const QP_ATTRIBUTES_RNR_RETRY_MASK = 0x38000000;
 /** RNR retries; 7: infinite. */
 export function getQpAttributesRnrRetry(view: DataView, base: number): number {
   return (view.getUint8(base + 19) >>> 3) & 0x7;
@@ -106,6 +143,9 @@ export function setQpAttributesRnrRetry(view: DataView, base: number, value: num
 }
 
 export const QP_ATTRIBUTES_SEND_PSN_OFFSET = 20;
+export const QP_ATTRIBUTES_SEND_PSN_BYTES = 3;
+export const QP_ATTRIBUTES_SEND_PSN_SHIFT = 0;
+export const QP_ATTRIBUTES_SEND_PSN_MASK = 0xffffff;
 /** First PSN to send. */
 export function getQpAttributesSendPsn(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) & 0xffffff;
@@ -114,6 +154,10 @@ export function setQpAttributesSendPsn(view: DataView, base: number, value: numb
   view.setUint32(base + 20, (view.getUint32(base + 20, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
+export const QP_ATTRIBUTES_TIMEOUT_OFFSET = 23;
+export const QP_ATTRIBUTES_TIMEOUT_BYTES = 1;
+export const QP_ATTRIBUTES_TIMEOUT_SHIFT = 24;
+export const QP_ATTRIBUTES_TIMEOUT_MASK = 0x1f000000;
 /** Local ACK timeout, 4.096 us * 2^n; 0: none. */
 export function getQpAttributesTimeout(view: DataView, base: number): number {
   return view.getUint8(base + 23) & 0x1f;
@@ -123,6 +167,9 @@ export function setQpAttributesTimeout(view: DataView, base: number, value: numb
 }
 
 export const QP_ATTRIBUTES_RECEIVE_PSN_OFFSET = 24;
+export const QP_ATTRIBUTES_RECEIVE_PSN_BYTES = 3;
+export const QP_ATTRIBUTES_RECEIVE_PSN_SHIFT = 0;
+export const QP_ATTRIBUTES_RECEIVE_PSN_MASK = 0xffffff;
 /** First PSN expected. */
 export function getQpAttributesReceivePsn(view: DataView, base: number): number {
   return view.getUint32(base + 24, true) & 0xffffff;
@@ -131,6 +178,10 @@ export function setQpAttributesReceivePsn(view: DataView, base: number, value: n
   view.setUint32(base + 24, (view.getUint32(base + 24, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
+export const QP_ATTRIBUTES_MIN_RNR_TIMER_OFFSET = 27;
+export const QP_ATTRIBUTES_MIN_RNR_TIMER_BYTES = 1;
+export const QP_ATTRIBUTES_MIN_RNR_TIMER_SHIFT = 24;
+export const QP_ATTRIBUTES_MIN_RNR_TIMER_MASK = 0x1f000000;
 /** RNR timer code to send. */
 export function getQpAttributesMinRnrTimer(view: DataView, base: number): number {
   return view.getUint8(base + 27) & 0x1f;
@@ -140,6 +191,9 @@ export function setQpAttributesMinRnrTimer(view: DataView, base: number, value: 
 }
 
 export const QP_ATTRIBUTES_MAX_READS_INITIATED_OFFSET = 28;
+export const QP_ATTRIBUTES_MAX_READS_INITIATED_BYTES = 1;
+export const QP_ATTRIBUTES_MAX_READS_INITIATED_SHIFT = 0;
+export const QP_ATTRIBUTES_MAX_READS_INITIATED_MASK = 0xff;
 /** Most outstanding RDMA READs and atomics as requester. */
 export function getQpAttributesMaxReadsInitiated(view: DataView, base: number): number {
   return view.getUint8(base + 28);
@@ -149,6 +203,9 @@ export function setQpAttributesMaxReadsInitiated(view: DataView, base: number, v
 }
 
 export const QP_ATTRIBUTES_MAX_READS_SERVED_OFFSET = 29;
+export const QP_ATTRIBUTES_MAX_READS_SERVED_BYTES = 1;
+export const QP_ATTRIBUTES_MAX_READS_SERVED_SHIFT = 8;
+export const QP_ATTRIBUTES_MAX_READS_SERVED_MASK = 0xff00;
 /** Most outstanding RDMA READs and atomics as responder. */
 export function getQpAttributesMaxReadsServed(view: DataView, base: number): number {
   return view.getUint8(base + 29);
@@ -157,6 +214,10 @@ export function setQpAttributesMaxReadsServed(view: DataView, base: number, valu
   view.setUint8(base + 29, value);
 }
 
+export const QP_ATTRIBUTES_ALTERNATE_PORT_OFFSET = 30;
+export const QP_ATTRIBUTES_ALTERNATE_PORT_BYTES = 1;
+export const QP_ATTRIBUTES_ALTERNATE_PORT_SHIFT = 16;
+export const QP_ATTRIBUTES_ALTERNATE_PORT_MASK = 0x30000;
 /** Alternate port. */
 export function getQpAttributesAlternatePort(view: DataView, base: number): number {
   return view.getUint8(base + 30) & 0x3;
@@ -165,6 +226,10 @@ export function setQpAttributesAlternatePort(view: DataView, base: number, value
   view.setUint8(base + 30, (view.getUint8(base + 30) & 0xfc) | (value & 0x3));
 }
 
+export const QP_ATTRIBUTES_MIGRATION_STATE_OFFSET = 30;
+export const QP_ATTRIBUTES_MIGRATION_STATE_BYTES = 1;
+export const QP_ATTRIBUTES_MIGRATION_STATE_SHIFT = 18;
+export const QP_ATTRIBUTES_MIGRATION_STATE_MASK = 0xc0000;
 /** Path migration state. */
 export function getQpAttributesMigrationState(view: DataView, base: number): number {
   return (view.getUint8(base + 30) >>> 2) & 0x3;

@@ -5,6 +5,9 @@
 export const QP_CREATION_SIZE = 80;
 
 export const QP_CREATION_PD_OFFSET = 0;
+export const QP_CREATION_PD_BYTES = 3;
+export const QP_CREATION_PD_SHIFT = 0;
+export const QP_CREATION_PD_MASK = 0xffffff;
 /** Protection domain. */
 export function getQpCreationPd(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -14,6 +17,9 @@ export function setQpCreationPd(view: DataView, base: number, value: number): vo
 }
 
 export const QP_CREATION_SERVICE_TYPE_OFFSET = 3;
+export const QP_CREATION_SERVICE_TYPE_BYTES = 1;
+export const QP_CREATION_SERVICE_TYPE_SHIFT = 24;
+export const QP_CREATION_SERVICE_TYPE_MASK = 0xff000000;
 /** Transport service. Values: service-type. */
 export function getQpCreationServiceType(view: DataView, base: number): number {
   return view.getUint8(base + 3);
@@ -23,6 +29,9 @@ export function setQpCreationServiceType(view: DataView, base: number, value: nu
 }
 
 export const QP_CREATION_SEND_CQ_OFFSET = 4;
+export const QP_CREATION_SEND_CQ_BYTES = 3;
+export const QP_CREATION_SEND_CQ_SHIFT = 0;
+export const QP_CREATION_SEND_CQ_MASK = 0xffffff;
 /** CQ of the send queue. */
 export function getQpCreationSendCq(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) & 0xffffff;
@@ -31,6 +40,10 @@ export function setQpCreationSendCq(view: DataView, base: number, value: number)
   view.setUint32(base + 4, (view.getUint32(base + 4, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
+export const QP_CREATION_SIGNAL_ALL_OFFSET = 7;
+export const QP_CREATION_SIGNAL_ALL_BYTES = 1;
+export const QP_CREATION_SIGNAL_ALL_SHIFT = 24;
+export const QP_CREATION_SIGNAL_ALL_MASK = 0x1000000;
 /** Every command posts a CQE. */
 export function getQpCreationSignalAll(view: DataView, base: number): number {
   return view.getUint8(base + 7) & 0x1;
@@ -39,6 +52,10 @@ export function setQpCreationSignalAll(view: DataView, base: number, value: numb
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xfe) | (value & 0x1));
 }
 
+export const QP_CREATION_CHECKSUM_OFF_OFFSET = 7;
+export const QP_CREATION_CHECKSUM_OFF_BYTES = 1;
+export const QP_CREATION_CHECKSUM_OFF_SHIFT = 25;
+export const QP_CREATION_CHECKSUM_OFF_MASK = 0x2000000;
 /** The checksum of commands is not checked. */
 export function getQpCreationChecksumOff(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 1) & 0x1;
@@ -47,6 +64,10 @@ export function setQpCreationChecksumOff(view: DataView, base: number, value: nu
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const QP_CREATION_SEND_PAGED_OFFSET = 7;
+export const QP_CREATION_SEND_PAGED_BYTES = 1;
+export const QP_CREATION_SEND_PAGED_SHIFT = 26;
+export const QP_CREATION_SEND_PAGED_MASK = 0x4000000;
 /** The send queue is a list of pages. */
 export function getQpCreationSendPaged(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 2) & 0x1;
@@ -55,6 +76,10 @@ export function setQpCreationSendPaged(view: DataView, base: number, value: numb
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xfb) | ((value & 0x1) << 2));
 }
 
+export const QP_CREATION_RECEIVE_PAGED_OFFSET = 7;
+export const QP_CREATION_RECEIVE_PAGED_BYTES = 1;
+export const QP_CREATION_RECEIVE_PAGED_SHIFT = 27;
+export const QP_CREATION_RECEIVE_PAGED_MASK = 0x8000000;
 /** The receive queue is a list of pages. */
 export function getQpCreationReceivePaged(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 3) & 0x1;
@@ -63,6 +88,10 @@ export function setQpCreationReceivePaged(view: DataView, base: number, value: n
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xf7) | ((value & 0x1) << 3));
 }
 
+export const QP_CREATION_SPECIAL_PORT_OFFSET = 7;
+export const QP_CREATION_SPECIAL_PORT_BYTES = 1;
+export const QP_CREATION_SPECIAL_PORT_SHIFT = 28;
+export const QP_CREATION_SPECIAL_PORT_MASK = 0x30000000;
 /** Port of an SMI or GSI QP, else 0. */
 export function getQpCreationSpecialPort(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 4) & 0x3;
@@ -72,6 +101,9 @@ export function setQpCreationSpecialPort(view: DataView, base: number, value: nu
 }
 
 export const QP_CREATION_RECEIVE_CQ_OFFSET = 8;
+export const QP_CREATION_RECEIVE_CQ_BYTES = 3;
+export const QP_CREATION_RECEIVE_CQ_SHIFT = 0;
+export const QP_CREATION_RECEIVE_CQ_MASK = 0xffffff;
 /** CQ of the receive queue. */
 export function getQpCreationReceiveCq(view: DataView, base: number): number {
   return view.getUint32(base + 8, true) & 0xffffff;
@@ -81,6 +113,9 @@ export function setQpCreationReceiveCq(view: DataView, base: number, value: numb
 }
 
 export const QP_CREATION_SRQN_OFFSET = 12;
+export const QP_CREATION_SRQN_BYTES = 3;
+export const QP_CREATION_SRQN_SHIFT = 0;
+export const QP_CREATION_SRQN_MASK = 0xffffff;
 /** Shared receive queue, or 0. */
 export function getQpCreationSrqn(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) & 0xffffff;
@@ -90,6 +125,7 @@ export function setQpCreationSrqn(view: DataView, base: number, value: number): 
 }
 
 export const QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET = 16;
+export const QP_CREATION_SEND_QUEUE_ADDRESS_BYTES = 8;
 /** Guest address of the send queue slots; if sendPaged is set, of their page list. Exact below 2^53; use the halves for opaque values. */
 export function getQpCreationSendQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -112,6 +148,7 @@ export function setQpCreationSendQueueAddressLow(view: DataView, base: number, v
 }
 
 export const QP_CREATION_RECEIVE_QUEUE_ADDRESS_OFFSET = 24;
+export const QP_CREATION_RECEIVE_QUEUE_ADDRESS_BYTES = 8;
 /** Guest address of the receive queue slots; if receivePaged is set, of their page list. Exact below 2^53; use the halves for opaque values. */
 export function getQpCreationReceiveQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
@@ -134,6 +171,7 @@ export function setQpCreationReceiveQueueAddressLow(view: DataView, base: number
 }
 
 export const QP_CREATION_RECORD_ADDRESS_OFFSET = 32;
+export const QP_CREATION_RECORD_ADDRESS_BYTES = 8;
 /** Guest address of the queue-pair-record. Exact below 2^53; use the halves for opaque values. */
 export function getQpCreationRecordAddress(view: DataView, base: number): number {
   return view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
@@ -156,6 +194,7 @@ export function setQpCreationRecordAddressLow(view: DataView, base: number, valu
 }
 
 export const QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET = 40;
+export const QP_CREATION_DESCRIPTOR_ADDRESS_BYTES = 8;
 /** Guest address of the send-queue-descriptor. Exact below 2^53; use the halves for opaque values. */
 export function getQpCreationDescriptorAddress(view: DataView, base: number): number {
   return view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
@@ -178,6 +217,9 @@ export function setQpCreationDescriptorAddressLow(view: DataView, base: number, 
 }
 
 export const QP_CREATION_SEND_ENTRIES_LOG2_OFFSET = 48;
+export const QP_CREATION_SEND_ENTRIES_LOG2_BYTES = 1;
+export const QP_CREATION_SEND_ENTRIES_LOG2_SHIFT = 0;
+export const QP_CREATION_SEND_ENTRIES_LOG2_MASK = 0xff;
 /** log2 of the send queue slots, 0 to 15. */
 export function getQpCreationSendEntriesLog2(view: DataView, base: number): number {
   return view.getUint8(base + 48);
@@ -187,6 +229,9 @@ export function setQpCreationSendEntriesLog2(view: DataView, base: number, value
 }
 
 export const QP_CREATION_SEND_STRIDE_LOG2_OFFSET = 49;
+export const QP_CREATION_SEND_STRIDE_LOG2_BYTES = 1;
+export const QP_CREATION_SEND_STRIDE_LOG2_SHIFT = 8;
+export const QP_CREATION_SEND_STRIDE_LOG2_MASK = 0xff00;
 /** log2 of the slot size: 6 to 9. */
 export function getQpCreationSendStrideLog2(view: DataView, base: number): number {
   return view.getUint8(base + 49);
@@ -196,6 +241,9 @@ export function setQpCreationSendStrideLog2(view: DataView, base: number, value:
 }
 
 export const QP_CREATION_RECEIVE_ENTRIES_LOG2_OFFSET = 50;
+export const QP_CREATION_RECEIVE_ENTRIES_LOG2_BYTES = 1;
+export const QP_CREATION_RECEIVE_ENTRIES_LOG2_SHIFT = 16;
+export const QP_CREATION_RECEIVE_ENTRIES_LOG2_MASK = 0xff0000;
 /** log2 of the receive queue slots, 0 to 15. */
 export function getQpCreationReceiveEntriesLog2(view: DataView, base: number): number {
   return view.getUint8(base + 50);
@@ -205,6 +253,9 @@ export function setQpCreationReceiveEntriesLog2(view: DataView, base: number, va
 }
 
 export const QP_CREATION_RECEIVE_STRIDE_LOG2_OFFSET = 51;
+export const QP_CREATION_RECEIVE_STRIDE_LOG2_BYTES = 1;
+export const QP_CREATION_RECEIVE_STRIDE_LOG2_SHIFT = 24;
+export const QP_CREATION_RECEIVE_STRIDE_LOG2_MASK = 0xff000000;
 /** log2 of the slot size: 5 to 9. */
 export function getQpCreationReceiveStrideLog2(view: DataView, base: number): number {
   return view.getUint8(base + 51);
@@ -214,6 +265,9 @@ export function setQpCreationReceiveStrideLog2(view: DataView, base: number, val
 }
 
 export const QP_CREATION_SEND_PAGE_SHIFT_OFFSET = 52;
+export const QP_CREATION_SEND_PAGE_SHIFT_BYTES = 1;
+export const QP_CREATION_SEND_PAGE_SHIFT_SHIFT = 0;
+export const QP_CREATION_SEND_PAGE_SHIFT_MASK = 0xff;
 /** log2 of the page size when paged. */
 export function getQpCreationSendPageShift(view: DataView, base: number): number {
   return view.getUint8(base + 52);
@@ -223,6 +277,9 @@ export function setQpCreationSendPageShift(view: DataView, base: number, value: 
 }
 
 export const QP_CREATION_RECEIVE_PAGE_SHIFT_OFFSET = 53;
+export const QP_CREATION_RECEIVE_PAGE_SHIFT_BYTES = 1;
+export const QP_CREATION_RECEIVE_PAGE_SHIFT_SHIFT = 8;
+export const QP_CREATION_RECEIVE_PAGE_SHIFT_MASK = 0xff00;
 /** log2 of the page size when paged. */
 export function getQpCreationReceivePageShift(view: DataView, base: number): number {
   return view.getUint8(base + 53);
@@ -231,6 +288,10 @@ export function setQpCreationReceivePageShift(view: DataView, base: number, valu
   view.setUint8(base + 53, value);
 }
 
+export const QP_CREATION_QOS_LEVEL_OFFSET = 54;
+export const QP_CREATION_QOS_LEVEL_BYTES = 1;
+export const QP_CREATION_QOS_LEVEL_SHIFT = 16;
+export const QP_CREATION_QOS_LEVEL_MASK = 0x10000;
 /** QoS level of the commands of the QP. */
 export function getQpCreationQosLevel(view: DataView, base: number): number {
   return view.getUint8(base + 54) & 0x1;
@@ -239,6 +300,10 @@ export function setQpCreationQosLevel(view: DataView, base: number, value: numbe
   view.setUint8(base + 54, (view.getUint8(base + 54) & 0xfe) | (value & 0x1));
 }
 
+export const QP_CREATION_LANE_HINT_OFFSET = 55;
+export const QP_CREATION_LANE_HINT_BYTES = 1;
+export const QP_CREATION_LANE_HINT_SHIFT = 24;
+export const QP_CREATION_LANE_HINT_MASK = 0xf000000;
 /** Service level used to choose a lane. */
 export function getQpCreationLaneHint(view: DataView, base: number): number {
   return view.getUint8(base + 55) & 0xf;
@@ -248,6 +313,7 @@ export function setQpCreationLaneHint(view: DataView, base: number, value: numbe
 }
 
 export const QP_CREATION_CHECKSUM_KEY_OFFSET = 56;
+export const QP_CREATION_CHECKSUM_KEY_BYTES = 4;
 /** Seed of the command checksum. */
 export function getQpCreationChecksumKey(view: DataView, base: number): number {
   return view.getUint32(base + 56, true);
@@ -257,6 +323,9 @@ export function setQpCreationChecksumKey(view: DataView, base: number, value: nu
 }
 
 export const QP_CREATION_XRC_DOMAIN_OFFSET = 60;
+export const QP_CREATION_XRC_DOMAIN_BYTES = 3;
+export const QP_CREATION_XRC_DOMAIN_SHIFT = 0;
+export const QP_CREATION_XRC_DOMAIN_MASK = 0xffffff;
 /** XRC domain, or 0. */
 export function getQpCreationXrcDomain(view: DataView, base: number): number {
   return view.getUint32(base + 60, true) & 0xffffff;
@@ -266,6 +335,7 @@ export function setQpCreationXrcDomain(view: DataView, base: number, value: numb
 }
 
 export const QP_CREATION_TOKEN_OFFSET = 64;
+export const QP_CREATION_TOKEN_BYTES = 8;
 /** Query only: handle from the header of the create command. Exact below 2^53; use the halves for opaque values. */
 export function getQpCreationToken(view: DataView, base: number): number {
   return view.getUint32(base + 68, true) * 4294967296 + view.getUint32(base + 64, true);

@@ -5,6 +5,9 @@
 export const QUEUE_PAIR_RECORD_SIZE = 16;
 
 export const QUEUE_PAIR_RECORD_SEND_TAIL_OFFSET = 0;
+export const QUEUE_PAIR_RECORD_SEND_TAIL_BYTES = 2;
+export const QUEUE_PAIR_RECORD_SEND_TAIL_SHIFT = 0;
+export const QUEUE_PAIR_RECORD_SEND_TAIL_MASK = 0xffff;
 /** Sequence number of the next command to post. */
 export function getQueuePairRecordSendTail(view: DataView, base: number): number {
   return view.getUint16(base, true);
@@ -14,6 +17,9 @@ export function setQueuePairRecordSendTail(view: DataView, base: number, value: 
 }
 
 export const QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET = 8;
+export const QUEUE_PAIR_RECORD_RECEIVE_TAIL_BYTES = 2;
+export const QUEUE_PAIR_RECORD_RECEIVE_TAIL_SHIFT = 0;
+export const QUEUE_PAIR_RECORD_RECEIVE_TAIL_MASK = 0xffff;
 /** Number of the next receive entry to post. */
 export function getQueuePairRecordReceiveTail(view: DataView, base: number): number {
   return view.getUint16(base + 8, true);

@@ -5,6 +5,7 @@
 export const RDMA_TARGET_SIZE = 16;
 
 export const RDMA_TARGET_REMOTE_ADDRESS_OFFSET = 0;
+export const RDMA_TARGET_REMOTE_ADDRESS_BYTES = 8;
 /** Remote virtual address. Exact below 2^53; use the halves for opaque values. */
 export function getRdmaTargetRemoteAddress(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
@@ -27,6 +28,7 @@ export function setRdmaTargetRemoteAddressLow(view: DataView, base: number, valu
 }
 
 export const RDMA_TARGET_RKEY_OFFSET = 8;
+export const RDMA_TARGET_RKEY_BYTES = 4;
 /** R_Key. */
 export function getRdmaTargetRkey(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);

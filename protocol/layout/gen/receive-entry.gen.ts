@@ -4,6 +4,10 @@
 /** Head of a receive queue slot; its SGEs follow. */
 export const RECEIVE_ENTRY_SIZE = 16;
 
+export const RECEIVE_ENTRY_SGE_COUNT_OFFSET = 0;
+export const RECEIVE_ENTRY_SGE_COUNT_BYTES = 1;
+export const RECEIVE_ENTRY_SGE_COUNT_SHIFT = 0;
+export const RECEIVE_ENTRY_SGE_COUNT_MASK = 0x1f;
 /** SGEs that follow, 0 to 16. */
 export function getReceiveEntrySgeCount(view: DataView, base: number): number {
   return view.getUint8(base) & 0x1f;
@@ -13,6 +17,9 @@ export function setReceiveEntrySgeCount(view: DataView, base: number, value: num
 }
 
 export const RECEIVE_ENTRY_SEQUENCE_OFFSET = 4;
+export const RECEIVE_ENTRY_SEQUENCE_BYTES = 2;
+export const RECEIVE_ENTRY_SEQUENCE_SHIFT = 0;
+export const RECEIVE_ENTRY_SEQUENCE_MASK = 0xffff;
 /** Number of this receive entry, modulo 2^16. */
 export function getReceiveEntrySequence(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);

@@ -5,6 +5,7 @@
 export const REGISTER_TARGET_SIZE = 16;
 
 export const REGISTER_TARGET_PAGE_LIST_ADDRESS_OFFSET = 0;
+export const REGISTER_TARGET_PAGE_LIST_ADDRESS_BYTES = 8;
 /** Guest address of the array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
 export function getRegisterTargetPageListAddress(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
@@ -27,6 +28,9 @@ export function setRegisterTargetPageListAddressLow(view: DataView, base: number
 }
 
 export const REGISTER_TARGET_PAGE_COUNT_OFFSET = 8;
+export const REGISTER_TARGET_PAGE_COUNT_BYTES = 2;
+export const REGISTER_TARGET_PAGE_COUNT_SHIFT = 0;
+export const REGISTER_TARGET_PAGE_COUNT_MASK = 0xffff;
 /** Pages in the list. */
 export function getRegisterTargetPageCount(view: DataView, base: number): number {
   return view.getUint16(base + 8, true);
@@ -36,6 +40,9 @@ export function setRegisterTargetPageCount(view: DataView, base: number, value: 
 }
 
 export const REGISTER_TARGET_PAGE_SHIFT_OFFSET = 10;
+export const REGISTER_TARGET_PAGE_SHIFT_BYTES = 1;
+export const REGISTER_TARGET_PAGE_SHIFT_SHIFT = 16;
+export const REGISTER_TARGET_PAGE_SHIFT_MASK = 0xff0000;
 /** log2 of the page size. */
 export function getRegisterTargetPageShift(view: DataView, base: number): number {
   return view.getUint8(base + 10);
@@ -45,6 +52,9 @@ export function setRegisterTargetPageShift(view: DataView, base: number, value: 
 }
 
 export const REGISTER_TARGET_ACCESS_OFFSET = 11;
+export const REGISTER_TARGET_ACCESS_BYTES = 1;
+export const REGISTER_TARGET_ACCESS_SHIFT = 24;
+export const REGISTER_TARGET_ACCESS_MASK = 0xff000000;
 /** Access rights. Values: access-flag. */
 export function getRegisterTargetAccess(view: DataView, base: number): number {
   return view.getUint8(base + 11);

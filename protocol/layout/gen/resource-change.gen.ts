@@ -5,6 +5,9 @@
 export const RESOURCE_CHANGE_SIZE = 8;
 
 export const RESOURCE_CHANGE_RESOURCE_OFFSET = 0;
+export const RESOURCE_CHANGE_RESOURCE_BYTES = 1;
+export const RESOURCE_CHANGE_RESOURCE_SHIFT = 0;
+export const RESOURCE_CHANGE_RESOURCE_MASK = 0xff;
 /** Resource to change. Values: resource-kind. */
 export function getResourceChangeResource(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -13,6 +16,10 @@ export function setResourceChangeResource(view: DataView, base: number, value: n
   view.setUint8(base, value);
 }
 
+export const RESOURCE_CHANGE_QOS_LEVEL_OFFSET = 1;
+export const RESOURCE_CHANGE_QOS_LEVEL_BYTES = 1;
+export const RESOURCE_CHANGE_QOS_LEVEL_SHIFT = 8;
+export const RESOURCE_CHANGE_QOS_LEVEL_MASK = 0xf00;
 /** QoS level of the function; RESOURCE_NO_LEVEL: the whole function, or a lane. */
 export function getResourceChangeQosLevel(view: DataView, base: number): number {
   return view.getUint8(base + 1) & 0xf;
@@ -21,6 +28,10 @@ export function setResourceChangeQosLevel(view: DataView, base: number, value: n
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0xf0) | (value & 0xf));
 }
 
+export const RESOURCE_CHANGE_WORD_OFFSET = 1;
+export const RESOURCE_CHANGE_WORD_BYTES = 1;
+export const RESOURCE_CHANGE_WORD_SHIFT = 12;
+export const RESOURCE_CHANGE_WORD_MASK = 0xf000;
 /** Of a lane map: index of the 32-bit word. */
 export function getResourceChangeWord(view: DataView, base: number): number {
   return view.getUint8(base + 1) >>> 4;
@@ -30,6 +41,9 @@ export function setResourceChangeWord(view: DataView, base: number, value: numbe
 }
 
 export const RESOURCE_CHANGE_TARGET_OFFSET = 2;
+export const RESOURCE_CHANGE_TARGET_BYTES = 2;
+export const RESOURCE_CHANGE_TARGET_SHIFT = 16;
+export const RESOURCE_CHANGE_TARGET_MASK = 0xffff0000;
 /** Function or lane to change. */
 export function getResourceChangeTarget(view: DataView, base: number): number {
   return view.getUint16(base + 2, true);
@@ -39,6 +53,7 @@ export function setResourceChangeTarget(view: DataView, base: number, value: num
 }
 
 export const RESOURCE_CHANGE_AMOUNT_OFFSET = 4;
+export const RESOURCE_CHANGE_AMOUNT_BYTES = 4;
 /** New amount, or 32 bits of the map. */
 export function getResourceChangeAmount(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);

@@ -5,6 +5,9 @@
 export const RESOURCE_SHARE_SIZE = 160;
 
 export const RESOURCE_SHARE_FUNCTION_OFFSET = 0;
+export const RESOURCE_SHARE_FUNCTION_BYTES = 1;
+export const RESOURCE_SHARE_FUNCTION_SHIFT = 0;
+export const RESOURCE_SHARE_FUNCTION_MASK = 0xff;
 /** Number of the function. */
 export function getResourceShareFunction(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -14,6 +17,9 @@ export function setResourceShareFunction(view: DataView, base: number, value: nu
 }
 
 export const RESOURCE_SHARE_FUNCTIONS_OFFSET = 1;
+export const RESOURCE_SHARE_FUNCTIONS_BYTES = 1;
+export const RESOURCE_SHARE_FUNCTIONS_SHIFT = 8;
+export const RESOURCE_SHARE_FUNCTIONS_MASK = 0xff00;
 /** Functions of the adapter. */
 export function getResourceShareFunctions(view: DataView, base: number): number {
   return view.getUint8(base + 1);
@@ -23,6 +29,7 @@ export function setResourceShareFunctions(view: DataView, base: number, value: n
 }
 
 export const RESOURCE_SHARE_VCB_BASE_OFFSET = 4;
+export const RESOURCE_SHARE_VCB_BASE_BYTES = 4;
 /** First VCB in the VCB space. */
 export function getResourceShareVcbBase(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
@@ -32,6 +39,7 @@ export function setResourceShareVcbBase(view: DataView, base: number, value: num
 }
 
 export const RESOURCE_SHARE_VCBS_OFFSET = 8;
+export const RESOURCE_SHARE_VCBS_BYTES = 4;
 /** VCBs of the function. */
 export function getResourceShareVcbs(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
@@ -41,6 +49,7 @@ export function setResourceShareVcbs(view: DataView, base: number, value: number
 }
 
 export const RESOURCE_SHARE_LEVEL_VCBS_OFFSET = 12;
+export const RESOURCE_SHARE_LEVEL_VCBS_BYTES = 4;
 /** Those of them that belong to QoS level 1. */
 export function getResourceShareLevelVcbs(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);
@@ -50,6 +59,7 @@ export function setResourceShareLevelVcbs(view: DataView, base: number, value: n
 }
 
 export const RESOURCE_SHARE_VCBS_IN_USE_OFFSET = 16;
+export const RESOURCE_SHARE_VCBS_IN_USE_BYTES = 4;
 /** VCBs that collect a command. */
 export function getResourceShareVcbsInUse(view: DataView, base: number): number {
   return view.getUint32(base + 16, true);
@@ -59,6 +69,7 @@ export function setResourceShareVcbsInUse(view: DataView, base: number, value: n
 }
 
 export const RESOURCE_SHARE_VCBS_UNALLOCATED_OFFSET = 20;
+export const RESOURCE_SHARE_VCBS_UNALLOCATED_BYTES = 4;
 /** Unallocated VCBs. In the answer to a virtual function every unallocated amount is 0. */
 export function getResourceShareVcbsUnallocated(view: DataView, base: number): number {
   return view.getUint32(base + 20, true);
@@ -68,6 +79,7 @@ export function setResourceShareVcbsUnallocated(view: DataView, base: number, va
 }
 
 export const RESOURCE_SHARE_PCBS_OFFSET = 24;
+export const RESOURCE_SHARE_PCBS_BYTES = 4;
 /** PCBs of the function. */
 export function getResourceSharePcbs(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
@@ -77,6 +89,7 @@ export function setResourceSharePcbs(view: DataView, base: number, value: number
 }
 
 export const RESOURCE_SHARE_PCBS_LEVEL0_OFFSET = 28;
+export const RESOURCE_SHARE_PCBS_LEVEL0_BYTES = 4;
 /** PCBs guaranteed to QoS level 0. */
 export function getResourceSharePcbsLevel0(view: DataView, base: number): number {
   return view.getUint32(base + 28, true);
@@ -86,6 +99,7 @@ export function setResourceSharePcbsLevel0(view: DataView, base: number, value: 
 }
 
 export const RESOURCE_SHARE_PCBS_LEVEL1_OFFSET = 32;
+export const RESOURCE_SHARE_PCBS_LEVEL1_BYTES = 4;
 /** PCBs guaranteed to QoS level 1. */
 export function getResourceSharePcbsLevel1(view: DataView, base: number): number {
   return view.getUint32(base + 32, true);
@@ -95,6 +109,7 @@ export function setResourceSharePcbsLevel1(view: DataView, base: number, value: 
 }
 
 export const RESOURCE_SHARE_PCBS_IN_USE_LEVEL0_OFFSET = 36;
+export const RESOURCE_SHARE_PCBS_IN_USE_LEVEL0_BYTES = 4;
 /** PCBs that QoS level 0 has bound. */
 export function getResourceSharePcbsInUseLevel0(view: DataView, base: number): number {
   return view.getUint32(base + 36, true);
@@ -104,6 +119,7 @@ export function setResourceSharePcbsInUseLevel0(view: DataView, base: number, va
 }
 
 export const RESOURCE_SHARE_PCBS_IN_USE_LEVEL1_OFFSET = 40;
+export const RESOURCE_SHARE_PCBS_IN_USE_LEVEL1_BYTES = 4;
 /** PCBs that QoS level 1 has bound. */
 export function getResourceSharePcbsInUseLevel1(view: DataView, base: number): number {
   return view.getUint32(base + 40, true);
@@ -113,6 +129,7 @@ export function setResourceSharePcbsInUseLevel1(view: DataView, base: number, va
 }
 
 export const RESOURCE_SHARE_PCBS_SHARED_OFFSET = 44;
+export const RESOURCE_SHARE_PCBS_SHARED_BYTES = 4;
 /** Unallocated PCBs, which all functions share. */
 export function getResourceSharePcbsShared(view: DataView, base: number): number {
   return view.getUint32(base + 44, true);
@@ -122,6 +139,7 @@ export function setResourceSharePcbsShared(view: DataView, base: number, value: 
 }
 
 export const RESOURCE_SHARE_SCHEDULER_BUFFERS_OFFSET = 48;
+export const RESOURCE_SHARE_SCHEDULER_BUFFERS_BYTES = 4;
 /** Dedicated scheduler buffers guaranteed to the function. */
 export function getResourceShareSchedulerBuffers(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);
@@ -131,6 +149,7 @@ export function setResourceShareSchedulerBuffers(view: DataView, base: number, v
 }
 
 export const RESOURCE_SHARE_TVLS_OFFSET = 52;
+export const RESOURCE_SHARE_TVLS_BYTES = 4;
 /** Lanes of the function. */
 export function getResourceShareTvls(view: DataView, base: number): number {
   return view.getUint32(base + 52, true);
@@ -140,6 +159,7 @@ export function setResourceShareTvls(view: DataView, base: number, value: number
 }
 
 export const RESOURCE_SHARE_TVLS_SHARED_OFFSET = 56;
+export const RESOURCE_SHARE_TVLS_SHARED_BYTES = 4;
 /** Unallocated lanes, which are shared. */
 export function getResourceShareTvlsShared(view: DataView, base: number): number {
   return view.getUint32(base + 56, true);
@@ -149,6 +169,7 @@ export function setResourceShareTvlsShared(view: DataView, base: number, value: 
 }
 
 export const RESOURCE_SHARE_EXECUTION_CREDITS_SHARED_OFFSET = 60;
+export const RESOURCE_SHARE_EXECUTION_CREDITS_SHARED_BYTES = 4;
 /** Unallocated execution credits, which are shared. */
 export function getResourceShareExecutionCreditsShared(view: DataView, base: number): number {
   return view.getUint32(base + 60, true);
@@ -158,6 +179,7 @@ export function setResourceShareExecutionCreditsShared(view: DataView, base: num
 }
 
 export const RESOURCE_SHARE_COMPLETION_CREDITS_SHARED_OFFSET = 64;
+export const RESOURCE_SHARE_COMPLETION_CREDITS_SHARED_BYTES = 4;
 /** Unallocated completion credits, which are shared. */
 export function getResourceShareCompletionCreditsShared(view: DataView, base: number): number {
   return view.getUint32(base + 64, true);

@@ -5,6 +5,9 @@
 export const SEND_COMMAND_SIZE = 64;
 
 export const SEND_COMMAND_OPCODE_OFFSET = 0;
+export const SEND_COMMAND_OPCODE_BYTES = 1;
+export const SEND_COMMAND_OPCODE_SHIFT = 0;
+export const SEND_COMMAND_OPCODE_MASK = 0xff;
 /** Operation. Values: send-opcode. */
 export function getSendCommandOpcode(view: DataView, base: number): number {
   return view.getUint8(base);
@@ -14,6 +17,9 @@ export function setSendCommandOpcode(view: DataView, base: number, value: number
 }
 
 export const SEND_COMMAND_QPN_OFFSET = 1;
+export const SEND_COMMAND_QPN_BYTES = 3;
+export const SEND_COMMAND_QPN_SHIFT = 8;
+export const SEND_COMMAND_QPN_MASK = 0xffffff00;
 /** Local queue pair number. */
 export function getSendCommandQpn(view: DataView, base: number): number {
   return view.getUint32(base, true) >>> 8;
@@ -23,6 +29,9 @@ export function setSendCommandQpn(view: DataView, base: number, value: number): 
 }
 
 export const SEND_COMMAND_SEQUENCE_OFFSET = 4;
+export const SEND_COMMAND_SEQUENCE_BYTES = 2;
+export const SEND_COMMAND_SEQUENCE_SHIFT = 0;
+export const SEND_COMMAND_SEQUENCE_MASK = 0xffff;
 /** Send queue sequence number; modulo the entries it is the slot. */
 export function getSendCommandSequence(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);
@@ -31,6 +40,10 @@ export function setSendCommandSequence(view: DataView, base: number, value: numb
   view.setUint16(base + 4, value, true);
 }
 
+export const SEND_COMMAND_COLLECT_LENGTH_OFFSET = 6;
+export const SEND_COMMAND_COLLECT_LENGTH_BYTES = 2;
+export const SEND_COMMAND_COLLECT_LENGTH_SHIFT = 16;
+export const SEND_COMMAND_COLLECT_LENGTH_MASK = 0x1ff0000;
 /** Length of the whole command in bytes: 64 to 320, a multiple of 8. */
 export function getSendCommandCollectLength(view: DataView, base: number): number {
   return view.getUint16(base + 6, true) & 0x1ff;
@@ -39,6 +52,10 @@ export function setSendCommandCollectLength(view: DataView, base: number, value:
   view.setUint16(base + 6, (view.getUint16(base + 6, true) & 0xfe00) | (value & 0x1ff), true);
 }
 
+export const SEND_COMMAND_QOS_LEVEL_OFFSET = 7;
+export const SEND_COMMAND_QOS_LEVEL_BYTES = 1;
+export const SEND_COMMAND_QOS_LEVEL_SHIFT = 25;
+export const SEND_COMMAND_QOS_LEVEL_MASK = 0x2000000;
 /** QoS level; must be that of the QP. */
 export function getSendCommandQosLevel(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 1) & 0x1;
@@ -47,6 +64,10 @@ export function setSendCommandQosLevel(view: DataView, base: number, value: numb
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const SEND_COMMAND_SERVICE_LEVEL_OFFSET = 7;
+export const SEND_COMMAND_SERVICE_LEVEL_BYTES = 1;
+export const SEND_COMMAND_SERVICE_LEVEL_SHIFT = 26;
+export const SEND_COMMAND_SERVICE_LEVEL_MASK = 0x3c000000;
 /** Service level hint for the choice of a lane. */
 export function getSendCommandServiceLevel(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 2) & 0xf;
@@ -55,6 +76,10 @@ export function setSendCommandServiceLevel(view: DataView, base: number, value: 
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xc3) | ((value & 0xf) << 2));
 }
 
+export const SEND_COMMAND_SGE_COUNT_OFFSET = 8;
+export const SEND_COMMAND_SGE_COUNT_BYTES = 1;
+export const SEND_COMMAND_SGE_COUNT_SHIFT = 0;
+export const SEND_COMMAND_SGE_COUNT_MASK = 0x1f;
 /** Scatter/gather elements, 0 to 16; a single one is in the header. */
 export function getSendCommandSgeCount(view: DataView, base: number): number {
   return view.getUint8(base + 8) & 0x1f;
@@ -63,6 +88,10 @@ export function setSendCommandSgeCount(view: DataView, base: number, value: numb
   view.setUint8(base + 8, (view.getUint8(base + 8) & 0xe0) | (value & 0x1f));
 }
 
+export const SEND_COMMAND_SIGNALED_OFFSET = 8;
+export const SEND_COMMAND_SIGNALED_BYTES = 1;
+export const SEND_COMMAND_SIGNALED_SHIFT = 5;
+export const SEND_COMMAND_SIGNALED_MASK = 0x20;
 /** The command posts a CQE on success too. */
 export function getSendCommandSignaled(view: DataView, base: number): number {
   return (view.getUint8(base + 8) >>> 5) & 0x1;
@@ -71,6 +100,10 @@ export function setSendCommandSignaled(view: DataView, base: number, value: numb
   view.setUint8(base + 8, (view.getUint8(base + 8) & 0xdf) | ((value & 0x1) << 5));
 }
 
+export const SEND_COMMAND_SOLICITED_OFFSET = 8;
+export const SEND_COMMAND_SOLICITED_BYTES = 1;
+export const SEND_COMMAND_SOLICITED_SHIFT = 6;
+export const SEND_COMMAND_SOLICITED_MASK = 0x40;
 /** The last packet carries the solicited event bit. */
 export function getSendCommandSolicited(view: DataView, base: number): number {
   return (view.getUint8(base + 8) >>> 6) & 0x1;
@@ -79,6 +112,10 @@ export function setSendCommandSolicited(view: DataView, base: number, value: num
   view.setUint8(base + 8, (view.getUint8(base + 8) & 0xbf) | ((value & 0x1) << 6));
 }
 
+export const SEND_COMMAND_FENCE_OFFSET = 8;
+export const SEND_COMMAND_FENCE_BYTES = 1;
+export const SEND_COMMAND_FENCE_SHIFT = 7;
+export const SEND_COMMAND_FENCE_MASK = 0x80;
 /** The command waits for outstanding RDMA READs and atomics. */
 export function getSendCommandFence(view: DataView, base: number): number {
   return view.getUint8(base + 8) >>> 7;
@@ -87,6 +124,10 @@ export function setSendCommandFence(view: DataView, base: number, value: number)
   view.setUint8(base + 8, (view.getUint8(base + 8) & 0x7f) | ((value & 0x1) << 7));
 }
 
+export const SEND_COMMAND_INLINE_OFFSET = 9;
+export const SEND_COMMAND_INLINE_BYTES = 1;
+export const SEND_COMMAND_INLINE_SHIFT = 8;
+export const SEND_COMMAND_INLINE_MASK = 0x100;
 /** The payload follows the header. */
 export function getSendCommandInline(view: DataView, base: number): number {
   return view.getUint8(base + 9) & 0x1;
@@ -96,6 +137,7 @@ export function setSendCommandInline(view: DataView, base: number, value: number
 }
 
 export const SEND_COMMAND_MESSAGE_LENGTH_OFFSET = 12;
+export const SEND_COMMAND_MESSAGE_LENGTH_BYTES = 4;
 /** Payload bytes of the message. */
 export function getSendCommandMessageLength(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);
@@ -105,6 +147,7 @@ export function setSendCommandMessageLength(view: DataView, base: number, value:
 }
 
 export const SEND_COMMAND_CHECKSUM_OFFSET = 16;
+export const SEND_COMMAND_CHECKSUM_BYTES = 4;
 /** Inverted one's-complement sum of all dwords, this one as 0, seeded with the QP's checksum key. */
 export function getSendCommandChecksum(view: DataView, base: number): number {
   return view.getUint32(base + 16, true);
@@ -114,6 +157,7 @@ export function setSendCommandChecksum(view: DataView, base: number, value: numb
 }
 
 export const SEND_COMMAND_IMMEDIATE_OFFSET = 20;
+export const SEND_COMMAND_IMMEDIATE_BYTES = 4;
 /** Immediate data as a number in CPU order, or the R_Key to invalidate. */
 export function getSendCommandImmediate(view: DataView, base: number): number {
   return view.getUint32(base + 20, true);
@@ -163,6 +207,7 @@ export function copySendCommandTargetFrom(view: DataView, base: number, from: Ui
 }
 
 export const SEND_COMMAND_SGE_ADDRESS_OFFSET = 40;
+export const SEND_COMMAND_SGE_ADDRESS_BYTES = 8;
 /** Virtual address of the only SGE. Exact below 2^53; use the halves for opaque values. */
 export function getSendCommandSgeAddress(view: DataView, base: number): number {
   return view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
@@ -185,6 +230,7 @@ export function setSendCommandSgeAddressLow(view: DataView, base: number, value:
 }
 
 export const SEND_COMMAND_SGE_LENGTH_OFFSET = 48;
+export const SEND_COMMAND_SGE_LENGTH_BYTES = 4;
 /** Length of the only SGE in bytes. */
 export function getSendCommandSgeLength(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);
@@ -194,6 +240,7 @@ export function setSendCommandSgeLength(view: DataView, base: number, value: num
 }
 
 export const SEND_COMMAND_SGE_LKEY_OFFSET = 52;
+export const SEND_COMMAND_SGE_LKEY_BYTES = 4;
 /** L_Key of the only SGE. */
 export function getSendCommandSgeLkey(view: DataView, base: number): number {
   return view.getUint32(base + 52, true);
@@ -203,6 +250,9 @@ export function setSendCommandSgeLkey(view: DataView, base: number, value: numbe
 }
 
 export const SEND_COMMAND_XRC_SRQN_OFFSET = 56;
+export const SEND_COMMAND_XRC_SRQN_BYTES = 3;
+export const SEND_COMMAND_XRC_SRQN_SHIFT = 0;
+export const SEND_COMMAND_XRC_SRQN_MASK = 0xffffff;
 /** Remote SRQ of an XRC send. */
 export function getSendCommandXrcSrqn(view: DataView, base: number): number {
   return view.getUint32(base + 56, true) & 0xffffff;

@@ -5,6 +5,9 @@
 export const SEND_CONTEXT_ATTRIBUTES_SIZE = 96;
 
 export const SEND_CONTEXT_ATTRIBUTES_BLOCKS_OFFSET = 0;
+export const SEND_CONTEXT_ATTRIBUTES_BLOCKS_BYTES = 2;
+export const SEND_CONTEXT_ATTRIBUTES_BLOCKS_SHIFT = 0;
+export const SEND_CONTEXT_ATTRIBUTES_BLOCKS_MASK = 0xffff;
 /** Send blocks of 64 bytes, 2 to 1024. */
 export function getSendContextAttributesBlocks(view: DataView, base: number): number {
   return view.getUint16(base, true);
@@ -14,6 +17,9 @@ export function setSendContextAttributesBlocks(view: DataView, base: number, val
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_VIRTUAL_LANES_OFFSET = 2;
+export const SEND_CONTEXT_ATTRIBUTES_VIRTUAL_LANES_BYTES = 2;
+export const SEND_CONTEXT_ATTRIBUTES_VIRTUAL_LANES_SHIFT = 16;
+export const SEND_CONTEXT_ATTRIBUTES_VIRTUAL_LANES_MASK = 0xffff0000;
 /** VLs that its packets may use, one bit each; bit 15 is VL15. */
 export function getSendContextAttributesVirtualLanes(view: DataView, base: number): number {
   return view.getUint16(base + 2, true);
@@ -23,6 +29,9 @@ export function setSendContextAttributesVirtualLanes(view: DataView, base: numbe
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_PORT_OFFSET = 4;
+export const SEND_CONTEXT_ATTRIBUTES_PORT_BYTES = 1;
+export const SEND_CONTEXT_ATTRIBUTES_PORT_SHIFT = 0;
+export const SEND_CONTEXT_ATTRIBUTES_PORT_MASK = 0xff;
 /** Port that sends its packets, from 1. */
 export function getSendContextAttributesPort(view: DataView, base: number): number {
   return view.getUint8(base + 4);
@@ -31,6 +40,10 @@ export function setSendContextAttributesPort(view: DataView, base: number, value
   view.setUint8(base + 4, value);
 }
 
+export const SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_OFFSET = 5;
+export const SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_BYTES = 1;
+export const SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_SHIFT = 8;
+export const SEND_CONTEXT_ATTRIBUTES_CREDIT_INTERRUPT_MASK = 0x100;
 /** Every credit return raises `vector`. */
 export function getSendContextAttributesCreditInterrupt(view: DataView, base: number): number {
   return view.getUint8(base + 5) & 0x1;
@@ -39,6 +52,10 @@ export function setSendContextAttributesCreditInterrupt(view: DataView, base: nu
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xfe) | (value & 0x1));
 }
 
+export const SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_OFFSET = 5;
+export const SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_BYTES = 1;
+export const SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_SHIFT = 9;
+export const SEND_CONTEXT_ATTRIBUTES_CHECK_PKEY_MASK = 0x200;
 /** Packets must carry `pkey`. */
 export function getSendContextAttributesCheckPkey(view: DataView, base: number): number {
   return (view.getUint8(base + 5) >>> 1) & 0x1;
@@ -48,6 +65,9 @@ export function setSendContextAttributesCheckPkey(view: DataView, base: number, 
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_PKEY_OFFSET = 6;
+export const SEND_CONTEXT_ATTRIBUTES_PKEY_BYTES = 2;
+export const SEND_CONTEXT_ATTRIBUTES_PKEY_SHIFT = 16;
+export const SEND_CONTEXT_ATTRIBUTES_PKEY_MASK = 0xffff0000;
 /** P_Key that the packets must carry. */
 export function getSendContextAttributesPkey(view: DataView, base: number): number {
   return view.getUint16(base + 6, true);
@@ -57,6 +77,7 @@ export function setSendContextAttributesPkey(view: DataView, base: number, value
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_CREDIT_ADDRESS_OFFSET = 8;
+export const SEND_CONTEXT_ATTRIBUTES_CREDIT_ADDRESS_BYTES = 8;
 /** Guest address of a 64-byte line; context n writes its credit-return word at byte 8 x (n mod 8). Exact below 2^53; use the halves for opaque values. */
 export function getSendContextAttributesCreditAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
@@ -79,6 +100,9 @@ export function setSendContextAttributesCreditAddressLow(view: DataView, base: n
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_THRESHOLD_OFFSET = 16;
+export const SEND_CONTEXT_ATTRIBUTES_THRESHOLD_BYTES = 2;
+export const SEND_CONTEXT_ATTRIBUTES_THRESHOLD_SHIFT = 0;
+export const SEND_CONTEXT_ATTRIBUTES_THRESHOLD_MASK = 0xffff;
 /** Credits return when more than this many blocks are free and not yet returned. */
 export function getSendContextAttributesThreshold(view: DataView, base: number): number {
   return view.getUint16(base + 16, true);
@@ -88,6 +112,9 @@ export function setSendContextAttributesThreshold(view: DataView, base: number, 
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_VECTOR_OFFSET = 18;
+export const SEND_CONTEXT_ATTRIBUTES_VECTOR_BYTES = 2;
+export const SEND_CONTEXT_ATTRIBUTES_VECTOR_SHIFT = 16;
+export const SEND_CONTEXT_ATTRIBUTES_VECTOR_MASK = 0xffff0000;
 /** MSI-X vector of credit and halt interrupts. */
 export function getSendContextAttributesVector(view: DataView, base: number): number {
   return view.getUint16(base + 18, true);
@@ -97,6 +124,7 @@ export function setSendContextAttributesVector(view: DataView, base: number, val
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 20;
+export const SEND_CONTEXT_ATTRIBUTES_ATTRIBUTE_MASK_BYTES = 4;
 /** Modify only: attributes to change. Values: send-context-mask. */
 export function getSendContextAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base + 20, true);
@@ -106,6 +134,9 @@ export function setSendContextAttributesAttributeMask(view: DataView, base: numb
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_STATE_OFFSET = 24;
+export const SEND_CONTEXT_ATTRIBUTES_STATE_BYTES = 1;
+export const SEND_CONTEXT_ATTRIBUTES_STATE_SHIFT = 0;
+export const SEND_CONTEXT_ATTRIBUTES_STATE_MASK = 0xff;
 /** Query only: state. Values: send-context-state. */
 export function getSendContextAttributesState(view: DataView, base: number): number {
   return view.getUint8(base + 24);
@@ -115,6 +146,9 @@ export function setSendContextAttributesState(view: DataView, base: number, valu
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_HALT_CAUSE_OFFSET = 25;
+export const SEND_CONTEXT_ATTRIBUTES_HALT_CAUSE_BYTES = 1;
+export const SEND_CONTEXT_ATTRIBUTES_HALT_CAUSE_SHIFT = 8;
+export const SEND_CONTEXT_ATTRIBUTES_HALT_CAUSE_MASK = 0xff00;
 /** Query only: why the context halted. Values: send-halt-cause. */
 export function getSendContextAttributesHaltCause(view: DataView, base: number): number {
   return view.getUint8(base + 25);
@@ -124,6 +158,9 @@ export function setSendContextAttributesHaltCause(view: DataView, base: number, 
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_FREE_COUNTER_OFFSET = 28;
+export const SEND_CONTEXT_ATTRIBUTES_FREE_COUNTER_BYTES = 2;
+export const SEND_CONTEXT_ATTRIBUTES_FREE_COUNTER_SHIFT = 0;
+export const SEND_CONTEXT_ATTRIBUTES_FREE_COUNTER_MASK = 0xffff;
 /** Query only: absolute count of blocks freed. */
 export function getSendContextAttributesFreeCounter(view: DataView, base: number): number {
   return view.getUint16(base + 28, true);
@@ -133,6 +170,9 @@ export function setSendContextAttributesFreeCounter(view: DataView, base: number
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_RETURNED_COUNTER_OFFSET = 30;
+export const SEND_CONTEXT_ATTRIBUTES_RETURNED_COUNTER_BYTES = 2;
+export const SEND_CONTEXT_ATTRIBUTES_RETURNED_COUNTER_SHIFT = 16;
+export const SEND_CONTEXT_ATTRIBUTES_RETURNED_COUNTER_MASK = 0xffff0000;
 /** Query only: value of the free counter in the last credit return. */
 export function getSendContextAttributesReturnedCounter(view: DataView, base: number): number {
   return view.getUint16(base + 30, true);
@@ -142,6 +182,7 @@ export function setSendContextAttributesReturnedCounter(view: DataView, base: nu
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_PACKETS_SENT_OFFSET = 32;
+export const SEND_CONTEXT_ATTRIBUTES_PACKETS_SENT_BYTES = 4;
 /** Query only: packets that egressed. */
 export function getSendContextAttributesPacketsSent(view: DataView, base: number): number {
   return view.getUint32(base + 32, true);
@@ -151,6 +192,7 @@ export function setSendContextAttributesPacketsSent(view: DataView, base: number
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_PACKETS_DROPPED_OFFSET = 36;
+export const SEND_CONTEXT_ATTRIBUTES_PACKETS_DROPPED_BYTES = 4;
 /** Query only: packets dropped. */
 export function getSendContextAttributesPacketsDropped(view: DataView, base: number): number {
   return view.getUint32(base + 36, true);
@@ -160,6 +202,7 @@ export function setSendContextAttributesPacketsDropped(view: DataView, base: num
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_WRITES_DROPPED_OFFSET = 40;
+export const SEND_CONTEXT_ATTRIBUTES_WRITES_DROPPED_BYTES = 4;
 /** Query only: PIO writes dropped. */
 export function getSendContextAttributesWritesDropped(view: DataView, base: number): number {
   return view.getUint32(base + 40, true);
@@ -169,6 +212,7 @@ export function setSendContextAttributesWritesDropped(view: DataView, base: numb
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_CREDIT_RETURNS_OFFSET = 44;
+export const SEND_CONTEXT_ATTRIBUTES_CREDIT_RETURNS_BYTES = 4;
 /** Query only: credit-return words written. */
 export function getSendContextAttributesCreditReturns(view: DataView, base: number): number {
   return view.getUint32(base + 44, true);
@@ -178,6 +222,7 @@ export function setSendContextAttributesCreditReturns(view: DataView, base: numb
 }
 
 export const SEND_CONTEXT_ATTRIBUTES_PACKETS_WAITING_OFFSET = 48;
+export const SEND_CONTEXT_ATTRIBUTES_PACKETS_WAITING_BYTES = 4;
 /** Query only: complete packets that wait for egress. */
 export function getSendContextAttributesPacketsWaiting(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);

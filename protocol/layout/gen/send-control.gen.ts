@@ -4,6 +4,10 @@
 /** Control word before a packet in a send context; the packet follows from its LRH on, in whole blocks. Source: US 2015/0378953 abstract; docs/DOCUMENTS.md decision 9. */
 export const SEND_CONTROL_SIZE = 8;
 
+export const SEND_CONTROL_LENGTH_DWORDS_OFFSET = 0;
+export const SEND_CONTROL_LENGTH_DWORDS_BYTES = 2;
+export const SEND_CONTROL_LENGTH_DWORDS_SHIFT = 0;
+export const SEND_CONTROL_LENGTH_DWORDS_MASK = 0xfff;
 /** Length of control word and packet without ICRC and VCRC, in dwords. */
 export function getSendControlLengthDwords(view: DataView, base: number): number {
   return view.getUint16(base, true) & 0xfff;
@@ -12,6 +16,10 @@ export function setSendControlLengthDwords(view: DataView, base: number, value: 
   view.setUint16(base, (view.getUint16(base, true) & 0xf000) | (value & 0xfff), true);
 }
 
+export const SEND_CONTROL_VIRTUAL_LANE_OFFSET = 1;
+export const SEND_CONTROL_VIRTUAL_LANE_BYTES = 1;
+export const SEND_CONTROL_VIRTUAL_LANE_SHIFT = 12;
+export const SEND_CONTROL_VIRTUAL_LANE_MASK = 0xf000;
 /** Virtual lane; the context must allow it. */
 export function getSendControlVirtualLane(view: DataView, base: number): number {
   return view.getUint8(base + 1) >>> 4;
@@ -20,6 +28,10 @@ export function setSendControlVirtualLane(view: DataView, base: number, value: n
   view.setUint8(base + 1, (view.getUint8(base + 1) & 0x0f) | ((value & 0xf) << 4));
 }
 
+export const SEND_CONTROL_BAD_ICRC_OFFSET = 2;
+export const SEND_CONTROL_BAD_ICRC_BYTES = 1;
+export const SEND_CONTROL_BAD_ICRC_SHIFT = 23;
+export const SEND_CONTROL_BAD_ICRC_MASK = 0x800000;
 /** Test aid: the packet gets a wrong ICRC. */
 export function getSendControlBadIcrc(view: DataView, base: number): number {
   return view.getUint8(base + 2) >>> 7;
@@ -28,6 +40,10 @@ export function setSendControlBadIcrc(view: DataView, base: number, value: numbe
   view.setUint8(base + 2, (view.getUint8(base + 2) & 0x7f) | ((value & 0x1) << 7));
 }
 
+export const SEND_CONTROL_CREDIT_RETURN_OFFSET = 3;
+export const SEND_CONTROL_CREDIT_RETURN_BYTES = 1;
+export const SEND_CONTROL_CREDIT_RETURN_SHIFT = 25;
+export const SEND_CONTROL_CREDIT_RETURN_MASK = 0x2000000;
 /** Credits return when this packet has egressed. */
 export function getSendControlCreditReturn(view: DataView, base: number): number {
   return (view.getUint8(base + 3) >>> 1) & 0x1;
@@ -36,6 +52,10 @@ export function setSendControlCreditReturn(view: DataView, base: number, value: 
   view.setUint8(base + 3, (view.getUint8(base + 3) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const SEND_CONTROL_BAD_VCRC_OFFSET = 3;
+export const SEND_CONTROL_BAD_VCRC_BYTES = 1;
+export const SEND_CONTROL_BAD_VCRC_SHIFT = 29;
+export const SEND_CONTROL_BAD_VCRC_MASK = 0x20000000;
 /** Test aid: the packet gets a wrong VCRC. */
 export function getSendControlBadVcrc(view: DataView, base: number): number {
   return (view.getUint8(base + 3) >>> 5) & 0x1;
@@ -44,6 +64,10 @@ export function setSendControlBadVcrc(view: DataView, base: number, value: numbe
   view.setUint8(base + 3, (view.getUint8(base + 3) & 0xdf) | ((value & 0x1) << 5));
 }
 
+export const SEND_CONTROL_INTERRUPT_OFFSET = 3;
+export const SEND_CONTROL_INTERRUPT_BYTES = 1;
+export const SEND_CONTROL_INTERRUPT_SHIFT = 31;
+export const SEND_CONTROL_INTERRUPT_MASK = 0x80000000;
 /** The vector is raised when this packet has egressed. */
 export function getSendControlInterrupt(view: DataView, base: number): number {
   return view.getUint8(base + 3) >>> 7;

@@ -5,6 +5,9 @@
 export const SEND_QUEUE_DESCRIPTOR_SIZE = 32;
 
 export const SEND_QUEUE_DESCRIPTOR_NEXT_QPN_OFFSET = 0;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES = 3;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_QPN_SHIFT = 0;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK = 0xffffff;
 /** Next QP in the scheduler list. */
 export function getSendQueueDescriptorNextQpn(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -14,6 +17,9 @@ export function setSendQueueDescriptorNextQpn(view: DataView, base: number, valu
 }
 
 export const SEND_QUEUE_DESCRIPTOR_NEXT_STATE_OFFSET = 3;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_STATE_BYTES = 1;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_STATE_SHIFT = 24;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_STATE_MASK = 0xff000000;
 /** All ones while the send queue is in no list. */
 export function getSendQueueDescriptorNextState(view: DataView, base: number): number {
   return view.getUint8(base + 3);
@@ -23,6 +29,9 @@ export function setSendQueueDescriptorNextState(view: DataView, base: number, va
 }
 
 export const SEND_QUEUE_DESCRIPTOR_NEXT_SEQUENCE_OFFSET = 4;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_SEQUENCE_BYTES = 2;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_SEQUENCE_SHIFT = 0;
+export const SEND_QUEUE_DESCRIPTOR_NEXT_SEQUENCE_MASK = 0xffff;
 /** Sequence number of the next command to execute. */
 export function getSendQueueDescriptorNextSequence(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);
@@ -31,6 +40,10 @@ export function setSendQueueDescriptorNextSequence(view: DataView, base: number,
   view.setUint16(base + 4, value, true);
 }
 
+export const SEND_QUEUE_DESCRIPTOR_DESTROYED_OFFSET = 6;
+export const SEND_QUEUE_DESCRIPTOR_DESTROYED_BYTES = 1;
+export const SEND_QUEUE_DESCRIPTOR_DESTROYED_SHIFT = 16;
+export const SEND_QUEUE_DESCRIPTOR_DESTROYED_MASK = 0x10000;
 /** A stop doorbell has taken the QP off the scheduler. */
 export function getSendQueueDescriptorDestroyed(view: DataView, base: number): number {
   return view.getUint8(base + 6) & 0x1;

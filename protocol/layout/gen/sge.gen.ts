@@ -5,6 +5,7 @@
 export const SGE_SIZE = 16;
 
 export const SGE_ADDRESS_OFFSET = 0;
+export const SGE_ADDRESS_BYTES = 8;
 /** Virtual address within the memory region. Exact below 2^53; use the halves for opaque values. */
 export function getSgeAddress(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
@@ -27,6 +28,7 @@ export function setSgeAddressLow(view: DataView, base: number, value: number): v
 }
 
 export const SGE_LENGTH_OFFSET = 8;
+export const SGE_LENGTH_BYTES = 4;
 /** Length in bytes. */
 export function getSgeLength(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
@@ -36,6 +38,7 @@ export function setSgeLength(view: DataView, base: number, value: number): void 
 }
 
 export const SGE_LKEY_OFFSET = 12;
+export const SGE_LKEY_BYTES = 4;
 /** L_Key. */
 export function getSgeLkey(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);

@@ -5,6 +5,9 @@
 export const SRQ_ATTRIBUTES_SIZE = 48;
 
 export const SRQ_ATTRIBUTES_PD_OFFSET = 0;
+export const SRQ_ATTRIBUTES_PD_BYTES = 3;
+export const SRQ_ATTRIBUTES_PD_SHIFT = 0;
+export const SRQ_ATTRIBUTES_PD_MASK = 0xffffff;
 /** Protection domain. */
 export function getSrqAttributesPd(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -13,6 +16,10 @@ export function setSrqAttributesPd(view: DataView, base: number, value: number):
   view.setUint32(base, (view.getUint32(base, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
+export const SRQ_ATTRIBUTES_PAGED_OFFSET = 3;
+export const SRQ_ATTRIBUTES_PAGED_BYTES = 1;
+export const SRQ_ATTRIBUTES_PAGED_SHIFT = 24;
+export const SRQ_ATTRIBUTES_PAGED_MASK = 0x1000000;
 /** The queue is a list of pages. */
 export function getSrqAttributesPaged(view: DataView, base: number): number {
   return view.getUint8(base + 3) & 0x1;
@@ -22,6 +29,9 @@ export function setSrqAttributesPaged(view: DataView, base: number, value: numbe
 }
 
 export const SRQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET = 4;
+export const SRQ_ATTRIBUTES_ENTRIES_LOG2_BYTES = 1;
+export const SRQ_ATTRIBUTES_ENTRIES_LOG2_SHIFT = 0;
+export const SRQ_ATTRIBUTES_ENTRIES_LOG2_MASK = 0xff;
 /** log2 of the slots, 0 to 15. */
 export function getSrqAttributesEntriesLog2(view: DataView, base: number): number {
   return view.getUint8(base + 4);
@@ -31,6 +41,9 @@ export function setSrqAttributesEntriesLog2(view: DataView, base: number, value:
 }
 
 export const SRQ_ATTRIBUTES_STRIDE_LOG2_OFFSET = 5;
+export const SRQ_ATTRIBUTES_STRIDE_LOG2_BYTES = 1;
+export const SRQ_ATTRIBUTES_STRIDE_LOG2_SHIFT = 8;
+export const SRQ_ATTRIBUTES_STRIDE_LOG2_MASK = 0xff00;
 /** log2 of the slot size: 5 to 9. */
 export function getSrqAttributesStrideLog2(view: DataView, base: number): number {
   return view.getUint8(base + 5);
@@ -40,6 +53,9 @@ export function setSrqAttributesStrideLog2(view: DataView, base: number, value: 
 }
 
 export const SRQ_ATTRIBUTES_PAGE_SHIFT_OFFSET = 6;
+export const SRQ_ATTRIBUTES_PAGE_SHIFT_BYTES = 1;
+export const SRQ_ATTRIBUTES_PAGE_SHIFT_SHIFT = 16;
+export const SRQ_ATTRIBUTES_PAGE_SHIFT_MASK = 0xff0000;
 /** log2 of the page size when paged. */
 export function getSrqAttributesPageShift(view: DataView, base: number): number {
   return view.getUint8(base + 6);
@@ -49,6 +65,7 @@ export function setSrqAttributesPageShift(view: DataView, base: number, value: n
 }
 
 export const SRQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET = 8;
+export const SRQ_ATTRIBUTES_QUEUE_ADDRESS_BYTES = 8;
 /** Guest address of the slots; if paged is set, of their page list. Exact below 2^53; use the halves for opaque values. */
 export function getSrqAttributesQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
@@ -71,6 +88,7 @@ export function setSrqAttributesQueueAddressLow(view: DataView, base: number, va
 }
 
 export const SRQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET = 16;
+export const SRQ_ATTRIBUTES_RECORD_ADDRESS_BYTES = 8;
 /** Guest address of the srq-record. Exact below 2^53; use the halves for opaque values. */
 export function getSrqAttributesRecordAddress(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -93,6 +111,7 @@ export function setSrqAttributesRecordAddressLow(view: DataView, base: number, v
 }
 
 export const SRQ_ATTRIBUTES_LIMIT_OFFSET = 24;
+export const SRQ_ATTRIBUTES_LIMIT_BYTES = 4;
 /** An event is posted when fewer entries than this are left; 0: none. */
 export function getSrqAttributesLimit(view: DataView, base: number): number {
   return view.getUint32(base + 24, true);
@@ -102,6 +121,7 @@ export function setSrqAttributesLimit(view: DataView, base: number, value: numbe
 }
 
 export const SRQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET = 28;
+export const SRQ_ATTRIBUTES_ATTRIBUTE_MASK_BYTES = 4;
 /** Modify only: attributes to change. Values: srq-mask. */
 export function getSrqAttributesAttributeMask(view: DataView, base: number): number {
   return view.getUint32(base + 28, true);
@@ -111,6 +131,9 @@ export function setSrqAttributesAttributeMask(view: DataView, base: number, valu
 }
 
 export const SRQ_ATTRIBUTES_HEAD_OFFSET = 32;
+export const SRQ_ATTRIBUTES_HEAD_BYTES = 2;
+export const SRQ_ATTRIBUTES_HEAD_SHIFT = 0;
+export const SRQ_ATTRIBUTES_HEAD_MASK = 0xffff;
 /** Query only: number of the next entry to take. */
 export function getSrqAttributesHead(view: DataView, base: number): number {
   return view.getUint16(base + 32, true);
@@ -119,6 +142,10 @@ export function setSrqAttributesHead(view: DataView, base: number, value: number
   view.setUint16(base + 32, value, true);
 }
 
+export const SRQ_ATTRIBUTES_ERROR_OFFSET = 36;
+export const SRQ_ATTRIBUTES_ERROR_BYTES = 1;
+export const SRQ_ATTRIBUTES_ERROR_SHIFT = 0;
+export const SRQ_ATTRIBUTES_ERROR_MASK = 0x1;
 /** Query only: the SRQ is in error. */
 export function getSrqAttributesError(view: DataView, base: number): number {
   return view.getUint8(base + 36) & 0x1;

@@ -5,6 +5,9 @@
 export const SRQ_RECORD_SIZE = 8;
 
 export const SRQ_RECORD_TAIL_OFFSET = 0;
+export const SRQ_RECORD_TAIL_BYTES = 2;
+export const SRQ_RECORD_TAIL_SHIFT = 0;
+export const SRQ_RECORD_TAIL_MASK = 0xffff;
 /** Number of the next receive entry to post. */
 export function getSrqRecordTail(view: DataView, base: number): number {
   return view.getUint16(base, true);

@@ -4,6 +4,10 @@
 /** Payload of trace commands and queries; the object number is the QP. Source: IPCOM000010133D par. 4; docs/DOCUMENTS.md decision 10. */
 export const TRACE_ATTRIBUTES_SIZE = 64;
 
+export const TRACE_ATTRIBUTES_ENABLE_OFFSET = 0;
+export const TRACE_ATTRIBUTES_ENABLE_BYTES = 1;
+export const TRACE_ATTRIBUTES_ENABLE_SHIFT = 0;
+export const TRACE_ATTRIBUTES_ENABLE_MASK = 0x1;
 /** The adapter keeps command blocks of the QP. */
 export function getTraceAttributesEnable(view: DataView, base: number): number {
   return view.getUint8(base) & 0x1;
@@ -12,6 +16,10 @@ export function setTraceAttributesEnable(view: DataView, base: number, value: nu
   view.setUint8(base, (view.getUint8(base) & 0xfe) | (value & 0x1));
 }
 
+export const TRACE_ATTRIBUTES_STOP_ON_ERROR_OFFSET = 0;
+export const TRACE_ATTRIBUTES_STOP_ON_ERROR_BYTES = 1;
+export const TRACE_ATTRIBUTES_STOP_ON_ERROR_SHIFT = 1;
+export const TRACE_ATTRIBUTES_STOP_ON_ERROR_MASK = 0x2;
 /** The trace stops after the first message that fails. */
 export function getTraceAttributesStopOnError(view: DataView, base: number): number {
   return (view.getUint8(base) >>> 1) & 0x1;
@@ -20,6 +28,10 @@ export function setTraceAttributesStopOnError(view: DataView, base: number, valu
   view.setUint8(base, (view.getUint8(base) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const TRACE_ATTRIBUTES_STOPPED_OFFSET = 0;
+export const TRACE_ATTRIBUTES_STOPPED_BYTES = 1;
+export const TRACE_ATTRIBUTES_STOPPED_SHIFT = 2;
+export const TRACE_ATTRIBUTES_STOPPED_MASK = 0x4;
 /** Query only: the trace has stopped. */
 export function getTraceAttributesStopped(view: DataView, base: number): number {
   return (view.getUint8(base) >>> 2) & 0x1;
@@ -29,6 +41,9 @@ export function setTraceAttributesStopped(view: DataView, base: number, value: n
 }
 
 export const TRACE_ATTRIBUTES_BLOCKS_LOG2_OFFSET = 1;
+export const TRACE_ATTRIBUTES_BLOCKS_LOG2_BYTES = 1;
+export const TRACE_ATTRIBUTES_BLOCKS_LOG2_SHIFT = 8;
+export const TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK = 0xff00;
 /** log2 of the command blocks in the wrapping queue, 0 to 16. */
 export function getTraceAttributesBlocksLog2(view: DataView, base: number): number {
   return view.getUint8(base + 1);
@@ -38,6 +53,7 @@ export function setTraceAttributesBlocksLog2(view: DataView, base: number, value
 }
 
 export const TRACE_ATTRIBUTES_SNAP_LENGTH_OFFSET = 4;
+export const TRACE_ATTRIBUTES_SNAP_LENGTH_BYTES = 4;
 /** Payload bytes kept of each message, 0 to 65536. */
 export function getTraceAttributesSnapLength(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
@@ -47,6 +63,7 @@ export function setTraceAttributesSnapLength(view: DataView, base: number, value
 }
 
 export const TRACE_ATTRIBUTES_HEAD_OFFSET = 8;
+export const TRACE_ATTRIBUTES_HEAD_BYTES = 8;
 /** Command blocks begun; never decreases. Exact below 2^53; use the halves for opaque values. */
 export function getTraceAttributesHead(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
@@ -69,6 +86,7 @@ export function setTraceAttributesHeadLow(view: DataView, base: number, value: n
 }
 
 export const TRACE_ATTRIBUTES_TAIL_OFFSET = 16;
+export const TRACE_ATTRIBUTES_TAIL_BYTES = 8;
 /** Oldest command block that is still present. Exact below 2^53; use the halves for opaque values. */
 export function getTraceAttributesTail(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -91,6 +109,7 @@ export function setTraceAttributesTailLow(view: DataView, base: number, value: n
 }
 
 export const TRACE_ATTRIBUTES_LOST_OFFSET = 24;
+export const TRACE_ATTRIBUTES_LOST_BYTES = 8;
 /** Command blocks overwritten before they were read. Exact below 2^53; use the halves for opaque values. */
 export function getTraceAttributesLost(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
@@ -113,6 +132,7 @@ export function setTraceAttributesLostLow(view: DataView, base: number, value: n
 }
 
 export const TRACE_ATTRIBUTES_POSITION_OFFSET = 32;
+export const TRACE_ATTRIBUTES_POSITION_BYTES = 8;
 /** Read: first command block to copy. Answer: first one of the next read. Exact below 2^53; use the halves for opaque values. */
 export function getTraceAttributesPosition(view: DataView, base: number): number {
   return view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
@@ -135,6 +155,7 @@ export function setTraceAttributesPositionLow(view: DataView, base: number, valu
 }
 
 export const TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET = 40;
+export const TRACE_ATTRIBUTES_BUFFER_ADDRESS_BYTES = 8;
 /** Read: guest address of the buffer for command blocks, each a trace-block and its packets. Exact below 2^53; use the halves for opaque values. */
 export function getTraceAttributesBufferAddress(view: DataView, base: number): number {
   return view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
@@ -157,6 +178,7 @@ export function setTraceAttributesBufferAddressLow(view: DataView, base: number,
 }
 
 export const TRACE_ATTRIBUTES_BUFFER_LENGTH_OFFSET = 48;
+export const TRACE_ATTRIBUTES_BUFFER_LENGTH_BYTES = 4;
 /** Read: bytes of the buffer. Answer: bytes written. */
 export function getTraceAttributesBufferLength(view: DataView, base: number): number {
   return view.getUint32(base + 48, true);
@@ -166,6 +188,7 @@ export function setTraceAttributesBufferLength(view: DataView, base: number, val
 }
 
 export const TRACE_ATTRIBUTES_COUNT_OFFSET = 52;
+export const TRACE_ATTRIBUTES_COUNT_BYTES = 4;
 /** Answer to a read: command blocks written. */
 export function getTraceAttributesCount(view: DataView, base: number): number {
   return view.getUint32(base + 52, true);

@@ -5,6 +5,9 @@
 export const TRACE_BLOCK_SIZE = 96;
 
 export const TRACE_BLOCK_QPN_OFFSET = 0;
+export const TRACE_BLOCK_QPN_BYTES = 3;
+export const TRACE_BLOCK_QPN_SHIFT = 0;
+export const TRACE_BLOCK_QPN_MASK = 0xffffff;
 /** Queue pair. */
 export function getTraceBlockQpn(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -13,6 +16,10 @@ export function setTraceBlockQpn(view: DataView, base: number, value: number): v
   view.setUint32(base, (view.getUint32(base, true) & 0xff000000) | (value & 0xffffff), true);
 }
 
+export const TRACE_BLOCK_RECEIVE_OFFSET = 3;
+export const TRACE_BLOCK_RECEIVE_BYTES = 1;
+export const TRACE_BLOCK_RECEIVE_SHIFT = 24;
+export const TRACE_BLOCK_RECEIVE_MASK = 0x1000000;
 /** The message was received; otherwise it was sent. */
 export function getTraceBlockReceive(view: DataView, base: number): number {
   return view.getUint8(base + 3) & 0x1;
@@ -21,6 +28,10 @@ export function setTraceBlockReceive(view: DataView, base: number, value: number
   view.setUint8(base + 3, (view.getUint8(base + 3) & 0xfe) | (value & 0x1));
 }
 
+export const TRACE_BLOCK_COMPLETE_OFFSET = 3;
+export const TRACE_BLOCK_COMPLETE_BYTES = 1;
+export const TRACE_BLOCK_COMPLETE_SHIFT = 25;
+export const TRACE_BLOCK_COMPLETE_MASK = 0x2000000;
 /** The message has ended. */
 export function getTraceBlockComplete(view: DataView, base: number): number {
   return (view.getUint8(base + 3) >>> 1) & 0x1;
@@ -29,6 +40,10 @@ export function setTraceBlockComplete(view: DataView, base: number, value: numbe
   view.setUint8(base + 3, (view.getUint8(base + 3) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const TRACE_BLOCK_TRUNCATED_OFFSET = 3;
+export const TRACE_BLOCK_TRUNCATED_BYTES = 1;
+export const TRACE_BLOCK_TRUNCATED_SHIFT = 26;
+export const TRACE_BLOCK_TRUNCATED_MASK = 0x4000000;
 /** The payload was longer than the snap length. */
 export function getTraceBlockTruncated(view: DataView, base: number): number {
   return (view.getUint8(base + 3) >>> 2) & 0x1;
@@ -38,6 +53,9 @@ export function setTraceBlockTruncated(view: DataView, base: number, value: numb
 }
 
 export const TRACE_BLOCK_OPCODE_OFFSET = 4;
+export const TRACE_BLOCK_OPCODE_BYTES = 1;
+export const TRACE_BLOCK_OPCODE_SHIFT = 0;
+export const TRACE_BLOCK_OPCODE_MASK = 0xff;
 /** Operation, as posted, or as the packets show. Values: send-opcode. */
 export function getTraceBlockOpcode(view: DataView, base: number): number {
   return view.getUint8(base + 4);
@@ -47,6 +65,9 @@ export function setTraceBlockOpcode(view: DataView, base: number, value: number)
 }
 
 export const TRACE_BLOCK_STATUS_OFFSET = 5;
+export const TRACE_BLOCK_STATUS_BYTES = 1;
+export const TRACE_BLOCK_STATUS_SHIFT = 8;
+export const TRACE_BLOCK_STATUS_MASK = 0xff00;
 /** Result. Values: completion-status. */
 export function getTraceBlockStatus(view: DataView, base: number): number {
   return view.getUint8(base + 5);
@@ -56,6 +77,9 @@ export function setTraceBlockStatus(view: DataView, base: number, value: number)
 }
 
 export const TRACE_BLOCK_FAULT_KIND_OFFSET = 6;
+export const TRACE_BLOCK_FAULT_KIND_BYTES = 1;
+export const TRACE_BLOCK_FAULT_KIND_SHIFT = 16;
+export const TRACE_BLOCK_FAULT_KIND_MASK = 0xff0000;
 /** Cause of an error status. Values: fault-kind. */
 export function getTraceBlockFaultKind(view: DataView, base: number): number {
   return view.getUint8(base + 6);
@@ -65,6 +89,9 @@ export function setTraceBlockFaultKind(view: DataView, base: number, value: numb
 }
 
 export const TRACE_BLOCK_SERVICE_TYPE_OFFSET = 7;
+export const TRACE_BLOCK_SERVICE_TYPE_BYTES = 1;
+export const TRACE_BLOCK_SERVICE_TYPE_SHIFT = 24;
+export const TRACE_BLOCK_SERVICE_TYPE_MASK = 0xff000000;
 /** Transport service. Values: service-type. */
 export function getTraceBlockServiceType(view: DataView, base: number): number {
   return view.getUint8(base + 7);
@@ -74,6 +101,7 @@ export function setTraceBlockServiceType(view: DataView, base: number, value: nu
 }
 
 export const TRACE_BLOCK_INDEX_OFFSET = 8;
+export const TRACE_BLOCK_INDEX_BYTES = 8;
 /** Running number of the command block. Exact below 2^53; use the halves for opaque values. */
 export function getTraceBlockIndex(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
@@ -96,6 +124,7 @@ export function setTraceBlockIndexLow(view: DataView, base: number, value: numbe
 }
 
 export const TRACE_BLOCK_BEGIN_TIME_OFFSET = 16;
+export const TRACE_BLOCK_BEGIN_TIME_BYTES = 8;
 /** Adapter clock in ns at the launch of the command or the first packet received. Exact below 2^53; use the halves for opaque values. */
 export function getTraceBlockBeginTime(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -118,6 +147,7 @@ export function setTraceBlockBeginTimeLow(view: DataView, base: number, value: n
 }
 
 export const TRACE_BLOCK_END_TIME_OFFSET = 24;
+export const TRACE_BLOCK_END_TIME_BYTES = 8;
 /** Adapter clock in ns at completion. Exact below 2^53; use the halves for opaque values. */
 export function getTraceBlockEndTime(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
@@ -140,6 +170,9 @@ export function setTraceBlockEndTimeLow(view: DataView, base: number, value: num
 }
 
 export const TRACE_BLOCK_SEQUENCE_OFFSET = 32;
+export const TRACE_BLOCK_SEQUENCE_BYTES = 2;
+export const TRACE_BLOCK_SEQUENCE_SHIFT = 0;
+export const TRACE_BLOCK_SEQUENCE_MASK = 0xffff;
 /** Sequence number of the send command, or number of the receive entry. */
 export function getTraceBlockSequence(view: DataView, base: number): number {
   return view.getUint16(base + 32, true);
@@ -149,6 +182,9 @@ export function setTraceBlockSequence(view: DataView, base: number, value: numbe
 }
 
 export const TRACE_BLOCK_PACKETS_KEPT_OFFSET = 34;
+export const TRACE_BLOCK_PACKETS_KEPT_BYTES = 2;
+export const TRACE_BLOCK_PACKETS_KEPT_SHIFT = 16;
+export const TRACE_BLOCK_PACKETS_KEPT_MASK = 0xffff0000;
 /** Packets that follow: those that begin within the snap length. */
 export function getTraceBlockPacketsKept(view: DataView, base: number): number {
   return view.getUint16(base + 34, true);
@@ -158,6 +194,9 @@ export function setTraceBlockPacketsKept(view: DataView, base: number, value: nu
 }
 
 export const TRACE_BLOCK_FIRST_PSN_OFFSET = 36;
+export const TRACE_BLOCK_FIRST_PSN_BYTES = 3;
+export const TRACE_BLOCK_FIRST_PSN_SHIFT = 0;
+export const TRACE_BLOCK_FIRST_PSN_MASK = 0xffffff;
 /** PSN of the first packet; 0 without packets. */
 export function getTraceBlockFirstPsn(view: DataView, base: number): number {
   return view.getUint32(base + 36, true) & 0xffffff;
@@ -167,6 +206,9 @@ export function setTraceBlockFirstPsn(view: DataView, base: number, value: numbe
 }
 
 export const TRACE_BLOCK_PORT_OFFSET = 39;
+export const TRACE_BLOCK_PORT_BYTES = 1;
+export const TRACE_BLOCK_PORT_SHIFT = 24;
+export const TRACE_BLOCK_PORT_MASK = 0xff000000;
 /** Port of the message. */
 export function getTraceBlockPort(view: DataView, base: number): number {
   return view.getUint8(base + 39);
@@ -176,6 +218,9 @@ export function setTraceBlockPort(view: DataView, base: number, value: number): 
 }
 
 export const TRACE_BLOCK_LAST_PSN_OFFSET = 40;
+export const TRACE_BLOCK_LAST_PSN_BYTES = 3;
+export const TRACE_BLOCK_LAST_PSN_SHIFT = 0;
+export const TRACE_BLOCK_LAST_PSN_MASK = 0xffffff;
 /** PSN of the last packet; 0 without packets. */
 export function getTraceBlockLastPsn(view: DataView, base: number): number {
   return view.getUint32(base + 40, true) & 0xffffff;
@@ -185,6 +230,9 @@ export function setTraceBlockLastPsn(view: DataView, base: number, value: number
 }
 
 export const TRACE_BLOCK_RETRIES_OFFSET = 43;
+export const TRACE_BLOCK_RETRIES_BYTES = 1;
+export const TRACE_BLOCK_RETRIES_SHIFT = 24;
+export const TRACE_BLOCK_RETRIES_MASK = 0xff000000;
 /** Retransmissions; saturating. */
 export function getTraceBlockRetries(view: DataView, base: number): number {
   return view.getUint8(base + 43);
@@ -194,6 +242,9 @@ export function setTraceBlockRetries(view: DataView, base: number, value: number
 }
 
 export const TRACE_BLOCK_REMOTE_QPN_OFFSET = 44;
+export const TRACE_BLOCK_REMOTE_QPN_BYTES = 3;
+export const TRACE_BLOCK_REMOTE_QPN_SHIFT = 0;
+export const TRACE_BLOCK_REMOTE_QPN_MASK = 0xffffff;
 /** QP of the remote end. */
 export function getTraceBlockRemoteQpn(view: DataView, base: number): number {
   return view.getUint32(base + 44, true) & 0xffffff;
@@ -203,6 +254,9 @@ export function setTraceBlockRemoteQpn(view: DataView, base: number, value: numb
 }
 
 export const TRACE_BLOCK_PACKETS_OFFSET = 47;
+export const TRACE_BLOCK_PACKETS_BYTES = 1;
+export const TRACE_BLOCK_PACKETS_SHIFT = 24;
+export const TRACE_BLOCK_PACKETS_MASK = 0xff000000;
 /** Packets of the message; saturating. */
 export function getTraceBlockPackets(view: DataView, base: number): number {
   return view.getUint8(base + 47);
@@ -212,6 +266,9 @@ export function setTraceBlockPackets(view: DataView, base: number, value: number
 }
 
 export const TRACE_BLOCK_REMOTE_LID_OFFSET = 48;
+export const TRACE_BLOCK_REMOTE_LID_BYTES = 2;
+export const TRACE_BLOCK_REMOTE_LID_SHIFT = 0;
+export const TRACE_BLOCK_REMOTE_LID_MASK = 0xffff;
 /** LID of the remote end. */
 export function getTraceBlockRemoteLid(view: DataView, base: number): number {
   return view.getUint16(base + 48, true);
@@ -221,6 +278,7 @@ export function setTraceBlockRemoteLid(view: DataView, base: number, value: numb
 }
 
 export const TRACE_BLOCK_MESSAGE_LENGTH_OFFSET = 52;
+export const TRACE_BLOCK_MESSAGE_LENGTH_BYTES = 4;
 /** Payload bytes of the message. */
 export function getTraceBlockMessageLength(view: DataView, base: number): number {
   return view.getUint32(base + 52, true);
@@ -230,6 +288,7 @@ export function setTraceBlockMessageLength(view: DataView, base: number, value: 
 }
 
 export const TRACE_BLOCK_SNAP_LENGTH_OFFSET = 56;
+export const TRACE_BLOCK_SNAP_LENGTH_BYTES = 4;
 /** Payload bytes in the packets that follow. */
 export function getTraceBlockSnapLength(view: DataView, base: number): number {
   return view.getUint32(base + 56, true);
@@ -239,6 +298,9 @@ export function setTraceBlockSnapLength(view: DataView, base: number, value: num
 }
 
 export const TRACE_BLOCK_MESSAGE_SEQUENCE_OFFSET = 60;
+export const TRACE_BLOCK_MESSAGE_SEQUENCE_BYTES = 3;
+export const TRACE_BLOCK_MESSAGE_SEQUENCE_SHIFT = 0;
+export const TRACE_BLOCK_MESSAGE_SEQUENCE_MASK = 0xffffff;
 /** MSN of the message, counted from 0 at both ends; 0 when no packet was sent. */
 export function getTraceBlockMessageSequence(view: DataView, base: number): number {
   return view.getUint32(base + 60, true) & 0xffffff;
@@ -248,6 +310,7 @@ export function setTraceBlockMessageSequence(view: DataView, base: number, value
 }
 
 export const TRACE_BLOCK_KEPT_BYTES_OFFSET = 64;
+export const TRACE_BLOCK_KEPT_BYTES_BYTES = 4;
 /** Bytes of the packets that follow. */
 export function getTraceBlockKeptBytes(view: DataView, base: number): number {
   return view.getUint32(base + 64, true);

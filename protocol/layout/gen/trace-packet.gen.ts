@@ -5,6 +5,9 @@
 export const TRACE_PACKET_SIZE = 8;
 
 export const TRACE_PACKET_HEADER_LENGTH_OFFSET = 0;
+export const TRACE_PACKET_HEADER_LENGTH_BYTES = 2;
+export const TRACE_PACKET_HEADER_LENGTH_SHIFT = 0;
+export const TRACE_PACKET_HEADER_LENGTH_MASK = 0xffff;
 /** Bytes of headers, from the LRH to the last extension. */
 export function getTracePacketHeaderLength(view: DataView, base: number): number {
   return view.getUint16(base, true);
@@ -14,6 +17,9 @@ export function setTracePacketHeaderLength(view: DataView, base: number, value: 
 }
 
 export const TRACE_PACKET_PAYLOAD_LENGTH_OFFSET = 2;
+export const TRACE_PACKET_PAYLOAD_LENGTH_BYTES = 2;
+export const TRACE_PACKET_PAYLOAD_LENGTH_SHIFT = 16;
+export const TRACE_PACKET_PAYLOAD_LENGTH_MASK = 0xffff0000;
 /** Payload bytes kept: all, or as many as the snap length has left. */
 export function getTracePacketPayloadLength(view: DataView, base: number): number {
   return view.getUint16(base + 2, true);
@@ -23,6 +29,7 @@ export function setTracePacketPayloadLength(view: DataView, base: number, value:
 }
 
 export const TRACE_PACKET_TIME_OFFSET = 4;
+export const TRACE_PACKET_TIME_BYTES = 4;
 /** ns from beginTime until the packet was sent or received; saturating. */
 export function getTracePacketTime(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);

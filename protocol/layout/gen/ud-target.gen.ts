@@ -5,6 +5,9 @@
 export const UD_TARGET_SIZE = 16;
 
 export const UD_TARGET_REMOTE_QPN_OFFSET = 0;
+export const UD_TARGET_REMOTE_QPN_BYTES = 3;
+export const UD_TARGET_REMOTE_QPN_SHIFT = 0;
+export const UD_TARGET_REMOTE_QPN_MASK = 0xffffff;
 /** Destination QP. */
 export function getUdTargetRemoteQpn(view: DataView, base: number): number {
   return view.getUint32(base, true) & 0xffffff;
@@ -14,6 +17,7 @@ export function setUdTargetRemoteQpn(view: DataView, base: number, value: number
 }
 
 export const UD_TARGET_QKEY_OFFSET = 4;
+export const UD_TARGET_QKEY_BYTES = 4;
 /** Q_Key to send; if its top bit is set, the QP's own. */
 export function getUdTargetQkey(view: DataView, base: number): number {
   return view.getUint32(base + 4, true);
@@ -23,6 +27,7 @@ export function setUdTargetQkey(view: DataView, base: number, value: number): vo
 }
 
 export const UD_TARGET_ADDRESS_HANDLE_OFFSET = 8;
+export const UD_TARGET_ADDRESS_HANDLE_BYTES = 4;
 /** Index into the function's address handle table. */
 export function getUdTargetAddressHandle(view: DataView, base: number): number {
   return view.getUint32(base + 8, true);
