@@ -6,6 +6,8 @@ import {
   CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
   CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET,
   CQ_ATTRIBUTES_EVENT_QUEUE_OFFSET,
+  CQ_ATTRIBUTES_MODERATION_COUNT_OFFSET,
+  CQ_ATTRIBUTES_MODERATION_PERIOD_US_OFFSET,
   CQ_ATTRIBUTES_PAGE_SHIFT_OFFSET,
   CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET,
   CQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET,
@@ -22,7 +24,8 @@ import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
 const RECORD_ALIGNMENT = 8;
-const KNOWN_MASK = CqMask.EVENT_QUEUE | CqMask.MODERATION | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
+/** What can be modified; moderation is known, but not offered. */
+const OFFERED_MASK = CqMask.EVENT_QUEUE | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
 
 const request: CqAttributes = newCqAttributes();
 
@@ -31,7 +34,10 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   decodeCqAttributes(context.command, context.payload, request);
   if (request.recordAddress % RECORD_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET);
-  if (request.moderationCount > 0 || request.moderationPeriodUs > 0) return ManagementStatus.UNSUPPORTED;
+  if (request.moderationCount > 0)
+    return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_MODERATION_COUNT_OFFSET);
+  if (request.moderationPeriodUs > 0)
+    return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_MODERATION_PERIOD_US_OFFSET);
   const eventQueue = findEventQueue(context);
   if (eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
   const memory = fetchRing(context);
@@ -52,10 +58,11 @@ export function modifyCompletionQueue(context: CommandContext): ManagementStatus
   const queue = find(context);
   if (queue === undefined) return context.badObject();
   decodeCqAttributes(context.command, context.payload, request);
-  if ((request.attributeMask & ~KNOWN_MASK) !== 0)
-    return context.badField(CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, KNOWN_MASK);
   const mask = request.attributeMask;
-  if (mask & CqMask.MODERATION) return ManagementStatus.UNSUPPORTED;
+  if ((mask & ~(OFFERED_MASK | CqMask.MODERATION)) !== 0)
+    return context.badField(CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, OFFERED_MASK);
+  if (mask & CqMask.MODERATION)
+    return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, OFFERED_MASK);
   const eventQueue = findEventQueue(context);
   if (mask & CqMask.EVENT_QUEUE && eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
   if (mask & CqMask.RESIZE) {

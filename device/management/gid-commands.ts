@@ -33,7 +33,8 @@ export function modifyGid(context: CommandContext): ManagementStatus {
   const port = findPort(context);
   if (port === undefined) return ManagementStatus.BAD_FIELD;
   const index = context.header.objectNumber;
-  if (owner.number !== PHYSICAL_FUNCTION) return blameObject(context, ManagementStatus.NOT_PERMITTED, 0);
+  // The opcode is at fault, which stands at offset 0.
+  if (owner.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
   if (index < FIRST_OWN_ENTRY || index >= GID_TABLE_ENTRIES)
     return blameObject(context, ManagementStatus.BAD_OBJECT, GID_TABLE_ENTRIES - 1);
   for (let at = 0; at < requested.length; at++)

@@ -8,6 +8,7 @@ import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../protocol/layout/gen/
 import {
   decodeManagementCommand,
   MANAGEMENT_COMMAND_CHECKSUM_OFFSET,
+  MANAGEMENT_COMMAND_COLLECT_LENGTH_OFFSET,
   MANAGEMENT_COMMAND_MODIFIER_OFFSET,
   MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET,
 } from '../../protocol/layout/gen/management-command.gen.ts';
@@ -78,6 +79,7 @@ export class ManagementProcessor {
     }
     const expected = COMMAND_HEADER_BYTES + entry.payloadBytes * (countMax > 0 ? header.modifier : 1);
     if (length !== expected) {
+      context.badOffset = MANAGEMENT_COMMAND_COLLECT_LENGTH_OFFSET;
       context.limit = expected;
       return ManagementStatus.BAD_LENGTH;
     }

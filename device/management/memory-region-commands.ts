@@ -11,6 +11,7 @@ import {
   MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET,
   MR_ATTRIBUTES_PAGE_SHIFT_OFFSET,
   MR_ATTRIBUTES_PD_OFFSET,
+  MR_ATTRIBUTES_START_ADDRESS_OFFSET,
   type MrAttributes,
   newMrAttributes,
 } from '../../protocol/layout/gen/mr-attributes.gen.ts';
@@ -123,8 +124,9 @@ function checkTranslation(context: CommandContext): ManagementStatus {
     return context.badField(MR_ATTRIBUTES_PAGE_COUNT_OFFSET, capacities.pagesPerRegion);
   const pageBytes = 2 ** request.pageShift;
   const room = request.pageCount * pageBytes - (request.startAddress % pageBytes);
-  if (request.length === 0 || request.length > room || request.startAddress + request.length > ADDRESS_LIMIT)
-    return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, room);
+  if (request.length === 0 || request.length > room) return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, room);
+  const lastStart = ADDRESS_LIMIT - request.length;
+  if (request.startAddress > lastStart) return context.badField(MR_ATTRIBUTES_START_ADDRESS_OFFSET, lastStart);
   const aligned = request.pageListAddress % LIST_ALIGNMENT === 0;
   const pages =
     aligned && fetchPageList(context.owner.dma, request.pageListAddress, request.pageCount, request.pageShift);

@@ -12,9 +12,13 @@ import {
   newQpAttributes,
   QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET,
   QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+  QP_ATTRIBUTES_CURRENT_STATE_OFFSET,
   QP_ATTRIBUTES_MAX_READS_INITIATED_OFFSET,
   QP_ATTRIBUTES_MAX_READS_SERVED_OFFSET,
+  QP_ATTRIBUTES_PATH_MTU_OFFSET,
   QP_ATTRIBUTES_PKEY_INDEX_OFFSET,
+  QP_ATTRIBUTES_PORT_OFFSET,
+  QP_ATTRIBUTES_STATE_OFFSET,
   type QpAttributes,
 } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import {
@@ -36,6 +40,7 @@ import {
   QP_CREATION_SEND_STRIDE_LOG2_OFFSET,
   QP_CREATION_SERVICE_TYPE_OFFSET,
   QP_CREATION_SIZE,
+  QP_CREATION_SPECIAL_PORT_OFFSET,
   QP_CREATION_SRQN_OFFSET,
   type QpCreation,
   setQpCreationTokenHigh,
@@ -62,8 +67,6 @@ const DESCRIPTOR_ALIGNMENT = 32;
 const SEND_STRIDE_MIN_LOG2 = 6;
 const RECEIVE_STRIDE_MIN_LOG2 = 5;
 const STRIDE_MAX_LOG2 = 9;
-/** Byte that holds state, current state: the place to blame for a state. */
-const STATE_OFFSET = 4;
 
 const offeredServices: readonly number[] = [ServiceType.RC, ServiceType.UC, ServiceType.UD];
 /** Path migration is not offered. */
@@ -99,11 +102,15 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
   if (mask & UNSUPPORTED_MASK)
     return context.badPayload(ManagementStatus.UNSUPPORTED, QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET);
   const next = mask & QpMask.STATE ? (attributes.state as QpState) : qp.state;
-  if (next > QpState.ERR) return context.badField(STATE_OFFSET, QpState.ERR);
+  if (next > QpState.ERR) return context.badField(QP_ATTRIBUTES_STATE_OFFSET, QpState.ERR);
   if (mask & QpMask.CURRENT_STATE && attributes.currentState !== qp.state)
-    return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
+    return context.badPayload(ManagementStatus.BAD_STATE, QP_ATTRIBUTES_CURRENT_STATE_OFFSET);
   const rules = findTransition(qp.creation.serviceType, qp.state, next);
-  if (rules === undefined) return context.badPayload(ManagementStatus.BAD_STATE, STATE_OFFSET);
+  if (rules === undefined) {
+    // Without its bit in the mask the state is not looked at: the mask lacks it.
+    const blamed = mask & QpMask.STATE ? QP_ATTRIBUTES_STATE_OFFSET : QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET;
+    return context.badPayload(ManagementStatus.BAD_STATE, blamed);
+  }
   const allowed = rules.required | rules.optional | QpMask.STATE;
   if ((mask & rules.required) !== rules.required || (mask & ~allowed) !== 0)
     return context.badField(QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, allowed);
@@ -166,8 +173,10 @@ function checkSizes(context: CommandContext, creation: QpCreation): ManagementSt
 
 function checkService(context: CommandContext, creation: QpCreation): ManagementStatus {
   if (!serviceTypeNames[creation.serviceType]) return context.badField(QP_CREATION_SERVICE_TYPE_OFFSET);
-  if (!offeredServices.includes(creation.serviceType) || creation.specialPort !== 0)
+  if (!offeredServices.includes(creation.serviceType))
     return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SERVICE_TYPE_OFFSET);
+  if (creation.specialPort !== 0)
+    return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SPECIAL_PORT_OFFSET);
   return ManagementStatus.OK;
 }
 
@@ -214,16 +223,16 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
 function checkAttributes(context: CommandContext, mask: number): ManagementStatus {
   const portCount = context.adapter.ports.length;
   if (mask & QpMask.PORT && (attributes.port < 1 || attributes.port > portCount))
-    return context.badField(STATE_OFFSET, portCount);
+    return context.badField(QP_ATTRIBUTES_PORT_OFFSET, portCount);
   if (mask & QpMask.PKEY_INDEX && attributes.pkeyIndex >= PKEY_TABLE_ENTRIES)
     return context.badField(QP_ATTRIBUTES_PKEY_INDEX_OFFSET, PKEY_TABLE_ENTRIES - 1);
   return ManagementStatus.OK;
 }
 
 function checkConnection(context: CommandContext, mask: number): ManagementStatus {
-  const mtuLimit = context.adapter.ports[0].maxMtuCode;
-  if (mask & QpMask.PATH_MTU && (attributes.pathMtu < 1 || attributes.pathMtu > Math.min(mtuLimit, MTU_CODE_MAX)))
-    return context.badField(STATE_OFFSET, mtuLimit);
+  const mtuLimit = Math.min(context.adapter.ports[0].maxMtuCode, MTU_CODE_MAX);
+  if (mask & QpMask.PATH_MTU && (attributes.pathMtu < 1 || attributes.pathMtu > mtuLimit))
+    return context.badField(QP_ATTRIBUTES_PATH_MTU_OFFSET, mtuLimit);
   if (mask & QpMask.MAX_READS_INITIATED && attributes.maxReadsInitiated > capacities.readsPerQueuePair)
     return context.badField(QP_ATTRIBUTES_MAX_READS_INITIATED_OFFSET, capacities.readsPerQueuePair);
   if (mask & QpMask.MAX_READS_SERVED && attributes.maxReadsServed > capacities.readsPerQueuePair)

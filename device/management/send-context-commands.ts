@@ -19,6 +19,8 @@ import type { SendContext } from '../pio/send-context.ts';
 import type { CommandContext } from './command-context.ts';
 
 const ALL_MASK = Object.values(SendContextMask).reduce((all, bit) => all | bit, 0);
+/** What a context that is not disabled keeps. */
+const FIXED_MASK = SendContextMask.CREDIT_ADDRESS | SendContextMask.PORT;
 /** The shortest context holds a packet and room for the next one's start. */
 const BLOCKS_MIN = 2;
 const LINE_BYTES = 64;
@@ -48,8 +50,12 @@ export function modifySendContext(context: CommandContext): ManagementStatus {
   if ((mask & ~ALL_MASK) !== 0) return context.badField(SEND_CONTEXT_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, ALL_MASK);
   const status = check(context, mask, found.blocks.count);
   if (status !== ManagementStatus.OK) return status;
-  const needsRest = (mask & (SendContextMask.CREDIT_ADDRESS | SendContextMask.PORT)) !== 0;
-  if (needsRest && found.state !== SendContextState.DISABLED) return ManagementStatus.BAD_STATE;
+  if ((mask & FIXED_MASK) !== 0 && found.state !== SendContextState.DISABLED)
+    return context.badPayload(
+      ManagementStatus.BAD_STATE,
+      SEND_CONTEXT_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+      ALL_MASK & ~FIXED_MASK,
+    );
   apply(found, mask);
   // With another threshold what is free may be due, or never become so: one return in any case keeps software from waiting for ever.
   if (mask & SendContextMask.THRESHOLD) found.force();

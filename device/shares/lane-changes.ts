@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The changes of a resource request that are about transmit virtual lanes: what a lane has, and who may take it (US8484392, figures 4 and 5). */
 import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
-import { RESOURCE_CHANGE_AMOUNT_OFFSET, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
+import {
+  RESOURCE_CHANGE_AMOUNT_OFFSET,
+  RESOURCE_CHANGE_WORD_OFFSET,
+  type ResourceChange,
+} from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import {
   type LaneShare,
@@ -11,7 +15,7 @@ import {
   SHARED_EXECUTION,
   type SharePlan,
 } from './share-plan.ts';
-import { badAmount, LEVEL_AND_WORD_OFFSET, type Refusal, refuse } from './share-refusal.ts';
+import { badAmount, type Refusal, refuse } from './share-refusal.ts';
 
 export const LANES_PER_WORD = 32;
 const WEIGHT_MAX = 255;
@@ -164,7 +168,7 @@ function isShared(lane: LaneShare): boolean {
 function lanesOfWord(plan: SharePlan, { word, amount }: ResourceChange): number[] | Refusal {
   const count = plan.lanes.length;
   const words = Math.ceil(count / LANES_PER_WORD);
-  if (word >= words) return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, words - 1);
+  if (word >= words) return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_WORD_OFFSET, words - 1);
   const first = word * LANES_PER_WORD;
   const lanes = Array.from({ length: Math.min(LANES_PER_WORD, count - first) }, (_, bit) => first + bit);
   const known = bitsOf(lanes);

@@ -7,15 +7,17 @@ import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constan
 import {
   decodeResourceChange,
   newResourceChange,
+  RESOURCE_CHANGE_QOS_LEVEL_OFFSET,
   RESOURCE_CHANGE_RESOURCE_OFFSET,
   RESOURCE_CHANGE_SIZE,
   RESOURCE_CHANGE_TARGET_OFFSET,
+  RESOURCE_CHANGE_WORD_OFFSET,
   type ResourceChange,
 } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import { changeDedicatedMap, changeLane, changeLaneCount, changeLaneMap, findStarvedLane } from './lane-changes.ts';
 import type { SharePlan } from './share-plan.ts';
-import { badAmount, LEVEL_AND_WORD_OFFSET, type Refusal, refuse } from './share-refusal.ts';
+import { badAmount, type Refusal, refuse } from './share-refusal.ts';
 import { findPlace, isFree, type VcbReservations } from './vcb-placement.ts';
 
 /** Who asks. The host plays the virtual machine manager and may also split a function's share for it. */
@@ -80,9 +82,11 @@ function findFault(plan: SharePlan, requester: Requester, change: ResourceChange
     requester.host || (level ? requester.function === target : requester.function === PHYSICAL_FUNCTION);
   if (!permitted) return refuse(ManagementStatus.NOT_PERMITTED, RESOURCE_CHANGE_RESOURCE_OFFSET, 0);
   if (level && !sharedKinds.includes(resource))
-    return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, RESOURCE_NO_LEVEL);
-  if (level && qosLevel >= QOS_LEVELS) return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, QOS_LEVELS - 1);
-  if (word !== 0 && !mapKinds.includes(resource)) return refuse(ManagementStatus.BAD_FIELD, LEVEL_AND_WORD_OFFSET, 0);
+    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_QOS_LEVEL_OFFSET, RESOURCE_NO_LEVEL);
+  if (level && qosLevel >= QOS_LEVELS)
+    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_QOS_LEVEL_OFFSET, QOS_LEVELS - 1);
+  if (word !== 0 && !mapKinds.includes(resource))
+    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_WORD_OFFSET, 0);
   const targets = countTargets(plan, resource);
   if (target >= targets) return refuse(ManagementStatus.BAD_OBJECT, RESOURCE_CHANGE_TARGET_OFFSET, targets - 1);
   return undefined;

@@ -11,9 +11,6 @@ export interface Refusal {
   readonly limit: number;
 }
 
-/** The byte of a change that holds QoS level and word: the place to blame for either. */
-export const LEVEL_AND_WORD_OFFSET = 1;
-
 export function refuse(status: ManagementStatus, offset: number, limit: number): Refusal {
   return { status, offset, limit };
 }

@@ -15,6 +15,8 @@ export function countObjects(bench: Bench): Record<string, number> {
     completionQueues: tables.completionQueues.size,
     eventQueues: tables.eventQueues.size,
     queuePairs: tables.queuePairs.size,
+    sharedReceiveQueues: tables.sharedReceiveQueues.size,
+    memoryWindows: tables.memoryWindows.size,
   };
 }
 

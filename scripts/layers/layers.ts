@@ -162,6 +162,12 @@ export const layers: readonly Layer[] = [
     uses: of('layout infiniband random.ts port function trace queues collect lane transport shares adapter hosts'),
   },
   {
+    path: 'device/test-support/management-fields',
+    holds: 'good and bad values of every field of every management command',
+    uses: of('layout protocol/testing hosts test-support'),
+    forTests: true,
+  },
+  {
     path: 'device/simulations',
     holds: 'seeded simulations: chaos, quality of service, ordering sanitizer, packet fuzz',
     uses: of('layout infiniband random.ts port fabric collect lane transport adapter hosts test-support'),

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Cases of the commands of protection domains, memory regions and memory windows (IBTA 11.2.1.5,
+ * 11.2.8).
+ */
+import {
+  AccessFlag,
+  ManagementOpcode,
+  ManagementStatus,
+  MrKind,
+  MrMask,
+  MwKind,
+} from '../../../protocol/layout/gen/values.gen.ts';
+import {
+  memoryRegionAttributes,
+  memoryWindowAttributes,
+  protectionDomainAttributes,
+} from '../../../protocol/layout/management.ts';
+import {
+  type CommandCase,
+  each,
+  ignored,
+  queryOnly,
+  type Request,
+  refused,
+  type Trials,
+  taken,
+} from './command-case.ts';
+import { type Fixture, NO_OBJECT, NOWHERE } from './fixture.ts';
+import { objectTrials } from './header-trials.ts';
+
+const { BAD_ADDRESS, BAD_FIELD, BAD_OBJECT } = ManagementStatus;
+const ALL_ACCESS = Object.values(AccessFlag).reduce((all, bit) => all | bit, 0);
+const ALL_MR_MASK = Object.values(MrMask).reduce((all, bit) => all | bit, 0);
+const PAGE_BYTES = 4096;
+const PAGES = 8;
+/** Where the region starts in its first page. */
+const IN_PAGE = 0x100;
+const ROOM = PAGES * PAGE_BYTES - IN_PAGE;
+const PAGES_MAX = 1 << 20;
+const FAST_PAGES_MAX = 512;
+
+/** A command whose only field is the object number. */
+export function objectCommand(opcode: ManagementOpcode, numberOf: (fixture: Fixture) => number): CommandCase {
+  return {
+    opcode,
+    build: (fixture) => {
+      const objectNumber = numberOf(fixture);
+      return { header: { objectNumber }, headerTrials: objectTrials(objectNumber) };
+    },
+  };
+}
+
+const answered = each(['lkey', 'rkey'], ignored('only in the answer'));
+
+const accessTrials: Trials = {
+  access: [
+    refused(BAD_FIELD, [0x40, 0x80000000, 0xffffffff], { limit: ALL_ACCESS }),
+    refused(BAD_FIELD, [AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC | AccessFlag.REMOTE_READ]),
+  ],
+};
+
+function pagedRegion(fixture: Fixture) {
+  return {
+    pd: fixture.bench.pd,
+    kind: MrKind.PAGED,
+    access: AccessFlag.LOCAL_WRITE,
+    startAddress: 0x5000_0000 + IN_PAGE,
+    length: ROOM,
+    pageListAddress: fixture.pageList,
+    pageCount: PAGES,
+    pageShift: 12,
+  };
+}
+
+/** `given`: fields that make these matter. */
+function translationTrials(fixture: Fixture, given: Record<string, number> = {}): Trials {
+  return {
+    kind: [refused(BAD_FIELD, [3, 7, 255], { limit: MrKind.FAST, given })],
+    startAddress: [
+      taken('any address that leaves room for the length', { values: [IN_PAGE, 2 ** 40 + IN_PAGE], given }),
+      refused(BAD_FIELD, [2n ** 53n, 2n ** 64n - 1n], { limit: Number.MAX_SAFE_INTEGER - ROOM, given }),
+    ],
+    length: [refused(BAD_FIELD, [0, ROOM + 1, 2n ** 63n, 2n ** 64n - 1n], { limit: ROOM, given })],
+    pageListAddress: [refused(BAD_ADDRESS, [NOWHERE, fixture.pageList + 4, fixture.crookedList], { given })],
+    pageCount: [
+      refused(BAD_FIELD, [0, PAGES_MAX + 1, 0xffffffff], { limit: PAGES_MAX, given }),
+      refused(BAD_FIELD, [0, FAST_PAGES_MAX + 1], { limit: FAST_PAGES_MAX, given: { ...given, kind: MrKind.FAST } }),
+    ],
+    pageShift: [refused(BAD_FIELD, [0, 11, 32, 255], { limit: 31, given })],
+  };
+}
+
+function regionToModify(fixture: Fixture): Request {
+  const objectNumber = fixture.bench.region.number;
+  const translation = { ...pagedRegion(fixture), attributeMask: MrMask.TRANSLATION | MrMask.ACCESS };
+  return {
+    header: { objectNumber },
+    payload: { ...pagedRegion(fixture), attributeMask: MrMask.ACCESS },
+    headerTrials: objectTrials(objectNumber),
+    payloadTrials: {
+      ...translationTrials(fixture, translation),
+      ...accessTrials,
+      ...answered,
+      pd: [refused(BAD_OBJECT, [0, NO_OBJECT], { given: { attributeMask: MrMask.PD | MrMask.ACCESS } })],
+      attributeMask: [refused(BAD_FIELD, [8, 0x80000000, 0xffffffff], { limit: ALL_MR_MASK })],
+      keyByte: [ignored('the keys of a region stay')],
+    },
+  };
+}
+
+export const memoryCases: readonly CommandCase[] = [
+  {
+    opcode: ManagementOpcode.CREATE_PD,
+    table: protectionDomainAttributes,
+    build: () => ({ payloadTrials: { token: [ignored('that of the header is taken')], ...queryOnly('references') } }),
+  },
+  {
+    opcode: ManagementOpcode.MODIFY_PD,
+    table: protectionDomainAttributes,
+    build: ({ bench }) => ({
+      header: { objectNumber: bench.pd },
+      headerTrials: objectTrials(bench.pd),
+      payloadTrials: { token: [taken('opaque')], ...queryOnly('references') },
+    }),
+  },
+  objectCommand(ManagementOpcode.QUERY_PD, ({ bench }) => bench.pd),
+  objectCommand(ManagementOpcode.DESTROY_PD, (fixture) => {
+    return fixture.watch(ManagementOpcode.QUERY_PD, fixture.driver.createProtectionDomain());
+  }),
+  {
+    opcode: ManagementOpcode.CREATE_MR,
+    table: memoryRegionAttributes,
+    build: (fixture) => ({
+      payload: pagedRegion(fixture),
+      payloadTrials: {
+        ...translationTrials(fixture),
+        ...accessTrials,
+        ...answered,
+        pd: [refused(BAD_OBJECT, [0, NO_OBJECT, 0xffffff])],
+        keyByte: [taken('any byte is a good key')],
+        attributeMask: [ignored('only to modify')],
+      },
+    }),
+  },
+  { opcode: ManagementOpcode.MODIFY_MR, table: memoryRegionAttributes, build: regionToModify },
+  objectCommand(ManagementOpcode.QUERY_MR, ({ bench }) => bench.region.number),
+  objectCommand(ManagementOpcode.DESTROY_MR, (fixture) => {
+    const { number } = fixture.driver.createDmaRegion(fixture.bench.pd);
+    return fixture.watch(ManagementOpcode.QUERY_MR, number);
+  }),
+  {
+    opcode: ManagementOpcode.CREATE_MW,
+    table: memoryWindowAttributes,
+    build: ({ bench }) => ({
+      payload: { pd: bench.pd, kind: MwKind.TYPE_1 },
+      payloadTrials: {
+        pd: [refused(BAD_OBJECT, [0, NO_OBJECT, 0xffffff])],
+        kind: [refused(BAD_FIELD, [0, 3, 255], { limit: MwKind.TYPE_2 })],
+        rkey: [ignored('only in the answer')],
+        ...queryOnly('startAddress', 'length', 'access', 'region', 'qpn'),
+      },
+    }),
+  },
+  objectCommand(ManagementOpcode.QUERY_MW, createWindow),
+  objectCommand(ManagementOpcode.DESTROY_MW, createWindow),
+];
+
+function createWindow(fixture: Fixture): number {
+  const { number } = fixture.driver.createMemoryWindow(fixture.bench.pd, MwKind.TYPE_2);
+  return fixture.watch(ManagementOpcode.QUERY_MW, number);
+}
