@@ -4,6 +4,7 @@
  * management commands, and the control words of each page. A write to a free VCB binds a PCB; without one the VCB goes to send-queue
  * mode: what identifies the command is kept, the rest is dropped until the kick, and a doorbell takes the command's place.
  */
+import { CANCEL_CANCEL_MASK, CANCEL_CANCEL_SHIFT } from '../../protocol/layout/gen/cancel.gen.ts';
 import {
   CANCEL_OFFSET,
   DATA_BYTES,
@@ -50,6 +51,8 @@ export interface CollectParts {
 type Collecting = PhysicalCollectBuffer | undefined;
 
 const STAND_IN_INDEX = -1;
+/** The field of a cancel that is one: all ones. It is at the top of the high dword. */
+const CANCEL = CANCEL_CANCEL_MASK >>> CANCEL_CANCEL_SHIFT;
 
 export class CollectUnit {
   /** Set while the host wants to know. */
@@ -242,7 +245,7 @@ export class CollectUnit {
   }
 
   #cancel(page: number, offset: number, high: number): void {
-    if (high >>> 24 !== 0xff) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
+    if (high >>> CANCEL_CANCEL_SHIFT !== CANCEL) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
     if (this.#collecting[page] === undefined) return;
     this.cancels++;
     this.#free(page);
@@ -257,7 +260,7 @@ export class CollectUnit {
     const inside = offset < this.dedicatedOffset + DEDICATED_COLLECT_BUFFERS * PAGE_BYTES;
     if (!inside) return this.#faults.report(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
     const buffer = this.#dedicated;
-    if (inPage === CANCEL_OFFSET && sizeBytes === 8 && high >>> 24 === 0xff) {
+    if (inPage === CANCEL_OFFSET && sizeBytes === 8 && high >>> CANCEL_CANCEL_SHIFT === CANCEL) {
       if (buffer.state === PcbState.COLLECTING) this.releaseDedicated();
       return;
     }

@@ -4,7 +4,12 @@
  * (US8484392: collect buffer, virtual kick; DESIGN.md 4.3). A PCB is free, collecting (bound to one VCB), kicked (in a virtual kick list) or launched.
  */
 import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
-import { getSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
+import { DOORBELL_SIZE } from '../../protocol/layout/gen/doorbell.gen.ts';
+import {
+  getSendCommandCollectLength,
+  SEND_COMMAND_COLLECT_LENGTH_BYTES,
+  SEND_COMMAND_COLLECT_LENGTH_OFFSET,
+} from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { storeBytes } from '../memory/byte-scoreboard.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -14,8 +19,11 @@ export const PcbState = { FREE: 0, COLLECTING: 1, KICKED: 2, LAUNCHED: 3 } as co
 export type PcbState = (typeof PcbState)[keyof typeof PcbState];
 
 const MASK_WORDS = COMMAND_MAX_BYTES / 32;
-/** Bytes that hold the collect length (bytes 6 and 7 of the header). */
-const LENGTH_BYTES_MASK = 0b11 << 6;
+/** Scoreboard bits of the bytes that hold the collect length, and offset of the dword with them. */
+const LENGTH_BYTES_MASK = (2 ** SEND_COMMAND_COLLECT_LENGTH_BYTES - 1) << SEND_COMMAND_COLLECT_LENGTH_OFFSET;
+const LENGTH_DWORD_OFFSET = SEND_COMMAND_COLLECT_LENGTH_OFFSET - (SEND_COMMAND_COLLECT_LENGTH_OFFSET % 4);
+/** Scoreboard bits of the bytes that a doorbell has. */
+const DOORBELL_BYTES_MASK = 2 ** DOORBELL_SIZE - 1;
 const ALL_BYTES = 0xffffffff | 0;
 
 /** The pool that a buffer goes back to. */
@@ -63,8 +71,12 @@ export class PhysicalCollectBuffer {
     const arrived = this.#arrived;
     // A call of `fill` costs more than so few words.
     for (let word = 0; word < MASK_WORDS; word++) arrived[word] = 0;
-    // Stale bytes of the last command must not be taken for a length.
-    this.view.setUint32(4, 0);
+    this.forgetLength();
+  }
+
+  /** Stale bytes of the last command must not be taken for a length. */
+  forgetLength(): void {
+    this.view.setUint32(LENGTH_DWORD_OFFSET, 0);
   }
 
   /** Stores data at `offset` of the command. Repetition is harmless: the last value of a byte counts. */
@@ -102,6 +114,6 @@ export class PhysicalCollectBuffer {
 
   /** The first 8 bytes have arrived: enough for a doorbell. */
   get identified(): boolean {
-    return (this.#arrived[0] & 0xff) === 0xff;
+    return (this.#arrived[0] & DOORBELL_BYTES_MASK) === DOORBELL_BYTES_MASK;
   }
 }

@@ -4,6 +4,11 @@
  * links (`QueuePair.nextScheduled`) decide; the descriptors show them to software, and a check finds out who else wrote there.
  */
 import {
+  SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES,
+  SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK,
+  SEND_QUEUE_DESCRIPTOR_NEXT_STATE_BYTES,
+  SEND_QUEUE_DESCRIPTOR_NEXT_STATE_MASK,
+  SEND_QUEUE_DESCRIPTOR_NEXT_STATE_SHIFT,
   SEND_QUEUE_DESCRIPTOR_SIZE,
   setSendQueueDescriptorDestroyed,
   setSendQueueDescriptorNextQpn,
@@ -17,10 +22,11 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 
 /** nextState: all ones is not queued. */
 const QUEUED = 0;
-const NOT_QUEUED = 0xff;
+const NOT_QUEUED = SEND_QUEUE_DESCRIPTOR_NEXT_STATE_MASK >>> SEND_QUEUE_DESCRIPTOR_NEXT_STATE_SHIFT;
 /** nextQpn of the last one of a list, and of one not in a list. */
-const NO_QPN = 0xffffff;
-const LINK_BYTES = 4;
+const NO_QPN = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK;
+/** The link: nextQpn and nextState. */
+const LINK_BYTES = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES + SEND_QUEUE_DESCRIPTOR_NEXT_STATE_BYTES;
 
 export class SendQueueDescriptors {
   readonly #dma: Dma;

@@ -5,6 +5,7 @@
  */
 import { ENTRY_SEQUENCE_FIRST } from '../../protocol/layout/gen/constants.gen.ts';
 import {
+  EVENT_ENTRY_SEQUENCE_BYTES,
   EVENT_ENTRY_SIZE,
   setEventEntryCompletionSequence,
   setEventEntryEventType,
@@ -24,7 +25,7 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { InterruptTimer } from './interrupt-timer.ts';
 
-const SEQUENCE_BYTES = 4;
+const SEQUENCE_BYTES = EVENT_ENTRY_SEQUENCE_BYTES;
 const SUMMARY_SET = Uint8Array.of(1);
 
 export class EventQueue {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Event queue: create, modify, query, destroy. */
 import { EVENT_QUEUE_MAX_LOG2, VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
+import { CQ_ATTRIBUTES_SUMMARY_INDEX_BYTES } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import {
   decodeEqAttributes,
   EQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
@@ -30,7 +31,7 @@ const HALF_RANGE = 0x80000000;
 /** The longest delay, as near as a Number comes. */
 const LONGEST_DELAY = 2 ** 63 - 1024;
 /** Secondary summary bytes of a queue: as many as a CQ can name. */
-const SUMMARY_MAX = 65536;
+const SUMMARY_MAX = 2 ** (8 * CQ_ATTRIBUTES_SUMMARY_INDEX_BYTES);
 
 const request: EqAttributes = newEqAttributes();
 

@@ -13,6 +13,7 @@ import {
   MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET,
 } from '../../protocol/layout/gen/management-command.gen.ts';
 import {
+  MANAGEMENT_RESPONSE_SEQUENCE_BYTES,
   MANAGEMENT_RESPONSE_SIZE,
   setManagementResponseBadOffset,
   setManagementResponseLimit,
@@ -28,7 +29,7 @@ import { CommandContext } from './command-context.ts';
 import { commandTable } from './command-table.ts';
 import type { ManagedAdapter, ManagedFunction } from './managed-adapter.ts';
 
-const SEQUENCE_BYTES = 4;
+const SEQUENCE_BYTES = MANAGEMENT_RESPONSE_SEQUENCE_BYTES;
 const RESPONSE_ALIGNMENT = 8;
 
 export class ManagementProcessor {

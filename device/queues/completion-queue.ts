@@ -4,6 +4,7 @@
  * (IBTA 11.4.2; EQ pending of IPCOM000126453D). A full queue goes into error, once, and is never overwritten.
  */
 import {
+  COMPLETION_ENTRY_SEQUENCE_BYTES,
   COMPLETION_ENTRY_SIZE,
   setCompletionEntrySequence,
   setCompletionEntryTimestampHigh,
@@ -20,7 +21,7 @@ import { EventRecord } from '../function/event-record.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
-const SEQUENCE_BYTES = 4;
+const SEQUENCE_BYTES = COMPLETION_ENTRY_SEQUENCE_BYTES;
 /** Entries copied at once when a queue is resized: a page of them. */
 const RESIZE_ENTRIES = PAGE_BYTES / COMPLETION_ENTRY_SIZE;
 

@@ -4,16 +4,19 @@
  * how far software has posted them (IBTA 10.2.4, 10.2.9).
  */
 import { RECEIVE_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
+import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../protocol/layout/gen/receive-entry.gen.ts';
+import { getSrqRecordTail, SRQ_RECORD_SIZE } from '../../protocol/layout/gen/srq-record.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
-const NUMBER_MASK = 0xffff;
-const TAIL_BYTES = 8;
+/** Numbers of receive entries. What is imported is looked up at each use. */
+const NUMBER_MASK = RECEIVE_ENTRY_SEQUENCE_MASK;
 const LARGEST_QUEUE = 2 ** RECEIVE_QUEUE_MAX_LOG2;
 
-/** Where a tail is read to, of whichever ring. */
-const word = new Uint8Array(TAIL_BYTES);
+/** Where a tail is read to: an srq-record, or the second half of a queue-pair-record, which is like one. */
+const record = new Uint8Array(SRQ_RECORD_SIZE);
+const recordView = new DataView(record.buffer);
 
 export class ReceiveRing {
   /** Number of the next entry to take, and the tail as last read: entries before it are posted. */
@@ -21,7 +24,7 @@ export class ReceiveRing {
   tail = 0;
   readonly entries: number;
   readonly strideBytes: number;
-  /** Guest address of the dword whose low half is software's tail. */
+  /** Guest address of the record with software's tail. */
   readonly tailAddress: number;
   readonly #memory: QueueMemory;
 
@@ -39,8 +42,8 @@ export class ReceiveRing {
 
   /** Looks how far software has posted. A tail that lies is counted as a fault of `object` and not believed. */
   refresh(owner: UnderlyingFunction, object: number): void {
-    if (!owner.dma.read(object, this.tailAddress, TAIL_BYTES, word, 0)) return;
-    const tail = word[0] | (word[1] << 8);
+    if (!owner.dma.read(object, this.tailAddress, SRQ_RECORD_SIZE, record, 0)) return;
+    const tail = getSrqRecordTail(recordView, 0);
     const posted = (tail - this.head) & NUMBER_MASK;
     if (posted <= this.entries) this.tail = tail;
     // Behind the head: an old tail, harmless.

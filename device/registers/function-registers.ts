@@ -78,7 +78,7 @@ function attachControl(parts: RegisterParts): void {
       status = setCsrDeviceStatusEnabled(status, parts.underlying.enabled ? 1 : 0);
       status = setCsrDeviceStatusBusMaster(status, parts.underlying.dma.busMaster ? 1 : 0);
       status = setCsrDeviceStatusAdapterDisabled(status, parts.shared.disabled ? 1 : 0);
-      return setCsrDeviceStatusResetCount(status, parts.underlying.resetCount & 0xffff);
+      return setCsrDeviceStatusResetCount(status, parts.underlying.resetCount);
     },
   });
   registers.attach(CSR.LOCAL_TIME, {

@@ -4,6 +4,7 @@
  * though it may come as a collect copy, an implicit doorbell and an explicit doorbell (DESIGN.md 4.6). A collect copy that cannot be taken now
  * is dropped for a doorbell: the send queue in guest memory always holds the command.
  */
+import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -17,7 +18,8 @@ import { checkCommand } from './command-check.ts';
 
 const SEQUENCE_MASK = 0xffff;
 const HALF_SEQUENCE = 0x8000;
-const QPN_SHIFT = 8;
+/** Place of the QPN in the low dword of a doorbell, at its top. What is imported is looked up at each use. */
+const QPN_SHIFT = DOORBELL_QPN_SHIFT;
 
 export class CommandAdmission {
   readonly #queuePairs: ObjectTable<QueuePair>;

@@ -153,7 +153,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
 
   #read(qp: QueuePair, buffer: PhysicalCollectBuffer, address: number, sequence: number): FaultKind {
     const { dma } = qp.owner;
-    buffer.view.setUint32(4, 0);
+    buffer.forgetLength();
     if (!dma.readBlock(qp.number, address, COMMAND_HEADER_BYTES, buffer, 0)) return FaultKind.DMA_READ;
     if (getSendCommandSequence(buffer.view, 0) !== sequence) return FaultKind.COMMAND_SEQUENCE;
     const length = buffer.collectLength;

@@ -3,6 +3,10 @@
  * Writes a command into a collect buffer as processors do, and as they may: in stores of 1 to 8 bytes, in any order, some of them repeated, the word with
  * the length last. The last store written is always the last missing piece, so the command becomes whole with it and not before.
  */
+import {
+  SEND_COMMAND_COLLECT_LENGTH_BYTES,
+  SEND_COMMAND_COLLECT_LENGTH_OFFSET,
+} from '../../../../protocol/layout/gen/send-command.gen.ts';
 import type { Random } from '../../../random.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 
@@ -25,7 +29,6 @@ export interface CollectStore {
 }
 
 const WORD_BYTES = 8;
-const LENGTH_OFFSET = 6;
 
 /** Stores that together write `lengthBytes` (a multiple of 8), in the order the style asks for. */
 export function planStores(lengthBytes: number, style: CollectStyle = {}): CollectStore[] {
@@ -68,5 +71,6 @@ function readLow(view: DataView, offset: number, sizeBytes: number): number {
 }
 
 function holdsLength({ offset, sizeBytes }: CollectStore): boolean {
-  return offset <= LENGTH_OFFSET + 1 && offset + sizeBytes > LENGTH_OFFSET;
+  const end = SEND_COMMAND_COLLECT_LENGTH_OFFSET + SEND_COMMAND_COLLECT_LENGTH_BYTES;
+  return offset < end && offset + sizeBytes > SEND_COMMAND_COLLECT_LENGTH_OFFSET;
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Builds the bytes of a send command from what a caller wants sent. Every field can be overridden, so that tests can build commands no driver would. */
 
-import { ATOMIC_OPERANDS_SIZE } from '../../../../protocol/layout/gen/atomic-operands.gen.ts';
+import {
+  ATOMIC_OPERANDS_COMPARE_OFFSET,
+  ATOMIC_OPERANDS_SIZE,
+  ATOMIC_OPERANDS_SWAP_OR_ADD_OFFSET,
+} from '../../../../protocol/layout/gen/atomic-operands.gen.ts';
 import { COMMAND_HEADER_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import { encodeRdmaTarget } from '../../../../protocol/layout/gen/rdma-target.gen.ts';
 import {
@@ -73,8 +77,8 @@ export function buildSendCommand(request: SendRequest, context: SendContext): Ui
   encodeSendCommand(view, 0, request.header === undefined ? head : { ...head, ...request.header });
   encodeTarget(view, request, context);
   if (request.atomic) {
-    view.setBigUint64(COMMAND_HEADER_BYTES, request.atomic.swapOrAdd, true);
-    view.setBigUint64(COMMAND_HEADER_BYTES + WORD_BYTES, request.atomic.compare ?? 0n, true);
+    view.setBigUint64(COMMAND_HEADER_BYTES + ATOMIC_OPERANDS_SWAP_OR_ADD_OFFSET, request.atomic.swapOrAdd, true);
+    view.setBigUint64(COMMAND_HEADER_BYTES + ATOMIC_OPERANDS_COMPARE_OFFSET, request.atomic.compare ?? 0n, true);
   } else if (inline) bytes.set(inline, COMMAND_HEADER_BYTES);
   else if (sges.length > 1) {
     sges.forEach((sge, index) => {
