@@ -6,6 +6,7 @@
  * back when resources have returned. What finds no place there is dropped, and all send queues of the function are looked through. Policy OFF leaves the deadlock in.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -21,8 +22,8 @@ import { SendQueueSweep } from './send-queue-sweep.ts';
 
 /** Doorbells the bus holds for each entry of the scheduler buffer. */
 const BUS_DEPTH = 4;
-const SEQUENCE_MASK = 0xffff;
-const HALF_SEQUENCE = 0x8000;
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
+const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
 export class DoorbellUnit {
   readonly owner: UnderlyingFunction;
@@ -73,7 +74,7 @@ export class DoorbellUnit {
   /** A doorbell for a QP of the function. Its sequence number only tells whether it is old: the send queue says what there is to do. */
   ring(qp: QueuePair, sequence: number): void {
     const { counters } = this.owner;
-    if (((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) counters.doorbellsStale++;
+    if (((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) counters.doorbellsStale++;
     if (qp.stopped) counters.doorbellsIdle++;
     // One that waits already will see all that is posted by then.
     if (qp.stopped || qp.doorbellWaiting) return;

@@ -5,7 +5,7 @@
  *
  * A queue pair stays on its lane while a command of it is in a list: so its commands keep their order, whatever way they came and whatever becomes of the map.
  */
-import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import { getSendCommandSequence, SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { Step, type Timeline } from '../function/timeline.ts';
@@ -19,7 +19,8 @@ import { LaneMap } from './lane-map.ts';
 import type { LaneMask } from './lane-set.ts';
 import { LaneOwners, OwnerTurns } from './owner-turns.ts';
 
-const SEQUENCE_MASK = 0xffff;
+/** Sequence numbers of commands. A copy: imports are looked up at each use. */
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 
 export interface LaneOptions {
   readonly laneCount: number;
@@ -92,7 +93,7 @@ export class TransmitVirtualLanes {
     buffer.state = PcbState.KICKED;
     buffer.queuePair = qp;
     buffer.epoch = qp.epoch;
-    qp.nextSequence = (qp.nextSequence + 1) & SEQUENCE_MASK;
+    qp.nextSequence = (qp.nextSequence + 1) & SEQUENCE_BITS;
     qp.inFlight++;
     qp.kicked++;
     lane.append(buffer);

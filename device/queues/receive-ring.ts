@@ -10,11 +10,11 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
-/** Numbers of receive entries. What is imported is looked up at each use. */
-const NUMBER_MASK = RECEIVE_ENTRY_SEQUENCE_MASK;
+/** Numbers of receive entries. A copy: imports are looked up at each use. */
+const NUMBER_BITS = RECEIVE_ENTRY_SEQUENCE_MASK;
 const LARGEST_QUEUE = 2 ** RECEIVE_QUEUE_MAX_LOG2;
 
-/** Where a tail is read to: an srq-record, or the second half of a queue-pair-record, which is like one. */
+/** Copy of an srq-record, or of the second half of a queue-pair-record: the layout is the same. */
 const record = new Uint8Array(SRQ_RECORD_SIZE);
 const recordView = new DataView(record.buffer);
 
@@ -37,14 +37,14 @@ export class ReceiveRing {
 
   /** Entries known to be posted and not taken. */
   get known(): number {
-    return (this.tail - this.head) & NUMBER_MASK;
+    return (this.tail - this.head) & NUMBER_BITS;
   }
 
   /** Looks how far software has posted. A tail that lies is counted as a fault of `object` and not believed. */
   refresh(owner: UnderlyingFunction, object: number): void {
     if (!owner.dma.read(object, this.tailAddress, SRQ_RECORD_SIZE, record, 0)) return;
     const tail = getSrqRecordTail(recordView, 0);
-    const posted = (tail - this.head) & NUMBER_MASK;
+    const posted = (tail - this.head) & NUMBER_BITS;
     if (posted <= this.entries) this.tail = tail;
     // Behind the head: an old tail, harmless.
     else if (posted < LARGEST_QUEUE) owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, object, this.tailAddress);
@@ -59,7 +59,7 @@ export class ReceiveRing {
   /** Takes the oldest entry: returns its number. Only while one is known. */
   take(): number {
     const number = this.head;
-    this.head = (number + 1) & NUMBER_MASK;
+    this.head = (number + 1) & NUMBER_BITS;
     return number;
   }
 

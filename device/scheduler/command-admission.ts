@@ -5,7 +5,11 @@
  * is dropped for a doorbell: the send queue in guest memory always holds the command.
  */
 import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
-import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import {
+  getSendCommandQpn,
+  getSendCommandSequence,
+  SEND_COMMAND_SEQUENCE_MASK,
+} from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
@@ -16,9 +20,10 @@ import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { checkCommand } from './command-check.ts';
 
-const SEQUENCE_MASK = 0xffff;
-const HALF_SEQUENCE = 0x8000;
-/** Place of the QPN in the low dword of a doorbell, at its top. What is imported is looked up at each use. */
+/** Sequence numbers of commands. A copy: imports are looked up at each use. */
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
+const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
+/** The QPN is at the top of the low dword of a doorbell. Imports are looked up at each use. */
 const QPN_SHIFT = DOORBELL_QPN_SHIFT;
 
 export class CommandAdmission {
@@ -39,7 +44,7 @@ export class CommandAdmission {
     const qp = this.#find(owner, qpn);
     if (qp === undefined) return release(buffer);
     if (qp.state !== QpState.RTS) return this.#drop(unit, qp, buffer);
-    const ahead = (sequence - qp.nextSequence) & SEQUENCE_MASK;
+    const ahead = (sequence - qp.nextSequence) & SEQUENCE_BITS;
     if (ahead !== 0) {
       if (ahead < HALF_SEQUENCE) return this.#drop(unit, qp, buffer);
       owner.counters.commandsStale++;
@@ -58,7 +63,7 @@ export class CommandAdmission {
   /** A doorbell, as two dwords. */
   ring(unit: DoorbellUnit, low: number, high: number): void {
     const qp = this.#find(unit.owner, low >>> QPN_SHIFT);
-    if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_MASK);
+    if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_BITS);
   }
 
   /** A stop doorbell: the QP leaves the scheduler for good (until it is reset). */

@@ -6,7 +6,11 @@
  */
 import { COMMAND_HEADER_BYTES, SEND_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { getQueuePairRecordSendTail, QUEUE_PAIR_RECORD_SIZE } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
-import { getSendCommandSequence, setSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import {
+  getSendCommandSequence,
+  SEND_COMMAND_SEQUENCE_MASK,
+  setSendCommandSequence,
+} from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -25,8 +29,9 @@ import { checkCommand } from './command-check.ts';
  */
 const QUANTUM = 16;
 const SHARED_QUANTUM = 8;
-const SEQUENCE_MASK = 0xffff;
-const HALF_SEQUENCE = 0x8000;
+/** Sequence numbers of commands. A copy: imports are looked up at each use. */
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
+const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 
 export class CommandFetcher implements CommandReads<DoorbellUnit> {
@@ -91,7 +96,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     release(buffer);
     unit.descriptors.settleStop(qp);
     // A copy of it came meanwhile, or all fetched commands became void.
-    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) return;
+    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) return;
     qp.fetchSequence = qp.nextSequence;
     if (qp.sendsAreTaken) this.#scheduler.schedule(qp);
   }
@@ -103,9 +108,9 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   /** Issues reads of the commands that are posted and not being read; the queue takes another turn when some are left. */
   #readCommands(unit: DoorbellUnit, qp: QueuePair, posted: number, first: PhysicalCollectBuffer): void {
     const { inbound } = unit;
-    const ahead = qp.fetching === 0 ? 0 : (qp.fetchSequence - qp.nextSequence) & SEQUENCE_MASK;
+    const ahead = qp.fetching === 0 ? 0 : (qp.fetchSequence - qp.nextSequence) & SEQUENCE_BITS;
     const skipped = ahead < HALF_SEQUENCE ? ahead : 0;
-    let sequence = (qp.nextSequence + skipped) & SEQUENCE_MASK;
+    let sequence = (qp.nextSequence + skipped) & SEQUENCE_BITS;
     let left = posted - skipped;
     if (left <= 0) return release(first);
     const quantum = this.#shared ? SHARED_QUANTUM : QUANTUM;
@@ -114,7 +119,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
       buffer.epoch = qp.epoch;
       inbound.read(Inbound.COMMAND, qp, sequence, buffer);
       qp.fetching++;
-      sequence = (sequence + 1) & SEQUENCE_MASK;
+      sequence = (sequence + 1) & SEQUENCE_BITS;
       left--;
       taken++;
       buffer = left > 0 && taken < quantum && inbound.takesReads ? this.#bind(qp) : undefined;
@@ -130,7 +135,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
       qp.life.fail(qp, FaultKind.DMA_READ);
       return 0;
     }
-    const posted = (getQueuePairRecordSendTail(this.#recordView, 0) - qp.nextSequence) & SEQUENCE_MASK;
+    const posted = (getQueuePairRecordSendTail(this.#recordView, 0) - qp.nextSequence) & SEQUENCE_BITS;
     if (posted <= qp.sendEntries) return posted;
     // Behind what collect buffers brought already: an old tail, harmless. Otherwise the tail lies.
     if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp.number, recordAddress);

@@ -4,7 +4,7 @@
  * order, none missing and none twice. Walks over what is in use and over lanes there are, in tables that are kept, because it is asked millions of times.
  */
 import { FUNCTION_MAX, QOS_LEVELS, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
-import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import { getSendCommandSequence, SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -13,8 +13,6 @@ import { classOf, type Lane } from '../lane/lane.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { requesterOf } from '../transport/connected-states.ts';
-
-const SEQUENCE_MASK = 0xffff;
 
 /** Credits of one kind as commands hold them. */
 class Held {
@@ -140,7 +138,7 @@ function findListFault(lanes: TransmitVirtualLanes, functionCount: number): stri
   }
   for (const [qp, { commands, sequence }] of listed) {
     if (qp.kicked !== commands) return `QP ${qp.number} counts ${qp.kicked} kicked commands of ${commands}`;
-    if (sequence >= 0 && ((sequence + 1) & SEQUENCE_MASK) !== qp.nextSequence)
+    if (sequence >= 0 && ((sequence + 1) & SEND_COMMAND_SEQUENCE_MASK) !== qp.nextSequence)
       return `QP ${qp.number} expects command ${qp.nextSequence}; the last one listed is ${sequence}`;
   }
   for (let number = 0; number < functionCount; number++)
@@ -177,7 +175,7 @@ function list(qp: QueuePair, buffer: PhysicalCollectBuffer): string | undefined 
   entry.commands++;
   if (buffer.epoch !== qp.epoch) return undefined;
   const sequence = getSendCommandSequence(buffer.view, 0);
-  if (entry.sequence >= 0 && sequence !== ((entry.sequence + 1) & SEQUENCE_MASK))
+  if (entry.sequence >= 0 && sequence !== ((entry.sequence + 1) & SEND_COMMAND_SEQUENCE_MASK))
     return `command ${sequence} of QP ${qp.number} is listed behind ${entry.sequence}`;
   entry.sequence = sequence;
   return undefined;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A sender that tells the device of its commands in every possible way, right and wrong, and checks that each completes once and in order. */
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionOpcode, CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../random.ts';
 import type { Bench } from './adapter-fixture.ts';
 
-const SEQUENCE_MASK = 0xffff;
 const QUEUE_LOG2 = 5;
 /** A page that every queue pair posts through at times. */
 const SHARED_PAGE = 40 * PAGE_BYTES;
@@ -62,7 +62,7 @@ export class Shooter {
   /** Takes completions and checks that they are the next ones. */
   reap(): string | undefined {
     for (const entry of this.qp.parts.sendCq.drain()) {
-      const expected = this.completed & SEQUENCE_MASK;
+      const expected = this.completed & SEND_COMMAND_SEQUENCE_MASK;
       if (entry.queueSequence !== expected) return `completion ${entry.queueSequence}, expected ${expected}`;
       if (
         entry.status !== CompletionStatus.SUCCESS ||

@@ -7,6 +7,7 @@
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { MSN_MASK } from '../../protocol/infiniband/psn.ts';
 import {
   getSendCommandMessageLength,
   getSendCommandOpcode,
@@ -23,10 +24,10 @@ import type { TracedAnswer, TracedCommand, TracedQueuePair, TracedRequest, Trace
 
 type Packet = Readonly<ParsedPacket>;
 
-const SEQUENCE_MASK = 0xffffff;
 const NO_BLOCK = -1;
 const ATOMIC_BYTES = 8;
-// What is imported is looked up whenever it is used.
+// Copies: imports are looked up at each use.
+const MSN_BITS = MSN_MASK;
 const { FIRST, ONLY } = OpcodeFlag;
 const { SUCCESS, FLUSHED } = CompletionStatus;
 const { RC } = ServiceType;
@@ -125,7 +126,7 @@ export class QueuePairTrace {
     words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
     words[at + REMOTE_LID] = state.path.dlid;
     words[at + LENGTH] = record.messageLength;
-    words[at + MSN] = msn & SEQUENCE_MASK;
+    words[at + MSN] = msn & MSN_BITS;
     record.traceBlock = index;
   }
 
@@ -220,7 +221,7 @@ export class QueuePairTrace {
 
   /** A READ or atomic is answered with `resource`, which counts it already. */
   beginAnswer({ packet, ring: from }: TracedRequest, resource: AnswerInTrace): void {
-    const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & SEQUENCE_MASK, 1);
+    const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & MSN_BITS, 1);
     resource.trace = this;
     resource.traceBlock = index;
     if (index === NO_BLOCK) return;

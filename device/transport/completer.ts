@@ -11,7 +11,7 @@ import {
 import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
-import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
+import { addPsn, MSN_MASK, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs, CREDITS_UNLIMITED, creditsOf, rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
@@ -25,7 +25,8 @@ import type { SendRecord } from './send-record.ts';
 
 const RNR_RETRY_INFINITE = 7;
 const ATOMIC_BYTES = 8;
-const SEQUENCE_MASK = 0xffffff;
+/** Message sequence numbers. A copy: imports are looked up at each use. */
+const MSN_BITS = MSN_MASK;
 /** A fault that ends a response whose opcode or length does not answer the request. */
 const BAD_RESPONSE = FaultKind.COMMAND_LENGTH;
 
@@ -214,7 +215,7 @@ export class Completer {
     const value = getAethSyndromeValue(view, aethOffset);
     state.creditsUnlimited = value === CREDITS_UNLIMITED;
     if (state.creditsUnlimited) return;
-    state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & SEQUENCE_MASK;
+    state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & MSN_BITS;
   }
 
   /** The newest acknowledgement once more, which grants further credits (IBTA 9.7.7.2, unsolicited acknowledge). False when it is something else, or a late copy, which grants none. */

@@ -3,6 +3,7 @@
  * RC and UC as a whole: requester, completer, responder and their timers put together, and the life of a record from launch to completion. The send
  * pipeline launches commands here; the port receiver brings packets.
  */
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../host.ts';
@@ -26,7 +27,8 @@ import type { FailResponder } from './responder-request.ts';
 import { RetryTimers } from './retry-timers.ts';
 import { type SendRecord, SendRecordPool } from './send-record.ts';
 
-const SEQUENCE_MASK = 0xffff;
+/** Sequence numbers of commands. A copy: imports are looked up at each use. */
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 
 export interface ConnectedSurroundings {
   readonly clock: AdapterClock;
@@ -256,7 +258,7 @@ export class ConnectedTransport {
     if (record === undefined) {
       // Commands that wait in the lane go back as well.
       if (qp.inFlight > state.recordCount)
-        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_MASK);
+        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_BITS);
       qp.inFlight = state.recordCount;
       return;
     }

@@ -4,7 +4,7 @@
  * state, each returning the next. What comes back is the completer's business.
  */
 import { packetCount } from '../../protocol/infiniband/mtu.ts';
-import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
+import { addPsn, MSN_MASK, PSN_MASK, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs } from '../../protocol/infiniband/syndrome.ts';
 import { FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Lane } from '../lane/lane.ts';
@@ -29,7 +29,9 @@ const QUANTUM = 16;
 const WINDOW_PACKETS = 1 << 16;
 /** PSNs outstanding at most: half of all (IBTA 9.7.1). */
 const PSNS_OUTSTANDING_MAX = 1 << 23;
-const SEQUENCE_MASK = 0xffffff;
+/** Packet and message sequence numbers. A copy: imports are looked up at each use. */
+const PSN_BITS = PSN_MASK;
+const MSN_BITS = MSN_MASK;
 
 /** What the requester needs of the units around it. */
 export interface RequesterSurroundings {
@@ -158,7 +160,7 @@ export class Requester {
       psnDistance(state.limitSequence, state.sendSequence) > 0
     )
       return RequesterWait.CREDIT;
-    const unacked = (state.nextPsn - state.unackedPsn) & SEQUENCE_MASK;
+    const unacked = (state.nextPsn - state.unackedPsn) & PSN_BITS;
     if (unacked === 0) return RequesterWait.NONE;
     const count = psnsOf(record, state.qp.pathMtuBytes);
     return unacked >= WINDOW_PACKETS || unacked + count > PSNS_OUTSTANDING_MAX
@@ -173,7 +175,7 @@ export class Requester {
     const count = psnsOf(record, state.qp.pathMtuBytes);
     record.number(state.nextPsn, count);
     state.nextPsn = addPsn(state.nextPsn, count);
-    state.sendSequence = (state.sendSequence + 1) & SEQUENCE_MASK;
+    state.sendSequence = (state.sendSequence + 1) & MSN_BITS;
     if (record.isFetch) state.readsOutstanding++;
     return State.SEND;
   }

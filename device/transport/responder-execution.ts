@@ -7,7 +7,7 @@ import { getIethRKey } from '../../protocol/infiniband/gen/ieth.gen.ts';
 import { getImmDtImmediate } from '../../protocol/infiniband/gen/imm-dt.gen.ts';
 import { packetCount } from '../../protocol/infiniband/mtu.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
-import { addPsn } from '../../protocol/infiniband/psn.ts';
+import { addPsn, MSN_MASK } from '../../protocol/infiniband/psn.ts';
 import {
   AccessFlag,
   CompletionOpcode,
@@ -23,7 +23,8 @@ import type { RequestRefusals } from './responder-refusals.ts';
 import { type RequestInHand, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderResource } from './responder-state.ts';
 
-const MSN_MASK = 0xffffff;
+/** A copy: imports are looked up at each use. */
+const MSN_BITS = MSN_MASK;
 const { FIRST, LAST, ONLY, SEND, IMMEDIATE, INVALIDATE } = OpcodeFlag;
 
 export class RequestExecution {
@@ -90,7 +91,7 @@ export class RequestExecution {
       postReceiveCompletion(qp, state.entryNumber, state.report);
       if (qp.state === QpState.ERR) return this.#refusals.failCompletion();
     }
-    state.msn = (state.msn + 1) & MSN_MASK;
+    state.msn = (state.msn + 1) & MSN_BITS;
     return ResponderStep.ACKNOWLEDGE;
   }
 
@@ -141,7 +142,7 @@ export class RequestExecution {
     const resource = state.resources[state.resourceNext];
     state.withdraw(resource);
     state.resourceNext = (state.resourceNext + 1) % state.resources.length;
-    state.msn = (state.msn + 1) & MSN_MASK;
+    state.msn = (state.msn + 1) & MSN_BITS;
     resource.used = true;
     resource.firstPsn = packet.psn;
     resource.lastPsn = addPsn(packet.psn, count - 1);

@@ -5,8 +5,10 @@
  * these functions for each packet.
  */
 
-/** Mask of a sequence number, and the largest one. */
+/** Mask of a packet sequence number, and the largest one. */
 export const PSN_MASK = 0xffffff;
+/** Mask of a message sequence number, and the largest one. */
+export const MSN_MASK = 0xffffff;
 
 /** The PSN that is `count` after `psn`; `count` may be negative. */
 export function addPsn(psn: number, count: number): number {

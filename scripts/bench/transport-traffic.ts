@@ -12,24 +12,28 @@ import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue
 import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
 import { setCompletionQueueRecordConsumed } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
 import { TRACE_SNAP_LENGTH } from '../../protocol/layout/gen/constants.gen.ts';
+import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import {
   setQueuePairRecordReceiveTail,
   setQueuePairRecordSendTail,
 } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import {
   encodeReceiveEntry,
+  RECEIVE_ENTRY_SEQUENCE_MASK,
   RECEIVE_ENTRY_SIZE,
   setReceiveEntrySequence,
 } from '../../protocol/layout/gen/receive-entry.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { setSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK, setSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { encodeSge } from '../../protocol/layout/gen/sge.gen.ts';
 import { AccessFlag, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { FlatMachine } from './flat-machine.ts';
 
 const MEMORY_BYTES = 1 << 30;
-const QPN_SHIFT = 8;
-const SEQUENCE_MASK = 0xffff;
+// A copy: imports are looked up at each use.
+const QPN_SHIFT = DOORBELL_QPN_SHIFT;
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
+const NUMBER_BITS = RECEIVE_ENTRY_SEQUENCE_MASK;
 const GRH = 40;
 const QKEY = 1;
 const PATH_MTU_4096 = 5;
@@ -144,20 +148,20 @@ export class TransportTraffic {
     const takesEntries = this.#traffic.opcode === SendOpcode.SEND;
     for (let number = first; number < first + batch; number++) {
       const slot = number & (this.#entries - 1);
-      setSendCommandSequence(memory, pair.sendSlots + slot * pair.sendStride, number & SEQUENCE_MASK);
+      setSendCommandSequence(memory, pair.sendSlots + slot * pair.sendStride, number & SEQUENCE_BITS);
       if (takesEntries)
-        setReceiveEntrySequence(memory, pair.receiveSlots + slot * pair.receiveStride, number & SEQUENCE_MASK);
+        setReceiveEntrySequence(memory, pair.receiveSlots + slot * pair.receiveStride, number & NUMBER_BITS);
     }
     // At the first post of a round, everything posted before has completed and been seen.
     if (first % this.#entries === 0) pair.settled = first;
     pair.posted += batch;
     if (takesEntries) {
-      setQueuePairRecordReceiveTail(memory, pair.receiveRecord, pair.posted & SEQUENCE_MASK);
+      setQueuePairRecordReceiveTail(memory, pair.receiveRecord, pair.posted & NUMBER_BITS);
       setCompletionQueueRecordConsumed(memory, pair.receiveCqRecord, pair.settled >>> 0);
     }
-    setQueuePairRecordSendTail(memory, pair.sendRecord, pair.posted & SEQUENCE_MASK);
+    setQueuePairRecordSendTail(memory, pair.sendRecord, pair.posted & SEQUENCE_BITS);
     setCompletionQueueRecordConsumed(memory, pair.sendCqRecord, (pair.settled / batch) >>> 0);
-    this.#machine.writeRegister(CSR.SEND_DOORBELL, 8, (pair.qpn << QPN_SHIFT) >>> 0, first & SEQUENCE_MASK);
+    this.#machine.writeRegister(CSR.SEND_DOORBELL, 8, (pair.qpn << QPN_SHIFT) >>> 0, first & SEQUENCE_BITS);
   }
 
   #connect(pd: number): [DriverQueuePair, DriverQueuePair] {
@@ -194,7 +198,7 @@ export class TransportTraffic {
   ): void {
     for (let slot = 0; slot < this.#entries; slot++) {
       from.fill({ ...request, signaled: (slot + 1) % this.#traffic.batch === 0 });
-      from.sendTail = (from.sendTail + 1) & SEQUENCE_MASK;
+      from.sendTail = (from.sendTail + 1) & SEQUENCE_BITS;
       const view = to.parts.receiveBuffer.slot(slot);
       encodeReceiveEntry(view, 0, { sgeCount: 1, sequence: slot });
       encodeSge(view, RECEIVE_ENTRY_SIZE, element);

@@ -9,13 +9,13 @@ import {
   getCompletionEntryStatus,
 } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { setCompletionQueueRecordConsumed } from '../../../protocol/layout/gen/completion-queue-record.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair, PostBy } from '../../hosts/in-process/driver/queue-pair.ts';
 import { COMMAND_COST_BYTES, PACKET_COST_BYTES } from '../../lane/owner-turns.ts';
 import type { Tenant } from './tenant.ts';
 
 const QUEUE_LOG2 = 7;
-const SEQUENCE_MASK = 0xffff;
 const GRH = 40;
 const MTU_BYTES = 4096;
 const QKEY = 0x1234;
@@ -127,7 +127,7 @@ export class Flood {
       const slot = sendCq.buffer.slot(sendCq.consumed);
       if (
         getCompletionEntryStatus(slot, 0) !== 0 ||
-        getCompletionEntryQueueSequence(slot, 0) !== (sender.completed & SEQUENCE_MASK)
+        getCompletionEntryQueueSequence(slot, 0) !== (sender.completed & SEND_COMMAND_SEQUENCE_MASK)
       )
         throw new Error(`a message of tenant ${this.tenant.index} failed; ${this.tenant.machine.describe()}`);
       sendCq.consumed = (sendCq.consumed + 1) >>> 0;

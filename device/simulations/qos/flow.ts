@@ -3,12 +3,12 @@
  * Messages from a queue pair of one tenant (port 1) to one of another (port 2), and the oracle of them: each completes once, in order, successful unless the flow was failed on purpose,
  * and arrives once, in order, whole. The link loses nothing and the receiver always has entries, so that holds for UC and UD too.
  */
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair, PostBy } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import type { Tenant } from './tenant.ts';
 
-const SEQUENCE_MASK = 0xffff;
 const GRH = 40;
 const QKEY = 0x1234;
 export const QUEUE_LOG2 = 4;
@@ -146,7 +146,7 @@ export class Flow {
       const isFlushed = this.failed && entry.status === CompletionStatus.FLUSHED;
       if (entry.status !== CompletionStatus.SUCCESS && !isFlushed)
         return `a completion of status ${entry.status}: ${this.describe()}`;
-      if (entry.queueSequence !== (this.completed & SEQUENCE_MASK) || this.completed >= this.posted)
+      if (entry.queueSequence !== (this.completed & SEND_COMMAND_SEQUENCE_MASK) || this.completed >= this.posted)
         return `completion ${entry.queueSequence} out of turn: ${this.describe()}`;
       this.completed++;
     }

@@ -7,6 +7,7 @@ import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../../../protocol/layou
 import {
   encodeManagementCommand,
   MANAGEMENT_COMMAND_CHECKSUM_OFFSET,
+  MANAGEMENT_COMMAND_SEQUENCE_MASK,
   newManagementCommand,
   setManagementCommandChecksum,
 } from '../../../../protocol/layout/gen/management-command.gen.ts';
@@ -88,7 +89,7 @@ export class ManagementChannel {
 
   /** The bytes of a command with the next sequence number and a good checksum. */
   build(request: ManagementRequest): Uint8Array {
-    this.#sequence = (this.#sequence + 1) & 0xffff;
+    this.#sequence = (this.#sequence + 1) & MANAGEMENT_COMMAND_SEQUENCE_MASK;
     const payload = request.payload ?? new Uint8Array(0);
     const bytes = new Uint8Array(COMMAND_HEADER_BYTES + payload.length);
     const command = Object.assign(this.#command, newManagementCommand(), {

@@ -32,7 +32,9 @@ import {
   setQueuePairRecordSendTail,
 } from '../../../../protocol/layout/gen/queue-pair-record.gen.ts';
 import type { ReceiveEntry } from '../../../../protocol/layout/gen/receive-entry.gen.ts';
+import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../../../protocol/layout/gen/receive-entry.gen.ts';
 import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import type { Sge } from '../../../../protocol/layout/gen/sge.gen.ts';
 import { AccessFlag, ManagementOpcode, QpMask, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
 import { type CollectStyle, writeCollected } from './collect-writer.ts';
@@ -42,8 +44,6 @@ import type { ManagementChannel, ManagementResult } from './management-channel.t
 import type { QueueBuffer } from './queue-buffer.ts';
 import { buildSendCommand, type SendRequest } from './send-request.ts';
 import { fillReceiveSlot } from './shared-receive-queue.ts';
-
-const SEQUENCE_MASK = 0xffff;
 
 /** What a driver keeps of a queue pair it created. */
 export interface QueuePairParts {
@@ -197,7 +197,7 @@ export class DriverQueuePair {
     const bytes = this.fill(request);
     this.advanceSendTail();
     if (by === 'collect') this.collect(bytes, style);
-    else if (by !== 'slot') this.ring((this.sendTail - 1) & SEQUENCE_MASK, by);
+    else if (by !== 'slot') this.ring((this.sendTail - 1) & SEND_COMMAND_SEQUENCE_MASK, by);
     return bytes;
   }
 
@@ -215,7 +215,7 @@ export class DriverQueuePair {
 
   /** Counts the command in the next slot as posted. */
   advanceSendTail(): void {
-    this.sendTail = (this.sendTail + 1) & SEQUENCE_MASK;
+    this.sendTail = (this.sendTail + 1) & SEND_COMMAND_SEQUENCE_MASK;
     this.#writeTails();
   }
 
@@ -225,7 +225,7 @@ export class DriverQueuePair {
   }
 
   /** Rings the doorbell for `sequence`, in the page or by the register. */
-  ring(sequence = (this.sendTail - 1) & SEQUENCE_MASK, by: 'doorbell' | 'register' = 'doorbell'): void {
+  ring(sequence = (this.sendTail - 1) & SEND_COMMAND_SEQUENCE_MASK, by: 'doorbell' | 'register' = 'doorbell'): void {
     const { qosLevel, page } = this.parts;
     const collectLength = COMMAND_HEADER_BYTES;
     encodeDoorbell(this.#doorbell, 0, { ...newDoorbell(), qpn: this.qpn, sequence, qosLevel, collectLength });
@@ -255,7 +255,7 @@ export class DriverQueuePair {
   /** Posts a receive entry; `entry` overrides its head. */
   postReceive(sges: readonly Sge[], entry: Partial<ReceiveEntry> = {}): void {
     fillReceiveSlot(this.parts.receiveBuffer, this.receiveTail, sges, entry);
-    this.receiveTail = (this.receiveTail + 1) & SEQUENCE_MASK;
+    this.receiveTail = (this.receiveTail + 1) & RECEIVE_ENTRY_SEQUENCE_MASK;
     this.#writeTails();
   }
 

@@ -2,6 +2,7 @@
 /** The driver's end of a shared receive queue: fills slots, moves the tail, sets the limit. */
 import {
   encodeReceiveEntry,
+  RECEIVE_ENTRY_SEQUENCE_MASK,
   RECEIVE_ENTRY_SIZE,
   type ReceiveEntry,
 } from '../../../../protocol/layout/gen/receive-entry.gen.ts';
@@ -16,8 +17,6 @@ import { ManagementOpcode, SrqMask } from '../../../../protocol/layout/gen/value
 import type { HardwareAccess } from './hardware-access.ts';
 import type { ManagementChannel } from './management-channel.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
-
-const NUMBER_MASK = 0xffff;
 
 /** Puts a receive entry into the slot of `number`. */
 export function fillReceiveSlot(
@@ -57,7 +56,7 @@ export class DriverSharedReceiveQueue {
 
   postReceive(sges: readonly Sge[], entry: Partial<ReceiveEntry> = {}): void {
     fillReceiveSlot(this.#buffer, this.tail, sges, entry);
-    this.tail = (this.tail + 1) & NUMBER_MASK;
+    this.tail = (this.tail + 1) & RECEIVE_ENTRY_SEQUENCE_MASK;
     setSrqRecordTail(this.#access.view(this.#recordAddress, SRQ_RECORD_SIZE), 0, this.tail);
   }
 
