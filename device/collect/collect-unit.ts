@@ -252,8 +252,7 @@ export class CollectUnit {
   }
 
   #free(page: number): void {
-    const buffer = this.#leave(page);
-    if (buffer !== undefined && buffer.vcb >= 0) this.#allocator.release(buffer);
+    this.#leave(page)?.release();
   }
 
   #writeDedicated(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {

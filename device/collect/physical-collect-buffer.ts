@@ -45,7 +45,7 @@ export class PhysicalCollectBuffer {
   /** Number of the VCB the command was collected through, or -1. */
   vcb = -1;
   /** Allocator it goes back to; stand-ins and the management buffer have none. */
-  readonly home: BufferHome | undefined;
+  readonly #home: BufferHome | undefined;
   /** Why the command must not be executed: found when it was fetched, reported when its turn comes. */
   fault: FaultKind = FaultKind.NONE;
   /** QP of a kicked command and the QP's epoch at the kick: a reset in between makes the command void. */
@@ -60,7 +60,7 @@ export class PhysicalCollectBuffer {
 
   constructor(index: number, home?: BufferHome) {
     this.index = index;
-    this.home = home;
+    this.#home = home;
   }
 
   /** Begins a new command: one that is collected, unless it will be fetched as a whole. */
@@ -77,6 +77,11 @@ export class PhysicalCollectBuffer {
   /** Stale bytes of the last command must not be taken for a length. */
   forgetLength(): void {
     this.view.setUint32(LENGTH_DWORD_OFFSET, 0);
+  }
+
+  /** Gives it back to its allocator, if it has one. Repetition does no harm. */
+  release(): void {
+    this.#home?.release(this);
   }
 
   /** Stores data at `offset` of the command. Repetition is harmless: the last value of a byte counts. */

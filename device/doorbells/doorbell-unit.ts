@@ -131,7 +131,7 @@ export class DoorbellUnit {
     while (this.inbound.kind !== Inbound.NONE) {
       const { queuePair, buffer } = this.inbound;
       if (queuePair !== undefined) queuePair.doorbellWaiting = false;
-      buffer?.home?.release(buffer);
+      buffer?.release();
       this.inbound.pop();
     }
     this.buffer.clear();

@@ -173,7 +173,7 @@ export class TransmitVirtualLanes {
     for (const lane of this.lanes)
       for (let left = lane.length; left > 0; left--) {
         const buffer = this.#remove(lane);
-        if (buffer.queuePair?.owner === owner) buffer.home?.release(buffer);
+        if (buffer.queuePair?.owner === owner) buffer.release();
         else this.#putBack(lane, buffer);
       }
   }

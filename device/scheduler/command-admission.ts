@@ -42,13 +42,13 @@ export class CommandAdmission {
     const sequence = getSendCommandSequence(buffer.view, 0);
     owner.timeline?.note(Step.KICK, owner.number, qpn, sequence, buffer.vcb);
     const qp = this.#find(owner, qpn);
-    if (qp === undefined) return release(buffer);
+    if (qp === undefined) return buffer.release();
     if (qp.state !== QpState.RTS) return this.#drop(unit, qp, buffer);
     const ahead = (sequence - qp.nextSequence) & SEQUENCE_BITS;
     if (ahead !== 0) {
       if (ahead < HALF_SEQUENCE) return this.#drop(unit, qp, buffer);
       owner.counters.commandsStale++;
-      return release(buffer);
+      return buffer.release();
     }
     const fault = checkCommand(qp, buffer);
     if (fault !== FaultKind.NONE) {
@@ -86,7 +86,7 @@ export class CommandAdmission {
 
   #drop(unit: DoorbellUnit, qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const sequence = getSendCommandSequence(buffer.view, 0);
-    release(buffer);
+    buffer.release();
     qp.owner.counters.doorbellsImplicit++;
     this.#ring(unit, qp, sequence);
   }
@@ -95,8 +95,4 @@ export class CommandAdmission {
     qp.owner.timeline?.note(Step.DOORBELL, qp.owner.number, qp.number, sequence);
     unit.ring(qp, sequence);
   }
-}
-
-function release(buffer: PhysicalCollectBuffer): void {
-  buffer.home?.release(buffer);
 }

@@ -75,7 +75,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     const first = unit.inbound.buffer as PhysicalCollectBuffer;
     unit.inbound.pop();
     if (!takesCommands(qp)) {
-      release(first);
+      first.release();
       return unit.descriptors.settleStop(qp);
     }
     if (qp.state === QpState.ERR) qp.life.flushReceives(qp);
@@ -93,7 +93,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     qp.fetching--;
     const isDue = buffer.epoch === qp.epoch && sequence === qp.nextSequence;
     if (isDue && qp.sendsAreTaken && !qp.stopped && this.#lanes.hasRoom(qp, true)) return this.#fetch(qp, buffer);
-    release(buffer);
+    buffer.release();
     unit.descriptors.settleStop(qp);
     // A copy of it came meanwhile, or all fetched commands became void.
     if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) return;
@@ -112,7 +112,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     const skipped = ahead < HALF_SEQUENCE ? ahead : 0;
     let sequence = (qp.nextSequence + skipped) & SEQUENCE_BITS;
     let left = posted - skipped;
-    if (left <= 0) return release(first);
+    if (left <= 0) return first.release();
     const quantum = this.#shared ? SHARED_QUANTUM : QUANTUM;
     let buffer: PhysicalCollectBuffer | undefined = first;
     for (let taken = 0; buffer !== undefined; ) {
@@ -173,8 +173,4 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
 /** The send queue may be read now; a QP that takes no commands is scheduled again when it does. */
 export function takesCommands(qp: QueuePair): boolean {
   return !qp.destroyed && !qp.stopped && qp.sendsAreTaken && (qp.state !== QpState.RTS || qp.acceptsCommands);
-}
-
-function release(buffer: PhysicalCollectBuffer): void {
-  buffer.home?.release(buffer);
 }

@@ -295,6 +295,6 @@ export class ConnectedTransport {
     if (buffer === undefined) return;
     record.buffer = undefined;
     this.#around.lanes.releaseExecution(record.hold);
-    buffer.home?.release(buffer);
+    buffer.release();
   }
 }

@@ -68,7 +68,7 @@ export class SendPipeline {
     this.#lanes.discard();
     qp.rewind(getSendCommandSequence(buffer.view, 0));
     qp.inFlight = qp.requester?.recordCount ?? 0;
-    buffer.home?.release(buffer);
+    buffer.release();
   }
 
   #execute(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {
@@ -79,7 +79,7 @@ export class SendPipeline {
     this.#lanes.releaseExecution(buffer.hold);
     this.#lanes.releaseCompletion(buffer.hold);
     if (!isVoid) this.#complete(qp, buffer, fault);
-    buffer.home?.release(buffer);
+    buffer.release();
   }
 
   #perform(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): FaultKind {
