@@ -7,8 +7,8 @@ import { gidsEqual, isMulticastGid } from '../../protocol/infiniband/addresses.t
 import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import { GID_ATTRIBUTES_GID_OFFSET, GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
 import { EventType, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { Port } from '../port/port.ts';
-import { PHYSICAL_FUNCTION } from '../shares/share-changes.ts';
 import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
 import { blameObject } from './share-commands.ts';

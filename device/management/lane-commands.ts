@@ -2,7 +2,7 @@
 /** State of a transmit virtual lane (US8484392: execution and completion credit CSRs). */
 import { encodeLaneAttributes, newLaneAttributes } from '../../protocol/layout/gen/lane-attributes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { PHYSICAL_FUNCTION } from '../shares/share-changes.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import { NOBODY } from '../shares/share-plan.ts';
 import type { CommandContext } from './command-context.ts';
 import { blameObject } from './share-commands.ts';

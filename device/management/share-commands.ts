@@ -12,7 +12,8 @@ import {
   RESOURCE_SHARE_TVL_MAP_OFFSET,
 } from '../../protocol/layout/gen/resource-share.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { decodeChanges, PHYSICAL_FUNCTION } from '../shares/share-changes.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
+import { decodeChanges } from '../shares/share-changes.ts';
 import { maskOf } from '../shares/share-manager.ts';
 import type { SharePlan } from '../shares/share-plan.ts';
 import type { CommandContext } from './command-context.ts';

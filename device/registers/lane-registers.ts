@@ -18,6 +18,7 @@ import {
   setCsrTvlSharedCompletion,
   setCsrTvlSharedExecution,
 } from '../../protocol/layout/gen/registers.gen.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { RegisterParts } from './register-parts.ts';
@@ -54,7 +55,8 @@ function attachLanes({ registers, underlying, shared }: RegisterParts): void {
   const { lanes } = shared;
   const { execution, completion, map } = lanes;
   const attach = (offset: number, read: (lane: number) => number): void => {
-    const isSeen = (lane: number): boolean => lane < lanes.count && (number === 0 || map.getOwner(lane) === number);
+    const isSeen = (lane: number): boolean =>
+      lane < lanes.count && (number === PHYSICAL_FUNCTION || map.getOwner(lane) === number);
     registers.attach(offset, { read: (lane) => (isSeen(lane) ? read(lane) : 0) });
   };
   attach(CSR.TVL_OWNER, (lane) => describeOwner(lanes, lane));

@@ -15,6 +15,7 @@ import {
   type ResourceChange,
 } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import { changeDedicatedMap, changeLane, changeLaneCount, changeLaneMap, findStarvedLane } from './lane-changes.ts';
 import type { SharePlan } from './share-plan.ts';
 import { badAmount, type Refusal, refuse } from './share-refusal.ts';
@@ -30,8 +31,6 @@ export interface RequestRefusal extends Refusal {
   readonly index: number;
 }
 
-/** The number of the physical function, whose virtual machine manager divides the adapter. */
-export const PHYSICAL_FUNCTION = 0;
 const laneKinds: readonly number[] = [
   ResourceKind.TVL_EXECUTION_CREDITS,
   ResourceKind.TVL_COMPLETION_CREDITS,

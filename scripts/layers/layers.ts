@@ -130,7 +130,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/shares',
     holds: 'who has which buffers, lanes and credits: plan, requests, adjustment (Oracle QoS document)',
-    uses: of('layout host.ts lane'),
+    uses: of('layout host.ts function lane'),
   },
   {
     path: 'device/registers',
