@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Doorbells beyond the scheduler buffer: every way of arrival at once, thresholds and policy as registers, and that nothing is allocated. US9069485. */
 import t from 'tap';
+import { highDword, lowDword } from '../../protocol/layout/dwords.ts';
 import { getDoorbellQpn } from '../../protocol/layout/gen/doorbell.gen.ts';
 import {
   CSR,
@@ -20,7 +21,6 @@ import { BUFFER_ENTRIES, DoorbellFlood } from '../test-support/doorbell-flood.ts
 import { NOP, Shooter } from '../test-support/shooter.ts';
 
 const GOAL = 66_500;
-const DWORD = 0x100000000;
 
 for (const [policy, linkCheck, seed] of [
   [OverflowPolicy.NEWEST, LinkCheck.READ, 31],
@@ -223,7 +223,7 @@ t.test('a base or size out of range is refused, counted, and the buffer stays of
     [address, 0x1000000, 3],
   ];
   for (const [base, high, log2] of attempts) {
-    bench.access.writeRegister(CSR.OVERFLOW_BASE, 8, base % DWORD, Math.floor(base / DWORD) + high);
+    bench.access.writeRegister(CSR.OVERFLOW_BASE, 8, lowDword(base), highDword(base) + high);
     bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, setCsrOverflowControlEntriesLog2(1, log2), 0);
     t.equal(bench.read(CSR.OVERFLOW_CONTROL) & 1, 0, `${base}, ${high}, ${log2}`);
   }

@@ -4,6 +4,7 @@
  * near its wrap; and a driver that polls. Hazards 28 to 32 of real-hardware 5.3.
  */
 import t from 'tap';
+import { DWORD_RANGE, highDword, lowDword } from '../../protocol/layout/dwords.ts';
 import { decodeEqAttributes, newEqAttributes } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
@@ -26,7 +27,6 @@ import { Bench, type BenchOptions } from '../test-support/adapter-fixture.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const VECTOR = 20;
-const DWORD = 2 ** 32;
 const POLL_ONLY = { nextInterruptDelayNsLow: 0xffffffff, nextInterruptDelayNsHigh: 0xffffffff };
 
 /** An event queue with summary bytes, and CQs, each with a QP, that post to it. */
@@ -46,8 +46,8 @@ class Fixture {
       vector: VECTOR,
       summaryCount: queues,
       attributes: {
-        nextInterruptDelayNsLow: delayNs % DWORD,
-        nextInterruptDelayNsHigh: Math.floor(delayNs / DWORD),
+        nextInterruptDelayNsLow: lowDword(delayNs),
+        nextInterruptDelayNsHigh: highDword(delayNs),
         ...rest,
       },
     });
@@ -99,8 +99,8 @@ class Fixture {
 
   /** Sets local time; negative: before its wrap. */
   setTimeFromWrap(ns: number): void {
-    const low = ((ns % DWORD) + DWORD) % DWORD;
-    this.bench.access.writeRegister(CSR.LOCAL_TIME, 8, low, (Math.floor(ns / DWORD) + DWORD) % DWORD);
+    const low = ((ns % DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE;
+    this.bench.access.writeRegister(CSR.LOCAL_TIME, 8, low, (Math.floor(ns / DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE);
   }
 
   finish(): void {

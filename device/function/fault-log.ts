@@ -3,12 +3,12 @@
  * Faults of one function: counted by kind, and the first one since the record was cleared kept with what, where and when.
  * Every unit reports here what a guest did wrong or what the bus refused; nothing a guest does is an exception.
  */
+import { highDword, lowDword } from '../../protocol/layout/dwords.ts';
 import { CSR_FAULT_COUNT_COUNT } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { LocalTime } from './local-time.ts';
 
 const SATURATED = 0xffffffff;
-const DWORD = 0x100000000;
 
 export class FaultLog {
   readonly counts = new Uint32Array(CSR_FAULT_COUNT_COUNT);
@@ -30,8 +30,8 @@ export class FaultLog {
     if (this.firstKind !== FaultKind.NONE) return;
     this.firstKind = kind;
     this.firstObject = object;
-    this.firstAddressLow = (address % DWORD) >>> 0;
-    this.firstAddressHigh = Math.floor(address / DWORD) >>> 0;
+    this.firstAddressLow = lowDword(address) >>> 0;
+    this.firstAddressHigh = highDword(address) >>> 0;
     this.#time.sample();
     this.firstTimeLow = this.#time.low;
     this.firstTimeHigh = this.#time.high;

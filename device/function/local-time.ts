@@ -3,9 +3,11 @@
  * The local time register: a free-running 64-bit count of ns that software may set; it has no relation to the time of day
  * (IPCOM000126453D). Kept as two dwords so that it wraps like hardware and costs no BigInt.
  */
+import { DWORD_RANGE } from '../../protocol/layout/dwords.ts';
 import type { AdapterClock } from '../host.ts';
 
-const DWORD = 0x100000000;
+/** A copy: imports are looked up at each use. */
+const RANGE = DWORD_RANGE;
 
 export class LocalTime {
   /** Low and high dword of the last sample. */
@@ -22,18 +24,18 @@ export class LocalTime {
   /** Samples the time into `low` and `high`. */
   sample(): void {
     const now = this.#clock.now();
-    const sum = (now % DWORD) + this.#offsetLow;
-    this.low = sum % DWORD;
-    this.high = (Math.floor(now / DWORD) + this.#offsetHigh + (sum >= DWORD ? 1 : 0)) % DWORD;
+    const sum = (now % RANGE) + this.#offsetLow;
+    this.low = sum % RANGE;
+    this.high = (Math.floor(now / RANGE) + this.#offsetHigh + (sum >= RANGE ? 1 : 0)) % RANGE;
   }
 
   /** Makes the register read `high:low` now. */
   set(low: number, high: number): void {
     const now = this.#clock.now();
-    const difference = low - (now % DWORD);
-    this.#offsetLow = difference < 0 ? difference + DWORD : difference;
-    const borrowed = high - Math.floor(now / DWORD) - (difference < 0 ? 1 : 0);
-    this.#offsetHigh = ((borrowed % DWORD) + DWORD) % DWORD;
+    const difference = low - (now % RANGE);
+    this.#offsetLow = difference < 0 ? difference + RANGE : difference;
+    const borrowed = high - Math.floor(now / RANGE) - (difference < 0 ? 1 : 0);
+    this.#offsetHigh = ((borrowed % RANGE) + RANGE) % RANGE;
   }
 
   /** Back to the adapter's own time. */

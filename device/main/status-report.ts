@@ -3,6 +3,7 @@
  * What a live adapter says of itself: a snapshot of its counters as plain data, for `vuhca status` and whoever reads its JSON. Reads only what the units
  * count anyway; nothing here runs unless somebody asks.
  */
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind, faultKindName, portStateName, qpStateName } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
@@ -17,8 +18,6 @@ import type { AdapterProcess } from './adapter-process.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
 import type { VfioUserHost } from './vfio-user-host.ts';
-
-const DWORD = 0x100000000;
 
 export type StatusReport = ReturnType<typeof reportProcess>;
 export type AdapterReport = ReturnType<typeof reportAdapter>;
@@ -222,8 +221,8 @@ function reportFaults({ faults }: UnderlyingFunction) {
   const first = {
     kind: faultKindName(faults.firstKind),
     object: faults.firstObject,
-    address: faults.firstAddressLow + faults.firstAddressHigh * DWORD,
-    timeNs: faults.firstTimeLow + faults.firstTimeHigh * DWORD,
+    address: joinDwords(faults.firstAddressLow, faults.firstAddressHigh),
+    timeNs: joinDwords(faults.firstTimeLow, faults.firstTimeHigh),
   };
   return { counts, first };
 }

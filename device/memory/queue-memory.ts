@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where a queue lies in guest memory: in one piece, or in pages. Entries are powers of two no larger than a page, so none crosses pages. */
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import type { Dma } from '../function/dma.ts';
 
 /** log2 of the smallest and of the largest page software may name. */
@@ -7,7 +8,6 @@ export const PAGE_SHIFT_MIN = 12;
 export const PAGE_SHIFT_MAX = 31;
 
 const ADDRESS_BYTES = 8;
-const DWORD = 0x100000000;
 
 export class QueueMemory {
   readonly #base: number;
@@ -51,8 +51,8 @@ export function fetchPageList(
   const pages = new Float64Array(count);
   const pageBytes = 2 ** pageShift;
   for (let index = 0; index < count; index++) {
-    const address =
-      view.getUint32(index * ADDRESS_BYTES, true) + view.getUint32(index * ADDRESS_BYTES + 4, true) * DWORD;
+    const at = index * ADDRESS_BYTES;
+    const address = joinDwords(view.getUint32(at, true), view.getUint32(at + 4, true));
     if (address % pageBytes !== 0) return undefined;
     pages[index] = address;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The registers of collect buffers: shares and use of VCBs and PCBs, and what the collect unit counts (US8484392: underlying function CSRs). */
+import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR, getCsrCollectControlChoke } from '../../protocol/layout/gen/registers.gen.ts';
 import type { RegisterParts } from './register-parts.ts';
 
-const DWORD = 0x100000000;
 const VCBS_PER_WORD = 32;
 
 export function attachCollectRegisters(parts: RegisterParts): void {
@@ -14,7 +14,7 @@ export function attachCollectRegisters(parts: RegisterParts): void {
   registers.attach(CSR.VCB_BASE, { read: () => vcbSpace.getBase(parts.underlying.number) * PAGE_BYTES });
   registers.attach(CSR.QOS_DIVIDER, {
     write: (_index, low, high) => {
-      collect.qosDivider = low + high * DWORD;
+      collect.qosDivider = joinDwords(low, high);
     },
   });
   registers.attach(CSR.COLLECT_CONTROL, {
@@ -44,7 +44,7 @@ export function attachCollectRegisters(parts: RegisterParts): void {
 
 /** Has QOS_DIVIDER show where the sub-BAR is: after a reset, or when something else but a write moved it. */
 export function storeDivider({ registers, collect }: RegisterParts): void {
-  registers.setStored(CSR.QOS_DIVIDER, collect.qosDivider % DWORD, Math.floor(collect.qosDivider / DWORD));
+  registers.setStored(CSR.QOS_DIVIDER, lowDword(collect.qosDivider), highDword(collect.qosDivider));
 }
 
 function attachBufferRegisters({ registers, underlying, shared }: RegisterParts): void {

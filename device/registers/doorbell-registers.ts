@@ -20,7 +20,6 @@ import {
 import { FaultKind, type LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { RegisterParts } from './register-parts.ts';
 
-const DWORD = 0x100000000;
 /** Parts of the scheduler buffer that are free when spilling begins, and when it ends. */
 const LOW_PART = 8;
 const HIGH_PART = 2;
@@ -53,7 +52,7 @@ function attachOverflow(parts: RegisterParts): void {
     read: () =>
       setCsrOverflowControlEnable(registers.getStored(CSR.OVERFLOW_CONTROL), Number(doorbells.overflow.enabled)),
     write: (_index, low) => {
-      const base = registers.getStored(CSR.OVERFLOW_BASE) + registers.getStoredHigh(CSR.OVERFLOW_BASE) * DWORD;
+      const base = registers.getStoredWide(CSR.OVERFLOW_BASE);
       const enable = getCsrOverflowControlEnable(low) === 1;
       const taken = doorbells.setOverflow(base, getCsrOverflowControlEntriesLog2(low), enable);
       if (enable && !taken) parts.underlying.faults.report(FaultKind.OVERFLOW_CONTROL, 0, base);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Connects the registers of a function to its units: one line per register, in the order of the table. */
+import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import {
   IDENTITY_MAGIC,
   LAYOUT_HASH_HIGH,
@@ -27,8 +28,9 @@ import type { RegisterParts } from './register-parts.ts';
 import { attachSendContextRegisters } from './send-context-registers.ts';
 
 const INTERFACE_VERSION = 0x00010000;
+/** Writing it to FIRST_FAULT_KIND clears the first fault. */
+const ALL_ONES = 0xffffffff;
 const NS_PER_SECOND = 1_000_000_000;
-const DWORD = 0x100000000;
 
 export function attachFunctionRegisters(parts: RegisterParts): void {
   attachIdentity(parts);
@@ -126,7 +128,7 @@ function attachDoorbells(parts: RegisterParts): void {
 function attachAddressHandles({ registers, underlying }: RegisterParts): void {
   registers.attach(CSR.ADDRESS_HANDLE_TABLE, {
     write: (_index, low, high) => {
-      underlying.addressHandleTable = low + high * DWORD;
+      underlying.addressHandleTable = joinDwords(low, high);
     },
   });
   registers.attach(CSR.ADDRESS_HANDLE_COUNT, {
@@ -155,8 +157,8 @@ function attachPorts(parts: RegisterParts): void {
   const { registers } = parts;
   const { ports } = parts.shared;
   const count = (value: number): number => {
-    registers.high = Math.floor(value / DWORD);
-    return value % DWORD;
+    registers.high = highDword(value);
+    return lowDword(value);
   };
   registers.attach(CSR.PORT_STATE, { read: (index) => ports[index].state });
   registers.attach(CSR.PORT_LID, { read: (index) => ports[index].lid });
@@ -171,7 +173,7 @@ function attachFaults(parts: RegisterParts): void {
   registers.attach(CSR.FIRST_FAULT_KIND, {
     read: () => faults.firstKind,
     write: (_index, low) => {
-      if (low === DWORD - 1) faults.clearFirst();
+      if (low === ALL_ONES) faults.clearFirst();
     },
   });
   registers.attach(CSR.FIRST_FAULT_OBJECT, { read: () => faults.firstObject });

@@ -6,6 +6,7 @@
  * Rules: registers take aligned accesses of 4 or 8 bytes; an 8-byte access to 32-bit registers is two accesses. Reads of 1 and 2 bytes return
  * their part of the register, without its side effect. Narrower or unaligned writes, and half writes to 8-byte doorbells, are dropped and counted.
  */
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { CSR_SIZE, csrRegisters, type RegisterDescriptor } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultLog } from '../function/fault-log.ts';
@@ -54,8 +55,10 @@ export class RegisterFile {
     return this.#values[offset / DWORD_BYTES];
   }
 
-  getStoredHigh(offset: number): number {
-    return this.#values[offset / DWORD_BYTES + 1];
+  /** The same of a 64-bit register; exact below 2^53. */
+  getStoredWide(offset: number): number {
+    const slot = offset / DWORD_BYTES;
+    return joinDwords(this.#values[slot], this.#values[slot + 1]);
   }
 
   /** Sets a storage register without its side effects. */

@@ -8,6 +8,7 @@ import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infini
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields, type PacketFields, readPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { CREDITS_UNLIMITED } from '../../protocol/infiniband/syndrome.ts';
+import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import { type EventType, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
@@ -18,7 +19,6 @@ import { Bench, type BenchOptions, type Buffer } from './adapter-fixture.ts';
 import { type ConnectedOptions, FULL_ACCESS } from './connected-fixture.ts';
 import { ScriptedLink } from './scripted-link.ts';
 
-const DWORD = 0x1_0000_0000;
 const NO_BYTES = new Uint8Array(0);
 /** QP number of the peer; the device has none such. */
 export const PEER_QPN = 0xabcde;
@@ -109,8 +109,8 @@ export class PacketPeer {
   target(buffer: Buffer, lengthBytes = buffer.lengthBytes, offset = 0): Partial<PacketFields> {
     const address = buffer.address + offset;
     return {
-      virtualAddressHigh: Math.floor(address / DWORD),
-      virtualAddressLow: address % DWORD,
+      virtualAddressHigh: highDword(address),
+      virtualAddressLow: lowDword(address),
       rKey: this.region.rkey,
       dmaLength: lengthBytes,
     };
@@ -226,7 +226,7 @@ export class PacketPeer {
     return {
       ...fields,
       name: bthOpcodeName(fields.opcode).replace(/^(RC|UC)_/, ''),
-      address: fields.virtualAddressHigh * DWORD + fields.virtualAddressLow,
+      address: joinDwords(fields.virtualAddressLow, fields.virtualAddressHigh),
       payload: ring.bytes.slice(payloadOffset, payloadOffset + payloadLengthBytes),
       bytes: ring.bytes.slice(at, at + length),
     };

@@ -6,18 +6,17 @@ import {
   getAtomicEthRKey,
   getAtomicEthSwapOrAddHigh,
   getAtomicEthSwapOrAddLow,
-  getAtomicEthVirtualAddressHigh,
-  getAtomicEthVirtualAddressLow,
+  getAtomicEthVirtualAddress,
 } from '../../protocol/infiniband/gen/atomic-eth.gen.ts';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OPERATION_MASK } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { highDword } from '../../protocol/layout/dwords.ts';
 import { AccessFlag, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 const OPERAND_BYTES = 8;
-const DWORD = 0x100000000;
 
 export class AtomicUnit {
   /** Where the last operation was to work. */
@@ -37,7 +36,7 @@ export class AtomicUnit {
   /** Executes the atomic request of a packet. NONE, or why it was not done: COMMAND_LENGTH for a misaligned address. */
   perform(qp: QueuePair, view: DataView, packet: Readonly<ParsedPacket>): FaultKind {
     const at = packet.atomicEthOffset;
-    const address = getAtomicEthVirtualAddressHigh(view, at) * DWORD + getAtomicEthVirtualAddressLow(view, at);
+    const address = getAtomicEthVirtualAddress(view, at);
     this.address = address;
     if (address % OPERAND_BYTES !== 0) return FaultKind.COMMAND_LENGTH;
     if ((qp.attributes.access & AccessFlag.REMOTE_ATOMIC) === 0) return FaultKind.KEY_ACCESS;
@@ -65,7 +64,7 @@ export class AtomicUnit {
   #add(view: DataView, at: number): boolean {
     const low = this.originalLow + getAtomicEthSwapOrAddLow(view, at);
     this.#view.setUint32(0, low, true);
-    this.#view.setUint32(4, this.originalHigh + getAtomicEthSwapOrAddHigh(view, at) + (low >= DWORD ? 1 : 0), true);
+    this.#view.setUint32(4, this.originalHigh + getAtomicEthSwapOrAddHigh(view, at) + highDword(low), true);
     return true;
   }
 }

@@ -5,18 +5,17 @@
  */
 
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
-const DWORD = 0x1_0000_0000;
-
 export function notePkeyViolation(port: Port, qp: QueuePair, packet: Readonly<ParsedPacket>): void {
   port.badPkeys++;
-  qp.owner.faults.report(FaultKind.PKEY_VIOLATION, qp.number, packet.slid * DWORD + packet.pKey);
+  qp.owner.faults.report(FaultKind.PKEY_VIOLATION, qp.number, joinDwords(packet.pKey, packet.slid));
 }
 
 export function noteQkeyViolation(port: Port, qp: QueuePair, packet: Readonly<ParsedPacket>, qKey: number): void {
   port.badQkeys++;
-  qp.owner.faults.report(FaultKind.QKEY_VIOLATION, qp.number, packet.slid * DWORD + qKey);
+  qp.owner.faults.report(FaultKind.QKEY_VIOLATION, qp.number, joinDwords(qKey, packet.slid));
 }

@@ -7,6 +7,7 @@ import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
+import { highDword, lowDword } from '../../protocol/layout/dwords.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
@@ -17,7 +18,6 @@ import type { SendRecord } from './send-record.ts';
 
 /** Every so many packets of a long message ask for an acknowledgement, so that the window moves. */
 const ACK_INTERVAL = 64;
-const DWORD = 0x100000000;
 
 export class RequestPackets {
   readonly #fields = newPacketFields();
@@ -97,8 +97,8 @@ export class RequestPackets {
     const low = record.remoteAddressLow + skippedBytes;
     fields.opcode = requestOpcode(ServiceType.RC, record.opcode, true, true);
     fields.solicited = 0;
-    fields.virtualAddressLow = low % DWORD;
-    fields.virtualAddressHigh = record.remoteAddressHigh + Math.floor(low / DWORD);
+    fields.virtualAddressLow = lowDword(low);
+    fields.virtualAddressHigh = record.remoteAddressHigh + highDword(low);
     fields.rKey = record.rkey;
     fields.payloadLengthBytes = 0;
   }

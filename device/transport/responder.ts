@@ -3,12 +3,7 @@
  * The responder of connected QPs (IBTA 9.7.4, 9.8.2): checks each request packet in the order the specification gives, and has it executed or refused. One
  * function per check, each returning the next state; what has to be answered is left to `Responses`.
  */
-import {
-  getRethDmaLength,
-  getRethRKey,
-  getRethVirtualAddressHigh,
-  getRethVirtualAddressLow,
-} from '../../protocol/infiniband/gen/reth.gen.ts';
+import { getRethDmaLength, getRethRKey, getRethVirtualAddress } from '../../protocol/infiniband/gen/reth.gen.ts';
 import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
@@ -28,7 +23,6 @@ import type { FailResponder } from './responder-request.ts';
 import { RequestInHand, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
 
-const DWORD = 0x100000000;
 const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE } = OpcodeFlag;
 
 export interface ResponderSurroundings {
@@ -250,8 +244,7 @@ export class Responder {
 
   #rethAddress(): number {
     const { ring, packet } = this.#request;
-    const at = packet.rethOffset;
-    return getRethVirtualAddressHigh(ring.view, at) * DWORD + getRethVirtualAddressLow(ring.view, at);
+    return getRethVirtualAddress(ring.view, packet.rethOffset);
   }
 
   /** IBTA 9.7.5.1.4: acknowledge again, read again, or repeat the result of an atomic. */

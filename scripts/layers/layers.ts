@@ -81,7 +81,7 @@ export const layers: readonly Layer[] = [
     holds: 'selective trace of queue pairs (IBM trace document)',
     uses: of('layout infiniband host.ts port function'),
   },
-  { path: 'device/memory', holds: 'queue memory in guest pages, byte scoreboard', uses: of('function') },
+  { path: 'device/memory', holds: 'queue memory in guest pages, byte scoreboard', uses: of('layout function') },
   {
     path: 'device/protection',
     holds: 'protection domains, memory regions and windows, the key check',

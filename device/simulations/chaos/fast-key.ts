@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A key that one end of a connection registers by work request, and that the other end's SEND with Invalidate takes away (IBTA 9.4.1, 10.6.5). */
+import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 import { encodeRegisterTarget } from '../../../protocol/layout/gen/register-target.gen.ts';
 import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, MrKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
@@ -10,7 +11,6 @@ import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts'
 const PAGE_BYTES = 4096;
 const PAGE_SHIFT = 12;
 const ADDRESS_BYTES = 8;
-const DWORD = 0x1_0000_0000;
 const KEY_BYTE = 0x42;
 
 export class FastKey {
@@ -26,8 +26,8 @@ export class FastKey {
     const page = bench.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
     const pageListAddress = bench.driver.allocator.allocate(ADDRESS_BYTES);
     const list = bench.access.view(pageListAddress, ADDRESS_BYTES);
-    list.setUint32(0, page % DWORD, true);
-    list.setUint32(4, Math.floor(page / DWORD), true);
+    list.setUint32(0, lowDword(page), true);
+    list.setUint32(4, highDword(page), true);
     this.key = (((region.lkey >>> 8) << 8) | KEY_BYTE) >>> 0;
     this.address = page;
     const access = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The function's address handle table: 64-byte address vectors in guest memory that the device reads at each datagram. */
+import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import {
   ADDRESS_HANDLE_SIZE,
   type AddressHandle,
@@ -10,8 +11,6 @@ import {
 import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
 import type { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
-
-const DWORD = 0x1_0000_0000;
 
 /** Table of address vectors. */
 export class AddressHandleTable {
@@ -25,7 +24,7 @@ export class AddressHandleTable {
     this.#access = access;
     this.entries = entries;
     this.address = allocator.allocate(entries * ADDRESS_HANDLE_SIZE);
-    access.writeRegister(CSR.ADDRESS_HANDLE_TABLE, 8, this.address % DWORD, Math.floor(this.address / DWORD));
+    access.writeRegister(CSR.ADDRESS_HANDLE_TABLE, 8, lowDword(this.address), highDword(this.address));
     access.writeRegister(CSR.ADDRESS_HANDLE_COUNT, 4, entries, 0);
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The checksum of commands: the driver's own reading of docs/PROGRAMMING.md, written apart from the device's on purpose. */
-
-const DWORD = 0x1_0000_0000;
+import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 
 /**
  * One's-complement sum of the dwords of a command, its checksum taken as zero, seeded with `key`, folded twice to 32 bits and inverted.
@@ -18,5 +17,5 @@ export function commandChecksum(command: DataView, checksumOffset: number, key: 
 
 /** The carries beyond 32 bits come back in at the bottom. */
 function fold(wide: number): number {
-  return (wide % DWORD) + Math.floor(wide / DWORD);
+  return lowDword(wide) + highDword(wide);
 }

@@ -3,6 +3,7 @@
  * A small host-side driver, written as a real one would be: only through BARs and memory. It brings a function up and makes PDs, MRs, EQs, CQs and QPs.
  * Every in-process test uses it, and so does the suite that runs against a real vfio-user socket.
  */
+import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import { COMPLETION_QUEUE_RECORD_SIZE } from '../../../../protocol/layout/gen/completion-queue-record.gen.ts';
 import {
   IDENTITY_MAGIC,
@@ -77,7 +78,6 @@ const ENTRY_STRIDE_LOG2 = 6;
 const CREDIT_LINE_BYTES = 64;
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
-const DWORD = 0x100000000;
 
 /** One function, driven. */
 export class Driver {
@@ -126,7 +126,7 @@ export class Driver {
   giveOverflowBuffer(entriesLog2: number): void {
     const { access } = this;
     const base = this.allocator.allocate(2 ** entriesLog2 * OVERFLOW_ENTRY_BYTES);
-    access.writeRegister(CSR.OVERFLOW_BASE, 8, base % DWORD, Math.floor(base / DWORD));
+    access.writeRegister(CSR.OVERFLOW_BASE, 8, lowDword(base), highDword(base));
     const control = setCsrOverflowControlEntriesLog2(CSR_OVERFLOW_CONTROL_ENABLE_MASK, entriesLog2);
     access.writeRegister(CSR.OVERFLOW_CONTROL, 4, control, 0);
     if (getCsrOverflowControlEnable(access.readRegister(CSR.OVERFLOW_CONTROL, 4)) === 0)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The memory of one queue, in one piece or as a list of pages, and where its slots are. Used by the driver's send, receive, completion and event queues. */
+import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import { PAGE_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import type { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 
 const PAGE_ADDRESS_BYTES = 8;
-const DWORD = 0x1_0000_0000;
 
 /** Power-of-two many slots of a power-of-two size. */
 export class QueueBuffer {
@@ -41,8 +41,8 @@ export class QueueBuffer {
     const list = allocator.allocate(count * PAGE_ADDRESS_BYTES);
     const view = access.view(list, count * PAGE_ADDRESS_BYTES);
     pages.forEach((page, index) => {
-      view.setUint32(index * PAGE_ADDRESS_BYTES, page % DWORD, true);
-      view.setUint32(index * PAGE_ADDRESS_BYTES + 4, Math.floor(page / DWORD), true);
+      view.setUint32(index * PAGE_ADDRESS_BYTES, lowDword(page), true);
+      view.setUint32(index * PAGE_ADDRESS_BYTES + 4, highDword(page), true);
     });
     return new QueueBuffer(access, [entriesLog2, strideLog2], list, pages);
   }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A 64-bit value as two unsigned dwords, as registers, page lists and packet headers carry it. A
+ * Number holds a value exactly below 2^53; all addresses and counts are below. Device, driver and
+ * tests call these functions.
+ */
+
+const RANGE = 0x1_0000_0000;
+
+/** Values of a dword; what one of the high dword counts. */
+export const DWORD_RANGE = RANGE;
+
+/** The value of two dwords. */
+export function joinDwords(low: number, high: number): number {
+  return high * RANGE + low;
+}
+
+/** The low dword of a value that is not negative. */
+export function lowDword(value: number): number {
+  return value % RANGE;
+}
+
+/** The high dword of a value that is not negative. */
+export function highDword(value: number): number {
+  return Math.floor(value / RANGE);
+}
