@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The management path: lock, command, response, objects from creation to destruction. PROGRAMMING.md, management commands. */
 import t from 'tap';
+import { KEY_BYTE_MASK } from '../../protocol/infiniband/memory-keys.ts';
 import { decodeAdapterAttributes, newAdapterAttributes } from '../../protocol/layout/gen/adapter-attributes.gen.ts';
 import { CANCEL_OFFSET, CANCEL_VALUE_HIGH } from '../../protocol/layout/gen/constants.gen.ts';
 import { decodeCqAttributes, newCqAttributes } from '../../protocol/layout/gen/cq-attributes.gen.ts';
@@ -95,7 +96,7 @@ t.test('attributes come back as they were given', async (t) => {
     keyByte: 0xa7,
   };
   const region = bench.driver.createMemoryRegion(asked);
-  t.equal(region.lkey & 0xff, 0xa7);
+  t.equal(region.lkey & KEY_BYTE_MASK, 0xa7);
   const mr = decodeMrAttributes(
     management.perform({ opcode: ManagementOpcode.QUERY_MR, objectNumber: region.number }).payload,
     0,

@@ -3,6 +3,7 @@
  * What a key allows: the one place where L_Keys and R_Keys are looked up, and where work requests bind, register and invalidate them
  * (IBTA 10.6.2 to 10.6.7). A refusal leaves its cause in `fault`.
  */
+import { KEY_BYTE_MASK, KEY_NUMBER_SHIFT } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, FaultKind, MrKind, MwKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -11,6 +12,9 @@ import { type MemoryRegion, REMOTE_CHANGES } from './memory-region.ts';
 import { isWindowKey, type MemoryWindow } from './memory-window.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
+/** A copy: imports are looked up at each use. */
+const NUMBER_SHIFT = KEY_NUMBER_SHIFT;
+const BYTE_BITS = KEY_BYTE_MASK;
 const REMOTE_RIGHTS = REMOTE_CHANGES | AccessFlag.REMOTE_READ;
 
 /** What a bind request asks for. */
@@ -100,7 +104,7 @@ export class KeyCheck {
 
   /** The FAST region `qp` may register now under `key`, whose low byte is new; undefined with `fault` set. */
   findRegistrable(qp: KeyHolder, key: number): MemoryRegion | undefined {
-    const region = isWindowKey(key) ? undefined : this.#regions.get(key >>> 8);
+    const region = isWindowKey(key) ? undefined : this.#regions.get(key >>> NUMBER_SHIFT);
     if (region === undefined || region.owner !== qp.owner || region.kind !== MrKind.FAST)
       return this.#refuse(FaultKind.KEY_INVALID);
     if (region.pd !== qp.pd) return this.#refuse(FaultKind.KEY_PD);
@@ -108,13 +112,13 @@ export class KeyCheck {
   }
 
   #find(owner: UnderlyingFunction, key: number): MemoryRegion | undefined {
-    const region = this.#regions.get(key >>> 8);
-    return region !== undefined && region.owner === owner && region.keyByte === (key & 0xff) ? region : undefined;
+    const region = this.#regions.get(key >>> NUMBER_SHIFT);
+    return region !== undefined && region.owner === owner && region.keyByte === (key & BYTE_BITS) ? region : undefined;
   }
 
   #findWindow(owner: UnderlyingFunction, key: number): MemoryWindow | undefined {
-    const window = this.#windows.get(key >>> 8);
-    return window !== undefined && window.owner === owner && window.keyByte === (key & 0xff) ? window : undefined;
+    const window = this.#windows.get(key >>> NUMBER_SHIFT);
+    return window !== undefined && window.owner === owner && window.keyByte === (key & BYTE_BITS) ? window : undefined;
   }
 
   #invalidateRegion(qp: KeyHolder, key: number): boolean {

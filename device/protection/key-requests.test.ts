@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Work requests on keys that must be refused: registration with each field out of range, invalidation of what cannot be invalidated, from here and from afar. IBTA 10.6.5, 10.6.7. */
 import t from 'tap';
+import { withKeyByte } from '../../protocol/infiniband/memory-keys.ts';
 import { encodeRegisterTarget, type RegisterTarget } from '../../protocol/layout/gen/register-target.gen.ts';
 import { SEND_COMMAND_TARGET_OFFSET, type SendCommand } from '../../protocol/layout/gen/send-command.gen.ts';
 import {
@@ -209,7 +210,7 @@ const firm: [string, (bench: Bench) => { key: number; stays?: () => boolean }][]
       const region = bench.driver.createDmaRegion(bench.pd, FULL_ACCESS | AccessFlag.WINDOW_BIND);
       const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_1).rkey;
       bindWindow(connect(bench).b, { window, region, buffer: memory, keyByte: 9 });
-      const key = ((window & ~0xff) | 9) >>> 0;
+      const key = withKeyByte(window, 9);
       return { key, stays: () => writes(bench, key, memory.address) };
     },
   ],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Keys: remote rights and bounds, memory windows of both types, registration and invalidation by work request. IBTA 10.6. */
 import t from 'tap';
+import { withKeyByte } from '../../protocol/infiniband/memory-keys.ts';
 import { encodeRegisterTarget } from '../../protocol/layout/gen/register-target.gen.ts';
 import { SEND_COMMAND_TARGET_OFFSET } from '../../protocol/layout/gen/send-command.gen.ts';
 import {
@@ -84,7 +85,7 @@ t.test('a type 1 window gives access to its piece, until it is bound anew or unb
   const remote = bench.createBuffer(64);
   const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_1);
   t.equal(bind(b, { window: window.rkey, region, buffer: remote, keyByte: 7 }), CompletionStatus.SUCCESS);
-  const rkey = (window.rkey & ~0xff) | 7;
+  const rkey = withKeyByte(window.rkey, 7);
   const content = bench.createBuffer(bench.random.bytes(64));
   t.equal(write(bench, a, content, remote.address, rkey >>> 0), CompletionStatus.SUCCESS);
   t.same(remote.bytes, content.bytes);
@@ -103,7 +104,7 @@ t.test('a type 2 window belongs to the QP that bound it, and goes with it', asyn
   const content = bench.createBuffer(bench.random.bytes(64));
   const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_2);
   t.equal(bind(b, { window: window.rkey, region, buffer: remote }), CompletionStatus.SUCCESS);
-  const rkey = ((window.rkey & ~0xff) | 1) >>> 0;
+  const rkey = withKeyByte(window.rkey, 1);
   t.equal(write(bench, a, content, remote.address, rkey), CompletionStatus.SUCCESS, 'through its QP');
   t.equal(
     write(bench, other.a, content, remote.address, rkey),
@@ -128,7 +129,7 @@ t.test('a type 2 window is invalidated through the QP that bound it alone', asyn
   const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_2);
   const { a, b } = connect(bench);
   t.equal(bind(b, { window: window.rkey, region, buffer: remote }), CompletionStatus.SUCCESS);
-  const rkey = ((window.rkey & ~0xff) | 1) >>> 0;
+  const rkey = withKeyByte(window.rkey, 1);
   for (const by of ['a', 'b'] as const) {
     const other = connect(bench);
     other.b.postReceive([]);
@@ -181,7 +182,7 @@ function fastRegion(bench: Bench, qp: DriverQueuePair, pages: number, keyByte: n
   const view = new DataView(list.bytes.buffer, list.bytes.byteOffset, list.lengthBytes);
   // Pages in reverse order, so that a straight copy would show.
   for (let page = 0; page < pages; page++) view.setBigUint64(page * 8, BigInt(first + (pages - 1 - page) * PAGE), true);
-  const key = ((region.lkey & ~0xff) | keyByte) >>> 0;
+  const key = withKeyByte(region.lkey, keyByte);
   const post = (iova: number, length: number): CompletionStatus => {
     qp.post({
       opcode: SendOpcode.FAST_REGISTER,

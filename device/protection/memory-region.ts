@@ -3,6 +3,7 @@
  * Memory regions: what a key allows, and how its virtual addresses become guest addresses (IBTA 10.6). Every access of a work request to
  * guest memory goes through `check` and then `read` or `write`.
  */
+import { makeKey } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, MrKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -39,7 +40,7 @@ export class MemoryRegion {
 
   /** L_Key, and R_Key where remote access is granted. */
   get key(): number {
-    return ((this.number << 8) | this.keyByte) >>> 0;
+    return makeKey(this.number, this.keyByte);
   }
 
   /** Virtual address of the first byte of the first page. A zero-based region counts from its own first byte, which `startAddress` places in the page (IBTA 10.6.2). */

@@ -3,18 +3,21 @@
  * Memory window: remote rights to a piece of a memory region, given and taken back by work requests (IBTA 10.6.7). Type 1 belongs to its PD,
  * type 2B to the QP that bound it.
  */
+import { KEY_NUMBER_SHIFT, makeKey } from '../../protocol/infiniband/memory-keys.ts';
 import { MwKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { MemoryRegion } from './memory-region.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
+/** A copy: imports are looked up at each use. */
+const NUMBER_SHIFT = KEY_NUMBER_SHIFT;
 /** Lowest slot of windows in the space of keys; regions are below. */
 export const FIRST_WINDOW = 0x8000;
 
 /** A key names a window. */
 export function isWindowKey(key: number): boolean {
-  return ((key >>> 8) & FIRST_WINDOW) !== 0;
+  return ((key >>> NUMBER_SHIFT) & FIRST_WINDOW) !== 0;
 }
 
 export class MemoryWindow {
@@ -40,7 +43,7 @@ export class MemoryWindow {
   }
 
   get key(): number {
-    return ((this.number << 8) | this.keyByte) >>> 0;
+    return makeKey(this.number, this.keyByte);
   }
 
   bind(region: MemoryRegion, qp: KeyHolder, address: number, length: number, access: number, keyByte: number): void {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a memory window lets through: rights and bounds of both types, for each operation, and whose QPs. IBTA 10.6.7. */
 import t from 'tap';
+import { withKeyByte } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, CompletionStatus, MwKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
@@ -30,7 +31,7 @@ function windowed(kind: MwKind, access: number) {
   const buffer = { ...memory, address: memory.address + BYTES, lengthBytes: BYTES };
   const bound = bindWindow(b, { window, region, buffer, access, keyByte: KEY_BYTE });
   if (bound !== SUCCESS) throw new Error(`the window was not bound: status ${bound}`);
-  const rkey = ((window & ~0xff) | KEY_BYTE) >>> 0;
+  const rkey = withKeyByte(window, KEY_BYTE);
   const attempt = (operation: Operation, offset: number, length: number, qp: DriverQueuePair = a): number => {
     const local = bench.createBuffer(new Uint8Array(length).fill(7));
     const remote = { address: memory.address + offset, rkey };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Work requests on keys: local invalidate, fast registration, binding of memory windows (IBTA 10.6.5, 10.6.3.2, 10.6.7). They are done in their turn, without a packet. */
+import { KEY_BYTE_MASK } from '../../protocol/infiniband/memory-keys.ts';
 import {
   getBindTargetAccess,
   getBindTargetKeyByte,
@@ -87,7 +88,7 @@ export class KeyRequests {
     region.length = getSendCommandSgeLength(command, 0);
     region.pageShift = pageShift;
     region.pages = pages;
-    region.keyByte = key & 0xff;
+    region.keyByte = key & KEY_BYTE_MASK;
     region.valid = true;
     return FaultKind.NONE;
   }

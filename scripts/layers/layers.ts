@@ -85,7 +85,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/protection',
     holds: 'protection domains, memory regions and windows, the key check',
-    uses: of('layout host.ts function'),
+    uses: of('layout infiniband host.ts function'),
   },
   {
     path: 'device/events',

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A key that one end of a connection registers by work request, and that the other end's SEND with Invalidate takes away (IBTA 9.4.1, 10.6.5). */
+import { withKeyByte } from '../../../protocol/infiniband/memory-keys.ts';
 import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 import { encodeRegisterTarget } from '../../../protocol/layout/gen/register-target.gen.ts';
 import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
@@ -28,7 +29,7 @@ export class FastKey {
     const list = bench.access.view(pageListAddress, ADDRESS_BYTES);
     list.setUint32(0, lowDword(page), true);
     list.setUint32(4, highDword(page), true);
-    this.key = (((region.lkey >>> 8) << 8) | KEY_BYTE) >>> 0;
+    this.key = withKeyByte(region.lkey, KEY_BYTE);
     this.address = page;
     const access = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
     const target = { access, pageShift: PAGE_SHIFT, pageCount: 1, pageListAddress };

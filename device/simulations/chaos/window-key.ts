@@ -3,6 +3,7 @@
  * A memory window of one end of a connection, bound by work request to memory of its own, used by the other end, and taken back from either: by the other
  * end's SEND with Invalidate, behind everything it did with it, or by its own side in the middle of it (IBTA 10.6.7).
  */
+import { KEY_BYTE_MASK, withKeyByte } from '../../../protocol/infiniband/memory-keys.ts';
 import { encodeBindTarget } from '../../../protocol/layout/gen/bind-target.gen.ts';
 import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, ManagementOpcode, MwKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
@@ -75,8 +76,8 @@ export class WindowKey {
 
   #request(sgeAddress: number, sgeLength: number): SendRequest {
     const rkey = this.#key;
-    const keyByte = (rkey + 1) & 0xff;
-    this.#key = ((rkey & ~0xff) | keyByte) >>> 0;
+    const keyByte = (rkey + 1) & KEY_BYTE_MASK;
+    this.#key = withKeyByte(rkey, keyByte);
     if (sgeLength > 0) this.memory.rkey = this.#key;
     const { lkey: sgeLkey } = this.memory.region;
     return {
