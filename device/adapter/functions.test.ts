@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Functions of one adapter do not reach each other's objects, memory or results, whatever one of them does. DESIGN.md 4.1. */
 import t from 'tap';
+import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, ManagementOpcode, ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
@@ -47,7 +48,7 @@ t.test("one function's doorbells and commands for the other's queues do nothing 
   const bytes = one.qp.post(NOP, 'slot');
   const faults = (access: InProcessAccess, kind: number) => access.readRegister(CSR.FAULT_COUNT + kind * 4, 4);
   two.qp.collect(bytes);
-  two.access.writeRegister(CSR.SEND_DOORBELL, 8, (one.qp.qpn << 8) >>> 0, 0);
+  two.access.writeRegister(CSR.SEND_DOORBELL, 8, (one.qp.qpn << DOORBELL_QPN_SHIFT) >>> 0, 0);
   two.access.writeRegister(CSR.CQ_NOTIFY, 8, one.sendCq.cqn, 0);
   two.access.writeRegister(CSR.EQ_CONSUMER, 8, one.events.eqn, 5);
   machine.runUntilIdle();

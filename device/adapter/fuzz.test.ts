@@ -4,6 +4,7 @@ import t from 'tap';
 import { ADDRESS_HANDLE_SIZE } from '../../protocol/layout/gen/address-handle.gen.ts';
 import { BAR_PIO_BYTES, BAR_REGISTERS_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
+import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
@@ -27,7 +28,7 @@ function nastyDword(random: Random, interesting: readonly number[]): number {
     case 1:
       return 0xffffffff;
     case 2:
-      return (random.pick(interesting) << 8) >>> 0;
+      return (random.pick(interesting) << DOORBELL_QPN_SHIFT) >>> 0;
     case 3:
       return random.below(512);
     default:

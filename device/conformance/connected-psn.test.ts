@@ -2,6 +2,7 @@
 /** The responder's view of PSNs, packet by packet: expected, ahead, behind, wrapped; acknowledgements and duplicates. IBTA 9.7.1, 9.7.4.1, 9.7.5. */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { PacketPeer } from '../test-support/packet-peer.ts';
@@ -159,7 +160,7 @@ t.test('half the PSN space is behind, the other half ahead', async (t) => {
   ledger(t, '9.7.1', 'The 2^23 PSNs before the expected one are duplicates');
   ledger(t, '9.7.1', 'The PSNs up to 2^23 - 1 behind the expected one are out of sequence');
   const peer = peerWithReceives(2);
-  peer.request(RC_SEND_ONLY, { psn: (500 - 0x800000) & 0xffffff });
+  peer.request(RC_SEND_ONLY, { psn: (500 - 0x800000) & PSN_MASK });
   t.same(peer.takeAnswers(), ['ACK 499']);
   peer.request(RC_SEND_ONLY, { psn: 500 + 0x7fffff });
   t.same(peer.takeAnswers(), ['NAK 0 500']);

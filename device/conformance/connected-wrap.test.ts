@@ -2,6 +2,7 @@
 /** PSNs that wrap at 2^24 in the middle of READs and between atomics, with losses and duplicates on both sides of the wrap. IBTA 9.7.1, 9.7.5.1, 9.7.6. */
 import t from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { PacketPeer } from '../test-support/packet-peer.ts';
@@ -34,7 +35,7 @@ t.test('a requester whose READ wraps', async (t) => {
           : op.RC_RDMA_READ_RESPONSE_MIDDLE;
     for (let index = 0; index < 5; index++)
       if (index !== lost) peer.respond(opcodeOf(index, 0), index, {}, full(index < lost ? 1 : 9));
-    const again = { psn: (LATE + lost) & 0xffffff, address: remote.address + lost * MTU, dmaLength: (5 - lost) * MTU };
+    const again = { psn: (LATE + lost) & PSN_MASK, address: remote.address + lost * MTU, dmaLength: (5 - lost) * MTU };
     t.match(peer.takeOne(), again, `response ${lost} is lost`);
     for (let index = lost; index < 5; index++) peer.respond(opcodeOf(index, lost), index, {}, full(1));
     t.same(statuses(peer), [CompletionStatus.SUCCESS]);
@@ -83,7 +84,7 @@ t.test('a responder whose READ wraps', async (t) => {
     [1, ['ONLY 1']],
     [LATE, ['FIRST 16777214', 'MIDDLE 16777215', 'MIDDLE 0', 'LAST 1']],
   ] as const) {
-    const done = ((psn - LATE) & 0xffffff) * MTU;
+    const done = ((psn - LATE) & PSN_MASK) * MTU;
     peer.request(op.RC_RDMA_READ_REQUEST, { ...peer.target(source, 4 * MTU - done, done), psn });
     const again = peer.take();
     t.same(

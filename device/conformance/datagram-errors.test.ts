@@ -4,6 +4,11 @@ import t from 'tap';
 import { setAddressHandleValid } from '../../protocol/layout/gen/address-handle.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
+  getSendCommandChecksum,
+  SEND_COMMAND_TARGET_OFFSET,
+  setSendCommandChecksum,
+} from '../../protocol/layout/gen/send-command.gen.ts';
+import {
   AccessFlag,
   CompletionStatus,
   FaultKind,
@@ -212,7 +217,11 @@ t.test('behind a failed send all others are flushed, until software starts the q
 
 t.test('a damaged slot in the send queue fails the command', async (t) => {
   const cases: [string, SendRequest, FaultKind][] = [
-    ['checksum', { damage: (view) => view.setUint8(30, view.getUint8(30) ^ 1) }, FaultKind.COMMAND_CHECKSUM],
+    [
+      'checksum',
+      { damage: (view) => view.setUint8(SEND_COMMAND_TARGET_OFFSET, view.getUint8(SEND_COMMAND_TARGET_OFFSET) ^ 1) },
+      FaultKind.COMMAND_CHECKSUM,
+    ],
     ['sequence', { header: { sequence: 7 } }, FaultKind.COMMAND_SEQUENCE],
     ['QPN', { header: { qpn: 0x123456 } }, FaultKind.COMMAND_BAD_QP],
     ['QoS level', { header: { qosLevel: 1 } }, FaultKind.COMMAND_QOS],
@@ -238,13 +247,13 @@ t.test('a checksum key is needed where one was given, and none where checksums a
   keyed.sender.post(keyed.to());
   t.equal(keyed.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   keyed.sender.post(
-    keyed.to({ damage: (view) => view.setUint32(16, (view.getUint32(16, true) + 1) >>> 0, true) }),
+    keyed.to({ damage: (view) => setSendCommandChecksum(view, 0, getSendCommandChecksum(view, 0) + 1) }),
     'doorbell',
   );
   t.equal(keyed.sender.parts.sendCq.take().vendorError, FaultKind.COMMAND_CHECKSUM);
   const free = bench.createPair({ sender: { creation: { checksumOff: 1 } } });
   bench.postReceive(free.receiver, GRH);
-  free.sender.post(free.to({ damage: (view) => view.setUint32(16, 0xbad, true) }));
+  free.sender.post(free.to({ damage: (view) => setSendCommandChecksum(view, 0, 0xbad) }));
   t.equal(free.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   bench.finish();
 });

@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Datagrams that arrive: all sizes, inline and gathered, scattered, with and without GRH and immediate, both ways and round the port. IBTA 9.8.3, 11.4.1. */
 import t from 'tap';
+import {
+  GRH_DGID_BYTES,
+  GRH_DGID_OFFSET,
+  GRH_SGID_OFFSET,
+  getGrhFlowLabel,
+  getGrhHopLimit,
+  getGrhIpVersion,
+  getGrhNextHeader,
+  getGrhPayloadLength,
+  getGrhTrafficClass,
+} from '../../protocol/infiniband/gen/grh.gen.ts';
 import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../protocol/layout/gen/receive-entry.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
 import {
@@ -52,7 +64,7 @@ function deliver(bench: Bench, pair: Pair, payload: Uint8Array, sendPieces: numb
     qpn: receiver.qpn,
     byteLength: GRH + payload.length,
     sourceQpn: sender.qpn,
-    queueSequence: (receiver.receiveTail - 1) & 0xffff,
+    queueSequence: (receiver.receiveTail - 1) & RECEIVE_ENTRY_SEQUENCE_MASK,
     solicited: Number(solicited),
     hasImmediate: Number(immediate !== undefined),
     immediate: immediate ?? 0,
@@ -152,12 +164,16 @@ t.test('a global route puts the GRH in front of the payload', async (t) => {
   t.equal(entry.globalRoute, 1);
   t.equal(entry.byteLength, GRH + payload.length);
   const grh = new DataView(buffer.bytes.buffer, buffer.bytes.byteOffset, GRH);
-  t.equal(grh.getUint32(0), 0x65aabcde, 'version, traffic class, flow label');
-  t.equal(grh.getUint8(6), 0x1b, 'next header');
-  t.equal(grh.getUint8(7), 17, 'hop limit');
-  t.equal(grh.getUint16(4) % 4, 0, 'payload length counts padding');
-  t.equal(grh.getUint32(8), 0xfe800000, 'source GID: the default prefix');
-  t.same(buffer.bytes.slice(24, 40), gid, 'destination GID');
+  t.same(
+    [getGrhIpVersion(grh, 0), getGrhTrafficClass(grh, 0), getGrhFlowLabel(grh, 0)],
+    [6, 0x5a, 0xabcde],
+    'version, traffic class, flow label',
+  );
+  t.equal(getGrhNextHeader(grh, 0), 0x1b, 'next header');
+  t.equal(getGrhHopLimit(grh, 0), 17, 'hop limit');
+  t.equal(getGrhPayloadLength(grh, 0) % 4, 0, 'payload length counts padding');
+  t.equal(grh.getUint32(GRH_SGID_OFFSET), 0xfe800000, 'source GID: the default prefix');
+  t.same(buffer.bytes.slice(GRH_DGID_OFFSET, GRH_DGID_OFFSET + GRH_DGID_BYTES), gid, 'destination GID');
   t.same(buffer.bytes.slice(GRH, GRH + payload.length), payload);
   bench.finish();
 });

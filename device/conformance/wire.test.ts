@@ -11,6 +11,7 @@ import {
   type ParsedPacket,
   parsePacket,
 } from '../../protocol/infiniband/packet.ts';
+import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
 
 /** A packet as it left a port. */
@@ -80,7 +81,7 @@ t.test('packets are sound and say what the request said', async (t) => {
     sender.parts.sendCq.drain();
     const { packet, view, payload, port: from } = captured[round] as Captured;
     const psn = psns[which] as number;
-    psns[which] = (psn + 1) & 0xffffff;
+    psns[which] = (psn + 1) & PSN_MASK;
     const wanted = {
       error: PacketError.NONE,
       dlid: 3 - port,

@@ -6,6 +6,8 @@ import { getDoorbellQpn } from '../../protocol/layout/gen/doorbell.gen.ts';
 import {
   CSR,
   getCsrDoorbellThresholdsLow,
+  getCsrOverflowControlEnable,
+  getCsrOverflowStatusSpilling,
   setCsrOverflowControlEntriesLog2,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import {
@@ -225,13 +227,13 @@ t.test('a base or size out of range is refused, counted, and the buffer stays of
   for (const [base, high, log2] of attempts) {
     bench.access.writeRegister(CSR.OVERFLOW_BASE, 8, lowDword(base), highDword(base) + high);
     bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, setCsrOverflowControlEntriesLog2(1, log2), 0);
-    t.equal(bench.read(CSR.OVERFLOW_CONTROL) & 1, 0, `${base}, ${high}, ${log2}`);
+    t.equal(getCsrOverflowControlEnable(bench.read(CSR.OVERFLOW_CONTROL)), 0, `${base}, ${high}, ${log2}`);
   }
   t.equal(bench.faults(FaultKind.OVERFLOW_CONTROL), attempts.length);
   bench.driver.giveOverflowBuffer(3);
-  t.equal(bench.read(CSR.OVERFLOW_CONTROL) & 1, 1);
+  t.equal(getCsrOverflowControlEnable(bench.read(CSR.OVERFLOW_CONTROL)), 1);
   bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, 0, 0);
-  t.equal(bench.read(CSR.OVERFLOW_CONTROL) & 1, 0, 'and off again');
+  t.equal(getCsrOverflowControlEnable(bench.read(CSR.OVERFLOW_CONTROL)), 0, 'and off again');
   bench.finish();
 });
 
@@ -296,7 +298,7 @@ t.test('policy most-spilled: a QP with doorbells in the overflow buffer makes ro
     for (const qp of [...others.slice(0, 7), busy]) flood.post(qp);
     while (flood.read(CSR.OVERFLOW_WRITTEN) === 0) flood.bench.machine.step();
     // Links are checked one at a time: entries return long before the overflow buffer is read.
-    while ((flood.read(CSR.OVERFLOW_STATUS) & 1) !== 0) flood.bench.machine.step();
+    while (getCsrOverflowStatusSpilling(flood.read(CSR.OVERFLOW_STATUS)) === 1) flood.bench.machine.step();
     const late = others[10];
     for (const qp of [busy, ...others.slice(7, 10), late]) flood.post(qp);
     while (flood.read(CSR.OVERFLOW_WRITTEN) < 2) flood.bench.machine.step();

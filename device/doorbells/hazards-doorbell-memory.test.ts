@@ -4,8 +4,15 @@
  * commands are read and doorbells spilled.
  */
 import t from 'tap';
-import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
-import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { OVERFLOW_ENTRY_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  DOORBELL_QPN_SHIFT,
+  DOORBELL_SEQUENCE_MASK,
+  DOORBELL_SEQUENCE_OFFSET,
+  getDoorbellQpn,
+  setDoorbellQpn,
+} from '../../protocol/layout/gen/doorbell.gen.ts';
+import { CSR, getCsrOverflowControlEnable } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { creep, DoorbellFlood } from '../test-support/doorbell-flood.ts';
@@ -18,7 +25,7 @@ t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the 
   creep(flood.bench, () => flood.read(CSR.OVERFLOW_WRITTEN) > 8, 'spilled doorbells');
   const entries = flood.bench.access.view(flood.bench.driver.overflowAddress, 64);
   const spilled = [0, 1, 2].map((index) =>
-    flood.qps.find(({ qpn }) => qpn === entries.getUint32(index * 8, true) >>> 8),
+    flood.qps.find(({ qpn }) => qpn === getDoorbellQpn(entries, index * OVERFLOW_ENTRY_BYTES)),
   );
   t.ok(
     spilled.every((qp) => qp !== undefined),
@@ -49,9 +56,9 @@ t.test(
     const scribbles: [string, (entries: DataView, foreign: number) => void][] = [
       ['zeros', (entries) => fill(entries, 0, 0)],
       ['all ones', (entries) => fill(entries, 0xffffffff, 0xffffffff)],
-      ['a QP without an entry', (entries, foreign) => fill(entries, (foreign << 8) >>> 0, 0)],
-      ['wrong reserved bits', (entries) => entries.setUint32(4, 0xffff0000, true)],
-      ['one entry twice', (entries) => entries.setUint32(8, entries.getUint32(0, true), true)],
+      ['a QP without an entry', (entries, foreign) => fill(entries, (foreign << DOORBELL_QPN_SHIFT) >>> 0, 0)],
+      ['wrong reserved bits', (entries) => entries.setUint32(DOORBELL_SEQUENCE_OFFSET, ~DOORBELL_SEQUENCE_MASK, true)],
+      ['one entry twice', (entries) => setDoorbellQpn(entries, OVERFLOW_ENTRY_BYTES, getDoorbellQpn(entries, 0))],
     ];
     for (const [what, scribble] of scribbles) {
       const flood = new DoorbellFlood({ seed: 39, budget: 4 });
@@ -130,7 +137,7 @@ for (const [what, ringLog2, isNow] of moments) {
     const bytes = new Uint8Array(ring.buffer, ring.byteOffset, ring.byteLength);
     bytes.fill(0x66);
     t.equal(flood.findWrong(), undefined);
-    t.equal(flood.read(CSR.OVERFLOW_CONTROL) & 1, 0, 'given up');
+    t.equal(getCsrOverflowControlEnable(flood.read(CSR.OVERFLOW_CONTROL)), 0, 'given up');
     t.ok(
       bytes.every((byte) => byte === 0x66),
       'untouched',

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Hazards of doorbells, scheduler lists and overflow buffer, by their numbers in real-hardware 5.3: each is provoked, and its outcome is a defined one. */
 import t from 'tap';
-import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
+import { CSR, setCsrDoorbellPolicyLinkCheck } from '../../protocol/layout/gen/registers.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
+import {
+  getSendQueueDescriptorDestroyed,
+  getSendQueueDescriptorNextState,
+  setSendQueueDescriptorNextQpn,
+  setSendQueueDescriptorNextState,
+} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { CompletionStatus, FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
@@ -77,7 +85,7 @@ t.test(
     /** Executes commands until the next one is `sequence`. */
     const advance = (sequence: number): void => {
       while (qp.sendTail !== sequence) {
-        const count = Math.min(256, (sequence - qp.sendTail) & 0xffff);
+        const count = Math.min(256, (sequence - qp.sendTail) & SEND_COMMAND_SEQUENCE_MASK);
         for (let posted = 0; posted < count; posted++) qp.post(NOP, 'slot');
         qp.ring();
         bench.settle();
@@ -97,16 +105,16 @@ t.test(
         [0x7fff, 0],
       ]) {
         const before = bench.read(CSR.DOORBELLS_STALE);
-        qp.ring((next + offset) & 0xffff);
+        qp.ring((next + offset) & SEND_COMMAND_SEQUENCE_MASK);
         bench.settle();
         t.equal(
           bench.read(CSR.DOORBELLS_STALE) - before,
           old,
-          `next ${next}, doorbell for ${(next + offset) & 0xffff}`,
+          `next ${next}, doorbell for ${(next + offset) & SEND_COMMAND_SEQUENCE_MASK}`,
         );
       }
       qp.post(NOP, 'slot');
-      other.writeRegister(CSR.SEND_DOORBELL, 8, (qp.qpn << 8) >>> 0, next);
+      other.writeRegister(CSR.SEND_DOORBELL, 8, (qp.qpn << DOORBELL_QPN_SHIFT) >>> 0, next);
       bench.settle();
       t.notOk(sendCq.ready, 'of another function, for a command that is there');
       qp.ring();
@@ -295,8 +303,8 @@ t.test(
       for (let step = 0; step < moment; step++) bench.machine.step();
       qp.stop();
       qp.ring(0);
-      t.equal(descriptor.getUint8(6) & 1, 1, 'destroyed is there at once');
-      creep(bench, () => descriptor.getUint8(3) === NOT_QUEUED, 'a null link');
+      t.equal(getSendQueueDescriptorDestroyed(descriptor, 0), 1, 'destroyed is there at once');
+      creep(bench, () => getSendQueueDescriptorNextState(descriptor, 0) === NOT_QUEUED, 'a null link');
       // Software reuses the memory now: nobody else may touch it.
       const bytes = new Uint8Array(descriptor.buffer, descriptor.byteOffset, descriptor.byteLength);
       bytes.fill(0x77);
@@ -317,7 +325,12 @@ t.test(
 for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
   t.test(`hazard 16: a QP linked by two sources is in the list once (check ${linkCheck})`, async (t) => {
     const bench = new Bench({ budget: 1 });
-    bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, (linkCheck << 2) | OverflowPolicy.NEWEST, 0);
+    bench.access.writeRegister(
+      CSR.DOORBELL_POLICY,
+      4,
+      setCsrDoorbellPolicyLinkCheck(OverflowPolicy.NEWEST, linkCheck),
+      0,
+    );
     const qp = bench.createQueuePair();
     for (let count = 0; count < 4; count++) qp.post(NOP, 'slot');
     const adapter = bench.machine.device;
@@ -348,13 +361,19 @@ for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
 
   t.test(`hazard 16: a link that software wrote is found out and put right (check ${linkCheck})`, async (t) => {
     const bench = new Bench({ budget: 1 });
-    bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, (linkCheck << 2) | OverflowPolicy.NEWEST, 0);
+    bench.access.writeRegister(
+      CSR.DOORBELL_POLICY,
+      4,
+      setCsrDoorbellPolicyLinkCheck(OverflowPolicy.NEWEST, linkCheck),
+      0,
+    );
     const qp = bench.createQueuePair();
     const other = bench.createQueuePair();
     const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
     bench.settle();
     // As if it were linked, to another one.
-    descriptor.setUint32(0, other.qpn, true);
+    setSendQueueDescriptorNextQpn(descriptor, 0, other.qpn);
+    setSendQueueDescriptorNextState(descriptor, 0, 0);
     qp.post(NOP, 'doorbell');
     t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'its command is not lost');
     t.equal(bench.faults(FaultKind.DESCRIPTOR_LINK), 1);

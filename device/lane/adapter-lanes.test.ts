@@ -9,6 +9,7 @@ import {
   getCsrTvlOwnerQosLevels,
   getCsrTvlOwnerState,
 } from '../../protocol/layout/gen/registers.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import {
   ManagementStatus,
   ResourceKind,
@@ -272,7 +273,7 @@ t.test('short kick lists lose, repeat and reorder nothing', async (t) => {
       const sequences = parts.sendCq.drain().map(({ queueSequence }) => queueSequence);
       t.same(
         sequences,
-        sequences.map((_, at) => (sendTail - sequences.length + at) & 0xffff),
+        sequences.map((_, at) => (sendTail - sequences.length + at) & SEND_COMMAND_SEQUENCE_MASK),
       );
     }
   t.equal(findLaneFault(machine.device), undefined);

@@ -2,6 +2,7 @@
 /** Hazards of lanes and credits, provoked on purpose: real-hardware 5.3, numbers 17, 18 and the credits of 19. Every step checks that credits are conserved. */
 import t from 'tap';
 import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { CSR, getCsrTvlCompletionUsed, getCsrTvlSharedCompletion } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
@@ -254,7 +255,7 @@ t.test('hazard 19: lanes taken away while commands are in their lists', async (t
   const order = [...Array(seen).keys()];
   for (let psn = 0; order.length < 40; psn++) {
     peer.acknowledge(psn);
-    for (const packet of peer.take()) order.push((packet.psn - peer.firstPsn) & 0xffffff);
+    for (const packet of peer.take()) order.push((packet.psn - peer.firstPsn) & PSN_MASK);
   }
   t.same(order, [...Array(40).keys()], 'in order');
   peer.acknowledge(39);

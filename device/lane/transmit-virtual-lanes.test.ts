@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Lanes alone: map, kick lists, credits, arbitration (US8484392; DESIGN.md 4.4). */
 import t from 'tap';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { TvlState } from '../../protocol/layout/gen/values.gen.ts';
 import { CreditSource } from '../collect/credit-hold.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -229,7 +230,7 @@ for (let seed = 1; seed <= 20; seed++)
         const from = launched.queuePair as QueuePair;
         const sequence = expected.get(from) as number;
         if (launched.view.getUint32(0) !== sequence) t.fail(`step ${step}: QP ${from.number} out of order`);
-        expected.set(from, (sequence + 1) & 0xffff);
+        expected.set(from, (sequence + 1) & SEND_COMMAND_SEQUENCE_MASK);
       } else if (load.launched.length > 0) {
         const buffer = random.pick(load.launched);
         const ending = random.below(4);

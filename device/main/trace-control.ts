@@ -8,6 +8,7 @@ import {
   TRACE_SNAP_LENGTH,
   TRACE_SNAP_LENGTH_MAX,
 } from '../../protocol/layout/gen/constants.gen.ts';
+import { DOORBELL_QPN_MASK, DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import {
   encodeTraceAttributes,
   newTraceAttributes,
@@ -23,6 +24,8 @@ import type { ControlRequest } from './control-protocol.ts';
 import type { ControlCommand } from './control-server.ts';
 
 type Parameters = ControlRequest['parameters'];
+
+const QPN_MAX = DOORBELL_QPN_MASK >>> DOORBELL_QPN_SHIFT;
 
 /** A traced QP. */
 export interface TraceState {
@@ -162,7 +165,7 @@ export class TraceControl {
 
   #find(parameters: Parameters): { adapter: ServedAdapter; qp: QueuePair } {
     const adapter = this.#around.findAdapter(parameters.adapter);
-    const number = readInteger(parameters, 'qp', 0xffffff);
+    const number = readInteger(parameters, 'qp', QPN_MAX);
     const qp = adapter.core.tables.queuePairs.get(number);
     if (qp === undefined) throw new Error(`there is no QP ${number}`);
     return { adapter, qp };

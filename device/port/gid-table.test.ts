@@ -2,6 +2,13 @@
 /** GID tables: entries that software sets, who may, what uses them, and what becomes of address vectors that name an entry that is not there. IBTA 4.1.1, 9.6.1.2. */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { GID_ATTRIBUTES_GID_OFFSET } from '../../protocol/layout/gen/gid-attributes.gen.ts';
+import {
+  MANAGEMENT_COMMAND_MODIFIER_OFFSET,
+  MANAGEMENT_COMMAND_OBJECT_NUMBER_OFFSET,
+  MANAGEMENT_COMMAND_OPCODE_OFFSET,
+} from '../../protocol/layout/gen/management-command.gen.ts';
 import { QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import {
   CompletionStatus,
@@ -70,14 +77,14 @@ t.test('what is refused changes nothing', async (t) => {
   const loopback = EMPTY.slice();
   loopback[15] = 1;
   for (const [what, port, index, gid, status, badOffset, limit] of [
-    ['port 0', 0, 6, OTHER, BAD_FIELD, 12, 2],
-    ['port 3', 3, 6, OTHER, BAD_FIELD, 12, 2],
-    ['entry 0', 1, 0, OTHER, BAD_OBJECT, 1, ENTRIES - 1],
-    ['an entry beyond the table', 1, ENTRIES, OTHER, BAD_OBJECT, 1, ENTRIES - 1],
-    ['a multicast GID', 1, 6, multicast, BAD_FIELD, 64, 0],
-    ['the loopback GID', 1, 6, loopback, BAD_FIELD, 64, 0],
-    ['a GID that is there', 1, 6, ONE, BAD_FIELD, 64, 0],
-    ['the GID of entry 0', 1, 6, own, BAD_FIELD, 64, 0],
+    ['port 0', 0, 6, OTHER, BAD_FIELD, MANAGEMENT_COMMAND_MODIFIER_OFFSET, 2],
+    ['port 3', 3, 6, OTHER, BAD_FIELD, MANAGEMENT_COMMAND_MODIFIER_OFFSET, 2],
+    ['entry 0', 1, 0, OTHER, BAD_OBJECT, MANAGEMENT_COMMAND_OBJECT_NUMBER_OFFSET, ENTRIES - 1],
+    ['an entry beyond the table', 1, ENTRIES, OTHER, BAD_OBJECT, MANAGEMENT_COMMAND_OBJECT_NUMBER_OFFSET, ENTRIES - 1],
+    ['a multicast GID', 1, 6, multicast, BAD_FIELD, COMMAND_HEADER_BYTES + GID_ATTRIBUTES_GID_OFFSET, 0],
+    ['the loopback GID', 1, 6, loopback, BAD_FIELD, COMMAND_HEADER_BYTES + GID_ATTRIBUTES_GID_OFFSET, 0],
+    ['a GID that is there', 1, 6, ONE, BAD_FIELD, COMMAND_HEADER_BYTES + GID_ATTRIBUTES_GID_OFFSET, 0],
+    ['the GID of entry 0', 1, 6, own, BAD_FIELD, COMMAND_HEADER_BYTES + GID_ATTRIBUTES_GID_OFFSET, 0],
   ] as const) {
     t.match(setGid(bench, port, index, gid), { status, badOffset, limit }, what);
     t.same([0, 5, 6].map((entry) => gidOf(bench, 1, entry)), [own, ONE, EMPTY], what); // biome-ignore format: short
@@ -91,7 +98,7 @@ t.test('a virtual function reads the table and is told of changes, and does not 
   const bench = new Bench({ functionCount: 2 });
   const driver = new Driver(new InProcessAccess(bench.machine, 1)).bringUp();
   const events = driver.createEventQueue({ vector: 3, asynchronous: true });
-  t.match(setGid({ driver }, 1, 5, ONE), { status: NOT_PERMITTED, badOffset: 0 });
+  t.match(setGid({ driver }, 1, 5, ONE), { status: NOT_PERMITTED, badOffset: MANAGEMENT_COMMAND_OPCODE_OFFSET });
   t.same(gidOf({ driver }, 1, 5), EMPTY);
   t.equal(setGid(bench, 1, 5, ONE).status, OK);
   t.same(gidOf({ driver }, 1, 5), ONE);
@@ -179,7 +186,7 @@ t.test('a datagram for a GID that the port does not have', async (t) => {
 t.test('address vectors that name what is not there', async (t) => {
   const { bench, qp } = new PacketPeer({ state: 'init' });
   const path = { reliable: true, port: 1, dlid: 2, remoteQpn: 5 };
-  const blamed = `${64 + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET}`;
+  const blamed = `${COMMAND_HEADER_BYTES + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET}`;
   for (const bad of [
     { globalRoute: PEER, sourceGidIndex: 1 },
     { globalRoute: PEER, sourceGidIndex: ENTRIES },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Resizing a completion queue with entries in flight: none is lost, doubled or out of order, running numbers go on. IBTA 11.2.5.3. */
 import t from 'tap';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
@@ -20,7 +21,7 @@ t.test('unread entries come along, to a larger ring and to a smaller one, in one
     const post = (count: number): void => {
       for (let index = 0; index < count; index++) {
         qp.post(NOP);
-        expected.push(posted++ & 0xffff);
+        expected.push(posted++ & SEND_COMMAND_SEQUENCE_MASK);
       }
       bench.settle();
     };
@@ -78,7 +79,7 @@ t.test('random posting, taking and resizing', async (t) => {
       } else if (choice < 14) {
         bench.machine.step();
         const entry = sendCq.poll();
-        if (entry !== undefined && entry.queueSequence !== (taken++ & 0xffff))
+        if (entry !== undefined && entry.queueSequence !== (taken++ & SEND_COMMAND_SEQUENCE_MASK))
           t.fail(`${entry.queueSequence} is not the next; seed ${seed}`);
       } else if (choice === 14) {
         const next = 1 + random.below(8);

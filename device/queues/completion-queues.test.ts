@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Completion queues: validity, fullness, overrun. PROGRAMMING.md, completion queues; hazards 33 and 34 of real-hardware 5.3. */
 import t from 'tap';
-import { getCompletionEntrySequence } from '../../protocol/layout/gen/completion-entry.gen.ts';
+import {
+  COMPLETION_ENTRY_SEQUENCE_OFFSET,
+  getCompletionEntryQpn,
+  getCompletionEntrySequence,
+} from '../../protocol/layout/gen/completion-entry.gen.ts';
+import {
+  COMPLETION_QUEUE_RECORD_SIZE,
+  setCompletionQueueRecordConsumed,
+} from '../../protocol/layout/gen/completion-queue-record.gen.ts';
 import { decodeCqAttributes, newCqAttributes } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
@@ -31,9 +39,9 @@ t.test('hazard 34: the body of an entry is there before its sequence word', asyn
   let seen = 0;
   bench.host.onBody = (address, lengthBytes) => {
     if (address !== sendCq.buffer.slotAddress(seen)) return;
-    t.equal(lengthBytes, 60);
+    t.equal(lengthBytes, COMPLETION_ENTRY_SEQUENCE_OFFSET);
     t.equal(getCompletionEntrySequence(sendCq.buffer.slot(seen), 0), 0, 'not valid yet');
-    t.equal(sendCq.buffer.slot(seen).getUint32(0, true) & 0xffffff, qp.qpn, 'the body is');
+    t.equal(getCompletionEntryQpn(sendCq.buffer.slot(seen), 0), qp.qpn, 'the body is');
     seen++;
   };
   for (let count = 0; count < 5; count++) qp.post(NOP);
@@ -119,7 +127,7 @@ t.test('a consumer count that cannot be is not believed', async (t) => {
   const qp = bench.createQueuePair({ sendCq });
   for (let count = 0; count < 4; count++) qp.post(NOP);
   bench.settle();
-  bench.access.view(sendCq.recordAddress, 8).setUint32(0, 77, true);
+  setCompletionQueueRecordConsumed(bench.access.view(sendCq.recordAddress, COMPLETION_QUEUE_RECORD_SIZE), 0, 77);
   qp.post(NOP);
   bench.settle();
   t.equal(queryCq(bench, sendCq).error, 1, 'the queue counts as full');

@@ -4,6 +4,7 @@
  * 11.2.5.2 (modify QP), as Linux has them in ib_modify_qp_is_ok, in its names; nothing here is taken from the device.
  */
 import t, { type Test } from 'tap';
+import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import {
   ManagementStatus,
@@ -123,7 +124,10 @@ class Subject {
   }
 }
 
-const BAD_MASK = { status: ManagementStatus.BAD_FIELD, badOffset: 64 + QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET };
+const BAD_MASK = {
+  status: ManagementStatus.BAD_FIELD,
+  badOffset: COMMAND_HEADER_BYTES + QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+};
 
 function checkChange(t: Test, subject: Subject, from: QpState, to: QpState, { required, optional }: Rules): void {
   const change = `${qpStateName(from)} to ${qpStateName(to)}`;

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Each command executes once and in order, whatever arrives how often by which way: DESIGN.md 4.6, hazards 9 to 12 of real-hardware 5.3. */
 import t from 'tap';
+import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
+import { setQueuePairRecordSendTail } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  getSendQueueDescriptorDestroyed,
+  getSendQueueDescriptorNextSequence,
+  getSendQueueDescriptorNextState,
+} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { Bench } from '../test-support/adapter-fixture.ts';
 import { NOP, Shooter } from '../test-support/shooter.ts';
@@ -59,7 +66,8 @@ t.test('a doorbell for nothing, or for nobody, is counted and does nothing', asy
   bench.settle();
   t.notOk(qp.parts.sendCq.ready);
   t.ok(bench.read(CSR.DOORBELLS_IDLE) >= 1, 'two doorbells may be served as one');
-  for (const qpn of [0, 1, 0xffffff]) bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << 8) >>> 0, 0);
+  for (const qpn of [0, 1, 0xffffff])
+    bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << DOORBELL_QPN_SHIFT) >>> 0, 0);
   t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 3);
   qp.post(NOP);
   t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS);
@@ -70,12 +78,12 @@ t.test('a tail further ahead than the queue is long is not believed', async (t) 
   const bench = new Bench();
   const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
   const record = bench.access.view(qp.parts.recordAddress, 16);
-  record.setUint16(0, 100, true);
+  setQueuePairRecordSendTail(record, 0, 100);
   qp.ring(99);
   bench.settle();
   t.notOk(qp.parts.sendCq.ready);
   t.equal(bench.faults(FaultKind.DOORBELL_BEYOND_TAIL), 1);
-  record.setUint16(0, 0, true);
+  setQueuePairRecordSendTail(record, 0, 0);
   qp.post(NOP, 'doorbell');
   t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'and forgiven');
   bench.finish();
@@ -107,15 +115,19 @@ t.test('a stop doorbell takes the queue pair off the scheduler and says so in it
   qp.stop();
   bench.settle();
   const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
-  t.equal(descriptor.getUint16(6, true) & 1, 1, 'destroyed');
-  t.equal(descriptor.getUint16(4, true), 1, 'next sequence');
-  t.equal(descriptor.getUint8(3), 0xff, 'not queued');
+  t.equal(getSendQueueDescriptorDestroyed(descriptor, 0), 1, 'destroyed');
+  t.equal(getSendQueueDescriptorNextSequence(descriptor, 0), 1, 'next sequence');
+  t.equal(getSendQueueDescriptorNextState(descriptor, 0), 0xff, 'not queued');
   qp.post(NOP, 'doorbell');
   bench.settle();
   t.notOk(qp.parts.sendCq.ready);
   qp.toReset();
   t.same(
-    [descriptor.getUint16(6, true) & 1, descriptor.getUint16(4, true), descriptor.getUint32(0, true)],
+    [
+      getSendQueueDescriptorDestroyed(descriptor, 0),
+      getSendQueueDescriptorNextSequence(descriptor, 0),
+      descriptor.getUint32(0, true),
+    ],
     [0, 0, 0xffffffff],
     'reset: not destroyed, from 0, in no list',
   );

@@ -14,6 +14,12 @@ import {
 } from '../../protocol/layout/gen/management-response.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
+  RESOURCE_CHANGE_AMOUNT_OFFSET,
+  RESOURCE_CHANGE_RESOURCE_OFFSET,
+  RESOURCE_CHANGE_SIZE,
+  RESOURCE_CHANGE_TARGET_OFFSET,
+} from '../../protocol/layout/gen/resource-change.gen.ts';
+import {
   EventType,
   FaultKind,
   ResourceKind as Kind,
@@ -140,28 +146,44 @@ t.test('refused requests name the field in the command and change nothing', asyn
   for (const guest of [weather, ocean]) guest.asynchronous.walk();
   const { BAD_FIELD, BAD_OBJECT, BAD_STATE, NO_RESOURCES, NOT_PERMITTED, SHARE_EXCEEDED } = ManagementStatus;
   const good = set(Kind.PCBS, WEATHER, 1);
+  const at = (index: number, offset = 0): number => COMMAND_HEADER_BYTES + index * RESOURCE_CHANGE_SIZE + offset;
+  const resourceOf = (index: number): number => at(index, RESOURCE_CHANGE_RESOURCE_OFFSET);
+  const targetOf = (index: number): number => at(index, RESOURCE_CHANGE_TARGET_OFFSET);
+  const amountOf = (index: number): number => at(index, RESOURCE_CHANGE_AMOUNT_OFFSET);
   const cases: [string, typeof weather, ResourceChangeRequest[], number, number][] = [
-    ['an unknown resource', control, [good, set(77, 0, 0)], BAD_FIELD, 8],
-    ['an unknown function', control, [good, set(Kind.VCBS, 3, 1)], BAD_OBJECT, 10],
-    ['an unknown lane', control, [good, good, set(Kind.TVL_WEIGHT, 128, 1)], BAD_OBJECT, 18],
-    ['more PCBs than unallocated', control, [good, set(Kind.PCBS, OCEAN, 300)], NO_RESOURCES, 12],
-    ['more VCBs than the BAR has pages', control, [set(Kind.VCBS, OCEAN, 65)], BAD_FIELD, 4],
-    ['more lanes than unallocated', control, [set(Kind.TVLS, OCEAN, 128)], NO_RESOURCES, 4],
+    ['an unknown resource', control, [good, set(77, 0, 0)], BAD_FIELD, resourceOf(1)],
+    ['an unknown function', control, [good, set(Kind.VCBS, 3, 1)], BAD_OBJECT, targetOf(1)],
+    ['an unknown lane', control, [good, good, set(Kind.TVL_WEIGHT, 128, 1)], BAD_OBJECT, targetOf(2)],
+    ['more PCBs than unallocated', control, [good, set(Kind.PCBS, OCEAN, 300)], NO_RESOURCES, amountOf(1)],
+    ['more VCBs than the BAR has pages', control, [set(Kind.VCBS, OCEAN, 65)], BAD_FIELD, amountOf(0)],
+    ['more lanes than unallocated', control, [set(Kind.TVLS, OCEAN, 128)], NO_RESOURCES, amountOf(0)],
     [
       'a lane without credits',
       control,
       [set(Kind.TVL_EXECUTION_CREDITS, 3, 0), set(Kind.TVL_SHARED_CREDITS, 3, 0)],
       BAD_STATE,
-      12,
+      amountOf(1),
     ],
-    ['more than owned', weather, [set(Kind.PCBS, WEATHER, 1, 0), set(Kind.PCBS, WEATHER, 20, 1)], SHARE_EXCEEDED, 12],
-    ['a virtual function for itself', weather, [set(Kind.PCBS, WEATHER, 25)], NOT_PERMITTED, 0],
-    ["a virtual function for another's levels", weather, [set(Kind.PCBS, OCEAN, 1, 0)], NOT_PERMITTED, 0],
-    ["the physical function for another's levels", control, [set(Kind.PCBS, OCEAN, 1, 0)], NOT_PERMITTED, 0],
+    [
+      'more than owned',
+      weather,
+      [set(Kind.PCBS, WEATHER, 1, 0), set(Kind.PCBS, WEATHER, 20, 1)],
+      SHARE_EXCEEDED,
+      amountOf(1),
+    ],
+    ['a virtual function for itself', weather, [set(Kind.PCBS, WEATHER, 25)], NOT_PERMITTED, resourceOf(0)],
+    ["a virtual function for another's levels", weather, [set(Kind.PCBS, OCEAN, 1, 0)], NOT_PERMITTED, resourceOf(0)],
+    [
+      "the physical function for another's levels",
+      control,
+      [set(Kind.PCBS, OCEAN, 1, 0)],
+      NOT_PERMITTED,
+      resourceOf(0),
+    ],
   ];
   const before = digest(world);
-  for (const [name, guest, changes, status, offset] of cases) {
-    t.match(guest.resources.request(changes), { status, badOffset: COMMAND_HEADER_BYTES + offset }, name);
+  for (const [name, guest, changes, status, badOffset] of cases) {
+    t.match(guest.resources.request(changes), { status, badOffset }, name);
     t.equal(digest(world), before, `${name}: nothing changed`);
   }
   const header = { status: BAD_FIELD, badOffset: MANAGEMENT_COMMAND_MODIFIER_OFFSET, limit: 32 };
@@ -173,7 +195,7 @@ t.test('refused requests name the field in the command and change nothing', asyn
   );
   t.match(
     management.execute({ opcode: ManagementOpcode.REQUEST_RESOURCES, modifier: 2, payload: encodeChanges([good]) }),
-    { status: ManagementStatus.BAD_LENGTH, limit: COMMAND_HEADER_BYTES + 16 },
+    { status: ManagementStatus.BAD_LENGTH, limit: at(2) },
   );
   t.match(management.execute({ opcode: ManagementOpcode.QUERY_RESOURCES, objectNumber: 3 }), {
     status: BAD_OBJECT,

@@ -5,6 +5,7 @@ import {
   setCsrDoorbellPolicyLinkCheck,
   setCsrDoorbellThresholdsHigh,
 } from '../../protocol/layout/gen/registers.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, type LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
@@ -72,7 +73,7 @@ export class DoorbellFlood {
   reap(): string | undefined {
     for (const { qpn, queueSequence, status } of this.cq.drain()) {
       const expected = this.completed.get(qpn) ?? 0;
-      if (status !== CompletionStatus.SUCCESS || queueSequence !== (expected & 0xffff))
+      if (status !== CompletionStatus.SUCCESS || queueSequence !== (expected & SEND_COMMAND_SEQUENCE_MASK))
         return `QP ${qpn}: completion ${queueSequence} with status ${status}, expected ${expected}`;
       this.completed.set(qpn, expected + 1);
     }

@@ -7,6 +7,7 @@ import { AethKind, BthOpcode, bthOpcodeName, PacketError } from '../../protocol/
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields, type PacketFields, readPacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED } from '../../protocol/infiniband/syndrome.ts';
 import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import { type EventType, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -138,13 +139,13 @@ export class PacketPeer {
   /** A request with the next PSN, unless `fields` has another; the device works until it is idle. Asks for an acknowledgement unless told not to. */
   request(opcode: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES): this {
     this.put(opcode, { ackRequest: this.reliable ? 1 : 0, ...fields }, payload);
-    if (fields.psn === undefined) this.psn = (this.psn + 1) & 0xffffff;
+    if (fields.psn === undefined) this.psn = (this.psn + 1) & PSN_MASK;
     return this.settle();
   }
 
   /** A response to what the device sent, `psn` counted from its first. */
   respond(opcode: number, psn: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES): this {
-    const absolute = (this.firstPsn + psn) & 0xffffff;
+    const absolute = (this.firstPsn + psn) & PSN_MASK;
     this.put(opcode, { psn: absolute, syndromeValue: CREDITS_UNLIMITED, ...fields }, payload);
     return this.settle();
   }
@@ -200,7 +201,7 @@ export class PacketPeer {
 
   /** Names and PSNs (relative to the device's first) of what the device has sent. */
   takeRequests(): string[] {
-    return this.take().map(({ name, psn }) => `${name} ${(psn - this.firstPsn) & 0xffffff}`);
+    return this.take().map(({ name, psn }) => `${name} ${(psn - this.firstPsn) & PSN_MASK}`);
   }
 
   /** What the device has answered, with absolute PSNs: `ACK 500`, `NAK 1 501`, `RNR 502`, or the name of a response. */

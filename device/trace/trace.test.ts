@@ -2,7 +2,15 @@
 /** Selective trace as a guest has it (IPCOM000010133D; DESIGN.md 4.9): what command blocks say, hazard 40 of real-hardware 5.3, and bad input. */
 import t, { type Test } from 'tap';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
+import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  TRACE_ATTRIBUTES_BLOCKS_LOG2_OFFSET,
+  TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET,
+  TRACE_ATTRIBUTES_BUFFER_LENGTH_OFFSET,
+  TRACE_ATTRIBUTES_SNAP_LENGTH_OFFSET,
+} from '../../protocol/layout/gen/trace-attributes.gen.ts';
+import { TRACE_BLOCK_SEQUENCE_MASK } from '../../protocol/layout/gen/trace-block.gen.ts';
 import {
   CompletionStatus,
   EventType,
@@ -208,7 +216,8 @@ t.test('hazard 40: wrap while reading: a reader sees every block once, or its lo
       skipped += block.index - position;
       position = block.index + 1;
       seen++;
-      if (block.sequence !== (block.index & 0xffff) || block.complete !== 1) t.fail(`block ${block.index} is torn`);
+      if (block.sequence !== (block.index & TRACE_BLOCK_SEQUENCE_MASK) || block.complete !== 1)
+        t.fail(`block ${block.index} is torn`);
     }
     if (messages.length > 0) t.equal(attributes.position, position);
   }
@@ -304,13 +313,28 @@ t.test('every size of ring, and every field out of range', async (t) => {
     t.match(trace.modify(a.qpn, attributes), { status, ...field });
     t.match(trace.query(a.qpn), { blocksLog2: 16, snapLength: 64, head: 1 }, 'nothing changed');
   };
-  refused({ blocksLog2: 17 }, ManagementStatus.BAD_FIELD, { badOffset: 65, limit: 16 });
-  refused({ snapLength: 65537 }, ManagementStatus.BAD_FIELD, { badOffset: 68, limit: 65536 });
+  refused({ blocksLog2: 17 }, ManagementStatus.BAD_FIELD, {
+    badOffset: COMMAND_HEADER_BYTES + TRACE_ATTRIBUTES_BLOCKS_LOG2_OFFSET,
+    limit: 16,
+  });
+  refused({ snapLength: 65537 }, ManagementStatus.BAD_FIELD, {
+    badOffset: COMMAND_HEADER_BYTES + TRACE_ATTRIBUTES_SNAP_LENGTH_OFFSET,
+    limit: 65536,
+  });
   refused({ blocksLog2: 16, snapLength: 65536 }, ManagementStatus.NO_RESOURCES);
   t.ok(used(setting) < TRACE_BYTES_PER_FUNCTION);
-  t.match(trace.readInto(a.qpn, { bufferAddress: 4 }), { status: ManagementStatus.BAD_ADDRESS, badOffset: 104 });
-  t.match(trace.readInto(a.qpn, { bufferAddress: 2 ** 50 }), { status: ManagementStatus.BAD_ADDRESS, badOffset: 104 });
-  t.match(trace.readInto(a.qpn, { bufferLength: 95 }), { status: ManagementStatus.BAD_FIELD, badOffset: 112 });
+  t.match(trace.readInto(a.qpn, { bufferAddress: 4 }), {
+    status: ManagementStatus.BAD_ADDRESS,
+    badOffset: COMMAND_HEADER_BYTES + TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET,
+  });
+  t.match(trace.readInto(a.qpn, { bufferAddress: 2 ** 50 }), {
+    status: ManagementStatus.BAD_ADDRESS,
+    badOffset: COMMAND_HEADER_BYTES + TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET,
+  });
+  t.match(trace.readInto(a.qpn, { bufferLength: 95 }), {
+    status: ManagementStatus.BAD_FIELD,
+    badOffset: COMMAND_HEADER_BYTES + TRACE_ATTRIBUTES_BUFFER_LENGTH_OFFSET,
+  });
   t.match(trace.read(a.qpn, 2 ** 40), { messages: { length: 0 }, attributes: { position: 1, count: 0 } });
   t.match(trace.read(a.qpn), { messages: { length: 1 } }, 'a refused read takes nothing');
   t.equal(trace.modify(a.qpn, { enable: 0, blocksLog2: 99 }).status, ManagementStatus.OK);

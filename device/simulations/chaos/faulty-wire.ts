@@ -3,7 +3,8 @@
  * The wire of a chaos run: takes what one port sent, drops, doubles, damages and delays it as the plan says, and lets it arrive at the other. The world
  * only knows `Wire`, so that another model of a link can take its place.
  */
-
+import { BTH_PSN_OFFSET } from '../../../protocol/infiniband/gen/bth.gen.ts';
+import { LRH_SIZE } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import type { PacketRing } from '../../port/packet-ring.ts';
 import type { Port } from '../../port/port.ts';
 import type { Random } from '../../random.ts';
@@ -30,7 +31,7 @@ interface Flight {
 const ARRIVALS = 64;
 const BITS = 8;
 /** Behind LRH, in the BTH. */
-const PSN_OFFSET = 17;
+const PSN_OFFSET = LRH_SIZE + BTH_PSN_OFFSET;
 
 /** One direction. */
 export class FaultyWire implements Wire {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What one chaos seed does: drawn from the seed before anything happens, so that it can be printed. */
+import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
 import { MwKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
 
@@ -103,7 +104,8 @@ function drawMishaps(random: Random, actions: number, connections: number): Plan
 }
 
 function drawConnection(random: Random): ConnectionPlan {
-  const nearWrap = (): number => (random.oneIn(3) ? (0xffffff - random.below(20)) & 0xffffff : random.below(0x1000000));
+  const nearWrap = (): number =>
+    random.oneIn(3) ? (PSN_MASK - random.below(20)) & PSN_MASK : random.below(PSN_MASK + 1);
   return {
     serviceType: random.pick([ServiceType.RC, ServiceType.RC, ServiceType.RC, ServiceType.UC, ServiceType.UD]),
     pathMtu: random.between(1, 3),

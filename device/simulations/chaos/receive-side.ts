@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The receiving half of an endpoint: posts receive entries, and checks each completion against what the other end has sent. */
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
+import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../../protocol/layout/gen/receive-entry.gen.ts';
 import {
   CompletionStatus,
   completionStatusNames,
@@ -89,7 +90,7 @@ export class ReceiveSide {
       this.#last = number;
       return this.#shared.complete(number);
     }
-    end.expect((expected & 0xffff) === number, `completion of receive ${number}, not ${expected}`);
+    end.expect((expected & RECEIVE_ENTRY_SEQUENCE_MASK) === number, `completion of receive ${number}, not ${expected}`);
     return this.#posted[expected];
   }
 

@@ -3,6 +3,7 @@
  * One chaos run from one seed: several connections over a bad wire, random work, mishaps; then the wire heals, everything must come to an end, and the
  * oracle looks at every completion, every byte and everything held. The same seed gives the same run.
  */
+import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
 import { QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../../random.ts';
 import { findLeak } from '../../test-support/invariants.ts';
@@ -135,7 +136,7 @@ class ChaosRun {
     for (const one of pair) one.disconnect();
     for (const one of pair) one.checkDelivered();
     for (const one of pair) one.restart();
-    const [psn, otherPsn] = pair.map((one) => (one.psn + FAR + this.#random.below(NEAR)) & 0xffffff) as [
+    const [psn, otherPsn] = pair.map((one) => (one.psn + FAR + this.#random.below(NEAR)) & PSN_MASK) as [
       number,
       number,
     ];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The sending half of an endpoint: posts operations, and checks that each completes in its place, as it should. */
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, completionStatusNames } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -63,7 +64,7 @@ export class SendSide {
     const end = this.#end;
     const { status, queueSequence } = entry;
     this.#trace.add(end.nowNs, `${end.name} send ${completionStatusNames[status]}`, queueSequence);
-    const ahead = (queueSequence - this.over) & 0xffff;
+    const ahead = (queueSequence - this.over) & SEND_COMMAND_SEQUENCE_MASK;
     end.expect(this.over + ahead < this.operations.length, `completion of send ${queueSequence}, which was not posted`);
     for (let skipped = 0; skipped < ahead; skipped++) {
       const { request } = this.operations[this.over] as Operation;

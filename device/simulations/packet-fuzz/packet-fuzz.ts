@@ -4,10 +4,12 @@
  * service and for numbers that nobody has. Two connected QPs on the other port work on meanwhile; nothing that arrives at the first port may touch them.
  */
 
+import { BTH_DEST_QPN_MASK } from '../../../protocol/infiniband/gen/bth.gen.ts';
 import { OpcodeFlag, opcodeFlags, TRANSPORT_MASK, Transport } from '../../../protocol/infiniband/opcodes.ts';
 import { PacketCheck } from '../../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../../protocol/infiniband/packet-fields.ts';
+import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
 import { QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../../adapter/adapter.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
@@ -207,14 +209,14 @@ export class PacketFuzz {
   #randomize(target: number): void {
     const { random } = this.bench;
     const fields = this.#fields;
-    const near = (): number => (random.oneIn(4) ? random.next() : random.below(4)) & 0xffffff;
+    const near = (): number => (random.oneIn(4) ? random.next() : random.below(4)) & PSN_MASK;
     fields.dlid = random.oneIn(16) ? random.below(0x10000) : this.#lids[0];
     fields.slid = random.oneIn(16) ? random.below(0x10000) : this.#lids[1];
     const { qpn } = this.#targets[target];
     const qp = this.#adapter.tables.queuePairs.get(qpn);
     const expected = (qp && responderOf(qp)?.expectedPsn) ?? 0;
     fields.destQpn = qpn;
-    if (random.oneIn(16)) fields.destQpn = random.next() & 0xffffff;
+    if (random.oneIn(16)) fields.destQpn = random.next() & BTH_DEST_QPN_MASK;
     else if (random.oneIn(8)) fields.destQpn = this.#qpns[random.below(this.#qpns.length)];
     fields.psn = random.oneIn(3) ? near() : expected;
     fields.pKey = random.oneIn(16) ? random.below(0x10000) : 0xffff;

@@ -11,7 +11,12 @@ import {
   PAGE_BYTES,
   RESOURCE_CHANGES_MAX,
 } from '../../../protocol/layout/gen/constants.gen.ts';
-import { MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET } from '../../../protocol/layout/gen/management-command.gen.ts';
+import { DOORBELL_QPN_SHIFT } from '../../../protocol/layout/gen/doorbell.gen.ts';
+import {
+  MANAGEMENT_COMMAND_OBJECT_NUMBER_MASK,
+  MANAGEMENT_COMMAND_OBJECT_NUMBER_SHIFT,
+  MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET,
+} from '../../../protocol/layout/gen/management-command.gen.ts';
 import { CSR, CSR_DEVICE_CONTROL_ENABLE_MASK } from '../../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, ManagementOpcode, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import { getCollectBarBytes } from '../../collect/geometry.ts';
@@ -25,6 +30,7 @@ const OPCODES = Object.values(ManagementOpcode);
 const SEND_OPCODES = Object.values(SendOpcode);
 const STORE_SIZES = [1, 2, 4, 8, 8, 8] as const;
 const LARGEST_PAYLOAD = 128;
+const OBJECT_NUMBERS = MANAGEMENT_COMMAND_OBJECT_NUMBER_MASK >>> MANAGEMENT_COMMAND_OBJECT_NUMBER_SHIFT;
 /** Registers that are hit more often than others. */
 const FAVOURITES = [
   CSR.SEND_DOORBELL,
@@ -126,7 +132,7 @@ export class Attacker {
       case 1:
         return 0xffffffff;
       case 2:
-        return (random.pick(this.#foreign) << 8) >>> 0;
+        return (random.pick(this.#foreign) << DOORBELL_QPN_SHIFT) >>> 0;
       case 3:
         return random.pick(this.#foreign);
       case 4:
@@ -170,7 +176,7 @@ export class Attacker {
         return access.writeRegister(
           CSR.SEND_DOORBELL,
           8,
-          (random.pick(this.#foreign) << 8) >>> 0,
+          (random.pick(this.#foreign) << DOORBELL_QPN_SHIFT) >>> 0,
           random.below(0x10000),
         );
       case 1:
@@ -232,7 +238,7 @@ export class Attacker {
     if (payload.length > 8) new DataView(payload.buffer).setUint32(4, this.#value(), true);
     const bytes = management.build({
       opcode: random.oneIn(8) ? random.below(256) : random.pick(OPCODES),
-      objectNumber: this.#value() & 0xffffff,
+      objectNumber: this.#value() & OBJECT_NUMBERS,
       modifier: random.below(40),
       payload,
       ...(random.oneIn(4) ? { responseAddress: this.#address() } : {}),
