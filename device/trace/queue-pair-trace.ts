@@ -200,7 +200,7 @@ export class QueuePairTrace {
     if (packet.flags & (FIRST | ONLY)) {
       // An unreliable message that was never finished ends where the next one begins.
       this.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
-      this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn, 1);
+      this.#message = this.#beginReceive(packet, from, state.wqeNumber, state.msn, 1);
     } else this.#placeNext(request);
   }
 
@@ -215,7 +215,7 @@ export class QueuePairTrace {
   /** A request is refused: the message it continues, or one of its own, fails. */
   refuse({ state, packet, ring: from }: TracedRequest, status: CompletionStatus, fault: FaultKind): void {
     if (this.#message === NO_BLOCK || packet.flags & (FIRST | ONLY))
-      this.#message = this.#beginReceive(packet, from, state.entryNumber, state.msn, 0);
+      this.#message = this.#beginReceive(packet, from, state.wqeNumber, state.msn, 0);
     this.endMessage(status, fault);
   }
 
@@ -273,7 +273,7 @@ export class QueuePairTrace {
     const { lrhOffset, payloadOffset, payloadLengthBytes } = packet;
     const done = state.messageBytes;
     words[at + OPCODE] = messageOpcodes[packet.opcode];
-    words[at + SEQUENCE] = state.entryNumber;
+    words[at + SEQUENCE] = state.wqeNumber;
     words[at + LAST_PSN] = packet.psn;
     words[at + PACKETS]++;
     words[at + LENGTH] = done + payloadLengthBytes;

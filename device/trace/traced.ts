@@ -40,7 +40,7 @@ export interface TracedCommand {
 
 /** A connected queue pair as responder. */
 export interface TracedResponder {
-  readonly entryNumber: number;
+  readonly wqeNumber: number;
   readonly msn: number;
   /** Bytes of the message placed so far. */
   readonly messageBytes: number;

@@ -30,7 +30,7 @@ const MSN_BITS = MSN_MASK;
 /** A fault that ends a response whose opcode or length does not answer the request. */
 const BAD_RESPONSE = FaultKind.COMMAND_LENGTH;
 
-export interface CompleterSurroundings {
+export interface CompleterParts {
   readonly requester: Requester;
   readonly timers: RetryTimers;
   now(): number;
@@ -51,13 +51,13 @@ export class Completer {
   retries = 0;
   timeouts = 0;
   ghosts = 0;
-  readonly #around: CompleterSurroundings;
+  readonly #parts: CompleterParts;
   readonly #original = new Uint8Array(ATOMIC_BYTES);
   readonly #originalView = new DataView(this.#original.buffer);
   readonly #originalBytes = { bytes: this.#original, words: new Int32Array(this.#original.buffer) };
 
-  constructor(around: CompleterSurroundings) {
-    this.#around = around;
+  constructor(parts: CompleterParts) {
+    this.#parts = parts;
   }
 
   /** A response packet for `state`'s QP. False when it was dropped. */
@@ -158,8 +158,8 @@ export class Completer {
   /** IBTA 9.7.6.2.3: a response that makes no sense, or that local memory does not take. */
   #failData(state: RequesterState, fault: FaultKind): void {
     const isLocal = fault === FaultKind.DMA_WRITE;
-    this.#around.completeDone(state.qp);
-    this.#around.failOldest(
+    this.#parts.completeDone(state.qp);
+    this.#parts.failOldest(
       state.qp,
       isLocal ? CompletionStatus.LOCAL_PROTECTION_ERROR : CompletionStatus.BAD_RESPONSE_ERROR,
       fault,
@@ -195,8 +195,8 @@ export class Completer {
     state.retriedPsn = -1;
     state.refillRetries();
     const timeoutNs = ackTimeoutNs(qp.attributes.timeout);
-    this.#around.timers.set(state, state.outstanding ? this.#around.now() + timeoutNs : Number.POSITIVE_INFINITY);
-    this.#around.completeDone(qp);
+    this.#parts.timers.set(state, state.outstanding ? this.#parts.now() + timeoutNs : Number.POSITIVE_INFINITY);
+    this.#parts.completeDone(qp);
     if (!isRunning(qp)) return false;
     // The message that was refused for want of a receive entry has been taken after all: a copy of it came later.
     if (state.wait === RequesterWait.RNR) this.#endReceiverWait(state);
@@ -205,10 +205,10 @@ export class Completer {
   }
 
   #unblock(state: RequesterState): void {
-    if (state.wait === RequesterWait.NONE) return this.#around.requester.wake(state);
+    if (state.wait === RequesterWait.NONE) return this.#parts.requester.wake(state);
     if (state.wait === RequesterWait.FAULT) return;
     state.wait = RequesterWait.NONE;
-    this.#around.resume(state.qp);
+    this.#parts.resume(state.qp);
   }
 
   #takeCredits(state: RequesterState, view: DataView, aethOffset: number): void {
@@ -234,23 +234,23 @@ export class Completer {
   #endReceiverWait(state: RequesterState): void {
     state.wait = RequesterWait.NONE;
     this.#rewind(state, state.unackedPsn);
-    this.#around.resume(state.qp);
+    this.#parts.resume(state.qp);
   }
 
   #waitForReceiver(state: RequesterState, timerCode: number): void {
     if (state.qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
       if (state.rnrRetriesLeft === 0)
-        return this.#around.failOldest(state.qp, CompletionStatus.RNR_RETRY_EXCEEDED, FaultKind.NONE);
+        return this.#parts.failOldest(state.qp, CompletionStatus.RNR_RETRY_EXCEEDED, FaultKind.NONE);
       state.rnrRetriesLeft--;
     }
     state.wait = RequesterWait.RNR;
-    this.#around.timers.set(state, this.#around.now() + rnrTimerNs(timerCode));
-    this.#around.returnUnbegun(state.qp);
+    this.#parts.timers.set(state, this.#parts.now() + rnrTimerNs(timerCode));
+    this.#parts.returnUnbegun(state.qp);
   }
 
   #refused(state: RequesterState, psn: number, code: number): void {
     if (code === NakCode.PSN_SEQUENCE_ERROR) return this.#retry(state, psn);
-    this.#around.failOldest(state.qp, refusalStatus(code), FaultKind.NONE);
+    this.#parts.failOldest(state.qp, refusalStatus(code), FaultKind.NONE);
   }
 
   /**
@@ -260,13 +260,13 @@ export class Completer {
   #retry(state: RequesterState, psn: number): void {
     if (state.wait === RequesterWait.RNR || state.retriedPsn === psn) return;
     if (state.retriesLeft === 0)
-      return this.#around.failOldest(state.qp, CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE);
+      return this.#parts.failOldest(state.qp, CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE);
     state.retriesLeft--;
     state.retriedPsn = psn;
     this.retries++;
     this.#rewind(state, psn);
-    this.#around.timers.set(state, this.#around.now() + ackTimeoutNs(state.qp.attributes.timeout));
-    this.#around.requester.wake(state);
+    this.#parts.timers.set(state, this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout));
+    this.#parts.requester.wake(state);
   }
 
   /** Puts the cursor on the packet with `psn`; everything behind it is sent again. */
@@ -278,7 +278,7 @@ export class Completer {
       found ??= record;
     }
     if (found !== undefined) state.cursor = found;
-    this.#around.requester.wake(state);
+    this.#parts.requester.wake(state);
   }
 }
 

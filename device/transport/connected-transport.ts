@@ -19,10 +19,10 @@ import { attachStates, requesterOf, responderOf } from './connected-states.ts';
 import { sendStatus } from './fault-status.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import { Requester } from './requester.ts';
-import { KeyRequests } from './requester-keys.ts';
+import { RequesterKeys } from './requester-keys.ts';
 import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from './requester-state.ts';
 import { Responder } from './responder.ts';
-import { Responses } from './responder-answers.ts';
+import { ResponderAnswers } from './responder-answers.ts';
 import type { FailResponder } from './responder-request.ts';
 import { RetryTimers } from './retry-timers.ts';
 import { type SendRecord, SendRecordPool } from './send-record.ts';
@@ -30,7 +30,7 @@ import { type SendRecord, SendRecordPool } from './send-record.ts';
 /** Sequence numbers of commands. A copy: imports are looked up at each use. */
 const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 
-export interface ConnectedSurroundings {
+export interface ConnectedTransportParts {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
   readonly lanes: TransmitVirtualLanes;
@@ -45,22 +45,22 @@ export class ConnectedTransport {
   readonly requester: Requester;
   readonly completer: Completer;
   readonly responder: Responder;
-  readonly responses: Responses;
-  readonly #around: ConnectedSurroundings;
+  readonly answers: ResponderAnswers;
+  readonly #parts: ConnectedTransportParts;
   readonly #loader: CommandLoader;
   readonly #pool = new SendRecordPool();
 
-  constructor(around: ConnectedSurroundings) {
-    this.#around = around;
-    const { ports, lanes, keys, reader, clock } = around;
+  constructor(parts: ConnectedTransportParts) {
+    this.#parts = parts;
+    const { ports, lanes, keys, reader, clock } = parts;
     this.#loader = new CommandLoader(keys);
-    const keyRequests = new KeyRequests(keys);
+    const requesterKeys = new RequesterKeys(keys);
     const now = (): number => clock.now();
     const completeDone = (qp: QueuePair): void => this.#completeDone(qp);
     const returnUnbegun = (qp: QueuePair): void => this.#returnUnbegun(qp);
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
     const awaitTurn = (qp: QueuePair): void => this.requester.awaitTurn(qp, lanes.placeAnswer(qp));
-    this.responses = new Responses({ ports, keys, reader, fail, awaitTurn });
+    this.answers = new ResponderAnswers({ ports, keys, reader, fail, awaitTurn });
     this.requester = new Requester({
       ports,
       lanes: lanes.lanes,
@@ -68,10 +68,10 @@ export class ConnectedTransport {
       timers: this.timers,
       now,
       releaseExecution: (record) => this.#releaseExecution(record),
-      performLocal: (qp, record) => keyRequests.perform(qp, record),
+      performLocal: (qp, record) => requesterKeys.perform(qp, record),
       completeDone,
       returnUnbegun,
-      responses: this.responses,
+      answers: this.answers,
     });
     this.completer = new Completer({
       requester: this.requester,
@@ -85,7 +85,7 @@ export class ConnectedTransport {
     this.responder = new Responder({
       keys,
       reader,
-      responses: this.responses,
+      answers: this.answers,
       atomics: new AtomicUnit(keys),
       fail,
       established: (qp) => qp.owner.postAsynchronous(EventType.COMMUNICATION_ESTABLISHED, qp, FaultKind.NONE),
@@ -108,7 +108,7 @@ export class ConnectedTransport {
     let done = 0;
     let idleTurns = this.#waiting;
     while (done < limit && idleTurns > 0) {
-      const work = this.responses.serve() + this.requester.serve();
+      const work = this.answers.serve() + this.requester.serve();
       done += work;
       // One QP that must wait, for its port or for others, says nothing about those behind it.
       idleTurns = work > 0 ? this.#waiting : idleTurns - 1;
@@ -118,7 +118,7 @@ export class ConnectedTransport {
 
   /** Fires timers that are due, and asks the clock for the next one. */
   expire(): void {
-    const { clock } = this.#around;
+    const { clock } = this.#parts;
     const { nextNs } = this.timers;
     if (nextNs === Number.POSITIVE_INFINITY) return;
     const now = clock.now();
@@ -183,7 +183,7 @@ export class ConnectedTransport {
   }
 
   get #waiting(): number {
-    return Math.max(this.responses.waiting, this.requester.waiting);
+    return Math.max(this.answers.waiting, this.requester.waiting);
   }
 
   #dispose(qp: QueuePair, report: boolean): void {
@@ -221,7 +221,7 @@ export class ConnectedTransport {
       // The completion may have failed the QP, which flushed the rest.
       if (qp.state === QpState.ERR) return;
     }
-    if (before >= RECORDS_PER_QUEUE_PAIR && state.recordCount < before) this.#around.schedule(qp);
+    if (before >= RECORDS_PER_QUEUE_PAIR && state.recordCount < before) this.#parts.schedule(qp);
     if (state.recordCount === 0 && qp.drainNotify) qp.life.noteDrained(qp);
   }
 
@@ -279,12 +279,12 @@ export class ConnectedTransport {
 
   #resume(qp: QueuePair): void {
     this.requester.wake(qp.requester as RequesterState);
-    this.#around.schedule(qp);
+    this.#parts.schedule(qp);
   }
 
   #release(qp: QueuePair, record: SendRecord): void {
     this.#releaseExecution(record);
-    this.#around.lanes.releaseCompletion(record.hold);
+    this.#parts.lanes.releaseCompletion(record.hold);
     if (qp.inFlight > 0) qp.inFlight--;
     record.trace = undefined;
     this.#pool.give(record);
@@ -294,7 +294,7 @@ export class ConnectedTransport {
     const { buffer } = record;
     if (buffer === undefined) return;
     record.buffer = undefined;
-    this.#around.lanes.releaseExecution(record.hold);
-    buffer.release();
+    this.#parts.lanes.releaseExecution(record.hold);
+    buffer.home?.release(buffer);
   }
 }

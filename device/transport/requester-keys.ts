@@ -27,7 +27,7 @@ import type { SendRecord } from './send-record.ts';
 
 const LIST_ALIGNMENT = 8;
 
-export class KeyRequests {
+export class RequesterKeys {
   readonly #keys: KeyCheck;
   readonly #bind: BindRequest = { windowKey: 0, regionKey: 0, address: 0, lengthBytes: 0, access: 0, keyByte: 0 };
 

@@ -19,7 +19,7 @@ import type { SendRecord } from './send-record.ts';
 /** Every so many packets of a long message ask for an acknowledgement, so that the window moves. */
 const ACK_INTERVAL = 64;
 
-export class RequestPackets {
+export class RequesterPackets {
   readonly #fields = newPacketFields();
   /** Where the packet built last lies. */
   #ring!: PacketRing;

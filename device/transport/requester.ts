@@ -13,9 +13,9 @@ import { PacketTurns } from '../lane/packet-turns.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { needsCredit, RequestKind } from './requester-opcodes.ts';
-import { RequestPackets } from './requester-packets.ts';
+import { RequesterPackets } from './requester-packets.ts';
 import { RequesterState, RequesterWait } from './requester-state.ts';
-import type { Responses } from './responder-answers.ts';
+import type { ResponderAnswers } from './responder-answers.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
 
@@ -34,7 +34,7 @@ const PSN_BITS = PSN_MASK;
 const MSN_BITS = MSN_MASK;
 
 /** What the requester needs of the units around it. */
-export interface RequesterSurroundings {
+export interface RequesterParts {
   readonly ports: readonly Port[];
   readonly lanes: readonly Lane[];
   readonly turns: OwnerTurns;
@@ -49,14 +49,14 @@ export interface RequesterSurroundings {
   /** The QP cannot go on now: records not begun go back to the send queue. */
   returnUnbegun(qp: QueuePair): void;
   /** Sends the data of QPs that called `awaitTurn`. */
-  readonly responses: Responses;
+  readonly answers: ResponderAnswers;
 }
 
 export class Requester {
   packets = 0;
-  readonly #around: RequesterSurroundings;
+  readonly #parts: RequesterParts;
   readonly #turns: PacketTurns<RequesterState | QueuePair>;
-  readonly #build = new RequestPackets();
+  readonly #build = new RequesterPackets();
   #state!: RequesterState;
   #record!: SendRecord;
   #port!: Port;
@@ -65,9 +65,9 @@ export class Requester {
   #bytes = 0;
   #allowance = 0;
 
-  constructor(around: RequesterSurroundings) {
-    this.#around = around;
-    this.#turns = new PacketTurns(around.ports, around.lanes, around.turns);
+  constructor(parts: RequesterParts) {
+    this.#parts = parts;
+    this.#turns = new PacketTurns(parts.ports, parts.lanes, parts.turns);
   }
 
   /** QPs that wait for their turn, and whose port has room. */
@@ -97,7 +97,7 @@ export class Requester {
     const { qp } = state;
     if (qp.destroyed || (qp.state !== QpState.RTS && qp.state !== QpState.SQD)) return 0;
     this.#state = state;
-    this.#port = this.#around.ports[qp.attributes.port - 1];
+    this.#port = this.#parts.ports[qp.attributes.port - 1];
     this.#work = 0;
     this.#bytes = 0;
     this.#allowance = this.#turns.allowance;
@@ -107,9 +107,9 @@ export class Requester {
   }
 
   #answer(qp: QueuePair): number {
-    const { responses } = this.#around;
-    const packets = responses.serveData(qp, this.#turns.allowance);
-    this.#turns.charge(responses.turnCost);
+    const { answers } = this.#parts;
+    const packets = answers.serveData(qp, this.#turns.allowance);
+    this.#turns.charge(answers.turnCost);
     return packets;
   }
 
@@ -145,7 +145,7 @@ export class Requester {
     state.wait = this.#findWait(state, record);
     if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
     this.#work++;
-    this.#around.returnUnbegun(state.qp);
+    this.#parts.returnUnbegun(state.qp);
     return State.EXIT;
   }
 
@@ -207,11 +207,11 @@ export class Requester {
     const state = this.#state;
     const record = this.#record;
     state.cursor = record.next;
-    this.#around.releaseExecution(record);
+    this.#parts.releaseExecution(record);
     if (state.qp.serviceType === ServiceType.UC) {
       record.done = true;
       state.unackedPsn = state.nextPsn;
-      this.#around.completeDone(state.qp);
+      this.#parts.completeDone(state.qp);
     }
     return State.SELECT;
   }
@@ -220,13 +220,13 @@ export class Requester {
   #local(): State {
     const state = this.#state;
     const record = this.#record;
-    const fault = this.#around.performLocal(state.qp, record);
+    const fault = this.#parts.performLocal(state.qp, record);
     if (fault !== FaultKind.NONE) return this.#fail(fault);
     this.#work++;
     record.number(state.nextPsn, 0);
     record.done = true;
     state.cursor = record.next;
-    this.#around.completeDone(state.qp);
+    this.#parts.completeDone(state.qp);
     return state.qp.state === QpState.RTS ? State.SELECT : State.EXIT;
   }
 
@@ -242,22 +242,22 @@ export class Requester {
     record.done = true;
     state.wait = RequesterWait.FAULT;
     this.#work++;
-    this.#around.completeDone(state.qp);
-    if (state.wait === RequesterWait.FAULT) this.#around.returnUnbegun(state.qp);
+    this.#parts.completeDone(state.qp);
+    if (state.wait === RequesterWait.FAULT) this.#parts.returnUnbegun(state.qp);
     return State.EXIT;
   }
 
   /** The cursor has come back to a failed record, after something before it was sent again. */
   #stayFailed(): State {
     this.#state.wait = RequesterWait.FAULT;
-    this.#around.returnUnbegun(this.#state.qp);
+    this.#parts.returnUnbegun(this.#state.qp);
     return State.EXIT;
   }
 
   #armTimer(): void {
     const state = this.#state;
-    if (!this.#around.timers.isOff(state)) return;
-    this.#around.timers.set(state, this.#around.now() + ackTimeoutNs(state.qp.attributes.timeout));
+    if (!this.#parts.timers.isOff(state)) return;
+    this.#parts.timers.set(state, this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout));
   }
 }
 

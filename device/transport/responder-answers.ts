@@ -26,7 +26,7 @@ import type { PendingAcknowledge, ResponderResource, ResponderState } from './re
 /** Response packets of one QP before the next has its turn. */
 const QUANTUM = 16;
 
-export interface ResponsesSurroundings {
+export interface ResponderAnswersParts {
   readonly ports: readonly Port[];
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
@@ -35,16 +35,16 @@ export interface ResponsesSurroundings {
   awaitTurn(qp: QueuePair): void;
 }
 
-export class Responses {
+export class ResponderAnswers {
   packets = 0;
   /** What the last turn of data cost, in bytes. */
   turnCost = 0;
-  readonly #around: ResponsesSurroundings;
+  readonly #parts: ResponderAnswersParts;
   readonly #ready = new ReadyQueue<QueuePair>();
   readonly #fields = newPacketFields();
 
-  constructor(around: ResponsesSurroundings) {
-    this.#around = around;
+  constructor(parts: ResponderAnswersParts) {
+    this.#parts = parts;
   }
 
   /** QPs with acknowledgements that wait for their turn. */
@@ -61,7 +61,7 @@ export class Responses {
   }
 
   /** Answers with a syndrome, behind everything queued. */
-  answer(qp: QueuePair, state: ResponderState, kind: number, value: number, psn: number): void {
+  queueSyndrome(qp: QueuePair, state: ResponderState, kind: number, value: number, psn: number): void {
     state.lastAcknowledge.set(kind, value, psn, state.msn);
     this.#wake(qp, state);
   }
@@ -120,7 +120,7 @@ export class Responses {
       state.clearAnswers();
       return 0;
     }
-    const port = this.#around.ports[qp.attributes.port - 1];
+    const port = this.#parts.ports[qp.attributes.port - 1];
     let packets = 0;
     while (packets < QUANTUM && this.turnCost < allowance && !port.congested && hasNext(state, data)) {
       this.#sendNext(qp, state, port);
@@ -132,7 +132,7 @@ export class Responses {
 
   /** Credits in an AETH (IBTA 9.7.7.2). */
   #creditsOf(qp: QueuePair): number {
-    const credits = this.#around.reader.credits(qp);
+    const credits = this.#parts.reader.credits(qp);
     return credits < 0 ? CREDITS_UNLIMITED : creditField(credits);
   }
 
@@ -142,7 +142,7 @@ export class Responses {
       this.#ready.push(qp);
     } else if (!state.inTurn && hasNext(state, true)) {
       state.inTurn = true;
-      this.#around.awaitTurn(qp);
+      this.#parts.awaitTurn(qp);
     }
   }
 
@@ -232,7 +232,7 @@ export class Responses {
     target: PacketRing,
     at: number,
   ): boolean {
-    const { keys } = this.#around;
+    const { keys } = this.#parts;
     const address = resource.address + done;
     const region = keys.checkRemote(qp, resource.rkey, address, length, AccessFlag.REMOTE_READ);
     if (region?.read(region.owner.dma, qp.number, address, length, target, at)) return true;
@@ -250,7 +250,7 @@ export class Responses {
     state.refused = true;
     state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
     this.#wake(qp, state);
-    this.#around.fail(qp, region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL, fault, address);
+    this.#parts.fail(qp, region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL, fault, address);
     return false;
   }
 

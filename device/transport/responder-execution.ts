@@ -18,32 +18,32 @@ import {
 import type { KeyCheck } from '../protection/key-check.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
 import { postReceiveCompletion } from './completions.ts';
-import type { Responses } from './responder-answers.ts';
-import type { RequestRefusals } from './responder-refusals.ts';
-import { type RequestInHand, ResponderStep } from './responder-request.ts';
+import type { ResponderAnswers } from './responder-answers.ts';
+import type { ResponderRefusals } from './responder-refusals.ts';
+import { type ResponderRequest, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderResource } from './responder-state.ts';
 
 /** A copy: imports are looked up at each use. */
 const MSN_BITS = MSN_MASK;
 const { FIRST, LAST, ONLY, SEND, IMMEDIATE, INVALIDATE } = OpcodeFlag;
 
-export class RequestExecution {
-  readonly #request: RequestInHand;
-  readonly #refusals: RequestRefusals;
-  readonly #responses: Responses;
+export class ResponderExecution {
+  readonly #request: ResponderRequest;
+  readonly #refusals: ResponderRefusals;
+  readonly #answers: ResponderAnswers;
   readonly #keys: KeyCheck;
   readonly #atomics: AtomicUnit;
 
   constructor(
-    request: RequestInHand,
-    refusals: RequestRefusals,
-    responses: Responses,
+    request: ResponderRequest,
+    refusals: ResponderRefusals,
+    answers: ResponderAnswers,
     keys: KeyCheck,
     atomics: AtomicUnit,
   ) {
     this.#request = request;
     this.#refusals = refusals;
-    this.#responses = responses;
+    this.#answers = answers;
     this.#keys = keys;
     this.#atomics = atomics;
   }
@@ -58,7 +58,7 @@ export class RequestExecution {
     }
     if (flags & SEND) {
       if (!state.list.scatter(qp, state.messageBytes, ring, payloadOffset, length))
-        return this.#refusals.failEntry(FaultKind.DMA_WRITE);
+        return this.#refusals.failReceiveWqe(FaultKind.DMA_WRITE);
     } else if (length > 0) {
       const address = state.writeAddress + state.messageBytes;
       // What a packet alone writes was checked as a whole.
@@ -87,8 +87,8 @@ export class RequestExecution {
     qp.trace?.endMessage(CompletionStatus.SUCCESS, FaultKind.NONE);
     if (flags & (SEND | IMMEDIATE)) {
       this.#report();
-      state.entryTaken = false;
-      postReceiveCompletion(qp, state.entryNumber, state.report);
+      state.wqeTaken = false;
+      postReceiveCompletion(qp, state.wqeNumber, state.report);
       if (qp.state === QpState.ERR) return this.#refusals.failCompletion();
     }
     state.msn = (state.msn + 1) & MSN_BITS;
@@ -98,7 +98,7 @@ export class RequestExecution {
   acknowledge(): ResponderStep {
     const { qp, state, packet, reliable } = this.#request;
     state.expectedPsn = addPsn(packet.psn, 1);
-    if (reliable && packet.ackRequest) this.#responses.acknowledge(qp, state, packet.psn);
+    if (reliable && packet.ackRequest) this.#answers.acknowledge(qp, state, packet.psn);
     return ResponderStep.EXIT;
   }
 
@@ -132,7 +132,7 @@ export class RequestExecution {
     const { qp, state } = this.#request;
     qp.trace?.beginAnswer(this.#request, resource);
     state.expectedPsn = addPsn(resource.lastPsn, 1);
-    this.#responses.enqueue(qp, state, resource);
+    this.#answers.enqueue(qp, state, resource);
     return ResponderStep.EXIT;
   }
 

@@ -9,18 +9,18 @@ import { CompletionStatus, EventType, FaultKind } from '../../protocol/layout/ge
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion } from './completions.ts';
 import { receiveStatus, refusalStatus } from './fault-status.ts';
-import type { Responses } from './responder-answers.ts';
-import { type FailResponder, type RequestInHand, ResponderStep } from './responder-request.ts';
+import type { ResponderAnswers } from './responder-answers.ts';
+import { type FailResponder, type ResponderRequest, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
 
-export class RequestRefusals {
-  readonly #request: RequestInHand;
-  readonly #responses: Responses;
+export class ResponderRefusals {
+  readonly #request: ResponderRequest;
+  readonly #answers: ResponderAnswers;
   readonly #fail: FailResponder;
 
-  constructor(request: RequestInHand, responses: Responses, fail: FailResponder) {
+  constructor(request: ResponderRequest, answers: ResponderAnswers, fail: FailResponder) {
     this.#request = request;
-    this.#responses = responses;
+    this.#answers = answers;
     this.#fail = fail;
   }
 
@@ -47,14 +47,14 @@ export class RequestRefusals {
   }
 
   /** The receive entry cannot take the message: its completion says so, the sender gets a NAK (IBTA 9.9.3, classes A and B). */
-  failEntry(fault: FaultKind): ResponderStep {
+  failReceiveWqe(fault: FaultKind): ResponderStep {
     const { reliable, qp, state } = this.#request;
     const tooShort = fault === FaultKind.RECEIVE_TOO_SHORT;
     if (reliable) this.#nak(tooShort ? NakCode.INVALID_REQUEST : NakCode.REMOTE_OPERATIONAL_ERROR);
     const status = receiveStatus(fault);
     qp.trace?.refuse(this.#request, status, fault);
-    completeEntry(qp, state, status, fault);
-    this.#fail(qp, undefined, fault, state.entryNumber);
+    completeReceiveWqe(qp, state, status, fault);
+    this.#fail(qp, undefined, fault, state.wqeNumber);
     return ResponderStep.EXIT;
   }
 
@@ -70,7 +70,7 @@ export class RequestRefusals {
     qp.trace?.refuse(this.#request, refusalStatus(code), fault);
     if (!reliable) return this.skip();
     this.#nak(code);
-    completeEntry(qp, state, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, fault);
+    completeReceiveWqe(qp, state, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, fault);
     this.#fail(qp, event, fault, detail);
     return ResponderStep.EXIT;
   }
@@ -78,16 +78,21 @@ export class RequestRefusals {
   #nak(code: number): void {
     const { qp, state, packet } = this.#request;
     state.refused = true;
-    this.#responses.answer(qp, state, AethKind.NAK, code, packet.psn);
+    this.#answers.queueSyndrome(qp, state, AethKind.NAK, code, packet.psn);
   }
 }
 
 /** The entry of the message in progress, if it has taken one, is used up by an error. */
-export function completeEntry(qp: QueuePair, state: ResponderState, status: CompletionStatus, fault: FaultKind): void {
-  if (!state.entryTaken) return;
-  state.entryTaken = false;
+export function completeReceiveWqe(
+  qp: QueuePair,
+  state: ResponderState,
+  status: CompletionStatus,
+  fault: FaultKind,
+): void {
+  if (!state.wqeTaken) return;
+  state.wqeTaken = false;
   state.report.status = status;
   state.report.fault = fault;
   state.report.solicited = 0;
-  postReceiveCompletion(qp, state.entryNumber, state.report);
+  postReceiveCompletion(qp, state.wqeNumber, state.report);
 }

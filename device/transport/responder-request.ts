@@ -29,7 +29,7 @@ export type ResponderStep = (typeof ResponderStep)[keyof typeof ResponderStep];
 /** The QP fails: flush, and the event that says why; undefined when a completion has said it. `detail` goes with the fault. */
 export type FailResponder = (qp: QueuePair, event: EventType | undefined, fault: FaultKind, detail: number) => void;
 
-export class RequestInHand {
+export class ResponderRequest {
   qp!: QueuePair;
   state!: ResponderState;
   port!: Port;

@@ -82,8 +82,8 @@ export class ResponderState {
   readonly queue: ResponderResource[] = [];
   readonly acknowledge = new PendingAcknowledge();
   /** A receive entry is taken for the message; its number and elements. */
-  entryTaken = false;
-  entryNumber = 0;
+  wqeTaken = false;
+  wqeNumber = 0;
   readonly list = new ScatterGatherList();
   readonly report = new ReceiveReport();
   /** Ring of the last READs and atomics; `resourceNext` is overwritten next. */
@@ -110,7 +110,7 @@ export class ResponderState {
     this.nakSent = false;
     this.refused = false;
     this.message = MessageKind.NONE;
-    this.entryTaken = false;
+    this.wqeTaken = false;
     this.clearAnswers();
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The responder of connected QPs (IBTA 9.7.4, 9.8.2): checks each request packet in the order the specification gives, and has it executed or refused. One
- * function per check, each returning the next state; what has to be answered is left to `Responses`.
+ * function per check, each returning the next state; what has to be answered is left to `ResponderAnswers`.
  */
 import { getRethDmaLength, getRethRKey, getRethVirtualAddress } from '../../protocol/infiniband/gen/reth.gen.ts';
 import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -16,19 +16,19 @@ import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
-import type { Responses } from './responder-answers.ts';
-import { RequestExecution } from './responder-execution.ts';
-import { completeEntry, RequestRefusals } from './responder-refusals.ts';
+import type { ResponderAnswers } from './responder-answers.ts';
+import { ResponderExecution } from './responder-execution.ts';
+import { completeReceiveWqe, ResponderRefusals } from './responder-refusals.ts';
 import type { FailResponder } from './responder-request.ts';
-import { RequestInHand, ResponderStep } from './responder-request.ts';
+import { ResponderRequest, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
 
 const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE } = OpcodeFlag;
 
-export interface ResponderSurroundings {
+export interface ResponderParts {
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
-  readonly responses: Responses;
+  readonly answers: ResponderAnswers;
   readonly atomics: AtomicUnit;
   readonly fail: FailResponder;
   /** First packet of a connection in RTR. */
@@ -40,16 +40,16 @@ export class Responder {
   sequenceErrors = 0;
   receiverNotReady = 0;
   dropped = 0;
-  readonly #around: ResponderSurroundings;
-  readonly #request = new RequestInHand();
-  readonly #refusals: RequestRefusals;
-  readonly #execution: RequestExecution;
+  readonly #parts: ResponderParts;
+  readonly #request = new ResponderRequest();
+  readonly #refusals: ResponderRefusals;
+  readonly #execution: ResponderExecution;
 
-  constructor(around: ResponderSurroundings) {
-    this.#around = around;
-    const { responses, keys, atomics, fail } = around;
-    this.#refusals = new RequestRefusals(this.#request, responses, fail);
-    this.#execution = new RequestExecution(this.#request, this.#refusals, responses, keys, atomics);
+  constructor(parts: ResponderParts) {
+    this.#parts = parts;
+    const { answers, keys, atomics, fail } = parts;
+    this.#refusals = new ResponderRefusals(this.#request, answers, fail);
+    this.#execution = new ResponderExecution(this.#request, this.#refusals, answers, keys, atomics);
   }
 
   /** A request packet for `qp`, well formed and of its service. False when it was dropped. */
@@ -63,7 +63,7 @@ export class Responder {
     request.packet = packet;
     if (!state.established) {
       state.established = true;
-      if (qp.state === QpState.RTR) this.#around.established(qp);
+      if (qp.state === QpState.RTR) this.#parts.established(qp);
     }
     const isTaken = this.#take() !== ResponderStep.DROP;
     if (!isTaken) this.dropped++;
@@ -72,7 +72,7 @@ export class Responder {
 
   /** The QP goes into error: the entry of a message in progress is flushed; what is to be answered is not, except a NAK and what is before it. */
   abandon(qp: QueuePair, state: ResponderState): void {
-    completeEntry(qp, state, CompletionStatus.FLUSHED, FaultKind.NONE);
+    completeReceiveWqe(qp, state, CompletionStatus.FLUSHED, FaultKind.NONE);
     state.message = MessageKind.NONE;
     if (!state.refused) state.clearAnswers();
   }
@@ -104,7 +104,7 @@ export class Responder {
     this.sequenceErrors++;
     if (state.nakSent) return ResponderStep.DROP;
     state.nakSent = true;
-    this.#around.responses.answer(qp, state, AethKind.NAK, NakCode.PSN_SEQUENCE_ERROR, state.expectedPsn);
+    this.#parts.answers.queueSyndrome(qp, state, AethKind.NAK, NakCode.PSN_SEQUENCE_ERROR, state.expectedPsn);
     return ResponderStep.EXIT;
   }
 
@@ -141,28 +141,28 @@ export class Responder {
       const isFree = oldest !== undefined && (!oldest.active || oldest.repeated);
       return isFree ? ResponderStep.CHECK_LENGTH : this.#refusals.refuseRequest(FaultKind.COMMAND_OPCODE);
     }
-    const needsEntry =
+    const needsWqe =
       (flags & SEND) !== 0 ? (flags & (FIRST | ONLY)) !== 0 : (flags & WRITE) !== 0 && (flags & IMMEDIATE) !== 0;
-    if (!needsEntry || state.entryTaken) return ResponderStep.CHECK_LENGTH;
-    return this.#takeEntry();
+    if (!needsWqe || state.wqeTaken) return ResponderStep.CHECK_LENGTH;
+    return this.#takeReceiveWqe();
   }
 
-  #takeEntry(): ResponderStep {
+  #takeReceiveWqe(): ResponderStep {
     const { qp, state, reliable } = this.#request;
-    const { reader, keys, responses } = this.#around;
+    const { reader, keys, answers } = this.#parts;
     if (!reader.available(qp)) {
       this.receiverNotReady++;
       if (!reliable) return this.#refusals.skip();
-      responses.answer(qp, state, AethKind.RNR_NAK, qp.attributes.minRnrTimer, state.expectedPsn);
+      answers.queueSyndrome(qp, state, AethKind.RNR_NAK, qp.attributes.minRnrTimer, state.expectedPsn);
       // What is behind it is dropped without a word until it comes again (IBTA 9.7.5.2.8).
       state.nakSent = true;
       return ResponderStep.EXIT;
     }
     let fault = reader.take(qp, state.list);
-    state.entryTaken = true;
-    state.entryNumber = reader.number;
+    state.wqeTaken = true;
+    state.wqeNumber = reader.number;
     if (fault === FaultKind.NONE) fault = state.list.check(qp, keys, AccessFlag.LOCAL_WRITE);
-    return fault === FaultKind.NONE ? ResponderStep.CHECK_LENGTH : this.#refusals.failEntry(fault);
+    return fault === FaultKind.NONE ? ResponderStep.CHECK_LENGTH : this.#refusals.failReceiveWqe(fault);
   }
 
   /** IBTA 9.7.4.1.6: first and middle packets are full, last ones not empty, and all of it fits. */
@@ -179,7 +179,7 @@ export class Responder {
     }
     if ((flags & SEND) === 0) return ResponderStep.CHECK_RKEY;
     const before = flags & (FIRST | ONLY) ? 0 : state.messageBytes;
-    if (before + length > state.list.totalBytes) return this.#refusals.failEntry(FaultKind.RECEIVE_TOO_SHORT);
+    if (before + length > state.list.totalBytes) return this.#refusals.failReceiveWqe(FaultKind.RECEIVE_TOO_SHORT);
     return ResponderStep.EXECUTE;
   }
 
@@ -220,7 +220,7 @@ export class Responder {
     const { qp } = this.#request;
     if ((qp.attributes.access & right) === 0) return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
     if (lengthBytes === 0) return next;
-    const { keys } = this.#around;
+    const { keys } = this.#parts;
     const region = keys.checkRemote(qp, rkey, address, lengthBytes, right);
     this.#request.region = region;
     if (region !== undefined) return next;
@@ -252,16 +252,16 @@ export class Responder {
     this.duplicates++;
     const { qp, state, packet } = this.#request;
     const { flags, psn } = packet;
-    const { responses } = this.#around;
+    const { answers } = this.#parts;
     if (flags & (SEND | WRITE)) {
-      responses.acknowledge(qp, state, this.#newestAcknowledged(psn));
+      answers.acknowledge(qp, state, this.#newestAcknowledged(psn));
       return ResponderStep.EXIT;
     }
     for (const resource of state.resources) {
       const offset = psnDistance(resource.firstPsn, psn);
       if (!resource.used || offset < 0 || psnDistance(psn, resource.lastPsn) < 0) continue;
       if (((flags & ATOMIC) !== 0) !== resource.isAtomic) continue;
-      responses.repeat(qp, state, resource, offset);
+      answers.repeat(qp, state, resource, offset);
       return ResponderStep.EXIT;
     }
     return ResponderStep.DROP;

@@ -12,7 +12,7 @@ const INITIAL_TIMERS = 64;
 
 export class RetryTimers {
   /** By timer: whose it is, when it fires, its position in the heap. */
-  readonly #owners: (RequesterState | undefined)[] = [];
+  readonly #states: (RequesterState | undefined)[] = [];
   #deadlines = new Float64Array(INITIAL_TIMERS);
   #positions = new Int32Array(INITIAL_TIMERS);
   /** By position in the heap: the timer, and its key, never later than its deadline. */
@@ -29,9 +29,9 @@ export class RetryTimers {
   /** Gives the QP a timer, which is off, unless it has one. */
   add(state: RequesterState): void {
     if (state.timer >= 0) return;
-    const timer = this.#free.pop() ?? this.#owners.length;
+    const timer = this.#free.pop() ?? this.#states.length;
     if (timer === this.#deadlines.length) this.#grow();
-    this.#owners[timer] = state;
+    this.#states[timer] = state;
     this.#deadlines[timer] = OFF;
     this.#positions[timer] = NOT_QUEUED;
     state.timer = timer;
@@ -43,7 +43,7 @@ export class RetryTimers {
     if (timer < 0) return;
     const position = this.#positions[timer];
     if (position !== NOT_QUEUED) this.#removeAt(position);
-    this.#owners[timer] = undefined;
+    this.#states[timer] = undefined;
     this.#free.push(timer);
     state.timer = -1;
   }
@@ -69,7 +69,7 @@ export class RetryTimers {
   expire(nowNs: number, fire: (state: RequesterState) => void): void {
     while (this.nextNs <= nowNs) {
       const timer = this.#timers[0];
-      const state = this.#owners[timer] as RequesterState;
+      const state = this.#states[timer] as RequesterState;
       const deadlineNs = this.#deadlines[timer];
       this.#removeAt(0);
       if (deadlineNs > nowNs) {

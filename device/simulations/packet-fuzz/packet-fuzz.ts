@@ -102,7 +102,7 @@ export class PacketFuzz {
       wrongService: datagrams.drops.wrongService,
       duplicates: connected.responder.duplicates,
       sequenceErrors: connected.responder.sequenceErrors,
-      answers: connected.responses.packets,
+      answers: connected.answers.packets,
     };
   }
 
