@@ -18,7 +18,7 @@ export interface UndividedLanes {
   setMap(functionNumber: number, qosLevel: number, mask: LaneMask): void;
 }
 
-export function giveOutLanes(lanes: UndividedLanes, functionCount: number): void {
+export function divideLanes(lanes: UndividedLanes, functionCount: number): void {
   const { count } = lanes;
   for (let lane = 0; lane < count; lane++)
     lanes.setLane(lane, {
@@ -32,10 +32,10 @@ export function giveOutLanes(lanes: UndividedLanes, functionCount: number): void
   const perLevel = Math.floor(part / QOS_LEVELS);
   // With one lane alone the levels have no map: each takes what the function has.
   const each = perLevel === 0 ? part : perLevel * QOS_LEVELS;
-  for (let owner = 0; owner < functionCount; owner++) {
-    lanes.setOwned(owner, range(owner * each, each));
+  for (let functionNumber = 0; functionNumber < functionCount; functionNumber++) {
+    lanes.setOwned(functionNumber, range(functionNumber * each, each));
     for (let level = 0; perLevel > 0 && level < QOS_LEVELS; level++)
-      lanes.setMap(owner, level, range(owner * each + level * perLevel, perLevel));
+      lanes.setMap(functionNumber, level, range(functionNumber * each + level * perLevel, perLevel));
   }
 }
 

@@ -28,7 +28,7 @@ const TURN_BYTES = 4096;
 export const CONTENDED_TURN = 8;
 /** What others can have had in a pass at most. */
 const LAG_BYTES = CONTENDED_TURN * (COMMAND_COST_BYTES + PACKET_COST_BYTES + LARGEST_MTU_BYTES);
-const NOBODY = FUNCTION_MAX;
+const NO_OWNER = FUNCTION_MAX;
 const ALL = LaneSet.first(TVL_MAX).words;
 
 /** Which lanes belong together, and what they weigh. */
@@ -37,7 +37,7 @@ export class LaneOwners {
   single = true;
   /** What the lanes of an owner weigh together, as a multiple of the lightest owner's. */
   readonly weights = new Float64Array(FUNCTION_MAX + 1);
-  readonly owners = new Uint8Array(TVL_MAX).fill(NOBODY);
+  readonly owners = new Uint8Array(TVL_MAX).fill(NO_OWNER);
   readonly lanes: readonly LaneSet[] = Array.from({ length: FUNCTION_MAX + 1 }, () => new LaneSet());
 
   /** `getOwner`: the function that owns a lane, or a negative number. */
@@ -46,13 +46,13 @@ export class LaneOwners {
     for (const set of this.lanes) set.subtract(ALL);
     for (const { number, weight } of lanes) {
       const owner = getOwner(number);
-      this.owners[number] = owner < 0 ? NOBODY : owner;
+      this.owners[number] = owner < 0 ? NO_OWNER : owner;
       this.lanes[this.owners[number]].add(number);
       this.weights[this.owners[number]] += weight;
     }
     let lightest = Number.POSITIVE_INFINITY;
     for (const weight of this.weights) if (weight > 0) lightest = Math.min(lightest, weight);
-    for (let owner = 0; owner <= NOBODY; owner++) this.weights[owner] /= lightest;
+    for (let owner = 0; owner <= NO_OWNER; owner++) this.weights[owner] /= lightest;
     this.single = this.owners.subarray(0, lanes.length).every((owner) => owner === this.owners[0]);
   }
 }
@@ -77,7 +77,7 @@ export class OwnerTurns {
     const { single, owners, lanes: sets, weights } = this.groups;
     if (single) return lanes;
     const rest = this.#rest.assign(lanes.words);
-    let chosen = NOBODY;
+    let chosen = NO_OWNER;
     let least = Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;
     for (let lane = rest.after(this.#lane); lane >= 0; lane = rest.after(lane)) {

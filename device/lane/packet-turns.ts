@@ -15,48 +15,48 @@ const QUANTUM_BYTES = 8192;
 
 export class PacketTurns<T> {
   readonly #ports: readonly LanePort[];
-  readonly #wheels: readonly Wheel<T>[];
+  readonly #portTurns: readonly PortTurns<T>[];
   #last = 0;
 
   constructor(ports: readonly LanePort[], lanes: readonly Lane[], owners: OwnerTurns) {
     this.#ports = ports;
-    this.#wheels = ports.map(() => new Wheel<T>(lanes, owners));
+    this.#portTurns = ports.map(() => new PortTurns<T>(lanes, owners));
   }
 
   /** Queue pairs that could have a turn now. */
   get waiting(): number {
     let waiting = 0;
     for (let port = 0; port < this.#ports.length; port++)
-      if (this.#wheels[port].length > 0 && !this.#ports[port].congested) waiting += this.#wheels[port].length;
+      if (this.#portTurns[port].length > 0 && !this.#ports[port].congested) waiting += this.#portTurns[port].length;
     return waiting;
   }
 
   push(port: number, lane: number, item: T): void {
-    this.#wheels[port].push(lane, item);
+    this.#portTurns[port].push(lane, item);
   }
 
   /** The next one, of a port that has room; `allowance` and `charge` are about its turn. */
   shift(): T | undefined {
     for (let tried = 0; tried < this.#ports.length; tried++) {
       this.#last = (this.#last + 1) % this.#ports.length;
-      const wheel = this.#wheels[this.#last];
-      if (wheel.length > 0 && !this.#ports[this.#last].congested) return wheel.shift();
+      const turns = this.#portTurns[this.#last];
+      if (turns.length > 0 && !this.#ports[this.#last].congested) return turns.shift();
     }
     return undefined;
   }
 
   /** Bytes left to the lane in this turn; the packet that exceeds them is still sent. */
   get allowance(): number {
-    return this.#wheels[this.#last].allowance;
+    return this.#portTurns[this.#last].allowance;
   }
 
   charge(bytes: number): void {
-    this.#wheels[this.#last].charge(bytes);
+    this.#portTurns[this.#last].charge(bytes);
   }
 }
 
 /** The lanes of one port. */
-class Wheel<T> {
+class PortTurns<T> {
   length = 0;
   readonly #lanes: readonly Lane[];
   readonly #queues: readonly ReadyQueue<T>[];

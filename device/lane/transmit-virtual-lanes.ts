@@ -12,7 +12,7 @@ import { Step, type Timeline } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CreditAccounts } from './credit-accounts.ts';
-import { giveOutLanes } from './default-lanes.ts';
+import { divideLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
 import { classOf, Lane, type LaneSettings } from './lane.ts';
 import { LaneMap } from './lane-map.ts';
@@ -62,7 +62,7 @@ export class TransmitVirtualLanes {
     this.functionLaunches = new Uint32Array(functionCount);
     this.functionWaiting = new Int32Array(functionCount);
     this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports, this.turns);
-    giveOutLanes(this, functionCount);
+    divideLanes(this, functionCount);
   }
 
   get count(): number {
