@@ -8,7 +8,6 @@
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellBuffer } from './doorbell-buffer.ts';
@@ -19,6 +18,7 @@ import { OverflowThresholds } from './overflow-thresholds.ts';
 import { SendQueueDescriptors } from './send-queue-descriptor.ts';
 import { SendQueueList } from './send-queue-list.ts';
 import { SendQueueSweep } from './send-queue-sweep.ts';
+import { SpilledDoorbells } from './spilled-doorbells.ts';
 
 /** Doorbells the bus holds for each entry of the scheduler buffer. */
 const BUS_DEPTH = 4;
@@ -43,7 +43,7 @@ export class DoorbellUnit {
   readonly lists: readonly SendQueueList[];
   readonly #scheduler: DoorbellScheduler<DoorbellUnit>;
   readonly #fetcher: CommandReads<DoorbellUnit>;
-  readonly #queuePairs: ObjectTable<QueuePair>;
+  readonly #spilled: SpilledDoorbells;
   readonly #sweep: SendQueueSweep;
   /** Entries of the buffer kept for doorbells that are being read back. */
   #reserved = 0;
@@ -52,13 +52,14 @@ export class DoorbellUnit {
   constructor(owner: UnderlyingFunction, parts: DoorbellUnitParts<DoorbellUnit>) {
     this.owner = owner;
     const { doorbellEntries, busReads } = parts;
-    ({ scheduler: this.#scheduler, fetcher: this.#fetcher, queuePairs: this.#queuePairs } = parts);
+    ({ scheduler: this.#scheduler, fetcher: this.#fetcher } = parts);
     this.inbound = new InboundQueue(doorbellEntries * BUS_DEPTH, busReads);
     this.buffer = new DoorbellBuffer(doorbellEntries);
     this.overflow = new OverflowBuffer(owner.dma);
     this.thresholds = new OverflowThresholds(doorbellEntries);
     this.descriptors = new SendQueueDescriptors(owner.dma, owner.faults);
     this.lists = Array.from({ length: QOS_LEVELS }, () => new SendQueueList(owner, this.descriptors));
+    this.#spilled = new SpilledDoorbells(owner, parts.queuePairs, this.buffer, this.overflow);
     this.#sweep = new SendQueueSweep(owner, parts.queuePairs);
   }
 
@@ -189,8 +190,7 @@ export class DoorbellUnit {
     this.inbound.pop();
     if (qp.destroyed || qp.stopped) qp.doorbellWaiting = false;
     else if (!this.spilling) this.buffer.push(qp, sequence);
-    else if (this.policy === OverflowPolicy.MOST_SPILLED) this.#spillMostSpilled(qp, sequence);
-    else this.#spill(qp, sequence);
+    else if (!this.#spill(qp, sequence)) this.#lose();
     return true;
   }
 
@@ -219,20 +219,9 @@ export class DoorbellUnit {
     this.thresholds.end(this.adaptive);
   }
 
-  /** The doorbell arriving, or one in the buffer whose QP has more in the overflow buffer. */
-  #spillMostSpilled(qp: QueuePair, sequence: number): void {
-    const { buffer, overflow } = this;
-    const position = buffer.findMostSpilled(overflow.spilledOf(qp), overflow);
-    if (position < 0) return this.#spill(qp, sequence);
-    this.#spill(buffer.queuePairAt(position), buffer.sequenceAt(position));
-    buffer.replace(position, qp, sequence);
-  }
-
-  #spill(qp: QueuePair, sequence: number): void {
-    qp.doorbellWaiting = false;
-    const { overflow } = this;
-    if (!overflow.enabled || overflow.full || !overflow.write(qp, sequence)) return this.#lose();
-    this.owner.counters.doorbellsSpilled++;
+  #spill(qp: QueuePair, sequence: number): boolean {
+    if (this.policy === OverflowPolicy.MOST_SPILLED) return this.#spilled.spillMostSpilled(qp, sequence);
+    return this.#spilled.spill(qp, sequence);
   }
 
   #lose(): void {
@@ -270,31 +259,7 @@ export class DoorbellUnit {
   #takeOverflowEntry(): void {
     this.inbound.pop();
     this.#reserved--;
-    const { overflow } = this;
-    // Taken away meanwhile.
-    if (overflow.pending === 0) return;
-    const fault = overflow.fetch();
-    if (fault === FaultKind.DMA_READ) return this.#startSweep();
-    this.owner.counters.doorbellsDrained++;
-    if (fault !== FaultKind.NONE || !this.#restore())
-      this.owner.faults.report(FaultKind.OVERFLOW_ENTRY, overflow.qpn, overflow.addressRead);
-    // What was overwritten is found again by looking at all queues.
-    if (overflow.pending === 0 && !overflow.checkEmptied()) this.#startSweep();
-  }
-
-  /** Takes the doorbell read back. False when it is none that was written. */
-  #restore(): boolean {
-    const { overflow } = this;
-    const qp = this.#queuePairs.get(overflow.qpn);
-    if (qp === undefined || qp.owner !== this.owner) {
-      if (!overflow.settleOrphan()) return false;
-      this.owner.counters.doorbellsStale++;
-      return true;
-    }
-    if (!overflow.settle(qp)) return false;
-    if (qp.doorbellWaiting || qp.stopped) return true;
-    qp.doorbellWaiting = true;
-    this.buffer.push(qp, overflow.sequence);
-    return true;
+    // The overflow buffer may have been removed while the read was outstanding.
+    if (this.overflow.pending > 0 && !this.#spilled.readBack()) this.#startSweep();
   }
 }
