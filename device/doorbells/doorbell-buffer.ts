@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The send queue scheduler buffer of one function (US9069485): doorbells {QP, sequence} that were taken from the bus and wait until their queue is linked. Entries
- * leave in the order they came: first those whose link check is outstanding, behind them those for which none was issued yet.
+ * The scheduler buffer of one function (US 9,069,485 par. 21, 67): a FIFO of doorbells (QP and
+ * sequence number) that were taken from the bus and whose queue is not linked yet. The oldest
+ * entries have a link check outstanding; the entries behind them have not been checked yet.
+ * `DoorbellUnit` fills and empties it; `SpilledDoorbells` exchanges entries (par. 90).
  */
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { OverflowBuffer } from './overflow-buffer.ts';
 
 export class DoorbellBuffer {
-  /** Entries in use, and of these, with an outstanding link check. */
+  /** Entries in use, and how many of them have a link check outstanding. */
   used = 0;
   checking = 0;
   readonly #queuePairs: (QueuePair | undefined)[];
@@ -19,6 +21,7 @@ export class DoorbellBuffer {
     this.#sequences = new Uint16Array(entries);
   }
 
+  /** Capacity. */
   get entries(): number {
     return this.#sequences.length;
   }
@@ -27,18 +30,19 @@ export class DoorbellBuffer {
     return this.entries - this.used;
   }
 
+  /** Appends a doorbell. The caller has checked `free`. */
   push(qp: QueuePair, sequence: number): void {
     const at = this.#at(this.used++);
     this.#queuePairs[at] = qp;
     this.#sequences[at] = sequence;
   }
 
-  /** QP of the entry whose link check is to be issued next. */
+  /** QP of the oldest entry without a link check. The caller has checked that there is one. */
   get nextToCheck(): QueuePair {
     return this.#queuePairs[this.#at(this.checking)] as QueuePair;
   }
 
-  /** Takes the oldest entry, whose link check has completed. */
+  /** Removes the oldest entry, whose link check has completed, and returns its QP. */
   pop(): QueuePair {
     const qp = this.#queuePairs[this.#head] as QueuePair;
     this.#queuePairs[this.#head] = undefined;
@@ -48,7 +52,10 @@ export class DoorbellBuffer {
     return qp;
   }
 
-  /** Position of the entry of the QP with the most in the overflow buffer among those not being checked, or -1 when none has more than `atLeast`. */
+  /**
+   * Position of the unchecked entry whose QP has the most entries in the overflow buffer; -1 when
+   * none has more than `atLeast`.
+   */
   findMostSpilled(atLeast: number, overflow: OverflowBuffer): number {
     let found = -1;
     let most = atLeast;
@@ -69,7 +76,7 @@ export class DoorbellBuffer {
     return this.#sequences[this.#at(position)];
   }
 
-  /** Another doorbell takes the place of one. */
+  /** Overwrites the entry at `position`. The order of the other entries stays. */
   replace(position: number, qp: QueuePair, sequence: number): void {
     this.#queuePairs[this.#at(position)] = qp;
     this.#sequences[this.#at(position)] = sequence;

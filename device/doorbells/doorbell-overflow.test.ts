@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Doorbells beyond the scheduler buffer: every way of arrival at once, thresholds and policy as registers, and that nothing is allocated. US9069485. */
+/**
+ * Doorbells beyond the capacity of the scheduler buffer (US 9,069,485 par. 67, 84-97): one command
+ * arriving in all four ways, thresholds and policy as registers, removal of the overflow buffer,
+ * isolation of functions.
+ */
 import t from 'tap';
 import { highDword, lowDword } from '../../protocol/layout/dwords.ts';
 import { getDoorbellQpn } from '../../protocol/layout/gen/doorbell.gen.ts';
@@ -29,7 +33,7 @@ for (const [policy, linkCheck, seed] of [
   [OverflowPolicy.MOST_SPILLED, LinkCheck.COMPARE_SWAP, 32],
 ] as const) {
   t.test(
-    `collect copy, implicit, explicit and spilled doorbell: once, through the wrap (policy ${policy}, seed ${seed})`,
+    `a command by collect copy, implicit, explicit and spilled doorbell executes once, through the wrap (policy ${policy}, seed ${seed})`,
     async (t) => {
       const adapter = { pcbCount: 4, pcbGuaranteed: [1, 1] as const, schedulerBufferCount: 4 };
       const flood = new DoorbellFlood({ seed, policy, linkCheck, ringLog2: 3, queuePairs: 16, adapter });
@@ -38,7 +42,7 @@ for (const [policy, linkCheck, seed] of [
       const shooters = [new Shooter(bench), new Shooter(bench)];
       bench.machine.onStep = () => {};
       for (let round = 1; shooters.some(({ posted }) => posted < GOAL); round++) {
-        // The others fill the scheduler buffer, so that what follows is spilled or dropped.
+        // The flood fills the scheduler buffer, so that the next doorbells are spilled or lost.
         if (random.oneIn(32)) {
           bench.settle();
           const wrong = flood.reap();
@@ -58,7 +62,7 @@ for (const [policy, linkCheck, seed] of [
         }
       }
       for (const shooter of shooters) shooter.qp.ring();
-      t.equal(flood.findWrong(), undefined, `seed ${seed}: the others`);
+      t.equal(flood.findWrong(), undefined, `seed ${seed}: commands of the flood`);
       for (const shooter of shooters) {
         t.equal(shooter.reap(), undefined, `seed ${seed}`);
         t.equal(shooter.completed, shooter.posted, `seed ${seed}: every command completed`);
@@ -77,20 +81,20 @@ for (const [policy, linkCheck, seed] of [
         'stale doorbells': CSR.DOORBELLS_STALE,
       }))
         t.ok(flood.read(offset) > 100, `${name}: ${flood.read(offset)}`);
-      t.ok(bench.faults(FaultKind.COMMAND_BAD_QP) > 100, 'foreign ones');
+      t.ok(bench.faults(FaultKind.COMMAND_BAD_QP) > 100, 'doorbells of unknown QPs');
       t.same(Object.keys(bench.allFaults()), ['COMMAND_BAD_QP'], 'and no other fault');
       bench.finish();
     },
   );
 }
 
-/** Every order of the things. */
-function permute<T>(things: readonly T[]): T[][] {
-  if (things.length === 0) return [[]];
-  return things.flatMap((first) => permute(things.filter((one) => one !== first)).map((rest) => [first, ...rest]));
+/** Every order of `items`. */
+function permute<T>(items: readonly T[]): T[][] {
+  if (items.length === 0) return [[]];
+  return items.flatMap((first) => permute(items.filter((item) => item !== first)).map((rest) => [first, ...rest]));
 }
 
-t.test('one command by all four ways, in every order and at any distance, around the wrap: once', async (t) => {
+t.test('one command by all four ways, in every order and at any distance, executes once around the wrap', async (t) => {
   const orders = permute(['copy', 'implicit', 'explicit', 'spilled'] as const);
   const distances = [0, 1, 2, 4, Number.POSITIVE_INFINITY];
   const count = orders.length * distances.length;
@@ -111,7 +115,7 @@ t.test('one command by all four ways, in every order and at any distance, around
     copy: (bytes: Uint8Array) => qp.collect(bytes),
     implicit: (bytes: Uint8Array) => qp.collect(bytes.map((byte, at) => (at === 63 ? ~byte : byte))),
     explicit: () => qp.ring(),
-    // Two doorbells before it leave no place in the buffer.
+    // Two doorbells before it leave no free entry in the buffer.
     spilled: () => {
       for (const other of flood.qps) flood.post(other);
       qp.ring();
@@ -131,8 +135,8 @@ t.test('one command by all four ways, in every order and at any distance, around
       if (seen.join() !== `${sequence}`)
         t.fail(`${order}, ${distance} steps apart: completions ${seen} of command ${sequence}`);
     }
-  t.equal(qp.sendTail, count / 2, 'behind the wrap');
-  t.equal(flood.findWrong(), undefined, 'the others');
+  t.equal(qp.sendTail, count / 2, 'the sequence number has wrapped');
+  t.equal(flood.findWrong(), undefined, 'commands of the flood');
   for (const [name, offset] of Object.entries({
     copies: CSR.COMMANDS_COLLECTED,
     implicit: CSR.DOORBELLS_IMPLICIT,
@@ -145,7 +149,7 @@ t.test('one command by all four ways, in every order and at any distance, around
   bench.finish();
 });
 
-t.test('each function spills into its own memory, and only its own doorbells', async (t) => {
+t.test('each function spills only its own doorbells, into its own memory', async (t) => {
   const flood = new DoorbellFlood({ functionCount: 2, budget: 2, ringLog2: 6 });
   const access = new InProcessAccess(flood.bench.machine, 1);
   const driver = new Driver(access).bringUp({ overflowEntriesLog2: 6 });
@@ -180,16 +184,16 @@ t.test('each function spills into its own memory, and only its own doorbells', a
     t.equal(read(one, CSR.DOORBELLS_DRAINED), read(one, CSR.DOORBELLS_SPILLED), 'all were read back');
 });
 
-t.test('send queues that wait are a linked list of descriptors in host memory, one for each QoS level', async (t) => {
+t.test('waiting send queues are a linked list of descriptors in host memory, one list per QoS level', async (t) => {
   const bench = new Bench({ adapter: { schedulerBufferCount: 1 }, bringUp: { levelOnePages: 8 } });
   const queues = [0, 1].map((qosLevel) => Array.from({ length: 5 }, () => bench.createQueuePair({ qosLevel })));
   const { schedulerBuffers } = bench.machine.device;
   bench.settle();
   const linked = bench.read(CSR.QUEUES_LINKED);
-  // A command in the pipeline has the only dedicated buffer.
+  // A command in the pipeline holds the only dedicated buffer.
   const held = schedulerBuffers.bind(0, 0, -1);
   if (held === undefined) throw new Error('no buffer is free');
-  /** State and next QPN as software sees them. */
+  /** State and next QPN of the descriptors in guest memory. */
   const links = () =>
     queues.map((qps) =>
       qps.map(({ parts }) => {
@@ -204,17 +208,17 @@ t.test('send queues that wait are a linked list of descriptors in host memory, o
   t.same(
     links(),
     queues.map((qps) => qps.map((_, index) => [queued, qps[index + 1]?.qpn ?? last])),
-    'each names the one behind it',
+    'each descriptor names the next queue',
   );
   t.equal(bench.read(CSR.QUEUES_LINKED) - linked, 10);
   schedulerBuffers.release(held);
   bench.settle();
   for (const qp of queues.flat()) t.equal(qp.parts.sendCq.take().status, 0);
-  t.same(links(), none, 'in no list any more');
+  t.same(links(), none, 'unlinked again');
   bench.finish();
 });
 
-t.test('a base or size out of range is refused, counted, and the buffer stays off', async (t) => {
+t.test('an overflow buffer with base or size out of range is refused and counted', async (t) => {
   const bench = new Bench({ bringUp: { overflowEntriesLog2: 0 } });
   const address = bench.driver.allocator.allocate(64);
   const attempts: [number, number, number][] = [
@@ -237,7 +241,7 @@ t.test('a base or size out of range is refused, counted, and the buffer stays of
   bench.finish();
 });
 
-t.test('an overflow buffer taken away with doorbells in it loses none of their commands', async (t) => {
+t.test('removing an overflow buffer with doorbells in it loses none of their commands', async (t) => {
   const flood = new DoorbellFlood({ seed: 6, budget: 4 });
   flood.burst();
   while (flood.read(CSR.OVERFLOW_WRITTEN) < 4) flood.bench.machine.step();
@@ -246,7 +250,7 @@ t.test('an overflow buffer taken away with doorbells in it loses none of their c
   flood.bench.finish();
 });
 
-t.test('thresholds: spilling begins below the low one and ends at the high one', async (t) => {
+t.test('thresholds: spilling begins below the low threshold and ends at the high one', async (t) => {
   const flood = new DoorbellFlood({ budget: 1 });
   flood.bench.settle();
   flood.setThresholds(5, 7);
@@ -257,7 +261,7 @@ t.test('thresholds: spilling begins below the low one and ends at the high one',
   };
   flood.bench.machine.onStep = watch;
   flood.bench.settle();
-  t.equal(flood.read(CSR.DOORBELLS_SPILLED), 0, 'four entries in use leave four: the fifth would be too many');
+  t.equal(flood.read(CSR.DOORBELLS_SPILLED), 0, 'four used entries leave four: a fifth would fall below the threshold');
   t.equal(mostUsed, 4);
   t.equal(flood.findWrong(), undefined);
   flood.burst(flood.qps.slice(0, BUFFER_ENTRIES));
@@ -277,7 +281,7 @@ t.test('thresholds: spilling begins below the low one and ends at the high one',
   flood.bench.finish();
 });
 
-t.test('adaptive: the low threshold falls while reads are far from their limit', async (t) => {
+t.test('adaptive thresholds: the low one falls while reads are far from their limit', async (t) => {
   const flood = new DoorbellFlood({ adaptive: true, adapter: { doorbellEntries: 16, busReads: 64 } });
   const low = () => getCsrDoorbellThresholdsLow(flood.read(CSR.DOORBELL_THRESHOLDS));
   flood.setThresholds(8, 12);
@@ -297,8 +301,8 @@ t.test('policy most-spilled: a QP with doorbells in the overflow buffer makes ro
     const [busy, ...others] = flood.qps;
     for (const qp of [...others.slice(0, 7), busy]) flood.post(qp);
     while (flood.read(CSR.OVERFLOW_WRITTEN) === 0) flood.bench.machine.step();
-    // Links are checked one at a time: entries return long before the overflow buffer is read.
-    while (getCsrOverflowStatusSpilling(flood.read(CSR.OVERFLOW_STATUS)) === 1) flood.bench.machine.step();
+    // Links are checked one at a time, so entries return long before the overflow buffer is read.
+    while ((flood.read(CSR.OVERFLOW_STATUS) & 1) !== 0) flood.bench.machine.step();
     const late = others[10];
     for (const qp of [busy, ...others.slice(7, 10), late]) flood.post(qp);
     while (flood.read(CSR.OVERFLOW_WRITTEN) < 2) flood.bench.machine.step();
@@ -311,25 +315,22 @@ t.test('policy most-spilled: a QP with doorbells in the overflow buffer makes ro
   }
 });
 
-t.test(
-  'the command that waits behind a full list of the same function is found after its doorbell merged',
-  async (t) => {
-    const bench = new Bench({ budget: 1 });
-    const qp = bench.createQueuePair();
+t.test('a second doorbell that merges with a waiting one loses no command', async (t) => {
+  const bench = new Bench({ budget: 1 });
+  const qp = bench.createQueuePair();
+  bench.settle();
+  // At every moment of the second doorbell its command is executed.
+  for (let moment = 0; moment < 12; moment++) {
+    qp.post(NOP, 'register');
+    for (let step = 0; step < moment; step++) bench.machine.step();
+    qp.post(NOP, 'register');
     bench.settle();
-    // Whatever the moment of the second doorbell, its command is executed.
-    for (let moment = 0; moment < 12; moment++) {
-      qp.post(NOP, 'register');
-      for (let step = 0; step < moment; step++) bench.machine.step();
-      qp.post(NOP, 'register');
-      bench.settle();
-      t.equal(qp.parts.sendCq.drain().length, 2, `after ${moment} steps`);
-    }
-    bench.finish();
-  },
-);
+    t.equal(qp.parts.sendCq.drain().length, 2, `after ${moment} steps`);
+  }
+  bench.finish();
+});
 
-t.test('a function that stalls itself and floods takes nothing from another one', async (t) => {
+t.test('a function that stalls itself by policy OFF takes nothing from another function', async (t) => {
   const flood = new DoorbellFlood({ policy: OverflowPolicy.OFF, functionCount: 2 });
   const other = new InProcessAccess(flood.bench.machine, 1);
   const driver = new Driver(other).bringUp();

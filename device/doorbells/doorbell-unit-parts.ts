@@ -1,41 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a doorbell unit is built from, and the scheduler as it sees it: the scheduler belongs to a
- * layer above. `Unit` is `DoorbellUnit`.
+ * The parts that a doorbell unit is built from, and the scheduler and the command fetcher as the
+ * unit uses them (US 9,069,485 par. 70, 75-76): both belong to `scheduler/`, a layer above. The
+ * adapter hands the parts to `DoorbellUnit`; `Unit` stands for that class, which this file must not
+ * import.
  */
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
-/** The send queue scheduler, as a doorbell unit sees it. */
+/** The send queue scheduler as the doorbell unit uses it. */
 export interface DoorbellScheduler<Unit> {
-  /** A unit may have something to do. */
+  /** Schedules `unit.advance`. No effect when it is scheduled. */
   wake(unit: Unit): void;
-  /** Puts the QP at the end of its list unless it is there. */
+  /** Appends the QP to its list. No effect when the QP is in the list or stopped. */
   schedule(qp: QueuePair): void;
-  /** Gives the QP its turn at once. Returns false when it has to wait in its list. */
+  /**
+   * Starts the turn of the QP without linking it. Returns false when the QP must wait in its list.
+   */
   beginAtOnce(unit: Unit, qp: QueuePair): boolean;
-  /** Takes the QP off its list. */
+  /** Removes the QP from its list, if it is linked. */
   unschedule(qp: QueuePair): void;
 }
 
-/** What takes the completions of bus reads of records and commands. */
+/** The command fetcher: it takes the completions of bus reads of records and commands. */
 export interface CommandReads<Unit> {
-  /** The function may have a dedicated buffer now. */
+  /** True when a dedicated buffer can be bound for the function. */
   hasBuffer(owner: UnderlyingFunction): boolean;
-  /** The completion at the head of the bus is that of a queue-pair-record. */
+  /** Takes the completion at the head of the bus, of a read of a queue-pair-record. */
   takeRecord(unit: Unit): void;
-  /** The completion at the head of the bus is that of a command. */
+  /** Takes the completion at the head of the bus, of a read of a command. */
   takeCommand(unit: Unit): void;
 }
 
-/** What a doorbell unit is built from. */
+/** Constructor arguments of a doorbell unit. */
 export interface DoorbellUnitParts<Unit> {
   readonly scheduler: DoorbellScheduler<Unit>;
   readonly fetcher: CommandReads<Unit>;
   readonly queuePairs: ObjectTable<QueuePair>;
-  /** Entries of the scheduler buffer. */
+  /** Capacity of the scheduler buffer. */
   readonly doorbellEntries: number;
-  /** Bus reads that may be outstanding. */
+  /** Limit of outstanding bus reads. */
   readonly busReads: number;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Doorbells of one function on their way to the scheduler lists (US9069485). A doorbell waits on the bus, then in the scheduler buffer until a read of its send queue
- * descriptor has shown whether the queue is linked. With the buffer full the bus waits, and with it the completions of those very reads. So before
- * that happens (free entries below a threshold, or reads at their limit with no dedicated buffer free) doorbells are written to the overflow buffer, and read
- * back when resources have returned. What finds no place there is dropped, and all send queues of the function are looked through. Policy OFF leaves the deadlock in.
+ * Takes the doorbells of one function from the bus to the scheduler lists (US 9,069,485 par. 67,
+ * 70-74, 84-95; docs/DOCUMENTS.md decisions 5 and 7). A doorbell waits on the bus, then in the
+ * scheduler buffer until a read of its send queue descriptor has shown whether the queue is linked.
+ * A full buffer stops the bus and so the completions of those reads. Before that, doorbells are
+ * spilled to the overflow buffer and read back later; a sweep of all send queues finds the commands
+ * of lost ones. Command admission rings; the send queue scheduler calls `advance`.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
@@ -20,19 +22,19 @@ import { SendQueueList } from './send-queue-list.ts';
 import { SendQueueSweep } from './send-queue-sweep.ts';
 import { SpilledDoorbells } from './spilled-doorbells.ts';
 
-/** Doorbells the bus holds for each entry of the scheduler buffer. */
+/** Capacity of the bus: posted doorbells per entry of the scheduler buffer. */
 const BUS_DEPTH = 4;
 const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
 export class DoorbellUnit {
   readonly owner: UnderlyingFunction;
-  /** The scheduler has the unit among those that take turns. */
+  /** True while the unit waits for a turn of the scheduler. */
   active = false;
   policy: OverflowPolicy = OverflowPolicy.NEWEST;
   linkCheck: LinkCheck = LinkCheck.READ;
   adaptive = false;
-  /** Doorbells are being spilled. */
+  /** True from the detection of a potential deadlock until resources have returned. */
   spilling = false;
   readonly inbound: InboundQueue;
   readonly buffer: DoorbellBuffer;
@@ -45,7 +47,7 @@ export class DoorbellUnit {
   readonly #fetcher: CommandReads<DoorbellUnit>;
   readonly #spilled: SpilledDoorbells;
   readonly #sweep: SendQueueSweep;
-  /** Entries of the buffer kept for doorbells that are being read back. */
+  /** Entries of the scheduler buffer reserved for doorbells that are being read back. */
   #reserved = 0;
   #stallCounted = false;
 
@@ -67,17 +69,23 @@ export class DoorbellUnit {
     return this.#sweep.running;
   }
 
-  /** The deadlock of the document: the bus holds a doorbell no entry is free for, and behind it what would free one. */
+  /**
+   * True in the deadlock of par. 74, which overflow policy OFF does not avoid: the doorbell at the
+   * head of the bus has no free entry, and the completions that would free one are behind it.
+   */
   get stalled(): boolean {
     return this.policy === OverflowPolicy.OFF && this.inbound.kind === Inbound.POSTED && this.#free <= 0;
   }
 
-  /** A doorbell for a QP of the function. Its sequence number only tells whether it is old: the send queue says what there is to do. */
+  /**
+   * Takes a doorbell for a QP of the function. Its sequence number only shows whether it is stale:
+   * the send queue in guest memory says which commands are posted.
+   */
   ring(qp: QueuePair, sequence: number): void {
     const { counters } = this.owner;
     if (((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) counters.doorbellsStale++;
     if (qp.stopped) counters.doorbellsIdle++;
-    // One that waits already will see all that is posted by then.
+    // A doorbell that already waits covers all commands posted until it is served.
     if (qp.stopped || qp.doorbellWaiting) return;
     if (!this.inbound.takesPosted) return this.#lose();
     qp.doorbellWaiting = true;
@@ -85,18 +93,22 @@ export class DoorbellUnit {
     this.wake();
   }
 
+  /** Asks the scheduler for a turn. */
   wake(): void {
     this.#scheduler.wake(this);
   }
 
-  /** Works through what the bus has brought. Returns the units of work done, fewer than `limit` when nothing is left that could be done. */
+  /**
+   * Processes arrivals from the bus. Returns the units of work done, at most `limit`; fewer when no
+   * more work is possible now.
+   */
   advance(limit: number): number {
     let done = 0;
     while (done < limit && this.#step()) done++;
     return done;
   }
 
-  /** Puts a doorbell of the adapter's own into the buffer: of a sweep. False when there is no room to spare. */
+  /** Inserts a doorbell for the sweep. Returns false when the buffer has no entry to spare. */
   insert(qp: QueuePair): boolean {
     if (this.spilling || this.#free <= this.thresholds.low) return false;
     qp.doorbellWaiting = true;
@@ -104,7 +116,10 @@ export class DoorbellUnit {
     return true;
   }
 
-  /** Software gives an overflow buffer, or takes it away. False when it was refused. */
+  /**
+   * Sets the overflow buffer at `base`, or removes it. Returns false when none is enabled then.
+   * Doorbells in the previous buffer are lost, so a sweep starts.
+   */
   setOverflow(base: number, entriesLog2: number, enable: boolean): boolean {
     const dropped = this.overflow.pending;
     const enabled = enable && this.overflow.enable(base, entriesLog2);
@@ -113,12 +128,16 @@ export class DoorbellUnit {
     return enabled;
   }
 
-  /** What was written to memory that is being taken away is lost. */
+  /** Guest memory is unmapped. An overflow buffer in it is removed. */
   memoryUnmapped(address: number, lengthBytes: number): void {
     if (this.overflow.touches(address, lengthBytes)) this.setOverflow(0, 0, false);
   }
 
-  /** A stop doorbell: the QP leaves the scheduler until it is reset. The descriptor says so at once; its link is null once no read for it is outstanding. */
+  /**
+   * Takes a stop doorbell (docs/DOCUMENTS.md decision 3): the QP leaves the scheduler until it is
+   * reset. The descriptor shows `destroyed` at once, and a null link when no read for the QP is
+   * outstanding (hazard 15).
+   */
   stop(qp: QueuePair): void {
     if (qp.stopped) return;
     qp.stopped = true;
@@ -127,7 +146,7 @@ export class DoorbellUnit {
     else this.descriptors.settleStop(qp);
   }
 
-  /** Function reset: nothing waits any more, nothing is written. */
+  /** Function reset: drops all that waits and writes nothing. */
   reset(): void {
     while (this.inbound.kind !== Inbound.NONE) {
       const { queuePair, buffer } = this.inbound;
@@ -207,11 +226,15 @@ export class DoorbellUnit {
     }
   }
 
-  /** Reads at their limit whose completions wait behind posted writes, and no dedicated buffer for a command. */
+  /**
+   * The second sign of a potential deadlock (decision 7): no further read can be issued, their
+   * completions wait behind posted writes, and no dedicated buffer is free for a command.
+   */
   get #readsAreStuck(): boolean {
     return !this.inbound.takesReads && !this.#fetcher.hasBuffer(this.owner);
   }
 
+  /** Ends spilling when enough entries are free and the reads cannot be stuck (par. 92). */
   #endSpilling(): void {
     this.thresholds.noteReads(!this.inbound.takesReads);
     if (this.#free < this.thresholds.high || (this.#readsAreStuck && this.inbound.posted > 0)) return;
@@ -234,12 +257,13 @@ export class DoorbellUnit {
     this.wake();
   }
 
+  /** The link check of the oldest entry has completed: links the queue unless it is linked. */
   #takeLinkCheck(): void {
     this.inbound.pop();
     const qp = this.buffer.pop();
     qp.doorbellWaiting = false;
     this.#stallCounted = false;
-    // A QP that cannot send now is scheduled when it can; one that was stopped shows that nothing is read any more.
+    // A QP that cannot send now is scheduled when it can. A stopped one shows its null link.
     if (qp.destroyed || qp.stopped || !qp.sendsAreTaken) return this.descriptors.settleStop(qp);
     this.owner.counters.linkChecks++;
     if (!this.descriptors.check(qp, this.linkCheck)) return qp.life.fail(qp, FaultKind.DMA_READ);
@@ -248,6 +272,7 @@ export class DoorbellUnit {
     else if (this.linkCheck === LinkCheck.COMPARE_SWAP) this.descriptors.writeLink(qp);
   }
 
+  /** Reads back the next spilled doorbell once resources have returned (par. 93). */
   #issueDrain(): boolean {
     const isDue = this.overflow.pending > this.#reserved && !this.spilling && this.#free >= this.thresholds.high;
     if (!isDue || !this.inbound.takesReads) return false;

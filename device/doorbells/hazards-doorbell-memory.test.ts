@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Hazards of doorbells to do with memory, by their numbers in real-hardware 5.3: queue pairs go, or memory is scribbled over, reset or unmapped, while descriptors and
- * commands are read and doorbells spilled.
+ * Hazards 38, 39 and 42 of docs/HAZARDS.md for doorbells: queue pairs are destroyed, and memory is
+ * overwritten, reset or unmapped, while descriptors and commands are read and doorbells are
+ * spilled.
  */
 import t from 'tap';
 import { OVERFLOW_ENTRY_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -29,9 +30,9 @@ t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the 
   );
   t.ok(
     spilled.every((qp) => qp !== undefined),
-    'the first entries are of three of them',
+    'the first three entries are of known QPs',
   );
-  // By hand: a management command would let the device run on.
+  // Called directly: during a management command the device would run on.
   const adapter = flood.bench.machine.device;
   const [destroyed, failed] = spilled.map((qp) => adapter.tables.queuePairs.get(qp?.qpn ?? 0) as QueuePair);
   adapter.queuePairLife.drop(destroyed);
@@ -40,43 +41,40 @@ t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the 
   const completions = flood.cq.drain();
   t.notOk(
     completions.some(({ qpn }) => qpn === spilled[0]?.qpn),
-    'nothing of the destroyed one',
+    'no completion of the destroyed QP',
   );
   t.ok(
     completions.filter(({ qpn }) => qpn === spilled[1]?.qpn).every(({ status }) => status === CompletionStatus.FLUSHED),
   );
-  t.equal(flood.bench.faults(FaultKind.OVERFLOW_ENTRY), 0, 'its entry was one that was written');
+  t.equal(flood.bench.faults(FaultKind.OVERFLOW_ENTRY), 0, 'the entry of the destroyed QP is known');
   t.equal(flood.read(CSR.OVERFLOW_READ), flood.read(CSR.OVERFLOW_WRITTEN));
   flood.bench.finish();
 });
 
-t.test(
-  'hazard 39: what software writes over the overflow buffer is not believed, and no command is lost',
-  async (t) => {
-    const scribbles: [string, (entries: DataView, foreign: number) => void][] = [
-      ['zeros', (entries) => fill(entries, 0, 0)],
-      ['all ones', (entries) => fill(entries, 0xffffffff, 0xffffffff)],
-      ['a QP without an entry', (entries, foreign) => fill(entries, (foreign << DOORBELL_QPN_SHIFT) >>> 0, 0)],
-      ['wrong reserved bits', (entries) => entries.setUint32(DOORBELL_SEQUENCE_OFFSET, ~DOORBELL_SEQUENCE_MASK, true)],
-      ['one entry twice', (entries) => setDoorbellQpn(entries, OVERFLOW_ENTRY_BYTES, getDoorbellQpn(entries, 0))],
-    ];
-    for (const [what, scribble] of scribbles) {
-      const flood = new DoorbellFlood({ seed: 39, budget: 4 });
-      const foreign = flood.add();
-      flood.burst();
-      creep(
-        flood.bench,
-        () => flood.read(CSR.OVERFLOW_WRITTEN) - flood.read(CSR.OVERFLOW_READ) >= 8,
-        'spilled doorbells',
-      );
-      scribble(flood.bench.access.view(flood.bench.driver.overflowAddress, 64), foreign.qpn);
-      t.equal(flood.findWrong(), undefined, what);
-      t.ok(flood.bench.faults(FaultKind.OVERFLOW_ENTRY) > 0, `${what}: counted`);
-      t.ok(flood.read(CSR.SWEEPS) > 0, `${what}: looked for`);
-      flood.bench.finish();
-    }
-  },
-);
+t.test('hazard 39: entries overwritten by software are rejected, and no command is lost', async (t) => {
+  const scribbles: [string, (entries: DataView, foreign: number) => void][] = [
+    ['zeros', (entries) => fill(entries, 0, 0)],
+    ['all ones', (entries) => fill(entries, 0xffffffff, 0xffffffff)],
+    ['a QP without an entry', (entries, foreign) => fill(entries, (foreign << 8) >>> 0, 0)],
+    ['wrong reserved bits', (entries) => entries.setUint32(4, 0xffff0000, true)],
+    ['one entry twice', (entries) => entries.setUint32(8, entries.getUint32(0, true), true)],
+  ];
+  for (const [what, scribble] of scribbles) {
+    const flood = new DoorbellFlood({ seed: 39, budget: 4 });
+    const foreign = flood.add();
+    flood.burst();
+    creep(
+      flood.bench,
+      () => flood.read(CSR.OVERFLOW_WRITTEN) - flood.read(CSR.OVERFLOW_READ) >= 8,
+      'spilled doorbells',
+    );
+    scribble(flood.bench.access.view(flood.bench.driver.overflowAddress, 64), foreign.qpn);
+    t.equal(flood.findWrong(), undefined, what);
+    t.ok(flood.bench.faults(FaultKind.OVERFLOW_ENTRY) > 0, `${what}: counted`);
+    t.ok(flood.read(CSR.SWEEPS) > 0, `${what}: swept`);
+    flood.bench.finish();
+  }
+});
 
 function fill(entries: DataView, low: number, high: number): void {
   for (let offset = 0; offset < entries.byteLength; offset += 8) {
@@ -85,7 +83,9 @@ function fill(entries: DataView, low: number, high: number): void {
   }
 }
 
-/** Moments at which a hazard may strike: while descriptors or commands are being read, while spilling, draining, sweeping. */
+/**
+ * Conditions under which a hazard strikes: during a link check, a fetch, a spill, a drain, a sweep.
+ */
 const moments: [string, number, (flood: DoorbellFlood) => boolean][] = [
   ['a link check', 10, (flood) => flood.read(CSR.BUS_READS) > 0 && flood.read(CSR.QUEUES_LINKED) === 0],
   ['a fetch', 10, (flood) => flood.read(CSR.COMMANDS_FETCHED) > 2],
@@ -95,7 +95,7 @@ const moments: [string, number, (flood: DoorbellFlood) => boolean][] = [
 ];
 
 for (const [what, ringLog2, isNow] of moments) {
-  t.test(`hazard 42: ${what}, and the function is reset: nothing is written any more`, async (t) => {
+  t.test(`hazard 42: the function is reset during ${what}: nothing is written afterwards`, async (t) => {
     for (const kind of ['function', 'software', 'lost', 'device'] as const) {
       const flood = new DoorbellFlood({ seed: 42, queuePairs: 40, ringLog2, budget: 2 });
       flood.burst();
@@ -112,7 +112,7 @@ for (const [what, ringLog2, isNow] of moments) {
   });
 
   t.test(
-    `hazard 42: ${what}, and bus mastering is turned off: nothing is written, later all works again`,
+    `hazard 42: bus mastering is turned off during ${what}: nothing is written; later all works again`,
     async (t) => {
       const flood = new DoorbellFlood({ seed: 43, queuePairs: 40, ringLog2, budget: 2 });
       flood.burst();
@@ -127,7 +127,7 @@ for (const [what, ringLog2, isNow] of moments) {
     },
   );
 
-  t.test(`hazard 42: ${what}, and the overflow buffer is unmapped: it is given up, no command is lost`, async (t) => {
+  t.test(`hazard 42: the overflow buffer is unmapped during ${what}: it is given up, no command is lost`, async (t) => {
     const flood = new DoorbellFlood({ seed: 44, queuePairs: 40, ringLog2, budget: 2 });
     flood.burst();
     creep(flood.bench, () => isNow(flood), what);

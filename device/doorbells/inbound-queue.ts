@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the bus brings to the send queue scheduler of one function, in order: posted doorbell writes, and completions of the scheduler's reads. On PCI Express a
- * completion never passes a posted write (US9069485): one that cannot be taken holds up every completion behind it. That is what deadlocks. A read is
- * counted as outstanding from its issue until its completion is taken here. Its memory is accessed when the completion is taken, so nothing is buffered.
+ * Arrivals from the bus for one doorbell unit, in order: posted doorbell writes and completions of
+ * the unit's reads. On PCI Express no completion passes a posted write, so a doorbell that cannot
+ * be taken blocks every completion behind it: the cause of the deadlock (US 9,069,485 par. 74, 84).
+ * A read is outstanding from its issue until its completion is taken. Guest memory is accessed only
+ * then, so outstanding reads need no data buffer. Used by `DoorbellUnit` and the command fetcher.
  */
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
-/** What waits at the head. `POSTED` is a doorbell, the others are completions: of a link check, a queue-pair-record, a command, an overflow entry. */
+/** Kinds of the entry at the head. POSTED is a doorbell; the others are read completions. */
 export const Inbound = { NONE: 0, POSTED: 1, LINK_CHECK: 2, RECORD: 3, COMMAND: 4, OVERFLOW_ENTRY: 5 } as const;
 export type Inbound = (typeof Inbound)[keyof typeof Inbound];
 
 export class InboundQueue {
-  /** Bus reads that may be outstanding. */
+  /** Limit of outstanding bus reads. */
   readonly readsLimit: number;
-  /** Doorbells waiting, and bus reads outstanding. */
+  /** Posted doorbells that wait, and outstanding bus reads. */
   posted = 0;
   reads = 0;
   readonly #postedLimit: number;
@@ -38,22 +40,25 @@ export class InboundQueue {
     return this.posted + this.reads;
   }
 
-  /** Another doorbell may come. */
+  /** True while the bus holds fewer doorbells than its limit. */
   get takesPosted(): boolean {
     return this.posted < this.#postedLimit;
   }
 
-  /** Another read may be issued. */
+  /** True while another read may be issued. */
   get takesReads(): boolean {
     return this.reads < this.readsLimit;
   }
 
-  /** What is at the head. */
+  /** Kind of the head; NONE when the queue is empty. */
   get kind(): Inbound {
     return this.length === 0 ? Inbound.NONE : (this.#kinds[this.#head] as Inbound);
   }
 
-  /** QP, sequence number and buffer of what is at the head; the QP of an overflow entry is known only once it is read. */
+  /**
+   * QP, sequence number and buffer of the head. The QP of an overflow entry is undefined: only the
+   * entry names it.
+   */
   get queuePair(): QueuePair | undefined {
     return this.#queuePairs[this.#head];
   }
@@ -66,20 +71,23 @@ export class InboundQueue {
     return this.#buffers[this.#head];
   }
 
-  /** A doorbell arrives. The caller has asked `takesPosted`. */
+  /** A doorbell arrives. The caller has checked `takesPosted`. */
   post(qp: QueuePair, sequence: number): void {
     this.#push(Inbound.POSTED, qp, sequence, undefined);
     this.posted++;
   }
 
-  /** A read is issued; its completion comes behind all that waits. The caller has asked `takesReads`. */
+  /**
+   * Issues a read; its completion is queued behind all that waits. The caller has checked
+   * `takesReads`.
+   */
   read(kind: Inbound, qp: QueuePair | undefined, sequence: number, buffer: PhysicalCollectBuffer | undefined): void {
     if (qp !== undefined) qp.busReads++;
     this.#push(kind, qp, sequence, buffer);
     this.reads++;
   }
 
-  /** Takes the head. */
+  /** Removes the head, which must exist. */
   pop(): void {
     const qp = this.#queuePairs[this.#head];
     if (this.#kinds[this.#head] === Inbound.POSTED) this.posted--;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The doorbell overflow buffer of one function: a ring in its guest memory (US9069485; real-hardware 1.7, sq_ring). Only the adapter touches it, but it is the
- * guest's memory: what is read back is believed only if it is a doorbell of a QP that has some there (hazard 39), and when the ring has become
- * empty all that was written must have come back. It stops being used at the first access that fails, and when its memory is unmapped.
+ * The doorbell overflow buffer of one function: a ring of doorbells in its guest memory (US
+ * 9,069,485 par. 28-29, 87, 91, 93). Only the adapter writes it, but the guest can. So an entry
+ * that is read back is accepted only when it is a doorbell of a QP that has entries there, and an
+ * emptied ring must have returned every entry (docs/HAZARDS.md, hazard 39). The ring is given up at
+ * the first failed access and when its memory is unmapped. Called by `DoorbellUnit` and
+ * `SpilledDoorbells`; a destroyed QP is reported by the queue-pair life cycle.
  */
 import { OVERFLOW_ENTRY_BYTES, OVERFLOW_MAX_LOG2, OVERFLOW_MIN_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -21,7 +24,7 @@ const BASE_ALIGNMENT = 64;
 
 export class OverflowBuffer {
   enabled = false;
-  /** Entries written and read, modulo 2^32. */
+  /** Entries written and read since reset, modulo 2^32. */
   written = 0;
   read = 0;
   /** QPN and sequence number of the entry read last. */
@@ -30,10 +33,10 @@ export class OverflowBuffer {
   readonly #dma: Dma;
   #base = 0;
   #entries = 0;
-  /** Entries of live QPs and of destroyed ones that have not come back. */
+  /** Entries still in the ring: of live QPs, and of QPs destroyed since. */
   #owed = 0;
   #orphans = 0;
-  /** Counts of QPs from before the ring was last found empty mean nothing. */
+  /** Number of the current count of entries per QP. A QP whose `spilledLap` differs has none. */
   #lap = 1;
   readonly #entry = new Uint8Array(OVERFLOW_ENTRY_BYTES);
   readonly #view = new DataView(this.#entry.buffer);
@@ -53,7 +56,10 @@ export class OverflowBuffer {
     return this.pending >= this.#entries;
   }
 
-  /** Takes a ring of `2 ** entriesLog2` entries. False when base or size are out of range. */
+  /**
+   * Starts using a ring of `2 ** entriesLog2` entries at `base`. Returns false, with no ring in
+   * use, when base or size is out of range.
+   */
   enable(base: number, entriesLog2: number): boolean {
     this.disable();
     const isSound =
@@ -69,7 +75,7 @@ export class OverflowBuffer {
     return true;
   }
 
-  /** Forgets the ring and all that is in it. */
+  /** Gives up the ring and all entries in it. */
   disable(): void {
     this.enabled = false;
     this.#entries = 0;
@@ -77,19 +83,19 @@ export class OverflowBuffer {
     this.#forgetCounts();
   }
 
-  /** Function reset. */
+  /** Function reset: also clears the counters that registers show. */
   reset(): void {
     this.disable();
     this.written = 0;
     this.read = 0;
   }
 
-  /** Guest address of the entry read last. */
+  /** Guest address of the entry read last; 0 without a ring. */
   get addressRead(): number {
     return this.#entries === 0 ? 0 : this.#addressOf((this.read - 1) >>> 0);
   }
 
-  /** The ring lies in memory that is being taken away. */
+  /** True when the ring overlaps the range. */
   touches(address: number, lengthBytes: number): boolean {
     return (
       this.enabled && address < this.#base + this.#entries * OVERFLOW_ENTRY_BYTES && this.#base < address + lengthBytes
@@ -101,7 +107,10 @@ export class OverflowBuffer {
     return qp.spilledLap === this.#lap ? qp.spilled : 0;
   }
 
-  /** Writes a doorbell behind the others. False, with the ring given up, when memory cannot be written. The caller has asked `full`. */
+  /**
+   * Appends a doorbell. Returns false, with the ring given up, when memory cannot be written. The
+   * caller has checked `full`.
+   */
   write(qp: QueuePair, sequence: number): boolean {
     setDoorbellQpn(this.#expectedView, 0, qp.number);
     setDoorbellSequence(this.#expectedView, 0, sequence);
@@ -117,7 +126,11 @@ export class OverflowBuffer {
     return true;
   }
 
-  /** Reads the oldest entry into `qpn` and `sequence`. A fault says why there is nothing to be believed; after DMA_READ the ring is given up. */
+  /**
+   * Reads the oldest entry into `qpn` and `sequence`. Returns DMA_READ, with the ring given up,
+   * when memory cannot be read, and OVERFLOW_ENTRY when the entry is not a doorbell as the adapter
+   * writes it.
+   */
   fetch(): FaultKind {
     if (!this.#dma.read(0, this.#addressOf(this.read), OVERFLOW_ENTRY_BYTES, this.#entry, 0)) {
       this.disable();
@@ -133,7 +146,7 @@ export class OverflowBuffer {
     return FaultKind.NONE;
   }
 
-  /** An entry of the QP came back. False when it had none there. */
+  /** Counts an entry of the QP as returned. Returns false when it has none in the ring. */
   settle(qp: QueuePair): boolean {
     if (this.spilledOf(qp) === 0) return false;
     qp.owner.timeline?.note(Step.DRAIN, qp.owner.number, qp.number, this.sequence);
@@ -142,21 +155,26 @@ export class OverflowBuffer {
     return true;
   }
 
-  /** An entry of an unknown QP came back. False when no destroyed QP had one there. */
+  /**
+   * Counts an entry of an unknown QP as returned. Returns false when no destroyed QP has one there.
+   */
   settleOrphan(): boolean {
     if (this.#orphans === 0) return false;
     this.#orphans--;
     return true;
   }
 
-  /** The QP is being destroyed: its entries mean nothing any more. */
+  /** The QP is being destroyed: its entries stay in the ring without an owner (hazard 38). */
   orphan(qp: QueuePair): void {
     const spilled = this.spilledOf(qp);
     this.#owed -= spilled;
     this.#orphans += spilled;
   }
 
-  /** The ring is empty: true when all that was written has come back. Starts counting anew. */
+  /**
+   * Called when the ring is empty: returns true when every entry written has come back. Otherwise
+   * the counts start anew.
+   */
   checkEmptied(): boolean {
     const whole = this.#owed === 0 && this.#orphans === 0;
     if (!whole) this.#forgetCounts();

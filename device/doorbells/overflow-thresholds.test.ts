@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/**
+ * Thresholds of spilling alone: clamping and adaptation (US 9,069,485 par. 92).
+ */
 import t from 'tap';
 import { OverflowThresholds } from './overflow-thresholds.ts';
 
-t.test('what software writes is taken as far as it makes sense', async (t) => {
+t.test('values of software are clamped to 1 <= low < high <= entries', async (t) => {
   const thresholds = new OverflowThresholds(16);
   for (const [low, high, expected] of [
     [2, 8, [2, 8]],
@@ -15,24 +18,27 @@ t.test('what software writes is taken as far as it makes sense', async (t) => {
   }
 });
 
-t.test('adaptive: a deadlock seen by reads raises the low threshold to where it was seen', async (t) => {
-  const thresholds = new OverflowThresholds(16);
-  thresholds.set(2, 12);
-  thresholds.begin(7, false);
-  t.equal(thresholds.low, 2, 'only when it is adaptive');
-  thresholds.begin(7, true);
-  t.equal(thresholds.low, 8);
-  thresholds.begin(16, true);
-  t.equal(thresholds.low, 11, 'and stays below the high one');
-});
+t.test(
+  'adaptive: a deadlock detected by reads raises the low threshold to the free entries of that moment',
+  async (t) => {
+    const thresholds = new OverflowThresholds(16);
+    thresholds.set(2, 12);
+    thresholds.begin(7, false);
+    t.equal(thresholds.low, 2, 'only in adaptive mode');
+    thresholds.begin(7, true);
+    t.equal(thresholds.low, 8);
+    thresholds.begin(16, true);
+    t.equal(thresholds.low, 11, 'it stays below the high threshold');
+  },
+);
 
-t.test('adaptive: an episode without a read at its limit lowers it by one', async (t) => {
+t.test('adaptive: an episode without reads at their limit lowers the low threshold by one', async (t) => {
   const thresholds = new OverflowThresholds(16);
   thresholds.set(2, 12);
   thresholds.begin(1, true);
   thresholds.noteReads(true);
   thresholds.end(true);
-  t.equal(thresholds.low, 2, 'it was needed');
+  t.equal(thresholds.low, 2, 'reads were at their limit');
   for (const expected of [1, 1]) {
     thresholds.begin(0, true);
     thresholds.noteReads(false);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * When doorbells are spilled and when they are read back (US9069485: thresholds may be set by software or adapt). Below `low` free entries of the scheduler buffer
- * spilling begins, from `high` on it ends. Adaptive: a deadlock that was seen by the outstanding reads first raises `low` to where it was seen, so that the next one
- * is seen by the free entries; an episode in which the reads never were at their limit lowers it by one.
+ * Thresholds of spilling, in free entries of the scheduler buffer (US 9,069,485 par. 67, 92):
+ * spilling begins below `low` and ends at `high`. Software sets them by register, and `low` may
+ * adapt. A deadlock that was detected by outstanding reads raises `low` to the level of that
+ * moment, so free entries detect the next one; an episode without reads at their limit lowers `low`
+ * by one. Called by `DoorbellUnit` and its registers.
  */
 export class OverflowThresholds {
   low = 1;
@@ -14,18 +16,18 @@ export class OverflowThresholds {
     this.#entries = entries;
   }
 
-  /** Takes what software wrote, as far as it makes sense: 1 <= low < high <= entries. */
+  /** Sets both, clamped to 1 <= low < high <= entries. */
   set(low: number, high: number): void {
     this.low = Math.max(1, Math.min(low, this.#entries - 1));
     this.high = Math.max(this.low + 1, Math.min(high, this.#entries));
   }
 
-  /** While doorbells are spilled. */
+  /** Called at each step while doorbells are spilled. `atLimit`: no further read can be issued. */
   noteReads(atLimit: boolean): void {
     if (atLimit) this.#readsWereAtLimit = true;
   }
 
-  /** Spilling begins with `free` entries. */
+  /** Spilling begins with `free` free entries. */
   begin(free: number, adaptive: boolean): void {
     this.#readsWereAtLimit = false;
     if (adaptive && free >= this.low) this.low = Math.max(this.low, Math.min(free + 1, this.high - 1));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Send queue descriptors in the guest memory of one function: the links of its scheduler lists, as the document has them (US9069485). The adapter's own
- * links (`QueuePair.nextScheduled`) decide; the descriptors show them to software, and a check finds out who else wrote there.
+ * Send queue descriptors in the guest memory of one function; they hold the links of its scheduler
+ * lists (US 9,069,485 par. 27, 71-73). The adapter's own links (`QueuePair.nextScheduled`) decide;
+ * descriptors show them to software, and a link check detects foreign writes (docs/ARCHITECTURE.md,
+ * Decisions that are not obvious). Called by `DoorbellUnit`, `SendQueueList` and the command
+ * fetcher; the queue-pair life cycle publishes descriptors.
  */
 import {
   SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES,
@@ -20,13 +23,12 @@ import type { Dma } from '../function/dma.ts';
 import type { FaultLog } from '../function/fault-log.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
-/** nextState: all ones is not queued. */
+/** Values of nextState. */
 const QUEUED = 0;
-const NOT_QUEUED = SEND_QUEUE_DESCRIPTOR_NEXT_STATE_MASK >>> SEND_QUEUE_DESCRIPTOR_NEXT_STATE_SHIFT;
-/** nextQpn of the last one of a list, and of one not in a list. */
-const NO_QPN = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK;
-/** The link: nextQpn and nextState. */
-const LINK_BYTES = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES + SEND_QUEUE_DESCRIPTOR_NEXT_STATE_BYTES;
+const NOT_QUEUED = 0xff;
+/** Value of nextQpn for the last queue of a list and for an unlinked queue. */
+const NO_QPN = 0xffffff;
+const LINK_BYTES = 4;
 
 export class SendQueueDescriptors {
   readonly #dma: Dma;
@@ -35,7 +37,7 @@ export class SendQueueDescriptors {
   readonly #view = new DataView(this.#bytes.buffer);
   readonly #found = new Uint8Array(LINK_BYTES);
   readonly #foundView = new DataView(this.#found.buffer);
-  /** The links of a queue that is in no list, and of the last one of a list. */
+  /** Link dwords of an unlinked queue and of the last queue of a list. */
   readonly #null: number;
   readonly #last: number;
 
@@ -46,7 +48,7 @@ export class SendQueueDescriptors {
     this.#last = this.#link(QUEUED, NO_QPN);
   }
 
-  /** Writes the whole descriptor. False when its memory cannot be written. */
+  /** Writes the whole descriptor. Returns false when its memory cannot be written. */
   publish(qp: QueuePair): boolean {
     this.#linkOf(qp);
     setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
@@ -54,22 +56,26 @@ export class SendQueueDescriptors {
     return this.#dma.write(qp.number, qp.descriptorAddress, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
   }
 
-  /** Shows of a stopped queue, once, that no read on its behalf is outstanding any more. Called when a completion for it was taken. */
+  /**
+   * Publishes the null link of a stopped queue, once, when no read for it is outstanding. Called
+   * whenever a completion for a QP was taken.
+   */
   settleStop(qp: QueuePair): void {
     if (!qp.stopped || qp.stopShown || qp.destroyed || qp.busReads > 0) return;
     qp.stopShown = true;
     this.publish(qp);
   }
 
-  /** Writes the link alone. */
+  /** Writes the link only. */
   writeLink(qp: QueuePair): void {
     this.#linkOf(qp);
     this.#dma.write(qp.number, qp.descriptorAddress, this.#bytes, 0, LINK_BYTES);
   }
 
   /**
-   * Looks whether the descriptor says that the queue is linked. One that does not agree with the adapter is a fault and is put right. False when it cannot be
-   * read. A compare-and-swap leaves a queue that was not linked as the last one of a list.
+   * Reads or swaps the link and compares it with the adapter's own. A difference is reported as a
+   * fault and corrected. Returns false when memory cannot be accessed. A compare-and-swap leaves an
+   * unlinked queue as the last one of a list (par. 72).
    */
   check(qp: QueuePair, how: LinkCheck): boolean {
     const expected = this.#linkOf(qp);
@@ -91,14 +97,20 @@ export class SendQueueDescriptors {
     return this.#dma.compareAndSwap(qp.number, qp.descriptorAddress, this.#null, this.#last);
   }
 
-  /** A stopped queue is shown as linked until no read on its behalf is outstanding: software may reuse its memory from then on. */
+  /**
+   * The link to be shown. A stopped queue is shown as linked while a read for it is outstanding,
+   * because software may reuse its memory afterwards.
+   */
   #linkOf(qp: QueuePair): number {
     if (qp.scheduled && qp.nextScheduled !== undefined) return this.#link(QUEUED, qp.nextScheduled.number);
     const isQueued = qp.scheduled || (qp.stopped && qp.busReads > 0);
     return this.#link(isQueued ? QUEUED : NOT_QUEUED, NO_QPN);
   }
 
-  /** Leaves the link in the scratch descriptor; returns it as a signed dword, as `HostPort.compareAndSwap` has it. */
+  /**
+   * Writes the link into the scratch descriptor and returns it as a signed dword, the type of
+   * `HostPort.compareAndSwap`.
+   */
   #link(state: number, qpn: number): number {
     setSendQueueDescriptorNextQpn(this.#view, 0, qpn);
     setSendQueueDescriptorNextState(this.#view, 0, state);

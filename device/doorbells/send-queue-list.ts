@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A scheduler list: send queues of one function and QoS level with commands to be read (US9069485, linked list of send queue descriptors). A queue is in it at
- * most once. Each change is written to the descriptors by posted writes, which no completion depends on.
+ * A scheduler list: the linked send queues of one function and QoS level (US 9,069,485 par. 71-73).
+ * A queue is in it at most once. Each change is shown in the descriptors by posted writes, on which
+ * no completion depends. The send queue scheduler serves the lists in turn.
  */
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -9,7 +10,7 @@ import type { SendQueueDescriptors } from './send-queue-descriptor.ts';
 
 export class SendQueueList {
   readonly owner: UnderlyingFunction;
-  /** The scheduler has the list among those that take turns. */
+  /** True while the list waits for a turn of the scheduler. */
   active = false;
   head: QueuePair | undefined = undefined;
   #tail: QueuePair | undefined = undefined;
@@ -20,7 +21,7 @@ export class SendQueueList {
     this.#descriptors = descriptors;
   }
 
-  /** Puts a queue that is in no list at the end. */
+  /** Appends a queue that is in no list. */
   push(qp: QueuePair): void {
     const before = this.#tail;
     qp.scheduled = true;
@@ -35,7 +36,7 @@ export class SendQueueList {
     }
   }
 
-  /** Forgets all queues, and writes nothing. */
+  /** Unlinks all queues without writing descriptors: function reset. */
   clear(): void {
     for (let qp = this.head; qp !== undefined; ) {
       const next: QueuePair | undefined = qp.nextScheduled;
@@ -48,7 +49,7 @@ export class SendQueueList {
     this.#tail = undefined;
   }
 
-  /** Takes a queue off, wherever it stands. */
+  /** Unlinks a queue at any position. */
   remove(qp: QueuePair): void {
     const { previousScheduled: before, nextScheduled: after } = qp;
     qp.scheduled = false;

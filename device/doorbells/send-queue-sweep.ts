@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Looks through all send queues of one function after a doorbell was dropped, so that no command is lost (DESIGN.md 4.6). Each queue that could have work gets a
- * doorbell of the adapter's own. A doorbell dropped meanwhile makes it go round once more.
+ * Sweeps all send queues of one function after a doorbell was lost, so that no command is lost
+ * (docs/DOCUMENTS.md decision 5): each queue that may have commands gets a doorbell from the
+ * adapter. A doorbell lost meanwhile starts another round. `DoorbellUnit` starts the sweep and
+ * advances it when its buffer has entries to spare.
  */
-
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
-/** Takes the doorbells of the sweep. */
+/** Takes the doorbells that the sweep generates. */
 export interface DoorbellInsert {
-  /** Returns false when there is no room to spare. */
+  /** Returns false when the scheduler buffer has no entry to spare. */
   insert(qp: QueuePair): boolean;
 }
 
-/** Slots of the table of queue pairs that are looked at in one unit of work. */
+/** Slots of the queue-pair table per unit of work. */
 const SLOTS_PER_STEP = 64;
 
 export class SendQueueSweep {
@@ -29,6 +30,7 @@ export class SendQueueSweep {
     this.#queuePairs = queuePairs;
   }
 
+  /** Starts a sweep, or asks for another round of the running one. */
   start(): void {
     if (this.running) this.#again = true;
     else this.#begin();
@@ -39,7 +41,10 @@ export class SendQueueSweep {
     this.#again = false;
   }
 
-  /** Goes on to the next queue. True when something was done. */
+  /**
+   * Continues until one doorbell is inserted or a step's slots are done. Returns false when the
+   * doorbell found no room.
+   */
   advance(unit: DoorbellInsert): boolean {
     const queuePairs = this.#queuePairs;
     const end = Math.min(this.#slot + SLOTS_PER_STEP, queuePairs.slotCount);
