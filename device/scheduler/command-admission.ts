@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Decides, for every command or doorbell that arrives, whether it is the one its send queue expects next. That makes each command execute once,
- * though it may come as a collect copy, an implicit doorbell and an explicit doorbell (DESIGN.md 4.6). A collect copy that cannot be taken now
- * is dropped for a doorbell: the send queue in guest memory always holds the command.
+ * Decides for each arriving command and doorbell whether it is the one that its send queue expects
+ * next, so that each command executes once although it may come as collect copy, implicit doorbell
+ * and explicit doorbell (US 8,484,392 par. 99-101; US 9,069,485 par. 24, 66; docs/DOCUMENTS.md
+ * decision 6). A copy that cannot be admitted now becomes a doorbell: the send queue in guest
+ * memory always holds the command. Called by the collect unit and the register file through the
+ * function.
  */
 import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import {
@@ -35,7 +38,10 @@ export class CommandAdmission {
     this.#lanes = lanes;
   }
 
-  /** A whole command from a collect buffer of the unit's function. */
+  /**
+   * Takes a complete command from a collect buffer of the unit's function. Stale copies are
+   * dropped; early, damaged and refused ones become doorbells.
+   */
   kick(unit: DoorbellUnit, buffer: PhysicalCollectBuffer): void {
     const { owner } = unit;
     const qpn = getSendCommandQpn(buffer.view, 0);
@@ -60,19 +66,19 @@ export class CommandAdmission {
     this.#lanes.admit(qp, buffer);
   }
 
-  /** A doorbell, as two dwords. */
+  /** Takes a doorbell, as the two dwords of the layout `doorbell`. */
   ring(unit: DoorbellUnit, low: number, high: number): void {
     const qp = this.#find(unit.owner, low >>> QPN_SHIFT);
     if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_BITS);
   }
 
-  /** A stop doorbell: the QP leaves the scheduler for good (until it is reset). */
+  /** Takes a stop doorbell: the QP leaves the scheduler until it is reset. */
   stop(unit: DoorbellUnit, low: number): void {
     const qp = this.#find(unit.owner, low >>> QPN_SHIFT);
     if (qp !== undefined) unit.stop(qp);
   }
 
-  /** The QP if it is the function's own and can send; counted otherwise. */
+  /** The QP when it belongs to the function and can send. Otherwise undefined, with a fault. */
   #find(owner: UnderlyingFunction, qpn: number): QueuePair | undefined {
     const qp = this.#queuePairs.get(qpn);
     if (qp === undefined || qp.owner !== owner || !owner.enabled) {
@@ -84,6 +90,7 @@ export class CommandAdmission {
     return undefined;
   }
 
+  /** Replaces a copy by an implicit doorbell (US 8,484,392 par. 99). */
   #drop(unit: DoorbellUnit, qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const sequence = getSendCommandSequence(buffer.view, 0);
     buffer.release();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What must hold for a command however it arrived: by a collect buffer or from its send queue. */
+/**
+ * Checks a command, whether it arrived by a collect buffer or was read from its send queue: QP, QoS
+ * level, checksum (docs/DOCUMENTS.md decision 2; IBTA 10.8). Called by admission and fetcher.
+ */
 import {
   getSendCommandQosLevel,
   getSendCommandQpn,
@@ -10,7 +13,7 @@ import { hasCommandChecksum } from '../collect/checksum.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
-/** Why the command must not be executed, or NONE. */
+/** Returns the fault that forbids execution, or NONE. The length must be valid. */
 export function checkCommand(qp: QueuePair, buffer: PhysicalCollectBuffer): FaultKind {
   const { view } = buffer;
   if (getSendCommandQpn(view, 0) !== qp.number) return FaultKind.COMMAND_BAD_QP;

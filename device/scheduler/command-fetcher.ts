@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads posted commands from send queues in guest memory into dedicated collect buffers and admits them to the lanes (US8484392 figure 9; US9069485). Two bus
- * reads in a row: the queue-pair-record says how many commands are posted; each command is then read into a buffer of its own. A command that arrived
- * by a collect copy meanwhile is not executed twice: only the sequence number expected next is admitted.
+ * Reads posted commands from send queues in guest memory into dedicated collect buffers and admits
+ * them to the lanes (US 8,484,392 par. 102-107; US 9,069,485 par. 75-76). Two bus reads follow each
+ * other: the queue-pair-record tells how many commands are posted; each command is then read into a
+ * buffer of its own. A command that was admitted from a collect copy meanwhile is not executed
+ * again: only the sequence number expected next is admitted. Called by the send queue scheduler,
+ * and by `DoorbellUnit` with the completions of the reads.
  */
 import { COMMAND_HEADER_BYTES, SEND_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { getQueuePairRecordSendTail, QUEUE_PAIR_RECORD_SIZE } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
@@ -24,8 +27,8 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { checkCommand } from './command-check.ts';
 
 /**
- * Commands read from one send queue before the next has its turn. Fewer where functions share the adapter: it is by these turns that it is shared for short
- * messages.
+ * Commands read from one send queue per turn. With several functions the quantum is shorter: for
+ * short messages these turns divide the adapter's time among functions.
  */
 const QUANTUM = 16;
 const SHARED_QUANTUM = 8;
@@ -42,7 +45,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
   readonly #recordView = new DataView(this.#record.buffer);
 
-  /** `shared`: by several functions. */
+  /** `shared`: several functions share the adapter. */
   constructor(
     buffers: PcbAllocator,
     lanes: TransmitVirtualLanes,
@@ -55,12 +58,15 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     this.#shared = shared;
   }
 
-  /** The function may have a dedicated buffer now. */
+  /** True when a dedicated buffer can be bound for the function. */
   hasBuffer(owner: UnderlyingFunction): boolean {
     return this.#buffers.canBind(owner.number, 0);
   }
 
-  /** Begins the turn of a queue: its first command has a buffer, and its record is being read. False when it has to wait. */
+  /**
+   * Begins the turn of a queue: binds the buffer of its first command and issues the read of its
+   * record. Returns false when the queue has to wait for a read, a buffer or its kick list.
+   */
   begin(unit: DoorbellUnit, qp: QueuePair): boolean {
     if (!unit.inbound.takesReads || !this.#lanes.hasRoom(qp, true)) return false;
     const buffer = this.#bind(qp);
@@ -69,7 +75,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     return true;
   }
 
-  /** The completion at the head of the bus is that of a queue-pair-record. */
+  /** Takes the completion at the head of the bus, of a read of a queue-pair-record. */
   takeRecord(unit: DoorbellUnit): void {
     const qp = unit.inbound.queuePair as QueuePair;
     const first = unit.inbound.buffer as PhysicalCollectBuffer;
@@ -84,7 +90,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     this.#readCommands(unit, qp, posted, first);
   }
 
-  /** The completion at the head of the bus is that of a command. */
+  /** Takes the completion at the head of the bus, of a read of a command. */
   takeCommand(unit: DoorbellUnit): void {
     const { sequence } = unit.inbound;
     const qp = unit.inbound.queuePair as QueuePair;
@@ -95,8 +101,8 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     if (isDue && qp.sendsAreTaken && !qp.stopped && this.#lanes.hasRoom(qp, true)) return this.#fetch(qp, buffer);
     buffer.release();
     unit.descriptors.settleStop(qp);
-    // A copy of it came meanwhile, or all fetched commands became void.
-    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) return;
+    // A collect copy has been admitted meanwhile, or all fetched commands became void.
+    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) return;
     qp.fetchSequence = qp.nextSequence;
     if (qp.sendsAreTaken) this.#scheduler.schedule(qp);
   }
@@ -105,7 +111,10 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     return this.#buffers.bind(qp.owner.number, 0, -1);
   }
 
-  /** Issues reads of the commands that are posted and not being read; the queue takes another turn when some are left. */
+  /**
+   * Issues reads of the posted commands that are not being read yet, up to the quantum. The queue
+   * takes another turn when more are posted.
+   */
   #readCommands(unit: DoorbellUnit, qp: QueuePair, posted: number, first: PhysicalCollectBuffer): void {
     const { inbound } = unit;
     const ahead = qp.fetching === 0 ? 0 : (qp.fetchSequence - qp.nextSequence) & SEQUENCE_BITS;
@@ -128,7 +137,10 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     if (left > 0 && (this.#shared || !this.#scheduler.beginAtOnce(unit, qp))) this.#scheduler.schedule(qp);
   }
 
-  /** Commands posted and not yet admitted; 0, with a fault, when software's record cannot be believed. */
+  /**
+   * Commands posted and not admitted yet; 0, with a fault, when the record cannot be read or holds
+   * an impossible tail.
+   */
   #readPosted(qp: QueuePair): number {
     const { recordAddress } = qp;
     if (!qp.owner.dma.read(qp.number, recordAddress, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
@@ -137,11 +149,16 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     }
     const posted = (getQueuePairRecordSendTail(this.#recordView, 0) - qp.nextSequence) & SEQUENCE_BITS;
     if (posted <= qp.sendEntries) return posted;
-    // Behind what collect buffers brought already: an old tail, harmless. Otherwise the tail lies.
+    // A tail behind the commands that came by collect buffer is old and harmless. Any other tail
+    // beyond the queue is wrong.
     if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp.number, recordAddress);
     return 0;
   }
 
+  /**
+   * Reads the command from memory and admits it, with its fault if it has one: the fault is then
+   * reported in order, by a completion.
+   */
   #fetch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const sequence = qp.nextSequence;
     const address = qp.sendSlotAddress(sequence);
@@ -170,7 +187,10 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   }
 }
 
-/** The send queue may be read now; a QP that takes no commands is scheduled again when it does. */
+/**
+ * True when the send queue may be read now. A QP that takes no commands is scheduled again when it
+ * does.
+ */
 export function takesCommands(qp: QueuePair): boolean {
   return !qp.destroyed && !qp.stopped && qp.sendsAreTaken && (qp.state !== QpState.RTS || qp.acceptsCommands);
 }

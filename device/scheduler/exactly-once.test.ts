@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Each command executes once and in order, whatever arrives how often by which way: DESIGN.md 4.6, hazards 9 to 12 of real-hardware 5.3. */
+/**
+ * Each command executes once and in order, although copies and doorbells for it arrive repeatedly,
+ * early and late (docs/DOCUMENTS.md decision 6; docs/HAZARDS.md, hazards 9 to 12).
+ */
 import t from 'tap';
 import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { setQueuePairRecordSendTail } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
@@ -13,7 +16,7 @@ import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.ge
 import { Bench } from '../test-support/adapter-fixture.ts';
 import { NOP, Shooter } from '../test-support/shooter.ts';
 
-t.test('copies, doorbells, repeats, early and stale ones, through the wrap of the sequence number', async (t) => {
+t.test('repeated, early and stale copies and doorbells execute each command once, through the wrap', async (t) => {
   const seed = 21;
   const bench = new Bench({ seed });
   const shooters = [new Shooter(bench), new Shooter(bench)];
@@ -36,8 +39,8 @@ t.test('copies, doorbells, repeats, early and stale ones, through the wrap of th
     t.equal(shooter.reap(), undefined, `seed ${seed}`);
     t.equal(shooter.completed, shooter.posted, `seed ${seed}: every command completed`);
   }
-  t.ok(bench.read(CSR.COMMANDS_STALE) > 1000, 'stale ones came');
-  t.ok(bench.read(CSR.DOORBELLS_IMPLICIT) > 1000, 'early ones came');
+  t.ok(bench.read(CSR.COMMANDS_STALE) > 1000, 'stale copies arrived');
+  t.ok(bench.read(CSR.DOORBELLS_IMPLICIT) > 1000, 'early copies arrived');
   t.equal(
     bench.read(CSR.COMMANDS_FETCHED) + bench.read(CSR.COMMANDS_COLLECTED),
     shooters[0].posted + shooters[1].posted,
@@ -45,12 +48,12 @@ t.test('copies, doorbells, repeats, early and stale ones, through the wrap of th
   bench.finish();
 });
 
-t.test('one doorbell serves everything up to the tail', async (t) => {
+t.test('one doorbell covers all commands up to the tail', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
   for (let count = 0; count < 16; count++) qp.post(NOP, 'slot');
   bench.settle();
-  t.notOk(qp.parts.sendCq.ready, 'the device does not look by itself');
+  t.notOk(qp.parts.sendCq.ready, 'the device does not poll');
   qp.ring(0);
   bench.settle();
   t.equal(qp.parts.sendCq.drain().length, 16);
@@ -58,23 +61,22 @@ t.test('one doorbell serves everything up to the tail', async (t) => {
   bench.finish();
 });
 
-t.test('a doorbell for nothing, or for nobody, is counted and does nothing', async (t) => {
+t.test('a doorbell for an empty queue or an unknown QP is only counted', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   qp.ring(0);
   qp.ring(77, 'register');
   bench.settle();
   t.notOk(qp.parts.sendCq.ready);
-  t.ok(bench.read(CSR.DOORBELLS_IDLE) >= 1, 'two doorbells may be served as one');
-  for (const qpn of [0, 1, 0xffffff])
-    bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << DOORBELL_QPN_SHIFT) >>> 0, 0);
+  t.ok(bench.read(CSR.DOORBELLS_IDLE) >= 1, 'two doorbells may merge');
+  for (const qpn of [0, 1, 0xffffff]) bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << 8) >>> 0, 0);
   t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 3);
   qp.post(NOP);
   t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   bench.finish();
 });
 
-t.test('a tail further ahead than the queue is long is not believed', async (t) => {
+t.test('a tail further ahead than the length of the queue is reported, and nothing is executed', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
   const record = bench.access.view(qp.parts.recordAddress, 16);
@@ -85,11 +87,11 @@ t.test('a tail further ahead than the queue is long is not believed', async (t) 
   t.equal(bench.faults(FaultKind.DOORBELL_BEYOND_TAIL), 1);
   setQueuePairRecordSendTail(record, 0, 0);
   qp.post(NOP, 'doorbell');
-  t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'and forgiven');
+  t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'a correct tail is accepted afterwards');
   bench.finish();
 });
 
-t.test('queue pairs take turns: a full queue does not hold up a single command', async (t) => {
+t.test('queue pairs take turns: a full queue does not delay a single command of another one', async (t) => {
   const bench = new Bench({ budget: 1 });
   const busy = bench.createQueuePair({
     sendEntriesLog2: 10,
@@ -107,7 +109,7 @@ t.test('queue pairs take turns: a full queue does not hold up a single command',
   bench.finish();
 });
 
-t.test('a stop doorbell takes the queue pair off the scheduler and says so in its descriptor', async (t) => {
+t.test('a stop doorbell removes the queue pair from the scheduler and shows it in the descriptor', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   qp.post(NOP);
@@ -129,11 +131,11 @@ t.test('a stop doorbell takes the queue pair off the scheduler and says so in it
       descriptor.getUint32(0, true),
     ],
     [0, 0, 0xffffffff],
-    'reset: not destroyed, from 0, in no list',
+    'reset: not destroyed, sequence 0, not queued',
   );
   qp.start();
   qp.post(NOP, 'doorbell');
-  t.equal(qp.parts.sendCq.take().queueSequence, 0, 'and works again');
+  t.equal(qp.parts.sendCq.take().queueSequence, 0, 'it works again');
   qp.destroy();
   bench.finish();
 });

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The send queue scheduler (US9069485): lets the doorbell units of the functions work, and gives the lists of linked send queues their turns. There is one list for
- * each function and QoS level; lists take turns, and so do the queues of a list. Only units and lists with work are looked at.
+ * The send queue scheduler (US 8,484,392 par. 34; US 9,069,485 par. 21, 70, 75): advances the
+ * doorbell units and gives the linked send queues their turns. There is one list per function and
+ * QoS level; lists take turns, and so do the queues of a list. Only units and lists with work are
+ * visited, so idle functions cost nothing. `Adapter.run` calls `serve`.
  */
 import { FUNCTION_MAX, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
@@ -13,7 +15,7 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { CommandFetcher, takesCommands } from './command-fetcher.ts';
 import { TurnRing } from './turn-ring.ts';
 
-/** Steps of one function before the next has its turn. */
+/** Units of work of one function per turn. */
 const UNIT_STEPS = 64;
 
 export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
@@ -22,30 +24,30 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
   readonly #unitsByFunction: DoorbellUnit[] = [];
   readonly #units = new TurnRing<DoorbellUnit>(FUNCTION_MAX);
   readonly #lists = new TurnRing<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
-  /** Lists that had to go without in these turns. */
+  /** Lists whose turn found no dedicated buffer, in the current call. */
   readonly #refused = new Array<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
 
-  /** `shared`: by several functions. */
+  /** `shared`: several functions share the adapter. */
   constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, shared: boolean) {
     this.fetcher = new CommandFetcher(buffers, lanes, this, shared);
   }
 
-  /** The unit of the next function. */
+  /** Registers the doorbell unit of a function. Called once per function, before traffic. */
   addUnit(unit: DoorbellUnit): void {
     this.#unitsByFunction[unit.owner.number] = unit;
   }
 
-  /** The unit of the QP's function. */
+  /** The doorbell unit of the QP's function. */
   unitOf(qp: QueuePair): DoorbellUnit {
     return this.#unitsByFunction[qp.owner.number];
   }
 
-  /** A unit may have something to do. */
+  /** Schedules `unit.advance`. No effect when it is scheduled. */
   wake(unit: DoorbellUnit): void {
     this.#units.add(unit);
   }
 
-  /** Puts the QP at the end of its list unless it is there. */
+  /** Appends the QP to its list. No effect when the QP is in the list or stopped. */
   schedule(qp: QueuePair): void {
     if (qp.scheduled || qp.stopped) return;
     const list = this.#listOf(qp);
@@ -54,24 +56,28 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
     this.#lists.add(list);
   }
 
-  /** Where nobody waits for a turn the QP has it at once, and no link needs to be written. False when it has to wait in its list. */
+  /**
+   * While all lists are empty, a QP has its turn at once, which saves the writes of its link.
+   * Returns false when the QP must wait in its list.
+   */
   beginAtOnce(unit: DoorbellUnit, qp: QueuePair): boolean {
     if (qp.scheduled || this.#lists.length > 0 || !takesCommands(qp) || !this.fetcher.begin(unit, qp)) return false;
-    // Counted either way: the function's counters must not show whether others have queues that wait.
+    // Counted in both cases: a function's counters must not show whether other functions have
+    // queues that wait.
     qp.owner.counters.queuesLinked++;
     return true;
   }
 
-  /** Takes the QP off its list, wherever it stands. */
+  /** Removes the QP from its list, if it is linked. */
   unschedule(qp: QueuePair): void {
     if (qp.scheduled) this.#listOf(qp).remove(qp);
   }
 
-  /** Does up to `limit` units of work; returns how many. */
+  /** Does up to `limit` units of work and returns their number. */
   serve(limit: number): number {
     let done = this.#advanceUnits(limit);
     done += this.#takeTurns(limit - done);
-    // What the turns have asked for is there already.
+    // The completions of the reads issued by these turns have arrived already.
     return done + this.#advanceUnits(limit - done);
   }
 
@@ -99,12 +105,15 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
         if (list.head !== undefined) this.#lists.add(list);
       }
     }
-    // Who had to go without is first the next time; otherwise the same list could take what came free each time.
+    // Refused lists are first the next time. Otherwise one list could take every buffer that
+    // becomes free.
     while (refused > 0) this.#lists.restore(this.#refused[--refused]);
     return turns;
   }
 
-  /** The queue leaves its list before its record is read, so that a doorbell that comes later links it again. */
+  /**
+   * The queue leaves its list before its record is read, so that a later doorbell links it again.
+   */
   #takeTurn(list: SendQueueList, qp: QueuePair): boolean {
     const unit = this.#unitsByFunction[list.owner.number];
     if (takesCommands(qp)) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Those that take turns, each at most once: a ring of fixed size. What nobody waits for costs nothing. */
+/**
+ * A ring of fixed capacity for items that take turns, each in the ring at most once. An empty list
+ * costs nothing per turn. Used by the send queue scheduler for doorbell units and lists.
+ */
 export class TurnRing<T extends { active: boolean }> {
   #length = 0;
   readonly #items: (T | undefined)[];
@@ -13,14 +16,14 @@ export class TurnRing<T extends { active: boolean }> {
     return this.#length;
   }
 
-  /** Puts an item at the end unless it is there. */
+  /** Appends an item. No effect when it is in the ring. */
   add(item: T): void {
     if (item.active) return;
     item.active = true;
     this.#items[(this.#head + this.#length++) % this.#items.length] = item;
   }
 
-  /** Puts an item that had no turn in front of all others. */
+  /** Puts an item whose turn was refused in front of all others. */
   restore(item: T): void {
     if (item.active) return;
     item.active = true;
@@ -29,7 +32,7 @@ export class TurnRing<T extends { active: boolean }> {
     this.#length++;
   }
 
-  /** Takes the first one; there must be one. */
+  /** Removes and returns the first item. The ring must not be empty. */
   take(): T {
     const item = this.#items[this.#head] as T;
     this.#items[this.#head] = undefined;
