@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Lanes under a whole adapter with several functions: shares of tenants that flood, registers, random load with resets. DESIGN.md 4.4. */
+/**
+ * Lanes in a whole adapter with several functions (US 8,484,392 par. 41-47; docs/ARCHITECTURE.md,
+ * Shares of time): shares of flooding tenants, registers, random load with resets.
+ */
 import t from 'tap';
 import {
   CSR,
@@ -26,11 +29,11 @@ import { findLaneFault } from '../test-support/lane-invariants.ts';
 import { NOP } from '../test-support/shooter.ts';
 
 const QUEUE = 16;
-/** Enough of everything but time: packets of all commands wait for their turn. */
+/** Resources are ample and time is short: packets of all commands wait for their turn. */
 const PLENTY = { schedulerBufferCount: 256, executionCredits: 1024 };
 const LONG = 8192;
 
-/** A function that floods: queue pairs from port 1 to port 2, always with a full send queue. */
+/** A flooding function: queue pairs from port 1 to port 2 whose send queues are always full. */
 class Tenant {
   readonly driver: Driver;
   readonly queuePairs: DriverQueuePair[] = [];
@@ -62,7 +65,7 @@ class Tenant {
     this.queuePairs.push(a);
   }
 
-  /** Takes completions and posts as many commands again; returns the completions. */
+  /** Takes completions and posts as many new commands. */
   work(collect = false): void {
     const { allocator } = this.driver;
     for (const qp of this.queuePairs) {
@@ -84,7 +87,7 @@ class Tenant {
   #address: number | undefined = undefined;
 }
 
-/** Lets tenants flood; returns the completions of each in the second, settled part. */
+/** Lets tenants flood. Returns the completions of each without the first tenth of the steps. */
 function race(machine: InProcessMachine, tenants: readonly Tenant[], steps: number): number[] {
   let before: number[] = [];
   for (let step = 0; step < steps; step++) {
@@ -96,7 +99,7 @@ function race(machine: InProcessMachine, tenants: readonly Tenant[], steps: numb
 }
 
 for (const sizeBytes of [64, 4096])
-  t.test(`two equal tenants that flood get within 5 % of each other, ${sizeBytes} bytes`, async (t) => {
+  t.test(`two equal flooding tenants are served within 5 % of each other, ${sizeBytes} bytes`, async (t) => {
     const machine = new InProcessMachine({ functionCount: 2 });
     const [one, two] = race(
       machine,
@@ -107,10 +110,10 @@ for (const sizeBytes of [64, 4096])
     t.equal(findLaneFault(machine.device), undefined);
   });
 
-t.test('a tenant gains nothing by having many queue pairs on its lane', async (t) => {
+t.test('a tenant gains nothing by many queue pairs on its lane', async (t) => {
   const machine = new InProcessMachine({ functionCount: 2, adapter: PLENTY });
   const { lanes } = machine.device;
-  for (const owner of [0, 1]) lanes.setMap(owner, 0, [1 << (owner * 8)]);
+  for (const functionNumber of [0, 1]) lanes.setMap(functionNumber, 0, [1 << (functionNumber * 8)]);
   const [one, two] = race(machine, [new Tenant(machine, 0, 1, 65536), new Tenant(machine, 1, 8, 65536)], 1500);
   t.ok(one > 300 && Math.abs(one / two - 1) < 0.05, `${one} and ${two} messages`);
 });
@@ -120,7 +123,7 @@ t.test('a tenant with very long messages cannot take all credits of the default 
   const { execution } = machine.device.lanes;
   t.ok(
     machine.device.lanes.lanes.every(({ number }) => execution.private[number] > 0),
-    'each lane has a credit of its own',
+    'each lane has a private credit',
   );
   const long = new Tenant(machine, 0, 16, 1 << 23);
   for (let step = 0; step < 200; step++) {
@@ -137,27 +140,30 @@ t.test('a tenant with very long messages cannot take all credits of the default 
   t.ok(short.completed >= 100, `${short.completed} short messages in ${steps} steps, ${long.completed} long ones`);
 });
 
-t.test('weights are respected within 2 %', async (t) => {
+t.test('shares of time follow the weights of lanes within 2 %', async (t) => {
   const machine = new InProcessMachine({ functionCount: 3, adapter: PLENTY });
   const { lanes } = machine.device;
   const weights = [1, 2, 4];
-  weights.forEach((weight, owner) => {
-    lanes.setMap(owner, 0, [1 << (owner * 8)]);
-    lanes.setLane(owner * 8, { weight });
+  weights.forEach((weight, functionNumber) => {
+    lanes.setMap(functionNumber, 0, [1 << (functionNumber * 8)]);
+    lanes.setLane(functionNumber * 8, { weight });
   });
   const shares = race(
     machine,
-    weights.map((_, owner) => new Tenant(machine, owner, 2, LONG)),
+    weights.map((_, functionNumber) => new Tenant(machine, functionNumber, 2, LONG)),
     3000,
   );
   const total = shares.reduce((sum, share) => sum + share, 0);
-  shares.forEach((share, owner) => {
-    const ratio = (share / total) * (7 / weights[owner]);
-    t.ok(Math.abs(ratio - 1) < 0.02, `weight ${weights[owner]}: ${share} of ${total}, ratio ${ratio.toFixed(3)}`);
+  shares.forEach((share, functionNumber) => {
+    const ratio = (share / total) * (7 / weights[functionNumber]);
+    t.ok(
+      Math.abs(ratio - 1) < 0.02,
+      `weight ${weights[functionNumber]}: ${share} of ${total}, ratio ${ratio.toFixed(3)}`,
+    );
   });
 });
 
-t.test('registers show lanes to their function, and all to the physical one', async (t) => {
+t.test('registers show a function its own lanes, and the physical function all lanes', async (t) => {
   const machine = new InProcessMachine({ functionCount: 2 });
   const read = (index: number, offset: number, lane = 0): number =>
     machine.functionAt(index).readRegister(offset + 4 * lane, 4);
@@ -179,17 +185,18 @@ t.test('registers show lanes to their function, and all to the physical one', as
     [TvlState.ALLOCATED, 1, 2],
   );
   t.equal(read(0, CSR.TVL_OWNER, 50), owner);
-  t.equal(read(1, CSR.TVL_OWNER, 5), 0, 'not its own');
+  t.equal(read(1, CSR.TVL_OWNER, 5), 0, 'a lane of another function');
   t.equal(getCsrTvlOwnerState(read(0, CSR.TVL_OWNER, 100)), TvlState.SHARED);
   machine.device.lanes.setLane(50, { executionCredits: 7, listSize: 9 });
   t.equal(getCsrTvlExecutionCredits(read(1, CSR.TVL_EXECUTION, 50)), 7);
   t.equal(getCsrTvlKickListMaximum(read(1, CSR.TVL_KICK_LIST, 50)), 9);
-  // One credit for each of the 32 lanes its levels take, but for the one with 7; the same for all lanes of the adapter.
+  // One credit for each of the 32 lanes of its levels, except the lane with 7; then the shared
+  // credits of the adapter.
   t.equal(read(1, CSR.EXECUTION_CREDITS), 31 + 7);
   t.equal(read(0, CSR.EXECUTION_CREDITS_SHARED), 256 - 127 - 7);
 });
 
-t.test('a reset leaves a function the lanes it had at power-on', async (t) => {
+t.test('after a reset a function has its lanes of power-on', async (t) => {
   for (const functionCount of [2, 3, 9, 34]) {
     const machine = new InProcessMachine({ functionCount });
     const { map } = machine.device.lanes;
@@ -200,7 +207,7 @@ t.test('a reset leaves a function the lanes it had at power-on', async (t) => {
   }
 });
 
-t.test('all 128 lanes are at work at once', async (t) => {
+t.test('all 128 lanes hold commands at once', async (t) => {
   const machine = new InProcessMachine({ memoryBytes: 1 << 22 });
   machine.onStep = () => {};
   const driver = new Driver(new InProcessAccess(machine)).bringUp();
@@ -213,50 +220,47 @@ t.test('all 128 lanes are at work at once', async (t) => {
   const { lanes } = machine.device;
   t.ok(
     lanes.lanes.every(({ length }) => length === 1),
-    'a command in each',
+    'one command in each lane',
   );
   machine.runUntilIdle();
   t.equal(sendCq.drain().length, 128);
   t.ok(lanes.lanes.every(({ launches }) => launches === 1));
 });
 
-t.test(
-  'commands that the scheduler fetched go by the lanes of the dedicated buffers, in the order of their queue pair',
-  async (t) => {
-    const machine = new InProcessMachine({ budget: 3 });
-    const adapter = machine.device;
-    const driver = new Driver(new InProcessAccess(machine)).bringUp();
-    const pd = driver.createProtectionDomain();
-    const map = [0, 0, 0, 0xc0000000].map((amount, word) => ({
-      ...{ resource: ResourceKind.DEDICATED_TVL_MAP, target: 0, amount, word },
-    }));
-    t.equal(driver.resources.request(map).status, ManagementStatus.OK);
-    const sendCq = driver.createCompletionQueue({ entriesLog2: 9 });
-    const queuePairs = Array.from({ length: 8 }, () => driver.createQueuePair({ pd, sendCq }).start({ port: 1 }));
-    const launches = () => [
-      adapter.lanes.lanes.slice(0, 126).reduce((sum, lane) => sum + lane.launches, 0),
-      ...adapter.lanes.lanes.slice(126).map((lane) => lane.launches),
-    ];
-    for (const qp of queuePairs) for (let count = 0; count < 4; count++) qp.post(NOP, 'doorbell');
-    machine.runUntilIdle();
-    t.same(launches(), [0, 16, 16], 'fetched ones');
-    for (const qp of queuePairs) qp.post(NOP, 'collect');
-    machine.runUntilIdle();
-    t.same(launches(), [8, 16, 16], 'collected ones');
-    sendCq.drain();
-    const seen = new Map(queuePairs.map(({ qpn }) => [qpn, 5]));
-    for (let round = 0; round < 200; round++) {
-      const qp = machine.random.pick(queuePairs);
-      qp.post(NOP, machine.random.pick(['collect', 'doorbell'] as const));
-      for (let steps = machine.random.below(4); steps > 0; steps--) machine.step();
-      for (const { qpn, queueSequence } of sendCq.drain()) {
-        t.equal(queueSequence, seen.get(qpn));
-        seen.set(qpn, queueSequence + 1);
-      }
+t.test('fetched commands use the lanes of dedicated buffers and keep the order of their queue pair', async (t) => {
+  const machine = new InProcessMachine({ budget: 3 });
+  const adapter = machine.device;
+  const driver = new Driver(new InProcessAccess(machine)).bringUp();
+  const pd = driver.createProtectionDomain();
+  const map = [0, 0, 0, 0xc0000000].map((amount, word) => ({
+    ...{ resource: ResourceKind.DEDICATED_TVL_MAP, target: 0, amount, word },
+  }));
+  t.equal(driver.resources.request(map).status, ManagementStatus.OK);
+  const sendCq = driver.createCompletionQueue({ entriesLog2: 9 });
+  const queuePairs = Array.from({ length: 8 }, () => driver.createQueuePair({ pd, sendCq }).start({ port: 1 }));
+  const launches = () => [
+    adapter.lanes.lanes.slice(0, 126).reduce((sum, lane) => sum + lane.launches, 0),
+    ...adapter.lanes.lanes.slice(126).map((lane) => lane.launches),
+  ];
+  for (const qp of queuePairs) for (let count = 0; count < 4; count++) qp.post(NOP, 'doorbell');
+  machine.runUntilIdle();
+  t.same(launches(), [0, 16, 16], 'fetched commands');
+  for (const qp of queuePairs) qp.post(NOP, 'collect');
+  machine.runUntilIdle();
+  t.same(launches(), [8, 16, 16], 'collected commands');
+  sendCq.drain();
+  const seen = new Map(queuePairs.map(({ qpn }) => [qpn, 5]));
+  for (let round = 0; round < 200; round++) {
+    const qp = machine.random.pick(queuePairs);
+    qp.post(NOP, machine.random.pick(['collect', 'doorbell'] as const));
+    for (let steps = machine.random.below(4); steps > 0; steps--) machine.step();
+    for (const { qpn, queueSequence } of sendCq.drain()) {
+      t.equal(queueSequence, seen.get(qpn));
+      seen.set(qpn, queueSequence + 1);
     }
-    machine.runUntilIdle();
-  },
-);
+  }
+  machine.runUntilIdle();
+});
 
 t.test('short kick lists lose, repeat and reorder nothing', async (t) => {
   const machine = new InProcessMachine({ functionCount: 2, adapter: { laneCount: 4, executionCredits: 3 } });
@@ -280,37 +284,40 @@ t.test('short kick lists lose, repeat and reorder nothing', async (t) => {
 });
 
 for (let seed = 1; seed <= 10; seed++)
-  t.test(`credits and lists are right after every step, functions reset under load, seed ${seed}`, async (t) => {
-    const machine = new InProcessMachine({ functionCount: 3, seed, budget: 5, memoryBytes: 1 << 24 });
-    const { random } = machine;
-    const adapter = machine.device;
-    machine.onStep = () => {
-      const fault = findLaneFault(adapter);
-      if (fault !== undefined) throw new Error(`${fault}; ${machine.describe()}`);
-    };
-    const tenants = [0, 1, 2].map((index) => new Tenant(machine, index, 3, 300));
-    for (let step = 0; step < 1500; step++) {
-      const index = random.below(3);
-      if (random.oneIn(200)) {
-        machine.reset(index, random.pick(['device', 'function', 'lost'] as const));
-        t.equal(adapter.lanes.completion.functionUsed[index], 0, 'its credits are back at once');
-        machine.resume(index);
-        tenants[index] = new Tenant(machine, index, random.between(1, 4), 300, random.below(2));
-      } else if (random.oneIn(50)) {
-        const lane = random.below(128);
-        const few = (): number => random.below(3);
-        adapter.lanes.setLane(lane, { executionCredits: few(), completionCredits: few(), weight: 1 + few() });
-      } else if (random.below(50) === 0) adapter.lanes.setMap(index, random.below(2), [random.next() | 1]);
-      tenants[index].work(random.oneIn(2));
-      machine.step();
-    }
-    // Whoever began late has its completions now.
-    for (let round = 0; round < 2; round++) {
+  t.test(
+    `credits and lists are consistent at every step while functions are reset under load, seed ${seed}`,
+    async (t) => {
+      const machine = new InProcessMachine({ functionCount: 3, seed, budget: 5, memoryBytes: 1 << 24 });
+      const { random } = machine;
+      const adapter = machine.device;
+      machine.onStep = () => {
+        const fault = findLaneFault(adapter);
+        if (fault !== undefined) throw new Error(`${fault}; ${machine.describe()}`);
+      };
+      const tenants = [0, 1, 2].map((index) => new Tenant(machine, index, 3, 300));
+      for (let step = 0; step < 1500; step++) {
+        const index = random.below(3);
+        if (random.oneIn(200)) {
+          machine.reset(index, random.pick(['device', 'function', 'lost'] as const));
+          t.equal(adapter.lanes.completion.functionUsed[index], 0, 'its credits return at once');
+          machine.resume(index);
+          tenants[index] = new Tenant(machine, index, random.between(1, 4), 300, random.below(2));
+        } else if (random.oneIn(50)) {
+          const lane = random.below(128);
+          const few = (): number => random.below(3);
+          adapter.lanes.setLane(lane, { executionCredits: few(), completionCredits: few(), weight: 1 + few() });
+        } else if (random.below(50) === 0) adapter.lanes.setMap(index, random.below(2), [random.next() | 1]);
+        tenants[index].work(random.oneIn(2));
+        machine.step();
+      }
+      // Tenants that started late get their completions now.
+      for (let round = 0; round < 2; round++) {
+        for (const tenant of tenants) tenant.work();
+        machine.runUntilIdle();
+      }
       for (const tenant of tenants) tenant.work();
       machine.runUntilIdle();
-    }
-    for (const tenant of tenants) tenant.work();
-    machine.runUntilIdle();
-    t.same([adapter.lanes.execution.used, adapter.lanes.completion.used], [0, 0]);
-    t.ok(tenants.every(({ completed }) => completed > 0));
-  });
+      t.same([adapter.lanes.execution.used, adapter.lanes.completion.used], [0, 0]);
+      t.ok(tenants.every(({ completed }) => completed > 0));
+    },
+  );

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Credits of one kind, execution or completion (US8484392: execution and completion credit CSRs): those private to each lane, and those shared by the lanes
- * that may. A lane takes its private ones first. Invariants: used = what is held; used never exceeds the total, not even while lanes that were cut
- * down still use more than they have: what is used stays charged where it came from.
+ * Credits of one kind, execution or completion (US 8,484,392 par. 42-44): private ones of each
+ * lane, and shared ones for the lanes that may take them. A lane takes its private credits first.
+ * Invariants: `used` equals the credits held; it never exceeds the total, even while lanes whose
+ * number was reduced still hold more, because a credit stays charged to its source until it is
+ * released (hazard 19). Called by `TransmitVirtualLanes` and the arbitrator.
  */
 import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { CreditSource } from '../collect/credit-hold.ts';
@@ -12,13 +14,13 @@ const NO_LANES = new LaneSet().words;
 
 export class CreditAccounts {
   readonly total: number;
-  /** Credits in use; of these, shared ones. */
+  /** Credits in use, and how many of them are shared ones. */
   used = 0;
   sharedUsed = 0;
-  /** The same by function. */
+  /** The same by function number. */
   readonly functionUsed: Int32Array;
   readonly functionSharedUsed: Int32Array;
-  /** By lane: private credits, how many of them are in use, shared ones in use. */
+  /** By lane: private credits, private credits in use, shared credits in use. */
   readonly private = new Int32Array(TVL_MAX);
   readonly privateUsed = new Int32Array(TVL_MAX);
   readonly laneSharedUsed = new Int32Array(TVL_MAX);
@@ -33,7 +35,7 @@ export class CreditAccounts {
     this.functionSharedUsed = new Int32Array(functionCount);
   }
 
-  /** Credits that belong to no lane. */
+  /** Credits that are private to no lane. */
   get shared(): number {
     return Math.max(0, this.total - this.#privateTotal);
   }
@@ -42,6 +44,7 @@ export class CreditAccounts {
     return Math.min(this.shared - this.sharedUsed, this.total - this.used);
   }
 
+  /** Sets the private credits of a lane. Credits in use above the new number stay in use. */
   set(lane: number, credits: number, mayShare: boolean): void {
     this.#privateTotal += credits - this.private[lane];
     this.private[lane] = credits;
@@ -49,18 +52,21 @@ export class CreditAccounts {
     this.#privateFree.put(lane, this.privateUsed[lane] < credits);
   }
 
-  /** The lane could take a credit now. */
+  /** True when the lane can take a credit now. */
   has(lane: number): boolean {
     if (this.used >= this.total) return false;
     return this.#privateFree.has(lane) || (this.sharedFree > 0 && this.sharers.has(lane));
   }
 
-  /** Only credits that others give back are between the lane and a credit: those it may share. */
+  /** True when the lane can take a credit once other lanes return shared ones. */
   couldHave(lane: number): boolean {
     return this.#privateFree.has(lane) || this.sharers.has(lane);
   }
 
-  /** Puts those of `lanes` into `into` that have a credit, if `reserved` shared ones are left alone. `words`: of the sets, those with lanes that exist. */
+  /**
+   * Sets `into` to the lanes of `lanes` that can take a credit when `reserved` shared ones are kept
+   * back. Only the first `words` words of the sets are used.
+   */
   narrow(lanes: LaneSet, words: number, reserved: number, into: LaneSet): void {
     const from = lanes.words;
     const to = into.words;
@@ -69,7 +75,7 @@ export class CreditAccounts {
     for (let word = 0; word < words; word++) to[word] = from[word] & (privateFree[word] | sharers[word]);
   }
 
-  /** Takes a credit that `has` promised. */
+  /** Takes a credit for the lane; the caller has checked `has`. Returns the source, for `give`. */
   take(lane: number, functionNumber: number): CreditSource {
     this.used++;
     this.functionUsed[functionNumber]++;
@@ -83,6 +89,7 @@ export class CreditAccounts {
     return CreditSource.SHARED;
   }
 
+  /** Returns a credit to its source. NONE has no effect. */
   give(lane: number, functionNumber: number, source: CreditSource): void {
     if (source === CreditSource.NONE) return;
     this.used--;

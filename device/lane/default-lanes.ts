@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How lanes and credits are given out at power-on. One function shares all lanes with nobody. Of several, each owns an equal part of half of them, split
- * between its QoS levels, so it is an even number where it is more than one; the rest is shared. Half of the credits are private, evenly; one each where there are enough for that and one
- * more: who holds what is shared with long messages must not keep others from sending.
+ * Division of lanes and credits at power-on (US 8,484,392 par. 44, 51). A single function shares
+ * all lanes. Of several functions each owns an equal part of half the lanes, split between its QoS
+ * levels: an even number unless it is one lane. The rest is shared. Half of the credits are
+ * private, in equal parts; each lane has at least one where there are more credits than lanes,
+ * because a function that holds the shared ones with long messages must not stop the others. Called
+ * by `TransmitVirtualLanes`.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { LaneSettings } from './lane.ts';
 import { type LaneMask, LaneSet } from './lane-set.ts';
 
-/** The lanes to give out; see `TransmitVirtualLanes`. */
+/** The lanes to divide; `TransmitVirtualLanes` implements it. */
 export interface UndividedLanes {
   readonly count: number;
   readonly execution: { readonly total: number };
@@ -18,6 +21,7 @@ export interface UndividedLanes {
   setMap(functionNumber: number, qosLevel: number, mask: LaneMask): void;
 }
 
+/** Sets credits, owners and maps of all lanes. */
 export function divideLanes(lanes: UndividedLanes, functionCount: number): void {
   const { count } = lanes;
   for (let lane = 0; lane < count; lane++)
@@ -30,7 +34,7 @@ export function divideLanes(lanes: UndividedLanes, functionCount: number): void 
   const part = functionCount === 1 ? 0 : Math.floor(count / 2 / functionCount);
   if (part === 0) return;
   const perLevel = Math.floor(part / QOS_LEVELS);
-  // With one lane alone the levels have no map: each takes what the function has.
+  // With one lane per function the levels have no map: each uses the lanes of its function.
   const each = perLevel === 0 ? part : perLevel * QOS_LEVELS;
   for (let functionNumber = 0; functionNumber < functionCount; functionNumber++) {
     lanes.setOwned(functionNumber, range(functionNumber * each, each));
@@ -39,7 +43,7 @@ export function divideLanes(lanes: UndividedLanes, functionCount: number): void 
   }
 }
 
-/** Credits of a kind that each of `count` lanes has of its own. */
+/** Private credits of one kind for each of `count` lanes. */
 function getPrivate(total: number, count: number): number {
   return Math.max(Math.floor(total / 2 / count), total > count ? 1 : 0);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Hazards of lanes and credits, provoked on purpose: real-hardware 5.3, numbers 17, 18 and the credits of 19. Every step checks that credits are conserved. */
+/**
+ * Hazards 17, 18, 19 and 42 of docs/HAZARDS.md for lanes and credits. Each is provoked, and every
+ * step checks that credits are conserved.
+ */
 import t from 'tap';
 import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
@@ -12,10 +15,10 @@ import { connect } from '../test-support/connected-fixture.ts';
 import { PacketPeer, PEER_QPN } from '../test-support/packet-peer.ts';
 
 const one = { inline: Uint8Array.of(1) };
-/** Two lanes: 4 private credits each, 8 shared ones. */
+/** Two lanes with 4 private credits each; 8 credits are shared. */
 const TWO_LANES = { laneCount: 2, executionCredits: 16, completionCredits: 16 };
 
-/** Another QP beside the one of `peer`. */
+/** A second QP beside that of `peer`. */
 function another({ bench }: PacketPeer): DriverQueuePair {
   const sendCq = bench.createCompletionQueue();
   const creation = { serviceType: ServiceType.RC };
@@ -37,9 +40,9 @@ t.test('hazard 17: a lane that holds all shared credits leaves the others their 
   t.equal(getCsrTvlSharedCompletion(bench.read(CSR.TVL_SHARED, 0)), 8);
   t.equal(bench.read(CSR.KICK_LIST_LENGTH), 28);
   post(other, 10);
-  t.equal(peer.take().length, 4, 'the other lane has its own 4');
+  t.equal(peer.take().length, 4, 'the other lane has its 4 private credits');
   peer.acknowledge(3, { destQpn: other.qpn });
-  t.equal(peer.take().length, 4, 'and gets them back while the flood lasts');
+  t.equal(peer.take().length, 4, 'it gets them back while the flood lasts');
   peer.acknowledge(11);
   peer.acknowledge(7, { destQpn: other.qpn });
   for (let seen = peer.take(); seen.length > 0; seen = peer.take())
@@ -50,7 +53,7 @@ t.test('hazard 17: a lane that holds all shared credits leaves the others their 
   bench.finish();
 });
 
-/** Ways in which commands end. Each gets a peer with commands in lists and in flight. */
+/** Ways in which commands end. Each takes a peer with commands in kick lists and in flight. */
 const endings: Record<string, (peer: PacketPeer) => void> = {
   success: (peer) => {
     let last = 0;
@@ -60,7 +63,7 @@ const endings: Record<string, (peer: PacketPeer) => void> = {
     }
   },
   'a NAK': (peer) => void peer.nak(2, 1),
-  'a receiver that is not ready, once too often': (peer) => {
+  'RNR NAKs beyond the retry count': (peer) => {
     peer.receiverNotReady(0, 1);
     peer.wait(1e9);
     peer.take();
@@ -71,14 +74,14 @@ const endings: Record<string, (peer: PacketPeer) => void> = {
   'reset of the QP': (peer) => peer.qp.toReset(),
   destruction: (peer) => peer.qp.destroy(),
   'reset of the function': (peer) => peer.bench.machine.reset(0, 'function'),
-  'a reset by software': (peer) => {
+  'reset by software': (peer) => {
     peer.bench.driver.reset();
     peer.bench.host.quietBecause = 'the function was reset';
   },
   'loss of the guest': (peer) => peer.bench.machine.reset(0, 'lost'),
 };
 
-/** Nothing is listed, and no credit is out. */
+/** True when the kick lists are empty and no credit is held. */
 function isQuiet({ bench }: PacketPeer): boolean {
   const held = [CSR.COMPLETION_CREDITS_USED, CSR.EXECUTION_CREDITS_USED, CSR.KICK_LIST_LENGTH];
   return held.every((offset) => bench.read(offset) === 0);
@@ -87,7 +90,7 @@ function isQuiet({ bench }: PacketPeer): boolean {
 for (const [name, end] of Object.entries(endings)) {
   const options = { timeout: 1, retryCount: 1, rnrRetry: 1 };
 
-  t.test(`hazard 17: no credit leaks by ${name}`, async (t) => {
+  t.test(`hazard 17: no credit leaks on ${name}`, async (t) => {
     const peer = new PacketPeer({ ...options, bench: { adapter: TWO_LANES } });
     const { bench } = peer;
     post(peer.qp, 40);
@@ -96,13 +99,13 @@ for (const [name, end] of Object.entries(endings)) {
     end(peer);
     peer.settle();
     t.ok(isQuiet(peer));
-    // What comes too late changes nothing.
+    // Late acknowledgements change nothing.
     for (const psn of [0, 5, 39]) peer.acknowledge(psn);
     t.equal(bench.read(CSR.COMPLETION_CREDITS_USED), 0);
     if (bench.host.quietBecause === '') bench.finish();
   });
 
-  t.test(`hazard 17: no execution credit leaks by ${name}, while packets wait for the port`, async (t) => {
+  t.test(`hazard 17: no execution credit leaks on ${name} while packets wait for the port`, async (t) => {
     const peer = new PacketPeer({ ...options, bench: { adapter: { ...TWO_LANES, portQueuePackets: 8 } } });
     const { bench, qp } = peer;
     const buffer = bench.createBuffer(4096);
@@ -118,7 +121,7 @@ for (const [name, end] of Object.entries(endings)) {
   });
 }
 
-t.test('hazard 17: nor by errors of commands, nor by those that need no acknowledgement', async (t) => {
+t.test('hazard 17: no credit leaks on errors of commands or without acknowledgements', async (t) => {
   for (const serviceType of [ServiceType.UC, ServiceType.RC]) {
     const bench = new Bench({ adapter: TWO_LANES });
     const { a, b } = connect(bench, { serviceType });
@@ -139,7 +142,7 @@ t.test('hazard 17: nor by errors of commands, nor by those that need no acknowle
   t.equal(sender.parts.sendCq.drain().length, 21);
 });
 
-t.test('hazard 18: a completion credit held by a lost ACK comes back at the timeout, once', async (t) => {
+t.test('hazard 18: a completion credit whose ACK was lost returns once, at the timeout', async (t) => {
   const peer = new PacketPeer({ timeout: 1, retryCount: 0, bench: { adapter: TWO_LANES } });
   post(peer.qp, 3);
   peer.take();
@@ -149,12 +152,12 @@ t.test('hazard 18: a completion credit held by a lost ACK comes back at the time
   t.same(statuses, [CompletionStatus.RETRY_EXCEEDED, CompletionStatus.FLUSHED, CompletionStatus.FLUSHED]);
   t.equal(peer.bench.read(CSR.COMPLETION_CREDITS_USED), 0);
   peer.acknowledge(2);
-  t.equal(peer.bench.read(CSR.COMPLETION_CREDITS_USED), 0, 'late');
+  t.equal(peer.bench.read(CSR.COMPLETION_CREDITS_USED), 0, 'after a late ACK');
   t.notOk(peer.qp.parts.sendCq.ready);
   peer.bench.finish();
 });
 
-t.test('hazard 18: an ACK after the retry, and once more, releases once', async (t) => {
+t.test('hazard 18: repeated ACKs after a retry release the credit once', async (t) => {
   const peer = new PacketPeer({ timeout: 1, retryCount: 3, bench: { adapter: TWO_LANES } });
   const other = another(peer);
   post(peer.qp, 3);
@@ -167,13 +170,13 @@ t.test('hazard 18: an ACK after the retry, and once more, releases once', async 
   peer.acknowledge(2);
   t.equal(used(), 2);
   peer.acknowledge(2);
-  t.equal(used(), 2, 'those of the other are still held');
+  t.equal(used(), 2, 'credits of the other QP are still held');
   peer.acknowledge(1, { destQpn: other.qpn });
   t.equal(peer.qp.parts.sendCq.drain().length + other.parts.sendCq.drain().length, 5);
   peer.bench.finish();
 });
 
-/** How the memory of a guest goes while answers are awaited. */
+/** Ways in which a guest's memory is lost while answers are awaited. */
 const losses: Record<string, (peer: PacketPeer) => void> = {
   'bus mastering is turned off': ({ bench }) => {
     bench.access.port.setBusMaster(false);
@@ -187,35 +190,32 @@ const losses: Record<string, (peer: PacketPeer) => void> = {
 };
 
 for (const [what, lose] of Object.entries(losses))
-  t.test(
-    `hazard 42: answers are awaited, and ${what}: nothing is written any more, every credit comes back`,
-    async (t) => {
-      const peer = new PacketPeer({ timeout: 1, retryCount: 1, bench: { adapter: TWO_LANES } });
-      const { bench, qp } = peer;
-      post(qp, 3);
-      qp.post({
-        opcode: SendOpcode.RDMA_READ,
-        sges: [bench.sge(bench.createBuffer(64))],
-        remote: { address: 0, rkey: 1 },
-      });
-      post(qp, 20);
+  t.test(`hazard 42: ${what} while answers are awaited: nothing is written, every credit returns`, async (t) => {
+    const peer = new PacketPeer({ timeout: 1, retryCount: 1, bench: { adapter: TWO_LANES } });
+    const { bench, qp } = peer;
+    post(qp, 3);
+    qp.post({
+      opcode: SendOpcode.RDMA_READ,
+      sges: [bench.sge(bench.createBuffer(64))],
+      remote: { address: 0, rkey: 1 },
+    });
+    post(qp, 20);
+    peer.take();
+    t.ok(bench.read(CSR.COMPLETION_CREDITS_USED) > 4);
+    lose(peer);
+    const before = bench.host.memory.bytes.slice();
+    peer.acknowledge(2);
+    peer.respond(BthOpcode.RC_RDMA_READ_RESPONSE_ONLY, 3, { syndromeKind: AethKind.ACK }, new Uint8Array(64).fill(1));
+    for (let psn = 4; psn < 24; psn++) {
       peer.take();
-      t.ok(bench.read(CSR.COMPLETION_CREDITS_USED) > 4);
-      lose(peer);
-      const before = bench.host.memory.bytes.slice();
-      peer.acknowledge(2);
-      peer.respond(BthOpcode.RC_RDMA_READ_RESPONSE_ONLY, 3, { syndromeKind: AethKind.ACK }, new Uint8Array(64).fill(1));
-      for (let psn = 4; psn < 24; psn++) {
-        peer.take();
-        peer.acknowledge(psn);
-      }
-      peer.wait(1e9);
-      t.ok(isQuiet(peer), bench.machine.describe());
-      t.ok(Buffer.compare(bench.host.memory.bytes, before) === 0, 'memory is untouched');
-    },
-  );
+      peer.acknowledge(psn);
+    }
+    peer.wait(1e9);
+    t.ok(isQuiet(peer), bench.machine.describe());
+    t.ok(Buffer.compare(bench.host.memory.bytes, before) === 0, 'memory is untouched');
+  });
 
-t.test('hazard 19: credits cut below what is in use converge, and no count is negative', async (t) => {
+t.test('hazard 19: credits reduced below their use converge, and no count is negative', async (t) => {
   const peer = new PacketPeer({ bench: { adapter: TWO_LANES } });
   const { lanes } = peer.adapter;
   post(peer.qp, 40);
@@ -226,14 +226,14 @@ t.test('hazard 19: credits cut below what is in use converge, and no count is ne
   t.same(
     [completion.privateUsed[0], completion.sharedUsed, completion.shared],
     [4, 8, 0],
-    'charged where it came from',
+    'credits in use stay charged to their source',
   );
   const other = another(peer);
   post(other, 20);
-  t.equal(peer.take().length, 4, 'what is promised and still in use cannot be had twice');
+  t.equal(peer.take().length, 4, 'private credits that another lane still uses are not available');
   for (let psn = 0; psn < 11; psn++) peer.acknowledge(psn);
-  t.equal(peer.take().length, 11, 'it comes as the others end');
-  t.same([completion.privateUsed[0], completion.sharedUsed], [1, 1], 'the first lane has one at a time now');
+  t.equal(peer.take().length, 11, 'they become available as its commands end');
+  t.same([completion.privateUsed[0], completion.sharedUsed], [1, 1], 'the first lane is down to one credit');
   peer.acknowledge(11);
   t.equal(peer.take().length, 1);
   t.same([completion.privateUsed[0], completion.sharedUsed], [1, 0]);
@@ -243,7 +243,7 @@ t.test('hazard 19: credits cut below what is in use converge, and no count is ne
   peer.bench.finish();
 });
 
-t.test('hazard 19: lanes taken away while commands are in their lists', async (t) => {
+t.test('hazard 19: commands in the list of a lane that is taken away keep their order', async (t) => {
   const peer = new PacketPeer({ bench: { adapter: { ...TWO_LANES, laneCount: 4 } } });
   const { lanes } = peer.adapter;
   post(peer.qp, 30);
@@ -251,7 +251,7 @@ t.test('hazard 19: lanes taken away while commands are in their lists', async (t
   const first = lanes.lanes.findIndex(({ length }) => length > 0);
   lanes.setMap(0, 0, [1 << ((first + 1) % 4)]);
   post(peer.qp, 10);
-  t.equal(lanes.lanes[first].length, 40 - seen, 'they stay behind those before them');
+  t.equal(lanes.lanes[first].length, 40 - seen, 'new commands stay on the lane of the listed ones');
   const order = [...Array(seen).keys()];
   for (let psn = 0; order.length < 40; psn++) {
     peer.acknowledge(psn);
@@ -261,7 +261,7 @@ t.test('hazard 19: lanes taken away while commands are in their lists', async (t
   peer.acknowledge(39);
   post(peer.qp, 1);
   t.equal(peer.take().length, 1);
-  t.equal(lanes.lanes[(first + 1) % 4].launches, 1, 'then the new map counts');
+  t.equal(lanes.lanes[(first + 1) % 4].launches, 1, 'afterwards the new map applies');
   peer.acknowledge(40);
   peer.bench.finish();
 });

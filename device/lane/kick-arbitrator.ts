@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The virtual kick arbitrator (US8484392): picks, among lanes that have work and both credits, by weighted round robin, first among their owners. It reckons with sets of lanes, so that a
- * lane that lacks a credit or whose port is full costs nothing.
- *
- * A lane that needs two shared credits could for ever see one of each kind taken by lanes that need only that one. So a lane that was passed over for
- * a whole round becomes claimant: the next free shared credit is kept for it, the completion credit first, since it takes longest to come.
+ * The virtual kick arbitrator (US 8,484,392 par. 47; US 9,069,485 par. 77; docs/DOCUMENTS.md
+ * decision 13): selects the next lane among those with work and both credits, first by owner
+ * (owner-turns.ts), then by weighted round robin. It works on sets of lanes, so a lane without
+ * credit or with a full port costs nothing. Called by `TransmitVirtualLanes`.
  */
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CreditAccounts } from './credit-accounts.ts';
@@ -12,33 +11,44 @@ import type { Lane } from './lane.ts';
 import { LaneSet, wordsOf } from './lane-set.ts';
 import { COMMAND_COST_BYTES, type OwnerTurns } from './owner-turns.ts';
 
-/** What the arbitrator needs to know of a port. */
+/** A port as the arbitrator uses it. */
 export interface LanePort {
   readonly congested: boolean;
 }
 
 const NO_LANE = -1;
 
+/**
+ * A lane that needs two shared credits could starve: lanes that need only one kind would always
+ * take it first. So a lane that was passed over for two rounds becomes claimant, and the next free
+ * shared credit is kept for it, the completion credit first because it takes longest to return.
+ */
 export class KickArbitrator {
-  /** Lanes whose list is not empty. */
+  /** Lanes whose kick list is not empty. */
   readonly work = new LaneSet();
   readonly #lanes: readonly Lane[];
-  /** Of each set, those with lanes that exist. */
+  /** Words of each set that hold existing lanes. */
   readonly #words: number;
   readonly #execution: CreditAccounts;
   readonly #completion: CreditAccounts;
   readonly #ports: readonly LanePort[];
-  /** By port: lanes whose first command found it full. */
+  /** By port: lanes whose first command found the port full. */
   readonly #blocked: readonly LaneSet[];
-  /** Some lane is in one of these sets. */
+  /** True when one of these sets is not empty. */
   #someBlocked = false;
   readonly #owners: OwnerTurns;
   readonly #eligible = new LaneSet();
-  /** Lanes served in this round, which ends when all that could be served were; lanes with work that were not served in the last one. */
+  /**
+   * Lanes served in this round, which ends when every lane that could be served was; lanes with
+   * work that the last round did not serve; those that two rounds did not serve.
+   */
   readonly #served = new LaneSet();
   readonly #passed = new LaneSet();
   readonly #passedTwice = new LaneSet();
-  /** By owner: the lane that was served last, and what is left of its turn. Both go on where they were when others had their turn. */
+  /**
+   * By owner: the lane served last, and the launches left of its turn. A turn continues after turns
+   * of other owners.
+   */
   readonly #currents = new Int16Array(FUNCTION_MAX + 1).fill(NO_LANE);
   readonly #turnsLeft = new Float64Array(FUNCTION_MAX + 1);
   #claimant = NO_LANE;
@@ -59,7 +69,7 @@ export class KickArbitrator {
     this.#blocked = ports.map(() => new LaneSet());
   }
 
-  /** The lane whose first command is next, or -1. */
+  /** The lane whose first command is launched next, or -1. */
   select(): number {
     const eligible = this.#findEligible();
     if (this.#claimant !== NO_LANE && this.#has(this.#claimant)) return this.#claimant;
@@ -71,11 +81,11 @@ export class KickArbitrator {
     return this.#turnsLeft[owner] > 0 && lanes.has(current) ? current : lanes.after(current);
   }
 
-  /** The lane's first command was launched. */
+  /** The first command of the lane was launched. */
   noteLaunch(lane: number): void {
     this.#owners.charge(lane, COMMAND_COST_BYTES);
     this.#served.add(lane);
-    // A claim is served beside the turns of its owner's lanes.
+    // A claim is served in addition to the turns of its owner's lanes.
     if (lane === this.#claimant) {
       this.#claimant = NO_LANE;
       return;
@@ -89,13 +99,13 @@ export class KickArbitrator {
     if (this.#eligible.isWithin(this.#served)) this.#endRound(lane);
   }
 
-  /** The lane's first command waits for port `index` to have room. */
+  /** The first command of the lane waits for room at port `index`. */
   block(lane: number, index: number): void {
     this.#blocked[index].add(lane);
     this.#someBlocked = true;
   }
 
-  /** The lane's first command may no longer wait for a port, or is another one now. */
+  /** The first command of the lane has changed, or may need no port any more. */
   reconsider(lane: number): void {
     if (!this.#someBlocked) return;
     this.#someBlocked = false;
@@ -105,6 +115,9 @@ export class KickArbitrator {
     }
   }
 
+  /**
+   * Lanes with work, both credits and room at the port. Credits kept for a claimant do not count.
+   */
   #findEligible(): LaneSet {
     if (this.#claimant !== NO_LANE && !this.#mayClaim(this.#claimant)) this.#claimant = NO_LANE;
     const claimed = this.#claimant !== NO_LANE;
@@ -118,7 +131,7 @@ export class KickArbitrator {
     return lanes;
   }
 
-  /** Nothing but credits is between the lane and a launch. */
+  /** True when only credits are missing for a launch. */
   #mayClaim(lane: number): boolean {
     if (!this.work.has(lane) || !this.#couldHave(lane)) return false;
     if (!this.#someBlocked) return true;
@@ -133,7 +146,10 @@ export class KickArbitrator {
     return this.#execution.couldHave(lane) && this.#completion.couldHave(lane);
   }
 
-  /** All lanes that could be served had their turn: those with work that were left out twice running get a claim, one after the other. */
+  /**
+   * Every lane that could be served had its turn. Lanes with work that two rounds passed over get a
+   * claim, one after the other.
+   */
   #endRound(last: number): void {
     const twice = this.#passedTwice;
     if (twice.takePassed(this.#passed, this.work, this.#served, this.#words) && this.#claimant === NO_LANE) {

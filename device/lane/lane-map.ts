@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which lanes a command may take (US8484392: TVL mapping table): by function and QoS level, or, for commands in the scheduler's dedicated buffers, a set of
- * their own. A level without lanes takes those of its function, a function without lanes the shared ones; when nothing is shared either, all.
+ * The TVL mapping table (US 8,484,392 par. 51-52, 114): the lanes that a command may take, by
+ * function and QoS level, or a set of its own for commands in the scheduler's dedicated buffers. A
+ * level without lanes uses those of its function, a function without lanes the shared ones, and all
+ * lanes when none is shared. Called by `TransmitVirtualLanes` and the lane registers.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { TvlState } from '../../protocol/layout/gen/values.gen.ts';
 import { type LaneMask, LaneSet } from './lane-set.ts';
 
 export class LaneMap {
-  /** Changes with every change: queue pairs then choose anew. */
+  /** Incremented by each change; queue pairs then choose a lane again. */
   generation = 0;
-  /** Lanes of nobody. */
+  /** Lanes without an owner that are not dedicated. */
   readonly shared = new LaneSet();
+  /** Lanes of commands in the scheduler's dedicated buffers. */
   readonly dedicated = new LaneSet();
   readonly #all: LaneSet;
   readonly #owned: LaneSet[];
-  /** By function and level: as set, and as it follows. */
+  /** By function and level: the configured set, and the set in effect. */
   readonly #levels: LaneSet[];
   readonly #effective: LaneSet[];
   readonly #owners: Int8Array;
@@ -31,27 +34,27 @@ export class LaneMap {
     this.#recompute();
   }
 
-  /** Lanes the function owns. */
+  /** Lanes that the function owns. */
   getOwned(functionNumber: number): LaneSet {
     return this.#owned[functionNumber];
   }
 
-  /** Lanes the level was given. */
+  /** Lanes configured for the level. */
   getMap(functionNumber: number, qosLevel: number): LaneSet {
     return this.#levels[functionNumber * QOS_LEVELS + qosLevel];
   }
 
-  /** Lanes that commands of the level take. */
+  /** Lanes that commands of the level use. */
   getLanes(functionNumber: number, qosLevel: number): LaneSet {
     return this.#effective[functionNumber * QOS_LEVELS + qosLevel];
   }
 
-  /** Lanes that commands of the level in dedicated buffers take. */
+  /** Lanes that commands of the level in dedicated buffers use. */
   getDedicatedLanes(functionNumber: number, qosLevel: number): LaneSet {
     return this.#hasDedicated ? this.dedicated : this.getLanes(functionNumber, qosLevel);
   }
 
-  /** The function that owns the lane, or -1. */
+  /** Number of the function that owns the lane, or -1. */
   getOwner(lane: number): number {
     return this.#owners[lane];
   }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A set of transmit virtual lanes, one bit each: what the arbitrator and the lane map reckon with, at the same cost for 1 lane and for 128. */
+/**
+ * A set of transmit virtual lanes (US 8,484,392 par. 51), one bit each. Arbitrator, lane map and
+ * owner turns work on such sets, at the same cost for 1 lane and for 128.
+ */
 import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 
 const WORD_BITS = 32;
 const WORD_SHIFT = 5;
 export const LANE_WORDS = TVL_MAX / WORD_BITS;
 
-/** Lanes as 32-bit words, bit 0 of the first one is lane 0. */
+/** Lanes as 32-bit words; bit 0 of word 0 is lane 0. Missing words are empty. */
 export type LaneMask = ArrayLike<number>;
 
-/** Words of a set that the lanes 0 to `count` - 1 need. */
+/** Words that hold the lanes 0 to `count` - 1. */
 export function wordsOf(count: number): number {
   return Math.ceil(count / WORD_BITS);
 }
@@ -18,7 +21,7 @@ export class LaneSet {
   readonly words = new Int32Array(LANE_WORDS);
   #last = -1;
 
-  /** A set of the lanes 0 to `count` - 1. */
+  /** The set of lanes 0 to `count` - 1. */
   static first(count: number): LaneSet {
     const set = new LaneSet();
     for (let lane = 0; lane < count; lane++) set.add(lane);
@@ -47,7 +50,7 @@ export class LaneSet {
     return true;
   }
 
-  /** All members are in `set`. */
+  /** True when `set` contains all members. */
   isWithin({ words }: LaneSet): boolean {
     for (let word = 0; word < LANE_WORDS; word++) if ((this.words[word] & ~words[word]) !== 0) return false;
     return true;
@@ -75,8 +78,9 @@ export class LaneSet {
   }
 
   /**
-   * Ends a round: lanes with `work` that were not `served` become those `passed` over, and this set those that were in the round before as well. `served` is
-   * empty afterwards. False when this set is. In one go, because short turns make many rounds; over the first `words` words only.
+   * Ends a round. Lanes with `work` that were not `served` become `passed`; this set becomes those
+   * that were `passed` before as well; `served` becomes empty. Returns false when this set is
+   * empty. One pass over the first `words` words, because short turns make many rounds.
    */
   takePassed(passed: LaneSet, work: LaneSet, served: LaneSet, words: number): boolean {
     let any = 0;
@@ -91,7 +95,10 @@ export class LaneSet {
     return any !== 0;
   }
 
-  /** The first member behind `lane`, going round and ending with `lane` itself; -1 when there is none. */
+  /**
+   * The first member behind `lane`, wrapping around and ending with `lane` itself; -1 when the set
+   * is empty.
+   */
   after(lane: number): number {
     const from = (lane + 1) & (TVL_MAX - 1);
     let word = from >>> WORD_SHIFT;
@@ -104,7 +111,7 @@ export class LaneSet {
     return -1;
   }
 
-  /** Members in turn. */
+  /** Returns the members in turn. */
   takeNext(): number {
     this.#last = this.after(this.#last);
     return this.#last;

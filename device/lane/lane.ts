@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A transmit virtual lane (US8484392: TVL) and its virtual kick list: kicked commands, first in, first out. The list is linked through the PCBs themselves, so that
- * it takes any number and costs nothing. Its maximum is a limit of admission, for each function and QoS level by itself: what others have in the list of a shared lane refuses nobody. Its credits are in `credit-accounts`.
+ * A transmit virtual lane and its virtual kick list, a FIFO of kicked commands (US 8,484,392 par.
+ * 45-46, 115). The list is linked through the PCBs, so it holds any number without memory of its
+ * own. Its maximum limits admission, for each function and QoS level separately, so commands of
+ * other functions on a shared lane refuse none. Credits are in credit-accounts.ts. Called by
+ * `TransmitVirtualLanes`.
  */
 import { FUNCTION_MAX, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -10,7 +13,7 @@ import { ReadyQueue } from './ready-queue.ts';
 
 const CLASSES = FUNCTION_MAX * QOS_LEVELS;
 
-/** What a lane has; what is left out stays. */
+/** Settings of a lane. An omitted setting stays as it is. */
 export interface LaneSettings {
   readonly executionCredits?: number;
   readonly completionCredits?: number;
@@ -22,16 +25,16 @@ export interface LaneSettings {
 
 export class Lane {
   readonly number: number;
-  /** Commands, and packets by the quantum, per turn. */
+  /** Launches per turn; for packets of connections, quanta per turn. */
   weight = 1;
-  /** Commands the list takes of each function and QoS level. */
+  /** Maximum of commands in the list for each function and QoS level. */
   listSize: number;
   length = 0;
-  /** By function and QoS level (`classOf`): commands in the list. */
+  /** Commands in the list by function and QoS level (`classOf`). */
   readonly lengths = new Uint16Array(CLASSES);
   launches = 0;
   head: PhysicalCollectBuffer | undefined = undefined;
-  /** QPs that found the list full: how many, and which, by function and QoS level. */
+  /** QPs that found the list full, and the same QPs by function and QoS level. */
   waiting = 0;
   readonly #waiters = new Array<ReadyQueue<QueuePair> | undefined>(CLASSES).fill(undefined);
   #tail: PhysicalCollectBuffer | undefined = undefined;
@@ -45,7 +48,7 @@ export class Lane {
     return this.lengths[classOf(qp)] < this.listSize;
   }
 
-  /** The QP found the list full. */
+  /** Adds a QP that found the list full. The caller keeps it from being added twice. */
   wait(qp: QueuePair): void {
     const index = classOf(qp);
     this.#waiters[index] ??= new ReadyQueue<QueuePair>();
@@ -53,7 +56,11 @@ export class Lane {
     this.waiting++;
   }
 
-  /** The next QP of a class to try again when `woken` were told already: as many as there is room for; all when none of the class is left in the list, for then nobody would come to wake the others. */
+  /**
+   * The next QP of a class to wake when `woken` have been woken: as many as there is room for. All
+   * of them when the list holds no command of the class, because no later launch would wake the
+   * rest.
+   */
   takeWaiter(index: number, woken: number): QueuePair | undefined {
     const length = this.lengths[index];
     if (length > 0 && length + woken >= this.listSize) return undefined;
@@ -71,7 +78,7 @@ export class Lane {
     this.length++;
   }
 
-  /** Takes the first command, which there must be, off the list. */
+  /** Removes and returns the first command, which must exist. */
   shift(): PhysicalCollectBuffer {
     const buffer = this.head as PhysicalCollectBuffer;
     this.lengths[classOf(buffer.queuePair as QueuePair)]--;
@@ -83,7 +90,7 @@ export class Lane {
   }
 }
 
-/** Number of a queue pair's function and QoS level. */
+/** Index of a queue pair's function and QoS level. */
 export function classOf({ owner, qosLevel }: QueuePair): number {
   return owner.number * QOS_LEVELS + qosLevel;
 }

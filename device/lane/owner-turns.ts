@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Whose lanes have the turn: those of the owner that has had least. There is one account for each owner, kept in bytes for each unit of its weight (what all its lanes weigh, whether they have work or not, so that
- * over how many of them its queue pairs are spread does not matter); the lanes of nobody are one owner's. Launches and packets of all ports choose by the same accounts: what is taken in one place is missing in the other.
- *
- * Why shares are met (start-time fair queueing; Goyal, Vin and Cheng 1996): the chosen account is never above that of another owner that waits, and a turn adds at most TURN or one packet to it. So of two owners that both
- * always have something waiting neither is ever further ahead of the other than that, each measured by its weight, however long they go on, whatever the size of their messages. `clock` is the
- * account served last. Who had nothing waiting is LAG behind it at most: enough to make up for what others passed by while its buffers were being filled again, too little to save up while idle.
- *
- * Reckons with sets: the cost is that of the owners that wait.
+ * Weighted fair queueing of lane owners (start-time fair queueing; Goyal, Vin and Cheng, 1996;
+ * docs/DOCUMENTS.md decision 13). Each owner has an account: bytes served, divided by the owner's
+ * weight. The owner with the smallest account is served next. An owner's weight is the sum over all
+ * its lanes, busy or idle, so spreading queue pairs over more lanes gains nothing. Lanes without an
+ * owner count as one owner. The arbitrator (launches) and `PacketTurns` (packets of each port)
+ * charge the same accounts. Owners are function numbers.
  */
 import { LARGEST_MTU_BYTES } from '../../protocol/infiniband/mtu.ts';
 import { FUNCTION_MAX, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
@@ -15,32 +13,41 @@ import type { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';
 
 /**
- * The tariff: what serving costs, in bytes of payload moved in the same time; rounded from what RC WRITEs of 64 bytes to 64 KiB take (`docs/ARCHITECTURE.md`, Shares). A command, and a packet beside its payload.
+ * The tariff (docs/ARCHITECTURE.md, Shares of time): cost of a command, and of a packet beside its
+ * payload, as the payload bytes moved in the same time. Rounded from measurements of RC WRITEs of
+ * 64 bytes to 64 KiB.
  */
 export const COMMAND_COST_BYTES = 4096;
 export const PACKET_COST_BYTES = 2048;
-/** A turn goes on so far beyond the next owner's account, lest short packets cost a choice each. Shares do not depend on it. */
+/**
+ * A turn continues until the account is so far beyond that of the next owner, so that short packets
+ * do not need a choice each. Shares do not depend on it.
+ */
 const TURN_BYTES = 4096;
 /**
- * Launches, and packets of connections, of one pass of the adapter while several functions have commands. Buffers of an owner are filled again between passes: it must not go dry within one, or others would have what is its own.
- * Eight are fewer than the buffers each of few functions has of its own; of many functions not all have a turn in each pass.
+ * Launches, and packets of connections, per pass of the adapter while several functions have
+ * commands. Buffers of owners are refilled between passes only, and an owner must not run out of
+ * filled buffers within a pass: other owners would then use its share. With few functions each owns
+ * more than eight buffers; with many, not all have a turn in each pass.
  */
 export const CONTENDED_TURN = 8;
-/** What others can have had in a pass at most. */
+/** The most that other owners can be served within a pass. */
 const LAG_BYTES = CONTENDED_TURN * (COMMAND_COST_BYTES + PACKET_COST_BYTES + LARGEST_MTU_BYTES);
 const NO_OWNER = FUNCTION_MAX;
 const ALL = LaneSet.first(TVL_MAX).words;
 
-/** Which lanes belong together, and what they weigh. */
+/** Lanes by owner, and the owners' weights. `TransmitVirtualLanes` recomputes it on each change. */
 export class LaneOwners {
-  /** All lanes have the same owner: nobody needs turns. */
+  /** True when all lanes have the same owner, so no turns are needed. */
   single = true;
-  /** What the lanes of an owner weigh together, as a multiple of the lightest owner's. */
+  /** Sum of the lanes' weights by owner, as a multiple of the lightest owner's. */
   readonly weights = new Float64Array(FUNCTION_MAX + 1);
+  /** Owner by lane; NO_OWNER when no function owns it. */
   readonly owners = new Uint8Array(TVL_MAX).fill(NO_OWNER);
+  /** Lanes by owner. */
   readonly lanes: readonly LaneSet[] = Array.from({ length: FUNCTION_MAX + 1 }, () => new LaneSet());
 
-  /** `getOwner`: the function that owns a lane, or a negative number. */
+  /** `getOwner` returns the number of the function that owns a lane, or a negative number. */
   recompute(lanes: readonly Lane[], getOwner: (lane: number) => number): void {
     this.weights.fill(0);
     for (const set of this.lanes) set.subtract(ALL);
@@ -57,14 +64,23 @@ export class LaneOwners {
   }
 }
 
+/**
+ * Why shares hold: the chosen account is never above that of another waiting owner, and a turn adds
+ * at most TURN_BYTES or one packet to it. So two owners that always have work are never further
+ * apart than that, divided by their weights, for any duration and size of messages. `#clock` is the
+ * account served last. An owner that had no work is at most LAG_BYTES behind it: enough to catch up
+ * on turns missed while its buffers were refilled, too little to save up turns while idle.
+ *
+ * The cost is proportional to the number of waiting owners.
+ */
 export class OwnerTurns {
   readonly groups: LaneOwners;
-  /** Bytes each owner has had, by its weight. */
+  /** Bytes served by owner, divided by the owner's weight. */
   readonly #accounts = new Float64Array(FUNCTION_MAX + 1);
   readonly #rest = new LaneSet();
   readonly #chosen = new LaneSet();
   #clock = 0;
-  /** The lane charged last: of owners that have had the same the next one behind it is chosen. */
+  /** The lane charged last. Among equal accounts the owner of the next lane behind it is chosen. */
   #lane = 0;
   #allowance = Number.POSITIVE_INFINITY;
 
@@ -72,7 +88,10 @@ export class OwnerTurns {
     this.groups = groups;
   }
 
-  /** Those of `lanes`, of which there are some, that belong to the owner whose turn it is. */
+  /**
+   * The lanes of `lanes`, a set that is not empty, whose owner is to be served. The result is
+   * reused by the next call.
+   */
   choose(lanes: LaneSet): LaneSet {
     const { single, owners, lanes: sets, weights } = this.groups;
     if (single) return lanes;
@@ -96,12 +115,12 @@ export class OwnerTurns {
     return this.#chosen.assign(lanes.words).intersect(sets[chosen].words);
   }
 
-  /** Bytes that the turn of the owner chosen last is worth. */
+  /** Bytes that the chosen owner's turn may cost. */
   get allowance(): number {
     return this.groups.single ? Number.POSITIVE_INFINITY : this.#allowance;
   }
 
-  /** What serving the lane did cost its owner. */
+  /** Charges the lane's owner for a service that cost `bytes`. */
   charge(lane: number, bytes: number): void {
     const { single, owners, weights } = this.groups;
     if (single) return;
@@ -111,7 +130,9 @@ export class OwnerTurns {
     this.#lane = lane;
   }
 
-  /** Puts the account where it is at least. Returns nothing: a fraction returned would be an object on the heap. */
+  /**
+   * Raises the account to its minimum. Returns nothing: a returned fraction would be a heap object.
+   */
   #catchUp(owner: number): void {
     const least = this.#clock - LAG_BYTES;
     if (this.#accounts[owner] < least) this.#accounts[owner] = least;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Turns of packets follow lanes and weights, whatever the number of queue pairs, the length of packets and the room in ports. */
+/**
+ * Turns of packets of connections alone: shares follow owners, lanes and weights, whatever the
+ * number of queue pairs, the length of packets and the room in ports.
+ */
 import t from 'tap';
 import { Random } from '../random.ts';
 import { SwitchedPort } from '../test-support/lane-load.ts';
@@ -45,7 +48,7 @@ for (let seed = 1; seed <= 5; seed++)
     });
   });
 
-t.test('a lane saves nothing up while it is idle; ports do not wait for each other', async (t) => {
+t.test('an idle lane saves up no turns, and ports do not wait for each other', async (t) => {
   const ports = [new SwitchedPort(), new SwitchedPort()];
   const lanes = [new Lane(0, 1), new Lane(1, 1)];
   const turns = new PacketTurns<string>(ports, lanes, new OwnerTurns(new LaneOwners()));
@@ -57,7 +60,7 @@ t.test('a lane saves nothing up while it is idle; ports do not wait for each oth
   t.equal(turns.shift(), 'b');
   turns.push(0, 0, 'a');
   t.equal(turns.shift(), 'a');
-  t.equal(turns.allowance, full, 'a fresh turn');
+  t.equal(turns.allowance, full, 'a new turn');
   ports[0].congested = true;
   turns.push(0, 0, 'a');
   t.equal(turns.waiting, 0);
@@ -69,19 +72,19 @@ t.test('a lane saves nothing up while it is idle; ports do not wait for each oth
 
 for (const packetBytes of [128, 4160])
   t.test(
-    `owners get what all their lanes weigh, the lanes of each what they weigh, packets of ${packetBytes} bytes`,
+    `owners share by the weight of all their lanes, lanes of an owner by their weight, ${packetBytes} bytes`,
     async (t) => {
       const lanes = Array.from({ length: 6 }, (_, number) => new Lane(number, 1));
       const owners = new LaneOwners();
-      // Owner 0 has lanes 0 to 3, two of them with nothing to send; owner 1 has 4 and 5.
+      // Owner 0 has lanes 0 to 3, of which two have nothing to send; owner 1 has lanes 4 and 5.
       owners.recompute(lanes, (lane) => (lane < 4 ? 0 : 1));
       const turns = new PacketTurns<number>([new SwitchedPort()], lanes, new OwnerTurns(owners));
       const used = [0, 1, 4, 5];
-      // Two each, so that no lane is ever empty.
+      // Two items each, so that no lane is ever empty.
       for (const lane of [...used, ...used]) turns.push(0, lane, lane);
       const packets = new Array<number>(6).fill(0);
       let longestTurn = 0;
-      // More than an account of 32 bits could hold if it grew with each turn.
+      // More turns than an account of 32 bits could count in bytes.
       for (let step = 0; step < 400_000; step++) {
         const lane = turns.shift() as number;
         let count = 0;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Whose packets are next: those of the owner of lanes that has had least (`owner-turns`); of its lanes that have queue pairs with something to send, by deficit round robin in bytes, for each port, so that a lane's share
- * follows its weight, however many queue pairs it has. The queue pairs of a lane take turns. A full port takes no turn away from anyone.
+ * Turns of packets of connections (US 8,484,392 par. 41; docs/ARCHITECTURE.md, Shares of time). For
+ * each port: the least-served owner first (owner-turns.ts), then its lanes by deficit round robin
+ * in bytes, so that a lane's share follows its weight whatever its number of queue pairs, then the
+ * queue pairs of the lane in order. A full port costs no queue pair its turn. Called by the
+ * requester, for requests and for READ responses.
  */
 import { FUNCTION_MAX, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { LanePort } from './kick-arbitrator.ts';
@@ -10,7 +13,7 @@ import { LaneSet } from './lane-set.ts';
 import type { OwnerTurns } from './owner-turns.ts';
 import { ReadyQueue } from './ready-queue.ts';
 
-/** Bytes per turn and unit of weight; above the longest packet, so that a turn always leads to one. */
+/** Bytes per turn and unit of weight: more than the longest packet, so that each turn sends one. */
 const QUANTUM_BYTES = 8192;
 
 export class PacketTurns<T> {
@@ -23,7 +26,7 @@ export class PacketTurns<T> {
     this.#portTurns = ports.map(() => new PortTurns<T>(lanes, owners));
   }
 
-  /** Queue pairs that could have a turn now. */
+  /** Queue pairs at ports with room. */
   get waiting(): number {
     let waiting = 0;
     for (let port = 0; port < this.#ports.length; port++)
@@ -31,11 +34,15 @@ export class PacketTurns<T> {
     return waiting;
   }
 
+  /** Appends a queue pair to its lane. The caller keeps it from being queued twice. */
   push(port: number, lane: number, item: T): void {
     this.#portTurns[port].push(lane, item);
   }
 
-  /** The next one, of a port that has room; `allowance` and `charge` are about its turn. */
+  /**
+   * Removes and returns the next queue pair of a port with room. `allowance` and `charge` then
+   * apply to its turn.
+   */
   shift(): T | undefined {
     for (let tried = 0; tried < this.#ports.length; tried++) {
       this.#last = (this.#last + 1) % this.#ports.length;
@@ -45,7 +52,7 @@ export class PacketTurns<T> {
     return undefined;
   }
 
-  /** Bytes left to the lane in this turn; the packet that exceeds them is still sent. */
+  /** Bytes left in this turn. The packet that exceeds them is still sent. */
   get allowance(): number {
     return this.#portTurns[this.#last].allowance;
   }
@@ -55,7 +62,7 @@ export class PacketTurns<T> {
   }
 }
 
-/** The lanes of one port. */
+/** The lanes of one port with queue pairs that wait. */
 class PortTurns<T> {
   length = 0;
   readonly #lanes: readonly Lane[];
@@ -63,7 +70,7 @@ class PortTurns<T> {
   readonly #owners: OwnerTurns;
   readonly #active = new LaneSet();
   readonly #deficits = new Int32Array(TVL_MAX);
-  /** By owner: the lane whose turn it is among the owner's; it goes on when others had theirs meanwhile. */
+  /** By owner: the lane in its turn, which continues after turns of other owners. */
   readonly #currents = new Uint8Array(FUNCTION_MAX + 1);
   #current = 0;
 
@@ -74,7 +81,7 @@ class PortTurns<T> {
   }
 
   push(lane: number, item: T): void {
-    // A lane saves nothing up while it is idle.
+    // A lane saves up no deficit while it is idle.
     const isCurrent = lane === this.#currents[this.#owners.groups.owners[lane]];
     if (this.#queues[lane].length === 0 && !isCurrent && this.#deficits[lane] > 0) this.#deficits[lane] = 0;
     this.#queues[lane].push(item);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** FIFO of things that have work: a ring that grows when it must and then allocates nothing. Membership is the caller's flag. */
+/**
+ * A FIFO as a ring that doubles when it is full and allocates nothing otherwise. Used for queue
+ * pairs with work; a flag of the caller keeps an item from being queued twice.
+ */
 export class ReadyQueue<T> {
   #ring: (T | undefined)[] = new Array<T | undefined>(16).fill(undefined);
   #head = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Lanes alone: map, kick lists, credits, arbitration (US8484392; DESIGN.md 4.4). */
+/**
+ * Lanes without an adapter: map, kick lists, credits, arbitration (US 8,484,392 par. 41-47,
+ * 114-117).
+ */
 import t from 'tap';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { TvlState } from '../../protocol/layout/gen/values.gen.ts';
@@ -11,7 +14,10 @@ import { Random } from '../random.ts';
 import { LaneLoad, maskOf, SwitchedPort } from '../test-support/lane-load.ts';
 import { LaneSet } from './lane-set.ts';
 
-/** Launches and ends `count` commands; every queue pair has its list refilled. Returns launches by queue pair. */
+/**
+ * Launches and ends `count` commands while every queue pair keeps commands in its list. Returns the
+ * launches by queue pair.
+ */
 function flood(load: LaneLoad, queuePairs: readonly QueuePair[], count: number): number[] {
   const launches = queuePairs.map(() => 0);
   for (let done = 0; done < count; done++) {
@@ -24,7 +30,7 @@ function flood(load: LaneLoad, queuePairs: readonly QueuePair[], count: number):
   return launches;
 }
 
-t.test('a set of lanes finds its members in turn, across words', async (t) => {
+t.test('a lane set returns its members in turn, across words', async (t) => {
   const set = new LaneSet();
   t.equal(set.after(5), -1);
   for (const lane of [0, 31, 32, 127]) set.add(lane);
@@ -38,20 +44,20 @@ t.test('a set of lanes finds its members in turn, across words', async (t) => {
   t.notOk(set.has(-1));
 });
 
-t.test('levels, functions and dedicated buffers have their lanes', async (t) => {
+t.test('the lane map has lanes for levels, functions and dedicated buffers', async (t) => {
   const load = new LaneLoad({ functionCount: 3 });
   const { lanes } = load;
   const { map } = lanes;
-  for (let owner = 0; owner < 3; owner++) {
-    lanes.setOwned(owner, maskOf());
-    for (const level of [0, 1]) lanes.setMap(owner, level, maskOf());
+  for (let functionNumber = 0; functionNumber < 3; functionNumber++) {
+    lanes.setOwned(functionNumber, maskOf());
+    for (const level of [0, 1]) lanes.setMap(functionNumber, level, maskOf());
   }
   lanes.setOwned(0, maskOf(0, 1, 2));
   lanes.setMap(0, 1, maskOf(2));
   lanes.setOwned(1, maskOf(3));
-  t.equal(map.getLanes(0, 0).size, 3, 'a level without lanes takes those of the function');
+  t.equal(map.getLanes(0, 0).size, 3, 'a level without lanes uses those of the function');
   t.equal(map.getLanes(0, 1).size, 1);
-  t.equal(map.getLanes(2, 0).size, 4, 'a function without lanes takes the shared ones');
+  t.equal(map.getLanes(2, 0).size, 4, 'a function without lanes uses the shared ones');
   lanes.setDedicatedMap(maskOf(7));
   t.equal(map.shared.size, 3);
   t.same(
@@ -62,10 +68,10 @@ t.test('levels, functions and dedicated buffers have their lanes', async (t) => 
   load.post(qp);
   t.equal(qp.lane, 2);
   load.post(qp, true);
-  t.equal(qp.lane, 2, 'behind a command of its own it stays where that is');
+  t.equal(qp.lane, 2, 'a queue pair with a listed command stays on its lane');
   lanes.setMap(0, 1, maskOf(1));
   load.post(qp);
-  t.equal(lanes.lanes[2].length, 3, 'also when the map changes');
+  t.equal(lanes.lanes[2].length, 3, 'it also stays when the map changes');
   while (load.launch() !== undefined);
   load.post(qp);
   t.equal(qp.lane, 1);
@@ -76,7 +82,7 @@ t.test('levels, functions and dedicated buffers have their lanes', async (t) => 
   t.equal(map.getOwner(5), 2);
 });
 
-t.test('queue pairs are spread over their lanes by count', async (t) => {
+t.test('queue pairs are spread evenly over their lanes', async (t) => {
   const load = new LaneLoad({ laneCount: 128 });
   for (let count = 0; count < 384; count++) load.post(load.addQueuePair());
   t.ok(load.lanes.lanes.every(({ length }) => length === 3));
@@ -93,7 +99,7 @@ t.test('several functions own equal parts of half the lanes at power-on', async 
     t.ok(three.getLanes(1, 0).has(lane) || three.getLanes(1, 1).has(lane), `lane ${lane} is used`);
 });
 
-t.test('private credits go first, then shared ones where the lane may', async (t) => {
+t.test('a lane takes private credits first, then shared ones if it may', async (t) => {
   const load = new LaneLoad({ laneCount: 2, executionCredits: 6 });
   const { lanes } = load;
   lanes.setLane(0, { executionCredits: 2, completionCredits: 8 });
@@ -107,10 +113,14 @@ t.test('private credits go first, then shared ones where the lane may', async (t
   t.same(sources, { 0: [PRIVATE, PRIVATE, SHARED, SHARED, SHARED], 1: [PRIVATE] });
   t.equal(load.findFault(), undefined);
   for (const buffer of [...load.launched]) load.finish(buffer);
-  t.same([lanes.execution.used, lanes.completion.used], [0, 0], 'each comes back once, though given back twice');
+  t.same(
+    [lanes.execution.used, lanes.completion.used],
+    [0, 0],
+    'each credit returns once, although it is released twice',
+  );
 });
 
-t.test('lanes have turns by weight, to the command', async (t) => {
+t.test('launches follow the weights of lanes exactly', async (t) => {
   const load = new LaneLoad({ laneCount: 4 });
   const queuePairs = [1, 2, 5].map((weight, lane) => {
     load.lanes.setLane(lane, { weight });
@@ -121,7 +131,7 @@ t.test('lanes have turns by weight, to the command', async (t) => {
   t.equal(flood(load, queuePairs, 8000)[0], 1000, 'weight 0 counts as 1');
 });
 
-t.test('a full port holds up those who need it, and nobody else', async (t) => {
+t.test('a full port stops only the lanes that need it', async (t) => {
   const port = new SwitchedPort();
   const load = new LaneLoad({ laneCount: 4, ports: [port] });
   const { lanes } = load;
@@ -139,7 +149,7 @@ t.test('a full port holds up those who need it, and nobody else', async (t) => {
   t.equal(load.launch()?.queuePair, a);
 });
 
-t.test('a full list refuses, and says when it has room', async (t) => {
+t.test('a full kick list refuses commands and reports when it has room', async (t) => {
   const load = new LaneLoad({ laneCount: 1, listSize: 2 });
   const { lanes } = load;
   const woken: QueuePair[] = [];
@@ -150,16 +160,16 @@ t.test('a full list refuses, and says when it has room', async (t) => {
   load.launch();
   t.same(woken, [b], 'room for one');
   load.launch();
-  t.same(woken, [b, c], 'nobody is left waiting at an empty list');
+  t.same(woken, [b, c], 'no queue pair is left waiting at an empty list');
   t.ok(lanes.hasRoom(b, true));
   for (let count = 0; count < 2; count++) load.post(a);
   t.notOk(lanes.hasRoom(b, true));
   b.destroyed = true;
   lanes.setLane(0, { listSize: 9 });
-  t.equal(woken.length, 2, 'who is gone is not called');
+  t.equal(woken.length, 2, 'a destroyed queue pair is not woken');
 });
 
-t.test('a list that one function or level has filled refuses and wakes none of another', async (t) => {
+t.test('a kick list filled by one function or level neither refuses nor wakes queue pairs of another', async (t) => {
   const load = new LaneLoad({ laneCount: 1, functionCount: 2, listSize: 2 });
   const { lanes } = load;
   const woken: QueuePair[] = [];
@@ -175,11 +185,11 @@ t.test('a list that one function or level has filled refuses and wakes none of a
   for (const qp of [b, c]) t.notOk(lanes.hasRoom(qp, false));
   for (const expected of [[a], [a], [a, b], [a, b], [a, b, c]]) {
     load.launch();
-    t.same(woken, expected, 'each by its own commands');
+    t.same(woken, expected, 'each is woken by launches of its own class');
   }
 });
 
-t.test('no lane starves: one that needs two shared credits, beside others that need only one of them', async (t) => {
+t.test('a lane that needs two shared credits does not starve beside lanes that need one', async (t) => {
   const load = new LaneLoad({ laneCount: 3, executionCredits: 5, completionCredits: 5 });
   const { lanes } = load;
   lanes.setLane(0, { executionCredits: 4, completionCredits: 0 });
@@ -194,7 +204,7 @@ t.test('no lane starves: one that needs two shared credits, beside others that n
       launches[buffer.hold.lane]++;
       inFlight.push(buffer);
     }
-    // The shared credits come back one at a time: one kind, then the other, never both.
+    // Shared credits return one at a time, of alternating kinds, never both at once.
     const next = inFlight.find(({ hold }) => hold.lane === (round % 2 === 0 ? 0 : 1)) ?? inFlight[0];
     inFlight.splice(inFlight.indexOf(next), 1);
     load.finish(next);
@@ -204,7 +214,7 @@ t.test('no lane starves: one that needs two shared credits, beside others that n
 });
 
 for (let seed = 1; seed <= 20; seed++)
-  t.test(`credits are conserved, order is kept and nobody starves under random load, seed ${seed}`, async (t) => {
+  t.test(`credits are conserved, order is kept and no lane starves under random load, seed ${seed}`, async (t) => {
     const random = new Random(seed);
     const functionCount = random.between(1, 5);
     const laneCount = random.pick([1, 3, 32, 33, 128]);
@@ -254,12 +264,12 @@ for (let seed = 1; seed <= 20; seed++)
       if (random.oneIn(2000)) {
         const owner = random.pick(load.owners) as UnderlyingFunction;
         lanes.drop(owner);
-        for (const [gone] of expected) if (gone.owner === owner) expected.set(gone, gone.nextSequence);
+        for (const [dropped] of expected) if (dropped.owner === owner) expected.set(dropped, dropped.nextSequence);
       }
       const fault = load.findFault();
       if (fault !== undefined) return t.fail(`step ${step}: ${fault}`);
     }
-    // With credits for all, whatever is still listed is launched.
+    // With credits for all lanes, every listed command is launched.
     for (const port of ports) port.congested = false;
     for (const buffer of [...load.launched]) load.finish(buffer);
     for (let lane = 0; lane < laneCount; lane++)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The transmit virtual lanes of the adapter (US8484392): map, virtual kick lists, credits and the arbitrator put together. Admission brings kicked commands, the send
- * pipeline takes them, whoever ends a command releases its credits, the resource manager sets what belongs to whom.
- *
- * A queue pair stays on its lane while a command of it is in a list: so its commands keep their order, whatever way they came and whatever becomes of the map.
+ * The transmit virtual lanes of the adapter (US 8,484,392 par. 41-47, 114-117): lane map, virtual
+ * kick lists, credits and arbitrator. Admission and fetcher admit commands, the send pipeline
+ * launches them, the transport releases their credits, `shares/` configures the lanes. A queue pair
+ * stays on its lane while one of its commands is in a kick list, so its commands keep their order
+ * however they arrived and however the map changes.
  */
 import { getSendCommandSequence, SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';
@@ -25,10 +26,10 @@ const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 export interface LaneOptions {
   readonly laneCount: number;
   readonly functionCount: number;
-  /** Of the adapter, private and shared ones. */
+  /** Totals of the adapter, private and shared ones. */
   readonly executionCredits: number;
   readonly completionCredits: number;
-  /** Commands a kick list takes until that is changed. */
+  /** Maximum of a kick list per function and QoS level until it is configured. */
   readonly listSize: number;
   readonly ports: readonly LanePort[];
 }
@@ -38,19 +39,19 @@ export class TransmitVirtualLanes {
   readonly map: LaneMap;
   readonly execution: CreditAccounts;
   readonly completion: CreditAccounts;
-  /** Commands launched, by function. */
+  /** Commands launched, by function number. */
   readonly functionLaunches: Uint32Array;
-  /** Commands in kick lists, by function. */
+  /** Commands in kick lists, by function number. */
   readonly functionWaiting: Int32Array;
-  /** Set while the host wants to know. */
+  /** Set while the host attaches a timeline. */
   timeline: Timeline | undefined = undefined;
-  /** A list that refused `qp` has room again. */
+  /** Called when a kick list that refused `qp` has room again. */
   onRoom: (qp: QueuePair) => void = () => {};
-  /** Which lanes take turns together, and whose turn it is, wherever that is asked. */
+  /** Lane owners and their accounts; the requester shares them for turns of packets. */
   readonly owners = new LaneOwners();
   readonly turns = new OwnerTurns(this.owners);
   readonly #arbitrator: KickArbitrator;
-  /** The lane `peek` chose. */
+  /** The lane that `peek` chose. */
   #chosen!: Lane;
 
   constructor(options: LaneOptions) {
@@ -69,7 +70,7 @@ export class TransmitVirtualLanes {
     return this.lanes.length;
   }
 
-  /** Commands of more than one function wait or are under way. */
+  /** True when commands of more than one function wait or are in flight. */
   get contended(): boolean {
     const { functionWaiting, completion } = this;
     let functions = 0;
@@ -78,7 +79,10 @@ export class TransmitVirtualLanes {
     return false;
   }
 
-  /** The lane of the QP's next command takes one more; otherwise `onRoom` is called when it does. `dedicated`: it will be in a buffer of the scheduler. */
+  /**
+   * True when the lane of the QP's next command has room; otherwise `onRoom` is called later.
+   * `dedicated`: the command is in a dedicated buffer of the scheduler.
+   */
   hasRoom(qp: QueuePair, dedicated: boolean): boolean {
     const lane = this.#place(qp, dedicated);
     if (lane.hasRoomFor(qp)) return true;
@@ -87,7 +91,10 @@ export class TransmitVirtualLanes {
     return false;
   }
 
-  /** Takes the command that `qp` expects next into a virtual kick list, which has room. */
+  /**
+   * Appends the command with sequence number `qp.nextSequence` to its kick list. The caller has
+   * checked `hasRoom`.
+   */
   admit(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const lane = this.#place(qp, buffer.vcb < 0);
     buffer.state = PcbState.KICKED;
@@ -101,12 +108,12 @@ export class TransmitVirtualLanes {
     this.#arbitrator.work.add(lane.number);
   }
 
-  /** The lane whose turns the QP has to send what its peer reads: that of its commands. */
+  /** The lane in whose turns READ responses of the QP are sent: the lane of its own commands. */
   placeAnswer(qp: QueuePair): number {
     return this.#place(qp, false).number;
   }
 
-  /** The command that could be launched next: both credits are there. */
+  /** The command to be launched next; both credits are available. Undefined when there is none. */
   peek(): PhysicalCollectBuffer | undefined {
     const number = this.#arbitrator.select();
     if (number < 0) return undefined;
@@ -114,12 +121,12 @@ export class TransmitVirtualLanes {
     return this.#chosen.head;
   }
 
-  /** What `peek` returned must wait until port `index` has room. */
+  /** The command returned by `peek` must wait for room at port `index`. */
   block(index: number): void {
     this.#arbitrator.block(this.#chosen.number, index);
   }
 
-  /** Launches what `peek` returned: it leaves its list and takes both credits. */
+  /** Launches the command returned by `peek`: it leaves its kick list and takes both credits. */
   launch(): PhysicalCollectBuffer {
     const lane = this.#chosen;
     const buffer = this.#remove(lane);
@@ -142,12 +149,15 @@ export class TransmitVirtualLanes {
     return buffer;
   }
 
-  /** Takes what `peek` returned off its list without launching it. */
+  /** Removes the command returned by `peek` from its kick list without launching it. */
   discard(): PhysicalCollectBuffer {
     return this.#remove(this.#chosen);
   }
 
-  /** The last packet is with the port, or there will be none. Does nothing when it was released before. */
+  /**
+   * Called when the last packet is with the port, or none will be sent. No effect when released
+   * before, so each credit returns once on every path.
+   */
   releaseExecution(hold: CreditHold): void {
     if (hold.execution !== CreditSource.NONE)
       this.timeline?.note(Step.RELEASE_EXECUTION, hold.functionNumber, hold.lane);
@@ -155,7 +165,7 @@ export class TransmitVirtualLanes {
     hold.execution = CreditSource.NONE;
   }
 
-  /** The command is complete. Does nothing when it was released before. */
+  /** Called when the command is complete. No effect when released before. */
   releaseCompletion(hold: CreditHold): void {
     if (hold.completion !== CreditSource.NONE)
       this.timeline?.note(Step.RELEASE_COMPLETION, hold.functionNumber, hold.lane);
@@ -163,12 +173,12 @@ export class TransmitVirtualLanes {
     hold.completion = CreditSource.NONE;
   }
 
-  /** What is to become of the QP's commands has changed: they may need no port now. */
+  /** The state of the QP has changed, so its commands may need no port any more. */
   reconsider(qp: QueuePair): void {
     if (qp.kicked > 0) this.#arbitrator.reconsider(qp.lane);
   }
 
-  /** Drops the commands of a function that is being reset; the order of the others stays. */
+  /** Drops the commands of a function at its reset. The order of other commands stays. */
   drop(owner: UnderlyingFunction): void {
     for (const lane of this.lanes)
       for (let left = lane.length; left > 0; left--) {
@@ -191,7 +201,7 @@ export class TransmitVirtualLanes {
     this.map.setDedicated(mask);
   }
 
-  /** Changes a lane. What is in use above a smaller number stays in use until it is released. */
+  /** Changes a lane. Credits in use above a reduced number stay in use until they are released. */
   setLane(number: number, settings: LaneSettings): void {
     const { execution, completion } = this;
     const lane = this.lanes[number];
