@@ -109,7 +109,7 @@ export class Completer {
 
   /** A read response or an atomic acknowledge. */
   #receiveData(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
-    const record = findReadRecord(state);
+    const record = state.oldestFetch;
     if (record === undefined) return false;
     const expected = addPsn(record.firstPsn, record.responsesReceived);
     const ahead = psnDistance(expected, packet.psn);
@@ -233,7 +233,8 @@ export class Completer {
   /** Sends again what was refused, and everything behind it. */
   #endReceiverWait(state: RequesterState): void {
     state.wait = RequesterWait.NONE;
-    this.#rewind(state, state.unackedPsn);
+    state.rewind(state.unackedPsn);
+    this.#parts.requester.wake(state);
     this.#parts.resume(state.qp);
   }
 
@@ -264,20 +265,8 @@ export class Completer {
     state.retriesLeft--;
     state.retriedPsn = psn;
     this.retries++;
-    this.#rewind(state, psn);
+    state.rewind(psn);
     this.#parts.timers.set(state, this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout));
-    this.#parts.requester.wake(state);
-  }
-
-  /** Puts the cursor on the packet with `psn`; everything behind it is sent again. */
-  #rewind(state: RequesterState, psn: number): void {
-    let found: SendRecord | undefined;
-    for (let record = state.oldest; record?.numbered; record = record.next) {
-      if (record.done || psnDistance(record.lastPsn, psn) > 0) continue;
-      record.packetsSent = record.isFetch ? 0 : Math.max(0, psnDistance(record.firstPsn, psn));
-      found ??= record;
-    }
-    if (found !== undefined) state.cursor = found;
     this.#parts.requester.wake(state);
   }
 }
@@ -285,12 +274,4 @@ export class Completer {
 /** States in which a requester works (IBTA 10.3.1: in SQD it finishes what it has begun). */
 function isRunning(qp: QueuePair): boolean {
   return qp.state === QpState.RTS || qp.state === QpState.SQD;
-}
-
-/** The oldest READ or atomic that is sent and not yet answered in full. */
-function findReadRecord(state: RequesterState): SendRecord | undefined {
-  for (let record = state.oldest; record?.numbered; record = record.next) {
-    if (!record.done && record.isFetch) return record;
-  }
-  return undefined;
 }

@@ -7,37 +7,29 @@ import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-comma
 import { CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../host.ts';
-import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { AtomicUnit } from './atomic-unit.ts';
 import { CommandLoader } from './command-loader.ts';
 import { Completer } from './completer.ts';
-import { postSendCompletion } from './completions.ts';
 import { attachStates, requesterOf, responderOf } from './connected-states.ts';
-import { sendStatus } from './fault-status.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import { Requester } from './requester.ts';
 import { RequesterKeys } from './requester-keys.ts';
-import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from './requester-state.ts';
+import type { RequesterState } from './requester-state.ts';
 import { Responder } from './responder.ts';
 import { ResponderAnswers } from './responder-answers.ts';
 import type { FailResponder } from './responder-request.ts';
 import { RetryTimers } from './retry-timers.ts';
-import { type SendRecord, SendRecordPool } from './send-record.ts';
+import { SendRecordPool } from './send-record.ts';
+import { SendRecordLife, type SendRecordLifeParts } from './send-record-life.ts';
 
-/** Sequence numbers of commands. A copy: imports are looked up at each use. */
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
-
-export interface ConnectedTransportParts {
+export interface ConnectedTransportParts extends SendRecordLifeParts {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
-  readonly lanes: TransmitVirtualLanes;
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
-  /** More commands may be taken from the send queue. */
-  schedule(qp: QueuePair): void;
 }
 
 export class ConnectedTransport {
@@ -49,15 +41,18 @@ export class ConnectedTransport {
   readonly #parts: ConnectedTransportParts;
   readonly #loader: CommandLoader;
   readonly #pool = new SendRecordPool();
+  readonly #records: SendRecordLife;
 
   constructor(parts: ConnectedTransportParts) {
     this.#parts = parts;
     const { ports, lanes, keys, reader, clock } = parts;
     this.#loader = new CommandLoader(keys);
+    const records = new SendRecordLife(parts, this.timers, this.#pool);
+    this.#records = records;
     const requesterKeys = new RequesterKeys(keys);
     const now = (): number => clock.now();
-    const completeDone = (qp: QueuePair): void => this.#completeDone(qp);
-    const returnUnbegun = (qp: QueuePair): void => this.#returnUnbegun(qp);
+    const completeDone = (qp: QueuePair): void => records.completeDone(qp);
+    const returnUnbegun = (qp: QueuePair): void => records.returnUnbegun(qp);
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
     const awaitTurn = (qp: QueuePair): void => this.requester.awaitTurn(qp, lanes.placeAnswer(qp));
     this.answers = new ResponderAnswers({ ports, keys, reader, fail, awaitTurn });
@@ -67,7 +62,7 @@ export class ConnectedTransport {
       turns: lanes.turns,
       timers: this.timers,
       now,
-      releaseExecution: (record) => this.#releaseExecution(record),
+      releaseExecution: (record) => records.releaseExecution(record),
       performLocal: (qp, record) => requesterKeys.perform(qp, record),
       completeDone,
       returnUnbegun,
@@ -78,7 +73,7 @@ export class ConnectedTransport {
       timers: this.timers,
       now,
       completeDone,
-      failOldest: (qp, status, fault) => this.#failOldest(qp, status, fault),
+      failOldest: (qp, status, fault) => records.failOldest(qp, status, fault),
       resume: (qp) => this.#resume(qp),
       returnUnbegun,
     });
@@ -159,12 +154,12 @@ export class ConnectedTransport {
 
   /** SQD: what is begun is finished, the rest goes back to the send queue (IBTA 10.3.1). */
   drain(qp: QueuePair): void {
-    if (qp.requester !== undefined) this.#returnUnbegun(qp);
+    if (qp.requester !== undefined) this.#records.returnUnbegun(qp);
   }
 
   /** Completes every record as flushed, in order; their credits come back. */
   flushSends(qp: QueuePair): void {
-    this.#dispose(qp, true);
+    this.#records.dispose(qp, true);
   }
 
   /** The receive entry of a message in progress is flushed before all others; nothing more is answered but the NAK that may be the cause. */
@@ -176,7 +171,7 @@ export class ConnectedTransport {
 
   /** Drops every record, and what is to be answered, without a completion: RESET, destruction. */
   drop(qp: QueuePair): void {
-    this.#dispose(qp, false);
+    this.#records.dispose(qp, false);
     const state = requesterOf(qp);
     if (state !== undefined) this.timers.remove(state);
     responderOf(qp)?.clear();
@@ -184,56 +179,6 @@ export class ConnectedTransport {
 
   get #waiting(): number {
     return Math.max(this.answers.waiting, this.requester.waiting);
-  }
-
-  #dispose(qp: QueuePair, report: boolean): void {
-    const state = requesterOf(qp);
-    if (state === undefined) return;
-    this.timers.turnOff(state);
-    for (let record = state.shift(); record !== undefined; record = state.shift()) {
-      record.trace?.endRecord(state, record, CompletionStatus.FLUSHED, FaultKind.NONE);
-      if (report) postSendCompletion(qp, record.sequence, record.opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
-      this.#release(qp, record);
-    }
-    state.start(state.nextPsn);
-  }
-
-  /** Completes the records that are done, oldest first, until one is not. */
-  #completeDone(qp: QueuePair): void {
-    const state = qp.requester as RequesterState;
-    const before = state.recordCount;
-    while (state.oldest?.done) {
-      const record = state.oldest;
-      if (record.fault !== FaultKind.NONE)
-        return this.#failOldest(qp, sendStatus(record.fault, record.opcode), record.fault);
-      state.shift();
-      record.trace?.endRecord(state, record, CompletionStatus.SUCCESS, FaultKind.NONE);
-      if (record.signaled || qp.signalAll)
-        postSendCompletion(
-          qp,
-          record.sequence,
-          record.opcode,
-          CompletionStatus.SUCCESS,
-          FaultKind.NONE,
-          record.isFetch ? record.messageLength : 0,
-        );
-      this.#release(qp, record);
-      // The completion may have failed the QP, which flushed the rest.
-      if (qp.state === QpState.ERR) return;
-    }
-    if (before >= RECORDS_PER_QUEUE_PAIR && state.recordCount < before) this.#parts.schedule(qp);
-    if (state.recordCount === 0 && qp.drainNotify) qp.life.noteDrained(qp);
-  }
-
-  #failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void {
-    const state = qp.requester as RequesterState;
-    const record = state.shift();
-    if (record !== undefined) {
-      record.trace?.endRecord(state, record, status, fault);
-      postSendCompletion(qp, record.sequence, record.opcode, status, fault);
-      this.#release(qp, record);
-    }
-    qp.life.failSends(qp);
   }
 
   /** IBTA 9.9.3: the responder failed; software is told by an event unless a completion has told it. */
@@ -244,57 +189,8 @@ export class ConnectedTransport {
     if (event !== undefined) qp.owner.postAsynchronous(event, qp, fault);
   }
 
-  /** Records not begun give back their credits; their commands will be read from the send queue again. */
-  #returnUnbegun(qp: QueuePair): void {
-    const state = qp.requester as RequesterState;
-    let last: SendRecord | undefined;
-    let record = state.oldest;
-    while (record?.numbered) {
-      // What is begun must not hold up others while the QP waits.
-      this.#releaseExecution(record);
-      last = record;
-      record = record.next;
-    }
-    if (record === undefined) {
-      // Commands that wait in the lane go back as well.
-      if (qp.inFlight > state.recordCount)
-        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_BITS);
-      qp.inFlight = state.recordCount;
-      return;
-    }
-    qp.rewind(record.sequence);
-    if (last === undefined) state.oldest = undefined;
-    else last.next = undefined;
-    state.newest = last;
-    if (state.cursor !== undefined && !state.cursor.numbered) state.cursor = undefined;
-    while (record !== undefined) {
-      const { next }: SendRecord = record;
-      state.recordCount--;
-      this.#release(qp, record);
-      record = next;
-    }
-    qp.inFlight = state.recordCount;
-    if (qp.drainNotify) qp.life.noteDrained(qp);
-  }
-
   #resume(qp: QueuePair): void {
     this.requester.wake(qp.requester as RequesterState);
     this.#parts.schedule(qp);
-  }
-
-  #release(qp: QueuePair, record: SendRecord): void {
-    this.#releaseExecution(record);
-    this.#parts.lanes.releaseCompletion(record.hold);
-    if (qp.inFlight > 0) qp.inFlight--;
-    record.trace = undefined;
-    this.#pool.give(record);
-  }
-
-  #releaseExecution(record: SendRecord): void {
-    const { buffer } = record;
-    if (buffer === undefined) return;
-    record.buffer = undefined;
-    this.#parts.lanes.releaseExecution(record.hold);
-    buffer.home?.release(buffer);
   }
 }

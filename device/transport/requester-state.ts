@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a connected QP remembers as requester: its path, its records from oldest to newest, what is sent and what is acknowledged. */
-import { addPsn } from '../../protocol/infiniband/psn.ts';
+import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
 import type { SendRecord } from './send-record.ts';
@@ -96,6 +96,25 @@ export class RequesterState {
     if (this.cursor === record) this.cursor = record.next;
     this.recordCount--;
     return record;
+  }
+
+  /** The oldest READ or atomic that is sent and not yet answered in full. */
+  get oldestFetch(): SendRecord | undefined {
+    for (let record = this.oldest; record?.numbered; record = record.next) {
+      if (!record.done && record.isFetch) return record;
+    }
+    return undefined;
+  }
+
+  /** Puts the cursor on the packet with `psn`; everything behind it is sent again. */
+  rewind(psn: number): void {
+    let found: SendRecord | undefined;
+    for (let record = this.oldest; record?.numbered; record = record.next) {
+      if (record.done || psnDistance(record.lastPsn, psn) > 0) continue;
+      record.packetsSent = record.isFetch ? 0 : Math.max(0, psnDistance(record.firstPsn, psn));
+      found ??= record;
+    }
+    if (found !== undefined) this.cursor = found;
   }
 
   /** Counters as attributes say, after progress or at the start. */

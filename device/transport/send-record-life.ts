@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Ends the records of connected QPs: completed, failed, flushed, dropped, or returned to the send
+ * queue (US 8,484,392 par. 121-124; IBTA 9.7, 10.3.1). Each way returns the PCB and both credits of
+ * the command once. `ConnectedTransport` begins the records; it, requester and completer call here.
+ */
+import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { postSendCompletion } from './completions.ts';
+import { requesterOf } from './connected-states.ts';
+import { sendStatus } from './fault-status.ts';
+import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from './requester-state.ts';
+import type { RetryTimers } from './retry-timers.ts';
+import type { SendRecord, SendRecordPool } from './send-record.ts';
+
+const SEQUENCE_MASK = 0xffff;
+
+/** Lanes that take credits back, and the scheduler that reads commands. */
+export interface SendRecordLifeParts {
+  readonly lanes: TransmitVirtualLanes;
+  /** More commands may be taken from the send queue. */
+  schedule(qp: QueuePair): void;
+}
+
+export class SendRecordLife {
+  readonly #parts: SendRecordLifeParts;
+  readonly #timers: RetryTimers;
+  readonly #pool: SendRecordPool;
+
+  constructor(parts: SendRecordLifeParts, timers: RetryTimers, pool: SendRecordPool) {
+    this.#parts = parts;
+    this.#timers = timers;
+    this.#pool = pool;
+  }
+
+  /** Completes the records that are done, oldest first, until one is not. */
+  completeDone(qp: QueuePair): void {
+    const state = qp.requester as RequesterState;
+    const before = state.recordCount;
+    while (state.oldest?.done) {
+      const record = state.oldest;
+      if (record.fault !== FaultKind.NONE)
+        return this.failOldest(qp, sendStatus(record.fault, record.opcode), record.fault);
+      state.shift();
+      record.trace?.endRecord(state, record, CompletionStatus.SUCCESS, FaultKind.NONE);
+      if (record.signaled || qp.signalAll)
+        postSendCompletion(
+          qp,
+          record.sequence,
+          record.opcode,
+          CompletionStatus.SUCCESS,
+          FaultKind.NONE,
+          record.isFetch ? record.messageLength : 0,
+        );
+      this.#release(qp, record);
+      // The completion may have failed the QP, which flushed the rest.
+      if (qp.state === QpState.ERR) return;
+    }
+    if (before >= RECORDS_PER_QUEUE_PAIR && state.recordCount < before) this.#parts.schedule(qp);
+    if (state.recordCount === 0 && qp.drainNotify) qp.life.noteDrained(qp);
+  }
+
+  failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void {
+    const state = qp.requester as RequesterState;
+    const record = state.shift();
+    if (record !== undefined) {
+      record.trace?.endRecord(state, record, status, fault);
+      postSendCompletion(qp, record.sequence, record.opcode, status, fault);
+      this.#release(qp, record);
+    }
+    qp.life.failSends(qp);
+  }
+
+  /** Records not begun give back their credits; their commands will be read from the send queue again. */
+  returnUnbegun(qp: QueuePair): void {
+    const state = qp.requester as RequesterState;
+    let last: SendRecord | undefined;
+    let record = state.oldest;
+    while (record?.numbered) {
+      // What is begun must not hold up others while the QP waits.
+      this.releaseExecution(record);
+      last = record;
+      record = record.next;
+    }
+    if (record === undefined) {
+      // Commands that wait in the lane go back as well.
+      if (qp.inFlight > state.recordCount)
+        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_MASK);
+      qp.inFlight = state.recordCount;
+      return;
+    }
+    qp.rewind(record.sequence);
+    if (last === undefined) state.oldest = undefined;
+    else last.next = undefined;
+    state.newest = last;
+    if (state.cursor !== undefined && !state.cursor.numbered) state.cursor = undefined;
+    while (record !== undefined) {
+      const { next }: SendRecord = record;
+      state.recordCount--;
+      this.#release(qp, record);
+      record = next;
+    }
+    qp.inFlight = state.recordCount;
+    if (qp.drainNotify) qp.life.noteDrained(qp);
+  }
+
+  dispose(qp: QueuePair, report: boolean): void {
+    const state = requesterOf(qp);
+    if (state === undefined) return;
+    this.#timers.turnOff(state);
+    for (let record = state.shift(); record !== undefined; record = state.shift()) {
+      record.trace?.endRecord(state, record, CompletionStatus.FLUSHED, FaultKind.NONE);
+      if (report) postSendCompletion(qp, record.sequence, record.opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
+      this.#release(qp, record);
+    }
+    state.start(state.nextPsn);
+  }
+
+  releaseExecution(record: SendRecord): void {
+    const { buffer } = record;
+    if (buffer === undefined) return;
+    record.buffer = undefined;
+    this.#parts.lanes.releaseExecution(record.hold);
+    buffer.home?.release(buffer);
+  }
+
+  #release(qp: QueuePair, record: SendRecord): void {
+    this.releaseExecution(record);
+    this.#parts.lanes.releaseCompletion(record.hold);
+    if (qp.inFlight > 0) qp.inFlight--;
+    record.trace = undefined;
+    this.#pool.give(record);
+  }
+}
