@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Atomic operations on 8 aligned bytes of memory, atomic with respect to each other within the adapter (IBTA 9.4.5, 10.7.2.4). */
+/**
+ * Executes atomic operations on 8 aligned bytes of guest memory, atomic with respect to each other
+ * within the adapter (IBTA 9.4.5, 10.7.2.4). Called by the execution of requests.
+ */
 import {
   getAtomicEthCompareHigh,
   getAtomicEthCompareLow,
@@ -19,9 +22,9 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 const OPERAND_BYTES = 8;
 
 export class AtomicUnit {
-  /** Where the last operation was to work. */
+  /** Address of the last operation. */
   address = 0;
-  /** Value found by the last operation. */
+  /** Value that the last operation found. */
   originalHigh = 0;
   originalLow = 0;
   readonly #keys: KeyCheck;
@@ -33,7 +36,10 @@ export class AtomicUnit {
     this.#keys = keys;
   }
 
-  /** Executes the atomic request of a packet. NONE, or why it was not done: COMMAND_LENGTH for a misaligned address. */
+  /**
+   * Executes the atomic request of a packet. Returns NONE or the fault; COMMAND_LENGTH stands for a
+   * misaligned address.
+   */
   perform(qp: QueuePair, view: DataView, packet: Readonly<ParsedPacket>): FaultKind {
     const at = packet.atomicEthOffset;
     const address = getAtomicEthVirtualAddress(view, at);
@@ -52,7 +58,7 @@ export class AtomicUnit {
     return region.write(dma, qp.number, address, OPERAND_BYTES, this.#value, 0) ? FaultKind.NONE : FaultKind.DMA_WRITE;
   }
 
-  /** Leaves the new value in the buffer. False when nothing is to be written. */
+  /** Leaves the new value in the buffer. Returns false when nothing is to be written. */
   #compareSwap(view: DataView, at: number): boolean {
     if (this.originalLow !== getAtomicEthCompareLow(view, at)) return false;
     if (this.originalHigh !== getAtomicEthCompareHigh(view, at)) return false;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Checks a launched command of a connected QP and takes its payload, or its scatter/gather list, into its record (IBTA 10.8.2, 11.4.1.1). Called once per
- * command; faults of the command itself are counted here, those of keys where they are found.
+ * Checks a launched command of a connected QP and loads its payload or its scatter/gather list into
+ * its record (IBTA 10.8.2, 11.4.1.1; US 8,484,392 par. 118-119). Called once per command by
+ * `ConnectedTransport`. Faults of the command itself are reported here, faults of keys where they
+ * are found.
  */
 import { COMMAND_HEADER_BYTES, MESSAGE_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandCollectLength, getSendCommandSgeCount } from '../../protocol/layout/gen/send-command.gen.ts';
@@ -21,7 +23,7 @@ export class CommandLoader {
     this.#keys = keys;
   }
 
-  /** Fills `record`; its `fault` says why it cannot be executed. */
+  /** Fills `record`; its `fault` is NONE or forbids execution. */
   load(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer): void {
     record.load(buffer);
     record.kind = requestKind(qp.serviceType, record.opcode);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The completer of reliable QPs (IBTA 9.7.5.1, 9.7.6, 9.7.7): takes acknowledgements, NAKs and responses, completes records in order, and decides what is sent again.
+ * The completer of reliable QPs (IBTA 9.7.5.1, 9.7.6, 9.7.7): takes acknowledgements, NAKs and
+ * responses, completes records in order and retries. `PacketReceiver` calls it with packets,
+ * `RetryTimers` with timeouts.
  */
-
 import { getAethMsn, getAethSyndromeKind, getAethSyndromeValue } from '../../protocol/infiniband/gen/aeth.gen.ts';
 import {
   getAtomicAckEthOriginalHigh,
@@ -25,25 +26,26 @@ import type { SendRecord } from './send-record.ts';
 
 const RNR_RETRY_INFINITE = 7;
 const ATOMIC_BYTES = 8;
-/** Message sequence numbers. A copy: imports are looked up at each use. */
-const MSN_BITS = MSN_MASK;
-/** A fault that ends a response whose opcode or length does not answer the request. */
+const SEQUENCE_MASK = 0xffffff;
+/** Fault of a response whose opcode or length does not match the request. */
 const BAD_RESPONSE = FaultKind.COMMAND_LENGTH;
 
+/** Units that the completer uses, and functions that end or resume records. */
 export interface CompleterParts {
   readonly requester: Requester;
   readonly timers: RetryTimers;
   now(): number;
   /** The oldest records may be done. */
   completeDone(qp: QueuePair): void;
-  /** The oldest record ends with an error; everything behind it is flushed. */
+  /** The oldest record ends with an error; all records behind it are flushed. */
   failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void;
-  /** A wait is over: more commands may be taken from the send queue. */
+  /** A wait is over: the send queue may be read again. */
   resume(qp: QueuePair): void;
-  /** Records not begun go back to the send queue. */
+  /** Returns records that have not begun to the send queue. */
   returnUnbegun(qp: QueuePair): void;
 }
 
+/** One per adapter: its counters are totals of all QPs. */
 export class Completer {
   acknowledges = 0;
   naks = 0;
@@ -60,10 +62,10 @@ export class Completer {
     this.#parts = parts;
   }
 
-  /** A response packet for `state`'s QP. False when it was dropped. */
+  /** Takes a response packet for the QP of `state`. Returns false when it was dropped. */
   receive(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     if (!isRunning(state.qp)) return false;
-    // Acknowledged before, or never sent: a duplicate or a ghost (IBTA 9.7.5.1.1).
+    // Acknowledged already, or never sent: a duplicate or a ghost (IBTA 9.7.5.1.1).
     if (!state.isUnacked(packet.psn)) {
       if (this.#takeUnsolicitedCredits(state, ring.view, packet)) return true;
       this.ghosts++;
@@ -73,7 +75,7 @@ export class Completer {
     return this.#receiveData(state, ring, packet);
   }
 
-  /** The local ACK timeout or the RNR wait of the QP has run out. */
+  /** The local ACK timeout or the RNR wait of the QP has expired. */
   expire(state: RequesterState): void {
     if (state.qp.destroyed || !isRunning(state.qp)) return;
     if (state.wait === RequesterWait.RNR) return this.#endReceiverWait(state);
@@ -94,7 +96,7 @@ export class Completer {
         return true;
       case AethKind.RNR_NAK:
         this.rnrNaks++;
-        // A second one during the wait says nothing new.
+        // A repeated RNR NAK during the wait carries no news.
         if (state.wait === RequesterWait.RNR && packet.psn === state.unackedPsn) return false;
         if (this.#acknowledgeBefore(state, packet.psn)) this.#waitForReceiver(state, value);
         return true;
@@ -107,14 +109,14 @@ export class Completer {
     }
   }
 
-  /** A read response or an atomic acknowledge. */
+  /** Takes a READ response or an atomic acknowledge. */
   #receiveData(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     const record = state.oldestFetch;
     if (record === undefined) return false;
     const expected = addPsn(record.firstPsn, record.responsesReceived);
     const ahead = psnDistance(expected, packet.psn);
     if (ahead < 0) return false;
-    // Not the response that comes next: an earlier one was lost, and what follows it is of no use.
+    // An earlier response was lost; this one is useless.
     if (ahead > 0) {
       if (this.#acknowledgeBefore(state, expected)) this.#retry(state, expected);
       return true;
@@ -140,7 +142,7 @@ export class Completer {
     const isAtomic = record.kind === RequestKind.ATOMIC;
     if (isAtomic !== ((packet.flags & OpcodeFlag.ATOMIC_ACKNOWLEDGE) !== 0)) return BAD_RESPONSE;
     if (isAtomic) {
-      // The wire carries the value big-endian; memory holds it in the order of the host.
+      // Big-endian on the wire, in the host's byte order in memory.
       this.#originalView.setUint32(0, getAtomicAckEthOriginalLow(ring.view, packet.atomicAckEthOffset), true);
       this.#originalView.setUint32(4, getAtomicAckEthOriginalHigh(ring.view, packet.atomicAckEthOffset), true);
       record.trace?.keepAnswer(record.traceBlock, 0, ring, packet.lrhOffset, packet.atomicAckEthOffset, ATOMIC_BYTES);
@@ -155,7 +157,7 @@ export class Completer {
     return record.list.scatter(qp, done, ring, packet.payloadOffset, length) ? FaultKind.NONE : FaultKind.DMA_WRITE;
   }
 
-  /** IBTA 9.7.6.2.3: a response that makes no sense, or that local memory does not take. */
+  /** IBTA 9.7.6.2.3: a malformed response, or one that local memory cannot take. */
   #failData(state: RequesterState, fault: FaultKind): void {
     const isLocal = fault === FaultKind.DMA_WRITE;
     this.#parts.completeDone(state.qp);
@@ -166,13 +168,19 @@ export class Completer {
     );
   }
 
-  /** Everything before `psn` is acknowledged too. False when that shows a lost response, which is asked for again, or ended the QP. */
+  /**
+   * Acknowledges everything before `psn`. Returns false when a response is missing, which starts a
+   * retry, or when the QP failed.
+   */
   #acknowledgeBefore(state: RequesterState, psn: number): boolean {
     if (psn === state.unackedPsn) return true;
     return this.#acknowledgeThrough(state, addPsn(psn, -1));
   }
 
-  /** Everything up to `psn` is done, unless it is a READ or atomic whose response is missing (IBTA 9.7.5.1.3: implied NAK). */
+  /**
+   * Acknowledges everything up to `psn`, except READs and atomics without their responses: an
+   * implied NAK (IBTA 9.7.5.1.3). Returns false as above.
+   */
   #acknowledgeThrough(state: RequesterState, psn: number): boolean {
     for (let record = state.oldest; record?.numbered; record = record.next) {
       if (record.done) continue;
@@ -188,7 +196,10 @@ export class Completer {
     return this.#progress(state, addPsn(psn, 1));
   }
 
-  /** Packets before `psn`, at least one, are acknowledged: the retry counters start anew, and the timer. False when the QP failed over a completion. */
+  /**
+   * Packets before `psn`, at least one, are acknowledged: retry counters and timer restart. Returns
+   * false when a completion failed the QP.
+   */
   #progress(state: RequesterState, psn: number): boolean {
     const { qp } = state;
     state.unackedPsn = psn;
@@ -198,7 +209,7 @@ export class Completer {
     this.#parts.timers.set(state, state.outstanding ? this.#parts.now() + timeoutNs : Number.POSITIVE_INFINITY);
     this.#parts.completeDone(qp);
     if (!isRunning(qp)) return false;
-    // The message that was refused for want of a receive entry has been taken after all: a copy of it came later.
+    // A later copy of the message that met an RNR NAK was taken after all.
     if (state.wait === RequesterWait.RNR) this.#endReceiverWait(state);
     else this.#unblock(state);
     return true;
@@ -218,7 +229,10 @@ export class Completer {
     state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & MSN_BITS;
   }
 
-  /** The newest acknowledgement once more, which grants further credits (IBTA 9.7.7.2, unsolicited acknowledge). False when it is something else, or a late copy, which grants none. */
+  /**
+   * The newest acknowledgement once more grants further credits (IBTA 9.7.7.2, unsolicited
+   * acknowledge). Returns false for other packets, and for late copies, which grant none.
+   */
   #takeUnsolicitedCredits(state: RequesterState, view: DataView, packet: Readonly<ParsedPacket>): boolean {
     const { creditsUnlimited, limitSequence } = state;
     const isNewest = (packet.flags & OpcodeFlag.ACKNOWLEDGE) !== 0 && addPsn(packet.psn, 1) === state.unackedPsn;
@@ -230,7 +244,7 @@ export class Completer {
     return isMore;
   }
 
-  /** Sends again what was refused, and everything behind it. */
+  /** Sends the refused message and everything behind it again. */
   #endReceiverWait(state: RequesterState): void {
     state.wait = RequesterWait.NONE;
     state.rewind(state.unackedPsn);
@@ -255,8 +269,8 @@ export class Completer {
   }
 
   /**
-   * Sends again from `psn` on, if a retry is left (IBTA 9.9.2.4.1). Once per loss: everything that was under way behind the lost packet tells of the same
-   * loss, and must not use up the retries.
+   * Sends again from `psn` on while a retry is left (IBTA 9.9.2.4.1). Once per loss: all packets in
+   * flight behind the lost one report the same loss and must not use up the retries.
    */
   #retry(state: RequesterState, psn: number): void {
     if (state.wait === RequesterWait.RNR || state.retriedPsn === psn) return;
@@ -271,7 +285,7 @@ export class Completer {
   }
 }
 
-/** States in which a requester works (IBTA 10.3.1: in SQD it finishes what it has begun). */
+/** States in which a requester works. In SQD it ends what it has begun (IBTA 10.3.1). */
 function isRunning(qp: QueuePair): boolean {
   return qp.state === QpState.RTS || qp.state === QpState.SQD;
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Posts the CQEs of work requests. When a CQ cannot take one, the QP fails: nothing it does could be reported any more (IBTA 11.6.3.2). */
+/**
+ * Posts the CQEs of work requests (IBTA 11.4.2.1; US 9,069,485 par. 81-82). When a CQ cannot take a
+ * CQE, the QP fails, because its further work could not be reported (IBTA 11.6.3.2). Called by the
+ * requester's side, the responders and the send pipeline.
+ */
 import {
   setCompletionEntryByteLength,
   setCompletionEntryGlobalRoute,
@@ -49,7 +53,10 @@ for (const [send, completion] of [
 ])
   sendCompletionOpcodes[send] = completion;
 
-/** What a received message is reported with; reused, so nothing is allocated. */
+/**
+ * Contents of the CQE of a received message. Instances are reused, so none is allocated per
+ * message.
+ */
 export class ReceiveReport {
   status: CompletionStatus = CompletionStatus.SUCCESS;
   fault: FaultKind = FaultKind.NONE;
@@ -68,7 +75,7 @@ export class ReceiveReport {
   pkeyIndex = 0;
 }
 
-/** Reports the send command `sequence` of `qp`. */
+/** Posts the CQE of the send command with sequence number `sequence`. */
 export function postSendCompletion(
   qp: QueuePair,
   sequence: number,
@@ -88,7 +95,7 @@ export function postSendCompletion(
   if (!qp.sendCq.post(status !== CompletionStatus.SUCCESS)) failOnCompletion(qp);
 }
 
-/** Reports receive entry `number` of `qp`. */
+/** Posts the CQE of receive WQE `number`. */
 export function postReceiveCompletion(qp: QueuePair, number: number, report: Readonly<ReceiveReport>): void {
   qp.owner.timeline?.note(Step.RECEIVE_COMPLETION, qp.owner.number, qp.number, number, qp.receiveCq.number);
   const view = qp.receiveCq.begin();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * RC and UC as a whole: requester, completer, responder and their timers put together, and the life of a record from launch to completion. The send
- * pipeline launches commands here; the port receiver brings packets.
+ * RC and UC (IBTA 9.7, 9.8.2; US 8,484,392 par. 40, 122-124): builds requester, completer,
+ * responder and their timers, and connects them. The send pipeline launches commands here,
+ * `PacketReceiver` brings packets, the queue-pair life cycle starts, drains, flushes and drops
+ * connections, and `Adapter.run` calls `run`.
  */
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
@@ -25,6 +27,7 @@ import { RetryTimers } from './retry-timers.ts';
 import { SendRecordPool } from './send-record.ts';
 import { SendRecordLife, type SendRecordLifeParts } from './send-record-life.ts';
 
+/** Units of the adapter that the transport of connections uses. */
 export interface ConnectedTransportParts extends SendRecordLifeParts {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
@@ -87,7 +90,10 @@ export class ConnectedTransport {
     });
   }
 
-  /** Makes a record of a launched command. It holds the command's credits, and its PCB as long as the execution credit. */
+  /**
+   * Begins the record of a launched command. The record holds the command's credits: its PCB and
+   * execution credit until its last packet is with the port.
+   */
   launch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const state = qp.requester as RequesterState;
     const record = this.#pool.take();
@@ -98,53 +104,57 @@ export class ConnectedTransport {
     this.requester.wake(state);
   }
 
-  /** Answers and sends what can be sent now, about `limit` packets at most. Returns the work done: 0 only when no QP can do anything. */
+  /**
+   * Sends answers and requests, about `limit` packets. Returns the units of work done; 0 only when
+   * no QP can do anything.
+   */
   run(limit: number): number {
     let done = 0;
     let idleTurns = this.#waiting;
     while (done < limit && idleTurns > 0) {
       const work = this.answers.serve() + this.requester.serve();
       done += work;
-      // One QP that must wait, for its port or for others, says nothing about those behind it.
+      // A QP that waits for its port or its peer says nothing about the QPs behind it.
       idleTurns = work > 0 ? this.#waiting : idleTurns - 1;
     }
     return done;
   }
 
-  /** Fires timers that are due, and asks the clock for the next one. */
+  /** Fires expired timers and sets the alarm for the next one. */
   expire(): void {
     const { clock } = this.#parts;
     const { nextNs } = this.timers;
     if (nextNs === Number.POSITIVE_INFINITY) return;
     const now = clock.now();
     if (nextNs <= now) this.timers.expire(now, (state) => this.completer.expire(state));
-    // Asked again each time: a clock keeps the earliest alarm only, and links ask for alarms too.
+    // Asked again each time: a clock keeps only the earliest alarm, and links set alarms too.
     if (this.timers.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.timers.nextNs);
   }
 
-  /** Gives a new connected QP what the transport keeps of it. */
+  /** Attaches the states of a new connected QP. */
   attach(qp: QueuePair): void {
     if (qp.connected) attachStates(qp);
   }
 
   /**
-   * Takes the primary path from the address vector at `offset` of `command`; it leaves by `port`.
-   * Returns false when the vector is bad, or the QP is a datagram QP.
+   * Loads the primary path of the QP from the address vector at `offset` of `command`, for `port`.
+   * Returns false for a bad vector and for a datagram QP.
    */
   loadPath(qp: QueuePair, command: DataView, offset: number, port: Port): boolean {
     return requesterOf(qp)?.path.load(command, offset, port) ?? false;
   }
 
-  /** Changes how many READs and atomics the responder can repeat. */
+  /** Sets the number of READs and atomics that the responder can repeat. */
   resizeReads(qp: QueuePair, maxReads: number): void {
     responderOf(qp)?.resize(maxReads);
   }
 
-  /** A connection begins (RTR: receiving; RTS: sending). */
+  /** The QP enters RTR: the responder starts. */
   startReceiving(qp: QueuePair): void {
     responderOf(qp)?.start(qp.attributes.receivePsn, qp.attributes.maxReadsServed);
   }
 
+  /** The QP enters RTS: the requester starts. */
   startSending(qp: QueuePair): void {
     const state = requesterOf(qp);
     if (state === undefined) return;
@@ -152,24 +162,27 @@ export class ConnectedTransport {
     state.start(qp.sendPsn);
   }
 
-  /** SQD: what is begun is finished, the rest goes back to the send queue (IBTA 10.3.1). */
+  /** SQD: begun messages end; the others return to the send queue (IBTA 10.3.1). */
   drain(qp: QueuePair): void {
     if (qp.requester !== undefined) this.#records.returnUnbegun(qp);
   }
 
-  /** Completes every record as flushed, in order; their credits come back. */
+  /** Completes all records as flushed, in order, and returns their credits. */
   flushSends(qp: QueuePair): void {
     this.#records.dispose(qp, true);
   }
 
-  /** The receive entry of a message in progress is flushed before all others; nothing more is answered but the NAK that may be the cause. */
+  /**
+   * Flushes the receive WQE of the message in progress, before the caller flushes the others. Of
+   * the queued answers only a NAK, which may be the cause, and those before it are still sent.
+   */
   flushReceives(qp: QueuePair): void {
     qp.trace?.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
     const state = responderOf(qp);
     if (state !== undefined) this.responder.abandon(qp, state);
   }
 
-  /** Drops every record, and what is to be answered, without a completion: RESET, destruction. */
+  /** Drops all records and queued answers without completions: RESET or destruction. */
   drop(qp: QueuePair): void {
     this.#records.dispose(qp, false);
     const state = requesterOf(qp);
@@ -181,7 +194,7 @@ export class ConnectedTransport {
     return Math.max(this.answers.waiting, this.requester.waiting);
   }
 
-  /** IBTA 9.9.3: the responder failed; software is told by an event unless a completion has told it. */
+  /** IBTA 9.9.3: the responder failed. An event reports it unless a completion did. */
   #failResponder(qp: QueuePair, event: EventType | undefined, fault: FaultKind, detail: number): void {
     if (qp.state === QpState.ERR) return;
     qp.owner.faults.report(fault, qp.number, detail);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Completion statuses by fault (IBTA 11.6.2), for datagrams and connections alike. */
+/**
+ * Completion statuses of faults and NAK codes (IBTA 11.6.2, 9.9.2.2), for datagrams and connections
+ * alike. Called wherever the transport posts an error completion.
+ */
 import { NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 
-/** Of a send command that was not executed. */
+/** Status of a send command that was not executed because of `fault`. */
 export function sendStatus(fault: FaultKind, opcode: number): CompletionStatus {
   if (opcode === SendOpcode.BIND_WINDOW) return CompletionStatus.WINDOW_BIND_ERROR;
   switch (fault) {
@@ -20,7 +23,7 @@ export function sendStatus(fault: FaultKind, opcode: number): CompletionStatus {
   }
 }
 
-/** Completion status of a receive entry that could not take its message, by what was wrong with it. */
+/** Status of a receive WQE that could not take its message because of `fault`. */
 export function receiveStatus(fault: FaultKind): CompletionStatus {
   switch (fault) {
     case FaultKind.RECEIVE_TOO_SHORT:
@@ -33,7 +36,7 @@ export function receiveStatus(fault: FaultKind): CompletionStatus {
   }
 }
 
-/** How the requester sees a NAK that ends its QP (IBTA 9.9.2.2). */
+/** Status of the request that a NAK with `code` ends (IBTA 9.9.2.2). */
 export function refusalStatus(code: number): CompletionStatus {
   switch (code) {
     case NakCode.INVALID_REQUEST:

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Packets with a wrong P_Key or Q_Key: counted by the port (PortInfo, IBTA 14.2.5.6) and, by cause, by the function whose QP they named. What a trap 257 or
- * 258 would tell of the first of them is in the fault record; sending traps is the subnet management agent's.
+ * Counts packets with a wrong P_Key or Q_Key: by port (PortInfo, IBTA 14.2.5.6), and as a fault of
+ * the function whose QP they named. The fault record holds the contents of trap 257 or 258 for the
+ * first one; sending traps is up to a subnet management agent. Called by `PacketReceiver` and
+ * `UdResponder`.
  */
-
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
+const DWORD = 0x1_0000_0000;
+
+/** The detail of the fault is SLID and P_Key. */
 export function notePkeyViolation(port: Port, qp: QueuePair, packet: Readonly<ParsedPacket>): void {
   port.badPkeys++;
   qp.owner.faults.report(FaultKind.PKEY_VIOLATION, qp.number, joinDwords(packet.pKey, packet.slid));
 }
 
+/** The detail of the fault is SLID and Q_Key. */
 export function noteQkeyViolation(port: Port, qp: QueuePair, packet: Readonly<ParsedPacket>, qKey: number): void {
   port.badQkeys++;
   qp.owner.faults.report(FaultKind.QKEY_VIOLATION, qp.number, joinDwords(qKey, packet.slid));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The receiving side of the ports: takes packets from loopbacks and links, checks them as IBTA 7.3 and 9.6 order it, and gives them to the QP they
- * name. Drops are counted by cause; a bad packet touches nothing else.
+ * The receive side of the ports: takes packets from loopbacks and links, checks them in the order
+ * of IBTA 7.3 and 9.6, and delivers them to the QP they name. Drops are counted by cause; a bad
+ * packet has no other effect. `PortLinks` calls it.
  */
-
 import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
 import { GRH_DGID_OFFSET } from '../../protocol/infiniband/gen/grh.gen.ts';
 import { PacketError, packetErrorNames } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -23,14 +23,17 @@ import { notePkeyViolation } from './key-violations.ts';
 import type { UdResponder } from './ud-responder.ts';
 
 export class PacketReceiver {
-  /** Packets dropped, by packet-error. */
+  /** Packets dropped by values of packet-error. */
   readonly malformed = new Uint32Array(packetErrorNames.length);
-  /** Packets whose CRCs were checked, and those that came a way on which nothing can have changed them. */
+  /** Packets whose CRCs were checked, and packets from a path that cannot change them. */
   checked = 0;
   unchecked = 0;
   tooLong = 0;
   wrongLid = 0;
-  /** Global packets for a GID that is not the port's, or of somebody else than the peer of the connection; or local ones where global ones are due. */
+  /**
+   * Global packets for a GID that the port does not own or from another node than the peer; and
+   * local packets where the path is global, or the reverse.
+   */
   wrongGid = 0;
   unknownQueuePair = 0;
   unsupportedTransport = 0;
@@ -45,7 +48,10 @@ export class PacketReceiver {
     this.#connected = connected;
   }
 
-  /** Takes one packet off `ring`, which arrived at `port`; `trusted`: nothing can have changed it. False when there is none. */
+  /**
+   * Takes one packet that arrived at `port` off `ring`. `trusted`: the path cannot have changed it.
+   * Returns false when the ring is empty.
+   */
   receive(port: Port, ring: PacketRing, trusted: boolean): boolean {
     if (ring.count === 0) return false;
     const unchanged = trusted && !ring.readSuspect;
@@ -83,7 +89,7 @@ export class PacketReceiver {
     return this.#deliverConnected(qp, port, ring);
   }
 
-  /** A global datagram is for one of the port's GIDs (IBTA 9.6.1.2). */
+  /** A global datagram must name a GID of the port (IBTA 9.6.1.2). */
   #deliverDatagram(qp: QueuePair, port: Port, ring: PacketRing): boolean {
     const packet = this.#packet;
     if (packet.grhOffset >= 0 && !port.ownsGid(ring.bytes, packet.grhOffset + GRH_DGID_OFFSET)) {
@@ -93,7 +99,7 @@ export class PacketReceiver {
     return this.#datagrams.receive(qp, port, ring, packet);
   }
 
-  /** IBTA 9.6.1: the packet is of the QP's service, from its peer, in its partition. */
+  /** IBTA 9.6.1: the packet must be of the QP's service, from its peer and in its partition. */
   #deliverConnected(qp: QueuePair, port: Port, ring: PacketRing): boolean {
     const packet = this.#packet;
     const requester = requesterOf(qp);
@@ -120,7 +126,7 @@ export class PacketReceiver {
   }
 }
 
-/** A packet that came a trusted way may never have been sealed; an observer expects one that is. */
+/** A packet from a trusted path may lack its VCRC, which observers expect. */
 function observe(port: Port, ring: PacketRing, trusted: boolean): void {
   const offset = ring.readOffset;
   const length = ring.readLength;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Where packets of a QP or of one datagram go: an address vector, decoded once and put into packet headers (IBTA 11.2.2). */
+/**
+ * An address vector, decoded once, and the packet headers that follow from it (IBTA 11.2.2,
+ * 9.6.1.2.3). A connected QP has one path; `UdRequester` loads one for each datagram.
+ */
 import { GID_SIZE } from '../../protocol/infiniband/addresses.ts';
 import { GRH_DGID_OFFSET, GRH_SGID_OFFSET } from '../../protocol/infiniband/gen/grh.gen.ts';
 import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
@@ -29,7 +32,10 @@ export class Path {
   #trafficClass = 0;
   #hopLimit = 0;
 
-  /** Takes an address-handle of `port`. False when it is of another port or names a source GID that the port does not have; nothing is taken then. */
+  /**
+   * Loads an address-handle. Returns false, with nothing loaded, when it is of another port or
+   * names a source GID that the port does not have.
+   */
   load(view: DataView, base: number, port: Port): boolean {
     const sourceGidIndex = getAddressHandleSourceGidIndex(view, base);
     if (getAddressHandlePort(view, base) !== port.number || sourceGidIndex >= GID_TABLE_ENTRIES) return false;
@@ -48,7 +54,10 @@ export class Path {
     return true;
   }
 
-  /** Is a packet whose GRH is at `grhOffset` (-1: none) from the other end of this path, to `port`? IBTA 9.6.1.2.3. */
+  /**
+   * True when a packet that arrived at `port` comes from the other end of this path. `grhOffset` is
+   * -1 without a GRH (IBTA 9.6.1.2.3).
+   */
   accepts(view: DataView, grhOffset: number, port: Port): boolean {
     if (this.globalRoute === 0 || grhOffset < 0) return this.globalRoute === 0 && grhOffset < 0;
     const own = this.#sourceGidIndex * GID_SIZE;
@@ -59,7 +68,7 @@ export class Path {
     return true;
   }
 
-  /** Sets the link and network headers of a packet that leaves by `port`. */
+  /** Sets the link and network header fields of a packet that leaves through `port`. */
   apply(fields: PacketFields, port: Port): void {
     fields.virtualLane = 0;
     fields.serviceLevel = this.serviceLevel;

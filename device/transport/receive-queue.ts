@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Takes entries off receive queues in guest memory. Software posts by moving its tail; the device looks at the tail only when it knows of no entry. */
+/**
+ * Takes WQEs from receive queues in guest memory (IBTA 10.2.4, 10.3.1, 9.7.7.2). Software posts by
+ * advancing its tail; the device reads the tail only when it knows of no WQE. Called by the
+ * responders, and by the queue-pair life cycle to flush.
+ */
 import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   getReceiveEntrySequence,
@@ -13,11 +17,11 @@ import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import type { ScatterGatherList } from './scatter-gather.ts';
 
 const LARGEST_STRIDE = 512;
-/** What is read of an entry at first: its head and up to three elements, which is most often all. */
+/** First read of a WQE: its head and up to three elements, usually all of it. */
 const FIRST_READ_BYTES = 64;
 
 export class ReceiveQueueReader {
-  /** Number of the entry last taken. */
+  /** Number of the WQE taken last. */
   number = 0;
   readonly #slot = new Uint8Array(LARGEST_STRIDE);
   readonly #slotView = new DataView(this.#slot.buffer);
@@ -27,21 +31,26 @@ export class ReceiveQueueReader {
     this.#flushed.status = CompletionStatus.FLUSHED;
   }
 
-  /** An entry is posted to the QP, or to the SRQ it receives from. */
+  /** True when a WQE is posted to the QP, or to the SRQ that it receives from. */
   available(qp: QueuePair): boolean {
     return qp.receiveRing.available(qp.owner, qp.number);
   }
 
-  /** Entries posted and not taken, for end-to-end credits; -1 with an SRQ, which grants none (IBTA 9.7.7.2, 10.2.9). */
+  /**
+   * Posted WQEs, as end-to-end credits; -1 with an SRQ, which grants none (IBTA 9.7.7.2, 10.2.9).
+   */
   credits(qp: QueuePair): number {
     if (qp.srq !== undefined) return -1;
     const ring = qp.receiveRing;
-    // Looked at again before they run out: a sender that is told of the last one only would stop and go.
+    // Refreshed before they run out: a sender that learns of the last one only would stop and go.
     if (ring.known * 2 < ring.entries) ring.refresh(qp.owner, qp.number);
     return ring.known;
   }
 
-  /** Takes the oldest entry and reads its elements into `list`; NONE, or why it cannot be used. Only while one is available. */
+  /**
+   * Takes the oldest WQE and reads its elements into `list`. Returns NONE or the fault. The caller
+   * has checked `available`.
+   */
   take(qp: QueuePair, list: ScatterGatherList): FaultKind {
     const ring = qp.receiveRing;
     this.number = ring.take();
@@ -65,7 +74,10 @@ export class ReceiveQueueReader {
     return FaultKind.NONE;
   }
 
-  /** Completes every posted entry as flushed, in order; those of an SRQ stay for others (IBTA 10.3.1, 10.2.9.4). */
+  /**
+   * Completes every posted WQE as flushed, in order. Those of an SRQ stay for other QPs (IBTA
+   * 10.3.1, 10.2.9.4).
+   */
   flush(qp: QueuePair): void {
     if (qp.srq !== undefined) return;
     while (this.available(qp)) postReceiveCompletion(qp, qp.receiveRing.take(), this.#flushed);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Work requests on keys: local invalidate, fast registration, binding of memory windows (IBTA 10.6.5, 10.6.3.2, 10.6.7). They are done in their turn, without a packet. */
-import { KEY_BYTE_MASK } from '../../protocol/infiniband/memory-keys.ts';
+/**
+ * Work requests on keys: local invalidate, fast registration and binding of memory windows (IBTA
+ * 10.6.5, 10.6.3.2, 10.6.7). The requester executes them in order with other messages, without
+ * packets.
+ */
 import {
   getBindTargetAccess,
   getBindTargetKeyByte,
@@ -35,10 +38,10 @@ export class RequesterKeys {
     this.#keys = keys;
   }
 
-  /** NONE, or why the request failed, which is counted. */
+  /** Executes the request. Returns NONE or the fault, which has been reported. */
   perform(qp: QueuePair, record: SendRecord): FaultKind {
     const fault = this.#execute(qp, record);
-    // A list that cannot be read is counted where it is read.
+    // An unreadable page list was reported where it was read.
     if (fault !== FaultKind.NONE && fault !== FaultKind.DMA_READ)
       qp.owner.faults.report(fault, qp.number, record.sequence);
     return fault;
@@ -70,7 +73,7 @@ export class RequesterKeys {
     return this.#keys.bind(qp, bind);
   }
 
-  /** Everything is checked before the region changes. */
+  /** Checks everything before the region changes. */
   #register(qp: QueuePair, command: DataView): FaultKind {
     const key = getSendCommandSgeLkey(command, 0);
     const region = this.#keys.findRegistrable(qp, key);
@@ -94,7 +97,10 @@ export class RequesterKeys {
   }
 }
 
-/** What is wrong with the fields of a fast registration, as create MR would find: rights, pages, and that the range lies in them. */
+/**
+ * Checks the fields of a fast registration as create MR does: rights, pages, and that the range
+ * lies within the pages. Returns NONE or the fault.
+ */
 function findRegistrationFault(command: DataView, maxPages: number): FaultKind {
   const access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
   if ((access & ~ALL_ACCESS) !== 0) return FaultKind.KEY_ACCESS;
@@ -106,7 +112,7 @@ function findRegistrationFault(command: DataView, maxPages: number): FaultKind {
   const address = getSendCommandSgeAddress(command, 0);
   const length = getSendCommandSgeLength(command, 0);
   const pageBytes = 2 ** pageShift;
-  // Virtual addresses are exact Numbers.
+  // Virtual addresses must be exact Numbers.
   const fits = length <= pageCount * pageBytes - (address % pageBytes) && address + length <= Number.MAX_SAFE_INTEGER;
   const list = getRegisterTargetPageListAddress(command, SEND_COMMAND_TARGET_OFFSET);
   return length > 0 && fits && list % LIST_ALIGNMENT === 0 ? FaultKind.NONE : FaultKind.KEY_BOUNDS;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which BTH opcode a packet of a message carries: by operation and by its place in the message (IBTA table 38). */
+/**
+ * BTH opcodes of request packets by operation and place in the message (IBTA table 38), and the
+ * kinds of send opcodes (IBTA table 36). Called by requester, completer and command loader.
+ */
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { Transport } from '../../protocol/infiniband/opcodes.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 
-/** Place of a packet in its message: bit 0 set when it is the first, bit 1 when it is the last. */
+/** Place of a packet in its message: bit 0 for the first packet, bit 1 for the last one. */
 const MIDDLE = 0;
 const FIRST = 1;
 const LAST = 2;
@@ -55,21 +58,21 @@ define(SendOpcode.RDMA_READ, NONE, NONE, NONE, op.RC_RDMA_READ_REQUEST);
 define(SendOpcode.COMPARE_SWAP, NONE, NONE, NONE, op.RC_COMPARE_SWAP);
 define(SendOpcode.FETCH_ADD, NONE, NONE, NONE, op.RC_FETCH_ADD);
 
-/** BTH opcode of a request packet of a service that has the operation. */
+/** BTH opcode of a request packet. The service must have the operation. */
 export function requestOpcode(serviceType: number, opcode: number, first: boolean, last: boolean): number {
   const transport = serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
   return transport | table[opcode * PLACES + (first ? FIRST : 0) + (last ? LAST : 0)];
 }
 
-/** What a send opcode makes a requester do. */
+/** Kinds of send opcodes, by what the requester sends. */
 export const RequestKind = {
-  /** Not an operation of connected QPs. */
+  /** No operation of connected QPs. */
   NONE: 0,
   SEND: 1,
   WRITE: 2,
   READ: 3,
   ATOMIC: 4,
-  /** Done here, without a packet. */
+  /** Executed locally, without a packet. */
   LOCAL: 5,
 } as const;
 export type RequestKind = (typeof RequestKind)[keyof typeof RequestKind];
@@ -88,7 +91,7 @@ kinds[SendOpcode.LOCAL_INVALIDATE] = RequestKind.LOCAL;
 kinds[SendOpcode.FAST_REGISTER] = RequestKind.LOCAL;
 kinds[SendOpcode.BIND_WINDOW] = RequestKind.LOCAL;
 
-/** Kind of a send opcode for a service type; NONE where the service has no such operation (IBTA table 36). */
+/** Kind of a send opcode; NONE when the service lacks the operation (IBTA table 36). */
 export function requestKind(serviceType: number, opcode: number): RequestKind {
   const kind = kinds[opcode] as RequestKind;
   const onlyReliable =
@@ -96,7 +99,10 @@ export function requestKind(serviceType: number, opcode: number): RequestKind {
   return onlyReliable && serviceType === ServiceType.UC ? RequestKind.NONE : kind;
 }
 
-/** The message consumes a receive entry of the responder: it needs an end-to-end credit (IBTA 9.7.7.2). */
+/**
+ * True when the message consumes a receive WQE, so that it needs an end-to-end credit (IBTA
+ * 9.7.7.2).
+ */
 export function needsCredit(opcode: number): boolean {
   return kinds[opcode] === RequestKind.SEND || opcode === SendOpcode.RDMA_WRITE_IMMEDIATE;
 }

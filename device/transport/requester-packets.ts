@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Builds the request packets of connected QPs in the port's ring and hands them to the port: one packet of a SEND or WRITE, the request of a READ (from the
- * first response still missing on), or of an atomic (IBTA 9.2 to 9.4). The requester says when.
+ * Builds the request packets of connected QPs in the port's ring and transmits them (IBTA 9.2 to
+ * 9.4): a packet of a SEND or WRITE; the request of a READ, from the first missing response on; the
+ * request of an atomic. Called by the requester.
  */
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
@@ -16,16 +17,16 @@ import { requestOpcode } from './requester-opcodes.ts';
 import type { RequesterState } from './requester-state.ts';
 import type { SendRecord } from './send-record.ts';
 
-/** Every so many packets of a long message ask for an acknowledgement, so that the window moves. */
+/** Interval of acknowledge requests in a long message, so that the window moves. */
 const ACK_INTERVAL = 64;
 
 export class RequesterPackets {
   readonly #fields = newPacketFields();
-  /** Where the packet built last lies. */
+  /** Place of the packet built last. */
   #ring!: PacketRing;
   #offset = 0;
 
-  /** The next packet of a SEND or WRITE. False when its payload cannot be read. */
+  /** Sends the next packet of a SEND or WRITE. Returns false when its payload cannot be read. */
   sendPayload(state: RequesterState, record: SendRecord, port: Port): boolean {
     const { qp } = state;
     const mtuBytes = qp.pathMtuBytes;
@@ -55,7 +56,7 @@ export class RequesterPackets {
     return true;
   }
 
-  /** Shows the packet built last to the trace of its message. */
+  /** Passes the packet built last to the trace of its message. */
   tracePacket(state: RequesterState, record: SendRecord, trace: QueuePairTrace): void {
     const { opcode, hasGrh, payloadLengthBytes } = this.#fields;
     const headers = payloadStart(opcode, hasGrh);
@@ -67,7 +68,10 @@ export class RequesterPackets {
     return this.#fields.payloadLengthBytes;
   }
 
-  /** The request of a READ for the responses not yet received: their PSNs, their address, their length (IBTA 9.7.5.1.9). */
+  /**
+   * Requests the missing responses of a READ: with their first PSN, address and length (IBTA
+   * 9.7.5.1.9).
+   */
   sendRead(state: RequesterState, record: SendRecord, port: Port): void {
     const fields = this.#fields;
     const skipped = record.responsesReceived * state.qp.pathMtuBytes;
@@ -78,7 +82,9 @@ export class RequesterPackets {
     record.packetsSent = 1;
   }
 
-  /** FETCH_ADD carries its operand where COMPARE_SWAP carries the value to swap in (IBTA 9.2.8). */
+  /**
+   * Requests an atomic. The operand of FETCH_ADD is in the field of the swap value (IBTA 9.2.8).
+   */
   sendAtomic(state: RequesterState, record: SendRecord, port: Port): void {
     const fields = this.#fields;
     const swaps = record.opcode === SendOpcode.COMPARE_SWAP;

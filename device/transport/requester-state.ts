@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a connected QP remembers as requester: its path, its records from oldest to newest, what is sent and what is acknowledged. */
+/**
+ * Requester state of a connected QP (IBTA 9.7.1 to 9.7.3): its path, its records from oldest to
+ * newest, and the PSNs sent and acknowledged. Requester, completer and `SendRecordLife` work on it;
+ * connected-states.ts attaches it.
+ */
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
 import type { SendRecord } from './send-record.ts';
 
-/** Records of one QP; more commands stay in its send queue. */
+/** Maximum of records per QP; further commands stay in the send queue. */
 export const RECORDS_PER_QUEUE_PAIR = 64;
 
-/** Why a requester sends nothing although it has records. */
+/** Reasons why a requester with records sends nothing. */
 export const RequesterWait = {
   NONE: 0,
-  /** RNR NAK received: until the timer (IBTA 9.7.5.2.8). */
+  /** Until the timer of an RNR NAK expires (IBTA 9.7.5.2.8). */
   RNR: 1,
   /** A fenced command waits for READs and atomics (IBTA 10.8.3.3). */
   FENCE: 2,
-  /** As many READs and atomics are outstanding as the QP may have. */
+  /** READs and atomics are outstanding up to the initiator depth. */
   READS: 3,
-  /** The responder has given no end-to-end credit (IBTA 9.7.7.2). */
+  /** The responder has granted no end-to-end credit (IBTA 9.7.7.2). */
   CREDIT: 4,
-  /** A malformed command waits to become the oldest, to be reported. */
+  /** A malformed command waits until it is the oldest and can be reported. */
   FAULT: 5,
   /** Too many packets are unacknowledged. */
   WINDOW: 6,
@@ -29,52 +33,52 @@ export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
 export class RequesterState {
   readonly qp: QueuePair;
   readonly path = new Path();
-  /** Number of its timer, or -1: see `RetryTimers`. */
+  /** Index of its timer in `RetryTimers`, or -1. */
   timer = -1;
-  /** Oldest record not completed, newest launched, and the one to send from; undefined when there is none. */
+  /** Oldest record not completed, record launched last, and record to send from next. */
   oldest: SendRecord | undefined = undefined;
   newest: SendRecord | undefined = undefined;
   cursor: SendRecord | undefined = undefined;
   recordCount = 0;
-  /** PSN of the next packet never sent before, and the oldest one not acknowledged. */
+  /** PSN of the next new packet, and oldest unacknowledged PSN. */
   nextPsn = 0;
   unackedPsn = 0;
-  /** PSN behind the newest one ever sent: only what is before it can be acknowledged. */
+  /** PSN behind the newest one sent: acknowledgements beyond it are ghosts. */
   sentPsn = 0;
-  /** The last implied or explicit NAK asked for this PSN, and nothing has been acknowledged since; -1: none. */
+  /** PSN that the last implied or explicit NAK asked for; -1 once something is acknowledged. */
   retriedPsn = -1;
   readsOutstanding = 0;
   wait: RequesterWait = RequesterWait.NONE;
   retriesLeft = 0;
   rnrRetriesLeft = 0;
-  /** Message sequence numbers for end-to-end credits: of the next new message, and the last one allowed. */
+  /** Message sequence numbers of end-to-end credits: of the next new message, and the limit. */
   sendSequence = 1;
   limitSequence = 0;
   creditsUnlimited = true;
-  /** In the list of requesters with work. */
+  /** True while the QP waits for a turn to send. */
   ready = false;
 
   constructor(qp: QueuePair) {
     this.qp = qp;
   }
 
-  /** More commands may be launched. */
+  /** True when further commands may be launched. */
   get acceptsCommands(): boolean {
     return this.wait === RequesterWait.NONE && this.recordCount < RECORDS_PER_QUEUE_PAIR;
   }
 
-  /** Something is sent and not acknowledged. */
+  /** True when a sent PSN is not acknowledged. */
   get outstanding(): boolean {
     return this.unackedPsn !== this.nextPsn;
   }
 
-  /** A packet with `psn` has been sent, or a READ whose last response will have it. */
+  /** Notes that `psn` is used: by a packet, or by the last response of a requested READ. */
   noteSent(psn: number): void {
     const after = addPsn(psn, 1);
     if (this.#ahead(after) > this.#ahead(this.sentPsn)) this.sentPsn = after;
   }
 
-  /** `psn` was sent and is not acknowledged. */
+  /** True when `psn` was sent and is not acknowledged. */
   isUnacked(psn: number): boolean {
     return this.#ahead(psn) < this.#ahead(this.sentPsn);
   }
@@ -87,7 +91,7 @@ export class RequesterState {
     this.recordCount++;
   }
 
-  /** Takes the oldest record off the list. */
+  /** Removes and returns the oldest record. */
   shift(): SendRecord | undefined {
     const record = this.oldest;
     if (record === undefined) return undefined;
@@ -98,7 +102,7 @@ export class RequesterState {
     return record;
   }
 
-  /** The oldest READ or atomic that is sent and not yet answered in full. */
+  /** The oldest READ or atomic that is sent and lacks a response. */
   get oldestFetch(): SendRecord | undefined {
     for (let record = this.oldest; record?.numbered; record = record.next) {
       if (!record.done && record.isFetch) return record;
@@ -106,7 +110,7 @@ export class RequesterState {
     return undefined;
   }
 
-  /** Puts the cursor on the packet with `psn`; everything behind it is sent again. */
+  /** Moves the cursor back to the packet with `psn`: it and everything behind it are sent again. */
   rewind(psn: number): void {
     let found: SendRecord | undefined;
     for (let record = this.oldest; record?.numbered; record = record.next) {
@@ -117,13 +121,13 @@ export class RequesterState {
     if (found !== undefined) this.cursor = found;
   }
 
-  /** Counters as attributes say, after progress or at the start. */
+  /** Sets the retry counters from the attributes: at the start and after progress. */
   refillRetries(): void {
     this.retriesLeft = this.qp.attributes.retryCount;
     this.rnrRetriesLeft = this.qp.attributes.rnrRetry;
   }
 
-  /** A new connection starts at `psn`. The list must be empty. */
+  /** Starts a connection at `psn`. There must be no records. */
   start(psn: number): void {
     this.nextPsn = psn;
     this.unackedPsn = psn;
@@ -137,7 +141,10 @@ export class RequesterState {
     this.refillRetries();
   }
 
-  /** Distance from the oldest unacknowledged PSN: up to half the circle is outstanding (IBTA 9.7.1). */
+  /**
+   * Distance from the oldest unacknowledged PSN; up to half of all PSNs may be outstanding (IBTA
+   * 9.7.1).
+   */
   #ahead(psn: number): number {
     return addPsn(psn, -this.unackedPsn);
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The requester of connected QPs (IBTA 9.7.2, 9.7.3): numbers messages, cuts them into packets of the path MTU and hands these to the port. One function per
- * state, each returning the next. What comes back is the completer's business.
+ * The requester of connected QPs (IBTA 9.7.2, 9.7.3): numbers messages, segments them into packets
+ * of the path MTU and sends these through the port, in turns of owners, lanes and QPs. One function
+ * per state returns the next state. The completer handles responses. `ConnectedTransport` calls
+ * `serve`.
  */
 import { packetCount } from '../../protocol/infiniband/mtu.ts';
 import { addPsn, MSN_MASK, PSN_MASK, psnDistance } from '../../protocol/infiniband/psn.ts';
@@ -19,39 +21,40 @@ import type { ResponderAnswers } from './responder-answers.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
 
-/** States of the requester, as it goes over one QP's records. */
+/** States of one turn over the records of a QP. */
 const State = { SELECT: 0, ADMIT: 1, NUMBER: 2, SEND: 3, LOCAL: 4, EXIT: 5 } as const;
 type State = (typeof State)[keyof typeof State];
 
-/** Packets of one QP before the next has its turn. */
+/** Maximum of packets per QP and turn. */
 const QUANTUM = 16;
-/** A message is begun only while fewer packets of the QP are unacknowledged. */
+/** No message begins while so many packets of the QP are unacknowledged. */
 const WINDOW_PACKETS = 1 << 16;
-/** PSNs outstanding at most: half of all (IBTA 9.7.1). */
+/** Maximum of outstanding PSNs: half of all (IBTA 9.7.1). */
 const PSNS_OUTSTANDING_MAX = 1 << 23;
 /** Packet and message sequence numbers. A copy: imports are looked up at each use. */
 const PSN_BITS = PSN_MASK;
 const MSN_BITS = MSN_MASK;
 
-/** What the requester needs of the units around it. */
+/** Units that the requester uses, and functions that end records. */
 export interface RequesterParts {
   readonly ports: readonly Port[];
   readonly lanes: readonly Lane[];
   readonly turns: OwnerTurns;
   readonly timers: RetryTimers;
   now(): number;
-  /** The record's last packet is with the port. */
+  /** The last packet of the record is with the port. */
   releaseExecution(record: SendRecord): void;
-  /** An operation without packets, in its turn. NONE, or why it failed. */
+  /** Executes an operation without packets. Returns NONE or the fault. */
   performLocal(qp: QueuePair, record: SendRecord): FaultKind;
   /** The oldest records may be done. */
   completeDone(qp: QueuePair): void;
-  /** The QP cannot go on now: records not begun go back to the send queue. */
+  /** The QP must wait: returns records that have not begun to the send queue. */
   returnUnbegun(qp: QueuePair): void;
-  /** Sends the data of QPs that called `awaitTurn`. */
+  /** Sends READ responses of QPs that called `awaitTurn`. */
   readonly answers: ResponderAnswers;
 }
 
+/** One per adapter: its fields hold the QP, the record and the port of the current turn. */
 export class Requester {
   packets = 0;
   readonly #parts: RequesterParts;
@@ -61,7 +64,7 @@ export class Requester {
   #record!: SendRecord;
   #port!: Port;
   #work = 0;
-  /** Bytes sent in this turn, and how many its lane may. */
+  /** Bytes charged in this turn, and the allowance of its lane. */
   #bytes = 0;
   #allowance = 0;
 
@@ -70,12 +73,12 @@ export class Requester {
     this.#turns = new PacketTurns(parts.ports, parts.lanes, parts.turns);
   }
 
-  /** QPs that wait for their turn, and whose port has room. */
+  /** QPs that wait for a turn at ports with room. */
   get waiting(): number {
     return this.#turns.waiting;
   }
 
-  /** The QP may have something to send. */
+  /** The QP may have packets to send. No effect when it waits for a turn already. */
   wake(state: RequesterState): void {
     if (state.ready) return;
     state.ready = true;
@@ -83,12 +86,15 @@ export class Requester {
     this.#turns.push(qp.attributes.port - 1, Math.max(qp.lane, 0), state);
   }
 
-  /** The QP has data to send that its peer reads; `lane`: that of its function and QoS level. */
+  /** The QP has READ responses to send; they take turns on `lane`. */
   awaitTurn(qp: QueuePair, lane: number): void {
     this.#turns.push(qp.attributes.port - 1, lane, qp);
   }
 
-  /** Gives the next QP its turn. Returns the packets sent and other things done; 0 when it could do nothing or no QP waits. */
+  /**
+   * Gives the next QP its turn. Returns the units of work done; 0 when it could do nothing or no QP
+   * waits.
+   */
   serve(): number {
     const state = this.#turns.shift();
     if (state === undefined) return 0;
@@ -124,7 +130,10 @@ export class Requester {
     }
   }
 
-  /** The record to send from. Records that are done (READs answered before a rewind) have nothing to send; a failed one lets nothing pass. */
+  /**
+   * Selects the record to send from. Done records (READs answered before a rewind) are skipped; a
+   * failed record stops everything behind it.
+   */
   #select(): State {
     const state = this.#state;
     if (state.wait === RequesterWait.RNR) return State.EXIT;
@@ -135,12 +144,12 @@ export class Requester {
     return this.#record.numbered ? State.SEND : State.ADMIT;
   }
 
-  /** May a message be begun now? */
+  /** Decides whether a message may begin now. */
   #admit(): State {
     const state = this.#state;
     const record = this.#record;
     if (record.fault !== FaultKind.NONE) return this.#fail(record.fault);
-    // A QP without initiator depth does no READs and atomics at all (IBTA 11.2.5.2).
+    // IBTA 11.2.5.2: without initiator depth a QP may not send READs and atomics at all.
     if (record.isFetch && state.qp.attributes.maxReadsInitiated === 0) return this.#fail(FaultKind.COMMAND_OPCODE);
     state.wait = this.#findWait(state, record);
     if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
@@ -152,7 +161,7 @@ export class Requester {
   #findWait(state: RequesterState, record: SendRecord): RequesterWait {
     if (record.fence && state.readsOutstanding > 0) return RequesterWait.FENCE;
     if (record.isFetch && state.readsOutstanding >= state.qp.attributes.maxReadsInitiated) return RequesterWait.READS;
-    // Without a credit a message may still be begun when nothing is outstanding: it probes (IBTA 9.7.7.2.5).
+    // Without credit one message may begin when nothing is outstanding: a probe (IBTA 9.7.7.2.5).
     if (
       needsCredit(record.opcode) &&
       !state.creditsUnlimited &&
@@ -168,7 +177,7 @@ export class Requester {
       : RequesterWait.NONE;
   }
 
-  /** Gives the message its PSNs. A READ takes those of its responses (IBTA 9.7.2). */
+  /** Assigns PSNs to the message. A READ takes the PSNs of its responses (IBTA 9.7.2). */
   #number(): State {
     const state = this.#state;
     const record = this.#record;
@@ -180,7 +189,7 @@ export class Requester {
     return State.SEND;
   }
 
-  /** One packet. A port that is not active loses it, as a link would. */
+  /** Sends one packet. An inactive port drops it, as a link would. */
   #send(): State {
     if (this.#work >= QUANTUM || this.#bytes >= this.#allowance || this.#port.congested) {
       this.wake(this.#state);
@@ -202,7 +211,7 @@ export class Requester {
     return whole ? this.#finish() : State.SEND;
   }
 
-  /** The message is out. Unreliable ones are done with that (IBTA 9.8.2). */
+  /** The message is sent. An unreliable one is done now (IBTA 9.8.2). */
   #finish(): State {
     const state = this.#state;
     const record = this.#record;
@@ -216,7 +225,10 @@ export class Requester {
     return State.SELECT;
   }
 
-  /** It takes no PSN, but it has been begun: its place in the order of the records is fixed. */
+  /**
+   * Executes a local operation. It takes no PSN but counts as begun: its place among the records is
+   * fixed.
+   */
   #local(): State {
     const state = this.#state;
     const record = this.#record;
@@ -231,8 +243,9 @@ export class Requester {
   }
 
   /**
-   * The record cannot be sent, or not further: it is reported when it is the oldest. It stays under the cursor, so that nothing behind it is sent, though
-   * what is before it may be sent again; the records behind it hold up nobody.
+   * The record cannot be sent, or not completely. It is reported when it is the oldest. The cursor
+   * stays on it, so nothing behind it is sent, while records before it may be sent again; records
+   * behind it return to the send queue and delay no other QP.
    */
   #fail(fault: FaultKind): State {
     const state = this.#state;
@@ -247,7 +260,7 @@ export class Requester {
     return State.EXIT;
   }
 
-  /** The cursor has come back to a failed record, after something before it was sent again. */
+  /** The cursor is back at a failed record after earlier records were sent again. */
   #stayFailed(): State {
     this.#state.wait = RequesterWait.FAULT;
     this.#parts.returnUnbegun(this.#state.qp);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What responders answer: acknowledgements, NAKs, READ responses, atomic results; in the order of the requests, as the port has room. Acknowledgements
- * that wait for the port coalesce (IBTA 9.7.5.1.2). They go at once and are charged to nobody: others wait for them. Data that was read is sent by the responder's
- * function (DESIGN.md 4.1): it waits for its turn with what requesters send, and is charged like that.
+ * Sends what responders answer: acknowledgements, NAKs, READ responses and atomic results, in the
+ * order of the requests and as the port has room (IBTA 9.7.5.1.2, 9.7.7.2). Waiting
+ * acknowledgements coalesce; they are sent at once and cost no account, because peers wait for
+ * them. READ data is charged to the function that is read from: it waits for turns with what
+ * requesters send (docs/ARCHITECTURE.md, Shares of time). Called by the responder and its execution
+ * and refusals; `ConnectedTransport` calls `serve`.
  */
 import { ATOMIC_ACK_ETH_SIZE } from '../../protocol/infiniband/gen/atomic-ack-eth.gen.ts';
 import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -23,21 +26,22 @@ import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { FailResponder } from './responder-request.ts';
 import type { PendingAcknowledge, ResponderResource, ResponderState } from './responder-state.ts';
 
-/** Response packets of one QP before the next has its turn. */
+/** Maximum of response packets per QP and turn. */
 const QUANTUM = 16;
 
+/** Units that the answers use, and functions that fail a QP or queue it. */
 export interface ResponderAnswersParts {
   readonly ports: readonly Port[];
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
   readonly fail: FailResponder;
-  /** The QP has data to send: `serveData` is called when its lane has the turn. */
+  /** The QP has READ data: `serveData` is called in a turn of its lane. */
   awaitTurn(qp: QueuePair): void;
 }
 
 export class ResponderAnswers {
   packets = 0;
-  /** What the last turn of data cost, in bytes. */
+  /** Cost of the last turn of data, in bytes. */
   turnCost = 0;
   readonly #parts: ResponderAnswersParts;
   readonly #ready = new ReadyQueue<QueuePair>();
@@ -47,12 +51,12 @@ export class ResponderAnswers {
     this.#parts = parts;
   }
 
-  /** QPs with acknowledgements that wait for their turn. */
+  /** QPs with acknowledgements that wait for a turn. */
   get waiting(): number {
     return this.#ready.length;
   }
 
-  /** Acknowledges everything up to `psn`, unless a NAK that waits says so already, and more. */
+  /** Acknowledges up to `psn`, unless a waiting NAK for a later PSN implies that. */
   acknowledge(qp: QueuePair, state: ResponderState, psn: number): void {
     const last = state.lastAcknowledge;
     if (last.pending && last.kind !== AethKind.ACK && psnDistance(last.psn, psn) < 0) return;
@@ -60,13 +64,13 @@ export class ResponderAnswers {
     this.#wake(qp, state);
   }
 
-  /** Answers with a syndrome, behind everything queued. */
+  /** Queues an answer with a syndrome behind all queued answers. */
   queueSyndrome(qp: QueuePair, state: ResponderState, kind: number, value: number, psn: number): void {
     state.lastAcknowledge.set(kind, value, psn, state.msn);
     this.#wake(qp, state);
   }
 
-  /** Queues the answer to a READ or atomic. */
+  /** Queues the answer to a READ or an atomic. */
   enqueue(qp: QueuePair, state: ResponderState, resource: ResponderResource): void {
     resource.active = true;
     resource.repeated = false;
@@ -75,10 +79,10 @@ export class ResponderAnswers {
     this.#wake(qp, state);
   }
 
-  /** A duplicate asks for an answer again, from its packet `offset` on. Answers leave in the order of their PSNs. */
+  /** A duplicate asks for an answer again, from packet `offset` on. Answers stay in PSN order. */
   repeat(qp: QueuePair, state: ResponderState, resource: ResponderResource, offset: number): void {
     if (resource.active) {
-      // Not ahead of what is being sent: the rest of it is on its way already.
+      // Only backwards: packets not sent yet will be sent anyway.
       if (resource.packetsSent > offset) {
         resource.packetsSent = offset;
         resource.restart = true;
@@ -92,13 +96,16 @@ export class ResponderAnswers {
     const { queue } = state;
     let place = queue.length;
     while (place > 0 && psnDistance(resource.firstPsn, queue[place - 1].firstPsn) > 0) place--;
-    // The answer that is interrupted begins anew afterwards.
+    // The interrupted answer restarts afterwards.
     if (place === 0 && queue.length > 0) queue[0].restart = true;
     queue.splice(place, 0, resource);
     this.#wake(qp, state);
   }
 
-  /** Gives the next QP with acknowledgements its turn. Returns the packets sent; 0 when it can send none or no QP waits. */
+  /**
+   * Gives the next QP with acknowledgements its turn. Returns the packets sent; 0 when it could
+   * send none or no QP waits.
+   */
   serve(): number {
     const qp = this.#ready.shift();
     if (qp === undefined) return 0;
@@ -106,13 +113,13 @@ export class ResponderAnswers {
     return this.#send(qp, false, Number.POSITIVE_INFINITY);
   }
 
-  /** The turn of a QP that waited to send data: about `allowance` bytes. Returns the packets sent. */
+  /** Sends data of a QP in its turn, about `allowance` bytes. Returns the packets sent. */
   serveData(qp: QueuePair, allowance: number): number {
     (qp.responder as ResponderState).inTurn = false;
     return this.#send(qp, true, allowance);
   }
 
-  /** Sends what is next, as long as it is data or is not. */
+  /** Sends answers up to the first that is not of the wanted kind: data, or not data. */
   #send(qp: QueuePair, data: boolean, allowance: number): number {
     const state = qp.responder as ResponderState;
     this.turnCost = 0;
@@ -130,7 +137,7 @@ export class ResponderAnswers {
     return packets;
   }
 
-  /** Credits in an AETH (IBTA 9.7.7.2). */
+  /** Credit field of an AETH (IBTA 9.7.7.2). */
   #creditsOf(qp: QueuePair): number {
     const credits = this.#parts.reader.credits(qp);
     return credits < 0 ? CREDITS_UNLIMITED : creditField(credits);
@@ -146,18 +153,18 @@ export class ResponderAnswers {
     }
   }
 
-  /** Sends one packet, which there is. */
+  /** Sends one packet; the caller has checked `hasNext`. */
   #sendNext(qp: QueuePair, state: ResponderState, port: Port): void {
     if (state.acknowledge.pending) return this.#sendAcknowledge(qp, state, port, state.acknowledge);
     const resource = state.queue[0];
     const sent = resource.isAtomic
       ? this.#sendAtomic(qp, state, port, resource)
       : this.#sendRead(qp, state, port, resource);
-    // Otherwise memory has gone: a NAK took the place of all answers.
+    // Otherwise memory was unreadable: a NAK has replaced all answers.
     if (sent && resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
   }
 
-  /** The answer is out: an acknowledgement that waited for it is next. */
+  /** The answer is sent; an acknowledgement that waited for it is next. */
   #finish(state: ResponderState, resource: ResponderResource): void {
     state.queue.shift();
     resource.active = false;
@@ -173,7 +180,7 @@ export class ResponderAnswers {
     what.pending = false;
     this.#head(qp, state, port, BthOpcode.RC_ACKNOWLEDGE, what.psn, what.msn);
     fields.syndromeKind = what.kind;
-    // Looked up once for all messages it acknowledges: what software has posted is in guest memory.
+    // Read once for all messages that it acknowledges: WQEs are posted in guest memory.
     fields.syndromeValue = what.kind === AethKind.ACK ? this.#creditsOf(qp) : what.value;
     fields.payloadLengthBytes = 0;
     this.#emit(port);
@@ -198,14 +205,14 @@ export class ResponderAnswers {
     return true;
   }
 
-  /** One packet of a READ response; the key is looked at again, as it may have gone meanwhile. */
+  /** Sends one packet of a READ response. Its key is checked again: it may be invalid by now. */
   #sendRead(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
     const fields = this.#fields;
     const { pathMtuBytes: mtuBytes } = qp;
     const done = resource.packetsSent * mtuBytes;
     const length = Math.min(resource.lengthBytes - done, mtuBytes);
     const last = done + length >= resource.lengthBytes;
-    // A repeated answer that starts in the middle starts with FIRST or ONLY all the same (IBTA 9.7.5.1.9).
+    // A repeated answer that starts in the middle begins with FIRST or ONLY (IBTA 9.7.5.1.9).
     const opcode = readResponseOpcode(resource.packetsSent === 0 || resource.restart, last);
     this.#head(qp, state, port, opcode, addPsn(resource.firstPsn, resource.packetsSent), resource.msn);
     fields.syndromeKind = AethKind.ACK;
@@ -237,11 +244,12 @@ export class ResponderAnswers {
     const region = keys.checkRemote(qp, resource.rkey, address, length, AccessFlag.REMOTE_READ);
     if (region?.read(region.owner.dma, qp.number, address, length, target, at)) return true;
     if (resource.repeated) {
-      // A late copy of a request that was answered long ago must not fail a connection whose memory was rightly taken back since.
+      // A late duplicate of a request answered long ago must not fail the connection: software may
+      // have reclaimed the memory since.
       state.withdraw(resource);
       return false;
     }
-    // The rest of the answer turns into a NAK (IBTA 9.7.5.2.4).
+    // A NAK replaces the rest of the answer (IBTA 9.7.5.2.4).
     const psn = addPsn(resource.firstPsn, resource.packetsSent);
     const code = region === undefined ? NakCode.REMOTE_ACCESS_ERROR : NakCode.REMOTE_OPERATIONAL_ERROR;
     const fault = region === undefined ? keys.fault : FaultKind.DMA_READ;
@@ -273,7 +281,7 @@ export class ResponderAnswers {
   }
 }
 
-/** The next packet is data that was read, or is an acknowledgement or what an atomic operation found. */
+/** True when the next packet is READ data (`data`), or an acknowledgement or atomic result. */
 function hasNext({ acknowledge, queue }: ResponderState, data: boolean): boolean {
   if (acknowledge.pending || queue.length === 0) return acknowledge.pending && !data;
   return queue[0].isAtomic !== data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a responder does with a request that passed every check (IBTA 9.7.5): places payload, completes messages, queues the answers to READs and atomics.
- * Each function returns the responder's next state.
+ * Executes requests that passed all checks of the responder (IBTA 9.7.5): places payload, completes
+ * messages, queues answers to READs and atomics. Each function returns the responder's next state.
  */
 import { getIethRKey } from '../../protocol/infiniband/gen/ieth.gen.ts';
 import { getImmDtImmediate } from '../../protocol/infiniband/gen/imm-dt.gen.ts';
@@ -48,7 +48,7 @@ export class ResponderExecution {
     this.#atomics = atomics;
   }
 
-  /** Places the payload. */
+  /** Places the payload of a SEND or WRITE packet. */
   place(): ResponderStep {
     const { qp, state, ring, packet } = this.#request;
     const { flags, payloadOffset, payloadLengthBytes: length } = packet;
@@ -61,7 +61,7 @@ export class ResponderExecution {
         return this.#refusals.failReceiveWqe(FaultKind.DMA_WRITE);
     } else if (length > 0) {
       const address = state.writeAddress + state.messageBytes;
-      // What a packet alone writes was checked as a whole.
+      // The key of an ONLY packet was checked for all its bytes.
       const region =
         flags & ONLY
           ? this.#request.region
@@ -75,7 +75,7 @@ export class ResponderExecution {
     return flags & (LAST | ONLY) ? ResponderStep.COMPLETE : ResponderStep.ACKNOWLEDGE;
   }
 
-  /** The message is whole. */
+  /** Completes a message with its last packet. */
   complete(): ResponderStep {
     const { qp, state, ring, packet } = this.#request;
     const { flags } = packet;
@@ -95,6 +95,7 @@ export class ResponderExecution {
     return ResponderStep.ACKNOWLEDGE;
   }
 
+  /** Advances the expected PSN and acknowledges when the requester asks for it. */
   acknowledge(): ResponderStep {
     const { qp, state, packet, reliable } = this.#request;
     state.expectedPsn = addPsn(packet.psn, 1);
@@ -102,7 +103,9 @@ export class ResponderExecution {
     return ResponderStep.EXIT;
   }
 
-  /** RDMA READ: the answer is made while it is sent (IBTA 9.7.4.1.5, 9.7.5.1.9). */
+  /**
+   * Queues the answer to a READ; its payload is read when it is sent (IBTA 9.7.4.1.5, 9.7.5.1.9).
+   */
   read(address: number, rkey: number, lengthBytes: number): ResponderStep {
     const { qp } = this.#request;
     const resource = this.#takeResource(packetCount(lengthBytes, qp.pathMtuBytes));
@@ -113,7 +116,7 @@ export class ResponderExecution {
     return this.#answer(resource);
   }
 
-  /** Atomics execute at once; their answer is kept for duplicates (IBTA 9.4.5). */
+  /** Executes an atomic at once and keeps its answer for duplicates (IBTA 9.4.5). */
   atomic(): ResponderStep {
     const { qp, ring, packet } = this.#request;
     const outcome = this.#atomics.perform(qp, ring.view, packet);
@@ -136,7 +139,10 @@ export class ResponderExecution {
     return ResponderStep.EXIT;
   }
 
-  /** The oldest resource, for an answer of `count` PSNs. Whoever sends a new request has the answer it held. */
+  /**
+   * Takes the oldest resource for an answer of `count` PSNs. The requester has the answer it held:
+   * otherwise it could not have sent a new request.
+   */
   #takeResource(count: number): ResponderResource {
     const { state, packet } = this.#request;
     const resource = state.resources[state.resourceNext];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How a responder refuses (IBTA 9.9.3): a NAK and the error state for reliable QPs, silence for unreliable ones; and what becomes of the receive entry
- * that the message had taken. Called by the checks and by the execution of requests.
+ * Refuses requests (IBTA 9.9.3): reliable QPs send a NAK and enter the error state, unreliable ones
+ * drop silently; a receive WQE that the message took completes in error. Called by the checks of
+ * the responder and by the execution of requests.
  */
 import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
@@ -24,7 +25,7 @@ export class ResponderRefusals {
     this.#fail = fail;
   }
 
-  /** Unreliable: the packet is lost, and with it the rest of its message. */
+  /** Unreliable QPs: drops the packet and the rest of its message. */
   skip(): ResponderStep {
     const { state, packet } = this.#request;
     state.expectedPsn = addPsn(packet.psn, 1);
@@ -32,21 +33,25 @@ export class ResponderRefusals {
     return ResponderStep.DROP;
   }
 
-  /** The request makes no sense, or the QP does not serve it. */
+  /** The request is invalid, or the QP does not serve it. */
   refuseRequest(fault: FaultKind): ResponderStep {
     return this.#refuse(NakCode.INVALID_REQUEST, EventType.QP_REQUEST_ERROR, fault, this.#request.packet.psn);
   }
 
+  /** The key does not allow the access. */
   refuseAccess(fault: FaultKind, address: number): ResponderStep {
     return this.#refuse(NakCode.REMOTE_ACCESS_ERROR, EventType.QP_ACCESS_ERROR, fault, address);
   }
 
-  /** This side cannot do what it should. */
+  /** Local memory cannot be accessed. */
   refuseOperation(fault: FaultKind): ResponderStep {
     return this.#refuse(NakCode.REMOTE_OPERATIONAL_ERROR, EventType.QP_FATAL, fault, this.#request.packet.psn);
   }
 
-  /** The receive entry cannot take the message: its completion says so, the sender gets a NAK (IBTA 9.9.3, classes A and B). */
+  /**
+   * The receive WQE cannot take the message: it completes in error, and the sender gets a NAK (IBTA
+   * 9.9.3, classes A and B).
+   */
   failReceiveWqe(fault: FaultKind): ResponderStep {
     const { reliable, qp, state } = this.#request;
     const tooShort = fault === FaultKind.RECEIVE_TOO_SHORT;
@@ -58,7 +63,10 @@ export class ResponderRefusals {
     return ResponderStep.EXIT;
   }
 
-  /** The message was taken, but its completion could not be posted, which has failed the QP: the sender must not think it was. */
+  /**
+   * The message was placed, but its CQE could not be posted, which has failed the QP. The NAK keeps
+   * the sender from counting the message as delivered.
+   */
   failCompletion(): ResponderStep {
     if (this.#request.reliable) this.#nak(NakCode.REMOTE_OPERATIONAL_ERROR);
     return ResponderStep.EXIT;
@@ -82,7 +90,7 @@ export class ResponderRefusals {
   }
 }
 
-/** The entry of the message in progress, if it has taken one, is used up by an error. */
+/** Completes the receive WQE of the message in progress, if it took one, with an error. */
 export function completeReceiveWqe(
   qp: QueuePair,
   state: ResponderState,

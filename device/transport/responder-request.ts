@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The request packet a responder is looking at, and whose it is; one record, reused. And the states of the responder over one packet (IBTA 9.7.4). */
+/**
+ * The request packet that a responder checks and executes, in one reused record, and the states
+ * that it goes through (IBTA 9.7.4). Shared by responder, execution and refusals.
+ */
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { type EventType, type FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
@@ -8,7 +11,7 @@ import type { MemoryRegion } from '../protection/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { ResponderState } from './responder-state.ts';
 
-/** States of the responder, over one packet. From DROP on it is done with it. */
+/** States of the responder for one packet, in order. DROP and EXIT end it. */
 export const ResponderStep = {
   CHECK_PSN: 0,
   CHECK_OPCODE_SEQUENCE: 1,
@@ -26,19 +29,23 @@ export const ResponderStep = {
 } as const;
 export type ResponderStep = (typeof ResponderStep)[keyof typeof ResponderStep];
 
-/** The QP fails: flush, and the event that says why; undefined when a completion has said it. `detail` goes with the fault. */
+/**
+ * Fails the QP: flushes it and posts `event`, which is undefined when a completion reports the
+ * failure. `detail` is the detail of the fault.
+ */
 export type FailResponder = (qp: QueuePair, event: EventType | undefined, fault: FaultKind, detail: number) => void;
 
+/** QP, state, port and packet under work; `Responder.receive` sets them. */
 export class ResponderRequest {
   qp!: QueuePair;
   state!: ResponderState;
   port!: Port;
   ring!: PacketRing;
   packet!: Readonly<ParsedPacket>;
-  /** Where a WRITE goes, once its key was checked for this packet's payload. */
+  /** Region of a WRITE, after the key check of the packet. */
   region: MemoryRegion | undefined = undefined;
 
-  /** Is it acknowledged? */
+  /** True when the requests are acknowledged. */
   get reliable(): boolean {
     return this.qp.serviceType !== ServiceType.UC;
   }

@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a connected QP remembers as responder: the PSN it expects, the message in progress, READs and atomics it must be able to repeat, what it has to answer. */
-
+/**
+ * Responder state of a connected QP (IBTA 9.7.4, 9.8.2): the expected PSN, the message in progress,
+ * the READs and atomics that can be repeated, and the queued answers. Responder, execution,
+ * refusals and answers work on it; connected-states.ts attaches it.
+ */
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import { ReceiveReport } from './completions.ts';
 import type { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
-/** What kind of message is in progress. */
+/** Kinds of the message in progress. */
 export const MessageKind = { NONE: 0, SEND: 1, WRITE: 2 } as const;
 export type MessageKind = (typeof MessageKind)[keyof typeof MessageKind];
 
-/** A READ or atomic served: its answer can be repeated until it is pushed out by newer ones (IBTA 9.4.5, 9.7.7.3: responder resources). */
+/**
+ * A READ or atomic that was served: a responder resource (IBTA 9.4.5, 9.7.7.3). Its answer can be
+ * repeated until newer ones overwrite it.
+ */
 export class ResponderResource {
-  /** Something was served with it. */
+  /** True once it holds a served request. */
   used = false;
   isAtomic = false;
   /** First and last PSN of the answer. */
@@ -25,16 +31,16 @@ export class ResponderResource {
   lengthBytes = 0;
   originalHigh = 0;
   originalLow = 0;
-  /** The answer, or the rest of it, is still to be sent; next packet of it. */
+  /** True while the answer is queued; index of its next packet. */
   active = false;
   packetsSent = 0;
-  /** The answer is on its way once more; the first time it was sent whole. */
+  /** True while a repeated answer is queued: it was sent completely before. */
   repeated = false;
-  /** The next packet begins an answer anew, in the middle of the data. */
+  /** True when the next packet starts the answer in the middle of its data. */
   restart = false;
-  /** An acknowledgement that follows the answer. */
+  /** Acknowledgement to be sent behind the answer. */
   readonly after = new PendingAcknowledge();
-  /** The trace of the QP while the answer is sent the first time, and its command block there. */
+  /** Trace of the QP while the answer is sent for the first time, and its command block there. */
   trace: QueuePairTrace | undefined = undefined;
   traceBlock = -1;
 }
@@ -43,7 +49,7 @@ export class ResponderResource {
 export class PendingAcknowledge {
   pending = false;
   kind = 0;
-  /** Of a NAK its code, of an RNR NAK its timer; an ACK gets its credits when it leaves. */
+  /** Code of a NAK or timer of an RNR NAK. An ACK gets its credits when it is sent. */
   value = 0;
   psn = 0;
   msn = 0;
@@ -57,31 +63,34 @@ export class PendingAcknowledge {
   }
 }
 
-/** Fields are in the order of use: what every packet needs comes first. */
+/** Fields are in order of use: those of every packet come first. */
 export class ResponderState {
   readonly path: Path;
   expectedPsn = 0;
   msn = 0;
-  /** First packet seen since RTR. */
+  /** True once a packet arrived since RTR. */
   established = false;
-  /** A sequence error or RNR NAK was sent for the expected PSN: not again until it arrives (IBTA 9.7.5.2.8). */
+  /**
+   * A NAK for a sequence error, or an RNR NAK, was sent for the expected PSN. It is not repeated
+   * until that PSN arrives (IBTA 9.7.5.2.8).
+   */
   nakSent = false;
   message: MessageKind = MessageKind.NONE;
   /** Bytes of the message placed so far. */
   messageBytes = 0;
-  /** RDMA WRITE in progress. */
+  /** The RDMA WRITE in progress. */
   writeAddress = 0;
   writeRkey = 0;
   writeLength = 0;
-  /** In the list of responders with acknowledgements to send; waits for the turn of its lane to send data that was read. */
+  /** True while the QP waits for a turn to send acknowledgements, and to send READ data. */
   ready = false;
   inTurn = false;
-  /** A fatal NAK is to be sent, or was: all that an error state still lets out. */
+  /** A fatal NAK is queued or sent: it and the answers before it leave in the error state too. */
   refused = false;
-  /** Answers to be sent, oldest first: active resources in order, then `acknowledge`. */
+  /** Queued answers, oldest first: active resources in order; `acknowledge` is before them. */
   readonly queue: ResponderResource[] = [];
   readonly acknowledge = new PendingAcknowledge();
-  /** A receive entry is taken for the message; its number and elements. */
+  /** The receive WQE taken for the message: its number and elements. */
   wqeTaken = false;
   wqeNumber = 0;
   readonly list = new ScatterGatherList();
@@ -94,7 +103,7 @@ export class ResponderState {
     this.path = path;
   }
 
-  /** A new connection expects `psn`. */
+  /** Starts a connection that expects `psn`. */
   start(psn: number, maxReads: number): void {
     this.clear();
     this.expectedPsn = psn;
@@ -105,7 +114,7 @@ export class ResponderState {
     this.resize(maxReads);
   }
 
-  /** No message is in progress, nothing is to be answered. */
+  /** Drops the message in progress and all queued answers. */
   clear(): void {
     this.nakSent = false;
     this.refused = false;
@@ -124,7 +133,7 @@ export class ResponderState {
     this.acknowledge.pending = false;
   }
 
-  /** Changes how many READs and atomics can be repeated; the newest stay (IBTA 11.2.5.2, in SQD). */
+  /** Sets how many READs and atomics can be repeated; the newest stay (IBTA 11.2.5.2, in SQD). */
   resize(maxReads: number): void {
     const { resources, resourceNext } = this;
     const oldestFirst = [...resources.slice(resourceNext), ...resources.slice(0, resourceNext)];
@@ -134,7 +143,7 @@ export class ResponderState {
     this.resourceNext = 0;
   }
 
-  /** The answer is not to be sent any more; what was to follow it still is. */
+  /** Removes a queued answer; an acknowledgement behind it is still sent. */
   withdraw(resource: ResponderResource): void {
     const place = this.queue.indexOf(resource);
     if (place < 0) return;
@@ -148,7 +157,7 @@ export class ResponderState {
     if (!next.pending) next.set(after.kind, after.value, after.psn, after.msn);
   }
 
-  /** Where an acknowledgement goes so that it leaves after every answer queued before it. */
+  /** The acknowledgement that is sent after all queued answers. */
   get lastAcknowledge(): PendingAcknowledge {
     return this.queue.length === 0 ? this.acknowledge : this.queue[this.queue.length - 1].after;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The responder of connected QPs (IBTA 9.7.4, 9.8.2): checks each request packet in the order the specification gives, and has it executed or refused. One
- * function per check, each returning the next state; what has to be answered is left to `ResponderAnswers`.
+ * The responder of connected QPs (IBTA 9.7.4, 9.8.2): checks each request packet in the order of
+ * the specification, then has it executed or refused. One function per check returns the next
+ * state. `PacketReceiver` calls `receive`; answers are queued in `ResponderAnswers`.
  */
 import { getRethDmaLength, getRethRKey, getRethVirtualAddress } from '../../protocol/infiniband/gen/reth.gen.ts';
 import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -25,16 +26,18 @@ import { MessageKind, type ResponderState } from './responder-state.ts';
 
 const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE } = OpcodeFlag;
 
+/** Units that the responder uses, and functions that change the QP's state. */
 export interface ResponderParts {
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
   readonly answers: ResponderAnswers;
   readonly atomics: AtomicUnit;
   readonly fail: FailResponder;
-  /** First packet of a connection in RTR. */
+  /** The first packet of a connection arrived in RTR. */
   established(qp: QueuePair): void;
 }
 
+/** One per adapter: its counters are totals of all QPs. */
 export class Responder {
   duplicates = 0;
   sequenceErrors = 0;
@@ -52,7 +55,7 @@ export class Responder {
     this.#execution = new ResponderExecution(this.#request, this.#refusals, answers, keys, atomics);
   }
 
-  /** A request packet for `qp`, well formed and of its service. False when it was dropped. */
+  /** Takes a well-formed request packet of the QP's service. Returns false when it was dropped. */
   receive(qp: QueuePair, state: ResponderState, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     if (!qp.receives) return false;
     const request = this.#request;
@@ -70,14 +73,17 @@ export class Responder {
     return isTaken;
   }
 
-  /** The QP goes into error: the entry of a message in progress is flushed; what is to be answered is not, except a NAK and what is before it. */
+  /**
+   * The QP enters the error state: flushes the WQE of the message in progress and drops queued
+   * answers, except a fatal NAK and those before it.
+   */
   abandon(qp: QueuePair, state: ResponderState): void {
     completeReceiveWqe(qp, state, CompletionStatus.FLUSHED, FaultKind.NONE);
     state.message = MessageKind.NONE;
     if (!state.refused) state.clearAnswers();
   }
 
-  /** From state to state: none leads back to one before it. */
+  /** Passes the packet through the states; none leads back to an earlier one. */
   #take(): ResponderStep {
     let next = this.#request.reliable ? this.#checkPsn() : this.#checkPsnUnreliable();
     if (next === ResponderStep.CHECK_OPCODE_SEQUENCE) next = this.#checkOpcodeSequence();
@@ -92,7 +98,7 @@ export class Responder {
     return next === ResponderStep.DUPLICATE ? this.#duplicate() : next;
   }
 
-  /** IBTA 9.7.4.1.1: expected, duplicate, or a sequence error that is NAKed once. */
+  /** IBTA 9.7.4.1.1: expected, duplicate, or a sequence error, which is NAKed once. */
   #checkPsn(): ResponderStep {
     const { qp, state, packet } = this.#request;
     const ahead = psnDistance(state.expectedPsn, packet.psn);
@@ -108,7 +114,7 @@ export class Responder {
     return ResponderStep.EXIT;
   }
 
-  /** IBTA 9.8.2.2: what is lost is lost; the next message begins with whatever PSN it has. */
+  /** IBTA 9.8.2.2: nothing is asked for again; the next message may begin with any PSN. */
   #checkPsnUnreliable(): ResponderStep {
     const { state, packet } = this.#request;
     if (packet.psn === state.expectedPsn) return ResponderStep.CHECK_OPCODE_SEQUENCE;
@@ -119,7 +125,7 @@ export class Responder {
     return ResponderStep.CHECK_OPCODE_SEQUENCE;
   }
 
-  /** IBTA 9.7.4.1.2: a message begins with FIRST or ONLY and goes on with MIDDLE or LAST of the same kind. */
+  /** IBTA 9.7.4.1.2: FIRST or ONLY begins a message; MIDDLE or LAST of its kind continues it. */
   #checkOpcodeSequence(): ResponderStep {
     const { state, packet, reliable } = this.#request;
     const { flags } = packet;
@@ -127,12 +133,12 @@ export class Responder {
     const continues = (flags & (MIDDLE | LAST)) !== 0;
     if (continues ? state.message === kind : state.message === MessageKind.NONE) return ResponderStep.CHECK_RESOURCES;
     if (reliable) return this.#refusals.refuseRequest(FaultKind.COMMAND_OPCODE);
-    // An unreliable sender that gave up: a new message may begin, the rest of an unknown one is dropped (IBTA 9.8.2.2.2).
+    // An unreliable sender gave up: the rest of an unknown message is dropped (IBTA 9.8.2.2.2).
     state.message = MessageKind.NONE;
     return continues ? this.#refusals.skip() : ResponderStep.CHECK_RESOURCES;
   }
 
-  /** Is there what the request needs: a receive entry, responder resources (IBTA 9.7.4.1.3)? */
+  /** IBTA 9.7.4.1.3: the request needs a receive WQE or a responder resource. */
   #checkResources(): ResponderStep {
     const { state, packet } = this.#request;
     const { flags } = packet;
@@ -154,7 +160,7 @@ export class Responder {
       this.receiverNotReady++;
       if (!reliable) return this.#refusals.skip();
       answers.queueSyndrome(qp, state, AethKind.RNR_NAK, qp.attributes.minRnrTimer, state.expectedPsn);
-      // What is behind it is dropped without a word until it comes again (IBTA 9.7.5.2.8).
+      // Later packets are dropped silently until this one is repeated (IBTA 9.7.5.2.8).
       state.nakSent = true;
       return ResponderStep.EXIT;
     }
@@ -165,7 +171,7 @@ export class Responder {
     return fault === FaultKind.NONE ? ResponderStep.CHECK_LENGTH : this.#refusals.failReceiveWqe(fault);
   }
 
-  /** IBTA 9.7.4.1.6: first and middle packets are full, last ones not empty, and all of it fits. */
+  /** IBTA 9.7.4.1.6: FIRST and MIDDLE are full, LAST is not empty, and the message fits. */
   #checkLength(): ResponderStep {
     const { qp, state, packet } = this.#request;
     const { flags, payloadLengthBytes: length } = packet;
@@ -183,7 +189,7 @@ export class Responder {
     return ResponderStep.EXECUTE;
   }
 
-  /** Keys, bounds and rights of RDMA (IBTA 9.7.4.1.7); checked for each packet, as the key may go meanwhile. */
+  /** IBTA 9.7.4.1.7: key, bounds and rights; for each packet, because keys may become invalid. */
   #checkRkey(): ResponderStep {
     const { state, packet } = this.#request;
     const { flags, payloadLengthBytes: length } = packet;
@@ -215,7 +221,7 @@ export class Responder {
     state.writeLength = getRethDmaLength(ring.view, packet.rethOffset);
   }
 
-  /** The QP serves the operation, and the key allows it. Keys of zero bytes are not looked at (IBTA 9.7.4.1.7). */
+  /** Checks QP and key for `right`. For zero bytes the key is ignored (IBTA 9.7.4.1.7). */
   #checkRemote(right: number, rkey: number, address: number, lengthBytes: number, next: ResponderStep): ResponderStep {
     const { qp } = this.#request;
     if ((qp.attributes.access & right) === 0) return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
@@ -247,7 +253,7 @@ export class Responder {
     return getRethVirtualAddress(ring.view, packet.rethOffset);
   }
 
-  /** IBTA 9.7.5.1.4: acknowledge again, read again, or repeat the result of an atomic. */
+  /** IBTA 9.7.5.1.4: acknowledges again, reads again, or repeats the result of an atomic. */
   #duplicate(): ResponderStep {
     this.duplicates++;
     const { qp, state, packet } = this.#request;
@@ -267,7 +273,7 @@ export class Responder {
     return ResponderStep.DROP;
   }
 
-  /** How far a duplicate with `psn` is acknowledged: not past a READ or atomic, whose answer the requester may be lacking too. */
+  /** PSN to acknowledge to a duplicate: before the next READ or atomic; its answer may be lost. */
   #newestAcknowledged(psn: number): number {
     const { state } = this.#request;
     let newest = addPsn(state.expectedPsn, -1);

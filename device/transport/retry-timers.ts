@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Transport timers, one per connected QP that may send: the local ACK timeout (IBTA 9.7.6.1.3) or an RNR wait (9.7.5.2.8). Moving a deadline back, which
- * every acknowledgement does, costs nothing: the heap notices when the old deadline comes. All numbers lie in columns, a few bytes for each timer, so that
- * the timers of thousands of QPs stay in a processor's cache.
+ * Transport timers, one per connected QP that may send: local ACK timeout (IBTA 9.7.6.1.3) or RNR
+ * wait (9.7.5.2.8). Postponing a deadline, as every acknowledgement does, costs nothing: the heap
+ * notices when the old deadline comes. Columns of numbers, a few bytes per timer, keep the timers
+ * of thousands of QPs in the processor's cache. Set by requester and completer;
+ * `ConnectedTransport` expires them.
  */
 import type { RequesterState } from './requester-state.ts';
 
@@ -11,22 +13,22 @@ const NOT_QUEUED = -1;
 const INITIAL_TIMERS = 64;
 
 export class RetryTimers {
-  /** By timer: whose it is, when it fires, its position in the heap. */
+  /** By timer: its requester state, its deadline in adapter ns, its position in the heap. */
   readonly #states: (RequesterState | undefined)[] = [];
   #deadlines = new Float64Array(INITIAL_TIMERS);
   #positions = new Int32Array(INITIAL_TIMERS);
-  /** By position in the heap: the timer, and its key, never later than its deadline. */
+  /** By position in the heap: the timer, and its key, at most its deadline. */
   #timers = new Int32Array(INITIAL_TIMERS);
   #keys = new Float64Array(INITIAL_TIMERS);
   #count = 0;
   readonly #free: number[] = [];
 
-  /** When `expire` has something to look at, in adapter ns, at the earliest. */
+  /** Earliest adapter time in ns at which `expire` may have work; Infinity for never. */
   get nextNs(): number {
     return this.#count === 0 ? OFF : this.#keys[0];
   }
 
-  /** Gives the QP a timer, which is off, unless it has one. */
+  /** Gives the QP a timer, turned off. No effect when it has one. */
   add(state: RequesterState): void {
     if (state.timer >= 0) return;
     const timer = this.#free.pop() ?? this.#states.length;
@@ -37,7 +39,7 @@ export class RetryTimers {
     state.timer = timer;
   }
 
-  /** Takes the timer of the QP away, if it has one. */
+  /** Takes the QP's timer away. No effect when it has none. */
   remove(state: RequesterState): void {
     const { timer } = state;
     if (timer < 0) return;
@@ -52,11 +54,12 @@ export class RetryTimers {
     return this.#deadlines[state.timer] === OFF;
   }
 
+  /** Turns the timer off. No effect for a QP without a timer. */
   turnOff({ timer }: RequesterState): void {
     if (timer >= 0) this.#deadlines[timer] = OFF;
   }
 
-  /** Only for a QP that has a timer; Infinity turns it off. */
+  /** Sets the deadline; Infinity turns the timer off. The QP must have a timer. */
   set({ timer }: RequesterState, deadlineNs: number): void {
     this.#deadlines[timer] = deadlineNs;
     let position = this.#positions[timer];
@@ -65,7 +68,7 @@ export class RetryTimers {
     this.#siftUp(position, timer, deadlineNs);
   }
 
-  /** Calls `fire` for every timer whose deadline has come; the timer is off by then. */
+  /** Calls `fire` for each timer whose deadline is reached, after turning it off. */
   expire(nowNs: number, fire: (state: RequesterState) => void): void {
     while (this.nextNs <= nowNs) {
       const timer = this.#timers[0];
@@ -81,7 +84,7 @@ export class RetryTimers {
     }
   }
 
-  /** The last one takes the place, and moves to where it belongs. */
+  /** The last entry of the heap takes the place and is sifted. */
   #removeAt(position: number): void {
     this.#positions[this.#timers[position]] = NOT_QUEUED;
     this.#count--;

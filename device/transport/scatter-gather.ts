@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A list of up to 16 scatter/gather elements: decoded from a command or a receive entry, every key checked before any byte moves, then copied
- * from or to guest memory. Keys are looked up again for every piece: between two packets of a message software may have taken one back (IBTA 10.6.7).
- * IBTA 10.2.6, 10.6.
+ * A scatter/gather list of up to 16 elements (IBTA 10.2.6): decoded from a command or a receive
+ * WQE, all keys checked before any byte moves, then copied from or to guest memory. Keys are
+ * checked again for every piece: software may invalidate one between two packets of a message (IBTA
+ * 10.6.7). Used by both requesters and both responders.
  */
 import { COMMAND_HEADER_BYTES, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -35,6 +36,7 @@ export class ScatterGatherList {
     this.totalBytes = 0;
   }
 
+  /** Appends an element. The list holds at most 16. */
   add(address: number, lengthBytes: number, key: number): void {
     this.#addresses[this.#count] = address;
     this.#lengths[this.#count] = lengthBytes;
@@ -43,7 +45,7 @@ export class ScatterGatherList {
     this.totalBytes += lengthBytes;
   }
 
-  /** Adds `count` elements (at most 16 in all) that stand one behind the other at `base`. */
+  /** Appends `count` elements that are adjacent at `base`. */
   addFrom(view: DataView, base: number, count: number): void {
     for (let index = 0; index < count; index++) {
       const at = base + index * SGE_SIZE;
@@ -52,8 +54,9 @@ export class ScatterGatherList {
   }
 
   /**
-   * Takes the list of a send command in place of what there was: one element stands in the header, more behind it (IBTA 11.4.1.1). False when there are too many, they do
-   * not fit the command, or they do not add up to the message.
+   * Replaces the list by that of a send command: one element is in the header, several follow it
+   * (IBTA 11.4.1.1). Returns false when there are too many, when they do not fit the command, or
+   * when their sum is not the message length.
    */
   loadCommand(view: DataView): boolean {
     this.clear();
@@ -66,19 +69,22 @@ export class ScatterGatherList {
     return this.totalBytes === getSendCommandMessageLength(view, 0);
   }
 
-  /** Checks every element that is not empty for the rights of `access`; NONE when all may be used. */
+  /** Checks every non-empty element for the rights of `access`. Returns NONE or the fault. */
   check(qp: QueuePair, keys: KeyCheck, access: number): FaultKind {
     this.#keyCheck = keys;
     this.#access = access;
     for (let index = 0; index < this.#count; index++) {
-      // Zero-length elements are not looked at (IBTA 10.2.6).
+      // Keys of empty elements are not checked (IBTA 10.2.6).
       if (this.#lengths[index] === 0) continue;
       if (this.#find(qp, index, 0, this.#lengths[index]) === undefined) return keys.fault;
     }
     return FaultKind.NONE;
   }
 
-  /** Copies `lengthBytes` of the list, checked before, from `listOffset` on. False when the bus refuses or a key has gone. */
+  /**
+   * Copies `lengthBytes` of the checked list from `listOffset` to `target`. Returns false when
+   * memory cannot be read or a key is invalid by now.
+   */
   gatherPart(qp: QueuePair, listOffset: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
     if (lengthBytes === 0) return true;
     if (this.#count === 1) {
@@ -104,7 +110,9 @@ export class ScatterGatherList {
     return true;
   }
 
-  /** Copies `lengthBytes` to the list, checked before, starting `listOffset` bytes into it. False as above. */
+  /**
+   * Copies `lengthBytes` to the checked list, `listOffset` bytes into it. Returns false as above.
+   */
   scatter(qp: QueuePair, listOffset: number, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
     let skip = listOffset;
     let done = 0;
@@ -124,7 +132,7 @@ export class ScatterGatherList {
     return true;
   }
 
-  /** The region of a piece of element `index`; undefined, and counted, when its key does not allow it. */
+  /** The region of a piece of element `index`; undefined, with a fault, when its key forbids it. */
   #find(qp: QueuePair, index: number, skip: number, lengthBytes: number): MemoryRegion | undefined {
     const keys = this.#keyCheck;
     const address = this.#addresses[index] + skip;

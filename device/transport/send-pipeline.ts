@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The pipeline behind the arbiter: takes a launched command through its service type's requester, releases its credits and reports it
- * (DESIGN.md 4.5). Commands of different QPs never wait for each other here.
+ * The send pipeline behind the arbitrator (US 8,484,392 par. 39, 117-124; US 9,069,485 par. 47):
+ * passes launched commands to the requester of their service type, and completes datagrams.
+ * Commands of different QPs never wait for each other here. `Adapter.run` calls `advance`.
  */
 import {
   getSendCommandMessageLength,
@@ -38,7 +39,10 @@ export class SendPipeline {
     this.#connected = connected;
   }
 
-  /** Launches the next command. False when every lane is without commands, lacks a credit, or waits for its port. */
+  /**
+   * Launches the next command. Returns false when no lane has a command with credits and a port
+   * with room.
+   */
   advance(): boolean {
     for (let buffer = this.#lanes.peek(); buffer !== undefined; buffer = this.#lanes.peek()) {
       const qp = buffer.queuePair as QueuePair;
@@ -59,7 +63,7 @@ export class SendPipeline {
     this.#execute(qp, buffer, port);
   }
 
-  /** A connected QP that takes no more commands now gets them from its send queue again later. */
+  /** When the QP takes no more commands now, the command returns to the send queue. */
   #launchConnected(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     if (qp.acceptsCommands) {
       this.#lanes.launch();
@@ -75,7 +79,7 @@ export class SendPipeline {
     const isVoid = buffer.epoch !== qp.epoch;
     if (!isVoid) qp.trace?.beginCommand();
     const fault = isVoid ? FaultKind.NONE : this.#perform(qp, buffer, port);
-    // A datagram is complete once its packet is with the port: both credits come back, whatever the outcome.
+    // A datagram is complete when its packet is with the port: both credits return on any outcome.
     this.#lanes.releaseExecution(buffer.hold);
     this.#lanes.releaseCompletion(buffer.hold);
     if (!isVoid) this.#complete(qp, buffer, fault);
@@ -117,12 +121,12 @@ export class SendPipeline {
   }
 }
 
-/** Commands that are void, flushed or sent back need no port. */
+/** True when the command needs room at the port: it is not void, flushed or to be returned. */
 function needsPort(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
   return buffer.epoch === qp.epoch && (qp.state === QpState.RTS || qp.state === QpState.SQD) && qp.acceptsCommands;
 }
 
-/** Faults of the command itself are counted here; those of keys and of the bus were counted where they were found. */
+/** Faults of the command itself are reported here; those of keys and DMA where they are found. */
 const commandFaults: readonly FaultKind[] = [
   FaultKind.COMMAND_OPCODE,
   FaultKind.COMMAND_SGE,

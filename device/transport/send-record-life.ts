@@ -2,7 +2,8 @@
 /**
  * Ends the records of connected QPs: completed, failed, flushed, dropped, or returned to the send
  * queue (US 8,484,392 par. 121-124; IBTA 9.7, 10.3.1). Each way returns the PCB and both credits of
- * the command once. `ConnectedTransport` begins the records; it, requester and completer call here.
+ * the command once. `ConnectedTransport` begins records; it, the requester and the completer call
+ * the functions of this file.
  */
 import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
@@ -16,10 +17,10 @@ import type { SendRecord, SendRecordPool } from './send-record.ts';
 
 const SEQUENCE_MASK = 0xffff;
 
-/** Lanes that take credits back, and the scheduler that reads commands. */
+/** Units that take back credits and commands. */
 export interface SendRecordLifeParts {
   readonly lanes: TransmitVirtualLanes;
-  /** More commands may be taken from the send queue. */
+  /** The send queue may be read again. */
   schedule(qp: QueuePair): void;
 }
 
@@ -34,7 +35,7 @@ export class SendRecordLife {
     this.#pool = pool;
   }
 
-  /** Completes the records that are done, oldest first, until one is not. */
+  /** Completes done records, oldest first, up to the first that is not done. */
   completeDone(qp: QueuePair): void {
     const state = qp.requester as RequesterState;
     const before = state.recordCount;
@@ -54,13 +55,14 @@ export class SendRecordLife {
           record.isFetch ? record.messageLength : 0,
         );
       this.#release(qp, record);
-      // The completion may have failed the QP, which flushed the rest.
+      // The completion may have failed the QP, which flushed all other records.
       if (qp.state === QpState.ERR) return;
     }
     if (before >= RECORDS_PER_QUEUE_PAIR && state.recordCount < before) this.#parts.schedule(qp);
     if (state.recordCount === 0 && qp.drainNotify) qp.life.noteDrained(qp);
   }
 
+  /** Completes the oldest record with an error and fails the QP's sends. */
   failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void {
     const state = qp.requester as RequesterState;
     const record = state.shift();
@@ -72,19 +74,22 @@ export class SendRecordLife {
     qp.life.failSends(qp);
   }
 
-  /** Records not begun give back their credits; their commands will be read from the send queue again. */
+  /**
+   * Returns records that have not begun: their credits are released, and their commands are read
+   * from the send queue again later. So a waiting QP holds no credit for them.
+   */
   returnUnbegun(qp: QueuePair): void {
     const state = qp.requester as RequesterState;
     let last: SendRecord | undefined;
     let record = state.oldest;
     while (record?.numbered) {
-      // What is begun must not hold up others while the QP waits.
+      // Begun records must not delay other QPs while this one waits.
       this.releaseExecution(record);
       last = record;
       record = record.next;
     }
     if (record === undefined) {
-      // Commands that wait in the lane go back as well.
+      // Commands that wait in the kick list return as well.
       if (qp.inFlight > state.recordCount)
         qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_MASK);
       qp.inFlight = state.recordCount;
@@ -105,6 +110,7 @@ export class SendRecordLife {
     if (qp.drainNotify) qp.life.noteDrained(qp);
   }
 
+  /** Ends all records, with flushed completions when `report`, otherwise without any. */
   dispose(qp: QueuePair, report: boolean): void {
     const state = requesterOf(qp);
     if (state === undefined) return;
@@ -117,6 +123,7 @@ export class SendRecordLife {
     state.start(state.nextPsn);
   }
 
+  /** Returns PCB and execution credit, once. Called when the last packet is with the port. */
   releaseExecution(record: SendRecord): void {
     const { buffer } = record;
     if (buffer === undefined) return;

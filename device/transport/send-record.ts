@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A launched command of a connected QP, from launch to completion: the entry of the completion list (US8484392, completion linked list) that
- * a retry is served from. Records come from a pool; one is held exactly as long as a completion credit.
+ * A launched command of a connected QP, from launch to completion: the entry of the completion list
+ * from which retries are served (US 8,484,392 par. 40, 43, 123-124). Records come from a pool; each
+ * is held exactly as long as its completion credit.
  */
-
 import { addPsn } from '../../protocol/infiniband/psn.ts';
 import {
   getAtomicOperandsCompareHigh,
@@ -40,7 +40,7 @@ export class SendRecord {
   /** Sequence number in the send queue. */
   sequence = 0;
   opcode = 0;
-  /** What the opcode makes the requester do. */
+  /** Kind of the opcode, for the requester. */
   kind: RequestKind = RequestKind.NONE;
   signaled = false;
   solicited = 0;
@@ -55,30 +55,33 @@ export class SendRecord {
   swapOrAddLow = 0;
   compareHigh = 0;
   compareLow = 0;
-  /** First and last PSN; of a READ, those of its responses. */
+  /** First and last PSN; for a READ, of its responses. */
   firstPsn = 0;
   lastPsn = 0;
-  /** PSNs are assigned: the record has been started. */
+  /** True once PSNs are assigned: the record has begun. */
   numbered = false;
-  /** Packets sent (of a READ: 1 when the request is out), and read responses received. */
+  /** Packets sent (for a READ: 1 when the request is sent), and READ responses received. */
   packetsSent = 0;
   responsesReceived = 0;
-  /** Everything of it is done; it completes when it is the oldest. */
+  /** True when no packet of it is outstanding. It completes when it is the oldest. */
   done = false;
-  /** Its PCB, as long as it holds an execution credit. */
+  /** Its PCB, as long as it holds the execution credit. */
   buffer: PhysicalCollectBuffer | undefined = undefined;
   hold = new CreditHold();
   fault: FaultKind = FaultKind.NONE;
-  /** The trace it was launched under, when that was, and its command block there. */
+  /** Trace of the QP at launch, if it was traced, and the command block there. */
   trace: QueuePairTrace | undefined = undefined;
   launchedNs = 0;
   traceBlock = -1;
   readonly list = new ScatterGatherList();
   readonly inlineBytes = new Uint8Array(INLINE_MAX_BYTES);
-  /** The command's header, of operations without packets: it lies where other commands have their inline payload. */
+  /** Header of a command without packets, in the place of inline payload. */
   readonly headerView = new DataView(this.inlineBytes.buffer);
 
-  /** Takes what the command says, its PCB and its credits. The scatter/gather list is loaded by the caller, who checks it. */
+  /**
+   * Takes the fields of a command, its PCB and its credits. The caller loads and checks the
+   * scatter/gather list.
+   */
   load(buffer: PhysicalCollectBuffer): void {
     const { view } = buffer;
     this.next = undefined;
@@ -104,16 +107,17 @@ export class SendRecord {
     this.fault = FaultKind.NONE;
   }
 
-  /** A READ or atomic: its PSNs are those of its response. */
+  /** True for a READ or atomic, whose PSNs are those of its response. */
   get isFetch(): boolean {
     return this.kind === RequestKind.READ || this.kind === RequestKind.ATOMIC;
   }
 
+  /** Keeps the command header, for operations without packets. */
   loadHeader(bytes: Uint8Array): void {
     this.inlineBytes.set(bytes.subarray(0, COMMAND_HEADER_BYTES));
   }
 
-  /** The record is begun: it takes `count` PSNs from `psn` on, or none. */
+  /** Assigns `count` PSNs from `psn` on, or none: the record has begun. */
   number(psn: number, count: number): void {
     this.numbered = true;
     this.firstPsn = psn;
@@ -128,7 +132,7 @@ export class SendRecord {
   }
 }
 
-/** Records for as many commands as there are completion credits; grown on first use, then reused. */
+/** A pool that grows to the number of records in use and then allocates nothing. */
 export class SendRecordPool {
   readonly #free: SendRecord[] = [];
 

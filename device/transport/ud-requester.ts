@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Sends datagrams (IBTA 9.8.3): checks the command, resolves its address handle, moves the payload straight into the packet and hands the packet to the port.
+ * Sends datagrams (IBTA 9.8.3): checks the command, resolves its address handle, moves the payload
+ * directly into the packet and transmits it. Called by the send pipeline.
  */
-
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { effectiveQKey } from '../../protocol/infiniband/keys.ts';
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
@@ -50,7 +50,7 @@ export class UdRequester {
     this.#keys = keys;
   }
 
-  /** Sends the command's message through `port`, which has room. NONE, or why nothing was sent. */
+  /** Sends the message of a command through `port`, which has room. Returns NONE or the fault. */
   send(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port): FaultKind {
     const { view } = buffer;
     const opcode = getSendCommandOpcode(view, 0);
@@ -68,7 +68,7 @@ export class UdRequester {
     return this.#list.loadCommand(view) ? this.#list.check(qp, this.#keys, 0) : FaultKind.COMMAND_SGE;
   }
 
-  /** Reads the address handle and checks that this QP may use it (IBTA 11.2.2.1, 10.2.2.4). */
+  /** Reads the address handle and checks that the QP may use it (IBTA 11.2.2.1, 10.2.2.4). */
   #loadAddress(qp: QueuePair, view: DataView, port: Port): FaultKind {
     const { addressHandleTable, addressHandleCount, dma } = qp.owner;
     const index = getUdTargetAddressHandle(view, SEND_COMMAND_TARGET_OFFSET);
@@ -90,7 +90,7 @@ export class UdRequester {
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
-    // A loop: `set` would want a view of the payload made for it.
+    // A loop, because `set` would need a view of the payload, which is an allocation.
     if (getSendCommandInline(buffer.view, 0))
       for (let index = 0; index < length; index++)
         ring.bytes[payload + index] = buffer.bytes[COMMAND_HEADER_BYTES + index];

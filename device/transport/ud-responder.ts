@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Receives datagrams (IBTA 9.8.3, 9.6.1): what does not belong to a QP that may take it is dropped and counted; the rest goes into the next receive entry behind the GRH area.
+ * Receives datagrams (IBTA 9.8.3, 9.6.1): drops and counts packets that the QP may not take, and
+ * puts the others into the next receive WQE, behind the GRH area. Called by `PacketReceiver`.
  */
-
 import { getDethQKey, getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { GRH_SIZE } from '../../protocol/infiniband/gen/grh.gen.ts';
 import { getImmDtImmediate } from '../../protocol/infiniband/gen/imm-dt.gen.ts';
@@ -20,7 +20,7 @@ import { notePkeyViolation, noteQkeyViolation } from './key-violations.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
-/** Causes of drops that are no fault of the receiving function. */
+/** Drops that are no fault of the receiving function. */
 export interface DropCounters {
   wrongService: number;
   noReceiveWqe: number;
@@ -38,7 +38,7 @@ export class UdResponder {
     this.#reader = reader;
   }
 
-  /** Delivers a well-formed datagram that arrived at `port` for `qp`. False when it was dropped. */
+  /** Delivers a well-formed datagram that arrived at `port`. Returns false when it was dropped. */
   receive(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     if (qp.serviceType !== ServiceType.UD || !qp.receives || qp.attributes.port !== port.number) {
       this.drops.wrongService++;
@@ -78,7 +78,7 @@ export class UdResponder {
     }
     const fault = list.check(qp, this.#keys, AccessFlag.LOCAL_WRITE);
     if (fault !== FaultKind.NONE) return fault;
-    // Without a GRH the area's content is undefined (IBTA 11.4.1.2): it stays as it was.
+    // Without a GRH the content of the area is undefined (IBTA 11.4.1.2): it is not written.
     const whole =
       (packet.grhOffset < 0 || list.scatter(qp, 0, ring, packet.grhOffset, GRH_SIZE)) &&
       list.scatter(qp, GRH_AREA_BYTES, ring, packet.payloadOffset, packet.payloadLengthBytes);
@@ -103,7 +103,9 @@ export class UdResponder {
     postReceiveCompletion(qp, this.#reader.number, report);
   }
 
-  /** A receive entry that cannot be used is a completion error and puts the QP into error (IBTA 10.10.3.2). */
+  /**
+   * A receive WQE that cannot be used completes in error and moves the QP to ERR (IBTA 10.10.3.2).
+   */
   #fail(qp: QueuePair, fault: FaultKind): void {
     const report = this.#report;
     report.fault = fault;
