@@ -7,16 +7,11 @@
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
-import { MSN_MASK } from '../../protocol/infiniband/psn.ts';
-import {
-  getSendCommandMessageLength,
-  getSendCommandOpcode,
-  getSendCommandSequence,
-} from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock } from '../host.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { TraceSubject } from './block-encoder.ts';
+import { describeCommand, describeReceived, describeRecord } from './block-fields.ts';
 import { messageOpcodes } from './message-opcodes.ts';
 import { Field, type PacketBytes, TraceRing } from './trace-ring.ts';
 import type { TraceSettings } from './trace-settings.ts';
@@ -31,7 +26,7 @@ const MSN_BITS = MSN_MASK;
 const { FIRST, ONLY } = OpcodeFlag;
 const { SUCCESS, FLUSHED } = CompletionStatus;
 const { RC } = ServiceType;
-const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN, PACKETS, RETRIES } = Field;
+const { OPCODE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, LENGTH, MSN, PACKETS, RETRIES } = Field;
 
 /** An answer while it is sent the first time. */
 type AnswerInTrace = TracedAnswer & { trace: QueuePairTrace | undefined };
@@ -118,15 +113,10 @@ export class QueuePairTrace {
   ): void {
     const { words } = this.ring;
     const at = this.ring.slotOf(index);
-    words[at + OPCODE] = record.opcode;
-    words[at + RECEIVE] = 0;
-    words[at + SEQUENCE] = record.sequence;
+    describeRecord(words, at, record, this.#qp.attributes.remoteQpn, state.path.dlid);
     words[at + FIRST_PSN] = firstPsn;
     words[at + LAST_PSN] = lastPsn;
-    words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
-    words[at + REMOTE_LID] = state.path.dlid;
-    words[at + LENGTH] = record.messageLength;
-    words[at + MSN] = msn & MSN_BITS;
+    words[at + MSN] = msn & SEQUENCE_MASK;
     record.traceBlock = index;
   }
 
@@ -170,17 +160,7 @@ export class QueuePairTrace {
   }
 
   #describeCommand(command: DataView, index: number, psn: number, qpn: number, lid: number): void {
-    const { words } = this.ring;
-    const at = this.ring.slotOf(index);
-    words[at + OPCODE] = getSendCommandOpcode(command, 0);
-    words[at + RECEIVE] = 0;
-    words[at + SEQUENCE] = getSendCommandSequence(command, 0);
-    words[at + FIRST_PSN] = psn;
-    words[at + LAST_PSN] = psn;
-    words[at + REMOTE_QPN] = qpn;
-    words[at + REMOTE_LID] = lid;
-    words[at + LENGTH] = getSendCommandMessageLength(command, 0);
-    words[at + MSN] = 0;
+    describeCommand(this.ring.words, this.ring.slotOf(index), command, psn, qpn, lid);
     this.#command = index;
   }
 
@@ -246,20 +226,10 @@ export class QueuePairTrace {
   #beginReceive(packet: Packet, from: PacketRing, number: number, msn: number, packets: number): number {
     if (this.stopped) return NO_BLOCK;
     const { ring } = this;
-    const { psn, lrhOffset, payloadOffset, payloadLengthBytes: length } = packet;
+    const { lrhOffset, payloadOffset, payloadLengthBytes: length } = packet;
     const nowNs = this.#clock.now();
     const index = ring.openWithPacket(nowNs, nowNs, packets, from, lrhOffset, payloadOffset - lrhOffset, length);
-    const { words } = ring;
-    const at = ring.slotOf(index);
-    words[at + OPCODE] = messageOpcodes[packet.opcode];
-    words[at + RECEIVE] = 1;
-    words[at + SEQUENCE] = number;
-    words[at + FIRST_PSN] = psn;
-    words[at + LAST_PSN] = psn;
-    words[at + REMOTE_QPN] = this.#qp.attributes.remoteQpn;
-    words[at + REMOTE_LID] = packet.slid;
-    words[at + LENGTH] = length;
-    words[at + MSN] = msn;
+    describeReceived(ring.words, ring.slotOf(index), packet, number, msn, this.#qp.attributes.remoteQpn);
     return index;
   }
 
