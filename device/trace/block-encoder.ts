@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Writes the command blocks of a trace as software reads them: a `trace-block`, then its packets. */
+/**
+ * Encodes command blocks as software reads them: a `trace-block` record, then its packets
+ * (IPCOM000010133D par. 4). `Traces.read` calls it.
+ */
 import { encodeTraceBlock, newTraceBlock, TRACE_BLOCK_SIZE } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { Field, type TraceRing } from './trace-ring.ts';
 
 const BYTE_MAX = 255;
 
-/** What every block of a QP has in common. */
+/** Fields that all blocks of a QP share. */
 export interface TraceSubject {
   readonly qpn: number;
   readonly serviceType: number;
@@ -13,12 +16,12 @@ export interface TraceSubject {
 }
 
 export class BlockEncoder {
-  /** The block encoded last is at the beginning. */
+  /** The block encoded last, at offset 0. The array grows to the largest block. */
   bytes = new Uint8Array(TRACE_BLOCK_SIZE);
   #view = new DataView(this.bytes.buffer);
   readonly #block = newTraceBlock();
 
-  /** Returns the bytes written. */
+  /** Encodes block `index` of the ring, of QP `of`. Returns its length in bytes. */
   encode(ring: TraceRing, index: number, of: TraceSubject): number {
     const packets = ring.packetsOf(index);
     const lengthBytes = TRACE_BLOCK_SIZE + packets.length;

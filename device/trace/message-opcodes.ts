@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a received message is called in a trace: the send opcode it was posted with, as far as its packets tell. */
+/**
+ * Opcodes of received messages in their command blocks (IPCOM000010133D par. 4): the send opcode
+ * with which the peer posted the message, as far as its packets show it.
+ */
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag, opcodeFlags } from '../../protocol/infiniband/opcodes.ts';
 import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 
 const { WRITE, READ_REQUEST, ATOMIC, IMMEDIATE, INVALIDATE } = OpcodeFlag;
 
-/** Operation of a message by the opcode of one of its request packets. */
+/** Send opcode by the BTH opcode of a request packet of the message. */
 export const messageOpcodes = Uint8Array.from(opcodeFlags, (flags, opcode) => {
   if (flags & READ_REQUEST) return SendOpcode.RDMA_READ;
   if (flags & WRITE) return flags & IMMEDIATE ? SendOpcode.RDMA_WRITE_IMMEDIATE : SendOpcode.RDMA_WRITE;

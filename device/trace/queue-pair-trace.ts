@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The trace of one QP: what the transport calls while it works on a message (IPCOM000010133D). Every hook only writes into the QP's ring of command blocks; nothing is
- * read from or written to guest memory, nothing waits. A message is traced from its beginning or not at all, so tracing may begin at any time.
+ * The trace of one QP: hooks that the transport calls for each message and packet (IPCOM000010133D
+ * par. 1, 4). A hook only writes to the QP's ring of command blocks. It neither accesses guest
+ * memory nor waits, so tracing has no effect on the traffic. A message is traced from its beginning
+ * or not at all, so tracing may begin at any time.
  */
-
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
@@ -21,14 +22,13 @@ type Packet = Readonly<ParsedPacket>;
 
 const NO_BLOCK = -1;
 const ATOMIC_BYTES = 8;
-// Copies: imports are looked up at each use.
-const MSN_BITS = MSN_MASK;
+// Local constants, because imports are looked up at each use.
 const { FIRST, ONLY } = OpcodeFlag;
 const { SUCCESS, FLUSHED } = CompletionStatus;
 const { RC } = ServiceType;
 const { OPCODE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, LENGTH, MSN, PACKETS, RETRIES } = Field;
 
-/** An answer while it is sent the first time. */
+/** An answer while it is sent for the first time. */
 type AnswerInTrace = TracedAnswer & { trace: QueuePairTrace | undefined };
 
 export class QueuePairTrace {
@@ -38,7 +38,10 @@ export class QueuePairTrace {
   readonly #qp: TracedQueuePair;
   readonly #clock: AdapterClock;
   readonly #onRelease: () => void;
-  /** Block of the command under way that is done at once, when it was launched, and block of the message being received. */
+  /**
+   * Block and launch time of the command that ends within its launch; block of the message being
+   * received.
+   */
   #command = NO_BLOCK;
   #launchedNs = 0;
   #message = NO_BLOCK;
@@ -51,31 +54,32 @@ export class QueuePairTrace {
     this.#onRelease = onRelease;
   }
 
-  /** What all blocks have in common. */
+  /** Fields that all blocks share. */
   get subject(): TraceSubject {
     const { number, serviceType, attributes } = this.#qp;
     return { qpn: number, serviceType, port: attributes.port };
   }
 
-  /** Tracing ends. Blocks of messages under way are written to no more than this object. */
+  /** Ends tracing. Blocks of messages in flight are written to this object only. */
   release(): void {
     this.#onRelease();
   }
 
-  /** The QP was reset: a message being received never ends. */
+  /** The QP was reset: the message being received never ends. */
   reset(): void {
     this.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
   }
 
-  // Commands of connected QPs, as records.
-
-  /** A command was launched. */
+  /** A command of a connected QP was launched. */
   launch(record: TracedCommand): void {
     record.traceBlock = NO_BLOCK;
     record.launchedNs = this.#clock.now();
   }
 
-  /** A packet of its message was sent: number `packet`, its headers at `offset`, then `payload` bytes. The block is begun with the first one; `state` counts the message by then. */
+  /**
+   * Packet number `packet` of the record was sent: headers at `offset` of `from`, then `payload`
+   * bytes. The first one begins the block; `state` counts the message by then.
+   */
   sendPacket(
     state: TracedRequester,
     record: TracedCommand,
@@ -120,7 +124,9 @@ export class QueuePairTrace {
     record.traceBlock = index;
   }
 
-  /** It is complete, or flushed. What no packet was sent of has no PSNs and no MSN. */
+  /**
+   * The record completed or was flushed. Without a sent packet its block has no PSNs and no MSN.
+   */
   endRecord(state: TracedRequester, record: TracedCommand, status: CompletionStatus, fault: FaultKind): void {
     if (record.traceBlock === NO_BLOCK && !this.stopped)
       this.#describe(state, record, this.ring.open(record.launchedNs), 0, 0, 0);
@@ -128,8 +134,9 @@ export class QueuePairTrace {
     else this.#endWithPacket(record.traceBlock, status, fault);
   }
 
-  // Commands that are done at once: datagrams, and whatever is flushed.
-
+  /**
+   * A datagram, or a command to be flushed, was launched: it ends within this call of the pipeline.
+   */
   beginCommand(): void {
     this.#command = NO_BLOCK;
     this.#launchedNs = this.#clock.now();
@@ -152,7 +159,7 @@ export class QueuePairTrace {
     this.#describeCommand(command, index, psn, qpn, lid);
   }
 
-  /** It is done; perhaps nothing was sent. */
+  /** The command ended, with or without a packet. */
   endCommand(command: DataView, status: CompletionStatus, fault: FaultKind): void {
     if (this.#command === NO_BLOCK && !this.stopped)
       this.#describeCommand(command, this.ring.open(this.#launchedNs), 0, 0, 0);
@@ -164,9 +171,7 @@ export class QueuePairTrace {
     this.#command = index;
   }
 
-  // Messages received.
-
-  /** A datagram was delivered to receive entry `number`, or could not be. */
+  /** A datagram was delivered to receive WQE `number`, or could not be. */
   receiveDatagram(packet: Packet, from: PacketRing, number: number, status: number, fault: number): void {
     const index = this.#beginReceive(packet, from, number, 0, 1);
     if (index === NO_BLOCK) return;
@@ -178,7 +183,7 @@ export class QueuePairTrace {
   placePacket(request: TracedRequest): void {
     const { state, packet, ring: from } = request;
     if (packet.flags & (FIRST | ONLY)) {
-      // An unreliable message that was never finished ends where the next one begins.
+      // An unreliable message that was never completed ends where the next one begins.
       this.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
       this.#message = this.#beginReceive(packet, from, state.wqeNumber, state.msn, 1);
     } else this.#placeNext(request);
@@ -192,14 +197,14 @@ export class QueuePairTrace {
     this.#endWithPacket(index, status, fault);
   }
 
-  /** A request is refused: the message it continues, or one of its own, fails. */
+  /** A request is refused: the message that it continues fails, or the one that it begins. */
   refuse({ state, packet, ring: from }: TracedRequest, status: CompletionStatus, fault: FaultKind): void {
     if (this.#message === NO_BLOCK || packet.flags & (FIRST | ONLY))
       this.#message = this.#beginReceive(packet, from, state.wqeNumber, state.msn, 0);
     this.endMessage(status, fault);
   }
 
-  /** A READ or atomic is answered with `resource`, which counts it already. */
+  /** A READ or atomic is answered with `resource`; its MSN counts the request already. */
   beginAnswer({ packet, ring: from }: TracedRequest, resource: AnswerInTrace): void {
     const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & MSN_BITS, 1);
     resource.trace = this;
@@ -211,7 +216,10 @@ export class QueuePairTrace {
     words[at + LENGTH] = resource.isAtomic ? ATOMIC_BYTES : resource.lengthBytes;
   }
 
-  /** A packet of an answer came or was sent: headers at `offset`, and at `startsAt` `bytes` of what was asked for, from byte `done` on. `index`: the block of the command, or of the answer. */
+  /**
+   * A packet of an answer arrived or was sent: headers at `offset` of `from`, and at `startsAt`
+   * `bytes` of the answer, from its byte `done` on. `index`: block of the command or of the answer.
+   */
   keepAnswer(index: number, done: number, from: PacketBytes, offset: number, startsAt: number, bytes: number): void {
     const { ring } = this;
     if (ring.has(index)) ring.keep(ring.slotOf(index), done, from, offset, startsAt - offset, bytes);
@@ -222,7 +230,7 @@ export class QueuePairTrace {
     this.#end(resource.traceBlock, status, fault);
   }
 
-  /** The time of its first packet is that of the message. `packets`: 1, or 0 when this one is refused. */
+  /** The message begins with this packet. `packets`: 1, or 0 when the packet is refused. */
   #beginReceive(packet: Packet, from: PacketRing, number: number, msn: number, packets: number): number {
     if (this.stopped) return NO_BLOCK;
     const { ring } = this;
@@ -233,7 +241,7 @@ export class QueuePairTrace {
     return index;
   }
 
-  /** A packet behind the first. Whether there is an immediate value only the last one says. */
+  /** A packet behind the first one. Only the last one shows whether there is immediate data. */
   #placeNext({ state, packet, ring: from }: TracedRequest): void {
     const index = this.#message;
     const { ring } = this;
@@ -250,7 +258,7 @@ export class QueuePairTrace {
     ring.keep(at, done, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
   }
 
-  /** What ends with its last packet. */
+  /** The message ends with its last packet. */
   #endWithPacket(index: number, status: CompletionStatus, fault: FaultKind): void {
     if (this.ring.has(index)) this.ring.endWithPacket(index, status, fault);
     this.#stopOn(status, fault);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Traces under misuse: rings of every size as they wrap, memory that is unmapped under load, QPs destroyed, reset and created again with a trace on. One QP is affected, nothing is lost. */
+/**
+ * Traces under misuse (docs/DOCUMENTS.md decision 10): rings of every size as they wrap, buffers
+ * that are unmapped under load, traced QPs that are destroyed, reset and created again. Only the QP
+ * concerned is affected, and nothing is lost.
+ */
 import t from 'tap';
 import { TRACE_BLOCKS_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { CompletionStatus, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
@@ -15,7 +19,7 @@ import { decodeMessages } from './traced-message.ts';
 const PAGE = 4096;
 const subject = { qpn: 1, serviceType: 0, port: 1 };
 
-/** Sends messages and lets all end. Throws unless each arrives. */
+/** Sends messages and lets them end. Throws unless each arrives. */
 function send(bench: Bench, { a, b }: Connected, count: number): void {
   for (let sent = 0; sent < count; sent++) {
     b.postReceive([bench.sge(bench.createBuffer(64))]);
@@ -27,7 +31,7 @@ function send(bench: Bench, { a, b }: Connected, count: number): void {
   }
 }
 
-t.test('rings of every size, from 1 block to the maximum, before and behind their wrap', async (t) => {
+t.test('rings of every size, from 1 block to the maximum, work before and after wrapping', async (t) => {
   const encoder = new BlockEncoder();
   for (let blocksLog2 = 0; blocksLog2 <= TRACE_BLOCKS_MAX_LOG2; blocksLog2++) {
     const clock = new SimulatedClock();
@@ -39,7 +43,7 @@ t.test('rings of every size, from 1 block to the maximum, before and behind thei
       [2 * blocks + 3, blocks + 3],
     ] as const) {
       while (ring.head < total) {
-        // Each message begins at 10 times its number and takes 5 ns.
+        // Message n begins at 10 n ns and takes 5 ns.
         const index = ring.open(ring.head * 10);
         ring.words[ring.slotOf(index) + Field.FIRST_PSN] = index;
         clock.advance(index * 10 + 5 - clock.now());
@@ -63,40 +67,37 @@ t.test('rings of every size, from 1 block to the maximum, before and behind thei
   }
 });
 
-t.test(
-  'the buffer of a read is unmapped under load: the read alone fails, no block and no message is lost',
-  async (t) => {
-    const bench = new Bench({ seed: 80, budget: 5 });
-    const trace = new TraceBench(bench);
-    const connected = connect(bench, { pathMtu: 1 });
-    const { a, b } = connected;
-    trace.modify(a.qpn, { blocksLog2: 6 });
-    const target = bench.driver.allocator.allocate(4 * PAGE, PAGE);
-    const read = { bufferAddress: target, bufferLength: 4 * PAGE };
-    for (let round = 0; round < 6; round++) {
-      // A long message is under way while the memory goes.
-      b.postReceive([bench.sge(bench.createBuffer(8000))]);
-      a.post({ sges: [bench.sge(bench.createBuffer(8000))] });
-      for (let step = 0; step < 4; step++) bench.machine.step();
-      // The first page, or one that is reached when some blocks are written already.
-      const hole = target + (round % 3) * PAGE;
-      bench.host.memory.protect(hole, PAGE, PageAccess.UNMAPPED);
-      const { status } = trace.readInto(a.qpn, read);
-      t.equal(status, ManagementStatus.BAD_ADDRESS, `round ${round}`);
-      bench.host.memory.protect(hole, PAGE, PageAccess.READ_WRITE);
-      t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-      bench.settle();
-      b.parts.receiveCq.drain();
-      t.match(trace.query(a.qpn), { head: round + 1, tail: 0, lost: 0 });
-    }
-    const { messages } = trace.read(a.qpn);
-    t.equal(messages.length, 6);
-    t.ok(messages.every(({ block }) => block.complete === 1 && block.messageLength === 8000));
-    bench.finish();
-  },
-);
+t.test('unmapping the buffer of a read under load fails that read only; no block or message is lost', async (t) => {
+  const bench = new Bench({ seed: 80, budget: 5 });
+  const trace = new TraceBench(bench);
+  const connected = connect(bench, { pathMtu: 1 });
+  const { a, b } = connected;
+  trace.modify(a.qpn, { blocksLog2: 6 });
+  const target = bench.driver.allocator.allocate(4 * PAGE, PAGE);
+  const read = { bufferAddress: target, bufferLength: 4 * PAGE };
+  for (let round = 0; round < 6; round++) {
+    // A long message is in flight while the buffer is unmapped.
+    b.postReceive([bench.sge(bench.createBuffer(8000))]);
+    a.post({ sges: [bench.sge(bench.createBuffer(8000))] });
+    for (let step = 0; step < 4; step++) bench.machine.step();
+    // The first page, or a later one that is reached after some blocks have been written.
+    const hole = target + (round % 3) * PAGE;
+    bench.host.memory.protect(hole, PAGE, PageAccess.UNMAPPED);
+    const { status } = trace.readInto(a.qpn, read);
+    t.equal(status, ManagementStatus.BAD_ADDRESS, `round ${round}`);
+    bench.host.memory.protect(hole, PAGE, PageAccess.READ_WRITE);
+    t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+    bench.settle();
+    b.parts.receiveCq.drain();
+    t.match(trace.query(a.qpn), { head: round + 1, tail: 0, lost: 0 });
+  }
+  const { messages } = trace.read(a.qpn);
+  t.equal(messages.length, 6);
+  t.ok(messages.every(({ block }) => block.complete === 1 && block.messageLength === 8000));
+  bench.finish();
+});
 
-t.test('a read-only buffer is refused as an unmapped one is', async (t) => {
+t.test('a read-only buffer is refused like an unmapped one', async (t) => {
   const bench = new Bench({ seed: 81 });
   const trace = new TraceBench(bench);
   const connected = connect(bench);
@@ -109,42 +110,39 @@ t.test('a read-only buffer is refused as an unmapped one is', async (t) => {
   t.equal(trace.read(connected.a.qpn).messages.length, 1);
 });
 
-t.test(
-  'QPs with a trace on are destroyed and reset under load, and created again: the trace ends with its QP',
-  async (t) => {
-    const bench = new Bench({ seed: 82, budget: 5 });
-    const trace = new TraceBench(bench);
-    const { traces } = bench.machine.device;
-    const seen = new Set<number>();
-    const bystander = connect(bench);
-    trace.modify(bystander.a.qpn, { blocksLog2: 6 });
-    const before = traces.getUsed(0);
-    for (let round = 0; round < 8; round++) {
-      const { a, b } = connect(bench, { pathMtu: 1 });
-      for (const { qpn } of [a, b]) {
-        t.notOk(seen.has(qpn), 'a number of its own');
-        seen.add(qpn);
-        t.match(trace.query(qpn), { enable: 0, head: 0 }, 'a new QP is not traced');
-        trace.modify(qpn);
-      }
-      b.postReceive([bench.sge(bench.createBuffer(8000))]);
-      a.post({ sges: [bench.sge(bench.createBuffer(8000))] });
-      for (let step = 0; step <= round; step++) bench.machine.step();
-      if (round % 2 === 1) {
-        a.toReset();
-        t.equal(trace.query(a.qpn).enable, 1, 'RESET leaves it on');
-        t.ok(trace.read(a.qpn).messages.every(({ block }) => block.complete === 1));
-      }
-      a.destroy();
-      b.destroy();
-      t.equal(trace.readInto(a.qpn, {}).status, ManagementStatus.BAD_OBJECT);
-      t.equal(traces.getUsed(0), before, 'its memory is free');
-      send(bench, bystander, 1);
+t.test('a trace ends with its QP when traced QPs are reset, destroyed and created again under load', async (t) => {
+  const bench = new Bench({ seed: 82, budget: 5 });
+  const trace = new TraceBench(bench);
+  const { traces } = bench.machine.device;
+  const seen = new Set<number>();
+  const bystander = connect(bench);
+  trace.modify(bystander.a.qpn, { blocksLog2: 6 });
+  const before = traces.getUsed(0);
+  for (let round = 0; round < 8; round++) {
+    const { a, b } = connect(bench, { pathMtu: 1 });
+    for (const { qpn } of [a, b]) {
+      t.notOk(seen.has(qpn), 'a new QPN');
+      seen.add(qpn);
+      t.match(trace.query(qpn), { enable: 0, head: 0 }, 'a new QP is not traced');
+      trace.modify(qpn);
     }
-    const { messages, attributes } = trace.read(bystander.a.qpn);
-    t.equal(messages.length, 8);
-    t.equal(attributes.lost, 0);
-    t.ok(messages.every(({ block }) => block.status === CompletionStatus.SUCCESS && block.messageLength === 64));
-    bench.finish();
-  },
-);
+    b.postReceive([bench.sge(bench.createBuffer(8000))]);
+    a.post({ sges: [bench.sge(bench.createBuffer(8000))] });
+    for (let step = 0; step <= round; step++) bench.machine.step();
+    if (round % 2 === 1) {
+      a.toReset();
+      t.equal(trace.query(a.qpn).enable, 1, 'the trace survives RESET');
+      t.ok(trace.read(a.qpn).messages.every(({ block }) => block.complete === 1));
+    }
+    a.destroy();
+    b.destroy();
+    t.equal(trace.readInto(a.qpn, {}).status, ManagementStatus.BAD_OBJECT);
+    t.equal(traces.getUsed(0), before, 'its memory is free');
+    send(bench, bystander, 1);
+  }
+  const { messages, attributes } = trace.read(bystander.a.qpn);
+  t.equal(messages.length, 8);
+  t.equal(attributes.lost, 0);
+  t.ok(messages.every(({ block }) => block.status === CompletionStatus.SUCCESS && block.messageLength === 64));
+  bench.finish();
+});

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Tracing changes nothing that a guest or the wire could observe (IPCOM000010133D: nonintrusive; hazard 40): one seeded run of RC, UC and UD with errors over a faulty link,
- * with traces and timeline off, on, and wrapping all the time, gives the same guest memory, the same packets at the same times and the same interrupts.
+ * Tracing changes nothing that a guest or the wire can observe (IPCOM000010133D par. 1;
+ * docs/HAZARDS.md, hazard 40). A seeded run of RC, UC and UD with errors over a faulty link gives
+ * the same guest memory, the same packets at the same times and the same interrupts with traces and
+ * timeline off, on, and wrapping all the time.
  */
 import { createHash } from 'node:crypto';
 import t from 'tap';
@@ -21,13 +23,13 @@ interface Outcome {
   readonly digest: string;
   readonly packets: number;
   readonly statuses: ReadonlySet<number>;
-  /** Messages traced, and lost by wrapping. */
+  /** Messages traced, and blocks lost by wrapping. */
   readonly traced: number;
   readonly lost: number;
   readonly steps: number;
 }
 
-/** One run from a seed. */
+/** A run from a seed. */
 class Run {
   readonly #bench: Bench;
   readonly #adapter: Adapter;
@@ -62,7 +64,7 @@ class Run {
       this.#post();
       this.#bench.machine.clock.advance(this.#bench.random.below(20_000));
       this.#bench.settle();
-      // One connection is broken on the way and goes through RESET.
+      // One connection breaks halfway and passes through RESET.
       if (round === ROUNDS / 2) this.#break();
     }
     while (this.#bench.machine.clock.jumpToAlarm()) {
@@ -117,7 +119,7 @@ class Run {
     this.#bench.asynchronous.walk();
   }
 
-  /** The host traces: no guest command tells of it. */
+  /** Traces by the host: no guest command shows it. */
   #trace(...qps: readonly DriverQueuePair[]): void {
     if (this.#tracing === 'off') return;
     const wraps = this.#tracing === 'wrapping';
@@ -157,7 +159,7 @@ class Run {
 }
 
 t.test(
-  'hazard 40: on/off equivalence: guest memory, wire and interrupts are the same bytes at the same times',
+  'hazard 40: guest memory, wire and interrupts are equal in bytes and times with traces off, on and wrapping',
   async (t) => {
     for (const seed of [401, 402, 403]) {
       const [off, on, wrapping] = (['off', 'on', 'wrapping'] as const).map((tracing) => new Run(seed, tracing).go());

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The packets a command block keeps are those that crossed the port, byte for byte and at their times; those within the snap length, and of READs and atomics the answers too. */
+/**
+ * The packets of a command block are those that crossed the port, byte for byte and with their
+ * times, as far as the snap length allows; for READs and atomics the answers too (IPCOM000010133D
+ * par. 4).
+ */
 import t from 'tap';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -20,7 +24,7 @@ interface WirePacket {
   readonly bytes: Uint8Array;
 }
 
-/** Notes what leaves the ports; each packet takes its time. */
+/** Records packets that leave the ports; each takes 1000 ns. */
 function watch(bench: Bench): WirePacket[] {
   const seen: WirePacket[] = [];
   const { clock } = bench.machine;
@@ -43,7 +47,7 @@ function watch(bench: Bench): WirePacket[] {
 const joined = ({ packets }: TracedMessage): Uint8Array[] =>
   packets.map(({ headers, payload }) => Uint8Array.of(...headers, ...payload));
 
-/** Without the acknowledgements: packets of the message alone. */
+/** Packets of messages, without acknowledgements. */
 const ofMessages = (seen: readonly WirePacket[], lengthBytes: number): WirePacket[] =>
   seen.filter(({ bytes }) => bytes.length > lengthBytes);
 
@@ -63,7 +67,7 @@ for (const [service, serviceType] of [
         ] as const)
       : []),
   ] as const)
-    t.test(`${service} ${name}: all packets of the message, at both ends`, async (t) => {
+    t.test(`${service} ${name}: both ends keep all packets of the message`, async (t) => {
       const bench = new Bench({ seed: 50 });
       const trace = new TraceBench(bench);
       const { a, b, region } = connect(bench, { serviceType, pathMtu: PATH_MTU_256, sendPsn: 0xfffffe });
@@ -103,12 +107,12 @@ for (const [service, serviceType] of [
         t.same(
           times,
           [...times].sort((x, y) => x - y),
-          'they are in order',
+          'times are in order',
         );
       }
     });
 
-t.test('a datagram, with and without a GRH', async (t) => {
+t.test('both ends keep a datagram with and without a GRH', async (t) => {
   const bench = new Bench({ seed: 51 });
   const trace = new TraceBench(bench);
   const { sender, receiver, to } = bench.createPair();
@@ -127,38 +131,35 @@ t.test('a datagram, with and without a GRH', async (t) => {
   bench.finish();
 });
 
-t.test(
-  'the snap length ends the packets: whole ones, a part of one, none behind; headers of the first in any case',
-  async (t) => {
-    const counts: Record<number, number> = { 0: 1, 1: 1, 256: 1, 257: 2, 512: 2, 699: 3, 700: 3, 4096: 3 };
-    for (const [snap, count] of Object.entries(counts)) {
-      const snapLength = Number(snap);
-      const bench = new Bench({ seed: 52 });
-      const trace = new TraceBench(bench);
-      const { a, b } = connect(bench, { pathMtu: PATH_MTU_256 });
-      for (const { qpn } of [a, b] as readonly DriverQueuePair[]) trace.modify(qpn, { snapLength });
-      const content = bench.random.bytes(700);
-      b.postReceive([bench.sge(bench.createBuffer(700))]);
-      const seen = watch(bench);
-      a.post({ sges: [bench.sge(bench.createBuffer(content))] });
-      bench.settle();
-      const wire = ofMessages(seen, ACKNOWLEDGEMENT_BYTES);
-      for (const { qpn } of [a, b]) {
-        const [message] = trace.read(qpn).messages;
-        if (message === undefined) throw new Error('there is no block');
-        t.match(message.block, { packets: 3, packetsKept: count, truncated: snapLength < 700 ? 1 : 0 }, `snap ${snap}`);
-        t.same(message.payload, content.subarray(0, snapLength), `snap ${snap}`);
-        t.same(
-          message.packets.map(({ headers }) => headers),
-          wire.slice(0, count).map(({ bytes }, place) => bytes.slice(0, message.packets[place]?.headers.length)),
-        );
-      }
-      bench.finish();
+t.test('the snap length limits the kept packets; the headers of the first one are always kept', async (t) => {
+  const counts: Record<number, number> = { 0: 1, 1: 1, 256: 1, 257: 2, 512: 2, 699: 3, 700: 3, 4096: 3 };
+  for (const [snap, count] of Object.entries(counts)) {
+    const snapLength = Number(snap);
+    const bench = new Bench({ seed: 52 });
+    const trace = new TraceBench(bench);
+    const { a, b } = connect(bench, { pathMtu: PATH_MTU_256 });
+    for (const { qpn } of [a, b] as readonly DriverQueuePair[]) trace.modify(qpn, { snapLength });
+    const content = bench.random.bytes(700);
+    b.postReceive([bench.sge(bench.createBuffer(700))]);
+    const seen = watch(bench);
+    a.post({ sges: [bench.sge(bench.createBuffer(content))] });
+    bench.settle();
+    const wire = ofMessages(seen, ACKNOWLEDGEMENT_BYTES);
+    for (const { qpn } of [a, b]) {
+      const [message] = trace.read(qpn).messages;
+      if (message === undefined) throw new Error('there is no block');
+      t.match(message.block, { packets: 3, packetsKept: count, truncated: snapLength < 700 ? 1 : 0 }, `snap ${snap}`);
+      t.same(message.payload, content.subarray(0, snapLength), `snap ${snap}`);
+      t.same(
+        message.packets.map(({ headers }) => headers),
+        wire.slice(0, count).map(({ bytes }, place) => bytes.slice(0, message.packets[place]?.headers.length)),
+      );
     }
-  },
-);
+    bench.finish();
+  }
+});
 
-t.test('packets sent again are counted, not kept again', async (t) => {
+t.test('retried packets are counted but kept once', async (t) => {
   const bench = new Bench({ seed: 53, adapter: { portLink: { kind: 'faulty', seed: 53, faults: { drop: 0.2 } } } });
   const trace = new TraceBench(bench);
   const { a, b } = connect(bench, { pathMtu: PATH_MTU_256, timeout: 10 });
@@ -168,7 +169,7 @@ t.test('packets sent again are counted, not kept again', async (t) => {
   a.post({ sges: [bench.sge(bench.createBuffer(content))] });
   a.parts.sendCq.take();
   const [message] = trace.read(a.qpn).messages;
-  t.ok((message?.block.retries ?? 0) > 0, 'some were');
+  t.ok((message?.block.retries ?? 0) > 0, 'packets were retried');
   t.match(message?.block, { packets: 16, packetsKept: 16, snapLength: 4000 });
   t.same(message?.payload, content);
 });

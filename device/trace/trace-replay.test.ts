@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A QP traced by the host while a session is recorded: the replay has the trace too, so that what its guest reads of it is the same bytes. */
+/**
+ * Traces by the host in a recorded session (docs/ARCHITECTURE.md, Tracing): the replay has the same
+ * traces, so its guest reads the same blocks.
+ */
 import t from 'tap';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { Adapter } from '../adapter/adapter.ts';
@@ -14,7 +17,7 @@ import { TraceBench } from '../test-support/trace-fixture.ts';
 
 const build = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => new Adapter(options, clock, hosts);
 
-/** A recorded bench with a connection whose messages a guest reads the blocks of. */
+/** A recorded session: a connection whose messages are traced and whose blocks a guest reads. */
 class Session {
   readonly bench: Bench;
   readonly trace: TraceBench;
@@ -28,7 +31,7 @@ class Session {
     this.connected = connect(this.bench, { pathMtu: 1 });
   }
 
-  /** As `vuhca trace` does. */
+  /** Traces a QP as `vuhca trace` does. */
   ask(qpn: number, attributes: Parameters<typeof tracePayload>[0]): number {
     return this.bench.machine.functionAt(0).requestTrace(qpn, tracePayload(attributes));
   }
@@ -60,7 +63,7 @@ class Session {
 
 const ON = { enable: 1, blocksLog2: 2, snapLength: 300 };
 
-t.test('traces that the host begins, begins anew and ends replay to the same bytes', async (t) => {
+t.test('traces that the host begins, restarts and ends replay to the same bytes', async (t) => {
   for (const seed of [60, 61, 62]) {
     const session = new Session(seed);
     const { trace, connected } = session;
@@ -69,7 +72,7 @@ t.test('traces that the host begins, begins anew and ends replay to the same byt
     session.send(3);
     t.equal(session.ask(b.qpn, { ...ON, blocksLog2: 3 }), ManagementStatus.OK);
     session.send(5);
-    t.equal(trace.read(a.qpn).messages.length, 4, 'its guest sees the blocks');
+    t.equal(trace.read(a.qpn).messages.length, 4, 'the guest reads the blocks');
     t.equal(trace.read(b.qpn).messages.length, 5);
     t.equal(session.ask(b.qpn, { enable: 0 }), ManagementStatus.OK);
     t.equal(session.ask(a.qpn, ON), ManagementStatus.OK);
@@ -88,7 +91,7 @@ t.test('traces that the host begins, begins anew and ends replay to the same byt
   }
 });
 
-t.test('a trace that does not cross the seam would spoil the replay', async (t) => {
+t.test('a trace that does not cross the seam makes the replay diverge', async (t) => {
   const session = new Session(63);
   const { a } = session.connected;
   const adapter = session.bench.machine.device;
@@ -100,7 +103,7 @@ t.test('a trace that does not cross the seam would spoil the replay', async (t) 
   t.ok(session.replay().run().divergence, 'the replay differs');
 });
 
-t.test('what the host asks wrongly is refused with a status, and changes nothing', async (t) => {
+t.test('a wrong request of the host is refused with a status and changes nothing', async (t) => {
   const session = new Session(64);
   const { bench, connected } = session;
   const { qpn } = connected.a;
@@ -116,7 +119,7 @@ t.test('what the host asks wrongly is refused with a status, and changes nothing
   bench.finish();
 });
 
-t.test('a function answers for its own QPs only', async (t) => {
+t.test('the host traces QPs only through their own function', async (t) => {
   const bench = new Bench({ seed: 65, functionCount: 2, adapter: { functionCount: 2 } });
   const { a } = connect(bench);
   t.equal(bench.machine.functionAt(1).requestTrace(a.qpn, tracePayload(ON)), ManagementStatus.BAD_OBJECT);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The wrapping queue of command blocks of one traced QP (IPCOM000010133D; DESIGN.md 4.9): fixed memory, a head that only grows, the oldest block is overwritten when
- * it is full. All that is known of a message lies together in one slot of one array: its numbers, its times, and the packets kept of it as they were on the wire.
- * Whoever reads gets `trace-block` records, made by block-encoder.ts.
+ * The ring of command blocks of one traced QP (IPCOM000010133D par. 4; docs/DOCUMENTS.md decision
+ * 10): fixed memory, a head that only grows; a full ring overwrites its oldest block. One slot of
+ * one array holds a message: its numbers, its times, and its packets as they were on the wire.
+ * `QueuePairTrace` writes; `BlockEncoder` makes `trace-block` records of it.
  */
 import {
   setTracePacketHeaderLength,
@@ -12,7 +13,7 @@ import {
 } from '../../protocol/layout/gen/trace-packet.gen.ts';
 import type { AdapterClock } from '../host.ts';
 
-/** Words of a slot, counted from `slotOf` its block. */
+/** Word offsets within a slot, from `slotOf` its block. */
 export const Field = {
   OPCODE: 0,
   RECEIVE: 1,
@@ -23,43 +24,51 @@ export const Field = {
   REMOTE_LID: 6,
   LENGTH: 7,
   MSN: 8,
-  /** From here on, `open` sets all to zero. */
+  /** `open` clears everything from here on. */
   COMPLETE: 10,
   STATUS: 11,
   FAULT: 12,
   RETRIES: 13,
-  /** Packets seen of the message. */
+  /** Packets of the message that were seen. */
   PACKETS: 14,
-  /** Payload bytes kept, in how many packets, and the bytes these take. */
+  /** Payload bytes kept, the number of packets that hold them, and the bytes of these packets. */
   KEPT: 15,
   PACKETS_KEPT: 16,
   PACKET_BYTES: 17,
 } as const;
-// Constants of this module alone: what a module imports or exports is looked up whenever it is used.
+// Local constants, because imports and exports are looked up at each use.
 const { COMPLETE, STATUS, FAULT, RETRIES, PACKETS, KEPT, PACKETS_KEPT, PACKET_BYTES } = Field;
 
-/** Parts of a slot by double words: what `open` clears, the times of begin and end. Behind them come, in bytes, `trace-packet` records, each with its packet, as software reads them. */
+/**
+ * Double-word offsets within a slot: the part that `open` clears, the times of begin and end. From
+ * byte PACKETS_AT on follow `trace-packet` records, each with its packet, as software reads them.
+ */
 const CLEARED = COMPLETE / 2;
 const BEGIN = 9;
 const END = 10;
 const PACKETS_AT = 88;
 const RECORD_BYTES = TRACE_PACKET_SIZE;
-/** More than all headers of a first packet, and of another one: LRH, GRH, BTH, AETH or ImmDt or IETH. */
+/**
+ * Upper bounds of the headers of a first packet, and of another one: LRH, GRH, BTH, AETH or ImmDt
+ * or IETH.
+ */
 const FIRST_HEADERS_BYTES = 96;
 const HEADERS_BYTES = 72;
-/** Packets beside the first that come without a full path MTU: the first answer to a request, the last of the message. */
+/**
+ * Packets shorter than the path MTU besides the first: the first one of an answer, and the last.
+ */
 const SHORT_PACKETS = 2;
 const MTU_MIN_BYTES = 256;
-/** What lies in a slot begins at a multiple of this. */
+/** Alignment of everything in a slot. */
 const ALIGNMENT = 8;
 const WORD_SHIFT = 2;
 const DWORD_SHIFT = 3;
 const TIME_MAX_NS = 0xffffffff;
-/** Shorter copies are quicker by a loop, which copies so many bytes at a time. */
+/** Up to LOOP_BYTES a loop copies faster, COPY_BYTES at a time. */
 const LOOP_BYTES = 256;
 const COPY_BYTES = 32;
 
-/** Where packets come from: each starts at a multiple of 8. */
+/** A source of packets; each packet begins at a multiple of 8. */
 export interface PacketBytes {
   readonly doubleWords: BigInt64Array;
   viewPacket(offset: number, lengthBytes: number): Uint8Array;
@@ -77,7 +86,7 @@ export class TraceRing {
   readonly #mask: number;
   readonly #slotWords: number;
   readonly #packetBytesMax: number;
-  /** All slots, one after the other. */
+  /** All slots, one behind the other. */
   readonly words: Int32Array;
   readonly #times: Float64Array;
   readonly #doubleWords: BigInt64Array;
@@ -100,22 +109,25 @@ export class TraceRing {
     this.#view = new DataView(buffer);
   }
 
-  /** Memory a ring takes. */
+  /** Memory of a ring in bytes. */
   static sizeBytes(blocksLog2: number, snapLength: number): number {
     return 2 ** blocksLog2 * countSlotBytes(snapLength);
   }
 
-  /** Oldest block still there. */
+  /** Oldest block that is not overwritten. */
   get tail(): number {
     return Math.max(0, this.head - this.blocks);
   }
 
-  /** Blocks before `position` have been read: it is no loss when they are overwritten. */
+  /** Blocks before `position` have been read: overwriting them loses nothing. */
   noteRead(position: number): void {
     if (position > this.#read) this.#read = position;
   }
 
-  /** Begins a block of a message without packets; the oldest one makes room. Returns its running number. The caller fills in what is known of the message. */
+  /**
+   * Begins a block without packets in place of the oldest one. Returns its running number. The
+   * caller fills in the numbers of the message.
+   */
   open(beginNs: number): number {
     const index = this.head++;
     if (index - this.blocks >= this.#read) this.lost++;
@@ -127,7 +139,8 @@ export class TraceRing {
   }
 
   /**
-   * As `open`, with the first packet of the message: headers at `offset` of `source`, then `payload` bytes. `packets` is 0 when that is refused.
+   * As `open`, with the first packet: headers at `offset` of `source`, then `payload` bytes.
+   * `packets` is 0 when the packet is refused.
    */
   openWithPacket(
     beginNs: number,
@@ -159,12 +172,12 @@ export class TraceRing {
     return index;
   }
 
-  /** The block has begun and is not overwritten. */
+  /** True when the block has begun and is not overwritten. */
   has(index: number): boolean {
     return index >= 0 && index >= this.head - this.blocks;
   }
 
-  /** Where a block begins in `words`. */
+  /** Index of a block's first word in `words`. */
   slotOf(index: number): number {
     return (index & this.#mask) * this.#slotWords;
   }
@@ -174,8 +187,9 @@ export class TraceRing {
   }
 
   /**
-   * Keeps another packet of the message whose block begins at `at`, as far as the snap length goes: headers at `offset` of `source`, then `payload` bytes that begin `done` bytes into
-   * the message. Not what is there already (it was sent again), nor what is beyond the snap length.
+   * Keeps another packet of the message whose block is at `at`, within the snap length: headers at
+   * `offset` of `source`, then `payload` bytes, which begin `done` bytes into the message. A packet
+   * that was kept before and is sent again is not kept twice.
    */
   keep(at: number, done: number, source: PacketBytes, offset: number, headers: number, payload: number): void {
     const { words } = this;
@@ -197,7 +211,7 @@ export class TraceRing {
     this.#copy(target, nowNs - times[time + BEGIN], source, offset, headers, length);
   }
 
-  /** The message has ended now. */
+  /** The message ends now. */
   end(index: number, status: number, fault: number): void {
     const { words } = this;
     const at = this.slotOf(index);
@@ -207,7 +221,7 @@ export class TraceRing {
     words[at + FAULT] = fault;
   }
 
-  /** The message has ended with its last packet, whose time is known when it was kept. */
+  /** The message ended with its last packet, at the time when that was kept. */
   endWithPacket(index: number, status: number, fault: number): void {
     const { words } = this;
     const at = this.slotOf(index);
@@ -218,7 +232,7 @@ export class TraceRing {
     words[at + FAULT] = fault;
   }
 
-  /** When the message began, and when it ended or its last packet was kept. */
+  /** Begin of the message, and its end or the time of its last kept packet, in adapter ns. */
   beginNs(index: number): number {
     return this.#times[(this.slotOf(index) >>> 1) + BEGIN];
   }
@@ -227,14 +241,17 @@ export class TraceRing {
     return this.#times[(this.slotOf(index) >>> 1) + END];
   }
 
-  /** The packets of a block, as software reads them. */
+  /** The kept packets of a block, as software reads them. */
   packetsOf(index: number): Uint8Array {
     const at = this.slotOf(index);
     const start = (at << WORD_SHIFT) + PACKETS_AT;
     return this.#bytes.subarray(start, start + this.words[at + PACKET_BYTES]);
   }
 
-  /** Short packets by double words, which costs half of what words do and allocates nothing once it is compiled; some bytes behind the packet come along. */
+  /**
+   * Copies short packets by double words. That costs half of copying words and does not allocate
+   * once compiled; the copy includes some bytes behind the packet.
+   */
   #copy(target: number, sinceNs: number, source: PacketBytes, offset: number, headers: number, payload: number): void {
     const view = this.#view;
     setTracePacketHeaderLength(view, target, headers);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** How a QP is traced. */
+/**
+ * Settings of the trace of one QP (IPCOM000010133D par. 1), from the management command or the
+ * host.
+ */
 export interface TraceSettings {
-  /** log2 of the command blocks. */
+  /** log2 of the number of command blocks. */
   readonly blocksLog2: number;
-  /** Payload bytes kept of a message. */
+  /** Payload bytes kept per message. */
   readonly snapLength: number;
-  /** No block is begun behind the first message that failed. */
+  /** Begin no block behind the first failed message. */
   readonly stopOnError: boolean;
-  /** The guest asked for it, and hears of it when it stops. */
+  /** The guest enabled the trace, and gets an event when it stops. */
   readonly byGuest: boolean;
 }

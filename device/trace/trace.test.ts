@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Selective trace as a guest has it (IPCOM000010133D; DESIGN.md 4.9): what command blocks say, hazard 40 of real-hardware 5.3, and bad input. */
+/**
+ * Selective trace as a guest uses it (IPCOM000010133D par. 1, 4; docs/DOCUMENTS.md decision 10):
+ * contents of command blocks, hazard 40 of docs/HAZARDS.md, and bad input.
+ */
 import t, { type Test } from 'tap';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -37,7 +40,7 @@ interface Setting extends Connected {
   readonly trace: TraceBench;
 }
 
-/** A connection; both ends are traced. */
+/** A connection with both ends traced. */
 function prepare(serviceType: ServiceType = ServiceType.RC, attributes = {}): Setting {
   const bench = new Bench({ seed: 40, memoryBytes: 32 * 1024 * 1024 });
   const trace = new TraceBench(bench);
@@ -57,7 +60,7 @@ function send({ bench, a, b }: Setting, content: Uint8Array, request = {}): void
 
 const used = ({ bench }: Setting): number => bench.machine.device.traces.getUsed(0);
 
-t.test('a message of an RC connection is one block at either end, on one clock', async (t) => {
+t.test('a message of an RC connection is one block at each end, on one clock', async (t) => {
   const setting = prepare();
   const { bench, trace, a, b } = setting;
   bench.machine.clock.advance(5000);
@@ -97,7 +100,7 @@ t.test('a message of an RC connection is one block at either end, on one clock',
   bench.finish();
 });
 
-t.test('READ, WRITE and atomics: what was fetched is the payload', async (t) => {
+t.test('blocks of READ, WRITE and atomics hold the transferred data as payload', async (t) => {
   const setting = prepare();
   const { bench, trace, a, b, region } = setting;
   const remote = bench.createBuffer(bench.random.bytes(600));
@@ -129,11 +132,11 @@ t.test('READ, WRITE and atomics: what was fetched is the payload', async (t) => 
     t.ok(side.every(({ block }) => block.complete === 1 && block.status === CompletionStatus.SUCCESS));
     t.same(side[0]?.payload, remote.bytes);
   }
-  t.same(sent[2]?.payload, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 5), 'as on the wire');
+  t.same(sent[2]?.payload, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 5), 'big-endian, as on the wire');
   bench.finish();
 });
 
-t.test('whole headers of unreliable QPs, and of the first packet of a connection', async (t) => {
+t.test('blocks keep all headers of datagrams, UC messages and the first packet of a connection', async (t) => {
   for (const serviceType of [ServiceType.UC, ServiceType.RC]) {
     const setting = prepare(serviceType);
     send(setting, setting.bench.random.bytes(300));
@@ -151,11 +154,11 @@ t.test('whole headers of unreliable QPs, and of the first packet of a connection
   const [received] = trace.read(receiver.qpn).messages;
   checkHeaders(t, sent, 100);
   checkHeaders(t, received, 100);
-  t.same(sent?.packets[0]?.headers, received?.packets[0]?.headers, 'what was sent is what was received');
+  t.same(sent?.packets[0]?.headers, received?.packets[0]?.headers, 'the sent and the received headers are equal');
   t.match(received?.block, { firstPsn: 77, remoteQpn: sender.qpn, remoteLid: 1, messageLength: 100 });
 });
 
-/** The headers and so much payload are a packet of that PSN. */
+/** Checks that headers and `payloadBytes` of payload form a packet with the PSN of the block. */
 function checkHeaders(
   t: Test,
   message: ReturnType<TraceBench['read']>['messages'][0] | undefined,
@@ -173,34 +176,31 @@ function checkHeaders(
   t.equal(packet.payloadLengthBytes, payloadBytes);
 }
 
-t.test(
-  'hazard 40: loss counter: the ring wraps, the newest blocks are whole, what nobody read is counted',
-  async (t) => {
-    for (const blocksLog2 of [0, 1, 3]) {
-      const setting = prepare(ServiceType.RC, { blocksLog2, snapLength: 16 });
-      const { trace, a, b } = setting;
-      for (let index = 0; index < 20; index++) send(setting, new Uint8Array(40).fill(index));
-      const blocks = 2 ** blocksLog2;
-      for (const { qpn } of [a, b]) {
-        const state = trace.query(qpn);
-        t.match(state, { head: 20, tail: 20 - blocks, lost: 20 - blocks, enable: 1, stopped: 0, blocksLog2 });
-        const { messages, attributes } = trace.read(qpn);
-        t.same(
-          messages.map(({ payload }) => payload[0]),
-          Array.from({ length: blocks }, (_, place) => 20 - blocks + place),
-        );
-        t.ok(
-          messages.every(({ block }) => block.snapLength === 16 && block.truncated === 1 && block.messageLength === 40),
-        );
-        t.equal(attributes.position, 20);
-      }
-      send(setting, new Uint8Array(40));
-      t.equal(trace.query(a.qpn).lost, 20 - blocks, 'what was read is no loss');
+t.test('hazard 40: a ring that wraps keeps the newest blocks whole and counts unread ones as lost', async (t) => {
+  for (const blocksLog2 of [0, 1, 3]) {
+    const setting = prepare(ServiceType.RC, { blocksLog2, snapLength: 16 });
+    const { trace, a, b } = setting;
+    for (let index = 0; index < 20; index++) send(setting, new Uint8Array(40).fill(index));
+    const blocks = 2 ** blocksLog2;
+    for (const { qpn } of [a, b]) {
+      const state = trace.query(qpn);
+      t.match(state, { head: 20, tail: 20 - blocks, lost: 20 - blocks, enable: 1, stopped: 0, blocksLog2 });
+      const { messages, attributes } = trace.read(qpn);
+      t.same(
+        messages.map(({ payload }) => payload[0]),
+        Array.from({ length: blocks }, (_, place) => 20 - blocks + place),
+      );
+      t.ok(
+        messages.every(({ block }) => block.snapLength === 16 && block.truncated === 1 && block.messageLength === 40),
+      );
+      t.equal(attributes.position, 20);
     }
-  },
-);
+    send(setting, new Uint8Array(40));
+    t.equal(trace.query(a.qpn).lost, 20 - blocks, 'overwriting a read block is no loss');
+  }
+});
 
-t.test('hazard 40: wrap while reading: a reader sees every block once, or its loss in the count', async (t) => {
+t.test('hazard 40: while the ring wraps, a reader sees each block once or its loss in the counter', async (t) => {
   const setting = prepare(ServiceType.RC, { blocksLog2: 2, snapLength: 8 });
   const { bench, trace, a } = setting;
   const { random } = bench;
@@ -209,7 +209,7 @@ t.test('hazard 40: wrap while reading: a reader sees every block once, or its lo
   let skipped = 0;
   for (let round = 0; round < 60; round++) {
     for (let turns = random.below(7); turns > 0; turns--) send(setting, random.bytes(20));
-    // Room for one or two blocks: the ring wraps between two reads of one sweep.
+    // Room for one or two blocks, so the ring wraps between two reads of one sweep.
     const { messages, attributes } = trace.read(a.qpn, position, 400);
     for (const { block } of messages) {
       t.ok(block.index >= position, `block ${block.index} at ${position}`);
@@ -222,12 +222,12 @@ t.test('hazard 40: wrap while reading: a reader sees every block once, or its lo
     if (messages.length > 0) t.equal(attributes.position, position);
   }
   const { head, lost } = trace.query(a.qpn);
-  t.ok(skipped > 0, 'some were lost');
+  t.ok(skipped > 0, 'some blocks were lost');
   t.equal(lost, skipped + Math.max(0, head - 4 - position));
   t.equal(seen + skipped, position);
 });
 
-t.test('hazard 40: enable mid-message: it begins with the next message, at either end', async (t) => {
+t.test('hazard 40: a trace enabled within a message begins with the next one, at both ends', async (t) => {
   const bench = new Bench({ seed: 43, budget: 3 });
   const trace = new TraceBench(bench);
   const { a, b } = connect(bench, { pathMtu: PATH_MTU_256 });
@@ -248,13 +248,13 @@ t.test('hazard 40: enable mid-message: it begins with the next message, at eithe
   bench.finish();
 });
 
-t.test('hazard 40: QP reset with trace on: it goes on with the QP, and ends with it; nothing leaks', async (t) => {
+t.test('hazard 40: a trace continues after a QP reset and ends with the QP; no memory leaks', async (t) => {
   const setting = prepare();
   const { bench, trace, a, b } = setting;
   a.post({ sges: [bench.sge(bench.createBuffer(bench.random.bytes(3000)))] });
   bench.settle();
-  t.equal(trace.read(a.qpn).messages[0]?.block.complete, 0, 'no receive entry: it waits');
-  t.equal(trace.read(a.qpn).attributes.position, 0, 'and is to be asked for again');
+  t.equal(trace.read(a.qpn).messages[0]?.block.complete, 0, 'without a receive WQE the message waits');
+  t.equal(trace.read(a.qpn).attributes.position, 0, 'its block is read again later');
   a.toReset();
   t.match(trace.read(a.qpn).messages[0]?.block, { complete: 1, status: CompletionStatus.FLUSHED, messageSequence: 0 });
   b.toReset();
@@ -275,7 +275,7 @@ t.test('hazard 40: QP reset with trace on: it goes on with the QP, and ends with
   bench.finish();
 });
 
-t.test('it stops behind the first message that failed, and says so once', async (t) => {
+t.test('with stopOnError a trace stops after the first failed message and reports it once', async (t) => {
   const setting = prepare(ServiceType.RC, { stopOnError: 1 });
   const { bench, trace, a, region } = setting;
   const local = bench.createBuffer(64);
@@ -297,11 +297,11 @@ t.test('it stops behind the first message that failed, and says so once', async 
   bench.settle();
   t.equal(trace.query(a.qpn).head, head, 'a flushed command behind it is not kept');
   trace.modify(a.qpn);
-  t.match(trace.query(a.qpn), { stopped: 0, head: 0 }, 'it is begun anew');
+  t.match(trace.query(a.qpn), { stopped: 0, head: 0 }, 'enabling it again starts it anew');
   bench.finish();
 });
 
-t.test('every size of ring, and every field out of range', async (t) => {
+t.test('every size of ring works, and every field out of range is refused', async (t) => {
   const setting = prepare();
   const { bench, trace, a, b } = setting;
   for (let blocksLog2 = 0; blocksLog2 <= 16; blocksLog2++) {
@@ -336,7 +336,7 @@ t.test('every size of ring, and every field out of range', async (t) => {
     badOffset: COMMAND_HEADER_BYTES + TRACE_ATTRIBUTES_BUFFER_LENGTH_OFFSET,
   });
   t.match(trace.read(a.qpn, 2 ** 40), { messages: { length: 0 }, attributes: { position: 1, count: 0 } });
-  t.match(trace.read(a.qpn), { messages: { length: 1 } }, 'a refused read takes nothing');
+  t.match(trace.read(a.qpn), { messages: { length: 1 } }, 'a refused read consumes no block');
   t.equal(trace.modify(a.qpn, { enable: 0, blocksLog2: 99 }).status, ManagementStatus.OK);
   t.equal(trace.readInto(a.qpn, {}).status, ManagementStatus.BAD_STATE);
   t.equal(trace.modify(0xfffff0).status, ManagementStatus.BAD_OBJECT);

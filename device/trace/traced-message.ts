@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Command blocks as whoever read them has them: decoded, with their packets, and the two sides of a message found in each other. */
+/**
+ * Decodes command blocks and their packets, and finds both ends of a message (IPCOM000010133D par.
+ * 1: time stamps relate them). Called by `vuhca trace` and tests.
+ */
 import {
   decodeTraceBlock,
   newTraceBlock,
@@ -17,23 +20,24 @@ const PACKET_ALIGNMENT = 8;
 
 /** A packet as it was on the wire, without its CRCs. */
 export interface TracedPacket {
-  /** When it was sent or received, on the adapter's clock. */
+  /** When it was sent or received, in adapter ns. */
   readonly timeNs: number;
   /** LRH to the last extension header. */
   readonly headers: Uint8Array;
-  /** What was kept of the payload. */
+  /** Kept part of the payload. */
   readonly payload: Uint8Array;
 }
 
+/** A decoded command block. */
 export interface TracedMessage {
   readonly block: Readonly<TraceBlock>;
-  /** Those that were kept; of READs and atomics the request and the answer. */
+  /** The kept packets; for READs and atomics of request and answer. */
   readonly packets: readonly TracedPacket[];
-  /** What was kept of the message. */
+  /** Kept part of the message. */
   readonly payload: Uint8Array;
 }
 
-/** Decodes `count` blocks that lie one behind the other. */
+/** Decodes `count` adjacent blocks. */
 export function decodeMessages(bytes: Uint8Array, count: number): TracedMessage[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const messages: TracedMessage[] = [];
@@ -69,7 +73,7 @@ function joinPayload(packets: readonly TracedPacket[], lengthBytes: number): Uin
   return whole;
 }
 
-/** The other side of a message, if it is among `messages`: same two QPs, same first PSN, nearest in time. */
+/** The other end of a message among `messages`: same two QPs, same first PSN, nearest in time. */
 export function findOtherSide({ block }: TracedMessage, messages: readonly TracedMessage[]): TracedMessage | undefined {
   const others = messages.filter(
     ({ block: other }) =>

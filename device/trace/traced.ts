@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a trace sees of the queue pair that it traces, and of the transport that works for it. The
- * queue pair and the transport belong to layers above; their classes have these fields.
+ * The fields that traces read from queue pairs and from the transport. Both belong to layers above;
+ * their classes have these fields.
  */
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import type { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
@@ -46,7 +46,7 @@ export interface TracedResponder {
   readonly messageBytes: number;
 }
 
-/** A request packet that a responder works on. */
+/** A request packet that a responder processes. */
 export interface TracedRequest {
   readonly state: TracedResponder;
   readonly packet: Readonly<ParsedPacket>;

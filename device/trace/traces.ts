@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The traces of an adapter: which QPs are traced, in how much memory of whose function, and how command blocks are read. Guests ask by management commands, the host by
- * `vuhca trace`. A trace ends with its QP.
+ * The traces of an adapter: enables and disables them, limits their memory by function, and reads
+ * command blocks (IPCOM000010133D par. 1, 4; docs/DOCUMENTS.md decision 10). Called by trace
+ * commands of guests and by the host (`vuhca trace`). A trace ends with its QP.
  */
 import type { AdapterClock } from '../host.ts';
 import { BlockEncoder } from './block-encoder.ts';
@@ -10,19 +11,19 @@ import { TraceRing } from './trace-ring.ts';
 import type { TraceSettings } from './trace-settings.ts';
 import type { TracedQueuePair } from './traced.ts';
 
-/** Memory that the traces of one function may take. */
+/** Maximum of memory for the traces of one function. */
 export const TRACE_BYTES_PER_FUNCTION = 64 * 1024 * 1024;
 
-/** Takes an encoded block; false when it can take no more. */
+/** Takes an encoded block. Returns false when it can take no more. */
 export type BlockSink = (bytes: Uint8Array, lengthBytes: number) => boolean;
 
-/** A QP that may be traced. */
+/** A QP that can be traced. */
 type TraceableQueuePair = TracedQueuePair & { trace: QueuePairTrace | undefined };
 
-/** What was read: blocks, and where to go on. */
+/** Blocks passed to the sink, and the position to continue at. */
 export interface TraceReading {
   readonly count: number;
-  /** The first block that had not ended yet, or the one behind the last. */
+  /** The first block that has not ended yet, or the position behind the last one. */
   readonly next: number;
 }
 
@@ -36,12 +37,15 @@ export class Traces {
     this.#used = new Array<number>(functionCount).fill(0);
   }
 
-  /** Memory that traces of a function take. */
+  /** Bytes that the traces of a function use. */
   getUsed(functionNumber: number): number {
     return this.#used[functionNumber];
   }
 
-  /** Begins a new trace of the QP, in place of the one it has. False, with nothing changed, when its function has no memory left for it. */
+  /**
+   * Begins a new trace of the QP, in place of an old one. Returns false, with nothing changed, when
+   * the function's memory for traces is exhausted.
+   */
   enable(qp: TraceableQueuePair, settings: TraceSettings): boolean {
     const { number } = qp.owner;
     const sizeBytes = TraceRing.sizeBytes(settings.blocksLog2, settings.snapLength);
@@ -54,13 +58,16 @@ export class Traces {
     return true;
   }
 
-  /** Ends the trace of the QP, if it has one; its blocks are gone. */
+  /** Ends the trace of the QP, if it has one, and drops its blocks. */
   disable(qp: TraceableQueuePair): void {
     qp.trace?.release();
     qp.trace = undefined;
   }
 
-  /** Gives blocks from `position` on to `sink`, oldest first, until it refuses one. Whoever has them calls `noteRead` with where to go on. */
+  /**
+   * Passes blocks from `position` on to `sink`, oldest first, until it refuses one. The caller
+   * passes `next` to `noteRead` once it has the blocks.
+   */
   read(trace: QueuePairTrace, position: number, sink: BlockSink): TraceReading {
     const { ring, subject } = trace;
     let index = Math.min(Math.max(position, ring.tail), ring.head);
