@@ -302,7 +302,7 @@ t.test('policy most-spilled: a QP with doorbells in the overflow buffer makes ro
     for (const qp of [...others.slice(0, 7), busy]) flood.post(qp);
     while (flood.read(CSR.OVERFLOW_WRITTEN) === 0) flood.bench.machine.step();
     // Links are checked one at a time, so entries return long before the overflow buffer is read.
-    while ((flood.read(CSR.OVERFLOW_STATUS) & 1) !== 0) flood.bench.machine.step();
+    while (getCsrOverflowStatusSpilling(flood.read(CSR.OVERFLOW_STATUS)) === 1) flood.bench.machine.step();
     const late = others[10];
     for (const qp of [busy, ...others.slice(7, 10), late]) flood.post(qp);
     while (flood.read(CSR.OVERFLOW_WRITTEN) < 2) flood.bench.machine.step();

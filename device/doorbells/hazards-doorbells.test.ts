@@ -303,8 +303,8 @@ t.test(
       for (let step = 0; step < moment; step++) bench.machine.step();
       qp.stop();
       qp.ring(0);
-      t.equal(descriptor.getUint8(6) & 1, 1, 'destroyed is visible at once');
-      creep(bench, () => descriptor.getUint8(3) === NOT_QUEUED, 'a null link');
+      t.equal(getSendQueueDescriptorDestroyed(descriptor, 0), 1, 'destroyed is visible at once');
+      creep(bench, () => getSendQueueDescriptorNextState(descriptor, 0) === NOT_QUEUED, 'a null link');
       // Software may now reuse the memory, so the adapter must not access it any more.
       const bytes = new Uint8Array(descriptor.buffer, descriptor.byteOffset, descriptor.byteLength);
       bytes.fill(0x77);
@@ -373,7 +373,8 @@ for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
     const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
     bench.settle();
     // The descriptor says that the QP is linked before another one.
-    descriptor.setUint32(0, other.qpn, true);
+    setSendQueueDescriptorNextQpn(descriptor, 0, other.qpn);
+    setSendQueueDescriptorNextState(descriptor, 0, 0);
     qp.post(NOP, 'doorbell');
     t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'its command is not lost');
     t.equal(bench.faults(FaultKind.DESCRIPTOR_LINK), 1);

@@ -25,10 +25,11 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 
 /** Values of nextState. */
 const QUEUED = 0;
-const NOT_QUEUED = 0xff;
+const NOT_QUEUED = SEND_QUEUE_DESCRIPTOR_NEXT_STATE_MASK >>> SEND_QUEUE_DESCRIPTOR_NEXT_STATE_SHIFT;
 /** Value of nextQpn for the last queue of a list and for an unlinked queue. */
-const NO_QPN = 0xffffff;
-const LINK_BYTES = 4;
+const NO_QPN = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK;
+/** The link: nextQpn and nextState. */
+const LINK_BYTES = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES + SEND_QUEUE_DESCRIPTOR_NEXT_STATE_BYTES;
 
 export class SendQueueDescriptors {
   readonly #dma: Dma;

@@ -102,7 +102,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     buffer.release();
     unit.descriptors.settleStop(qp);
     // A collect copy has been admitted meanwhile, or all fetched commands became void.
-    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_MASK) >= HALF_SEQUENCE) return;
+    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) return;
     qp.fetchSequence = qp.nextSequence;
     if (qp.sendsAreTaken) this.#scheduler.schedule(qp);
   }

@@ -69,7 +69,8 @@ t.test('a doorbell for an empty queue or an unknown QP is only counted', async (
   bench.settle();
   t.notOk(qp.parts.sendCq.ready);
   t.ok(bench.read(CSR.DOORBELLS_IDLE) >= 1, 'two doorbells may merge');
-  for (const qpn of [0, 1, 0xffffff]) bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << 8) >>> 0, 0);
+  for (const qpn of [0, 1, 0xffffff])
+    bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << DOORBELL_QPN_SHIFT) >>> 0, 0);
   t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 3);
   qp.post(NOP);
   t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS);

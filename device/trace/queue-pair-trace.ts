@@ -5,9 +5,11 @@
  * memory nor waits, so tracing has no effect on the traffic. A message is traced from its beginning
  * or not at all, so tracing may begin at any time.
  */
+
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { MSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock } from '../host.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
@@ -21,6 +23,8 @@ import type { TracedAnswer, TracedCommand, TracedQueuePair, TracedRequest, Trace
 type Packet = Readonly<ParsedPacket>;
 
 const NO_BLOCK = -1;
+/** Message sequence numbers. A copy: imports are looked up at each use. */
+const MSN_BITS = MSN_MASK;
 const ATOMIC_BYTES = 8;
 // Local constants, because imports are looked up at each use.
 const { FIRST, ONLY } = OpcodeFlag;
@@ -120,7 +124,7 @@ export class QueuePairTrace {
     describeRecord(words, at, record, this.#qp.attributes.remoteQpn, state.path.dlid);
     words[at + FIRST_PSN] = firstPsn;
     words[at + LAST_PSN] = lastPsn;
-    words[at + MSN] = msn & SEQUENCE_MASK;
+    words[at + MSN] = msn & MSN_BITS;
     record.traceBlock = index;
   }
 

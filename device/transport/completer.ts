@@ -26,7 +26,8 @@ import type { SendRecord } from './send-record.ts';
 
 const RNR_RETRY_INFINITE = 7;
 const ATOMIC_BYTES = 8;
-const SEQUENCE_MASK = 0xffffff;
+/** Message sequence numbers. A copy: imports are looked up at each use. */
+const MSN_BITS = MSN_MASK;
 /** Fault of a response whose opcode or length does not match the request. */
 const BAD_RESPONSE = FaultKind.COMMAND_LENGTH;
 

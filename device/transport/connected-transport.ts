@@ -5,7 +5,6 @@
  * `PacketReceiver` brings packets, the queue-pair life cycle starts, drains, flushes and drops
  * connections, and `Adapter.run` calls `run`.
  */
-import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { AdapterClock } from '../host.ts';

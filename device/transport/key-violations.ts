@@ -11,8 +11,6 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
-const DWORD = 0x1_0000_0000;
-
 /** The detail of the fault is SLID and P_Key. */
 export function notePkeyViolation(port: Port, qp: QueuePair, packet: Readonly<ParsedPacket>): void {
   port.badPkeys++;

@@ -4,6 +4,7 @@
  * 10.6.5, 10.6.3.2, 10.6.7). The requester executes them in order with other messages, without
  * packets.
  */
+import { KEY_BYTE_MASK } from '../../protocol/infiniband/memory-keys.ts';
 import {
   getBindTargetAccess,
   getBindTargetKeyByte,

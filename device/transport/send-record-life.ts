@@ -5,6 +5,7 @@
  * the command once. `ConnectedTransport` begins records; it, the requester and the completer call
  * the functions of this file.
  */
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -15,7 +16,8 @@ import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from './requester-state.t
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord, SendRecordPool } from './send-record.ts';
 
-const SEQUENCE_MASK = 0xffff;
+/** Sequence numbers of commands. A copy: imports are looked up at each use. */
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 
 /** Units that take back credits and commands. */
 export interface SendRecordLifeParts {
@@ -91,7 +93,7 @@ export class SendRecordLife {
     if (record === undefined) {
       // Commands that wait in the kick list return as well.
       if (qp.inFlight > state.recordCount)
-        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_MASK);
+        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_BITS);
       qp.inFlight = state.recordCount;
       return;
     }
@@ -129,7 +131,7 @@ export class SendRecordLife {
     if (buffer === undefined) return;
     record.buffer = undefined;
     this.#parts.lanes.releaseExecution(record.hold);
-    buffer.home?.release(buffer);
+    buffer.release();
   }
 
   #release(qp: QueuePair, record: SendRecord): void {
