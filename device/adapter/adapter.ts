@@ -199,7 +199,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.lanes.timeline = timeline;
     for (const { underlying, collect } of this.functions) {
       underlying.timeline = timeline;
-      underlying.msix.timeline = timeline;
       collect.timeline = timeline;
     }
   }

@@ -5,24 +5,22 @@
  */
 import { VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
 import type { HostPort } from '../host.ts';
-import { Step, type Timeline } from './timeline.ts';
+import { Step, type TimelineOwner } from './timeline.ts';
 
 export class MsixVectors {
   /** Pending bit array, as the guest reads it. */
   readonly pending = new Uint32Array(VECTOR_COUNT / 32);
   /** Messages sent, per vector. */
   readonly sent = new Uint32Array(VECTOR_COUNT);
-  /** Set while the host wants to know. */
-  timeline: Timeline | undefined = undefined;
   readonly #host: HostPort;
-  readonly #functionNumber: number;
+  readonly #owner: TimelineOwner;
   readonly #onRequest: () => void;
   #busMaster = false;
 
   /** `onRequest`: `flush` has something to do. */
-  constructor(host: HostPort, functionNumber: number, onRequest: () => void) {
+  constructor(host: HostPort, owner: TimelineOwner, onRequest: () => void) {
     this.#host = host;
-    this.#functionNumber = functionNumber;
+    this.#owner = owner;
     this.#onRequest = onRequest;
   }
 
@@ -58,6 +56,6 @@ export class MsixVectors {
     if (!this.#host.raiseVector(vector)) return;
     this.pending[word] &= ~(1 << bit);
     this.sent[vector]++;
-    this.timeline?.note(Step.INTERRUPT, this.#functionNumber, vector);
+    this.#owner.timeline?.note(Step.INTERRUPT, this.#owner.number, vector);
   }
 }

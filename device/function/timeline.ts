@@ -85,6 +85,12 @@ export interface Timeline {
   note(step: Step, functionNumber: number, object: number, a?: number, b?: number): void;
 }
 
+/** The function of a unit, with the timeline that takes the unit's steps. */
+export interface TimelineOwner {
+  readonly number: number;
+  readonly timeline: Timeline | undefined;
+}
+
 export class TimelineRing implements Timeline {
   /** Steps noted so far. */
   head = 0;

@@ -43,7 +43,7 @@ export class UnderlyingFunction {
     this.localTime = new LocalTime(clock);
     this.faults = new FaultLog(this.localTime);
     this.dma = new Dma(host, this.faults);
-    this.msix = new MsixVectors(host, number, onVector);
+    this.msix = new MsixVectors(host, this, onVector);
   }
 
   setBusMaster(on: boolean): void {
