@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Counters of one function that several units share; read through registers, cleared by reset. */
+/**
+ * Counters of one function that several units share. Units increment the fields; registers show
+ * them (`registers/`); a reset of the function clears them.
+ */
 export class FunctionCounters {
   managementCommands = 0;
   managementRefused = 0;
@@ -19,23 +22,8 @@ export class FunctionCounters {
   commandsCollected = 0;
   commandsStale = 0;
 
+  /** Assigns every field of a new object, so that the fields are listed once. */
   reset(): void {
-    this.managementCommands = 0;
-    this.managementRefused = 0;
-    this.doorbellsExplicit = 0;
-    this.doorbellsImplicit = 0;
-    this.doorbellsIdle = 0;
-    this.doorbellsStale = 0;
-    this.doorbellsSpilled = 0;
-    this.doorbellsDrained = 0;
-    this.doorbellsLost = 0;
-    this.sweeps = 0;
-    this.deadlocksDetected = 0;
-    this.queuesLinked = 0;
-    this.linkChecks = 0;
-    this.linkChecksFailed = 0;
-    this.commandsFetched = 0;
-    this.commandsCollected = 0;
-    this.commandsStale = 0;
+    Object.assign(this, new FunctionCounters());
   }
 }
