@@ -26,12 +26,12 @@ export class ObjectTable<T extends TableObject> {
   #count = 0;
 
   /** Objects each function may have. */
-  readonly share: number;
+  readonly quota: number;
 
   /** `firstIndex`: lowest slot, so that reserved numbers (0; QP0 and QP1) are never given. */
   constructor(capacity: number, firstIndex: number, functionCount: number) {
     this.#capacity = capacity;
-    this.share = Math.floor(capacity / functionCount);
+    this.quota = Math.floor(capacity / functionCount);
     this.#owned = new Int32Array(functionCount);
     this.#firstIndex = firstIndex;
     this.#nextFresh = firstIndex;
@@ -43,11 +43,11 @@ export class ObjectTable<T extends TableObject> {
   }
 
   /** Builds an object of `owner` under a new number; undefined when the function has its share. */
-  add({ number: owner }: { readonly number: number }, build: (number: number) => T): T | undefined {
-    if (this.#owned[owner] >= this.share) return undefined;
+  add(owner: { readonly number: number }, build: (number: number) => T): T | undefined {
+    if (this.#owned[owner.number] >= this.quota) return undefined;
     const index = this.#takeSlot();
     if (index === undefined) return undefined;
-    this.#owned[owner]++;
+    this.#owned[owner.number]++;
     const object = build((this.#generations[index] << INDEX_BITS) | index);
     this.#slots[index - this.#firstIndex] = object;
     this.#count++;
