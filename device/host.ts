@@ -1,60 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The seam between the adapter and its host (DESIGN.md section 3). Three hosts implement it: vfio-user (a real QEMU guest), in-process (tests, with
- * modelled guest memory and simulated time) and replay (a recording). Everything the adapter learns from outside and everything it does to the outside
- * goes through these interfaces, which is what makes it deterministic.
+ * The seam between the adapter and its host (docs/ARCHITECTURE.md, "The seam"; docs/DOCUMENTS.md
+ * decision 17). Three hosts implement it: vfio-user (a QEMU guest), in-process (tests, with
+ * modelled guest memory and simulated time) and replay (a recording). All input and output of the
+ * adapter crosses these interfaces, so the adapter is deterministic. The host stands for root
+ * complex and memory (US 8,484,392 par. 24-26).
  */
 
-/** Why a function is reset. `device`: system or bus reset; `function`: FLR; `lost`: the client went away; `software`: DEVICE_CONTROL.reset. */
+/**
+ * Cause of a reset. `device`: system or bus reset; `function`: function level reset; `lost`: the
+ * client disconnected; `software`: DEVICE_CONTROL.reset.
+ */
 export type ResetKind = 'device' | 'function' | 'lost' | 'software';
 
-/** Memory of the adapter that is copied often: the same bytes twice, once as words in the order of this machine. */
+/**
+ * Adapter memory that is copied often: one buffer seen as bytes and as words in host byte order.
+ */
 export interface WordBlock {
   readonly bytes: Uint8Array;
   readonly words: Int32Array;
 }
 
-/** What one function of the adapter asks of its host. Addresses are guest (bus) addresses, Numbers below 2^53. */
+/** Calls of one function on its host. Addresses are guest (bus) addresses, Numbers below 2^53. */
 export interface HostPort {
   /**
-   * Copies guest memory into `target`. False when any byte of the range is not mapped; `target` is then undefined.
+   * Copies guest memory into `target`. Returns false when any byte of the range is not mapped; the
+   * content of `target` is then undefined.
    */
   readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean;
 
-  /** Copies into guest memory. False, with nothing promised about the range, when any byte of it is not mapped or not writable. */
+  /**
+   * Copies into guest memory. Returns false when any byte of the range is not mapped or not
+   * writable; the content of the range is then undefined.
+   */
   writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean;
 
   /**
-   * As `readMemory` and `writeMemory`, for a few words, with address, length and offset in bytes, all multiples of 4. Left out by hosts that do not keep guest memory
-   * as words: for those that do, this spares taking them apart and putting them together again.
+   * As `readMemory` and `writeMemory`, for a few words: address, length and offset in bytes, all
+   * multiples of 4. Hosts that keep guest memory as words implement it; it saves splitting words
+   * into bytes and joining them again. Other hosts leave it out.
    */
   readWords?(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean;
   writeWords?(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean;
 
   /**
-   * Writes an entry a guest polls on: the body first, then the last `validBytes` (1, 2, 4 or 8, naturally aligned) as one store by itself.
-   * False when not writable.
+   * Writes an entry that a guest polls: the body first, then the last `validBytes` (1, 2, 4 or 8,
+   * naturally aligned) as one separate store. Returns false when the range is not writable.
    */
   publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean;
 
   /**
-   * Atomic compare-and-swap of the little-endian dword at `address`, a multiple of 4. Returns the value found, as a signed dword (an unsigned one would be a
-   * heap number), or undefined when the dword is not mapped for reading and writing.
+   * Atomic compare-and-swap of the little-endian dword at `address`, a multiple of 4. Returns the
+   * value found, as a signed dword (an unsigned one would be a heap number), or undefined when the
+   * dword is not mapped for reading and writing.
    */
   compareAndSwap(address: number, expected: number, desired: number): number | undefined;
 
-  /** Sends the MSI-X message of a vector. False when the vector is masked or MSI-X is off: the adapter keeps it pending. */
+  /**
+   * Sends the MSI-X message of a vector. Returns false when the vector is masked or MSI-X is off;
+   * the adapter then keeps the vector pending.
+   */
   raiseVector(vector: number): boolean;
 }
 
-/** Time as the adapter sees it: ns since the adapter was powered on, monotonic, never read from a wall clock by a unit. */
+/** Time of the adapter: ns since power-on, monotonic. No unit reads a wall clock. */
 export interface AdapterClock {
   now(): number;
-  /** Asks for a `run` at `atNs` or as soon after as possible. An earlier alarm stays. */
+  /** Requests a `run` at `atNs` or as soon after as possible. An earlier alarm stays set. */
   setAlarm(atNs: number): void;
 }
 
-/** What became of a resource request: a management status; for a refused one the change at fault, the field in it, and what would have been accepted. */
+/**
+ * Result of a resource request: a management status. For a refused request also the index of the
+ * refused change, the offset of its refused field, and the limit of that field.
+ */
 export interface ResourceAnswer {
   readonly status: number;
   readonly index: number;
@@ -63,8 +82,9 @@ export interface ResourceAnswer {
 }
 
 /**
- * What a host calls on one function. Values of 8 bytes travel as two dwords, low first; narrower ones in `low`.
- * Offsets are within the BAR; sizes are 1, 2, 4 or 8. No call throws, whatever the guest does, and none takes long: doorbells only mark work.
+ * Calls of a host on one function. Values of 8 bytes are passed as two dwords, low first; narrower
+ * values in `low`. Offsets are within the BAR; sizes are 1, 2, 4 or 8. No call throws, whatever the
+ * guest does. No call takes long: doorbells only mark work.
  */
 export interface FunctionPort {
   /** Reads BAR0; returns the low dword and leaves the high one in `readHigh`. */
@@ -78,19 +98,28 @@ export interface FunctionPort {
   writePio(offset: number, sizeBytes: number, low: number, high: number): void;
   reset(kind: ResetKind): void;
   setBusMaster(on: boolean): void;
-  /** A DMA region became accessible. Informs only: the host answers accesses. */
+  /** A DMA region became accessible. For information only: the host answers accesses. */
   memoryMapped(address: number, lengthBytes: number): void;
-  /** A DMA region is gone: every later access to it fails. */
+  /** A DMA region was unmapped: every later access to it fails. */
   memoryUnmapped(address: number, lengthBytes: number): void;
-  /** A resource request of the host, which plays the virtual machine manager of this function's adapter: `resource-change` records, done all or none. */
+  /**
+   * A resource request of the host, which acts as the virtual machine manager of the adapter:
+   * `resource-change` records, of which all are carried out or none.
+   */
   requestResources(changes: Uint8Array): ResourceAnswer;
-  /** The host switches the trace of one of the function's QPs: `trace-attributes`, as in MODIFY_TRACE. Returns a management status. */
+  /**
+   * Sets the trace of one QP of the function on behalf of the host: `trace-attributes`, as in
+   * MODIFY_TRACE. Returns a management status.
+   */
   requestTrace(queuePair: number, attributes: Uint8Array): number;
 }
 
-/** What a host calls on the adapter as a whole. */
+/** Calls of a host on the adapter. */
 export interface AdapterPort {
   readonly functions: readonly FunctionPort[];
-  /** Runs ready units for at most `budget` units of work, flushes interrupts, and says whether more work is ready now. */
+  /**
+   * Runs ready units for at most `budget` units of work and sends interrupts. Returns true when
+   * more work is ready now.
+   */
   run(budget: number): boolean;
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The one source of randomness of tests and of models that need some: xoshiro128** (Blackman and Vigna, 2018), its four words of state filled by
- * splitmix32 from a 32-bit seed. The same seed gives the same numbers on every machine; whoever draws numbers names the seed when it fails.
+ * Seeded pseudo-random numbers for tests and for models that need randomness: xoshiro128**
+ * (Blackman and Vigna, 2018); splitmix32 fills its four words of state from a 32-bit seed. The same
+ * seed gives the same numbers on every machine. A test that draws numbers names its seed when it
+ * fails.
  */
 
-/** A seeded stream of pseudo-random numbers. */
+/** A stream of pseudo-random numbers. */
 export class Random {
   readonly seed: number;
   #a: number;
@@ -43,7 +45,10 @@ export class Random {
     return scrambled;
   }
 
-  /** An integer from 0 to `limit - 1`; `limit` at most 2^32. The bias of the multiplication (below 2^-20 for small limits) is of no concern here. */
+  /**
+   * An integer from 0 to `limit - 1`; `limit` is at most 2^32. The multiplication has a bias (below
+   * 2^-20 for small limits) that does not matter here.
+   */
   below(limit: number): number {
     return Math.floor((this.next() / 0x1_0000_0000) * limit);
   }
@@ -58,6 +63,7 @@ export class Random {
     return this.below(n) === 0;
   }
 
+  /** Returns a random item. Throws when `list` is empty. */
   pick<T>(list: readonly T[]): T {
     const item = list[this.below(list.length)];
     if (item === undefined) throw new Error('Random.pick: the list is empty; give at least one item.');
@@ -80,7 +86,10 @@ export class Random {
     return bytes;
   }
 
-  /** A stream of its own, so that one part of a test may draw more without moving what another draws. */
+  /**
+   * Returns a separate stream: one part of a test may then draw more numbers without changing the
+   * numbers of another part.
+   */
   fork(): Random {
     return new Random(this.next());
   }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Bus mastering of one function: the only way its units reach guest memory. Refuses while bus mastering is off, and turns every
- * refusal into a counted fault that names the object and the address.
+ * Bus mastering of one function: the only way of its units to guest memory. Refuses every transfer
+ * while bus mastering is off, and reports each refusal as a fault with the object and the address
+ * (docs/DOCUMENTS.md decision 15).
  */
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { HostPort, WordBlock } from '../host.ts';
 import type { FaultLog } from './fault-log.ts';
 
 const DWORD_BYTES = 4;
-/** Most that is moved word by word: commands, short payloads. */
+/** Longest transfer that moves by words: commands, short payloads. */
 const WORDS_MAX_BYTES = 128;
 
 export class Dma {
@@ -17,7 +18,7 @@ export class Dma {
   bytesWritten = 0;
   readonly #host: HostPort;
   readonly #faults: FaultLog;
-  /** The host takes words. */
+  /** True when the host implements `readWords` and `writeWords`. */
   readonly #takesWords: boolean;
   #busMaster = false;
 
@@ -35,7 +36,10 @@ export class Dma {
     this.#busMaster = on;
   }
 
-  /** `object`: whose transfer it is, for the fault record. */
+  /**
+   * Copies guest memory into `target`. `object` is the number of the object that the transfer
+   * belongs to, for the fault record. Returns false after a fault.
+   */
   read(object: number, address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
     if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
     if (!isExact(address, lengthBytes) || !this.#host.readMemory(address, lengthBytes, target, targetOffset))
@@ -44,6 +48,7 @@ export class Dma {
     return true;
   }
 
+  /** Copies into guest memory; arguments and result as for `read`. */
   write(object: number, address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
     if (!isExact(address, lengthBytes) || !this.#host.writeMemory(address, source, sourceOffset, lengthBytes))
@@ -52,7 +57,7 @@ export class Dma {
     return true;
   }
 
-  /** As `read`; short pieces go by words where they can. */
+  /** As `read`. Short aligned pieces move by words if the host supports it. */
   readBlock(object: number, address: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
     const { bytes, words } = target;
     if (!this.#byWords(address, lengthBytes, targetOffset))
@@ -63,7 +68,7 @@ export class Dma {
     return true;
   }
 
-  /** As `write`; see `readBlock`. */
+  /** As `write`, by words like `readBlock`. */
   writeBlock(object: number, address: number, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
     const { bytes, words } = source;
     if (!this.#byWords(address, lengthBytes, sourceOffset))
@@ -109,7 +114,10 @@ export class Dma {
   }
 }
 
-/** Addresses are exact Numbers: what lies beyond 2^53 cannot be told from its neighbours, and no guest has memory there. */
+/**
+ * Addresses are exact Numbers. Those beyond 2^53 cannot be distinguished from their neighbours, and
+ * no guest has memory there.
+ */
 function isExact(address: number, lengthBytes: number): boolean {
   return address + lengthBytes <= Number.MAX_SAFE_INTEGER;
 }

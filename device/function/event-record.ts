@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What an event queue entry says, as units hand it to an event queue (IBTA 11.6.3). A caller keeps
- * one record and fills it anew for each event, so posting an event allocates nothing.
+ * Contents of an event queue entry, as units pass them to an event queue (IBTA 11.6.3), and the
+ * interfaces of the objects involved. A caller keeps one record and fills it anew for each event,
+ * so posting an event allocates nothing.
  */
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 
+/** The fields of one event. An unused field is 0. */
 export class EventRecord {
   type = 0;
   port = 0;
@@ -15,16 +17,16 @@ export class EventRecord {
   tokenHigh = 0;
 }
 
-/** An object that an event may name. The token is the opaque 64-bit handle of software. */
+/** An object that an event may name. The token is software's opaque 64-bit handle of the object. */
 export interface EventSubject {
   readonly number: number;
   readonly tokenLow: number;
   readonly tokenHigh: number;
 }
 
-/** The event queue that takes the asynchronous events of a function. */
+/** The event queue that receives the asynchronous events of a function. */
 export interface AsynchronousEventQueue {
-  /** Whether this queue takes asynchronous events at present. */
+  /** True while this queue receives asynchronous events. */
   asynchronous: boolean;
   /** Returns false when the queue is full or in error. */
   post(event: EventRecord): boolean;

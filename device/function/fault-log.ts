@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Faults of one function: counted by kind, and the first one since the record was cleared kept with what, where and when.
- * Every unit reports here what a guest did wrong or what the bus refused; nothing a guest does is an exception.
+ * Faults of one function, counted by kind. The first fault since the record was cleared is kept
+ * with kind, object, address and time. Units report here every error of the guest and every refusal
+ * of the bus (docs/DOCUMENTS.md decision 15): a guest error never throws. Registers show the log.
  */
 import { highDword, lowDword } from '../../protocol/layout/dwords.ts';
 import { CSR_FAULT_COUNT_COUNT } from '../../protocol/layout/gen/registers.gen.ts';
@@ -24,7 +25,10 @@ export class FaultLog {
     this.#time = time;
   }
 
-  /** `object`: QPN, CQN or page at fault, or 0; `address`: register offset or guest address. */
+  /**
+   * Counts a fault. `object`: QPN, CQN or page at fault, or 0; `address`: register offset or guest
+   * address.
+   */
   report(kind: FaultKind, object: number, address: number): void {
     if (this.counts[kind] < SATURATED) this.counts[kind]++;
     if (this.firstKind !== FaultKind.NONE) return;
@@ -37,6 +41,7 @@ export class FaultLog {
     this.firstTimeHigh = this.#time.high;
   }
 
+  /** Clears the record of the first fault; the counts stay. */
   clearFirst(): void {
     this.firstKind = FaultKind.NONE;
     this.firstObject = 0;

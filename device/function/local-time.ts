@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The local time register: a free-running 64-bit count of ns that software may set; it has no relation to the time of day
- * (IPCOM000126453D). Kept as two dwords so that it wraps like hardware and costs no BigInt.
+ * The local time register: a free-running 64-bit count of ns, which software may set and which has
+ * no relation to the time of day (IPCOM000126453D par. 1). Event queues compare it with their
+ * interrupt stamps. It is kept as two dwords, so it wraps like hardware and needs no BigInt.
  */
 import { DWORD_RANGE } from '../../protocol/layout/dwords.ts';
 import type { AdapterClock } from '../host.ts';
@@ -29,7 +30,7 @@ export class LocalTime {
     this.high = (Math.floor(now / RANGE) + this.#offsetHigh + (sum >= RANGE ? 1 : 0)) % RANGE;
   }
 
-  /** Makes the register read `high:low` now. */
+  /** Sets the register to `high:low` as of now. */
   set(low: number, high: number): void {
     const now = this.#clock.now();
     const difference = low - (now % RANGE);
@@ -38,7 +39,7 @@ export class LocalTime {
     this.#offsetHigh = ((borrowed % RANGE) + RANGE) % RANGE;
   }
 
-  /** Back to the adapter's own time. */
+  /** Returns to the adapter's own time. */
   reset(): void {
     this.#offsetLow = 0;
     this.#offsetHigh = 0;

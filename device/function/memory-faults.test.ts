@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Guest memory that is not there, at every place the device looks: a status, an event or a counted fault, and everybody else goes on. DESIGN.md 7. */
+/**
+ * Guest memory that is unmapped, at every place where the adapter accesses it: the result is a
+ * completion status, an event or a counted fault, and all other objects go on (docs/DOCUMENTS.md
+ * decision 15).
+ */
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, EventType, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
@@ -16,7 +20,7 @@ function unmap(bench: Bench, address: number, lengthBytes = 1, access: PageAcces
   if (access === PageAccess.UNMAPPED) bench.access.port.memoryUnmapped(address, lengthBytes);
 }
 
-/** A page of its own, so that taking it hits nothing else. */
+/** A separate page, so that its removal affects nothing else. */
 function lonePage(bench: Bench): number {
   return bench.driver.allocator.allocate(4096, 4096);
 }
@@ -146,7 +150,7 @@ t.test('the receive queue or the receive buffer is gone, or read-only', async (t
   }
 });
 
-t.test('the address handle table is gone, or never was', async (t) => {
+t.test('the address handle table is gone, or was never set', async (t) => {
   const bench = new Bench();
   const { sender, to } = bench.createPair();
   bench.access.writeRegister(CSR.ADDRESS_HANDLE_TABLE, 8, 0x1000, 0);
@@ -160,7 +164,7 @@ t.test('the address handle table is gone, or never was', async (t) => {
   bench.finish();
 });
 
-t.test('the event queue is gone: completions go on, the asynchronous queue is told', async (t) => {
+t.test('the event queue is gone: completions go on, the asynchronous queue gets an event', async (t) => {
   const bench = new Bench();
   const eventQueue = bench.driver.createEventQueue({ vector: 20 });
   const qp = bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue }) });
@@ -191,7 +195,7 @@ t.test('the asynchronous event queue itself is gone', async (t) => {
   bench.finish();
 });
 
-t.test('the descriptor is gone when a stop doorbell wants to write it', async (t) => {
+t.test('the descriptor is gone when a stop doorbell is to write it', async (t) => {
   const bench = new Bench();
   const page = lonePage(bench);
   const qp = bench.createQueuePair({ creation: { descriptorAddress: page } });
@@ -220,7 +224,7 @@ t.test('the record of a full completion queue is gone', async (t) => {
   bench.finish();
 });
 
-t.test('memory comes and goes at random while work goes on: nothing leaks and nobody else suffers', async (t) => {
+t.test('memory comes and goes at random under load: nothing leaks, and other queue pairs go on', async (t) => {
   const seed = 91;
   const bench = new Bench({ seed, memoryBytes: 64 * 1024 * 1024 });
   const { random } = bench;

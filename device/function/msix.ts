@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * MSI-X vectors of one function. Units request vectors; they are sent once per pass, after every memory write of the pass has landed. A vector
- * the host cannot send now (masked, MSI-X off, bus master off) stays pending and shows in the pending bit array.
+ * MSI-X vectors of one function. Units request vectors; the adapter sends them once per pass, after
+ * every memory write of the pass (IPCOM000126453D par. 3). A vector that the host cannot send now
+ * (masked, MSI-X off, bus master off) stays pending and shows in the pending bit array.
  */
 import { VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
 import type { HostPort } from '../host.ts';
 import { Step, type TimelineOwner } from './timeline.ts';
 
 export class MsixVectors {
-  /** Pending bit array, as the guest reads it. */
+  /** Pending bit array in the form that the guest reads. */
   readonly pending = new Uint32Array(VECTOR_COUNT / 32);
   /** Messages sent, per vector. */
   readonly sent = new Uint32Array(VECTOR_COUNT);
@@ -17,20 +18,20 @@ export class MsixVectors {
   readonly #onRequest: () => void;
   #busMaster = false;
 
-  /** `onRequest`: `flush` has something to do. */
+  /** `onRequest` is called for each request: `flush` then has work. */
   constructor(host: HostPort, owner: TimelineOwner, onRequest: () => void) {
     this.#host = host;
     this.#owner = owner;
     this.#onRequest = onRequest;
   }
 
-  /** Asks for the vector's message; repeated requests before it is sent are one. */
+  /** Requests the message of a vector. Repeated requests before it is sent count as one. */
   request(vector: number): void {
     this.pending[vector >>> 5] |= 1 << (vector & 31);
     this.#onRequest();
   }
 
-  /** Sends what can be sent. True when something stays pending. */
+  /** Sends the pending vectors that the host accepts. Returns true when some stay pending. */
   flush(): boolean {
     let left = 0;
     for (let word = 0; word < this.pending.length; word++) {
@@ -42,7 +43,7 @@ export class MsixVectors {
     return left !== 0;
   }
 
-  /** A message is a memory write of the function: without bus mastering it waits. */
+  /** A message is a memory write of the function: it waits while bus mastering is off. */
   setBusMaster(on: boolean): void {
     this.#busMaster = on;
   }

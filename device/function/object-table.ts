@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Objects of one class by their 24-bit number. A number is a slot index and a generation, so that the number of a destroyed object
- * does not soon mean another one. Freed slots are reused oldest first. Every function may have the same share of the slots, so that none can take
- * another's.
+ * Objects of one class by their 24-bit number (IBTA 10.2). A number is a slot index and a
+ * generation, so the number of a destroyed object does not soon mean another one. Freed slots are
+ * reused oldest first. Every function has the same quota of slots, so none can exhaust the slots of
+ * another. `queues/object-tables.ts` makes one table for each kind of object.
  */
 
 const INDEX_BITS = 16;
 const INDEX_MASK = (1 << INDEX_BITS) - 1;
 const GENERATION_MASK = 0xff;
 
+/** An object in a table: its number and the function that owns it. */
 interface TableObject {
   readonly number: number;
   readonly owner: { readonly number: number };
@@ -19,16 +21,19 @@ export class ObjectTable<T extends TableObject> {
   readonly #generations: Uint8Array;
   readonly #free: number[] = [];
   readonly #capacity: number;
-  /** Objects of each function. */
+  /** Number of objects of each function. */
   readonly #owned: Int32Array;
   readonly #firstIndex: number;
   #nextFresh: number;
   #count = 0;
 
-  /** Objects each function may have. */
+  /** Most objects that one function may have. */
   readonly quota: number;
 
-  /** `firstIndex`: lowest slot, so that reserved numbers (0; QP0 and QP1) are never given. */
+  /**
+   * `firstIndex` is the lowest slot index: reserved numbers below it (0; QP0 and QP1) are never
+   * given.
+   */
   constructor(capacity: number, firstIndex: number, functionCount: number) {
     this.#capacity = capacity;
     this.quota = Math.floor(capacity / functionCount);
@@ -42,7 +47,10 @@ export class ObjectTable<T extends TableObject> {
     return this.#count;
   }
 
-  /** Builds an object of `owner` under a new number; undefined when the function has its share. */
+  /**
+   * Builds an object of `owner` under a new number. Returns undefined when the function has reached
+   * its quota.
+   */
   add(owner: { readonly number: number }, build: (number: number) => T): T | undefined {
     if (this.#owned[owner.number] >= this.quota) return undefined;
     const index = this.#takeSlot();
@@ -54,14 +62,14 @@ export class ObjectTable<T extends TableObject> {
     return object;
   }
 
-  /** The object with exactly this number. */
+  /** The object with exactly this number, generation included. */
   get(number: number): T | undefined {
     const place = (number & INDEX_MASK) - this.#firstIndex;
     const object = place < 0 ? undefined : this.#slots[place];
     return object !== undefined && object.number === number ? object : undefined;
   }
 
-  /** Slots there are to go through one by one with `at`. */
+  /** Number of slots, for iteration with `at`. */
   get slotCount(): number {
     return this.#slots.length;
   }
@@ -71,6 +79,7 @@ export class ObjectTable<T extends TableObject> {
     return this.#slots[slot];
   }
 
+  /** Removes an object; does nothing when the table does not hold it. */
   remove(object: T): void {
     const index = object.number & INDEX_MASK;
     if (this.get(object.number) !== object) return;
@@ -81,14 +90,14 @@ export class ObjectTable<T extends TableObject> {
     this.#count--;
   }
 
-  /** Calls `visit` for each object, in the order of slots; objects may be removed meanwhile. */
+  /** Calls `visit` for each object in slot order. `visit` may remove objects. */
   forEach(visit: (object: T) => void): void {
     for (const object of this.#slots) if (object !== undefined) visit(object);
   }
 
   #takeSlot(): number | undefined {
     if (this.#nextFresh < this.#firstIndex + this.#capacity) {
-      // Fresh slots first: a destroyed object's slot rests as long as possible.
+      // Fresh slots first: the slot of a destroyed object rests as long as possible.
       this.#slots.push(undefined);
       return this.#nextFresh++;
     }

@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the units of an adapter do besides sending packets, as a list of steps with their times: binding a collect buffer, a kick, a doorbell that is spilled, a launch, an
- * interrupt. The host switches it on (`vuhca trace on --timeline`); without it every hook is one test of `undefined`. It holds numbers only, in memory of fixed size, and
- * overwrites the oldest. Its clock is the host's own, so that a recording does not notice it.
+ * Timeline of an adapter: a ring of the steps of its units other than packets, with their times.
+ * Steps are, for example, the bind of a collect buffer, a kick, a spilled doorbell, a launch, an
+ * interrupt. The host switches it on (`vuhca trace on --timeline`); otherwise every hook of a unit
+ * is one test of `undefined`. The ring holds numbers only, has a fixed size, and overwrites its
+ * oldest step. Its clock is the host's own, so a recording does not notice it.
  */
 
-/** Steps; `stepFields` says of what. */
+/** Kinds of steps. `stepFields` names the numbers of each. */
 export const Step = {
-  /** A VCB got a PCB. */
+  /** A VCB was bound to a PCB. */
   BIND: 0,
-  /** No PCB was free for a page. */
+  /** No PCB was free for a collect page. */
   REFUSE: 1,
-  /** A command is whole. */
+  /** A command in a collect buffer is complete. */
   KICK: 2,
   DOORBELL: 3,
   /** A doorbell was written to the overflow buffer. */
   SPILL: 4,
-  /** It was read back. */
+  /** A doorbell was read back from the overflow buffer. */
   DRAIN: 5,
   /** A command was read from the send queue. */
   FETCH: 6,
   LAUNCH: 7,
-  /** A command gave back its execution credit. */
+  /** A command released its execution credit. */
   RELEASE_EXECUTION: 8,
-  /** A command gave back its completion credit. */
+  /** A command released its completion credit. */
   RELEASE_COMPLETION: 9,
   SEND_COMPLETION: 10,
   RECEIVE_COMPLETION: 11,
   EQE: 12,
   INTERRUPT: 13,
-  /** A send context told how many blocks it has freed so far. */
+  /** A send context returned its count of freed blocks. */
   CREDIT_RETURN: 14,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
 
-/** One step. */
+/** One step, as `TimelineRing.read` returns it. */
 export interface TimelineStep {
   readonly index: number;
   readonly timeNs: number;
@@ -45,7 +47,7 @@ export interface TimelineStep {
   readonly b: number;
 }
 
-/** What `object`, `a` and `b` of each step are. */
+/** Names of `object`, `a` and `b` of each step. */
 const stepFields: Readonly<Record<Step, readonly [string, string?, string?]>> = {
   [Step.BIND]: ['vcb', 'pcb'],
   [Step.REFUSE]: ['page'],
@@ -69,18 +71,18 @@ const names = new Map<number, string>(
   Object.entries(Step).map(([name, step]) => [step, name.toLowerCase().replaceAll('_', ' ')]),
 );
 
-/** A step as words, e.g. `send completion`. */
+/** The name of a step in words, e.g. `send completion`. */
 export function stepName(step: number): string {
   return names.get(step) ?? `step ${step}`;
 }
 
-/** The numbers of a step by their names, e.g. `{ qp: 2, sequence: 0, lane: 5 }`. */
+/** The numbers of a step by name, e.g. `{ qp: 2, sequence: 0, lane: 5 }`. */
 export function nameStepNumbers({ step, object, a, b }: TimelineStep): Record<string, number> {
   const names = stepFields[step];
   return Object.fromEntries([object, a, b].flatMap((value, place) => (names[place] ? [[names[place], value]] : [])));
 }
 
-/** What the hooks of the units call. */
+/** Receives the steps of the units. */
 export interface Timeline {
   note(step: Step, functionNumber: number, object: number, a?: number, b?: number): void;
 }
@@ -91,8 +93,9 @@ export interface TimelineOwner {
   readonly timeline: Timeline | undefined;
 }
 
+/** A timeline of 2^`capacityLog2` steps; the host makes and reads it. */
 export class TimelineRing implements Timeline {
-  /** Steps noted so far. */
+  /** Number of steps noted so far. */
   head = 0;
   readonly capacity: number;
   readonly #nowNs: () => number;
@@ -110,7 +113,7 @@ export class TimelineRing implements Timeline {
     this.#numbers = new Uint32Array(this.capacity * FIELDS);
   }
 
-  /** Oldest step still there. */
+  /** Index of the oldest step in the ring. */
   get tail(): number {
     return Math.max(0, this.head - this.capacity);
   }
@@ -125,7 +128,7 @@ export class TimelineRing implements Timeline {
     this.#numbers[slot * FIELDS + 3] = b;
   }
 
-  /** Up to `limit` steps from `position` on, oldest first. */
+  /** Returns up to `limit` steps from index `position` on, oldest first. */
   read(position: number, limit: number): TimelineStep[] {
     const first = Math.min(Math.max(position, this.tail), this.head);
     const count = Math.min(limit, this.head - first);

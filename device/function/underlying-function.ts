@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Underlying function: what every unit needs of the PCIe function that an object belongs to (the
- * underlying function of the Oracle documents): its number, bus mastering, vectors, local time, fault log and counters.
- * It knows no unit. The PCIe endpoint around it is `adapter/pcie-function.ts`.
+ * Underlying function (US 8,484,392 par. 32): the state that every unit needs of the PCIe function
+ * that an object belongs to. It has number, bus mastering, vectors, local time, fault log, counters
+ * and the queue of asynchronous events. It knows no unit. The PCIe endpoint around it is
+ * `adapter/pcie-function.ts`.
  */
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
@@ -14,7 +15,7 @@ import { LocalTime } from './local-time.ts';
 import { MsixVectors } from './msix.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Number of the physical function; the others are virtual functions. */
+/** Number of the physical function; all others are virtual functions. */
 export const PHYSICAL_FUNCTION = 0;
 
 export class UnderlyingFunction {
@@ -26,18 +27,21 @@ export class UnderlyingFunction {
   readonly counters = new FunctionCounters();
   /** DEVICE_CONTROL.enable: the function executes commands. */
   enabled = false;
-  /** The queue that takes asynchronous events, if software named one. */
+  /** The queue that receives asynchronous events, if software named one. */
   asynchronousQueue: AsynchronousEventQueue | undefined = undefined;
-  /** Set while the host records a timeline of the function. */
+  /** The timeline of the function's units, while the host records one. */
   timeline: Timeline | undefined = undefined;
-  /** Guest address of the table of address handles, and its entries (ADDRESS_HANDLE_TABLE, ADDRESS_HANDLE_COUNT). */
+  /**
+   * Guest address of the address handle table, and its number of entries (ADDRESS_HANDLE_TABLE,
+   * ADDRESS_HANDLE_COUNT).
+   */
   addressHandleTable = 0;
   addressHandleCount = 0;
   /** Resets since power-on. */
   resetCount = 0;
   readonly #event = new EventRecord();
 
-  /** `onVector`: a vector waits to be sent. */
+  /** `onVector` is called when a vector waits to be sent. */
   constructor(number: number, clock: AdapterClock, host: HostPort, onVector: () => void) {
     this.number = number;
     this.localTime = new LocalTime(clock);
@@ -51,7 +55,9 @@ export class UnderlyingFunction {
     this.msix.setBusMaster(on);
   }
 
-  /** Posts an asynchronous event about an object, if software named an event queue for such events. */
+  /**
+   * Posts an asynchronous event about an object, if software named an event queue for such events.
+   */
   postAsynchronous(type: EventType, subject: EventSubject, fault: FaultKind): void {
     const event = this.#event;
     event.type = type;
@@ -77,23 +83,26 @@ export class UnderlyingFunction {
     this.asynchronousQueue?.post(event);
   }
 
-  /** A completion queue went into error (IBTA 11.6.3.2). */
+  /** Reports a completion queue that went into error (IBTA 11.6.3.2). */
   completionQueueFailed(queue: EventSubject, fault: FaultKind): void {
     this.postAsynchronous(EventType.CQ_ERROR, queue, fault);
   }
 
-  /** An event queue went into error. The asynchronous queue cannot report its own error. */
+  /**
+   * Reports an event queue that went into error. The asynchronous queue cannot report its own
+   * error.
+   */
   eventQueueFailed(queue: EventSubject & AsynchronousEventQueue, fault: FaultKind): void {
     if (queue !== this.asynchronousQueue) this.postAsynchronous(EventType.EQ_ERROR, queue, fault);
   }
 
-  /** The state of power-on that reset gives back first: the units stop using the function. */
+  /** First part of a reset: the units stop using the function. */
   quiesce(): void {
     this.enabled = false;
     this.asynchronousQueue = undefined;
   }
 
-  /** The state of power-on that reset gives back last: what the units' own resets may still have counted is cleared. */
+  /** Last part of a reset. It clears also the counts that the resets of the units have caused. */
   reset(): void {
     this.addressHandleTable = 0;
     this.addressHandleCount = 0;
