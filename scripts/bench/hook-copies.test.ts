@@ -55,7 +55,17 @@ t.test('the copy has no hook, and sends messages', async (t) => {
   copySources(ROOT, directory);
   const hooks = stripHooks(directory);
   t.ok(hooks > 40, `${hooks} hooks`);
-  for (const folder of ['transport', 'scheduler', 'collect', 'lane', 'pio', 'pci', 'queues'])
+  for (const folder of [
+    'transport',
+    'scheduler',
+    'doorbells',
+    'collect',
+    'lane',
+    'pio',
+    'events',
+    'function',
+    'queues',
+  ])
     for (const name of readdirSync(join(directory, 'device', folder))) {
       const text = readFileSync(join(directory, 'device', folder, name), 'utf8');
       if (/(trace|timeline)\?\./.test(text)) t.fail(`${folder}/${name} has a hook`);
