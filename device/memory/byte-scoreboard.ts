@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Stores of software into a buffer of the adapter that may come in any order, size and repetition: a bit for every byte says what has arrived. Used by collect buffers and send blocks. */
+/**
+ * Byte scoreboard of a buffer that software fills by stores in any order, of any size and with
+ * repetition: one bit for each byte shows which have arrived (US 8,484,392 par. 113;
+ * US 2015/0378953 claim 1). Used by collect buffers and send blocks.
+ */
 
 /**
- * Stores 1, 2, 4 or 8 bytes at an aligned `offset` of `view` and marks them in `arrived`, 32 bytes a word. Repetition is harmless: the last value of a byte
- * counts.
+ * Stores 1, 2, 4 or 8 bytes at an aligned `offset` of `view` and sets their bits in `arrived`,
+ * which has 32 bits a word. A repeated store is harmless: the last value of a byte counts.
  */
 export function storeBytes(
   view: DataView,

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Where a queue lies in guest memory: in one piece, or in pages. Entries are powers of two no larger than a page, so none crosses pages. */
+/**
+ * Guest memory of a queue, contiguous or in a list of pages (IBTA 10.2). The size of an entry is a
+ * power of two of at most a page, so no entry crosses pages. Management commands make one for each
+ * queue; the queue asks it for the addresses of its entries.
+ */
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import type { Dma } from '../function/dma.ts';
 
-/** log2 of the smallest and of the largest page software may name. */
+/** log2 of the smallest and largest page size that software may name. */
 export const PAGE_SHIFT_MIN = 12;
 export const PAGE_SHIFT_MAX = 31;
 
@@ -24,7 +28,10 @@ export class QueueMemory {
     return new QueueMemory(base, undefined, 0);
   }
 
-  /** Reads the page list; undefined when it cannot be read or names a page that is not page-aligned. */
+  /**
+   * Reads the page list. Returns undefined when the list cannot be read, or when a page address in
+   * it is not a multiple of the page size.
+   */
   static fetchPaged(dma: Dma, listAddress: number, sizeBytes: number, pageShift: number): QueueMemory | undefined {
     const pages = fetchPageList(dma, listAddress, Math.ceil(sizeBytes / 2 ** pageShift), pageShift);
     return pages && new QueueMemory(0, pages, pageShift);
@@ -38,7 +45,10 @@ export class QueueMemory {
   }
 }
 
-/** Reads an array of 8-byte page addresses; undefined when unreadable or when an address is not a multiple of the page size. */
+/**
+ * Reads an array of `count` 8-byte page addresses. Returns undefined when it cannot be read, or
+ * when an address is not a multiple of the page size.
+ */
 export function fetchPageList(
   dma: Dma,
   listAddress: number,
