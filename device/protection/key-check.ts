@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a key allows: the one place where L_Keys and R_Keys are looked up, and where work requests bind, register and invalidate them
- * (IBTA 10.6.2 to 10.6.7). A refusal leaves its cause in `fault`.
+ * Key check: the only code that looks up L_Keys and R_Keys, and that binds, registers and
+ * invalidates them for work requests (IBTA 10.6.2 to 10.6.7; US 8,484,392 par. 118). Requester,
+ * responder and management call it. A refusal stores its cause in `fault`.
  */
 import { KEY_BYTE_MASK, KEY_NUMBER_SHIFT } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, FaultKind, MrKind, MwKind } from '../../protocol/layout/gen/values.gen.ts';
@@ -17,7 +18,7 @@ const NUMBER_SHIFT = KEY_NUMBER_SHIFT;
 const BYTE_BITS = KEY_BYTE_MASK;
 const REMOTE_RIGHTS = REMOTE_CHANGES | AccessFlag.REMOTE_READ;
 
-/** What a bind request asks for. */
+/** The fields of a bind request. */
 export interface BindRequest {
   windowKey: number;
   regionKey: number;
@@ -27,6 +28,7 @@ export interface BindRequest {
   keyByte: number;
 }
 
+/** Checks keys against the regions and windows of all functions; each call names the function. */
 export class KeyCheck {
   fault: FaultKind = FaultKind.NONE;
   readonly #regions: ObjectTable<MemoryRegion>;
@@ -37,7 +39,10 @@ export class KeyCheck {
     this.#windows = windows;
   }
 
-  /** The region behind an L_Key when `pd` may access `[address, address + lengthBytes)` with all rights of `access`. */
+  /**
+   * Returns the region of an L_Key when `pd` may access `[address, address + lengthBytes)` with all
+   * rights in `access`; otherwise undefined, with `fault` set.
+   */
   check(
     owner: UnderlyingFunction,
     pd: ProtectionDomain,
@@ -56,7 +61,10 @@ export class KeyCheck {
     return region;
   }
 
-  /** The region behind an R_Key that came in a packet for `qp`, of a region or a window. The QP's own rights are the caller's to check. */
+  /**
+   * Returns the region of an R_Key, of a region or a window, that came in a packet for `qp`;
+   * otherwise undefined, with `fault` set. The caller checks the rights of the QP itself.
+   */
   checkRemote(
     qp: KeyHolder,
     rkey: number,
@@ -76,12 +84,18 @@ export class KeyCheck {
     return window.region;
   }
 
-  /** Takes a key out of use (IBTA 10.6.5): of a FAST region or of a type 2 window. False when `qp` may not do that to it. */
+  /**
+   * Invalidates the key of a FAST region or of a type 2 window (IBTA 10.6.5). Returns false when
+   * `qp` may not invalidate it.
+   */
   invalidate(qp: KeyHolder, key: number): boolean {
     return isWindowKey(key) ? this.#invalidateWindow(qp, key) : this.#invalidateRegion(qp, key);
   }
 
-  /** Binds a window, or with zero bytes unbinds one of type 1 (IBTA 10.6.7.2). NONE, or why not. */
+  /**
+   * Binds a window; a request of zero bytes unbinds a type 1 window (IBTA 10.6.7.2). Returns NONE
+   * or the cause of a refusal.
+   */
   bind(qp: KeyHolder, request: Readonly<BindRequest>): FaultKind {
     const { address, lengthBytes, access } = request;
     const window = isWindowKey(request.windowKey) ? this.#findWindow(qp.owner, request.windowKey) : undefined;
@@ -102,7 +116,10 @@ export class KeyCheck {
     return FaultKind.NONE;
   }
 
-  /** The FAST region `qp` may register now under `key`, whose low byte is new; undefined with `fault` set. */
+  /**
+   * Returns the FAST region that `qp` may now register under `key`, whose low byte is new;
+   * otherwise undefined, with `fault` set.
+   */
   findRegistrable(qp: KeyHolder, key: number): MemoryRegion | undefined {
     const region = isWindowKey(key) ? undefined : this.#regions.get(key >>> NUMBER_SHIFT);
     if (region === undefined || region.owner !== qp.owner || region.kind !== MrKind.FAST)

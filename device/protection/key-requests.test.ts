@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Work requests on keys that must be refused: registration with each field out of range, invalidation of what cannot be invalidated, from here and from afar. IBTA 10.6.5, 10.6.7. */
+/**
+ * Work requests on keys that must be refused: registrations with each field out of range, and local
+ * and remote invalidations of keys that cannot be invalidated (IBTA 10.6.5, 10.6.7).
+ */
 import t from 'tap';
 import { withKeyByte } from '../../protocol/infiniband/memory-keys.ts';
 import { encodeRegisterTarget, type RegisterTarget } from '../../protocol/layout/gen/register-target.gen.ts';
@@ -29,7 +32,7 @@ interface Wrong {
   readonly header?: Partial<SendCommand>;
 }
 
-/** A FAST region of two pages, and what registers it. */
+/** A FAST region of two pages, and the request that registers it. */
 class Fast {
   readonly key: number;
   readonly #bench: Bench;
@@ -62,7 +65,7 @@ class Fast {
     return qp.parts.sendCq.take().status;
   }
 
-  /** Status of a WRITE to its start. */
+  /** Status of an RDMA WRITE to the start of the region. */
   write(qp: DriverQueuePair): number {
     qp.post({
       opcode: SendOpcode.RDMA_WRITE,
@@ -121,7 +124,7 @@ const wrongRegistrations: [string, (bench: Bench, fast: Fast) => Wrong, number, 
     LOCAL_PROTECTION_ERROR,
     FaultKind.DMA_READ,
   ],
-  ['a key of nothing', () => ({ header: { sgeLkey: 0x123400 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_INVALID],
+  ['a key of no region', () => ({ header: { sgeLkey: 0x123400 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_INVALID],
   [
     'the key of a plain region',
     (bench) => ({ header: { sgeLkey: bench.region.lkey } }),
@@ -170,10 +173,13 @@ t.test('a region that is registered is not registered again', async (t) => {
   bench.finish();
 });
 
-/** Keys that cannot be invalidated, and a way to see that they are as they were; undefined where there is nothing to see. */
+/**
+ * Keys that cannot be invalidated, each with a check that it is unchanged (undefined if nothing can
+ * be checked).
+ */
 const firm: [string, (bench: Bench) => { key: number; stays?: () => boolean }][] = [
-  ['a key of nothing', () => ({ key: 0x123400 })],
-  ['a window of nobody', () => ({ key: 0x80123400 })],
+  ['a region that does not exist', () => ({ key: 0x123400 })],
+  ['a window that does not exist', () => ({ key: 0x80123400 })],
   [
     'a plain region',
     (bench) => {
@@ -227,7 +233,7 @@ function writes(bench: Bench, rkey: number, address: number): boolean {
 }
 
 for (const [name, create] of firm) {
-  t.test(`it cannot be invalidated: ${name}`, async (t) => {
+  t.test(`a key that cannot be invalidated: ${name}`, async (t) => {
     ledger(t, '10.6.5', `A local invalidation is refused and changes nothing: ${name}`);
     ledger(t, '9.4.1', `A SEND with Invalidate is a remote access error and changes nothing: ${name}`);
     const bench = new Bench();

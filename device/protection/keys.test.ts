@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Keys: remote rights and bounds, memory windows of both types, registration and invalidation by work request. IBTA 10.6. */
+/**
+ * Keys: remote rights and bounds, memory windows of both types, registration and invalidation by
+ * work request (IBTA 10.6).
+ */
 import t from 'tap';
 import { withKeyByte } from '../../protocol/infiniband/memory-keys.ts';
 import { encodeRegisterTarget } from '../../protocol/layout/gen/register-target.gen.ts';
@@ -21,7 +24,7 @@ import { bindWindow as bind } from '../test-support/window-fixture.ts';
 
 const PAGE = 4096;
 
-/** Writes `content` from a to `address` with `rkey`; the status of the completion. */
+/** Writes `content` from `a` to `address` with `rkey`. Returns the completion status. */
 function write(bench: Bench, a: DriverQueuePair, content: Buffer, address: number, rkey: number): CompletionStatus {
   a.post({ opcode: SendOpcode.RDMA_WRITE, sges: [bench.sge(content)], remote: { address, rkey } });
   return a.parts.sendCq.take().status as CompletionStatus;
@@ -77,7 +80,7 @@ t.test('bounds, rights and PD of a region are checked at every edge', async (t) 
   }
 });
 
-t.test('a type 1 window gives access to its piece, until it is bound anew or unbound', async (t) => {
+t.test('a type 1 window gives access to its part of the region until it is rebound or unbound', async (t) => {
   ledger(t, '10.6.7', 'A type 1 window gives access until it is bound anew or to nothing; the old key is dead');
   const bench = new Bench();
   const { a, b } = connect(bench);
@@ -94,7 +97,7 @@ t.test('a type 1 window gives access to its piece, until it is bound anew or unb
   bench.finish();
 });
 
-t.test('a type 2 window belongs to the QP that bound it, and goes with it', async (t) => {
+t.test('a type 2 window belongs to the QP that bound it, and is unbound with it', async (t) => {
   ledger(t, '10.6.7', 'A type 2 window is good for the QP that bound it alone, and goes with it');
   const bench = new Bench();
   const { a, b } = connect(bench);
@@ -118,7 +121,7 @@ t.test('a type 2 window belongs to the QP that bound it, and goes with it', asyn
   bench.finish();
 });
 
-t.test('a type 2 window is invalidated through the QP that bound it alone', async (t) => {
+t.test('only the QP that bound a type 2 window can invalidate it', async (t) => {
   ledger(t, '10.6.7', 'A SEND with Invalidate takes a type 2 window back and is told to its receiver');
   ledger(t, '10.6.7', 'An invalidation by another QP than the one that bound the window is refused, from either side');
   ledger(t, '10.6.7', 'A bound type 2 window cannot be bound again, nor to nothing');
@@ -148,7 +151,7 @@ t.test('a type 2 window is invalidated through the QP that bound it alone', asyn
   bench.finish();
 });
 
-t.test('binding needs the right of the region, its bounds, and the key as it is', async (t) => {
+t.test('a bind needs the bind right of the region, an address in its bounds and the current key', async (t) => {
   ledger(t, '10.6.7', "A bind needs the bind right of the region, its bounds and the window's present key");
   const bench = new Bench();
   const remote = bench.createBuffer(64);
@@ -200,7 +203,7 @@ function fastRegion(bench: Bench, qp: DriverQueuePair, pages: number, keyByte: n
   return { key, post, bytes: memory.bytes.subarray(first - memory.address), region };
 }
 
-t.test('a FAST region gives access once registered, and none after an invalidation from either side', async (t) => {
+t.test('a FAST region gives access once registered, and none after a local or remote invalidation', async (t) => {
   ledger(
     t,
     '10.6.5',

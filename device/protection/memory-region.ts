@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Memory regions: what a key allows, and how its virtual addresses become guest addresses (IBTA 10.6). Every access of a work request to
- * guest memory goes through `check` and then `read` or `write`.
+ * Memory region: the rights of a key, and the translation of its virtual addresses to guest
+ * addresses (IBTA 10.6). For every access of a work request to guest memory, units call `KeyCheck`
+ * first and then `read` or `write` of the region.
  */
 import { makeKey } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, MrKind } from '../../protocol/layout/gen/values.gen.ts';
@@ -10,8 +11,9 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { WordBlock } from '../host.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
+/** All bits that an access field may have. */
 export const ALL_ACCESS = Object.values(AccessFlag).reduce((all, flag) => all | flag, 0);
-/** Remote rights that make no sense without the right to write locally (IBTA 10.6.3.1). */
+/** Remote rights that require local write access (IBTA 10.6.3.1). */
 export const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
 
 export class MemoryRegion {
@@ -25,11 +27,11 @@ export class MemoryRegion {
   pageShift = 12;
   pages = new Float64Array(0);
   keyByte = 0;
-  /** False of a FAST region that is not registered: it gives no access. */
+  /** False for a FAST region that is not registered: its key gives no access. */
   valid = true;
-  /** Most pages of a FAST region. */
+  /** Largest number of pages of a FAST region. */
   maxPages = 0;
-  /** Memory windows bound to it. */
+  /** Number of memory windows bound to it. */
   windows = 0;
 
   constructor(number: number, pd: ProtectionDomain) {
@@ -38,18 +40,24 @@ export class MemoryRegion {
     this.pd = pd;
   }
 
-  /** L_Key, and R_Key where remote access is granted. */
+  /** L_Key, and R_Key if the region grants remote access. */
   get key(): number {
     return makeKey(this.number, this.keyByte);
   }
 
-  /** Virtual address of the first byte of the first page. A zero-based region counts from its own first byte, which `startAddress` places in the page (IBTA 10.6.2). */
+  /**
+   * Virtual address of the first byte of the first page. The addresses of a zero-based region count
+   * from its own first byte, whose place in the page `startAddress` gives (IBTA 10.6.2).
+   */
   get #firstPageBase(): number {
     const inPage = this.startAddress % 2 ** this.pageShift;
     return this.access & AccessFlag.ZERO_BASED ? -inPage : this.startAddress - inPage;
   }
 
-  /** Copies from guest memory. The range must have been checked. False when the bus refuses. */
+  /**
+   * Copies from guest memory a range that was checked. `object` is the number of the object, for
+   * the fault record. Returns false after a bus fault.
+   */
   read(
     dma: Dma,
     object: number,
@@ -69,7 +77,7 @@ export class MemoryRegion {
     return true;
   }
 
-  /** Copies into guest memory; see `read`. */
+  /** Copies into guest memory; arguments and result as for `read`. */
   write(
     dma: Dma,
     object: number,
@@ -89,17 +97,18 @@ export class MemoryRegion {
     return true;
   }
 
-  /** Of a virtual address of a region without pages. */
+  /** Guest address of a virtual address in a region without pages. */
   #guestAddress(address: number): number {
     return this.access & AccessFlag.ZERO_BASED ? this.startAddress + address : address;
   }
 
-  /** Of `remaining` bytes from `offset` of the pages on, how many lie in one page. */
+  /** Number of the `remaining` bytes from `offset` on that lie in one page. */
   #pieceLength(offset: number, remaining: number): number {
     const pageBytes = 2 ** this.pageShift;
     return Math.min(remaining, pageBytes - (offset % pageBytes));
   }
 
+  /** Guest address of the byte at `offset` from the start of the first page. */
   #translate(offset: number): number {
     const pageBytes = 2 ** this.pageShift;
     return this.pages[Math.floor(offset / pageBytes)] + (offset % pageBytes);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Memory window: remote rights to a piece of a memory region, given and taken back by work requests (IBTA 10.6.7). Type 1 belongs to its PD,
- * type 2B to the QP that bound it.
+ * Memory window: remote rights to a part of a memory region, which work requests grant and withdraw
+ * (IBTA 10.6.7). A type 1 window belongs to its PD, a type 2B window to the QP that bound it.
+ * `KeyCheck` looks it up and binds it.
  */
 import { KEY_NUMBER_SHIFT, makeKey } from '../../protocol/infiniband/memory-keys.ts';
 import { MwKind } from '../../protocol/layout/gen/values.gen.ts';
@@ -12,10 +13,10 @@ import type { ProtectionDomain } from './protection-domain.ts';
 
 /** A copy: imports are looked up at each use. */
 const NUMBER_SHIFT = KEY_NUMBER_SHIFT;
-/** Lowest slot of windows in the space of keys; regions are below. */
+/** Lowest slot of windows in the common key space; regions have the slots below. */
 export const FIRST_WINDOW = 0x8000;
 
-/** A key names a window. */
+/** True when a key names a window. */
 export function isWindowKey(key: number): boolean {
   return ((key >>> NUMBER_SHIFT) & FIRST_WINDOW) !== 0;
 }
@@ -29,9 +30,9 @@ export class MemoryWindow {
   access = 0;
   startAddress = 0;
   length = 0;
-  /** What it is bound to; undefined while it gives no access. */
+  /** The region it is bound to; undefined while it gives no access. */
   region: MemoryRegion | undefined = undefined;
-  /** The queue pair that bound it, of a type 2 window. */
+  /** The queue pair that bound a type 2 window. */
   holder: KeyHolder | undefined = undefined;
 
   constructor(number: number, pd: ProtectionDomain, kind: number) {
@@ -46,6 +47,7 @@ export class MemoryWindow {
     return makeKey(this.number, this.keyByte);
   }
 
+  /** Binds the window to a part of `region`, in place of what it was bound to. */
   bind(region: MemoryRegion, qp: KeyHolder, address: number, length: number, access: number, keyByte: number): void {
     this.unbind();
     this.region = region;
@@ -69,6 +71,7 @@ export class MemoryWindow {
     this.access = 0;
   }
 
+  /** Returns the references that the constructor took. */
   release(): void {
     this.unbind();
     this.pd.references--;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Protection domain: what memory regions, address handles and queue pairs must have in common (IBTA 10.2.3). */
+/**
+ * Protection domain: queue pairs, memory regions and address handles work together only within one
+ * (IBTA 10.2.3). Management commands make and destroy it.
+ */
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 
 export class ProtectionDomain {
   readonly number: number;
   readonly owner: UnderlyingFunction;
-  /** Software's own handle. */
+  /** Opaque handle of software. */
   tokenLow = 0;
   tokenHigh = 0;
-  /** Objects that use it. */
+  /** Number of objects that use it. */
   references = 0;
 
   constructor(number: number, owner: UnderlyingFunction) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Memory regions that count from zero, and regions that are registered again under the same key, also in the middle of a message. IBTA 10.6, 11.2.8. */
+/**
+ * Zero-based memory regions, and regions that are registered again under the same key, also in the
+ * middle of a message (IBTA 10.6, 11.2.8).
+ */
 import t, { type Test } from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { encodeRegisterTarget } from '../../protocol/layout/gen/register-target.gen.ts';
@@ -26,12 +29,12 @@ import { bindWindow } from '../test-support/window-fixture.ts';
 
 const PAGE = 4096;
 const PAGES = 3;
-/** Where the first byte of a region lies in its first page. */
+/** Offset of the first byte of a region in its first page. */
 const IN_PAGE = 0x345;
 const LENGTH = PAGES * PAGE - IN_PAGE - 7;
 const { SUCCESS, REMOTE_ACCESS_ERROR, LOCAL_PROTECTION_ERROR } = CompletionStatus;
 
-/** Pages that lie anywhere, and a list of them. */
+/** Pages out of address order, and a list of them. */
 class Pages {
   readonly addresses: number[];
   readonly list: number;
@@ -48,7 +51,7 @@ class Pages {
     });
   }
 
-  /** What lies in the pages, in the order of the list. */
+  /** Content of the pages in the order of the list. */
   get content(): Uint8Array {
     const pages = this.addresses.map((address) => this.#bench.access.view(address, PAGE));
     return Uint8Array.from(pages.flatMap((view) => [...new Uint8Array(view.buffer, view.byteOffset, PAGE)]));
@@ -67,7 +70,10 @@ const write = (bench: Bench, qp: DriverQueuePair, address: number, rkey: number,
 
 const ZERO_BASED = FULL_ACCESS | AccessFlag.ZERO_BASED;
 
-/** Each kind of region, zero-based, over LENGTH bytes that begin IN_PAGE bytes into the first page; and what then lies in its memory. */
+/**
+ * Each kind of zero-based region over LENGTH bytes that begin IN_PAGE bytes into the first page,
+ * with a function that returns the content of its memory.
+ */
 const zeroBased: Record<string, (bench: Bench, qp: DriverQueuePair) => { rkey: number; content: () => Uint8Array }> = {
   'in one piece': (bench) => {
     const first = bench.driver.allocator.allocate(PAGES * PAGE, PAGE);
@@ -123,7 +129,7 @@ for (const [name, register] of Object.entries(zeroBased)) {
     t.ok(Buffer.from(expected).equals(content()), 'each byte is where it should be, and none beside');
     const read = transfer(bench, a, SendOpcode.RDMA_READ, PAGE - IN_PAGE - 3, rkey, PAGE + 6);
     t.ok(Buffer.from(read.bytes).equals(written.bytes.subarray(PAGE - IN_PAGE - 3).subarray(0, PAGE + 6)));
-    // Locally, too.
+    // The local side of the region counts from zero as well.
     const target = bench.postReceive(b, 9);
     a.post({ sges: [{ address: 5, length: 9, lkey: rkey }] });
     t.equal(a.parts.sendCq.take().status, SUCCESS);
@@ -133,7 +139,7 @@ for (const [name, register] of Object.entries(zeroBased)) {
   });
 }
 
-/** Changes a region under its key. */
+/** Re-registers a region under its key. Returns the management status. */
 function reregister(bench: Bench, { number }: DriverMemoryRegion, attributes: Parameters<typeof mrPayload>[0]): number {
   const payload = mrPayload(attributes);
   return bench.driver.management.execute({ opcode: ManagementOpcode.MODIFY_MR, objectNumber: number, payload }).status;
@@ -151,7 +157,7 @@ function physical(bench: Bench, access = FULL_ACCESS) {
   return { memory, region };
 }
 
-t.test('other rights', async (t) => {
+t.test('a re-registration with fewer rights takes effect at once', async (t) => {
   ledger(t, '11.2.8', 'Rights taken from a region by re-registration are gone at once, the rest of it stays');
   const bench = new Bench();
   const { a, b } = connect(bench);
@@ -172,7 +178,7 @@ t.test('other rights', async (t) => {
   bench.finish();
 });
 
-t.test('other memory', async (t) => {
+t.test('a re-registration with other memory moves the key to that memory', async (t) => {
   ledger(
     t,
     '11.2.8',
@@ -200,7 +206,7 @@ t.test('other memory', async (t) => {
   bench.finish();
 });
 
-t.test('another protection domain', async (t) => {
+t.test('a re-registration with another protection domain admits only the QPs of that domain', async (t) => {
   ledger(t, '11.2.8', 'A region moved to another protection domain is for QPs of that one');
   const bench = new Bench();
   const { a } = connect(bench);
@@ -224,7 +230,7 @@ t.test('another protection domain', async (t) => {
   bench.finish();
 });
 
-/** A region is as it was: its memory can be written and read under its key. */
+/** Checks that a region is unchanged: its memory can be written and read under its key. */
 function isWhole(t: Test, bench: Bench, { memory, region }: ReturnType<typeof physical>, why: string): void {
   const { a } = connect(bench);
   const { status, bytes } = write(bench, a, memory.address, region.rkey, 64);
@@ -260,7 +266,7 @@ t.test('a re-registration that is refused changes nothing', async (t) => {
   bench.finish();
 });
 
-t.test('rights go in the middle of a message', async (t) => {
+t.test('a right is taken away in the middle of a message', async (t) => {
   ledger(t, '11.2.8', 'Rights taken in the middle of an RDMA WRITE end it with a remote access error');
   const peer = new PacketPeer();
   const { bench } = peer;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a memory window lets through: rights and bounds of both types, for each operation, and whose QPs. IBTA 10.6.7. */
+/**
+ * Access through memory windows: rights and bounds of both types for each operation, and the QPs
+ * that may use them (IBTA 10.6.7).
+ */
 import t from 'tap';
 import { withKeyByte } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, CompletionStatus, MwKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
@@ -44,7 +47,7 @@ function windowed(kind: MwKind, access: number) {
 
 for (const [type, kind] of Object.entries(MwKind)) {
   for (const operation of Object.keys(operations) as Operation[]) {
-    t.test(`${type}: ${operation}`, async (t) => {
+    t.test(`${type}: ${operation} passes within the bounds and with the right only`, async (t) => {
       const name = type.toLowerCase().replace('_', ' ');
       ledger(t, '10.6.7', `A ${name} window lets ${operation}s through within its bounds and with its right alone`);
       const { right } = operations[operation];
@@ -69,7 +72,7 @@ for (const [type, kind] of Object.entries(MwKind)) {
   }
 }
 
-t.test('whose QPs', async (t) => {
+t.test('a type 1 window admits the QPs of its domain, a type 2 window the QP that bound it', async (t) => {
   ledger(
     t,
     '10.6.7',

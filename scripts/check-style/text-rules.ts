@@ -20,6 +20,7 @@ export const TIDY_FOLDERS: readonly string[] = [
   'device/function',
   'device/host.ts',
   'device/memory',
+  'device/protection',
   'device/random.ts',
   'protocol',
 ];
