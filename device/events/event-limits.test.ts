@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Completion and event queues at their limits: running counts near their wrap, rings from 1 entry to the longest, counts that cannot be, a vector of two queues, and summary bytes
- * that go and come back under load. DESIGN.md 4.8; hazards 28, 31 and 32 of real-hardware 5.3.
+ * Completion and event queues at their limits: running counts near their wrap, rings from one entry
+ * to the longest, impossible counts, one vector for two queues, and summary bytes that are unmapped
+ * and mapped again under load (IPCOM000126453D par. 2-4; docs/HAZARDS.md, hazards 28, 31 and 32).
  */
 import t from 'tap';
 import {
@@ -54,7 +55,7 @@ t.test(
         const before = sendCq.consumed;
         t.equal(sendCq.poll()?.queueSequence, count);
         t.notOk(sendCq.ready);
-        // Asked for with a count from before the wrap, what came since is an event at once.
+        // A request with a count from before the wrap: later entries cause an event at once.
         sendCq.notify({ consumed: before });
         bench.settle();
         t.equal(eventQueue.walk().length, 1);
@@ -103,7 +104,7 @@ t.test('CQs and EQs from one entry to the longest: slots follow each other acros
 });
 
 t.test(
-  'hazard 31: a vector of two event queues: each interrupt serves both, and one that nobody caused harms nothing',
+  'hazard 31: a vector of two event queues: each interrupt serves both, and one without a cause does no harm',
   async (t) => {
     const bench = new Bench();
     const queues = [1, 2].map(() => bench.driver.createEventQueue({ vector: VECTOR }));
@@ -137,13 +138,13 @@ t.test(
       bench.settle();
     }
     t.same(taken, posted);
-    t.ok(empty >= 50, 'each of those that nobody caused');
+    t.ok(empty >= 50, 'each interrupt without a cause');
     bench.finish();
   },
 );
 
 t.test(
-  'hazard 32: the asynchronous queue itself overruns: in error, counted, and everybody else goes on',
+  'hazard 32: the asynchronous queue itself overruns: in error, counted, and all other queues go on',
   async (t) => {
     const bench = new Bench();
     const asynchronous = bench.driver.createEventQueue({ entriesLog2: 1, vector: VECTOR, asynchronous: true });
@@ -157,13 +158,13 @@ t.test(
     t.equal(queryEq(bench, asynchronous).error, 1);
     t.equal(asynchronous.walk().length, 2, 'the first ones, not overwritten');
     t.equal(bench.faults(FaultKind.EQ_OVERRUN), 1);
-    t.same(bench.asynchronous.walk(), [], 'the queue that had them before is told nothing');
+    t.same(bench.asynchronous.walk(), [], 'the former asynchronous queue gets no event');
     bench.proveItWorks();
     bench.finish();
   },
 );
 
-t.test('hazard 32: counts given back late, up to the last entry: no error, and nothing is overwritten', async (t) => {
+t.test('hazard 32: counts returned late, up to the last entry: no error, and nothing is overwritten', async (t) => {
   const bench = new Bench();
   const eventQueue = bench.driver.createEventQueue({ entriesLog2: 3, vector: VECTOR });
   const sendCq = bench.createCompletionQueue({ eventQueue });
@@ -182,7 +183,7 @@ t.test('hazard 32: counts given back late, up to the last entry: no error, and n
   bench.finish();
 });
 
-t.test('a request with a count that cannot be is one event too many at most', async (t) => {
+t.test('a request with an impossible count causes at most one event too many', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   const { sendCq } = qp.parts;
@@ -203,7 +204,7 @@ t.test('a request with a count that cannot be is one event too many at most', as
 });
 
 t.test(
-  'summary bytes that go and come back under load: no event is lost, and only the bytes are at fault',
+  'summary bytes unmapped and mapped again under load: no event is lost, and only the bytes are at fault',
   async (t) => {
     for (const seed of [1, 2, 3]) {
       const bench = new Bench({ seed });
@@ -247,7 +248,7 @@ t.test(
           side.posted++;
         }
         machine.step();
-        // What an interrupt does: it needs no byte.
+        // Serves the queue as an interrupt does, without reading a summary byte.
         first.poller.serve();
         second.poller.serve();
       }

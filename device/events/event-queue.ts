@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Event queue: a ring of 64-byte entries in guest memory, one interrupt vector, and what IPCOM000126453D adds to it: completion event counter,
- * interrupt timer, summary bytes (DESIGN.md 4.8). An entry is never overwritten: a full queue goes into error.
+ * Event queue: a ring of 64-byte EQEs in guest memory with one interrupt vector, completion event
+ * counter, interrupt timer and summary bytes (IPCOM000126453D par. 2-4; docs/DOCUMENTS.md
+ * decision 8). An EQE is never overwritten: a full queue goes into error. Completion queues and
+ * functions post here.
  */
 import { ENTRY_SEQUENCE_FIRST } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -28,6 +30,7 @@ import { InterruptTimer } from './interrupt-timer.ts';
 const SEQUENCE_BYTES = EVENT_ENTRY_SEQUENCE_BYTES;
 const SUMMARY_SET = Uint8Array.of(1);
 
+/** An event queue of 2^`entriesLog2` EQEs in `memory`. */
 export class EventQueue {
   readonly number: number;
   readonly owner: UnderlyingFunction;
@@ -38,19 +41,19 @@ export class EventQueue {
   asynchronous: boolean;
   tokenLow = 0;
   tokenHigh = 0;
-  /** CQs and pending commands that post here. */
+  /** Number of CQs and pending commands that post here. */
   references = 0;
   producerCount = 0;
   consumed = 0;
-  /** CEC: CQs of this queue whose EQ pending bit is set. */
+  /** Completion event counter (CEC): number of CQs of this queue whose EQ pending bit is set. */
   completionEventCounter = 0;
   readonly timer = new InterruptTimer();
   /** Guest address of the primary summary byte, or 0. */
   primarySummaryAddress = 0;
-  /** Guest address of the secondary summary bytes, and how many there are. */
+  /** Guest address of the secondary summary bytes, and their number. */
   secondarySummaryAddress = 0;
   secondarySummaryCount = 0;
-  /** Interrupts asked for, and how many of them because the driver was late. */
+  /** Number of interrupts requested, and of those requested because the driver was late. */
   interrupts = 0;
   unresponsive = 0;
   error = false;
@@ -68,8 +71,9 @@ export class EventQueue {
   }
 
   /**
-   * Posts an event that no CQ stands behind: it has no EQ pending bit, so each one sets the primary summary byte and interrupts as the controls say.
-   * False when the queue is full, in error, or its memory is gone.
+   * Posts an event that belongs to no CQ. There is no EQ pending bit, so each such event sets the
+   * primary summary byte and interrupts as the controls say. Returns false when the queue is full,
+   * in error, or its memory is gone.
    */
   post(event: EventRecord): boolean {
     if (!this.#store(event)) return false;
@@ -79,8 +83,10 @@ export class EventQueue {
   }
 
   /**
-   * Posts the completion event of a CQ whose EQ pending bit is clear; the caller sets it. `summaryIndex`: the CQ's secondary summary byte. What happens
-   * depends on whether the queue held completion events, and on whether the driver is late (the table of IPCOM000126453D).
+   * Posts the completion event of a CQ whose EQ pending bit is clear; the caller sets the bit.
+   * `summaryIndex` is the CQ's secondary summary byte. Primary byte and interrupt depend on whether
+   * the queue held completion events and whether the driver is late (IPCOM000126453D par. 3-4).
+   * Result as for `post`.
    */
   postCompletion(event: EventRecord, summaryIndex: number): boolean {
     if (!this.#store(event)) return false;
@@ -97,12 +103,15 @@ export class EventQueue {
     return true;
   }
 
-  /** A CQ's EQ pending bit was reset: one completion event less. */
+  /** Counts one completion event less: software has cleared the EQ pending bit of a CQ. */
   takeCompletion(): void {
     this.completionEventCounter--;
   }
 
-  /** Software has read this far. A count that was never posted is ignored and counted. */
+  /**
+   * Takes software's count of EQEs read. A count that was never posted is ignored and reported as a
+   * fault.
+   */
   consume(consumed: number): void {
     const unread = (this.producerCount - consumed) >>> 0;
     if (unread > (this.producerCount - this.consumed) >>> 0)
@@ -110,7 +119,7 @@ export class EventQueue {
     this.consumed = consumed;
   }
 
-  /** Stores the entry; local time is sampled. */
+  /** Samples local time and stores the EQE. */
   #store(event: EventRecord): boolean {
     if (this.error) return false;
     if ((this.producerCount - this.consumed) >>> 0 >= this.entries) return this.#fail(FaultKind.EQ_OVERRUN);
@@ -124,16 +133,20 @@ export class EventQueue {
     return true;
   }
 
+  /** Sets the primary summary byte if software wants it. */
   #summarize(): void {
     if (this.controls !== EqControl.NOTHING && this.primarySummaryAddress !== 0) this.#set(this.primarySummaryAddress);
   }
 
-  /** A byte that cannot be written is a counted fault of the bus; the event is there all the same. */
+  /**
+   * Sets a summary byte. A byte that cannot be written is a counted bus fault; the event stays
+   * posted.
+   */
   #set(address: number): void {
     this.owner.dma.write(this.number, address, SUMMARY_SET, 0, 1);
   }
 
-  /** The message leaves at the end of the pass, behind every write of it. */
+  /** Requests the interrupt. The message is sent at the end of the pass, after all its writes. */
   #interrupt(): void {
     this.interrupts = (this.interrupts + 1) >>> 0;
     this.owner.msix.request(this.vector);

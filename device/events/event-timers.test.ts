@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Interrupt timers and summary bytes of event queues: the table of IPCOM000126453D (DESIGN.md 4.8; real-hardware 3.3), against an oracle, with local time
- * near its wrap; and a driver that polls. Hazards 28 to 32 of real-hardware 5.3.
+ * Interrupt timers and summary bytes of event queues (IPCOM000126453D par. 3-4; docs/DOCUMENTS.md
+ * decision 8) against an oracle, also near the wrap of local time (docs/HAZARDS.md, hazards 28-30).
  */
 import t from 'tap';
 import { DWORD_RANGE, highDword, lowDword } from '../../protocol/layout/dwords.ts';
@@ -77,13 +77,13 @@ class Fixture {
     for (let index = 0; index < view.byteLength; index++) view.setUint8(index, 0);
   }
 
-  /** One completion on the CQ of that number. */
+  /** Causes one completion on CQ number `index`. */
   complete(index: number): void {
     this.qps[index].post(NOP);
     this.bench.settle();
   }
 
-  /** Takes a CQ's entries and clears its EQ pending bit without arming anew. */
+  /** Takes a CQ's entries and clears its EQ pending bit without arming again. */
   clearPending(index: number): void {
     const { sendCq } = this.qps[index].parts;
     sendCq.drain();
@@ -97,7 +97,7 @@ class Fixture {
     return decodeEqAttributes(payload, 0, newEqAttributes());
   }
 
-  /** Sets local time; negative: before its wrap. */
+  /** Sets local time to `ns` after its wrap; negative: before it. */
   setTimeFromWrap(ns: number): void {
     const low = ((ns % DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE;
     this.bench.access.writeRegister(CSR.LOCAL_TIME, 8, low, (Math.floor(ns / DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE);
@@ -109,7 +109,7 @@ class Fixture {
 }
 
 t.test(
-  'an empty queue: both bytes, a stamp, an interrupt; a second event before the stamp: only its secondary byte',
+  'the first event sets both bytes and the stamp and interrupts; one before the stamp sets its secondary byte only',
   async (t) => {
     const fixture = new Fixture({ delayNs: 10_000 });
     fixture.complete(1);
@@ -129,7 +129,7 @@ t.test(
   },
 );
 
-t.test('a late driver is interrupted, once per delay, even when only the primary byte was wanted', async (t) => {
+t.test('a late driver is interrupted once per delay, even when it asked for the primary byte only', async (t) => {
   for (const controls of [EqControl.INTERRUPT, EqControl.PRIMARY_SUMMARY]) {
     const fixture = new Fixture({ delayNs: 10_000, controls });
     const first = controls === EqControl.INTERRUPT ? 1 : 0;
@@ -179,7 +179,7 @@ t.test('hazard 30: delay 0 interrupts on every event, the largest on none', asyn
   t.same(never.summary, [1, 1, 1, 1, 1]);
 });
 
-t.test('hazard 30: the stamp is compared across the wrap of local time, whichever of them has wrapped', async (t) => {
+t.test('hazard 30: stamp and local time compare across the wrap of either', async (t) => {
   for (const [startNs, waitNs, late] of [
     [-5_000, 9_000, false],
     [-5_000, 11_000, true],
@@ -208,14 +208,14 @@ t.test('hazard 30: the last event may be stranded without an interrupt; a deadma
   });
   fixture.complete(0);
   t.equal(fixture.interrupts, 1);
-  // The driver reads the queue, and an event comes before it clears the EQ pending bit of the first: the counter is not zero, time is not up.
+  // An event comes between the driver's walk of the queue and its clearing of EQ pending.
   const [event] = fixture.events.walk();
   t.equal(event?.objectNumber, fixture.queues[0]?.cqn);
   fixture.complete(1);
   fixture.clearPending(0);
   fixture.bench.machine.clock.advance(3_600e9);
   fixture.bench.settle();
-  t.equal(fixture.interrupts, 1, 'for an hour nobody says a word');
+  t.equal(fixture.interrupts, 1, 'no interrupt for an hour');
   t.equal(poller.deadman(), 1);
   t.same(taken, [fixture.queues[1]]);
   t.equal(poller.stranded, 1);
@@ -225,7 +225,7 @@ t.test('hazard 30: the last event may be stranded without an interrupt; a deadma
 });
 
 t.test(
-  'hazard 29: clearing a clear EQ pending bit changes nothing; a CQ that goes takes its count along',
+  'hazard 29: clearing a clear EQ pending bit changes nothing; destroying a CQ takes back its count',
   async (t) => {
     const fixture = new Fixture({ delayNs: 10_000 });
     for (let count = 0; count < 3; count++) fixture.clearPending(0);
@@ -255,12 +255,12 @@ t.test(
     const [{ parts }] = fixture.qps;
     fixture.complete(0);
     fixture.events.walk();
-    // Cleared and armed, then a completion, then the CQ is read: one event too many, none too few.
+    // Clear and arm, then a completion, then a read of the CQ: one event too many, none too few.
     parts.sendCq.notify();
     fixture.complete(0);
     t.equal(parts.sendCq.drain().length, 2);
     t.equal(fixture.events.walk().length, 1);
-    // Read, then a completion, then cleared and armed with what was read.
+    // Read, then a completion, then clear and arm with the count that was read.
     parts.sendCq.notify();
     fixture.complete(0);
     t.equal(parts.sendCq.drain().length, 1);
@@ -309,7 +309,7 @@ t.test('asynchronous events have no EQ pending bit: each one sets the primary by
   fixture.finish();
 });
 
-t.test('addresses, counts and delays that cannot be are refused, and nothing changes', async (t) => {
+t.test('impossible addresses, counts and delays are refused, and nothing changes', async (t) => {
   const fixture = new Fixture({ delayNs: 77 });
   const before = fixture.query();
   const { management } = fixture.bench.driver;
@@ -335,7 +335,7 @@ t.test('addresses, counts and delays that cannot be are refused, and nothing cha
   fixture.finish();
 });
 
-t.test('a CQ whose index has no byte, and bytes that are gone, lose no event', async (t) => {
+t.test('a CQ index without a byte, and bytes in unmapped memory, lose no event', async (t) => {
   const fixture = new Fixture({ delayNs: 0 }, 2);
   const { driver, host } = fixture.bench;
   const beyond = driver.createCompletionQueue({ eventQueue: fixture.events, summaryIndex: 2 });
@@ -375,7 +375,7 @@ t.test(
   },
 );
 
-/** The table in BigInt arithmetic. Returns what went wrong, or nothing. */
+/** Compares random steps with the table in BigInt arithmetic; returns the difference or ''. */
 function runAgainstOracle(seed: number): string {
   const fixture = new Fixture({ delayNs: 1000 }, 6, { seed });
   const { random, machine, driver } = fixture.bench;
@@ -414,7 +414,7 @@ function runAgainstOracle(seed: number): string {
       driver.management.perform({ opcode: ManagementOpcode.MODIFY_EQ, objectNumber: fixture.events.eqn, payload });
     }
     if (fixture.interrupts !== expected || fixture.query().completionEventCounter !== pending.size)
-      return `${fixture.interrupts} interrupts in place of ${expected}, CEC ${fixture.query().completionEventCounter} in place of ${pending.size}, at step ${step}; seed ${seed}`;
+      return `seed ${seed}, step ${step}: ${fixture.interrupts} interrupts in place of ${expected}, CEC ${fixture.query().completionEventCounter} in place of ${pending.size}`;
   }
   fixture.finish();
   return '';

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Event queues, notification and interrupts. PROGRAMMING.md; hazards 27 to 32 of real-hardware 5.3; IBTA 11.4.2.2. */
+/**
+ * Event queues, requests for notification, and interrupts (docs/PROGRAMMING.md; docs/HAZARDS.md,
+ * hazards 27, 31 and 32; IBTA 11.4.2.2).
+ */
 import t from 'tap';
 import { MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { decodeEqAttributes, newEqAttributes } from '../../protocol/layout/gen/eq-attributes.gen.ts';
@@ -145,7 +148,7 @@ t.test('hazard 27: a request for solicited completions waits for one, or for a f
   bench.finish();
 });
 
-t.test('a request for all is not weakened by one for solicited ones', async (t) => {
+t.test('a request for solicited completions does not weaken one for all', async (t) => {
   ledger(t, '11.4.2.2', 'A request for the next completion is not weakened by one for solicited completions');
   const bench = new Bench();
   const qp = bench.createQueuePair();
@@ -183,7 +186,7 @@ t.test('hazard 27: poll, arm, poll under load: software that follows the rules m
   bench.finish();
 });
 
-t.test('hazard 32: an event queue that nobody reads fills up, overflows once, and overwrites nothing', async (t) => {
+t.test('hazard 32: an event queue without a reader fills up, overflows once, and overwrites nothing', async (t) => {
   const bench = new Bench();
   const eventQueue = bench.driver.createEventQueue({ entriesLog2: 2, vector: 20 });
   const qps = Array.from({ length: 6 }, () =>
@@ -211,7 +214,7 @@ t.test('hazard 32: an event queue that nobody reads fills up, overflows once, an
   bench.finish();
 });
 
-t.test('hazard 32: entries that are given back make room; a false count is ignored and counted', async (t) => {
+t.test('hazard 32: entries returned make room; a false count is ignored and counted as a fault', async (t) => {
   const bench = new Bench();
   const eventQueue = bench.driver.createEventQueue({ entriesLog2: 1, vector: 20 });
   const qp = bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue }) });
@@ -230,7 +233,7 @@ t.test('hazard 32: entries that are given back make room; a false count is ignor
   bench.finish();
 });
 
-t.test('an event queue told to do nothing does not interrupt', async (t) => {
+t.test('an event queue with controls NOTHING does not interrupt', async (t) => {
   const bench = new Bench();
   const eventQueue = bench.driver.createEventQueue({ vector: 20, attributes: { controls: EqControl.NOTHING } });
   const qp = bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue }) });
@@ -257,7 +260,7 @@ t.test('a completion queue without an event queue takes requests and stays silen
   bench.finish();
 });
 
-t.test('doorbells for queues that are not there are counted', async (t) => {
+t.test('doorbells for queues that do not exist are counted', async (t) => {
   const bench = new Bench();
   const before = bench.allFaults();
   bench.access.writeRegister(CSR.CQ_NOTIFY, 8, 0x00fffff0, 0);
@@ -283,7 +286,7 @@ t.test('hazard 31: masked: the event is in memory, the vector pending; unmasked:
   bench.finish();
 });
 
-t.test('MSI-X off: pending until it is on', async (t) => {
+t.test('a vector stays pending while MSI-X is off', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   bench.host.msixEnabled = false;

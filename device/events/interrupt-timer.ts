@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Next interrupt delay and next interrupt time stamp of an event queue (IPCOM000126453D): no timer runs; the stamp is compared with local time when an
- * event is posted. 64-bit values are kept as two dwords and compared by their signed difference, so that local time may wrap.
+ * Next interrupt delay and next interrupt time stamp of an event queue (IPCOM000126453D par. 1,
+ * 3-4; docs/DOCUMENTS.md decision 8). No timer runs: the event queue compares the stamp with local
+ * time when it posts an event. 64-bit values are two dwords, compared by signed difference, so
+ * local time may wrap.
  */
 import type { LocalTime } from '../function/local-time.ts';
 
@@ -13,24 +15,27 @@ export class InterruptTimer {
   stampLow = 0;
   stampHigh = 0;
 
-  /** The delay is the largest there is: the queue is polled and never interrupts. */
+  /** The delay has its largest value: software polls the queue, which never interrupts. */
   get pollOnly(): boolean {
     return this.delayLow === ALL_ONES && this.delayHigh === ALL_ONES;
   }
 
-  /** There is no delay: every event finds the stamp passed. */
+  /** The delay is 0: every event finds the stamp passed. */
   get immediate(): boolean {
     return this.delayLow === 0 && this.delayHigh === 0;
   }
 
-  /** Sets the stamp to `time`'s sample plus the delay. */
+  /** Sets the stamp to the last sample of `time` plus the delay. */
   restart(time: LocalTime): void {
     const sum = time.low + this.delayLow;
     this.stampLow = sum >>> 0;
     this.stampHigh = (time.high + this.delayHigh + (sum > ALL_ONES ? 1 : 0)) >>> 0;
   }
 
-  /** `time`'s sample is later than the stamp; always without a delay, never when polled. */
+  /**
+   * True when the last sample of `time` is later than the stamp: always with delay 0, never with
+   * the largest delay.
+   */
   isLate(time: LocalTime): boolean {
     if (this.immediate) return true;
     if (this.pollOnly) return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Contents of an event queue entry, as units pass them to an event queue (IBTA 11.6.3), and the
- * interfaces of the objects involved. A caller keeps one record and fills it anew for each event,
- * so posting an event allocates nothing.
+ * Contents of an EQE, as units pass them to an event queue (IBTA 11.6.3), and the interfaces of the
+ * objects involved. A caller keeps one record and fills it anew for each event, so posting an event
+ * allocates nothing.
  */
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 
