@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Resizing a completion queue with entries in flight: none is lost, doubled or out of order, running numbers go on. IBTA 11.2.5.3. */
+/**
+ * Resizing a completion queue with unread CQEs: none is lost, doubled or out of order, and running
+ * numbers go on (IBTA 11.2.5.3).
+ */
 import t from 'tap';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
@@ -9,7 +12,7 @@ import { startCompletionsAt } from '../test-support/running-counts.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 
-t.test('unread entries come along, to a larger ring and to a smaller one, in one piece and in pages', async (t) => {
+t.test('unread CQEs move to a larger and to a smaller ring, contiguous and in pages', async (t) => {
   ledger(t, '11.2', 'Resizing a completion queue keeps the completions that are in it');
   for (const paged of [false, true]) {
     const bench = new Bench();
@@ -45,7 +48,7 @@ t.test('unread entries come along, to a larger ring and to a smaller one, in one
   }
 });
 
-t.test('a ring too small for what is unread is refused, as is one of an overrun queue; nothing changes', async (t) => {
+t.test('a ring too small for the unread CQEs, or for an overrun queue, is refused; nothing changes', async (t) => {
   const bench = new Bench();
   const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
   const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 6 });
@@ -63,7 +66,7 @@ t.test('a ring too small for what is unread is refused, as is one of an overrun 
   bench.finish();
 });
 
-t.test('random posting, taking and resizing', async (t) => {
+t.test('random posting, taking and resizing lose, double and reorder no CQE', async (t) => {
   for (const seed of [1, 2, 3, 4]) {
     const bench = new Bench({ seed, budget: 4 });
     const { random } = bench;
@@ -83,7 +86,7 @@ t.test('random posting, taking and resizing', async (t) => {
           t.fail(`${entry.queueSequence} is not the next; seed ${seed}`);
       } else if (choice === 14) {
         const next = 1 + random.below(8);
-        // Room is needed for what is in flight as well: that is software's to see to.
+        // Software must leave room for commands in flight as well.
         if (posted - taken > 2 ** next) continue;
         t.equal(bench.driver.resizeCompletionQueue(sendCq, next).status, ManagementStatus.OK, `seed ${seed}`);
         entriesLog2 = next;
@@ -95,8 +98,9 @@ t.test('random posting, taking and resizing', async (t) => {
   }
 });
 
-t.test('running numbers wrap at 32 bits before, between and behind resizes', async (t) => {
-  // The first number behind the wrap, and how many are still to come when the ring is replaced: none of its empty slots may look like that entry.
+t.test('running numbers wrap at 32 bits before, between and after resizes', async (t) => {
+  // The first sequence number after the wrap, and the number of CQEs still to come when the ring is
+  // replaced: none of its empty slots may look like that CQE.
   for (const start of [2 ** 32 - 20, 2 ** 32 - 33, 2 ** 32 - 1])
     for (const sizes of [[4, 7, 5, 6], [7, 4], [5]]) {
       const bench = new Bench();
@@ -115,7 +119,7 @@ t.test('running numbers wrap at 32 bits before, between and behind resizes', asy
         t.equal(taken.length, posted, 'nothing is there that was not posted');
         for (let count = 0; count < 11; count++, posted++) qp.post(NOP);
         bench.settle();
-        // Some stay unread over the next resize.
+        // Some stay unread across the next resize.
         for (let count = 0; count < 7; count++) taken.push(sendCq.take().queueSequence);
         t.equal(bench.driver.resizeCompletionQueue(sendCq, entriesLog2 + 1).status, ManagementStatus.OK);
         take();

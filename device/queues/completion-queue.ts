@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Completion queue: a ring of 64-byte entries in guest memory, and the rule that it posts at most one event until software re-enables it
- * (IBTA 11.4.2; EQ pending of IPCOM000126453D). A full queue goes into error, once, and is never overwritten.
+ * Completion queue: a ring of 64-byte CQEs in guest memory. It posts at most one event until
+ * software enables it again (IBTA 11.4.2; EQ pending, IPCOM000126453D par. 2; docs/DOCUMENTS.md
+ * decision 11). A full queue goes into error once, and no CQE is overwritten.
+ * `transport/completions.ts` fills and posts CQEs.
  */
 import {
   COMPLETION_ENTRY_SEQUENCE_BYTES,
@@ -22,27 +24,30 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
 const SEQUENCE_BYTES = COMPLETION_ENTRY_SEQUENCE_BYTES;
-/** Entries copied at once when a queue is resized: a page of them. */
+/** CQEs copied at once when a queue is resized: one page of them. */
 const RESIZE_ENTRIES = PAGE_BYTES / COMPLETION_ENTRY_SIZE;
 
-/** Producer count before it wraps. */
+/** Last producer count before it wraps. */
 const LAST_COUNT = 2 ** 32 - 1;
 
-/** Work space of all queues: an entry is posted as soon as it is filled, and a queue with buffers of its own would be spread over more memory. */
+/**
+ * Work space shared by all queues. A CQE is posted as soon as it is filled, and separate buffers
+ * for each queue would spread over more memory.
+ */
 const entry = new Uint8Array(COMPLETION_ENTRY_SIZE);
 const entryView = new DataView(entry.buffer);
 const record = new Uint8Array(COMPLETION_QUEUE_RECORD_SIZE);
 const recordView = new DataView(record.buffer);
 const event = new EventRecord();
 
-/** Fields are in the order of use: what every completion needs comes first. */
+/** Fields are in the order of use: those that every completion needs come first. */
 export class CompletionQueue {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   error = false;
   entries: number;
   producerCount = 0;
-  /** Consumer count as last read from the record. */
+  /** Consumer count as last read from the record in guest memory. */
   consumed = 0;
   memory: QueueMemory;
   notifyState: NotifyState = NotifyState.UNARMED;
@@ -51,11 +56,11 @@ export class CompletionQueue {
   eqPending = false;
   eventQueue: EventQueue | undefined = undefined;
   readonly recordAddress: number;
-  /** Secondary summary byte that stands for this queue. */
+  /** Index of the secondary summary byte of this queue. */
   summaryIndex = 0;
   tokenLow = 0;
   tokenHigh = 0;
-  /** Work queues that complete here. */
+  /** Number of work queues that complete here. */
   references = 0;
 
   constructor(
@@ -72,13 +77,19 @@ export class CompletionQueue {
     this.entries = 2 ** entriesLog2;
   }
 
-  /** An empty entry: fill it through the generated setters, then `post`. */
+  /**
+   * Clears the CQE of the work space and returns it. The caller fills it with the generated setters
+   * and calls `post`.
+   */
   begin(): DataView {
     entry.fill(0);
     return entryView;
   }
 
-  /** Stores the entry. `solicited`: it also counts for those who wait for solicited completions. False when the queue is in error. */
+  /**
+   * Posts the CQE of the work space. `solicited`: it also satisfies a request for solicited
+   * completions. Returns false when the queue is in error.
+   */
   post(solicited: boolean): boolean {
     if (this.error) {
       this.owner.faults.report(FaultKind.CQ_ERROR, this.number, 0);
@@ -100,31 +111,37 @@ export class CompletionQueue {
     return true;
   }
 
-  /** Software asks for an event, having consumed `consumed` entries (cq-notify). */
+  /**
+   * Takes software's request for an event (cq-notify). `consumed` is software's count of CQEs
+   * taken.
+   */
   requestNotify(solicitedOnly: boolean, clearPending: boolean, consumed: number): void {
     if (clearPending) this.#clearPending();
-    // A stronger request already outstanding stays: arming for solicited does not weaken arming for all (IBTA 11.4.2.2).
+    // A stronger outstanding request stays: arming for solicited completions does not weaken arming
+    // for all (IBTA 11.4.2.2).
     if (!solicitedOnly) this.notifyState = NotifyState.ARMED_ALL;
     else if (this.notifyState !== NotifyState.ARMED_ALL) this.notifyState = NotifyState.ARMED_SOLICITED;
     const latest = this.notifyState === NotifyState.ARMED_ALL ? this.producerCount : this.#solicitedCount;
     if (((latest - consumed) | 0) > 0) this.#fireEvent();
   }
 
-  /** Entries posted and not yet taken by software, its consumer count read anew. */
+  /** Reads the consumer count and returns the number of unread CQEs. */
   countUnread(): number {
     this.#refreshConsumed();
     return this.#unread();
   }
 
   /**
-   * Moves to a ring of another size, which holds the unread entries; running numbers go on (IBTA 11.2.5.3). Software does not poll meanwhile.
-   * False, with nothing changed, when a ring cannot be read or written.
+   * Moves to a ring of another size that holds the unread CQEs; running numbers go on
+   * (IBTA 11.2.5.3). Software does not poll during the move. Returns false, with nothing changed,
+   * when a ring cannot be read or written.
    */
   resize(memory: QueueMemory, entriesLog2: number): boolean {
     const entries = 2 ** entriesLog2;
     const chunk = new Uint8Array(RESIZE_ENTRIES * COMPLETION_ENTRY_SIZE);
     for (let at = this.consumed; at !== this.producerCount; ) {
-      // Runs that end at a multiple of a page's entries, and with the ring: in one piece in both rings.
+      // A run ends at a multiple of a page's CQEs and at the end of each ring: it is contiguous in
+      // both.
       const run = Math.min(
         RESIZE_ENTRIES - (at % RESIZE_ENTRIES),
         this.entries - (at % this.entries),
@@ -139,7 +156,8 @@ export class CompletionQueue {
         return false;
       at = (at + run) >>> 0;
     }
-    // The last number before the count wraps is 0, as in a slot that was never filled: in the new ring that slot must not look like its entry.
+    // The sequence number of the last CQE before the count wraps is 0, as in a slot that was never
+    // filled. In the new ring an empty slot must not look like that CQE.
     if ((LAST_COUNT - this.producerCount) >>> 0 < entries - this.#unread() && !this.#blank(memory, entries))
       return false;
     this.memory = memory;
@@ -147,7 +165,7 @@ export class CompletionQueue {
     return true;
   }
 
-  /** Gives the slot of `LAST_COUNT` a number that is not its own. */
+  /** Writes another sequence number than its own into the slot of `LAST_COUNT`. */
   #blank(memory: QueueMemory, entries: number): boolean {
     entry.fill(0);
     setCompletionEntrySequence(entryView, 0, LAST_COUNT);
@@ -155,13 +173,14 @@ export class CompletionQueue {
     return this.owner.dma.write(this.number, address, entry, 0, COMPLETION_ENTRY_SIZE);
   }
 
-  /** The queue is going away: its pending bit no longer counts. */
+  /** Takes the queue off its event queue, which no longer counts its pending bit. */
   detach(): void {
     this.#clearPending();
     if (this.eventQueue !== undefined) this.eventQueue.references--;
     this.eventQueue = undefined;
   }
 
+  /** Posts the completion event and sets EQ pending, if that bit is clear. */
   #fireEvent(): void {
     if (this.eqPending || this.eventQueue === undefined) return;
     event.type = EventType.COMPLETION;
@@ -174,22 +193,28 @@ export class CompletionQueue {
     this.eqPending = true;
   }
 
-  /** Clearing a clear bit changes nothing. */
+  /** Clears EQ pending. Clearing a clear bit changes nothing. */
   #clearPending(): void {
     if (!this.eqPending) return;
     this.eqPending = false;
     this.eventQueue?.takeCompletion();
   }
 
-  /** The consumer count in guest memory is read only when the queue looks full. */
+  /**
+   * True when the queue is full. The consumer count in guest memory is read only when the known
+   * count makes it look full.
+   */
   #full(): boolean {
     if (this.#unread() < this.entries) return false;
-    // A count that cannot be true may have been caught half-written: the second look decides.
+    // An impossible count may have been read half-written: the second read decides.
     if (!this.#refreshConsumed()) this.#refreshConsumed();
     return this.#unread() >= this.entries;
   }
 
-  /** False when the count was read and is not one that software can have come to; what is known stays then. */
+  /**
+   * Reads the consumer count. Returns false when software cannot have reached that count; the known
+   * one then stays.
+   */
   #refreshConsumed(): boolean {
     if (!this.owner.dma.read(this.number, this.recordAddress, COMPLETION_QUEUE_RECORD_SIZE, record, 0)) return true;
     const consumed = getCompletionQueueRecordConsumed(recordView, 0);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Completion queues: validity, fullness, overrun. PROGRAMMING.md, completion queues; hazards 33 and 34 of real-hardware 5.3. */
+/**
+ * Completion queues: validity of CQEs, full queues, overrun (docs/PROGRAMMING.md, completion
+ * queues; docs/HAZARDS.md, hazards 33 and 34).
+ */
 import t from 'tap';
 import {
   COMPLETION_ENTRY_SEQUENCE_OFFSET,
@@ -32,7 +35,7 @@ function queryCq(bench: Bench, cq: DriverCompletionQueue) {
   return decodeCqAttributes(payload, 0, newCqAttributes());
 }
 
-t.test('hazard 34: the body of an entry is there before its sequence word', async (t) => {
+t.test('hazard 34: the body of a CQE is visible before its sequence word', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   const { sendCq } = qp.parts;
@@ -51,7 +54,7 @@ t.test('hazard 34: the body of an entry is there before its sequence word', asyn
   bench.finish();
 });
 
-t.test('hazard 34: a queue of any size goes round many times, entry by entry valid', async (t) => {
+t.test('hazard 34: a queue of any size wraps many times, and each CQE is valid', async (t) => {
   for (const entriesLog2 of [0, 1, 3]) {
     const bench = new Bench();
     const sendCq = bench.createCompletionQueue({ entriesLog2 });
@@ -70,7 +73,7 @@ t.test('hazard 34: a queue of any size goes round many times, entry by entry val
 });
 
 t.test(
-  'hazard 33: a full queue takes nothing more: one error event, no overwriting, the queue pair in error',
+  'hazard 33: a full queue accepts no CQE: one error event, no overwriting, the queue pair in error',
   async (t) => {
     ledger(t, '10.8.2.2', 'A CQ that overflows goes into error with one event and nothing is overwritten');
     const bench = new Bench();
@@ -121,7 +124,7 @@ t.test('hazard 33: an error of a shared queue reaches its other queue pairs when
   bench.finish();
 });
 
-t.test('a consumer count that cannot be is not believed', async (t) => {
+t.test('an impossible consumer count is ignored', async (t) => {
   const bench = new Bench();
   const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
   const qp = bench.createQueuePair({ sendCq });
@@ -138,7 +141,7 @@ for (const [looks, error] of [
   [1, 0],
   [2, 1],
 ]) {
-  t.test(`a consumer count that cannot be true, ${looks} times`, async (t) => {
+  t.test(`an impossible consumer count is read ${looks} times`, async (t) => {
     const bench = new Bench();
     const sendCq = bench.createCompletionQueue({ entriesLog2: 1 });
     const qp = bench.createQueuePair({ sendCq });
@@ -215,7 +218,7 @@ t.test('send and receive completions of one queue pair can share a queue', async
   bench.finish();
 });
 
-t.test('entries carry the local time of their posting', async (t) => {
+t.test('CQEs carry the local time of their posting', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   bench.machine.clock.advance(5_000_000_000);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The doorbells of completion and event queues: arming, EQ pending, consumer counts. Queues of other functions are not reachable. */
+/**
+ * Doorbells of completion and event queues: arming, EQ pending, consumer counts (IBTA 11.4.2;
+ * IPCOM000126453D par. 2). The PCIe function and its registers call it. A doorbell reaches only
+ * queues of its own function.
+ */
 import {
   getCqNotifyClearPending,
   getCqNotifyConsumed,
@@ -11,6 +15,7 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ObjectTables } from './object-tables.ts';
 
+/** Decodes the doorbells of one function and passes them to the queues. */
 export class EventDoorbells {
   readonly #owner: UnderlyingFunction;
   readonly #tables: ObjectTables;
@@ -21,7 +26,7 @@ export class EventDoorbells {
     this.#tables = tables;
   }
 
-  /** cq-notify. */
+  /** Takes a `cq-notify` doorbell. */
   notify(low: number, high: number): void {
     const view = this.#load(low, high);
     const cqn = getCqNotifyCqn(view, 0);
@@ -35,7 +40,7 @@ export class EventDoorbells {
     );
   }
 
-  /** eq-consumer. */
+  /** Takes an `eq-consumer` doorbell. */
   consumeEvents(low: number, high: number): void {
     const view = this.#load(low, high);
     const eqn = getEqConsumerEqn(view, 0);

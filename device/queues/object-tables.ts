@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The objects of the adapter, of all functions: numbers are unique in the adapter because packets name QPs by number alone. */
+/**
+ * Tables of the objects of all functions (IBTA 10.2). Numbers are unique in the adapter because
+ * packets name QPs by number alone. Management creates the objects; other units look them up.
+ */
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { EventQueue } from '../events/event-queue.ts';
 import { ObjectTable } from '../function/object-table.ts';
@@ -12,22 +15,25 @@ import type { CompletionQueue } from './completion-queue.ts';
 import type { QueuePair } from './queue-pair.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 
-/** QP0 and QP1 are special in every port. */
+/** First QPN for software: QP0 and QP1 have special functions in every port. */
 const FIRST_QUEUE_PAIR = 2;
 
-/** Capacities of the adapter. Each function may have an equal part of the objects; query adapter reports it. */
+/**
+ * Capacities of the adapter. Every function has an equal quota of each kind; query adapter reports
+ * it.
+ */
 export const capacities = {
   protectionDomains: 32768,
   memoryRegions: 32767,
   memoryWindows: 32767,
   sharedReceiveQueues: 65535,
   completionQueues: 65535,
-  /** 64 for each of the most functions there can be. */
+  /** 64 for each function of an adapter with the largest number of functions. */
   eventQueues: 64 * FUNCTION_MAX,
   queuePairs: 65534,
   /** Pages of one memory region. */
   pagesPerRegion: 1 << 20,
-  /** Outstanding RDMA READs and atomics of a QP, either way. */
+  /** Outstanding RDMA READs and atomics of a QP, in each direction. */
   readsPerQueuePair: 16,
 } as const;
 
@@ -37,7 +43,7 @@ export class ObjectTables {
   readonly completionQueues: ObjectTable<CompletionQueue>;
   readonly eventQueues: ObjectTable<EventQueue>;
   readonly queuePairs: ObjectTable<QueuePair>;
-  /** Regions and windows share the space of keys: windows have the upper half of it. */
+  /** Regions and windows share one key space; windows have its upper half. */
   readonly memoryWindows: ObjectTable<MemoryWindow>;
   readonly sharedReceiveQueues: ObjectTable<SharedReceiveQueue>;
   readonly keys: KeyCheck;
@@ -53,7 +59,10 @@ export class ObjectTables {
     this.keys = new KeyCheck(this.memoryRegions, this.memoryWindows);
   }
 
-  /** Destroys what a function owns, its queue pairs excepted: they are more than an entry of a table, and are gone already. */
+  /**
+   * Destroys all objects of a function except its queue pairs, which other units hold as well and
+   * which the caller has destroyed before.
+   */
   drop(owner: UnderlyingFunction): void {
     this.completionQueues.forEach((queue) => {
       if (queue.owner !== owner) return;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which state changes of a QP are legal, and which attributes each needs and takes (IBTA 10.3.1, 11.2.5.2 and table 92). */
+/**
+ * State transitions of a QP: the legal ones, and the attributes that each requires and accepts
+ * (IBTA 10.3.1, 11.2.5.2 and table 92). The management command modify QP looks them up.
+ */
 import { QpMask, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 
+/** Masks (`QpMask`) of the required and of the optional attributes. */
 interface Transition {
   readonly required: number;
   readonly optional: number;
@@ -77,7 +81,10 @@ const tables = new Map<number, Table>([
   [ServiceType.RC, reliable],
 ]);
 
-/** The rules of a state change; undefined when it is illegal. RESET and ERR can be reached from everywhere. */
+/**
+ * Returns the rule of a state change, or undefined when it is illegal. RESET and ERR can be reached
+ * from every state.
+ */
 export function findTransition(serviceType: number, from: QpState, to: QpState): Transition | undefined {
   if (to === RESET || to === ERR) return NOTHING;
   return tables.get(serviceType)?.[from * STATES + to];

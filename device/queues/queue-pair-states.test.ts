@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Queue pair states: legal and illegal changes, flushing, draining, starting afresh. IBTA 10.3.1; PROGRAMMING.md, queue pairs. */
+/**
+ * Queue pair states: legal and illegal changes, flushing, draining, restart (IBTA 10.3.1;
+ * docs/PROGRAMMING.md, queue pairs).
+ */
 import t from 'tap';
 import {
   CompletionStatus,
@@ -20,7 +23,10 @@ const { FLUSHED, SUCCESS } = CompletionStatus;
 const { RESET, INIT, RTR, RTS, SQD, SQE, ERR } = QpState;
 const { STATE, PKEY_INDEX, PORT, QKEY, SEND_PSN } = QpMask;
 
-/** Attributes each legal change of a datagram QP requires; everything absent is illegal, except to RESET and ERR. IBTA table 92 and ff. */
+/**
+ * Attributes that each legal change of a datagram QP requires. Every other change is illegal,
+ * except to RESET and ERR (IBTA table 92 and the following ones).
+ */
 const legal = new Map<number, Map<number, number>>([
   [RESET, new Map([[INIT, PKEY_INDEX | PORT | QKEY]])],
   [
@@ -50,7 +56,7 @@ const legal = new Map<number, Map<number, number>>([
 ]);
 const ALL_STATES = [RESET, INIT, RTR, RTS, SQD, SQE, ERR];
 
-/** A fresh queue pair in a state. */
+/** A new queue pair in a given state. */
 function queuePairIn(bench: Bench, state: number): DriverQueuePair {
   const qp = bench.createQueuePair({ state: 'reset' });
   if (state === RESET) return qp;
@@ -118,7 +124,7 @@ t.test('attributes are kept as they were set', async (t) => {
   bench.finish();
 });
 
-t.test('into ERR everything outstanding is flushed, in order, once', async (t) => {
+t.test('a change to ERR flushes all outstanding work, in order, once', async (t) => {
   let partlySent = 0;
   for (let steps = 0; steps < 8; steps++) {
     const bench = new Bench({ budget: 10 });
@@ -153,7 +159,7 @@ t.test('into ERR everything outstanding is flushed, in order, once', async (t) =
   t.ok(partlySent > 0, 'sometimes some were sent before');
 });
 
-t.test('what is posted in ERR is flushed at the next doorbell', async (t) => {
+t.test('work posted in ERR is flushed at the next doorbell', async (t) => {
   const bench = new Bench();
   const qp = bench.createQueuePair();
   qp.toError();
@@ -217,7 +223,7 @@ t.test('commands and doorbells that arrive for a queue pair in RESET or INIT do 
   bench.finish();
 });
 
-t.test('in SQD sends wait; on the way back they go on; software can be told when the queue has drained', async (t) => {
+t.test('sends wait in SQD and go on back in RTS; the drained queue posts an event on request', async (t) => {
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   for (let count = 0; count < 3; count++) bench.postReceive(receiver, GRH);
@@ -260,7 +266,7 @@ t.test('receiving goes on in SQE and SQD', async (t) => {
   bench.finish();
 });
 
-t.test('a queue pair can be destroyed at any time; nothing of it remains', async (t) => {
+t.test('a queue pair can be destroyed at any time and leaves nothing behind', async (t) => {
   for (let steps = 0; steps < 6; steps++) {
     const bench = new Bench({ budget: 1 });
     const { sender, receiver, to } = bench.createPair({ sender: { sendEntriesLog2: 6 } });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which attributes each change of state needs, takes and refuses, for each service: every attribute of every change is tried. The tables are written from those of IBTA
- * 11.2.5.2 (modify QP), as Linux has them in ib_modify_qp_is_ok, in its names; nothing here is taken from the device.
+ * Attributes that each change of state requires, accepts and refuses, for each service; every
+ * attribute of every change is tried. The tables follow those of IBTA 11.2.5.2 (modify QP) as Linux
+ * has them in ib_modify_qp_is_ok, with its names, and are independent of the adapter's own table.
  */
 import t, { type Test } from 'tap';
 import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -19,7 +20,7 @@ import { Bench } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 
 type Attribute = Exclude<keyof typeof QpMask, 'STATE'>;
-/** Attributes that are required, and those that may be given; by service. */
+/** Required attributes and optional ones, by service. */
 interface Rules {
   readonly required: readonly Attribute[];
   readonly optional: readonly Attribute[];
@@ -83,7 +84,7 @@ function maskOf(names: readonly Attribute[]): number {
   return names.reduce((mask, name) => mask | QpMask[name], QpMask.STATE as number);
 }
 
-/** Puts a QP from any state into `state`, by the shortest way, and sees that it is there. */
+/** Moves a QP from any state to `state` by the shortest way and checks the result. */
 function bringTo(qp: DriverQueuePair, service: keyof ByService, state: QpState): void {
   const reliable = service === 'RC';
   const connection = { ...CONNECTION, reliable };
@@ -115,7 +116,10 @@ class Subject {
     this.#qp = this.#bench.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType[service] } });
   }
 
-  /** Asks for a change with these attributes, all of them in range. Its status, the field blamed, and the state afterwards. */
+  /**
+   * Requests a change with these attributes, all of them in range. Returns its status, the field
+   * blamed, and the state afterwards.
+   */
   try(from: QpState, to: QpState, names: readonly Attribute[]) {
     bringTo(this.#qp, this.#service, from);
     const attributes = { attributeMask: maskOf(names), state: to, currentState: from, port: 1, pathMtu: 2 };
@@ -153,13 +157,13 @@ for (const service of ['UD', 'UC', 'RC'] as const) {
     const [from, to] = change.split(' ').map((name) => QpState[name as keyof typeof QpState]) as [QpState, QpState];
     const expected = byService[service];
     if (expected === undefined) continue;
-    t.test(`${service}: ${change}`, async (t) => {
+    t.test(`${service}: attributes of ${change}`, async (t) => {
       const name = `${serviceTypeName(ServiceType[service])}, ${change.replace(' ', ' to ')}`;
       ledger(t, '11.2.5.2', `Attributes required, taken and refused: ${name}`);
       checkChange(t, new Subject(service), from, to, expected);
     });
   }
-  t.test(`${service}: RESET and ERR from everywhere, and nothing else`, async (t) => {
+  t.test(`${service}: RESET and ERR are reachable from every state, with no attribute`, async (t) => {
     ledger(
       t,
       '10.3.1',
@@ -178,7 +182,7 @@ for (const service of ['UD', 'UC', 'RC'] as const) {
   });
 }
 
-t.test('the current state', async (t) => {
+t.test('a change whose current state is not that of the QP is refused', async (t) => {
   ledger(t, '11.2.5.2', 'A change whose current state is not that of the QP is refused');
   for (const service of ['UD', 'UC', 'RC'] as const) {
     const bench = new Bench();
@@ -191,7 +195,7 @@ t.test('the current state', async (t) => {
   }
 });
 
-t.test('attributes of a reliable connection', async (t) => {
+t.test('query QP returns the attributes of a reliable connection as they were set', async (t) => {
   ledger(t, '11.2.5.3', 'Query QP gives every attribute of a connection as it was set');
   const bench = new Bench();
   const creation = { serviceType: ServiceType.RC };
@@ -219,7 +223,7 @@ t.test('attributes of a reliable connection', async (t) => {
   bench.finish();
 });
 
-t.test('values of a connection that are out of range', async (t) => {
+t.test('values of a connection that are out of range are refused', async (t) => {
   ledger(t, '11.2.5.2', 'A path MTU, port or number of READs out of range is refused and the QP stays as it was');
   const bench = new Bench();
   const path = { ...CONNECTION, reliable: true };

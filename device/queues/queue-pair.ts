@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Queue pair: its attributes, its state, and how far its two queues are (IBTA 10.2.4, 10.3.1). Behaviour lives in the units: admission and
- * scheduler (send queue), transport engines, receive queue.
+ * Queue pair: attributes, state, and progress of its two queues (IBTA 10.2.4, 10.3.1; US 9,069,485
+ * par. 24-26). Behaviour is in the units: admission and scheduler for the send queue, `transport/`
+ * for packets and the receive queue.
  */
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
@@ -15,7 +16,7 @@ import type { CompletionQueue } from './completion-queue.ts';
 import type { ReceiveRing } from './receive-ring.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 
-/** What the objects of a creation command were resolved to. */
+/** The objects that a creation command names. */
 export interface QueuePairParts {
   readonly pd: ProtectionDomain;
   readonly sendCq: CompletionQueue;
@@ -26,86 +27,111 @@ export interface QueuePairParts {
   readonly life: QueuePairLife;
 }
 
-/** The requester of a connected QP, as admission and pipeline see it. */
+/** The requester of a connected QP, as admission and send pipeline see it. */
 export interface RequesterPart {
-  /** Commands launched and not completed. */
+  /** Number of commands launched and not completed. */
   readonly recordCount: number;
+  /** True while more commands may be launched. */
   readonly acceptsCommands: boolean;
 }
 
 /**
- * What can happen to a queue pair as a whole (IBTA 10.3.1). Scheduler, transport and management ask
- * for it; `adapter/queue-pair-life.ts` carries it out over all units that hold something of the QP.
+ * Changes of a queue pair that concern several units (IBTA 10.3.1). Scheduler, transport and
+ * management request them; `adapter/queue-pair-life.ts` carries them out in all units that hold
+ * state of the QP.
  */
 export interface QueuePairLife {
-  /** Carries out a state change that software asked for and management checked. */
+  /** Carries out a state change that software requested and management checked. */
   changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void;
-  /** Puts the QP into ERR: everything outstanding is flushed. */
+  /** Moves the QP to ERR and flushes all outstanding work. */
   moveToError(qp: QueuePair): void;
-  /** A send command failed: SQE for an unreliable QP, ERR for a reliable one. */
+  /** Handles a failed send command: an unreliable QP goes to SQE, a reliable one to ERR. */
   failSends(qp: QueuePair): void;
-  /** The QP cannot go on: ERR, and the event QP_FATAL (IBTA 10.10.2.3). */
+  /** Moves a QP that cannot continue to ERR and posts QP_FATAL (IBTA 10.10.2.3). */
   fail(qp: QueuePair, fault: FaultKind): void;
-  /** Flushes receive entries that software posted to a QP in ERR. */
+  /** Flushes receive WQEs that software posted to a QP in ERR. */
   flushReceives(qp: QueuePair): void;
-  /** Posts SEND_QUEUE_DRAINED if the QP is in SQD and holds no command in flight. Call it only while `drainNotify` is set. */
+  /**
+   * Posts SEND_QUEUE_DRAINED if the QP is in SQD and holds no command in flight. Call it only while
+   * `drainNotify` is set.
+   */
   noteDrained(qp: QueuePair): void;
   /** Removes the QP from every unit and from the table of QPs. */
   destroy(qp: QueuePair): void;
 }
 
-/** Fields are in the order of use: what every command and packet needs comes first and lies together, as thousands of QPs do not fit a processor's cache. */
+/**
+ * Fields are in the order of use: those that every command and packet needs come first and lie
+ * together, because thousands of QPs do not fit a processor's cache.
+ */
 export class QueuePair implements KeyHolder {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   state: QpState = QpState.RESET;
-  /** Of the creation: transport service, and whether every command posts a CQE. */
+  /** From the creation: transport service, and whether every command posts a CQE. */
   readonly serviceType: ServiceType;
   readonly signalAll: boolean;
-  /** What the transport keeps of a connected QP; see `transport/connected-states.ts`. */
+  /**
+   * State that the transport keeps of a connected QP; `transport/connected-states.ts` attaches it.
+   */
   requester: RequesterPart | undefined = undefined;
   responder: object | undefined = undefined;
-  /** Set while the QP is traced. */
+  /** The trace of the QP, while it is traced. */
   trace: QueuePairTrace | undefined = undefined;
   destroyed = false;
   /** Path MTU of a connected QP. */
   pathMtuBytes = 256;
-  /** As modified. */
+  /** Attributes as last modified. */
   readonly attributes = newPackedAttributes();
 
-  /** A stop doorbell took the QP off the scheduler for good; the descriptor shows that nothing is read any more. */
+  /**
+   * `stopped`: a stop doorbell removed the QP from the scheduler for good. `stopShown`: the
+   * descriptor shows that no more commands are read.
+   */
   stopped = false;
   stopShown = false;
-  /** The scheduler has the QP in a list, and its neighbours there. */
+  /** The scheduler has the QP in a list, with these neighbours. */
   scheduled = false;
   nextScheduled: QueuePair | undefined = undefined;
   previousScheduled: QueuePair | undefined = undefined;
-  /** A doorbell waits on the bus or in the scheduler buffer: it stands for all that come meanwhile. */
+  /**
+   * A doorbell of the QP waits on the bus or in the scheduler buffer. It stands for all that come
+   * meanwhile.
+   */
   doorbellWaiting = false;
-  /** Entries in the doorbell overflow buffer, if they are of its present lap. */
+  /** Number of entries in the doorbell overflow buffer, valid for its lap `spilledLap`. */
   spilled = 0;
   spilledLap = 0;
-  /** Bus reads outstanding for the QP, and of these, of commands; the next one of these would be of `fetchSequence`. */
+  /**
+   * Outstanding bus reads of the QP; those of them that read commands; and the sequence number of
+   * the next command to read.
+   */
   busReads = 0;
   fetching = 0;
   fetchSequence = 0;
-  /** Commands admitted and not yet completed. */
+  /** Number of commands admitted and not yet completed. */
   inFlight = 0;
-  /** Commands in virtual kick lists; the lane these are on, or the last ones were, and the state of the lane map when it was chosen. */
+  /**
+   * Number of commands in virtual kick lists; their lane, or the lane of the last ones; and the
+   * generation of the lane map in which that lane was chosen.
+   */
   kicked = 0;
   lane = -1;
   laneGeneration = 0;
-  /** A kick list was full: the lane tells when there is room. */
+  /** A kick list was full: the lane reports when it has room. */
   waitsForRoom = false;
-  /** Incremented by everything that voids commands in flight: a transition to RESET, destruction. */
+  /** Incremented when commands in flight become void: transition to RESET, rewind, destruction. */
   epoch = 0;
   /** Sequence number of the next command to be admitted to a lane. */
   nextSequence = 0;
   readonly sendMemory: QueueMemory;
-  /** Slots of the send queue, a power of two, and bytes of each. */
+  /** Number of send queue slots, a power of two, and bytes of a slot. */
   readonly sendEntries: number;
   readonly sendStrideBytes: number;
-  /** Of the creation: guest addresses of queue-pair-record and send queue descriptor, QoS level, and whether the checksum of commands is not checked. */
+  /**
+   * From the creation: guest addresses of queue-pair-record and send queue descriptor, QoS level,
+   * and whether the checksum of commands is ignored.
+   */
   readonly recordAddress: number;
   readonly descriptorAddress: number;
   readonly qosLevel: number;
@@ -114,21 +140,21 @@ export class QueuePair implements KeyHolder {
   readonly receiveCq: CompletionQueue;
   readonly pd: ProtectionDomain;
   readonly srq: SharedReceiveQueue | undefined;
-  /** Where receive entries come from: its own ring or that of its SRQ. */
+  /** The ring of receive WQEs: the QP's own, or that of its SRQ. */
   readonly receiveRing: ReceiveRing;
 
-  /** As created. */
+  /** Attributes of the creation. */
   readonly creation: Readonly<QpCreation>;
-  /** Software asked to be told when the send queue has drained. */
+  /** Software requested an event for the drained send queue. */
   drainNotify = false;
   /** PSN of the next packet to send. */
   sendPsn = 0;
-  /** Software's own handle. */
+  /** Opaque handle of software. */
   tokenLow = 0;
   tokenHigh = 0;
-  /** Type 2 memory windows bound by the QP. */
+  /** Number of type 2 memory windows bound by the QP. */
   boundWindows = 0;
-  /** What happens to the QP as a whole. */
+  /** Carries out changes that concern several units. */
   readonly life: QueuePairLife;
 
   constructor(number: number, owner: UnderlyingFunction, creation: Readonly<QpCreation>, parts: QueuePairParts) {
@@ -156,28 +182,31 @@ export class QueuePair implements KeyHolder {
     this.receiveCq.references++;
   }
 
-  /** RC or UC. */
+  /** True for RC and UC. */
   get connected(): boolean {
     return this.serviceType === ServiceType.RC || this.serviceType === ServiceType.UC;
   }
 
-  /** More commands may be launched: a connected QP that waits, or has many records, takes none. */
+  /**
+   * True while more commands may be launched. A connected QP that waits, or has many records,
+   * accepts none.
+   */
   get acceptsCommands(): boolean {
     const { requester } = this;
     return requester === undefined || requester.acceptsCommands;
   }
 
-  /** Guest address of the slot of a send command. */
+  /** Guest address of the send queue slot of a command. */
   sendSlotAddress(sequence: number): number {
     return this.sendMemory.addressOf((sequence & (this.sendEntries - 1)) * this.sendStrideBytes);
   }
 
-  /** States in which the send queue executes, or flushes, commands. */
+  /** True in the states in which the send queue executes or flushes commands. */
   get sendsAreTaken(): boolean {
     return this.state === QpState.RTS || this.state === QpState.ERR || this.state === QpState.SQE;
   }
 
-  /** States in which packets are received. */
+  /** True in the states in which packets are received. */
   get receives(): boolean {
     return (
       this.state === QpState.RTR ||
@@ -187,7 +216,7 @@ export class QueuePair implements KeyHolder {
     );
   }
 
-  /** Empties both queues; commands in flight become void. */
+  /** Empties both queues. Commands in flight become void. */
   resetQueues(): void {
     this.epoch++;
     this.trace?.reset();
@@ -200,14 +229,17 @@ export class QueuePair implements KeyHolder {
     this.drainNotify = false;
   }
 
-  /** Commands from `sequence` on are to be read from the send queue again; their copies in the lane become void. */
+  /**
+   * Restarts the send queue at `sequence`: commands from there on are read again, and their copies
+   * in the lane become void.
+   */
   rewind(sequence: number): void {
     this.epoch++;
     this.nextSequence = sequence;
     this.fetchSequence = sequence;
   }
 
-  /** Gives back what the constructor took. */
+  /** Returns the references that the constructor took. */
   release(): void {
     this.epoch++;
     this.trace?.release();
@@ -219,7 +251,7 @@ export class QueuePair implements KeyHolder {
   }
 }
 
-/** Attributes with those that packets need in front. */
+/** New attributes, with those that packets need in front. */
 function newPackedAttributes(): QpAttributes {
   const { port, pkeyIndex, remoteQpn, access, timeout, retryCount, rnrRetry, ...others } = newQpAttributes();
   return { port, pkeyIndex, remoteQpn, access, timeout, retryCount, rnrRetry, ...others };

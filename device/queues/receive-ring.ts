@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A ring of receive entries in guest memory, of a QP or of a shared receive queue: where its slots lie, how far the device has taken them, and
- * how far software has posted them (IBTA 10.2.4, 10.2.9).
+ * Ring of receive WQEs in guest memory, of a QP or of a shared receive queue (IBTA 10.2.4, 10.2.9).
+ * It has the addresses of the slots, the number of WQEs that the adapter has taken and software's
+ * tail. The receive queue reader and SRQs use it.
  */
 import { RECEIVE_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../protocol/layout/gen/receive-entry.gen.ts';
@@ -10,7 +11,7 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
-/** Numbers of receive entries. A copy: imports are looked up at each use. */
+/** Numbers of receive WQEs. A copy: imports are looked up at each use. */
 const NUMBER_BITS = RECEIVE_ENTRY_SEQUENCE_MASK;
 const LARGEST_QUEUE = 2 ** RECEIVE_QUEUE_MAX_LOG2;
 
@@ -19,7 +20,7 @@ const record = new Uint8Array(SRQ_RECORD_SIZE);
 const recordView = new DataView(record.buffer);
 
 export class ReceiveRing {
-  /** Number of the next entry to take, and the tail as last read: entries before it are posted. */
+  /** Number of the next WQE to take, and the tail as last read: WQEs before it are posted. */
   head = 0;
   tail = 0;
   readonly entries: number;
@@ -35,34 +36,35 @@ export class ReceiveRing {
     this.tailAddress = tailAddress;
   }
 
-  /** Entries known to be posted and not taken. */
+  /** Number of WQEs known to be posted and not taken. */
   get known(): number {
     return (this.tail - this.head) & NUMBER_BITS;
   }
 
-  /** Looks how far software has posted. A tail that lies is counted as a fault of `object` and not believed. */
+  /** Reads software's tail. An impossible tail is reported as a fault of `object` and ignored. */
   refresh(owner: UnderlyingFunction, object: number): void {
     if (!owner.dma.read(object, this.tailAddress, SRQ_RECORD_SIZE, record, 0)) return;
     const tail = getSrqRecordTail(recordView, 0);
     const posted = (tail - this.head) & NUMBER_BITS;
     if (posted <= this.entries) this.tail = tail;
-    // Behind the head: an old tail, harmless.
+    // A tail behind the head is an old one and harmless.
     else if (posted < LARGEST_QUEUE) owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, object, this.tailAddress);
   }
 
-  /** An entry is posted. */
+  /** True when a WQE is posted; reads the tail if none is known. */
   available(owner: UnderlyingFunction, object: number): boolean {
     if (this.head === this.tail) this.refresh(owner, object);
     return this.head !== this.tail;
   }
 
-  /** Takes the oldest entry: returns its number. Only while one is known. */
+  /** Takes the oldest WQE and returns its number. Only while one is known. */
   take(): number {
     const number = this.head;
     this.head = (number + 1) & NUMBER_BITS;
     return number;
   }
 
+  /** Guest address of the slot of a WQE. */
   slotAddress(number: number): number {
     return this.#memory.addressOf((number % this.entries) * this.strideBytes);
   }

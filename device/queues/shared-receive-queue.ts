@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Shared receive queue: receive entries for all QPs that name it, and an event when few are left (IBTA 10.2.9). */
+/**
+ * Shared receive queue: receive WQEs for all QPs that name it, and an event when few are left
+ * (IBTA 10.2.9). Management creates it; the receive queue reader takes its WQEs.
+ */
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
@@ -12,9 +15,9 @@ export class SharedReceiveQueue {
   readonly ring: ReceiveRing;
   tokenLow = 0;
   tokenHigh = 0;
-  /** QPs that receive from it. */
+  /** Number of QPs that receive from it. */
   references = 0;
-  /** Fewer posted entries than this cause one event; 0: none is wanted. */
+  /** Fewer posted WQEs than this cause one event; 0: no event. */
   limit = 0;
 
   constructor(number: number, pd: ProtectionDomain, ring: ReceiveRing) {
@@ -25,7 +28,10 @@ export class SharedReceiveQueue {
     pd.references++;
   }
 
-  /** An entry was taken, or a limit was set: posts the limit event once when it is due (IBTA 10.2.9.2). */
+  /**
+   * Posts the limit event once when it is due (IBTA 10.2.9.2). Called after a WQE was taken or the
+   * limit was set.
+   */
   checkLimit(): void {
     if (this.limit === 0 || this.ring.known >= this.limit) return;
     // Software may have posted since the tail was read.
@@ -35,6 +41,7 @@ export class SharedReceiveQueue {
     this.owner.postAsynchronous(EventType.SRQ_LIMIT, this, FaultKind.NONE);
   }
 
+  /** Returns the reference that the constructor took. */
   release(): void {
     this.pd.references--;
   }

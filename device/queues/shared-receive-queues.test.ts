@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Shared receive queues: order, sharing, the limit event, what an error of one QP leaves to the others. IBTA 10.2.9. */
+/**
+ * Shared receive queues: order, sharing, the limit event, and the effect of one QP's error on the
+ * others (IBTA 10.2.9).
+ */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, EventType, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -34,14 +37,14 @@ function share(count: number, limit = 0): Sharing {
   return { bench, srq, senders, receivers };
 }
 
-/** Posts a fresh buffer to the shared queue. */
+/** Posts a new buffer to the shared queue. */
 function postTo(srq: DriverSharedReceiveQueue, bench: Bench, lengthBytes: number): Buffer {
   const buffer = bench.createBuffer(lengthBytes);
   srq.postReceive([bench.sge(buffer)]);
   return buffer;
 }
 
-t.test('entries go to whichever QP receives first, in their order', async (t) => {
+t.test('the QPs take receive WQEs in order of posting as they receive', async (t) => {
   ledger(t, '10.2.9', 'Entries of a shared receive queue go in their order to whichever QP receives');
   const { bench, srq, senders, receivers } = share(3);
   const targets = Array.from({ length: 12 }, () => bench.createBuffer(32));
@@ -58,7 +61,7 @@ t.test('entries go to whichever QP receives first, in their order', async (t) =>
   bench.finish();
 });
 
-t.test('the limit event comes once, when fewer entries are left', async (t) => {
+t.test('the limit event comes once, when fewer WQEs than the limit are left', async (t) => {
   ledger(t, '10.2.9', 'The limit event comes once, when fewer entries than the limit are left');
   const { bench, srq, senders } = share(1, 3);
   for (let entry = 0; entry < 4; entry++) srq.postReceive([bench.sge(bench.createBuffer(8))]);
@@ -78,7 +81,7 @@ t.test('the limit event comes once, when fewer entries are left', async (t) => {
   bench.finish();
 });
 
-t.test('a QP in error leaves the shared entries to the others and says that it takes no more', async (t) => {
+t.test('a QP in error leaves the shared WQEs to the others and reports that it takes no more', async (t) => {
   ledger(t, '10.2.9', 'A QP in error leaves shared entries to the others and reports that it takes no more');
   const { bench, srq, senders, receivers } = share(2);
   const target = bench.createBuffer(8);
@@ -94,7 +97,7 @@ t.test('a QP in error leaves the shared entries to the others and says that it t
   bench.finish();
 });
 
-t.test('an empty shared queue makes senders wait; RDMA WRITE with immediate takes an entry too', async (t) => {
+t.test('an empty shared queue makes senders wait; RDMA WRITE with immediate takes a WQE too', async (t) => {
   ledger(t, '10.2.9', 'An empty shared receive queue is answered by RNR NAKs');
   const { bench, srq, senders, receivers } = share(1);
   const region = bench.driver.createDmaRegion(bench.pd, 0xf);
@@ -115,7 +118,7 @@ t.test('an empty shared queue makes senders wait; RDMA WRITE with immediate take
   bench.finish();
 });
 
-t.test('it cannot be destroyed while a QP uses it', async (t) => {
+t.test('a shared queue cannot be destroyed while a QP uses it', async (t) => {
   const { bench, srq, receivers } = share(1);
   t.throws(() => srq.destroy(), /IN_USE/);
   receivers[0].destroy();
@@ -129,7 +132,7 @@ for (const [name, take] of [
   ['destroyed', (qp: DriverQueuePair) => qp.destroy()],
   ['moved to ERR', (qp: DriverQueuePair) => qp.toError()],
 ] as const) {
-  t.test(`a QP is ${name} in the middle of a message`, async (t) => {
+  t.test(`a QP that is ${name} in the middle of a message completes its shared WQE`, async (t) => {
     ledger(t, '10.2.9', `The shared entry of a message in progress completes as flushed when its QP is ${name}`);
     const peer = new PacketPeer({ shared: true });
     const { bench, qp, srq } = peer;
@@ -139,13 +142,13 @@ for (const [name, take] of [
     take(qp);
     const [entry, more] = qp.parts.receiveCq.drain();
     t.match(entry, { status: CompletionStatus.FLUSHED, receive: 1, queueSequence: 0, srqn: srq?.srqn });
-    t.equal(more, undefined, 'the entry that nobody took stays in the queue');
+    t.equal(more, undefined, 'the WQE that was not taken stays in the queue');
     bench.finish();
   });
 }
 
 t.test(
-  'a QP that keeps its entry for long stops nobody: slots before the newest completed entry are free',
+  'a QP that keeps its WQE for long stops no other QP: slots before the newest completed WQE are free',
   async (t) => {
     ledger(t, '10.2.9', 'An entry kept by a QP whose message does not go on keeps no other QP from the shared queue');
     const peer = new PacketPeer({ shared: true, serviceType: ServiceType.UC });
@@ -162,7 +165,7 @@ t.test(
     sender.connect({ ...here, remoteQpn: receiver.qpn });
     receiver.connect({ ...here, remoteQpn: sender.qpn });
     const wrong: unknown[] = [];
-    // Twice round the ring of 64.
+    // Two laps of the ring of 64.
     for (let number = 1; number < 130; number++) {
       const target = postTo(srq, bench, 16);
       const content = bench.createBuffer(bench.random.bytes(16));
@@ -181,7 +184,7 @@ t.test(
   },
 );
 
-t.test('a QP between messages holds no shared entry', async (t) => {
+t.test('a QP between messages holds no shared WQE', async (t) => {
   const peer = new PacketPeer({ shared: true });
   peer.srq?.postReceive([]);
   peer.request(BthOpcode.RC_SEND_ONLY);

@@ -22,6 +22,7 @@ export const TIDY_FOLDERS: readonly string[] = [
   'device/host.ts',
   'device/memory',
   'device/protection',
+  'device/queues',
   'device/random.ts',
   'protocol',
 ];
