@@ -197,10 +197,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   /** Gives the units a timeline to note their steps in; `undefined` takes it away. */
   attachTimeline(timeline: Timeline | undefined): void {
     this.lanes.timeline = timeline;
-    for (const { underlying, collect } of this.functions) {
-      underlying.timeline = timeline;
-      collect.timeline = timeline;
-    }
+    for (const { underlying } of this.functions) underlying.timeline = timeline;
   }
 
   /** One stage of a pass. Where a budget ends the next `run` goes on, so that shares do not depend on the budget. */

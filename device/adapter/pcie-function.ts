@@ -197,12 +197,11 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       },
     };
     return new CollectUnit({
-      functionNumber: underlying.number,
+      owner: underlying,
       pageCount: getCollectPages(shared.options),
       space: shared.vcbSpace,
       allocator: shared.collectBuffers,
       sink,
-      faults: underlying.faults,
     });
   }
 

@@ -17,7 +17,8 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultLog } from '../function/fault-log.ts';
-import { Step, type Timeline } from '../function/timeline.ts';
+import { Step } from '../function/timeline.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset } from './geometry.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
@@ -38,13 +39,12 @@ export interface CollectSink {
 
 /** What a collect unit is built from. */
 export interface CollectParts {
-  readonly functionNumber: number;
+  readonly owner: Pick<UnderlyingFunction, 'number' | 'faults' | 'timeline'>;
   /** VCB pages the collect BAR has room for. */
   readonly pageCount: number;
   readonly space: VcbSpace;
   readonly allocator: PcbAllocator;
   readonly sink: CollectSink;
-  readonly faults: FaultLog;
 }
 
 /** Collecting state of a VCB: none, a bound PCB, or a stand-in that keeps only what a doorbell needs (send-queue mode). */
@@ -55,8 +55,6 @@ const STAND_IN_INDEX = -1;
 const CANCEL = CANCEL_CANCEL_MASK >>> CANCEL_CANCEL_SHIFT;
 
 export class CollectUnit {
-  /** Set while the host wants to know. */
-  timeline: Timeline | undefined = undefined;
   kicks = 0;
   cancels = 0;
   choked = 0;
@@ -68,6 +66,7 @@ export class CollectUnit {
   /** Byte offset of the first VCB of QoS level 1 (the sub-BAR). */
   qosDivider: number;
   readonly dedicatedOffset: number;
+  readonly #owner: CollectParts['owner'];
   readonly #functionNumber: number;
   readonly #space: VcbSpace;
   readonly #allocator: PcbAllocator;
@@ -80,11 +79,12 @@ export class CollectUnit {
   constructor(parts: CollectParts) {
     this.dedicatedOffset = getDedicatedOffset(parts.pageCount);
     this.qosDivider = this.dedicatedOffset;
-    this.#functionNumber = parts.functionNumber;
+    this.#owner = parts.owner;
+    this.#functionNumber = parts.owner.number;
     this.#space = parts.space;
     this.#allocator = parts.allocator;
     this.#sink = parts.sink;
-    this.#faults = parts.faults;
+    this.#faults = parts.owner.faults;
     this.#collecting = new Array<Collecting>(this.dedicatedOffset / PAGE_BYTES).fill(undefined);
   }
 
@@ -178,14 +178,14 @@ export class CollectUnit {
     if (vcb < 0) return undefined;
     const buffer = this.#allocator.bind(this.#functionNumber, qosLevel, vcb);
     if (buffer === undefined) this.#space.free(this.#functionNumber, vcb);
-    else this.timeline?.note(Step.BIND, this.#functionNumber, vcb, buffer.index);
+    else this.#owner.timeline?.note(Step.BIND, this.#functionNumber, vcb, buffer.index);
     return buffer;
   }
 
   /** Send-queue mode still follows the command to its kick, so that the VCB is freed exactly there. */
   #openStandIn(page: number, qosLevel: number): PhysicalCollectBuffer {
     this.levelRefusals[qosLevel]++;
-    this.timeline?.note(Step.REFUSE, this.#functionNumber, page);
+    this.#owner.timeline?.note(Step.REFUSE, this.#functionNumber, page);
     const buffer = this.#standIns.pop() ?? new PhysicalCollectBuffer(STAND_IN_INDEX);
     buffer.open();
     return buffer;

@@ -53,8 +53,8 @@ class World {
         notify: ignore,
         kickManagement: ignore,
       };
-      const parts = { functionNumber, pageCount: PAGES, space: this.space, allocator: this.pool, sink, faults };
-      return new CollectUnit(parts);
+      const owner = { number: functionNumber, faults, timeline: undefined };
+      return new CollectUnit({ owner, pageCount: PAGES, space: this.space, allocator: this.pool, sink });
     });
     for (let owner = 0; owner < FUNCTIONS; owner++) this.pool.setShare(owner, 3, 1, 1);
   }
