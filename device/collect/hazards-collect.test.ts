@@ -237,7 +237,7 @@ t.test("hazard 20: a function writes beyond its VCBs: dropped, counted, nobody e
       t.equal(faults(), ++writes);
     }
   t.same(
-    [0, 1, 2].map((owner) => adapter.functions[owner]?.collect.inUseCount),
+    [0, 1, 2].map((number) => adapter.functions[number]?.collect.inUseCount),
     [0, 0, 0],
   );
   rogue.writeCollect(9 * PAGE_BYTES, 1, 0, 0);

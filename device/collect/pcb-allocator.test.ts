@@ -6,10 +6,10 @@ import { PcbAllocator } from './pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 
 /** Binds as many as the level gets, at most `limit`. */
-function fill(pool: PcbAllocator, owner: number, level: number, limit = 1000): PhysicalCollectBuffer[] {
+function fill(pool: PcbAllocator, functionNumber: number, level: number, limit = 1000): PhysicalCollectBuffer[] {
   const bound: PhysicalCollectBuffer[] = [];
   while (bound.length < limit) {
-    const buffer = pool.bind(owner, level, bound.length);
+    const buffer = pool.bind(functionNumber, level, bound.length);
     if (buffer === undefined) break;
     bound.push(buffer);
   }

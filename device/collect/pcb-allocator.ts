@@ -190,8 +190,8 @@ export class PcbAllocator {
     const wrong = used.findIndex((count, at) => count !== this.#used[at]);
     if (wrong >= 0) return `account ${wrong} says ${this.#used[wrong]} PCBs, it has ${used[wrong]}`;
     let promised = 0;
-    for (let owner = 0; owner < this.#functionCount; owner++)
-      if (this.#lent[owner] === 0) promised += this.#unusedOf(owner);
+    for (let functionNumber = 0; functionNumber < this.#functionCount; functionNumber++)
+      if (this.#lent[functionNumber] === 0) promised += this.#unusedOf(functionNumber);
     return promised === this.#promised ? undefined : `${this.#promised} PCBs promised, it should be ${promised}`;
   }
 

@@ -56,54 +56,55 @@ class World {
       const owner = { number: functionNumber, faults, timeline: undefined };
       return new CollectUnit({ owner, pageCount: PAGES, space: this.space, allocator: this.pool, sink });
     });
-    for (let owner = 0; owner < FUNCTIONS; owner++) this.pool.setShare(owner, 3, 1, 1);
+    for (let functionNumber = 0; functionNumber < FUNCTIONS; functionNumber++)
+      this.pool.setShare(functionNumber, 3, 1, 1);
   }
 
   /** One thing happens; returns what is wrong then. */
   step(): string | undefined {
     const random = this.#random;
-    const owner = random.below(FUNCTIONS);
+    const functionNumber = random.below(FUNCTIONS);
     const kind = random.below(16);
-    if (kind < 10) return this.#write(owner, random.below(PAGES)) ?? this.#check();
+    if (kind < 10) return this.#write(functionNumber, random.below(PAGES)) ?? this.#check();
     if (kind < 14) this.#end();
-    else if (kind === 14) this.#cancel(owner, random.below(PAGES));
-    else if (this.#changing) this.#change(owner);
-    else if (random.oneIn(50)) this.#reset(owner);
+    else if (kind === 14) this.#cancel(functionNumber, random.below(PAGES));
+    else if (this.#changing) this.#change(functionNumber);
+    else if (random.oneIn(50)) this.#reset(functionNumber);
     return this.#check();
   }
 
   /** Ends everything. */
   drain(): void {
-    for (let owner = 0; owner < FUNCTIONS; owner++) this.#reset(owner);
+    for (let functionNumber = 0; functionNumber < FUNCTIONS; functionNumber++) this.#reset(functionNumber);
     while (this.#kicked.length > 0) this.#end();
   }
 
-  #write(owner: number, page: number): string | undefined {
-    const unit = this.units[owner] as CollectUnit;
-    const written = this.#written[owner] as Uint8Array;
+  #write(functionNumber: number, page: number): string | undefined {
+    const unit = this.units[functionNumber] as CollectUnit;
+    const written = this.#written[functionNumber] as Uint8Array;
     const opens = !unit.isInUse(page) && page < unit.vcbCount;
     if (!unit.isInUse(page)) written[page] = 0;
     const level = page * PAGE_BYTES >= unit.qosDivider ? 1 : 0;
     const refusals = unit.refusals;
-    const available = this.pool.getAvailable(owner, level);
+    const available = this.pool.getAvailable(functionNumber, level);
     const word = written[page]++;
     unit.write(page * PAGE_BYTES + word * 8, 8, 0, word === 0 ? this.#header.getUint32(4, true) : 0);
     if (!opens) return undefined;
     this.opened++;
     if (unit.refusals === refusals) return available > 0 ? undefined : 'a PCB was bound although none was available';
     this.refused++;
-    return this.#judge(owner, level);
+    return this.#judge(functionNumber, level);
   }
 
   /** A refusal must be of the function's own making, or of what is shared; while shares change, buffers may also be on their way back. */
-  #judge(owner: number, level: number): string | undefined {
+  #judge(functionNumber: number, level: number): string | undefined {
     const { pool } = this;
-    if (this.#changing && (pool.freeCount === 0 || pool.getAvailable(owner, level) > 0)) return undefined;
-    const own = pool.getInUse(owner, level) >= pool.getGuaranteed(owner, level);
-    const shared = pool.getInUseFunctionShared(owner) >= pool.getShared(owner);
+    if (this.#changing && (pool.freeCount === 0 || pool.getAvailable(functionNumber, level) > 0)) return undefined;
+    const own = pool.getInUse(functionNumber, level) >= pool.getGuaranteed(functionNumber, level);
+    const shared = pool.getInUseFunctionShared(functionNumber) >= pool.getShared(functionNumber);
     const device = this.#changing || pool.deviceUsed >= pool.deviceShared;
     if (own && shared && device) return undefined;
-    return `function ${owner}, level ${level} was refused: own ${own}, shared ${shared}, device ${device}`;
+    return `function ${functionNumber}, level ${level} was refused: own ${own}, shared ${shared}, device ${device}`;
   }
 
   #end(): void {
@@ -116,55 +117,58 @@ class World {
     if (this.#random.oneIn(4)) this.pool.release(buffer);
   }
 
-  #cancel(owner: number, page: number): void {
-    this.units[owner]?.write(page * PAGE_BYTES + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
+  #cancel(functionNumber: number, page: number): void {
+    this.units[functionNumber]?.write(page * PAGE_BYTES + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
   }
 
-  #reset(owner: number): void {
-    this.units[owner]?.reset();
-    const unit = this.units[owner] as CollectUnit;
+  #reset(functionNumber: number): void {
+    this.units[functionNumber]?.reset();
+    const unit = this.units[functionNumber] as CollectUnit;
     unit.levelOneCount = this.#random.below(unit.vcbCount + 1);
   }
 
   /** The share of a function, its VCBs or its sub-BAR change, within what the others leave. */
-  #change(owner: number): void {
+  #change(functionNumber: number): void {
     const random = this.#random;
     const { pool, space } = this;
     switch (random.below(4)) {
       case 0: {
-        const total = random.below(pool.deviceShared + pool.getTotal(owner) + 1);
+        const total = random.below(pool.deviceShared + pool.getTotal(functionNumber) + 1);
         const level0 = random.below(total + 1);
-        return pool.setShare(owner, total, level0, random.below(total - level0 + 1));
+        return pool.setShare(functionNumber, total, level0, random.below(total - level0 + 1));
       }
       case 1:
-        return pool.lend(owner);
+        return pool.lend(functionNumber);
       case 2: {
         const count = 1 + random.below(PAGES);
         const base = random.below(SPACE - count + 1);
         const overlaps = (other: number): boolean =>
-          other !== owner && base < space.getBase(other) + space.getCount(other) && space.getBase(other) < base + count;
-        if (![0, 1, 2].some(overlaps)) space.place(owner, base, count);
+          other !== functionNumber &&
+          base < space.getBase(other) + space.getCount(other) &&
+          space.getBase(other) < base + count;
+        if (![0, 1, 2].some(overlaps)) space.place(functionNumber, base, count);
         return;
       }
       default:
-        this.#reset(owner);
+        this.#reset(functionNumber);
     }
   }
 
   #check(): string | undefined {
     const { pool, units } = this;
     const holders = new Map<number, number>();
-    for (let owner = 0; owner < FUNCTIONS; owner++) {
-      const unit = units[owner] as CollectUnit;
+    for (let functionNumber = 0; functionNumber < FUNCTIONS; functionNumber++) {
+      const unit = units[functionNumber] as CollectUnit;
       let inUse = 0;
       for (let page = 0; page < PAGES; page++) {
         if (!unit.isInUse(page)) continue;
         inUse++;
         const vcb = unit.getBoundVcb(page);
         if (vcb >= 0 && holders.has(vcb)) return `VCB ${vcb} collects twice`;
-        if (vcb >= 0) holders.set(vcb, owner);
+        if (vcb >= 0) holders.set(vcb, functionNumber);
       }
-      if (inUse !== unit.inUseCount) return `function ${owner} counts ${unit.inUseCount} VCBs in use, not ${inUse}`;
+      if (inUse !== unit.inUseCount)
+        return `function ${functionNumber} counts ${unit.inUseCount} VCBs in use, not ${inUse}`;
     }
     for (const { state, vcb, functionNumber } of pool.buffers) {
       if (state !== PcbState.COLLECTING) continue;
@@ -194,7 +198,7 @@ for (const [seed, changing] of [
     world.drain();
     t.equal(world.pool.freeCount, BUFFERS);
     t.same(
-      [0, 1, 2].map((owner) => world.space.getReserved(owner)),
+      [0, 1, 2].map((functionNumber) => world.space.getReserved(functionNumber)),
       [0, 0, 0],
     );
   });

@@ -6,7 +6,7 @@ import { VcbSpace } from './vcb-space.ts';
 t.test("functions start one behind the other, and what is left is nobody's", async (t) => {
   const space = new VcbSpace(3, 8, 32);
   t.same(
-    [0, 1, 2].map((owner) => space.getBase(owner)),
+    [0, 1, 2].map((functionNumber) => space.getBase(functionNumber)),
     [0, 8, 16],
   );
   t.equal(space.getCount(2), 8);

@@ -19,7 +19,7 @@ export class VcbSpace {
   /** Every function gets `count` numbers, one function after the other. */
   constructor(functionCount: number, count: number, size = VCB_MAX) {
     this.size = size;
-    this.#bases = Int32Array.from({ length: functionCount }, (_, owner) => owner * count);
+    this.#bases = Int32Array.from({ length: functionCount }, (_, functionNumber) => functionNumber * count);
     this.#counts = new Int32Array(functionCount).fill(count);
     this.#reserved = new Int32Array(functionCount);
     this.#holders = new Uint8Array(size);
