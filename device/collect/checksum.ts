@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Checksum of a command: one's-complement sum of its dwords with the checksum itself as zero, seeded with a key, inverted
- * (after real-hardware 1.4). Detects a command torn between two writers.
+ * Checksum of a command: inverted one's-complement sum of its dwords, with the checksum itself as
+ * zero, seeded with a key of the QP, as Oracle's sif driver computes it (docs/DOCUMENTS.md
+ * decision 2). It detects a command that two writers have mixed. Admission checks it.
  */
 
 /**
- * Whether the dword at `checksumOffset` is the checksum of `lengthBytes` (a multiple of 4) from the start of `view`, itself counted as zero.
- * Works on 16-bit halves: sums of whole dwords would be doubles, which are objects on the heap each time they cross a call.
+ * Returns true when the dword at `checksumOffset` is the checksum of the `lengthBytes` (a multiple
+ * of 4) from the start of `view`. Works on 16-bit halves: sums of whole dwords would be doubles,
+ * which are objects on the heap each time they cross a call.
  */
 export function hasCommandChecksum(
   view: DataView,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The collect BAR of one function (US8484392; DESIGN.md 4.3): virtual collect buffers through which send commands arrive, the dedicated collect buffer for
- * management commands, and the control words of each page. A write to a free VCB binds a PCB; without one the VCB goes to send-queue
- * mode: what identifies the command is kept, the rest is dropped until the kick, and a doorbell takes the command's place.
+ * Collect BAR of one function (US 8,484,392 par. 87-90, 95-101, 108-114): virtual collect buffers
+ * (VCBs) for send commands, the dedicated collect buffer for management commands, and the control
+ * words of each page. A store to a free VCB binds a PCB. Without a free PCB the VCB goes to
+ * send-queue mode: the unit keeps the identification of the command, drops the rest up to the kick,
+ * and rings a doorbell in place of the command. The PCIe function calls it.
  */
 import { CANCEL_CANCEL_MASK, CANCEL_CANCEL_SHIFT } from '../../protocol/layout/gen/cancel.gen.ts';
 import {
@@ -24,30 +26,33 @@ import type { PcbAllocator } from './pcb-allocator.ts';
 import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 import type { VcbSpace } from './vcb-space.ts';
 
-/** What becomes of what arrives in the collect BAR. */
+/** Receives the commands and doorbells that arrive in the collect BAR. */
 export interface CollectSink {
-  /** A send command is whole; the sink owns the PCB now. */
+  /** A send command is complete. The sink now owns the PCB. */
   kickSend(buffer: PhysicalCollectBuffer): void;
-  /** A command found no PCB: only its first 8 bytes were kept. */
+  /** A command found no PCB; its first 8 bytes are the doorbell. */
   ringImplicit(low: number, high: number): void;
   ringExplicit(low: number, high: number): void;
   stop(low: number): void;
   notify(low: number, high: number): void;
-  /** A management command is whole. */
+  /** A management command is complete. */
   kickManagement(buffer: PhysicalCollectBuffer): void;
 }
 
-/** What a collect unit is built from. */
+/** Constructor arguments of a collect unit. */
 export interface CollectParts {
   readonly owner: Pick<UnderlyingFunction, 'number' | 'faults' | 'timeline'>;
-  /** VCB pages the collect BAR has room for. */
+  /** Number of VCB pages for which the collect BAR has room. */
   readonly pageCount: number;
   readonly space: VcbSpace;
   readonly allocator: PcbAllocator;
   readonly sink: CollectSink;
 }
 
-/** Collecting state of a VCB: none, a bound PCB, or a stand-in that keeps only what a doorbell needs (send-queue mode). */
+/**
+ * State of a VCB: undefined while idle, a bound PCB, or a stand-in that keeps only the contents of
+ * a doorbell (send-queue mode).
+ */
 type Collecting = PhysicalCollectBuffer | undefined;
 
 const STAND_IN_INDEX = -1;
@@ -55,13 +60,16 @@ const STAND_IN_INDEX = -1;
 const CANCEL = CANCEL_CANCEL_MASK >>> CANCEL_CANCEL_SHIFT;
 
 export class CollectUnit {
+  /**
+   * Commands kicked, cancelled, and refused by `choke`; while `choke` is set no new command begins.
+   */
   kicks = 0;
   cancels = 0;
   choked = 0;
   choke = false;
   /** Commands of each QoS level that found no PCB. */
   readonly levelRefusals = new Uint32Array(QOS_LEVELS);
-  /** VCBs with a command being collected. */
+  /** Number of VCBs in which a command is being collected. */
   inUseCount = 0;
   /** Byte offset of the first VCB of QoS level 1 (the sub-BAR). */
   qosDivider: number;
@@ -88,59 +96,60 @@ export class CollectUnit {
     this.#collecting = new Array<Collecting>(this.dedicatedOffset / PAGE_BYTES).fill(undefined);
   }
 
-  /** VCBs the function has now. */
+  /** Number of VCBs that the function has now. */
   get vcbCount(): number {
     return this.#space.getCount(this.#functionNumber);
   }
 
-  /** The most it could be given: what its BAR has room for. */
+  /** Largest number of VCBs that fits its BAR. */
   get pageCount(): number {
     return this.#collecting.length;
   }
 
+  /** Commands of all QoS levels that found no PCB. */
   get refusals(): number {
     return this.levelRefusals.reduce((sum, count) => sum + count, 0);
   }
 
-  /** VCBs of QoS level 1; the others are of level 0. */
+  /** Number of VCBs of QoS level 1; the others have level 0. */
   get levelOneCount(): number {
     return Math.min(this.vcbCount, Math.max(0, this.vcbCount - Math.ceil(this.qosDivider / PAGE_BYTES)));
   }
 
-  /** Moves the sub-BAR so that the last `count` VCBs are those of QoS level 1. */
+  /** Moves the sub-BAR: the last `count` VCBs get QoS level 1. */
   set levelOneCount(count: number) {
     this.qosDivider = (this.vcbCount - count) * PAGE_BYTES;
   }
 
-  /** A write of 1, 2, 4 or 8 bytes anywhere in the BAR. */
+  /** Takes a write of 1, 2, 4 or 8 bytes anywhere in the BAR. */
   write(offset: number, sizeBytes: number, low: number, high: number): void {
     const page = Math.floor(offset / PAGE_BYTES);
     const inPage = offset % PAGE_BYTES;
     if (offset % sizeBytes !== 0) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
     if (offset >= this.dedicatedOffset) return this.#writeDedicated(page, inPage, offset, sizeBytes, low, high);
-    // A command begun before the share shrank may still be ended, or cancelled.
+    // A command that began before the share shrank may still be finished or cancelled.
     if (page >= this.vcbCount && this.#collecting[page] === undefined)
       return this.#faults.report(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
     if (inPage < DATA_BYTES) return this.#writeData(page, inPage, sizeBytes, low, high);
     this.#writeControl(page, inPage, offset, sizeBytes, low, high);
   }
 
-  /** A command is being collected in the page, also in send-queue mode. */
+  /** True while a command is being collected in the page, also in send-queue mode. */
   isInUse(page: number): boolean {
     return this.#collecting[page] !== undefined;
   }
 
-  /** Number of the VCB whose PCB the page fills; -1 when there is none. For tests. */
+  /** Number of the VCB whose PCB the page fills, or -1. For tests. */
   getBoundVcb(page: number): number {
     return this.#collecting[page]?.vcb ?? -1;
   }
 
-  /** The dedicated buffer may be used for the next management command. */
+  /** Frees the dedicated buffer for the next management command. */
   releaseDedicated(): void {
     this.#dedicated.state = PcbState.FREE;
   }
 
-  /** Drops everything half-collected. */
+  /** Drops all commands that are being collected, and clears the counters. */
   reset(): void {
     for (let page = 0; page < this.#collecting.length; page++) this.#free(page);
     this.releaseDedicated();
@@ -165,6 +174,7 @@ export class CollectUnit {
     if (buffer.lengthKnown) this.#kickWhenWhole(page, buffer);
   }
 
+  /** Starts a command in a free VCB, with a PCB or a stand-in. */
   #open(page: number): PhysicalCollectBuffer {
     const qosLevel = page * PAGE_BYTES >= this.qosDivider ? 1 : 0;
     const buffer = this.#bind(page, qosLevel) ?? this.#openStandIn(page, qosLevel);
@@ -173,6 +183,7 @@ export class CollectUnit {
     return buffer;
   }
 
+  /** Binds a PCB for the page; undefined when neither its VCB number nor a PCB is free. */
   #bind(page: number, qosLevel: number): PhysicalCollectBuffer | undefined {
     const vcb = this.#space.take(this.#functionNumber, page);
     if (vcb < 0) return undefined;
@@ -182,7 +193,9 @@ export class CollectUnit {
     return buffer;
   }
 
-  /** Send-queue mode still follows the command to its kick, so that the VCB is freed exactly there. */
+  /**
+   * Send-queue mode follows the command to its kick as well: the VCB is free again exactly then.
+   */
   #openStandIn(page: number, qosLevel: number): PhysicalCollectBuffer {
     this.levelRefusals[qosLevel]++;
     this.#owner.timeline?.note(Step.REFUSE, this.#functionNumber, page);
@@ -191,7 +204,7 @@ export class CollectUnit {
     return buffer;
   }
 
-  /** Ends the collecting of a page and says what was bound to it. */
+  /** Ends the collection in a page and returns its buffer. */
   #leave(page: number): Collecting {
     const buffer = this.#collecting[page];
     if (buffer === undefined) return undefined;
@@ -234,7 +247,10 @@ export class CollectUnit {
     }
   }
 
-  /** The writer says the command is whole. What did not arrive makes it a damaged copy: the checksum or, at the latest, the send queue decides. */
+  /**
+   * Software declares the command complete. Missing bytes make it a damaged copy: the checksum
+   * detects that, or at the latest the comparison with the send queue.
+   */
   #kickExplicitly(page: number): void {
     const buffer = this.#collecting[page];
     if (buffer === undefined) return;
@@ -263,7 +279,8 @@ export class CollectUnit {
       if (buffer.state === PcbState.COLLECTING) this.releaseDedicated();
       return;
     }
-    // While a command executes its buffer takes no other: software holds the lock until the response.
+    // The buffer of an executing command accepts no other one: software holds the lock until the
+    // response.
     if (inPage >= DATA_BYTES || buffer.state > PcbState.COLLECTING)
       return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
     if (buffer.state === PcbState.FREE) buffer.open();

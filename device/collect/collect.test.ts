@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Collect buffers: what software may write how, when a command becomes whole, and what happens when it does not. PROGRAMMING.md, posting sends; DESIGN.md 4.3. */
+/**
+ * Collect buffers: the forms in which software may write a command, the point at which it is
+ * complete, and the result of a command that never is (docs/PROGRAMMING.md, posting sends;
+ * US 8,484,392 par. 95-101, 108-114).
+ */
 import t from 'tap';
 import {
   CANCEL_OFFSET,
@@ -35,7 +39,7 @@ function sendOne(bench: Bench, pair: Pair, payload: Uint8Array, style: CollectSt
   return payload.every((byte, index) => buffer.bytes[GRH + index] === byte) ? undefined : 'the payload differs';
 }
 
-/** Writes a command except one store, which is returned for later. */
+/** Writes a command except one store, and returns that store. */
 function writeButOne(bench: Bench, qp: DriverQueuePair, bytes: Uint8Array, held: number) {
   const stores = planStores(bytes.length, {});
   const view = new DataView(bytes.buffer);
@@ -67,7 +71,7 @@ t.test('any size, order and repetition of stores makes the same command, once', 
   bench.finish();
 });
 
-t.test('nothing happens before the last missing piece, whichever it is', async (t) => {
+t.test('nothing happens before the last missing piece arrives, in whatever order', async (t) => {
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   const words = (64 + 24) / 8;
@@ -195,7 +199,7 @@ t.test('two commands written into one buffer at once are not merged', async (t) 
   bench.finish();
 });
 
-t.test('lengths no command can have free the buffer and are counted', async (t) => {
+t.test('a length that is impossible for a command frees the buffer and is counted', async (t) => {
   const bench = new Bench();
   const { sender, to } = bench.createPair();
   let expected = 0;
@@ -210,7 +214,7 @@ t.test('lengths no command can have free the buffer and are counted', async (t) 
   bench.finish();
 });
 
-t.test('the length counts as it stands at the end, not as it once stood', async (t) => {
+t.test('the last value of the length counts', async (t) => {
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   bench.postReceive(receiver, GRH + 256);
@@ -309,7 +313,7 @@ t.test(
       const buffer = bench.postReceive(receiver, GRH + 256);
       const bytes = sender.fill(to({ inline: payload })).slice();
       sender.advanceSendTail();
-      // All behind them is dropped, so it may be anything.
+      // All bytes behind them are dropped, so they may have any value.
       bytes.set(bench.random.bytes(bytes.length - 8), 8);
       const storeBytes = bench.random.pick([0, 1, 2, 4, 8] as const);
       const style = { storeBytes, random: bench.random, repeat: round % 2 === 0, lengthLast: round % 3 === 0 };
@@ -328,7 +332,7 @@ t.test(
       counters.map((at) => bench.read(at)),
       [rounds, rounds, rounds, 0],
     );
-    t.same(bench.allFaults(), {}, 'nobody looked at what was dropped');
+    t.same(bench.allFaults(), {}, 'the dropped bytes were not examined');
     holder.cancel();
     bench.finish();
   },
@@ -411,7 +415,7 @@ t.test('choke drops new commands, lets those under way end, and keeps doorbells'
   bench.finish();
 });
 
-t.test('commands for queue pairs that are not there, or of another level, are counted and harm nobody', async (t) => {
+t.test('commands for queue pairs that do not exist, or of another level, are counted and have no effect', async (t) => {
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
   for (const qpn of [0, 1, 0xfff0, 0xffffff, sender.qpn ^ 0x800000]) {

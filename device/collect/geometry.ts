@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Where collect buffers stand in the collect BAR: the function's VCBs from 0, its dedicated collect buffers in the upper half. */
+/**
+ * Layout of the collect BAR: the function's VCBs from offset 0, its dedicated collect buffers in
+ * the upper half (US 8,484,392 par. 58-60; docs/DOCUMENTS.md decision 16).
+ */
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 
-/** Dedicated collect buffers for management commands of one function. */
+/** Number of dedicated collect buffers for management commands of one function. */
 export const DEDICATED_COLLECT_BUFFERS = 1;
 
-/** Byte offset of the dedicated collect buffers: the first power of two that clears the VCBs, so that the BAR has twice that size. */
+/**
+ * Byte offset of the dedicated collect buffers: the smallest power of two behind the VCBs. The BAR
+ * has twice that size.
+ */
 export function getDedicatedOffset(vcbCount: number): number {
   let pages = 1;
   while (pages < vcbCount) pages *= 2;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Hazards of real-hardware 5.3 that belong to collect buffers: each is provoked, and what then happens is what is defined. */
+/**
+ * Hazards 1 to 8, 19 and 20 of docs/HAZARDS.md: each is provoked, and the defined result follows.
+ */
 import t, { type Test } from 'tap';
 import {
   CANCEL_OFFSET,
@@ -18,7 +20,10 @@ import { countCollecting } from '../test-support/invariants.ts';
 const GRH = 40;
 const COUNT = 40;
 
-/** Fills the next slot of the sender and leaves the rest to the test: its stores, and a way to perform one. */
+/**
+ * Fills the next slot of the sender. Returns the stores of the collect copy, which are not yet
+ * written, and a function that writes one.
+ */
 function prepare(bench: Bench, { sender, receiver, to }: Pair, payload: Uint8Array, qp: DriverQueuePair = sender) {
   const buffer = bench.postReceive(receiver, GRH + 256);
   const bytes = qp.fill(to({ inline: payload })).slice();
@@ -30,7 +35,7 @@ function prepare(bench: Bench, { sender, receiver, to }: Pair, payload: Uint8Arr
   return { bytes, stores: planStores(bytes.length), store, intact };
 }
 
-/** Both ends completed exactly once, well. */
+/** Both ends completed exactly once, with success. */
 function checkOnce(t: Test, { sender, receiver }: Pair, what: string): void {
   t.same(
     sender.parts.sendCq.drain().map(({ status }) => status),
@@ -92,7 +97,7 @@ t.test(
   },
 );
 
-t.test('hazard 4: two processors write into one VCB at once: the checksum tells, no mixed packet', async (t) => {
+t.test('hazard 4: two processors write into one VCB at once: the checksum fails, no mixed packet', async (t) => {
   const bench = new Bench({ seed: 4 });
   const pair = bench.createPair();
   for (let round = 0; round < COUNT; round++) {
@@ -136,7 +141,8 @@ t.test('hazard 6: a command begins before the last one in its VCB was kicked: ne
       for (const item of first.stores.slice(0, kept)) first.store(item);
       for (const item of backwards ? second.stores.toReversed() : second.stores) second.store(item);
       const what = `${kept} words of the first, then the second ${backwards ? 'backwards' : 'forwards'}`;
-      // Backwards it is whole as soon as it reaches the words of the first; forwards it has overwritten them, and is early.
+      // Written backwards, the command is complete as soon as it reaches the words of the first
+      // one. Written forwards, it has overwritten them and is early.
       t.equal(bench.faults(FaultKind.COMMAND_CHECKSUM) - mixed, backwards ? 1 : 0, what);
       t.equal(bench.read(CSR.DOORBELLS_IMPLICIT) - early, 1, what);
       pair.sender.cancel();
@@ -222,7 +228,7 @@ t.test(
   },
 );
 
-t.test("hazard 20: a function writes beyond its VCBs: dropped, counted, nobody else's business", async (t) => {
+t.test('hazard 20: a function writes beyond its VCBs: dropped and counted, without effect on others', async (t) => {
   const bench = new Bench({ seed: 20, functionCount: 3, adapter: { vcbCount: 10, vcbLimit: 16 } });
   const victim = new InProcessAccess(bench.machine, 0);
   const rogue = new InProcessAccess(bench.machine, 1);

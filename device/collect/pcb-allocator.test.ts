@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Three levels of allocation: QoS level, function, device; what is promised is never given away; shares converge. US8484392, PCB allocator. */
+/**
+ * The three levels of PCB allocation (QoS level, function, adapter): a promised PCB is never given
+ * away, and shares converge (US 8,484,392 par. 50, 53-56, 96).
+ */
 import t from 'tap';
 import { isOverused } from '../simulations/qos/watch.ts';
 import { PcbAllocator } from './pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 
-/** Binds as many as the level gets, at most `limit`. */
+/** Binds as many PCBs as the level gets, at most `limit`. */
 function fill(pool: PcbAllocator, functionNumber: number, level: number, limit = 1000): PhysicalCollectBuffer[] {
   const bound: PhysicalCollectBuffer[] = [];
   while (bound.length < limit) {
@@ -16,7 +19,7 @@ function fill(pool: PcbAllocator, functionNumber: number, level: number, limit =
   return bound;
 }
 
-t.test("a level takes what is its own, then its function's, then everybody's", async (t) => {
+t.test('a level binds its own PCBs, then those of its function, then those of all functions', async (t) => {
   const pool = new PcbAllocator(10, 2);
   pool.setShare(0, 5, 2, 1);
   pool.setShare(1, 2, 1, 1);
@@ -41,7 +44,7 @@ t.test("a level takes what is its own, then its function's, then everybody's", a
   t.equal(pool.findError(), undefined);
 });
 
-t.test('one that is told of a free buffer finds it', async (t) => {
+t.test('a callback for a freed PCB finds it free', async (t) => {
   const pool = new PcbAllocator(1, 1);
   const [buffer] = fill(pool, 0, 0);
   let found = false;
@@ -53,7 +56,7 @@ t.test('one that is told of a free buffer finds it', async (t) => {
   t.ok(found);
 });
 
-t.test('a share that shrinks below its use converges, and nothing of it is given away twice', async (t) => {
+t.test('a share that shrinks below its use converges, and no PCB of it is given away twice', async (t) => {
   const pool = new PcbAllocator(8, 2);
   pool.setShare(0, 6, 0, 0);
   const bound = fill(pool, 0, 0, 6);
@@ -74,7 +77,7 @@ t.test('a share that shrinks below its use converges, and nothing of it is given
   t.equal(pool.freeCount, 0);
 });
 
-t.test('what all share is not enlarged by buffers that are still out', async (t) => {
+t.test('PCBs that are still bound do not enlarge the common pool', async (t) => {
   const pool = new PcbAllocator(6, 3);
   pool.setShare(0, 4, 0, 0);
   pool.setShare(1, 2, 0, 0);
@@ -85,14 +88,14 @@ t.test('what all share is not enlarged by buffers that are still out', async (t)
   t.equal(fill(pool, 1, 0).length, 2);
 });
 
-t.test('what is lent is used by others, asked back by its owner, and comes back as it is released', async (t) => {
+t.test('lent PCBs are used by other functions, recalled by their own, and returned when released', async (t) => {
   const pool = new PcbAllocator(4, 2);
   pool.setShare(0, 4, 2, 2);
   t.notOk(pool.canBind(1, 0));
   pool.lend(0);
   const bound = fill(pool, 1, 0, 3);
   t.equal(bound.length, 3);
-  t.equal(pool.getAvailable(0, 0), 1, 'what is free it may have at once');
+  t.equal(pool.getAvailable(0, 0), 1, 'a free PCB is available at once');
   t.equal(fill(pool, 0, 1).length, 1);
   t.notOk(pool.canBind(0, 1), 'the rest is still out');
   pool.release(bound[0] as PhysicalCollectBuffer);
@@ -101,7 +104,7 @@ t.test('what is lent is used by others, asked back by its owner, and comes back 
   t.equal(pool.findError(), undefined);
 });
 
-t.test('a level that has more out than it may now is not made up for by the other one having less', async (t) => {
+t.test('a level above its limit is not offset by another level below its own', async (t) => {
   const pool = new PcbAllocator(3, 2);
   pool.setShare(0, 1, 1, 0);
   const [out] = fill(pool, 0, 0, 1);

@@ -1,37 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A pool of physical collect buffers and who may take from it (US8484392: PCB allocator, numPCB register). A bind uses what is guaranteed to the
- * QoS level, then what the levels of its function share, then what all functions share. Binding is exclusive: a PCB belongs to one VCB, then to one
- * command, until released. The same class serves the collect buffers of functions and the dedicated ones of the scheduler.
- *
- * Invariants: free + bound = total; what is promised and unused is never given to anybody else. So a bind out of what all share needs more free
- * buffers than are promised; that one condition also holds while shares shrink below what is in use.
+ * Pool of physical collect buffers (PCBs) and the accounts of the functions (US 8,484,392 par. 50,
+ * 53-56, 96). A bind is charged to the account of the QoS level, then to the one that the levels of
+ * its function share, then to the one that all functions share. Binding is exclusive: until it is
+ * released, a PCB belongs to one VCB and then to one command. Collect units bind PCBs from one
+ * pool, the scheduler from another.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 
-/** Accounts of a function: one per QoS level, what its levels share, and what it has out of what all functions share. */
+/**
+ * Accounts of a function: one for each QoS level, one that its levels share, and its use of the
+ * account that all functions share.
+ */
 const FUNCTION_SHARED = QOS_LEVELS;
 const DEVICE_SHARED = QOS_LEVELS + 1;
 const ACCOUNTS = QOS_LEVELS + 2;
 const NONE = -1;
 
+/**
+ * Invariants: free + bound = total; a promised and unused PCB is never given to another function. A
+ * bind from the shared account of all functions therefore needs more free PCBs than are promised.
+ * That one condition also holds while shares shrink below their use.
+ */
 export class PcbAllocator {
   readonly buffers: readonly PhysicalCollectBuffer[];
-  /** Told after a buffer came free: whoever was refused may try again. */
+  /** Called after each release: a refused bind may be tried again. */
   onFree: () => void = () => {};
   readonly #functionCount: number;
-  /** Limit and use of each account; the last account of a function has no limit of its own. */
+  /** Limit and use of each account. The last account of a function has no limit of its own. */
   readonly #limits: Int32Array;
   readonly #used: Int32Array;
-  /** PCBs bound by each QoS level of each function, whoever pays. */
+  /** PCBs bound by each QoS level of each function, in whatever account. */
   readonly #inUse: Int32Array;
-  /** Functions whose unused guarantee is lent to all. */
+  /** 1 for each function that lends its unused guarantee to all. */
   readonly #lent: Uint8Array;
   /** Stack of free PCB indices. */
   readonly #free: Int32Array;
   #freeCount: number;
-  /** Sum of what is promised and unused, without what is lent. */
+  /** Sum of the promised and unused PCBs, without those lent. */
   #promised = 0;
   #deviceShared: number;
   #deviceUsed = 0;
@@ -52,22 +59,25 @@ export class PcbAllocator {
     return this.#freeCount;
   }
 
-  /** PCBs that no function was given: all may use them. */
+  /** PCBs that were given to no function: all may use them. */
   get deviceShared(): number {
     return this.#deviceShared;
   }
 
-  /** PCBs bound out of what all functions share. */
+  /** PCBs bound from the account that all functions share. */
   get deviceUsed(): number {
     return this.#deviceUsed;
   }
 
-  /** PCBs bound beyond what all functions share: lent, or not back yet since a share grew. They come back as their commands are done. */
+  /**
+   * PCBs bound beyond the limit of the account that all functions share: lent, or not yet returned
+   * since a share grew. They return as their commands complete.
+   */
   get borrowed(): number {
     return Math.max(0, this.#deviceUsed - this.#deviceShared);
   }
 
-  /** Some function lends what it does not use. */
+  /** True while some function lends unused PCBs. */
   get lending(): boolean {
     return this.#lent.includes(1);
   }
@@ -84,7 +94,7 @@ export class PcbAllocator {
     return this.#limits[functionNumber * ACCOUNTS + qosLevel];
   }
 
-  /** PCBs the levels of the function share. */
+  /** PCBs that the levels of the function share. */
   getShared(functionNumber: number): number {
     return this.#limits[functionNumber * ACCOUNTS + FUNCTION_SHARED];
   }
@@ -101,7 +111,7 @@ export class PcbAllocator {
     return this.#used[functionNumber * ACCOUNTS + DEVICE_SHARED];
   }
 
-  /** PCBs the level could bind now, one after the other. */
+  /** PCBs that the level could now bind in a row. */
   getAvailable(functionNumber: number, qosLevel: number): number {
     const base = functionNumber * ACCOUNTS;
     const own = this.#unused(base + qosLevel) + this.#unused(base + FUNCTION_SHARED);
@@ -114,8 +124,9 @@ export class PcbAllocator {
   }
 
   /**
-   * Gives a function `total` PCBs, `level0` and `level1` of them to its levels. What is in use stays charged where it was: an account above its
-   * new limit takes nothing until enough has come back. The caller sees to it that sums fit.
+   * Gives a function `total` PCBs, `level0` and `level1` of them to its levels. PCBs in use stay
+   * charged to their accounts: an account above its new limit binds none until enough have been
+   * released. The caller makes sure that the sums fit.
    */
   setShare(functionNumber: number, total: number, level0: number, level1: number): void {
     const base = functionNumber * ACCOUNTS;
@@ -128,21 +139,27 @@ export class PcbAllocator {
     this.#promised += this.#unusedOf(functionNumber);
   }
 
-  /** Lends all that the function does not use to everybody, until it binds again or `askBack`. */
+  /**
+   * Lends the unused PCBs of the function to all functions until it binds again or `askBack` is
+   * called.
+   */
   lend(functionNumber: number): void {
     if (this.#lent[functionNumber] !== 0) return;
     this.#promised -= this.#unusedOf(functionNumber);
     this.#lent[functionNumber] = 1;
   }
 
-  /** From now on nobody else binds what was lent; what is in use comes back when it is released. */
+  /** Stops lending. Lent PCBs in use return when they are released. */
   askBack(functionNumber: number): void {
     if (this.#lent[functionNumber] === 0) return;
     this.#lent[functionNumber] = 0;
     this.#promised += this.#unusedOf(functionNumber);
   }
 
-  /** Binds a PCB to `vcb`; undefined when the level may not have another one, or what it may have was lent and is not back yet. */
+  /**
+   * Binds a PCB to `vcb`. Returns undefined when the level may not have another one, or while its
+   * share is lent and not yet returned.
+   */
   bind(functionNumber: number, qosLevel: number, vcb: number): PhysicalCollectBuffer | undefined {
     this.askBack(functionNumber);
     const account = this.#chooseAccount(functionNumber * ACCOUNTS, qosLevel);
@@ -160,7 +177,7 @@ export class PcbAllocator {
     return buffer;
   }
 
-  /** Gives a PCB back, whatever became of its command. Releasing a free PCB does nothing. */
+  /** Releases a PCB, whether its command completed or not. Releasing a free PCB does nothing. */
   release(buffer: PhysicalCollectBuffer): void {
     if (buffer.state === PcbState.FREE) return;
     const { functionNumber, qosLevel, account } = buffer;
@@ -176,7 +193,10 @@ export class PcbAllocator {
     this.onFree();
   }
 
-  /** Returns a sentence when the books do not agree with the buffers, or undefined. For tests; costs a walk over all buffers. */
+  /**
+   * Returns a sentence when the accounts disagree with the buffers, otherwise undefined. For tests;
+   * visits all buffers.
+   */
   findError(): string | undefined {
     const used = new Int32Array(this.#used.length);
     let bound = 0;
@@ -195,6 +215,7 @@ export class PcbAllocator {
     return promised === this.#promised ? undefined : `${this.#promised} PCBs promised, it should be ${promised}`;
   }
 
+  /** The account that pays for the next bind of the level, or NONE. */
   #chooseAccount(base: number, qosLevel: number): number {
     if (this.#freeCount === 0) return NONE;
     if (this.#used[base + qosLevel] < this.#limits[base + qosLevel]) return qosLevel;

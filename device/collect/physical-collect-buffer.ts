@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Physical collect buffers: on-adapter storage of one command each, with the scoreboard that decides when the command is whole
- * (US8484392: collect buffer, virtual kick; DESIGN.md 4.3). A PCB is free, collecting (bound to one VCB), kicked (in a virtual kick list) or launched.
+ * Physical collect buffer (PCB): storage of one command in the adapter, with the scoreboard that
+ * decides when the command is complete (US 8,484,392 par. 48, 112-113). A PCB is free, collecting
+ * (bound to one VCB), kicked (in a virtual kick list) or launched. Collect units, scheduler and
+ * lanes pass it on.
  */
 import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_SIZE } from '../../protocol/layout/gen/doorbell.gen.ts';
@@ -26,36 +28,38 @@ const LENGTH_DWORD_OFFSET = SEND_COMMAND_COLLECT_LENGTH_OFFSET - (SEND_COMMAND_C
 const DOORBELL_BYTES_MASK = 2 ** DOORBELL_SIZE - 1;
 const ALL_BYTES = 0xffffffff | 0;
 
-/** The pool that a buffer goes back to. */
+/** The pool to which a PCB returns. */
 export interface BufferHome {
   release(buffer: PhysicalCollectBuffer): void;
 }
 
 export class PhysicalCollectBuffer {
-  /** Number within its pool. */
+  /** Number in its pool. */
   readonly index: number;
   readonly bytes = new Uint8Array(COMMAND_MAX_BYTES);
   readonly words = new Int32Array(this.bytes.buffer);
   readonly view = new DataView(this.bytes.buffer);
   state: PcbState = PcbState.FREE;
-  /** Function and QoS level it is bound for, and the account that pays: set by the allocator. */
+  /** Function and QoS level of the bind, and the account that pays; the allocator sets them. */
   functionNumber = 0;
   qosLevel = 0;
   account = 0;
-  /** Number of the VCB the command was collected through, or -1. */
+  /** Number of the VCB through which the command was collected, or -1. */
   vcb = -1;
-  /** Allocator it goes back to; stand-ins and the management buffer have none. */
+  /** The allocator it returns to; stand-ins and the management buffer have none. */
   readonly #home: BufferHome | undefined;
-  /** Why the command must not be executed: found when it was fetched, reported when its turn comes. */
+  /** Cause for which the command must not be executed: found at the fetch, reported in its turn. */
   fault: FaultKind = FaultKind.NONE;
-  /** QP of a kicked command and the QP's epoch at the kick: a reset in between makes the command void. */
+  /**
+   * QP of a kicked command, and the QP's epoch at the kick: a later reset makes the command void.
+   */
   queuePair: QueuePair | undefined = undefined;
   epoch = 0;
-  /** Credits of a launched command; a record takes them over. */
+  /** Credits of a launched command; its record takes them over. */
   hold = new CreditHold();
-  /** The next one in its virtual kick list. */
+  /** The next PCB in its virtual kick list. */
   nextKicked: PhysicalCollectBuffer | undefined = undefined;
-  /** One bit per byte of the command that has arrived. */
+  /** One bit for each byte of the command that has arrived. */
   readonly #arrived = new Int32Array(MASK_WORDS);
 
   constructor(index: number, home?: BufferHome) {
@@ -63,33 +67,41 @@ export class PhysicalCollectBuffer {
     this.#home = home;
   }
 
-  /** Begins a new command: one that is collected, unless it will be fetched as a whole. */
+  /**
+   * Starts a new command. `isFetched`: the whole command will be read from the send queue, so the
+   * scoreboard is not used.
+   */
   open(isFetched = false): void {
     this.state = PcbState.COLLECTING;
     this.fault = FaultKind.NONE;
     if (isFetched) return;
     const arrived = this.#arrived;
-    // A call of `fill` costs more than so few words.
+    // A call of `fill` costs more than these few words.
     for (let word = 0; word < MASK_WORDS; word++) arrived[word] = 0;
     this.forgetLength();
   }
 
-  /** Stale bytes of the last command must not be taken for a length. */
+  /**
+   * Clears the length of the previous command, so it is not taken for the length of the next one.
+   */
   forgetLength(): void {
     this.view.setUint32(LENGTH_DWORD_OFFSET, 0);
   }
 
-  /** Gives it back to its allocator, if it has one. Repetition does no harm. */
+  /** Returns the PCB to its allocator, if it has one. Repetition does no harm. */
   release(): void {
     this.#home?.release(this);
   }
 
-  /** Stores data at `offset` of the command. Repetition is harmless: the last value of a byte counts. */
+  /**
+   * Stores data at `offset` of the command. A repeated store is harmless: the last value of a byte
+   * counts.
+   */
   store(offset: number, sizeBytes: number, low: number, high: number): void {
     storeBytes(this.view, this.#arrived, offset, sizeBytes, low, high);
   }
 
-  /** The collect length has arrived. */
+  /** True when the collect length has arrived. */
   get lengthKnown(): boolean {
     return (this.#arrived[0] & LENGTH_BYTES_MASK) === LENGTH_BYTES_MASK;
   }
@@ -99,13 +111,16 @@ export class PhysicalCollectBuffer {
     return getSendCommandCollectLength(this.view, 0);
   }
 
-  /** The length is one a command can have. */
+  /** True when the length is possible for a command. */
   get lengthValid(): boolean {
     const length = this.collectLength;
     return length >= COMMAND_HEADER_BYTES && length <= COMMAND_MAX_BYTES && length % 8 === 0;
   }
 
-  /** Every byte up to the collect length has arrived: the score or the mask of the bits beyond the length is all ones. */
+  /**
+   * True when every byte up to the collect length has arrived: scoreboard or mask of the bytes
+   * beyond the length is all ones.
+   */
   get whole(): boolean {
     const length = this.collectLength;
     for (let word = 0; word < MASK_WORDS; word++) {
@@ -117,7 +132,7 @@ export class PhysicalCollectBuffer {
     return true;
   }
 
-  /** The first 8 bytes have arrived: enough for a doorbell. */
+  /** True when the first 8 bytes have arrived: enough for a doorbell. */
   get identified(): boolean {
     return (this.#arrived[0] & DOORBELL_BYTES_MASK) === DOORBELL_BYTES_MASK;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Several functions on one pool of PCBs and one space of VCBs under seeded random load, every invariant checked after every step. `VUHCA_STEPS` asks for
- * more steps per seed: `VUHCA_STEPS=2000000 npx tap device/collect/random-load.test.ts`.
+ * Several functions on one pool of PCBs and one space of VCBs under seeded random load; every
+ * invariant is checked after every step. The environment variable `VUHCA_STEPS` sets the steps per
+ * seed: `VUHCA_STEPS=2000000 npx tap device/collect/random-load.test.ts`.
  */
 import t from 'tap';
 import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -21,7 +22,7 @@ const PAGES = 8;
 const BUFFERS = 14;
 const SPACE = 40;
 
-/** Functions that write commands in words, and a pipeline that ends what was kicked. */
+/** Functions that write commands in words, and a pipeline that completes kicked commands. */
 class World {
   readonly pool = new PcbAllocator(BUFFERS, FUNCTIONS);
   readonly space = new VcbSpace(FUNCTIONS, PAGES, SPACE);
@@ -29,7 +30,7 @@ class World {
   readonly #random: Random;
   readonly #changing: boolean;
   readonly #kicked: PhysicalCollectBuffer[] = [];
-  /** Words written of each page's command, by function. */
+  /** Words written of the command of each page, by function. */
   readonly #written = Array.from({ length: FUNCTIONS }, () => new Uint8Array(PAGES));
   readonly #header = new DataView(new ArrayBuffer(8));
   opened = 0;
@@ -60,7 +61,7 @@ class World {
       this.pool.setShare(functionNumber, 3, 1, 1);
   }
 
-  /** One thing happens; returns what is wrong then. */
+  /** Carries out one random step; returns a sentence about the first error. */
   step(): string | undefined {
     const random = this.#random;
     const functionNumber = random.below(FUNCTIONS);
@@ -73,7 +74,7 @@ class World {
     return this.#check();
   }
 
-  /** Ends everything. */
+  /** Completes or drops all commands. */
   drain(): void {
     for (let functionNumber = 0; functionNumber < FUNCTIONS; functionNumber++) this.#reset(functionNumber);
     while (this.#kicked.length > 0) this.#end();
@@ -96,7 +97,10 @@ class World {
     return this.#judge(functionNumber, level);
   }
 
-  /** A refusal must be of the function's own making, or of what is shared; while shares change, buffers may also be on their way back. */
+  /**
+   * A refused function must have used up its own PCBs and the shared ones. While shares change,
+   * PCBs may also be on their way back.
+   */
   #judge(functionNumber: number, level: number): string | undefined {
     const { pool } = this;
     if (this.#changing && (pool.freeCount === 0 || pool.getAvailable(functionNumber, level) > 0)) return undefined;
@@ -127,7 +131,7 @@ class World {
     unit.levelOneCount = this.#random.below(unit.vcbCount + 1);
   }
 
-  /** The share of a function, its VCBs or its sub-BAR change, within what the others leave. */
+  /** Changes share, VCBs or sub-BAR of a function within the room that the others leave. */
   #change(functionNumber: number): void {
     const random = this.#random;
     const { pool, space } = this;

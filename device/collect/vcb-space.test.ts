@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/** VCB numbers: runs of functions that move while commands are being collected. US8484392, BAR. */
+/**
+ * VCB numbers: the runs of functions move while commands are being collected (US 8,484,392
+ * par. 57-60, 70-71).
+ */
 import t from 'tap';
 import { VcbSpace } from './vcb-space.ts';
 
-t.test("functions start one behind the other, and what is left is nobody's", async (t) => {
+t.test('the runs of functions start one behind the other, and the remaining numbers have no owner', async (t) => {
   const space = new VcbSpace(3, 8, 32);
   t.same(
     [0, 1, 2].map((functionNumber) => space.getBase(functionNumber)),
@@ -14,7 +17,7 @@ t.test("functions start one behind the other, and what is left is nobody's", asy
   t.equal(new VcbSpace(34, 64).unallocated, 16384 - 34 * 64);
 });
 
-t.test('a number that is collecting stays with its page through a move', async (t) => {
+t.test('a number in use stays with its page through a move', async (t) => {
   const space = new VcbSpace(2, 8, 32);
   t.equal(space.take(0, 7), 7);
   t.equal(space.take(0, 7), -1, 'once');

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The VCB numbers of the adapter and who has which (US8484392: BAR). A function has one run of numbers; page p of its collect BAR is VCB base + p. The
- * run moves and changes its length while commands are being collected: a number stays with the page that took it until that page is free again, so
- * that no VCB is ever collecting two commands and none is lost.
+ * VCB numbers of the adapter and their assignment to functions (US 8,484,392 par. 57-60, 70-71). A
+ * function has one run of numbers; page p of its collect BAR is VCB base + p. The run moves and
+ * changes its length while commands are being collected. A number stays with the page that took it
+ * until that page is free again: no VCB ever collects two commands, and none is lost.
  */
 import { VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 
-/** Runs of VCBs of the functions, and the numbers that are taken. */
+/** The runs of the functions, and the numbers that are taken. */
 export class VcbSpace {
   readonly size: number;
   readonly #bases: Int32Array;
   readonly #counts: Int32Array;
-  /** Numbers a function holds outside its run. */
+  /** Count of numbers that a function holds outside its run. */
   readonly #reserved: Int32Array;
-  /** Function that collects a command under the number, plus one; 0: none. */
+  /** Function that collects a command under each number, plus one; 0: none. */
   readonly #holders: Uint8Array;
 
-  /** Every function gets `count` numbers, one function after the other. */
+  /** Gives every function `count` numbers, one function after the other. */
   constructor(functionCount: number, count: number, size = VCB_MAX) {
     this.size = size;
     this.#bases = Int32Array.from({ length: functionCount }, (_, functionNumber) => functionNumber * count);
@@ -33,17 +34,19 @@ export class VcbSpace {
     return this.#counts[functionNumber];
   }
 
-  /** Numbers outside the function's run on which its commands are still being collected. */
+  /**
+   * Count of numbers outside the function's run under which its commands are still being collected.
+   */
   getReserved(functionNumber: number): number {
     return this.#reserved[functionNumber];
   }
 
-  /** Numbers no function was given. */
+  /** Count of numbers that were given to no function. */
   get unallocated(): number {
     return this.size - this.#counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** A number of the range is still held by another function. */
+  /** True when another function still holds a number in the range. */
   isHeldByOther(functionNumber: number, base: number, count: number): boolean {
     for (let vcb = base; vcb < base + count; vcb++) {
       const holder = this.#holders[vcb];
@@ -52,7 +55,7 @@ export class VcbSpace {
     return false;
   }
 
-  /** Moves a function's run. The caller sees to it that it overlaps no other. */
+  /** Moves a function's run. The caller makes sure that it overlaps no other run. */
   place(functionNumber: number, base: number, count: number): void {
     this.#bases[functionNumber] = base;
     this.#counts[functionNumber] = count;
@@ -62,7 +65,10 @@ export class VcbSpace {
     this.#reserved[functionNumber] = outside;
   }
 
-  /** Takes the number of a page of the function; -1 while it is still held from before a move. */
+  /**
+   * Takes the number of a page of the function. Returns -1 while the number is held from before a
+   * move.
+   */
   take(functionNumber: number, page: number): number {
     const vcb = this.#bases[functionNumber] + page;
     if (this.#holders[vcb] !== 0) return -1;
@@ -70,7 +76,7 @@ export class VcbSpace {
     return vcb;
   }
 
-  /** Gives a taken number back. */
+  /** Returns a taken number. */
   free(functionNumber: number, vcb: number): void {
     this.#holders[vcb] = 0;
     if (!this.#isInside(functionNumber, vcb)) this.#reserved[functionNumber]--;

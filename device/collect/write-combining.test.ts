@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The write-combining stage: does to writes all that a processor may, and nothing that it may not. */
+/**
+ * The write-combining model: it does to writes all that a processor may do, and nothing else
+ * (docs/HAZARDS.md, hazards 1, 2 and 5).
+ */
 import t from 'tap';
 import { COMMAND_HEADER_BYTES, KICK_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { setSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
@@ -16,7 +19,7 @@ interface Piece {
   readonly sizeBytes: number;
 }
 
-/** A collect BAR that keeps every command that becomes whole, behind a stage. */
+/** A collect BAR that keeps every complete command, behind a write-combining model. */
 class Bar {
   readonly pieces: Piece[] = [];
   readonly kicked: { readonly page: number; readonly bytes: string }[] = [];
@@ -53,7 +56,10 @@ function command(random: Random): Uint8Array {
   return bytes;
 }
 
-/** Writes commands into random pages in random stores, several pages at a time; returns them by page, in order. */
+/**
+ * Writes commands into random pages by random stores, several pages at a time. Returns them by
+ * page, in order.
+ */
 function writeCommands(bar: Bar, random: Random, count: number): string[][] {
   const written: string[][] = Array.from({ length: PAGES }, () => []);
   const writers: (() => boolean)[] = [];
@@ -109,7 +115,7 @@ t.test('every command arrives once, whole and in the order of its page, whatever
   }
 });
 
-t.test('it reorders, splits, merges and repeats', async (t) => {
+t.test('the model reorders, splits, merges and repeats writes', async (t) => {
   const bar = new Bar({ seed: 5 });
   const { stage, pieces } = bar;
   const seen = { reordered: 0, split: 0, merged: 0, repeated: 0 };
@@ -127,7 +133,7 @@ t.test('it reorders, splits, merges and repeats', async (t) => {
   for (const [what, count] of Object.entries(seen)) t.ok(count > 5, `${what} ${count} times of 50`);
 });
 
-t.test("a control word follows all that was stored to its page, and nobody else's", async (t) => {
+t.test('a control word follows all stores to its own page, and of no other', async (t) => {
   const { stage, pieces } = new Bar({ seed: 6, lines: 64, holdPasses: 1000 });
   for (const page of [1, 2]) stage.write(page * PAGE_BYTES + 16, 8, 1, 2);
   t.ok(stage.busy);
@@ -141,7 +147,7 @@ t.test("a control word follows all that was stored to its page, and nobody else'
   t.equal(settle(stage), 0);
 });
 
-t.test('no more lines are held than there are', async (t) => {
+t.test('at most the configured number of lines is held', async (t) => {
   const { stage, pieces } = new Bar({ seed: 7, lines: 3, holdPasses: 1000 });
   for (let page = 0; page < PAGES; page++) stage.write(page * PAGE_BYTES, 1, page, 0);
   t.ok(pieces.length >= PAGES - 3);
@@ -154,7 +160,7 @@ t.test('no more lines are held than there are', async (t) => {
   );
 });
 
-t.test('the same seed does the same, another one something else', async (t) => {
+t.test('the same seed gives the same writes, another seed others', async (t) => {
   const run = (seed: number): string => {
     const bar = new Bar({ seed });
     writeCommands(bar, new Random(1), 50);

@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A model of a processor's write-combining buffers in front of the collect BAR (real-hardware 5.3, hazards 1, 2 and 5). Trapped writes arrive in order, so
- * without it drivers are never shown what write-combining memory may do: stores to the data area of a page are held in lines of 64 bytes, and a line
- * leaves when it pleases, in pieces of any size and order, some of them twice.
- *
- * What software may rely on holds: a store to the control words of a page lets all that was stored to that page leave first. Fences do so too, and no
- * device can see them; but software must have one between two commands in the same page, so the first store behind a whole command, and a store
- * to a byte that was stored already, do the same. Every line leaves within a bounded number of passes. The same seed and writes give the same pieces.
+ * Model of a processor's write-combining buffers in front of the collect BAR (docs/HAZARDS.md,
+ * hazards 1, 2 and 5). Trapped writes arrive in order, so without the model drivers never meet the
+ * effects of write-combining memory. Stores to the data area of a page are held in lines of 64
+ * bytes. A line leaves at a random time, in pieces of any size and order, some of them twice. The
+ * PCIe function puts it before its collect unit if the options ask for it.
  */
 import { CANCEL_OFFSET, DATA_BYTES, KICK_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
 import { Random } from '../random.ts';
 
-/** How collect writes are combined. */
+/** Parameters of the model. */
 export interface WriteCombiningOptions {
   readonly seed: number;
-  /** Lines the processor holds, 1 to 64; 10 unless given. */
+  /** Lines that the processor holds, 1 to 64; 10 by default. */
   readonly lines?: number;
-  /** Passes of the adapter a line stays on average, 1 to 1000; 4 unless given. */
+  /** Average stay of a line in passes of the adapter, 1 to 1000; 4 by default. */
   readonly holdPasses?: number;
 }
 
-/** Takes a piece: byte offset in the BAR, size, and the value as two dwords. */
+/** Receives a piece: byte offset in the BAR, size, and value as two dwords. */
 export type PieceTarget = (offset: number, sizeBytes: number, low: number, high: number) => void;
 
 const LINE_BYTES = 64;
 const DEFAULT_LINES = 10;
 const DEFAULT_HOLD_PASSES = 4;
-/** A line leaves after this many times the average at the latest. */
+/** A line leaves after this many times the average stay at the latest. */
 const PATIENCE = 4;
 const WORD_BYTES = 8;
 const NO_PAGE = -1;
 
-/** Returns one sentence for the first option out of range, or undefined. */
+/** Returns a sentence about the first option out of range, or undefined. */
 export function findCombiningError({ seed, lines, holdPasses }: WriteCombiningOptions): string | undefined {
   const ranges: [string, number, number, number][] = [
     ['seed', seed, 0, 0xffffffff],
@@ -45,7 +43,7 @@ export function findCombiningError({ seed, lines, holdPasses }: WriteCombiningOp
   return undefined;
 }
 
-/** 64 bytes on their way. */
+/** A write-combining line of 64 bytes. */
 class Line {
   page = NO_PAGE;
   /** Byte offset of the line in its page. */
@@ -56,6 +54,13 @@ class Line {
   readonly held = new Uint8Array(LINE_BYTES);
 }
 
+/**
+ * The guarantees to software hold: a store to the control words of a page first flushes all stores
+ * to that page. Fences flush too, but no device can see them. Software must have a fence between
+ * two commands in the same page, so the first store after a whole command, and a store to a byte
+ * that was stored already, flush as well. Every line leaves within a bounded number of passes. The
+ * same seed and writes give the same pieces.
+ */
 export class WriteCombining {
   readonly #random: Random;
   readonly #target: PieceTarget;
@@ -63,7 +68,10 @@ export class WriteCombining {
   readonly #pageCount: number;
   readonly #lines: Line[];
   #heldLines = 0;
-  /** Bytes of the command software is writing, by page, and its first eight, which hold its length. */
+  /**
+   * Stored bytes of the command that software is writing, by page; and its first 8 bytes, which
+   * hold its length.
+   */
   readonly #stored: Uint8Array;
   readonly #heads: DataView;
   readonly #pieceOffsets = new Uint8Array(LINE_BYTES);
@@ -81,12 +89,12 @@ export class WriteCombining {
     this.#heads = new DataView(new ArrayBuffer(this.#pageCount * WORD_BYTES));
   }
 
-  /** Something is held: `settle` must be called again. */
+  /** True while a line is held: `settle` must be called again. */
   get busy(): boolean {
     return this.#heldLines > 0;
   }
 
-  /** A write to the collect BAR. Only aligned ones to data areas are held. */
+  /** Takes a write to the collect BAR. Only aligned writes to data areas are held. */
   write(offset: number, sizeBytes: number, low: number, high: number): void {
     const page = Math.floor(offset / PAGE_BYTES);
     const inPage = offset % PAGE_BYTES;
@@ -99,7 +107,7 @@ export class WriteCombining {
       this.#flushPage(page);
       this.#forget(page);
     } else if (this.#isStored(page, inPage, sizeBytes)) {
-      // Held back, a repetition could follow the kick and begin another command.
+      // A held repetition could follow the kick and start another command.
       this.#flushPage(page);
       this.#note(page, inPage, sizeBytes, low, high);
       return this.#target(offset, sizeBytes, low, high);
@@ -112,7 +120,7 @@ export class WriteCombining {
     if (this.#random.oneIn(WORD_BYTES)) this.#evict(this.#random.pick(this.#lines));
   }
 
-  /** A pass of the adapter: some lines leave, those that stayed too long all do. */
+  /** One pass of the adapter: some lines leave, and all that stayed too long. */
   settle(): void {
     for (const line of this.#lines) {
       if (line.page === NO_PAGE) continue;
@@ -121,13 +129,13 @@ export class WriteCombining {
     }
   }
 
-  /** The function was reset: nothing arrives any more. */
+  /** Drops all lines: the function was reset. */
   reset(): void {
     for (const line of this.#lines) this.#release(line);
     this.#stored.fill(0);
   }
 
-  /** Lines of the page leave, in any order. */
+  /** Evicts the lines of the page in any order. */
   #flushPage(page: number): void {
     const { length } = this.#lines;
     const first = this.#random.below(length);
@@ -155,7 +163,7 @@ export class WriteCombining {
     return line;
   }
 
-  /** The line leaves: its bytes as aligned pieces in random order, now and then one that was there before in between. */
+  /** Sends the bytes of a line as aligned pieces in random order, some pieces twice. */
   #evict(line: Line): void {
     if (line.page === NO_PAGE) return;
     const count = this.#cut(line);
@@ -167,7 +175,8 @@ export class WriteCombining {
       this.#pieceSizes[pick] = this.#pieceSizes[last];
       this.#pieceOffsets[last] = offset;
       this.#pieceSizes[last] = size;
-      // Never after the last one: that may be the kick, and what follows a kick is the next command.
+      // No repetition after the last piece: that may be the kick, and the next command follows a
+      // kick.
       if (last < count - 1 && this.#random.oneIn(WORD_BYTES)) {
         const again = last + 1 + this.#random.below(count - 1 - last);
         this.#send(line, this.#pieceOffsets[again], this.#pieceSizes[again]);
@@ -177,7 +186,7 @@ export class WriteCombining {
     this.#release(line);
   }
 
-  /** Cuts what the line holds into aligned pieces; returns how many. */
+  /** Cuts the held bytes of the line into aligned pieces and returns their number. */
   #cut(line: Line): number {
     let count = 0;
     for (let at = 0; at < LINE_BYTES; ) {
@@ -226,7 +235,7 @@ export class WriteCombining {
     return false;
   }
 
-  /** Software has written all of a command to the page. */
+  /** True when software has written a whole command to the page. */
   #isWhole(page: number): boolean {
     const length = getSendCommandCollectLength(this.#heads, page * WORD_BYTES);
     const start = page * DATA_BYTES;

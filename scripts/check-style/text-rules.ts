@@ -17,6 +17,7 @@ import {
 
 /** Folders and files in which comments must have the form that the last three rules check. */
 export const TIDY_FOLDERS: readonly string[] = [
+  'device/collect',
   'device/events',
   'device/function',
   'device/host.ts',
