@@ -3,7 +3,7 @@
 import { FUNCTION_MAX, PCB_MAX, TVL_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { findCombiningError, type WriteCombiningOptions } from '../collect/write-combining.ts';
 import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
-import { LANE_COUNTS } from '../port/transmit-queues.ts';
+import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
 
 export interface AdapterOptions {
   /** Underlying functions, 1 to 34: the physical one, then virtual ones. */
@@ -127,8 +127,8 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     return `option nodeGuid is ${options.nodeGuid}; it must be 16 hex digits`;
   if (!options.portLids.every((lid) => Number.isInteger(lid) && lid > 0 && lid < 0xc000))
     return `option portLids is ${options.portLids}; a unicast LID is 1 to 49151`;
-  if (!LANE_COUNTS.includes(options.virtualLanes))
-    return `option virtualLanes is ${options.virtualLanes}; it must be ${LANE_COUNTS.join(', ')}`;
+  if (!DATA_VL_COUNTS.includes(options.virtualLanes))
+    return `option virtualLanes is ${options.virtualLanes}; it must be ${DATA_VL_COUNTS.join(', ')}`;
   const combining = options.writeCombining && findCombiningError(options.writeCombining);
   return combining ?? (options.portLink.kind === 'faulty' ? findLinkOptionError(options.portLink) : undefined);
 }

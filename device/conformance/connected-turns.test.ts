@@ -27,12 +27,12 @@ t.test('queue pairs that are woken for nothing take no turn away', async (t) => 
   peer.qp.post({ sges: [peer.bench.sge(peer.bench.createBuffer(200 * MTU))] });
   peer.settle();
   const port = peer.adapter.ports[0];
-  const { lanes } = port;
+  const queues = port.transmitQueues;
   t.ok(port.congested, 'it waits for the port');
   for (const { qpn: destQpn } of idle) peer.acknowledge(0, { destQpn });
-  while (lanes.count > 0) lanes.next(undefined)?.shift();
+  while (queues.count > 0) queues.next(undefined)?.shift();
   peer.adapter.run(64);
-  t.ok(lanes.count > 0, 'and goes on as soon as there is room');
+  t.ok(queues.count > 0, 'and goes on as soon as there is room');
   peer.take();
   peer.acknowledge(199);
   peer.bench.finish();

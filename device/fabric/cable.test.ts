@@ -2,7 +2,7 @@
 import t from 'tap';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
-import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
+import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { newPort, send } from '../test-support/port-pair.ts';
 import { Cable } from './cable.ts';
 
@@ -15,7 +15,7 @@ t.test('a cable makes both ports active and hands over packets where they were b
   t.equal(link.arrival(second), undefined);
   send(first, 7);
   const ring = link.arrival(second);
-  t.equal(ring, first.lanes.rings[0], 'no copy');
+  t.equal(ring, first.transmitQueues.rings[0], 'no copy');
   t.equal(link.arrival(first), undefined, 'nothing comes back');
 });
 
@@ -58,7 +58,7 @@ t.test('taking a port off its link brings both down and throws away what waits',
   t.equal(second.transmitDiscards, 1);
   send(first, 3);
   t.equal(first.transmitDiscards, 2, 'a port without a link sends into nowhere');
-  t.equal(first.lanes.count, 0);
+  t.equal(first.transmitQueues.count, 0);
 });
 
 t.test('a subnet manager may keep a port from becoming active', async (t) => {
@@ -72,9 +72,9 @@ t.test('a subnet manager may keep a port from becoming active', async (t) => {
 t.test('service levels choose lanes, and VL15 discards', async (t) => {
   const [first, second] = [newPort(1, 4), newPort(2, 4)];
   const link = new Cable(first, second);
-  t.ok(first.lanes.mapServiceLevel(3, 2));
-  t.notOk(first.lanes.mapServiceLevel(3, 4), 'there is no VL4');
-  t.ok(first.lanes.mapServiceLevel(4, MANAGEMENT_LANE));
+  t.ok(first.transmitQueues.mapServiceLevel(3, 2));
+  t.notOk(first.transmitQueues.mapServiceLevel(3, 4), 'there is no VL4');
+  t.ok(first.transmitQueues.mapServiceLevel(4, MANAGEMENT_VL));
   send(first, 1, 64, 3);
   send(first, 2, 64, 4);
   t.equal(first.transmitDiscards, 1);

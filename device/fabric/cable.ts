@@ -35,14 +35,14 @@ export class Cable implements Link {
 
   arrival(port: Port): PacketRing | undefined {
     if (port === this.#first) {
-      const ring = this.#second.lanes.next(undefined);
+      const ring = this.#second.transmitQueues.next(undefined);
       if (ring !== undefined) {
         this.packets[1]++;
         this.#tookFromSecond = true;
       }
       return ring;
     }
-    const ring = this.#first.lanes.next(undefined);
+    const ring = this.#first.transmitQueues.next(undefined);
     if (ring !== undefined) {
       this.packets[0]++;
       this.#tookFromFirst = true;
@@ -56,7 +56,7 @@ export class Cable implements Link {
     const took = isFirst ? this.#tookFromSecond : this.#tookFromFirst;
     if (isFirst) this.#tookFromSecond = false;
     else this.#tookFromFirst = false;
-    if (peer.onWork !== undefined && (took || port.lanes.count > 0)) peer.onWork();
+    if (peer.onWork !== undefined && (took || port.transmitQueues.count > 0)) peer.onWork();
   }
 
   detach(port: Port): void {

@@ -96,7 +96,7 @@ export class FaultyLink implements Link {
 }
 
 function findLaneMismatch(first: Port, second: Port): string | undefined {
-  const [here, there] = [first.lanes.rings.length, second.lanes.rings.length];
+  const [here, there] = [first.transmitQueues.rings.length, second.transmitQueues.rings.length];
   return here === there
     ? undefined
     : `a link joins ports of ${here} and of ${there} data lanes; both must have the same`;

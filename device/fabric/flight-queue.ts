@@ -12,7 +12,7 @@ export class FlightQueue {
   /** Of each slot: the packet, its length, its lane, when it lands, how many packets may overtake it, and how many did not yet. */
   readonly bytes: readonly Uint8Array[];
   readonly lengths: Uint16Array;
-  readonly lanes: Uint8Array;
+  readonly virtualLanes: Uint8Array;
   readonly landNs: Float64Array;
   readonly overtakers: Uint8Array;
   readonly #free: Uint16Array;
@@ -27,7 +27,7 @@ export class FlightQueue {
     this.capacity = capacity;
     this.bytes = Array.from({ length: capacity }, () => new Uint8Array(PACKET_SLOT_BYTES));
     this.lengths = new Uint16Array(capacity);
-    this.lanes = new Uint8Array(capacity);
+    this.virtualLanes = new Uint8Array(capacity);
     this.landNs = new Float64Array(capacity);
     this.overtakers = new Uint8Array(capacity);
     this.#free = Uint16Array.from({ length: capacity }, (_, index) => index);

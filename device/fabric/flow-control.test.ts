@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Credits on links inside a process: nothing is lost for want of room, lanes do not hold each other up, and what is under way is what was promised. */
 import t from 'tap';
-import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
+import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { Random } from '../random.ts';
 import { Arrivals, drain, newPort, send } from '../test-support/port-pair.ts';
 import { FaultyLink } from './faulty-link.ts';
@@ -13,8 +13,8 @@ function findBrokenPromise({ flight, buffer, flightBlocks, flightPackets }: Link
   for (const ring of buffer.rings) {
     const lane = ring.virtualLane;
     under += flightPackets[lane];
-    if (lane === MANAGEMENT_LANE) continue;
-    if (flightBlocks[lane] + ring.blocks > buffer.blocksPerLane)
+    if (lane === MANAGEMENT_VL) continue;
+    if (flightBlocks[lane] + ring.blocks > buffer.blocksPerVirtualLane)
       return `lane ${lane}: more under way than its buffer holds`;
     if (flightPackets[lane] + ring.count > ring.capacity) return `lane ${lane}: more packets than slots`;
   }
@@ -32,12 +32,12 @@ t.test('a sender stalls when the receiver does not take, and loses nothing', asy
   for (let id = 0; id < 60; id++) send(first, id, 600);
   link.carry(0, 1000);
   // 634 bytes are 10 blocks: ten packets fill 100 blocks.
-  t.equal(first.lanes.rings[0].count, 50);
-  t.ok(first.lanes.creditStalls > 0);
+  t.equal(first.transmitQueues.rings[0].count, 50);
+  t.ok(first.transmitQueues.creditStalls > 0);
   t.equal(link.nextNs, Number.POSITIVE_INFINITY, 'nothing to wait for but the receiver');
   arrivals.take(3);
   link.carry(0, 1000);
-  t.equal(first.lanes.rings[0].count, 47);
+  t.equal(first.transmitQueues.rings[0].count, 47);
   drain(first, [arrivals]);
   t.same(
     arrivals.ids,
@@ -47,21 +47,21 @@ t.test('a sender stalls when the receiver does not take, and loses nothing', asy
 
 t.test('a lane without room holds up neither the other lanes nor VL15', async (t) => {
   const [first, second] = [newPort(1, 2), newPort(2, 2)];
-  for (const port of [first, second]) port.lanes.mapServiceLevel(1, 1);
+  for (const port of [first, second]) port.transmitQueues.mapServiceLevel(1, 1);
   const link = new FaultyLink(first, second, { bufferBlocks: 68 }, new Random(1));
   for (let id = 0; id < 5; id++) send(first, id, 4096, 0);
   link.carry(0, 1000);
-  t.equal(first.lanes.rings[0].count, 4);
+  t.equal(first.transmitQueues.rings[0].count, 4);
   for (let id = 10; id < 15; id++) send(first, id, 64, 1);
   link.carry(0, 1000);
-  t.equal(first.lanes.rings[1].count, 0);
+  t.equal(first.transmitQueues.rings[1].count, 0);
   const management = first.managementRingFor(0xbfff);
-  management?.bytes.set(first.lanes.rings[0].readSlot, management.writeOffset);
-  if (management !== undefined) first.transmit(management, first.lanes.rings[0].readLength);
+  management?.bytes.set(first.transmitQueues.rings[0].readSlot, management.writeOffset);
+  if (management !== undefined) first.transmit(management, first.transmitQueues.rings[0].readLength);
   link.carry(0, 1000);
   const arrivals = new Arrivals(second);
   arrivals.take(1);
-  t.same(arrivals.lanes, [MANAGEMENT_LANE], 'VL15 goes first');
+  t.same(arrivals.lanes, [MANAGEMENT_VL], 'VL15 goes first');
   drain(first, [arrivals]);
   t.same(
     [...arrivals.ids].sort((left, right) => left - right),
@@ -87,7 +87,7 @@ t.test('credits are conserved under random load with every fault', async (t) => 
     const lanes = random.pick([1, 2, 4, 8]);
     const [first, second] = [newPort(1, lanes, 16), newPort(2, lanes, 16)];
     for (const port of [first, second])
-      for (let level = 0; level < 16; level++) port.lanes.mapServiceLevel(level, level % lanes);
+      for (let level = 0; level < 16; level++) port.transmitQueues.mapServiceLevel(level, level % lanes);
     const options = {
       faults,
       bitsPerSecond: 1e9,
@@ -111,7 +111,11 @@ t.test('credits are conserved under random load with every fault', async (t) => 
         if (broken !== undefined) t.fail(`seed ${seed}, step ${step}: ${broken}`);
       }
     }
-    for (let round = 0; round < 3000 && !isEmpty(link, first.lanes.count + second.lanes.count); round++) {
+    for (
+      let round = 0;
+      round < 3000 && !isEmpty(link, first.transmitQueues.count + second.transmitQueues.count);
+      round++
+    ) {
       nowNs += 40_000;
       link.carry(nowNs, 1000);
       for (const end of ends) end.take();

@@ -3,7 +3,7 @@
  * Flow control as packets carry it (IBTA 7.9.4): counts of 64-byte blocks modulo 4096, per data lane. The sender counts what it has sent (FCTBS) and may
  * send up to the limit it was given (FCCL); the receiver counts what has come (ABR) and gives out what its buffer has room for.
  */
-import type { LaneCredits } from '../port/transmit-queues.ts';
+import type { VirtualLaneCredits } from '../port/transmit-queues.ts';
 import type { ReceiveBuffer } from './receive-buffer.ts';
 
 const MODULUS = 4096;
@@ -11,7 +11,7 @@ const MODULUS = 4096;
 const WINDOW = 2048;
 
 /** The sender's half. */
-export class TransmitCredits implements LaneCredits {
+export class TransmitCredits implements VirtualLaneCredits {
   /** FCTBS and FCCL by lane. */
   readonly sent: Uint16Array;
   readonly limits: Uint16Array;
@@ -87,7 +87,7 @@ export class ReceiveCredits {
   }
 
   #getCapacity(virtualLane: number): number {
-    return Math.min(WINDOW, this.#buffer.blocksPerLane, this.#buffer.rings[virtualLane].capacity);
+    return Math.min(WINDOW, this.#buffer.blocksPerVirtualLane, this.#buffer.rings[virtualLane].capacity);
   }
 }
 

@@ -69,7 +69,7 @@ export class FrameWriter {
     hello.magic = LINK_MAGIC;
     hello.version = LINK_VERSION;
     hello.mtuCode = port.maxMtuCode;
-    hello.virtualLanes = port.lanes.rings.length;
+    hello.virtualLanes = port.transmitQueues.rings.length;
     hello.portNumber = port.number;
     encodeLinkHello(this.#view, at, hello);
     copyLinkHelloPortGuidFrom(this.#view, at, port.guid, 0);

@@ -7,13 +7,13 @@
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import { type LaneCredits, MANAGEMENT_LANE } from '../port/transmit-queues.ts';
+import { MANAGEMENT_VL, type VirtualLaneCredits } from '../port/transmit-queues.ts';
 import { FaultBit, type FaultSource, type RandomSource } from './fault-source.ts';
 import { FlightQueue } from './flight-queue.ts';
 import type { FaultyLinkOptions } from './link-options.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
 
-const LANES = 16;
+const VIRTUAL_LANES = 16;
 const BITS_PER_BYTE = 8;
 const NS_PER_SECOND = 1e9;
 /** LRH to ICRC may be longer than the payload by so much (IBTA 7.7.8). */
@@ -36,7 +36,7 @@ export interface DirectionCounters {
   lostByFlap: number;
 }
 
-export class LinkDirection implements LaneCredits {
+export class LinkDirection implements VirtualLaneCredits {
   readonly counters: DirectionCounters = {
     sent: 0,
     landed: 0,
@@ -54,8 +54,8 @@ export class LinkDirection implements LaneCredits {
   readonly buffer: ReceiveBuffer;
   readonly flight: FlightQueue;
   /** Under way, by lane. */
-  readonly flightBlocks = new Uint32Array(LANES);
-  readonly flightPackets = new Uint32Array(LANES);
+  readonly flightBlocks = new Uint32Array(VIRTUAL_LANES);
+  readonly flightPackets = new Uint32Array(VIRTUAL_LANES);
   readonly #options: FaultyLinkOptions;
   readonly #faults: FaultSource;
   readonly #random: RandomSource;
@@ -70,7 +70,7 @@ export class LinkDirection implements LaneCredits {
     this.#options = options;
     this.#faults = faults;
     this.#random = random;
-    this.buffer = new ReceiveBuffer(from.lanes.rings.length, options.bufferBlocks, options.bufferPackets);
+    this.buffer = new ReceiveBuffer(from.transmitQueues.rings.length, options.bufferBlocks, options.bufferPackets);
     this.flight = new FlightQueue(options.flightPackets);
   }
 
@@ -103,19 +103,19 @@ export class LinkDirection implements LaneCredits {
   }
 
   #depart(nowNs: number, limit: number): number {
-    const { lanes } = this.from;
+    const queues = this.from.transmitQueues;
     let sent = 0;
     while (sent < limit && this.#busyUntilNs <= nowNs && !this.flight.full) {
-      const ring = lanes.next(this);
+      const ring = queues.next(this);
       if (ring === undefined) break;
       // A packet that waited for the sender starts when the sender became free, however late we are called.
       const startNs = this.#waiting ? this.#busyUntilNs : nowNs;
       this.#send(ring, startNs);
       ring.shift();
-      this.#waiting = lanes.count > 0;
+      this.#waiting = queues.count > 0;
       sent++;
     }
-    this.#waiting = this.#busyUntilNs > nowNs && lanes.count > 0;
+    this.#waiting = this.#busyUntilNs > nowNs && queues.count > 0;
     if (sent > 0) this.from.onWork?.();
     return sent;
   }
@@ -141,8 +141,8 @@ export class LinkDirection implements LaneCredits {
       counters.corrupted++;
     }
     if (!isDuplicate) return;
-    const lane = ring.virtualLane;
-    const hasRoom = lane === MANAGEMENT_LANE || this.allows(lane, packetBlocks(ring.readLength));
+    const vl = ring.virtualLane;
+    const hasRoom = vl === MANAGEMENT_VL || this.allows(vl, packetBlocks(ring.readLength));
     if (this.flight.full || !hasRoom) {
       counters.duplicatesSkipped++;
       return;
@@ -164,7 +164,7 @@ export class LinkDirection implements LaneCredits {
     const slot = flight.add(this.#lastLandNs);
     flight.bytes[slot].set(ring.readSlot);
     flight.lengths[slot] = ring.readLength;
-    flight.lanes[slot] = ring.virtualLane;
+    flight.virtualLanes[slot] = ring.virtualLane;
     flight.overtakers[slot] = faults & FaultBit.REORDER ? 1 + this.#random.below(reorderWindow) : 0;
     this.flightBlocks[ring.virtualLane] += packetBlocks(ring.readLength);
     this.flightPackets[ring.virtualLane]++;
@@ -195,16 +195,16 @@ export class LinkDirection implements LaneCredits {
 
   #deliver(slot: number): void {
     const { flight } = this;
-    this.buffer.put(flight.lanes[slot], flight.bytes[slot], flight.lengths[slot]);
+    this.buffer.put(flight.virtualLanes[slot], flight.bytes[slot], flight.lengths[slot]);
     this.counters.landed++;
     this.#leave(slot);
   }
 
   #leave(slot: number): void {
     const { flight } = this;
-    const lane = flight.lanes[slot];
-    this.flightBlocks[lane] -= packetBlocks(flight.lengths[slot]);
-    this.flightPackets[lane]--;
+    const vl = flight.virtualLanes[slot];
+    this.flightBlocks[vl] -= packetBlocks(flight.lengths[slot]);
+    this.flightPackets[vl]--;
     flight.release(slot);
   }
 }

@@ -4,13 +4,13 @@
  * must not send what a data lane has no room for; VL15 is not flow controlled and drops what does not fit (IBTA 7.9.1).
  */
 import { PacketRing } from '../port/packet-ring.ts';
-import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
+import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 
 const MANAGEMENT_PACKETS = 16;
 
 export class ReceiveBuffer {
   /** Blocks one data lane holds. */
-  readonly blocksPerLane: number;
+  readonly blocksPerVirtualLane: number;
   /** By VL; the last one is VL15's. */
   readonly rings: readonly PacketRing[];
   /** Packets dropped on VL15 for want of room. */
@@ -18,14 +18,14 @@ export class ReceiveBuffer {
   #next = 0;
 
   /** `packets`: how many packets one data lane holds, whatever their size. */
-  constructor(dataLanes: number, blocksPerLane: number, packets: number) {
-    this.blocksPerLane = blocksPerLane;
+  constructor(dataLanes: number, blocksPerVirtualLane: number, packets: number) {
+    this.blocksPerVirtualLane = blocksPerVirtualLane;
     const rings = Array.from({ length: dataLanes }, (_, virtualLane) => new PacketRing(packets, virtualLane));
-    this.rings = [...rings, new PacketRing(MANAGEMENT_PACKETS, MANAGEMENT_LANE)];
+    this.rings = [...rings, new PacketRing(MANAGEMENT_PACKETS, MANAGEMENT_VL)];
   }
 
   getFreeBlocks(virtualLane: number): number {
-    return this.blocksPerLane - this.rings[virtualLane].blocks;
+    return this.blocksPerVirtualLane - this.rings[virtualLane].blocks;
   }
 
   getFreePackets(virtualLane: number): number {
@@ -49,11 +49,11 @@ export class ReceiveBuffer {
     const { rings } = this;
     const management = rings[rings.length - 1];
     if (management.count > 0) return management;
-    const lanes = rings.length - 1;
-    for (let step = 0; step < lanes; step++) {
-      const ring = rings[(this.#next + step) % lanes];
+    const dataLanes = rings.length - 1;
+    for (let step = 0; step < dataLanes; step++) {
+      const ring = rings[(this.#next + step) % dataLanes];
       if (ring.count === 0) continue;
-      this.#next = (ring.virtualLane + 1) % lanes;
+      this.#next = (ring.virtualLane + 1) % dataLanes;
       return ring;
     }
     return undefined;
@@ -61,6 +61,6 @@ export class ReceiveBuffer {
 
   #ringOf(virtualLane: number): PacketRing {
     const { rings } = this;
-    return virtualLane === MANAGEMENT_LANE ? rings[rings.length - 1] : rings[virtualLane];
+    return virtualLane === MANAGEMENT_VL ? rings[rings.length - 1] : rings[virtualLane];
   }
 }

@@ -107,7 +107,7 @@ t.test('bytes cut anywhere, and a receiver that takes slowly, lose nothing on an
     const lanes = random.pick([1, 2, 4, 8]);
     const pair = new Pair({ bufferBlocks: 300, bufferPackets: 128 }, lanes);
     for (const port of pair.ports)
-      for (let level = 0; level < 16; level++) port.lanes.mapServiceLevel(level, level % lanes);
+      for (let level = 0; level < 16; level++) port.transmitQueues.mapServiceLevel(level, level % lanes);
     pair.connect();
     pair.run();
     const arrivals = new Arrivals(pair.ports[1]);
@@ -120,7 +120,8 @@ t.test('bytes cut anywhere, and a receiver that takes slowly, lose nothing on an
       if (random.oneIn(2)) arrivals.take(random.below(12));
       const { buffer } = pair.links[1];
       for (const ring of buffer.rings)
-        if (ring.blocks > buffer.blocksPerLane) t.fail(`seed ${seed}, step ${step}: lane ${ring.virtualLane} overran`);
+        if (ring.blocks > buffer.blocksPerVirtualLane)
+          t.fail(`seed ${seed}, step ${step}: lane ${ring.virtualLane} overran`);
     }
     for (let round = 0; arrivals.ids.length < sent && round < 2000; round++) {
       pair.run(1);
@@ -134,7 +135,7 @@ t.test('bytes cut anywhere, and a receiver that takes slowly, lose nothing on an
     t.equal(pair.links[0].faults.size + pair.links[1].faults.size, 0, `seed ${seed}`);
     const [from, to] = pair.links;
     t.same([...from.transmitCredits.sent], [...to.receiveCredits.received], `seed ${seed}: both ends counted the same`);
-    for (const ring of pair.ports[0].lanes.rings) t.equal(ring.count, 0, `seed ${seed}`);
+    for (const ring of pair.ports[0].transmitQueues.rings) t.equal(ring.count, 0, `seed ${seed}`);
   }
 });
 
@@ -302,7 +303,7 @@ t.test('random bytes never throw and never keep memory', async (t) => {
     }
     const { buffer } = pair.links[0];
     t.ok(
-      buffer.rings.every((ring) => ring.virtualLane === 15 || ring.blocks <= buffer.blocksPerLane),
+      buffer.rings.every((ring) => ring.virtualLane === 15 || ring.blocks <= buffer.blocksPerVirtualLane),
       `seed ${seed}`,
     );
   }

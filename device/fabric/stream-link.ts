@@ -11,7 +11,7 @@ import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { Link } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
+import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
 import { FrameWriter, readFlowControl, readHello, type StreamFault } from './frame-writer.ts';
 import { LinkFrameReader } from './link-frames.ts';
@@ -74,11 +74,11 @@ export class StreamLink implements Link {
 
   constructor(port: Port, options: Partial<StreamLinkOptions> = {}) {
     const { bufferBlocks, bufferPackets, keepaliveNs } = { ...defaultStreamLinkOptions, ...options };
-    const lanes = port.lanes.rings.length;
+    const dataLanes = port.transmitQueues.rings.length;
     this.port = port;
-    this.buffer = new ReceiveBuffer(lanes, bufferBlocks, bufferPackets);
-    this.transmitCredits = new TransmitCredits(lanes);
-    this.receiveCredits = new ReceiveCredits(lanes, this.buffer);
+    this.buffer = new ReceiveBuffer(dataLanes, bufferBlocks, bufferPackets);
+    this.transmitCredits = new TransmitCredits(dataLanes);
+    this.receiveCredits = new ReceiveCredits(dataLanes, this.buffer);
     this.#keepaliveNs = keepaliveNs;
     port.plug(this);
   }
@@ -192,10 +192,10 @@ export class StreamLink implements Link {
   #sendPackets(limit: number): number {
     let sent = 0;
     while (sent < limit && !this.#blocked) {
-      const ring = this.port.lanes.next(this.transmitCredits);
+      const ring = this.port.transmitQueues.next(this.transmitCredits);
       if (ring === undefined) break;
-      const lane = ring.virtualLane;
-      if (lane !== MANAGEMENT_LANE) this.transmitCredits.count(lane, packetBlocks(ring.readLength));
+      const vl = ring.virtualLane;
+      if (vl !== MANAGEMENT_VL) this.transmitCredits.count(vl, packetBlocks(ring.readLength));
       this.#writer.packet(ring);
       ring.shift();
       sent++;
@@ -207,9 +207,9 @@ export class StreamLink implements Link {
 
   /** Gives out credits; `first`: the link comes up. */
   #announce(first: boolean): void {
-    for (let lane = 0; lane < this.transmitCredits.sent.length; lane++) {
-      if (!first && !this.receiveCredits.worthAnnouncing(lane)) continue;
-      this.#writer.flowControl(first, lane, this.transmitCredits.sent[lane], this.receiveCredits.announce(lane));
+    for (let vl = 0; vl < this.transmitCredits.sent.length; vl++) {
+      if (!first && !this.receiveCredits.worthAnnouncing(vl)) continue;
+      this.#writer.flowControl(first, vl, this.transmitCredits.sent[vl], this.receiveCredits.announce(vl));
       if (this.#writer.full) this.#flush();
     }
   }
@@ -253,17 +253,17 @@ export class StreamLink implements Link {
   }
 
   #takePacket(lengthBytes: number): StreamFault | undefined {
-    const lane = getLinkFrameVirtualLane(this.#reader.head, 0);
+    const vl = getLinkFrameVirtualLane(this.#reader.head, 0);
     if (lengthBytes < SMALLEST_PACKET || (lengthBytes - VCRC_SIZE) % 4 !== 0) return 'malformed frame';
-    if (lane !== MANAGEMENT_LANE) {
-      if (lane >= this.receiveCredits.received.length) return 'malformed frame';
+    if (vl !== MANAGEMENT_VL) {
+      if (vl >= this.receiveCredits.received.length) return 'malformed frame';
       const blocks = packetBlocks(lengthBytes);
       const { buffer } = this;
-      if (blocks > buffer.getFreeBlocks(lane) || buffer.getFreePackets(lane) === 0) return 'credit overrun';
-      this.receiveCredits.count(lane, blocks);
+      if (blocks > buffer.getFreeBlocks(vl) || buffer.getFreePackets(vl) === 0) return 'credit overrun';
+      this.receiveCredits.count(vl, blocks);
     }
     this.packetsReceived++;
-    this.buffer.put(lane, this.#reader.body, lengthBytes);
+    this.buffer.put(vl, this.#reader.body, lengthBytes);
     return undefined;
   }
 

@@ -93,7 +93,7 @@ export function queryPort(context: CommandContext): ManagementStatus {
   record.activeWidth = WIDTH_4X;
   record.activeSpeed = SPEED_QDR;
   // Codes 1 to 4: 1, 2, 4 or 8 data lanes (IBTA 14.2.5.6, VLCap).
-  record.maxVirtualLanes = 1 + Math.log2(port.lanes.rings.length);
+  record.maxVirtualLanes = 1 + Math.log2(port.transmitQueues.rings.length);
   record.pkeyTableEntries = PKEY_TABLE_ENTRIES;
   record.gidTableEntries = GID_TABLE_ENTRIES;
   record.badPkeyCounter = Math.min(port.badPkeys, COUNTER_MAX);

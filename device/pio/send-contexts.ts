@@ -29,7 +29,7 @@ import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import { MANAGEMENT_LANE } from '../port/transmit-queues.ts';
+import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Random } from '../random.ts';
 import { SendContext } from './send-context.ts';
@@ -158,10 +158,10 @@ export class SendContexts {
       return false;
     if (((context.virtualLanes >>> virtualLane) & 1) === 0) return false;
     const sourceQpn = getDethSrcQpn(view, packet.dethOffset);
-    const isSubnetManagement = virtualLane === MANAGEMENT_LANE;
+    const isSubnetManagement = virtualLane === MANAGEMENT_VL;
     if (isSubnetManagement !== (packet.destQpn === SUBNET_MANAGEMENT_QPN)) return false;
     if (isSubnetManagement) return sourceQpn === SUBNET_MANAGEMENT_QPN && packet.payloadLengthBytes <= MANAGEMENT_BYTES;
-    if (port.lanes.getVirtualLane(packet.serviceLevel) !== virtualLane) return false;
+    if (port.transmitQueues.getVirtualLane(packet.serviceLevel) !== virtualLane) return false;
     if (context.checkPkey && !pKeysMatch(packet.pKey, context.pkey)) return false;
     if (packet.payloadLengthBytes > port.mtuBytes) return false;
     return sourceQpn === GENERAL_SERVICES_QPN || this.#queuePairs.get(sourceQpn)?.owner === context.owner;
@@ -169,7 +169,7 @@ export class SendContexts {
 
   #ringFor(port: Port, virtualLane: number): PacketRing | undefined {
     const { dlid, serviceLevel } = this.#packet;
-    return virtualLane === MANAGEMENT_LANE ? port.managementRingFor(dlid) : port.ringFor(dlid, serviceLevel);
+    return virtualLane === MANAGEMENT_VL ? port.managementRingFor(dlid) : port.ringFor(dlid, serviceLevel);
   }
 
   #send(port: Port, ring: PacketRing, covered: number, badIcrc: number, badVcrc: number): void {
@@ -185,5 +185,5 @@ export class SendContexts {
 
 /** Data needs an active port, subnet management a link that is up (IBTA 7.2.7). */
 function canSend(port: Port, virtualLane: number): boolean {
-  return virtualLane === MANAGEMENT_LANE ? port.state !== PortState.DOWN : port.active;
+  return virtualLane === MANAGEMENT_VL ? port.state !== PortState.DOWN : port.active;
 }

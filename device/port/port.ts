@@ -13,7 +13,7 @@ import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../protocol/layout/gen
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Link } from './link.ts';
 import { PacketRing } from './packet-ring.ts';
-import { TransmitLanes } from './transmit-queues.ts';
+import { TransmitQueues } from './transmit-queues.ts';
 
 const GUID_BYTES = 8;
 const LARGEST_MTU_CODE = mtuCode(4096);
@@ -54,7 +54,7 @@ export class Port {
   badQkeys = 0;
   /** What the port has sent: to itself, and to the other end of its link. */
   readonly loopback: PacketRing;
-  readonly lanes: TransmitLanes;
+  readonly transmitQueues: TransmitQueues;
   link: Link | undefined = undefined;
   observer: PacketObserver | undefined = undefined;
   /** The state changed from `previous`. Called while the adapter runs. */
@@ -64,13 +64,13 @@ export class Port {
   /** Packets that go nowhere are built here. */
   readonly #nowhere = new PacketRing(1);
 
-  /** `dataLanes`: virtual lanes besides VL15, one of `LANE_COUNTS`. */
+  /** `dataLanes`: virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
   constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number, dataLanes = 1) {
     this.number = number;
     this.guid = guid;
     this.lid = lid;
     this.loopback = new PacketRing(queuePackets);
-    this.lanes = new TransmitLanes(dataLanes, queuePackets);
+    this.transmitQueues = new TransmitQueues(dataLanes, queuePackets);
     this.pkeys[0] = DEFAULT_PKEY;
     writeGid(this.gids, 0, this.subnetPrefix, guid);
   }
@@ -111,19 +111,19 @@ export class Port {
   ringFor(dlid: number, serviceLevel = 0): PacketRing {
     if (!this.active) return this.#nowhere;
     if (isLidOfPort(dlid, this.lid, this.lmc)) return this.loopback;
-    return this.lanes.ringOf(serviceLevel) ?? this.#nowhere;
+    return this.transmitQueues.ringOf(serviceLevel) ?? this.#nowhere;
   }
 
   /** The ring a subnet management packet (VL15) to `dlid` is built in; undefined when it has no room or the link is down. */
   managementRingFor(dlid: number): PacketRing | undefined {
     if (isLidOfPort(dlid, this.lid, this.lmc)) return this.loopback.full ? undefined : this.loopback;
-    const { management } = this.lanes;
+    const { management } = this.transmitQueues;
     return management.full || this.state === PortState.DOWN ? undefined : management;
   }
 
   /** There is a data packet that could not be sent now, for want of room in its lane. */
   get congested(): boolean {
-    return this.loopback.full || this.lanes.full;
+    return this.loopback.full || this.transmitQueues.full;
   }
 
   /**
@@ -162,7 +162,7 @@ export class Port {
   /** The link came up or went down: DOWN, or INITIALIZE and, unless a subnet manager decides, ACTIVE (IBTA 7.2.7). */
   setLinkUp(up: boolean): void {
     if (!up) {
-      this.transmitDiscards += this.lanes.discard();
+      this.transmitDiscards += this.transmitQueues.discard();
       this.setState(PortState.DOWN);
     } else if (this.state === PortState.DOWN) {
       this.setState(PortState.INITIALIZE);

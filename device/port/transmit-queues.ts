@@ -6,30 +6,30 @@
 import { PacketRing, packetBlocks } from './packet-ring.ts';
 import { VlArbiter } from './vl-arbiter.ts';
 
-export const MANAGEMENT_LANE = 15;
+export const MANAGEMENT_VL = 15;
 export const SERVICE_LEVELS = 16;
 /** Numbers of data lanes a port may have. */
-export const LANE_COUNTS: readonly number[] = [1, 2, 4, 8];
-const LANES_MAX = 8;
+export const DATA_VL_COUNTS: readonly number[] = [1, 2, 4, 8];
+const DATA_VLS_MAX = 8;
 const MANAGEMENT_PACKETS = 16;
 
 /** Says whether a lane may send so many blocks now. */
-export interface LaneCredits {
+export interface VirtualLaneCredits {
   allows(virtualLane: number, blocks: number): boolean;
 }
 
-export class TransmitLanes {
+export class TransmitQueues {
   /** Data lanes, by VL. */
   readonly rings: readonly PacketRing[];
-  readonly management = new PacketRing(MANAGEMENT_PACKETS, MANAGEMENT_LANE);
+  readonly management = new PacketRing(MANAGEMENT_PACKETS, MANAGEMENT_VL);
   readonly arbiter: VlArbiter;
   /** Times a packet waited because its lane had no credit. */
   creditStalls = 0;
   readonly #first: PacketRing;
   readonly #slToVl = new Uint8Array(SERVICE_LEVELS);
-  readonly #blocksOf = new Uint16Array(LANES_MAX);
+  readonly #blocksOf = new Uint16Array(DATA_VLS_MAX);
 
-  /** `count`: data lanes, one of `LANE_COUNTS`; `packets`: what each ring holds. */
+  /** `count`: data lanes, one of `DATA_VL_COUNTS`; `packets`: what each ring holds. */
   constructor(count: number, packets: number) {
     this.rings = Array.from({ length: count }, (_, virtualLane) => new PacketRing(packets, virtualLane));
     this.#first = this.rings[0] as PacketRing;
@@ -43,7 +43,7 @@ export class TransmitLanes {
 
   /** Maps a service level. False when the lane does not exist. */
   mapServiceLevel(serviceLevel: number, virtualLane: number): boolean {
-    if (virtualLane >= this.rings.length && virtualLane !== MANAGEMENT_LANE) return false;
+    if (virtualLane >= this.rings.length && virtualLane !== MANAGEMENT_VL) return false;
     this.#slToVl[serviceLevel] = virtualLane;
     return true;
   }
@@ -67,7 +67,7 @@ export class TransmitLanes {
   }
 
   /** The ring whose oldest packet goes next, by arbitration among lanes with credits; that packet is charged, so the caller must take it. */
-  next(credits: LaneCredits | undefined): PacketRing | undefined {
+  next(credits: VirtualLaneCredits | undefined): PacketRing | undefined {
     if (this.management.count > 0) return this.management;
     if (this.rings.length > 1) return this.#arbitrate(credits);
     const ring = this.#first;
@@ -84,7 +84,7 @@ export class TransmitLanes {
     return discarded;
   }
 
-  #arbitrate(credits: LaneCredits | undefined): PacketRing | undefined {
+  #arbitrate(credits: VirtualLaneCredits | undefined): PacketRing | undefined {
     const blocksOf = this.#blocksOf;
     let ready = 0;
     for (const ring of this.rings) {

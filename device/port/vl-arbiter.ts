@@ -43,9 +43,9 @@ export class VlArbiter {
     if (ready === 0) return -1;
     const high = this.#high.find(ready);
     if (high >= 0 && (this.#highLeft > 0 || this.#low.find(ready) < 0)) {
-      const lane = this.#high.serve(high, blocksOf);
-      this.#highLeft -= blocksOf[lane];
-      return lane;
+      const vl = this.#high.serve(high, blocksOf);
+      this.#highLeft -= blocksOf[vl];
+      return vl;
     }
     this.#refill();
     const low = this.#low.find(ready);
@@ -62,7 +62,7 @@ export class VlArbiter {
 }
 
 class WeightedTable {
-  #lanes = new Uint8Array(0);
+  #virtualLanes = new Uint8Array(0);
   #weights = new Uint8Array(0);
   #at = 0;
   /** Units the row at `#at` may still send; the last packet may overdraw it. */
@@ -70,7 +70,7 @@ class WeightedTable {
 
   set(entries: readonly ArbitrationEntry[]): void {
     const kept = entries.filter(({ weight }) => weight > 0);
-    this.#lanes = Uint8Array.from(kept, ({ virtualLane }) => virtualLane);
+    this.#virtualLanes = Uint8Array.from(kept, ({ virtualLane }) => virtualLane);
     this.#weights = Uint8Array.from(kept, ({ weight }) => weight);
     this.#at = 0;
     this.#left = this.#weights[0] ?? 0;
@@ -78,11 +78,11 @@ class WeightedTable {
 
   /** The row that is served next, or -1. */
   find(ready: number): number {
-    const count = this.#lanes.length;
+    const count = this.#virtualLanes.length;
     const first = this.#left > 0 ? 0 : 1;
     for (let step = first; step < count + first; step++) {
       const row = (this.#at + step) % count;
-      if ((ready >>> this.#lanes[row]) & 1) return row;
+      if ((ready >>> this.#virtualLanes[row]) & 1) return row;
     }
     return -1;
   }
@@ -90,8 +90,8 @@ class WeightedTable {
   serve(row: number, blocksOf: Uint16Array): number {
     if (row !== this.#at || this.#left <= 0) this.#left = this.#weights[row];
     this.#at = row;
-    const lane = this.#lanes[row];
-    this.#left -= blocksOf[lane];
-    return lane;
+    const vl = this.#virtualLanes[row];
+    this.#left -= blocksOf[vl];
+    return vl;
   }
 }

@@ -181,10 +181,10 @@ export class PacketPeer {
 
   /** Takes everything the device has sent. */
   take(): SeenPacket[] {
-    const { lanes } = this.adapter.ports[0];
+    const queues = this.adapter.ports[0].transmitQueues;
     const seen: SeenPacket[] = [];
-    for (this.settle(); lanes.count > 0; this.settle()) {
-      for (let ring = lanes.next(undefined); ring !== undefined; ring = lanes.next(undefined)) {
+    for (this.settle(); queues.count > 0; this.settle()) {
+      for (let ring = queues.next(undefined); ring !== undefined; ring = queues.next(undefined)) {
         seen.push(this.#read(ring));
         ring.shift();
       }

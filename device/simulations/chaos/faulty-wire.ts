@@ -66,8 +66,8 @@ export class FaultyWire implements Wire {
 
   carry(nowNs: number): boolean {
     let moved = false;
-    const { lanes } = this.#from;
-    for (let sent = lanes.next(undefined); sent !== undefined; sent = lanes.next(undefined)) {
+    const queues = this.#from.transmitQueues;
+    for (let sent = queues.next(undefined); sent !== undefined; sent = queues.next(undefined)) {
       const { readOffset: at, readLength: length } = sent;
       this.#depart(nowNs, sent.bytes.slice(at, at + length));
       sent.shift();

@@ -160,8 +160,8 @@ export class PacketFuzz {
 
   #work(): void {
     while (this.#adapter.run(256));
-    const { lanes } = this.#adapter.ports[0];
-    while (lanes.count > 0) lanes.next(undefined)?.shift();
+    const queues = this.#adapter.ports[0].transmitQueues;
+    while (queues.count > 0) queues.next(undefined)?.shift();
   }
 
   #put(): void {
