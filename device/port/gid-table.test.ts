@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** GID tables: entries that software sets, who may, what uses them, and what becomes of address vectors that name an entry that is not there. IBTA 4.1.1, 9.6.1.2. */
+/**
+ * GID tables: entries that software sets, the right to set them, their use, and address vectors
+ * that name an unused entry (IBTA 4.1.1, 9.6.1.2).
+ */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -46,7 +49,7 @@ function gidOf({ driver }: { driver: Driver }, port: number, index: number): Uin
   return new Uint8Array(payload.buffer, payload.byteOffset, 16).slice();
 }
 
-t.test('entries are set, read, emptied, each port its own', async (t) => {
+t.test('entries are set, read and cleared for each port separately', async (t) => {
   const bench = new Bench();
   bench.asynchronous.walk();
   const [first] = bench.machine.device.ports;
@@ -63,12 +66,12 @@ t.test('entries are set, read, emptied, each port its own', async (t) => {
   t.same(events, Array(4).fill([EventType.GID_CHANGE, 1]));
   bench.driver.reset();
   bench.bringUp();
-  t.same(gidOf(bench, 1, ENTRIES - 1), EMPTY, 'a reset empties what software set');
+  t.same(gidOf(bench, 1, ENTRIES - 1), EMPTY, 'a reset clears the entries that software set');
   t.notSame(gidOf(bench, 1, 0), EMPTY);
   bench.finish();
 });
 
-t.test('what is refused changes nothing', async (t) => {
+t.test('a refused change of an entry changes nothing', async (t) => {
   const bench = new Bench();
   setGid(bench, 1, 5, ONE);
   const own = gidOf(bench, 1, 0);
@@ -94,7 +97,7 @@ t.test('what is refused changes nothing', async (t) => {
   bench.finish();
 });
 
-t.test('a virtual function reads the table and is told of changes, and does not change it', async (t) => {
+t.test('a virtual function reads the table and gets events of changes, and cannot change it', async (t) => {
   const bench = new Bench({ functionCount: 2 });
   const driver = new Driver(new InProcessAccess(bench.machine, 1)).bringUp();
   const events = driver.createEventQueue({ vector: 3, asynchronous: true });
@@ -111,7 +114,7 @@ t.test('a virtual function reads the table and is told of changes, and does not 
   t.same(events.walk(), [], 'nothing was there any more');
 });
 
-t.test('a connection by another GID than the first', async (t) => {
+t.test('a connection works by another GID than the first', async (t) => {
   ledger(
     t,
     '9.6.1.2',
@@ -134,7 +137,7 @@ t.test('a connection by another GID than the first', async (t) => {
   t.same([...answer.sgid], [...OTHER]);
 });
 
-t.test('a datagram by another GID than the first', async (t) => {
+t.test('a datagram arrives by another GID than the first', async (t) => {
   ledger(t, '9.6.1.2', 'A datagram is sent with the source GID its address handle names');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
@@ -155,7 +158,7 @@ t.test('a datagram by another GID than the first', async (t) => {
   bench.finish();
 });
 
-t.test('a datagram for a GID that the port does not have', async (t) => {
+t.test('a datagram for a GID that the port does not have is dropped', async (t) => {
   ledger(t, '9.6.1.2', 'A global datagram is dropped silently unless it is for a GID of the port');
   const bench = new Bench();
   const { sender, receiver, to } = bench.createPair();
@@ -183,7 +186,7 @@ t.test('a datagram for a GID that the port does not have', async (t) => {
   bench.finish();
 });
 
-t.test('address vectors that name what is not there', async (t) => {
+t.test('address vectors that name an unused entry or another port are refused', async (t) => {
   const { bench, qp } = new PacketPeer({ state: 'init' });
   const path = { reliable: true, port: 1, dlid: 2, remoteQpn: 5 };
   const blamed = `${COMMAND_HEADER_BYTES + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET}`;
@@ -197,6 +200,6 @@ t.test('address vectors that name what is not there', async (t) => {
     t.equal(qp.query().state, QpState.INIT);
   }
   qp.toConnectedReceive({ ...path, sourceGidIndex: 1 });
-  t.equal(qp.query().state, QpState.RTR, 'without a global route nobody looks at an empty entry');
+  t.equal(qp.query().state, QpState.RTR, 'without a global route an unused entry is allowed');
   bench.finish();
 });

@@ -1,38 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Packets on their way from one port to the other end of its link: a ring of slots that senders build packets in and the receiver parses in
- * place, so that a packet is never copied on the way.
+ * Ring of packets from a port to the other end of its link. Senders build packets in its slots, and
+ * the receiver parses them in place, so a packet is never copied on the way. Ports have one for
+ * each virtual lane (`transmit-queues.ts`), and links for packets that have arrived.
  */
 import { LARGEST_MTU_BYTES } from '../../protocol/infiniband/mtu.ts';
 
-/** Longest packet: largest MTU, all headers, CRCs; rounded up. */
+/** Bytes of a slot: largest MTU, all headers and CRCs, rounded up. */
 export const PACKET_SLOT_BYTES = LARGEST_MTU_BYTES + 256;
 
 /** Unit of flow control (IBTA 7.9.4). */
 export const BLOCK_BYTES = 64;
 const BLOCK_SHIFT = 6;
 
-/** Blocks a packet of this length takes. */
+/** Number of blocks of a packet of this length. */
 export function packetBlocks(lengthBytes: number): number {
   return (lengthBytes + BLOCK_BYTES - 1) >>> BLOCK_SHIFT;
 }
 
+/** A ring of `capacity` slots of `PACKET_SLOT_BYTES`. */
 export class PacketRing {
   readonly bytes: Uint8Array;
-  /** The same as words. */
+  /** The slots as words. */
   readonly words: Int32Array;
-  /** The same by 8 bytes: the quickest way to copy a short packet. */
+  /** The slots by 8 bytes: the fastest way to copy a short packet. */
   readonly doubleWords: BigInt64Array;
   readonly view: DataView;
   readonly capacity: number;
-  /** Lane its packets travel on. */
+  /** Virtual lane of its packets. */
   readonly virtualLane: number;
-  /** Blocks of all packets in the ring. */
+  /** Number of blocks of all packets in the ring. */
   blocks = 0;
   readonly #lengths: Uint16Array;
-  /** The packet may be damaged even where nothing can have changed it on the way. */
+  /** 1 when the packet may be damaged although nothing on its way can change it. */
   readonly #suspect: Uint8Array;
-  /** Views of whole slots, made on first use: packets are copied out without making one for each. */
+  /**
+   * Views of whole slots and of packets, made on first use: copying a packet makes no view each
+   * time.
+   */
   readonly #slots: (Uint8Array | undefined)[];
   readonly #packets: (Uint8Array | undefined)[];
   /** Slots of the oldest packet and of the next one. */
@@ -61,12 +66,15 @@ export class PacketRing {
     return this.#count === this.capacity;
   }
 
-  /** Offset of the slot the next packet is built in; only while not full. */
+  /** Byte offset of the slot in which the next packet is built; only while not full. */
   get writeOffset(): number {
     return this.#tail * PACKET_SLOT_BYTES;
   }
 
-  /** The packet at `writeOffset` is complete. `suspect`: its CRCs must be checked however it travels. */
+  /**
+   * Appends the packet at `writeOffset`, which is complete. `suspect`: the receiver must check its
+   * CRCs whatever the link.
+   */
   push(lengthBytes: number, suspect = false): void {
     const slot = this.#tail;
     this.#lengths[slot] = lengthBytes;
@@ -76,21 +84,22 @@ export class PacketRing {
     this.blocks += packetBlocks(lengthBytes);
   }
 
-  /** Offset and length of the oldest packet; only while not empty. */
+  /** Byte offset of the oldest packet; only while not empty. */
   get readOffset(): number {
     return this.#head * PACKET_SLOT_BYTES;
   }
 
+  /** Length of the oldest packet in bytes; only while not empty. */
   get readLength(): number {
     return this.#lengths[this.#head];
   }
 
-  /** The oldest packet's CRCs must be checked. */
+  /** True when the receiver must check the CRCs of the oldest packet. */
   get readSuspect(): boolean {
     return this.#suspect[this.#head] === 1;
   }
 
-  /** The slot of the oldest packet as a whole: the packet, then whatever was there. */
+  /** The whole slot of the oldest packet: the packet, then old bytes. */
   get readSlot(): Uint8Array {
     const known = this.#slots[this.#head];
     if (known !== undefined) return known;
@@ -99,7 +108,10 @@ export class PacketRing {
     return made;
   }
 
-  /** The bytes of the packet at `offset`; as long as packets there are equally long, no view is made for each. */
+  /**
+   * Returns the bytes of the packet at `offset`. While packets in a slot have equal lengths, no new
+   * view is made.
+   */
   viewPacket(offset: number, lengthBytes: number): Uint8Array {
     const slot = offset / PACKET_SLOT_BYTES;
     const known = this.#packets[slot];
@@ -115,7 +127,7 @@ export class PacketRing {
     this.#head = this.#after(this.#head);
     this.#count--;
     if (this.#count > 0) return;
-    // An empty ring begins anew: the slots used last are those a processor still has in its cache.
+    // An empty ring starts again at slot 0: a processor still has the slots used last in its cache.
     this.#head = 0;
     this.#tail = 0;
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An InfiniBand port of the adapter: its addresses, tables, counters and the packets it sends. Packets to one of its own LIDs turn round
- * inside the port; all others leave by the link (IBTA 14.2.5.6 for the attributes).
+ * An InfiniBand port of the adapter: addresses, tables, counters, and the packets that it sends
+ * (IBTA 14.2.5.6 for the attributes; US 8,484,392 par. 27-28). Packets to one of its own LIDs loop
+ * back inside the port; all others leave by the link. Transport and send contexts transmit through
+ * it.
  */
 import { GID_SIZE, gidsEqual, isLidOfPort, writeGid } from '../../protocol/infiniband/addresses.ts';
 import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
@@ -20,7 +22,7 @@ const LARGEST_MTU_CODE = mtuCode(4096);
 /** fe80::/64, the default subnet prefix (IBTA 4.1.1). */
 const DEFAULT_PREFIX = Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0);
 
-/** Sees every packet at a port, for captures. Must not change anything. */
+/** Observes every packet at a port, for captures. It must not change anything. */
 export type PacketObserver = (
   port: Port,
   outgoing: boolean,
@@ -29,6 +31,7 @@ export type PacketObserver = (
   lengthBytes: number,
 ) => void;
 
+/** A port with its transmit queues, its loopback ring and its end of a link. */
 export class Port {
   /** From 1. */
   readonly number: number;
@@ -38,33 +41,41 @@ export class Port {
   lmc = 0;
   smLid = 0;
   state: PortState = PortState.DOWN;
-  /** Without a subnet manager: a link that comes up makes the port active at once. */
+  /** True without a subnet manager: the port becomes active as soon as its link comes up. */
   selfActivating = true;
   readonly maxMtuCode = LARGEST_MTU_CODE;
   activeMtuCode = LARGEST_MTU_CODE;
   readonly pkeys = new Uint16Array(PKEY_TABLE_ENTRIES);
-  /** GIDs one behind the other; entry 0 is subnet prefix and GUID, the others are what software gave the port, or zero. */
+  /**
+   * The GID table, entry after entry. Entry 0 is subnet prefix and GUID; software sets the others,
+   * zero while unused.
+   */
   readonly gids = new Uint8Array(GID_TABLE_ENTRIES * GID_SIZE);
   transmitPackets = 0;
-  /** Packets sent that went nowhere: the link was down, or the service level maps to no lane. */
+  /**
+   * Packets discarded at the port: the link was down, or the service level maps to no data lane.
+   */
   transmitDiscards = 0;
   receivePackets = 0;
   receiveDrops = 0;
   badPkeys = 0;
   badQkeys = 0;
-  /** What the port has sent: to itself, and to the other end of its link. */
+  /** Packets sent to the port itself. */
   readonly loopback: PacketRing;
   readonly transmitQueues: TransmitQueues;
   link: Link | undefined = undefined;
   observer: PacketObserver | undefined = undefined;
-  /** The state changed from `previous`. Called while the adapter runs. */
+  /** Called when the state has changed from `previous`, while the adapter runs. */
   onStateChange: ((port: Port, previous: PortState) => void) | undefined = undefined;
-  /** A link moved something from or to this port while another adapter ran: this port's adapter must run too. */
+  /**
+   * Called when a link moved a packet from or to this port while another adapter ran: the adapter
+   * of this port must run too.
+   */
   onWork: (() => void) | undefined = undefined;
-  /** Packets that go nowhere are built here. */
+  /** Packets to be discarded are built here. */
   readonly #nowhere = new PacketRing(1);
 
-  /** `dataLanes`: virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
+  /** `dataLanes` is the number of virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
   constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number, dataLanes = 1) {
     this.number = number;
     this.guid = guid;
@@ -75,21 +86,21 @@ export class Port {
     writeGid(this.gids, 0, this.subnetPrefix, guid);
   }
 
-  /** Entry `index` of the GID table is in use. */
+  /** True when entry `index` of the GID table is in use. */
   hasGid(index: number): boolean {
     const end = (index + 1) * GID_SIZE;
     for (let at = index * GID_SIZE; at < end; at++) if (this.gids[at] !== 0) return true;
     return false;
   }
 
-  /** The GID at `offset` is one of the port's own. */
+  /** True when the GID at `offset` is one of the port's own. */
   ownsGid(bytes: Uint8Array, offset: number): boolean {
     for (let index = 0; index < GID_TABLE_ENTRIES; index++)
       if (gidsEqual(this.gids, index * GID_SIZE, bytes, offset) && this.hasGid(index)) return true;
     return false;
   }
 
-  /** Empties the entries that software gave the port. False when there was none. */
+  /** Clears the entries that software set. Returns false when there was none. */
   clearGids(): boolean {
     const first = this.gids.findIndex((byte, at) => at >= GID_SIZE && byte !== 0);
     this.gids.fill(0, GID_SIZE);
@@ -105,8 +116,8 @@ export class Port {
   }
 
   /**
-   * The ring a data packet to `dlid` is built in; not full while the port is not congested. A port that is not active sends no data packets
-   * (IBTA 7.2.7): they go nowhere.
+   * Returns the ring in which a data packet to `dlid` is built. It is not full while the port is
+   * not congested. A port that is not active discards data packets (IBTA 7.2.7).
    */
   ringFor(dlid: number, serviceLevel = 0): PacketRing {
     if (!this.active) return this.#nowhere;
@@ -114,21 +125,24 @@ export class Port {
     return this.transmitQueues.ringOf(serviceLevel) ?? this.#nowhere;
   }
 
-  /** The ring a subnet management packet (VL15) to `dlid` is built in; undefined when it has no room or the link is down. */
+  /**
+   * Returns the ring in which a subnet management packet (VL15) to `dlid` is built, or undefined
+   * when it has no room or the link is down.
+   */
   managementRingFor(dlid: number): PacketRing | undefined {
     if (isLidOfPort(dlid, this.lid, this.lmc)) return this.loopback.full ? undefined : this.loopback;
     const { management } = this.transmitQueues;
     return management.full || this.state === PortState.DOWN ? undefined : management;
   }
 
-  /** There is a data packet that could not be sent now, for want of room in its lane. */
+  /** True when a data lane or the loopback ring is full. */
   get congested(): boolean {
     return this.loopback.full || this.transmitQueues.full;
   }
 
   /**
-   * The packet built at the ring's write offset is complete but for its VL and VCRC, which are the port's: it sets the VL, and seals the packet where
-   * someone will look at it or a link may damage it.
+   * Sends the packet built at the ring's write offset. It is complete except for VL and VCRC. The
+   * port sets the VL, and seals the packet if an observer sees it or a link may damage it.
    */
   transmit(ring: PacketRing, lengthBytes: number): void {
     if (ring === this.#nowhere) {
@@ -144,7 +158,10 @@ export class Port {
     ring.push(lengthBytes);
   }
 
-  /** As `transmit`, for a packet that is damaged on purpose: receivers check its CRCs. `badVcrc`: the VCRC is wrong, else it covers what is wrong. */
+  /**
+   * As `transmit`, for a packet that is damaged on purpose; receivers check its CRCs. `badVcrc`:
+   * the VCRC is wrong; otherwise the VCRC is right and covers a wrong ICRC.
+   */
   transmitDamaged(ring: PacketRing, lengthBytes: number, badVcrc: boolean): void {
     if (ring === this.#nowhere) {
       this.transmitDiscards++;
@@ -159,7 +176,10 @@ export class Port {
     ring.push(lengthBytes, true);
   }
 
-  /** The link came up or went down: DOWN, or INITIALIZE and, unless a subnet manager decides, ACTIVE (IBTA 7.2.7). */
+  /**
+   * Sets the state after the link came up or went down: DOWN, or INITIALIZE and, unless a subnet
+   * manager decides, ACTIVE (IBTA 7.2.7).
+   */
   setLinkUp(up: boolean): void {
     if (!up) {
       this.transmitDiscards += this.transmitQueues.discard();
@@ -170,6 +190,7 @@ export class Port {
     }
   }
 
+  /** Sets the state and reports a change. */
   setState(state: PortState): void {
     const previous = this.state;
     if (state === previous) return;
@@ -177,7 +198,7 @@ export class Port {
     this.onStateChange?.(this, previous);
   }
 
-  /** Puts a link in place of the one there was. */
+  /** Replaces the link of the port. */
   plug(link: Link | undefined): void {
     const old = this.link;
     if (old === link) return;
@@ -188,7 +209,7 @@ export class Port {
   }
 }
 
-/** GUID of a port: the node's, plus the port number. */
+/** Returns the GUID of a port: the node GUID plus the port number. */
 export function portGuid(nodeGuid: Uint8Array, portNumber: number): Uint8Array {
   const guid = nodeGuid.slice();
   const view = new DataView(guid.buffer);
@@ -196,7 +217,7 @@ export function portGuid(nodeGuid: Uint8Array, portNumber: number): Uint8Array {
   return guid;
 }
 
-/** Bytes of an EUI-64 given as 16 hex digits. */
+/** Returns the bytes of an EUI-64 given as 16 hex digits. */
 export function parseGuid(hex: string): Uint8Array {
   return Uint8Array.from({ length: GUID_BYTES }, (_, index) =>
     Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What ports decide about datagrams: partition keys, MTU, state. IBTA 10.9, 9.8.3. In-process only: nothing configures ports from a guest yet. */
+/**
+ * Decisions of ports about datagrams: partition keys, MTU, state (IBTA 10.9, 9.8.3). In-process
+ * only: no guest configures ports.
+ */
 import t from 'tap';
 import { decodePortAttributes, newPortAttributes } from '../../protocol/layout/gen/port-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
@@ -14,7 +17,10 @@ function portsOf(bench: Bench): [Port, Port] {
   return bench.machine.device.ports as unknown as [Port, Port];
 }
 
-/** Sender's key, receiver's key, and whether a datagram passes: same partition, and one of the two a full member. */
+/**
+ * P_Key of the sender, P_Key of the receiver, and whether a datagram passes: same partition, and at
+ * least one full member.
+ */
 const partitions: readonly [number, number, boolean][] = [
   [0xffff, 0xffff, true],
   [0x8001, 0x8001, true],

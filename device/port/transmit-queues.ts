@@ -1,72 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The transmit side of a port: one ring of packets per virtual lane, the SL to VL mapping that chooses the ring (IBTA 7.6.6), and the arbiter that
- * chooses which lane sends. VL15 carries management packets, goes first and has no flow control (IBTA 7.6.3).
+ * Transmit queues of a port: one ring of packets for each virtual lane (VL), the SL to VL mapping
+ * that selects the ring (IBTA 7.6.6), and the arbiter that selects the VL to send. VL15 carries
+ * management packets, goes first and has no flow control (IBTA 7.6.3). These VLs of a link are not
+ * the transmit virtual lanes (TVLs) of `device/lane`. Links take the packets.
  */
 import { PacketRing, packetBlocks } from './packet-ring.ts';
 import { VlArbiter } from './vl-arbiter.ts';
 
+/** The virtual lane of management packets. */
 export const MANAGEMENT_VL = 15;
 export const SERVICE_LEVELS = 16;
-/** Numbers of data lanes a port may have. */
+/** Possible numbers of data VLs of a port. */
 export const DATA_VL_COUNTS: readonly number[] = [1, 2, 4, 8];
 const DATA_VLS_MAX = 8;
 const MANAGEMENT_PACKETS = 16;
 
-/** Says whether a lane may send so many blocks now. */
+/** The flow control credits of a link's sending side. */
 export interface VirtualLaneCredits {
+  /** True when the VL may send this number of blocks now. */
   allows(virtualLane: number, blocks: number): boolean;
 }
 
+/** The queues of one port. */
 export class TransmitQueues {
-  /** Data lanes, by VL. */
+  /** The rings of the data VLs, by VL. */
   readonly rings: readonly PacketRing[];
   readonly management = new PacketRing(MANAGEMENT_PACKETS, MANAGEMENT_VL);
   readonly arbiter: VlArbiter;
-  /** Times a packet waited because its lane had no credit. */
+  /** Number of times that a packet waited because its VL had no credit. */
   creditStalls = 0;
   readonly #first: PacketRing;
   readonly #slToVl = new Uint8Array(SERVICE_LEVELS);
   readonly #blocksOf = new Uint16Array(DATA_VLS_MAX);
 
-  /** `count`: data lanes, one of `DATA_VL_COUNTS`; `packets`: what each ring holds. */
+  /**
+   * `count` is the number of data VLs, one of `DATA_VL_COUNTS`; `packets` the capacity of each
+   * ring.
+   */
   constructor(count: number, packets: number) {
     this.rings = Array.from({ length: count }, (_, virtualLane) => new PacketRing(packets, virtualLane));
     this.#first = this.rings[0] as PacketRing;
     this.arbiter = new VlArbiter(count);
   }
 
-  /** VL of a service level. VL15: packets of that level are discarded. */
+  /** VL of a service level. For VL15 the packets of that level are discarded. */
   getVirtualLane(serviceLevel: number): number {
     return this.#slToVl[serviceLevel];
   }
 
-  /** Maps a service level. False when the lane does not exist. */
+  /** Maps a service level to a VL. Returns false when the VL does not exist. */
   mapServiceLevel(serviceLevel: number, virtualLane: number): boolean {
     if (virtualLane >= this.rings.length && virtualLane !== MANAGEMENT_VL) return false;
     this.#slToVl[serviceLevel] = virtualLane;
     return true;
   }
 
-  /** The ring of a service level; undefined when its packets are discarded. */
+  /** The ring of a service level, or undefined when its packets are discarded. */
   ringOf(serviceLevel: number): PacketRing | undefined {
     return this.rings[this.#slToVl[serviceLevel]];
   }
 
-  /** Some data lane is full. */
+  /** True when the ring of some data VL is full. */
   get full(): boolean {
     if (this.rings.length === 1) return this.#first.full;
     return this.rings.some((ring) => ring.full);
   }
 
-  /** Packets waiting in all lanes. */
+  /** Number of packets that wait on all VLs. */
   get count(): number {
     let { count } = this.management;
     for (const ring of this.rings) count += ring.count;
     return count;
   }
 
-  /** The ring whose oldest packet goes next, by arbitration among lanes with credits; that packet is charged, so the caller must take it. */
+  /**
+   * Returns the ring whose oldest packet goes next, by arbitration among VLs with credits. The
+   * arbiter charges that packet, so the caller must take it.
+   */
   next(credits: VirtualLaneCredits | undefined): PacketRing | undefined {
     if (this.management.count > 0) return this.management;
     if (this.rings.length > 1) return this.#arbitrate(credits);
@@ -77,7 +88,7 @@ export class TransmitQueues {
     return undefined;
   }
 
-  /** Throws away everything that waits; returns how many packets. */
+  /** Discards all waiting packets and returns their number. */
   discard(): number {
     let discarded = discardAll(this.management);
     for (const ring of this.rings) discarded += discardAll(ring);

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+/**
+ * VL arbitration (IBTA 7.6.9): turns and weights within a table, the high-priority limit, and VLs
+ * that are in no table.
+ */
 import t from 'tap';
 import { VlArbiter } from './vl-arbiter.ts';
 
-/** Blocks each lane sent in `rounds` picks of packets of `blocks` blocks, with all lanes of `ready` waiting. */
+/**
+ * Blocks that each VL sent in `rounds` picks of packets of `blocks` blocks, while all VLs of
+ * `ready` wait.
+ */
 function share(arbiter: VlArbiter, ready: number, rounds: number, blocks: number[]): number[] {
   const blocksOf = Uint16Array.from(blocks);
   const sent = blocks.map(() => 0);
@@ -13,12 +20,12 @@ function share(arbiter: VlArbiter, ready: number, rounds: number, blocks: number
   return sent;
 }
 
-t.test('lanes take turns by default', async (t) => {
+t.test('VLs take turns by default', async (t) => {
   t.same(share(new VlArbiter(4), 0b1011, 300, [1, 1, 1, 1]), [100, 100, 0, 100]);
   t.equal(new VlArbiter(4).pick(0, new Uint16Array(4)), -1);
 });
 
-t.test('weights share the link', async (t) => {
+t.test('VLs send in proportion to their weights', async (t) => {
   const arbiter = new VlArbiter(2);
   arbiter.setLow([
     { virtualLane: 0, weight: 30 },
@@ -29,7 +36,7 @@ t.test('weights share the link', async (t) => {
   t.ok(Math.abs(large / small - 3) < 0.1, `${large} to ${small}`);
 });
 
-t.test('high priority goes first, and lets the others through after its limit', async (t) => {
+t.test('the high-priority table goes first, and lets low-priority packets through after its limit', async (t) => {
   const arbiter = new VlArbiter(3);
   arbiter.setLow([0, 1].map((virtualLane) => ({ virtualLane, weight: 1 })));
   arbiter.setHigh([{ virtualLane: 2, weight: 1 }]);
@@ -40,7 +47,7 @@ t.test('high priority goes first, and lets the others through after its limit', 
   t.same(share(arbiter, 0b101, 100, [1, 1, 1]), [50, 0, 50], 'one packet, then one packet');
 });
 
-t.test('a lane that no table names is not forgotten', async (t) => {
+t.test('a VL that is in no table sends when no other can', async (t) => {
   const arbiter = new VlArbiter(2);
   arbiter.setLow([{ virtualLane: 0, weight: 1 }]);
   t.equal(arbiter.pick(0b10, Uint16Array.of(1, 1)), 1);

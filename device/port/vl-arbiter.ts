@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * VL arbitration (IBTA 7.6.9): which data lane sends next. Two tables of {lane, weight}: entries of the high-priority one are served first, but after
- * `highLimit` units of 4096 bytes the low-priority one gets a packet through. Within a table weighted round robin in units of 64 bytes.
+ * VL arbitration (IBTA 7.6.9): selects the data VL that sends next. There are two tables of {VL,
+ * weight}. The high-priority table is served first, but after `highLimit` units of 4096 bytes the
+ * low-priority table sends one packet. Within a table, weighted round robin in units of 64 bytes.
+ * `transmit-queues.ts` calls it for each packet.
  */
 
-/** One row of a table; weight in units of 64 bytes, 0: the row is skipped. */
+/** One row of a table. The weight is in units of 64 bytes; a row of weight 0 is skipped. */
 export interface ArbitrationEntry {
   readonly virtualLane: number;
   readonly weight: number;
 }
 
-/** High-priority limit that never lets a low-priority packet go first. */
+/** High-priority limit with which no low-priority packet goes before a high-priority one. */
 export const HIGH_LIMIT_NONE = 255;
 const BLOCKS_PER_LIMIT = 64;
 
+/** The arbiter of one port. */
 export class VlArbiter {
   highLimit = HIGH_LIMIT_NONE;
   readonly #high = new WeightedTable();
   readonly #low = new WeightedTable();
-  /** Blocks the high-priority table may still send before the low-priority one has its turn. */
+  /**
+   * Blocks that the high-priority table may still send before the low-priority table has its turn.
+   */
   #highLeft = Number.POSITIVE_INFINITY;
 
   constructor(dataLanes: number) {
@@ -36,8 +41,9 @@ export class VlArbiter {
   }
 
   /**
-   * The lane that sends, of those in the bit mask `ready`, or -1. `blocksOf[lane]`: size of its next packet, which is charged to the lane. A lane that
-   * no table names sends when nothing else can: it would otherwise never.
+   * Returns the VL that sends, of those in the bit mask `ready`, or -1. `blocksOf[vl]` is the size
+   * of its next packet, which is charged to the VL. A VL in no table sends when no other can:
+   * otherwise it would never send.
    */
   pick(ready: number, blocksOf: Uint16Array): number {
     if (ready === 0) return -1;
@@ -55,17 +61,18 @@ export class VlArbiter {
 
   #refill(): void {
     const { highLimit } = this;
-    // A limit of 0 is one packet: it is charged after it was sent.
+    // A limit of 0 is one packet: a packet is charged after it was sent.
     this.#highLeft =
       highLimit === HIGH_LIMIT_NONE ? Number.POSITIVE_INFINITY : Math.max(1, highLimit * BLOCKS_PER_LIMIT);
   }
 }
 
+/** One table with its weighted round robin. */
 class WeightedTable {
   #virtualLanes = new Uint8Array(0);
   #weights = new Uint8Array(0);
   #at = 0;
-  /** Units the row at `#at` may still send; the last packet may overdraw it. */
+  /** Units that the row at `#at` may still send; the last packet may overdraw them. */
   #left = 0;
 
   set(entries: readonly ArbitrationEntry[]): void {
@@ -76,7 +83,7 @@ class WeightedTable {
     this.#left = this.#weights[0] ?? 0;
   }
 
-  /** The row that is served next, or -1. */
+  /** Returns the row to serve next, or -1. */
   find(ready: number): number {
     const count = this.#virtualLanes.length;
     const first = this.#left > 0 ? 0 : 1;
@@ -87,6 +94,7 @@ class WeightedTable {
     return -1;
   }
 
+  /** Charges the next packet of the row and returns the row's VL. */
   serve(row: number, blocksOf: Uint16Array): number {
     if (row !== this.#at || this.#left <= 0) this.#left = this.#weights[row];
     this.#at = row;

@@ -22,6 +22,7 @@ export const TIDY_FOLDERS: readonly string[] = [
   'device/function',
   'device/host.ts',
   'device/memory',
+  'device/port',
   'device/protection',
   'device/queues',
   'device/random.ts',
