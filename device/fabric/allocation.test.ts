@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Links allocate nothing per packet: the heap grows by less than the smallest object per packet. */
+/**
+ * Links allocate nothing per packet: the heap grows by less than the smallest object for each
+ * packet.
+ */
 import t from 'tap';
 import type { Link } from '../port/link.ts';
 import { Random } from '../random.ts';
@@ -11,7 +14,7 @@ const PACKETS = 50_000;
 const SMALLEST_OBJECT_BYTES = 16;
 const BATCH = 8;
 
-t.test('cable and faulty link', async (t) => {
+t.test('cable and faulty link allocate nothing per packet', async (t) => {
   for (const kind of ['cable', 'faulty']) {
     const [first, second] = [newPort(1), newPort(2)];
     const faults = { drop: 0.05, duplicate: 0.05, reorder: 0.05, corrupt: 0.05, delay: 0.05 };
@@ -25,7 +28,7 @@ t.test('cable and faulty link', async (t) => {
         send(first, id);
         if (id % BATCH !== 0) continue;
         nowNs += 100_000;
-        // Once to send, once more to land what waited for that.
+        // Once to send, once more to land the packets that waited for that.
         for (let pass = 0; pass < 2; pass++) {
           link.carry(nowNs + pass * 50_000, 100);
           for (let ring = link.arrival(second); ring !== undefined; ring = link.arrival(second)) {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/**
+ * A cable between two ports of one process: states of the ports, packets handed over without a
+ * copy, and the choice of VLs by service level (IBTA 7.6.6).
+ */
 import t from 'tap';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
@@ -42,7 +46,7 @@ t.test('a packet on a cable is sealed only for an observer', async (t) => {
   t.same(seen, [PacketError.NONE]);
 });
 
-t.test('taking a port off its link brings both down and throws away what waits', async (t) => {
+t.test('taking a port off its link brings both ports down and discards waiting packets', async (t) => {
   const [first, second, third] = [newPort(1), newPort(2), newPort(3)];
   const changes: string[] = [];
   for (const port of [first, second, third])
@@ -69,7 +73,7 @@ t.test('a subnet manager may keep a port from becoming active', async (t) => {
   t.notOk(first.active);
 });
 
-t.test('service levels choose lanes, and VL15 discards', async (t) => {
+t.test('service levels select VLs, and a level of VL15 discards', async (t) => {
   const [first, second] = [newPort(1, 4), newPort(2, 4)];
   const link = new Cable(first, second);
   t.ok(first.transmitQueues.mapServiceLevel(3, 2));

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A plain cable between two ports of one process: no delay, no loss, no copy. The receiver takes packets straight out of the sender's lanes, so there is no
- * receive buffer that could run full and no credit to count: a packet waits in the sender's lane until the receiver takes it.
+ * A plain cable between two ports of one process (docs/TOPOLOGY.md): no delay, no loss, no copy.
+ * The receiver takes packets directly from the sender's transmit queues. No receive buffer can
+ * overflow and no credits are counted: a packet waits in its queue until the receiver takes it.
  */
 import type { Link } from '../port/link.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 
+/** A cable; the link of both its ports. */
 export class Cable implements Link {
   readonly trusted = true;
   readonly active = false;
   readonly nextNs = Number.POSITIVE_INFINITY;
-  /** Packets that went from the first port to the second, and back. */
+  /** Packets from the first port to the second, and from the second to the first. */
   readonly packets: [number, number] = [0, 0];
   readonly #first: Port;
   readonly #second: Port;
-  /** The receiver took packets since the sender was told last. */
+  /** The receiver has taken packets since the sender was last woken. */
   #tookFromFirst = false;
   #tookFromSecond = false;
 
-  /** Plugs the cable into both ports, in place of what was there. */
+  /** Plugs the cable into both ports, in place of their links. */
   constructor(first: Port, second: Port) {
     this.#first = first;
     this.#second = second;
@@ -61,7 +63,7 @@ export class Cable implements Link {
 
   detach(port: Port): void {
     const other = port === this.#first ? this.#second : this.#first;
-    // The port that leaves may have its next link already.
+    // The leaving port may have its next link already.
     if (other.link === this) other.plug(undefined);
   }
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Links between whole adapters: of one process, each with its own `run` or as one fabric, and inside one adapter by its options. */
+/**
+ * Links between whole adapters of one process, each with its own `run` or as one fabric, and links
+ * inside an adapter by its options (docs/TOPOLOGY.md).
+ */
 import t from 'tap';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
@@ -23,7 +26,7 @@ import { FaultyLink } from './faulty-link.ts';
 const GRH_AREA = 40;
 const QKEY = 0x1234;
 
-/** One adapter's guest in a machine of several. */
+/** The guest of one adapter in a machine of several. */
 class Guest {
   readonly driver: Driver;
   readonly qp: DriverQueuePair;
@@ -41,7 +44,7 @@ class Guest {
     this.qp.start({ qkey: QKEY });
   }
 
-  /** A receive buffer, posted; its bytes. */
+  /** Posts a receive buffer and returns its bytes. */
   listen(): Uint8Array {
     const length = GRH_AREA + 64;
     const address = this.driver.allocator.allocate(length);
@@ -131,7 +134,8 @@ t.test('two adapters that each have their own run wake each other', async (t) =>
       for (const [index, port] of [first, second].entries()) port.onWork = () => due.add(index);
       if (kind === 'cable') new Cable(first, second);
       else new FaultyLink(first, second, { delayNs: 700 }, new Random(1));
-      // As a host would: a function was touched, so its adapter runs; the other one only when it is told.
+      // As a host does: the adapter of an accessed function runs, the other one only when it is
+      // woken.
       const run = (budget: number): boolean => {
         const woken = due.size > 0 ? [...due] : [0, 1];
         due.clear();
@@ -206,7 +210,7 @@ t.test('captures show valid CRCs whatever the link', async (t) => {
   }
 });
 
-t.test('a flap is an event for software, and shows in the registers', async (t) => {
+t.test('a flap causes events for software and shows in the registers', async (t) => {
   const bench = new Bench({
     adapter: { portLink: { kind: 'faulty', seed: 1, flaps: [{ atNs: 1000, lengthNs: 500 }] } },
   });

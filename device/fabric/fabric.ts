@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Several adapters of one process on one clock, run as one: hosts, pump, recorder and replay see a single adapter with the functions of all, one adapter's
- * behind the other's. What links carry between its adapters stays inside, so a recording of the whole is complete.
+ * Several adapters of one process on one clock, run as one (docs/TOPOLOGY.md). Hosts, pump,
+ * recorder and replay see a single adapter with the functions of all, in the order of the adapters.
+ * Packets between its adapters stay inside, so a recording of the whole is complete.
  */
 import type { AdapterPort, FunctionPort } from '../host.ts';
 import type { Port } from '../port/port.ts';
 
-/** An adapter as the fabric knows it. */
+/** An adapter as the fabric sees it. */
 export interface FabricNode extends AdapterPort {
   readonly ports: readonly Port[];
 }
 
+/** The adapters as one `AdapterPort`. */
 export class Fabric implements AdapterPort {
   readonly nodes: readonly FabricNode[];
   readonly functions: readonly FunctionPort[];
-  /** By node: there is something to do. */
+  /** 1 for each node that has work to do. */
   readonly #awake: Uint8Array;
 
   constructor(nodes: readonly FabricNode[]) {
@@ -30,13 +32,15 @@ export class Fabric implements AdapterPort {
     }
   }
 
-  /** Runs every adapter once with its share of the budget; true while one has more to do. */
+  /**
+   * Runs every adapter once with an equal part of the budget. Returns true while one has more work.
+   */
   run(budget: number): boolean {
     const { nodes } = this;
     const share = Math.max(1, Math.floor(budget / nodes.length));
     for (let index = 0; index < nodes.length; index++) {
       const more = nodes[index].run(share);
-      // A link calls back while the adapter moves packets itself: what it could do of that it has done.
+      // A link calls back while the adapter itself moves packets; that work is done by now.
       this.#awake[index] = more ? 1 : 0;
     }
     return this.#awake.includes(1);

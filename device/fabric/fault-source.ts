@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Decides what happens to the packets of one direction of a link: at random with given probabilities, and by schedule. Each packet costs the same number of
- * random draws whatever is decided, so that changing one probability does not move the other faults.
+ * Decides the faults of the packets of one direction of a faulty link: at random with given
+ * probabilities, and by schedule. Each packet costs the same number of random draws whatever the
+ * decision, so a change of one probability does not move the other faults.
  */
 import { type FaultyLinkOptions, type LinkFault, linkFaults, type ScheduledFault } from './link-options.ts';
 
@@ -26,11 +27,11 @@ const RANDOM_RANGE = 0x1_0000_0000;
 const BYTE_VALUES = 256;
 
 export class FaultSource {
-  /** Which byte the last `corrupt` decided on changes, and which bits flip. */
+  /** Byte to change, and bits to flip in it, of the last decided `corrupt`. */
   byte = 0;
   flip = 0;
   readonly #random: RandomSource;
-  /** Per fault, in the order of `linkFaults`: it happens when a draw is below. */
+  /** For each fault, in the order of `linkFaults`: the fault happens when a draw is below. */
   readonly #thresholds: readonly number[];
   readonly #isRandom: boolean;
   readonly #byPacket: readonly ScheduledFault[];
@@ -51,7 +52,10 @@ export class FaultSource {
       .sort((left, right) => (left.atNs ?? 0) - (right.atNs ?? 0));
   }
 
-  /** Mask of `FaultBit` for packet number `packet` of this direction, `lengthBytes` long, which leaves at `nowNs`. */
+  /**
+   * Returns the mask of `FaultBit` for packet number `packet` of this direction, `lengthBytes`
+   * long, which leaves at `nowNs`.
+   */
   decide(packet: number, nowNs: number, lengthBytes: number): number {
     let faults = 0;
     if (this.#isRandom) {
@@ -72,6 +76,7 @@ export class FaultSource {
     return bits[entry.fault];
   }
 
+  /** Chooses the byte and the bits of a `corrupt`. */
   #aim(entry: ScheduledFault | undefined, lengthBytes: number): void {
     this.byte = (entry?.byte ?? this.#random.below(lengthBytes)) % lengthBytes;
     this.flip = entry?.flip ?? 1 + this.#random.below(BYTE_VALUES - 1);

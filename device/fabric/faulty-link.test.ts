@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/**
+ * The faulty link: rate, delay, MTU, each kind of fault at random and by schedule, and flaps. The
+ * same seed gives the same faults.
+ */
 import t from 'tap';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
@@ -53,7 +57,7 @@ t.test('rate and delay set the time of arrival', async (t) => {
   for (let id = 0; id < 3; id++) send(first, id);
   link.carry(0, 10);
   t.equal(link.nextNs, 98, 'the sender is free again');
-  // Called late, the link catches up: each packet leaves when the one before it has left.
+  // A link that is called late catches up: each packet leaves when the one before it has left.
   link.carry(5000, 10);
   t.equal(arrivals.take(), 3);
   t.equal(link.nextNs, Number.POSITIVE_INFINITY);
@@ -88,7 +92,7 @@ t.test('a fault may be scheduled for a time and for the other direction', async 
   t.same(ends[1].ids, [0, 1, 2, 3]);
 });
 
-t.test('a reordered packet with nothing behind it arrives all the same', async (t) => {
+t.test('a reordered packet with none behind it arrives as well', async (t) => {
   const setup = setUp({ schedule: [at(0, 'reorder')], reorderNs: 700 });
   t.equal(exchange(setup, 1), 700);
   t.same(setup.arrivals.ids, [0]);
@@ -159,7 +163,7 @@ t.test('a packet longer than the MTU of the link is lost', async (t) => {
   t.equal(setup.link.directions[0].counters.tooLong, 1);
 });
 
-t.test('a flap takes both ports down and up, and what was under way with it', async (t) => {
+t.test('a flap takes both ports down and up, and loses the packets in flight', async (t) => {
   const setup = setUp({ delayNs: 1000, flaps: [{ atNs: 500, lengthNs: 300 }] });
   const { first, second, link, arrivals } = setup;
   const edges: [boolean, number][] = [];
@@ -184,7 +188,7 @@ t.test('a flap takes both ports down and up, and what was under way with it', as
   ]);
 });
 
-t.test('what was due before a flap arrives however late the link is driven', async (t) => {
+t.test('packets due before a flap arrive however late the link is called', async (t) => {
   const { first, link, arrivals } = setUp({ delayNs: 100, flaps: [{ atNs: 500, lengthNs: 300 }] });
   send(first, 0);
   link.carry(0, 10);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A link between two ports of one process with the properties of a real one (rate, delay, MTU, credits) and with seeded faults: packets dropped, duplicated,
- * reordered, corrupted or late, and the link going down and up. Same seed, same traffic, same faults. Nothing is allocated per packet.
+ * A link between two ports of one process with the properties of a real one (rate, delay, MTU,
+ * credits) and with seeded faults (docs/TOPOLOGY.md): packets dropped, duplicated, reordered,
+ * corrupted or late, and the link going down and up. The same seed and traffic give the same
+ * faults. No allocation per packet.
  */
 import type { Link } from '../port/link.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
@@ -11,20 +13,24 @@ import { FlapSchedule } from './flap-schedule.ts';
 import { LinkDirection } from './link-direction.ts';
 import { defaultFaultyLinkOptions, type FaultyLinkOptions, findLinkOptionError } from './link-options.ts';
 
+/** A faulty link; the link of both its ports. */
 export class FaultyLink implements Link {
   readonly trusted = false;
   readonly active = true;
-  /** Told when the link goes down or comes up, after both ports were. */
+  /** Called when the link goes down or comes up, after both ports have changed state. */
   onStateChange: ((up: boolean, atNs: number) => void) | undefined = undefined;
-  /** Times it went down. */
+  /** Number of times that the link went down. */
   flaps = 0;
-  /** From the first port to the second, and back. */
+  /** The directions from the first port to the second and from the second to the first. */
   readonly directions: readonly [LinkDirection, LinkDirection];
   readonly #first: Port;
   readonly #second: Port;
   readonly #schedule: FlapSchedule;
 
-  /** Plugs the link into both ports, which have the same number of lanes. Throws RangeError when an option is out of range. */
+  /**
+   * Plugs the link into both ports, which have the same number of data VLs. Throws RangeError when
+   * an option is out of range.
+   */
   constructor(first: Port, second: Port, options: Partial<FaultyLinkOptions>, random: RandomSource) {
     const error = findLinkOptionError(options) ?? findLaneMismatch(first, second);
     if (error !== undefined) throw new RangeError(error);
@@ -53,7 +59,7 @@ export class FaultyLink implements Link {
   carry(nowNs: number, limit: number): number {
     const schedule = this.#schedule;
     let moved = 0;
-    // What was due before the link went down still lands, however late we are called.
+    // Packets due before the link went down still land, however late `carry` is called.
     while (schedule.nextNs <= nowNs) {
       const edgeNs = schedule.nextNs;
       if (schedule.up) moved += this.#carryUntil(edgeNs, limit);
@@ -69,12 +75,12 @@ export class FaultyLink implements Link {
     return this.directions[port === this.#first ? 1 : 0].buffer.next();
   }
 
-  /** Ports are told by the directions when something moves. */
+  /** Does nothing: the directions wake the ports when packets move. */
   settle(): void {}
 
   detach(port: Port): void {
     const other = port === this.#first ? this.#second : this.#first;
-    // The port that leaves may have its next link already.
+    // The leaving port may have its next link already.
     if (other.link === this) other.plug(undefined);
   }
 

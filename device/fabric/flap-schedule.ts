@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/** When a link goes down and comes up again: first by schedule, then at random with given means. */
+/**
+ * Times at which a faulty link goes down and comes up again: first by schedule, then at random with
+ * given means.
+ */
 import type { RandomSource } from './fault-source.ts';
 import type { FaultyLinkOptions } from './link-options.ts';
 
-/** Random times are spread evenly between half and one and a half of their mean. */
+/** Random times are uniform between half and one and a half of their mean. */
 const STEPS = 1 << 20;
 
 export class FlapSchedule {
   up = true;
-  /** When `up` changes next, Infinity: never. */
+  /** Time of the next change of `up`; Infinity: never. */
   nextNs: number;
   readonly #options: FaultyLinkOptions;
   readonly #random: RandomSource;
@@ -21,7 +24,7 @@ export class FlapSchedule {
     this.nextNs = this.#nextDownNs(0);
   }
 
-  /** Time has reached `nextNs`. */
+  /** Takes the change at `nextNs`: time has reached it. */
   advance(): void {
     this.up = !this.up;
     this.nextNs = this.up ? this.#nextDownNs(this.nextNs) : this.#endNs;

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Packets under way in one direction of a link: copies in a fixed pool of slots, in the order in which they land, and beside them the few that are held
- * back so that others overtake them.
+ * Packets in flight in one direction of a faulty link: copies in a fixed pool of slots, queued in
+ * order of landing. The few reordered packets are held beside the queue so that others overtake
+ * them.
  */
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 
 const NONE = -1;
 
+/** A queue of at most `capacity` packets. */
 export class FlightQueue {
   readonly capacity: number;
-  /** Of each slot: the packet, its length, its lane, when it lands, how many packets may overtake it, and how many did not yet. */
+  /**
+   * Of each slot: packet, length, virtual lane, time of landing, and number of packets that may
+   * still overtake it.
+   */
   readonly bytes: readonly Uint8Array[];
   readonly lengths: Uint16Array;
   readonly virtualLanes: Uint8Array;
@@ -44,7 +49,10 @@ export class FlightQueue {
     return this.capacity - this.#freeCount;
   }
 
-  /** Takes a slot for the last packet in the queue; only while not full. It lands no earlier than the one before it. */
+  /**
+   * Takes a slot for a new last packet; only while not full. It lands no earlier than the packet
+   * before it.
+   */
   add(landNs: number): number {
     const slot = this.#free[--this.#freeCount];
     this.#order[(this.#head + this.#count++) % this.capacity] = slot;
@@ -52,14 +60,19 @@ export class FlightQueue {
     return slot;
   }
 
-  /** When the next thing happens: the first packet lands, or a held one has waited long enough. Infinity when empty. */
+  /**
+   * Time at which the first packet lands or a held one has waited long enough; Infinity when empty.
+   */
   get nextNs(): number {
     const first = this.#count === 0 ? Number.POSITIVE_INFINITY : this.landNs[this.#order[this.#head]];
     const held = this.#earliestHeld();
     return held === NONE ? first : Math.min(first, this.landNs[this.#held[held]]);
   }
 
-  /** The slot that lands next, at `nextNs`; it stays taken until `release`. Only while not empty. */
+  /**
+   * Takes the slot that lands next, at `nextNs`. It stays in use until `release`. Only while not
+   * empty.
+   */
   take(): number {
     const held = this.#earliestHeld();
     const first = this.#order[this.#head];
@@ -70,13 +83,16 @@ export class FlightQueue {
     return first;
   }
 
-  /** Holds a taken slot back until so many packets have overtaken it as it allows, at most until `untilNs`. */
+  /** Holds a taken slot until its number of packets has overtaken it, at most until `untilNs`. */
   hold(slot: number, untilNs: number): void {
     this.landNs[slot] = untilNs;
     this.#held[this.#heldCount++] = slot;
   }
 
-  /** A packet has landed: it overtook all that are held back. Returns a slot that must land now, or -1; ask again until -1. */
+  /**
+   * A packet has landed and, if `counts`, has overtaken all held ones. Returns a slot that must
+   * land now, or -1; to be called again with false until -1.
+   */
   overtake(counts: boolean): number {
     let due = NONE;
     for (let index = 0; index < this.#heldCount; index++) {
@@ -85,11 +101,12 @@ export class FlightQueue {
       if (due === NONE && this.overtakers[slot] === 0) due = index;
     }
     if (due === NONE) return NONE;
-    // It overtakes in its turn those that were held back before it.
+    // It overtakes the packets that were held before it.
     for (let index = 0; index < due; index++) this.overtakers[this.#held[index]]--;
     return this.#unhold(due);
   }
 
+  /** Returns a taken slot to the pool. */
   release(slot: number): void {
     this.#free[this.#freeCount++] = slot;
   }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Credits on links inside a process: nothing is lost for want of room, lanes do not hold each other up, and what is under way is what was promised. */
+/**
+ * Credits on links inside a process (IBTA 7.9): no packet is lost for lack of room, VLs do not
+ * delay each other, and the packets in flight are within the promised room.
+ */
 import t from 'tap';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { Random } from '../random.ts';
@@ -7,7 +10,7 @@ import { Arrivals, drain, newPort, send } from '../test-support/port-pair.ts';
 import { FaultyLink } from './faulty-link.ts';
 import type { LinkDirection } from './link-direction.ts';
 
-/** What must always hold in a direction, or undefined. */
+/** Returns the violated invariant of a direction, or undefined. */
 function findBrokenPromise({ flight, buffer, flightBlocks, flightPackets }: LinkDirection): string | undefined {
   let under = 0;
   for (const ring of buffer.rings) {
@@ -25,7 +28,7 @@ function isEmpty({ directions }: FaultyLink, waiting: number): boolean {
   return waiting === 0 && directions.every(({ flight }) => flight.count === 0);
 }
 
-t.test('a sender stalls when the receiver does not take, and loses nothing', async (t) => {
+t.test('a sender stalls while the receiver takes no packets, and loses none', async (t) => {
   const [first, second] = [newPort(1), newPort(2)];
   const link = new FaultyLink(first, second, { bufferBlocks: 100, bufferPackets: 64 }, new Random(1));
   const arrivals = new Arrivals(second);
@@ -45,7 +48,7 @@ t.test('a sender stalls when the receiver does not take, and loses nothing', asy
   );
 });
 
-t.test('a lane without room holds up neither the other lanes nor VL15', async (t) => {
+t.test('a VL without room delays neither the other VLs nor VL15', async (t) => {
   const [first, second] = [newPort(1, 2), newPort(2, 2)];
   for (const port of [first, second]) port.transmitQueues.mapServiceLevel(1, 1);
   const link = new FaultyLink(first, second, { bufferBlocks: 68 }, new Random(1));
@@ -69,7 +72,7 @@ t.test('a lane without room holds up neither the other lanes nor VL15', async (t
   );
 });
 
-t.test('VL15 drops what does not fit', async (t) => {
+t.test('VL15 drops packets without room', async (t) => {
   const [first, second] = [newPort(1), newPort(2)];
   const link = new FaultyLink(first, second, {}, new Random(1));
   for (let round = 0; round < 20; round++) {
@@ -133,6 +136,6 @@ t.test('credits are conserved under random load with every fault', async (t) => 
       t.equal(flight.count, 0, `seed ${seed}`);
       for (const ring of buffer.rings) t.equal(ring.blocks, 0, `seed ${seed}: lane ${ring.virtualLane} is empty`);
     }
-    t.equal(ends[0].ids.length + ends[0].errors.length, back.landed, `seed ${seed}: what landed was taken`);
+    t.equal(ends[0].ids.length + ends[0].errors.length, back.landed, `seed ${seed}: all landed packets were taken`);
   }
 });

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Flow control as packets carry it (IBTA 7.9.4): counts of 64-byte blocks modulo 4096, per data lane. The sender counts what it has sent (FCTBS) and may
- * send up to the limit it was given (FCCL); the receiver counts what has come (ABR) and gives out what its buffer has room for.
+ * Link flow control of a socket link (IBTA 7.9.4): counts of 64-byte blocks modulo 4096 for each
+ * data VL. The sender counts its blocks sent (FCTBS) and may send up to its credit limit (FCCL).
+ * The receiver counts its blocks received (ABR) and grants limits for the room in its buffer.
  */
 import type { VirtualLaneCredits } from '../port/transmit-queues.ts';
 import type { ReceiveBuffer } from './receive-buffer.ts';
 
 const MODULUS = 4096;
-/** A limit is never further ahead: else it would look like one that lies behind. */
+/** A limit is at most this far ahead; otherwise it would look like one that lies behind. */
 const WINDOW = 2048;
 
-/** The sender's half. */
+/** Credits of the sender. */
 export class TransmitCredits implements VirtualLaneCredits {
-  /** FCTBS and FCCL by lane. */
+  /** FCTBS and FCCL by VL. */
   readonly sent: Uint16Array;
   readonly limits: Uint16Array;
 
@@ -35,9 +36,9 @@ export class TransmitCredits implements VirtualLaneCredits {
   }
 }
 
-/** The receiver's half. */
+/** Credits of the receiver. */
 export class ReceiveCredits {
-  /** ABR by lane. */
+  /** ABR by VL. */
   readonly received: Uint16Array;
   readonly #announced: Uint16Array;
   readonly #buffer: ReceiveBuffer;
@@ -48,28 +49,33 @@ export class ReceiveCredits {
     this.#buffer = buffer;
   }
 
-  /** A packet has come. */
+  /** Counts a packet received. */
   count(virtualLane: number, blocks: number): void {
     this.received[virtualLane] = (this.received[virtualLane] + blocks) % MODULUS;
   }
 
-  /** The sender says what it has sent: packets lost on the way no longer count against it. */
+  /**
+   * Takes the sender's count of blocks: packets lost on the way then no longer count against it.
+   */
   synchronize(virtualLane: number, totalBlocksSent: number): void {
     this.received[virtualLane] = totalBlocksSent;
   }
 
-  /** FCCL: what may be sent in all. A packet takes a block at least, so free slots bound it as free blocks do. */
+  /**
+   * FCCL: the limit for all blocks sent. A packet has at least one block, so the number of free
+   * slots bounds it as the number of free blocks does.
+   */
   getLimit(virtualLane: number): number {
     return (this.received[virtualLane] + this.#getFree(virtualLane)) % MODULUS;
   }
 
-  /** So much room has come free since the last announcement that another is worth its bytes. */
+  /** True when enough room has come free since the last announcement to be worth another one. */
   worthAnnouncing(virtualLane: number): boolean {
     const gained = distance(this.#announced[virtualLane], this.getLimit(virtualLane));
     return gained * 4 >= this.#getCapacity(virtualLane) && gained <= WINDOW;
   }
 
-  /** The limit is announced; returns it. */
+  /** Returns the limit and notes that it is announced. */
   announce(virtualLane: number): number {
     const limit = this.getLimit(virtualLane);
     this.#announced[virtualLane] = limit;
@@ -91,7 +97,7 @@ export class ReceiveCredits {
   }
 }
 
-/** How far `to` is ahead of `from`. */
+/** Distance of `to` ahead of `from`, modulo 4096. */
 function distance(from: number, to: number): number {
   return (to - from + 2 * MODULUS) % MODULUS;
 }

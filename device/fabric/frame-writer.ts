@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Writes the frames of a socket link, gathered so that a pass of the adapter costs one write; and reads the small ones. */
+/**
+ * Writes the frames of a socket link (protocol/infiniband/link-headers.ts), gathered so that a pass
+ * of the adapter costs one write, and reads the small ones. `stream-link.ts` uses it.
+ */
 import {
   decodeFlowControlPacket,
   encodeFlowControlPacket,
@@ -22,7 +25,7 @@ import { computeVcrc, getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infinib
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 
-/** Why a connection was ended from this side. */
+/** Cause for which this side ended a connection. */
 export type StreamFault =
   | 'oversized frame'
   | 'malformed frame'
@@ -34,13 +37,14 @@ export type StreamFault =
 
 export const LINK_MAGIC = 0x56554c4b;
 export const LINK_VERSION = 1;
-/** Bytes gathered before they are written. */
+/** Number of bytes gathered before a write. */
 const BATCH_BYTES = 1 << 16;
 
 const frame = newLinkFrame();
 const hello = newLinkHello();
 const flowControl = newFlowControlPacket();
 
+/** Gathers frames in one buffer. */
 export class FrameWriter {
   readonly #bytes = new Uint8Array(BATCH_BYTES + LINK_FRAME_SIZE + PACKET_SLOT_BYTES);
   readonly #view = new DataView(this.#bytes.buffer);
@@ -50,19 +54,19 @@ export class FrameWriter {
     return this.#length === 0;
   }
 
-  /** What was gathered must be taken before more is written. */
+  /** True when the gathered bytes must be taken before more is written. */
   get full(): boolean {
     return this.#length >= BATCH_BYTES;
   }
 
-  /** What was gathered; good until the next frame is written. */
+  /** Returns the gathered bytes, valid until the next frame is written. */
   take(): Uint8Array {
     const bytes = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
     return bytes;
   }
 
-  /** Greets the peer, as the first frame: what an earlier connection left unsent is gone. */
+  /** Writes the greeting as the first frame. Unsent bytes of an earlier connection are dropped. */
   hello(port: Port): void {
     this.#length = 0;
     const at = this.#open(LinkFrameType.HELLO, 0, LINK_HELLO_SIZE);
@@ -75,12 +79,13 @@ export class FrameWriter {
     copyLinkHelloPortGuidFrom(this.#view, at, port.guid, 0);
   }
 
-  /** The oldest packet of a ring. */
+  /** Writes the oldest packet of a ring. */
   packet(ring: PacketRing): void {
     const at = this.#open(LinkFrameType.PACKET, ring.virtualLane, ring.readLength);
     this.#bytes.set(ring.readSlot, at);
   }
 
+  /** Writes a flow control packet; `first`: the initial one of a connection. */
   flowControl(first: boolean, virtualLane: number, totalBlocksSent: number, creditLimit: number): void {
     const at = this.#open(LinkFrameType.FLOW_CONTROL, virtualLane, FLOW_CONTROL_PACKET_SIZE);
     flowControl.operand = first ? FlowControlOperand.INITIALIZE : FlowControlOperand.NORMAL;
@@ -96,6 +101,7 @@ export class FrameWriter {
     this.#open(LinkFrameType.KEEPALIVE, 0, 0);
   }
 
+  /** Writes the head of a frame and returns the offset of its body. */
   #open(type: number, virtualLane: number, lengthBytes: number): number {
     frame.type = type;
     frame.virtualLane = virtualLane;
@@ -107,7 +113,10 @@ export class FrameWriter {
   }
 }
 
-/** A peer's greeting, or why there can be no link with it. The record is reused. */
+/**
+ * Returns the greeting of a peer, or the cause for which no link with it is possible. The record is
+ * reused.
+ */
 export function readHello(view: DataView, lengthBytes: number): Readonly<LinkHello> | StreamFault {
   if (lengthBytes !== LINK_HELLO_SIZE) return 'malformed frame';
   decodeLinkHello(view, 0, hello);
@@ -115,7 +124,10 @@ export function readHello(view: DataView, lengthBytes: number): Readonly<LinkHel
   return hello.version === LINK_VERSION ? hello : 'other version';
 }
 
-/** A flow control packet, or undefined when it is none or damaged. The record is reused. */
+/**
+ * Returns a flow control packet, or undefined when it is malformed or damaged. The record is
+ * reused.
+ */
 export function readFlowControl(view: DataView, lengthBytes: number): Readonly<FlowControlPacket> | undefined {
   if (lengthBytes !== FLOW_CONTROL_PACKET_SIZE) return undefined;
   const crcOffset = FLOW_CONTROL_PACKET_SIZE - VCRC_SIZE;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One direction of a link with properties and faults: takes packets from the sending port as rate and flow control allow, lets faults happen to them, and
- * lands them in the receiving port's buffer. Flow control (IBTA 7.9) is exact here: what is under way on a lane and what its buffer holds never exceed the
- * buffer, so a packet lands always; a lane without room keeps its packets at the sender and holds up no other lane.
+ * One direction of a faulty link: takes packets from the sending port as rate and flow control
+ * allow, applies faults to them, and lands them in the buffer of the receiving port. Flow control
+ * (IBTA 7.9) is exact: the packets in flight on a VL and those in its buffer never exceed the
+ * buffer, so a packet can always land. A VL without room keeps its packets at the sender and delays
+ * no other VL.
  */
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
@@ -16,26 +18,27 @@ import { ReceiveBuffer } from './receive-buffer.ts';
 const VIRTUAL_LANES = 16;
 const BITS_PER_BYTE = 8;
 const NS_PER_SECOND = 1e9;
-/** LRH to ICRC may be longer than the payload by so much (IBTA 7.7.8). */
+/** Bytes by which LRH to ICRC may exceed the payload (IBTA 7.7.8). */
 const OVERHEAD_BYTES = 124;
 
-/** What happened in one direction of a link; every fault and every loss is counted. */
+/** Counters of one direction of a link; every fault and every loss is counted. */
 export interface DirectionCounters {
-  /** Packets the sender gave, and packets that reached the receive buffer. */
+  /** Packets taken from the sender, and packets that reached the receive buffer. */
   sent: number;
   landed: number;
   dropped: number;
   duplicated: number;
-  /** Duplicates not made because there was no room for them. */
+  /** Duplicates that were not made for lack of room. */
   duplicatesSkipped: number;
   reordered: number;
   corrupted: number;
   delayed: number;
   tooLong: number;
-  /** Under way when the link went down. */
+  /** Packets in flight when the link went down. */
   lostByFlap: number;
 }
 
+/** One direction, from the port `from` to the port `to`. */
 export class LinkDirection implements VirtualLaneCredits {
   readonly counters: DirectionCounters = {
     sent: 0,
@@ -53,13 +56,13 @@ export class LinkDirection implements VirtualLaneCredits {
   readonly to: Port;
   readonly buffer: ReceiveBuffer;
   readonly flight: FlightQueue;
-  /** Under way, by lane. */
+  /** Blocks and packets in flight, by VL. */
   readonly flightBlocks = new Uint32Array(VIRTUAL_LANES);
   readonly flightPackets = new Uint32Array(VIRTUAL_LANES);
   readonly #options: FaultyLinkOptions;
   readonly #faults: FaultSource;
   readonly #random: RandomSource;
-  /** The sender's last bit so far; packets wait for it. */
+  /** Time at which the sender has sent its last bit; packets wait for it. */
   #busyUntilNs = 0;
   #waiting = false;
   #lastLandNs = 0;
@@ -81,17 +84,20 @@ export class LinkDirection implements VirtualLaneCredits {
     );
   }
 
-  /** When it has something to do next. */
+  /** Time of the next work. */
   get nextNs(): number {
     return this.#waiting ? Math.min(this.#busyUntilNs, this.flight.nextNs) : this.flight.nextNs;
   }
 
-  /** Sends at most `limit` packets and lands what is due; returns how many packets moved. */
+  /**
+   * Sends at most `limit` packets and lands those that are due. Returns the number of packets
+   * moved.
+   */
   carry(nowNs: number, limit: number): number {
     return this.#depart(nowNs, limit) + this.#land(nowNs);
   }
 
-  /** The link goes down: everything under way is lost. */
+  /** Drops all packets in flight: the link goes down. */
   clear(): void {
     while (this.flight.count > 0) {
       this.#leave(this.flight.take());
@@ -108,7 +114,8 @@ export class LinkDirection implements VirtualLaneCredits {
     while (sent < limit && this.#busyUntilNs <= nowNs && !this.flight.full) {
       const ring = queues.next(this);
       if (ring === undefined) break;
-      // A packet that waited for the sender starts when the sender became free, however late we are called.
+      // A packet that waited for the sender starts when the sender became free, however late the
+      // call is.
       const startNs = this.#waiting ? this.#busyUntilNs : nowNs;
       this.#send(ring, startNs);
       ring.shift();
@@ -159,7 +166,7 @@ export class LinkDirection implements VirtualLaneCredits {
       landNs += 1 + this.#random.below(lateNs);
       counters.delayed++;
     }
-    // A link keeps its order: what is behind a late packet is late too.
+    // A link keeps its order: the packets behind a late one are late too.
     this.#lastLandNs = Math.max(this.#lastLandNs, landNs);
     const slot = flight.add(this.#lastLandNs);
     flight.bytes[slot].set(ring.readSlot);

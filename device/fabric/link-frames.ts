@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Cuts the stream of a socket link into frames. The bytes come from outside and may be anything: a frame that cannot be is refused before a byte of it is
- * kept, and no more than one frame is ever held.
+ * Reads the frames of a socket link from its byte stream. The bytes come from outside and may have
+ * any value: an impossible frame is refused before a byte of it is kept, and at most one frame is
+ * held.
  */
 import { getLinkFrameLengthBytes, LINK_FRAME_SIZE } from '../../protocol/infiniband/gen/link-frame.gen.ts';
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 
+/** Joins the bytes of one connection to frames. */
 export class LinkFrameReader {
-  /** The frame being read: head, then body. */
+  /** The current frame: head and body. */
   readonly head = new DataView(new ArrayBuffer(LINK_FRAME_SIZE));
   readonly body = new Uint8Array(PACKET_SLOT_BYTES);
   readonly bodyView = new DataView(this.body.buffer);
@@ -15,15 +17,15 @@ export class LinkFrameReader {
   #headCount = 0;
   #bodyCount = 0;
 
-  /** Forgets a frame half read. */
+  /** Drops an incomplete frame. */
   reset(): void {
     this.#headCount = 0;
     this.#bodyCount = 0;
   }
 
   /**
-   * Calls `take` for every frame that becomes whole, with the length of its body, until it returns false. False when that happened, or when a frame is
-   * longer than any can be; the stream is then of no use any more.
+   * Calls `take` with the length of the body for every complete frame, until it returns false.
+   * Returns false when that happened, or when a frame is too long; the stream is then useless.
    */
   push(chunk: Uint8Array, take: (lengthBytes: number) => boolean): boolean {
     let at = 0;

@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What can be chosen for a link with properties and faults. Plain data: links inside an adapter are part of its recordings. */
+/**
+ * Options of a faulty link, and of the link between the two ports of an adapter (docs/TOPOLOGY.md).
+ * They are plain data: links inside an adapter are part of its recordings.
+ */
 import { LARGEST_MTU_BYTES, mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
 
-/** What may happen to one packet. `delay`: it lands late, and everything behind it; `reorder`: later packets overtake it. */
+/**
+ * Faults of one packet. `delay`: it lands late, and so do all packets behind it; `reorder`: later
+ * packets overtake it.
+ */
 export type LinkFault = 'drop' | 'duplicate' | 'reorder' | 'corrupt' | 'delay';
 
 export const linkFaults: readonly LinkFault[] = ['drop', 'duplicate', 'reorder', 'corrupt', 'delay'];
 
-/** A fault on purpose. Exactly one of `packet` and `atNs` says to which packet it happens. */
+/** A scheduled fault. Exactly one of `packet` and `atNs` selects its packet. */
 export interface ScheduledFault {
   readonly fault: LinkFault;
-  /** 0: to packets from the first port, 1: from the second. */
+  /** 0: packets from the first port; 1: packets from the second. */
   readonly direction: 0 | 1;
   /** Number of the packet in its direction, from 0. */
   readonly packet?: number;
-  /** The first packet that leaves at this time or later. */
+  /** Selects the first packet that leaves at this time or later. */
   readonly atNs?: number;
-  /** Of `corrupt`: which byte is changed, counted from the LRH, and the bits that flip in it; else at random. */
+  /**
+   * For `corrupt`: the byte to change, counted from the LRH, and the bits to flip in it; otherwise
+   * random.
+   */
   readonly byte?: number;
   readonly flip?: number;
 }
@@ -27,30 +36,33 @@ export interface Flap {
   readonly lengthNs: number;
 }
 
+/** Options of a faulty link, for both directions. */
 export interface FaultyLinkOptions {
   /** Largest payload; longer packets are lost. */
   readonly mtuBytes: number;
-  /** 0: packets take no time to be sent. */
+  /** Rate; 0: sending takes no time. */
   readonly bitsPerSecond: number;
-  /** From the last bit sent to arrival. */
+  /** Time from the last bit sent to the arrival. */
   readonly delayNs: number;
   /** Probability of each fault per packet. */
   readonly faults: Readonly<Partial<Record<LinkFault, number>>>;
-  /** A delayed packet is late by 1 to so many ns. */
+  /** A delayed packet is late by 1 to this many ns. */
   readonly lateNs: number;
-  /** At most so many packets overtake a reordered one, which waits at most so long for them. */
+  /**
+   * At most this many packets overtake a reordered one, which waits at most `reorderNs` for them.
+   */
   readonly reorderWindow: number;
   readonly reorderNs: number;
   readonly schedule: readonly ScheduledFault[];
-  /** In order of time; when they are over, random flaps follow if asked for. */
+  /** Flaps in order of time; random flaps follow after the last one. */
   readonly flaps: readonly Flap[];
-  /** Random flaps: mean time between them and mean length; 0: none. */
+  /** Random flaps: mean time between two and mean length; 0: none. */
   readonly flapEveryNs: number;
   readonly flapLengthNs: number;
-  /** Receive buffer of each lane in blocks of 64 bytes, and in packets. */
+  /** Receive buffer of each VL in blocks of 64 bytes, and in packets. */
   readonly bufferBlocks: number;
   readonly bufferPackets: number;
-  /** Packets under way in one direction. */
+  /** Largest number of packets in flight in one direction. */
   readonly flightPackets: number;
 }
 
@@ -71,7 +83,7 @@ export const defaultFaultyLinkOptions: FaultyLinkOptions = {
   flightPackets: 64,
 };
 
-/** How the two ports of an adapter are joined when it is built. */
+/** The link between the two ports of an adapter. */
 export type PortLinkOptions =
   | { readonly kind: 'none' }
   | { readonly kind: 'cable' }
@@ -91,7 +103,7 @@ const RANGES: readonly [keyof FaultyLinkOptions, number, number][] = [
   ['flightPackets', 2, 1024],
 ];
 
-/** Returns one sentence for the first option out of range, or undefined. */
+/** Returns a sentence about the first option out of range, or undefined. */
 export function findLinkOptionError(options: Partial<FaultyLinkOptions>): string | undefined {
   const all = { ...defaultFaultyLinkOptions, ...options };
   for (const [name, low, high] of RANGES) {

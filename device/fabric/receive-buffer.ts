@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a link holds for a port until its adapter takes it: one buffer per virtual lane, so that a full lane never holds up another (IBTA 7.6). The sender
- * must not send what a data lane has no room for; VL15 is not flow controlled and drops what does not fit (IBTA 7.9.1).
+ * Receive buffer of a link: packets that wait for the receiving adapter, in one ring for each
+ * virtual lane, so a full VL never delays another (IBTA 7.6). The sender must not exceed the room
+ * of a data VL. VL15 has no flow control and drops a packet without room (IBTA 7.9.1).
  */
 import { PacketRing } from '../port/packet-ring.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 
 const MANAGEMENT_PACKETS = 16;
 
+/** The receive buffer of one port. */
 export class ReceiveBuffer {
-  /** Blocks one data lane holds. */
+  /** Blocks that one data VL can hold. */
   readonly blocksPerVirtualLane: number;
   /** By VL; the last one is VL15's. */
   readonly rings: readonly PacketRing[];
-  /** Packets dropped on VL15 for want of room. */
+  /** Packets dropped on VL15 for lack of room. */
   managementDrops = 0;
   #next = 0;
 
-  /** `packets`: how many packets one data lane holds, whatever their size. */
+  /** `packets` is the number of packets that one data VL can hold, whatever their size. */
   constructor(dataLanes: number, blocksPerVirtualLane: number, packets: number) {
     this.blocksPerVirtualLane = blocksPerVirtualLane;
     const rings = Array.from({ length: dataLanes }, (_, virtualLane) => new PacketRing(packets, virtualLane));
@@ -33,7 +35,10 @@ export class ReceiveBuffer {
     return ring.capacity - ring.count;
   }
 
-  /** Takes a packet given as a slot: a whole one, so that no view must be made. Room is the sender's care, but for VL15. */
+  /**
+   * Takes a packet. `slot` is a whole slot, so no view is made for each packet. The sender makes
+   * sure that a data VL has room.
+   */
   put(virtualLane: number, slot: Uint8Array, lengthBytes: number): void {
     const ring = this.#ringOf(virtualLane);
     if (ring.full) {
@@ -44,7 +49,10 @@ export class ReceiveBuffer {
     ring.push(lengthBytes);
   }
 
-  /** The ring with the next packet for the adapter: VL15 first, data lanes in turn. Undefined when all are empty. */
+  /**
+   * Returns the ring with the next packet for the adapter: VL15 first, then data VLs in turn.
+   * Undefined when all are empty.
+   */
   next(): PacketRing | undefined {
     const { rings } = this;
     const management = rings[rings.length - 1];

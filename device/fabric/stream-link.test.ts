@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The link between two processes, with a pipe in memory instead of a socket: it may cut the bytes anywhere, stall, break, or be a liar. */
+/**
+ * The link between two processes, with a pipe in memory instead of a socket: it may cut the bytes
+ * anywhere, stall or break, and the peer may send anything.
+ */
 import t from 'tap';
 import { LINK_FRAME_SIZE } from '../../protocol/infiniband/gen/link-frame.gen.ts';
 import { LINK_HELLO_SIZE } from '../../protocol/infiniband/gen/link-hello.gen.ts';
@@ -15,7 +18,7 @@ import { type LinkStream, StreamLink, type StreamLinkOptions } from './stream-li
 class Wire implements LinkStream {
   pending: Uint8Array[] = [];
   closed = false;
-  /** Bytes it takes before it says that enough is waiting. */
+  /** Bytes it takes before it reports that enough wait. */
   room = Number.POSITIVE_INFINITY;
 
   write(bytes: Uint8Array): boolean {
@@ -52,7 +55,7 @@ class Pair {
     for (const end of [0, 1]) this.links[end].disconnect(this.wires[end]);
   }
 
-  /** Brings what was written to the other end, in pieces cut by `random` when given. */
+  /** Moves the written bytes to the other end, in pieces cut by `random` if given. */
   pump(random?: Random): void {
     for (const end of [0, 1]) {
       const wire = this.wires[end];
@@ -101,7 +104,7 @@ t.test('the smaller MTU holds for both', async (t) => {
   for (const port of pair.ports) t.equal(port.mtuBytes, 1024);
 });
 
-t.test('bytes cut anywhere, and a receiver that takes slowly, lose nothing on any lane', async (t) => {
+t.test('bytes cut anywhere, and a slow receiver, lose nothing on any VL', async (t) => {
   for (let seed = 1; seed <= 6; seed++) {
     const random = new Random(seed);
     const lanes = random.pick([1, 2, 4, 8]);
@@ -139,7 +142,7 @@ t.test('bytes cut anywhere, and a receiver that takes slowly, lose nothing on an
   }
 });
 
-t.test('a broken connection takes the port down, loses what is under way, and comes back', async (t) => {
+t.test('a broken connection takes the port down, loses packets in flight, and comes back', async (t) => {
   const pair = new Pair();
   pair.connect();
   pair.run();
@@ -161,7 +164,7 @@ t.test('a broken connection takes the port down, loses what is under way, and co
   t.equal(pair.links[0].connections, 2);
 });
 
-t.test('a new connection begins with full credits, whatever the last one lost', async (t) => {
+t.test('a new connection starts with full credits, whatever the last one lost', async (t) => {
   const pair = new Pair({ bufferBlocks: 128, bufferPackets: 128 });
   const arrivals = new Arrivals(pair.ports[1]);
   let taken = 0;
@@ -223,7 +226,7 @@ t.test('a peer that never greets is given up', async (t) => {
   t.equal(pair.links[0].faults.get('silent peer'), 1);
 });
 
-/** A frame as a liar writes it. */
+/** A frame with fields that may be false. */
 function frame(type: number, body: Uint8Array, lengthBytes = body.length, lane = 0): Uint8Array {
   const bytes = new Uint8Array(LINK_FRAME_SIZE + body.length);
   const view = new DataView(bytes.buffer);
@@ -234,7 +237,7 @@ function frame(type: number, body: Uint8Array, lengthBytes = body.length, lane =
   return bytes;
 }
 
-/** The greeting of a port like ours. */
+/** The greeting of a port of the same kind. */
 function greeting(change: (view: DataView) => void = () => {}): Uint8Array {
   const pair = new Pair();
   pair.links[0].connect(pair.wires[0]);
@@ -243,7 +246,7 @@ function greeting(change: (view: DataView) => void = () => {}): Uint8Array {
   return bytes;
 }
 
-t.test('what cannot be ends the connection with its cause', async (t) => {
+t.test('an impossible frame ends the connection with its cause', async (t) => {
   const packet = new Uint8Array(4194);
   const cases: [string, Uint8Array[]][] = [
     ['oversized frame', [frame(LinkFrameType.PACKET, new Uint8Array(0), PACKET_SLOT_BYTES + 1)]],
@@ -274,7 +277,7 @@ t.test('what cannot be ends the connection with its cause', async (t) => {
   }
 });
 
-t.test('VL15 needs no credit and drops what does not fit', async (t) => {
+t.test('VL15 needs no credit and drops packets without room', async (t) => {
   const pair = new Pair();
   pair.links[0].connect(pair.wires[0]);
   pair.links[0].receive(pair.wires[0], greeting());

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A link whose other end is in another process, over a stream of bytes that may break and come back (IBTA chapter 7 in frames of protocol/infiniband/
- * link-headers.ts). While there is no connection the port is down and packets are lost, as with a cable pulled. What the peer sends is not trusted: CRCs are
- * checked, buffers are bounded by the credits given out, and the first frame that cannot be ends the connection with a counted cause. Pure: bytes come and go
- * through `LinkStream`, and the port changes only while the adapter runs (`carry`).
+ * Link to a port in another process, over a byte stream that may break and come back (IBTA
+ * chapter 7, in frames of protocol/infiniband/link-headers.ts). Without a connection the port is
+ * down and packets are lost, as with a pulled cable. The peer is not trusted: CRCs are checked, the
+ * granted credits bound the buffers, and the first impossible frame ends the connection with a
+ * counted cause. Pure: bytes pass through `LinkStream`, and the port changes only while the adapter
+ * runs (`carry`).
  */
 import { getLinkFrameType, getLinkFrameVirtualLane } from '../../protocol/infiniband/gen/link-frame.gen.ts';
 import { LinkFrameType } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -19,16 +21,22 @@ import { ReceiveBuffer } from './receive-buffer.ts';
 
 /** One connection. */
 export interface LinkStream {
-  /** Sends bytes, which the caller reuses afterwards. False: enough is waiting; `StreamLink.drained` will follow. */
+  /**
+   * Sends bytes, which the caller reuses afterwards. Returns false when enough bytes wait; a call
+   * of `StreamLink.drained` follows.
+   */
   write(bytes: Uint8Array): boolean;
   close(): void;
 }
 
 export interface StreamLinkOptions {
-  /** Receive buffer of each lane: blocks of 64 bytes, and packets. */
+  /** Receive buffer of each VL: blocks of 64 bytes, and packets. */
   readonly bufferBlocks: number;
   readonly bufferPackets: number;
-  /** A side with nothing to say says so this often; a peer not heard of for three times as long is gone. */
+  /**
+   * An idle side sends a keepalive this often; a peer that is silent three times as long is given
+   * up.
+   */
   readonly keepaliveNs: number;
 }
 
@@ -44,15 +52,16 @@ const SMALLEST_PACKET = 26;
 const StreamState = { CLOSED: 0, GREETING: 1, OPENING: 2, UP: 3 } as const;
 type StreamState = (typeof StreamState)[keyof typeof StreamState];
 
+/** The link of one port; the connection comes and goes. */
 export class StreamLink implements Link {
   readonly trusted = false;
   readonly active = true;
-  /** Connections that came up, and causes for which this side ended one. */
+  /** Number of connections that came up, and of connections ended by this side, by cause. */
   connections = 0;
   readonly faults = new Map<StreamFault, number>();
   packetsSent = 0;
   packetsReceived = 0;
-  /** A connection was ended for this cause. */
+  /** Called when this side ended a connection. */
   onFault: ((fault: StreamFault) => void) | undefined = undefined;
   readonly port: Port;
   readonly buffer: ReceiveBuffer;
@@ -64,7 +73,7 @@ export class StreamLink implements Link {
   readonly #take = (lengthBytes: number): boolean => this.#takeFrame(lengthBytes);
   #stream: LinkStream | undefined = undefined;
   #state: StreamState = StreamState.CLOSED;
-  /** The connection broke and the port does not know yet. */
+  /** The connection broke, and the port has not changed yet. */
   #broken = false;
   #blocked = false;
   #heard = false;
@@ -83,7 +92,7 @@ export class StreamLink implements Link {
     port.plug(this);
   }
 
-  /** The connection is up and the port knows it. */
+  /** True when the connection and the port are up. */
   get up(): boolean {
     return this.#state === StreamState.UP;
   }
@@ -92,7 +101,7 @@ export class StreamLink implements Link {
     return this.#stream !== undefined;
   }
 
-  /** There is a new connection; there must not be another. */
+  /** Starts with a new connection; only while there is none. */
   connect(stream: LinkStream): void {
     this.#stream = stream;
     this.#state = StreamState.GREETING;
@@ -105,7 +114,7 @@ export class StreamLink implements Link {
     this.port.onWork?.();
   }
 
-  /** Bytes came from the connection. */
+  /** Takes bytes from the connection. */
   receive(stream: LinkStream, chunk: Uint8Array): void {
     if (stream !== this.#stream) return;
     this.#heard = true;
@@ -113,7 +122,7 @@ export class StreamLink implements Link {
     this.port.onWork?.();
   }
 
-  /** The connection takes bytes again. */
+  /** The connection accepts bytes again. */
   drained(stream: LinkStream): void {
     if (stream !== this.#stream) return;
     this.#blocked = false;
@@ -157,7 +166,7 @@ export class StreamLink implements Link {
 
   settle(): void {}
 
-  /** Another link takes the port: this one is of no use any more. */
+  /** Another link takes the port; this one is no longer used. */
   detach(): void {
     this.close();
   }
@@ -169,7 +178,7 @@ export class StreamLink implements Link {
     stream.close();
   }
 
-  /** Tells the port what became of the connection since the last time. */
+  /** Changes the port as the connection has changed since the last call. */
   #updatePort(nowNs: number): number {
     let changes = 0;
     if (this.#broken) {
@@ -205,7 +214,7 @@ export class StreamLink implements Link {
     return sent;
   }
 
-  /** Gives out credits; `first`: the link comes up. */
+  /** Announces credits; `first`: the link comes up. */
   #announce(first: boolean): void {
     for (let vl = 0; vl < this.transmitCredits.sent.length; vl++) {
       if (!first && !this.receiveCredits.worthAnnouncing(vl)) continue;

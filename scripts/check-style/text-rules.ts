@@ -19,6 +19,7 @@ import {
 export const TIDY_FOLDERS: readonly string[] = [
   'device/collect',
   'device/events',
+  'device/fabric',
   'device/function',
   'device/host.ts',
   'device/memory',
