@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The send blocks of one context, used as a FIFO (US2015378953): a scoreboard with one bit per byte, which says when a packet is whole, however its blocks were
- * filled; and the order of packets, which says where each must start. Blocks are numbered by their place in the context.
+ * Send blocks of one context, used as a FIFO (US 2015/0378953 claim 1, implementing and receiving).
+ * A scoreboard with one bit for each byte shows when a packet is complete, in whatever order its
+ * blocks were filled. The order of packets gives the block at which each must start. Blocks are
+ * numbered by their place in the context, which is the only user.
  */
 import { SEND_BLOCK_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendControlLengthDwords, SEND_CONTROL_SIZE } from '../../protocol/layout/gen/send-control.gen.ts';
@@ -9,24 +11,28 @@ import { SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
 import { storeBytes } from '../memory/byte-scoreboard.ts';
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 
-/** How a block was written first: not at all, through the start-of-packet alias, or not. */
+/** Alias of the first write to a block: none yet, the start-of-packet alias, or the other one. */
 const Alias = { NONE: 0, START: 1, CONTINUATION: 2 } as const;
 
 const DWORD_BYTES = 4;
 const ALL_BYTES = -1;
-/** LRH, BTH and DETH: what the shortest packet has, without CRCs. */
+/** LRH, BTH and DETH: the bytes of the shortest packet without CRCs. */
 const SHORTEST_PACKET_BYTES = 28;
 
+/** The blocks of one context and their bytes. */
 export class SendBlocks {
   readonly count: number;
   readonly bytes: Uint8Array;
   readonly view: DataView;
   readonly #alias: Uint8Array;
-  /** Two words per block: a bit for every byte that has arrived. */
+  /** Two words for each block: a bit for every byte that has arrived. */
   readonly #arrived: Int32Array;
-  /** The block belongs to a whole packet that has not been freed in order. */
+  /** 1 when the block belongs to a complete packet that has not been freed in order. */
   readonly #taken: Uint8Array;
-  /** Blocks that follow the oldest one not free and whose packets are known, one behind the other. */
+  /**
+   * Number of blocks from the oldest one in use on that belong to packets of known length, in a
+   * row.
+   */
   #known = 0;
   #oldest = 0;
 
@@ -39,6 +45,7 @@ export class SendBlocks {
     this.#taken = new Uint8Array(count);
   }
 
+  /** Frees all blocks. */
   clear(): void {
     this.#alias.fill(Alias.NONE);
     this.#arrived.fill(0);
@@ -47,7 +54,10 @@ export class SendBlocks {
     this.#oldest = 0;
   }
 
-  /** Stores aligned data at a byte offset of the context. Returns NONE, or why the context must halt; the write is dropped then. */
+  /**
+   * Stores aligned data at a byte offset of the context. Returns NONE, or the cause for which the
+   * context must halt; the write is then dropped.
+   */
   store(offset: number, sizeBytes: number, low: number, high: number, start: boolean): SendHaltCause {
     const block = Math.floor(offset / SEND_BLOCK_BYTES);
     if (this.#taken[block] === 1) return SendHaltCause.OVERFLOW;
@@ -60,7 +70,10 @@ export class SendBlocks {
     return this.#follow();
   }
 
-  /** First block of the packet that became whole by filling the block at this byte offset; -1 when none did. Its blocks are taken from now on. */
+  /**
+   * Returns the first block of the packet that the block at this byte offset has completed, or -1.
+   * The blocks of that packet are in use from now on.
+   */
   takeWhole(offset: number): number {
     let block = Math.floor(offset / SEND_BLOCK_BYTES);
     if (!this.#isFull(block)) return -1;
@@ -78,7 +91,7 @@ export class SendBlocks {
     return block;
   }
 
-  /** Blocks of the packet that starts here, its control word being known. */
+  /** Number of blocks of the packet that starts here; its control word must be known. */
   lengthOf(block: number): number {
     return Math.ceil(this.packetBytes(block) / SEND_BLOCK_BYTES);
   }
@@ -100,7 +113,7 @@ export class SendBlocks {
     return length;
   }
 
-  /** The oldest `count` blocks are free again. */
+  /** Frees the oldest `count` blocks. */
   release(count: number): void {
     for (let index = 0; index < count; index++) {
       const block = this.#oldest;
@@ -113,7 +126,10 @@ export class SendBlocks {
     this.#known -= count;
   }
 
-  /** Goes on from packet to packet as far as their lengths are known, and checks that each starts where the one before ends. */
+  /**
+   * Steps from packet to packet as far as their lengths are known, and checks that each starts
+   * where the one before ends.
+   */
   #follow(): SendHaltCause {
     while (this.#known < this.count) {
       const block = (this.#oldest + this.#known) % this.count;
@@ -124,7 +140,7 @@ export class SendBlocks {
       const length = this.lengthOf(block);
       const fits = bytes >= SEND_CONTROL_SIZE + SHORTEST_PACKET_BYTES && bytes <= PACKET_SLOT_BYTES;
       if (!fits || length > this.count) return SendHaltCause.BAD_LENGTH;
-      // Behind the oldest block there is nothing free: what is longer runs into it.
+      // No block behind the oldest one is free: a longer packet would run into it.
       if (this.#known + length > this.count) return SendHaltCause.OVERFLOW;
       for (let index = 1, at = this.#after(block); index < length; index++, at = this.#after(at))
         if (this.#alias[at] === Alias.START) return SendHaltCause.INCONSISTENT_SOP;
@@ -133,7 +149,7 @@ export class SendBlocks {
     return SendHaltCause.NONE;
   }
 
-  /** The block is one of a packet whose length is known. */
+  /** True when the block belongs to a packet of known length. */
   #isInside(block: number): boolean {
     return (block - this.#oldest + this.count) % this.count < this.#known;
   }
@@ -151,5 +167,5 @@ export class SendBlocks {
   }
 }
 
-/** Bits of the control word's bytes. */
+/** Scoreboard bits of the control word. */
 const CONTROL_BYTES = (1 << SEND_CONTROL_SIZE) - 1;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Send contexts at their limits: counters at their wrap with a context full and empty, credit words that share a line, draining, egress order, and credit lines that go and come
- * back under load. US2015378953; DESIGN.md 4.9; hazards 21, 22 and 26 of real-hardware 5.3.
+ * Send contexts at their limits: counters at their wrap with a full and an empty context, credit
+ * words in one line, draining, egress order, and credit lines that are unmapped and mapped again
+ * under load (US 2015/0378953 claim 1; docs/DOCUMENTS.md decision 9; docs/HAZARDS.md, hazards 21,
+ * 22 and 26).
  */
 import t from 'tap';
 import {
@@ -23,7 +25,7 @@ const PAGE_BYTES = 4096;
 const WORD_BYTES = 8;
 const SMALL = Uint8Array.of(1, 2, 3, 4);
 
-/** A packet of one block to nobody: what counts is its credit. */
+/** A packet of one block to a QP that does not exist: only its credit matters. */
 function toNobody(bench: SendContextBench): Uint8Array {
   return bench.packet(SMALL, { destQpn: 0xfffffe });
 }
@@ -41,7 +43,7 @@ t.test('hazard 21: the counter wraps with the context full, empty and in between
       context.force();
       context.refresh();
     };
-    // As many as bring the counter to `start`, in turns of what fits.
+    // Sends packets until the counter is at `start`, as many at a time as fit.
     const advance = (start: number): void => {
       while (context.sent < start) {
         send(Math.min(blocks, start - context.sent));
@@ -96,7 +98,7 @@ t.test('credit words of up to eight contexts share a line: each return is one st
   bench.finish();
 });
 
-t.test('a packet that asks for it makes an interrupt when it leaves, and no other does', async (t) => {
+t.test('a packet raises an interrupt when it leaves if it asks for one, and only then', async (t) => {
   const bench = new SendContextBench();
   for (const interrupt of [0, 1, 0, 1]) {
     const before = bench.interrupts;
@@ -112,12 +114,12 @@ t.test('a packet that asks for it makes an interrupt when it leaves, and no othe
 });
 
 t.test(
-  'disabled with whole packets waiting, a context drains: they leave, others do not, and their credits come back',
+  'a context disabled with complete packets waiting drains: these leave, others do not, and their credits return',
   async (t) => {
     const bench = new SendContextBench({ blocks: 512, threshold: 512 });
     const { context } = bench;
     const waiting = (): number => bench.query().packetsWaiting;
-    // Written while the machine stands still.
+    // Written while the machine does not run.
     for (let count = 0; count < 100; count++) t.ok(context.send(toNobody(bench)));
     const half = context.allocate(toNobody(bench)) as SendStore[];
     context.write(half[0]);
@@ -128,7 +130,7 @@ t.test(
     bench.settle();
     t.equal(context.state, SendContextState.DISABLED);
     t.equal(waiting(), 0);
-    t.equal(bench.query().packetsSent, 100, 'what was not whole has not left');
+    t.equal(bench.query().packetsSent, 100, 'the incomplete packet has not left');
     t.equal(bench.query().writesDropped, half.length - 1);
     t.equal(context.word.freeCounter, 100, 'returned without being asked');
     t.equal(context.word.dueForce, 1);
@@ -141,7 +143,7 @@ t.test(
 );
 
 t.test(
-  'hazard 22: packets leave in the order in which they became whole, or in one drawn from a seed, the same each time',
+  'hazard 22: packets leave in order of completion, or in an order drawn from a seed, the same each time',
   async (t) => {
     const order = (sendEgressSeed: number | undefined): number[] => {
       const bench = new SendContextBench(
@@ -173,7 +175,7 @@ t.test(
 );
 
 t.test(
-  'a credit line that goes and comes back under load: one context halts, no credit is lost, others do not notice',
+  'a credit line unmapped and mapped again under load: one context halts, no credit is lost, others are unaffected',
   async (t) => {
     for (const seed of [1, 2, 3]) {
       const bench = new SendContextBench({ blocks: 16, threshold: 2 }, { seed });
@@ -218,7 +220,10 @@ t.test(
   },
 );
 
-/** Enables anew without reading the status back, as a driver may not: what the device wrote before may come after the zeros. */
+/**
+ * Enables the context without reading the status back, which a driver must do: an earlier credit
+ * return may arrive after the zeros.
+ */
 class HastyContext extends DriverSendContext {
   override restart(): void {
     this.disable();
@@ -230,7 +235,10 @@ class HastyContext extends DriverSendContext {
   }
 }
 
-/** Restarts a context over and over while its credits come back late; how often the driver then took more or fewer blocks for free than were. */
+/**
+ * Restarts a context repeatedly while its credits return late. Returns the number of times that the
+ * driver counted wrong credits.
+ */
 function countWrongCredits(seed: number, SendContext: typeof DriverSendContext): number {
   const options: BenchOptions = { seed, ordering: { mode: 'pcie', seed }, classes: { SendContext } };
   const bench = new SendContextBench({ blocks: 16, threshold: 0 }, options);
@@ -257,7 +265,7 @@ t.test(
       t.equal(countWrongCredits(seed, DriverSendContext), 0, `seed ${seed}`);
       hasty += countWrongCredits(seed, HastyContext);
     }
-    t.ok(hasty > 0, 'a driver that does not read it back is caught');
+    t.ok(hasty > 0, 'a driver that does not read the state back is detected');
   },
 );
 
@@ -313,6 +321,6 @@ t.test('a context is reached by its own function only, whatever another one writ
   const faults = (kind: FaultKind): number => foreign.readRegister(CSR.FAULT_COUNT + kind * 4, 4);
   t.equal(faults(FaultKind.PIO_UNSUPPORTED), 1);
   t.equal(faults(FaultKind.REGISTER_RESERVED), 1);
-  t.same(bench.allFaults(), {}, 'its own function is told nothing');
+  t.same(bench.allFaults(), {}, 'its own function counts no fault');
   bench.finish();
 });

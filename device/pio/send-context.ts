@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A send context (US2015378953; real-hardware 2): software fills its blocks in any order, whole packets egress in any order, and credits come back for the contiguous run
- * from the oldest block only, as an absolute count in guest memory. Misuse halts this context and no other; halting, draining and enabling anew lose no credit.
- * Invariant: blocks freed = blocks of packets that egressed or were dropped, and returned count <= free count, modulo 2048.
+ * Send context (US 2015/0378953 abstract and claim 1; docs/DOCUMENTS.md decision 9). Software fills
+ * its blocks in any order, and complete packets egress in any order. Credits return for the
+ * contiguous run from the oldest block only, as an absolute count in guest memory. Misuse halts
+ * this context and no other. Halt, drain and restart lose no credit. `SendContexts` owns all
+ * contexts and calls them.
  */
 import { SEND_BLOCK_BYTES, SEND_COUNTER_MASK } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -18,16 +20,20 @@ import { SendBlocks } from './send-blocks.ts';
 
 const WORDS_PER_LINE = 8;
 
+/**
+ * Invariants: blocks freed = blocks of packets that egressed or were dropped; returned count <=
+ * free count, modulo 2048.
+ */
 export class SendContext {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   readonly blocks: SendBlocks;
   port = 1;
-  /** VLs its packets may take, one bit each. */
+  /** VLs that its packets may use, one bit each. */
   virtualLanes = 0;
   checkPkey = false;
   pkey = 0;
-  /** 64-byte line in guest memory. */
+  /** Guest address of the 64-byte line that holds its credit word. */
   creditAddress = 0;
   threshold = 0;
   vector = 0;
@@ -45,10 +51,10 @@ export class SendContext {
   packetsDropped = 0;
   writesDropped = 0;
   creditReturns = 0;
-  /** First blocks of whole packets that wait for egress, in the order in which they became whole. */
+  /** First blocks of the complete packets that wait for egress, in order of completion. */
   readonly #waiting: Int32Array;
   #waitingCount = 0;
-  /** First blocks of packets that egressed before older ones. */
+  /** 1 for each first block of a packet that egressed before an older one. */
   readonly #egressed: Uint8Array;
   #oldest = 0;
   readonly #word = newCreditReturn();
@@ -63,17 +69,20 @@ export class SendContext {
     this.#egressed = new Uint8Array(blocks);
   }
 
-  /** Whole packets wait for egress. */
+  /** Number of complete packets that wait for egress. */
   get waitingCount(): number {
     return this.#waitingCount;
   }
 
-  /** Credits that are free and not returned. */
+  /** Number of credits that are free and not yet returned. */
   get unreturned(): number {
     return (this.freeCounter - this.returnedCounter) & SEND_COUNTER_MASK;
   }
 
-  /** A PIO write at a byte offset of the context's window. */
+  /**
+   * Takes a PIO write at a byte offset of the context's window; `start`: by the start-of-packet
+   * alias.
+   */
   write(offset: number, sizeBytes: number, low: number, high: number, start: boolean): void {
     if (this.state !== SendContextState.ENABLED) {
       this.writesDropped++;
@@ -91,12 +100,15 @@ export class SendContext {
     if (block >= 0) this.#waiting[this.#waitingCount++] = block;
   }
 
-  /** First block of the waiting packet at this place in the order of becoming whole. */
+  /** First block of the waiting packet at this place in order of completion. */
   waitingAt(place: number): number {
     return this.#waiting[place];
   }
 
-  /** The waiting packet at this place has left, or was dropped: its blocks are free once all older ones are. */
+  /**
+   * The waiting packet at this place has left or was dropped: its blocks are free once all older
+   * ones are.
+   */
   finish(place: number): void {
     const block = this.#waiting[place];
     this.#waiting.copyWithin(place, place + 1, this.#waitingCount);
@@ -106,7 +118,7 @@ export class SendContext {
     if (this.state === SendContextState.DRAINING && this.#waitingCount === 0) this.#close();
   }
 
-  /** Takes packets from now on, with counters at zero. Only a disabled context does. */
+  /** Enables a disabled context with its counters at zero; other states stay. */
   enable(): void {
     if (this.state !== SendContextState.DISABLED) return;
     this.blocks.clear();
@@ -119,14 +131,14 @@ export class SendContext {
     this.state = SendContextState.ENABLED;
   }
 
-  /** Takes nothing more; what is whole still egresses, what is not is dropped. */
+  /** Stops taking writes. Complete packets still egress, incomplete ones are dropped. */
   disable(): void {
     if (this.state === SendContextState.DISABLED || this.state === SendContextState.DRAINING) return;
     this.state = SendContextState.DRAINING;
     if (this.#waitingCount === 0) this.#close();
   }
 
-  /** Stops taking writes, tells software why, and returns what is free. */
+  /** Stops taking writes, reports the cause to software, and returns the free credits. */
   halt(cause: SendHaltCause): void {
     if (this.state !== SendContextState.ENABLED) return;
     this.state = cause === SendHaltCause.FREEZE ? SendContextState.FROZEN : SendContextState.HALTED;
@@ -137,17 +149,20 @@ export class SendContext {
     this.owner.postAsynchronous(EventType.SEND_CONTEXT_HALTED, this, FaultKind.SEND_CONTEXT_HALTED);
   }
 
-  /** The freeze is over: software restarts the context as after a halt. */
+  /** Ends a freeze: software restarts the context as after a halt. */
   thaw(): void {
     if (this.state === SendContextState.FROZEN) this.state = SendContextState.HALTED;
   }
 
-  /** Returns credits now. */
+  /** Returns the free credits now. */
   force(): void {
     if (this.state !== SendContextState.DISABLED) this.#return(false, false, false, true);
   }
 
-  /** Frees the run of egressed packets from the oldest on, and returns credits when that is due. */
+  /**
+   * Frees the run of egressed packets from the oldest on, and returns credits when a packet asks
+   * for it or the threshold is exceeded.
+   */
   #advance(): void {
     let requested = false;
     while (this.#egressed[this.#oldest] === 1) {
@@ -168,7 +183,7 @@ export class SendContext {
     this.state = SendContextState.DISABLED;
   }
 
-  /** One 8-byte store of the absolute count and the reasons. */
+  /** Returns credits: one 8-byte store of the absolute count and the reasons. */
   #return(request: boolean, threshold: boolean, error: boolean, force: boolean): void {
     const word = this.#word;
     word.freeCounter = this.freeCounter;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** PIO send contexts and credit return: US2015378953; DESIGN.md 4.9; hazards 21 to 26 of real-hardware 5.3. */
+/**
+ * PIO send contexts and credit return (US 2015/0378953 claim 1; docs/DOCUMENTS.md decision 9;
+ * docs/HAZARDS.md, hazards 21 to 26).
+ */
 import t from 'tap';
 import {
   SEND_CONTEXT_MAX,
@@ -141,7 +144,7 @@ t.test(
         const now = random.below(open.length + 1);
         for (const { store, packet } of open.splice(0, now)) {
           context.write(store);
-          // The same store again, as long as its packet is not whole.
+          // Repeats a store while its packet is not complete.
           if (random.oneIn(8) && open.some((other) => other.packet === packet)) context.write(store);
         }
         machine.step();
@@ -186,7 +189,7 @@ t.test(
     bench.settle();
     context.force();
     bench.settle();
-    t.equal(bench.interrupts, 1, 'nobody waits any more');
+    t.equal(bench.interrupts, 1, 'no waiter is left');
     bench.finish();
   },
 );
@@ -244,7 +247,7 @@ const misuse: readonly [string, SendHaltCause, (bench: SendContextBench, base: n
 ];
 
 for (const [what, cause, provoke] of misuse) {
-  t.test(`hazard 25: ${what} halts the context, is told, and touches no other context`, async (t) => {
+  t.test(`hazard 25: ${what} halts the context, is reported, and affects no other context`, async (t) => {
     const bench = new SendContextBench({ blocks: 8 });
     const { driver, access } = bench.bench;
     const other = driver.createSendContext({ blocks: 8 });
@@ -280,7 +283,7 @@ for (const [what, cause, provoke] of misuse) {
   });
 }
 
-t.test('hazard 26: halting and restarting under load flushes what was not whole and loses no credit', async (t) => {
+t.test('hazard 26: halting and restarting under load drops incomplete packets and loses no credit', async (t) => {
   for (const seed of [11, 12, 13]) {
     const bench = new SendContextBench({ blocks: 16, threshold: 2 }, { seed });
     const { context } = bench;
@@ -356,12 +359,12 @@ t.test('packets that a function may not send are dropped and halt the context', 
   }
 });
 
-/** Packets that port 2 received and dropped. */
+/** Number of packets that port 2 received and dropped. */
 function drops({ bench }: SendContextBench): number {
   return bench.access.readRegister(CSR.PORT_RECEIVE_DROPS + 8, 8);
 }
 
-t.test('test bits: a wrong ICRC or VCRC is dropped by the receiver', async (t) => {
+t.test('the receiver drops packets whose test bits make a wrong ICRC or VCRC', async (t) => {
   const bench = new SendContextBench();
   for (const control of [{ badIcrc: 1 }, { badVcrc: 1 }]) {
     const before = drops(bench);
@@ -395,7 +398,7 @@ t.test('credits that cannot be written halt the context; none is lost when their
   bench.finish();
 });
 
-t.test('fields out of range are refused; contexts run out; a foreign one is not to be found', async (t) => {
+t.test('fields out of range, contexts beyond the last, and contexts of other functions are refused', async (t) => {
   const bench = new SendContextBench();
   const { management, allocator } = bench.bench.driver;
   const valid = { blocks: 8, virtualLanes: 1, port: 1, creditAddress: allocator.allocate(64) };

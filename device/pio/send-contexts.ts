@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * All send contexts of the adapter, and their egress: contexts take turns; of one context the packets leave in the order in which they became whole, or, with a seed, in
- * any order. Packets are composed by software, so each is checked before it leaves: it must be a datagram that the function may send.
+ * All send contexts of the adapter and their egress (US 2015/0378953 claim 1, egressing). Contexts
+ * take turns. The packets of a context leave in order of completion or, with a seed, in any order.
+ * Software composes the packets, so each is checked before it leaves: it must be a datagram that
+ * the function may send (docs/DOCUMENTS.md decision 14). PCIe functions bring the writes,
+ * `Adapter.run` the turns.
  */
 import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
@@ -37,9 +40,10 @@ import { SendContext } from './send-context.ts';
 /** Numbers of the special QPs (IBTA 3.9.3). */
 const SUBNET_MANAGEMENT_QPN = 0;
 const GENERAL_SERVICES_QPN = 1;
-/** Payload of a management datagram (IBTA 13.4.2). */
+/** Payload bytes of a management datagram (IBTA 13.4.2). */
 const MANAGEMENT_BYTES = 256;
 
+/** The send contexts of all functions. */
 export class SendContexts {
   readonly #contexts: (SendContext | undefined)[] = new Array(SEND_CONTEXT_MAX).fill(undefined);
   readonly #ports: readonly Port[];
@@ -48,12 +52,12 @@ export class SendContexts {
   readonly #bytes = new Uint8Array(PACKET_SLOT_BYTES);
   readonly #view = new DataView(this.#bytes.buffer);
   readonly #packet = newParsedPacket();
-  /** Contexts with packets that wait; the next turn. */
+  /** Number of packets that wait in all contexts, and the context of the next turn. */
   #waiting = 0;
   #turn = 0;
   #frozen = false;
 
-  /** `egressSeed`: packets of a context leave in an order drawn from it. */
+  /** With an `egressSeed`, the packets of a context leave in an order drawn from it. */
   constructor(ports: readonly Port[], queuePairs: ObjectTable<QueuePair>, egressSeed: number | undefined) {
     this.#ports = ports;
     this.#queuePairs = queuePairs;
@@ -64,13 +68,16 @@ export class SendContexts {
     return this.#frozen;
   }
 
-  /** The context of that number, if it is the function's own. */
+  /** Returns the context of that number if `owner` owns it. */
   get(owner: UnderlyingFunction, number: number): SendContext | undefined {
     const context = this.#contexts[number];
     return context?.owner === owner ? context : undefined;
   }
 
-  /** A context of so many blocks under the lowest free number; undefined when there is none. */
+  /**
+   * Adds a context of `blocks` blocks under the lowest free number. Returns undefined when none is
+   * free.
+   */
   add(owner: UnderlyingFunction, blocks: number): SendContext | undefined {
     const number = this.#contexts.indexOf(undefined);
     if (number < 0) return undefined;
@@ -79,16 +86,18 @@ export class SendContexts {
     return context;
   }
 
+  /** Removes a context and its waiting packets. */
   remove(context: SendContext): void {
     this.#waiting -= context.waitingCount;
     this.#contexts[context.number] = undefined;
   }
 
+  /** Removes all contexts of a function. */
   dropFunction(owner: UnderlyingFunction): void {
     for (const context of this.#contexts) if (context?.owner === owner) this.remove(context);
   }
 
-  /** A write to a function's PIO BAR. */
+  /** Takes a write to a function's PIO BAR. */
   write(owner: UnderlyingFunction, offset: number, sizeBytes: number, low: number, high: number): void {
     const start = offset >= SEND_START_OF_PACKET_OFFSET;
     const inWindow = start ? offset - SEND_START_OF_PACKET_OFFSET : offset;
@@ -99,7 +108,10 @@ export class SendContexts {
     this.#waiting += context.waitingCount - before;
   }
 
-  /** Halts every enabled context, or lets software restart them (real-hardware 2.8, freeze). */
+  /**
+   * Halts every enabled context, or lets software restart them (docs/DOCUMENTS.md decision 9; the
+   * freeze of Linux's hfi1 driver).
+   */
   setFrozen(on: boolean): void {
     this.#frozen = on;
     for (const context of this.#contexts) {
@@ -108,7 +120,7 @@ export class SendContexts {
     }
   }
 
-  /** Lets up to `limit` packets egress; returns how many did. */
+  /** Lets up to `limit` packets egress. Returns their number. */
   run(limit: number): number {
     let sent = 0;
     let idleTurns = 0;
@@ -123,7 +135,7 @@ export class SendContexts {
     return sent;
   }
 
-  /** One packet of the context leaves, or is dropped. False when its port has no room. */
+  /** Sends or drops one packet of the context. Returns false when its port has no room. */
   #egress(context: SendContext): boolean {
     const place = this.#random?.below(context.waitingCount) ?? 0;
     const control = context.waitingAt(place) * SEND_BLOCK_BYTES;
@@ -149,7 +161,10 @@ export class SendContexts {
     return true;
   }
 
-  /** A datagram in order, from this port and from a QP of the function, on a lane and in a partition it may use. */
+  /**
+   * True for a well-formed datagram from this port and from a QP of the function, on a VL and in a
+   * partition that the context may use.
+   */
   #isAllowed(context: SendContext, port: Port, virtualLane: number, lengthBytes: number): boolean {
     const packet = this.#packet;
     const view = this.#view;
@@ -183,7 +198,7 @@ export class SendContexts {
   }
 }
 
-/** Data needs an active port, subnet management a link that is up (IBTA 7.2.7). */
+/** Data packets need an active port, subnet management packets a link that is up (IBTA 7.2.7). */
 function canSend(port: Port, virtualLane: number): boolean {
   return virtualLane === MANAGEMENT_VL ? port.state !== PortState.DOWN : port.active;
 }

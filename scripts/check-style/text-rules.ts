@@ -23,6 +23,7 @@ export const TIDY_FOLDERS: readonly string[] = [
   'device/function',
   'device/host.ts',
   'device/memory',
+  'device/pio',
   'device/port',
   'device/protection',
   'device/queues',
