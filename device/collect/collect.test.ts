@@ -371,7 +371,7 @@ t.test(
   },
 );
 
-t.test('one QoS level cannot take what is guaranteed to the other', async (t) => {
+t.test('one QoS level cannot take the PCBs guaranteed to the other', async (t) => {
   const bench = new Bench({
     adapter: { vcbCount: 8, pcbCount: 4, pcbGuaranteed: [1, 1] },
     bringUp: { levelOnePages: 4 },

@@ -216,7 +216,7 @@ t.test(
     collectBuffers.setShare(1, 15, 15, 0);
     t.same([bench.read(CSR.PCB_COUNT), bench.read(CSR.PCB_IN_USE), bench.read(CSR.PCB_AVAILABLE)], [1, 11, 0]);
     for (let page = 0; page < 16; page++) half(other, page);
-    t.equal(other.readRegister(CSR.PCB_IN_USE, 4), 5, 'the other one has what was free');
+    t.equal(other.readRegister(CSR.PCB_IN_USE, 4), 5, 'the other one has the free ones');
     for (let page = 0; page < 11; page++) {
       cancel(page);
       t.equal(bench.read(CSR.PCB_IN_USE), 10 - page);

@@ -203,7 +203,7 @@ t.test('hazard 32: an event queue without a reader fills up, overflows once, and
   t.same(
     events.map(({ objectNumber }) => objectNumber),
     [eventQueue.eqn],
-    'the asynchronous queue is told',
+    'the asynchronous queue gets an event',
   );
   t.equal(queryEq(bench, eventQueue).error, 1);
   t.equal(raised(bench, 20), 4, 'one interrupt per pass with an event');

@@ -298,7 +298,7 @@ t.test('hazard 26: halting and restarting under load drops incomplete packets an
       if (count !== stores?.length || random.oneIn(10)) {
         if (random.oneIn(2)) context.halt();
         context.restart();
-        if (posted !== ended) t.fail(`${posted - ended} packets nobody told of; seed ${seed}`);
+        if (posted !== ended) t.fail(`${posted - ended} packets were not reported; seed ${seed}`);
         if (context.available !== 16) t.fail(`credits are lost; seed ${seed}`);
       }
       machine.step();

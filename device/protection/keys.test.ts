@@ -122,7 +122,7 @@ t.test('a type 2 window belongs to the QP that bound it, and is unbound with it'
 });
 
 t.test('only the QP that bound a type 2 window can invalidate it', async (t) => {
-  ledger(t, '10.6.7', 'A SEND with Invalidate takes a type 2 window back and is told to its receiver');
+  ledger(t, '10.6.7', 'A SEND with Invalidate takes a type 2 window back and is reported to its receiver');
   ledger(t, '10.6.7', 'An invalidation by another QP than the one that bound the window is refused, from either side');
   ledger(t, '10.6.7', 'A bound type 2 window cannot be bound again, nor to nothing');
   const bench = new Bench();

@@ -62,7 +62,7 @@ t.test('a ring too small for the unread CQEs, or for an overrun queue, is refuse
   for (let count = 0; count < 9; count++) qp.post(NOP);
   bench.settle();
   t.equal(bench.driver.resizeCompletionQueue(sendCq, 5).status, ManagementStatus.BAD_STATE);
-  t.equal(sendCq.drain().length, 8, 'what was there before the overrun');
+  t.equal(sendCq.drain().length, 8, 'the CQEs from before the overrun');
   bench.finish();
 });
 

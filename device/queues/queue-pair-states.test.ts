@@ -235,7 +235,7 @@ t.test('sends wait in SQD and go on back in RTS; the drained queue posts an even
     drained.map(({ eventType, objectNumber }) => [eventType, objectNumber]),
     [[EventType.SEND_QUEUE_DRAINED, sender.qpn]],
   );
-  t.equal(sender.parts.sendCq.drain().length, 1, 'what was posted before is executed');
+  t.equal(sender.parts.sendCq.drain().length, 1, 'the command posted before is executed');
   sender.post(to(), 'collect');
   sender.post(to(), 'doorbell');
   bench.settle();

@@ -137,7 +137,7 @@ function checkChange(t: Test, subject: Subject, from: QpState, to: QpState, { re
   const change = `${qpStateName(from)} to ${qpStateName(to)}`;
   const done = { status: ManagementStatus.OK, state: to };
   const refused = { ...BAD_MASK, state: from };
-  t.match(subject.try(from, to, required), done, `${change} with what is required`);
+  t.match(subject.try(from, to, required), done, `${change} with the required attributes`);
   t.match(subject.try(from, to, [...required, ...optional]), done, `${change} with all it takes`);
   for (const missing of required) {
     const rest = required.filter((name) => name !== missing);

@@ -103,8 +103,8 @@ export class QueuePair implements KeyHolder {
   spilled = 0;
   spilledLap = 0;
   /**
-   * Outstanding bus reads of the QP; those of them that read commands; and the sequence number of
-   * the next command to read.
+   * Outstanding bus reads of the QP; how many of them read commands; and the sequence number of the
+   * next command to read.
    */
   busReads = 0;
   fetching = 0;

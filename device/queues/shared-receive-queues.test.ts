@@ -45,7 +45,7 @@ function postTo(srq: DriverSharedReceiveQueue, bench: Bench, lengthBytes: number
 }
 
 t.test('the QPs take receive WQEs in order of posting as they receive', async (t) => {
-  ledger(t, '10.2.9', 'Entries of a shared receive queue go in their order to whichever QP receives');
+  ledger(t, '10.2.9', 'The QPs take the entries of a shared receive queue in their order as they receive');
   const { bench, srq, senders, receivers } = share(3);
   const targets = Array.from({ length: 12 }, () => bench.createBuffer(32));
   for (const target of targets) srq.postReceive([bench.sge(target)]);
@@ -77,7 +77,7 @@ t.test('the limit event comes once, when fewer WQEs than the limit are left', as
   send();
   t.equal(bench.asynchronous.walk().length, 0, 'once only');
   srq.setLimit(2);
-  t.match(bench.asynchronous.take()[0], { eventType: EventType.SRQ_LIMIT }, 'set above what is posted: at once');
+  t.match(bench.asynchronous.take()[0], { eventType: EventType.SRQ_LIMIT }, 'set above the posted number: at once');
   bench.finish();
 });
 
