@@ -15,7 +15,7 @@ import { ManagementOpcode, MrKind, QpState, SendOpcode } from '../../protocol/la
 import { seal } from '../hosts/in-process/driver/management-channel.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../random.ts';
-import { Bench, type Buffer as Memory, type Pair } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Buffer as Memory, type Pair } from '../test-support/adapter-fixture.ts';
 import { findLeak } from '../test-support/invariants.ts';
 
 const GRH = 40;
@@ -37,8 +37,8 @@ function nastyDword(random: Random, interesting: readonly number[]): number {
 }
 
 /** One random access to a random BAR. `sparing` leaves out what would stop or reset the function, or move its address handles. */
-function poke(bench: Bench, random: Random, interesting: readonly number[], sparing: boolean): void {
-  const { port } = bench.access;
+function poke(fixture: AdapterFixture, random: Random, interesting: readonly number[], sparing: boolean): void {
+  const { port } = fixture.access;
   const sizeBytes = random.pick([1, 2, 4, 8, 8]);
   const low = nastyDword(random, interesting);
   const high = sizeBytes === 8 ? nastyDword(random, interesting) : 0;
@@ -61,9 +61,9 @@ function poke(bench: Bench, random: Random, interesting: readonly number[], spar
 }
 
 /** Sends one datagram between `pair` and returns a sentence when it does not arrive whole. The collect pages are left to the fuzz: doorbells only. */
-function sendSafely(bench: Bench, pair: Pair, buffer: Memory, random: Random): string | undefined {
+function sendSafely(fixture: AdapterFixture, pair: Pair, buffer: Memory, random: Random): string | undefined {
   const payload = random.bytes(24);
-  pair.receiver.postReceive([bench.sge(buffer)]);
+  pair.receiver.postReceive([fixture.sge(buffer)]);
   pair.sender.post(pair.to({ inline: payload }), 'register');
   const sent = pair.sender.parts.sendCq.take();
   const received = pair.receiver.parts.receiveCq.take();
@@ -73,75 +73,75 @@ function sendSafely(bench: Bench, pair: Pair, buffer: Memory, random: Random): s
 
 for (const seed of [101, 102]) {
   t.test(`50 000 random accesses beside a working pair (seed ${seed})`, async (t) => {
-    const bench = new Bench({ seed, memoryBytes: 8 * 1024 * 1024 });
-    const random = bench.random.fork();
-    const victims = Array.from({ length: 4 }, () => bench.createQueuePair());
-    const pair = bench.createPair();
+    const fixture = new AdapterFixture({ seed, memoryBytes: 8 * 1024 * 1024 });
+    const random = fixture.random.fork();
+    const victims = Array.from({ length: 4 }, () => fixture.createQueuePair());
+    const pair = fixture.createPair();
     // The pair's queues are unknown to the fuzz: its numbers are not drawn, its doorbells could at worst ring too often.
     const interesting = victims.flatMap(({ qpn, parts }) => [qpn, parts.sendCq.cqn]);
-    const buffer = bench.createBuffer(GRH + 32);
+    const buffer = fixture.createBuffer(GRH + 32);
     for (let access = 0; access < 50_000; access++) {
-      poke(bench, random, interesting, true);
-      if (access % 16 === 0) bench.machine.step();
+      poke(fixture, random, interesting, true);
+      if (access % 16 === 0) fixture.machine.step();
       if (access % 500 !== 0) continue;
-      const wrong = sendSafely(bench, pair, buffer, random);
-      if (wrong !== undefined) throw new Error(`${wrong} after ${access} accesses; ${bench.machine.describe()}`);
+      const wrong = sendSafely(fixture, pair, buffer, random);
+      if (wrong !== undefined) throw new Error(`${wrong} after ${access} accesses; ${fixture.machine.describe()}`);
     }
-    for (let page = 0; page < 64; page++) bench.access.writeCollect(page * PAGE_BYTES + 0xff8, 8, 0, 0xff000000);
-    bench.settle();
-    t.equal(findLeak(bench.access), undefined, `seed ${seed}`);
-    t.equal(bench.driver.allocator.findOverrun(), undefined, `seed ${seed}`);
+    for (let page = 0; page < 64; page++) fixture.access.writeCollect(page * PAGE_BYTES + 0xff8, 8, 0, 0xff000000);
+    fixture.settle();
+    t.equal(findLeak(fixture.access), undefined, `seed ${seed}`);
+    t.equal(fixture.driver.allocator.findOverrun(), undefined, `seed ${seed}`);
   });
 
   t.test(`100 000 random accesses to everything, resets included (seed ${seed})`, async (t) => {
-    const bench = new Bench({ seed });
+    const fixture = new AdapterFixture({ seed });
     // Controls of the adapter are hit as well: they may take the share away.
-    bench.steady = false;
-    const random = bench.random.fork();
-    const qps = Array.from({ length: 4 }, () => bench.createQueuePair());
+    fixture.steady = false;
+    const random = fixture.random.fork();
+    const qps = Array.from({ length: 4 }, () => fixture.createQueuePair());
     const interesting = qps.flatMap(({ qpn, parts }) => [qpn, parts.sendCq.cqn]);
     for (let access = 0; access < 100_000; access++) {
-      poke(bench, random, interesting, false);
-      if (access % 16 === 0) bench.machine.step();
-      if (random.oneIn(5000)) bench.access.port.reset(random.pick(['device', 'function', 'lost', 'software']));
-      if (random.oneIn(2000)) bench.access.port.setBusMaster(random.oneIn(4));
-      if (random.oneIn(1000)) bench.access.writeRegister(CSR.DEVICE_CONTROL, 4, CSR_DEVICE_CONTROL_ENABLE_MASK, 0);
+      poke(fixture, random, interesting, false);
+      if (access % 16 === 0) fixture.machine.step();
+      if (random.oneIn(5000)) fixture.access.port.reset(random.pick(['device', 'function', 'lost', 'software']));
+      if (random.oneIn(2000)) fixture.access.port.setBusMaster(random.oneIn(4));
+      if (random.oneIn(1000)) fixture.access.writeRegister(CSR.DEVICE_CONTROL, 4, CSR_DEVICE_CONTROL_ENABLE_MASK, 0);
     }
-    bench.access.port.reset('device');
-    bench.settle();
-    t.equal(findLeak(bench.access), undefined, `seed ${seed}`);
-    bench.machine.resume();
-    bench.bringUp();
-    bench.proveItWorks();
-    bench.finish();
+    fixture.access.port.reset('device');
+    fixture.settle();
+    t.equal(findLeak(fixture.access), undefined, `seed ${seed}`);
+    fixture.machine.resume();
+    fixture.bringUp();
+    fixture.proveItWorks();
+    fixture.finish();
   });
 
   t.test(`random commands, entries, handles and records beside a working pair (seed ${seed})`, async (t) => {
-    const bench = new Bench({ seed, memoryBytes: 64 * 1024 * 1024 });
-    const random = bench.random.fork();
-    const pair = bench.createPair();
-    const buffer = bench.createBuffer(GRH + 32);
-    const victim = new Victim(bench, random);
+    const fixture = new AdapterFixture({ seed, memoryBytes: 64 * 1024 * 1024 });
+    const random = fixture.random.fork();
+    const pair = fixture.createPair();
+    const buffer = fixture.createBuffer(GRH + 32);
+    const victim = new Victim(fixture, random);
     for (let round = 0; round < 2500; round++) {
       victim.suffer();
-      if (random.oneIn(3)) bench.settle();
-      else bench.machine.step();
+      if (random.oneIn(3)) fixture.settle();
+      else fixture.machine.step();
       if (round % 3 !== 0) continue;
       victim.restart();
-      const wrong = sendSafely(bench, pair, buffer, random);
-      if (wrong !== undefined) throw new Error(`${wrong} after ${round} rounds; ${bench.machine.describe()}`);
+      const wrong = sendSafely(fixture, pair, buffer, random);
+      if (wrong !== undefined) throw new Error(`${wrong} after ${round} rounds; ${fixture.machine.describe()}`);
     }
     victim.restart();
     victim.qp.destroy();
-    bench.finish();
+    fixture.finish();
     t.equal(pair.sender.query().state, QpState.RTS, `seed ${seed}`);
   });
 
   t.test(`random management commands (seed ${seed})`, async (t) => {
-    const bench = new Bench({ seed });
-    const random = bench.random.fork();
+    const fixture = new AdapterFixture({ seed });
+    const random = fixture.random.fork();
     const opcodes = Object.values(ManagementOpcode);
-    const { management } = bench.driver;
+    const { management } = fixture.driver;
     let answered = 0;
     for (let round = 0; round < 10_000; round++) {
       const opcode = random.pick(opcodes);
@@ -163,20 +163,23 @@ for (const seed of [101, 102]) {
       if (random.oneIn(10)) bytes[random.below(bytes.length)] = random.below(256);
       if (!random.oneIn(10)) seal(bytes);
       management.write(bytes);
-      bench.machine.step();
-      bench.access.writeCollect(management.pageOffset + 0xff8, 8, 0, 0xff000000);
-      bench.events.walk();
+      fixture.machine.step();
+      fixture.access.writeCollect(management.pageOffset + 0xff8, 8, 0, 0xff000000);
+      fixture.events.walk();
       answered++;
     }
-    t.ok(bench.read(CSR.MANAGEMENT_COMMANDS) > answered / 2, 'most were executed');
-    t.ok(bench.read(CSR.MANAGEMENT_COMMANDS) - bench.read(CSR.MANAGEMENT_REFUSED) > answered / 20, 'and some accepted');
-    bench.access.port.reset('function');
-    bench.settle();
-    t.equal(findLeak(bench.access), undefined, `seed ${seed}`);
-    bench.machine.resume();
-    bench.bringUp();
-    bench.proveItWorks();
-    bench.finish();
+    t.ok(fixture.read(CSR.MANAGEMENT_COMMANDS) > answered / 2, 'most were executed');
+    t.ok(
+      fixture.read(CSR.MANAGEMENT_COMMANDS) - fixture.read(CSR.MANAGEMENT_REFUSED) > answered / 20,
+      'and some accepted',
+    );
+    fixture.access.port.reset('function');
+    fixture.settle();
+    t.equal(findLeak(fixture.access), undefined, `seed ${seed}`);
+    fixture.machine.resume();
+    fixture.bringUp();
+    fixture.proveItWorks();
+    fixture.finish();
   });
 }
 
@@ -192,22 +195,22 @@ function payloadBytes(opcode: number): number {
 class Victim {
   qp: DriverQueuePair;
   readonly #pd: number;
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #random: Random;
   readonly #lkey: number;
   readonly #handle: number;
   readonly #memory: Memory;
 
-  constructor(bench: Bench, random: Random) {
-    this.#bench = bench;
+  constructor(fixture: AdapterFixture, random: Random) {
+    this.#fixture = fixture;
     this.#random = random;
-    this.#memory = bench.createBuffer(8192);
-    const pd = bench.driver.createProtectionDomain();
+    this.#memory = fixture.createBuffer(8192);
+    const pd = fixture.driver.createProtectionDomain();
     this.#pd = pd;
     const shape = { pd, kind: MrKind.PHYSICAL, access: 1, startAddress: this.#memory.address, length: 8192 };
-    this.#lkey = bench.driver.createMemoryRegion(shape).lkey;
-    this.qp = bench.createQueuePair({ pd });
-    this.#handle = bench.driver.addressHandles.add({ pd, port: 1, dlid: 1 });
+    this.#lkey = fixture.driver.createMemoryRegion(shape).lkey;
+    this.qp = fixture.createQueuePair({ pd });
+    this.#handle = fixture.driver.addressHandles.add({ pd, port: 1, dlid: 1 });
   }
 
   /** Posts one mutated command, one mutated receive entry, and sometimes ruins a record or an address handle. */
@@ -229,19 +232,19 @@ class Victim {
     if (random.oneIn(20)) this.#ruin(this.qp.parts.recordAddress, 16);
     if (random.oneIn(20))
       this.#ruin(
-        this.#bench.driver.addressHandles.address + ADDRESS_HANDLE_SIZE * (this.#handle + 1),
+        this.#fixture.driver.addressHandles.address + ADDRESS_HANDLE_SIZE * (this.#handle + 1),
         ADDRESS_HANDLE_SIZE,
       );
     if (random.oneIn(20)) this.#ruin(this.qp.parts.sendCq.recordAddress, 8);
     this.qp.parts.sendCq.drain();
-    this.#bench.asynchronous.walk();
+    this.#fixture.asynchronous.walk();
   }
 
   /** Gives up the queue pair and takes a new one: its completion queue may be in error for good. */
   restart(): void {
     this.qp.cancel();
     this.qp.destroy();
-    this.qp = this.#bench.createQueuePair({ pd: this.#pd });
+    this.qp = this.#fixture.createQueuePair({ pd: this.#pd });
   }
 
   #sge() {
@@ -255,7 +258,7 @@ class Victim {
   }
 
   #ruin(address: number, lengthBytes: number): void {
-    const view = this.#bench.access.view(address, lengthBytes);
+    const view = this.#fixture.access.view(address, lengthBytes);
     for (let count = 4; count > 0; count--) view.setUint8(this.#random.below(lengthBytes), this.#random.below(256));
   }
 }

@@ -14,7 +14,7 @@ import type { ResetKind } from '../host.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { pdPayload } from '../hosts/in-process/driver/payloads.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
-import { Bench, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { findLeak } from '../test-support/invariants.ts';
 import { countObjects } from '../test-support/state-digest.ts';
 
@@ -32,120 +32,120 @@ const LASTING = new Set([
 ]);
 
 /** What a machine is in the middle of when it is reset. */
-const phases: Record<string, (bench: Bench) => void> = {
+const phases: Record<string, (fixture: AdapterFixture) => void> = {
   idle: () => {},
-  'half a command collected': (bench) => {
-    const { sender, to } = bench.createPair();
+  'half a command collected': (fixture) => {
+    const { sender, to } = fixture.createPair();
     sender.collect(sender.fill(to()).subarray(8));
   },
-  'half a management command written, lock held': (bench) => {
-    const { management } = bench.driver;
+  'half a management command written, lock held': (fixture) => {
+    const { management } = fixture.driver;
     management.lock();
     management.write(management.build({ opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}) }).subarray(0, 40));
   },
-  'a management command whole and not executed': (bench) => {
-    const { management } = bench.driver;
+  'a management command whole and not executed': (fixture) => {
+    const { management } = fixture.driver;
     management.write(management.build({ opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}) }));
   },
-  'commands kicked and not launched': (bench) => {
-    const { sender, receiver, to } = bench.createPair();
+  'commands kicked and not launched': (fixture) => {
+    const { sender, receiver, to } = fixture.createPair();
     for (let count = 0; count < 8; count++) {
-      bench.postReceive(receiver, 40);
+      fixture.postReceive(receiver, 40);
       sender.post(to());
     }
   },
-  'doorbells rung and not served': (bench) => {
-    const { sender, to } = bench.createPair();
+  'doorbells rung and not served': (fixture) => {
+    const { sender, to } = fixture.createPair();
     for (let count = 0; count < 16; count++) sender.post(to(), 'slot');
     sender.ring();
   },
-  'a few steps under way': (bench) => {
-    const { sender, receiver, to } = bench.createPair({
+  'a few steps under way': (fixture) => {
+    const { sender, receiver, to } = fixture.createPair({
       sender: { sendEntriesLog2: 6 },
       receiver: { receiveEntriesLog2: 6 },
     });
     for (let count = 0; count < 64; count++) {
-      bench.postReceive(receiver, 40);
+      fixture.postReceive(receiver, 40);
       sender.post(to(), count % 2 === 0 ? 'collect' : 'slot');
     }
     sender.ring();
-    for (let step = 0; step < 7; step++) bench.machine.step();
+    for (let step = 0; step < 7; step++) fixture.machine.step();
   },
-  'a vector pending': (bench) => {
-    bench.host.masked[COMPLETION_VECTOR] = 1;
-    const qp = bench.createQueuePair();
+  'a vector pending': (fixture) => {
+    fixture.host.masked[COMPLETION_VECTOR] = 1;
+    const qp = fixture.createQueuePair();
     qp.parts.sendCq.notify();
     qp.post({ header: { opcode: SendOpcode.NOP } });
-    bench.settle();
+    fixture.settle();
   },
-  'an event asked for, completions to come': (bench) => {
-    const qp = bench.createQueuePair();
+  'an event asked for, completions to come': (fixture) => {
+    const qp = fixture.createQueuePair();
     qp.parts.sendCq.notify();
     qp.post({ header: { opcode: SendOpcode.NOP } });
   },
 };
 
-function reset(bench: Bench, kind: ResetKind): void {
+function reset(fixture: AdapterFixture, kind: ResetKind): void {
   if (kind === 'software') {
-    bench.driver.reset();
-    bench.host.quietBecause = 'the function was reset (software)';
-  } else bench.machine.reset(0, kind);
+    fixture.driver.reset();
+    fixture.host.quietBecause = 'the function was reset (software)';
+  } else fixture.machine.reset(0, kind);
 }
 
 for (const [phase, prepare] of Object.entries(phases)) {
   t.test(`reset while ${phase}`, async (t) => {
     for (const kind of KINDS) {
-      const bench = new Bench({ budget: 3, memoryBytes: 2 * 1024 * 1024 });
-      prepare(bench);
-      const memory = bench.host.memory.bytes.slice();
-      const resets = getCsrDeviceStatusResetCount(bench.read(CSR.DEVICE_STATUS));
-      const raised = bench.host.raised.slice();
-      reset(bench, kind);
-      t.equal(findLeak(bench.access), undefined, `${kind}: buffers and credits are back at once`);
-      bench.host.masked.fill(0);
-      for (let step = 0; step < 50; step++) bench.machine.step();
-      bench.machine.clock.advance(1e12);
-      bench.settle();
-      t.ok(Buffer.compare(bench.host.memory.bytes, memory) === 0, `${kind}: memory is untouched`);
-      t.same(bench.host.raised, raised, `${kind}: no interrupt`);
-      checkEmpty(t, bench, kind);
-      t.equal(getCsrDeviceStatusResetCount(bench.read(CSR.DEVICE_STATUS)), resets + 1);
-      bench.machine.resume();
-      bench.bringUp();
-      bench.proveItWorks();
-      bench.finish();
+      const fixture = new AdapterFixture({ budget: 3, memoryBytes: 2 * 1024 * 1024 });
+      prepare(fixture);
+      const memory = fixture.host.memory.bytes.slice();
+      const resets = getCsrDeviceStatusResetCount(fixture.read(CSR.DEVICE_STATUS));
+      const raised = fixture.host.raised.slice();
+      reset(fixture, kind);
+      t.equal(findLeak(fixture.access), undefined, `${kind}: buffers and credits are back at once`);
+      fixture.host.masked.fill(0);
+      for (let step = 0; step < 50; step++) fixture.machine.step();
+      fixture.machine.clock.advance(1e12);
+      fixture.settle();
+      t.ok(Buffer.compare(fixture.host.memory.bytes, memory) === 0, `${kind}: memory is untouched`);
+      t.same(fixture.host.raised, raised, `${kind}: no interrupt`);
+      checkEmpty(t, fixture, kind);
+      t.equal(getCsrDeviceStatusResetCount(fixture.read(CSR.DEVICE_STATUS)), resets + 1);
+      fixture.machine.resume();
+      fixture.bringUp();
+      fixture.proveItWorks();
+      fixture.finish();
     }
   });
 }
 
 /** Objects, buffers, credits, vectors, lock and registers are as after power-on. */
-function checkEmpty(t: Test, bench: Bench, kind: ResetKind): void {
-  for (const [name, count] of Object.entries(countObjects(bench))) t.equal(count, 0, `${kind}: ${name}`);
-  t.equal(findLeak(bench.access), undefined, `${kind}: leaks`);
-  const status = bench.read(CSR.DEVICE_STATUS);
+function checkEmpty(t: Test, fixture: AdapterFixture, kind: ResetKind): void {
+  for (const [name, count] of Object.entries(countObjects(fixture))) t.equal(count, 0, `${kind}: ${name}`);
+  t.equal(findLeak(fixture.access), undefined, `${kind}: leaks`);
+  const status = fixture.read(CSR.DEVICE_STATUS);
   t.equal(getCsrDeviceStatusEnabled(status), 0, `${kind}: not enabled`);
   if (kind !== 'software') t.equal(getCsrDeviceStatusBusMaster(status), 0, `${kind}: no bus master`);
-  t.equal(bench.access.readRegister(MSIX_PBA_OFFSET, 8), 0, `${kind}: nothing pending`);
-  t.equal(bench.read(CSR.DEDICATED_LOCK), 1, `${kind}: the lock is free`);
-  bench.access.writeRegister(CSR.DEDICATED_LOCK, 4, 0, 0);
+  t.equal(fixture.access.readRegister(MSIX_PBA_OFFSET, 8), 0, `${kind}: nothing pending`);
+  t.equal(fixture.read(CSR.DEDICATED_LOCK), 1, `${kind}: the lock is free`);
+  fixture.access.writeRegister(CSR.DEDICATED_LOCK, 4, 0, 0);
   const fresh = new InProcessAccess(new InProcessMachine());
   for (const { name, offset, bits, count } of csrRegisters) {
     if (LASTING.has(name)) continue;
     for (let index = 0; index < count; index++) {
       const at = offset + (index * bits) / 8;
-      const [actual, expected] = [bench.access, fresh].map((access) => access.readRegister(at, bits / 8));
+      const [actual, expected] = [fixture.access, fresh].map((access) => access.readRegister(at, bits / 8));
       if (actual !== expected) t.fail(`${kind}: ${name} ${index} is ${actual}; it was ${expected} at power-on`);
     }
   }
 }
 
 t.test('numbers and keys of before a reset mean nothing afterwards', async (t) => {
-  const bench = new Bench();
-  const old = { qp: bench.createQueuePair(), pd: bench.pd, region: bench.region };
-  reset(bench, 'function');
-  bench.machine.resume();
-  bench.bringUp();
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  const old = { qp: fixture.createQueuePair(), pd: fixture.pd, region: fixture.region };
+  reset(fixture, 'function');
+  fixture.machine.resume();
+  fixture.bringUp();
+  const { management } = fixture.driver;
   for (const [opcode, objectNumber] of [
     [ManagementOpcode.QUERY_QP, old.qp.qpn],
     [ManagementOpcode.QUERY_CQ, old.qp.parts.sendCq.cqn],
@@ -154,40 +154,40 @@ t.test('numbers and keys of before a reset mean nothing afterwards', async (t) =
   ] as const) {
     t.equal(management.execute({ opcode, objectNumber }).status, ManagementStatus.BAD_OBJECT);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hundreds of resets lose nothing', async (t) => {
-  const bench = new Bench({ seed: 71, budget: 5, memoryBytes: 1024 * 1024 });
+  const fixture = new AdapterFixture({ seed: 71, budget: 5, memoryBytes: 1024 * 1024 });
   for (let round = 0; round < 300; round++) {
-    const { sender, to } = bench.createPair();
-    for (let count = 0; count < 6; count++) sender.post(to(), bench.random.pick(['collect', 'slot'] as const));
+    const { sender, to } = fixture.createPair();
+    for (let count = 0; count < 6; count++) sender.post(to(), fixture.random.pick(['collect', 'slot'] as const));
     sender.collect(sender.fill(to()).subarray(8));
     sender.ring();
-    for (let steps = bench.random.below(6); steps > 0; steps--) bench.machine.step();
-    reset(bench, bench.random.pick(KINDS));
-    bench.settle();
-    bench.machine.resume();
-    bench.bringUp();
+    for (let steps = fixture.random.below(6); steps > 0; steps--) fixture.machine.step();
+    reset(fixture, fixture.random.pick(KINDS));
+    fixture.settle();
+    fixture.machine.resume();
+    fixture.bringUp();
   }
-  t.equal(bench.read(CSR.PCB_AVAILABLE), 256 - 64);
-  bench.proveItWorks();
-  bench.finish();
+  t.equal(fixture.read(CSR.PCB_AVAILABLE), 256 - 64);
+  fixture.proveItWorks();
+  fixture.finish();
 });
 
 t.test('without bus mastering nothing is written and nothing raised; with it things go on', async (t) => {
-  const bench = new Bench();
-  bench.access.port.setBusMaster(false);
-  bench.host.quietBecause = 'bus mastering is off';
-  bench.access.writeRegister(CSR.INTERRUPT_TRIGGER, 4, 30, 0);
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  fixture.access.port.setBusMaster(false);
+  fixture.host.quietBecause = 'bus mastering is off';
+  fixture.access.writeRegister(CSR.INTERRUPT_TRIGGER, 4, 30, 0);
+  const { management } = fixture.driver;
   management.write(management.build({ opcode: ManagementOpcode.QUERY_ADAPTER }));
-  bench.settle();
-  t.equal(bench.faults(FaultKind.BUS_MASTER_OFF), 1, 'the response could not be written');
-  bench.host.quietBecause = '';
-  bench.access.port.setBusMaster(true);
-  bench.settle();
-  t.equal(bench.host.raised[30], 1, 'the interrupt was pending');
-  bench.proveItWorks();
-  bench.finish();
+  fixture.settle();
+  t.equal(fixture.faults(FaultKind.BUS_MASTER_OFF), 1, 'the response could not be written');
+  fixture.host.quietBecause = '';
+  fixture.access.port.setBusMaster(true);
+  fixture.settle();
+  t.equal(fixture.host.raised[30], 1, 'the interrupt was pending');
+  fixture.proveItWorks();
+  fixture.finish();
 });

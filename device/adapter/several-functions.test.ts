@@ -27,7 +27,7 @@ import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
 import type { Random } from '../random.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { FULL_ACCESS } from '../test-support/connected-fixture.ts';
 import { findBadBinding, findBrokenInvariant, findLeak } from '../test-support/invariants.ts';
 import { Adapter } from './adapter.ts';
@@ -267,19 +267,19 @@ t.test('a session behind the write-combining stage replays byte for byte', async
   const pieces: Uint8Array[] = [];
   const record = (options: AdapterOptions, count: number) =>
     new Recorder(options, count, (bytes) => pieces.push(bytes.slice()));
-  const bench = new Bench({ seed: 31, record, adapter: { writeCombining: { seed: 31 } } });
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture({ seed: 31, record, adapter: { writeCombining: { seed: 31 } } });
+  const { sender, receiver, to } = fixture.createPair();
   for (let round = 0; round < 50; round++) {
-    const buffer = bench.postReceive(receiver, 40 + 256);
-    const payload = bench.random.bytes(bench.random.below(257));
+    const buffer = fixture.postReceive(receiver, 40 + 256);
+    const payload = fixture.random.bytes(fixture.random.below(257));
     sender.post(to({ inline: payload }));
     t.equal(sender.parts.sendCq.take().status, 0);
     receiver.parts.receiveCq.take();
     t.ok(payload.every((byte, index) => buffer.bytes[40 + index] === byte));
   }
-  t.same(bench.allFaults(), {});
-  bench.finish();
-  bench.machine.recorder?.flush();
+  t.same(fixture.allFaults(), {});
+  fixture.finish();
+  fixture.machine.recorder?.flush();
   const recording = Buffer.concat(pieces);
   const replay = (seed: number) =>
     new Replay(

@@ -19,17 +19,17 @@ import { setSendCommandCollectLength } from '../../protocol/layout/gen/send-comm
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { type CollectStyle, planStores, storeCollected } from '../hosts/in-process/driver/collect-writer.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench, type Pair } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Pair } from '../test-support/adapter-fixture.ts';
 import { countCollecting } from '../test-support/invariants.ts';
 
 const GRH = 40;
 
 /** Posts one inline datagram in a style and checks that exactly this one arrives. */
-function sendOne(bench: Bench, pair: Pair, payload: Uint8Array, style: CollectStyle): string | undefined {
+function sendOne(fixture: AdapterFixture, pair: Pair, payload: Uint8Array, style: CollectStyle): string | undefined {
   const { sender, receiver, to } = pair;
-  const buffer = bench.postReceive(receiver, GRH + 256);
+  const buffer = fixture.postReceive(receiver, GRH + 256);
   sender.post(to({ inline: payload }), 'collect', style);
-  bench.settle();
+  fixture.settle();
   const sent = sender.parts.sendCq.drain();
   const received = receiver.parts.receiveCq.drain();
   if (sent.length !== 1 || received.length !== 1)
@@ -40,19 +40,19 @@ function sendOne(bench: Bench, pair: Pair, payload: Uint8Array, style: CollectSt
 }
 
 /** Writes a command except one store, and returns that store. */
-function writeButOne(bench: Bench, qp: DriverQueuePair, bytes: Uint8Array, held: number) {
+function writeButOne(fixture: AdapterFixture, qp: DriverQueuePair, bytes: Uint8Array, held: number) {
   const stores = planStores(bytes.length, {});
   const view = new DataView(bytes.buffer);
   stores.forEach((store, index) => {
-    if (index !== held) storeCollected(bench.access, qp.parts.page, view, store);
+    if (index !== held) storeCollected(fixture.access, qp.parts.page, view, store);
   });
-  return () => storeCollected(bench.access, qp.parts.page, view, stores[held] as (typeof stores)[0]);
+  return () => storeCollected(fixture.access, qp.parts.page, view, stores[held] as (typeof stores)[0]);
 }
 
 t.test('any size, order and repetition of stores makes the same command, once', async (t) => {
-  const bench = new Bench({ seed: 11, memoryBytes: 16 * 1024 * 1024 });
-  const pair = bench.createPair();
-  const { random } = bench;
+  const fixture = new AdapterFixture({ seed: 11, memoryBytes: 16 * 1024 * 1024 });
+  const pair = fixture.createPair();
+  const { random } = fixture;
   for (const storeBytes of [0, 1, 2, 4, 8] as const) {
     for (let round = 0; round < 40; round++) {
       const repeat = random.oneIn(2);
@@ -60,192 +60,192 @@ t.test('any size, order and repetition of stores makes the same command, once', 
       const ordered = round === 0 && storeBytes !== 0;
       const style = ordered ? { storeBytes } : { storeBytes, random, repeat, lengthLast };
       const payload = random.bytes(random.below(257));
-      const wrong = sendOne(bench, pair, payload, style);
+      const wrong = sendOne(fixture, pair, payload, style);
       if (wrong) t.fail(`seed 11, stores of ${storeBytes}, round ${round}, ${payload.length} bytes: ${wrong}`);
     }
   }
-  t.equal(bench.read(CSR.COLLECT_KICKS), 200);
-  t.equal(bench.read(CSR.COMMANDS_COLLECTED), 200);
-  t.equal(bench.read(CSR.DOORBELLS_IMPLICIT), 0);
-  t.same(bench.allFaults(), {});
-  bench.finish();
+  t.equal(fixture.read(CSR.COLLECT_KICKS), 200);
+  t.equal(fixture.read(CSR.COMMANDS_COLLECTED), 200);
+  t.equal(fixture.read(CSR.DOORBELLS_IMPLICIT), 0);
+  t.same(fixture.allFaults(), {});
+  fixture.finish();
 });
 
 t.test('nothing happens before the last missing piece arrives, in whatever order', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
   const words = (64 + 24) / 8;
   for (let held = 0; held < words; held++) {
-    bench.postReceive(receiver, GRH + 64);
-    const bytes = sender.fill(to({ inline: bench.random.bytes(24) }));
+    fixture.postReceive(receiver, GRH + 64);
+    const bytes = sender.fill(to({ inline: fixture.random.bytes(24) }));
     sender.advanceSendTail();
-    const release = writeButOne(bench, sender, bytes, held);
-    bench.settle();
+    const release = writeButOne(fixture, sender, bytes, held);
+    fixture.settle();
     t.notOk(sender.parts.sendCq.ready, `without word ${held}`);
-    t.equal(bench.read(CSR.PCB_IN_USE), 1);
-    t.equal(bench.read(CSR.VCB_IN_USE), 1 << (sender.parts.page / PAGE_BYTES));
+    t.equal(fixture.read(CSR.PCB_IN_USE), 1);
+    t.equal(fixture.read(CSR.VCB_IN_USE), 1 << (sender.parts.page / PAGE_BYTES));
     release();
     t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
     receiver.parts.receiveCq.take();
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('cancel frees a half-written command and leaves the slot to a doorbell', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
   for (const held of [0, 3, 7]) {
-    bench.postReceive(receiver, GRH + 64);
+    fixture.postReceive(receiver, GRH + 64);
     const bytes = sender.fill(to());
     sender.advanceSendTail();
-    const release = writeButOne(bench, sender, bytes, held);
+    const release = writeButOne(fixture, sender, bytes, held);
     sender.cancel();
-    bench.settle();
-    t.equal(bench.read(CSR.PCB_IN_USE), 0);
-    t.equal(countCollecting(bench.access), 0);
+    fixture.settle();
+    t.equal(fixture.read(CSR.PCB_IN_USE), 0);
+    t.equal(countCollecting(fixture.access), 0);
     t.notOk(sender.parts.sendCq.ready);
     sender.ring();
     t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
     release();
-    bench.settle();
+    fixture.settle();
     t.notOk(sender.parts.sendCq.ready, 'the late store starts another command and no more');
     sender.cancel();
   }
-  t.equal(bench.read(CSR.COLLECT_CANCELS), 6);
+  t.equal(fixture.read(CSR.COLLECT_CANCELS), 6);
   sender.cancel();
-  t.equal(bench.read(CSR.COLLECT_CANCELS), 6, 'cancelling nothing is nothing');
-  bench.finish();
+  t.equal(fixture.read(CSR.COLLECT_CANCELS), 6, 'cancelling nothing is nothing');
+  fixture.finish();
 });
 
 t.test('a cancel without its all-ones byte is none', async (t) => {
-  const bench = new Bench();
-  const { sender, to } = bench.createPair();
-  writeButOne(bench, sender, sender.fill(to()), 2);
+  const fixture = new AdapterFixture();
+  const { sender, to } = fixture.createPair();
+  writeButOne(fixture, sender, sender.fill(to()), 2);
   const page = sender.parts.page;
   for (const [sizeBytes, low, high] of [
     [8, 0xffffffff, 0x00ffffff],
     [8, 0, 0x7f000000],
     [4, 0xffffffff, 0],
   ] as const) {
-    bench.access.writeCollect(page + CANCEL_OFFSET, sizeBytes, low, high);
+    fixture.access.writeCollect(page + CANCEL_OFFSET, sizeBytes, low, high);
   }
-  t.equal(countCollecting(bench.access), 1);
-  t.equal(bench.faults(FaultKind.COLLECT_RESERVED), 3);
+  t.equal(countCollecting(fixture.access), 1);
+  t.equal(fixture.faults(FaultKind.COLLECT_RESERVED), 3);
   sender.cancel();
-  t.equal(countCollecting(bench.access), 0);
-  bench.finish();
+  t.equal(countCollecting(fixture.access), 0);
+  fixture.finish();
 });
 
 t.test('an explicit kick of an unfinished command turns it into a doorbell', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  bench.postReceive(receiver, GRH + 64);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  fixture.postReceive(receiver, GRH + 64);
   const bytes = sender.fill(to({ inline: Uint8Array.of(1, 2, 3, 4) }));
   sender.advanceSendTail();
-  writeButOne(bench, sender, bytes, 6);
+  writeButOne(fixture, sender, bytes, 6);
   sender.kick();
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'executed from the send queue');
   t.equal(receiver.parts.receiveCq.take().byteLength, GRH + 4);
-  t.equal(bench.read(CSR.COMMANDS_FETCHED), 1);
-  t.equal(bench.read(CSR.COMMANDS_COLLECTED), 0);
+  t.equal(fixture.read(CSR.COMMANDS_FETCHED), 1);
+  t.equal(fixture.read(CSR.COMMANDS_COLLECTED), 0);
   sender.kick();
-  bench.settle();
+  fixture.settle();
   t.notOk(sender.parts.sendCq.ready, 'a kick of nothing is nothing');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a damaged or mixed copy is never executed: the send queue is', async (t) => {
-  const bench = new Bench({ seed: 12 });
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture({ seed: 12 });
+  const { sender, receiver, to } = fixture.createPair();
   const count = 30;
   for (let round = 0; round < count; round++) {
-    const payload = bench.random.bytes(32);
-    const buffer = bench.postReceive(receiver, GRH + 64);
+    const payload = fixture.random.bytes(32);
+    const buffer = fixture.postReceive(receiver, GRH + 64);
     const bytes = sender.fill(to({ inline: payload })).slice();
     sender.advanceSendTail();
-    const at = bench.random.between(8, bytes.length - 1);
-    bytes[at] = (bytes[at] ?? 0) ^ (1 << bench.random.below(8));
+    const at = fixture.random.between(8, bytes.length - 1);
+    bytes[at] = (bytes[at] ?? 0) ^ (1 << fixture.random.below(8));
     sender.collect(bytes);
     t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, `seed 12, round ${round}, byte ${at}`);
     receiver.parts.receiveCq.take();
     t.same(buffer.bytes.subarray(GRH, GRH + 32), payload, `seed 12, round ${round}, byte ${at}`);
   }
-  t.equal(bench.faults(FaultKind.COMMAND_CHECKSUM), count);
-  t.equal(bench.read(CSR.DOORBELLS_IMPLICIT), count);
-  bench.finish();
+  t.equal(fixture.faults(FaultKind.COMMAND_CHECKSUM), count);
+  t.equal(fixture.read(CSR.DOORBELLS_IMPLICIT), count);
+  fixture.finish();
 });
 
 t.test('two commands written into one buffer at once are not merged', async (t) => {
-  const bench = new Bench({ seed: 13 });
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture({ seed: 13 });
+  const { sender, receiver, to } = fixture.createPair();
   for (let round = 0; round < 20; round++) {
     const commands = [0, 1].map((which) => {
-      bench.postReceive(receiver, GRH + 64);
+      fixture.postReceive(receiver, GRH + 64);
       const bytes = sender.fill(to({ inline: new Uint8Array(64).fill(round * 2 + which) }));
       sender.advanceSendTail();
       return new DataView(bytes.buffer);
     });
     const stores = commands.flatMap((view) => planStores(view.byteLength, {}).map((store) => ({ view, store })));
-    bench.random.shuffle(stores);
-    for (const { view, store } of stores) storeCollected(bench.access, sender.parts.page, view, store);
-    bench.settle();
-    if (countCollecting(bench.access) > 0) sender.kick();
+    fixture.random.shuffle(stores);
+    for (const { view, store } of stores) storeCollected(fixture.access, sender.parts.page, view, store);
+    fixture.settle();
+    if (countCollecting(fixture.access) > 0) sender.kick();
     sender.ring();
-    bench.settle();
+    fixture.settle();
     const statuses = sender.parts.sendCq.drain().map(({ status }) => status);
     t.same(statuses, [CompletionStatus.SUCCESS, CompletionStatus.SUCCESS], `seed 13, round ${round}`);
     t.equal(receiver.parts.receiveCq.drain().length, 2, `seed 13, round ${round}`);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a length that is impossible for a command frees the buffer and is counted', async (t) => {
-  const bench = new Bench();
-  const { sender, to } = bench.createPair();
+  const fixture = new AdapterFixture();
+  const { sender, to } = fixture.createPair();
   let expected = 0;
   for (const length of [0, 8, 56, 63, 65, 68, 321, 328, 511]) {
     const bytes = sender.fill(to({ header: { collectLength: length } }));
     sender.collect(bytes.subarray(0, 8));
-    t.equal(bench.faults(FaultKind.COLLECT_BAD_LENGTH), ++expected, `length ${length}`);
-    t.equal(countCollecting(bench.access), 0, `length ${length}`);
+    t.equal(fixture.faults(FaultKind.COLLECT_BAD_LENGTH), ++expected, `length ${length}`);
+    t.equal(countCollecting(fixture.access), 0, `length ${length}`);
   }
-  bench.settle();
-  t.equal(bench.read(CSR.PCB_IN_USE), 0);
-  bench.finish();
+  fixture.settle();
+  t.equal(fixture.read(CSR.PCB_IN_USE), 0);
+  fixture.finish();
 });
 
 t.test('the last value of the length counts', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  bench.postReceive(receiver, GRH + 256);
-  const bytes = sender.fill(to({ inline: bench.random.bytes(128) }));
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  fixture.postReceive(receiver, GRH + 256);
+  const bytes = sender.fill(to({ inline: fixture.random.bytes(128) }));
   sender.advanceSendTail();
   const wrong = bytes.slice(0, 8);
   setSendCommandCollectLength(new DataView(wrong.buffer), 0, 256);
   sender.collect(wrong);
   sender.collect(bytes);
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  t.equal(bench.read(CSR.COMMANDS_COLLECTED), 1);
-  bench.finish();
+  t.equal(fixture.read(CSR.COMMANDS_COLLECTED), 1);
+  fixture.finish();
 });
 
 t.test('writes beyond the buffers and to reserved offsets are dropped and counted', async (t) => {
-  const bench = new Bench({ adapter: { vcbCount: 10 } });
-  const { access } = bench;
-  const vcbs = bench.read(CSR.VCB_COUNT);
+  const fixture = new AdapterFixture({ adapter: { vcbCount: 10 } });
+  const { access } = fixture;
+  const vcbs = fixture.read(CSR.VCB_COUNT);
   t.equal(vcbs, 10);
   const dedicated = access.readRegister(CSR.DEDICATED_OFFSET, 8);
   let outOfRange = 0;
   for (const offset of [
     vcbs * PAGE_BYTES,
     dedicated - 8,
-    dedicated + bench.read(CSR.DEDICATED_COUNT) * PAGE_BYTES,
+    dedicated + fixture.read(CSR.DEDICATED_COUNT) * PAGE_BYTES,
     2 * dedicated - 8,
   ]) {
     access.writeCollect(offset, 8, 0xffffffff, 0xffffffff);
-    t.equal(bench.faults(FaultKind.COLLECT_OUT_OF_RANGE), ++outOfRange, `0x${offset.toString(16)}`);
+    t.equal(fixture.faults(FaultKind.COLLECT_OUT_OF_RANGE), ++outOfRange, `0x${offset.toString(16)}`);
   }
-  t.equal(bench.read(CSR.FIRST_FAULT_OBJECT), vcbs, 'the page is named');
+  t.equal(fixture.read(CSR.FIRST_FAULT_OBJECT), vcbs, 'the page is named');
   const control = new Set([NOTIFY_OFFSET, KICK_OFFSET, STOP_OFFSET, DOORBELL_OFFSET, CANCEL_OFFSET]);
   let reserved = 0;
   for (let offset = DATA_BYTES; offset < PAGE_BYTES; offset += 8) {
@@ -253,7 +253,7 @@ t.test('writes beyond the buffers and to reserved offsets are dropped and counte
     access.writeCollect(3 * PAGE_BYTES + offset, 8, 0xffffffff, 0xffffffff);
     reserved++;
   }
-  t.equal(bench.faults(FaultKind.COLLECT_RESERVED), reserved);
+  t.equal(fixture.faults(FaultKind.COLLECT_RESERVED), reserved);
   for (const offset of control) {
     for (const sizeBytes of [1, 2, 4]) access.writeCollect(3 * PAGE_BYTES + offset, sizeBytes, 0xffffffff, 0);
     reserved += 3;
@@ -267,59 +267,59 @@ t.test('writes beyond the buffers and to reserved offsets are dropped and counte
     access.writeCollect(3 * PAGE_BYTES + offset, sizeBytes, 0, 0);
     reserved++;
   }
-  t.equal(bench.faults(FaultKind.COLLECT_RESERVED), reserved, 'control words take 8 bytes, data aligned ones');
+  t.equal(fixture.faults(FaultKind.COLLECT_RESERVED), reserved, 'control words take 8 bytes, data aligned ones');
   t.equal(countCollecting(access), 0);
-  bench.proveItWorks();
-  bench.finish();
+  fixture.proveItWorks();
+  fixture.finish();
 });
 
 t.test('without a PCB a command is refused and a doorbell takes its place', async (t) => {
-  const bench = new Bench({ adapter: { pcbCount: 2, pcbGuaranteed: [1, 0] } });
-  const pair = bench.createPair();
-  const [first, second, third] = [pair.sender, bench.createQueuePair(), bench.createQueuePair()];
+  const fixture = new AdapterFixture({ adapter: { pcbCount: 2, pcbGuaranteed: [1, 0] } });
+  const pair = fixture.createPair();
+  const [first, second, third] = [pair.sender, fixture.createQueuePair(), fixture.createQueuePair()];
   const releases = [first, second, third].map((qp) => {
-    bench.postReceive(pair.receiver, GRH + 64);
-    const bytes = qp.fill(pair.to({ inline: bench.random.bytes(16) }));
+    fixture.postReceive(pair.receiver, GRH + 64);
+    const bytes = qp.fill(pair.to({ inline: fixture.random.bytes(16) }));
     qp.advanceSendTail();
-    return writeButOne(bench, qp, bytes, 5);
+    return writeButOne(fixture, qp, bytes, 5);
   });
-  t.same([bench.read(CSR.PCB_IN_USE), bench.read(CSR.PCB_AVAILABLE)], [2, 0]);
-  t.equal(bench.read(CSR.COLLECT_REFUSALS), 1);
-  t.equal(countCollecting(bench.access), 3, 'the refused command still occupies its VCB');
+  t.same([fixture.read(CSR.PCB_IN_USE), fixture.read(CSR.PCB_AVAILABLE)], [2, 0]);
+  t.equal(fixture.read(CSR.COLLECT_REFUSALS), 1);
+  t.equal(countCollecting(fixture.access), 3, 'the refused command still occupies its VCB');
   releases[0]?.();
   t.equal(first.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  bench.settle();
+  fixture.settle();
   t.notOk(third.parts.sendCq.ready, 'no doorbell before the kick');
   releases[2]?.();
   t.equal(third.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  t.equal(bench.read(CSR.DOORBELLS_IMPLICIT), 1, 'refused once stays refused, though a PCB came free');
-  t.equal(bench.read(CSR.COMMANDS_FETCHED), 1);
+  t.equal(fixture.read(CSR.DOORBELLS_IMPLICIT), 1, 'refused once stays refused, though a PCB came free');
+  t.equal(fixture.read(CSR.COMMANDS_FETCHED), 1);
   releases[1]?.();
   t.equal(second.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  t.equal(bench.read(CSR.COMMANDS_COLLECTED), 2);
-  bench.finish();
+  t.equal(fixture.read(CSR.COMMANDS_COLLECTED), 2);
+  fixture.finish();
 });
 
 t.test(
   'send-queue mode keeps the first 8 bytes: whatever the stores, one doorbell at the kick, and the VCB is free',
   async (t) => {
-    const bench = new Bench({ seed: 14, adapter: { pcbCount: 1, pcbGuaranteed: [1, 0] } });
-    const { sender, receiver, to } = bench.createPair();
-    const holder = bench.createQueuePair();
-    bench.access.writeCollect(holder.parts.page + 8, 8, 0, 0);
+    const fixture = new AdapterFixture({ seed: 14, adapter: { pcbCount: 1, pcbGuaranteed: [1, 0] } });
+    const { sender, receiver, to } = fixture.createPair();
+    const holder = fixture.createQueuePair();
+    fixture.access.writeCollect(holder.parts.page + 8, 8, 0, 0);
     const rounds = 60;
     for (let round = 0; round < rounds; round++) {
-      const payload = bench.random.bytes(bench.random.below(257));
-      const buffer = bench.postReceive(receiver, GRH + 256);
+      const payload = fixture.random.bytes(fixture.random.below(257));
+      const buffer = fixture.postReceive(receiver, GRH + 256);
       const bytes = sender.fill(to({ inline: payload })).slice();
       sender.advanceSendTail();
       // All bytes behind them are dropped, so they may have any value.
-      bytes.set(bench.random.bytes(bytes.length - 8), 8);
-      const storeBytes = bench.random.pick([0, 1, 2, 4, 8] as const);
-      const style = { storeBytes, random: bench.random, repeat: round % 2 === 0, lengthLast: round % 3 === 0 };
+      bytes.set(fixture.random.bytes(bytes.length - 8), 8);
+      const storeBytes = fixture.random.pick([0, 1, 2, 4, 8] as const);
+      const style = { storeBytes, random: fixture.random, repeat: round % 2 === 0, lengthLast: round % 3 === 0 };
       sender.collect(bytes, style);
-      t.equal(countCollecting(bench.access), 1, `seed 14, round ${round}: only the holder's VCB is in use`);
-      t.equal(bench.read(CSR.DOORBELLS_IMPLICIT), round + 1, `seed 14, round ${round}`);
+      t.equal(countCollecting(fixture.access), 1, `seed 14, round ${round}: only the holder's VCB is in use`);
+      t.equal(fixture.read(CSR.DOORBELLS_IMPLICIT), round + 1, `seed 14, round ${round}`);
       t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
       receiver.parts.receiveCq.take();
       t.ok(
@@ -329,23 +329,23 @@ t.test(
     }
     const counters = [CSR.COLLECT_REFUSALS, CSR.COLLECT_KICKS, CSR.COMMANDS_FETCHED, CSR.COMMANDS_COLLECTED];
     t.same(
-      counters.map((at) => bench.read(at)),
+      counters.map((at) => fixture.read(at)),
       [rounds, rounds, rounds, 0],
     );
-    t.same(bench.allFaults(), {}, 'the dropped bytes were not examined');
+    t.same(fixture.allFaults(), {}, 'the dropped bytes were not examined');
     holder.cancel();
-    bench.finish();
+    fixture.finish();
   },
 );
 
 t.test(
   'send-queue mode ends by cancel without a doorbell, and by an explicit kick with one if the first 8 bytes are there',
   async (t) => {
-    const bench = new Bench({ adapter: { pcbCount: 1, pcbGuaranteed: [1, 0] } });
-    const { sender, receiver, to } = bench.createPair();
-    const holder = bench.createQueuePair();
-    bench.access.writeCollect(holder.parts.page + 8, 8, 0, 0);
-    bench.postReceive(receiver, GRH + 64);
+    const fixture = new AdapterFixture({ adapter: { pcbCount: 1, pcbGuaranteed: [1, 0] } });
+    const { sender, receiver, to } = fixture.createPair();
+    const holder = fixture.createQueuePair();
+    fixture.access.writeCollect(holder.parts.page + 8, 8, 0, 0);
+    fixture.postReceive(receiver, GRH + 64);
     const bytes = sender.fill(to());
     sender.advanceSendTail();
     const view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -355,93 +355,93 @@ t.test(
       ['a kick with them', 8, () => sender.kick(), 1],
     ];
     for (const [what, length, end, doorbells] of attempts) {
-      const before = bench.read(CSR.DOORBELLS_IMPLICIT);
+      const before = fixture.read(CSR.DOORBELLS_IMPLICIT);
       for (let offset = 0; offset < length; offset += 4)
-        bench.access.writeCollect(sender.parts.page + offset, 4, view.getUint32(offset, true), 0);
-      t.equal(countCollecting(bench.access), 2, what);
+        fixture.access.writeCollect(sender.parts.page + offset, 4, view.getUint32(offset, true), 0);
+      t.equal(countCollecting(fixture.access), 2, what);
       end();
-      t.equal(countCollecting(bench.access), 1, what);
-      bench.settle();
-      t.equal(bench.read(CSR.DOORBELLS_IMPLICIT) - before, doorbells, what);
+      t.equal(countCollecting(fixture.access), 1, what);
+      fixture.settle();
+      t.equal(fixture.read(CSR.DOORBELLS_IMPLICIT) - before, doorbells, what);
       t.equal(sender.parts.sendCq.ready, doorbells === 1, what);
     }
     t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
     holder.cancel();
-    bench.finish();
+    fixture.finish();
   },
 );
 
 t.test('one QoS level cannot take the PCBs guaranteed to the other', async (t) => {
-  const bench = new Bench({
+  const fixture = new AdapterFixture({
     adapter: { vcbCount: 8, pcbCount: 4, pcbGuaranteed: [1, 1] },
     bringUp: { levelOnePages: 4 },
   });
-  const { access } = bench;
+  const { access } = fixture;
   const half = (vcb: number) => access.writeCollect(vcb * PAGE_BYTES + 8, 8, 0, 0);
-  t.same([bench.read(CSR.PCB_AVAILABLE, 0), bench.read(CSR.PCB_AVAILABLE, 1)], [3, 3]);
+  t.same([fixture.read(CSR.PCB_AVAILABLE, 0), fixture.read(CSR.PCB_AVAILABLE, 1)], [3, 3]);
   for (const vcb of [0, 1, 2, 3]) half(vcb);
-  t.same([bench.read(CSR.PCB_IN_USE, 0), bench.read(CSR.PCB_IN_USE, 1)], [3, 0]);
-  t.same([bench.read(CSR.PCB_AVAILABLE, 0), bench.read(CSR.PCB_AVAILABLE, 1)], [0, 1]);
-  t.equal(bench.read(CSR.COLLECT_REFUSALS), 1);
+  t.same([fixture.read(CSR.PCB_IN_USE, 0), fixture.read(CSR.PCB_IN_USE, 1)], [3, 0]);
+  t.same([fixture.read(CSR.PCB_AVAILABLE, 0), fixture.read(CSR.PCB_AVAILABLE, 1)], [0, 1]);
+  t.equal(fixture.read(CSR.COLLECT_REFUSALS), 1);
   half(4);
   half(5);
-  t.same([bench.read(CSR.PCB_IN_USE, 0), bench.read(CSR.PCB_IN_USE, 1)], [3, 1]);
-  t.equal(bench.read(CSR.COLLECT_REFUSALS), 2);
+  t.same([fixture.read(CSR.PCB_IN_USE, 0), fixture.read(CSR.PCB_IN_USE, 1)], [3, 1]);
+  t.equal(fixture.read(CSR.COLLECT_REFUSALS), 2);
   for (const vcb of [0, 1, 2, 3, 4, 5]) access.writeCollect(vcb * PAGE_BYTES + CANCEL_OFFSET, 8, 0, 0xff000000);
-  t.same([bench.read(CSR.PCB_AVAILABLE, 0), bench.read(CSR.PCB_AVAILABLE, 1)], [3, 3]);
-  bench.finish();
+  t.same([fixture.read(CSR.PCB_AVAILABLE, 0), fixture.read(CSR.PCB_AVAILABLE, 1)], [3, 3]);
+  fixture.finish();
 });
 
 t.test('choke drops new commands, lets those under way end, and keeps doorbells', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  for (let count = 0; count < 3; count++) bench.postReceive(receiver, GRH + 64);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  for (let count = 0; count < 3; count++) fixture.postReceive(receiver, GRH + 64);
   const bytes = sender.fill(to());
   sender.advanceSendTail();
-  const release = writeButOne(bench, sender, bytes, 4);
-  bench.access.writeRegister(CSR.COLLECT_CONTROL, 4, 1, 0);
+  const release = writeButOne(fixture, sender, bytes, 4);
+  fixture.access.writeRegister(CSR.COLLECT_CONTROL, 4, 1, 0);
   release();
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'the command under way ends');
   sender.post(to());
-  bench.settle();
+  fixture.settle();
   t.notOk(sender.parts.sendCq.ready);
-  t.equal(bench.read(CSR.COLLECT_CHOKED), 8, 'one per store');
-  t.equal(countCollecting(bench.access), 0);
+  t.equal(fixture.read(CSR.COLLECT_CHOKED), 8, 'one per store');
+  t.equal(countCollecting(fixture.access), 0);
   sender.ring();
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  bench.access.writeRegister(CSR.COLLECT_CONTROL, 4, 0, 0);
+  fixture.access.writeRegister(CSR.COLLECT_CONTROL, 4, 0, 0);
   sender.post(to());
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('commands for queue pairs that do not exist, or of another level, are counted and have no effect', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
   for (const qpn of [0, 1, 0xfff0, 0xffffff, sender.qpn ^ 0x800000]) {
     sender.collect(sender.fill(to({ header: { qpn } })));
-    bench.settle();
+    fixture.settle();
   }
-  t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 5);
-  bench.postReceive(receiver, GRH);
+  t.equal(fixture.faults(FaultKind.COMMAND_BAD_QP), 5);
+  fixture.postReceive(receiver, GRH);
   sender.post(to());
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('nothing is executed while the function is not enabled', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  bench.postReceive(receiver, GRH);
-  bench.access.writeRegister(CSR.DEVICE_CONTROL, 4, 0, 0);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  fixture.postReceive(receiver, GRH);
+  fixture.access.writeRegister(CSR.DEVICE_CONTROL, 4, 0, 0);
   sender.post(to());
   sender.ring();
   sender.ring(0, 'register');
-  bench.settle();
+  fixture.settle();
   t.notOk(sender.parts.sendCq.ready);
-  t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 3, 'dropped and counted');
-  bench.access.writeRegister(CSR.DEVICE_CONTROL, 4, 1, 0);
+  t.equal(fixture.faults(FaultKind.COMMAND_BAD_QP), 3, 'dropped and counted');
+  fixture.access.writeRegister(CSR.DEVICE_CONTROL, 4, 1, 0);
   sender.ring();
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  bench.finish();
+  fixture.finish();
 });

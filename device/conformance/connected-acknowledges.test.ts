@@ -46,8 +46,8 @@ t.test('coalesced acknowledgements', async (t) => {
 t.test('an acknowledgement in the middle of a message', async (t) => {
   ledger(t, '9.7.6', 'A message of several packets completes with the acknowledgement of its last packet');
   const peer = new PacketPeer();
-  const buffer = peer.bench.createBuffer(3 * MTU);
-  peer.qp.post({ sges: [peer.bench.sge(buffer)] });
+  const buffer = peer.fixture.createBuffer(3 * MTU);
+  peer.qp.post({ sges: [peer.fixture.sge(buffer)] });
   peer.take();
   peer.acknowledge(1);
   t.same(statuses(peer), []);
@@ -70,8 +70,8 @@ t.test('duplicates and ghosts', async (t) => {
 t.test('a ghost for what is numbered and still waits for the port', async (t) => {
   ledger(t, '9.7.6', 'Packets not yet sent cannot be acknowledged, though their message is begun');
   const peer = new PacketPeer();
-  const buffer = peer.bench.createBuffer(100 * MTU);
-  peer.qp.post({ sges: [peer.bench.sge(buffer)] });
+  const buffer = peer.fixture.createBuffer(100 * MTU);
+  peer.qp.post({ sges: [peer.fixture.sge(buffer)] });
   peer.settle().acknowledge(99);
   t.same(statuses(peer), []);
   t.equal(peer.take().length, 100, 'all of it is sent');
@@ -93,8 +93,8 @@ t.test('a sequence NAK', async (t) => {
 t.test('a sequence NAK in the middle of a message', async (t) => {
   ledger(t, '9.9.2', 'A message is sent again from the packet that is missing, not from its start');
   const peer = new PacketPeer();
-  const content = peer.bench.random.bytes(4 * MTU);
-  peer.qp.post({ sges: [peer.bench.sge(peer.bench.createBuffer(content))] });
+  const content = peer.fixture.random.bytes(4 * MTU);
+  peer.qp.post({ sges: [peer.fixture.sge(peer.fixture.createBuffer(content))] });
   peer.take();
   peer.nak(2, NakCode.PSN_SEQUENCE_ERROR);
   const again = peer.take();
@@ -127,7 +127,7 @@ for (const [code, status, name] of [
     t.same(statuses(peer), [SUCCESS, status, FLUSHED]);
     t.equal(peer.qp.query().state, QpState.ERR);
     t.same(peer.takeRequests(), []);
-    peer.bench.finish();
+    peer.fixture.finish();
   });
 }
 
@@ -174,7 +174,7 @@ for (const retryCount of [0, 3, 7]) {
     t.same(statuses(peer), [RETRY_EXCEEDED, FLUSHED]);
     t.same(peer.takeRequests(), []);
     t.equal(peer.qp.query().state, QpState.ERR);
-    peer.bench.finish();
+    peer.fixture.finish();
   });
 }
 
@@ -230,7 +230,7 @@ for (const rnrRetry of [0, 2, 6]) {
     }
     peer.receiverNotReady(0, 1);
     t.same(statuses(peer), [RNR_RETRY_EXCEEDED, FLUSHED]);
-    peer.bench.finish();
+    peer.fixture.finish();
   });
 }
 

@@ -23,7 +23,7 @@ type Request = (peer: PacketPeer) => SendRequest;
 /** Status and cause that a request ends with. */
 type Row = readonly [name: string, request: Request, status: number, cause: FaultKind];
 
-const sge = ({ bench }: PacketPeer, lengthBytes: number) => bench.sge(bench.createBuffer(lengthBytes));
+const sge = ({ fixture }: PacketPeer, lengthBytes: number) => fixture.sge(fixture.createBuffer(lengthBytes));
 const send =
   (more: (peer: PacketPeer) => SendRequest): Request =>
   (peer) => ({ sges: [sge(peer, 8)], ...more(peer) });
@@ -100,7 +100,7 @@ const badMemory: Row[] = [
   [
     'an L_Key of another PD',
     (peer) => {
-      const { driver } = peer.bench;
+      const { driver } = peer.fixture;
       return { sges: [{ ...sge(peer, 8), lkey: driver.createDmaRegion(driver.createProtectionDomain()).lkey }] };
     },
     LOCAL_PROTECTION_ERROR,
@@ -108,14 +108,14 @@ const badMemory: Row[] = [
   ],
   [
     'a byte before the region',
-    (peer) => ({ sges: [{ ...sge(peer, 8), address: peer.bench.access.memoryAddress - 1 }] }),
+    (peer) => ({ sges: [{ ...sge(peer, 8), address: peer.fixture.access.memoryAddress - 1 }] }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_BOUNDS,
   ],
   [
     'a byte behind the region',
     (peer) => {
-      const { memoryAddress, memoryBytes } = peer.bench.access;
+      const { memoryAddress, memoryBytes } = peer.fixture.access;
       return { sges: [{ ...sge(peer, 8), address: memoryAddress + memoryBytes - 7 }] };
     },
     LOCAL_PROTECTION_ERROR,
@@ -135,15 +135,15 @@ const badMemory: Row[] = [
   ],
   [
     'an R_Key of a window as L_Key',
-    (peer) => ({ sges: [{ ...sge(peer, 8), lkey: peer.bench.driver.createMemoryWindow(peer.bench.pd, 1).rkey }] }),
+    (peer) => ({ sges: [{ ...sge(peer, 8), lkey: peer.fixture.driver.createMemoryWindow(peer.fixture.pd, 1).rkey }] }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
   ],
   [
     'memory that is not mapped',
-    ({ bench }) => {
+    ({ fixture }) => {
       const startAddress = 0x10;
-      const { lkey } = bench.driver.createMemoryRegion({ pd: bench.pd, access: 1, startAddress, length: 64 });
+      const { lkey } = fixture.driver.createMemoryRegion({ pd: fixture.pd, access: 1, startAddress, length: 64 });
       return { sges: [{ address: startAddress, length: 8, lkey }] };
     },
     LOCAL_PROTECTION_ERROR,
@@ -209,8 +209,8 @@ const badFetches: Row[] = [
   ],
 ];
 
-function readOnly({ bench }: PacketPeer): number {
-  return bench.driver.createDmaRegion(bench.pd, AccessFlag.REMOTE_READ).lkey;
+function readOnly({ fixture }: PacketPeer): number {
+  return fixture.driver.createDmaRegion(fixture.pd, AccessFlag.REMOTE_READ).lkey;
 }
 
 function check(serviceType: ServiceType, service: string, [name, request, status, cause]: Row): void {
@@ -226,10 +226,10 @@ function check(serviceType: ServiceType, service: string, [name, request, status
       t.same(peer.take(), []);
       const done = peer.qp.parts.sendCq.drain().map((entry) => [entry.status, entry.vendorError, entry.queueSequence]);
       t.same(done, [[status, cause, 0], [FLUSHED, FaultKind.NONE, 1]]); // biome-ignore format: a table
-      t.equal(peer.bench.faults(cause), 1, 'counted once');
+      t.equal(peer.fixture.faults(cause), 1, 'counted once');
       t.equal(peer.qp.query().state, serviceType === ServiceType.RC ? QpState.ERR : QpState.SQE);
       t.same(peer.events(), [], 'the completion says it');
-      peer.bench.finish();
+      peer.fixture.finish();
     }
   });
 }

@@ -65,7 +65,7 @@ t.test('what needs a credit', async (t) => {
   ];
   for (const request of needy) t.equal(post(granted(1), 3, request), 1, `opcode ${request.opcode}`);
   const free = granted(0);
-  const sge = free.bench.sge(free.bench.createBuffer(8));
+  const sge = free.fixture.sge(free.fixture.createBuffer(8));
   const sges = [sge];
   const frees: SendRequest[] = [
     { ...one, opcode: SendOpcode.RDMA_WRITE, remote },

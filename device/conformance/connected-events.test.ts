@@ -14,22 +14,22 @@ const NOWHERE = 0x10;
 
 /** The one event there is; it names the QP and, as a fault, its cause. */
 function isToldOnce(t: Test, peer: PacketPeer, eventType: EventType, cause: FaultKind): void {
-  const events = peer.bench.asynchronous.walk();
+  const events = peer.fixture.asynchronous.walk();
   t.same(
     events.map((event) => [event.eventType, event.objectNumber]),
     [[eventType, peer.qp.qpn]],
   );
-  t.ok(peer.bench.faults(cause) > 0, 'the cause is counted');
+  t.ok(peer.fixture.faults(cause) > 0, 'the cause is counted');
   peer.qp.toError();
   t.same(peer.events(), [], 'and nothing more is told');
-  peer.bench.finish();
+  peer.fixture.finish();
 }
 
 /** RETH of memory for which there is a key, but which is not mapped. */
 function unmapped(peer: PacketPeer) {
-  const { bench } = peer;
-  const region = { pd: bench.pd, access: FULL_ACCESS, startAddress: NOWHERE, length: 4 * MTU };
-  const { rkey: rKey } = bench.driver.createMemoryRegion(region);
+  const { fixture } = peer;
+  const region = { pd: fixture.pd, access: FULL_ACCESS, startAddress: NOWHERE, length: 4 * MTU };
+  const { rkey: rKey } = fixture.driver.createMemoryRegion(region);
   return { virtualAddressHigh: 0, virtualAddressLow: NOWHERE, rKey, dmaLength: 2 * MTU };
 }
 
@@ -75,7 +75,7 @@ t.test('what a completion has told', async (t) => {
   t.equal(sender.qp.parts.sendCq.poll()?.status, CompletionStatus.RETRY_EXCEEDED);
   t.same(sender.events(), []);
   const receiver = new PacketPeer();
-  receiver.bench.postReceive(receiver.qp, 1);
+  receiver.fixture.postReceive(receiver.qp, 1);
   receiver.request(op.RC_SEND_ONLY, {}, new Uint8Array(4));
   t.equal(receiver.qp.parts.receiveCq.poll()?.status, CompletionStatus.LOCAL_LENGTH_ERROR);
   t.same(receiver.events(), []);
@@ -88,8 +88,8 @@ t.test('last WQE reached', async (t) => {
     'A QP with an SRQ that fails by itself posts last WQE reached after the entry it had taken has completed, with the event that says why',
   );
   const peer = new PacketPeer({ shared: true });
-  const { bench, qp, srq } = peer;
-  for (let entry = 0; entry < 2; entry++) srq?.postReceive([bench.sge(bench.createBuffer(1024))]);
+  const { fixture, qp, srq } = peer;
+  for (let entry = 0; entry < 2; entry++) srq?.postReceive([fixture.sge(fixture.createBuffer(1024))]);
   peer.request(op.RC_SEND_FIRST, {}, new Uint8Array(MTU)).request(op.RC_SEND_FIRST, {}, new Uint8Array(MTU));
   const [entry, more] = qp.parts.receiveCq.drain();
   t.match(entry, { status: CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, queueSequence: 0 });
@@ -130,7 +130,7 @@ t.test('communication established', async (t) => {
   peer.request(op.RC_SEND_ONLY, { psn: 700 }).request(op.RC_SEND_ONLY, { psn: 701 });
   t.same(peer.events(), [EventType.COMMUNICATION_ESTABLISHED]);
   peer.qp.toReset();
-  const again = { reliable: true, port: 1, dlid: peer.bench.lidOf(2), remoteQpn: 0xabcde };
+  const again = { reliable: true, port: 1, dlid: peer.fixture.lidOf(2), remoteQpn: 0xabcde };
   peer.qp.toConnectedInit(again);
   peer.request(op.RC_SEND_ONLY, { psn: 700 });
   t.same(peer.events(), [], 'not in INIT');

@@ -17,7 +17,7 @@ t.test('a READ of one packet', async (t) => {
   ledger(t, '9.4.4', 'An RDMA READ that fits one packet is answered by READ RESPONSE ONLY with an AETH');
   ledger(t, '9.7.5', 'The first read response has the PSN of its request');
   const peer = new PacketPeer();
-  const source = peer.remoteBuffer(peer.bench.random.bytes(100));
+  const source = peer.remoteBuffer(peer.fixture.random.bytes(100));
   const answer = peer.request(op.RC_RDMA_READ_REQUEST, peer.target(source)).takeOne();
   t.match(answer, { name: 'RDMA_READ_RESPONSE_ONLY', psn: 500, syndromeKind: 0, msn: 1 });
   t.same(answer.payload, source.bytes);
@@ -27,8 +27,8 @@ t.test('a READ of many packets', async (t) => {
   ledger(t, '9.4.4', 'A longer RDMA READ is answered by FIRST, MIDDLE and LAST, full but for the last');
   ledger(t, '9.7.5', 'Read responses have consecutive PSNs, and the next request the PSN behind them');
   const peer = new PacketPeer();
-  peer.bench.postReceive(peer.qp, 8);
-  const source = peer.remoteBuffer(peer.bench.random.bytes(3 * MTU + 5));
+  peer.fixture.postReceive(peer.qp, 8);
+  const source = peer.remoteBuffer(peer.fixture.random.bytes(3 * MTU + 5));
   peer.request(op.RC_RDMA_READ_REQUEST, peer.target(source));
   const answers = peer.take();
   t.same(
@@ -66,7 +66,7 @@ t.test('a READ may be asked for again from the middle', async (t) => {
     'A duplicate RDMA READ that begins at a later PSN is answered from there, beginning with FIRST or ONLY',
   );
   const peer = new PacketPeer();
-  const source = peer.remoteBuffer(peer.bench.random.bytes(4 * MTU));
+  const source = peer.remoteBuffer(peer.fixture.random.bytes(4 * MTU));
   peer.request(op.RC_RDMA_READ_REQUEST, peer.target(source)).take();
   peer.request(op.RC_RDMA_READ_REQUEST, { ...peer.target(source, 2 * MTU, 2 * MTU), psn: 502 });
   const answers = peer.take();
@@ -83,7 +83,7 @@ t.test('answers leave in the order of their PSNs, also repeated ones', async (t)
   ledger(t, '9.7.5.1', 'Responses are sent in the order of the requests');
   ledger(t, '9.7.5.1', 'An acknowledgement waits for the read responses of requests before it');
   const peer = new PacketPeer();
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
   const source = peer.remoteBuffer(2 * MTU);
   const read = peer.target(source);
   peer.put(op.RC_RDMA_READ_REQUEST, { ...read, psn: 500 });
@@ -188,7 +188,7 @@ t.test('a late duplicate does not take the place of a new READ', async (t) => {
 t.test('the key of a READ goes away while it is answered', async (t) => {
   ledger(t, '9.7.5.2', 'A READ whose memory goes away ends with a NAK in place of the response that cannot be sent');
   const peer = new PacketPeer();
-  const { driver, pd } = peer.bench;
+  const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 15);
   const source = peer.remoteBuffer(100 * MTU);
   peer.request(op.RC_RDMA_READ_REQUEST, { ...peer.target(source), rKey: region.rkey });
@@ -202,7 +202,7 @@ t.test('the key of a READ goes away while it is answered', async (t) => {
 t.test('the key of a READ goes away after it was answered', async (t) => {
   ledger(t, '9.7.5.1', 'A late duplicate of a READ whose memory was taken back since is dropped and harms nobody');
   const peer = new PacketPeer();
-  const { driver, pd } = peer.bench;
+  const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 15);
   const source = peer.remoteBuffer(10);
   const fields = { ...peer.target(source), rKey: region.rkey };
@@ -226,7 +226,7 @@ t.test('software ends the QP while a READ is answered', async (t) => {
     peer.qp[end]();
     const sent = peer.take().length;
     t.ok(sent <= 64, `${end}: ${sent} packets, those that waited in the port`);
-    peer.bench.finish();
+    peer.fixture.finish();
   }
 });
 

@@ -5,7 +5,7 @@ import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
 import { CompletionStatus, MrKind, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect, FULL_ACCESS } from '../test-support/connected-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { sizesAround } from './two-ends/reliable.ts';
@@ -17,29 +17,29 @@ const START = 0x5_0000_0000 + 0x123;
 /** A region over pages in random order, which the test reads and writes by virtual address. */
 class Scattered {
   readonly key: number;
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #pages: readonly number[];
 
-  constructor(bench: Bench) {
-    this.#bench = bench;
-    const { allocator } = bench.driver;
+  constructor(fixture: AdapterFixture) {
+    this.#fixture = fixture;
+    const { allocator } = fixture.driver;
     const inOrder = Array.from({ length: PAGES }, () => allocator.allocate(PAGE, PAGE));
     this.#pages = Array.from(
       { length: PAGES },
-      () => inOrder.splice(bench.random.below(inOrder.length), 1)[0] as number,
+      () => inOrder.splice(fixture.random.below(inOrder.length), 1)[0] as number,
     );
     const pageListAddress = allocator.allocate(PAGES * 8);
     this.#pages.forEach((page, index) => {
-      bench.access.view(pageListAddress, PAGES * 8).setBigUint64(index * 8, BigInt(page), true);
+      fixture.access.view(pageListAddress, PAGES * 8).setBigUint64(index * 8, BigInt(page), true);
     });
     const shape = { kind: MrKind.PAGED, startAddress: START, length: PAGES * PAGE - 0x123, pageListAddress };
-    const attributes = { pd: bench.pd, access: FULL_ACCESS, ...shape, pageCount: PAGES, pageShift: 12 };
-    this.key = bench.driver.createMemoryRegion(attributes).lkey;
+    const attributes = { pd: fixture.pd, access: FULL_ACCESS, ...shape, pageCount: PAGES, pageShift: 12 };
+    this.key = fixture.driver.createMemoryRegion(attributes).lkey;
   }
 
   /** Cuts `lengthBytes` into pieces of odd lengths with gaps between them, across borders of pages. */
   cut(lengthBytes: number, pieces: number): Sge[] {
-    const { random } = this.#bench;
+    const { random } = this.#fixture;
     const sges: Sge[] = [];
     // A few bytes before the second page: the first piece crosses into it.
     let address = START - 0x123 + PAGE - 1 - random.below(3);
@@ -70,7 +70,7 @@ class Scattered {
   #cell(address: number): DataView {
     const offset = address - START + 0x123;
     const page = this.#pages[Math.floor(offset / PAGE)] as number;
-    return this.#bench.access.view(page + (offset % PAGE), 1);
+    return this.#fixture.access.view(page + (offset % PAGE), 1);
   }
 }
 
@@ -86,15 +86,15 @@ for (const pathMtu of [1, 2, 3, 4, 5]) {
       '10.2.6',
       `Up to 16 SGEs of odd lengths are gathered and scattered across pages, at a path MTU of ${128 << pathMtu}`,
     );
-    const bench = new Bench({ seed: pathMtu, memoryBytes: 16 * 1024 * 1024 });
-    bench.machine.onStep = () => {};
+    const fixture = new AdapterFixture({ seed: pathMtu, memoryBytes: 16 * 1024 * 1024 });
+    fixture.machine.onStep = () => {};
     for (const serviceType of [ServiceType.RC, ServiceType.UC]) {
-      const { a, b } = connect(bench, { serviceType, pathMtu });
-      const [near, far] = [new Scattered(bench), new Scattered(bench)];
+      const { a, b } = connect(fixture, { serviceType, pathMtu });
+      const [near, far] = [new Scattered(fixture), new Scattered(fixture)];
       for (const size of sizesAround(pathMtu))
         for (const pieces of [1, 2, 7, SGE_MAX]) {
           const what = `${size} bytes in ${pieces} pieces`;
-          const content = bench.random.bytes(size);
+          const content = fixture.random.bytes(size);
           const [from, to] = [near.cut(size, pieces), far.cut(size, SGE_MAX + 1 - pieces)];
           near.write(from, content);
           b.postReceive(to);
@@ -104,7 +104,7 @@ for (const pathMtu of [1, 2, 3, 4, 5]) {
           const [whole] = far.cut(size, 1) as [Sge];
           const remote = { address: whole.address, rkey: far.key };
           t.ok(succeed(a, { opcode: SendOpcode.RDMA_WRITE, sges: from, remote }), `WRITE of ${what}`);
-          bench.settle();
+          fixture.settle();
           t.ok(Buffer.from(content).equals(far.read([whole])), `WRITE of ${what}`);
           if (serviceType === ServiceType.UC) continue;
           const back = near.cut(size, pieces);
@@ -112,16 +112,16 @@ for (const pathMtu of [1, 2, 3, 4, 5]) {
           t.ok(Buffer.from(content).equals(near.read(back)), `READ of ${what}`);
         }
     }
-    t.same(bench.allFaults(), {});
-    bench.finish();
+    t.same(fixture.allFaults(), {});
+    fixture.finish();
   });
 }
 
 t.test('inline payload of every operation that may have it', async (t) => {
   ledger(t, '11.4.1.1', 'SENDs and WRITEs, with immediate too, may be inline, from 0 to 256 bytes');
-  const bench = new Bench();
+  const fixture = new AdapterFixture();
   for (const serviceType of [ServiceType.RC, ServiceType.UC]) {
-    const { a, b, region } = connect(bench, { serviceType, pathMtu: 1 });
+    const { a, b, region } = connect(fixture, { serviceType, pathMtu: 1 });
     for (const size of [0, 1, 7, 8, 9, 255, 256])
       for (const opcode of [
         SendOpcode.SEND,
@@ -130,16 +130,16 @@ t.test('inline payload of every operation that may have it', async (t) => {
         SendOpcode.RDMA_WRITE_IMMEDIATE,
       ]) {
         const isWrite = opcode === SendOpcode.RDMA_WRITE || opcode === SendOpcode.RDMA_WRITE_IMMEDIATE;
-        const target = bench.createBuffer(size + 1);
-        if (opcode !== SendOpcode.RDMA_WRITE) b.postReceive(isWrite ? [] : [bench.sge(target)]);
-        const inline = bench.random.bytes(size);
+        const target = fixture.createBuffer(size + 1);
+        if (opcode !== SendOpcode.RDMA_WRITE) b.postReceive(isWrite ? [] : [fixture.sge(target)]);
+        const inline = fixture.random.bytes(size);
         const remote = isWrite ? { remote: { address: target.address, rkey: region.rkey } } : {};
         t.ok(succeed(a, { opcode, inline, ...remote, header: { immediate: 5 } }));
-        bench.settle();
+        fixture.settle();
         const entry = b.parts.receiveCq.poll();
         t.equal(entry?.byteLength, opcode === SendOpcode.RDMA_WRITE ? undefined : size);
         t.same(target.bytes, Uint8Array.of(...inline, 0), `${size} bytes, opcode ${opcode}`);
       }
   }
-  bench.finish();
+  fixture.finish();
 });

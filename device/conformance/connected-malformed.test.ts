@@ -116,7 +116,7 @@ for (const [name, error, opcode, damage, hasGrh = 0] of cases) {
     const peer = new PacketPeer();
     const { receiver, ports } = peer.adapter;
     const port = ports[0];
-    const buffer = peer.bench.postReceive(peer.qp, 64);
+    const buffer = peer.fixture.postReceive(peer.qp, 64);
     const before = port.receiveDrops;
     peer.put(
       opcode,
@@ -135,8 +135,8 @@ for (const [name, error, opcode, damage, hasGrh = 0] of cases) {
     t.same(peer.events(), []);
     peer.request(RC_SEND_ONLY, {}, new Uint8Array(64).fill(6));
     t.same(peer.takeAnswers(), ['ACK 500'], 'the connection is as it was');
-    t.same(peer.bench.allFaults(), {}, 'it was nobody in particular');
-    peer.bench.finish();
+    t.same(peer.fixture.allFaults(), {}, 'it was nobody in particular');
+    peer.fixture.finish();
   });
 }
 
@@ -159,13 +159,13 @@ t.test('the first fault is kept', async (t) => {
   ledger(t, '9.9.3', 'Of several refusals the first is kept with its QP, and all are counted');
   const peer = new PacketPeer();
   peer.request(RC_RDMA_WRITE_ONLY, { rKey: 0x55, dmaLength: 4 }, new Uint8Array(4));
-  const { bench } = peer;
-  t.equal(bench.faults(FaultKind.KEY_INVALID), 1);
-  const first = [bench.read(CSR.FIRST_FAULT_KIND), bench.read(CSR.FIRST_FAULT_OBJECT)];
+  const { fixture } = peer;
+  t.equal(fixture.faults(FaultKind.KEY_INVALID), 1);
+  const first = [fixture.read(CSR.FIRST_FAULT_KIND), fixture.read(CSR.FIRST_FAULT_OBJECT)];
   t.same(first, [FaultKind.KEY_INVALID, peer.qp.qpn]);
   peer.qp.toReset();
-  peer.qp.connect({ reliable: true, port: 1, dlid: bench.lidOf(2), remoteQpn: 5 });
+  peer.qp.connect({ reliable: true, port: 1, dlid: fixture.lidOf(2), remoteQpn: 5 });
   peer.request(RC_SEND_ONLY, { psn: 0, pKey: 0x8123 });
-  t.equal(bench.faults(FaultKind.PKEY_VIOLATION), 1);
-  t.same([bench.read(CSR.FIRST_FAULT_KIND), bench.read(CSR.FIRST_FAULT_OBJECT)], first);
+  t.equal(fixture.faults(FaultKind.PKEY_VIOLATION), 1);
+  t.same([fixture.read(CSR.FIRST_FAULT_KIND), fixture.read(CSR.FIRST_FAULT_OBJECT)], first);
 });

@@ -13,7 +13,7 @@ const MTU = 256;
 
 function peerWithReceives(count: number, lengthBytes = 1024, options = {}): PacketPeer {
   const peer = new PacketPeer(options);
-  for (let index = 0; index < count; index++) peer.bench.postReceive(peer.qp, lengthBytes);
+  for (let index = 0; index < count; index++) peer.fixture.postReceive(peer.qp, lengthBytes);
   return peer;
 }
 
@@ -178,7 +178,7 @@ t.test('no receive entry: RNR NAK, then the same PSN again', async (t) => {
   t.same(peer.takeAnswers(), []);
   peer.request(RC_SEND_ONLY, { psn: 500 });
   t.same(peer.takeAnswers(), ['RNR 500'], 'each attempt is refused anew');
-  peer.bench.postReceive(peer.qp, 64);
+  peer.fixture.postReceive(peer.qp, 64);
   peer.request(RC_SEND_ONLY, { psn: 500 });
   t.same(peer.takeAnswers(), ['ACK 500']);
   t.equal(received(peer), 1);
@@ -196,7 +196,7 @@ t.test('a WRITE with immediate needs an entry only for its last packet', async (
   peer.request(last, { immediate: 0x01020304 }, new Uint8Array(MTU).fill(2));
   t.same(peer.takeAnswers(), ['RNR 501']);
   t.ok(target.bytes.subarray(0, MTU).every((byte) => byte === 1));
-  peer.bench.postReceive(peer.qp, 0);
+  peer.fixture.postReceive(peer.qp, 0);
   peer.request(last, { psn: 501, immediate: 0x01020304 }, new Uint8Array(MTU).fill(2));
   t.same(peer.takeAnswers(), ['ACK 501']);
   t.match(peer.qp.parts.receiveCq.poll(), { hasImmediate: 1, immediate: 0x01020304, byteLength: 2 * MTU });

@@ -25,7 +25,7 @@ function refused(t: Test, peer: PacketPeer, code: number, psn: number, event: Ev
   t.same(peer.events(), event === undefined ? [] : [event]);
   peer.request(op.RC_SEND_ONLY);
   t.same(peer.takeAnswers(), [], 'a QP in error answers nothing');
-  peer.bench.finish();
+  peer.fixture.finish();
 }
 
 const sequences: [string, (peer: PacketPeer) => PacketPeer, number][] = [
@@ -51,7 +51,7 @@ for (const [name, run, psn] of sequences) {
   t.test(`opcode sequence: ${name}`, async (t) => {
     ledger(t, '9.7.4.1', `An opcode out of sequence is an invalid request: ${name}`);
     const peer = new PacketPeer();
-    peer.bench.postReceive(peer.qp, 1024);
+    peer.fixture.postReceive(peer.qp, 1024);
     refused(t, run(peer), NakCode.INVALID_REQUEST, psn, EventType.QP_REQUEST_ERROR);
   });
 }
@@ -118,7 +118,7 @@ for (const [name, run, psn] of lengths) {
   t.test(`length: ${name}`, async (t) => {
     ledger(t, '9.7.4.1.6', `A wrong length is an invalid request: ${name}`);
     const peer = new PacketPeer();
-    peer.bench.postReceive(peer.qp, 1024);
+    peer.fixture.postReceive(peer.qp, 1024);
     refused(t, run(peer), NakCode.INVALID_REQUEST, psn, EventType.QP_REQUEST_ERROR);
   });
 }
@@ -127,7 +127,7 @@ t.test('a SEND longer than the receive entry', async (t) => {
   ledger(t, '9.9.3', 'A SEND longer than the receive entry is answered by a NAK for an invalid request');
   ledger(t, '9.9.3', 'A receive entry that is too short completes with a local length error, which no event repeats');
   const peer = new PacketPeer();
-  peer.bench.postReceive(peer.qp, 63);
+  peer.fixture.postReceive(peer.qp, 63);
   peer.request(op.RC_SEND_ONLY, {}, bytes(64));
   t.match(peer.qp.parts.receiveCq.poll(), { status: CompletionStatus.LOCAL_LENGTH_ERROR });
   refused(t, peer, NakCode.INVALID_REQUEST, 500, undefined);
@@ -136,7 +136,7 @@ t.test('a SEND longer than the receive entry', async (t) => {
 t.test('a SEND that outgrows the receive entry with its second packet', async (t) => {
   ledger(t, '9.9.3', 'A SEND is measured against the receive entry packet by packet');
   const peer = new PacketPeer();
-  const buffer = peer.bench.postReceive(peer.qp, MTU + 3);
+  const buffer = peer.fixture.postReceive(peer.qp, MTU + 3);
   peer.request(op.RC_SEND_FIRST, {}, FULL).request(op.RC_SEND_LAST, {}, bytes(4));
   t.match(peer.qp.parts.receiveCq.poll(), { status: CompletionStatus.LOCAL_LENGTH_ERROR });
   t.notOk(buffer.bytes.subarray(MTU).some((byte) => byte !== 0));
@@ -166,7 +166,7 @@ t.test('a malformed receive entry', async (t) => {
 t.test('the receive key goes away in the middle of a message', async (t) => {
   ledger(t, '10.6.7', 'A key taken back in the middle of a message gives no more access');
   const peer = new PacketPeer();
-  const { driver, pd } = peer.bench;
+  const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, AccessFlag.LOCAL_WRITE);
   const buffer = peer.remoteBuffer(2 * MTU);
   peer.qp.postReceive([{ address: buffer.address, length: 2 * MTU, lkey: region.lkey }]);
@@ -220,14 +220,14 @@ for (const operation of ['WRITE', 'READ', 'ATOMIC'] as const) {
     ledger(t, '9.7.4.1.7', `${operation} beyond the bounds of the region is a remote access error`);
     const ACCESS = NakCode.REMOTE_ACCESS_ERROR;
     tryAccess(t, operation, ACCESS, {}, (_, { rKey }) => ({ rKey: rKey ^ 1 }));
-    tryAccess(t, operation, ACCESS, {}, ({ bench: { driver } }) => {
+    tryAccess(t, operation, ACCESS, {}, ({ fixture: { driver } }) => {
       const other = driver.createDmaRegion(driver.createProtectionDomain(), 15);
       return { rKey: other.rkey };
     });
-    tryAccess(t, operation, ACCESS, {}, ({ bench: { driver, pd } }) => ({
+    tryAccess(t, operation, ACCESS, {}, ({ fixture: { driver, pd } }) => ({
       rKey: driver.createDmaRegion(pd, AccessFlag.LOCAL_WRITE | others).rkey,
     }));
-    tryAccess(t, operation, ACCESS, {}, ({ bench: { driver, pd }, region }, { virtualAddressLow }) => {
+    tryAccess(t, operation, ACCESS, {}, ({ fixture: { driver, pd }, region }, { virtualAddressLow }) => {
       t.ok(region);
       const low = virtualAddressLow - 8;
       const piece = { pd, kind: 0, access: 15, startAddress: 0x12_0000_0000 + low, length: 15 };
@@ -256,7 +256,7 @@ t.test('zero bytes need no key', async (t) => {
 t.test('what a WRITE began to write stays; the packet that is refused changes nothing', async (t) => {
   ledger(t, '9.7.4.1.7', 'An R_Key taken back in the middle of an RDMA WRITE ends it with a remote access error');
   const peer = new PacketPeer();
-  const { driver, pd } = peer.bench;
+  const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 15);
   const buffer = peer.remoteBuffer(2 * MTU);
   peer.request(op.RC_RDMA_WRITE_FIRST, { ...peer.target(buffer), rKey: region.rkey }, bytes(MTU));
@@ -270,19 +270,19 @@ t.test('what a WRITE began to write stays; the packet that is refused changes no
 t.test('a message whose completion finds no room is not acknowledged', async (t) => {
   ledger(t, '11.6.3', 'A CQ overflow puts the QP into error, and the sender does not take its message for delivered');
   const peer = new PacketPeer({ completionEntriesLog2: 0 });
-  for (let index = 0; index < 2; index++) peer.bench.postReceive(peer.qp, 8);
+  for (let index = 0; index < 2; index++) peer.fixture.postReceive(peer.qp, 8);
   peer.request(op.RC_SEND_ONLY).request(op.RC_SEND_ONLY);
   t.same(peer.takeAnswers(), ['ACK 500', `NAK ${NakCode.REMOTE_OPERATIONAL_ERROR} 501`]);
   t.equal(peer.qp.query().state, QpState.ERR);
   t.same(peer.events(), [EventType.CQ_ERROR, EventType.QP_FATAL]);
-  t.equal(peer.bench.faults(FaultKind.CQ_OVERRUN), 1);
+  t.equal(peer.fixture.faults(FaultKind.CQ_OVERRUN), 1);
 });
 
 t.test('the entry of a message in progress fails with it', async (t) => {
   ledger(t, '9.9.3', 'An invalid request in the middle of a SEND completes its receive entry with an error');
   const peer = new PacketPeer();
-  peer.bench.postReceive(peer.qp, 1024);
-  peer.bench.postReceive(peer.qp, 1024);
+  peer.fixture.postReceive(peer.qp, 1024);
+  peer.fixture.postReceive(peer.qp, 1024);
   peer.request(op.RC_SEND_FIRST, {}, FULL).request(op.RC_SEND_FIRST, {}, FULL);
   const statuses = peer.qp.parts.receiveCq.drain().map(({ status }) => status);
   t.same(statuses, [CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, CompletionStatus.FLUSHED]);

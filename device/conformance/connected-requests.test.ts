@@ -19,7 +19,7 @@ const { SEND, SEND_INVALIDATE, RDMA_WRITE, RDMA_WRITE_IMMEDIATE, RDMA_READ, FETC
 
 /** A request of `lengthBytes` of fresh memory to remote address 0x10_0000_0040 under key 0x77. */
 function of(peer: PacketPeer, opcode: SendOpcode, lengthBytes: number, more: Partial<SendRequest> = {}): SendRequest {
-  const buffer = peer.bench.createBuffer(peer.bench.random.bytes(lengthBytes));
+  const buffer = peer.fixture.createBuffer(peer.fixture.random.bytes(lengthBytes));
   return {
     opcode,
     sges: lengthBytes === 0 ? [] : [{ address: buffer.address, length: lengthBytes, lkey: peer.region.lkey }],
@@ -116,7 +116,7 @@ t.test('a READ takes the PSNs of its responses, an atomic one', async (t) => {
 t.test('inline payload is sent as it was when posted', async (t) => {
   ledger(t, '11.4.1.1', 'Inline data may be changed as soon as it is posted');
   const peer = new PacketPeer();
-  const payload = peer.bench.random.bytes(200);
+  const payload = peer.fixture.random.bytes(200);
   const posted = payload.slice();
   peer.qp.post({ inline: posted });
   posted.fill(0);
@@ -205,9 +205,9 @@ t.test('end-to-end credits', async (t) => {
 t.test('no more than half the PSNs are outstanding', async (t) => {
   ledger(t, '9.7.1', 'At most 2^23 PSNs are outstanding');
   const peer = new PacketPeer();
-  const huge = { address: peer.bench.access.memoryAddress, length: 0x8000_0000, lkey: 0 };
-  const region = peer.bench.driver.createMemoryRegion({
-    pd: peer.bench.pd,
+  const huge = { address: peer.fixture.access.memoryAddress, length: 0x8000_0000, lkey: 0 };
+  const region = peer.fixture.driver.createMemoryRegion({
+    pd: peer.fixture.pd,
     access: 1,
     startAddress: huge.address,
     length: 0x8000_0000,
@@ -229,7 +229,7 @@ t.test('an operation the service does not have', async (t) => {
     peer.qp.post(of(peer, opcode, 8, opcode === RDMA_READ ? {} : { atomic }));
     peer.settle();
     t.equal(peer.qp.parts.sendCq.poll()?.status, CompletionStatus.LOCAL_QP_OPERATION_ERROR);
-    t.equal(peer.bench.faults(FaultKind.COMMAND_OPCODE), 1);
+    t.equal(peer.fixture.faults(FaultKind.COMMAND_OPCODE), 1);
     t.same(peer.take(), []);
   }
 });
@@ -264,7 +264,7 @@ t.test('a broken request lets those before it finish', async (t) => {
     [CompletionStatus.SUCCESS, CompletionStatus.LOCAL_PROTECTION_ERROR, CompletionStatus.FLUSHED],
   );
   t.equal(peer.qp.query().state, QpState.ERR);
-  peer.bench.finish();
+  peer.fixture.finish();
 });
 
 t.test('a broken request in a send queue that drains', async (t) => {
@@ -279,5 +279,5 @@ t.test('a broken request in a send queue that drains', async (t) => {
     peer.qp.parts.sendCq.drain().map(({ status }) => status),
     [CompletionStatus.SUCCESS, CompletionStatus.LOCAL_PROTECTION_ERROR],
   );
-  peer.bench.finish();
+  peer.fixture.finish();
 });

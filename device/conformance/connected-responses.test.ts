@@ -23,8 +23,8 @@ const remote = { address: 0x10_0000_0000, rkey: 0x77 };
 /** A READ posted of `packets` full packets and `rest` bytes; its request taken. */
 function reading(packets: number, options: PeerOptions = {}, rest = 0): { peer: PacketPeer; local: Buffer } {
   const peer = new PacketPeer(options);
-  const local = peer.bench.createBuffer(packets * MTU + rest);
-  peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.bench.sge(local)] });
+  const local = peer.fixture.createBuffer(packets * MTU + rest);
+  peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.fixture.sge(local)] });
   peer.take();
   return { peer, local };
 }
@@ -104,9 +104,9 @@ t.test('an acknowledgement of something later implies that the response was lost
 t.test('a response acknowledges the SENDs before its READ', async (t) => {
   ledger(t, '9.7.6', 'A read response acknowledges every request before its own');
   const peer = new PacketPeer();
-  const local = peer.bench.createBuffer(8);
+  const local = peer.fixture.createBuffer(8);
   peer.qp.post({ inline: Uint8Array.of(1) });
-  peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.bench.sge(local)] });
+  peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.fixture.sge(local)] });
   peer.take();
   peer.respond(ONLY, 1, {}, new Uint8Array(8));
   t.same(statuses(peer), [SUCCESS, SUCCESS]);
@@ -135,16 +135,16 @@ for (const [name, opcode, length] of [
     t.same(statuses(peer), [BAD_RESPONSE_ERROR]);
     t.equal(peer.qp.query().state, QpState.ERR);
     t.ok(local.bytes.every((byte) => byte === 0));
-    peer.bench.finish();
+    peer.fixture.finish();
   });
 }
 
 t.test('an atomic answered by a read response', async (t) => {
   ledger(t, '9.9.2', 'An atomic answered by a read response ends with a bad response error');
   const peer = new PacketPeer();
-  const local = peer.bench.createBuffer(8);
+  const local = peer.fixture.createBuffer(8);
   const atomic = { swapOrAdd: 1n };
-  peer.qp.post({ opcode: SendOpcode.FETCH_ADD, remote, atomic, sges: [peer.bench.sge(local)] });
+  peer.qp.post({ opcode: SendOpcode.FETCH_ADD, remote, atomic, sges: [peer.fixture.sge(local)] });
   peer.take();
   peer.respond(ONLY, 0, {}, new Uint8Array(8));
   t.same(statuses(peer), [BAD_RESPONSE_ERROR]);
@@ -154,9 +154,9 @@ t.test('an atomic', async (t) => {
   ledger(t, '9.7.6', 'The value of an atomic acknowledgement arrives in local memory in the byte order of the host');
   ledger(t, '9.9.2', 'An atomic whose answer is lost is sent again with its own PSN');
   const peer = new PacketPeer();
-  const local = peer.bench.createBuffer(8);
+  const local = peer.fixture.createBuffer(8);
   const atomic = { swapOrAdd: 1n };
-  peer.qp.post({ opcode: SendOpcode.FETCH_ADD, remote, atomic, sges: [peer.bench.sge(local)] });
+  peer.qp.post({ opcode: SendOpcode.FETCH_ADD, remote, atomic, sges: [peer.fixture.sge(local)] });
   t.same(peer.takeRequests(), ['FETCH_ADD 0']);
   peer.wait(TIMEOUT_NS);
   t.same(peer.takeRequests(), ['FETCH_ADD 0']);
@@ -169,9 +169,9 @@ t.test('the local key goes away while responses come', async (t) => {
   ledger(t, '10.6.7', 'A read response for memory whose key was taken back is not written');
   ledger(t, '11.6.2', 'A READ whose local memory goes away ends with a local protection error');
   const peer = new PacketPeer();
-  const { driver, pd } = peer.bench;
+  const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 1);
-  const local = peer.bench.createBuffer(2 * MTU);
+  const local = peer.fixture.createBuffer(2 * MTU);
   const sges = [{ address: local.address, length: 2 * MTU, lkey: region.lkey }];
   peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges });
   peer.take();
@@ -185,15 +185,15 @@ t.test('the local key goes away while responses come', async (t) => {
 t.test('the local key goes away while a message is sent', async (t) => {
   ledger(t, '10.6.7', 'A message whose key is taken back while it is sent ends with a local protection error');
   const peer = new PacketPeer();
-  const { driver, pd } = peer.bench;
+  const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 1);
-  const local = peer.bench.createBuffer(100 * MTU);
+  const local = peer.fixture.createBuffer(100 * MTU);
   peer.qp.post({ sges: [{ address: local.address, length: 100 * MTU, lkey: region.lkey }] });
   peer.settle();
   driver.management.perform({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: region.number });
   t.ok(peer.take().length < 100);
   t.same(statuses(peer), [CompletionStatus.LOCAL_PROTECTION_ERROR]);
-  peer.bench.finish();
+  peer.fixture.finish();
 });
 
 t.test('a NAK for a READ', async (t) => {

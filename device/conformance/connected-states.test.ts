@@ -27,7 +27,7 @@ function toDraining(peer: PacketPeer): void {
 t.test('INIT', async (t) => {
   ledger(t, '10.3.1', 'A QP in INIT drops what it receives');
   const peer = new PacketPeer({ state: 'init' });
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
   peer.request(RC_SEND_ONLY);
   t.same(peer.take(), []);
   t.notOk(peer.qp.parts.receiveCq.ready);
@@ -37,8 +37,8 @@ t.test('RTR', async (t) => {
   ledger(t, '10.3.1', 'A QP in RTR receives and answers');
   ledger(t, '11.6.3', 'The first packet for a QP in RTR causes one communication established event');
   const peer = new PacketPeer({ state: 'rtr' });
-  peer.bench.postReceive(peer.qp, 8);
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
   peer.request(RC_SEND_ONLY).request(RC_SEND_ONLY);
   t.same(peer.takeAnswers(), ['ACK 500', 'ACK 501']);
   t.same(peer.events(), [EventType.COMMUNICATION_ESTABLISHED]);
@@ -47,7 +47,7 @@ t.test('RTR', async (t) => {
 t.test('a QP that is in RTS already needs no such event', async (t) => {
   ledger(t, '11.6.3', 'A QP in RTS posts no communication established event');
   const peer = new PacketPeer();
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
   peer.request(RC_SEND_ONLY);
   t.same(peer.events(), []);
 });
@@ -58,8 +58,8 @@ t.test('SQD: begun work is finished, the rest stays', async (t) => {
   ledger(t, '11.6.3', 'When everything begun is done, the send queue drained event is posted once if asked for');
   ledger(t, '10.3.1', 'Back from SQD to RTS, the rest of the send queue is executed');
   const peer = new PacketPeer({ maxReads: 1 });
-  const local = peer.bench.createBuffer(8);
-  const read = { opcode: SendOpcode.RDMA_READ, remote: { address: 0, rkey: 1 }, sges: [peer.bench.sge(local)] };
+  const local = peer.fixture.createBuffer(8);
+  const read = { opcode: SendOpcode.RDMA_READ, remote: { address: 0, rkey: 1 }, sges: [peer.fixture.sge(local)] };
   peer.qp.post(read);
   peer.qp.post(read);
   t.same(peer.takeRequests(), ['RDMA_READ_REQUEST 0']);
@@ -89,7 +89,7 @@ t.test('SQD does not stop retries, nor the responder', async (t) => {
   ledger(t, '10.3.1', 'In SQD what was begun is sent again when it is lost');
   ledger(t, '10.3.1', 'In SQD the QP receives and answers');
   const peer = new PacketPeer();
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
   peer.qp.post(one);
   peer.take();
   toDraining(peer);
@@ -104,8 +104,8 @@ t.test('SQD does not stop retries, nor the responder', async (t) => {
 t.test('SQD in the middle of a message and of an RNR wait', async (t) => {
   ledger(t, '10.3.1', 'In SQD a message of which only a part was sent is sent to its end');
   const peer = new PacketPeer();
-  const buffer = peer.bench.createBuffer(100 * MTU);
-  peer.qp.post({ sges: [peer.bench.sge(buffer)] });
+  const buffer = peer.fixture.createBuffer(100 * MTU);
+  peer.qp.post({ sges: [peer.fixture.sge(buffer)] });
   peer.settle();
   toDraining(peer);
   t.equal(peer.take().length, 100);
@@ -122,7 +122,7 @@ t.test('ERR flushes both queues in order', async (t) => {
   ledger(t, '10.3.1', 'Sends posted in the error state are flushed too');
   const peer = new PacketPeer();
   for (let count = 0; count < 5; count++) peer.qp.post({ ...one, signaled: false });
-  for (let count = 0; count < 3; count++) peer.bench.postReceive(peer.qp, 8);
+  for (let count = 0; count < 3; count++) peer.fixture.postReceive(peer.qp, 8);
   peer.take();
   peer.qp.toError();
   peer.qp.post(one);
@@ -136,14 +136,14 @@ t.test('ERR flushes both queues in order', async (t) => {
     [0, 1, 2].map((sequence) => [FLUSHED, sequence]),
   );
   t.same(peer.events(), [], 'software asked for it');
-  peer.bench.finish();
+  peer.fixture.finish();
 });
 
 t.test('ERR in the middle of a message that is received', async (t) => {
   ledger(t, '10.3.1', 'The receive entry of a message in progress is flushed before those behind it');
   const peer = new PacketPeer();
-  peer.bench.postReceive(peer.qp, 1024);
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 1024);
+  peer.fixture.postReceive(peer.qp, 8);
   peer.request(RC_SEND_FIRST, {}, new Uint8Array(MTU));
   peer.qp.toError();
   t.same(
@@ -159,19 +159,19 @@ t.test('RESET forgets everything', async (t) => {
   ledger(t, '10.3.1', 'RESET empties both queues without completions');
   ledger(t, '10.3.1', 'A QP that went through RESET starts with new PSNs, and nothing of the old connection is left');
   const peer = new PacketPeer();
-  peer.bench.postReceive(peer.qp, 1024);
+  peer.fixture.postReceive(peer.qp, 1024);
   peer.qp.post(one);
   peer.request(RC_SEND_FIRST, {}, new Uint8Array(MTU));
   peer.take();
   peer.qp.toReset();
   t.same(statuses(peer), []);
   t.notOk(peer.qp.parts.receiveCq.ready);
-  peer.bench.finish();
+  peer.fixture.finish();
   const connection = { reliable: true, port: 1, dlid: 2, remoteQpn: 0xabcde, pathMtu: 1, sendPsn: 100, receivePsn: 9 };
   peer.qp.connect(connection);
   peer.qp.post(one);
   t.same(peer.takeRequests(), ['SEND_ONLY 0']);
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
   peer.request(RC_SEND_ONLY, { psn: 9 });
   t.same(peer.takeAnswers(), ['ACK 9']);
 });
@@ -190,7 +190,7 @@ t.test('SQE is for unreliable QPs', async (t) => {
     const { state } = peer.qp.query();
     t.equal(state, serviceType === ServiceType.UC ? QpState.SQE : QpState.ERR);
     if (serviceType === ServiceType.RC) continue;
-    peer.bench.postReceive(peer.qp, 8);
+    peer.fixture.postReceive(peer.qp, 8);
     peer.request(BthOpcode.UC_SEND_ONLY);
     t.equal(peer.qp.parts.receiveCq.drain().length, 1);
     peer.qp.change({ attributeMask: QpMask.STATE, state: QpState.RTS });
@@ -210,7 +210,7 @@ t.test('a send CQ that is full', async (t) => {
   t.equal(peer.qp.query().state, QpState.ERR);
   t.same(peer.events(), [EventType.CQ_ERROR, EventType.QP_FATAL]);
   t.equal(statuses(peer).length, 1);
-  peer.bench.finish();
+  peer.fixture.finish();
 });
 
 t.test('a port that is not active', async (t) => {
@@ -227,19 +227,19 @@ t.test('a port that is not active', async (t) => {
   port.state = 1;
   peer.wait(20e6);
   t.same(statuses(peer), [CompletionStatus.RETRY_EXCEEDED]);
-  peer.bench.finish();
+  peer.fixture.finish();
 });
 
 t.test('solicited events', async (t) => {
   ledger(t, '9.2', 'A solicited message is one to the completion event handler of its receiver');
   const peer = new PacketPeer();
   const cq = peer.qp.parts.receiveCq;
-  for (let count = 0; count < 2; count++) peer.bench.postReceive(peer.qp, 8);
+  for (let count = 0; count < 2; count++) peer.fixture.postReceive(peer.qp, 8);
   cq.notify({ solicitedOnly: true });
   peer.request(RC_SEND_ONLY);
-  t.same(peer.bench.events.walk(), []);
+  t.same(peer.fixture.events.walk(), []);
   peer.request(RC_SEND_ONLY, { solicited: 1 });
-  t.equal(peer.bench.events.walk().length, 1);
+  t.equal(peer.fixture.events.walk().length, 1);
   t.same(
     cq.drain().map(({ solicited }) => solicited),
     [0, 1],

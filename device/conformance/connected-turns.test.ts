@@ -11,11 +11,11 @@ const MTU = 256;
 const one = { inline: Uint8Array.of(1) };
 
 /** Another QP beside the one of `peer`, connected to the same other end. */
-function another({ bench }: PacketPeer): DriverQueuePair {
-  const sendCq = bench.createCompletionQueue();
+function another({ fixture }: PacketPeer): DriverQueuePair {
+  const sendCq = fixture.createCompletionQueue();
   const creation = { serviceType: ServiceType.RC };
-  const qp = bench.driver.createQueuePair({ pd: bench.pd, sendCq, sendEntriesLog2: 6, creation });
-  const path = { port: 1, dlid: bench.lidOf(2), remoteQpn: 0x77, pathMtu: 1, sendPsn: 100, timeout: 16 };
+  const qp = fixture.driver.createQueuePair({ pd: fixture.pd, sendCq, sendEntriesLog2: 6, creation });
+  const path = { port: 1, dlid: fixture.lidOf(2), remoteQpn: 0x77, pathMtu: 1, sendPsn: 100, timeout: 16 };
   return qp.connect({ reliable: true, ...path });
 }
 
@@ -24,7 +24,7 @@ t.test('queue pairs that are woken for nothing take no turn away', async (t) => 
   const idle = [another(peer), another(peer), another(peer)];
   for (const qp of idle) qp.post(one);
   peer.take();
-  peer.qp.post({ sges: [peer.bench.sge(peer.bench.createBuffer(200 * MTU))] });
+  peer.qp.post({ sges: [peer.fixture.sge(peer.fixture.createBuffer(200 * MTU))] });
   peer.settle();
   const port = peer.adapter.ports[0];
   const queues = port.transmitQueues;
@@ -35,7 +35,7 @@ t.test('queue pairs that are woken for nothing take no turn away', async (t) => 
   t.ok(queues.count > 0, 'and goes on as soon as there is room');
   peer.take();
   peer.acknowledge(199);
-  peer.bench.finish();
+  peer.fixture.finish();
 });
 
 t.test('requests behind a broken one give their credits back while they wait', async (t) => {
@@ -45,7 +45,7 @@ t.test('requests behind a broken one give their credits back while they wait', a
   other.post({ sges: [{ address: 0, length: 8, lkey: 1 }] });
   for (let count = 0; count < 40; count++) other.post(one);
   peer.take();
-  t.equal(peer.bench.read(CSR.EXECUTION_CREDITS_USED), 0);
+  t.equal(peer.fixture.read(CSR.EXECUTION_CREDITS_USED), 0);
   peer.qp.post(one);
   t.same(peer.takeRequests(), ['SEND_ONLY 0']);
   peer.acknowledge(0, { destQpn: other.qpn });
@@ -64,7 +64,7 @@ t.test('requests in an RNR wait hold no execution credit', async (t) => {
   peer.take();
   const fields = { syndromeKind: AethKind.RNR_NAK, syndromeValue: 31 };
   peer.respond(BthOpcode.RC_ACKNOWLEDGE, 0, fields);
-  t.equal(peer.bench.read(CSR.EXECUTION_CREDITS_USED), 0);
+  t.equal(peer.fixture.read(CSR.EXECUTION_CREDITS_USED), 0);
   const other = another(peer);
   other.post(one);
   t.equal(peer.take().length, 1);

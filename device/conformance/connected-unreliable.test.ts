@@ -18,7 +18,7 @@ const full = (byte: number): Uint8Array => new Uint8Array(MTU).fill(byte);
 
 function unreliable(receives: number, options: PeerOptions = {}): PacketPeer {
   const peer = new PacketPeer({ serviceType: ServiceType.UC, ...options });
-  for (let index = 0; index < receives; index++) peer.bench.postReceive(peer.qp, 4 * MTU);
+  for (let index = 0; index < receives; index++) peer.fixture.postReceive(peer.qp, 4 * MTU);
   return peer;
 }
 
@@ -29,10 +29,10 @@ t.test('sending', async (t) => {
   ledger(t, '9.8.2', 'A UC request completes when its last packet is sent');
   ledger(t, '9.8.2', 'UC requests do not ask for acknowledgements');
   const peer = unreliable(0);
-  const buffer = peer.bench.createBuffer(2 * MTU);
-  peer.qp.post({ sges: [peer.bench.sge(buffer)] });
+  const buffer = peer.fixture.createBuffer(2 * MTU);
+  peer.qp.post({ sges: [peer.fixture.sge(buffer)] });
   const remote = { address: 64, rkey: 5 };
-  peer.qp.post({ opcode: SendOpcode.RDMA_WRITE_IMMEDIATE, remote, sges: [peer.bench.sge(buffer)] });
+  peer.qp.post({ opcode: SendOpcode.RDMA_WRITE_IMMEDIATE, remote, sges: [peer.fixture.sge(buffer)] });
   const sent = peer.take();
   t.same(
     sent.map(({ opcode, psn, ackRequest }) => [opcode, psn, ackRequest]),
@@ -105,7 +105,7 @@ t.test('no receive entry', async (t) => {
   ledger(t, '9.8.2', 'A UC message that finds no receive entry is dropped whole, without an RNR NAK');
   const peer = unreliable(0);
   peer.request(op.UC_SEND_FIRST, {}, full(1));
-  peer.bench.postReceive(peer.qp, 4 * MTU);
+  peer.fixture.postReceive(peer.qp, 4 * MTU);
   peer.request(op.UC_SEND_LAST, {}, full(2));
   t.same(lengths(peer), []);
   peer.request(op.UC_SEND_ONLY, {}, full(3));
@@ -145,7 +145,7 @@ t.test('a WRITE that is interrupted', async (t) => {
 t.test('a receive entry that is too short', async (t) => {
   ledger(t, '9.9.3', 'A UC SEND longer than the receive entry completes it with a local length error');
   const peer = unreliable(0);
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
   peer.request(op.UC_SEND_ONLY, {}, full(1));
   t.equal(peer.qp.parts.receiveCq.poll()?.status, CompletionStatus.LOCAL_LENGTH_ERROR);
   t.equal(peer.qp.query().state, QpState.ERR);

@@ -14,7 +14,7 @@ const OWN_GID = [0xfe, 0x80, 0, 0, 0, 0, 0, 0];
 
 /** Both a request and a response with these fields are dropped; then good ones are taken. */
 function isDropped(peer: PacketPeer, fields: Partial<PacketFields>, opcode: number = RC_SEND_ONLY): boolean {
-  peer.bench.postReceive(peer.qp, 64);
+  peer.fixture.postReceive(peer.qp, 64);
   peer.qp.post({ inline: Uint8Array.of(1) });
   peer.take();
   const drops = peer.adapter.ports[0].receiveDrops;
@@ -58,11 +58,11 @@ t.test('P_Key violations are counted', async (t) => {
   const peer = new PacketPeer();
   isDropped(peer, { pKey: 0x8123 });
   t.equal(peer.adapter.ports[0].badPkeys, 2);
-  t.equal(peer.bench.faults(FaultKind.PKEY_VIOLATION), 2);
-  t.equal(peer.bench.read(CSR.FIRST_FAULT_KIND), FaultKind.PKEY_VIOLATION);
-  t.equal(peer.bench.read(CSR.FIRST_FAULT_OBJECT), peer.qp.qpn);
-  t.equal(peer.bench.read(CSR.FIRST_FAULT_ADDRESS), 0x8123);
-  t.equal(peer.bench.read(CSR.FIRST_FAULT_ADDRESS, 1), peer.bench.lidOf(2), 'the sender');
+  t.equal(peer.fixture.faults(FaultKind.PKEY_VIOLATION), 2);
+  t.equal(peer.fixture.read(CSR.FIRST_FAULT_KIND), FaultKind.PKEY_VIOLATION);
+  t.equal(peer.fixture.read(CSR.FIRST_FAULT_OBJECT), peer.qp.qpn);
+  t.equal(peer.fixture.read(CSR.FIRST_FAULT_ADDRESS), 0x8123);
+  t.equal(peer.fixture.read(CSR.FIRST_FAULT_ADDRESS, 1), peer.fixture.lidOf(2), 'the sender');
   peer.request(RC_SEND_ONLY, { psn: 500, pKey: 0x7fff });
   t.same(peer.takeAnswers(), ['ACK 500']);
 });
@@ -75,7 +75,7 @@ for (const [name, opcode] of [
   t.test(`a ${name} packet for an RC QP`, async (t) => {
     ledger(t, '9.6.1.1', `A ${name} packet for an RC QP is dropped silently`);
     const peer = new PacketPeer();
-    peer.bench.postReceive(peer.qp, 64);
+    peer.fixture.postReceive(peer.qp, 64);
     peer.request(opcode, { psn: 500 });
     t.same(peer.take(), []);
     t.notOk(peer.qp.parts.receiveCq.ready);
@@ -87,7 +87,7 @@ for (const [name, opcode] of [
 t.test('an RC packet for a UC QP', async (t) => {
   ledger(t, '9.6.1.1', 'An RC packet for a UC QP is dropped silently');
   const peer = new PacketPeer({ serviceType: ServiceType.UC });
-  peer.bench.postReceive(peer.qp, 64);
+  peer.fixture.postReceive(peer.qp, 64);
   peer.request(RC_SEND_ONLY).request(RC_ACKNOWLEDGE);
   t.notOk(peer.qp.parts.receiveCq.ready);
   t.same(peer.take(), []);
@@ -115,7 +115,7 @@ t.test('a packet longer than the port takes', async (t) => {
   ledger(t, '7.8', 'A packet with more payload than the MTU of the port is dropped silently');
   const peer = new PacketPeer();
   peer.adapter.ports[0].activeMtuCode = 1;
-  peer.bench.postReceive(peer.qp, 1024);
+  peer.fixture.postReceive(peer.qp, 1024);
   peer.request(RC_SEND_ONLY, {}, new Uint8Array(260));
   t.same(peer.take(), []);
   t.equal(peer.adapter.receiver.tooLong, 1);

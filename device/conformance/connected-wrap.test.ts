@@ -24,8 +24,8 @@ t.test('a requester whose READ wraps', async (t) => {
   );
   for (const lost of [0, 1, 2, 3]) {
     const peer = new PacketPeer({ sendPsn: LATE });
-    const local = peer.bench.createBuffer(5 * MTU);
-    peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.bench.sge(local)] });
+    const local = peer.fixture.createBuffer(5 * MTU);
+    peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.fixture.sge(local)] });
     t.match(peer.takeOne(), { psn: LATE });
     const opcodeOf = (index: number, first: number) =>
       index === 4
@@ -48,8 +48,8 @@ t.test('a requester whose READ wraps', async (t) => {
 t.test('a requester whose SENDs and atomics wrap', async (t) => {
   ledger(t, '9.7.1', 'Requests on both sides of the wrap are acknowledged, refused and sent again as any others');
   const peer = new PacketPeer({ sendPsn: LATE });
-  const local = peer.bench.createBuffer(8);
-  const atomic = { opcode: SendOpcode.FETCH_ADD, remote, atomic: { swapOrAdd: 1n }, sges: [peer.bench.sge(local)] };
+  const local = peer.fixture.createBuffer(8);
+  const atomic = { opcode: SendOpcode.FETCH_ADD, remote, atomic: { swapOrAdd: 1n }, sges: [peer.fixture.sge(local)] };
   for (let count = 0; count < 2; count++) peer.qp.post({ inline: Uint8Array.of(count) });
   for (let count = 0; count < 2; count++) peer.qp.post(atomic);
   t.same(
@@ -72,7 +72,7 @@ t.test('a responder whose READ wraps', async (t) => {
     'A READ that crosses the wrap is answered with PSNs that wrap, also when a part of it is asked for again',
   );
   const peer = new PacketPeer({ receivePsn: LATE });
-  const source = peer.remoteBuffer(peer.bench.random.bytes(4 * MTU));
+  const source = peer.remoteBuffer(peer.fixture.random.bytes(4 * MTU));
   peer.request(op.RC_RDMA_READ_REQUEST, peer.target(source));
   t.same(
     peer.take().map(({ psn }) => psn),
@@ -93,7 +93,7 @@ t.test('a responder whose READ wraps', async (t) => {
     );
     t.same(again[0]?.payload, source.bytes.slice(done, done + MTU));
   }
-  peer.bench.postReceive(peer.qp, 8);
+  peer.fixture.postReceive(peer.qp, 8);
   peer.request(op.RC_SEND_ONLY, { psn: 2 });
   t.same(peer.takeAnswers(), ['ACK 2']);
 });

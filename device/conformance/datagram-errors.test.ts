@@ -18,7 +18,7 @@ import {
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import { Bench, type Pair } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Pair } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 
 const GRH = 40;
@@ -27,7 +27,7 @@ const { LOCAL_LENGTH_ERROR, LOCAL_PROTECTION_ERROR, LOCAL_QP_OPERATION_ERROR } =
 /** A send request that must fail, with its status and cause. */
 interface BadSend {
   readonly name: string;
-  readonly request: (bench: Bench, pair: Pair) => SendRequest;
+  readonly request: (fixture: AdapterFixture, pair: Pair) => SendRequest;
   readonly status: number;
   readonly cause: number;
 }
@@ -49,19 +49,19 @@ const badSends: readonly BadSend[] = [
   ),
   bad(
     'more SGEs than the command is long',
-    (bench) => ({ sges: [sge(bench, 8), sge(bench, 8)], header: { sgeCount: 3, messageLength: 24 } }),
+    (fixture) => ({ sges: [sge(fixture, 8), sge(fixture, 8)], header: { sgeCount: 3, messageLength: 24 } }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.COMMAND_SGE,
   ),
   bad(
     'SGEs shorter than the message',
-    (bench) => ({ sges: [sge(bench, 8)], header: { messageLength: 9 } }),
+    (fixture) => ({ sges: [sge(fixture, 8)], header: { messageLength: 9 } }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.COMMAND_SGE,
   ),
   bad(
     'SGEs longer than the message',
-    (bench) => ({ sges: [sge(bench, 8), sge(bench, 8)], header: { messageLength: 15 } }),
+    (fixture) => ({ sges: [sge(fixture, 8), sge(fixture, 8)], header: { messageLength: 15 } }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.COMMAND_SGE,
   ),
@@ -73,7 +73,7 @@ const badSends: readonly BadSend[] = [
   ),
   bad(
     'message longer than the MTU',
-    (bench) => ({ sges: [sge(bench, 4097)] }),
+    (fixture) => ({ sges: [sge(fixture, 4097)] }),
     LOCAL_LENGTH_ERROR,
     FaultKind.COMMAND_LENGTH,
   ),
@@ -85,39 +85,41 @@ const badSends: readonly BadSend[] = [
   ),
   bad(
     'low byte of the key wrong',
-    (bench) => ({ sges: [{ ...sge(bench, 4), lkey: (bench.region.lkey ^ 1) >>> 0 }] }),
+    (fixture) => ({ sges: [{ ...sge(fixture, 4), lkey: (fixture.region.lkey ^ 1) >>> 0 }] }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
   ),
   bad(
     'below the region',
-    (bench) => ({ sges: [{ ...sge(bench, 4), address: bench.access.memoryAddress - 1 }] }),
+    (fixture) => ({ sges: [{ ...sge(fixture, 4), address: fixture.access.memoryAddress - 1 }] }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_BOUNDS,
   ),
   bad(
     'beyond the region',
-    (bench) => ({ sges: [{ ...sge(bench, 4), address: bench.access.memoryAddress + bench.access.memoryBytes - 3 }] }),
+    (fixture) => ({
+      sges: [{ ...sge(fixture, 4), address: fixture.access.memoryAddress + fixture.access.memoryBytes - 3 }],
+    }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_BOUNDS,
   ),
   bad(
     'address beyond 2^53',
-    (bench) => ({ sges: [{ ...sge(bench, 4), address: 2 ** 63 }] }),
+    (fixture) => ({ sges: [{ ...sge(fixture, 4), address: 2 ** 63 }] }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_BOUNDS,
   ),
   bad(
     'last SGE of 16 is bad',
-    (bench) => ({ sges: [...Array(15).fill(sge(bench, 4)), { address: 0, length: 4, lkey: 0 }] }),
+    (fixture) => ({ sges: [...Array(15).fill(sge(fixture, 4)), { address: 0, length: 4, lkey: 0 }] }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
   ),
   bad(
     'key of another PD',
-    (bench) => {
-      const other = bench.driver.createDmaRegion(bench.driver.createProtectionDomain());
-      return { sges: [{ ...sge(bench, 4), lkey: other.lkey }] };
+    (fixture) => {
+      const other = fixture.driver.createDmaRegion(fixture.driver.createProtectionDomain());
+      return { sges: [{ ...sge(fixture, 4), lkey: other.lkey }] };
     },
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_PD,
@@ -136,25 +138,25 @@ const badSends: readonly BadSend[] = [
   ),
   bad(
     'address handle not valid',
-    (bench) => ({ addressHandle: bench.driver.addressHandles.add({ valid: 0, pd: bench.pd, dlid: 2 }) }),
+    (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ valid: 0, pd: fixture.pd, dlid: 2 }) }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.ADDRESS_HANDLE,
   ),
   bad(
     'address handle of another PD',
-    (bench) => ({ addressHandle: bench.driver.addressHandles.add({ pd: bench.pd + 1, dlid: 2 }) }),
+    (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ pd: fixture.pd + 1, dlid: 2 }) }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.ADDRESS_HANDLE,
   ),
   bad(
     'address handle of another port',
-    (bench) => ({ addressHandle: bench.driver.addressHandles.add({ port: 2, pd: bench.pd, dlid: 2 }) }),
+    (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ port: 2, pd: fixture.pd, dlid: 2 }) }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.ADDRESS_HANDLE,
   ),
   bad(
     'address handle of no port',
-    (bench) => ({ addressHandle: bench.driver.addressHandles.add({ port: 0, pd: bench.pd, dlid: 2 }) }),
+    (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ port: 0, pd: fixture.pd, dlid: 2 }) }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.ADDRESS_HANDLE,
   ),
@@ -164,37 +166,37 @@ function bad(name: string, request: BadSend['request'], status: number, cause: n
   return { name, request, status, cause };
 }
 
-function sge(bench: Bench, lengthBytes: number) {
-  return bench.sge(bench.createBuffer(lengthBytes));
+function sge(fixture: AdapterFixture, lengthBytes: number) {
+  return fixture.sge(fixture.createBuffer(lengthBytes));
 }
 
 for (const { name, request, status, cause } of badSends) {
   t.test(`a send fails: ${name}`, async (t) => {
     for (const by of ['collect', 'doorbell'] as const) {
-      const bench = new Bench();
-      const pair = bench.createPair();
-      bench.postReceive(pair.receiver, GRH + 4096);
+      const fixture = new AdapterFixture();
+      const pair = fixture.createPair();
+      fixture.postReceive(pair.receiver, GRH + 4096);
       // Even an unsignalled command that fails completes.
-      pair.sender.post(pair.to({ signaled: false, ...request(bench, pair) }), by);
+      pair.sender.post(pair.to({ signaled: false, ...request(fixture, pair) }), by);
       const entry = pair.sender.parts.sendCq.take(`a failed completion (${name}, by ${by})`);
       t.equal(entry.status, status, `status, by ${by}`);
       t.equal(entry.vendorError, cause, `cause, by ${by}`);
-      t.equal(bench.faults(cause as FaultKind), 1, 'counted once');
+      t.equal(fixture.faults(cause as FaultKind), 1, 'counted once');
       t.equal(pair.sender.query().state, QpState.SQE, 'the send queue stops');
       t.notOk(pair.receiver.parts.receiveCq.ready, 'nothing is sent');
-      bench.proveItWorks();
-      bench.finish();
+      fixture.proveItWorks();
+      fixture.finish();
     }
   });
 }
 
 t.test('behind a failed send all others are flushed, until software starts the queue again', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  bench.postReceive(receiver, GRH);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  fixture.postReceive(receiver, GRH);
   for (const header of [{}, { opcode: 0x77 }, {}, {}]) sender.post(to({ header, signaled: false }), 'slot');
   sender.ring();
-  bench.settle();
+  fixture.settle();
   const { FLUSHED } = CompletionStatus;
   t.same(
     sender.parts.sendCq.drain().map(({ status, queueSequence }) => [status, queueSequence]),
@@ -207,12 +209,12 @@ t.test('behind a failed send all others are flushed, until software starts the q
   sender.post(to());
   t.equal(sender.parts.sendCq.take().status, FLUSHED, 'what is posted in SQE is flushed too');
   receiver.parts.receiveCq.take();
-  bench.postReceive(receiver, GRH);
+  fixture.postReceive(receiver, GRH);
   sender.change({ attributeMask: QpMask.STATE | QpMask.CURRENT_STATE, state: QpState.RTS, currentState: QpState.SQE });
   sender.post(to());
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   t.equal(receiver.parts.receiveCq.take().status, CompletionStatus.SUCCESS);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a damaged slot in the send queue fails the command', async (t) => {
@@ -228,22 +230,22 @@ t.test('a damaged slot in the send queue fails the command', async (t) => {
     ['length', { header: { collectLength: 56 } }, FaultKind.COLLECT_BAD_LENGTH],
   ];
   for (const [name, request, cause] of cases) {
-    const bench = new Bench();
-    const { sender, to } = bench.createPair();
+    const fixture = new AdapterFixture();
+    const { sender, to } = fixture.createPair();
     sender.post(to(request), 'doorbell');
     const entry = sender.parts.sendCq.take(`a failed completion (${name})`);
     t.equal(entry.status, LOCAL_QP_OPERATION_ERROR, name);
     t.equal(entry.vendorError, cause, name);
     t.equal(entry.queueSequence, 0, name);
-    t.equal(bench.faults(cause), 1, name);
-    bench.finish();
+    t.equal(fixture.faults(cause), 1, name);
+    fixture.finish();
   }
 });
 
 t.test('a checksum key is needed where one was given, and none where checksums are off', async (t) => {
-  const bench = new Bench();
-  const keyed = bench.createPair({ sender: { checksumKey: 0xfedcba98 } });
-  bench.postReceive(keyed.receiver, GRH);
+  const fixture = new AdapterFixture();
+  const keyed = fixture.createPair({ sender: { checksumKey: 0xfedcba98 } });
+  fixture.postReceive(keyed.receiver, GRH);
   keyed.sender.post(keyed.to());
   t.equal(keyed.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   keyed.sender.post(
@@ -251,20 +253,20 @@ t.test('a checksum key is needed where one was given, and none where checksums a
     'doorbell',
   );
   t.equal(keyed.sender.parts.sendCq.take().vendorError, FaultKind.COMMAND_CHECKSUM);
-  const free = bench.createPair({ sender: { creation: { checksumOff: 1 } } });
-  bench.postReceive(free.receiver, GRH);
+  const free = fixture.createPair({ sender: { creation: { checksumOff: 1 } } });
+  fixture.postReceive(free.receiver, GRH);
   free.sender.post(free.to({ damage: (view) => setSendCommandChecksum(view, 0, 0xbad) }));
   t.equal(free.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  bench.finish();
+  fixture.finish();
 });
 
 /** What must be dropped at the receiver without a word. */
-const drops: readonly [string, (bench: Bench, pair: Pair) => SendRequest][] = [
+const drops: readonly [string, (fixture: AdapterFixture, pair: Pair) => SendRequest][] = [
   ['no receive entry', () => ({})],
   [
     'wrong Q_Key',
-    (bench, { receiver }) => {
-      bench.postReceive(receiver, GRH);
+    (fixture, { receiver }) => {
+      fixture.postReceive(receiver, GRH);
       return { qkey: receiver.qkey + 1 };
     },
   ],
@@ -272,20 +274,20 @@ const drops: readonly [string, (bench: Bench, pair: Pair) => SendRequest][] = [
   ['queue pair 0', () => ({ remoteQpn: 0 })],
   ['queue pair 1', () => ({ remoteQpn: 1 })],
   ['multicast queue pair number', () => ({ remoteQpn: 0xffffff })],
-  ['LID of nobody', (bench) => ({ addressHandle: bench.driver.addressHandles.add({ pd: bench.pd, dlid: 99 }) })],
+  ['LID of nobody', (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ pd: fixture.pd, dlid: 99 }) })],
   [
     'queue pair of the other port',
-    (bench, { receiver }) => {
-      bench.postReceive(receiver, GRH);
-      return { addressHandle: bench.handleTo(1, 1) };
+    (fixture, { receiver }) => {
+      fixture.postReceive(receiver, GRH);
+      return { addressHandle: fixture.handleTo(1, 1) };
     },
   ],
   [
     'queue pair in INIT',
-    (bench, { receiver }) => {
+    (fixture, { receiver }) => {
       receiver.toReset();
       receiver.toInit({ port: 2, qkey: 0x1234 });
-      bench.postReceive(receiver, GRH);
+      fixture.postReceive(receiver, GRH);
       return {};
     },
   ],
@@ -301,62 +303,62 @@ const drops: readonly [string, (bench: Bench, pair: Pair) => SendRequest][] = [
 for (const [name, request] of drops) {
   t.test(`a datagram is dropped: ${name}`, async (t) => {
     ledger(t, '9.6.1', `A datagram is dropped silently: ${name}`);
-    const bench = new Bench();
-    const pair = bench.createPair();
+    const fixture = new AdapterFixture();
+    const pair = fixture.createPair();
     const receivers = (): number =>
-      [1, 2].reduce((sum, port) => sum + bench.access.readRegister(CSR.PORT_RECEIVE_DROPS + (port - 1) * 8, 8), 0);
+      [1, 2].reduce((sum, port) => sum + fixture.access.readRegister(CSR.PORT_RECEIVE_DROPS + (port - 1) * 8, 8), 0);
     const before = receivers();
-    pair.sender.post(pair.to(request(bench, pair)));
+    pair.sender.post(pair.to(request(fixture, pair)));
     t.equal(pair.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'the sender does not know');
-    bench.settle();
+    fixture.settle();
     t.equal(receivers(), before + 1, 'counted at the port');
-    t.equal(bench.faults(FaultKind.QKEY_VIOLATION), Number(name === 'wrong Q_Key'), 'and by cause');
+    t.equal(fixture.faults(FaultKind.QKEY_VIOLATION), Number(name === 'wrong Q_Key'), 'and by cause');
     t.notOk(pair.receiver.parts.receiveCq.ready);
     t.equal(pair.sender.query().state, QpState.RTS);
-    bench.proveItWorks();
-    bench.finish();
+    fixture.proveItWorks();
+    fixture.finish();
   });
 }
 
 /** Receive entries that cannot take a datagram of 8 bytes. */
-const badReceives: readonly [string, (bench: Bench, pair: Pair) => void, number, number][] = [
+const badReceives: readonly [string, (fixture: AdapterFixture, pair: Pair) => void, number, number][] = [
   [
     'too short by one byte',
-    (bench, { receiver }) => void bench.postReceive(receiver, GRH + 7),
+    (fixture, { receiver }) => void fixture.postReceive(receiver, GRH + 7),
     LOCAL_LENGTH_ERROR,
     FaultKind.RECEIVE_TOO_SHORT,
   ],
   ['no element', (_, { receiver }) => receiver.postReceive([]), LOCAL_LENGTH_ERROR, FaultKind.RECEIVE_TOO_SHORT],
   [
     'key unknown',
-    (bench, { receiver }) => receiver.postReceive([{ ...sge(bench, 64), lkey: 1 }]),
+    (fixture, { receiver }) => receiver.postReceive([{ ...sge(fixture, 64), lkey: 1 }]),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
   ],
   [
     'beyond the region',
-    (bench, { receiver }) => receiver.postReceive([{ ...sge(bench, 64), address: 0x1000 }]),
+    (fixture, { receiver }) => receiver.postReceive([{ ...sge(fixture, 64), address: 0x1000 }]),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_BOUNDS,
   ],
   [
     'no right to write',
-    (bench, { receiver }) => {
-      const readOnly = bench.driver.createDmaRegion(bench.pd, 0);
-      receiver.postReceive([{ ...sge(bench, 64), lkey: readOnly.lkey }]);
+    (fixture, { receiver }) => {
+      const readOnly = fixture.driver.createDmaRegion(fixture.pd, 0);
+      receiver.postReceive([{ ...sge(fixture, 64), lkey: readOnly.lkey }]);
     },
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_ACCESS,
   ],
   [
     '17 elements',
-    (bench, { receiver }) => receiver.postReceive([sge(bench, 64)], { sgeCount: 17 }),
+    (fixture, { receiver }) => receiver.postReceive([sge(fixture, 64)], { sgeCount: 17 }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.RECEIVE_ENTRY,
   ],
   [
     'wrong number',
-    (bench, { receiver }) => receiver.postReceive([sge(bench, 64)], { sequence: 5 }),
+    (fixture, { receiver }) => receiver.postReceive([sge(fixture, 64)], { sequence: 5 }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.RECEIVE_ENTRY,
   ],
@@ -364,56 +366,56 @@ const badReceives: readonly [string, (bench: Bench, pair: Pair) => void, number,
 
 for (const [name, post, status, cause] of badReceives) {
   t.test(`a receive entry fails: ${name}`, async (t) => {
-    const bench = new Bench();
-    const pair = bench.createPair();
-    post(bench, pair);
-    bench.postReceive(pair.receiver, GRH + 64);
+    const fixture = new AdapterFixture();
+    const pair = fixture.createPair();
+    post(fixture, pair);
+    fixture.postReceive(pair.receiver, GRH + 64);
     pair.sender.post(pair.to({ inline: new Uint8Array(8).fill(1) }));
     t.equal(pair.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-    bench.settle();
+    fixture.settle();
     const [failed, flushed] = pair.receiver.parts.receiveCq.drain();
     t.equal(failed?.status, status);
     t.equal(failed?.vendorError, cause);
     t.equal(failed?.queueSequence, 0);
     t.equal(flushed?.status, CompletionStatus.FLUSHED, 'the entry behind it is flushed');
     t.equal(flushed?.queueSequence, 1);
-    t.equal(bench.faults(cause as FaultKind), 1);
+    t.equal(fixture.faults(cause as FaultKind), 1);
     t.equal(pair.receiver.query().state, QpState.ERR);
-    bench.proveItWorks();
-    bench.finish();
+    fixture.proveItWorks();
+    fixture.finish();
   });
 }
 
 t.test('an address handle is read anew for each datagram', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, handle, to } = bench.createPair();
-  bench.postReceive(receiver, GRH);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, handle, to } = fixture.createPair();
+  fixture.postReceive(receiver, GRH);
   sender.post(to());
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  setAddressHandleValid(bench.access.view(bench.driver.addressHandles.address + handle * 64, 64), 0, 0);
+  setAddressHandleValid(fixture.access.view(fixture.driver.addressHandles.address + handle * 64, 64), 0, 0);
   sender.post(to());
   t.equal(sender.parts.sendCq.take().vendorError, FaultKind.ADDRESS_HANDLE);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a region that is gone is not reached any more', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  const buffer = bench.createBuffer(bench.random.bytes(64));
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  const buffer = fixture.createBuffer(fixture.random.bytes(64));
   const attributes = {
-    pd: bench.pd,
+    pd: fixture.pd,
     kind: MrKind.PHYSICAL,
     access: AccessFlag.LOCAL_WRITE,
     startAddress: buffer.address,
     length: 64,
   };
-  const region = bench.driver.createMemoryRegion(attributes);
+  const region = fixture.driver.createMemoryRegion(attributes);
   const request = { sges: [{ address: buffer.address, length: 64, lkey: region.lkey }] };
-  bench.postReceive(receiver, GRH + 64);
+  fixture.postReceive(receiver, GRH + 64);
   sender.post(to(request));
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  bench.driver.management.perform({ opcode: 0x23, objectNumber: region.number });
+  fixture.driver.management.perform({ opcode: 0x23, objectNumber: region.number });
   sender.post(to(request));
   t.equal(sender.parts.sendCq.take().vendorError, FaultKind.KEY_INVALID);
-  bench.finish();
+  fixture.finish();
 });

@@ -25,7 +25,7 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { PostBy } from '../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../random.ts';
-import { Bench, type Buffer, type Pair } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Buffer, type Pair } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 
 const GRH = 40;
@@ -34,23 +34,29 @@ const MTU = 4096;
 const EDGES = [0, 1, 3, 4, 5, 63, 64, 65, 255, 256, 257, 511, 512, 1023, 1024, 2047, 2048, 4095, 4096];
 
 /** Cuts `lengthBytes` of a buffer into `pieces` SGEs, some of them empty, and lists them. */
-function cut(bench: Bench, buffer: Buffer, pieces: number, random: Random): Sge[] {
+function cut(fixture: AdapterFixture, buffer: Buffer, pieces: number, random: Random): Sge[] {
   const marks = Array.from({ length: pieces - 1 }, () => random.below(buffer.lengthBytes + 1));
   const edges = [0, ...marks.sort((left, right) => left - right), buffer.lengthBytes];
-  return edges.slice(1).map((edge, index) => bench.sge(buffer, edges[index], edge - (edges[index] ?? 0)));
+  return edges.slice(1).map((edge, index) => fixture.sge(buffer, edges[index], edge - (edges[index] ?? 0)));
 }
 
 /** Sends `payload` and returns a sentence when anything about its arrival is wrong. */
-function deliver(bench: Bench, pair: Pair, payload: Uint8Array, sendPieces: number, by: PostBy): string | undefined {
+function deliver(
+  fixture: AdapterFixture,
+  pair: Pair,
+  payload: Uint8Array,
+  sendPieces: number,
+  by: PostBy,
+): string | undefined {
   const { sender, receiver, to } = pair;
-  const { random } = bench;
-  const target = bench.createBuffer(GRH + payload.length);
-  const receivePieces = cut(bench, target, random.between(1, SGE_MAX), random);
+  const { random } = fixture;
+  const target = fixture.createBuffer(GRH + payload.length);
+  const receivePieces = cut(fixture, target, random.between(1, SGE_MAX), random);
   receiver.postReceive(receivePieces);
-  const source = bench.createBuffer(payload);
+  const source = fixture.createBuffer(payload);
   const solicited = random.oneIn(2);
   const immediate = random.oneIn(2) ? random.next() : undefined;
-  const content = sendPieces === 0 ? { inline: payload } : { sges: cut(bench, source, sendPieces, random) };
+  const content = sendPieces === 0 ? { inline: payload } : { sges: cut(fixture, source, sendPieces, random) };
   sender.post(to({ ...content, solicited, ...(immediate === undefined ? {} : { immediate }) }), by);
   const sent = sender.parts.sendCq.take();
   if (sent.status !== CompletionStatus.SUCCESS) return `send status ${sent.status}, cause ${sent.vendorError}`;
@@ -86,70 +92,70 @@ for (const [from, to] of [
 ] as const) {
   t.test(`from port ${from} to port ${to}: every edge size, inline or in up to 16 pieces`, async (t) => {
     const seed = 30 + from * 2 + to;
-    const bench = new Bench({ seed, memoryBytes: 32 * 1024 * 1024 });
-    const pair = bench.createPair({ sender: { port: from }, receiver: { port: to } });
+    const fixture = new AdapterFixture({ seed, memoryBytes: 32 * 1024 * 1024 });
+    const pair = fixture.createPair({ sender: { port: from }, receiver: { port: to } });
     for (const size of EDGES) {
-      const payload = bench.random.bytes(size);
+      const payload = fixture.random.bytes(size);
       for (const pieces of [0, 1, 2, 3, 15, 16]) {
         if (pieces === 0 && size > 256) continue;
-        const by = bench.random.pick(['collect', 'doorbell', 'register'] as const);
-        const wrong = deliver(bench, pair, payload, pieces, by);
+        const by = fixture.random.pick(['collect', 'doorbell', 'register'] as const);
+        const wrong = deliver(fixture, pair, payload, pieces, by);
         if (wrong !== undefined) t.fail(`seed ${seed}, ${size} bytes in ${pieces} pieces by ${by}: ${wrong}`);
       }
     }
-    const packets = bench.access.readRegister(CSR.PORT_TRANSMIT_PACKETS + (from - 1) * 8, 8);
-    t.equal(bench.access.readRegister(CSR.PORT_RECEIVE_PACKETS + (to - 1) * 8, 8), packets);
+    const packets = fixture.access.readRegister(CSR.PORT_TRANSMIT_PACKETS + (from - 1) * 8, 8);
+    t.equal(fixture.access.readRegister(CSR.PORT_RECEIVE_PACKETS + (to - 1) * 8, 8), packets);
     t.ok(packets > 80, `${packets} packets`);
-    t.same(bench.allFaults(), {});
-    bench.finish();
+    t.same(fixture.allFaults(), {});
+    fixture.finish();
   });
 }
 
 t.test('random sizes and pieces, at every alignment', async (t) => {
   const seed = 40;
-  const bench = new Bench({ seed, memoryBytes: 32 * 1024 * 1024 });
-  const pair = bench.createPair();
+  const fixture = new AdapterFixture({ seed, memoryBytes: 32 * 1024 * 1024 });
+  const pair = fixture.createPair();
   for (let round = 0; round < 400; round++) {
-    const size = bench.random.below(MTU + 1);
-    const pieces = bench.random.between(size > 256 ? 1 : 0, SGE_MAX);
-    const wrong = deliver(bench, pair, bench.random.bytes(size), pieces, 'collect');
+    const size = fixture.random.below(MTU + 1);
+    const pieces = fixture.random.between(size > 256 ? 1 : 0, SGE_MAX);
+    const wrong = deliver(fixture, pair, fixture.random.bytes(size), pieces, 'collect');
     if (wrong !== undefined) t.fail(`seed ${seed}, round ${round}, ${size} bytes in ${pieces} pieces: ${wrong}`);
   }
-  t.equal(bench.read(CSR.LANE_LAUNCHES), 400);
-  bench.finish();
+  t.equal(fixture.read(CSR.LANE_LAUNCHES), 400);
+  fixture.finish();
 });
 
 t.test('the completion names where a datagram came from', async (t) => {
   ledger(t, '11.4.2', 'The completion of a datagram names LID, QP and service level it came from');
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  const addressHandle = bench.driver.addressHandles.add({
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  const addressHandle = fixture.driver.addressHandles.add({
     port: 1,
-    dlid: bench.lidOf(2),
-    pd: bench.pd,
+    dlid: fixture.lidOf(2),
+    pd: fixture.pd,
     serviceLevel: 11,
   });
-  bench.postReceive(receiver, GRH);
+  fixture.postReceive(receiver, GRH);
   sender.post(to({ addressHandle }));
   const entry = receiver.parts.receiveCq.take();
-  t.equal(entry.sourceLid, bench.lidOf(1));
+  t.equal(entry.sourceLid, fixture.lidOf(1));
   t.equal(entry.serviceLevel, 11);
   t.equal(entry.port, 2);
   t.equal(entry.pathBits, 0);
   t.equal(entry.srqn, 0);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a global route puts the GRH in front of the payload', async (t) => {
   ledger(t, '11.4.1.2', 'The GRH of a datagram lies in the first 40 bytes of the receive entry');
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  const gid = bench.machine.device.ports[1].gids.slice(0, 16);
-  const addressHandle = bench.driver.addressHandles.add(
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  const gid = fixture.machine.device.ports[1].gids.slice(0, 16);
+  const addressHandle = fixture.driver.addressHandles.add(
     {
       port: 1,
-      dlid: bench.lidOf(2),
-      pd: bench.pd,
+      dlid: fixture.lidOf(2),
+      pd: fixture.pd,
       globalRoute: 1,
       flowLabel: 0xabcde,
       trafficClass: 0x5a,
@@ -157,8 +163,8 @@ t.test('a global route puts the GRH in front of the payload', async (t) => {
     },
     gid,
   );
-  const payload = bench.random.bytes(77);
-  const buffer = bench.postReceive(receiver, GRH + 100);
+  const payload = fixture.random.bytes(77);
+  const buffer = fixture.postReceive(receiver, GRH + 100);
   sender.post(to({ addressHandle, inline: payload }));
   const entry = receiver.parts.receiveCq.take();
   t.equal(entry.globalRoute, 1);
@@ -175,43 +181,43 @@ t.test('a global route puts the GRH in front of the payload', async (t) => {
   t.equal(grh.getUint32(GRH_SGID_OFFSET), 0xfe800000, 'source GID: the default prefix');
   t.same(buffer.bytes.slice(GRH_DGID_OFFSET, GRH_DGID_OFFSET + GRH_DGID_BYTES), gid, 'destination GID');
   t.same(buffer.bytes.slice(GRH, GRH + payload.length), payload);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('without a global route the GRH area stays as it was', async (t) => {
   ledger(t, '11.4.1.2', 'A datagram without GRH begins behind the first 40 bytes all the same');
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  const buffer = bench.postReceive(receiver, GRH + 8);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  const buffer = fixture.postReceive(receiver, GRH + 8);
   buffer.bytes.fill(0x77);
   sender.post(to({ inline: Uint8Array.of(1, 2, 3) }));
   t.equal(receiver.parts.receiveCq.take().globalRoute, 0);
   t.same(buffer.bytes.slice(0, GRH), new Uint8Array(GRH).fill(0x77));
   t.same([...buffer.bytes.slice(GRH)], [1, 2, 3, 0x77, 0x77, 0x77, 0x77, 0x77], 'not one byte beyond the message');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test("with its top bit set the request's Q_Key gives way to the queue pair's own", async (t) => {
   ledger(t, '10.2.5', 'A request whose Q_Key has its top bit set is sent with the Q_Key of the QP');
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair({ sender: { qkey: 0x80000001 }, receiver: { qkey: 0x80000001 } });
-  bench.postReceive(receiver, GRH);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair({ sender: { qkey: 0x80000001 }, receiver: { qkey: 0x80000001 } });
+  fixture.postReceive(receiver, GRH);
   sender.post(to({ qkey: 0xdeadbeef }));
   t.equal(receiver.parts.receiveCq.take().status, CompletionStatus.SUCCESS);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('only signalled sends complete, unless all do', async (t) => {
   ledger(t, '10.7.3.1', 'An unsignalled datagram leaves no completion, unless the QP signals all');
-  const bench = new Bench();
-  const quiet = bench.createPair();
-  const loud = bench.createPair({ sender: { creation: { signalAll: 1 } } });
+  const fixture = new AdapterFixture();
+  const quiet = fixture.createPair();
+  const loud = fixture.createPair({ sender: { creation: { signalAll: 1 } } });
   for (const { sender, receiver, to } of [quiet, loud]) {
     for (const signaled of [false, false, true]) {
-      bench.postReceive(receiver, GRH);
+      fixture.postReceive(receiver, GRH);
       sender.post(to({ signaled }));
     }
-    bench.settle();
+    fixture.settle();
     t.equal(receiver.parts.receiveCq.drain().length, 3);
   }
   t.same(
@@ -222,28 +228,28 @@ t.test('only signalled sends complete, unless all do', async (t) => {
     loud.sender.parts.sendCq.drain().map(({ queueSequence }) => queueSequence),
     [0, 1, 2],
   );
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('queues and memory regions in pages work like those in one piece', async (t) => {
-  const bench = new Bench({ seed: 41, memoryBytes: 16 * 1024 * 1024 });
-  const sendCq = bench.createCompletionQueue({ paged: true, entriesLog2: 8 });
-  const pair = bench.createPair({
+  const fixture = new AdapterFixture({ seed: 41, memoryBytes: 16 * 1024 * 1024 });
+  const sendCq = fixture.createCompletionQueue({ paged: true, entriesLog2: 8 });
+  const pair = fixture.createPair({
     sender: { paged: true, sendCq, sendEntriesLog2: 6 },
     receiver: { paged: true, receiveEntriesLog2: 6 },
   });
   for (let round = 0; round < 300; round++) {
-    const wrong = deliver(bench, pair, bench.random.bytes(bench.random.below(600)), 3, 'collect');
+    const wrong = deliver(fixture, pair, fixture.random.bytes(fixture.random.below(600)), 3, 'collect');
     if (wrong !== undefined) t.fail(`seed 41, round ${round}: ${wrong}`);
   }
-  const pages = [0, 1, 2].map(() => bench.driver.allocator.allocate(4096, 4096));
-  const list = bench.driver.allocator.allocate(24);
+  const pages = [0, 1, 2].map(() => fixture.driver.allocator.allocate(4096, 4096));
+  const list = fixture.driver.allocator.allocate(24);
   [2, 0, 1].forEach((which, index) => {
-    bench.access.view(list, 24).setBigUint64(index * 8, BigInt(pages[which] as number), true);
+    fixture.access.view(list, 24).setBigUint64(index * 8, BigInt(pages[which] as number), true);
   });
   const startAddress = 0x7f00_0000_0123;
-  const region = bench.driver.createMemoryRegion({
-    pd: bench.pd,
+  const region = fixture.driver.createMemoryRegion({
+    pd: fixture.pd,
     kind: MrKind.PAGED,
     access: AccessFlag.LOCAL_WRITE,
     startAddress,
@@ -252,27 +258,27 @@ t.test('queues and memory regions in pages work like those in one piece', async 
     pageCount: 3,
     pageShift: 12,
   });
-  const payload = bench.random.bytes(4000);
+  const payload = fixture.random.bytes(4000);
   const where = startAddress + 4096 - 0x123 - 2000;
   [...payload].forEach((byte, index) => {
     const at = 2096 + index;
     const page = pages[at < 4096 ? 2 : 0] as number;
-    bench.access.view(page + (at % 4096), 1).setUint8(0, byte);
+    fixture.access.view(page + (at % 4096), 1).setUint8(0, byte);
   });
-  const target = bench.postReceive(pair.receiver, GRH + 4000);
+  const target = fixture.postReceive(pair.receiver, GRH + 4000);
   pair.sender.post(pair.to({ sges: [{ address: where, length: 4000, lkey: region.lkey }] }));
   t.equal(pair.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   pair.receiver.parts.receiveCq.take();
   t.same(target.bytes.slice(GRH), payload, 'gathered across pages');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a NOP completes and sends nothing', async (t) => {
-  const bench = new Bench();
-  const { sender, to } = bench.createPair();
-  const before = bench.access.readRegister(CSR.PORT_TRANSMIT_PACKETS, 8);
+  const fixture = new AdapterFixture();
+  const { sender, to } = fixture.createPair();
+  const before = fixture.access.readRegister(CSR.PORT_TRANSMIT_PACKETS, 8);
   sender.post(to({ header: { opcode: SendOpcode.NOP } }));
   t.equal(sender.parts.sendCq.take().opcode, CompletionOpcode.NOP);
-  t.equal(bench.access.readRegister(CSR.PORT_TRANSMIT_PACKETS, 8), before);
-  bench.finish();
+  t.equal(fixture.access.readRegister(CSR.PORT_TRANSMIT_PACKETS, 8), before);
+  fixture.finish();
 });

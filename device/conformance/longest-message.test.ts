@@ -10,7 +10,7 @@ import {
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench, type Buffer as GuestBuffer } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Buffer as GuestBuffer } from '../test-support/adapter-fixture.ts';
 import { connect, FULL_ACCESS } from '../test-support/connected-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 
@@ -32,19 +32,19 @@ interface LongRegion {
 }
 
 /** A region of 2^31 bytes, and of one page more, in little memory: all its pages are the same one, except the last. */
-function createLongRegion(bench: Bench): LongRegion {
+function createLongRegion(fixture: AdapterFixture): LongRegion {
   const [body, tail] = [0, 0].map(() => {
-    const address = bench.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
-    const view = bench.access.view(address, PAGE_BYTES);
+    const address = fixture.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
+    const view = fixture.access.view(address, PAGE_BYTES);
     return { address, lengthBytes: PAGE_BYTES, bytes: new Uint8Array(view.buffer, view.byteOffset, PAGE_BYTES) };
   }) as [GuestBuffer, GuestBuffer];
   const pageCount = PAGES + 1;
-  const pageListAddress = bench.driver.allocator.allocate(pageCount * 8);
-  const list = bench.access.view(pageListAddress, pageCount * 8);
+  const pageListAddress = fixture.driver.allocator.allocate(pageCount * 8);
+  const list = fixture.access.view(pageListAddress, pageCount * 8);
   for (let page = 0; page < pageCount; page++)
     list.setBigUint64(page * 8, BigInt(page === PAGES - 1 ? tail.address : body.address), true);
-  const { lkey, rkey } = bench.driver.createMemoryRegion({
-    pd: bench.pd,
+  const { lkey, rkey } = fixture.driver.createMemoryRegion({
+    pd: fixture.pd,
     kind: MrKind.PAGED,
     access: FULL_ACCESS,
     startAddress: 0,
@@ -57,17 +57,17 @@ function createLongRegion(bench: Bench): LongRegion {
 }
 
 function prepare() {
-  const bench = new Bench({ memoryBytes: 32 * 1024 * 1024, budget: 4096 });
+  const fixture = new AdapterFixture({ memoryBytes: 32 * 1024 * 1024, budget: 4096 });
   // Invariants after every step would cost more than the packets.
-  bench.machine.onStep = () => {};
-  const [near, far] = [createLongRegion(bench), createLongRegion(bench)];
-  const pair = connect(bench, { pathMtu: MTU_CODE, sendPsn: FIRST_PSN });
-  return { bench, near, far, ...pair };
+  fixture.machine.onStep = () => {};
+  const [near, far] = [createLongRegion(fixture), createLongRegion(fixture)];
+  const pair = connect(fixture, { pathMtu: MTU_CODE, sendPsn: FIRST_PSN });
+  return { fixture, near, far, ...pair };
 }
 
 /** Gives the source other bytes than the target has. */
-function fill(bench: Bench, from: LongRegion): void {
-  for (const { bytes } of [from.body, from.tail]) bytes.set(bench.random.bytes(PAGE_BYTES));
+function fill(fixture: AdapterFixture, from: LongRegion): void {
+  for (const { bytes } of [from.body, from.tail]) bytes.set(fixture.random.bytes(PAGE_BYTES));
 }
 
 function isCopied(from: LongRegion, to: LongRegion): boolean {
@@ -75,22 +75,22 @@ function isCopied(from: LongRegion, to: LongRegion): boolean {
 }
 
 /** Both ends agree on the PSN behind the message. */
-function proveItGoesOn(bench: Bench, a: DriverQueuePair, b: DriverQueuePair): void {
-  const target = bench.postReceive(b, 8);
-  const content = bench.createBuffer(bench.random.bytes(8));
-  a.post({ sges: [bench.sge(content)] });
+function proveItGoesOn(fixture: AdapterFixture, a: DriverQueuePair, b: DriverQueuePair): void {
+  const target = fixture.postReceive(b, 8);
+  const content = fixture.createBuffer(fixture.random.bytes(8));
+  a.post({ sges: [fixture.sge(content)] });
   const { status } = a.parts.sendCq.take();
   if (status !== CompletionStatus.SUCCESS || !Buffer.from(target.bytes).equals(content.bytes))
     throw new Error(`the next message failed with status ${status}`);
-  bench.finish();
+  fixture.finish();
 }
 
 t.test('2^31 bytes: WRITE with immediate', async (t) => {
   ledger(t, '9.7.7', 'A message may be 2^31 bytes long; its PSNs wrap on the way');
-  const { bench, near, far, a, b } = prepare();
-  fill(bench, near);
+  const { fixture, near, far, a, b } = prepare();
+  fill(fixture, near);
   b.postReceive([]);
-  const before = bench.read(CSR.PORT_TRANSMIT_PACKETS);
+  const before = fixture.read(CSR.PORT_TRANSMIT_PACKETS);
   a.post({
     opcode: SendOpcode.RDMA_WRITE_IMMEDIATE,
     sges: [{ address: 0, length: LONGEST, lkey: near.lkey }],
@@ -99,15 +99,15 @@ t.test('2^31 bytes: WRITE with immediate', async (t) => {
   });
   t.match(a.parts.sendCq.take(), { status: CompletionStatus.SUCCESS, opcode: CompletionOpcode.RDMA_WRITE });
   t.match(b.parts.receiveCq.take(), { status: CompletionStatus.SUCCESS, byteLength: LONGEST, immediate: 31 });
-  t.equal(bench.read(CSR.PORT_TRANSMIT_PACKETS) - before, PACKETS);
+  t.equal(fixture.read(CSR.PORT_TRANSMIT_PACKETS) - before, PACKETS);
   t.ok(isCopied(near, far));
-  proveItGoesOn(bench, a, b);
+  proveItGoesOn(fixture, a, b);
 });
 
 t.test('2^31 bytes: READ', async (t) => {
   ledger(t, '9.7.7', 'A READ may bring 2^31 bytes; its PSNs wrap on the way');
-  const { bench, near, far, a, b } = prepare();
-  fill(bench, far);
+  const { fixture, near, far, a, b } = prepare();
+  fill(fixture, far);
   a.post({
     opcode: SendOpcode.RDMA_READ,
     sges: [{ address: 0, length: LONGEST, lkey: near.lkey }],
@@ -115,22 +115,22 @@ t.test('2^31 bytes: READ', async (t) => {
   });
   t.match(a.parts.sendCq.take(), { status: CompletionStatus.SUCCESS, byteLength: LONGEST });
   t.ok(isCopied(far, near));
-  proveItGoesOn(bench, a, b);
+  proveItGoesOn(fixture, a, b);
 });
 
 t.test('2^31 + 1 bytes', async (t) => {
   ledger(t, '9.7.7', 'A message of more than 2^31 bytes is refused before a packet of it is sent');
   for (const opcode of [SendOpcode.SEND, SendOpcode.RDMA_WRITE, SendOpcode.RDMA_READ] as const) {
-    const { bench, near, far, a } = prepare();
-    const before = bench.read(CSR.PORT_TRANSMIT_PACKETS);
+    const { fixture, near, far, a } = prepare();
+    const before = fixture.read(CSR.PORT_TRANSMIT_PACKETS);
     a.post({
       opcode,
       sges: [{ address: 0, length: LONGEST + 1, lkey: near.lkey }],
       remote: { address: 0, rkey: far.rkey },
     });
     t.equal(a.parts.sendCq.take().status, CompletionStatus.LOCAL_LENGTH_ERROR);
-    t.equal(bench.faults(FaultKind.COMMAND_LENGTH), 1);
-    t.equal(bench.read(CSR.PORT_TRANSMIT_PACKETS), before);
-    bench.finish();
+    t.equal(fixture.faults(FaultKind.COMMAND_LENGTH), 1);
+    t.equal(fixture.read(CSR.PORT_TRANSMIT_PACKETS), before);
+    fixture.finish();
   }
 });

@@ -12,7 +12,7 @@ import {
   parsePacket,
 } from '../../protocol/infiniband/packet.ts';
 import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 
 /** A packet as it left a port. */
 interface Captured {
@@ -22,10 +22,10 @@ interface Captured {
   readonly payload: Uint8Array;
 }
 
-/** Collects what leaves the ports of a bench's adapter. */
-function tap(bench: Bench): Captured[] {
+/** Collects what leaves the ports of a fixture's adapter. */
+function tap(fixture: AdapterFixture): Captured[] {
   const captured: Captured[] = [];
-  for (const port of bench.machine.device.ports) {
+  for (const port of fixture.machine.device.ports) {
     port.observer = (from, outgoing, bytes, offset, lengthBytes) => {
       if (!outgoing) return;
       const copy = bytes.slice(offset, offset + lengthBytes);
@@ -41,43 +41,43 @@ function tap(bench: Bench): Captured[] {
 
 t.test('packets are sound and say what the request said', async (t) => {
   const seed = 81;
-  const bench = new Bench({ seed, memoryBytes: 16 * 1024 * 1024 });
-  const captured = tap(bench);
+  const fixture = new AdapterFixture({ seed, memoryBytes: 16 * 1024 * 1024 });
+  const captured = tap(fixture);
   const firstPsn = 0xfffff0;
   const pairs = [
-    bench.createPair({ sender: { sendPsn: firstPsn } }),
-    bench.createPair({ sender: { port: 2 }, receiver: { port: 1 } }),
+    fixture.createPair({ sender: { sendPsn: firstPsn } }),
+    fixture.createPair({ sender: { port: 2 }, receiver: { port: 1 } }),
   ];
   const psns = [firstPsn, 0];
   for (let round = 0; round < 200; round++) {
-    const which = bench.random.below(2);
+    const which = fixture.random.below(2);
     const { sender, receiver, to } = pairs[which] as (typeof pairs)[0];
-    const content = bench.random.bytes(bench.random.below(4097));
-    const immediate = bench.random.oneIn(2) ? bench.random.next() : undefined;
-    const solicited = bench.random.oneIn(2);
+    const content = fixture.random.bytes(fixture.random.below(4097));
+    const immediate = fixture.random.oneIn(2) ? fixture.random.next() : undefined;
+    const solicited = fixture.random.oneIn(2);
     const [serviceLevel, trafficClass, flowLabel] = [
-      bench.random.below(16),
-      bench.random.below(256),
-      bench.random.below(1 << 20),
+      fixture.random.below(16),
+      fixture.random.below(256),
+      fixture.random.below(1 << 20),
     ];
-    const globalRoute = bench.random.below(2);
+    const globalRoute = fixture.random.below(2);
     const port = which + 1;
     const addressHandle = 5;
-    bench.driver.addressHandles.set(addressHandle, {
+    fixture.driver.addressHandles.set(addressHandle, {
       port,
       dlid: 3 - port,
-      pd: bench.pd,
+      pd: fixture.pd,
       serviceLevel,
       globalRoute,
       trafficClass,
       flowLabel,
       hopLimit: 64,
     });
-    const buffer = bench.createBuffer(content);
+    const buffer = fixture.createBuffer(content);
     sender.post(
-      to({ addressHandle, solicited, sges: [bench.sge(buffer)], ...(immediate === undefined ? {} : { immediate }) }),
+      to({ addressHandle, solicited, sges: [fixture.sge(buffer)], ...(immediate === undefined ? {} : { immediate }) }),
     );
-    bench.settle();
+    fixture.settle();
     sender.parts.sendCq.drain();
     const { packet, view, payload, port: from } = captured[round] as Captured;
     const psn = psns[which] as number;
@@ -108,29 +108,29 @@ t.test('packets are sound and say what the request said', async (t) => {
     if (Buffer.compare(payload, content) !== 0) t.fail(`seed ${seed}, round ${round}: the payload differs`);
   }
   t.equal(captured.length, 200);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('packets of one queue pair leave in the order of their commands, whichever way these came', async (t) => {
   const seed = 82;
-  const bench = new Bench({ seed, budget: 7 });
-  const captured = tap(bench);
-  const { sender, to } = bench.createPair({ sender: { sendEntriesLog2: 6 } });
+  const fixture = new AdapterFixture({ seed, budget: 7 });
+  const captured = tap(fixture);
+  const { sender, to } = fixture.createPair({ sender: { sendEntriesLog2: 6 } });
   for (let round = 0; round < 300; round++) {
     sender.post(
       to({ inline: Uint8Array.of(round & 0xff, round >> 8), signaled: false }),
-      bench.random.pick(['collect', 'slot', 'doorbell'] as const),
+      fixture.random.pick(['collect', 'slot', 'doorbell'] as const),
     );
     if (round % 32 === 31) {
       sender.ring();
-      bench.settle();
-    } else if (bench.random.oneIn(5)) bench.machine.step();
+      fixture.settle();
+    } else if (fixture.random.oneIn(5)) fixture.machine.step();
   }
   sender.ring();
-  bench.settle();
+  fixture.settle();
   t.same(
     captured.map(({ payload }) => (payload[0] ?? 0) + (payload[1] ?? 0) * 256),
     Array.from({ length: 300 }, (_, round) => round),
   );
-  bench.finish();
+  fixture.finish();
 });

@@ -22,7 +22,7 @@ import {
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { BUFFER_ENTRIES, DoorbellFlood } from '../test-support/doorbell-flood.ts';
 import { NOP, Shooter } from '../test-support/shooter.ts';
 
@@ -37,14 +37,14 @@ for (const [policy, linkCheck, seed] of [
     async (t) => {
       const adapter = { pcbCount: 4, pcbGuaranteed: [1, 1] as const, schedulerBufferCount: 4 };
       const flood = new DoorbellFlood({ seed, policy, linkCheck, ringLog2: 3, queuePairs: 16, adapter });
-      const { bench } = flood;
-      const { random } = bench;
-      const shooters = [new Shooter(bench), new Shooter(bench)];
-      bench.machine.onStep = () => {};
+      const { fixture } = flood;
+      const { random } = fixture;
+      const shooters = [new Shooter(fixture), new Shooter(fixture)];
+      fixture.machine.onStep = () => {};
       for (let round = 1; shooters.some(({ posted }) => posted < GOAL); round++) {
         // The flood fills the scheduler buffer, so that the next doorbells are spilled or lost.
         if (random.oneIn(32)) {
-          bench.settle();
+          fixture.settle();
           const wrong = flood.reap();
           if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${round}`);
           flood.burst();
@@ -53,9 +53,9 @@ for (const [policy, linkCheck, seed] of [
           if (shooter.room > 0) shooter.shoot();
           if (random.oneIn(4) || shooter.room === 0) shooter.qp.ring();
         }
-        if (random.oneIn(16)) bench.access.writeRegister(CSR.SEND_DOORBELL, 8, random.next(), random.next());
-        bench.machine.step();
-        if (round % 64 === 0) bench.checkInvariants();
+        if (random.oneIn(16)) fixture.access.writeRegister(CSR.SEND_DOORBELL, 8, random.next(), random.next());
+        fixture.machine.step();
+        if (round % 64 === 0) fixture.checkInvariants();
         for (const shooter of shooters) {
           const wrong = shooter.reap();
           if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${round}`);
@@ -81,9 +81,9 @@ for (const [policy, linkCheck, seed] of [
         'stale doorbells': CSR.DOORBELLS_STALE,
       }))
         t.ok(flood.read(offset) > 100, `${name}: ${flood.read(offset)}`);
-      t.ok(bench.faults(FaultKind.COMMAND_BAD_QP) > 100, 'doorbells of unknown QPs');
-      t.same(Object.keys(bench.allFaults()), ['COMMAND_BAD_QP'], 'and no other fault');
-      bench.finish();
+      t.ok(fixture.faults(FaultKind.COMMAND_BAD_QP) > 100, 'doorbells of unknown QPs');
+      t.same(Object.keys(fixture.allFaults()), ['COMMAND_BAD_QP'], 'and no other fault');
+      fixture.finish();
     },
   );
 }
@@ -99,15 +99,15 @@ t.test('one command by all four ways, in every order and at any distance, execut
   const distances = [0, 1, 2, 4, Number.POSITIVE_INFINITY];
   const count = orders.length * distances.length;
   const flood = new DoorbellFlood({ budget: 1, ringLog2: 4, queuePairs: 2 });
-  const { bench } = flood;
-  const sendCq = bench.createCompletionQueue({ entriesLog2: 9 });
-  const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
-  bench.machine.onStep = () => {};
+  const { fixture } = flood;
+  const sendCq = fixture.createCompletionQueue({ entriesLog2: 9 });
+  const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+  fixture.machine.onStep = () => {};
   while (qp.sendTail < 0x10000 - count / 2) {
     qp.post(NOP, 'slot');
     if (qp.sendTail % 256 !== 0 && qp.sendTail < 0xff00) continue;
     qp.ring();
-    bench.settle();
+    fixture.settle();
     sendCq.drain();
   }
   flood.setThresholds(BUFFER_ENTRIES - 1, BUFFER_ENTRIES);
@@ -127,10 +127,10 @@ t.test('one command by all four ways, in every order and at any distance, execut
       const bytes = qp.post(NOP, 'slot');
       for (const way of order) {
         ways[way](bytes);
-        if (distance === Number.POSITIVE_INFINITY) bench.settle();
-        else for (let step = 0; step < distance; step++) bench.machine.step();
+        if (distance === Number.POSITIVE_INFINITY) fixture.settle();
+        else for (let step = 0; step < distance; step++) fixture.machine.step();
       }
-      bench.settle();
+      fixture.settle();
       const seen = sendCq.drain().map(({ queueSequence }) => queueSequence);
       if (seen.join() !== `${sequence}`)
         t.fail(`${order}, ${distance} steps apart: completions ${seen} of command ${sequence}`);
@@ -145,25 +145,25 @@ t.test('one command by all four ways, in every order and at any distance, execut
     'stale doorbells': CSR.DOORBELLS_STALE,
   }))
     t.ok(flood.read(offset) > 20, `${name}: ${flood.read(offset)}`);
-  t.same(Object.keys(bench.allFaults()), ['COMMAND_CHECKSUM'], 'the damaged copies');
-  bench.finish();
+  t.same(Object.keys(fixture.allFaults()), ['COMMAND_CHECKSUM'], 'the damaged copies');
+  fixture.finish();
 });
 
 t.test('each function spills only its own doorbells, into its own memory', async (t) => {
   const flood = new DoorbellFlood({ functionCount: 2, budget: 2, ringLog2: 6 });
-  const access = new InProcessAccess(flood.bench.machine, 1);
+  const access = new InProcessAccess(flood.fixture.machine, 1);
   const driver = new Driver(access).bringUp({ overflowEntriesLog2: 6 });
   const sendCq = driver.createCompletionQueue({ entriesLog2: 6 });
   const pd = driver.createProtectionDomain();
   const qps = flood.qps.map(() => driver.createQueuePair({ pd, sendCq, sendEntriesLog2: 1 }).start());
   const both = [
-    { access: flood.bench.access, driver: flood.bench.driver, own: flood.qps },
+    { access: flood.fixture.access, driver: flood.fixture.driver, own: flood.qps },
     { access, driver, own: qps },
   ];
   const read = (one: InProcessAccess, offset: number): number => one.readRegister(offset, 4);
   flood.burst();
   for (const qp of qps) qp.post(NOP, 'register');
-  while (both.some((one) => read(one.access, CSR.OVERFLOW_WRITTEN) < 8)) flood.bench.machine.step();
+  while (both.some((one) => read(one.access, CSR.OVERFLOW_WRITTEN) < 8)) flood.fixture.machine.step();
   for (const { access: one, driver: its, own } of both) {
     const ring = one.view(its.overflowAddress, 64);
     const spilled = Array.from({ length: 8 }, (_, index) => getDoorbellQpn(ring, 8 * index));
@@ -185,11 +185,11 @@ t.test('each function spills only its own doorbells, into its own memory', async
 });
 
 t.test('waiting send queues are a linked list of descriptors in host memory, one list per QoS level', async (t) => {
-  const bench = new Bench({ adapter: { schedulerBufferCount: 1 }, bringUp: { levelOnePages: 8 } });
-  const queues = [0, 1].map((qosLevel) => Array.from({ length: 5 }, () => bench.createQueuePair({ qosLevel })));
-  const { schedulerBuffers } = bench.machine.device;
-  bench.settle();
-  const linked = bench.read(CSR.QUEUES_LINKED);
+  const fixture = new AdapterFixture({ adapter: { schedulerBufferCount: 1 }, bringUp: { levelOnePages: 8 } });
+  const queues = [0, 1].map((qosLevel) => Array.from({ length: 5 }, () => fixture.createQueuePair({ qosLevel })));
+  const { schedulerBuffers } = fixture.machine.device;
+  fixture.settle();
+  const linked = fixture.read(CSR.QUEUES_LINKED);
   // A command in the pipeline holds the only dedicated buffer.
   const held = schedulerBuffers.bind(0, 0, -1);
   if (held === undefined) throw new Error('no buffer is free');
@@ -197,30 +197,30 @@ t.test('waiting send queues are a linked list of descriptors in host memory, one
   const links = () =>
     queues.map((qps) =>
       qps.map(({ parts }) => {
-        const descriptor = bench.access.view(parts.descriptorAddress, SEND_QUEUE_DESCRIPTOR_SIZE);
+        const descriptor = fixture.access.view(parts.descriptorAddress, SEND_QUEUE_DESCRIPTOR_SIZE);
         return [getSendQueueDescriptorNextState(descriptor, 0), getSendQueueDescriptorNextQpn(descriptor, 0)];
       }),
     );
   const none = links();
   for (let index = 0; index < 5; index++) for (const qps of queues) qps[index].post(NOP, 'register');
-  bench.settle();
+  fixture.settle();
   const [queued, last] = [0, 0xffffff];
   t.same(
     links(),
     queues.map((qps) => qps.map((_, index) => [queued, qps[index + 1]?.qpn ?? last])),
     'each descriptor names the next queue',
   );
-  t.equal(bench.read(CSR.QUEUES_LINKED) - linked, 10);
+  t.equal(fixture.read(CSR.QUEUES_LINKED) - linked, 10);
   schedulerBuffers.release(held);
-  bench.settle();
+  fixture.settle();
   for (const qp of queues.flat()) t.equal(qp.parts.sendCq.take().status, 0);
   t.same(links(), none, 'unlinked again');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('an overflow buffer with base or size out of range is refused and counted', async (t) => {
-  const bench = new Bench({ bringUp: { overflowEntriesLog2: 0 } });
-  const address = bench.driver.allocator.allocate(64);
+  const fixture = new AdapterFixture({ bringUp: { overflowEntriesLog2: 0 } });
+  const address = fixture.driver.allocator.allocate(64);
   const attempts: [number, number, number][] = [
     [0, 0, 3],
     [address + 8, 0, 3],
@@ -229,43 +229,43 @@ t.test('an overflow buffer with base or size out of range is refused and counted
     [address, 0x1000000, 3],
   ];
   for (const [base, high, log2] of attempts) {
-    bench.access.writeRegister(CSR.OVERFLOW_BASE, 8, lowDword(base), highDword(base) + high);
-    bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, setCsrOverflowControlEntriesLog2(1, log2), 0);
-    t.equal(getCsrOverflowControlEnable(bench.read(CSR.OVERFLOW_CONTROL)), 0, `${base}, ${high}, ${log2}`);
+    fixture.access.writeRegister(CSR.OVERFLOW_BASE, 8, lowDword(base), highDword(base) + high);
+    fixture.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, setCsrOverflowControlEntriesLog2(1, log2), 0);
+    t.equal(getCsrOverflowControlEnable(fixture.read(CSR.OVERFLOW_CONTROL)), 0, `${base}, ${high}, ${log2}`);
   }
-  t.equal(bench.faults(FaultKind.OVERFLOW_CONTROL), attempts.length);
-  bench.driver.giveOverflowBuffer(3);
-  t.equal(getCsrOverflowControlEnable(bench.read(CSR.OVERFLOW_CONTROL)), 1);
-  bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, 0, 0);
-  t.equal(getCsrOverflowControlEnable(bench.read(CSR.OVERFLOW_CONTROL)), 0, 'and off again');
-  bench.finish();
+  t.equal(fixture.faults(FaultKind.OVERFLOW_CONTROL), attempts.length);
+  fixture.driver.giveOverflowBuffer(3);
+  t.equal(getCsrOverflowControlEnable(fixture.read(CSR.OVERFLOW_CONTROL)), 1);
+  fixture.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, 0, 0);
+  t.equal(getCsrOverflowControlEnable(fixture.read(CSR.OVERFLOW_CONTROL)), 0, 'and off again');
+  fixture.finish();
 });
 
 t.test('removing an overflow buffer with doorbells in it loses none of their commands', async (t) => {
   const flood = new DoorbellFlood({ seed: 6, budget: 4 });
   flood.burst();
-  while (flood.read(CSR.OVERFLOW_WRITTEN) < 4) flood.bench.machine.step();
-  flood.bench.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, 0, 0);
+  while (flood.read(CSR.OVERFLOW_WRITTEN) < 4) flood.fixture.machine.step();
+  flood.fixture.access.writeRegister(CSR.OVERFLOW_CONTROL, 4, 0, 0);
   t.equal(flood.findWrong(), undefined);
-  flood.bench.finish();
+  flood.fixture.finish();
 });
 
 t.test('thresholds: spilling begins below the low threshold and ends at the high one', async (t) => {
   const flood = new DoorbellFlood({ budget: 1 });
-  flood.bench.settle();
+  flood.fixture.settle();
   flood.setThresholds(5, 7);
   flood.burst(flood.qps.slice(0, BUFFER_ENTRIES - 4));
   let mostUsed = 0;
   const watch = (): void => {
     mostUsed = Math.max(mostUsed, flood.read(CSR.DOORBELL_BUFFER_USED));
   };
-  flood.bench.machine.onStep = watch;
-  flood.bench.settle();
+  flood.fixture.machine.onStep = watch;
+  flood.fixture.settle();
   t.equal(flood.read(CSR.DOORBELLS_SPILLED), 0, 'four used entries leave four: a fifth would fall below the threshold');
   t.equal(mostUsed, 4);
   t.equal(flood.findWrong(), undefined);
   flood.burst(flood.qps.slice(0, BUFFER_ENTRIES));
-  flood.bench.settle();
+  flood.fixture.settle();
   t.equal(mostUsed, 4);
   t.ok(flood.read(CSR.DOORBELLS_SPILLED) > 0);
   t.equal(flood.findWrong(), undefined);
@@ -278,7 +278,7 @@ t.test('thresholds: spilling begins below the low threshold and ends at the high
     flood.burst();
     t.equal(flood.findWrong(), undefined, `thresholds ${low} and ${high} lose nothing`);
   }
-  flood.bench.finish();
+  flood.fixture.finish();
 });
 
 t.test('adaptive thresholds: the low one falls while reads are far from their limit', async (t) => {
@@ -290,54 +290,54 @@ t.test('adaptive thresholds: the low one falls while reads are far from their li
     t.equal(flood.findWrong(), undefined);
   }
   t.ok(low() < 8, `fell to ${low()}`);
-  flood.bench.finish();
+  flood.fixture.finish();
 });
 
 t.test('policy most-spilled: a QP with doorbells in the overflow buffer makes room for one without', async (t) => {
   for (const policy of [OverflowPolicy.NEWEST, OverflowPolicy.MOST_SPILLED]) {
     const flood = new DoorbellFlood({ policy, budget: 1, adapter: { busReads: 1 } });
-    flood.bench.settle();
+    flood.fixture.settle();
     flood.setThresholds(2, 3);
     const [busy, ...others] = flood.qps;
     for (const qp of [...others.slice(0, 7), busy]) flood.post(qp);
-    while (flood.read(CSR.OVERFLOW_WRITTEN) === 0) flood.bench.machine.step();
+    while (flood.read(CSR.OVERFLOW_WRITTEN) === 0) flood.fixture.machine.step();
     // Links are checked one at a time, so entries return long before the overflow buffer is read.
-    while (getCsrOverflowStatusSpilling(flood.read(CSR.OVERFLOW_STATUS)) === 1) flood.bench.machine.step();
+    while (getCsrOverflowStatusSpilling(flood.read(CSR.OVERFLOW_STATUS)) === 1) flood.fixture.machine.step();
     const late = others[10];
     for (const qp of [busy, ...others.slice(7, 10), late]) flood.post(qp);
-    while (flood.read(CSR.OVERFLOW_WRITTEN) < 2) flood.bench.machine.step();
-    const ring = flood.bench.access.view(flood.bench.driver.overflowAddress, 16);
+    while (flood.read(CSR.OVERFLOW_WRITTEN) < 2) flood.fixture.machine.step();
+    const ring = flood.fixture.access.view(flood.fixture.driver.overflowAddress, 16);
     const [first, second] = [getDoorbellQpn(ring, 0), getDoorbellQpn(ring, 8)];
     t.equal(first, busy.qpn);
     t.equal(second === busy.qpn, policy === OverflowPolicy.MOST_SPILLED, `policy ${policy}`);
     t.equal(flood.findWrong(), undefined);
-    flood.bench.finish();
+    flood.fixture.finish();
   }
 });
 
 t.test('a second doorbell that merges with a waiting one loses no command', async (t) => {
-  const bench = new Bench({ budget: 1 });
-  const qp = bench.createQueuePair();
-  bench.settle();
+  const fixture = new AdapterFixture({ budget: 1 });
+  const qp = fixture.createQueuePair();
+  fixture.settle();
   // At every moment of the second doorbell its command is executed.
   for (let moment = 0; moment < 12; moment++) {
     qp.post(NOP, 'register');
-    for (let step = 0; step < moment; step++) bench.machine.step();
+    for (let step = 0; step < moment; step++) fixture.machine.step();
     qp.post(NOP, 'register');
-    bench.settle();
+    fixture.settle();
     t.equal(qp.parts.sendCq.drain().length, 2, `after ${moment} steps`);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a function that stalls itself by policy OFF takes nothing from another function', async (t) => {
   const flood = new DoorbellFlood({ policy: OverflowPolicy.OFF, functionCount: 2 });
-  const other = new InProcessAccess(flood.bench.machine, 1);
+  const other = new InProcessAccess(flood.fixture.machine, 1);
   const driver = new Driver(other).bringUp();
   const sendCq = driver.createCompletionQueue();
   const qp = driver.createQueuePair({ pd: driver.createProtectionDomain(), sendCq }).start();
   flood.burst();
-  flood.bench.settle();
+  flood.fixture.settle();
   t.equal(flood.read(CSR.OVERFLOW_STATUS), 4, 'stalled');
   for (let count = 0; count < 100; count++) {
     flood.burst(flood.qps.slice(0, 4));

@@ -23,8 +23,8 @@ const SWEEPING = 2;
 t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the overflow buffer', async (t) => {
   const flood = new DoorbellFlood({ seed: 38 });
   flood.burst();
-  creep(flood.bench, () => flood.read(CSR.OVERFLOW_WRITTEN) > 8, 'spilled doorbells');
-  const entries = flood.bench.access.view(flood.bench.driver.overflowAddress, 64);
+  creep(flood.fixture, () => flood.read(CSR.OVERFLOW_WRITTEN) > 8, 'spilled doorbells');
+  const entries = flood.fixture.access.view(flood.fixture.driver.overflowAddress, 64);
   const spilled = [0, 1, 2].map((index) =>
     flood.qps.find(({ qpn }) => qpn === getDoorbellQpn(entries, index * OVERFLOW_ENTRY_BYTES)),
   );
@@ -33,11 +33,11 @@ t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the 
     'the first three entries are of known QPs',
   );
   // Called directly: during a management command the device would run on.
-  const adapter = flood.bench.machine.device;
+  const adapter = flood.fixture.machine.device;
   const [destroyed, failed] = spilled.map((qp) => adapter.tables.queuePairs.get(qp?.qpn ?? 0) as QueuePair);
   adapter.queuePairLife.drop(destroyed);
   adapter.queuePairLife.moveToError(failed);
-  flood.bench.settle();
+  flood.fixture.settle();
   const completions = flood.cq.drain();
   t.notOk(
     completions.some(({ qpn }) => qpn === spilled[0]?.qpn),
@@ -46,9 +46,9 @@ t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the 
   t.ok(
     completions.filter(({ qpn }) => qpn === spilled[1]?.qpn).every(({ status }) => status === CompletionStatus.FLUSHED),
   );
-  t.equal(flood.bench.faults(FaultKind.OVERFLOW_ENTRY), 0, 'the entry of the destroyed QP is known');
+  t.equal(flood.fixture.faults(FaultKind.OVERFLOW_ENTRY), 0, 'the entry of the destroyed QP is known');
   t.equal(flood.read(CSR.OVERFLOW_READ), flood.read(CSR.OVERFLOW_WRITTEN));
-  flood.bench.finish();
+  flood.fixture.finish();
 });
 
 t.test('hazard 39: entries overwritten by software are rejected, and no command is lost', async (t) => {
@@ -64,15 +64,15 @@ t.test('hazard 39: entries overwritten by software are rejected, and no command 
     const foreign = flood.add();
     flood.burst();
     creep(
-      flood.bench,
+      flood.fixture,
       () => flood.read(CSR.OVERFLOW_WRITTEN) - flood.read(CSR.OVERFLOW_READ) >= 8,
       'spilled doorbells',
     );
-    scribble(flood.bench.access.view(flood.bench.driver.overflowAddress, 64), foreign.qpn);
+    scribble(flood.fixture.access.view(flood.fixture.driver.overflowAddress, 64), foreign.qpn);
     t.equal(flood.findWrong(), undefined, what);
-    t.ok(flood.bench.faults(FaultKind.OVERFLOW_ENTRY) > 0, `${what}: counted`);
+    t.ok(flood.fixture.faults(FaultKind.OVERFLOW_ENTRY) > 0, `${what}: counted`);
     t.ok(flood.read(CSR.SWEEPS) > 0, `${what}: swept`);
-    flood.bench.finish();
+    flood.fixture.finish();
   }
 });
 
@@ -99,15 +99,15 @@ for (const [what, ringLog2, isNow] of moments) {
     for (const kind of ['function', 'software', 'lost', 'device'] as const) {
       const flood = new DoorbellFlood({ seed: 42, queuePairs: 40, ringLog2, budget: 2 });
       flood.burst();
-      creep(flood.bench, () => isNow(flood), what);
-      flood.bench.machine.reset(0, kind);
-      flood.bench.settle();
+      creep(flood.fixture, () => isNow(flood), what);
+      flood.fixture.machine.reset(0, kind);
+      flood.fixture.settle();
       t.equal(flood.read(CSR.OVERFLOW_CONTROL), 0);
       t.equal(flood.read(CSR.DOORBELL_BUFFER_USED) + flood.read(CSR.DOORBELLS_INBOUND) + flood.read(CSR.BUS_READS), 0);
-      flood.bench.machine.resume();
-      flood.bench.bringUp();
-      flood.bench.proveItWorks();
-      flood.bench.finish();
+      flood.fixture.machine.resume();
+      flood.fixture.bringUp();
+      flood.fixture.proveItWorks();
+      flood.fixture.finish();
     }
   });
 
@@ -116,24 +116,24 @@ for (const [what, ringLog2, isNow] of moments) {
     async (t) => {
       const flood = new DoorbellFlood({ seed: 43, queuePairs: 40, ringLog2, budget: 2 });
       flood.burst();
-      creep(flood.bench, () => isNow(flood), what);
-      flood.bench.access.port.setBusMaster(false);
-      flood.bench.host.quietBecause = 'bus mastering is off';
-      flood.bench.settle();
-      t.ok(flood.bench.faults(FaultKind.BUS_MASTER_OFF) > 0);
-      flood.bench.machine.resume();
-      flood.bench.proveItWorks();
-      flood.bench.finish();
+      creep(flood.fixture, () => isNow(flood), what);
+      flood.fixture.access.port.setBusMaster(false);
+      flood.fixture.host.quietBecause = 'bus mastering is off';
+      flood.fixture.settle();
+      t.ok(flood.fixture.faults(FaultKind.BUS_MASTER_OFF) > 0);
+      flood.fixture.machine.resume();
+      flood.fixture.proveItWorks();
+      flood.fixture.finish();
     },
   );
 
   t.test(`hazard 42: the overflow buffer is unmapped during ${what}: it is given up, no command is lost`, async (t) => {
     const flood = new DoorbellFlood({ seed: 44, queuePairs: 40, ringLog2, budget: 2 });
     flood.burst();
-    creep(flood.bench, () => isNow(flood), what);
-    const page = Math.floor(flood.bench.driver.overflowAddress / PAGE_BYTES) * PAGE_BYTES;
-    const ring = flood.bench.access.view(flood.bench.driver.overflowAddress, 8 * 2 ** ringLog2);
-    flood.bench.access.port.memoryUnmapped(page, PAGE_BYTES * 3);
+    creep(flood.fixture, () => isNow(flood), what);
+    const page = Math.floor(flood.fixture.driver.overflowAddress / PAGE_BYTES) * PAGE_BYTES;
+    const ring = flood.fixture.access.view(flood.fixture.driver.overflowAddress, 8 * 2 ** ringLog2);
+    flood.fixture.access.port.memoryUnmapped(page, PAGE_BYTES * 3);
     const bytes = new Uint8Array(ring.buffer, ring.byteOffset, ring.byteLength);
     bytes.fill(0x66);
     t.equal(flood.findWrong(), undefined);
@@ -142,6 +142,6 @@ for (const [what, ringLog2, isNow] of moments) {
       bytes.every((byte) => byte === 0x66),
       'untouched',
     );
-    flood.bench.finish();
+    flood.fixture.finish();
   });
 }

@@ -18,7 +18,7 @@ import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { BUFFER_ENTRIES, creep, DoorbellFlood } from '../test-support/doorbell-flood.ts';
 import { NOP } from '../test-support/shooter.ts';
 
@@ -32,67 +32,67 @@ const NOT_QUEUED = 0xff;
 t.test('hazard 9: a command that arrives by collect buffer while its send queue is read executes once', async (t) => {
   // The copy may arrive at any moment of the fetch.
   for (let moment = 0; moment < 12; moment++) {
-    const bench = new Bench({ budget: 1 });
-    const qp = bench.createQueuePair();
+    const fixture = new AdapterFixture({ budget: 1 });
+    const qp = fixture.createQueuePair();
     const copies = Array.from({ length: 3 }, () => qp.post(NOP, 'slot'));
     qp.ring(0);
-    for (let step = 0; step < moment; step++) bench.machine.step();
+    for (let step = 0; step < moment; step++) fixture.machine.step();
     for (const copy of copies) qp.collect(copy);
-    bench.settle();
+    fixture.settle();
     const completions = qp.parts.sendCq.drain();
     t.same(
       completions.map(({ queueSequence, status }) => [queueSequence, status]),
       [0, 1, 2].map((sequence) => [sequence, CompletionStatus.SUCCESS]),
       `after ${moment} steps`,
     );
-    t.equal(bench.read(CSR.COMMANDS_FETCHED) + bench.read(CSR.COMMANDS_COLLECTED), 3);
-    bench.finish();
+    t.equal(fixture.read(CSR.COMMANDS_FETCHED) + fixture.read(CSR.COMMANDS_COLLECTED), 3);
+    fixture.finish();
   }
 });
 
 t.test('hazard 10: doorbells that are stale, early, idle or for a foreign or reset QP are only counted', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
-  const wide = bench.createQueuePair({ state: 'reset' });
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
+  const wide = fixture.createQueuePair({ state: 'reset' });
   for (let count = 0; count < 5; count++) {
     qp.post(NOP, 'doorbell');
     qp.parts.sendCq.take();
   }
-  t.equal(bench.read(CSR.DOORBELLS_STALE), 0);
+  t.equal(fixture.read(CSR.DOORBELLS_STALE), 0);
   qp.ring(0);
-  t.equal(bench.read(CSR.DOORBELLS_STALE), 1, 'old');
-  const idle = bench.read(CSR.DOORBELLS_IDLE);
+  t.equal(fixture.read(CSR.DOORBELLS_STALE), 1, 'old');
+  const idle = fixture.read(CSR.DOORBELLS_IDLE);
   for (const sequence of [5, 6, 0x7fff]) qp.ring(sequence);
-  bench.settle();
-  t.equal(bench.read(CSR.DOORBELLS_STALE), 1, 'early doorbells are not stale');
-  t.equal(bench.read(CSR.DOORBELLS_IDLE) - idle, 1, 'the three merged: the queue was read once');
+  fixture.settle();
+  t.equal(fixture.read(CSR.DOORBELLS_STALE), 1, 'early doorbells are not stale');
+  t.equal(fixture.read(CSR.DOORBELLS_IDLE) - idle, 1, 'the three merged: the queue was read once');
   wide.ring(0);
-  bench.access.writeRegister(CSR.SEND_DOORBELL, 8, 0xffffff00, 0);
-  t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 2, 'a reset QP, a QP that does not exist');
+  fixture.access.writeRegister(CSR.SEND_DOORBELL, 8, 0xffffff00, 0);
+  t.equal(fixture.faults(FaultKind.COMMAND_BAD_QP), 2, 'a reset QP, a QP that does not exist');
   t.notOk(qp.parts.sendCq.ready);
   qp.post(NOP, 'doorbell');
   t.equal(qp.parts.sendCq.take().queueSequence, 5);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test(
   'hazard 10: staleness follows the 16-bit sequence through its wrap; a foreign function has no effect',
   async (t) => {
-    const bench = new Bench({ functionCount: 2 });
-    const sendCq = bench.createCompletionQueue({ entriesLog2: 9 });
-    const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
-    bench.machine.onStep = () => {};
+    const fixture = new AdapterFixture({ functionCount: 2 });
+    const sendCq = fixture.createCompletionQueue({ entriesLog2: 9 });
+    const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+    fixture.machine.onStep = () => {};
     /** Executes commands until the next one is `sequence`. */
     const advance = (sequence: number): void => {
       while (qp.sendTail !== sequence) {
         const count = Math.min(256, (sequence - qp.sendTail) & SEND_COMMAND_SEQUENCE_MASK);
         for (let posted = 0; posted < count; posted++) qp.post(NOP, 'slot');
         qp.ring();
-        bench.settle();
+        fixture.settle();
         t.equal(sendCq.drain().length, count);
       }
     };
-    const other = new InProcessAccess(bench.machine, 1);
+    const other = new InProcessAccess(fixture.machine, 1);
     new Driver(other).bringUp();
     for (const next of [0xfffe, 2]) {
       advance(next);
@@ -104,25 +104,25 @@ t.test(
         [3, 0],
         [0x7fff, 0],
       ]) {
-        const before = bench.read(CSR.DOORBELLS_STALE);
+        const before = fixture.read(CSR.DOORBELLS_STALE);
         qp.ring((next + offset) & SEND_COMMAND_SEQUENCE_MASK);
-        bench.settle();
+        fixture.settle();
         t.equal(
-          bench.read(CSR.DOORBELLS_STALE) - before,
+          fixture.read(CSR.DOORBELLS_STALE) - before,
           old,
           `next ${next}, doorbell for ${(next + offset) & SEND_COMMAND_SEQUENCE_MASK}`,
         );
       }
       qp.post(NOP, 'slot');
       other.writeRegister(CSR.SEND_DOORBELL, 8, (qp.qpn << DOORBELL_QPN_SHIFT) >>> 0, next);
-      bench.settle();
+      fixture.settle();
       t.notOk(sendCq.ready, 'a doorbell of another function for a posted command');
       qp.ring();
       t.equal(sendCq.take().queueSequence, next);
     }
     t.equal(other.readRegister(CSR.FAULT_COUNT + FaultKind.COMMAND_BAD_QP * 4, 4), 2, 'counted against the other one');
-    t.same(bench.allFaults(), {});
-    bench.finish();
+    t.same(fixture.allFaults(), {});
+    fixture.finish();
   },
 );
 
@@ -132,8 +132,8 @@ t.test('hazard 11: a tail that is visible before its WQE is detected, and the WQ
     [8, FaultKind.COMMAND_CHECKSUM],
     [16, FaultKind.COMMAND_CHECKSUM],
   ] as const) {
-    const bench = new Bench();
-    const qp = bench.createQueuePair({ sendEntriesLog2: 2 });
+    const fixture = new AdapterFixture();
+    const qp = fixture.createQueuePair({ sendEntriesLog2: 2 });
     const message = (tag: number) => ({ header: { ...NOP.header, workRequestLow: tag, immediate: tag } });
     for (let count = 0; count < 4; count++) {
       qp.post(message(count), 'doorbell');
@@ -150,24 +150,24 @@ t.test('hazard 11: a tail that is visible before its WQE is detected, and the WQ
     t.not(cqe.status, CompletionStatus.SUCCESS);
     t.equal(cqe.vendorError, fault, `${written} bytes written`);
     t.equal(cqe.queueSequence, 4);
-    bench.finish();
+    fixture.finish();
   }
 });
 
 t.test('hazard 12: a collect copy does not overtake commands queued while its QP is in a scheduler list', async (t) => {
-  const bench = new Bench({ budget: 1 });
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture({ budget: 1 });
+  const qp = fixture.createQueuePair();
   for (let count = 0; count < 6; count++) qp.post(NOP, 'slot');
   qp.ring(0);
-  creep(bench, () => bench.read(CSR.QUEUES_LINKED) === 1, 'the link');
+  creep(fixture, () => fixture.read(CSR.QUEUES_LINKED) === 1, 'the link');
   qp.post(NOP, 'collect');
-  t.equal(bench.read(CSR.DOORBELLS_IMPLICIT), 1, 'the early copy became a doorbell');
-  bench.settle();
+  t.equal(fixture.read(CSR.DOORBELLS_IMPLICIT), 1, 'the early copy became a doorbell');
+  fixture.settle();
   t.same(
     qp.parts.sendCq.drain().map(({ queueSequence }) => queueSequence),
     [0, 1, 2, 3, 4, 5, 6],
   );
-  bench.finish();
+  fixture.finish();
 });
 
 for (const policy of [OverflowPolicy.NEWEST, OverflowPolicy.MOST_SPILLED]) {
@@ -178,17 +178,17 @@ for (const policy of [OverflowPolicy.NEWEST, OverflowPolicy.MOST_SPILLED]) {
         const flood = new DoorbellFlood({ seed: 13, policy, linkCheck, ringLog2: 4, budget: 3 });
         for (let round = 0; round < 40; round++) {
           flood.burst();
-          for (let step = flood.bench.random.below(60); step > 0; step--) flood.bench.machine.step();
-          if (flood.bench.random.oneIn(2)) t.equal(flood.findWrong(), undefined, `seed 13, round ${round}`);
-          else flood.bench.settle();
+          for (let step = flood.fixture.random.below(60); step > 0; step--) flood.fixture.machine.step();
+          if (flood.fixture.random.oneIn(2)) t.equal(flood.findWrong(), undefined, `seed 13, round ${round}`);
+          else flood.fixture.settle();
         }
         t.equal(flood.findWrong(), undefined, 'seed 13');
         t.ok(flood.read(CSR.OVERFLOW_WRITTEN) > 16, 'the ring went round');
         t.equal(flood.read(CSR.OVERFLOW_READ), flood.read(CSR.OVERFLOW_WRITTEN));
         t.equal(flood.read(CSR.DOORBELLS_SPILLED), flood.read(CSR.DOORBELLS_DRAINED));
         t.equal(flood.read(CSR.OVERFLOW_STATUS), 0);
-        t.same(flood.bench.allFaults(), {});
-        flood.bench.finish();
+        t.same(flood.fixture.allFaults(), {});
+        flood.fixture.finish();
       },
     );
   }
@@ -201,13 +201,13 @@ for (const [what, ringLog2] of [
   t.test(`hazard 13: with ${what} doorbells are dropped, and a sweep finds their commands`, async (t) => {
     const flood = new DoorbellFlood({ seed: 5, queuePairs: 40, ringLog2 });
     flood.burst();
-    flood.bench.machine.step();
+    flood.fixture.machine.step();
     t.ok(flood.read(CSR.DOORBELLS_LOST) > 0, 'some were dropped');
     t.equal(flood.findWrong(), undefined);
     t.ok(flood.read(CSR.SWEEPS) > 0);
     t.equal(flood.read(CSR.OVERFLOW_STATUS) & SWEEPING, 0);
-    t.same(flood.bench.allFaults(), {});
-    flood.bench.finish();
+    t.same(flood.fixture.allFaults(), {});
+    flood.fixture.finish();
   });
 }
 
@@ -219,7 +219,7 @@ t.test('hazard 13: the longest overflow buffer', async (t) => {
   }
   t.ok(flood.read(CSR.DOORBELLS_SPILLED) > 0);
   t.equal(flood.read(CSR.DOORBELLS_LOST), 0);
-  flood.bench.finish();
+  flood.fixture.finish();
 });
 
 t.test('hazard 13: commands whose doorbells the bus cannot hold are found by a sweep', async (t) => {
@@ -227,27 +227,27 @@ t.test('hazard 13: commands whose doorbells the bus cannot hold are found by a s
   const flood = new DoorbellFlood({ queuePairs, policy: OverflowPolicy.OFF });
   flood.burst();
   t.ok(flood.read(CSR.DOORBELLS_LOST) > 0, 'dropped before the device ran');
-  flood.bench.settle();
+  flood.fixture.settle();
   t.equal(flood.read(CSR.OVERFLOW_STATUS), STALLED | SWEEPING, 'without spilling the unit stays stalled');
-  flood.bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, OverflowPolicy.NEWEST, 0);
+  flood.fixture.access.writeRegister(CSR.DOORBELL_POLICY, 4, OverflowPolicy.NEWEST, 0);
   t.equal(flood.findWrong(), undefined, 'it continues as soon as spilling is allowed');
-  flood.bench.finish();
+  flood.fixture.finish();
 });
 
 /** The same seeded load under a policy. */
 function provokeDeadlock(policy: OverflowPolicy): DoorbellFlood {
   const flood = new DoorbellFlood({ seed: 14, policy });
   flood.burst();
-  flood.bench.settle();
+  flood.fixture.settle();
   return flood;
 }
 
 t.test('hazard 14: without overflow, completions behind doorbells deadlock permanently', async (t) => {
   const flood = provokeDeadlock(OverflowPolicy.OFF);
-  const { machine } = flood.bench;
+  const { machine } = flood.fixture;
   for (let minute = 0; minute < HOUR_OF_MINUTES; minute++) {
     machine.clock.advance(MINUTE_NS);
-    flood.bench.settle();
+    flood.fixture.settle();
     flood.burst();
   }
   t.equal(flood.reap(), undefined);
@@ -268,120 +268,120 @@ for (const policy of [OverflowPolicy.NEWEST, OverflowPolicy.MOST_SPILLED]) {
     t.equal(flood.read(CSR.DOORBELLS_DRAINED), flood.read(CSR.DOORBELLS_SPILLED));
     t.ok(flood.read(CSR.DEADLOCKS_DETECTED) > 0);
     t.equal(flood.read(CSR.OVERFLOW_STATUS), 0);
-    flood.bench.finish();
+    flood.fixture.finish();
   });
 }
 
 t.test('hazard 14: reads at their limit with no dedicated buffer free are a potential deadlock too', async (t) => {
   const adapter = { doorbellEntries: 64, busReads: 1, schedulerBufferCount: 1 };
   const flood = new DoorbellFlood({ adapter, queuePairs: 6, budget: 1 });
-  flood.bench.settle();
-  const { schedulerBuffers } = flood.bench.machine.device;
+  flood.fixture.settle();
+  const { schedulerBuffers } = flood.fixture.machine.device;
   // A command that waits in the pipeline holds the only dedicated buffer.
   const held = schedulerBuffers.bind(0, 0, -1);
   if (held === undefined) throw new Error('no buffer is free');
   flood.burst();
-  creep(flood.bench, () => flood.read(CSR.OVERFLOW_STATUS) === SPILLING, 'spilling');
+  creep(flood.fixture, () => flood.read(CSR.OVERFLOW_STATUS) === SPILLING, 'spilling');
   t.ok(flood.read(CSR.DOORBELL_BUFFER_USED) <= 1, 'although the buffer is nearly empty');
   t.equal(flood.read(CSR.DEADLOCKS_DETECTED), 1);
-  flood.bench.settle();
+  flood.fixture.settle();
   t.equal(flood.read(CSR.OVERFLOW_STATUS), 0, 'all are linked, and wait for a buffer');
   schedulerBuffers.release(held);
   t.equal(flood.findWrong(), undefined);
-  flood.bench.finish();
+  flood.fixture.finish();
 });
 
 t.test(
   'hazard 15: a stop doorbell races a start doorbell: destroyed at once, the null link after the last read',
   async (t) => {
     for (let moment = 0; moment < 12; moment++) {
-      const bench = new Bench({ budget: 1 });
-      const qp = bench.createQueuePair();
-      const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
+      const fixture = new AdapterFixture({ budget: 1 });
+      const qp = fixture.createQueuePair();
+      const descriptor = fixture.access.view(qp.parts.descriptorAddress, 32);
       for (let count = 0; count < 3; count++) qp.post(NOP, 'slot');
       qp.ring(0);
-      for (let step = 0; step < moment; step++) bench.machine.step();
+      for (let step = 0; step < moment; step++) fixture.machine.step();
       qp.stop();
       qp.ring(0);
       t.equal(getSendQueueDescriptorDestroyed(descriptor, 0), 1, 'destroyed is visible at once');
-      creep(bench, () => getSendQueueDescriptorNextState(descriptor, 0) === NOT_QUEUED, 'a null link');
+      creep(fixture, () => getSendQueueDescriptorNextState(descriptor, 0) === NOT_QUEUED, 'a null link');
       // Software may now reuse the memory, so the adapter must not access it any more.
       const bytes = new Uint8Array(descriptor.buffer, descriptor.byteOffset, descriptor.byteLength);
       bytes.fill(0x77);
-      bench.settle();
+      fixture.settle();
       qp.stop();
       qp.ring(1);
-      bench.settle();
+      fixture.settle();
       t.ok(
         bytes.every((byte) => byte === 0x77),
         `nothing is written after the null link, stop after ${moment} steps`,
       );
       qp.destroy();
-      bench.finish();
+      fixture.finish();
     }
   },
 );
 
 for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
   t.test(`hazard 16: a QP linked by two sources is in the list once (check ${linkCheck})`, async (t) => {
-    const bench = new Bench({ budget: 1 });
-    bench.access.writeRegister(
+    const fixture = new AdapterFixture({ budget: 1 });
+    fixture.access.writeRegister(
       CSR.DOORBELL_POLICY,
       4,
       setCsrDoorbellPolicyLinkCheck(OverflowPolicy.NEWEST, linkCheck),
       0,
     );
-    const qp = bench.createQueuePair();
+    const qp = fixture.createQueuePair();
     for (let count = 0; count < 4; count++) qp.post(NOP, 'slot');
-    const adapter = bench.machine.device;
+    const adapter = fixture.machine.device;
     const { lists } = adapter.functions[0].doorbells;
     const held = adapter.schedulerBuffers.buffers.map(() => adapter.schedulerBuffers.bind(0, 0, -1));
     qp.ring(0);
-    creep(bench, () => bench.read(CSR.BUS_READS) === 1, 'the link check');
-    const mark = bench.host.log.count;
+    creep(fixture, () => fixture.read(CSR.BUS_READS) === 1, 'the link check');
+    const mark = fixture.host.log.count;
     // Another source links the QP while the link check of the doorbell is on the bus. Called
     // directly: during a management command the device would run on.
     adapter.scheduler.schedule(adapter.tables.queuePairs.get(qp.qpn) as QueuePair);
-    bench.settle();
-    t.equal(bench.read(CSR.LINK_CHECKS_FAILED), 1, 'the check found it linked');
+    fixture.settle();
+    t.equal(fixture.read(CSR.LINK_CHECKS_FAILED), 1, 'the check found it linked');
     t.same([lists[0].head?.number, lists[0].head?.nextScheduled], [qp.qpn, undefined], 'once');
-    const checks = bench.host.log.since(mark).filter(({ address }) => address === qp.parts.descriptorAddress);
+    const checks = fixture.host.log.since(mark).filter(({ address }) => address === qp.parts.descriptorAddress);
     const kind = linkCheck === LinkCheck.READ ? AccessKind.READ : AccessKind.SWAP;
     t.equal(checks.filter((access) => access.kind === kind).length, 1, 'the link check uses the selected access');
     t.equal(checks.filter((access) => access.kind === AccessKind.SWAP).length, linkCheck === LinkCheck.READ ? 0 : 1);
     for (const buffer of held) if (buffer !== undefined) adapter.schedulerBuffers.release(buffer);
     qp.ring(0);
-    bench.settle();
+    fixture.settle();
     t.same(
       qp.parts.sendCq.drain().map(({ queueSequence }) => queueSequence),
       [0, 1, 2, 3],
     );
-    t.same(bench.allFaults(), {});
-    bench.finish();
+    t.same(fixture.allFaults(), {});
+    fixture.finish();
   });
 
   t.test(`hazard 16: a link that software wrote is detected and corrected (check ${linkCheck})`, async (t) => {
-    const bench = new Bench({ budget: 1 });
-    bench.access.writeRegister(
+    const fixture = new AdapterFixture({ budget: 1 });
+    fixture.access.writeRegister(
       CSR.DOORBELL_POLICY,
       4,
       setCsrDoorbellPolicyLinkCheck(OverflowPolicy.NEWEST, linkCheck),
       0,
     );
-    const qp = bench.createQueuePair();
-    const other = bench.createQueuePair();
-    const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
-    bench.settle();
+    const qp = fixture.createQueuePair();
+    const other = fixture.createQueuePair();
+    const descriptor = fixture.access.view(qp.parts.descriptorAddress, 32);
+    fixture.settle();
     // The descriptor says that the QP is linked before another one.
     setSendQueueDescriptorNextQpn(descriptor, 0, other.qpn);
     setSendQueueDescriptorNextState(descriptor, 0, 0);
     qp.post(NOP, 'doorbell');
     t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'its command is not lost');
-    t.equal(bench.faults(FaultKind.DESCRIPTOR_LINK), 1);
-    bench.settle();
+    t.equal(fixture.faults(FaultKind.DESCRIPTOR_LINK), 1);
+    fixture.settle();
     t.equal(descriptor.getUint32(0, true), 0xffffffff, 'not queued');
     other.post(NOP, 'doorbell');
     t.equal(other.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-    bench.finish();
+    fixture.finish();
   });
 }

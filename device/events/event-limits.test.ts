@@ -19,20 +19,20 @@ import { EventPoller } from '../hosts/in-process/driver/event-poller.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
 import { eqPayload } from '../hosts/in-process/driver/payloads.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { startCompletionsAt, startEventsAt } from '../test-support/running-counts.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const COUNTS = 2 ** 32;
 const VECTOR = 20;
 
-function queryEq(bench: Bench, { eqn }: DriverEventQueue) {
-  const { payload } = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: eqn });
+function queryEq(fixture: AdapterFixture, { eqn }: DriverEventQueue) {
+  const { payload } = fixture.driver.management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: eqn });
   return decodeEqAttributes(payload, 0, newEqAttributes());
 }
 
-function queryCq(bench: Bench, { cqn }: DriverCompletionQueue) {
-  const { payload } = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_CQ, objectNumber: cqn });
+function queryCq(fixture: AdapterFixture, { cqn }: DriverCompletionQueue) {
+  const { payload } = fixture.driver.management.perform({ opcode: ManagementOpcode.QUERY_CQ, objectNumber: cqn });
   return decodeCqAttributes(payload, 0, newCqAttributes());
 }
 
@@ -41,80 +41,80 @@ t.test(
   async (t) => {
     for (const entriesLog2 of [0, 2]) {
       const entries = 2 ** entriesLog2;
-      const bench = new Bench();
-      const eventQueue = bench.driver.createEventQueue({ entriesLog2, vector: VECTOR });
-      const sendCq = bench.createCompletionQueue({ entriesLog2, eventQueue });
-      const qp = bench.createQueuePair({ sendCq });
-      startCompletionsAt(bench, sendCq, COUNTS - 3 * entries);
-      startEventsAt(bench, eventQueue, COUNTS - 3 * entries);
+      const fixture = new AdapterFixture();
+      const eventQueue = fixture.driver.createEventQueue({ entriesLog2, vector: VECTOR });
+      const sendCq = fixture.createCompletionQueue({ entriesLog2, eventQueue });
+      const qp = fixture.createQueuePair({ sendCq });
+      startCompletionsAt(fixture, sendCq, COUNTS - 3 * entries);
+      startEventsAt(fixture, eventQueue, COUNTS - 3 * entries);
       for (let count = 0; count < 6 * entries; count++) {
         sendCq.notify();
         qp.post(NOP);
-        bench.settle();
+        fixture.settle();
         t.equal(eventQueue.walk().length, 1, `event ${count} of 2^${entriesLog2} entries`);
         const before = sendCq.consumed;
         t.equal(sendCq.poll()?.queueSequence, count);
         t.notOk(sendCq.ready);
         // A request with a count from before the wrap: later entries cause an event at once.
         sendCq.notify({ consumed: before });
-        bench.settle();
+        fixture.settle();
         t.equal(eventQueue.walk().length, 1);
       }
-      t.equal(queryCq(bench, sendCq).producerCount, 3 * entries);
-      t.equal(queryEq(bench, eventQueue).consumed, (COUNTS + 9 * entries) % COUNTS);
-      startCompletionsAt(bench, sendCq, COUNTS - 1);
+      t.equal(queryCq(fixture, sendCq).producerCount, 3 * entries);
+      t.equal(queryEq(fixture, eventQueue).consumed, (COUNTS + 9 * entries) % COUNTS);
+      startCompletionsAt(fixture, sendCq, COUNTS - 1);
       for (let count = 0; count <= entries; count++) qp.post(NOP);
-      bench.settle();
-      t.equal(queryCq(bench, sendCq).error, 1, 'one more than there is room for, across the wrap');
+      fixture.settle();
+      t.equal(queryCq(fixture, sendCq).error, 1, 'one more than there is room for, across the wrap');
       t.equal(sendCq.drain().length, entries);
-      const other = bench.driver.createEventQueue({ entriesLog2 });
-      const otherCq = bench.createCompletionQueue({ eventQueue: other });
-      startEventsAt(bench, other, COUNTS - 1);
-      const otherQp = bench.createQueuePair({ sendCq: otherCq });
+      const other = fixture.driver.createEventQueue({ entriesLog2 });
+      const otherCq = fixture.createCompletionQueue({ eventQueue: other });
+      startEventsAt(fixture, other, COUNTS - 1);
+      const otherQp = fixture.createQueuePair({ sendCq: otherCq });
       for (let count = 0; count <= entries; count++) {
         otherCq.notify();
         otherQp.post(NOP);
-        bench.settle();
+        fixture.settle();
         otherCq.drain();
       }
-      t.equal(queryEq(bench, other).error, 1, 'of the EQ, too');
+      t.equal(queryEq(fixture, other).error, 1, 'of the EQ, too');
       t.equal(other.walk(false).length, entries);
-      bench.finish();
+      fixture.finish();
     }
   },
 );
 
 t.test('CQs and EQs from one entry to the longest: slots follow each other across the end of the ring', async (t) => {
   for (const entriesLog2 of [0, 1, 2, 3, 5, 8, 11, EVENT_QUEUE_MAX_LOG2, COMPLETION_QUEUE_MAX_LOG2]) {
-    const bench = new Bench({ memoryBytes: Math.max(2 ** entriesLog2 * 64, PAGE_BYTES) + 16 * 2 ** 20 });
+    const fixture = new AdapterFixture({ memoryBytes: Math.max(2 ** entriesLog2 * 64, PAGE_BYTES) + 16 * 2 ** 20 });
     const eventsLog2 = Math.min(entriesLog2, EVENT_QUEUE_MAX_LOG2);
-    const eventQueue = bench.driver.createEventQueue({ entriesLog2: eventsLog2, vector: VECTOR });
-    const sendCq = bench.createCompletionQueue({ entriesLog2, eventQueue });
-    const qp = bench.createQueuePair({ sendCq });
-    startCompletionsAt(bench, sendCq, 2 ** entriesLog2 * 3 - 2);
-    startEventsAt(bench, eventQueue, 2 ** eventsLog2 * 3 - 2);
+    const eventQueue = fixture.driver.createEventQueue({ entriesLog2: eventsLog2, vector: VECTOR });
+    const sendCq = fixture.createCompletionQueue({ entriesLog2, eventQueue });
+    const qp = fixture.createQueuePair({ sendCq });
+    startCompletionsAt(fixture, sendCq, 2 ** entriesLog2 * 3 - 2);
+    startEventsAt(fixture, eventQueue, 2 ** eventsLog2 * 3 - 2);
     for (let count = 0; count < 4; count++) {
       sendCq.notify();
       qp.post(NOP);
       t.equal(sendCq.take(`entry ${count} of a CQ of 2^${entriesLog2}`).queueSequence, count);
       t.equal(eventQueue.take(`event ${count} of an EQ of 2^${eventsLog2}`)[0]?.objectNumber, sendCq.cqn);
     }
-    bench.finish();
+    fixture.finish();
   }
 });
 
 t.test(
   'hazard 31: a vector of two event queues: each interrupt serves both, and one without a cause does no harm',
   async (t) => {
-    const bench = new Bench();
-    const queues = [1, 2].map(() => bench.driver.createEventQueue({ vector: VECTOR }));
+    const fixture = new AdapterFixture();
+    const queues = [1, 2].map(() => fixture.driver.createEventQueue({ vector: VECTOR }));
     const qps = queues.map((eventQueue) =>
-      bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue }) }),
+      fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ eventQueue }) }),
     );
     const posted = [0, 0];
     const taken = [0, 0];
     let empty = 0;
-    bench.host.onVector = (vector) => {
+    fixture.host.onVector = (vector) => {
       if (vector !== VECTOR) return;
       let served = 0;
       for (const [index, queue] of queues.entries()) {
@@ -129,86 +129,86 @@ t.test(
     };
     for (const { parts } of qps) parts.sendCq.notify();
     for (let round = 1; round <= 50; round++) {
-      for (const index of bench.random.pick([[0], [1], [0, 1]])) {
+      for (const index of fixture.random.pick([[0], [1], [0, 1]])) {
         qps[index].post(NOP);
         posted[index]++;
       }
-      bench.settle();
-      bench.access.writeRegister(CSR.INTERRUPT_TRIGGER, 4, VECTOR, 0);
-      bench.settle();
+      fixture.settle();
+      fixture.access.writeRegister(CSR.INTERRUPT_TRIGGER, 4, VECTOR, 0);
+      fixture.settle();
     }
     t.same(taken, posted);
     t.ok(empty >= 50, 'each interrupt without a cause');
-    bench.finish();
+    fixture.finish();
   },
 );
 
 t.test(
   'hazard 32: the asynchronous queue itself overruns: in error, counted, and all other queues go on',
   async (t) => {
-    const bench = new Bench();
-    const asynchronous = bench.driver.createEventQueue({ entriesLog2: 1, vector: VECTOR, asynchronous: true });
+    const fixture = new AdapterFixture();
+    const asynchronous = fixture.driver.createEventQueue({ entriesLog2: 1, vector: VECTOR, asynchronous: true });
     // Each overrun of a CQ makes two events.
     for (let count = 0; count < 3; count++) {
-      const qp = bench.createQueuePair({ sendCq: bench.createCompletionQueue({ entriesLog2: 0 }) });
+      const qp = fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ entriesLog2: 0 }) });
       qp.post(NOP);
       qp.post(NOP);
-      bench.settle();
+      fixture.settle();
     }
-    t.equal(queryEq(bench, asynchronous).error, 1);
+    t.equal(queryEq(fixture, asynchronous).error, 1);
     t.equal(asynchronous.walk().length, 2, 'the first ones, not overwritten');
-    t.equal(bench.faults(FaultKind.EQ_OVERRUN), 1);
-    t.same(bench.asynchronous.walk(), [], 'the former asynchronous queue gets no event');
-    bench.proveItWorks();
-    bench.finish();
+    t.equal(fixture.faults(FaultKind.EQ_OVERRUN), 1);
+    t.same(fixture.asynchronous.walk(), [], 'the former asynchronous queue gets no event');
+    fixture.proveItWorks();
+    fixture.finish();
   },
 );
 
 t.test('hazard 32: counts returned late, up to the last entry: no error, and nothing is overwritten', async (t) => {
-  const bench = new Bench();
-  const eventQueue = bench.driver.createEventQueue({ entriesLog2: 3, vector: VECTOR });
-  const sendCq = bench.createCompletionQueue({ eventQueue });
-  const qp = bench.createQueuePair({ sendCq });
+  const fixture = new AdapterFixture();
+  const eventQueue = fixture.driver.createEventQueue({ entriesLog2: 3, vector: VECTOR });
+  const sendCq = fixture.createCompletionQueue({ eventQueue });
+  const qp = fixture.createQueuePair({ sendCq });
   for (let lap = 0; lap < 20; lap++) {
     for (let count = 0; count < 8; count++) {
       sendCq.notify();
       qp.post(NOP);
-      bench.settle();
+      fixture.settle();
       t.equal(eventQueue.walk(false).length, 1);
       sendCq.drain();
     }
     eventQueue.giveBack();
   }
-  t.equal(queryEq(bench, eventQueue).error, 0);
-  bench.finish();
+  t.equal(queryEq(fixture, eventQueue).error, 0);
+  fixture.finish();
 });
 
 t.test('a request with an impossible count causes at most one event too many', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   const { sendCq } = qp.parts;
   for (const consumed of [1, 77, 0x7fffffff, 0x80000000, 0xffffffff]) {
-    const before = queryEq(bench, bench.events).producerCount;
+    const before = queryEq(fixture, fixture.events).producerCount;
     sendCq.notify({ consumed: (sendCq.consumed + consumed) >>> 0 });
-    bench.settle();
-    t.ok(queryEq(bench, bench.events).producerCount - before <= 1, `${consumed} more than there were`);
-    bench.events.walk();
+    fixture.settle();
+    t.ok(queryEq(fixture, fixture.events).producerCount - before <= 1, `${consumed} more than there were`);
+    fixture.events.walk();
     sendCq.notify();
     qp.post(NOP);
-    bench.settle();
-    t.equal(bench.events.walk().length, 1, 'the next true request is answered');
+    fixture.settle();
+    t.equal(fixture.events.walk().length, 1, 'the next true request is answered');
     t.equal(sendCq.drain().length, 1);
   }
-  t.same(bench.allFaults(), {});
-  bench.finish();
+  t.same(fixture.allFaults(), {});
+  fixture.finish();
 });
 
 t.test(
   'summary bytes unmapped and mapped again under load: no event is lost, and only the bytes are at fault',
   async (t) => {
     for (const seed of [1, 2, 3]) {
-      const bench = new Bench({ seed });
-      const { driver, host, random, machine } = bench;
+      const fixture = new AdapterFixture({ seed });
+      const { driver, host, random, machine } = fixture;
       const [first, second] = [0, 1].map(() => {
         const page = driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
         const events = driver.createEventQueue({ vector: VECTOR, summaryCount: 4 });
@@ -225,7 +225,7 @@ t.test(
           payload: eqPayload(attributes),
         });
         const qps = [0, 1, 2, 3].map((summaryIndex) =>
-          bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue: events, summaryIndex }) }),
+          fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ eventQueue: events, summaryIndex }) }),
         );
         for (const { parts } of qps) parts.sendCq.notify();
         const queues = qps.map(({ parts }) => parts.sendCq);
@@ -252,14 +252,14 @@ t.test(
         first.poller.serve();
         second.poller.serve();
       }
-      bench.settle();
+      fixture.settle();
       for (const { poller } of [first, second]) poller.deadman();
       t.same([first.taken, second.taken], [first.posted, second.posted], `seed ${seed}`);
-      const { DMA_WRITE, ...others } = bench.allFaults();
+      const { DMA_WRITE, ...others } = fixture.allFaults();
       t.ok(DMA_WRITE > 0, 'bytes could not be written');
       t.same(others, {}, 'nothing else was at fault');
       host.memory.protect(first.page, 1, PageAccess.READ_WRITE);
-      bench.finish();
+      fixture.finish();
     }
   },
 );

@@ -23,7 +23,7 @@ import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts
 import { eqPayload } from '../hosts/in-process/driver/payloads.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
-import { Bench, type BenchOptions } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type AdapterFixtureOptions } from '../test-support/adapter-fixture.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const VECTOR = 20;
@@ -31,18 +31,18 @@ const POLL_ONLY = { nextInterruptDelayNsLow: 0xffffffff, nextInterruptDelayNsHig
 
 /** An event queue with summary bytes, and CQs, each with a QP, that post to it. */
 class Fixture {
-  readonly bench: Bench;
+  readonly fixture: AdapterFixture;
   readonly events: DriverEventQueue;
   readonly qps: readonly DriverQueuePair[];
 
   constructor(
     attributes: { delayNs?: number; controls?: EqControl; nextInterruptDelayNsLow?: number } = {},
     queues = 4,
-    options: BenchOptions = {},
+    options: AdapterFixtureOptions = {},
   ) {
-    this.bench = new Bench(options);
+    this.fixture = new AdapterFixture(options);
     const { delayNs = 0, ...rest } = attributes;
-    this.events = this.bench.driver.createEventQueue({
+    this.events = this.fixture.driver.createEventQueue({
       vector: VECTOR,
       summaryCount: queues,
       attributes: {
@@ -52,9 +52,9 @@ class Fixture {
       },
     });
     this.qps = Array.from({ length: queues }, (_, summaryIndex) => {
-      const sendCq = this.bench.createCompletionQueue({ eventQueue: this.events, summaryIndex });
+      const sendCq = this.fixture.createCompletionQueue({ eventQueue: this.events, summaryIndex });
       sendCq.notify();
-      return this.bench.createQueuePair({ sendCq });
+      return this.fixture.createQueuePair({ sendCq });
     });
   }
 
@@ -63,7 +63,7 @@ class Fixture {
   }
 
   get interrupts(): number {
-    return this.bench.host.raised[VECTOR] ?? 0;
+    return this.fixture.host.raised[VECTOR] ?? 0;
   }
 
   /** Primary byte, then the secondary ones. */
@@ -80,7 +80,7 @@ class Fixture {
   /** Causes one completion on CQ number `index`. */
   complete(index: number): void {
     this.qps[index].post(NOP);
-    this.bench.settle();
+    this.fixture.settle();
   }
 
   /** Takes a CQ's entries and clears its EQ pending bit without arming again. */
@@ -88,11 +88,11 @@ class Fixture {
     const { sendCq } = this.qps[index].parts;
     sendCq.drain();
     sendCq.notify({ clearPending: true });
-    this.bench.settle();
+    this.fixture.settle();
   }
 
   query() {
-    const { management } = this.bench.driver;
+    const { management } = this.fixture.driver;
     const { payload } = management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: this.events.eqn });
     return decodeEqAttributes(payload, 0, newEqAttributes());
   }
@@ -100,11 +100,16 @@ class Fixture {
   /** Sets local time to `ns` after its wrap; negative: before it. */
   setTimeFromWrap(ns: number): void {
     const low = ((ns % DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE;
-    this.bench.access.writeRegister(CSR.LOCAL_TIME, 8, low, (Math.floor(ns / DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE);
+    this.fixture.access.writeRegister(
+      CSR.LOCAL_TIME,
+      8,
+      low,
+      (Math.floor(ns / DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE,
+    );
   }
 
   finish(): void {
-    this.bench.finish();
+    this.fixture.finish();
   }
 }
 
@@ -117,7 +122,7 @@ t.test(
     t.equal(fixture.interrupts, 1);
     const { nextInterruptTimeLow: stamp, completionEventCounter } = fixture.query();
     t.equal(completionEventCounter, 1);
-    t.equal(stamp, fixture.bench.machine.clock.now() + 10_000, 'local time plus the delay');
+    t.equal(stamp, fixture.fixture.machine.clock.now() + 10_000, 'local time plus the delay');
     fixture.clearSummary();
     fixture.complete(3);
     t.same(fixture.summary, [0, 0, 0, 0, 1]);
@@ -135,10 +140,10 @@ t.test('a late driver is interrupted once per delay, even when it asked for the 
     const first = controls === EqControl.INTERRUPT ? 1 : 0;
     fixture.complete(0);
     t.equal(fixture.interrupts, first);
-    fixture.bench.machine.clock.advance(10_000);
+    fixture.fixture.machine.clock.advance(10_000);
     fixture.complete(1);
     t.equal(fixture.interrupts, first, 'the stamp itself is not later than the stamp');
-    fixture.bench.machine.clock.advance(1);
+    fixture.fixture.machine.clock.advance(1);
     fixture.clearSummary();
     fixture.complete(2);
     t.equal(fixture.interrupts, first + 1);
@@ -154,7 +159,7 @@ t.test('controls: nothing, primary byte, primary byte and interrupt', async (t) 
   const seen = [EqControl.NOTHING, EqControl.PRIMARY_SUMMARY, EqControl.INTERRUPT].map((controls) => {
     const fixture = new Fixture({ delayNs: 1000, controls });
     fixture.complete(0);
-    fixture.bench.machine.clock.advance(5000);
+    fixture.fixture.machine.clock.advance(5000);
     fixture.complete(1);
     return [fixture.summary, fixture.interrupts];
   });
@@ -171,7 +176,7 @@ t.test('hazard 30: delay 0 interrupts on every event, the largest on none', asyn
   for (const fixture of [always, never]) {
     for (let index = 0; index < 4; index++) {
       fixture.complete(index);
-      fixture.bench.machine.clock.advance(1e12);
+      fixture.fixture.machine.clock.advance(1e12);
     }
   }
   t.equal(always.interrupts, 4);
@@ -192,7 +197,7 @@ t.test('hazard 30: stamp and local time compare across the wrap of either', asyn
     const fixture = new Fixture({ delayNs: 10_000 });
     fixture.setTimeFromWrap(startNs);
     fixture.complete(0);
-    fixture.bench.machine.clock.advance(waitNs);
+    fixture.fixture.machine.clock.advance(waitNs);
     fixture.complete(1);
     t.equal(fixture.interrupts, late ? 2 : 1, `from ${startNs} after ${waitNs}`);
     fixture.finish();
@@ -213,13 +218,13 @@ t.test('hazard 30: the last event may be stranded without an interrupt; a deadma
   t.equal(event?.objectNumber, fixture.queues[0]?.cqn);
   fixture.complete(1);
   fixture.clearPending(0);
-  fixture.bench.machine.clock.advance(3_600e9);
-  fixture.bench.settle();
+  fixture.fixture.machine.clock.advance(3_600e9);
+  fixture.fixture.settle();
   t.equal(fixture.interrupts, 1, 'no interrupt for an hour');
   t.equal(poller.deadman(), 1);
   t.same(taken, [fixture.queues[1]]);
   t.equal(poller.stranded, 1);
-  fixture.bench.settle();
+  fixture.fixture.settle();
   t.equal(fixture.query().completionEventCounter, 0);
   fixture.finish();
 });
@@ -234,7 +239,7 @@ t.test(
     fixture.complete(1);
     t.equal(fixture.query().completionEventCounter, 2);
     fixture.qps[1].destroy();
-    fixture.bench.driver.management.perform({
+    fixture.fixture.driver.management.perform({
       opcode: ManagementOpcode.DESTROY_CQ,
       objectNumber: fixture.queues[1].cqn,
     });
@@ -267,7 +272,7 @@ t.test(
     fixture.complete(0);
     t.equal(fixture.events.walk().length, 1);
     parts.sendCq.notify();
-    fixture.bench.settle();
+    fixture.fixture.settle();
     t.equal(fixture.events.walk().length, 1, 'the entry beyond `consumed` makes an event');
     t.equal(parts.sendCq.drain().length, 1);
     fixture.finish();
@@ -276,9 +281,9 @@ t.test(
 
 t.test('every write of an event is made before its interrupt: entry, secondary byte, primary byte', async (t) => {
   const fixture = new Fixture({ delayNs: 10_000 });
-  const mark = fixture.bench.host.log.count;
+  const mark = fixture.fixture.host.log.count;
   fixture.complete(2);
-  const effects = fixture.bench.host.log.effectsSince(mark);
+  const effects = fixture.fixture.host.log.effectsSince(mark);
   const summary = effects.findIndex(({ kind }) => kind === AccessKind.WRITE);
   const { BODY, VALIDITY, WRITE, VECTOR: MESSAGE } = AccessKind;
   t.same(
@@ -292,15 +297,15 @@ t.test('every write of an event is made before its interrupt: entry, secondary b
 t.test('asynchronous events have no EQ pending bit: each one sets the primary byte and interrupts', async (t) => {
   const fixture = new Fixture({ delayNs: 10_000 });
   const payload = eqPayload({ attributeMask: EqMask.ASYNCHRONOUS, asynchronous: 1 });
-  const { management } = fixture.bench.driver;
+  const { management } = fixture.fixture.driver;
   management.perform({ opcode: ManagementOpcode.MODIFY_EQ, objectNumber: fixture.events.eqn, payload });
   for (let count = 1; count <= 3; count++) {
     fixture.clearSummary();
     const before = fixture.interrupts;
-    const qp = fixture.bench.createQueuePair({ sendCq: fixture.bench.createCompletionQueue({ entriesLog2: 0 }) });
+    const qp = fixture.fixture.createQueuePair({ sendCq: fixture.fixture.createCompletionQueue({ entriesLog2: 0 }) });
     qp.post(NOP);
     qp.post(NOP);
-    fixture.bench.settle();
+    fixture.fixture.settle();
     t.ok(fixture.events.walk().some(({ eventType }) => eventType === EventType.CQ_ERROR));
     t.ok(fixture.interrupts > before, 'although no time has passed');
     t.same(fixture.summary, [1, 0, 0, 0, 0]);
@@ -312,7 +317,7 @@ t.test('asynchronous events have no EQ pending bit: each one sets the primary by
 t.test('impossible addresses, counts and delays are refused, and nothing changes', async (t) => {
   const fixture = new Fixture({ delayNs: 77 });
   const before = fixture.query();
-  const { management } = fixture.bench.driver;
+  const { management } = fixture.fixture.driver;
   const memory = fixture.events.buffer.slotAddress(0);
   const attributeMask = EqMask.DELAY | EqMask.SUMMARY;
   const refused: [object, ManagementStatus][] = [
@@ -337,11 +342,11 @@ t.test('impossible addresses, counts and delays are refused, and nothing changes
 
 t.test('a CQ index without a byte, and bytes in unmapped memory, lose no event', async (t) => {
   const fixture = new Fixture({ delayNs: 0 }, 2);
-  const { driver, host } = fixture.bench;
+  const { driver, host } = fixture.fixture;
   const beyond = driver.createCompletionQueue({ eventQueue: fixture.events, summaryIndex: 2 });
   beyond.notify();
-  fixture.bench.createQueuePair({ sendCq: beyond }).post(NOP);
-  fixture.bench.settle();
+  fixture.fixture.createQueuePair({ sendCq: beyond }).post(NOP);
+  fixture.fixture.settle();
   t.same(fixture.summary, [1, 0, 0], 'no byte beyond the last is touched');
   t.equal(fixture.events.walk().length, 1);
   const page = 4096;
@@ -361,7 +366,7 @@ t.test('a CQ index without a byte, and bytes in unmapped memory, lose no event',
   fixture.complete(0);
   t.equal(fixture.events.walk().length, 1);
   t.equal(fixture.interrupts, 2);
-  t.equal(fixture.bench.faults(FaultKind.DMA_WRITE), 2, 'one for each byte');
+  t.equal(fixture.fixture.faults(FaultKind.DMA_WRITE), 2, 'one for each byte');
   fixture.finish();
 });
 
@@ -378,7 +383,7 @@ t.test(
 /** Compares random steps with the table in BigInt arithmetic; returns the difference or ''. */
 function runAgainstOracle(seed: number): string {
   const fixture = new Fixture({ delayNs: 1000 }, 6, { seed });
-  const { random, machine, driver } = fixture.bench;
+  const { random, machine, driver } = fixture.fixture;
   const pending = new Set<number>();
   let [delay, stamp, expected, offset] = [1000n, 0n, 0, 0n];
   const now = (): bigint => BigInt.asUintN(64, BigInt(machine.clock.now()) + offset);
@@ -403,7 +408,7 @@ function runAgainstOracle(seed: number): string {
       const target = BigInt.asUintN(64, BigInt(random.below(4000) - 2000));
       offset = target - BigInt(machine.clock.now());
       const low = Number(target & 0xffffffffn);
-      fixture.bench.access.writeRegister(CSR.LOCAL_TIME, 8, low, Number(target >> 32n));
+      fixture.fixture.access.writeRegister(CSR.LOCAL_TIME, 8, low, Number(target >> 32n));
     } else {
       delay = random.pick([0n, 1n, 700n, 2n ** 62n]);
       const payload = eqPayload({
@@ -425,7 +430,7 @@ t.test(
   async (t) => {
     const seed = 77;
     const fixture = new Fixture({ delayNs: 50_000, controls: EqControl.PRIMARY_SUMMARY }, 4, { seed });
-    const { random, machine } = fixture.bench;
+    const { random, machine } = fixture.fixture;
     let [posted, taken] = [0, 0];
     const poller = new EventPoller(fixture.events, fixture.queues, (queue) => {
       taken += queue.drain().length;
@@ -440,7 +445,7 @@ t.test(
       machine.clock.advance(random.below(2000));
       poller.poll();
     }
-    fixture.bench.settle();
+    fixture.fixture.settle();
     poller.deadman();
     t.equal(taken, posted, `seed ${seed}`);
     t.equal(fixture.interrupts, 0, 'it polled in time');

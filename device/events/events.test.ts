@@ -12,298 +12,299 @@ import { EqControl, EventType, FaultKind, ManagementOpcode, SendOpcode } from '.
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 
-function raised(bench: Bench, vector = COMPLETION_VECTOR): number {
-  return bench.host.raised[vector] ?? 0;
+function raised(fixture: AdapterFixture, vector = COMPLETION_VECTOR): number {
+  return fixture.host.raised[vector] ?? 0;
 }
 
-function complete(bench: Bench, qp: DriverQueuePair): void {
+function complete(fixture: AdapterFixture, qp: DriverQueuePair): void {
   qp.post(NOP);
-  bench.settle();
+  fixture.settle();
 }
 
-function queryEq(bench: Bench, eq: DriverEventQueue) {
-  const { payload } = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: eq.eqn });
+function queryEq(fixture: AdapterFixture, eq: DriverEventQueue) {
+  const { payload } = fixture.driver.management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: eq.eqn });
   return decodeEqAttributes(payload, 0, newEqAttributes());
 }
 
 t.test('without a request there is no event; with one there is one', async (t) => {
   ledger(t, '11.4.2.2', 'One request for notification gives one event');
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   const { sendCq } = qp.parts;
-  complete(bench, qp);
-  t.equal(raised(bench), 0);
+  complete(fixture, qp);
+  t.equal(raised(fixture), 0);
   sendCq.drain();
   sendCq.notify();
-  bench.settle();
-  t.equal(raised(bench), 0, 'arming alone is no event');
-  for (let count = 0; count < 3; count++) complete(bench, qp);
-  t.equal(raised(bench), 1);
-  const [event, ...others] = bench.events.walk();
+  fixture.settle();
+  t.equal(raised(fixture), 0, 'arming alone is no event');
+  for (let count = 0; count < 3; count++) complete(fixture, qp);
+  t.equal(raised(fixture), 1);
+  const [event, ...others] = fixture.events.walk();
   t.same(others, []);
   t.equal(event?.eventType, EventType.COMPLETION);
   t.equal(event?.objectNumber, sendCq.cqn);
   t.equal(event?.completionSequence, 2, 'the sequence word of the entry that caused it');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hazard 31: entry, then event, then interrupt: each is visible before the next', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   const { sendCq } = qp.parts;
   sendCq.notify();
   let atBody = -1;
-  bench.host.onBody = (address) => {
-    if (address === bench.events.buffer.slotAddress(0)) atBody = getEventEntrySequence(bench.events.buffer.slot(0), 0);
+  fixture.host.onBody = (address) => {
+    if (address === fixture.events.buffer.slotAddress(0))
+      atBody = getEventEntrySequence(fixture.events.buffer.slot(0), 0);
   };
   let complete = false;
-  bench.host.onVector = () => {
-    complete = sendCq.ready && bench.events.ready;
+  fixture.host.onVector = () => {
+    complete = sendCq.ready && fixture.events.ready;
   };
-  const mark = bench.host.log.count;
+  const mark = fixture.host.log.count;
   qp.post(NOP);
-  bench.settle();
+  fixture.settle();
   t.equal(atBody, 0);
   t.ok(complete, 'at the interrupt both entries are valid');
-  const order = bench.host.log.effectsSince(mark).map(({ kind }) => kind);
+  const order = fixture.host.log.effectsSince(mark).map(({ kind }) => kind);
   const { BODY, VALIDITY, VECTOR } = AccessKind;
   t.same(order, [BODY, VALIDITY, BODY, VALIDITY, VECTOR]);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hazard 27: a completion between poll and request is not lost', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   const { sendCq } = qp.parts;
   for (const page of [undefined, qp.parts.page]) {
-    const before = raised(bench);
-    complete(bench, qp);
+    const before = raised(fixture);
+    complete(fixture, qp);
     sendCq.notify(page === undefined ? {} : { page });
-    bench.settle();
-    t.equal(raised(bench), before + 1, 'an entry beyond `consumed` is an event at once');
+    fixture.settle();
+    t.equal(raised(fixture), before + 1, 'an entry beyond `consumed` is an event at once');
     sendCq.drain();
-    bench.events.walk();
+    fixture.events.walk();
     sendCq.notify(page === undefined ? {} : { page });
-    bench.settle();
-    t.equal(raised(bench), before + 1, 'nothing beyond it is none');
-    complete(bench, qp);
-    t.equal(raised(bench), before + 2);
+    fixture.settle();
+    t.equal(raised(fixture), before + 1, 'nothing beyond it is none');
+    complete(fixture, qp);
+    t.equal(raised(fixture), before + 2);
     sendCq.drain();
-    bench.events.walk();
+    fixture.events.walk();
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hazard 27: while an event is pending there is no other, however often software arms', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   const { sendCq } = qp.parts;
   sendCq.notify();
-  complete(bench, qp);
+  complete(fixture, qp);
   for (let count = 0; count < 3; count++) {
     sendCq.notify({ clearPending: false });
-    complete(bench, qp);
+    complete(fixture, qp);
   }
-  t.equal(bench.events.walk().length, 1);
+  t.equal(fixture.events.walk().length, 1);
   sendCq.notify({ clearPending: true });
-  bench.settle();
-  t.equal(bench.events.walk().length, 1, 'cleared: what came meanwhile is an event now');
-  bench.finish();
+  fixture.settle();
+  t.equal(fixture.events.walk().length, 1, 'cleared: what came meanwhile is an event now');
+  fixture.finish();
 });
 
 t.test('hazard 27: a request for solicited completions waits for one, or for a failed one', async (t) => {
   ledger(t, '11.4.2.2', 'A request for solicited completions is answered by a solicited or failed one only');
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
   const { receiveCq } = receiver.parts;
   const deliver = (solicited: boolean, lengthBytes = 40): void => {
-    bench.postReceive(receiver, lengthBytes);
+    fixture.postReceive(receiver, lengthBytes);
     sender.post(to({ solicited, inline: new Uint8Array(8) }));
-    bench.settle();
+    fixture.settle();
     sender.parts.sendCq.drain();
   };
   receiveCq.notify({ solicitedOnly: true });
   deliver(false, 48);
-  t.equal(raised(bench), 0);
+  t.equal(raised(fixture), 0);
   deliver(true, 48);
-  t.equal(raised(bench), 1);
+  t.equal(raised(fixture), 1);
   receiveCq.drain();
-  bench.events.walk();
+  fixture.events.walk();
   receiveCq.notify({ solicitedOnly: true });
   deliver(false, 48);
-  t.equal(raised(bench), 1);
+  t.equal(raised(fixture), 1);
   receiveCq.notify({ solicitedOnly: true, consumed: 0 });
-  bench.settle();
-  t.equal(raised(bench), 2, 'a solicited one beyond `consumed` is an event at once');
-  bench.events.walk();
+  fixture.settle();
+  t.equal(raised(fixture), 2, 'a solicited one beyond `consumed` is an event at once');
+  fixture.events.walk();
   receiveCq.drain();
   receiveCq.notify({ solicitedOnly: true });
   deliver(false, 47);
-  t.equal(raised(bench), 3, 'a failed one counts');
-  bench.finish();
+  t.equal(raised(fixture), 3, 'a failed one counts');
+  fixture.finish();
 });
 
 t.test('a request for solicited completions does not weaken one for all', async (t) => {
   ledger(t, '11.4.2.2', 'A request for the next completion is not weakened by one for solicited completions');
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   qp.parts.sendCq.notify();
   qp.parts.sendCq.notify({ solicitedOnly: true });
-  complete(bench, qp);
-  t.equal(raised(bench), 1);
-  bench.finish();
+  complete(fixture, qp);
+  t.equal(raised(fixture), 1);
+  fixture.finish();
 });
 
 t.test('hazard 27: poll, arm, poll under load: software that follows the rules misses nothing', async (t) => {
   const seed = 51;
-  const bench = new Bench({ seed, budget: 2 });
-  const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
-  const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 4 });
+  const fixture = new AdapterFixture({ seed, budget: 2 });
+  const sendCq = fixture.createCompletionQueue({ entriesLog2: 4 });
+  const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 4 });
   let [posted, taken, idle] = [0, 0, 0];
   sendCq.notify();
   while (taken < 3000) {
-    if (posted - taken < 16 && posted < 3000 && bench.random.oneIn(2)) {
-      qp.post(NOP, bench.random.pick(['collect', 'doorbell'] as const));
+    if (posted - taken < 16 && posted < 3000 && fixture.random.oneIn(2)) {
+      qp.post(NOP, fixture.random.pick(['collect', 'doorbell'] as const));
       posted++;
     }
-    const before = raised(bench);
-    bench.machine.step();
-    if (raised(bench) === before) {
+    const before = raised(fixture);
+    fixture.machine.step();
+    if (raised(fixture) === before) {
       if (++idle > 200_000) throw new Error(`stranded after ${taken} of ${posted}; seed ${seed}`);
       continue;
     }
     taken += sendCq.drain().length;
-    bench.events.walk();
+    fixture.events.walk();
     sendCq.notify();
   }
   t.equal(taken, 3000);
-  t.equal(queryEq(bench, bench.events).error, 0);
-  bench.finish();
+  t.equal(queryEq(fixture, fixture.events).error, 0);
+  fixture.finish();
 });
 
 t.test('hazard 32: an event queue without a reader fills up, overflows once, and overwrites nothing', async (t) => {
-  const bench = new Bench();
-  const eventQueue = bench.driver.createEventQueue({ entriesLog2: 2, vector: 20 });
+  const fixture = new AdapterFixture();
+  const eventQueue = fixture.driver.createEventQueue({ entriesLog2: 2, vector: 20 });
   const qps = Array.from({ length: 6 }, () =>
-    bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue }) }),
+    fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ eventQueue }) }),
   );
   for (const { parts } of qps) parts.sendCq.notify();
-  for (const qp of qps) complete(bench, qp);
+  for (const qp of qps) complete(fixture, qp);
   t.same(
     eventQueue.walk(false).map(({ objectNumber }) => objectNumber),
     qps.slice(0, 4).map(({ parts }) => parts.sendCq.cqn),
   );
-  t.equal(bench.faults(FaultKind.EQ_OVERRUN), 1);
-  const events = bench.asynchronous.walk().filter(({ eventType }) => eventType === EventType.EQ_ERROR);
+  t.equal(fixture.faults(FaultKind.EQ_OVERRUN), 1);
+  const events = fixture.asynchronous.walk().filter(({ eventType }) => eventType === EventType.EQ_ERROR);
   t.same(
     events.map(({ objectNumber }) => objectNumber),
     [eventQueue.eqn],
     'the asynchronous queue gets an event',
   );
-  t.equal(queryEq(bench, eventQueue).error, 1);
-  t.equal(raised(bench, 20), 4, 'one interrupt per pass with an event');
+  t.equal(queryEq(fixture, eventQueue).error, 1);
+  t.equal(raised(fixture, 20), 4, 'one interrupt per pass with an event');
   t.ok(
     qps.every(({ parts }) => parts.sendCq.ready),
     'completions go on',
   );
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hazard 32: entries returned make room; a false count is ignored and counted as a fault', async (t) => {
-  const bench = new Bench();
-  const eventQueue = bench.driver.createEventQueue({ entriesLog2: 1, vector: 20 });
-  const qp = bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue }) });
+  const fixture = new AdapterFixture();
+  const eventQueue = fixture.driver.createEventQueue({ entriesLog2: 1, vector: 20 });
+  const qp = fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ eventQueue }) });
   for (let count = 0; count < 50; count++) {
     qp.parts.sendCq.notify();
-    complete(bench, qp);
+    complete(fixture, qp);
     t.equal(eventQueue.walk().length, 1);
     qp.parts.sendCq.drain();
   }
   for (const count of [51, 60, 0xffffffff, 0, 48]) eventQueue.giveBack(count);
-  t.ok(bench.faults(FaultKind.DOORBELL_BEYOND_TAIL) >= 3, 'counts ahead of the device');
+  t.ok(fixture.faults(FaultKind.DOORBELL_BEYOND_TAIL) >= 3, 'counts ahead of the device');
   qp.parts.sendCq.notify();
-  complete(bench, qp);
+  complete(fixture, qp);
   t.equal(eventQueue.walk().length, 1);
-  t.equal(queryEq(bench, eventQueue).error, 0);
-  bench.finish();
+  t.equal(queryEq(fixture, eventQueue).error, 0);
+  fixture.finish();
 });
 
 t.test('an event queue with controls NOTHING does not interrupt', async (t) => {
-  const bench = new Bench();
-  const eventQueue = bench.driver.createEventQueue({ vector: 20, attributes: { controls: EqControl.NOTHING } });
-  const qp = bench.createQueuePair({ sendCq: bench.createCompletionQueue({ eventQueue }) });
+  const fixture = new AdapterFixture();
+  const eventQueue = fixture.driver.createEventQueue({ vector: 20, attributes: { controls: EqControl.NOTHING } });
+  const qp = fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ eventQueue }) });
   qp.parts.sendCq.notify();
-  complete(bench, qp);
-  t.equal(raised(bench, 20), 0);
+  complete(fixture, qp);
+  t.equal(raised(fixture, 20), 0);
   t.equal(eventQueue.walk().length, 1);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a completion queue without an event queue takes requests and stays silent', async (t) => {
-  const bench = new Bench();
-  const sendCq = bench.driver.createCompletionQueue();
-  const qp = bench.createQueuePair({ sendCq });
+  const fixture = new AdapterFixture();
+  const sendCq = fixture.driver.createCompletionQueue();
+  const qp = fixture.createQueuePair({ sendCq });
   sendCq.notify();
-  complete(bench, qp);
+  complete(fixture, qp);
   sendCq.notify();
-  bench.settle();
+  fixture.settle();
   t.equal(
-    bench.host.raised.reduce((sum, count) => sum + count, 0),
+    fixture.host.raised.reduce((sum, count) => sum + count, 0),
     0,
   );
   t.ok(sendCq.ready);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('doorbells for queues that do not exist are counted', async (t) => {
-  const bench = new Bench();
-  const before = bench.allFaults();
-  bench.access.writeRegister(CSR.CQ_NOTIFY, 8, 0x00fffff0, 0);
-  bench.access.writeRegister(CSR.EQ_CONSUMER, 8, 0x00fffff0, 0);
-  t.notSame(bench.allFaults(), before);
-  bench.proveItWorks();
-  bench.finish();
+  const fixture = new AdapterFixture();
+  const before = fixture.allFaults();
+  fixture.access.writeRegister(CSR.CQ_NOTIFY, 8, 0x00fffff0, 0);
+  fixture.access.writeRegister(CSR.EQ_CONSUMER, 8, 0x00fffff0, 0);
+  t.notSame(fixture.allFaults(), before);
+  fixture.proveItWorks();
+  fixture.finish();
 });
 
 t.test('hazard 31: masked: the event is in memory, the vector pending; unmasked: one interrupt', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
-  bench.host.masked[COMPLETION_VECTOR] = 1;
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
+  fixture.host.masked[COMPLETION_VECTOR] = 1;
   qp.parts.sendCq.notify();
-  complete(bench, qp);
-  t.equal(raised(bench), 0);
-  t.ok(bench.events.ready);
-  t.equal(bench.read(MSIX_PBA_OFFSET) & (1 << COMPLETION_VECTOR), 1 << COMPLETION_VECTOR);
-  bench.host.masked[COMPLETION_VECTOR] = 0;
-  bench.settle();
-  t.equal(raised(bench), 1);
-  t.equal(bench.read(MSIX_PBA_OFFSET), 0);
-  bench.finish();
+  complete(fixture, qp);
+  t.equal(raised(fixture), 0);
+  t.ok(fixture.events.ready);
+  t.equal(fixture.read(MSIX_PBA_OFFSET) & (1 << COMPLETION_VECTOR), 1 << COMPLETION_VECTOR);
+  fixture.host.masked[COMPLETION_VECTOR] = 0;
+  fixture.settle();
+  t.equal(raised(fixture), 1);
+  t.equal(fixture.read(MSIX_PBA_OFFSET), 0);
+  fixture.finish();
 });
 
 t.test('a vector stays pending while MSI-X is off', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
-  bench.host.msixEnabled = false;
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
+  fixture.host.msixEnabled = false;
   qp.parts.sendCq.notify();
-  complete(bench, qp);
-  bench.host.msixEnabled = true;
-  bench.settle();
-  t.equal(raised(bench), 1);
-  bench.finish();
+  complete(fixture, qp);
+  fixture.host.msixEnabled = true;
+  fixture.settle();
+  t.equal(raised(fixture), 1);
+  fixture.finish();
 });
 
 t.test('a management command can be answered by an event as well', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
   for (let count = 0; count < 3; count++) {
-    management.perform({ opcode: ManagementOpcode.QUERY_ADAPTER, notify: 1, eventQueue: bench.events.eqn });
-    const [event, ...others] = bench.events.take();
+    management.perform({ opcode: ManagementOpcode.QUERY_ADAPTER, notify: 1, eventQueue: fixture.events.eqn });
+    const [event, ...others] = fixture.events.take();
     t.equal(event?.eventType, EventType.MANAGEMENT_COMPLETE);
     t.same(others, []);
     t.ok((event?.objectNumber ?? 0) > 0, 'the sequence number');
@@ -312,19 +313,19 @@ t.test('a management command can be answered by an event as well', async (t) => 
     opcode: ManagementOpcode.QUERY_PD,
     objectNumber: 0x123456,
     notify: 1,
-    eventQueue: bench.events.eqn,
+    eventQueue: fixture.events.eqn,
   });
   t.not(refused.status, 0);
-  t.equal(bench.events.take().length, 1, 'refused ones are answered too');
-  bench.finish();
+  t.equal(fixture.events.take().length, 1, 'refused ones are answered too');
+  fixture.finish();
 });
 
 t.test('a completion event carries the token its queue was created with', async (t) => {
-  const bench = new Bench();
+  const fixture = new AdapterFixture();
   const token = 0x12_3456_789a;
-  const qp = bench.createQueuePair({ sendCq: bench.createCompletionQueue({ token }) });
+  const qp = fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ token }) });
   qp.parts.sendCq.notify();
-  complete(bench, qp);
-  t.equal(bench.events.take()[0]?.token, token);
-  bench.finish();
+  complete(fixture, qp);
+  t.equal(fixture.events.take()[0]?.token, token);
+  fixture.finish();
 });

@@ -18,7 +18,7 @@ import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
 import type { Port } from '../port/port.ts';
 import { Random } from '../random.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { Cable } from './cable.ts';
 import { Fabric } from './fabric.ts';
 import { FaultyLink } from './faulty-link.ts';
@@ -157,19 +157,19 @@ t.test('two adapters that each have their own run wake each other', async (t) =>
 t.test('damage on a link never reaches memory, and CRCs are checked only where damage can happen', async (t) => {
   for (let seed = 1; seed <= 3; seed++) {
     const adapter = { portLink: { kind: 'faulty', seed, faults: { corrupt: 0.5 } } } as const;
-    const bench = new Bench({ seed, adapter });
-    const { receiver } = bench.machine.device;
-    const { sender, receiver: target, to } = bench.createPair();
-    const payload = bench.random.bytes(48);
+    const fixture = new AdapterFixture({ seed, adapter });
+    const { receiver } = fixture.machine.device;
+    const { sender, receiver: target, to } = fixture.createPair();
+    const payload = fixture.random.bytes(48);
     let arrived = 0;
     for (let round = 0; round < 200; round++) {
-      const buffer = arrived === round || round === 0 ? bench.postReceive(target, GRH_AREA + 48) : undefined;
+      const buffer = arrived === round || round === 0 ? fixture.postReceive(target, GRH_AREA + 48) : undefined;
       sender.post(to({ inline: payload }));
-      bench.settle();
+      fixture.settle();
       sender.parts.sendCq.drain();
       const got = target.parts.receiveCq.drain();
       arrived += got.length;
-      if (got.length > 0 && buffer === undefined) bench.postReceive(target, GRH_AREA + 48);
+      if (got.length > 0 && buffer === undefined) fixture.postReceive(target, GRH_AREA + 48);
       if (
         got.length > 0 &&
         buffer !== undefined &&
@@ -183,53 +183,53 @@ t.test('damage on a link never reaches memory, and CRCs are checked only where d
     t.equal(receiver.checked, 200, `seed ${seed}`);
     t.equal(receiver.unchecked, 0, `seed ${seed}`);
   }
-  const bench = new Bench();
-  bench.proveItWorks();
-  const { receiver } = bench.machine.device;
+  const fixture = new AdapterFixture();
+  fixture.proveItWorks();
+  const { receiver } = fixture.machine.device;
   t.equal(receiver.checked, 0);
   t.equal(receiver.unchecked, 1);
 });
 
 t.test('captures show valid CRCs whatever the link', async (t) => {
   for (const portLink of [{ kind: 'cable' }, { kind: 'faulty', seed: 1 }] as const) {
-    const bench = new Bench({ adapter: { portLink } });
+    const fixture = new AdapterFixture({ adapter: { portLink } });
     const parsed = newParsedPacket();
     const seen: string[] = [];
-    for (const port of bench.machine.device.ports) {
+    for (const port of fixture.machine.device.ports) {
       port.observer = (at, outgoing, bytes, offset, length) => {
         const error = parsePacket(new DataView(bytes.buffer), offset, length, parsed, PacketCheck.ALL);
         seen.push(`${at.number} ${outgoing ? 'out' : 'in'} ${error}`);
       };
     }
-    bench.proveItWorks();
+    fixture.proveItWorks();
     t.same(seen, ['1 out 0', '2 in 0']);
-    for (const port of bench.machine.device.ports) if (port.number === 1) port.observer = undefined;
+    for (const port of fixture.machine.device.ports) if (port.number === 1) port.observer = undefined;
     seen.length = 0;
-    bench.proveItWorks();
+    fixture.proveItWorks();
     t.same(seen, ['2 in 0'], 'also where only the receiver is observed');
   }
 });
 
 t.test('a flap causes events for software and shows in the registers', async (t) => {
-  const bench = new Bench({
+  const fixture = new AdapterFixture({
     adapter: { portLink: { kind: 'faulty', seed: 1, flaps: [{ atNs: 1000, lengthNs: 500 }] } },
   });
-  const state = (port: number): number => bench.read(CSR.PORT_STATE, port - 1);
-  bench.settle();
+  const state = (port: number): number => fixture.read(CSR.PORT_STATE, port - 1);
+  fixture.settle();
   t.equal(state(1), PortState.ACTIVE);
-  bench.machine.clock.jumpToAlarm();
-  bench.settle();
+  fixture.machine.clock.jumpToAlarm();
+  fixture.settle();
   t.equal(state(1), PortState.DOWN);
   t.equal(state(2), PortState.DOWN);
-  bench.machine.clock.jumpToAlarm();
-  bench.settle();
+  fixture.machine.clock.jumpToAlarm();
+  fixture.settle();
   t.equal(state(1), PortState.ACTIVE);
-  const events = bench.asynchronous.walk().map(({ eventType, port }) => [eventType, port]);
+  const events = fixture.asynchronous.walk().map(({ eventType, port }) => [eventType, port]);
   t.same(events, [
     [EventType.PORT_ERROR, 1],
     [EventType.PORT_ERROR, 2],
     [EventType.PORT_ACTIVE, 1],
     [EventType.PORT_ACTIVE, 2],
   ]);
-  bench.proveItWorks();
+  fixture.proveItWorks();
 });

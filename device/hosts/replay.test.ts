@@ -5,7 +5,7 @@ import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { Adapter } from '../adapter/adapter.ts';
 import type { AdapterOptions } from '../adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
-import { Bench, type Pair } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Pair } from '../test-support/adapter-fixture.ts';
 import { Recorder } from './recording.ts';
 import { decodeHeader } from './recording-format.ts';
 import { Replay } from './replay.ts';
@@ -35,9 +35,9 @@ class Tape {
   }
 }
 
-function recordedBench(seed: number, tape: Tape, chunkBytes?: number): Bench {
+function recordedFixture(seed: number, tape: Tape, chunkBytes?: number): AdapterFixture {
   const record = (options: AdapterOptions, count: number) => new Recorder(options, count, tape.sink, chunkBytes);
-  return new Bench({
+  return new AdapterFixture({
     seed,
     record,
     budget: 9,
@@ -47,28 +47,28 @@ function recordedBench(seed: number, tape: Tape, chunkBytes?: number): Bench {
 }
 
 /** Some random legal and illegal work. */
-function work(bench: Bench, pairs: Pair[], rounds: number): void {
-  const { random, machine, access } = bench;
+function work(fixture: AdapterFixture, pairs: Pair[], rounds: number): void {
+  const { random, machine, access } = fixture;
   for (let round = 0; round < rounds; round++) {
     const { sender, receiver, to } = random.pick(pairs);
     machine.clock.advance(random.below(10_000));
-    bench.postReceive(receiver, 40 + random.below(300));
+    fixture.postReceive(receiver, 40 + random.below(300));
     const content = random.oneIn(2)
       ? { inline: random.bytes(random.below(257)) }
-      : { sges: [bench.sge(bench.createBuffer(random.below(1000)))] };
+      : { sges: [fixture.sge(fixture.createBuffer(random.below(1000)))] };
     sender.post(to(content), random.pick(['collect', 'doorbell', 'register', 'slot'] as const), {
       storeBytes: 0,
       random,
     });
     if (random.oneIn(5)) receiver.parts.receiveCq.notify({ solicitedOnly: random.oneIn(2) });
-    if (random.oneIn(10)) bench.host.masked[5] = random.below(2);
+    if (random.oneIn(10)) fixture.host.masked[5] = random.below(2);
     if (random.oneIn(10))
       access.writeCollect(random.below(0x50000), random.pick([1, 2, 4, 8]), random.next(), random.next());
     if (random.oneIn(10)) access.readRegister(random.below(0x2000), random.pick([1, 2, 4, 8]));
     if (random.oneIn(3)) machine.step();
     sender.parts.sendCq.drain();
     receiver.parts.receiveCq.drain();
-    bench.events.walk();
+    fixture.events.walk();
     if (random.oneIn(50)) {
       sender.toReset();
       sender.start({ port: 1, qkey: 0x1234 });
@@ -78,15 +78,15 @@ function work(bench: Bench, pairs: Pair[], rounds: number): void {
 
 function recordSession(seed: number): Uint8Array {
   const tape = new Tape();
-  const bench = recordedBench(seed, tape, 4096);
-  work(bench, [bench.createPair(), bench.createPair()], 300);
-  bench.machine.reset(0, 'function');
-  bench.settle();
-  bench.machine.resume();
-  bench.bringUp();
-  work(bench, [bench.createPair()], 50);
-  bench.settle();
-  bench.machine.recorder?.flush();
+  const fixture = recordedFixture(seed, tape, 4096);
+  work(fixture, [fixture.createPair(), fixture.createPair()], 300);
+  fixture.machine.reset(0, 'function');
+  fixture.settle();
+  fixture.machine.resume();
+  fixture.bringUp();
+  work(fixture, [fixture.createPair()], 50);
+  fixture.settle();
+  fixture.machine.recorder?.flush();
   return tape.bytes;
 }
 
@@ -105,13 +105,13 @@ t.test('random sessions replay to the same calls, from the construction to the l
 
 t.test('a host that answers one byte differently makes the adapter differ, and the place is named', async (t) => {
   const tape = new Tape();
-  const bench = recordedBench(205, tape);
-  const { sender, receiver, to } = bench.createPair();
-  const target = bench.postReceive(receiver, 40 + 64);
-  const source = bench.createBuffer(bench.random.bytes(64));
-  sender.post(to({ sges: [bench.sge(source)] }));
-  bench.settle();
-  bench.machine.recorder?.flush();
+  const fixture = recordedFixture(205, tape);
+  const { sender, receiver, to } = fixture.createPair();
+  const target = fixture.postReceive(receiver, 40 + 64);
+  const source = fixture.createBuffer(fixture.random.bytes(64));
+  sender.post(to({ sges: [fixture.sge(source)] }));
+  fixture.settle();
+  fixture.machine.recorder?.flush();
   const spoiled = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => {
     const [host] = hosts as [HostPort];
     const { readMemory } = host;
@@ -185,19 +185,19 @@ t.test('a replay can be stepped, and the adapter looked at between', async (t) =
 
 t.test('a recording is compact and reaches its sink in few pieces', async (t) => {
   const tape = new Tape();
-  const bench = recordedBench(209, tape);
-  const { sender, receiver, to } = bench.createPair();
-  bench.machine.recorder?.flush();
+  const fixture = recordedFixture(209, tape);
+  const { sender, receiver, to } = fixture.createPair();
+  fixture.machine.recorder?.flush();
   const [bytes, calls] = [tape.lengthBytes, tape.calls];
   const messages = 1000;
   for (let count = 0; count < messages; count++) {
-    bench.postReceive(receiver, 40 + 8);
+    fixture.postReceive(receiver, 40 + 8);
     sender.post(to({ inline: new Uint8Array(8) }));
-    bench.machine.step();
+    fixture.machine.step();
     sender.parts.sendCq.drain();
     receiver.parts.receiveCq.drain();
   }
-  bench.machine.recorder?.flush();
+  fixture.machine.recorder?.flush();
   const perMessage = (tape.lengthBytes - bytes) / messages;
   // A message is 9 stores of 8 bytes, an address handle, a receive entry of a 512-byte slot, two CQEs and the payload, besides the invariants' reads.
   t.ok(perMessage < 2000, `${perMessage} bytes per message`);

@@ -5,10 +5,10 @@ import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType } from '../../protocol/layout/gen/values.gen.ts';
 import { nameStepNumbers, stepName, TimelineRing } from '../function/timeline.ts';
-import { Bench, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { connect } from '../test-support/connected-fixture.ts';
 import { DoorbellFlood } from '../test-support/doorbell-flood.ts';
-import { CREDIT_VECTOR, SendContextBench } from '../test-support/send-context-fixture.ts';
+import { CREDIT_VECTOR, SendContextFixture } from '../test-support/send-context-fixture.ts';
 import { NOP } from '../test-support/shooter.ts';
 import { findTraceFault } from './test-support/chrome-trace.ts';
 import { toChromeTrace } from './trace-export.ts';
@@ -22,9 +22,9 @@ interface NamedStep {
 }
 
 /** Attaches a timeline for which time passes with every step; `take` ends it, checks its Perfetto document and gives the steps with their numbers by name. */
-function watch(bench: Bench): { take(t: Test): NamedStep[] } {
-  const { clock } = bench.machine;
-  const adapter = bench.machine.device;
+function watch(fixture: AdapterFixture): { take(t: Test): NamedStep[] } {
+  const { clock } = fixture.machine;
+  const adapter = fixture.machine.device;
   const timeline = new TimelineRing(CAPACITY_LOG2, () => {
     clock.advance(100);
     return clock.now();
@@ -51,18 +51,18 @@ const only = (steps: readonly NamedStep[], ...names: string[]): NamedStep[] =>
 t.test(
   'bind, kick, launch, releases, completion, event and interrupt of one command through a collect buffer',
   async (t) => {
-    const bench = new Bench({ seed: 70 });
-    const { a, b } = connect(bench);
+    const fixture = new AdapterFixture({ seed: 70 });
+    const { a, b } = connect(fixture);
     for (let before = 0; before < 3; before++) {
       a.post(NOP, 'collect');
       a.parts.sendCq.take();
     }
-    b.postReceive([bench.sge(bench.createBuffer(64))]);
+    b.postReceive([fixture.sge(fixture.createBuffer(64))]);
     a.parts.sendCq.notify();
-    bench.settle();
-    const timeline = watch(bench);
-    a.post({ sges: [bench.sge(bench.createBuffer(64))] }, 'collect');
-    bench.settle();
+    fixture.settle();
+    const timeline = watch(fixture);
+    a.post({ sges: [fixture.sge(fixture.createBuffer(64))] }, 'collect');
+    fixture.settle();
     const steps = timeline.take(t);
     const [bind] = steps;
     const [launch] = only(steps, 'launch');
@@ -81,7 +81,7 @@ t.test(
         {
           step: 'eqe',
           functionNumber: 0,
-          eq: bench.events.eqn,
+          eq: fixture.events.eqn,
           event: EventType.COMPLETION,
           object: a.parts.sendCq.cqn,
         },
@@ -90,14 +90,14 @@ t.test(
       ],
     );
     t.ok(typeof lane === 'number' && lane >= 0);
-    bench.finish();
+    fixture.finish();
   },
 );
 
 t.test('refuse: no PCB is free for the page; the command comes by doorbell and is fetched', async (t) => {
-  const bench = new Bench({ seed: 71, adapter: { pcbCount: 2, pcbGuaranteed: [1, 0] } });
-  const qps = [bench.createQueuePair(), bench.createQueuePair(), bench.createQueuePair()];
-  const timeline = watch(bench);
+  const fixture = new AdapterFixture({ seed: 71, adapter: { pcbCount: 2, pcbGuaranteed: [1, 0] } });
+  const qps = [fixture.createQueuePair(), fixture.createQueuePair(), fixture.createQueuePair()];
+  const timeline = watch(fixture);
   // All but the last word of each, then the last words: so the third finds no PCB.
   const copies = qps.map((qp) => {
     const bytes = qp.fill(NOP).slice();
@@ -106,11 +106,11 @@ t.test('refuse: no PCB is free for the page; the command comes by doorbell and i
   });
   const store = (page: number, from: number, to: number): void => {
     for (let at = from; at < to; at += 4)
-      bench.access.writeCollect(page * PAGE_BYTES + at, 4, copies[page - 10]?.getUint32(at, true) ?? 0, 0);
+      fixture.access.writeCollect(page * PAGE_BYTES + at, 4, copies[page - 10]?.getUint32(at, true) ?? 0, 0);
   };
   for (const page of [10, 11, 12]) store(page, 0, 60);
   for (const page of [10, 11, 12]) store(page, 60, 64);
-  bench.settle();
+  fixture.settle();
   const steps = timeline.take(t);
   t.same(
     only(steps, 'bind').map(({ vcb, pcb }) => [vcb, pcb]),
@@ -131,12 +131,12 @@ t.test('refuse: no PCB is free for the page; the command comes by doorbell and i
     'only those that were bound',
   );
   t.equal(only(steps, 'launch').length, 3);
-  t.equal(bench.read(CSR.COLLECT_REFUSALS), 1);
+  t.equal(fixture.read(CSR.COLLECT_REFUSALS), 1);
 });
 
 t.test('spill and drain: each doorbell written to the overflow buffer comes back in order', async (t) => {
   const flood = new DoorbellFlood({ seed: 72 });
-  const timeline = watch(flood.bench);
+  const timeline = watch(flood.fixture);
   for (const qp of flood.qps) flood.post(qp);
   t.equal(flood.findWrong(), undefined);
   const steps = timeline.take(t);
@@ -156,9 +156,9 @@ t.test('spill and drain: each doorbell written to the overflow buffer comes back
 });
 
 t.test('credit return: the context and how much it has freed; its interrupt', async (t) => {
-  const pio = new SendContextBench({ blocks: 16, threshold: 16, creditInterrupt: 1 });
+  const pio = new SendContextFixture({ blocks: 16, threshold: 16, creditInterrupt: 1 });
   const { context } = pio;
-  const timeline = watch(pio.bench);
+  const timeline = watch(pio.adapterFixture);
   for (const freed of [3, 6]) {
     pio.postReceive();
     t.ok(context.send(pio.packet(new Uint8Array(100)), { creditReturn: 1 }));
@@ -173,14 +173,14 @@ t.test('credit return: the context and how much it has freed; its interrupt', as
 });
 
 t.test('steps of two functions are on tracks of their own', async (t) => {
-  const bench = new Bench({ seed: 73, functionCount: 2, adapter: { functionCount: 2 } });
-  const qp = bench.createQueuePair();
-  const timeline = new TimelineRing(CAPACITY_LOG2, () => bench.machine.clock.now());
-  bench.machine.device.attachTimeline(timeline);
+  const fixture = new AdapterFixture({ seed: 73, functionCount: 2, adapter: { functionCount: 2 } });
+  const qp = fixture.createQueuePair();
+  const timeline = new TimelineRing(CAPACITY_LOG2, () => fixture.machine.clock.now());
+  fixture.machine.device.attachTimeline(timeline);
   qp.post(NOP, 'collect');
-  bench.settle();
+  fixture.settle();
   // The other function is not brought up: it refuses a whole command, but it binds a buffer.
-  bench.machine.functionAt(1).writeCollect(5 * PAGE_BYTES, 4, 1, 0);
+  fixture.machine.functionAt(1).writeCollect(5 * PAGE_BYTES, 4, 1, 0);
   const steps = timeline.read(0, 2 ** CAPACITY_LOG2);
   const document = toChromeTrace([], steps);
   t.equal(findTraceFault(document), undefined);

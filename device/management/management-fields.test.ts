@@ -21,7 +21,7 @@ import {
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
 import { qpCreationPayload } from '../hosts/in-process/driver/payloads.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import type { CommandCase } from '../test-support/management-fields/command-case.ts';
 import { judge } from '../test-support/management-fields/judge.ts';
 import { memoryCases } from '../test-support/management-fields/memory-cases.ts';
@@ -49,8 +49,8 @@ for (const opcode of Object.values(ManagementOpcode)) {
 }
 
 t.test('the first of several fields at fault is blamed', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair({ state: 'init' });
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair({ state: 'init' });
   const mask = QpMask.PKEY_INDEX | QpMask.PORT | QpMask.QKEY;
   const refused = (status: number, offset: number) => ({ status, badOffset: COMMAND_HEADER_BYTES + offset });
   t.match(
@@ -65,7 +65,7 @@ t.test('the first of several fields at fault is blamed', async (t) => {
   );
   const { sendBuffer, recordAddress, descriptorAddress, sendCq } = qp.parts;
   const payload = qpCreationPayload({
-    pd: bench.pd,
+    pd: fixture.pd,
     serviceType: ServiceType.GSI,
     specialPort: 1,
     sendCq: sendCq.cqn,
@@ -78,9 +78,9 @@ t.test('the first of several fields at fault is blamed', async (t) => {
     receiveStrideLog2: 5,
   });
   t.match(
-    bench.driver.management.execute({ opcode: ManagementOpcode.CREATE_QP, payload }),
+    fixture.driver.management.execute({ opcode: ManagementOpcode.CREATE_QP, payload }),
     refused(ManagementStatus.UNSUPPORTED, QP_CREATION_SERVICE_TYPE_OFFSET),
     'a service that is not offered, with its port',
   );
-  bench.finish();
+  fixture.finish();
 });

@@ -33,12 +33,12 @@ import {
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { seal } from '../hosts/in-process/driver/management-channel.ts';
 import { cqPayload, eqPayload, mrPayload, pdPayload } from '../hosts/in-process/driver/payloads.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
-import { benchObjects, countObjects, digestState } from '../test-support/state-digest.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { countObjects, digestState, fixtureObjects } from '../test-support/state-digest.ts';
 
 t.test('what the function offers, and the state of its ports', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
   const { payload } = management.perform({ opcode: ManagementOpcode.QUERY_ADAPTER });
   const adapter = decodeAdapterAttributes(payload, 0, newAdapterAttributes());
   t.ok(adapter.capabilities & Capability.UD);
@@ -57,19 +57,19 @@ t.test('what the function offers, and the state of its ports', async (t) => {
     const attributes = decodePortAttributes(answer.payload, 0, newPortAttributes());
     t.equal(attributes.state, PortState.ACTIVE);
     t.equal(attributes.lid, port);
-    t.equal(attributes.lid, bench.lidOf(port));
+    t.equal(attributes.lid, fixture.lidOf(port));
     t.equal(attributes.activeMtu, 5);
   }
   for (const modifier of [0, 3, 0xffffffff]) {
     t.equal(management.execute({ opcode: ManagementOpcode.QUERY_PORT, modifier }).status, ManagementStatus.BAD_FIELD);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('attributes come back as they were given', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
-  const pd = bench.driver.createProtectionDomain(0xabcdef012345);
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
+  const pd = fixture.driver.createProtectionDomain(0xabcdef012345);
   t.equal(
     decodePdAttributes(
       management.perform({ opcode: ManagementOpcode.QUERY_PD, objectNumber: pd }).payload,
@@ -95,7 +95,7 @@ t.test('attributes come back as they were given', async (t) => {
     length: 0x1_0000_0000,
     keyByte: 0xa7,
   };
-  const region = bench.driver.createMemoryRegion(asked);
+  const region = fixture.driver.createMemoryRegion(asked);
   t.equal(region.lkey & KEY_BYTE_MASK, 0xa7);
   const mr = decodeMrAttributes(
     management.perform({ opcode: ManagementOpcode.QUERY_MR, objectNumber: region.number }).payload,
@@ -103,14 +103,14 @@ t.test('attributes come back as they were given', async (t) => {
     newMrAttributes(),
   );
   t.match(mr, { ...asked, lkey: region.lkey });
-  const eq = bench.driver.createEventQueue({ entriesLog2: 3, vector: 33 });
+  const eq = fixture.driver.createEventQueue({ entriesLog2: 3, vector: 33 });
   const eqAttributes = decodeEqAttributes(
     management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: eq.eqn }).payload,
     0,
     newEqAttributes(),
   );
   t.match(eqAttributes, { entriesLog2: 3, vector: 33, asynchronous: 0, producerCount: 0, error: 0 });
-  const cq = bench.driver.createCompletionQueue({ entriesLog2: 7, eventQueue: eq });
+  const cq = fixture.driver.createCompletionQueue({ entriesLog2: 7, eventQueue: eq });
   const cqAttributes = decodeCqAttributes(
     management.perform({ opcode: ManagementOpcode.QUERY_CQ, objectNumber: cq.cqn }).payload,
     0,
@@ -123,26 +123,26 @@ t.test('attributes come back as they were given', async (t) => {
     producerCount: 0,
     error: 0,
   });
-  const qp = bench.createQueuePair({ sendCq: cq, checksumKey: 0x13572468, state: 'reset', creation: { token: 5 } });
+  const qp = fixture.createQueuePair({ sendCq: cq, checksumKey: 0x13572468, state: 'reset', creation: { token: 5 } });
   const creation = decodeQpCreation(
     management.perform({ opcode: ManagementOpcode.QUERY_QP, objectNumber: qp.qpn }).payload,
     0,
     newQpCreation(),
   );
   t.match(creation, {
-    pd: bench.pd,
+    pd: fixture.pd,
     sendCq: cq.cqn,
     receiveCq: cq.cqn,
     checksumKey: 0x13572468,
     sendQueueAddress: qp.parts.sendBuffer.address,
   });
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('objects in use are not destroyed; free ones are, and their numbers mean nothing any more', async (t) => {
-  const bench = new Bench();
-  const { driver } = bench;
-  const empty = countObjects(bench);
+  const fixture = new AdapterFixture();
+  const { driver } = fixture;
+  const empty = countObjects(fixture);
   const pd = driver.createProtectionDomain();
   const region = driver.createDmaRegion(pd);
   const eq = driver.createEventQueue();
@@ -168,19 +168,19 @@ t.test('objects in use are not destroyed; free ones are, and their numbers mean 
     t.equal(destroy(opcode, number), ManagementStatus.OK);
     t.equal(destroy(opcode, number), ManagementStatus.BAD_OBJECT);
   }
-  t.same(countObjects(bench), empty);
+  t.same(countObjects(fixture), empty);
   const fresh = driver.createProtectionDomain();
   t.not(fresh, pd, 'a number is not given again at once');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('numbers are not zero, fit 24 bits, and are unique while many objects live and die', async (t) => {
-  const bench = new Bench({ seed: 61 });
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture({ seed: 61 });
+  const { management } = fixture.driver;
   const living = new Set<number>();
   for (let round = 0; round < 3000; round++) {
-    if (living.size > 0 && bench.random.oneIn(2)) {
-      const victim = bench.random.pick([...living]);
+    if (living.size > 0 && fixture.random.oneIn(2)) {
+      const victim = fixture.random.pick([...living]);
       living.delete(victim);
       management.perform({ opcode: ManagementOpcode.DESTROY_PD, objectNumber: victim });
       continue;
@@ -189,54 +189,55 @@ t.test('numbers are not zero, fit 24 bits, and are unique while many objects liv
     if (number === 0 || number > 0xffffff || living.has(number)) t.fail(`seed 61, round ${round}: ${number}`);
     living.add(number);
   }
-  t.equal(countObjects(bench).protectionDomains, living.size + 1);
-  bench.finish();
+  t.equal(countObjects(fixture).protectionDomains, living.size + 1);
+  fixture.finish();
 });
 
 t.test("status first, sequence word last, and the lock is the caller's to release", async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
   let valid = -1;
-  bench.host.onBody = (address, lengthBytes) => {
-    if (address === management.responseAddress) valid = bench.access.view(address + lengthBytes, 4).getUint32(0, true);
+  fixture.host.onBody = (address, lengthBytes) => {
+    if (address === management.responseAddress)
+      valid = fixture.access.view(address + lengthBytes, 4).getUint32(0, true);
   };
-  const mark = bench.host.log.count;
+  const mark = fixture.host.log.count;
   management.perform({ opcode: ManagementOpcode.QUERY_ADAPTER });
   t.equal(valid, 0);
   t.same(
-    bench.host.log.effectsSince(mark).map(({ kind }) => kind),
+    fixture.host.log.effectsSince(mark).map(({ kind }) => kind),
     [AccessKind.BODY, AccessKind.VALIDITY],
   );
   management.lock();
-  t.equal(bench.read(CSR.DEDICATED_LOCK), 0, 'taken');
+  t.equal(fixture.read(CSR.DEDICATED_LOCK), 0, 'taken');
   management.unlock();
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('commands may be written in any order and size, and counted', async (t) => {
-  const bench = new Bench({ seed: 62 });
-  const { management } = bench.driver;
-  const before = bench.read(CSR.MANAGEMENT_COMMANDS);
+  const fixture = new AdapterFixture({ seed: 62 });
+  const { management } = fixture.driver;
+  const before = fixture.read(CSR.MANAGEMENT_COMMANDS);
   for (const storeBytes of [0, 1, 2, 4, 8] as const) {
-    management.style = { storeBytes, random: bench.random, repeat: true, lengthLast: true };
-    for (let count = 0; count < 10; count++) bench.driver.createProtectionDomain(count);
+    management.style = { storeBytes, random: fixture.random, repeat: true, lengthLast: true };
+    for (let count = 0; count < 10; count++) fixture.driver.createProtectionDomain(count);
   }
-  t.equal(bench.read(CSR.MANAGEMENT_COMMANDS), before + 50);
-  t.equal(bench.read(CSR.MANAGEMENT_REFUSED), 0);
-  bench.finish();
+  t.equal(fixture.read(CSR.MANAGEMENT_COMMANDS), before + 50);
+  t.equal(fixture.read(CSR.MANAGEMENT_REFUSED), 0);
+  fixture.finish();
 });
 
 t.test('unknown opcodes and wrong lengths are refused and change nothing', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
   const known = new Set<number>(Object.values(ManagementOpcode));
-  const before = digestState(bench, benchObjects(bench));
+  const before = digestState(fixture, fixtureObjects(fixture));
   for (let opcode = 0; opcode < 256; opcode++) {
     if (known.has(opcode)) continue;
     if (management.execute({ opcode }).status !== ManagementStatus.BAD_OPCODE) t.fail(`opcode ${opcode}`);
   }
   const rejects = (payloadBytes: number, opcode: number): void => {
-    const { status } = management.execute({ opcode, objectNumber: bench.pd, payload: new Uint8Array(payloadBytes) });
+    const { status } = management.execute({ opcode, objectNumber: fixture.pd, payload: new Uint8Array(payloadBytes) });
     t.equal(status, ManagementStatus.BAD_LENGTH, `opcode ${opcode}, ${payloadBytes} bytes`);
   };
   for (const opcode of [ManagementOpcode.CREATE_CQ, ManagementOpcode.CREATE_QP, ManagementOpcode.MODIFY_QP]) {
@@ -244,88 +245,88 @@ t.test('unknown opcodes and wrong lengths are refused and change nothing', async
   }
   rejects(8, ManagementOpcode.QUERY_PD);
   rejects(256, ManagementOpcode.DESTROY_PD);
-  t.equal(digestState(bench, benchObjects(bench)), before);
-  bench.finish();
+  t.equal(digestState(fixture, fixtureObjects(fixture)), before);
+  fixture.finish();
 });
 
 t.test('a damaged command does nothing; the next one works', async (t) => {
-  const bench = new Bench({ seed: 63 });
-  const { management } = bench.driver;
-  const before = digestState(bench, benchObjects(bench));
-  const refused = bench.read(CSR.MANAGEMENT_REFUSED);
+  const fixture = new AdapterFixture({ seed: 63 });
+  const { management } = fixture.driver;
+  const before = digestState(fixture, fixtureObjects(fixture));
+  const refused = fixture.read(CSR.MANAGEMENT_REFUSED);
   for (let round = 0; round < 50; round++) {
-    const bytes = management.build({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: bench.region.number });
-    const at = bench.random.pick([1, 2, 3, 4, 8, 12, 16, 24, 40, 60, 63]);
-    bytes[at] = (bytes[at] ?? 0) ^ (1 << bench.random.below(8));
+    const bytes = management.build({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: fixture.region.number });
+    const at = fixture.random.pick([1, 2, 3, 4, 8, 12, 16, 24, 40, 60, 63]);
+    bytes[at] = (bytes[at] ?? 0) ^ (1 << fixture.random.below(8));
     management.write(bytes);
-    bench.settle();
+    fixture.settle();
   }
-  t.equal(bench.read(CSR.MANAGEMENT_REFUSED), refused + 50);
-  t.equal(digestState(bench, benchObjects(bench)), before);
+  t.equal(fixture.read(CSR.MANAGEMENT_REFUSED), refused + 50);
+  t.equal(digestState(fixture, fixtureObjects(fixture)), before);
   const bytes = management.build({ opcode: ManagementOpcode.QUERY_ADAPTER });
   setManagementCommandChecksum(new DataView(bytes.buffer), 0, 0);
   management.write(bytes);
-  bench.settle();
-  t.equal(bench.read(CSR.MANAGEMENT_REFUSED), refused + 51);
-  bench.finish();
+  fixture.settle();
+  t.equal(fixture.read(CSR.MANAGEMENT_REFUSED), refused + 51);
+  fixture.finish();
 });
 
 t.test('a length no command can have frees the dedicated buffer', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
   for (const length of [0, 8, 63, 66, 321, 511]) {
     const bytes = management.build({ opcode: ManagementOpcode.QUERY_ADAPTER });
     setManagementCommandCollectLength(new DataView(bytes.buffer), 0, length);
     seal(bytes);
     management.write(bytes.subarray(0, 8));
   }
-  t.equal(bench.faults(FaultKind.COLLECT_BAD_LENGTH), 6);
+  t.equal(fixture.faults(FaultKind.COLLECT_BAD_LENGTH), 6);
   management.perform({ opcode: ManagementOpcode.QUERY_ADAPTER });
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a half-written command can be cancelled', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
-  const destroy = management.build({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: bench.region.number });
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
+  const destroy = management.build({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: fixture.region.number });
   management.write(destroy.subarray(0, 32));
-  bench.access.writeCollect(management.pageOffset + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
+  fixture.access.writeCollect(management.pageOffset + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
   management.write(destroy.subarray(32));
-  bench.access.writeCollect(management.pageOffset + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
-  const { status } = management.execute({ opcode: ManagementOpcode.QUERY_MR, objectNumber: bench.region.number });
+  fixture.access.writeCollect(management.pageOffset + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
+  const { status } = management.execute({ opcode: ManagementOpcode.QUERY_MR, objectNumber: fixture.region.number });
   t.equal(status, ManagementStatus.OK, 'the halves did not make a whole');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a response that cannot be written: done all the same, and counted', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
-  const before = countObjects(bench).protectionDomains as number;
-  const refusals = [0x10, bench.access.memoryAddress + bench.access.memoryBytes, 2 ** 53, 2 ** 64 - 256, 4];
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
+  const before = countObjects(fixture).protectionDomains as number;
+  const refusals = [0x10, fixture.access.memoryAddress + fixture.access.memoryBytes, 2 ** 53, 2 ** 64 - 256, 4];
   for (const responseAddress of refusals) {
     management.write(management.build({ opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}), responseAddress }));
-    bench.settle();
+    fixture.settle();
   }
-  t.equal(bench.faults(FaultKind.MANAGEMENT_RESPONSE), refusals.length);
-  const created = (countObjects(bench).protectionDomains as number) - before;
+  t.equal(fixture.faults(FaultKind.MANAGEMENT_RESPONSE), refusals.length);
+  const created = (countObjects(fixture).protectionDomains as number) - before;
   t.equal(created, refusals.length - 1, 'all but the one with an unaligned address');
-  bench.proveItWorks();
-  bench.finish();
+  fixture.proveItWorks();
+  fixture.finish();
 });
 
 t.test('a function that is not enabled refuses', async (t) => {
-  const bench = new Bench();
-  bench.access.writeRegister(CSR.DEVICE_CONTROL, 4, 0, 0);
-  const { status } = bench.driver.management.execute({ opcode: ManagementOpcode.QUERY_ADAPTER });
+  const fixture = new AdapterFixture();
+  fixture.access.writeRegister(CSR.DEVICE_CONTROL, 4, 0, 0);
+  const { status } = fixture.driver.management.execute({ opcode: ManagementOpcode.QUERY_ADAPTER });
   t.equal(status, ManagementStatus.DISABLED);
-  bench.access.writeRegister(CSR.DEVICE_CONTROL, 4, 1, 0);
-  bench.finish();
+  fixture.access.writeRegister(CSR.DEVICE_CONTROL, 4, 1, 0);
+  fixture.finish();
 });
 
 t.test('modify changes what its mask names and no more', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
-  const eq = bench.driver.createEventQueue({ vector: 3 });
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
+  const eq = fixture.driver.createEventQueue({ vector: 3 });
   management.perform({
     opcode: ManagementOpcode.MODIFY_EQ,
     objectNumber: eq.eqn,
@@ -337,7 +338,7 @@ t.test('modify changes what its mask names and no more', async (t) => {
     newEqAttributes(),
   );
   t.match(attributes, { vector: 4, controls: 2 });
-  const cq = bench.createCompletionQueue();
+  const cq = fixture.createCompletionQueue();
   management.perform({
     opcode: ManagementOpcode.MODIFY_CQ,
     objectNumber: cq.cqn,
@@ -353,19 +354,19 @@ t.test('modify changes what its mask names and no more', async (t) => {
     payload: cqPayload({ attributeMask: 1, eventQueue: 0 }),
   });
   management.perform({ opcode: ManagementOpcode.DESTROY_EQ, objectNumber: eq.eqn });
-  const other = bench.driver.createProtectionDomain();
+  const other = fixture.driver.createProtectionDomain();
   const payload = mrPayload({ attributeMask: MrMask.PD, pd: other, access: 0 });
   const changed = management.perform({
     opcode: ManagementOpcode.MODIFY_MR,
-    objectNumber: bench.region.number,
+    objectNumber: fixture.region.number,
     payload,
   });
-  t.equal(getMrAttributesLkey(changed.payload, 0), bench.region.lkey);
+  t.equal(getMrAttributesLkey(changed.payload, 0), fixture.region.lkey);
   const mr = decodeMrAttributes(
-    management.perform({ opcode: ManagementOpcode.QUERY_MR, objectNumber: bench.region.number }).payload,
+    management.perform({ opcode: ManagementOpcode.QUERY_MR, objectNumber: fixture.region.number }).payload,
     0,
     newMrAttributes(),
   );
   t.match(mr, { pd: other, access: AccessFlag.LOCAL_WRITE });
-  bench.finish();
+  fixture.finish();
 });

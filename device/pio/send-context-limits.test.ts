@@ -17,8 +17,8 @@ import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { DriverSendContext, type SendStore } from '../hosts/in-process/driver/send-context.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
-import { Bench, type BenchOptions } from '../test-support/adapter-fixture.ts';
-import { CREDIT_VECTOR, SendContextBench } from '../test-support/send-context-fixture.ts';
+import { AdapterFixture, type AdapterFixtureOptions } from '../test-support/adapter-fixture.ts';
+import { CREDIT_VECTOR, SendContextFixture } from '../test-support/send-context-fixture.ts';
 
 const COUNTER = SEND_COUNTER_MASK + 1;
 const PAGE_BYTES = 4096;
@@ -26,20 +26,20 @@ const WORD_BYTES = 8;
 const SMALL = Uint8Array.of(1, 2, 3, 4);
 
 /** A packet of one block to a QP that does not exist: only its credit matters. */
-function toNobody(bench: SendContextBench): Uint8Array {
-  return bench.packet(SMALL, { destQpn: 0xfffffe });
+function toNobody(fixture: SendContextFixture): Uint8Array {
+  return fixture.packet(SMALL, { destQpn: 0xfffffe });
 }
 
 t.test('hazard 21: the counter wraps with the context full, empty and in between, whatever its size', async (t) => {
   for (const blocks of [2, 64, 1000, SEND_CONTEXT_BLOCKS_MAX]) {
-    const bench = new SendContextBench({ blocks, threshold: blocks });
-    const { context } = bench;
-    const packet = toNobody(bench);
+    const fixture = new SendContextFixture({ blocks, threshold: blocks });
+    const { context } = fixture;
+    const packet = toNobody(fixture);
     const send = (count: number): void => {
       for (let index = 0; index < count; index++) if (!context.send(packet)) t.fail(`no credit at ${context.sent}`);
     };
     const returnAll = (): void => {
-      bench.settle();
+      fixture.settle();
       context.force();
       context.refresh();
     };
@@ -55,21 +55,21 @@ t.test('hazard 21: the counter wraps with the context full, empty and in between
       t.equal(context.available, blocks, 'empty');
       send(blocks);
       t.equal(context.available, 0, 'full');
-      t.notOk(context.send(toNobody(bench)), 'the device has returned none of them');
+      t.notOk(context.send(toNobody(fixture)), 'the device has returned none of them');
       returnAll();
       t.equal(context.word.freeCounter, (start + blocks) % COUNTER);
       t.equal(context.available, blocks, `${blocks} blocks from ${start} on`);
     }
-    t.equal(bench.query().haltCause, SendHaltCause.NONE);
-    bench.finish();
+    t.equal(fixture.query().haltCause, SendHaltCause.NONE);
+    fixture.finish();
   }
 });
 
 t.test('credit words of up to eight contexts share a line: each return is one store of its own word', async (t) => {
-  const bench = new SendContextBench();
-  const { driver, host } = bench.bench;
+  const fixture = new SendContextFixture();
+  const { driver, host } = fixture.adapterFixture;
   const creditAddress = driver.allocator.allocate(WORD_BYTES * 8, WORD_BYTES * 8);
-  const line = bench.bench.access.view(creditAddress, WORD_BYTES * 8);
+  const line = fixture.adapterFixture.access.view(creditAddress, WORD_BYTES * 8);
   const contexts = Array.from({ length: 8 }, () =>
     driver.createSendContext({ blocks: 8, threshold: 8, creditAddress }),
   );
@@ -79,8 +79,8 @@ t.test('credit words of up to eight contexts share a line: each return is one st
   for (const [index, context] of contexts.entries()) {
     const before = words();
     const mark = host.log.count;
-    for (let count = 0; count <= index; count++) t.ok(context.send(toNobody(bench)));
-    bench.settle();
+    for (let count = 0; count <= index; count++) t.ok(context.send(toNobody(fixture)));
+    fixture.settle();
     context.force();
     const stores = host.log
       .effectsSince(mark)
@@ -95,50 +95,50 @@ t.test('credit words of up to eight contexts share a line: each return is one st
     const changed = words().flatMap((word, slot) => (word === before[slot] ? [] : [slot]));
     t.same(changed, [context.number % 8], 'no other word');
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a packet raises an interrupt when it leaves if it asks for one, and only then', async (t) => {
-  const bench = new SendContextBench();
+  const fixture = new SendContextFixture();
   for (const interrupt of [0, 1, 0, 1]) {
-    const before = bench.interrupts;
-    const stores = bench.context.allocate(toNobody(bench), { interrupt }) as SendStore[];
-    for (const store of stores.slice(1)) bench.context.write(store);
-    bench.settle();
-    t.equal(bench.interrupts, before, 'not before it is whole');
-    bench.context.write(stores[0]);
-    bench.settle();
-    t.equal(bench.interrupts, before + interrupt);
+    const before = fixture.interrupts;
+    const stores = fixture.context.allocate(toNobody(fixture), { interrupt }) as SendStore[];
+    for (const store of stores.slice(1)) fixture.context.write(store);
+    fixture.settle();
+    t.equal(fixture.interrupts, before, 'not before it is whole');
+    fixture.context.write(stores[0]);
+    fixture.settle();
+    t.equal(fixture.interrupts, before + interrupt);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test(
   'a context disabled with complete packets waiting drains: these leave, others do not, and their credits return',
   async (t) => {
-    const bench = new SendContextBench({ blocks: 512, threshold: 512 });
-    const { context } = bench;
-    const waiting = (): number => bench.query().packetsWaiting;
+    const fixture = new SendContextFixture({ blocks: 512, threshold: 512 });
+    const { context } = fixture;
+    const waiting = (): number => fixture.query().packetsWaiting;
     // Written while the machine does not run.
-    for (let count = 0; count < 100; count++) t.ok(context.send(toNobody(bench)));
-    const half = context.allocate(toNobody(bench)) as SendStore[];
+    for (let count = 0; count < 100; count++) t.ok(context.send(toNobody(fixture)));
+    const half = context.allocate(toNobody(fixture)) as SendStore[];
     context.write(half[0]);
     context.disable();
     t.equal(context.state, SendContextState.DRAINING);
     t.equal(context.word.freeCounter, 0);
     for (const store of half.slice(1)) context.write(store);
-    bench.settle();
+    fixture.settle();
     t.equal(context.state, SendContextState.DISABLED);
     t.equal(waiting(), 0);
-    t.equal(bench.query().packetsSent, 100, 'the incomplete packet has not left');
-    t.equal(bench.query().writesDropped, half.length - 1);
+    t.equal(fixture.query().packetsSent, 100, 'the incomplete packet has not left');
+    t.equal(fixture.query().writesDropped, half.length - 1);
     t.equal(context.word.freeCounter, 100, 'returned without being asked');
     t.equal(context.word.dueForce, 1);
     context.enable();
-    t.ok(context.send(toNobody(bench), { creditReturn: 1 }));
-    bench.settle();
+    t.ok(context.send(toNobody(fixture), { creditReturn: 1 }));
+    fixture.settle();
     t.equal(context.word.freeCounter, 1);
-    bench.finish();
+    fixture.finish();
   },
 );
 
@@ -146,18 +146,20 @@ t.test(
   'hazard 22: packets leave in order of completion, or in an order drawn from a seed, the same each time',
   async (t) => {
     const order = (sendEgressSeed: number | undefined): number[] => {
-      const bench = new SendContextBench(
+      const fixture = new SendContextFixture(
         { blocks: 64, threshold: 0 },
         { adapter: sendEgressSeed === undefined ? {} : { sendEgressSeed } },
       );
-      const buffers = Array.from({ length: 32 }, () => bench.postReceive(64));
-      const packets = buffers.map((_, index) => bench.context.allocate(bench.packet(Uint8Array.of(index, 0, 0, 0))));
+      const buffers = Array.from({ length: 32 }, () => fixture.postReceive(64));
+      const packets = buffers.map((_, index) =>
+        fixture.context.allocate(fixture.packet(Uint8Array.of(index, 0, 0, 0))),
+      );
       // The youngest first.
-      for (const stores of packets.reverse()) for (const store of stores as SendStore[]) bench.context.write(store);
-      bench.settle();
-      const arrived = buffers.map((buffer) => bench.received(buffer)?.[0] ?? -1);
-      t.equal(bench.context.word.freeCounter, 32);
-      bench.finish();
+      for (const stores of packets.reverse()) for (const store of stores as SendStore[]) fixture.context.write(store);
+      fixture.settle();
+      const arrived = buffers.map((buffer) => fixture.received(buffer)?.[0] ?? -1);
+      t.equal(fixture.context.word.freeCounter, 32);
+      fixture.finish();
       return arrived;
     };
     const asWritten = Array.from({ length: 32 }, (_, index) => 31 - index);
@@ -178,9 +180,9 @@ t.test(
   'a credit line unmapped and mapped again under load: one context halts, no credit is lost, others are unaffected',
   async (t) => {
     for (const seed of [1, 2, 3]) {
-      const bench = new SendContextBench({ blocks: 16, threshold: 2 }, { seed });
-      const { driver, host, random, machine } = bench.bench;
-      const other = bench.context;
+      const fixture = new SendContextFixture({ blocks: 16, threshold: 2 }, { seed });
+      const { driver, host, random, machine } = fixture.adapterFixture;
+      const other = fixture.context;
       const line = driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
       const context = driver.createSendContext({
         blocks: 16,
@@ -195,7 +197,7 @@ t.test(
       for (let turn = 0; turn < 1500; turn++) {
         if (random.oneIn(20)) host.memory.protect(line, 1, random.pick([PageAccess.UNMAPPED, PageAccess.READ_WRITE]));
         for (const [index, one] of [context, other].entries())
-          if (one.send(toNobody(bench), { creditReturn: random.below(2) }, () => ended[index]++)) sent[index]++;
+          if (one.send(toNobody(fixture), { creditReturn: random.below(2) }, () => ended[index]++)) sent[index]++;
         machine.step();
         for (const one of [context, other]) one.refresh();
         if (context.state === SendContextState.HALTED) {
@@ -206,7 +208,7 @@ t.test(
         }
       }
       host.memory.protect(line, 1, PageAccess.READ_WRITE);
-      bench.settle();
+      fixture.settle();
       context.restart();
       other.force();
       other.refresh();
@@ -214,8 +216,8 @@ t.test(
       t.same(ended, sent, 'every packet ended once');
       t.equal(other.available, 16);
       t.equal(other.state, SendContextState.ENABLED);
-      t.equal(bench.bench.faults(FaultKind.SEND_CONTEXT_HALTED), halts);
-      bench.finish();
+      t.equal(fixture.adapterFixture.faults(FaultKind.SEND_CONTEXT_HALTED), halts);
+      fixture.finish();
     }
   },
 );
@@ -240,14 +242,14 @@ class HastyContext extends DriverSendContext {
  * driver counted wrong credits.
  */
 function countWrongCredits(seed: number, SendContext: typeof DriverSendContext): number {
-  const options: BenchOptions = { seed, ordering: { mode: 'pcie', seed }, classes: { SendContext } };
-  const bench = new SendContextBench({ blocks: 16, threshold: 0 }, options);
-  const { machine, random } = bench.bench;
+  const options: AdapterFixtureOptions = { seed, ordering: { mode: 'pcie', seed }, classes: { SendContext } };
+  const fixture = new SendContextFixture({ blocks: 16, threshold: 0 }, options);
+  const { machine, random } = fixture.adapterFixture;
   machine.onStep = () => {};
-  const { context } = bench;
+  const { context } = fixture;
   let wrong = 0;
   for (let round = 0; round < 40; round++) {
-    for (let count = random.between(1, 8); count > 0; count--) context.send(toNobody(bench));
+    for (let count = random.between(1, 8); count > 0; count--) context.send(toNobody(fixture));
     for (let count = random.between(1, 6); count > 0; count--) machine.step();
     context.restart();
     for (let count = random.between(1, 60); count > 0; count--) machine.step();
@@ -272,55 +274,55 @@ t.test(
 t.test(
   'hazard 26: a packet written before the context is enabled, or behind its halt, is dropped and counted',
   async (t) => {
-    const bench = new SendContextBench({ blocks: 16, threshold: 0 });
-    const { context } = bench;
-    const stores = context.allocate(toNobody(bench)) as SendStore[];
+    const fixture = new SendContextFixture({ blocks: 16, threshold: 0 });
+    const { context } = fixture;
+    const stores = context.allocate(toNobody(fixture)) as SendStore[];
     context.halt();
     t.equal(context.state, SendContextState.HALTED, 'the state is there before its interrupt');
-    t.equal(bench.interrupts, 0);
+    t.equal(fixture.interrupts, 0);
     for (const store of stores) context.write(store);
-    bench.settle();
-    t.equal(bench.interrupts, 1);
+    fixture.settle();
+    t.equal(fixture.interrupts, 1);
     context.disable();
     for (const store of stores) context.write(store);
     context.enable();
-    t.equal(bench.query().writesDropped, 2 * stores.length);
-    t.equal(bench.query().packetsSent, 0);
-    t.ok(context.send(toNobody(bench)));
-    bench.settle();
-    t.equal(bench.query().packetsSent, 1);
-    bench.finish();
+    t.equal(fixture.query().writesDropped, 2 * stores.length);
+    t.equal(fixture.query().packetsSent, 0);
+    t.ok(context.send(toNobody(fixture)));
+    fixture.settle();
+    t.equal(fixture.query().packetsSent, 1);
+    fixture.finish();
   },
 );
 
 t.test('a port that is down: packets for VL15 and others are dropped, and their credits come back', async (t) => {
-  const bench = new SendContextBench({ blocks: 16, threshold: 0, virtualLanes: 1 | (1 << 15) });
-  const [port] = bench.bench.machine.device.ports;
+  const fixture = new SendContextFixture({ blocks: 16, threshold: 0, virtualLanes: 1 | (1 << 15) });
+  const [port] = fixture.adapterFixture.machine.device.ports;
   port.setState(PortState.DOWN);
-  const { context } = bench;
-  t.ok(context.send(toNobody(bench)));
-  t.ok(context.send(bench.packet(new Uint8Array(256), { destQpn: 0, srcQpn: 0 }), { virtualLane: 15 }));
-  bench.settle();
-  t.match(bench.query(), { packetsSent: 0, packetsDropped: 2, haltCause: SendHaltCause.NONE });
+  const { context } = fixture;
+  t.ok(context.send(toNobody(fixture)));
+  t.ok(context.send(fixture.packet(new Uint8Array(256), { destQpn: 0, srcQpn: 0 }), { virtualLane: 15 }));
+  fixture.settle();
+  t.match(fixture.query(), { packetsSent: 0, packetsDropped: 2, haltCause: SendHaltCause.NONE });
   context.refresh();
   t.equal(context.available, 16);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a context is reached by its own function only, whatever another one writes', async (t) => {
-  const bench = new Bench({ functionCount: 2 });
-  const context = bench.driver.createSendContext({ blocks: 8 });
+  const fixture = new AdapterFixture({ functionCount: 2 });
+  const context = fixture.driver.createSendContext({ blocks: 8 });
   context.enable();
-  const foreign = new InProcessAccess(bench.machine, 1);
+  const foreign = new InProcessAccess(fixture.machine, 1);
   const { status } = context;
   foreign.writePio(context.number * SEND_CONTEXT_WINDOW_BYTES, 8, 0, 0);
   foreign.writeRegister(CSR.SEND_CONTEXT_CONTROL + context.number * 4, 4, 0, 0);
-  bench.settle();
+  fixture.settle();
   t.equal(context.status, status);
   t.equal(context.state, SendContextState.ENABLED);
   const faults = (kind: FaultKind): number => foreign.readRegister(CSR.FAULT_COUNT + kind * 4, 4);
   t.equal(faults(FaultKind.PIO_UNSUPPORTED), 1);
   t.equal(faults(FaultKind.REGISTER_RESERVED), 1);
-  t.same(bench.allFaults(), {}, 'its own function counts no fault');
-  bench.finish();
+  t.same(fixture.allFaults(), {}, 'its own function counts no fault');
+  fixture.finish();
 });

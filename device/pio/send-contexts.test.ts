@@ -22,55 +22,55 @@ import {
 import { sendContextPayload } from '../hosts/in-process/driver/payloads.ts';
 import type { SendStore } from '../hosts/in-process/driver/send-context.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
-import { SendContextBench } from '../test-support/send-context-fixture.ts';
+import { SendContextFixture } from '../test-support/send-context-fixture.ts';
 
 t.test(
   'a packet composed by software arrives; its credits come back by request, at the threshold, or when forced',
   async (t) => {
-    const bench = new SendContextBench({ blocks: 16, threshold: 4 });
-    const { context } = bench;
-    const payload = bench.bench.random.bytes(100);
+    const fixture = new SendContextFixture({ blocks: 16, threshold: 4 });
+    const { context } = fixture;
+    const payload = fixture.adapterFixture.random.bytes(100);
     for (const [control, counter, reason] of [
       [{ creditReturn: 1 }, 3, 'dueRequest'],
       [{}, 3, undefined],
       [{}, 9, 'dueThreshold'],
       [{}, 9, undefined],
     ] as const) {
-      const buffer = bench.postReceive();
-      t.ok(context.send(bench.packet(payload), control));
-      bench.settle();
-      t.same(bench.received(buffer), payload);
+      const buffer = fixture.postReceive();
+      t.ok(context.send(fixture.packet(payload), control));
+      fixture.settle();
+      t.same(fixture.received(buffer), payload);
       t.equal(context.word.freeCounter, counter);
       if (reason !== undefined) t.equal(context.word[reason], 1);
     }
     context.force();
-    bench.settle();
+    fixture.settle();
     t.equal(context.word.freeCounter, 12);
     t.equal(context.word.dueForce, 1);
     context.refresh();
     t.equal(context.available, 16);
-    t.equal(bench.query().creditReturns, 3);
-    bench.finish();
+    t.equal(fixture.query().creditReturns, 3);
+    fixture.finish();
   },
 );
 
 t.test(
   'hazard 23: a threshold that is not reached returns nothing until forced; force held at 1 gives nothing more',
   async (t) => {
-    const bench = new SendContextBench({ blocks: 16, threshold: 16 });
-    const { context } = bench;
+    const fixture = new SendContextFixture({ blocks: 16, threshold: 16 });
+    const { context } = fixture;
     const send = (): void => {
-      bench.postReceive();
-      t.ok(context.send(bench.packet(new Uint8Array(8))));
-      bench.settle();
+      fixture.postReceive();
+      t.ok(context.send(fixture.packet(new Uint8Array(8))));
+      fixture.settle();
     };
     for (let count = 0; count < 16; count++) send();
     t.equal(context.word.freeCounter, 0);
-    t.notOk(context.send(bench.packet(new Uint8Array(8))), 'the driver has no credit');
+    t.notOk(context.send(fixture.packet(new Uint8Array(8))), 'the driver has no credit');
     context.force();
-    t.ok(context.send(bench.packet(new Uint8Array(8))), 'now it has');
-    bench.settle();
-    const { access } = bench.bench;
+    t.ok(context.send(fixture.packet(new Uint8Array(8))), 'now it has');
+    fixture.settle();
+    const { access } = fixture.adapterFixture;
     const control = CSR.SEND_CONTEXT_CONTROL + context.number * 4;
     access.writeRegister(control, 4, 0b11, 0);
     const counter = context.word.freeCounter;
@@ -80,34 +80,34 @@ t.test(
     access.writeRegister(control, 4, 0b01, 0);
     access.writeRegister(control, 4, 0b11, 0);
     t.not(context.word.freeCounter, counter);
-    const { management } = bench.bench.driver;
-    const before = bench.query().creditReturns;
+    const { management } = fixture.adapterFixture.driver;
+    const before = fixture.query().creditReturns;
     const payload = sendContextPayload({ attributeMask: SendContextMask.THRESHOLD, threshold: 3 });
     management.perform({ opcode: ManagementOpcode.MODIFY_SEND_CONTEXT, objectNumber: context.number, payload });
-    t.equal(bench.query().creditReturns, before + 1, 'another threshold returns once in any case');
-    bench.finish();
+    t.equal(fixture.query().creditReturns, before + 1, 'another threshold returns once in any case');
+    fixture.finish();
   },
 );
 
 t.test(
   'hazard 22: a packet that leaves before an older one returns no credit until the older one has left',
   async (t) => {
-    const bench = new SendContextBench({ blocks: 16, threshold: 0 });
-    const { context } = bench;
-    const first = context.allocate(bench.packet(new Uint8Array(200)));
-    const second = context.allocate(bench.packet(Uint8Array.of(1, 2, 3, 4)), { creditReturn: 1 });
-    const buffer = bench.postReceive();
+    const fixture = new SendContextFixture({ blocks: 16, threshold: 0 });
+    const { context } = fixture;
+    const first = context.allocate(fixture.packet(new Uint8Array(200)));
+    const second = context.allocate(fixture.packet(Uint8Array.of(1, 2, 3, 4)), { creditReturn: 1 });
+    const buffer = fixture.postReceive();
     for (const store of second as SendStore[]) context.write(store);
-    bench.settle();
-    t.same(bench.received(buffer), Uint8Array.of(1, 2, 3, 4), 'the younger packet has left');
+    fixture.settle();
+    t.same(fixture.received(buffer), Uint8Array.of(1, 2, 3, 4), 'the younger packet has left');
     t.equal(context.word.freeCounter, 0);
-    t.equal(bench.query().creditReturns, 0);
-    bench.postReceive();
+    t.equal(fixture.query().creditReturns, 0);
+    fixture.postReceive();
     for (const store of first as SendStore[]) context.write(store);
-    bench.settle();
+    fixture.settle();
     t.equal(context.word.freeCounter, 5, 'the whole run');
     t.equal(context.word.dueRequest, 1);
-    bench.finish();
+    fixture.finish();
   },
 );
 
@@ -117,21 +117,21 @@ t.test(
     for (const seed of [1, 2, 3, 4, 5, 6]) {
       const blocks = [2 + seed, 1024, 64][seed % 3];
       const egress = seed % 2 === 0 ? { sendEgressSeed: seed } : {};
-      const bench = new SendContextBench({ blocks, threshold: seed }, { seed, adapter: egress });
-      const { context } = bench;
-      const { random, machine } = bench.bench;
+      const fixture = new SendContextFixture({ blocks, threshold: seed }, { seed, adapter: egress });
+      const { context } = fixture;
+      const { random, machine } = fixture.adapterFixture;
       let [sent, freed, expected] = [0, 0, 0];
       const arrived = new Set<number>();
       let open: { store: SendStore; packet: number }[] = [];
       const buffers: Uint8Array[] = [];
       const largest = Math.min(blocks * 64 - 8 - 28, 1500) & ~3;
       while (arrived.size < 400) {
-        while (buffers.length < 200) buffers.push(bench.postReceive(2048));
+        while (buffers.length < 200) buffers.push(fixture.postReceive(2048));
         if (sent < 400 && random.oneIn(2)) {
           const payload = new Uint8Array(4 + (random.below(largest - 3) & ~3));
           new DataView(payload.buffer).setUint32(0, sent);
           const order = sent;
-          const stores = context.allocate(bench.packet(payload), { creditReturn: random.below(2) }, () => {
+          const stores = context.allocate(fixture.packet(payload), { creditReturn: random.below(2) }, () => {
             if (order !== expected++) t.fail(`freed out of order; seed ${seed}`);
             freed++;
           });
@@ -149,21 +149,25 @@ t.test(
         }
         machine.step();
         context.refresh();
-        for (let entry = bench.receiver.parts.receiveCq.poll(); entry; entry = bench.receiver.parts.receiveCq.poll()) {
+        for (
+          let entry = fixture.receiver.parts.receiveCq.poll();
+          entry;
+          entry = fixture.receiver.parts.receiveCq.poll()
+        ) {
           const buffer = buffers.shift() as Uint8Array;
           const mark = new DataView(buffer.buffer, buffer.byteOffset).getUint32(40);
           if (arrived.has(mark)) t.fail(`packet ${mark} twice; seed ${seed}`);
           arrived.add(mark);
         }
-        if (bench.query().haltCause !== SendHaltCause.NONE)
-          throw new Error(`halted: ${bench.query().haltCause}; seed ${seed}`);
+        if (fixture.query().haltCause !== SendHaltCause.NONE)
+          throw new Error(`halted: ${fixture.query().haltCause}; seed ${seed}`);
       }
-      bench.settle();
+      fixture.settle();
       context.force();
       context.refresh();
       t.equal(context.available, blocks, `all credits are back; seed ${seed}`);
       t.equal(freed, 400);
-      bench.bench.machine.runUntilIdle();
+      fixture.adapterFixture.machine.runUntilIdle();
     }
   },
 );
@@ -171,127 +175,127 @@ t.test(
 t.test(
   'hazard 24: the last credit comes back before the interrupt is enabled: the forced return wakes the waiter',
   async (t) => {
-    const bench = new SendContextBench({ blocks: 4, threshold: 4 });
-    const { context } = bench;
-    bench.postReceive();
-    t.ok(context.send(bench.packet(new Uint8Array(200))));
-    bench.settle();
-    t.notOk(context.send(bench.packet(new Uint8Array(200))));
+    const fixture = new SendContextFixture({ blocks: 4, threshold: 4 });
+    const { context } = fixture;
+    fixture.postReceive();
+    t.ok(context.send(fixture.packet(new Uint8Array(200))));
+    fixture.settle();
+    t.notOk(context.send(fixture.packet(new Uint8Array(200))));
     let woken = 0;
-    t.equal(bench.interrupts, 0);
+    t.equal(fixture.interrupts, 0);
     context.wantCredits(() => woken++);
-    bench.settle();
-    t.equal(bench.interrupts, 1);
+    fixture.settle();
+    t.equal(fixture.interrupts, 1);
     context.refresh();
     t.equal(woken, 1);
-    t.ok(context.send(bench.packet(new Uint8Array(200))));
-    bench.postReceive();
-    bench.settle();
+    t.ok(context.send(fixture.packet(new Uint8Array(200))));
+    fixture.postReceive();
+    fixture.settle();
     context.force();
-    bench.settle();
-    t.equal(bench.interrupts, 1, 'no waiter is left');
-    bench.finish();
+    fixture.settle();
+    t.equal(fixture.interrupts, 1, 'no waiter is left');
+    fixture.finish();
   },
 );
 
-const misuse: readonly [string, SendHaltCause, (bench: SendContextBench, base: number) => void][] = [
+const misuse: readonly [string, SendHaltCause, (fixture: SendContextFixture, base: number) => void][] = [
   [
     'a packet that starts without its mark',
     SendHaltCause.INCONSISTENT_SOP,
-    ({ bench }, base) => bench.access.writePio(base, 8, 0, 0),
+    ({ adapterFixture }, base) => adapterFixture.access.writePio(base, 8, 0, 0),
   ],
   [
     'a start inside a packet',
     SendHaltCause.INCONSISTENT_SOP,
-    ({ bench }, base) => {
-      bench.access.writePio(START_ALIAS + base, 8, 40, 0);
-      bench.access.writePio(START_ALIAS + base + 64, 8, 0, 0);
+    ({ adapterFixture }, base) => {
+      adapterFixture.access.writePio(START_ALIAS + base, 8, 40, 0);
+      adapterFixture.access.writePio(START_ALIAS + base + 64, 8, 0, 0);
     },
   ],
   [
     'a start that came before the packet it is inside of',
     SendHaltCause.INCONSISTENT_SOP,
-    ({ bench }, base) => {
-      bench.access.writePio(START_ALIAS + base + 64, 8, 12, 0);
-      bench.access.writePio(START_ALIAS + base, 8, 40, 0);
+    ({ adapterFixture }, base) => {
+      adapterFixture.access.writePio(START_ALIAS + base + 64, 8, 12, 0);
+      adapterFixture.access.writePio(START_ALIAS + base, 8, 40, 0);
     },
   ],
   [
     'a write beyond the context',
     SendHaltCause.OUT_OF_BOUNDS,
-    ({ bench }, base) => bench.access.writePio(base + 8 * 64, 8, 0, 0),
+    ({ adapterFixture }, base) => adapterFixture.access.writePio(base + 8 * 64, 8, 0, 0),
   ],
   [
     'a write that crosses',
     SendHaltCause.CROSSES_BOUNDARY,
-    ({ bench }, base) => bench.access.writePio(START_ALIAS + base + 60, 8, 0, 0),
+    ({ adapterFixture }, base) => adapterFixture.access.writePio(START_ALIAS + base + 60, 8, 0, 0),
   ],
   [
     'a length of nothing',
     SendHaltCause.BAD_LENGTH,
-    ({ bench }, base) => bench.access.writePio(START_ALIAS + base, 8, 0, 0),
+    ({ adapterFixture }, base) => adapterFixture.access.writePio(START_ALIAS + base, 8, 0, 0),
   ],
   [
     'a length beyond the context',
     SendHaltCause.BAD_LENGTH,
-    ({ bench }, base) => bench.access.writePio(START_ALIAS + base, 8, 129, 0),
+    ({ adapterFixture }, base) => adapterFixture.access.writePio(START_ALIAS + base, 8, 129, 0),
   ],
   [
     'more packets than blocks',
     SendHaltCause.OVERFLOW,
-    ({ bench }, base) => {
-      bench.access.writePio(START_ALIAS + base, 8, 80, 0);
-      bench.access.writePio(START_ALIAS + base + 5 * 64, 8, 80, 0);
+    ({ adapterFixture }, base) => {
+      adapterFixture.access.writePio(START_ALIAS + base, 8, 80, 0);
+      adapterFixture.access.writePio(START_ALIAS + base + 5 * 64, 8, 80, 0);
     },
   ],
 ];
 
 for (const [what, cause, provoke] of misuse) {
   t.test(`hazard 25: ${what} halts the context, is reported, and affects no other context`, async (t) => {
-    const bench = new SendContextBench({ blocks: 8 });
-    const { driver, access } = bench.bench;
+    const fixture = new SendContextFixture({ blocks: 8 });
+    const { driver, access } = fixture.adapterFixture;
     const other = driver.createSendContext({ blocks: 8 });
     other.enable();
-    provoke(bench, bench.context.number * SEND_CONTEXT_WINDOW_BYTES);
-    bench.settle();
-    const { state, haltCause } = bench.query();
+    provoke(fixture, fixture.context.number * SEND_CONTEXT_WINDOW_BYTES);
+    fixture.settle();
+    const { state, haltCause } = fixture.query();
     t.equal(state, SendContextState.HALTED);
     t.equal(haltCause, cause);
-    t.equal(bench.context.word.status, 1);
-    t.equal(bench.context.word.dueError, 1);
-    t.ok(bench.interrupts > 0);
-    t.equal(bench.bench.faults(FaultKind.SEND_CONTEXT_HALTED), 1);
-    const events = bench.bench.asynchronous.walk();
+    t.equal(fixture.context.word.status, 1);
+    t.equal(fixture.context.word.dueError, 1);
+    t.ok(fixture.interrupts > 0);
+    t.equal(fixture.adapterFixture.faults(FaultKind.SEND_CONTEXT_HALTED), 1);
+    const events = fixture.adapterFixture.asynchronous.walk();
     t.same(
       events.map(({ eventType, objectNumber }) => [eventType, objectNumber]),
-      [[EventType.SEND_CONTEXT_HALTED, bench.context.number]],
+      [[EventType.SEND_CONTEXT_HALTED, fixture.context.number]],
     );
-    access.writePio(bench.context.number * SEND_CONTEXT_WINDOW_BYTES, 8, 0, 0);
-    t.equal(bench.query().writesDropped > 0, true, 'a halted context takes nothing');
-    const buffer = bench.postReceive();
-    t.ok(other.send(bench.packet(Uint8Array.of(7, 7, 7, 7))));
-    bench.settle();
-    t.same(bench.received(buffer), Uint8Array.of(7, 7, 7, 7));
-    const again = bench.postReceive();
-    bench.context.restart();
-    t.ok(bench.context.send(bench.packet(Uint8Array.of(8, 8, 8, 8)), { creditReturn: 1 }));
-    bench.settle();
-    t.same(bench.received(again), Uint8Array.of(8, 8, 8, 8));
-    bench.context.refresh();
-    t.equal(bench.context.available, 8);
-    bench.finish();
+    access.writePio(fixture.context.number * SEND_CONTEXT_WINDOW_BYTES, 8, 0, 0);
+    t.equal(fixture.query().writesDropped > 0, true, 'a halted context takes nothing');
+    const buffer = fixture.postReceive();
+    t.ok(other.send(fixture.packet(Uint8Array.of(7, 7, 7, 7))));
+    fixture.settle();
+    t.same(fixture.received(buffer), Uint8Array.of(7, 7, 7, 7));
+    const again = fixture.postReceive();
+    fixture.context.restart();
+    t.ok(fixture.context.send(fixture.packet(Uint8Array.of(8, 8, 8, 8)), { creditReturn: 1 }));
+    fixture.settle();
+    t.same(fixture.received(again), Uint8Array.of(8, 8, 8, 8));
+    fixture.context.refresh();
+    t.equal(fixture.context.available, 8);
+    fixture.finish();
   });
 }
 
 t.test('hazard 26: halting and restarting under load drops incomplete packets and loses no credit', async (t) => {
   for (const seed of [11, 12, 13]) {
-    const bench = new SendContextBench({ blocks: 16, threshold: 2 }, { seed });
-    const { context } = bench;
-    const { random, machine } = bench.bench;
+    const fixture = new SendContextFixture({ blocks: 16, threshold: 2 }, { seed });
+    const { context } = fixture;
+    const { random, machine } = fixture.adapterFixture;
     let [posted, ended] = [0, 0];
     for (let round = 0; round < 300; round++) {
-      bench.postReceive(512);
-      const stores = context.allocate(bench.packet(new Uint8Array(4 * random.below(100))), {}, () => ended++);
+      fixture.postReceive(512);
+      const stores = context.allocate(fixture.packet(new Uint8Array(4 * random.below(100))), {}, () => ended++);
       if (stores !== undefined) posted++;
       const count = random.oneIn(5) ? random.below((stores?.length ?? 0) + 1) : stores?.length;
       for (const store of stores?.slice(0, count) ?? []) context.write(store);
@@ -303,43 +307,43 @@ t.test('hazard 26: halting and restarting under load drops incomplete packets an
       }
       machine.step();
       context.refresh();
-      while (bench.receiver.parts.receiveCq.poll());
+      while (fixture.receiver.parts.receiveCq.poll());
     }
     t.equal(context.state, SendContextState.ENABLED);
-    bench.bench.machine.runUntilIdle();
+    fixture.adapterFixture.machine.runUntilIdle();
   }
 });
 
 t.test('the physical function freezes all send contexts; thawed, software restarts them', async (t) => {
-  const bench = new SendContextBench({ blocks: 8 }, { adapter: { functionCount: 2 } });
-  const { context } = bench;
-  const { access, driver } = bench.bench;
+  const fixture = new SendContextFixture({ blocks: 8 }, { adapter: { functionCount: 2 } });
+  const { context } = fixture;
+  const { access, driver } = fixture.adapterFixture;
   const other = driver.createSendContext({ blocks: 8 });
   const disabled = driver.createSendContext({ blocks: 8 });
   other.enable();
-  const adapter = bench.bench.machine.device;
+  const adapter = fixture.adapterFixture.machine.device;
   const write = (number: number, value: number): void =>
     adapter.functions[number].registers.write(CSR.ADAPTER_CONTROL, 4, value, 0);
   write(1, CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK);
   t.equal(context.state, SendContextState.ENABLED, 'a virtual function cannot');
   access.writeRegister(CSR.ADAPTER_CONTROL, 4, CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK, 0);
   t.same([context.state, other.state], [SendContextState.FROZEN, SendContextState.FROZEN]);
-  t.equal(bench.query().haltCause, SendHaltCause.FREEZE);
+  t.equal(fixture.query().haltCause, SendHaltCause.FREEZE);
   disabled.enable();
   t.equal(disabled.state, SendContextState.DISABLED, 'none is enabled meanwhile');
   access.writeRegister(CSR.ADAPTER_CONTROL, 4, 0, 0);
   t.equal(context.state, SendContextState.HALTED);
-  const buffer = bench.postReceive();
+  const buffer = fixture.postReceive();
   context.restart();
-  t.ok(context.send(bench.packet(Uint8Array.of(9, 9, 9, 9))));
-  bench.settle();
-  t.same(bench.received(buffer), Uint8Array.of(9, 9, 9, 9));
-  bench.finish();
+  t.ok(context.send(fixture.packet(Uint8Array.of(9, 9, 9, 9))));
+  fixture.settle();
+  t.same(fixture.received(buffer), Uint8Array.of(9, 9, 9, 9));
+  fixture.finish();
 });
 
 t.test('packets that a function may not send are dropped and halt the context', async (t) => {
   const payload = new Uint8Array(8);
-  const cases: [string, Parameters<SendContextBench['packet']>[1], object?][] = [
+  const cases: [string, Parameters<SendContextFixture['packet']>[1], object?][] = [
     ['a lane that is not allowed', {}, { virtualLane: 1 }],
     ['subnet management without VL15', { destQpn: 0, srcQpn: 0 }],
     ["another's QP as its source", { srcQpn: 0x123456 }],
@@ -348,59 +352,59 @@ t.test('packets that a function may not send are dropped and halt the context', 
     ['a P_Key that is not allowed', { pKey: 0x8001 }],
   ];
   for (const [what, change, control] of cases) {
-    const bench = new SendContextBench({ checkPkey: 1, pkey: 0xffff, threshold: 0 });
-    t.ok(bench.context.send(bench.packet(payload, change), control));
-    bench.settle();
-    t.equal(bench.query().haltCause, SendHaltCause.DISALLOWED_PACKET, what);
-    t.equal(bench.query().packetsDropped, 1);
-    t.equal(bench.context.word.freeCounter, 1, 'its credit comes back');
-    t.notOk(bench.receiver.parts.receiveCq.ready);
-    bench.finish();
+    const fixture = new SendContextFixture({ checkPkey: 1, pkey: 0xffff, threshold: 0 });
+    t.ok(fixture.context.send(fixture.packet(payload, change), control));
+    fixture.settle();
+    t.equal(fixture.query().haltCause, SendHaltCause.DISALLOWED_PACKET, what);
+    t.equal(fixture.query().packetsDropped, 1);
+    t.equal(fixture.context.word.freeCounter, 1, 'its credit comes back');
+    t.notOk(fixture.receiver.parts.receiveCq.ready);
+    fixture.finish();
   }
 });
 
 /** Number of packets that port 2 received and dropped. */
-function drops({ bench }: SendContextBench): number {
-  return bench.access.readRegister(CSR.PORT_RECEIVE_DROPS + 8, 8);
+function drops({ adapterFixture }: SendContextFixture): number {
+  return fixture.access.readRegister(CSR.PORT_RECEIVE_DROPS + 8, 8);
 }
 
 t.test('the receiver drops packets whose test bits make a wrong ICRC or VCRC', async (t) => {
-  const bench = new SendContextBench();
+  const fixture = new SendContextFixture();
   for (const control of [{ badIcrc: 1 }, { badVcrc: 1 }]) {
-    const before = drops(bench);
-    bench.postReceive();
-    t.ok(bench.context.send(bench.packet(new Uint8Array(8)), control));
-    bench.settle();
-    t.notOk(bench.receiver.parts.receiveCq.ready);
-    t.equal(drops(bench), before + 1);
+    const before = drops(fixture);
+    fixture.postReceive();
+    t.ok(fixture.context.send(fixture.packet(new Uint8Array(8)), control));
+    fixture.settle();
+    t.notOk(fixture.receiver.parts.receiveCq.ready);
+    t.equal(drops(fixture), before + 1);
   }
-  t.equal(bench.query().packetsSent, 2);
-  bench.finish();
+  t.equal(fixture.query().packetsSent, 2);
+  fixture.finish();
 });
 
 t.test('credits that cannot be written halt the context; none is lost when their line is back', async (t) => {
-  const bench = new SendContextBench({ blocks: 8, threshold: 0 });
-  const { host, driver } = bench.bench;
+  const fixture = new SendContextFixture({ blocks: 8, threshold: 0 });
+  const { host, driver } = fixture.adapterFixture;
   const page = 4096;
   const hole = Math.ceil(driver.allocator.allocate(2 * page) / page) * page;
   const context = driver.createSendContext({ blocks: 8, threshold: 0, creditAddress: hole });
   context.enable();
   host.memory.protect(hole, page, PageAccess.UNMAPPED);
-  bench.postReceive();
-  t.ok(context.send(bench.packet(new Uint8Array(8))));
-  bench.settle();
+  fixture.postReceive();
+  t.ok(context.send(fixture.packet(new Uint8Array(8))));
+  fixture.settle();
   t.equal(context.state, SendContextState.HALTED);
   host.memory.protect(hole, page, PageAccess.READ_WRITE);
   context.restart();
-  bench.settle();
+  fixture.settle();
   t.equal(context.state, SendContextState.ENABLED);
   t.equal(context.available, 8);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('fields out of range, contexts beyond the last, and contexts of other functions are refused', async (t) => {
-  const bench = new SendContextBench();
-  const { management, allocator } = bench.bench.driver;
+  const fixture = new SendContextFixture();
+  const { management, allocator } = fixture.adapterFixture.driver;
   const valid = { blocks: 8, virtualLanes: 1, port: 1, creditAddress: allocator.allocate(64) };
   const create = (change: object): number =>
     management.execute({
@@ -419,7 +423,7 @@ t.test('fields out of range, contexts beyond the last, and contexts of other fun
   ])
     t.equal(create(change), BAD_FIELD, JSON.stringify(change));
   for (const creditAddress of [valid.creditAddress + 8, 64]) t.equal(create({ creditAddress }), BAD_ADDRESS);
-  const objectNumber = bench.context.number;
+  const objectNumber = fixture.context.number;
   const modify = (attributeMask: number): number =>
     management.execute({
       opcode: ManagementOpcode.MODIFY_SEND_CONTEXT,
@@ -433,7 +437,7 @@ t.test('fields out of range, contexts beyond the last, and contexts of other fun
   t.equal(management.execute({ opcode: ManagementOpcode.QUERY_SEND_CONTEXT, objectNumber: 159 }).status, BAD_OBJECT);
   for (let count = 1; count < SEND_CONTEXT_MAX; count++) t.equal(create({}), OK);
   t.equal(create({}), NO_RESOURCES);
-  bench.bench.access.writePio(160 * SEND_CONTEXT_WINDOW_BYTES, 8, 0, 0);
-  t.equal(bench.bench.faults(FaultKind.PIO_UNSUPPORTED), 1);
-  bench.finish();
+  fixture.adapterFixture.access.writePio(160 * SEND_CONTEXT_WINDOW_BYTES, 8, 0, 0);
+  t.equal(fixture.adapterFixture.faults(FaultKind.PIO_UNSUPPORTED), 1);
+  fixture.finish();
 });

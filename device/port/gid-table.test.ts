@@ -23,7 +23,7 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { PacketPeer } from '../test-support/packet-peer.ts';
 
@@ -50,31 +50,31 @@ function gidOf({ driver }: { driver: Driver }, port: number, index: number): Uin
 }
 
 t.test('entries are set, read and cleared for each port separately', async (t) => {
-  const bench = new Bench();
-  bench.asynchronous.walk();
-  const [first] = bench.machine.device.ports;
-  t.same(gidOf(bench, 1, 0), Uint8Array.of(...first.subnetPrefix, ...first.guid));
-  t.same(gidOf(bench, 1, 5), EMPTY);
-  t.equal(setGid(bench, 1, 5, ONE).status, OK);
-  t.equal(setGid(bench, 1, ENTRIES - 1, OTHER).status, OK);
-  t.same([5, ENTRIES - 1].map((index) => gidOf(bench, 1, index)), [ONE, OTHER]); // biome-ignore format: short
-  t.same(gidOf(bench, 2, 5), EMPTY);
-  t.equal(setGid(bench, 1, 5, ONE).status, OK, 'as it is');
-  t.equal(setGid(bench, 1, 5, EMPTY).status, OK);
-  t.same(gidOf(bench, 1, 5), EMPTY);
-  const events = bench.asynchronous.walk().map(({ eventType, port }) => [eventType, port]);
+  const fixture = new AdapterFixture();
+  fixture.asynchronous.walk();
+  const [first] = fixture.machine.device.ports;
+  t.same(gidOf(fixture, 1, 0), Uint8Array.of(...first.subnetPrefix, ...first.guid));
+  t.same(gidOf(fixture, 1, 5), EMPTY);
+  t.equal(setGid(fixture, 1, 5, ONE).status, OK);
+  t.equal(setGid(fixture, 1, ENTRIES - 1, OTHER).status, OK);
+  t.same([5, ENTRIES - 1].map((index) => gidOf(fixture, 1, index)), [ONE, OTHER]); // biome-ignore format: short
+  t.same(gidOf(fixture, 2, 5), EMPTY);
+  t.equal(setGid(fixture, 1, 5, ONE).status, OK, 'as it is');
+  t.equal(setGid(fixture, 1, 5, EMPTY).status, OK);
+  t.same(gidOf(fixture, 1, 5), EMPTY);
+  const events = fixture.asynchronous.walk().map(({ eventType, port }) => [eventType, port]);
   t.same(events, Array(4).fill([EventType.GID_CHANGE, 1]));
-  bench.driver.reset();
-  bench.bringUp();
-  t.same(gidOf(bench, 1, ENTRIES - 1), EMPTY, 'a reset clears the entries that software set');
-  t.notSame(gidOf(bench, 1, 0), EMPTY);
-  bench.finish();
+  fixture.driver.reset();
+  fixture.bringUp();
+  t.same(gidOf(fixture, 1, ENTRIES - 1), EMPTY, 'a reset clears the entries that software set');
+  t.notSame(gidOf(fixture, 1, 0), EMPTY);
+  fixture.finish();
 });
 
 t.test('a refused change of an entry changes nothing', async (t) => {
-  const bench = new Bench();
-  setGid(bench, 1, 5, ONE);
-  const own = gidOf(bench, 1, 0);
+  const fixture = new AdapterFixture();
+  setGid(fixture, 1, 5, ONE);
+  const own = gidOf(fixture, 1, 0);
   const multicast = ONE.slice();
   multicast[0] = 0xff;
   const loopback = EMPTY.slice();
@@ -89,28 +89,28 @@ t.test('a refused change of an entry changes nothing', async (t) => {
     ['a GID that is there', 1, 6, ONE, BAD_FIELD, COMMAND_HEADER_BYTES + GID_ATTRIBUTES_GID_OFFSET, 0],
     ['the GID of entry 0', 1, 6, own, BAD_FIELD, COMMAND_HEADER_BYTES + GID_ATTRIBUTES_GID_OFFSET, 0],
   ] as const) {
-    t.match(setGid(bench, port, index, gid), { status, badOffset, limit }, what);
-    t.same([0, 5, 6].map((entry) => gidOf(bench, 1, entry)), [own, ONE, EMPTY], what); // biome-ignore format: short
+    t.match(setGid(fixture, port, index, gid), { status, badOffset, limit }, what);
+    t.same([0, 5, 6].map((entry) => gidOf(fixture, 1, entry)), [own, ONE, EMPTY], what); // biome-ignore format: short
   }
   const query = { opcode: ManagementOpcode.QUERY_GID, objectNumber: ENTRIES, modifier: 1 };
-  t.match(bench.driver.management.execute(query), { status: BAD_OBJECT, limit: ENTRIES - 1 });
-  bench.finish();
+  t.match(fixture.driver.management.execute(query), { status: BAD_OBJECT, limit: ENTRIES - 1 });
+  fixture.finish();
 });
 
 t.test('a virtual function reads the table and gets events of changes, and cannot change it', async (t) => {
-  const bench = new Bench({ functionCount: 2 });
-  const driver = new Driver(new InProcessAccess(bench.machine, 1)).bringUp();
+  const fixture = new AdapterFixture({ functionCount: 2 });
+  const driver = new Driver(new InProcessAccess(fixture.machine, 1)).bringUp();
   const events = driver.createEventQueue({ vector: 3, asynchronous: true });
   t.match(setGid({ driver }, 1, 5, ONE), { status: NOT_PERMITTED, badOffset: MANAGEMENT_COMMAND_OPCODE_OFFSET });
   t.same(gidOf({ driver }, 1, 5), EMPTY);
-  t.equal(setGid(bench, 1, 5, ONE).status, OK);
+  t.equal(setGid(fixture, 1, 5, ONE).status, OK);
   t.same(gidOf({ driver }, 1, 5), ONE);
   t.match(events.take()[0], { eventType: EventType.GID_CHANGE, port: 1 });
-  bench.driver.reset();
+  fixture.driver.reset();
   t.match(events.take()[0], { eventType: EventType.GID_CHANGE, port: 1 }, 'the entry went with the physical function');
   t.same(gidOf({ driver }, 1, 5), EMPTY);
-  bench.driver.reset();
-  bench.bringUp();
+  fixture.driver.reset();
+  fixture.bringUp();
   t.same(events.walk(), [], 'nothing was there any more');
 });
 
@@ -121,16 +121,23 @@ t.test('a connection works by another GID than the first', async (t) => {
     'A connection sends with the source GID its address vector names, and takes packets for that one alone',
   );
   const peer = new PacketPeer({ state: 'init' });
-  const { bench, qp } = peer;
-  setGid(bench, 1, 7, OTHER);
-  const connection = { reliable: true, port: 1, dlid: bench.lidOf(2), remoteQpn: 0xabcde, pathMtu: 1, receivePsn: 500 };
+  const { fixture, qp } = peer;
+  setGid(fixture, 1, 7, OTHER);
+  const connection = {
+    reliable: true,
+    port: 1,
+    dlid: fixture.lidOf(2),
+    remoteQpn: 0xabcde,
+    pathMtu: 1,
+    receivePsn: 500,
+  };
   qp.toConnectedReceive({ ...connection, globalRoute: PEER, sourceGidIndex: 7 });
   qp.toConnectedSend(connection);
-  bench.postReceive(qp, 8);
+  fixture.postReceive(qp, 8);
   qp.post({ inline: Uint8Array.of(1) });
   const sent = peer.takeOne();
   t.same([sent.sgid, sent.dgid].map((gid) => [...gid]), [[...OTHER], [...PEER]]); // biome-ignore format: short
-  peer.request(BthOpcode.RC_SEND_ONLY, { psn: 500, hasGrh: 1, sgid: PEER, dgid: gidOf(bench, 1, 0) });
+  peer.request(BthOpcode.RC_SEND_ONLY, { psn: 500, hasGrh: 1, sgid: PEER, dgid: gidOf(fixture, 1, 0) });
   t.same(peer.takeAnswers(), [], 'for the first GID of the port');
   peer.request(BthOpcode.RC_SEND_ONLY, { psn: 500, hasGrh: 1, sgid: PEER, dgid: OTHER });
   const answer = peer.takeOne();
@@ -139,55 +146,55 @@ t.test('a connection works by another GID than the first', async (t) => {
 
 t.test('a datagram arrives by another GID than the first', async (t) => {
   ledger(t, '9.6.1.2', 'A datagram is sent with the source GID its address handle names');
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  setGid(bench, 1, 9, OTHER);
-  setGid(bench, 2, 3, PEER);
-  const vector = { port: 1, dlid: bench.lidOf(2), pd: bench.pd, globalRoute: 1, sourceGidIndex: 9 };
-  const addressHandle = bench.driver.addressHandles.add(vector, PEER);
-  const buffer = bench.postReceive(receiver, GRH + 8);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  setGid(fixture, 1, 9, OTHER);
+  setGid(fixture, 2, 3, PEER);
+  const vector = { port: 1, dlid: fixture.lidOf(2), pd: fixture.pd, globalRoute: 1, sourceGidIndex: 9 };
+  const addressHandle = fixture.driver.addressHandles.add(vector, PEER);
+  const buffer = fixture.postReceive(receiver, GRH + 8);
   sender.post(to({ addressHandle, inline: Uint8Array.of(1) }));
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   receiver.parts.receiveCq.take();
   t.same(buffer.bytes.slice(8, GRH), Uint8Array.of(...OTHER, ...PEER));
-  setGid(bench, 1, 9, EMPTY);
+  setGid(fixture, 1, 9, EMPTY);
   sender.post(to({ addressHandle, inline: Uint8Array.of(1) }));
   const refused = { status: CompletionStatus.LOCAL_QP_OPERATION_ERROR, vendorError: FaultKind.ADDRESS_HANDLE };
   t.match(sender.parts.sendCq.take(), refused, 'the entry is empty now');
   t.equal(sender.query().state, QpState.SQE);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a datagram for a GID that the port does not have is dropped', async (t) => {
   ledger(t, '9.6.1.2', 'A global datagram is dropped silently unless it is for a GID of the port');
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  setGid(bench, 2, ENTRIES - 1, OTHER);
-  const own = gidOf(bench, 2, 0);
-  const { receiver: packets } = bench.machine.device;
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  setGid(fixture, 2, ENTRIES - 1, OTHER);
+  const own = gidOf(fixture, 2, 0);
+  const { receiver: packets } = fixture.machine.device;
   let dropped = 0;
   for (const [gid, isOwn] of [
     [own, true],
     [OTHER, true],
     [PEER, false],
-    [gidOf(bench, 1, 0), false],
+    [gidOf(fixture, 1, 0), false],
     [EMPTY, false],
   ] as const) {
-    const vector = { port: 1, dlid: bench.lidOf(2), pd: bench.pd, globalRoute: 1 };
-    const addressHandle = bench.driver.addressHandles.add(vector, gid);
-    bench.postReceive(receiver, GRH);
+    const vector = { port: 1, dlid: fixture.lidOf(2), pd: fixture.pd, globalRoute: 1 };
+    const addressHandle = fixture.driver.addressHandles.add(vector, gid);
+    fixture.postReceive(receiver, GRH);
     sender.post(to({ addressHandle }));
     sender.parts.sendCq.take();
-    bench.settle();
+    fixture.settle();
     if (!isOwn) dropped++;
     t.equal(receiver.parts.receiveCq.drain().length, Number(isOwn), [...gid].join(' '));
     t.equal(packets.wrongGid, dropped);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('address vectors that name an unused entry or another port are refused', async (t) => {
-  const { bench, qp } = new PacketPeer({ state: 'init' });
+  const { fixture, qp } = new PacketPeer({ state: 'init' });
   const path = { reliable: true, port: 1, dlid: 2, remoteQpn: 5 };
   const blamed = `${COMMAND_HEADER_BYTES + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET}`;
   for (const bad of [
@@ -201,5 +208,5 @@ t.test('address vectors that name an unused entry or another port are refused', 
   }
   qp.toConnectedReceive({ ...path, sourceGidIndex: 1 });
   t.equal(qp.query().state, QpState.RTR, 'without a global route an unused entry is allowed');
-  bench.finish();
+  fixture.finish();
 });

@@ -7,14 +7,14 @@ import t from 'tap';
 import { decodePortAttributes, newPortAttributes } from '../../protocol/layout/gen/port-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, ManagementOpcode, PortState } from '../../protocol/layout/gen/values.gen.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import type { Port } from './port.ts';
 
 const GRH = 40;
 const { LOCAL_LENGTH_ERROR, SUCCESS } = CompletionStatus;
 
-function portsOf(bench: Bench): [Port, Port] {
-  return bench.machine.device.ports as unknown as [Port, Port];
+function portsOf(fixture: AdapterFixture): [Port, Port] {
+  return fixture.machine.device.ports as unknown as [Port, Port];
 }
 
 /**
@@ -35,35 +35,35 @@ for (const [from, to, passes] of partitions) {
   t.test(
     `P_Key 0x${from.toString(16)} to 0x${to.toString(16)}: ${passes ? 'delivered' : 'dropped and counted'}`,
     async (t) => {
-      const bench = new Bench();
-      const [near, far] = portsOf(bench);
+      const fixture = new AdapterFixture();
+      const [near, far] = portsOf(fixture);
       near.pkeys[7] = from;
       far.pkeys[9] = to;
-      const pair = bench.createPair({ sender: { pkeyIndex: 7 }, receiver: { pkeyIndex: 9 } });
-      bench.postReceive(pair.receiver, GRH);
+      const pair = fixture.createPair({ sender: { pkeyIndex: 7 }, receiver: { pkeyIndex: 9 } });
+      fixture.postReceive(pair.receiver, GRH);
       pair.sender.post(pair.to());
       t.equal(pair.sender.parts.sendCq.take().status, SUCCESS);
-      bench.settle();
+      fixture.settle();
       const entry = pair.receiver.parts.receiveCq.poll();
       if (passes) t.match(entry, { status: SUCCESS, pkeyIndex: 9 });
       else t.equal(entry, undefined);
-      const answer = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_PORT, modifier: 2 });
+      const answer = fixture.driver.management.perform({ opcode: ManagementOpcode.QUERY_PORT, modifier: 2 });
       t.equal(decodePortAttributes(answer.payload, 0, newPortAttributes()).badPkeyCounter, passes ? 0 : 1);
-      t.equal(bench.access.readRegister(CSR.PORT_RECEIVE_DROPS + 8, 8), passes ? 0 : 1);
-      bench.finish();
+      t.equal(fixture.access.readRegister(CSR.PORT_RECEIVE_DROPS + 8, 8), passes ? 0 : 1);
+      fixture.finish();
     },
   );
 }
 
 t.test('a wrong Q_Key is counted at the port', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  bench.postReceive(receiver, GRH);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  fixture.postReceive(receiver, GRH);
   sender.post(to({ qkey: 0x4444 }));
-  bench.settle();
-  const answer = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_PORT, modifier: 2 });
+  fixture.settle();
+  const answer = fixture.driver.management.perform({ opcode: ManagementOpcode.QUERY_PORT, modifier: 2 });
   t.equal(decodePortAttributes(answer.payload, 0, newPortAttributes()).badQkeyCounter, 1);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('every MTU: a datagram of its size passes, one byte more does not', async (t) => {
@@ -74,34 +74,34 @@ t.test('every MTU: a datagram of its size passes, one byte more does not', async
     [4, 2048],
     [5, 4096],
   ] as const) {
-    const bench = new Bench();
-    for (const port of portsOf(bench)) port.activeMtuCode = code;
-    const { sender, receiver, to } = bench.createPair();
-    const source = bench.createBuffer(bench.random.bytes(bytes + 1));
-    const target = bench.postReceive(receiver, GRH + bytes);
-    sender.post(to({ sges: [bench.sge(source, 0, bytes)] }));
+    const fixture = new AdapterFixture();
+    for (const port of portsOf(fixture)) port.activeMtuCode = code;
+    const { sender, receiver, to } = fixture.createPair();
+    const source = fixture.createBuffer(fixture.random.bytes(bytes + 1));
+    const target = fixture.postReceive(receiver, GRH + bytes);
+    sender.post(to({ sges: [fixture.sge(source, 0, bytes)] }));
     t.equal(sender.parts.sendCq.take().status, SUCCESS, `${bytes} bytes`);
     t.equal(receiver.parts.receiveCq.take().byteLength, GRH + bytes);
     t.same(target.bytes.slice(GRH), source.bytes.slice(0, bytes));
-    sender.post(to({ sges: [bench.sge(source)] }));
+    sender.post(to({ sges: [fixture.sge(source)] }));
     t.match(sender.parts.sendCq.take(), { status: LOCAL_LENGTH_ERROR, vendorError: FaultKind.COMMAND_LENGTH });
-    bench.finish();
+    fixture.finish();
   }
 });
 
 t.test('a port that is not active sends nothing', async (t) => {
   for (const state of [PortState.DOWN, PortState.INITIALIZE, PortState.ARMED]) {
-    const bench = new Bench();
-    const [near] = portsOf(bench);
-    const { sender, receiver, to } = bench.createPair();
-    bench.postReceive(receiver, GRH);
+    const fixture = new AdapterFixture();
+    const [near] = portsOf(fixture);
+    const { sender, receiver, to } = fixture.createPair();
+    fixture.postReceive(receiver, GRH);
     near.state = state;
-    t.equal(bench.read(CSR.PORT_STATE), state);
+    t.equal(fixture.read(CSR.PORT_STATE), state);
     sender.post(to());
     const entry = sender.parts.sendCq.take();
     t.not(entry.status, SUCCESS);
     t.equal(entry.vendorError, FaultKind.PORT_DOWN);
     t.notOk(receiver.parts.receiveCq.ready);
-    bench.finish();
+    fixture.finish();
   }
 });

@@ -18,7 +18,7 @@ import {
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { connect, FULL_ACCESS } from '../test-support/connected-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { bindWindow } from '../test-support/window-fixture.ts';
@@ -35,19 +35,19 @@ interface Wrong {
 /** A FAST region of two pages, and the request that registers it. */
 class Fast {
   readonly key: number;
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #list: number;
   readonly #page: number;
 
-  constructor(bench: Bench, pd = bench.pd) {
-    this.#bench = bench;
-    this.key = bench.driver.createMemoryRegion({ pd, kind: MrKind.FAST, pageCount: 2 }).rkey;
-    this.#page = bench.driver.allocator.allocate(2 * PAGE, PAGE);
+  constructor(fixture: AdapterFixture, pd = fixture.pd) {
+    this.#fixture = fixture;
+    this.key = fixture.driver.createMemoryRegion({ pd, kind: MrKind.FAST, pageCount: 2 }).rkey;
+    this.#page = fixture.driver.allocator.allocate(2 * PAGE, PAGE);
     this.#list = this.listOf(this.#page, this.#page + PAGE);
   }
 
   listOf(...pages: number[]): number {
-    const { driver, access } = this.#bench;
+    const { driver, access } = this.#fixture;
     const list = driver.allocator.allocate(pages.length * 8);
     pages.forEach((page, index) => {
       access.view(list, pages.length * 8).setBigUint64(index * 8, BigInt(page), true);
@@ -76,7 +76,7 @@ class Fast {
   }
 }
 
-const wrongRegistrations: [string, (bench: Bench, fast: Fast) => Wrong, number, FaultKind][] = [
+const wrongRegistrations: [string, (fixture: AdapterFixture, fast: Fast) => Wrong, number, FaultKind][] = [
   ['no page', () => ({ target: { pageCount: 0 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_BOUNDS],
   [
     'more pages than the region has',
@@ -127,19 +127,19 @@ const wrongRegistrations: [string, (bench: Bench, fast: Fast) => Wrong, number, 
   ['a key of no region', () => ({ header: { sgeLkey: 0x123400 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_INVALID],
   [
     'the key of a plain region',
-    (bench) => ({ header: { sgeLkey: bench.region.lkey } }),
+    (fixture) => ({ header: { sgeLkey: fixture.region.lkey } }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
   ],
   [
     'a key of another PD',
-    (bench) => ({ header: { sgeLkey: new Fast(bench, bench.driver.createProtectionDomain()).key } }),
+    (fixture) => ({ header: { sgeLkey: new Fast(fixture, fixture.driver.createProtectionDomain()).key } }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_PD,
   ],
   [
     'a window',
-    (bench) => ({ header: { sgeLkey: bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_2).rkey } }),
+    (fixture) => ({ header: { sgeLkey: fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_2).rkey } }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
   ],
@@ -148,86 +148,86 @@ const wrongRegistrations: [string, (bench: Bench, fast: Fast) => Wrong, number, 
 for (const [name, wrong, status, cause] of wrongRegistrations) {
   t.test(`a fast registration is refused: ${name}`, async (t) => {
     ledger(t, '10.6.5', `A fast registration is refused and the region stays invalid: ${name}`);
-    const bench = new Bench();
-    const fast = new Fast(bench);
-    const refused = connect(bench);
-    t.equal(fast.register(refused.b, wrong(bench, fast)), status);
+    const fixture = new AdapterFixture();
+    const fast = new Fast(fixture);
+    const refused = connect(fixture);
+    t.equal(fast.register(refused.b, wrong(fixture, fast)), status);
     t.equal(refused.b.query().state, QpState.ERR);
-    t.equal(bench.faults(cause), Number(!name.startsWith('pages that')), 'counted once');
-    t.equal(fast.write(connect(bench).a), REMOTE_ACCESS_ERROR, 'it gives no access');
-    const { a, b } = connect(bench);
+    t.equal(fixture.faults(cause), Number(!name.startsWith('pages that')), 'counted once');
+    t.equal(fast.write(connect(fixture).a), REMOTE_ACCESS_ERROR, 'it gives no access');
+    const { a, b } = connect(fixture);
     t.equal(fast.register(b), SUCCESS, 'and can be registered as it should');
     t.equal(fast.write(a), SUCCESS);
-    bench.finish();
+    fixture.finish();
   });
 }
 
 t.test('a region that is registered is not registered again', async (t) => {
   ledger(t, '10.6.5', 'A fast registration of a region that is valid is refused, and the region stays as it is');
-  const bench = new Bench();
-  const fast = new Fast(bench);
-  t.equal(fast.register(connect(bench).b), SUCCESS);
-  t.equal(fast.register(connect(bench).b, { target: { access: 0 } }), LOCAL_QP_OPERATION_ERROR);
-  t.equal(bench.faults(FaultKind.KEY_STATE), 1);
-  t.equal(fast.write(connect(bench).a), SUCCESS);
-  bench.finish();
+  const fixture = new AdapterFixture();
+  const fast = new Fast(fixture);
+  t.equal(fast.register(connect(fixture).b), SUCCESS);
+  t.equal(fast.register(connect(fixture).b, { target: { access: 0 } }), LOCAL_QP_OPERATION_ERROR);
+  t.equal(fixture.faults(FaultKind.KEY_STATE), 1);
+  t.equal(fast.write(connect(fixture).a), SUCCESS);
+  fixture.finish();
 });
 
 /**
  * Keys that cannot be invalidated, each with a check that it is unchanged (undefined if nothing can
  * be checked).
  */
-const firm: [string, (bench: Bench) => { key: number; stays?: () => boolean }][] = [
+const firm: [string, (fixture: AdapterFixture) => { key: number; stays?: () => boolean }][] = [
   ['a region that does not exist', () => ({ key: 0x123400 })],
   ['a window that does not exist', () => ({ key: 0x80123400 })],
   [
     'a plain region',
-    (bench) => {
-      const memory = bench.createBuffer(8);
-      const { rkey } = bench.driver.createDmaRegion(bench.pd, FULL_ACCESS);
-      return { key: rkey, stays: () => writes(bench, rkey, memory.address) };
+    (fixture) => {
+      const memory = fixture.createBuffer(8);
+      const { rkey } = fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS);
+      return { key: rkey, stays: () => writes(fixture, rkey, memory.address) };
     },
   ],
   [
     'a wrong key byte',
-    (bench) => {
-      const fast = new Fast(bench);
-      fast.register(connect(bench).b);
-      return { key: fast.key ^ 1, stays: () => fast.write(connect(bench).a) === SUCCESS };
+    (fixture) => {
+      const fast = new Fast(fixture);
+      fast.register(connect(fixture).b);
+      return { key: fast.key ^ 1, stays: () => fast.write(connect(fixture).a) === SUCCESS };
     },
   ],
-  ['a FAST region that is not registered', (bench) => ({ key: new Fast(bench).key })],
+  ['a FAST region that is not registered', (fixture) => ({ key: new Fast(fixture).key })],
   [
     'a FAST region with a window bound to it',
-    (bench) => {
-      const fast = new Fast(bench);
-      const { b } = connect(bench);
+    (fixture) => {
+      const fast = new Fast(fixture);
+      const { b } = connect(fixture);
       fast.register(b, { target: { access: FULL_ACCESS | AccessFlag.WINDOW_BIND } });
-      const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_1).rkey;
+      const window = fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_1).rkey;
       const buffer = { address: IOVA, lengthBytes: 8, bytes: new Uint8Array(0) };
       bindWindow(b, { window, region: { number: 0, lkey: fast.key, rkey: fast.key }, buffer });
-      return { key: fast.key, stays: () => fast.write(connect(bench).a) === SUCCESS };
+      return { key: fast.key, stays: () => fast.write(connect(fixture).a) === SUCCESS };
     },
   ],
   [
     'a window of type 1',
-    (bench) => {
-      const memory = bench.createBuffer(8);
-      const region = bench.driver.createDmaRegion(bench.pd, FULL_ACCESS | AccessFlag.WINDOW_BIND);
-      const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_1).rkey;
-      bindWindow(connect(bench).b, { window, region, buffer: memory, keyByte: 9 });
+    (fixture) => {
+      const memory = fixture.createBuffer(8);
+      const region = fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS | AccessFlag.WINDOW_BIND);
+      const window = fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_1).rkey;
+      bindWindow(connect(fixture).b, { window, region, buffer: memory, keyByte: 9 });
       const key = withKeyByte(window, 9);
-      return { key, stays: () => writes(bench, key, memory.address) };
+      return { key, stays: () => writes(fixture, key, memory.address) };
     },
   ],
   [
     'a window of type 2 that is not bound',
-    (bench) => ({ key: bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_2).rkey }),
+    (fixture) => ({ key: fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_2).rkey }),
   ],
 ];
 
-function writes(bench: Bench, rkey: number, address: number): boolean {
-  const { a } = connect(bench);
+function writes(fixture: AdapterFixture, rkey: number, address: number): boolean {
+  const { a } = connect(fixture);
   a.post({ opcode: SendOpcode.RDMA_WRITE, inline: Uint8Array.of(1), remote: { address, rkey } });
   return a.parts.sendCq.take().status === SUCCESS;
 }
@@ -236,23 +236,23 @@ for (const [name, create] of firm) {
   t.test(`a key that cannot be invalidated: ${name}`, async (t) => {
     ledger(t, '10.6.5', `A local invalidation is refused and changes nothing: ${name}`);
     ledger(t, '9.4.1', `A SEND with Invalidate is a remote access error and changes nothing: ${name}`);
-    const bench = new Bench();
-    const { key, stays = () => true } = create(bench);
-    const near = connect(bench);
+    const fixture = new AdapterFixture();
+    const { key, stays = () => true } = create(fixture);
+    const near = connect(fixture);
     near.b.post({ opcode: SendOpcode.LOCAL_INVALIDATE, immediate: key >>> 0 });
     near.b.post({ inline: Uint8Array.of(1) });
     t.match(near.b.parts.sendCq.take(), { status: LOCAL_QP_OPERATION_ERROR, vendorError: FaultKind.KEY_STATE });
     t.equal(near.b.parts.sendCq.take().status, FLUSHED);
-    t.equal(bench.faults(FaultKind.KEY_STATE), 1);
+    t.equal(fixture.faults(FaultKind.KEY_STATE), 1);
     t.ok(stays(), 'after the local one');
-    const far = connect(bench);
-    bench.asynchronous.walk();
-    bench.postReceive(far.b, 8);
+    const far = connect(fixture);
+    fixture.asynchronous.walk();
+    fixture.postReceive(far.b, 8);
     far.a.post({ opcode: SendOpcode.SEND_INVALIDATE, inline: Uint8Array.of(1), immediate: key >>> 0 });
     t.equal(far.a.parts.sendCq.take().status, REMOTE_ACCESS_ERROR);
     t.equal(far.b.parts.receiveCq.take().status, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR);
-    t.equal(bench.asynchronous.take()[0]?.eventType, EventType.QP_ACCESS_ERROR);
+    t.equal(fixture.asynchronous.take()[0]?.eventType, EventType.QP_ACCESS_ERROR);
     t.ok(stays(), 'after the one from afar');
-    bench.finish();
+    fixture.finish();
   });
 }

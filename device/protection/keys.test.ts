@@ -17,7 +17,7 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
-import { Bench, type Buffer } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Buffer } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect, FULL_ACCESS } from '../test-support/connected-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { bindWindow as bind } from '../test-support/window-fixture.ts';
@@ -25,13 +25,19 @@ import { bindWindow as bind } from '../test-support/window-fixture.ts';
 const PAGE = 4096;
 
 /** Writes `content` from `a` to `address` with `rkey`. Returns the completion status. */
-function write(bench: Bench, a: DriverQueuePair, content: Buffer, address: number, rkey: number): CompletionStatus {
-  a.post({ opcode: SendOpcode.RDMA_WRITE, sges: [bench.sge(content)], remote: { address, rkey } });
+function write(
+  fixture: AdapterFixture,
+  a: DriverQueuePair,
+  content: Buffer,
+  address: number,
+  rkey: number,
+): CompletionStatus {
+  a.post({ opcode: SendOpcode.RDMA_WRITE, sges: [fixture.sge(content)], remote: { address, rkey } });
   return a.parts.sendCq.take().status as CompletionStatus;
 }
 
-function bindable(bench: Bench): DriverMemoryRegion {
-  return bench.driver.createDmaRegion(bench.pd, FULL_ACCESS | AccessFlag.WINDOW_BIND);
+function bindable(fixture: AdapterFixture): DriverMemoryRegion {
+  return fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS | AccessFlag.WINDOW_BIND);
 }
 
 for (const [name, attempt] of [
@@ -39,16 +45,16 @@ for (const [name, attempt] of [
   ['a wrong key byte', ({ region }: Connected) => ({ rkey: region.rkey ^ 1, offset: 0 })],
 ] as const) {
   t.test(`RDMA WRITE with ${name} is refused and changes nothing`, async (t) => {
-    const bench = new Bench();
-    const connected = connect(bench);
-    const remote = bench.createBuffer(64);
+    const fixture = new AdapterFixture();
+    const connected = connect(fixture);
+    const remote = fixture.createBuffer(64);
     const { rkey } = attempt(connected);
     t.equal(
-      write(bench, connected.a, bench.createBuffer(bench.random.bytes(64)), remote.address, rkey),
+      write(fixture, connected.a, fixture.createBuffer(fixture.random.bytes(64)), remote.address, rkey),
       CompletionStatus.REMOTE_ACCESS_ERROR,
     );
     t.ok(remote.bytes.every((byte) => byte === 0));
-    bench.finish();
+    fixture.finish();
   });
 }
 
@@ -59,106 +65,106 @@ t.test('bounds, rights and PD of a region are checked at every edge', async (t) 
     ['no right to write', { access: AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_READ }],
     ['another PD', { foreign: true }],
   ] as const) {
-    const bench = new Bench();
-    const { a } = connect(bench);
-    const remote = bench.createBuffer(64);
+    const fixture = new AdapterFixture();
+    const { a } = connect(fixture);
+    const remote = fixture.createBuffer(64);
     const options = change as { length?: number; start?: number; access?: number; foreign?: boolean };
-    const region = bench.driver.createMemoryRegion({
-      pd: options.foreign ? bench.driver.createProtectionDomain() : bench.pd,
+    const region = fixture.driver.createMemoryRegion({
+      pd: options.foreign ? fixture.driver.createProtectionDomain() : fixture.pd,
       kind: MrKind.PHYSICAL,
       access: options.access ?? FULL_ACCESS,
       startAddress: remote.address + (options.start ?? 0),
       length: options.length ?? 64,
     });
-    const status = write(bench, a, bench.createBuffer(bench.random.bytes(64)), remote.address, region.rkey);
+    const status = write(fixture, a, fixture.createBuffer(fixture.random.bytes(64)), remote.address, region.rkey);
     t.equal(status, CompletionStatus.REMOTE_ACCESS_ERROR, what);
     t.ok(
       remote.bytes.every((byte) => byte === 0),
       `${what}: nothing written`,
     );
-    bench.finish();
+    fixture.finish();
   }
 });
 
 t.test('a type 1 window gives access to its part of the region until it is rebound or unbound', async (t) => {
   ledger(t, '10.6.7', 'A type 1 window gives access until it is bound anew or to nothing; the old key is dead');
-  const bench = new Bench();
-  const { a, b } = connect(bench);
-  const region = bindable(bench);
-  const remote = bench.createBuffer(64);
-  const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_1);
+  const fixture = new AdapterFixture();
+  const { a, b } = connect(fixture);
+  const region = bindable(fixture);
+  const remote = fixture.createBuffer(64);
+  const window = fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_1);
   t.equal(bind(b, { window: window.rkey, region, buffer: remote, keyByte: 7 }), CompletionStatus.SUCCESS);
   const rkey = withKeyByte(window.rkey, 7);
-  const content = bench.createBuffer(bench.random.bytes(64));
-  t.equal(write(bench, a, content, remote.address, rkey >>> 0), CompletionStatus.SUCCESS);
+  const content = fixture.createBuffer(fixture.random.bytes(64));
+  t.equal(write(fixture, a, content, remote.address, rkey >>> 0), CompletionStatus.SUCCESS);
   t.same(remote.bytes, content.bytes);
   t.equal(bind(b, { window: rkey >>> 0, region, buffer: remote, length: 0, keyByte: 8 }), CompletionStatus.SUCCESS);
-  t.equal(write(bench, a, content, remote.address, rkey >>> 0), CompletionStatus.REMOTE_ACCESS_ERROR);
-  bench.finish();
+  t.equal(write(fixture, a, content, remote.address, rkey >>> 0), CompletionStatus.REMOTE_ACCESS_ERROR);
+  fixture.finish();
 });
 
 t.test('a type 2 window belongs to the QP that bound it, and is unbound with it', async (t) => {
   ledger(t, '10.6.7', 'A type 2 window is good for the QP that bound it alone, and goes with it');
-  const bench = new Bench();
-  const { a, b } = connect(bench);
-  const other = connect(bench);
-  const region = bindable(bench);
-  const remote = bench.createBuffer(64);
-  const content = bench.createBuffer(bench.random.bytes(64));
-  const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_2);
+  const fixture = new AdapterFixture();
+  const { a, b } = connect(fixture);
+  const other = connect(fixture);
+  const region = bindable(fixture);
+  const remote = fixture.createBuffer(64);
+  const content = fixture.createBuffer(fixture.random.bytes(64));
+  const window = fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_2);
   t.equal(bind(b, { window: window.rkey, region, buffer: remote }), CompletionStatus.SUCCESS);
   const rkey = withKeyByte(window.rkey, 1);
-  t.equal(write(bench, a, content, remote.address, rkey), CompletionStatus.SUCCESS, 'through its QP');
+  t.equal(write(fixture, a, content, remote.address, rkey), CompletionStatus.SUCCESS, 'through its QP');
   t.equal(
-    write(bench, other.a, content, remote.address, rkey),
+    write(fixture, other.a, content, remote.address, rkey),
     CompletionStatus.REMOTE_ACCESS_ERROR,
     'through another',
   );
   b.destroy();
-  bench.machine.runUntilIdle();
-  bench.driver.management.perform({ opcode: 0x23, objectNumber: region.number });
+  fixture.machine.runUntilIdle();
+  fixture.driver.management.perform({ opcode: 0x23, objectNumber: region.number });
   t.pass('the region is free of the window again');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('only the QP that bound a type 2 window can invalidate it', async (t) => {
   ledger(t, '10.6.7', 'A SEND with Invalidate takes a type 2 window back and is reported to its receiver');
   ledger(t, '10.6.7', 'An invalidation by another QP than the one that bound the window is refused, from either side');
   ledger(t, '10.6.7', 'A bound type 2 window cannot be bound again, nor to nothing');
-  const bench = new Bench();
-  const region = bindable(bench);
-  const remote = bench.createBuffer(64);
-  const content = bench.createBuffer(bench.random.bytes(64));
-  const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_2);
-  const { a, b } = connect(bench);
+  const fixture = new AdapterFixture();
+  const region = bindable(fixture);
+  const remote = fixture.createBuffer(64);
+  const content = fixture.createBuffer(fixture.random.bytes(64));
+  const window = fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_2);
+  const { a, b } = connect(fixture);
   t.equal(bind(b, { window: window.rkey, region, buffer: remote }), CompletionStatus.SUCCESS);
   const rkey = withKeyByte(window.rkey, 1);
   for (const by of ['a', 'b'] as const) {
-    const other = connect(bench);
+    const other = connect(fixture);
     other.b.postReceive([]);
     const opcode = by === 'a' ? SendOpcode.SEND_INVALIDATE : SendOpcode.LOCAL_INVALIDATE;
     other[by].post({ opcode, immediate: rkey });
     const refusal = by === 'a' ? CompletionStatus.REMOTE_ACCESS_ERROR : CompletionStatus.LOCAL_QP_OPERATION_ERROR;
     t.equal(other[by].parts.sendCq.take().status, refusal, `by ${by} of another connection`);
   }
-  t.equal(write(bench, a, content, remote.address, rkey), CompletionStatus.SUCCESS, 'still bound');
+  t.equal(write(fixture, a, content, remote.address, rkey), CompletionStatus.SUCCESS, 'still bound');
   b.postReceive([]);
   a.post({ opcode: SendOpcode.SEND_INVALIDATE, immediate: rkey });
   t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   t.match(b.parts.receiveCq.take(), { hasInvalidate: 1, immediate: rkey });
   t.equal(bind(b, { window: rkey, region, buffer: remote, keyByte: 2 }), CompletionStatus.SUCCESS, 'bound again');
   t.equal(bind(b, { window: rkey + 1, region, buffer: remote, keyByte: 3 }), CompletionStatus.WINDOW_BIND_ERROR);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a bind needs the bind right of the region, an address in its bounds and the current key', async (t) => {
   ledger(t, '10.6.7', "A bind needs the bind right of the region, its bounds and the window's present key");
-  const bench = new Bench();
-  const remote = bench.createBuffer(64);
-  const window = bench.driver.createMemoryWindow(bench.pd, MwKind.TYPE_1);
-  const unbindable = bench.driver.createDmaRegion(bench.pd, FULL_ACCESS);
-  const small = bench.driver.createMemoryRegion({
-    pd: bench.pd,
+  const fixture = new AdapterFixture();
+  const remote = fixture.createBuffer(64);
+  const window = fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_1);
+  const unbindable = fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS);
+  const small = fixture.driver.createMemoryRegion({
+    pd: fixture.pd,
     kind: MrKind.PHYSICAL,
     access: FULL_ACCESS | AccessFlag.WINDOW_BIND,
     startAddress: remote.address,
@@ -167,21 +173,21 @@ t.test('a bind needs the bind right of the region, an address in its bounds and 
   for (const request of [
     { window: window.rkey, region: unbindable, buffer: remote },
     { window: window.rkey, region: small, buffer: remote },
-    { window: window.rkey ^ 1, region: bindable(bench), buffer: remote },
-    { window: window.rkey, region: bindable(bench), buffer: remote, access: AccessFlag.LOCAL_WRITE },
+    { window: window.rkey ^ 1, region: bindable(fixture), buffer: remote },
+    { window: window.rkey, region: bindable(fixture), buffer: remote, access: AccessFlag.LOCAL_WRITE },
   ]) {
-    const { b } = connect(bench);
+    const { b } = connect(fixture);
     t.equal(bind(b, request), CompletionStatus.WINDOW_BIND_ERROR);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 /** A FAST region and the request that registers `pages` of fresh memory with it. */
-function fastRegion(bench: Bench, qp: DriverQueuePair, pages: number, keyByte: number) {
-  const region = bench.driver.createMemoryRegion({ pd: bench.pd, kind: MrKind.FAST, access: 0, pageCount: 8 });
-  const memory = bench.createBuffer((pages + 1) * PAGE);
+function fastRegion(fixture: AdapterFixture, qp: DriverQueuePair, pages: number, keyByte: number) {
+  const region = fixture.driver.createMemoryRegion({ pd: fixture.pd, kind: MrKind.FAST, access: 0, pageCount: 8 });
+  const memory = fixture.createBuffer((pages + 1) * PAGE);
   const first = Math.ceil(memory.address / PAGE) * PAGE;
-  const list = bench.createBuffer(pages * 8);
+  const list = fixture.createBuffer(pages * 8);
   const view = new DataView(list.bytes.buffer, list.bytes.byteOffset, list.lengthBytes);
   // Pages in reverse order, so that a straight copy would show.
   for (let page = 0; page < pages; page++) view.setBigUint64(page * 8, BigInt(first + (pages - 1 - page) * PAGE), true);
@@ -209,13 +215,13 @@ t.test('a FAST region gives access once registered, and none after a local or re
     '10.6.5',
     'A fast registered region gives access until it is invalidated, locally or from afar, and can be registered again',
   );
-  const bench = new Bench();
-  const { a, b } = connect(bench, { serviceType: ServiceType.RC });
-  const { key, post, bytes } = fastRegion(bench, b, 3, 0x5a);
+  const fixture = new AdapterFixture();
+  const { a, b } = connect(fixture, { serviceType: ServiceType.RC });
+  const { key, post, bytes } = fastRegion(fixture, b, 3, 0x5a);
   const iova = 0x7000_0000 + 100;
   t.equal(post(iova, 2 * PAGE), CompletionStatus.SUCCESS);
-  const content = bench.createBuffer(bench.random.bytes(2 * PAGE));
-  t.equal(write(bench, a, content, iova, key), CompletionStatus.SUCCESS);
+  const content = fixture.createBuffer(fixture.random.bytes(2 * PAGE));
+  t.equal(write(fixture, a, content, iova, key), CompletionStatus.SUCCESS);
   t.same(
     bytes.subarray(2 * PAGE + 100, 3 * PAGE),
     content.bytes.subarray(0, PAGE - 100),
@@ -230,6 +236,6 @@ t.test('a FAST region gives access once registered, and none after a local or re
   t.equal(post(iova, PAGE), CompletionStatus.SUCCESS, 'it can be registered again');
   b.post({ opcode: SendOpcode.LOCAL_INVALIDATE, immediate: key });
   t.equal(b.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  t.equal(write(bench, a, content, iova, key), CompletionStatus.REMOTE_ACCESS_ERROR);
-  bench.finish();
+  t.equal(write(fixture, a, content, iova, key), CompletionStatus.REMOTE_ACCESS_ERROR);
+  fixture.finish();
 });

@@ -7,7 +7,7 @@ import t from 'tap';
 import { withKeyByte } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, CompletionStatus, MwKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { connect, FULL_ACCESS } from '../test-support/connected-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { bindWindow } from '../test-support/window-fixture.ts';
@@ -26,23 +26,23 @@ const ALL = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE
 
 /** A window with `access` over the middle 64 of 192 bytes, bound by `b` of a fresh connection. */
 function windowed(kind: MwKind, access: number) {
-  const bench = new Bench();
-  const { a, b } = connect(bench);
-  const memory = bench.createBuffer(3 * BYTES);
-  const region = bench.driver.createDmaRegion(bench.pd, FULL_ACCESS | AccessFlag.WINDOW_BIND);
-  const window = bench.driver.createMemoryWindow(bench.pd, kind).rkey;
+  const fixture = new AdapterFixture();
+  const { a, b } = connect(fixture);
+  const memory = fixture.createBuffer(3 * BYTES);
+  const region = fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS | AccessFlag.WINDOW_BIND);
+  const window = fixture.driver.createMemoryWindow(fixture.pd, kind).rkey;
   const buffer = { ...memory, address: memory.address + BYTES, lengthBytes: BYTES };
   const bound = bindWindow(b, { window, region, buffer, access, keyByte: KEY_BYTE });
   if (bound !== SUCCESS) throw new Error(`the window was not bound: status ${bound}`);
   const rkey = withKeyByte(window, KEY_BYTE);
   const attempt = (operation: Operation, offset: number, length: number, qp: DriverQueuePair = a): number => {
-    const local = bench.createBuffer(new Uint8Array(length).fill(7));
+    const local = fixture.createBuffer(new Uint8Array(length).fill(7));
     const remote = { address: memory.address + offset, rkey };
     const atomic = operation === 'ATOMIC' ? { atomic: { swapOrAdd: 1n } } : {};
-    qp.post({ opcode: operations[operation].opcode, sges: [bench.sge(local)], remote, ...atomic });
+    qp.post({ opcode: operations[operation].opcode, sges: [fixture.sge(local)], remote, ...atomic });
     return qp.parts.sendCq.take().status;
   };
-  return { bench, memory, rkey, attempt };
+  return { fixture, memory, rkey, attempt };
 }
 
 for (const [type, kind] of Object.entries(MwKind)) {
@@ -54,16 +54,16 @@ for (const [type, kind] of Object.entries(MwKind)) {
       const good = windowed(kind, right);
       t.equal(good.attempt(operation, 2 * BYTES - 8, 8), SUCCESS, 'its last 8 bytes');
       t.equal(good.attempt(operation, BYTES, 8), SUCCESS, 'its first 8 bytes');
-      good.bench.finish();
+      good.fixture.finish();
       for (const [why, access, offset] of [
         ['without the right', ALL & ~right, BYTES],
         ['8 bytes before it', right, BYTES - 8],
         ['8 bytes behind it', right, 2 * BYTES],
       ] as const) {
-        const { bench, memory, attempt } = windowed(kind, access);
+        const { fixture, memory, attempt } = windowed(kind, access);
         t.equal(attempt(operation, offset, 8), REMOTE_ACCESS_ERROR, why);
         t.ok(memory.bytes.every((byte) => byte === 0));
-        bench.finish();
+        fixture.finish();
       }
       if (operation === 'ATOMIC') return;
       const across = windowed(kind, right);
@@ -79,15 +79,15 @@ t.test('a type 1 window admits the QPs of its domain, a type 2 window the QP tha
     'A type 1 window is for every QP of its protection domain, a type 2 window for the QP that bound it',
   );
   const ofDomain = windowed(MwKind.TYPE_1, ALL);
-  t.equal(ofDomain.attempt('WRITE', BYTES, 8, connect(ofDomain.bench).a), SUCCESS);
-  const { pd } = ofDomain.bench;
-  ofDomain.bench.pd = ofDomain.bench.driver.createProtectionDomain();
-  const foreign = connect(ofDomain.bench).a;
-  ofDomain.bench.pd = pd;
+  t.equal(ofDomain.attempt('WRITE', BYTES, 8, connect(ofDomain.fixture).a), SUCCESS);
+  const { pd } = ofDomain.fixture;
+  ofDomain.fixture.pd = ofDomain.fixture.driver.createProtectionDomain();
+  const foreign = connect(ofDomain.fixture).a;
+  ofDomain.fixture.pd = pd;
   const remote = { address: ofDomain.memory.address + BYTES, rkey: ofDomain.rkey };
   foreign.post({ opcode: SendOpcode.RDMA_WRITE, inline: Uint8Array.of(1), remote });
   t.equal(foreign.parts.sendCq.take().status, REMOTE_ACCESS_ERROR, 'a QP of another protection domain');
   const ofQueuePair = windowed(MwKind.TYPE_2, ALL);
   t.equal(ofQueuePair.attempt('WRITE', BYTES, 8), SUCCESS);
-  t.equal(ofQueuePair.attempt('WRITE', BYTES, 8, connect(ofQueuePair.bench).a), REMOTE_ACCESS_ERROR);
+  t.equal(ofQueuePair.attempt('WRITE', BYTES, 8, connect(ofQueuePair.fixture).a), REMOTE_ACCESS_ERROR);
 });

@@ -6,7 +6,7 @@
 import t from 'tap';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { startCompletionsAt } from '../test-support/running-counts.ts';
 
@@ -15,9 +15,9 @@ const NOP = { header: { opcode: SendOpcode.NOP } };
 t.test('unread CQEs move to a larger and to a smaller ring, contiguous and in pages', async (t) => {
   ledger(t, '11.2', 'Resizing a completion queue keeps the completions that are in it');
   for (const paged of [false, true]) {
-    const bench = new Bench();
-    const sendCq = bench.createCompletionQueue({ entriesLog2: 4, paged });
-    const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+    const fixture = new AdapterFixture();
+    const sendCq = fixture.createCompletionQueue({ entriesLog2: 4, paged });
+    const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 8 });
     const expected: number[] = [];
     const taken: number[] = [];
     let posted = 0;
@@ -26,7 +26,7 @@ t.test('unread CQEs move to a larger and to a smaller ring, contiguous and in pa
         qp.post(NOP);
         expected.push(posted++ & SEND_COMMAND_SEQUENCE_MASK);
       }
-      bench.settle();
+      fixture.settle();
     };
     const take = (count: number): void => {
       for (let index = 0; index < count; index++) taken.push(sendCq.take().queueSequence);
@@ -35,44 +35,44 @@ t.test('unread CQEs move to a larger and to a smaller ring, contiguous and in pa
     take(9);
     post(10);
     for (const entriesLog2 of [8, 4, 5, 7]) {
-      t.equal(bench.driver.resizeCompletionQueue(sendCq, entriesLog2).status, ManagementStatus.OK);
+      t.equal(fixture.driver.resizeCompletionQueue(sendCq, entriesLog2).status, ManagementStatus.OK);
       post(2);
       take(3);
       post(1);
     }
-    t.equal(bench.driver.resizeCompletionQueue(sendCq, 7).status, ManagementStatus.OK);
+    t.equal(fixture.driver.resizeCompletionQueue(sendCq, 7).status, ManagementStatus.OK);
     post(100);
     take(expected.length - taken.length);
     t.same(taken, expected);
-    bench.finish();
+    fixture.finish();
   }
 });
 
 t.test('a ring too small for the unread CQEs, or for an overrun queue, is refused; nothing changes', async (t) => {
-  const bench = new Bench();
-  const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
-  const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 6 });
+  const fixture = new AdapterFixture();
+  const sendCq = fixture.createCompletionQueue({ entriesLog2: 4 });
+  const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 6 });
   for (let count = 0; count < 9; count++) qp.post(NOP);
-  bench.settle();
-  const refused = bench.driver.resizeCompletionQueue(sendCq, 3);
+  fixture.settle();
+  const refused = fixture.driver.resizeCompletionQueue(sendCq, 3);
   t.equal(refused.status, ManagementStatus.BAD_FIELD);
   t.equal(refused.limit, 9, 'the entries that need room');
   t.equal(sendCq.drain().length, 9);
-  t.equal(bench.driver.resizeCompletionQueue(sendCq, 3).status, ManagementStatus.OK);
+  t.equal(fixture.driver.resizeCompletionQueue(sendCq, 3).status, ManagementStatus.OK);
   for (let count = 0; count < 9; count++) qp.post(NOP);
-  bench.settle();
-  t.equal(bench.driver.resizeCompletionQueue(sendCq, 5).status, ManagementStatus.BAD_STATE);
+  fixture.settle();
+  t.equal(fixture.driver.resizeCompletionQueue(sendCq, 5).status, ManagementStatus.BAD_STATE);
   t.equal(sendCq.drain().length, 8, 'the CQEs from before the overrun');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('random posting, taking and resizing lose, double and reorder no CQE', async (t) => {
   for (const seed of [1, 2, 3, 4]) {
-    const bench = new Bench({ seed, budget: 4 });
-    const { random } = bench;
+    const fixture = new AdapterFixture({ seed, budget: 4 });
+    const { random } = fixture;
     let entriesLog2 = 4;
-    const sendCq = bench.createCompletionQueue({ entriesLog2 });
-    const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 6 });
+    const sendCq = fixture.createCompletionQueue({ entriesLog2 });
+    const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 6 });
     let [posted, taken, resized] = [0, 0, 0];
     while (taken < 2000) {
       const choice = random.below(16);
@@ -80,7 +80,7 @@ t.test('random posting, taking and resizing lose, double and reorder no CQE', as
         qp.post(NOP);
         posted++;
       } else if (choice < 14) {
-        bench.machine.step();
+        fixture.machine.step();
         const entry = sendCq.poll();
         if (entry !== undefined && entry.queueSequence !== (taken++ & SEND_COMMAND_SEQUENCE_MASK))
           t.fail(`${entry.queueSequence} is not the next; seed ${seed}`);
@@ -88,13 +88,13 @@ t.test('random posting, taking and resizing lose, double and reorder no CQE', as
         const next = 1 + random.below(8);
         // Software must leave room for commands in flight as well.
         if (posted - taken > 2 ** next) continue;
-        t.equal(bench.driver.resizeCompletionQueue(sendCq, next).status, ManagementStatus.OK, `seed ${seed}`);
+        t.equal(fixture.driver.resizeCompletionQueue(sendCq, next).status, ManagementStatus.OK, `seed ${seed}`);
         entriesLog2 = next;
         resized++;
       }
     }
     t.ok(resized > 50);
-    bench.finish();
+    fixture.finish();
   }
 });
 
@@ -103,30 +103,30 @@ t.test('running numbers wrap at 32 bits before, between and after resizes', asyn
   // replaced: none of its empty slots may look like that CQE.
   for (const start of [2 ** 32 - 20, 2 ** 32 - 33, 2 ** 32 - 1])
     for (const sizes of [[4, 7, 5, 6], [7, 4], [5]]) {
-      const bench = new Bench();
-      const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
-      const qp = bench.createQueuePair({ sendCq, sendEntriesLog2: 8 });
-      startCompletionsAt(bench, sendCq, start);
+      const fixture = new AdapterFixture();
+      const sendCq = fixture.createCompletionQueue({ entriesLog2: 4 });
+      const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 8 });
+      startCompletionsAt(fixture, sendCq, start);
       const taken: number[] = [];
       const take = (): void => {
         for (const { queueSequence } of sendCq.drain()) taken.push(queueSequence);
       };
       let posted = 0;
       for (const entriesLog2 of sizes) {
-        const { status } = bench.driver.resizeCompletionQueue(sendCq, entriesLog2);
+        const { status } = fixture.driver.resizeCompletionQueue(sendCq, entriesLog2);
         t.equal(status, ManagementStatus.OK);
         take();
         t.equal(taken.length, posted, 'nothing is there that was not posted');
         for (let count = 0; count < 11; count++, posted++) qp.post(NOP);
-        bench.settle();
+        fixture.settle();
         // Some stay unread across the next resize.
         for (let count = 0; count < 7; count++) taken.push(sendCq.take().queueSequence);
-        t.equal(bench.driver.resizeCompletionQueue(sendCq, entriesLog2 + 1).status, ManagementStatus.OK);
+        t.equal(fixture.driver.resizeCompletionQueue(sendCq, entriesLog2 + 1).status, ManagementStatus.OK);
         take();
       }
       for (let count = 0; count < 40; count++, posted++) {
         qp.post(NOP);
-        bench.settle();
+        fixture.settle();
         take();
       }
       t.same(
@@ -134,6 +134,6 @@ t.test('running numbers wrap at 32 bits before, between and after resizes', asyn
         Array.from({ length: posted }, (_, number) => number),
         `from ${start}, sizes ${sizes}`,
       );
-      bench.finish();
+      fixture.finish();
     }
 });

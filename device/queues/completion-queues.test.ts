@@ -25,22 +25,22 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 
-function queryCq(bench: Bench, cq: DriverCompletionQueue) {
-  const { payload } = bench.driver.management.perform({ opcode: ManagementOpcode.QUERY_CQ, objectNumber: cq.cqn });
+function queryCq(fixture: AdapterFixture, cq: DriverCompletionQueue) {
+  const { payload } = fixture.driver.management.perform({ opcode: ManagementOpcode.QUERY_CQ, objectNumber: cq.cqn });
   return decodeCqAttributes(payload, 0, newCqAttributes());
 }
 
 t.test('hazard 34: the body of a CQE is visible before its sequence word', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   const { sendCq } = qp.parts;
   let seen = 0;
-  bench.host.onBody = (address, lengthBytes) => {
+  fixture.host.onBody = (address, lengthBytes) => {
     if (address !== sendCq.buffer.slotAddress(seen)) return;
     t.equal(lengthBytes, COMPLETION_ENTRY_SEQUENCE_OFFSET);
     t.equal(getCompletionEntrySequence(sendCq.buffer.slot(seen), 0), 0, 'not valid yet');
@@ -48,27 +48,27 @@ t.test('hazard 34: the body of a CQE is visible before its sequence word', async
     seen++;
   };
   for (let count = 0; count < 5; count++) qp.post(NOP);
-  bench.settle();
+  fixture.settle();
   t.equal(seen, 5);
   t.equal(sendCq.drain().length, 5);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hazard 34: a queue of any size wraps many times, and each CQE is valid', async (t) => {
   for (const entriesLog2 of [0, 1, 3]) {
-    const bench = new Bench();
-    const sendCq = bench.createCompletionQueue({ entriesLog2 });
-    const qp = bench.createQueuePair({ sendCq });
+    const fixture = new AdapterFixture();
+    const sendCq = fixture.createCompletionQueue({ entriesLog2 });
+    const qp = fixture.createQueuePair({ sendCq });
     for (let count = 0; count < 100; count++) {
       qp.post(NOP);
       const entry = sendCq.take();
       if (entry.queueSequence !== count) t.fail(`${entry.queueSequence} instead of ${count}, 2^${entriesLog2} entries`);
       t.notOk(sendCq.ready, 'entries of the last lap are not valid');
     }
-    const attributes = queryCq(bench, sendCq);
+    const attributes = queryCq(fixture, sendCq);
     t.equal(attributes.producerCount, 100);
     t.equal(attributes.error, 0);
-    bench.finish();
+    fixture.finish();
   }
 });
 
@@ -76,17 +76,17 @@ t.test(
   'hazard 33: a full queue accepts no CQE: one error event, no overwriting, the queue pair in error',
   async (t) => {
     ledger(t, '10.8.2.2', 'A CQ that overflows goes into error with one event and nothing is overwritten');
-    const bench = new Bench();
-    const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
-    const qp = bench.createQueuePair({ sendCq });
+    const fixture = new AdapterFixture();
+    const sendCq = fixture.createCompletionQueue({ entriesLog2: 2 });
+    const qp = fixture.createQueuePair({ sendCq });
     for (let count = 0; count < 4; count++) qp.post(NOP);
-    bench.settle();
-    t.same(bench.asynchronous.walk(), [], 'just full is no error');
-    const before = bench.access.view(sendCq.buffer.address, 256);
+    fixture.settle();
+    t.same(fixture.asynchronous.walk(), [], 'just full is no error');
+    const before = fixture.access.view(sendCq.buffer.address, 256);
     const entries = new Uint8Array(before.buffer.slice(before.byteOffset, before.byteOffset + 256));
     for (let count = 0; count < 3; count++) qp.post(NOP);
-    bench.settle();
-    const events = bench.asynchronous.walk();
+    fixture.settle();
+    const events = fixture.asynchronous.walk();
     t.same(
       events.filter(({ eventType }) => eventType === EventType.CQ_ERROR).map(({ objectNumber }) => objectNumber),
       [sendCq.cqn],
@@ -96,45 +96,45 @@ t.test(
       events.filter(({ eventType }) => eventType === EventType.QP_FATAL).map(({ objectNumber }) => objectNumber),
       [qp.qpn],
     );
-    t.equal(bench.faults(FaultKind.CQ_OVERRUN), 1);
+    t.equal(fixture.faults(FaultKind.CQ_OVERRUN), 1);
     t.equal(qp.query().state, QpState.ERR);
-    t.equal(queryCq(bench, sendCq).error, 1);
+    t.equal(queryCq(fixture, sendCq).error, 1);
     t.same(new Uint8Array(before.buffer, before.byteOffset, 256), entries, 'nothing was overwritten');
     sendCq.drain();
     qp.post(NOP, 'doorbell');
-    bench.settle();
+    fixture.settle();
     t.notOk(sendCq.ready, 'it stays in error');
-    t.equal(bench.asynchronous.walk().length, 0, 'and says so once');
-    bench.proveItWorks();
-    bench.finish();
+    t.equal(fixture.asynchronous.walk().length, 0, 'and says so once');
+    fixture.proveItWorks();
+    fixture.finish();
   },
 );
 
 t.test('hazard 33: an error of a shared queue reaches its other queue pairs when they next complete', async (t) => {
-  const bench = new Bench();
-  const sendCq = bench.createCompletionQueue({ entriesLog2: 1 });
-  const [first, second] = [bench.createQueuePair({ sendCq }), bench.createQueuePair({ sendCq })];
+  const fixture = new AdapterFixture();
+  const sendCq = fixture.createCompletionQueue({ entriesLog2: 1 });
+  const [first, second] = [fixture.createQueuePair({ sendCq }), fixture.createQueuePair({ sendCq })];
   for (let count = 0; count < 3; count++) first.post(NOP);
-  bench.settle();
+  fixture.settle();
   t.equal(first.query().state, QpState.ERR);
   t.equal(second.query().state, QpState.RTS);
   second.post(NOP);
-  bench.settle();
+  fixture.settle();
   t.equal(second.query().state, QpState.ERR);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('an impossible consumer count is ignored', async (t) => {
-  const bench = new Bench();
-  const sendCq = bench.createCompletionQueue({ entriesLog2: 2 });
-  const qp = bench.createQueuePair({ sendCq });
+  const fixture = new AdapterFixture();
+  const sendCq = fixture.createCompletionQueue({ entriesLog2: 2 });
+  const qp = fixture.createQueuePair({ sendCq });
   for (let count = 0; count < 4; count++) qp.post(NOP);
-  bench.settle();
-  setCompletionQueueRecordConsumed(bench.access.view(sendCq.recordAddress, COMPLETION_QUEUE_RECORD_SIZE), 0, 77);
+  fixture.settle();
+  setCompletionQueueRecordConsumed(fixture.access.view(sendCq.recordAddress, COMPLETION_QUEUE_RECORD_SIZE), 0, 77);
   qp.post(NOP);
-  bench.settle();
-  t.equal(queryCq(bench, sendCq).error, 1, 'the queue counts as full');
-  bench.finish();
+  fixture.settle();
+  t.equal(queryCq(fixture, sendCq).error, 1, 'the queue counts as full');
+  fixture.finish();
 });
 
 for (const [looks, error] of [
@@ -142,10 +142,10 @@ for (const [looks, error] of [
   [2, 1],
 ]) {
   t.test(`an impossible consumer count is read ${looks} times`, async (t) => {
-    const bench = new Bench();
-    const sendCq = bench.createCompletionQueue({ entriesLog2: 1 });
-    const qp = bench.createQueuePair({ sendCq });
-    const { host } = bench;
+    const fixture = new AdapterFixture();
+    const sendCq = fixture.createCompletionQueue({ entriesLog2: 1 });
+    const qp = fixture.createQueuePair({ sendCq });
+    const { host } = fixture;
     const read = host.readMemory.bind(host);
     let torn = looks;
     host.readMemory = (address, lengthBytes, target, offset) => {
@@ -159,53 +159,53 @@ for (const [looks, error] of [
     for (let count = 0; count < 2; count++) qp.post(NOP);
     sendCq.take();
     qp.post(NOP);
-    bench.settle();
+    fixture.settle();
     t.equal(torn, 0, 'it was looked at');
-    t.equal(queryCq(bench, sendCq).error, error);
-    bench.finish();
+    t.equal(queryCq(fixture, sendCq).error, error);
+    fixture.finish();
   });
 }
 
 t.test('the record is read only when the queue looks full', async (t) => {
-  const bench = new Bench();
-  const sendCq = bench.createCompletionQueue({ entriesLog2: 4 });
-  const qp = bench.createQueuePair({ sendCq });
-  const mark = bench.host.log.count;
+  const fixture = new AdapterFixture();
+  const sendCq = fixture.createCompletionQueue({ entriesLog2: 4 });
+  const qp = fixture.createQueuePair({ sendCq });
+  const mark = fixture.host.log.count;
   for (let count = 0; count < 16; count++) {
     qp.post(NOP);
     sendCq.take();
   }
-  const reads = bench.host.log
+  const reads = fixture.host.log
     .since(mark)
     .filter(({ kind, address }) => kind === AccessKind.READ && address === sendCq.recordAddress);
   t.equal(reads.length, 0);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a queue whose memory cannot be written fails like a full one', async (t) => {
-  const bench = new Bench();
-  const sendCq = bench.createCompletionQueue();
-  const qp = bench.createQueuePair({ sendCq });
-  bench.host.memory.protect(sendCq.buffer.address, 64, 1);
+  const fixture = new AdapterFixture();
+  const sendCq = fixture.createCompletionQueue();
+  const qp = fixture.createQueuePair({ sendCq });
+  fixture.host.memory.protect(sendCq.buffer.address, 64, 1);
   qp.post(NOP);
-  bench.settle();
-  const events = bench.asynchronous.walk();
+  fixture.settle();
+  const events = fixture.asynchronous.walk();
   t.ok(events.some(({ eventType, objectNumber }) => eventType === EventType.CQ_ERROR && objectNumber === sendCq.cqn));
-  t.equal(bench.faults(FaultKind.DMA_WRITE), 1);
+  t.equal(fixture.faults(FaultKind.DMA_WRITE), 1);
   t.equal(qp.query().state, QpState.ERR);
-  bench.proveItWorks();
-  bench.finish();
+  fixture.proveItWorks();
+  fixture.finish();
 });
 
 t.test('send and receive completions of one queue pair can share a queue', async (t) => {
-  const bench = new Bench();
-  const cq = bench.createCompletionQueue({ entriesLog2: 6 });
-  const { sender, to } = bench.createPair();
-  const self = bench.createQueuePair({ sendCq: cq, port: 1 });
-  const handle = bench.handleTo(1, 1);
-  bench.postReceive(self, 40);
+  const fixture = new AdapterFixture();
+  const cq = fixture.createCompletionQueue({ entriesLog2: 6 });
+  const { sender, to } = fixture.createPair();
+  const self = fixture.createQueuePair({ sendCq: cq, port: 1 });
+  const handle = fixture.handleTo(1, 1);
+  fixture.postReceive(self, 40);
   self.post({ remoteQpn: self.qpn, qkey: self.qkey, addressHandle: handle });
-  bench.settle();
+  fixture.settle();
   t.same(
     cq.drain().map(({ receive, status }) => [receive, status]),
     [
@@ -215,18 +215,18 @@ t.test('send and receive completions of one queue pair can share a queue', async
     'a datagram to oneself: sent, then received',
   );
   sender.post(to());
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('CQEs carry the local time of their posting', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
-  bench.machine.clock.advance(5_000_000_000);
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
+  fixture.machine.clock.advance(5_000_000_000);
   qp.post(NOP);
   t.equal(qp.parts.sendCq.take().timestamp, 5_000_000_000);
-  bench.access.writeRegister(CSR.LOCAL_TIME, 8, 77, 3);
-  bench.machine.clock.advance(23);
+  fixture.access.writeRegister(CSR.LOCAL_TIME, 8, 77, 3);
+  fixture.machine.clock.advance(23);
   qp.post(NOP);
   t.equal(qp.parts.sendCq.take().timestamp, 3 * 2 ** 32 + 100);
-  bench.finish();
+  fixture.finish();
 });

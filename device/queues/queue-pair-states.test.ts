@@ -15,7 +15,7 @@ import {
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 
 const GRH = 40;
 const NOP = { header: { opcode: SendOpcode.NOP } };
@@ -57,8 +57,8 @@ const legal = new Map<number, Map<number, number>>([
 const ALL_STATES = [RESET, INIT, RTR, RTS, SQD, SQE, ERR];
 
 /** A new queue pair in a given state. */
-function queuePairIn(bench: Bench, state: number): DriverQueuePair {
-  const qp = bench.createQueuePair({ state: 'reset' });
+function queuePairIn(fixture: AdapterFixture, state: number): DriverQueuePair {
+  const qp = fixture.createQueuePair({ state: 'reset' });
   if (state === RESET) return qp;
   if (state === ERR) {
     qp.toError();
@@ -78,10 +78,10 @@ function queuePairIn(bench: Bench, state: number): DriverQueuePair {
 }
 
 t.test('every change of state is allowed or refused as the specification says', async (t) => {
-  const bench = new Bench({ memoryBytes: 32 * 1024 * 1024 });
+  const fixture = new AdapterFixture({ memoryBytes: 32 * 1024 * 1024 });
   for (const from of ALL_STATES) {
     for (const to of ALL_STATES) {
-      const qp = queuePairIn(bench, from);
+      const qp = queuePairIn(fixture, from);
       const change = `${qpStateName(from)} to ${qpStateName(to)}`;
       t.equal(qp.query().state, from, `${change}: it is in the first`);
       const required = to === RESET || to === ERR ? 0 : legal.get(from)?.get(to);
@@ -91,12 +91,12 @@ t.test('every change of state is allowed or refused as the specification says', 
       t.equal(qp.query().state, required === undefined ? from : to, change);
     }
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a required attribute that is missing is a bad field, and the state stays', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair({ state: 'reset' });
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair({ state: 'reset' });
   const required = [PKEY_INDEX, PORT, QKEY];
   for (const missing of required) {
     const attributeMask = required.filter((bit) => bit !== missing).reduce((mask, bit) => mask | bit, STATE as number);
@@ -111,30 +111,30 @@ t.test('a required attribute that is missing is a bad field, and the state stays
   qp.toReadyToReceive();
   t.equal(qp.modify({ attributeMask: STATE, state: RTS }).status, ManagementStatus.BAD_FIELD, 'without SEND_PSN');
   t.equal(qp.query().state, RTR);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('attributes are kept as they were set', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair({ state: 'reset' });
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair({ state: 'reset' });
   qp.start({ port: 2, qkey: 0x89abcdef, sendPsn: 0x123456 });
   t.match(qp.query(), { state: RTS, port: 2, qkey: 0x89abcdef, sendPsn: 0x123456, pkeyIndex: 0 });
   qp.change({ attributeMask: QKEY, qkey: 0x11 });
   t.equal(qp.query().qkey, 0x11);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a change to ERR flushes all outstanding work, in order, once', async (t) => {
   let partlySent = 0;
   for (let steps = 0; steps < 8; steps++) {
-    const bench = new Bench({ budget: 10 });
-    const { sender, to } = bench.createPair({ sender: { sendEntriesLog2: 5, receiveEntriesLog2: 5 } });
+    const fixture = new AdapterFixture({ budget: 10 });
+    const { sender, to } = fixture.createPair({ sender: { sendEntriesLog2: 5, receiveEntriesLog2: 5 } });
     for (let count = 0; count < 20; count++) sender.post(to({ signaled: false }), 'slot');
-    for (let count = 0; count < 12; count++) bench.postReceive(sender, GRH);
+    for (let count = 0; count < 12; count++) fixture.postReceive(sender, GRH);
     sender.ring();
-    for (let step = 0; step < steps; step++) bench.machine.step();
+    for (let step = 0; step < steps; step++) fixture.machine.step();
     sender.toError();
-    bench.settle();
+    fixture.settle();
     const entries = sender.parts.sendCq.drain();
     const numbers = (receive: number) =>
       entries.filter((entry) => entry.receive === receive).map(({ queueSequence }) => queueSequence);
@@ -152,27 +152,27 @@ t.test('a change to ERR flushes all outstanding work, in order, once', async (t)
       `receives, after ${steps} steps`,
     );
     sender.toError();
-    bench.settle();
+    fixture.settle();
     t.notOk(sender.parts.sendCq.ready, 'ERR again flushes nothing again');
-    bench.finish();
+    fixture.finish();
   }
   t.ok(partlySent > 0, 'sometimes some were sent before');
 });
 
 t.test('work posted in ERR is flushed at the next doorbell', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   qp.toError();
   qp.post(NOP, 'collect');
   t.equal(qp.parts.sendCq.take().status, FLUSHED);
   qp.post(NOP, 'doorbell');
   t.equal(qp.parts.sendCq.take().status, FLUSHED);
-  bench.postReceive(qp, GRH);
-  bench.postReceive(qp, GRH);
-  bench.settle();
+  fixture.postReceive(qp, GRH);
+  fixture.postReceive(qp, GRH);
+  fixture.settle();
   t.notOk(qp.parts.sendCq.ready, 'receives wait for a doorbell');
   qp.ring(0x4321);
-  bench.settle();
+  fixture.settle();
   t.same(
     qp.parts.sendCq.drain().map(({ status, receive, queueSequence }) => [status, receive, queueSequence]),
     [
@@ -180,25 +180,25 @@ t.test('work posted in ERR is flushed at the next doorbell', async (t) => {
       [FLUSHED, 1, 1],
     ],
   );
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('RESET empties both queues without completions and starts numbers at zero', async (t) => {
-  const bench = new Bench({ budget: 1 });
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture({ budget: 1 });
+  const { sender, receiver, to } = fixture.createPair();
   for (let round = 0; round < 5; round++) {
     for (let count = 0; count < 10; count++) sender.post(to(), 'slot');
-    for (let count = 0; count < 5; count++) bench.postReceive(sender, GRH);
+    for (let count = 0; count < 5; count++) fixture.postReceive(sender, GRH);
     sender.ring();
-    for (let step = 0; step < round; step++) bench.machine.step();
+    for (let step = 0; step < round; step++) fixture.machine.step();
     sender.toReset();
-    bench.settle();
+    fixture.settle();
     sender.parts.sendCq.drain();
     t.equal(sender.query().state, RESET);
     sender.start({ port: 1, qkey: 0x1234 });
-    bench.postReceive(receiver, GRH);
+    fixture.postReceive(receiver, GRH);
     sender.post(to());
-    bench.settle();
+    fixture.settle();
     const entries = sender.parts.sendCq.drain();
     t.same(
       entries.map(({ status, queueSequence }) => [status, queueSequence]),
@@ -206,31 +206,31 @@ t.test('RESET empties both queues without completions and starts numbers at zero
       `round ${round}`,
     );
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('commands and doorbells that arrive for a queue pair in RESET or INIT do nothing', async (t) => {
-  const bench = new Bench();
+  const fixture = new AdapterFixture();
   for (const state of ['reset', 'init', 'rtr'] as const) {
-    const qp = bench.createQueuePair({ state });
-    const before = bench.faults(FaultKind.COMMAND_BAD_QP);
+    const qp = fixture.createQueuePair({ state });
+    const before = fixture.faults(FaultKind.COMMAND_BAD_QP);
     qp.post(NOP, 'collect');
     qp.ring();
-    bench.settle();
+    fixture.settle();
     t.notOk(qp.parts.sendCq.ready, state);
-    t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), before + 2, `${state}: counted`);
+    t.equal(fixture.faults(FaultKind.COMMAND_BAD_QP), before + 2, `${state}: counted`);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('sends wait in SQD and go on back in RTS; the drained queue posts an event on request', async (t) => {
-  const bench = new Bench();
-  const { sender, receiver, to } = bench.createPair();
-  for (let count = 0; count < 3; count++) bench.postReceive(receiver, GRH);
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  for (let count = 0; count < 3; count++) fixture.postReceive(receiver, GRH);
   sender.post(to());
   sender.change({ attributeMask: STATE | QpMask.SQD_NOTIFY, state: SQD, enableSqdNotify: 1 });
-  bench.settle();
-  const drained = bench.asynchronous.walk();
+  fixture.settle();
+  const drained = fixture.asynchronous.walk();
   t.same(
     drained.map(({ eventType, objectNumber }) => [eventType, objectNumber]),
     [[EventType.SEND_QUEUE_DRAINED, sender.qpn]],
@@ -238,53 +238,53 @@ t.test('sends wait in SQD and go on back in RTS; the drained queue posts an even
   t.equal(sender.parts.sendCq.drain().length, 1, 'the command posted before is executed');
   sender.post(to(), 'collect');
   sender.post(to(), 'doorbell');
-  bench.settle();
+  fixture.settle();
   t.notOk(sender.parts.sendCq.ready, 'what comes in SQD waits');
   sender.change({ attributeMask: STATE, state: RTS });
-  bench.settle();
+  fixture.settle();
   t.same(
     sender.parts.sendCq.drain().map(({ status }) => status),
     [SUCCESS, SUCCESS],
   );
   t.equal(receiver.parts.receiveCq.drain().length, 3);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('receiving goes on in SQE and SQD', async (t) => {
-  const bench = new Bench();
-  const { sender, to } = bench.createPair();
+  const fixture = new AdapterFixture();
+  const { sender, to } = fixture.createPair();
   for (const state of [SQE, SQD]) {
-    const receiver = queuePairIn(bench, state);
-    bench.postReceive(receiver, GRH);
-    sender.post(to({ remoteQpn: receiver.qpn, qkey: 0x1000, addressHandle: bench.handleTo(1, 1) }));
-    bench.settle();
+    const receiver = queuePairIn(fixture, state);
+    fixture.postReceive(receiver, GRH);
+    sender.post(to({ remoteQpn: receiver.qpn, qkey: 0x1000, addressHandle: fixture.handleTo(1, 1) }));
+    fixture.settle();
     t.ok(
       receiver.parts.receiveCq.drain().some(({ receive, status }) => receive === 1 && status === SUCCESS),
       qpStateName(state),
     );
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a queue pair can be destroyed at any time and leaves nothing behind', async (t) => {
   for (let steps = 0; steps < 6; steps++) {
-    const bench = new Bench({ budget: 1 });
-    const { sender, receiver, to } = bench.createPair({ sender: { sendEntriesLog2: 6 } });
+    const fixture = new AdapterFixture({ budget: 1 });
+    const { sender, receiver, to } = fixture.createPair({ sender: { sendEntriesLog2: 6 } });
     for (let count = 0; count < 40; count++) sender.post(to(), count % 2 === 0 ? 'slot' : 'collect');
     sender.ring();
-    for (let step = 0; step < steps; step++) bench.machine.step();
+    for (let step = 0; step < steps; step++) fixture.machine.step();
     sender.destroy();
-    const mark = bench.host.log.count;
-    const { base, lengthBytes } = bench.host.memory;
-    bench.settle();
+    const mark = fixture.host.log.count;
+    const { base, lengthBytes } = fixture.host.memory;
+    fixture.settle();
     const cqAddress = sender.parts.sendCq.buffer.address;
-    const late = bench.host.log
+    const late = fixture.host.log
       .effectsSince(mark)
       .filter(({ address }) => address >= cqAddress && address < cqAddress + 4096);
     t.same(late, [], `no completion after its destruction (${steps} steps before)`);
     t.ok(base + lengthBytes > 0);
     receiver.destroy();
-    bench.proveItWorks();
-    bench.finish();
+    fixture.proveItWorks();
+    fixture.finish();
   }
 });

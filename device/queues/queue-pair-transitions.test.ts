@@ -16,7 +16,7 @@ import {
   serviceTypeName,
 } from '../../protocol/layout/gen/values.gen.ts';
 import type { Connection, DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 
 type Attribute = Exclude<keyof typeof QpMask, 'STATE'>;
@@ -106,14 +106,14 @@ function bringTo(qp: DriverQueuePair, service: keyof ByService, state: QpState):
 }
 
 class Subject {
-  readonly #bench = new Bench({ memoryBytes: 32 * 1024 * 1024 });
+  readonly #fixture = new AdapterFixture({ memoryBytes: 32 * 1024 * 1024 });
   readonly #service: keyof ByService;
   readonly #qp: DriverQueuePair;
 
   constructor(service: keyof ByService) {
     this.#service = service;
-    this.#bench.machine.onStep = () => {};
-    this.#qp = this.#bench.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType[service] } });
+    this.#fixture.machine.onStep = () => {};
+    this.#qp = this.#fixture.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType[service] } });
   }
 
   /**
@@ -185,21 +185,21 @@ for (const service of ['UD', 'UC', 'RC'] as const) {
 t.test('a change whose current state is not that of the QP is refused', async (t) => {
   ledger(t, '11.2.5.2', 'A change whose current state is not that of the QP is refused');
   for (const service of ['UD', 'UC', 'RC'] as const) {
-    const bench = new Bench();
-    const qp = bench.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType[service] } });
+    const fixture = new AdapterFixture();
+    const qp = fixture.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType[service] } });
     bringTo(qp, service, QpState.RTS);
     const attributes = { attributeMask: QpMask.STATE | QpMask.CURRENT_STATE, state: QpState.RTS };
     t.equal(qp.modify({ ...attributes, currentState: QpState.SQE }).status, ManagementStatus.BAD_STATE);
     t.equal(qp.modify({ ...attributes, currentState: QpState.RTS }).status, ManagementStatus.OK);
-    bench.finish();
+    fixture.finish();
   }
 });
 
 t.test('query QP returns the attributes of a reliable connection as they were set', async (t) => {
   ledger(t, '11.2.5.3', 'Query QP gives every attribute of a connection as it was set');
-  const bench = new Bench();
+  const fixture = new AdapterFixture();
   const creation = { serviceType: ServiceType.RC };
-  const qp = bench.createQueuePair({ state: 'reset', creation });
+  const qp = fixture.createQueuePair({ state: 'reset', creation });
   const timers = { timeout: 19, retryCount: 5, rnrRetry: 6, minRnrTimer: 27 };
   const psns = { sendPsn: 0xabcdef, receivePsn: 0x123456 };
   const set = { port: 2, remoteQpn: 0xfedcba, pathMtu: 4, access: 6, ...timers, ...psns };
@@ -220,14 +220,14 @@ t.test('query QP returns the attributes of a reliable connection as they were se
   const { required } = rules(`${RETRIES} MIN_RNR_TIMER ACCESS MAX_READS_INITIATED MAX_READS_SERVED`);
   qp.change({ attributeMask: maskOf(required) & ~QpMask.STATE, ...changed });
   t.match(qp.query(), { ...set, ...changed, state: QpState.SQD });
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('values of a connection that are out of range are refused', async (t) => {
   ledger(t, '11.2.5.2', 'A path MTU, port or number of READs out of range is refused and the QP stays as it was');
-  const bench = new Bench();
+  const fixture = new AdapterFixture();
   const path = { ...CONNECTION, reliable: true };
-  const qp = bench.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType.RC } });
+  const qp = fixture.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType.RC } });
   for (const port of [0, 3]) {
     t.throws(() => qp.toConnectedInit({ ...path, port }), /BAD_FIELD/, `port ${port}`);
     t.equal(qp.query().state, QpState.RESET);
@@ -240,5 +240,5 @@ t.test('values of a connection that are out of range are refused', async (t) => 
   qp.toConnectedReceive(path);
   t.throws(() => qp.toConnectedSend({ ...path, maxReads: 17 }), /BAD_FIELD/);
   t.match(qp.query(), { state: QpState.RTR, maxReadsInitiated: 0 });
-  bench.finish();
+  fixture.finish();
 });

@@ -14,7 +14,7 @@ import { CSR, CSR_SIZE, csrRegisters, type RegisterDescriptor } from '../../prot
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 
 const SIZES = [1, 2, 4, 8];
 /** Registers whose plain write does more than store, or whose value moves by itself. */
@@ -144,8 +144,8 @@ t.test('gaps read as zero, drop writes, and count both', async (t) => {
 });
 
 t.test('no offset and no width throws, moves time or changes what it should not', async (t) => {
-  const bench = new Bench();
-  const { access } = bench;
+  const fixture = new AdapterFixture();
+  const { access } = fixture;
   for (let offset = 0; offset < BAR_REGISTERS_BYTES; offset++) {
     for (const sizeBytes of SIZES) {
       if (offset + sizeBytes > BAR_REGISTERS_BYTES) continue;
@@ -160,8 +160,8 @@ t.test('no offset and no width throws, moves time or changes what it should not'
     }
   }
   access.writeRegister(CSR.DEDICATED_LOCK, 4, 0, 0);
-  bench.proveItWorks();
-  bench.finish();
+  fixture.proveItWorks();
+  fixture.finish();
 });
 
 t.test('narrow and unaligned writes change nothing and are counted', async (t) => {
@@ -189,15 +189,15 @@ t.test('narrow and unaligned writes change nothing and are counted', async (t) =
 });
 
 t.test('half a doorbell is none', async (t) => {
-  const bench = new Bench();
-  const before = bench.faults(FaultKind.REGISTER_WIDTH);
+  const fixture = new AdapterFixture();
+  const before = fixture.faults(FaultKind.REGISTER_WIDTH);
   for (const offset of [CSR.CQ_NOTIFY, CSR.EQ_CONSUMER, CSR.SEND_DOORBELL]) {
-    bench.access.writeRegister(offset, 4, 0xffffffff, 0);
-    bench.access.writeRegister(offset + 4, 4, 0xffffffff, 0);
+    fixture.access.writeRegister(offset, 4, 0xffffffff, 0);
+    fixture.access.writeRegister(offset + 4, 4, 0xffffffff, 0);
   }
-  t.equal(bench.faults(FaultKind.REGISTER_WIDTH), before + 6);
-  t.equal(bench.read(CSR.DOORBELLS_EXPLICIT), 0);
-  bench.finish();
+  t.equal(fixture.faults(FaultKind.REGISTER_WIDTH), before + 6);
+  t.equal(fixture.read(CSR.DOORBELLS_EXPLICIT), 0);
+  fixture.finish();
 });
 
 t.test('local time runs with the clock, can be set, and wraps', async (t) => {
@@ -224,48 +224,48 @@ t.test('two reads of 4 bytes give one value of 8', async (t) => {
 });
 
 t.test('the trigger register raises its vector once, and no vector that does not exist', async (t) => {
-  const bench = new Bench();
-  const { host, access } = bench;
+  const fixture = new AdapterFixture();
+  const { host, access } = fixture;
   for (const vector of [0, 7, VECTOR_COUNT - 1]) {
     const before = host.raised[vector] ?? 0;
     access.writeRegister(CSR.INTERRUPT_TRIGGER, 4, vector, 0);
-    bench.settle();
+    fixture.settle();
     t.equal(host.raised[vector], before + 1);
   }
   access.writeRegister(CSR.INTERRUPT_TRIGGER, 4, VECTOR_COUNT, 0);
   access.writeRegister(CSR.INTERRUPT_TRIGGER, 4, 0xffff, 0);
-  bench.settle();
-  t.ok(bench.faults(FaultKind.REGISTER_RESERVED) >= 2, 'counted');
+  fixture.settle();
+  t.ok(fixture.faults(FaultKind.REGISTER_RESERVED) >= 2, 'counted');
 });
 
 t.test('a masked vector is pending in the PBA and is sent when unmasked', async (t) => {
-  const bench = new Bench();
-  const { host, access } = bench;
+  const fixture = new AdapterFixture();
+  const { host, access } = fixture;
   const vector = 37;
   host.masked[vector] = 1;
   for (let repetition = 0; repetition < 3; repetition++) access.writeRegister(CSR.INTERRUPT_TRIGGER, 4, vector, 0);
-  bench.settle();
+  fixture.settle();
   t.equal(host.raised[vector], 0);
   t.equal(access.readRegister(MSIX_PBA_OFFSET + 4, 4), 1 << (vector - 32));
   t.equal(access.readRegister(MSIX_PBA_OFFSET, 8), 0);
   t.equal(access.readHigh, 1 << (vector - 32));
   host.masked[vector] = 0;
-  bench.settle();
+  fixture.settle();
   t.equal(host.raised[vector], 1, 'requests while pending are one');
   t.equal(access.readRegister(MSIX_PBA_OFFSET + 4, 4), 0);
-  bench.settle();
+  fixture.settle();
   t.equal(host.raised[vector], 1);
 });
 
 t.test('the MSI-X table and the PBA take no writes', async (t) => {
-  const bench = new Bench();
+  const fixture = new AdapterFixture();
   for (const offset of [MSIX_TABLE_OFFSET, MSIX_TABLE_OFFSET + 12, MSIX_PBA_OFFSET]) {
-    bench.access.writeRegister(offset, 4, 0xffffffff, 0);
+    fixture.access.writeRegister(offset, 4, 0xffffffff, 0);
   }
-  t.equal(bench.access.readRegister(MSIX_PBA_OFFSET, 4), 0);
-  bench.settle();
+  t.equal(fixture.access.readRegister(MSIX_PBA_OFFSET, 4), 0);
+  fixture.settle();
   t.equal(
-    bench.host.raised.reduce((sum, count) => sum + count, 0),
+    fixture.host.raised.reduce((sum, count) => sum + count, 0),
     0,
   );
 });

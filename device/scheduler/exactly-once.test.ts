@@ -13,20 +13,20 @@ import {
   getSendQueueDescriptorNextState,
 } from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { NOP, Shooter } from '../test-support/shooter.ts';
 
 t.test('repeated, early and stale copies and doorbells execute each command once, through the wrap', async (t) => {
   const seed = 21;
-  const bench = new Bench({ seed });
-  const shooters = [new Shooter(bench), new Shooter(bench)];
+  const fixture = new AdapterFixture({ seed });
+  const shooters = [new Shooter(fixture), new Shooter(fixture)];
   const goal = 66_500;
-  bench.machine.onStep = () => {};
+  fixture.machine.onStep = () => {};
   let rounds = 0;
   while (shooters.some(({ posted }) => posted < goal)) {
     for (const shooter of shooters) if (shooter.room > 0) shooter.shoot();
-    bench.machine.step();
-    if (++rounds % 64 === 0) bench.checkInvariants();
+    fixture.machine.step();
+    if (++rounds % 64 === 0) fixture.checkInvariants();
     for (const shooter of shooters) {
       if (shooter.room === 0) shooter.qp.ring();
       const wrong = shooter.reap();
@@ -34,95 +34,95 @@ t.test('repeated, early and stale copies and doorbells execute each command once
     }
   }
   for (const shooter of shooters) shooter.qp.ring();
-  bench.settle();
+  fixture.settle();
   for (const shooter of shooters) {
     t.equal(shooter.reap(), undefined, `seed ${seed}`);
     t.equal(shooter.completed, shooter.posted, `seed ${seed}: every command completed`);
   }
-  t.ok(bench.read(CSR.COMMANDS_STALE) > 1000, 'stale copies arrived');
-  t.ok(bench.read(CSR.DOORBELLS_IMPLICIT) > 1000, 'early copies arrived');
+  t.ok(fixture.read(CSR.COMMANDS_STALE) > 1000, 'stale copies arrived');
+  t.ok(fixture.read(CSR.DOORBELLS_IMPLICIT) > 1000, 'early copies arrived');
   t.equal(
-    bench.read(CSR.COMMANDS_FETCHED) + bench.read(CSR.COMMANDS_COLLECTED),
+    fixture.read(CSR.COMMANDS_FETCHED) + fixture.read(CSR.COMMANDS_COLLECTED),
     shooters[0].posted + shooters[1].posted,
   );
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('one doorbell covers all commands up to the tail', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair({ sendEntriesLog2: 4 });
   for (let count = 0; count < 16; count++) qp.post(NOP, 'slot');
-  bench.settle();
+  fixture.settle();
   t.notOk(qp.parts.sendCq.ready, 'the device does not poll');
   qp.ring(0);
-  bench.settle();
+  fixture.settle();
   t.equal(qp.parts.sendCq.drain().length, 16);
-  t.equal(bench.read(CSR.DOORBELLS_EXPLICIT), 1);
-  bench.finish();
+  t.equal(fixture.read(CSR.DOORBELLS_EXPLICIT), 1);
+  fixture.finish();
 });
 
 t.test('a doorbell for an empty queue or an unknown QP is only counted', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   qp.ring(0);
   qp.ring(77, 'register');
-  bench.settle();
+  fixture.settle();
   t.notOk(qp.parts.sendCq.ready);
-  t.ok(bench.read(CSR.DOORBELLS_IDLE) >= 1, 'two doorbells may merge');
+  t.ok(fixture.read(CSR.DOORBELLS_IDLE) >= 1, 'two doorbells may merge');
   for (const qpn of [0, 1, 0xffffff])
-    bench.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << DOORBELL_QPN_SHIFT) >>> 0, 0);
-  t.equal(bench.faults(FaultKind.COMMAND_BAD_QP), 3);
+    fixture.access.writeRegister(CSR.SEND_DOORBELL, 8, (qpn << DOORBELL_QPN_SHIFT) >>> 0, 0);
+  t.equal(fixture.faults(FaultKind.COMMAND_BAD_QP), 3);
   qp.post(NOP);
   t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a tail further ahead than the length of the queue is reported, and nothing is executed', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair({ sendEntriesLog2: 4 });
-  const record = bench.access.view(qp.parts.recordAddress, 16);
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair({ sendEntriesLog2: 4 });
+  const record = fixture.access.view(qp.parts.recordAddress, 16);
   setQueuePairRecordSendTail(record, 0, 100);
   qp.ring(99);
-  bench.settle();
+  fixture.settle();
   t.notOk(qp.parts.sendCq.ready);
-  t.equal(bench.faults(FaultKind.DOORBELL_BEYOND_TAIL), 1);
+  t.equal(fixture.faults(FaultKind.DOORBELL_BEYOND_TAIL), 1);
   setQueuePairRecordSendTail(record, 0, 0);
   qp.post(NOP, 'doorbell');
   t.equal(qp.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'a correct tail is accepted afterwards');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('queue pairs take turns: a full queue does not delay a single command of another one', async (t) => {
-  const bench = new Bench({ budget: 1 });
-  const busy = bench.createQueuePair({
+  const fixture = new AdapterFixture({ budget: 1 });
+  const busy = fixture.createQueuePair({
     sendEntriesLog2: 10,
-    sendCq: bench.createCompletionQueue({ entriesLog2: 11 }),
+    sendCq: fixture.createCompletionQueue({ entriesLog2: 11 }),
   });
-  const lone = bench.createQueuePair();
+  const lone = fixture.createQueuePair();
   for (let count = 0; count < 1000; count++) busy.post(NOP, 'slot');
   busy.ring();
   lone.post(NOP, 'doorbell');
   t.equal(lone.parts.sendCq.take().status, CompletionStatus.SUCCESS);
   const before = busy.parts.sendCq.drain().length;
   t.ok(before < 200, `${before} commands went before it`);
-  bench.settle();
+  fixture.settle();
   t.equal(before + busy.parts.sendCq.drain().length, 1000);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a stop doorbell removes the queue pair from the scheduler and shows it in the descriptor', async (t) => {
-  const bench = new Bench();
-  const qp = bench.createQueuePair();
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair();
   qp.post(NOP);
   qp.parts.sendCq.take();
   qp.stop();
-  bench.settle();
-  const descriptor = bench.access.view(qp.parts.descriptorAddress, 32);
+  fixture.settle();
+  const descriptor = fixture.access.view(qp.parts.descriptorAddress, 32);
   t.equal(getSendQueueDescriptorDestroyed(descriptor, 0), 1, 'destroyed');
   t.equal(getSendQueueDescriptorNextSequence(descriptor, 0), 1, 'next sequence');
   t.equal(getSendQueueDescriptorNextState(descriptor, 0), 0xff, 'not queued');
   qp.post(NOP, 'doorbell');
-  bench.settle();
+  fixture.settle();
   t.notOk(qp.parts.sendCq.ready);
   qp.toReset();
   t.same(
@@ -138,5 +138,5 @@ t.test('a stop doorbell removes the queue pair from the scheduler and shows it i
   qp.post(NOP, 'doorbell');
   t.equal(qp.parts.sendCq.take().queueSequence, 0, 'it works again');
   qp.destroy();
-  bench.finish();
+  fixture.finish();
 });

@@ -26,11 +26,11 @@ import type { Random } from '../random.ts';
 import { findBadBinding, findBrokenInvariant, findLeak } from './invariants.ts';
 import { findLaneFault } from './lane-invariants.ts';
 
-/** Vectors of the two event queues every bench has. */
+/** Vectors of the two event queues every fixture has. */
 export const COMPLETION_VECTOR = 5;
 export const ASYNCHRONOUS_VECTOR = 9;
 
-export interface BenchOptions extends MachineOptions {
+export interface AdapterFixtureOptions extends MachineOptions {
   readonly bringUp?: BringUpRequest;
   /** What the driver is made of, where it differs. */
   readonly classes?: Partial<DriverClasses>;
@@ -60,7 +60,7 @@ export interface Pair {
 }
 
 /** A function brought up and ready for work. */
-export class Bench {
+export class AdapterFixture {
   readonly machine: InProcessMachine;
   readonly access: InProcessAccess;
   readonly host: InProcessHost;
@@ -73,7 +73,7 @@ export class Bench {
   steady = true;
   readonly #classes: Partial<DriverClasses> | undefined;
 
-  constructor(options: BenchOptions = {}) {
+  constructor(options: AdapterFixtureOptions = {}) {
     this.machine = new InProcessMachine(options);
     this.access = options.access?.(this.machine) ?? new InProcessAccess(this.machine);
     this.#classes = options.classes;
@@ -132,7 +132,7 @@ export class Bench {
     return this.driver.createBuffer(content);
   }
 
-  /** A piece of a buffer as an SGE under the bench's own key. */
+  /** A piece of a buffer as an SGE under the fixture's own key. */
   sge(buffer: Buffer, offset = 0, length = buffer.lengthBytes - offset): Sge {
     return { address: buffer.address + offset, length, lkey: this.region.lkey };
   }

@@ -4,7 +4,7 @@ import { AccessFlag, SendOpcode, ServiceType } from '../../protocol/layout/gen/v
 import type { Connection, DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
-import type { Bench, Buffer } from './adapter-fixture.ts';
+import type { AdapterFixture, Buffer } from './adapter-fixture.ts';
 
 export const FULL_ACCESS =
   AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
@@ -23,13 +23,13 @@ export interface Connected {
   readonly region: DriverMemoryRegion;
 }
 
-export function connect(bench: Bench, options: ConnectedOptions = {}): Connected {
+export function connect(fixture: AdapterFixture, options: ConnectedOptions = {}): Connected {
   const { serviceType = ServiceType.RC, sendEntriesLog2 = 6, receiveEntriesLog2 = 6 } = options;
   const create = (): DriverQueuePair =>
-    bench.driver.createQueuePair({
-      pd: bench.pd,
-      sendCq: bench.createCompletionQueue({ entriesLog2: options.completionEntriesLog2 ?? 8 }),
-      receiveCq: bench.createCompletionQueue({ entriesLog2: options.completionEntriesLog2 ?? 8 }),
+    fixture.driver.createQueuePair({
+      pd: fixture.pd,
+      sendCq: fixture.createCompletionQueue({ entriesLog2: options.completionEntriesLog2 ?? 8 }),
+      receiveCq: fixture.createCompletionQueue({ entriesLog2: options.completionEntriesLog2 ?? 8 }),
       sendEntriesLog2,
       receiveEntriesLog2,
       creation: { serviceType },
@@ -38,14 +38,14 @@ export function connect(bench: Bench, options: ConnectedOptions = {}): Connected
   const b = create();
   const common = { reliable: serviceType === ServiceType.RC, ...options };
   const { sendPsn = 0, receivePsn = 0 } = options;
-  a.connect({ port: 1, dlid: bench.lidOf(2), remoteQpn: b.qpn, ...common });
-  b.connect({ port: 2, dlid: bench.lidOf(1), remoteQpn: a.qpn, ...common, sendPsn: receivePsn, receivePsn: sendPsn });
-  return { a, b, region: bench.driver.createDmaRegion(bench.pd, FULL_ACCESS) };
+  a.connect({ port: 1, dlid: fixture.lidOf(2), remoteQpn: b.qpn, ...common });
+  b.connect({ port: 2, dlid: fixture.lidOf(1), remoteQpn: a.qpn, ...common, sendPsn: receivePsn, receivePsn: sendPsn });
+  return { a, b, region: fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS) };
 }
 
 /** An RDMA request from a local buffer to, or from, a remote one. */
 export function rdma(
-  bench: Bench,
+  fixture: AdapterFixture,
   opcode: SendOpcode,
   local: Buffer,
   remote: Buffer,
@@ -53,7 +53,7 @@ export function rdma(
 ): SendRequest {
   return {
     opcode,
-    sges: [bench.sge(local)],
+    sges: [fixture.sge(local)],
     remote: { address: remote.address, rkey: region.rkey },
   };
 }

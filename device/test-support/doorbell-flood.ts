@@ -9,13 +9,13 @@ import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-comma
 import { CompletionStatus, type LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench, type BenchOptions } from './adapter-fixture.ts';
+import { AdapterFixture, type AdapterFixtureOptions } from './adapter-fixture.ts';
 import { NOP } from './shooter.ts';
 
 export const BUFFER_ENTRIES = 8;
 const QUEUE_LOG2 = 3;
 
-export interface FloodOptions extends BenchOptions {
+export interface FloodOptions extends AdapterFixtureOptions {
   readonly queuePairs?: number;
   readonly policy?: OverflowPolicy;
   readonly linkCheck?: LinkCheck;
@@ -24,9 +24,9 @@ export interface FloodOptions extends BenchOptions {
   readonly adaptive?: boolean;
 }
 
-/** A bench with a short scheduler buffer and many queue pairs that complete on one CQ. */
+/** A fixture with a short scheduler buffer and many queue pairs that complete on one CQ. */
 export class DoorbellFlood {
-  readonly bench: Bench;
+  readonly fixture: AdapterFixture;
   readonly qps: DriverQueuePair[];
   readonly cq: DriverCompletionQueue;
   /** Commands posted, and sequence numbers completed, by QPN. */
@@ -36,19 +36,23 @@ export class DoorbellFlood {
   constructor(options: FloodOptions = {}) {
     const { queuePairs = 24, policy = OverflowPolicy.NEWEST, ringLog2 = 10 } = options;
     const adapter = { doorbellEntries: BUFFER_ENTRIES, ...options.adapter };
-    this.bench = new Bench({ ...options, adapter, bringUp: { overflowEntriesLog2: ringLog2, ...options.bringUp } });
+    this.fixture = new AdapterFixture({
+      ...options,
+      adapter,
+      bringUp: { overflowEntriesLog2: ringLog2, ...options.bringUp },
+    });
     const value = setCsrDoorbellPolicyLinkCheck(policy, options.linkCheck ?? 0);
-    this.bench.access.writeRegister(CSR.DOORBELL_POLICY, 4, options.adaptive ? value | 8 : value, 0);
-    this.cq = this.bench.createCompletionQueue({ entriesLog2: 9 });
+    this.fixture.access.writeRegister(CSR.DOORBELL_POLICY, 4, options.adaptive ? value | 8 : value, 0);
+    this.cq = this.fixture.createCompletionQueue({ entriesLog2: 9 });
     this.qps = Array.from({ length: queuePairs }, () => this.add());
   }
 
   add(): DriverQueuePair {
-    return this.bench.createQueuePair({ sendCq: this.cq, sendEntriesLog2: QUEUE_LOG2, receiveEntriesLog2: 1 });
+    return this.fixture.createQueuePair({ sendCq: this.cq, sendEntriesLog2: QUEUE_LOG2, receiveEntriesLog2: 1 });
   }
 
   setThresholds(low: number, high: number): void {
-    this.bench.access.writeRegister(CSR.DOORBELL_THRESHOLDS, 4, setCsrDoorbellThresholdsHigh(low, high), 0);
+    this.fixture.access.writeRegister(CSR.DOORBELL_THRESHOLDS, 4, setCsrDoorbellThresholdsHigh(low, high), 0);
   }
 
   /** Posts a command by the doorbell register, or without telling. The device does not get to run. */
@@ -59,7 +63,7 @@ export class DoorbellFlood {
 
   /** Each queue pair posts 1 to 4 commands and rings for the first of them, in random order. */
   burst(qps: readonly DriverQueuePair[] = this.qps): void {
-    const { random } = this.bench;
+    const { random } = this.fixture;
     const order = [...qps];
     random.shuffle(order);
     for (const qp of order) {
@@ -82,13 +86,13 @@ export class DoorbellFlood {
 
   /** Lets the device work and returns a sentence when not every command was executed once and in order. */
   findWrong(): string | undefined {
-    this.bench.settle();
+    this.fixture.settle();
     const wrong = this.reap();
     if (wrong !== undefined) return wrong;
     for (const [qpn, posted] of this.posted) {
       const completed = this.completed.get(qpn) ?? 0;
       if (completed !== posted)
-        return `QP ${qpn}: ${completed} of ${posted} commands completed; ${this.bench.machine.describe()}`;
+        return `QP ${qpn}: ${completed} of ${posted} commands completed; ${this.fixture.machine.describe()}`;
     }
     return undefined;
   }
@@ -98,15 +102,15 @@ export class DoorbellFlood {
   }
 
   read(offset: number): number {
-    return this.bench.read(offset);
+    return this.fixture.read(offset);
   }
 }
 
 /** Lets the device work in the smallest pieces until `condition` holds. */
-export function creep(bench: Bench, condition: () => boolean, what: string): void {
+export function creep(fixture: AdapterFixture, condition: () => boolean, what: string): void {
   for (let step = 0; step < 10_000; step++) {
     if (condition()) return;
-    bench.machine.step();
+    fixture.machine.step();
   }
-  throw new Error(`no sign of ${what}; ${bench.machine.describe()}`);
+  throw new Error(`no sign of ${what}; ${fixture.machine.describe()}`);
 }

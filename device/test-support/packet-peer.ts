@@ -16,7 +16,7 @@ import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
 import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
-import { Bench, type BenchOptions, type Buffer } from './adapter-fixture.ts';
+import { AdapterFixture, type AdapterFixtureOptions, type Buffer } from './adapter-fixture.ts';
 import { type ConnectedOptions, FULL_ACCESS } from './connected-fixture.ts';
 import { ScriptedLink } from './scripted-link.ts';
 
@@ -37,7 +37,7 @@ export interface SeenPacket extends Readonly<PacketFields> {
 export type Damage = (packet: DataView) => number;
 
 export interface PeerOptions extends ConnectedOptions {
-  readonly bench?: BenchOptions;
+  readonly fixture?: AdapterFixtureOptions;
   /** How far the QP is brought; RTS unless said otherwise. */
   readonly state?: 'init' | 'rtr' | 'rts';
   readonly localAccess?: number;
@@ -47,7 +47,7 @@ export interface PeerOptions extends ConnectedOptions {
 }
 
 export class PacketPeer {
-  readonly bench: Bench;
+  readonly fixture: AdapterFixture;
   readonly adapter: Adapter;
   /** The QP under test. */
   readonly qp: DriverQueuePair;
@@ -63,32 +63,32 @@ export class PacketPeer {
 
   constructor(options: PeerOptions = {}) {
     const { serviceType = ServiceType.RC, state = 'rts', sendPsn = 100, receivePsn = 500 } = options;
-    const bench = new Bench(options.bench);
-    this.bench = bench;
-    this.adapter = bench.machine.device;
+    const fixture = new AdapterFixture(options.fixture);
+    this.fixture = fixture;
+    this.adapter = fixture.machine.device;
     // The cable to port 2 is replaced: what port 1 sends stays in its lanes, what the test puts on the wire arrives at port 1.
     this.#link = new ScriptedLink(this.adapter.ports[0]);
     // The change of cables is told by events, which are no test's business.
-    bench.settle();
-    bench.asynchronous.walk();
+    fixture.settle();
+    fixture.asynchronous.walk();
     this.reliable = serviceType === ServiceType.RC;
     this.psn = receivePsn;
     this.firstPsn = sendPsn;
-    this.srq = options.shared ? bench.driver.createSharedReceiveQueue({ pd: bench.pd }) : undefined;
+    this.srq = options.shared ? fixture.driver.createSharedReceiveQueue({ pd: fixture.pd }) : undefined;
     const cq = { entriesLog2: options.completionEntriesLog2 ?? 8 };
-    this.qp = bench.driver.createQueuePair({
-      pd: bench.pd,
-      sendCq: bench.createCompletionQueue(cq),
-      receiveCq: bench.createCompletionQueue(cq),
+    this.qp = fixture.driver.createQueuePair({
+      pd: fixture.pd,
+      sendCq: fixture.createCompletionQueue(cq),
+      receiveCq: fixture.createCompletionQueue(cq),
       sendEntriesLog2: options.sendEntriesLog2 ?? 6,
       receiveEntriesLog2: options.receiveEntriesLog2 ?? 6,
       creation: { serviceType, signalAll: options.signalAll ?? 0, srqn: this.srq?.srqn ?? 0 },
     });
-    this.region = bench.driver.createDmaRegion(bench.pd, options.localAccess ?? FULL_ACCESS);
+    this.region = fixture.driver.createDmaRegion(fixture.pd, options.localAccess ?? FULL_ACCESS);
     const connection = {
       reliable: this.reliable,
       port: 1,
-      dlid: bench.lidOf(2),
+      dlid: fixture.lidOf(2),
       remoteQpn: PEER_QPN,
       pathMtu: 1,
       timeout: 10,
@@ -103,7 +103,7 @@ export class PacketPeer {
 
   /** Memory with random content under all rights, and how to name a piece of it in a packet. */
   remoteBuffer(content: Uint8Array | number): Buffer {
-    return this.bench.createBuffer(content);
+    return this.fixture.createBuffer(content);
   }
 
   /** RETH or AtomicETH fields for a piece of `buffer`. */
@@ -119,13 +119,13 @@ export class PacketPeer {
 
   /** Puts a packet on the wire without letting the device look. `damage` may change the bytes, LRH first, and says how many are left. */
   put(opcode: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES, damage?: Damage): void {
-    const { bench } = this;
+    const { fixture } = this;
     const ring = this.#wire;
     const all: PacketFields = {
       ...newPacketFields(),
       opcode,
-      dlid: bench.lidOf(1),
-      slid: bench.lidOf(2),
+      dlid: fixture.lidOf(1),
+      slid: fixture.lidOf(2),
       destQpn: this.qp.qpn,
       psn: this.psn,
       ...fields,
@@ -163,13 +163,13 @@ export class PacketPeer {
   }
 
   settle(): this {
-    this.bench.settle();
+    this.fixture.settle();
     return this;
   }
 
   /** Lets `lengthNs` pass, a step at every alarm on the way. */
   wait(lengthNs: number): this {
-    const { machine } = this.bench;
+    const { machine } = this.fixture;
     const endNs = machine.clock.now() + lengthNs;
     while (machine.clock.alarmNs <= endNs) {
       machine.clock.jumpToAlarm();
@@ -211,7 +211,7 @@ export class PacketPeer {
 
   /** Types of the asynchronous events there are now. */
   events(): EventType[] {
-    return this.bench.asynchronous.walk().map(({ eventType }) => eventType as EventType);
+    return this.fixture.asynchronous.walk().map(({ eventType }) => eventType as EventType);
   }
 
   get #wire(): PacketRing {

@@ -2,11 +2,11 @@
 /** Queues whose running counts are near their wrap, for tests. */
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
-import type { Bench } from './adapter-fixture.ts';
+import type { AdapterFixture } from './adapter-fixture.ts';
 
 /** Puts both ends of a CQ where `count` entries have been posted and taken: nobody waits for 2^32 of them. */
-export function startCompletionsAt(bench: Bench, queue: DriverCompletionQueue, count: number): void {
-  const device = bench.machine.device.tables.completionQueues.get(queue.cqn);
+export function startCompletionsAt(fixture: AdapterFixture, queue: DriverCompletionQueue, count: number): void {
+  const device = fixture.machine.device.tables.completionQueues.get(queue.cqn);
   if (device === undefined) throw new Error(`there is no CQ ${queue.cqn}`);
   device.producerCount = count;
   device.consumed = count;
@@ -15,8 +15,8 @@ export function startCompletionsAt(bench: Bench, queue: DriverCompletionQueue, c
 }
 
 /** The same of an EQ. */
-export function startEventsAt(bench: Bench, queue: DriverEventQueue, count: number): void {
-  const device = bench.machine.device.tables.eventQueues.get(queue.eqn);
+export function startEventsAt(fixture: AdapterFixture, queue: DriverEventQueue, count: number): void {
+  const device = fixture.machine.device.tables.eventQueues.get(queue.eqn);
   if (device === undefined) throw new Error(`there is no EQ ${queue.eqn}`);
   device.producerCount = count;
   device.consumed = count;

@@ -12,39 +12,39 @@ import {
 import { CompletionStatus, ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverSendContext } from '../hosts/in-process/driver/send-context.ts';
-import { Bench, type BenchOptions } from './adapter-fixture.ts';
+import { AdapterFixture, type AdapterFixtureOptions } from './adapter-fixture.ts';
 
 const GRH_AREA = 40;
 const CRC_BYTES = 6;
 const LARGEST_PACKET = 4400;
 export const CREDIT_VECTOR = 30;
 
-export class SendContextBench {
-  readonly bench: Bench;
+export class SendContextFixture {
+  readonly adapterFixture: AdapterFixture;
   readonly context: DriverSendContext;
   readonly sender: DriverQueuePair;
   readonly receiver: DriverQueuePair;
   #psn = 0;
 
-  constructor(attributes: Partial<SendContextAttributes> = {}, options: BenchOptions = {}) {
-    this.bench = new Bench(options);
-    const sendCq = this.bench.createCompletionQueue({ entriesLog2: 9 });
-    const { sender, receiver } = this.bench.createPair({ receiver: { receiveEntriesLog2: 8, sendCq } });
+  constructor(attributes: Partial<SendContextAttributes> = {}, options: AdapterFixtureOptions = {}) {
+    this.adapterFixture = new AdapterFixture(options);
+    const sendCq = this.adapterFixture.createCompletionQueue({ entriesLog2: 9 });
+    const { sender, receiver } = this.adapterFixture.createPair({ receiver: { receiveEntriesLog2: 8, sendCq } });
     this.sender = sender;
     this.receiver = receiver;
-    this.context = this.bench.driver.createSendContext({ vector: CREDIT_VECTOR, ...attributes });
+    this.context = this.adapterFixture.driver.createSendContext({ vector: CREDIT_VECTOR, ...attributes });
     this.context.enable();
   }
 
   get interrupts(): number {
-    return this.bench.host.raised[CREDIT_VECTOR] ?? 0;
+    return this.adapterFixture.host.raised[CREDIT_VECTOR] ?? 0;
   }
 
   /** A datagram for the receiver: LRH to payload, without CRCs. */
   packet(payload: Uint8Array, change: Partial<PacketFields> = {}): Uint8Array {
     return composeDatagram(payload, {
-      slid: this.bench.lidOf(1),
-      dlid: this.bench.lidOf(2),
+      slid: this.adapterFixture.lidOf(1),
+      dlid: this.adapterFixture.lidOf(2),
       destQpn: this.receiver.qpn,
       srcQpn: this.sender.qpn,
       qKey: this.receiver.qkey,
@@ -54,7 +54,7 @@ export class SendContextBench {
   }
 
   postReceive(lengthBytes = 4096): Uint8Array {
-    return this.bench.postReceive(this.receiver, GRH_AREA + lengthBytes).bytes;
+    return this.adapterFixture.postReceive(this.receiver, GRH_AREA + lengthBytes).bytes;
   }
 
   /** Payload of the next message received; undefined when there is none. */
@@ -65,18 +65,18 @@ export class SendContextBench {
   }
 
   settle(): void {
-    this.bench.settle();
+    this.adapterFixture.settle();
   }
 
   query() {
-    const { management } = this.bench.driver;
+    const { management } = this.adapterFixture.driver;
     const objectNumber = this.context.number;
     const { payload } = management.perform({ opcode: ManagementOpcode.QUERY_SEND_CONTEXT, objectNumber });
     return decodeSendContextAttributes(payload, 0, newSendContextAttributes());
   }
 
   finish(): void {
-    this.bench.finish();
+    this.adapterFixture.finish();
   }
 }
 

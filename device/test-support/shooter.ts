@@ -5,7 +5,7 @@ import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-comma
 import { CompletionOpcode, CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../random.ts';
-import type { Bench } from './adapter-fixture.ts';
+import type { AdapterFixture } from './adapter-fixture.ts';
 
 const QUEUE_LOG2 = 5;
 /** A page that every queue pair posts through at times. */
@@ -20,10 +20,10 @@ export class Shooter {
   readonly #random: Random;
   readonly #copies: Uint8Array[] = [];
 
-  constructor(bench: Bench) {
-    const sendCq = bench.createCompletionQueue({ entriesLog2: QUEUE_LOG2 + 1 });
-    this.qp = bench.createQueuePair({ sendCq, sendEntriesLog2: QUEUE_LOG2 });
-    this.#random = bench.random;
+  constructor(fixture: AdapterFixture) {
+    const sendCq = fixture.createCompletionQueue({ entriesLog2: QUEUE_LOG2 + 1 });
+    this.qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: QUEUE_LOG2 });
+    this.#random = fixture.random;
   }
 
   get room(): number {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A function's state as one string, so that a test can say "nothing changed": all that queries tell of the objects it knows, and how many there are. */
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import type { Bench } from './adapter-fixture.ts';
+import type { AdapterFixture } from './adapter-fixture.ts';
 
 /** An object a test knows of: its query opcode and its number. */
 export type KnownObject = readonly [opcode: ManagementOpcode, number: number];
 
 /** How many objects of each class the adapter has; in-process only. */
-export function countObjects(bench: Bench): Record<string, number> {
-  const { tables } = bench.machine.device;
+export function countObjects(fixture: AdapterFixture): Record<string, number> {
+  const { tables } = fixture.machine.device;
   return {
     protectionDomains: tables.protectionDomains.size,
     memoryRegions: tables.memoryRegions.size,
@@ -21,21 +21,21 @@ export function countObjects(bench: Bench): Record<string, number> {
 }
 
 /** All that queries tell of `objects`, and the counts of all others. */
-export function digestState(bench: Bench, objects: readonly KnownObject[]): string {
-  const lines = [JSON.stringify(countObjects(bench))];
+export function digestState(fixture: AdapterFixture, objects: readonly KnownObject[]): string {
+  const lines = [JSON.stringify(countObjects(fixture))];
   for (const [opcode, objectNumber] of objects) {
-    const { status, payload } = bench.driver.management.execute({ opcode, objectNumber });
+    const { status, payload } = fixture.driver.management.execute({ opcode, objectNumber });
     lines.push(`${opcode} ${objectNumber}: ${status} ${Buffer.from(payload.buffer).toString('hex')}`);
   }
   return lines.join('\n');
 }
 
-/** The objects every bench has. */
-export function benchObjects(bench: Bench): KnownObject[] {
+/** The objects every fixture has. */
+export function fixtureObjects(fixture: AdapterFixture): KnownObject[] {
   return [
-    [ManagementOpcode.QUERY_PD, bench.pd],
-    [ManagementOpcode.QUERY_MR, bench.region.number],
-    [ManagementOpcode.QUERY_EQ, bench.events.eqn],
-    [ManagementOpcode.QUERY_EQ, bench.asynchronous.eqn],
+    [ManagementOpcode.QUERY_PD, fixture.pd],
+    [ManagementOpcode.QUERY_MR, fixture.region.number],
+    [ManagementOpcode.QUERY_EQ, fixture.events.eqn],
+    [ManagementOpcode.QUERY_EQ, fixture.asynchronous.eqn],
   ];
 }

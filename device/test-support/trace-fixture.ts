@@ -9,7 +9,7 @@ import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { ManagementResult } from '../hosts/in-process/driver/management-channel.ts';
 import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
 import { decodeMessages, type TracedMessage } from '../trace/traced-message.ts';
-import type { Bench } from './adapter-fixture.ts';
+import type { AdapterFixture } from './adapter-fixture.ts';
 
 const BUFFER_BYTES = 65536;
 
@@ -19,13 +19,13 @@ export interface TraceRead {
   readonly attributes: TraceAttributes;
 }
 
-export class TraceBench {
-  readonly #bench: Bench;
+export class TraceFixture {
+  readonly #fixture: AdapterFixture;
   readonly #buffer: { readonly address: number; readonly bytes: Uint8Array };
 
-  constructor(bench: Bench) {
-    this.#bench = bench;
-    this.#buffer = bench.createBuffer(BUFFER_BYTES);
+  constructor(fixture: AdapterFixture) {
+    this.#fixture = fixture;
+    this.#buffer = fixture.createBuffer(BUFFER_BYTES);
   }
 
   /** Begins a trace of 16 blocks with 4 KiB unless told otherwise. */
@@ -50,7 +50,7 @@ export class TraceBench {
   }
 
   #execute(opcode: number, objectNumber: number, payload?: Uint8Array): ManagementResult {
-    return this.#bench.driver.management.execute({ opcode, objectNumber, ...(payload && { payload }) });
+    return this.#fixture.driver.management.execute({ opcode, objectNumber, ...(payload && { payload }) });
   }
 }
 

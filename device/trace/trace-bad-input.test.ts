@@ -9,9 +9,9 @@ import { TRACE_BLOCKS_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.t
 import { CompletionStatus, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
 import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect } from '../test-support/connected-fixture.ts';
-import { TraceBench } from '../test-support/trace-fixture.ts';
+import { TraceFixture } from '../test-support/trace-fixture.ts';
 import { BlockEncoder } from './block-encoder.ts';
 import { Field, TraceRing } from './trace-ring.ts';
 import { decodeMessages } from './traced-message.ts';
@@ -20,12 +20,12 @@ const PAGE = 4096;
 const subject = { qpn: 1, serviceType: 0, port: 1 };
 
 /** Sends messages and lets them end. Throws unless each arrives. */
-function send(bench: Bench, { a, b }: Connected, count: number): void {
+function send(fixture: AdapterFixture, { a, b }: Connected, count: number): void {
   for (let sent = 0; sent < count; sent++) {
-    b.postReceive([bench.sge(bench.createBuffer(64))]);
-    a.post({ sges: [bench.sge(bench.createBuffer(64))] });
+    b.postReceive([fixture.sge(fixture.createBuffer(64))]);
+    a.post({ sges: [fixture.sge(fixture.createBuffer(64))] });
     const { status } = a.parts.sendCq.take();
-    bench.settle();
+    fixture.settle();
     if (status !== CompletionStatus.SUCCESS || b.parts.receiveCq.drain().length !== 1)
       throw new Error(`message ${sent} of ${count} did not arrive`);
   }
@@ -68,67 +68,67 @@ t.test('rings of every size, from 1 block to the maximum, work before and after 
 });
 
 t.test('unmapping the buffer of a read under load fails that read only; no block or message is lost', async (t) => {
-  const bench = new Bench({ seed: 80, budget: 5 });
-  const trace = new TraceBench(bench);
-  const connected = connect(bench, { pathMtu: 1 });
+  const fixture = new AdapterFixture({ seed: 80, budget: 5 });
+  const trace = new TraceFixture(fixture);
+  const connected = connect(fixture, { pathMtu: 1 });
   const { a, b } = connected;
   trace.modify(a.qpn, { blocksLog2: 6 });
-  const target = bench.driver.allocator.allocate(4 * PAGE, PAGE);
+  const target = fixture.driver.allocator.allocate(4 * PAGE, PAGE);
   const read = { bufferAddress: target, bufferLength: 4 * PAGE };
   for (let round = 0; round < 6; round++) {
     // A long message is in flight while the buffer is unmapped.
-    b.postReceive([bench.sge(bench.createBuffer(8000))]);
-    a.post({ sges: [bench.sge(bench.createBuffer(8000))] });
-    for (let step = 0; step < 4; step++) bench.machine.step();
+    b.postReceive([fixture.sge(fixture.createBuffer(8000))]);
+    a.post({ sges: [fixture.sge(fixture.createBuffer(8000))] });
+    for (let step = 0; step < 4; step++) fixture.machine.step();
     // The first page, or a later one that is reached after some blocks have been written.
     const hole = target + (round % 3) * PAGE;
-    bench.host.memory.protect(hole, PAGE, PageAccess.UNMAPPED);
+    fixture.host.memory.protect(hole, PAGE, PageAccess.UNMAPPED);
     const { status } = trace.readInto(a.qpn, read);
     t.equal(status, ManagementStatus.BAD_ADDRESS, `round ${round}`);
-    bench.host.memory.protect(hole, PAGE, PageAccess.READ_WRITE);
+    fixture.host.memory.protect(hole, PAGE, PageAccess.READ_WRITE);
     t.equal(a.parts.sendCq.take().status, CompletionStatus.SUCCESS);
-    bench.settle();
+    fixture.settle();
     b.parts.receiveCq.drain();
     t.match(trace.query(a.qpn), { head: round + 1, tail: 0, lost: 0 });
   }
   const { messages } = trace.read(a.qpn);
   t.equal(messages.length, 6);
   t.ok(messages.every(({ block }) => block.complete === 1 && block.messageLength === 8000));
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a read-only buffer is refused like an unmapped one', async (t) => {
-  const bench = new Bench({ seed: 81 });
-  const trace = new TraceBench(bench);
-  const connected = connect(bench);
+  const fixture = new AdapterFixture({ seed: 81 });
+  const trace = new TraceFixture(fixture);
+  const connected = connect(fixture);
   trace.modify(connected.a.qpn);
-  send(bench, connected, 1);
-  const target = bench.driver.allocator.allocate(PAGE, PAGE);
-  bench.host.memory.protect(target, PAGE, PageAccess.READ_ONLY);
+  send(fixture, connected, 1);
+  const target = fixture.driver.allocator.allocate(PAGE, PAGE);
+  fixture.host.memory.protect(target, PAGE, PageAccess.READ_ONLY);
   const answer = trace.readInto(connected.a.qpn, { bufferAddress: target, bufferLength: PAGE });
   t.equal(answer.status, ManagementStatus.BAD_ADDRESS);
   t.equal(trace.read(connected.a.qpn).messages.length, 1);
 });
 
 t.test('a trace ends with its QP when traced QPs are reset, destroyed and created again under load', async (t) => {
-  const bench = new Bench({ seed: 82, budget: 5 });
-  const trace = new TraceBench(bench);
-  const { traces } = bench.machine.device;
+  const fixture = new AdapterFixture({ seed: 82, budget: 5 });
+  const trace = new TraceFixture(fixture);
+  const { traces } = fixture.machine.device;
   const seen = new Set<number>();
-  const bystander = connect(bench);
+  const bystander = connect(fixture);
   trace.modify(bystander.a.qpn, { blocksLog2: 6 });
   const before = traces.getUsed(0);
   for (let round = 0; round < 8; round++) {
-    const { a, b } = connect(bench, { pathMtu: 1 });
+    const { a, b } = connect(fixture, { pathMtu: 1 });
     for (const { qpn } of [a, b]) {
       t.notOk(seen.has(qpn), 'a new QPN');
       seen.add(qpn);
       t.match(trace.query(qpn), { enable: 0, head: 0 }, 'a new QP is not traced');
       trace.modify(qpn);
     }
-    b.postReceive([bench.sge(bench.createBuffer(8000))]);
-    a.post({ sges: [bench.sge(bench.createBuffer(8000))] });
-    for (let step = 0; step <= round; step++) bench.machine.step();
+    b.postReceive([fixture.sge(fixture.createBuffer(8000))]);
+    a.post({ sges: [fixture.sge(fixture.createBuffer(8000))] });
+    for (let step = 0; step <= round; step++) fixture.machine.step();
     if (round % 2 === 1) {
       a.toReset();
       t.equal(trace.query(a.qpn).enable, 1, 'the trace survives RESET');
@@ -138,11 +138,11 @@ t.test('a trace ends with its QP when traced QPs are reset, destroyed and create
     b.destroy();
     t.equal(trace.readInto(a.qpn, {}).status, ManagementStatus.BAD_OBJECT);
     t.equal(traces.getUsed(0), before, 'its memory is free');
-    send(bench, bystander, 1);
+    send(fixture, bystander, 1);
   }
   const { messages, attributes } = trace.read(bystander.a.qpn);
   t.equal(messages.length, 8);
   t.equal(attributes.lost, 0);
   t.ok(messages.every(({ block }) => block.status === CompletionStatus.SUCCESS && block.messageLength === 64));
-  bench.finish();
+  fixture.finish();
 });

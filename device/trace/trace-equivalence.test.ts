@@ -11,7 +11,7 @@ import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout
 import type { Adapter } from '../adapter/adapter.ts';
 import { TimelineRing } from '../function/timeline.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench, type Pair } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Pair } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect, rdma } from '../test-support/connected-fixture.ts';
 
 const ROUNDS = 120;
@@ -31,7 +31,7 @@ interface Outcome {
 
 /** A run from a seed. */
 class Run {
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #adapter: Adapter;
   readonly #tracing: Tracing;
   readonly #wire = createHash('sha256');
@@ -45,16 +45,16 @@ class Run {
   constructor(seed: number, tracing: Tracing) {
     this.#tracing = tracing;
     const portLink = { kind: 'faulty', seed, faults } as const;
-    this.#bench = new Bench({ seed, budget: 11, memoryBytes: 16 * 1024 * 1024, adapter: { portLink } });
-    const { machine } = this.#bench;
+    this.#fixture = new AdapterFixture({ seed, budget: 11, memoryBytes: 16 * 1024 * 1024, adapter: { portLink } });
+    const { machine } = this.#fixture;
     this.#adapter = machine.device;
     this.#timeline = new TimelineRing(tracing === 'wrapping' ? 0 : 20, () => machine.clock.now());
     if (tracing !== 'off') this.#adapter.attachTimeline(this.#timeline);
     this.#observe();
     this.#connections = [ServiceType.RC, ServiceType.UC, ServiceType.RC].map((serviceType) =>
-      connect(this.#bench, { serviceType, pathMtu: 1, sendPsn: 0xfffff0, timeout: 12 }),
+      connect(this.#fixture, { serviceType, pathMtu: 1, sendPsn: 0xfffff0, timeout: 12 }),
     );
-    this.#datagrams = this.#bench.createPair();
+    this.#datagrams = this.#fixture.createPair();
     for (const { a, b } of this.#connections) this.#trace(a, b);
     this.#trace(this.#datagrams.sender, this.#datagrams.receiver);
   }
@@ -62,46 +62,46 @@ class Run {
   go(): Outcome {
     for (let round = 0; round < ROUNDS; round++) {
       this.#post();
-      this.#bench.machine.clock.advance(this.#bench.random.below(20_000));
-      this.#bench.settle();
+      this.#fixture.machine.clock.advance(this.#fixture.random.below(20_000));
+      this.#fixture.settle();
       // One connection breaks halfway and passes through RESET.
       if (round === ROUNDS / 2) this.#break();
     }
-    while (this.#bench.machine.clock.jumpToAlarm()) {
-      this.#bench.settle();
+    while (this.#fixture.machine.clock.jumpToAlarm()) {
+      this.#fixture.settle();
       this.#reap();
     }
     return this.#outcome();
   }
 
   #post(): void {
-    const bench = this.#bench;
-    const { random } = bench;
+    const fixture = this.#fixture;
+    const { random } = fixture;
     const { a, b, region } = random.pick(this.#connections);
     const size = random.below(1500);
-    const local = bench.createBuffer(random.bytes(size));
-    const remote = bench.createBuffer(size);
-    if (random.oneIn(2)) b.postReceive([bench.sge(bench.createBuffer(1600))]);
+    const local = fixture.createBuffer(random.bytes(size));
+    const remote = fixture.createBuffer(size);
+    if (random.oneIn(2)) b.postReceive([fixture.sge(fixture.createBuffer(1600))]);
     const opcode = random.pick([SendOpcode.SEND, SendOpcode.RDMA_WRITE, SendOpcode.RDMA_READ]);
     const request =
-      opcode === SendOpcode.SEND ? { sges: [bench.sge(local)] } : rdma(bench, opcode, local, remote, region);
+      opcode === SendOpcode.SEND ? { sges: [fixture.sge(local)] } : rdma(fixture, opcode, local, remote, region);
     a.post(request, random.pick(['collect', 'doorbell'] as const));
     const { sender, receiver, to } = this.#datagrams;
-    if (random.oneIn(2)) bench.postReceive(receiver, 300);
+    if (random.oneIn(2)) fixture.postReceive(receiver, 300);
     sender.post(to({ inline: random.bytes(random.below(200)) }), 'collect');
     this.#reap();
   }
 
   #break(): void {
-    const bench = this.#bench;
+    const fixture = this.#fixture;
     const { a, b } = this.#connections[2] as Connected;
     a.post({
       opcode: SendOpcode.RDMA_WRITE,
-      sges: [bench.sge(bench.createBuffer(64))],
+      sges: [fixture.sge(fixture.createBuffer(64))],
       remote: { address: 4096, rkey: 1 },
     });
-    while (bench.machine.clock.jumpToAlarm() && this.#statuses.size < 3) {
-      bench.settle();
+    while (fixture.machine.clock.jumpToAlarm() && this.#statuses.size < 3) {
+      fixture.settle();
       this.#reap();
     }
     a.toReset();
@@ -115,8 +115,8 @@ class Run {
       for (const { status } of qp.parts.sendCq.drain()) this.#statuses.add(status);
       for (const { status } of qp.parts.receiveCq.drain()) this.#statuses.add(status);
     }
-    this.#bench.events.walk();
-    this.#bench.asynchronous.walk();
+    this.#fixture.events.walk();
+    this.#fixture.asynchronous.walk();
   }
 
   /** Traces by the host: no guest command shows it. */
@@ -134,7 +134,7 @@ class Run {
   #observe(): void {
     for (const port of this.#adapter.ports)
       port.observer = (from, outgoing, bytes, offset, lengthBytes) => {
-        const nowNs = this.#bench.machine.clock.now();
+        const nowNs = this.#fixture.machine.clock.now();
         this.#wire.update(`${nowNs} ${from.number} ${outgoing} ${lengthBytes}`);
         this.#wire.update(bytes.subarray(offset, offset + lengthBytes));
         this.#packets++;
@@ -142,11 +142,11 @@ class Run {
   }
 
   #outcome(): Outcome {
-    const { host, machine } = this.#bench;
+    const { host, machine } = this.#fixture;
     const rings = this.#traced.flatMap(({ qpn }) => this.#adapter.tables.queuePairs.get(qpn)?.trace?.ring ?? []);
     const hash = createHash('sha256').update(this.#wire.digest()).update(host.memory.bytes);
     const sent = this.#adapter.functions[0]?.underlying.msix.sent ?? [];
-    hash.update(`${machine.clock.now()} ${machine.steps} ${sent} ${JSON.stringify(this.#bench.allFaults())}`);
+    hash.update(`${machine.clock.now()} ${machine.steps} ${sent} ${JSON.stringify(this.#fixture.allFaults())}`);
     return {
       digest: hash.digest('hex'),
       packets: this.#packets,

@@ -8,9 +8,9 @@ import t from 'tap';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { Bench, type Buffer } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Buffer } from '../test-support/adapter-fixture.ts';
 import { connect, rdma } from '../test-support/connected-fixture.ts';
-import { TraceBench } from '../test-support/trace-fixture.ts';
+import { TraceFixture } from '../test-support/trace-fixture.ts';
 import type { TracedMessage } from './traced-message.ts';
 
 const PATH_MTU_256 = 1;
@@ -25,10 +25,10 @@ interface WirePacket {
 }
 
 /** Records packets that leave the ports; each takes 1000 ns. */
-function watch(bench: Bench): WirePacket[] {
+function watch(fixture: AdapterFixture): WirePacket[] {
   const seen: WirePacket[] = [];
-  const { clock } = bench.machine;
-  for (const port of bench.machine.device.ports)
+  const { clock } = fixture.machine;
+  for (const port of fixture.machine.device.ports)
     port.observer = (from, outgoing, bytes, offset, lengthBytes) => {
       if (!outgoing) return;
       const packet = newParsedPacket();
@@ -68,20 +68,20 @@ for (const [service, serviceType] of [
       : []),
   ] as const)
     t.test(`${service} ${name}: both ends keep all packets of the message`, async (t) => {
-      const bench = new Bench({ seed: 50 });
-      const trace = new TraceBench(bench);
-      const { a, b, region } = connect(bench, { serviceType, pathMtu: PATH_MTU_256, sendPsn: 0xfffffe });
+      const fixture = new AdapterFixture({ seed: 50 });
+      const trace = new TraceFixture(fixture);
+      const { a, b, region } = connect(fixture, { serviceType, pathMtu: PATH_MTU_256, sendPsn: 0xfffffe });
       for (const { qpn } of [a, b]) trace.modify(qpn);
       const size = opcode === SendOpcode.FETCH_ADD ? 8 : 700;
-      const [local, remote] = [bench.random.bytes(size), bench.random.bytes(size)].map((bytes) =>
-        bench.createBuffer(bytes),
+      const [local, remote] = [fixture.random.bytes(size), fixture.random.bytes(size)].map((bytes) =>
+        fixture.createBuffer(bytes),
       ) as [Buffer, Buffer];
-      b.postReceive([bench.sge(bench.createBuffer(size))]);
-      const seen = watch(bench);
+      b.postReceive([fixture.sge(fixture.createBuffer(size))]);
+      const seen = watch(fixture);
       const request =
-        opcode === SendOpcode.SEND ? { sges: [bench.sge(local)] } : rdma(bench, opcode, local, remote, region);
+        opcode === SendOpcode.SEND ? { sges: [fixture.sge(local)] } : rdma(fixture, opcode, local, remote, region);
       a.post(opcode === SendOpcode.FETCH_ADD ? { ...request, atomic: { swapOrAdd: 1n } } : request);
-      bench.settle();
+      fixture.settle();
       const wire = ofMessages(seen, ACKNOWLEDGEMENT_BYTES);
       t.equal(wire.length, count);
       for (const { qpn } of [a, b]) {
@@ -95,7 +95,7 @@ for (const [service, serviceType] of [
         );
         checkTimes(message, wire, qpn === a.qpn);
       }
-      bench.finish();
+      fixture.finish();
 
       function checkTimes(message: TracedMessage, wire: readonly WirePacket[], isSender: boolean): void {
         for (const [place, { timeNs }] of message.packets.entries()) {
@@ -113,37 +113,37 @@ for (const [service, serviceType] of [
     });
 
 t.test('both ends keep a datagram with and without a GRH', async (t) => {
-  const bench = new Bench({ seed: 51 });
-  const trace = new TraceBench(bench);
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture({ seed: 51 });
+  const trace = new TraceFixture(fixture);
+  const { sender, receiver, to } = fixture.createPair();
   for (const { qpn } of [sender, receiver]) trace.modify(qpn);
-  const seen = watch(bench);
+  const seen = watch(fixture);
   for (const size of [0, 1, 77]) {
-    bench.postReceive(receiver, 200);
-    sender.post(to({ inline: bench.random.bytes(size) }));
-    bench.settle();
+    fixture.postReceive(receiver, 200);
+    sender.post(to({ inline: fixture.random.bytes(size) }));
+    fixture.settle();
   }
   for (const { qpn } of [sender, receiver])
     t.same(
       trace.read(qpn).messages.flatMap(joined),
       seen.map(({ bytes }) => bytes),
     );
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('the snap length limits the kept packets; the headers of the first one are always kept', async (t) => {
   const counts: Record<number, number> = { 0: 1, 1: 1, 256: 1, 257: 2, 512: 2, 699: 3, 700: 3, 4096: 3 };
   for (const [snap, count] of Object.entries(counts)) {
     const snapLength = Number(snap);
-    const bench = new Bench({ seed: 52 });
-    const trace = new TraceBench(bench);
-    const { a, b } = connect(bench, { pathMtu: PATH_MTU_256 });
+    const fixture = new AdapterFixture({ seed: 52 });
+    const trace = new TraceFixture(fixture);
+    const { a, b } = connect(fixture, { pathMtu: PATH_MTU_256 });
     for (const { qpn } of [a, b] as readonly DriverQueuePair[]) trace.modify(qpn, { snapLength });
-    const content = bench.random.bytes(700);
-    b.postReceive([bench.sge(bench.createBuffer(700))]);
-    const seen = watch(bench);
-    a.post({ sges: [bench.sge(bench.createBuffer(content))] });
-    bench.settle();
+    const content = fixture.random.bytes(700);
+    b.postReceive([fixture.sge(fixture.createBuffer(700))]);
+    const seen = watch(fixture);
+    a.post({ sges: [fixture.sge(fixture.createBuffer(content))] });
+    fixture.settle();
     const wire = ofMessages(seen, ACKNOWLEDGEMENT_BYTES);
     for (const { qpn } of [a, b]) {
       const [message] = trace.read(qpn).messages;
@@ -155,18 +155,21 @@ t.test('the snap length limits the kept packets; the headers of the first one ar
         wire.slice(0, count).map(({ bytes }, place) => bytes.slice(0, message.packets[place]?.headers.length)),
       );
     }
-    bench.finish();
+    fixture.finish();
   }
 });
 
 t.test('retried packets are counted but kept once', async (t) => {
-  const bench = new Bench({ seed: 53, adapter: { portLink: { kind: 'faulty', seed: 53, faults: { drop: 0.2 } } } });
-  const trace = new TraceBench(bench);
-  const { a, b } = connect(bench, { pathMtu: PATH_MTU_256, timeout: 10 });
+  const fixture = new AdapterFixture({
+    seed: 53,
+    adapter: { portLink: { kind: 'faulty', seed: 53, faults: { drop: 0.2 } } },
+  });
+  const trace = new TraceFixture(fixture);
+  const { a, b } = connect(fixture, { pathMtu: PATH_MTU_256, timeout: 10 });
   trace.modify(a.qpn);
-  const content = bench.random.bytes(4000);
-  b.postReceive([bench.sge(bench.createBuffer(4000))]);
-  a.post({ sges: [bench.sge(bench.createBuffer(content))] });
+  const content = fixture.random.bytes(4000);
+  b.postReceive([fixture.sge(fixture.createBuffer(4000))]);
+  a.post({ sges: [fixture.sge(fixture.createBuffer(content))] });
   a.parts.sendCq.take();
   const [message] = trace.read(a.qpn).messages;
   t.ok((message?.block.retries ?? 0) > 0, 'packets were retried');

@@ -11,46 +11,46 @@ import type { AdapterClock, HostPort } from '../host.ts';
 import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect } from '../test-support/connected-fixture.ts';
-import { TraceBench } from '../test-support/trace-fixture.ts';
+import { TraceFixture } from '../test-support/trace-fixture.ts';
 
 const build = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => new Adapter(options, clock, hosts);
 
 /** A recorded session: a connection whose messages are traced and whose blocks a guest reads. */
 class Session {
-  readonly bench: Bench;
-  readonly trace: TraceBench;
+  readonly fixture: AdapterFixture;
+  readonly trace: TraceFixture;
   readonly connected: Connected;
   readonly #pieces: Uint8Array[] = [];
 
   constructor(seed: number) {
     const sink = (bytes: Uint8Array): void => void this.#pieces.push(bytes.slice());
-    this.bench = new Bench({ seed, record: (options, count) => new Recorder(options, count, sink) });
-    this.trace = new TraceBench(this.bench);
-    this.connected = connect(this.bench, { pathMtu: 1 });
+    this.fixture = new AdapterFixture({ seed, record: (options, count) => new Recorder(options, count, sink) });
+    this.trace = new TraceFixture(this.fixture);
+    this.connected = connect(this.fixture, { pathMtu: 1 });
   }
 
   /** Traces a QP as `vuhca trace` does. */
   ask(qpn: number, attributes: Parameters<typeof tracePayload>[0]): number {
-    return this.bench.machine.functionAt(0).requestTrace(qpn, tracePayload(attributes));
+    return this.fixture.machine.functionAt(0).requestTrace(qpn, tracePayload(attributes));
   }
 
   send(count: number): void {
-    const { bench } = this;
+    const { fixture } = this;
     const { a, b } = this.connected;
     for (let sent = 0; sent < count; sent++) {
-      bench.machine.clock.advance(bench.random.below(5000));
-      b.postReceive([bench.sge(bench.createBuffer(1000))]);
-      a.post({ sges: [bench.sge(bench.createBuffer(bench.random.bytes(bench.random.below(1000))))] });
-      bench.settle();
+      fixture.machine.clock.advance(fixture.random.below(5000));
+      b.postReceive([fixture.sge(fixture.createBuffer(1000))]);
+      a.post({ sges: [fixture.sge(fixture.createBuffer(fixture.random.bytes(fixture.random.below(1000))))] });
+      fixture.settle();
       a.parts.sendCq.drain();
       b.parts.receiveCq.drain();
     }
   }
 
   replay(): Replay {
-    this.bench.machine.recorder?.flush();
+    this.fixture.machine.recorder?.flush();
     const bytes = new Uint8Array(this.#pieces.reduce((sum, { length }) => sum + length, 0));
     let at = 0;
     for (const piece of this.#pieces) {
@@ -87,14 +87,14 @@ t.test('traces that the host begins, restarts and ends replay to the same bytes'
     t.equal(steps.get('request trace'), 4);
     const ring = (replay.adapter as Adapter).tables.queuePairs.get(a.qpn)?.trace?.ring;
     t.equal(ring?.head, 2, 'the replayed adapter has the trace');
-    session.bench.finish();
+    session.fixture.finish();
   }
 });
 
 t.test('a trace that does not cross the seam makes the replay diverge', async (t) => {
   const session = new Session(63);
   const { a } = session.connected;
-  const adapter = session.bench.machine.device;
+  const adapter = session.fixture.machine.device;
   const qp = adapter.tables.queuePairs.get(a.qpn);
   if (qp === undefined) throw new Error('there is no QP');
   adapter.traces.enable(qp, { blocksLog2: 2, snapLength: 300, stopOnError: false, byGuest: false });
@@ -105,7 +105,7 @@ t.test('a trace that does not cross the seam makes the replay diverge', async (t
 
 t.test('a wrong request of the host is refused with a status and changes nothing', async (t) => {
   const session = new Session(64);
-  const { bench, connected } = session;
+  const { fixture, connected } = session;
   const { qpn } = connected.a;
   t.equal(session.ask(qpn, ON), ManagementStatus.OK);
   session.send(1);
@@ -113,15 +113,15 @@ t.test('a wrong request of the host is refused with a status and changes nothing
   t.equal(session.ask(qpn, { ...ON, blocksLog2: 17 }), ManagementStatus.BAD_FIELD);
   t.equal(session.ask(qpn, { ...ON, snapLength: 65537 }), ManagementStatus.BAD_FIELD);
   t.equal(session.ask(qpn, { ...ON, blocksLog2: 16, snapLength: 65536 }), ManagementStatus.NO_RESOURCES);
-  t.equal(bench.machine.functionAt(0).requestTrace(qpn, new Uint8Array(63)), ManagementStatus.BAD_LENGTH);
+  t.equal(fixture.machine.functionAt(0).requestTrace(qpn, new Uint8Array(63)), ManagementStatus.BAD_LENGTH);
   t.match(session.trace.query(qpn), { enable: 1, head: 1, blocksLog2: 2, snapLength: 300 });
   t.equal(session.replay().run().divergence, undefined);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('the host traces QPs only through their own function', async (t) => {
-  const bench = new Bench({ seed: 65, functionCount: 2, adapter: { functionCount: 2 } });
-  const { a } = connect(bench);
-  t.equal(bench.machine.functionAt(1).requestTrace(a.qpn, tracePayload(ON)), ManagementStatus.BAD_OBJECT);
-  t.equal(bench.machine.functionAt(0).requestTrace(a.qpn, tracePayload(ON)), ManagementStatus.OK);
+  const fixture = new AdapterFixture({ seed: 65, functionCount: 2, adapter: { functionCount: 2 } });
+  const { a } = connect(fixture);
+  t.equal(fixture.machine.functionAt(1).requestTrace(a.qpn, tracePayload(ON)), ManagementStatus.BAD_OBJECT);
+  t.equal(fixture.machine.functionAt(0).requestTrace(a.qpn, tracePayload(ON)), ManagementStatus.OK);
 });

@@ -26,9 +26,9 @@ import {
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
-import { Bench } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect, rdma } from '../test-support/connected-fixture.ts';
-import { TraceBench } from '../test-support/trace-fixture.ts';
+import { TraceFixture } from '../test-support/trace-fixture.ts';
 import { findOtherSide } from './traced-message.ts';
 import { TRACE_BYTES_PER_FUNCTION } from './traces.ts';
 
@@ -36,35 +36,35 @@ const PATH_MTU_256 = 1;
 const PORT_RECEIVED = CSR.PORT_RECEIVE_PACKETS;
 
 interface Setting extends Connected {
-  readonly bench: Bench;
-  readonly trace: TraceBench;
+  readonly fixture: AdapterFixture;
+  readonly trace: TraceFixture;
 }
 
 /** A connection with both ends traced. */
 function prepare(serviceType: ServiceType = ServiceType.RC, attributes = {}): Setting {
-  const bench = new Bench({ seed: 40, memoryBytes: 32 * 1024 * 1024 });
-  const trace = new TraceBench(bench);
-  const connected = connect(bench, { serviceType, pathMtu: PATH_MTU_256, sendPsn: 0xfffffe });
+  const fixture = new AdapterFixture({ seed: 40, memoryBytes: 32 * 1024 * 1024 });
+  const trace = new TraceFixture(fixture);
+  const connected = connect(fixture, { serviceType, pathMtu: PATH_MTU_256, sendPsn: 0xfffffe });
   for (const { qpn } of [connected.a, connected.b]) trace.modify(qpn, attributes);
-  return { bench, trace, ...connected };
+  return { fixture, trace, ...connected };
 }
 
 /** Sends one message and lets everything end. */
-function send({ bench, a, b }: Setting, content: Uint8Array, request = {}): void {
-  b.postReceive([bench.sge(bench.createBuffer(content.length + 64))]);
-  a.post({ sges: [bench.sge(bench.createBuffer(content))], ...request });
-  bench.settle();
+function send({ fixture, a, b }: Setting, content: Uint8Array, request = {}): void {
+  b.postReceive([fixture.sge(fixture.createBuffer(content.length + 64))]);
+  a.post({ sges: [fixture.sge(fixture.createBuffer(content))], ...request });
+  fixture.settle();
   a.parts.sendCq.drain();
   b.parts.receiveCq.drain();
 }
 
-const used = ({ bench }: Setting): number => bench.machine.device.traces.getUsed(0);
+const used = ({ fixture }: Setting): number => fixture.machine.device.traces.getUsed(0);
 
 t.test('a message of an RC connection is one block at each end, on one clock', async (t) => {
   const setting = prepare();
-  const { bench, trace, a, b } = setting;
-  bench.machine.clock.advance(5000);
-  const content = bench.random.bytes(700);
+  const { fixture, trace, a, b } = setting;
+  fixture.machine.clock.advance(5000);
+  const content = fixture.random.bytes(700);
   send(setting, content, { immediate: 7 });
   const [sent] = trace.read(a.qpn).messages;
   const [received] = trace.read(b.qpn).messages;
@@ -97,22 +97,22 @@ t.test('a message of an RC connection is one block at each end, on one clock', a
   send(setting, content);
   t.equal(trace.read(a.qpn, 1).messages[0]?.block.messageSequence, 1);
   t.equal(trace.read(b.qpn, 1).messages[0]?.block.messageSequence, 1);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('blocks of READ, WRITE and atomics hold the transferred data as payload', async (t) => {
   const setting = prepare();
-  const { bench, trace, a, b, region } = setting;
-  const remote = bench.createBuffer(bench.random.bytes(600));
-  const local = bench.createBuffer(600);
-  a.post(rdma(bench, SendOpcode.RDMA_READ, local, remote, region));
-  a.post(rdma(bench, SendOpcode.RDMA_WRITE, local, remote, region));
-  const cell = bench.createBuffer(Uint8Array.of(5, 0, 0, 0, 0, 0, 0, 0));
+  const { fixture, trace, a, b, region } = setting;
+  const remote = fixture.createBuffer(fixture.random.bytes(600));
+  const local = fixture.createBuffer(600);
+  a.post(rdma(fixture, SendOpcode.RDMA_READ, local, remote, region));
+  a.post(rdma(fixture, SendOpcode.RDMA_WRITE, local, remote, region));
+  const cell = fixture.createBuffer(Uint8Array.of(5, 0, 0, 0, 0, 0, 0, 0));
   a.post({
-    ...rdma(bench, SendOpcode.COMPARE_SWAP, bench.createBuffer(8), cell, region),
+    ...rdma(fixture, SendOpcode.COMPARE_SWAP, fixture.createBuffer(8), cell, region),
     atomic: { swapOrAdd: 9n, compare: 5n },
   });
-  bench.settle();
+  fixture.settle();
   const sent = trace.read(a.qpn).messages;
   const received = trace.read(b.qpn).messages;
   const opcodes = [SendOpcode.RDMA_READ, SendOpcode.RDMA_WRITE, SendOpcode.COMPARE_SWAP];
@@ -133,23 +133,23 @@ t.test('blocks of READ, WRITE and atomics hold the transferred data as payload',
     t.same(side[0]?.payload, remote.bytes);
   }
   t.same(sent[2]?.payload, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 5), 'big-endian, as on the wire');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('blocks keep all headers of datagrams, UC messages and the first packet of a connection', async (t) => {
   for (const serviceType of [ServiceType.UC, ServiceType.RC]) {
     const setting = prepare(serviceType);
-    send(setting, setting.bench.random.bytes(300));
+    send(setting, setting.fixture.random.bytes(300));
     checkHeaders(t, setting.trace.read(setting.a.qpn).messages[0], 256);
     checkHeaders(t, setting.trace.read(setting.b.qpn).messages[0], 256);
   }
-  const bench = new Bench({ seed: 41 });
-  const trace = new TraceBench(bench);
-  const { sender, receiver, to } = bench.createPair({ sender: { sendPsn: 77 } });
+  const fixture = new AdapterFixture({ seed: 41 });
+  const trace = new TraceFixture(fixture);
+  const { sender, receiver, to } = fixture.createPair({ sender: { sendPsn: 77 } });
   for (const { qpn } of [sender, receiver]) trace.modify(qpn);
-  bench.postReceive(receiver, 200);
-  sender.post(to({ inline: bench.random.bytes(100) }));
-  bench.settle();
+  fixture.postReceive(receiver, 200);
+  sender.post(to({ inline: fixture.random.bytes(100) }));
+  fixture.settle();
   const [sent] = trace.read(sender.qpn).messages;
   const [received] = trace.read(receiver.qpn).messages;
   checkHeaders(t, sent, 100);
@@ -161,7 +161,7 @@ t.test('blocks keep all headers of datagrams, UC messages and the first packet o
 /** Checks that headers and `payloadBytes` of payload form a packet with the PSN of the block. */
 function checkHeaders(
   t: Test,
-  message: ReturnType<TraceBench['read']>['messages'][0] | undefined,
+  message: ReturnType<TraceFixture['read']>['messages'][0] | undefined,
   payloadBytes: number,
 ): void {
   if (message === undefined) throw new Error('there is no block');
@@ -202,8 +202,8 @@ t.test('hazard 40: a ring that wraps keeps the newest blocks whole and counts un
 
 t.test('hazard 40: while the ring wraps, a reader sees each block once or its loss in the counter', async (t) => {
   const setting = prepare(ServiceType.RC, { blocksLog2: 2, snapLength: 8 });
-  const { bench, trace, a } = setting;
-  const { random } = bench;
+  const { fixture, trace, a } = setting;
+  const { random } = fixture;
   let position = 0;
   let seen = 0;
   let skipped = 0;
@@ -228,31 +228,31 @@ t.test('hazard 40: while the ring wraps, a reader sees each block once or its lo
 });
 
 t.test('hazard 40: a trace enabled within a message begins with the next one, at both ends', async (t) => {
-  const bench = new Bench({ seed: 43, budget: 3 });
-  const trace = new TraceBench(bench);
-  const { a, b } = connect(bench, { pathMtu: PATH_MTU_256 });
-  const content = bench.random.bytes(8000);
-  for (let index = 0; index < 2; index++) b.postReceive([bench.sge(bench.createBuffer(8000))]);
-  const source = bench.createBuffer(content);
-  a.post({ sges: [bench.sge(source)] });
-  while (bench.read(PORT_RECEIVED, 2) < 4) bench.machine.step();
+  const fixture = new AdapterFixture({ seed: 43, budget: 3 });
+  const trace = new TraceFixture(fixture);
+  const { a, b } = connect(fixture, { pathMtu: PATH_MTU_256 });
+  const content = fixture.random.bytes(8000);
+  for (let index = 0; index < 2; index++) b.postReceive([fixture.sge(fixture.createBuffer(8000))]);
+  const source = fixture.createBuffer(content);
+  a.post({ sges: [fixture.sge(source)] });
+  while (fixture.read(PORT_RECEIVED, 2) < 4) fixture.machine.step();
   for (const { qpn } of [a, b]) trace.modify(qpn);
-  a.post({ sges: [bench.sge(source)] });
-  bench.settle();
+  a.post({ sges: [fixture.sge(source)] });
+  fixture.settle();
   for (const { qpn } of [a, b]) {
     const { messages } = trace.read(qpn);
     t.equal(messages.length, 1);
     t.match(messages[0]?.block, { messageSequence: 1, messageLength: 8000, complete: 1, packets: 32 });
     t.same(messages[0]?.payload, content.subarray(0, 4096));
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hazard 40: a trace continues after a QP reset and ends with the QP; no memory leaks', async (t) => {
   const setting = prepare();
-  const { bench, trace, a, b } = setting;
-  a.post({ sges: [bench.sge(bench.createBuffer(bench.random.bytes(3000)))] });
-  bench.settle();
+  const { fixture, trace, a, b } = setting;
+  a.post({ sges: [fixture.sge(fixture.createBuffer(fixture.random.bytes(3000)))] });
+  fixture.settle();
   t.equal(trace.read(a.qpn).messages[0]?.block.complete, 0, 'without a receive WQE the message waits');
   t.equal(trace.read(a.qpn).attributes.position, 0, 'its block is read again later');
   a.toReset();
@@ -263,50 +263,53 @@ t.test('hazard 40: a trace continues after a QP reset and ends with the QP; no m
   const common = { reliable: true, pathMtu: PATH_MTU_256 };
   a.connect({ port: 1, dlid: 2, remoteQpn: b.qpn, ...common });
   b.connect({ port: 2, dlid: 1, remoteQpn: a.qpn, ...common });
-  send(setting, bench.random.bytes(10));
+  send(setting, fixture.random.bytes(10));
   t.match(trace.read(a.qpn, 1).messages[0]?.block, { index: 1, complete: 1, messageSequence: 0, messageLength: 10 });
   a.destroy();
   t.equal(used(setting), before / 2);
   t.equal(trace.readInto(a.qpn, {}).status, ManagementStatus.BAD_OBJECT);
   b.destroy();
   t.equal(used(setting), 0);
-  const { a: fresh } = connect(bench);
+  const { a: fresh } = connect(fixture);
   t.match(trace.query(fresh.qpn), { enable: 0, head: 0, lost: 0 }, 'a new QP is not traced');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('with stopOnError a trace stops after the first failed message and reports it once', async (t) => {
   const setting = prepare(ServiceType.RC, { stopOnError: 1 });
-  const { bench, trace, a, region } = setting;
-  const local = bench.createBuffer(64);
-  const wrong = { ...rdma(bench, SendOpcode.RDMA_WRITE, local, local, region), remote: { address: 4096, rkey: 0x123 } };
-  send(setting, bench.random.bytes(64));
-  for (const request of [wrong, { sges: [bench.sge(local)] }]) a.post(request);
-  bench.settle();
+  const { fixture, trace, a, region } = setting;
+  const local = fixture.createBuffer(64);
+  const wrong = {
+    ...rdma(fixture, SendOpcode.RDMA_WRITE, local, local, region),
+    remote: { address: 4096, rkey: 0x123 },
+  };
+  send(setting, fixture.random.bytes(64));
+  for (const request of [wrong, { sges: [fixture.sge(local)] }]) a.post(request);
+  fixture.settle();
   const { messages } = trace.read(a.qpn);
   t.same(
     messages.map(({ block }) => block.status),
     [CompletionStatus.SUCCESS, CompletionStatus.REMOTE_ACCESS_ERROR],
   );
   t.equal(trace.query(a.qpn).stopped, 1);
-  const events = bench.asynchronous.walk().filter(({ eventType }) => eventType === EventType.TRACE_STOPPED);
+  const events = fixture.asynchronous.walk().filter(({ eventType }) => eventType === EventType.TRACE_STOPPED);
   t.same(events.map(({ objectNumber }) => objectNumber).sort(), [setting.a.qpn, setting.b.qpn].sort());
   t.equal(trace.read(setting.b.qpn).messages[1]?.block.faultKind, FaultKind.KEY_INVALID);
   const { head } = trace.query(a.qpn);
-  a.post({ sges: [bench.sge(local)] });
-  bench.settle();
+  a.post({ sges: [fixture.sge(local)] });
+  fixture.settle();
   t.equal(trace.query(a.qpn).head, head, 'a flushed command behind it is not kept');
   trace.modify(a.qpn);
   t.match(trace.query(a.qpn), { stopped: 0, head: 0 }, 'enabling it again starts it anew');
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('every size of ring works, and every field out of range is refused', async (t) => {
   const setting = prepare();
-  const { bench, trace, a, b } = setting;
+  const { fixture, trace, a, b } = setting;
   for (let blocksLog2 = 0; blocksLog2 <= 16; blocksLog2++) {
     t.equal(trace.modify(a.qpn, { blocksLog2, snapLength: 64 }).status, ManagementStatus.OK);
-    send(setting, bench.random.bytes(5));
+    send(setting, fixture.random.bytes(5));
     t.match(trace.read(a.qpn), { messages: { length: 1 }, attributes: { blocksLog2, count: 1 } });
   }
   const refused = (attributes: object, status: number, field?: object): void => {
@@ -342,13 +345,13 @@ t.test('every size of ring works, and every field out of range is refused', asyn
   t.equal(trace.modify(0xfffff0).status, ManagementStatus.BAD_OBJECT);
   trace.modify(b.qpn, { enable: 0 });
   t.equal(used(setting), 0);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('a function traces its own QPs only', async (t) => {
-  const bench = new Bench({ seed: 44, functionCount: 2, adapter: { functionCount: 2 } });
-  const { a } = connect(bench);
-  const other = new Driver(new InProcessAccess(bench.machine, 1)).bringUp();
+  const fixture = new AdapterFixture({ seed: 44, functionCount: 2, adapter: { functionCount: 2 } });
+  const { a } = connect(fixture);
+  const other = new Driver(new InProcessAccess(fixture.machine, 1)).bringUp();
   for (const opcode of [ManagementOpcode.MODIFY_TRACE, ManagementOpcode.READ_TRACE]) {
     const result = other.management.execute({ opcode, objectNumber: a.qpn, payload: tracePayload({ enable: 1 }) });
     t.equal(result.status, ManagementStatus.BAD_OBJECT);

@@ -9,7 +9,7 @@ import { commandChecksum } from '../../device/hosts/in-process/driver/checksum.t
 import type { DriverCompletionQueue } from '../../device/hosts/in-process/driver/completion-queue.ts';
 import type { QueueBuffer } from '../../device/hosts/in-process/driver/queue-buffer.ts';
 import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue-pair.ts';
-import { Bench } from '../../device/test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { getCompletionEntrySequence } from '../../protocol/layout/gen/completion-entry.gen.ts';
 import {
   COMPLETION_QUEUE_RECORD_SIZE,
@@ -41,7 +41,7 @@ export const BATCH = 16;
 
 /** Sends batch after batch. */
 export class MessageLoop {
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #sender: DriverQueuePair;
   readonly #senderRecord: DataView;
   readonly #receiverRecord: DataView;
@@ -55,26 +55,26 @@ export class MessageLoop {
   #count = 0;
 
   constructor(memoryBase: number) {
-    const bench = new Bench({ memoryBase });
-    this.#bench = bench;
+    const fixture = new AdapterFixture({ memoryBase });
+    this.#fixture = fixture;
     // Tests check the invariants; here they would cost time.
-    bench.machine.onStep = () => {};
-    const { sender, receiver, to } = bench.createPair({
+    fixture.machine.onStep = () => {};
+    const { sender, receiver, to } = fixture.createPair({
       sender: { sendEntriesLog2: QUEUE_LOG2 },
       receiver: { receiveEntriesLog2: QUEUE_LOG2 },
     });
     this.#sender = sender;
-    this.#senderRecord = bench.access.view(sender.parts.recordAddress, QUEUE_PAIR_RECORD_SIZE);
-    this.#receiverRecord = bench.access.view(receiver.parts.recordAddress, QUEUE_PAIR_RECORD_SIZE);
+    this.#senderRecord = fixture.access.view(sender.parts.recordAddress, QUEUE_PAIR_RECORD_SIZE);
+    this.#receiverRecord = fixture.access.view(receiver.parts.recordAddress, QUEUE_PAIR_RECORD_SIZE);
     this.#sendSlots = slotsOf(sender.parts.sendBuffer).map((view) => new Uint8Array(view.buffer, view.byteOffset));
     this.#receiveSlots = slotsOf(receiver.parts.receiveBuffer);
-    this.#sent = new CompletionWatch(bench, sender.parts.sendCq);
-    this.#received = new CompletionWatch(bench, receiver.parts.receiveCq);
-    const template = sender.fill(to({ inline: bench.random.bytes(MESSAGE_BYTES) }));
+    this.#sent = new CompletionWatch(fixture, sender.parts.sendCq);
+    this.#received = new CompletionWatch(fixture, receiver.parts.receiveCq);
+    const template = sender.fill(to({ inline: fixture.random.bytes(MESSAGE_BYTES) }));
     if (template.length !== COMMAND_BYTES) throw new Error(`a command of ${template.length} bytes`);
     this.#commands = buildCommands(template, sender.parts.checksumKey);
     this.#commandView = new DataView(this.#commands.buffer);
-    for (const _slot of this.#receiveSlots) bench.postReceive(receiver, RECEIVE_BYTES);
+    for (const _slot of this.#receiveSlots) fixture.postReceive(receiver, RECEIVE_BYTES);
   }
 
   /** Sends `batches` batches. Throws when a completion is missing. */
@@ -82,7 +82,7 @@ export class MessageLoop {
     for (let batch = 0; batch < batches; batch++) {
       for (let index = 0; index < BATCH; index++) this.#post(this.#count + index, by);
       if (by === 'doorbell') this.#ring();
-      this.#bench.machine.runUntilIdle();
+      this.#fixture.machine.runUntilIdle();
       this.#count += BATCH;
       this.#sent.consume(BATCH);
       this.#received.consume(BATCH);
@@ -112,7 +112,7 @@ export class MessageLoop {
   #writeCollect(offset: number, from: number): void {
     const low = this.#commandView.getUint32(from, true);
     const high = this.#commandView.getUint32(from + 4, true);
-    this.#bench.access.port.writeCollect(offset, WORD_BYTES, low, high);
+    this.#fixture.access.port.writeCollect(offset, WORD_BYTES, low, high);
   }
 
   #repostReceives(): void {
@@ -129,9 +129,9 @@ class CompletionWatch {
   readonly #record: DataView;
   #consumed = 0;
 
-  constructor(bench: Bench, queue: DriverCompletionQueue) {
+  constructor(fixture: AdapterFixture, queue: DriverCompletionQueue) {
     this.#slots = slotsOf(queue.buffer);
-    this.#record = bench.access.view(queue.recordAddress, COMPLETION_QUEUE_RECORD_SIZE);
+    this.#record = fixture.access.view(queue.recordAddress, COMPLETION_QUEUE_RECORD_SIZE);
   }
 
   /** Takes `count` completions; throws when one is missing. */

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { CaptureFile, type CaptureOptions } from '../../device/main/capture-file.ts';
-import { Bench, type Pair } from '../../device/test-support/adapter-fixture.ts';
+import { AdapterFixture, type Pair } from '../../device/test-support/adapter-fixture.ts';
 import { readPcap } from '../../protocol/infiniband/pcap.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { makeDirectory } from './testing/directory.ts';
@@ -17,31 +17,34 @@ const START_NS = 1_700_000_000e9;
 const QKEY = 0x1234;
 const tshark = findTshark();
 
-interface CaptureBench {
-  readonly bench: Bench;
+interface CaptureFixture {
+  readonly fixture: AdapterFixture;
   readonly pair: Pair;
   readonly path: string;
   capture(options?: Partial<CaptureOptions>): CaptureFile;
 }
 
-function prepare(t: Test): CaptureBench {
-  const bench = new Bench({ seed: 3, memoryBytes: 64 * 1024 * 1024 });
-  const pair = bench.createPair({ sender: { sendPsn: 500, sendEntriesLog2: 8 }, receiver: { receiveEntriesLog2: 8 } });
+function prepare(t: Test): CaptureFixture {
+  const fixture = new AdapterFixture({ seed: 3, memoryBytes: 64 * 1024 * 1024 });
+  const pair = fixture.createPair({
+    sender: { sendPsn: 500, sendEntriesLog2: 8 },
+    receiver: { receiveEntriesLog2: 8 },
+  });
   const path = join(makeDirectory(t), 'ports.pcap');
-  const { ports } = bench.machine.device;
+  const { ports } = fixture.machine.device;
   const capture = (options: Partial<CaptureOptions> = {}) =>
-    new CaptureFile({ path, ...options }, ports, () => START_NS + bench.machine.clock.now());
-  return { bench, pair, path, capture };
+    new CaptureFile({ path, ...options }, ports, () => START_NS + fixture.machine.clock.now());
+  return { fixture, pair, path, capture };
 }
 
 /** Sends `count` datagrams of 0xee, a millisecond apart. */
-function send({ bench, pair }: CaptureBench, count: number, lengthBytes = 64): void {
-  const payload = bench.createBuffer(new Uint8Array(lengthBytes).fill(0xee));
-  const target = bench.createBuffer(40 + lengthBytes);
+function send({ fixture, pair }: CaptureFixture, count: number, lengthBytes = 64): void {
+  const payload = fixture.createBuffer(new Uint8Array(lengthBytes).fill(0xee));
+  const target = fixture.createBuffer(40 + lengthBytes);
   for (let i = 0; i < count; i++) {
-    bench.machine.clock.advance(1e6);
-    pair.receiver.postReceive([bench.sge(target)]);
-    pair.sender.post(pair.to({ sges: [bench.sge(payload)] }), 'doorbell');
+    fixture.machine.clock.advance(1e6);
+    pair.receiver.postReceive([fixture.sge(target)]);
+    pair.sender.post(pair.to({ sges: [fixture.sge(payload)] }), 'doorbell');
     pair.sender.parts.sendCq.take();
     pair.receiver.parts.receiveCq.take();
   }
@@ -101,7 +104,7 @@ t.test('port, direction and number can be chosen', async (t) => {
 
 t.test('a capture costs nothing when it is off, and only one runs', async (t) => {
   const setting = prepare(t);
-  const { ports } = setting.bench.machine.device;
+  const { ports } = setting.fixture.machine.device;
   const capture = setting.capture();
   t.throws(() => setting.capture(), { message: 'a capture is running already' });
   await capture.stop();
@@ -132,6 +135,6 @@ t.test('a disk that is full ends the capture with a sentence', async (t) => {
   send(setting, 1);
   await capture.stop();
   t.match(capture.progress, { active: false, closed: true, error: 'the capture /dev/full cannot be written (ENOSPC)' });
-  const { ports } = setting.bench.machine.device;
+  const { ports } = setting.fixture.machine.device;
   t.ok(ports.every((port) => port.observer === undefined));
 });

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Recorder } from '../../device/hosts/recording.ts';
-import { Bench } from '../../device/test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { InspectorClient } from './testing/inspector-client.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
@@ -19,14 +19,14 @@ import { CliProcess, runCli } from './testing/run-cli.ts';
 function record(t: Test, spoil = false): { path: string; bytes: Buffer; directory: string } {
   const pieces: Uint8Array[] = [];
   let recorder: Recorder | undefined;
-  const bench = new Bench({
+  const fixture = new AdapterFixture({
     seed: 9,
     record: (options, count) => {
       recorder = new Recorder(options, count, (bytes) => pieces.push(bytes.slice()));
       return spoil ? new SpoilingRecorder(recorder) : recorder;
     },
   });
-  bench.proveItWorks();
+  fixture.proveItWorks();
   recorder?.flush();
   const directory = makeDirectory(t);
   const path = join(directory, 'x.rec');

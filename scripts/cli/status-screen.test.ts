@@ -8,7 +8,7 @@ import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
 import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { reportAdapter, type StatusReport } from '../../device/main/status-report.ts';
-import { Bench } from '../../device/test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { computeRates } from './status-sample.ts';
 import { renderStatus } from './status-screen.ts';
@@ -39,27 +39,31 @@ function describeServed(machine: InProcessMachine, ofSocket: Partial<SocketRepor
   return { name: 'a', sockets: report.functions.map(() => socket), ...report };
 }
 
-/** A process of the bench's adapter. */
-function reportOf(bench: Bench, more: Partial<StatusReport> = {}, ofSocket: Partial<SocketReport> = {}): StatusReport {
-  const adapter = describeServed(bench.machine, ofSocket);
+/** A process of the fixture's adapter. */
+function reportOf(
+  fixture: AdapterFixture,
+  more: Partial<StatusReport> = {},
+  ofSocket: Partial<SocketReport> = {},
+): StatusReport {
+  const adapter = describeServed(fixture.machine, ofSocket);
   const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
   return { pid: 42, uptimeNs: 3_725e9, recording: undefined, adapters: [adapter], links, ...more };
 }
 
 t.test('an adapter at work', async (t) => {
-  const bench = new Bench({ seed: 1, adapter: { executionCredits: 16, completionCredits: 64 } });
-  const { sender, receiver, to } = bench.createPair();
+  const fixture = new AdapterFixture({ seed: 1, adapter: { executionCredits: 16, completionCredits: 64 } });
+  const { sender, receiver, to } = fixture.createPair();
   for (let i = 0; i < 3; i++) {
-    bench.postReceive(receiver, 104);
-    sender.post(to({ inline: bench.random.bytes(64) }), i % 2 === 0 ? 'collect' : 'doorbell');
-    bench.settle();
+    fixture.postReceive(receiver, 104);
+    sender.post(to({ inline: fixture.random.bytes(64) }), i % 2 === 0 ? 'collect' : 'doorbell');
+    fixture.settle();
   }
-  sender.post(to({ inline: bench.random.bytes(8), qkey: 77 }), 'collect');
-  sender.post(to({ inline: bench.random.bytes(8) }), 'collect');
-  bench.settle();
-  bench.access.writeRegister(0x7ff8, 4, 1, 0);
-  bench.access.writeCollect(72, 8, 0, 0);
-  const text = renderStatus(reportOf(bench), RATES);
+  sender.post(to({ inline: fixture.random.bytes(8), qkey: 77 }), 'collect');
+  sender.post(to({ inline: fixture.random.bytes(8) }), 'collect');
+  fixture.settle();
+  fixture.access.writeRegister(0x7ff8, 4, 1, 0);
+  fixture.access.writeCollect(72, 8, 0, 0);
+  const text = renderStatus(reportOf(fixture), RATES);
   t.equal(
     text,
     `vuhca 42, up 1 h 2 min: 12346 requests/s, 100 commands/s, 0 packets/s
@@ -92,21 +96,21 @@ link         a:1 - a:2, cable up, 5 there, 0 back, 0 lost
 });
 
 t.test('an adapter without guests', async (t) => {
-  const bench = new Bench();
-  bench.driver.reset();
+  const fixture = new AdapterFixture();
+  fixture.driver.reset();
   const recording = { path: '/tmp/x', bytes: 1536 };
   const idle = { attached: false, attaches: 0, path: '/s' };
-  const text = renderStatus(reportOf(bench, { uptimeNs: 59e9, recording }, idle), RATES);
+  const text = renderStatus(reportOf(fixture, { uptimeNs: 59e9, recording }, idle), RATES);
   t.match(text, /^vuhca 42, up 59 s: /);
   t.match(text, /^guest {8}not attached yet, \/s$/m);
   t.match(text, /^function 0 {3}not enabled, bus master o/m);
   t.match(text, /QPs: none$/m);
   t.match(text, /^recording {4}1\.5 KiB in \/tmp\/x$/m);
-  t.match(renderStatus(reportOf(bench, {}, { ...idle, attaches: 2 }), RATES), /^guest {8}gone, /m);
+  t.match(renderStatus(reportOf(fixture, {}, { ...idle, attaches: 2 }), RATES), /^guest {8}gone, /m);
 });
 
 t.test('two adapters, and a link to another process', async (t) => {
-  const one = reportOf(new Bench());
+  const one = reportOf(new AdapterFixture());
   const [a] = one.adapters;
   const cable = { ends: ['a:1', 'b:1'], kind: 'cable' as const, up: true, sent: 7, received: 8, lost: 0 };
   const socket = { ends: ['a:2', 'connect /l'], kind: 'socket' as const, up: false, sent: 0, received: 0, lost: 3 };

@@ -10,9 +10,9 @@ import t, { type Test } from 'tap';
 import { TimelineRing, type TimelineStep } from '../../device/function/timeline.ts';
 import { findTraceFault } from '../../device/main/test-support/chrome-trace.ts';
 import { toChromeTrace, toErf, toJsonLines } from '../../device/main/trace-export.ts';
-import { Bench } from '../../device/test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { connect, rdma, SendOpcode } from '../../device/test-support/connected-fixture.ts';
-import { TraceBench } from '../../device/test-support/trace-fixture.ts';
+import { TraceFixture } from '../../device/test-support/trace-fixture.ts';
 import type { TracedMessage } from '../../device/trace/traced-message.ts';
 import type { TraceAttributes } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
@@ -35,23 +35,23 @@ interface Traced {
  * every noted step and every packet.
  */
 function traceConnection(attributes: Partial<TraceAttributes> = {}): Traced {
-  const bench = new Bench({ seed: 5 });
-  const trace = new TraceBench(bench);
-  const { a, b } = connect(bench, { pathMtu: 1, sendPsn: 100 });
+  const fixture = new AdapterFixture({ seed: 5 });
+  const trace = new TraceFixture(fixture);
+  const { a, b } = connect(fixture, { pathMtu: 1, sendPsn: 100 });
   for (const { qpn } of [a, b]) trace.modify(qpn, attributes);
-  const { clock } = bench.machine;
+  const { clock } = fixture.machine;
   const timeline = new TimelineRing(10, () => {
     clock.advance(100);
     return clock.now();
   });
-  const adapter = bench.machine.device;
+  const adapter = fixture.machine.device;
   adapter.attachTimeline(timeline);
   for (const port of adapter.ports) port.observer = () => clock.advance(50);
   for (const length of [700, 60]) {
-    b.postReceive([bench.sge(bench.createBuffer(length))]);
+    b.postReceive([fixture.sge(fixture.createBuffer(length))]);
     b.parts.receiveCq.notify();
-    a.post({ sges: [bench.sge(bench.createBuffer(new Uint8Array(length).fill(0xab)))] }, 'collect');
-    bench.settle();
+    a.post({ sges: [fixture.sge(fixture.createBuffer(new Uint8Array(length).fill(0xab)))] }, 'collect');
+    fixture.settle();
     a.parts.sendCq.drain();
     b.parts.receiveCq.drain();
   }
@@ -94,13 +94,13 @@ t.test('the story of one message from doorbell to completion, on both sides', as
 });
 
 t.test('the story of a READ: its answer goes the other way', async (t) => {
-  const bench = new Bench({ seed: 6 });
-  const trace = new TraceBench(bench);
-  const { a, b, region } = connect(bench, { pathMtu: 1 });
+  const fixture = new AdapterFixture({ seed: 6 });
+  const trace = new TraceFixture(fixture);
+  const { a, b, region } = connect(fixture, { pathMtu: 1 });
   for (const { qpn } of [a, b]) trace.modify(qpn);
-  const [local, remote] = [bench.createBuffer(300), bench.createBuffer(300)];
-  a.post(rdma(bench, SendOpcode.RDMA_READ, local, remote, region));
-  bench.settle();
+  const [local, remote] = [fixture.createBuffer(300), fixture.createBuffer(300)];
+  a.post(rdma(fixture, SendOpcode.RDMA_READ, local, remote, region));
+  fixture.settle();
   const messages = [a, b].flatMap(({ qpn }) => trace.read(qpn).messages);
   const [asked, answered] = messages as [TracedMessage, TracedMessage];
   const lines = renderMessage(asked, messages, []).split('\n');

@@ -14,7 +14,7 @@ import { runTwoEndsCase, twoEndsCases } from '../../device/conformance/two-ends/
 import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
 import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
-import { Bench } from '../../device/test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { type Connected, connect, rdma } from '../../device/test-support/connected-fixture.ts';
 import {
   CaptureDirection,
@@ -71,64 +71,67 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 /** Runs one request to its completion, with a receive entry ready at the other side. */
-function perform(bench: Bench, { a, b }: Connected, request: SendRequest): void {
-  b.postReceive([bench.sge(bench.createBuffer(4096))]);
+function perform(fixture: AdapterFixture, { a, b }: Connected, request: SendRequest): void {
+  b.postReceive([fixture.sge(fixture.createBuffer(4096))]);
   a.post(request);
   a.parts.sendCq.take();
-  bench.settle();
+  fixture.settle();
   b.parts.receiveCq.drain();
 }
 
-function runConnected(bench: Bench, serviceType: ServiceType): void {
-  const connected = connect(bench, { serviceType, pathMtu: 3, receiveEntriesLog2: 6 });
+function runConnected(fixture: AdapterFixture, serviceType: ServiceType): void {
+  const connected = connect(fixture, { serviceType, pathMtu: 3, receiveEntriesLog2: 6 });
   const { region } = connected;
   for (const size of SIZES) {
-    const local = bench.createBuffer(bench.random.bytes(size));
-    const remote = bench.createBuffer(size);
-    const send = { sges: [bench.sge(local)] };
-    perform(bench, connected, send);
-    perform(bench, connected, { ...send, immediate: 7 });
-    perform(bench, connected, rdma(bench, SendOpcode.RDMA_WRITE, local, remote, region));
-    perform(bench, connected, { ...rdma(bench, SendOpcode.RDMA_WRITE_IMMEDIATE, local, remote, region), immediate: 9 });
+    const local = fixture.createBuffer(fixture.random.bytes(size));
+    const remote = fixture.createBuffer(size);
+    const send = { sges: [fixture.sge(local)] };
+    perform(fixture, connected, send);
+    perform(fixture, connected, { ...send, immediate: 7 });
+    perform(fixture, connected, rdma(fixture, SendOpcode.RDMA_WRITE, local, remote, region));
+    perform(fixture, connected, {
+      ...rdma(fixture, SendOpcode.RDMA_WRITE_IMMEDIATE, local, remote, region),
+      immediate: 9,
+    });
     if (serviceType !== ServiceType.RC) continue;
-    perform(bench, connected, rdma(bench, SendOpcode.RDMA_READ, local, remote, region));
+    perform(fixture, connected, rdma(fixture, SendOpcode.RDMA_READ, local, remote, region));
   }
-  if (serviceType === ServiceType.RC) runReliable(bench);
+  if (serviceType === ServiceType.RC) runReliable(fixture);
 }
 
 /**
  * Atomics, and SENDs that invalidate; these end in an error here, because the key cannot be
  * invalidated, but the packet is sent.
  */
-function runReliable(bench: Bench): void {
-  const connected = connect(bench, { pathMtu: 3 });
-  const cell = bench.createBuffer(8);
-  const local = bench.createBuffer(8);
-  const atomic = rdma(bench, SendOpcode.FETCH_ADD, local, cell, connected.region);
-  perform(bench, connected, { ...atomic, atomic: { swapOrAdd: 1n } });
-  perform(bench, connected, { ...atomic, opcode: SendOpcode.COMPARE_SWAP, atomic: { swapOrAdd: 1n, compare: 1n } });
+function runReliable(fixture: AdapterFixture): void {
+  const connected = connect(fixture, { pathMtu: 3 });
+  const cell = fixture.createBuffer(8);
+  const local = fixture.createBuffer(8);
+  const atomic = rdma(fixture, SendOpcode.FETCH_ADD, local, cell, connected.region);
+  perform(fixture, connected, { ...atomic, atomic: { swapOrAdd: 1n } });
+  perform(fixture, connected, { ...atomic, opcode: SendOpcode.COMPARE_SWAP, atomic: { swapOrAdd: 1n, compare: 1n } });
   for (const size of SIZES) {
-    const { pd } = bench;
-    const victim = bench.driver.createMemoryRegion({
+    const { pd } = fixture;
+    const victim = fixture.driver.createMemoryRegion({
       pd,
       kind: MrKind.FAST,
       access: AccessFlag.LOCAL_WRITE,
       pageCount: 1,
     });
-    const content = bench.createBuffer(bench.random.bytes(size));
-    const request = { opcode: SendOpcode.SEND_INVALIDATE, sges: [bench.sge(content)], immediate: victim.rkey };
-    perform(bench, connect(bench, { pathMtu: 3 }), request);
+    const content = fixture.createBuffer(fixture.random.bytes(size));
+    const request = { opcode: SendOpcode.SEND_INVALIDATE, sges: [fixture.sge(content)], immediate: victim.rkey };
+    perform(fixture, connect(fixture, { pathMtu: 3 }), request);
   }
 }
 
-function runDatagrams(bench: Bench): void {
-  const { sender, receiver, to } = bench.createPair();
+function runDatagrams(fixture: AdapterFixture): void {
+  const { sender, receiver, to } = fixture.createPair();
   for (const immediate of [undefined, 5]) {
-    bench.postReceive(receiver, 200);
-    const content = { inline: bench.random.bytes(100) };
+    fixture.postReceive(receiver, 200);
+    const content = { inline: fixture.random.bytes(100) };
     sender.post(to(immediate === undefined ? content : { ...content, immediate }));
     sender.parts.sendCq.take();
-    bench.settle();
+    fixture.settle();
   }
 }
 
@@ -174,11 +177,11 @@ const tshark = findTshark() ?? '';
 const skip = tshark === '' ? 'tshark is not installed' : false;
 
 t.test('tshark knows every opcode', { skip }, async (t) => {
-  const bench = new Bench();
-  const { path, packets } = capture(t, bench.machine.device, () => {
-    runConnected(bench, ServiceType.RC);
-    runConnected(bench, ServiceType.UC);
-    runDatagrams(bench);
+  const fixture = new AdapterFixture();
+  const { path, packets } = capture(t, fixture.machine.device, () => {
+    runConnected(fixture, ServiceType.RC);
+    runConnected(fixture, ServiceType.UC);
+    runDatagrams(fixture);
   });
   const { opcodes, malformed } = readCapture(tshark, path);
   t.equal(opcodes.length, packets, 'every packet is a frame');
@@ -200,7 +203,7 @@ t.test('tshark reads the whole suite of two ends', { skip }, async (t) => {
 });
 
 t.test('tshark finds a malformed packet', { skip }, async (t) => {
-  const adapter = new Bench().machine.core as Adapter;
+  const adapter = new AdapterFixture().machine.core as Adapter;
   const [port] = adapter.ports;
   const { path, packets } = capture(t, adapter, () => {
     const view = new DataView(new ArrayBuffer(100));

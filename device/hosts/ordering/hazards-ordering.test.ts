@@ -18,7 +18,7 @@ import {
   SendOpcode,
 } from '../../../protocol/layout/gen/values.gen.ts';
 import type { CompletionQueue } from '../../queues/completion-queue.ts';
-import { Bench, COMPLETION_VECTOR } from '../../test-support/adapter-fixture.ts';
+import { AdapterFixture, COMPLETION_VECTOR } from '../../test-support/adapter-fixture.ts';
 import type { DriverCompletionQueue } from '../in-process/driver/completion-queue.ts';
 import { EventPoller } from '../in-process/driver/event-poller.ts';
 import { OutstandingWork } from '../in-process/driver/outstanding-work.ts';
@@ -30,36 +30,36 @@ import type { OrderingDefect } from './ordering-options.ts';
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const SEEDS = 40;
 
-/** A bench whose writes lag by `seed`, and which nobody looks at between two steps. */
-function lagging(seed: number, defect?: OrderingDefect): Bench {
+/** A fixture whose writes lag by `seed`, and which nobody looks at between two steps. */
+function lagging(seed: number, defect?: OrderingDefect): AdapterFixture {
   const ordering = { mode: 'pcie', seed, ...(defect ? { defect } : {}) } as const;
-  const bench = new Bench({ seed, ordering });
-  bench.machine.onStep = () => {};
-  return bench;
+  const fixture = new AdapterFixture({ seed, ordering });
+  fixture.machine.onStep = () => {};
+  return fixture;
 }
 
 t.test('hazard 31: an interrupt before its EQE finds nothing; only the deadman finds the event', async (t) => {
   let early = 0;
   for (const defect of ['interrupt-first', undefined] as const) {
     for (let seed = 1; seed <= SEEDS; seed++) {
-      const bench = lagging(seed, defect);
-      const queue = bench.createCompletionQueue();
-      const qp = bench.createQueuePair({ sendCq: queue });
-      const poller = new EventPoller(bench.events, [queue], (one) => one.drain());
+      const fixture = lagging(seed, defect);
+      const queue = fixture.createCompletionQueue();
+      const qp = fixture.createQueuePair({ sendCq: queue });
+      const poller = new EventPoller(fixture.events, [queue], (one) => one.drain());
       let served = 0;
-      bench.host.onVector = (vector) => {
+      fixture.host.onVector = (vector) => {
         if (vector === COMPLETION_VECTOR) served += poller.serve();
       };
       queue.notify();
       qp.post(NOP);
-      bench.settle();
+      fixture.settle();
       if (defect === undefined) t.equal(served, 1, `seed ${seed}: in order, the interrupt is enough`);
       else if (served === 0) {
         early++;
         t.equal(poller.deadman(), 1, `seed ${seed}: the deadman`);
       }
       t.equal(queue.consumed, 1, `seed ${seed}: taken once`);
-      bench.finish();
+      fixture.finish();
     }
   }
   t.ok(early > 0, 'some interrupts really were early');
@@ -71,20 +71,20 @@ t.test(
     let damaged = 0;
     for (const defect of ['validity-first', undefined] as const) {
       for (let seed = 1; seed <= SEEDS; seed++) {
-        const bench = lagging(seed, defect);
-        const queue = bench.createCompletionQueue({ entriesLog2: 2 });
-        const qp = bench.createQueuePair({ sendCq: queue, sendEntriesLog2: 2 });
+        const fixture = lagging(seed, defect);
+        const queue = fixture.createCompletionQueue({ entriesLog2: 2 });
+        const qp = fixture.createQueuePair({ sendCq: queue, sendEntriesLog2: 2 });
         // Several laps: what is under a torn entry is a good one of the lap before.
         for (let sequence = 0; sequence < 12; sequence++) {
           qp.post(NOP);
-          bench.machine.runUntil(() => queue.ready, 'the completion');
+          fixture.machine.runUntil(() => queue.ready, 'the completion');
           const entry = queue.poll();
           const whole = entry?.qpn === qp.qpn && entry.queueSequence === sequence;
           if (defect === undefined) t.ok(whole, `seed ${seed}: entry ${sequence}`);
           else if (!whole) damaged++;
-          bench.settle();
+          fixture.settle();
         }
-        bench.finish();
+        fixture.finish();
       }
     }
     t.ok(damaged > 0, 'the injected reverse is seen');
@@ -92,26 +92,26 @@ t.test(
 );
 
 t.test('hazard 34: an entry of the lap before, or a body without its word, is not taken for a new one', async (t) => {
-  const bench = new Bench();
-  const queue = bench.createCompletionQueue({ entriesLog2: 2 });
-  const qp = bench.createQueuePair({ sendCq: queue, sendEntriesLog2: 2 });
+  const fixture = new AdapterFixture();
+  const queue = fixture.createCompletionQueue({ entriesLog2: 2 });
+  const qp = fixture.createQueuePair({ sendCq: queue, sendEntriesLog2: 2 });
   for (let sequence = 0; sequence < 9; sequence++) {
     t.notOk(queue.ready, 'the slot holds an entry of an earlier lap');
     let readyBetween = false;
-    bench.host.onBody = () => {
+    fixture.host.onBody = () => {
       readyBetween ||= queue.ready;
     };
     qp.post(NOP);
-    bench.settle();
+    fixture.settle();
     t.notOk(readyBetween, 'a new body under an old word');
     t.equal(queue.poll()?.queueSequence, sequence);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 /** The defect of erratum 4074: a failed completion is posted up to so many times, each time as an entry of its own. */
-function repeatFailures(bench: Bench, queue: DriverCompletionQueue, copiesMax: number): void {
-  const device = bench.machine.device.tables.completionQueues.get(queue.cqn) as CompletionQueue;
+function repeatFailures(fixture: AdapterFixture, queue: DriverCompletionQueue, copiesMax: number): void {
+  const device = fixture.machine.device.tables.completionQueues.get(queue.cqn) as CompletionQueue;
   const begin = device.begin.bind(device);
   const post = device.post.bind(device);
   let entry: DataView;
@@ -121,7 +121,7 @@ function repeatFailures(bench: Bench, queue: DriverCompletionQueue, copiesMax: n
   };
   device.post = (solicited) => {
     const failed = getCompletionEntryStatus(entry, 0) !== CompletionStatus.SUCCESS;
-    for (let copies = failed ? bench.random.between(0, copiesMax - 1) : 0; copies > 0; copies--) post(solicited);
+    for (let copies = failed ? fixture.random.between(0, copiesMax - 1) : 0; copies > 0; copies--) post(solicited);
     return post(solicited);
   };
 }
@@ -129,10 +129,10 @@ function repeatFailures(bench: Bench, queue: DriverCompletionQueue, copiesMax: n
 t.test('hazard 35: completions repeated after a QP error count once: the driver knows what it posted', async (t) => {
   let repeated = 0;
   for (let seed = 1; seed <= SEEDS; seed++) {
-    const bench = new Bench({ seed });
-    const queue = bench.createCompletionQueue({ entriesLog2: 7 });
-    repeatFailures(bench, queue, 5);
-    const qps = [1, 2].map(() => bench.createQueuePair({ sendCq: queue }));
+    const fixture = new AdapterFixture({ seed });
+    const queue = fixture.createCompletionQueue({ entriesLog2: 7 });
+    repeatFailures(fixture, queue, 5);
+    const qps = [1, 2].map(() => fixture.createQueuePair({ sendCq: queue }));
     const work = new OutstandingWork<number>();
     const posted: number[] = [];
     const taken: number[] = [];
@@ -148,10 +148,10 @@ t.test('hazard 35: completions repeated after a QP error count once: the driver 
       }
     };
     for (const [index, qp] of qps.entries()) for (let count = 0; count < 6; count++) post(qp, count, index * 6 + count);
-    bench.settle();
+    fixture.settle();
     take();
     for (const qp of qps) qp.toError();
-    bench.settle();
+    fixture.settle();
     take();
     t.same(
       taken.sort((left, right) => left - right),
@@ -160,98 +160,98 @@ t.test('hazard 35: completions repeated after a QP error count once: the driver 
     );
     t.equal(work.size, 0);
     repeated += work.unknown;
-    bench.finish();
+    fixture.finish();
   }
   t.ok(repeated > 0, 'some really came several times');
 });
 
 t.test('hazard 36: a torn command is neither executed nor answered, and the next one is', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
   for (let round = 0; round < 20; round++) {
-    const executed = bench.read(CSR.MANAGEMENT_COMMANDS);
+    const executed = fixture.read(CSR.MANAGEMENT_COMMANDS);
     const bytes = management.build({ opcode: ManagementOpcode.CREATE_CQ, payload: cqPayload({}) });
     management.lock();
-    management.write(bytes.subarray(0, bench.random.between(1, bytes.length / 8 - 1) * 8));
-    bench.settle();
-    t.equal(bench.read(CSR.MANAGEMENT_COMMANDS), executed, 'not before it is whole');
-    bench.access.writeCollect(management.pageOffset + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
+    management.write(bytes.subarray(0, fixture.random.between(1, bytes.length / 8 - 1) * 8));
+    fixture.settle();
+    t.equal(fixture.read(CSR.MANAGEMENT_COMMANDS), executed, 'not before it is whole');
+    fixture.access.writeCollect(management.pageOffset + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
     management.unlock();
-    t.ok(bench.driver.createProtectionDomain() > 0);
+    t.ok(fixture.driver.createProtectionDomain() > 0);
   }
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hazard 36: a response lands torn and late, and is taken only when whole', async (t) => {
   for (let seed = 1; seed <= SEEDS; seed++) {
-    const bench = lagging(seed);
-    const { management } = bench.driver;
-    const view = bench.access.view(management.responseAddress, MANAGEMENT_RESPONSE_SIZE);
+    const fixture = lagging(seed);
+    const { management } = fixture.driver;
+    const view = fixture.access.view(management.responseAddress, MANAGEMENT_RESPONSE_SIZE);
     for (let count = 0; count < 10; count++) {
       // What is left of an older answer must not show through.
       new Uint8Array(view.buffer, view.byteOffset, view.byteLength).fill(0xee);
-      const entriesLog2 = bench.random.between(1, 8);
-      const queue = bench.driver.createCompletionQueue({ entriesLog2 });
+      const entriesLog2 = fixture.random.between(1, 8);
+      const queue = fixture.driver.createCompletionQueue({ entriesLog2 });
       const opcode = ManagementOpcode.QUERY_CQ;
       const { payload, objectNumber } = management.perform({ opcode, objectNumber: queue.cqn });
       t.equal(objectNumber, queue.cqn, `seed ${seed}`);
       t.equal(decodeCqAttributes(payload, 0, newCqAttributes()).entriesLog2, entriesLog2, `seed ${seed}`);
     }
-    bench.finish();
+    fixture.finish();
   }
 });
 
 t.test('hazard 36: a response that is lost: the command is done, counted, and the channel goes on', async (t) => {
-  const bench = new Bench();
-  const { management, allocator } = bench.driver;
+  const fixture = new AdapterFixture();
+  const { management, allocator } = fixture.driver;
   const page = allocator.allocate(PAGE_BYTES, PAGE_BYTES);
-  bench.host.memory.protect(page, PAGE_BYTES, PageAccess.UNMAPPED);
-  const executed = bench.read(CSR.MANAGEMENT_COMMANDS);
+  fixture.host.memory.protect(page, PAGE_BYTES, PageAccess.UNMAPPED);
+  const executed = fixture.read(CSR.MANAGEMENT_COMMANDS);
   management.lock();
   management.write(management.build({ opcode: ManagementOpcode.QUERY_ADAPTER, responseAddress: page }));
-  bench.settle();
-  t.equal(bench.read(CSR.MANAGEMENT_COMMANDS), executed + 1);
-  t.equal(bench.faults(FaultKind.MANAGEMENT_RESPONSE), 1);
+  fixture.settle();
+  t.equal(fixture.read(CSR.MANAGEMENT_COMMANDS), executed + 1);
+  t.equal(fixture.faults(FaultKind.MANAGEMENT_RESPONSE), 1);
   management.unlock();
   t.equal(management.execute({ opcode: ManagementOpcode.QUERY_ADAPTER }).status, ManagementStatus.OK);
-  bench.finish();
+  fixture.finish();
 });
 
 t.test('hazard 36: busy: the lock has one holder, and a command that executes takes no second one', async (t) => {
-  const bench = new Bench();
-  const { management } = bench.driver;
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
   management.lock();
-  t.equal(bench.read(CSR.DEDICATED_LOCK), 0, 'whoever asks now must try again');
+  t.equal(fixture.read(CSR.DEDICATED_LOCK), 0, 'whoever asks now must try again');
   const first = management.build({ opcode: ManagementOpcode.QUERY_ADAPTER });
   const second = management.build({ opcode: ManagementOpcode.CREATE_PD });
-  const executed = bench.read(CSR.MANAGEMENT_COMMANDS);
+  const executed = fixture.read(CSR.MANAGEMENT_COMMANDS);
   management.write(first);
-  const reserved = bench.faults(FaultKind.COLLECT_RESERVED);
+  const reserved = fixture.faults(FaultKind.COLLECT_RESERVED);
   management.write(second);
-  t.ok(bench.faults(FaultKind.COLLECT_RESERVED) > reserved, 'refused and counted, word by word');
-  bench.settle();
-  t.equal(bench.read(CSR.MANAGEMENT_COMMANDS), executed + 1, 'the first, and no mixture');
+  t.ok(fixture.faults(FaultKind.COLLECT_RESERVED) > reserved, 'refused and counted, word by word');
+  fixture.settle();
+  t.equal(fixture.read(CSR.MANAGEMENT_COMMANDS), executed + 1, 'the first, and no mixture');
   management.unlock();
-  bench.proveItWorks();
-  bench.finish();
+  fixture.proveItWorks();
+  fixture.finish();
 });
 
 t.test('hazard 36: a reset while a command pends: no answer, no lock left, and a new driver works', async (t) => {
   for (const whole of [true, false]) {
-    const bench = new Bench();
-    const { management } = bench.driver;
+    const fixture = new AdapterFixture();
+    const { management } = fixture.driver;
     const bytes = management.build({ opcode: ManagementOpcode.QUERY_ADAPTER });
-    const view = bench.access.view(management.responseAddress, MANAGEMENT_RESPONSE_SIZE);
+    const view = fixture.access.view(management.responseAddress, MANAGEMENT_RESPONSE_SIZE);
     setManagementResponseSequence(view, 0, 0);
     management.lock();
     management.write(whole ? bytes : bytes.subarray(0, 32));
     // From here on the machine takes anything the function does to memory for a violation.
-    bench.machine.reset(0, 'function');
-    bench.settle();
+    fixture.machine.reset(0, 'function');
+    fixture.settle();
     t.equal(getManagementResponseSequence(view, 0), 0);
-    bench.machine.resume();
-    bench.bringUp();
-    bench.proveItWorks();
-    bench.finish();
+    fixture.machine.resume();
+    fixture.bringUp();
+    fixture.proveItWorks();
+    fixture.finish();
   }
 });

@@ -66,20 +66,20 @@ export class Endpoint {
     this.plan = plan;
     this.#random = random;
     this.#wire = wire;
-    const { bench } = side;
+    const { fixture } = side;
     const cq = { entriesLog2: queues.srq ? AMPLE_LOG2 : plan.completionEntriesLog2 };
-    this.qp = bench.driver.createQueuePair({
-      pd: bench.pd,
-      sendCq: queues.cq ?? bench.createCompletionQueue(cq),
-      receiveCq: queues.cq ?? bench.createCompletionQueue(cq),
+    this.qp = fixture.driver.createQueuePair({
+      pd: fixture.pd,
+      sendCq: queues.cq ?? fixture.createCompletionQueue(cq),
+      receiveCq: queues.cq ?? fixture.createCompletionQueue(cq),
       sendEntriesLog2: SEND_ENTRIES_LOG2,
       receiveEntriesLog2: RECEIVE_ENTRIES_LOG2,
       creation: { serviceType: plan.serviceType, signalAll: plan.signalAll, srqn: queues.srq?.queue.srqn ?? 0 },
     });
     queues.add(this);
-    this.memory = new ExposedMemory(bench, bench.pd, Math.min(plan.largest, 2000));
-    this.window = new WindowKey(bench, bench.pd, plan.windowKind);
-    this.fastKey = new FastKey(bench, bench.pd);
+    this.memory = new ExposedMemory(fixture, fixture.pd, Math.min(plan.largest, 2000));
+    this.window = new WindowKey(fixture, fixture.pd, plan.windowKind);
+    this.fastKey = new FastKey(fixture, fixture.pd);
     this.receiver = new ReceiveSide(this, RECEIVE_ENTRIES_LOG2, queues.srq, trace);
     this.sender = new SendSide(this, random, trace);
   }
@@ -98,12 +98,12 @@ export class Endpoint {
   connect(other: Endpoint, sendPsn: number, receivePsn: number): void {
     this.other = other;
     this.psn = sendPsn;
-    const { bench, port } = this.side;
+    const { fixture, port } = this.side;
     const { plan } = this;
-    this.source = new OperationSource(bench, this.#random, other, plan.largest);
-    const dlid = other.side.bench.lidOf(other.side.port);
+    this.source = new OperationSource(fixture, this.#random, other, plan.largest);
+    const dlid = other.side.fixture.lidOf(other.side.port);
     if (plan.serviceType === ServiceType.UD) {
-      this.#handle = bench.driver.addressHandles.add({ port, dlid, pd: bench.pd });
+      this.#handle = fixture.driver.addressHandles.add({ port, dlid, pd: fixture.pd });
       this.qp.start({ port, qkey: 0x77, sendPsn });
       return;
     }
@@ -134,7 +134,7 @@ export class Endpoint {
     this.failed = false;
     this.mayFail = false;
     if (!this.isReliable) return;
-    this.fastKey = new FastKey(this.side.bench, this.side.bench.pd);
+    this.fastKey = new FastKey(this.side.fixture, this.side.fixture.pd);
     this.window.renew();
   }
 
@@ -238,7 +238,7 @@ export class Endpoint {
   }
 
   get nowNs(): number {
-    return this.side.bench.machine.clock.now();
+    return this.side.fixture.machine.clock.now();
   }
 
   get wireIsGood(): boolean {

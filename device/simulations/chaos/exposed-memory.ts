@@ -5,7 +5,7 @@
  */
 import { AccessFlag, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
-import type { Bench, Buffer } from '../../test-support/adapter-fixture.ts';
+import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
 import { findDifference } from './same-bytes.ts';
 
 export const SLOTS = 3;
@@ -24,21 +24,21 @@ export class ExposedMemory {
   readonly slotBytes: number;
   /** What the other end names it by: the region's, unless a window gives it away. */
   rkey: number;
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #buffer: Buffer;
   readonly #constant: Uint8Array;
   readonly #writes: PostedWrite[][] = Array.from({ length: SLOTS }, () => []);
   #snapshot: Uint8Array | undefined = undefined;
 
   /** `rights`: instead of all remote ones. */
-  constructor(bench: Bench, pd: number, slotBytes: number, rights: number = ALL_RIGHTS) {
-    this.#bench = bench;
+  constructor(fixture: AdapterFixture, pd: number, slotBytes: number, rights: number = ALL_RIGHTS) {
+    this.#fixture = fixture;
     this.slotBytes = slotBytes;
-    this.#constant = bench.random.bytes(slotBytes);
-    this.#buffer = bench.createBuffer((SLOTS + 1) * slotBytes + 2 * CELL_BYTES);
+    this.#constant = fixture.random.bytes(slotBytes);
+    this.#buffer = fixture.createBuffer((SLOTS + 1) * slotBytes + 2 * CELL_BYTES);
     this.#buffer.bytes.set(this.#constant, SLOTS * slotBytes);
     const { address: startAddress, lengthBytes: length } = this.#buffer;
-    this.region = bench.driver.createMemoryRegion({
+    this.region = fixture.driver.createMemoryRegion({
       pd,
       access: AccessFlag.LOCAL_WRITE | rights,
       startAddress,
@@ -98,7 +98,7 @@ export class ExposedMemory {
   deregister(): void {
     if (this.isFrozen) return;
     const { number: objectNumber } = this.region;
-    this.#bench.driver.management.perform({ opcode: ManagementOpcode.DESTROY_MR, objectNumber });
+    this.#fixture.driver.management.perform({ opcode: ManagementOpcode.DESTROY_MR, objectNumber });
     this.freeze();
   }
 

@@ -22,11 +22,11 @@ export class FastKey {
   /** The other end has posted the invalidation. */
   isInvalidated = false;
 
-  constructor(bench: { driver: Driver; access: HardwareAccess }, pd: number) {
-    const region = bench.driver.createMemoryRegion({ pd, kind: MrKind.FAST, access: 0, pageCount: 1 });
-    const page = bench.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
-    const pageListAddress = bench.driver.allocator.allocate(ADDRESS_BYTES);
-    const list = bench.access.view(pageListAddress, ADDRESS_BYTES);
+  constructor(fixture: { driver: Driver; access: HardwareAccess }, pd: number) {
+    const region = fixture.driver.createMemoryRegion({ pd, kind: MrKind.FAST, access: 0, pageCount: 1 });
+    const page = fixture.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
+    const pageListAddress = fixture.driver.allocator.allocate(ADDRESS_BYTES);
+    const list = fixture.access.view(pageListAddress, ADDRESS_BYTES);
     list.setUint32(0, lowDword(page), true);
     list.setUint32(4, highDword(page), true);
     this.key = withKeyByte(region.lkey, KEY_BYTE);

@@ -3,7 +3,7 @@
 import { MwKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import type { Random } from '../../random.ts';
-import type { Bench, Buffer } from '../../test-support/adapter-fixture.ts';
+import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ExposedMemory, SLOTS } from './exposed-memory.ts';
 import { type AtomicStep, type Operation, plain } from './operation.ts';
@@ -13,7 +13,7 @@ const INLINE_MAX = 200;
 const CELL_BYTES = 8;
 
 export class OperationSource {
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #random: Random;
   readonly #other: Endpoint;
   readonly #largest: number;
@@ -21,12 +21,12 @@ export class OperationSource {
   /** What each cell of the other end may hold now: the step known to have been executed last, then those posted since. */
   readonly #steps: readonly [AtomicStep[], AtomicStep[]];
 
-  constructor(bench: Bench, random: Random, other: Endpoint, largest: number) {
-    this.#bench = bench;
+  constructor(fixture: AdapterFixture, random: Random, other: Endpoint, largest: number) {
+    this.#fixture = fixture;
     this.#random = random;
     this.#other = other;
     this.#largest = largest;
-    this.#lkey = bench.region.lkey;
+    this.#lkey = fixture.region.lkey;
     const first = (cell: 0 | 1): AtomicStep => ({ cell, after: other.memory.cellValue(cell) });
     this.#steps = [[first(0)], [first(1)]];
   }
@@ -93,7 +93,7 @@ export class OperationSource {
   /** Something the other end refuses. */
   drawBad(): Operation {
     const bytes = this.#random.bytes(16);
-    const local = this.#bench.createBuffer(bytes);
+    const local = this.#fixture.createBuffer(bytes);
     const opcode = this.#random.pick([SendOpcode.RDMA_WRITE, SendOpcode.RDMA_READ]);
     const { fastKey, window, memory } = this.#other;
     const stale = window.mayBind
@@ -134,7 +134,7 @@ export class OperationSource {
     const target = this.#target();
     const length = this.#length(Math.min(this.#largest, target.slotBytes));
     const offset = this.#random.below(target.slotBytes - length + 1);
-    const local = this.#bench.createBuffer(length);
+    const local = this.#fixture.createBuffer(length);
     const remote = { address: target.constantAddress + offset, rkey: target.rkey };
     const sges = length === 0 ? [] : [this.#sge(local)];
     const expected = target.constant(offset, length);
@@ -181,7 +181,7 @@ export class OperationSource {
     const atomic = { cell, after: change(found) };
     this.#steps[cell].push(atomic);
     const { memory } = this.#other;
-    const local = this.#bench.createBuffer(CELL_BYTES);
+    const local = this.#fixture.createBuffer(CELL_BYTES);
     const remote = { address: memory.cellAddress(cell), rkey: memory.rkey };
     const check = (): string | undefined => {
       const value = new DataView(local.bytes.buffer, local.bytes.byteOffset, CELL_BYTES).getBigUint64(0, true);
@@ -199,7 +199,7 @@ export class OperationSource {
   #source(payload: Uint8Array): Pick<SendRequest, 'inline' | 'sges'> {
     if (payload.length <= INLINE_MAX && this.#random.oneIn(3)) return { inline: payload };
     if (payload.length === 0) return { sges: [] };
-    const buffer = this.#bench.createBuffer(payload);
+    const buffer = this.#fixture.createBuffer(payload);
     if (payload.length < 2 || this.#random.oneIn(2)) return { sges: [this.#sge(buffer)] };
     const cut = this.#random.between(1, payload.length - 1);
     return { sges: [this.#sge(buffer, 0, cut), this.#sge(buffer, cut)] };

@@ -54,12 +54,12 @@ export class ReceiveSide {
   post(depth: number): void {
     if (this.#shared !== undefined) return this.#shared.post(depth);
     const end = this.#end;
-    const { bench } = end.side;
+    const { fixture } = end.side;
     while (this.pending < Math.min(depth, this.#entries)) {
       const number = this.#posted.length;
-      const buffer = this.#posted[number - this.#entries] ?? bench.createBuffer(end.plan.largest + GRH_BYTES);
+      const buffer = this.#posted[number - this.#entries] ?? fixture.createBuffer(end.plan.largest + GRH_BYTES);
       buffer.bytes.fill(0);
-      end.qp.postReceive([bench.sge(buffer)]);
+      end.qp.postReceive([fixture.sge(buffer)]);
       this.#posted.push(buffer);
       this.#trace.add(end.nowNs, `${end.name} posts receive`, number);
     }

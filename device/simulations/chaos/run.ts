@@ -61,7 +61,7 @@ class ChaosRun {
     this.#random = random;
     this.#trace = trace;
     this.#world = new World(plan, random.fork(), trace);
-    this.#queues = this.#world.sides.map(({ bench }) => new SideQueues(bench, plan));
+    this.#queues = this.#world.sides.map(({ fixture }) => new SideQueues(fixture, plan));
     plan.connections.forEach((connection, index) => {
       const [a, b] = this.#world.sides.map((side, end) => {
         const name = `${index}${'ab'[end]}`;
@@ -145,10 +145,10 @@ class ChaosRun {
   }
 
   #resetFunction(end: Endpoint): void {
-    const { machine } = end.side.bench;
+    const { machine } = end.side.fixture;
     machine.reset(0, 'function');
     for (const other of this.#ends)
-      if (other.side.bench === end.side.bench) {
+      if (other.side.fixture === end.side.fixture) {
         other.die();
         other.isGone = true;
       }
@@ -206,10 +206,10 @@ class ChaosRun {
       const lost = queues.findLost();
       if (lost !== undefined) throw new Error(lost);
     }
-    for (const bench of world.benches) {
-      const overrun = bench.driver.allocator.findOverrun();
+    for (const fixture of world.fixtures) {
+      const overrun = fixture.driver.allocator.findOverrun();
       if (overrun !== undefined) throw new Error(`The device wrote out of bounds at 0x${overrun.toString(16)}`);
-      const leak = findLeak(bench.access);
+      const leak = findLeak(fixture.access);
       if (leak !== undefined) throw new Error(leak);
     }
   }

@@ -5,7 +5,7 @@
  */
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
 import type { DriverSharedReceiveQueue } from '../../hosts/in-process/driver/shared-receive-queue.ts';
-import type { Bench, Buffer } from '../../test-support/adapter-fixture.ts';
+import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { Plan } from './plan.ts';
 
@@ -19,10 +19,10 @@ export class SideQueues {
   readonly srq: SharedEntries | undefined;
   readonly #ends = new Map<number, Endpoint>();
 
-  constructor(bench: Bench, { sharedCq, sharedReceives, connections }: Plan) {
-    this.cq = sharedCq ? bench.createCompletionQueue({ entriesLog2: SHARED_CQ_LOG2 }) : undefined;
+  constructor(fixture: AdapterFixture, { sharedCq, sharedReceives, connections }: Plan) {
+    this.cq = sharedCq ? fixture.createCompletionQueue({ entriesLog2: SHARED_CQ_LOG2 }) : undefined;
     const bytes = Math.max(...connections.map(({ largest }) => largest)) + GRH_BYTES;
-    this.srq = sharedReceives ? new SharedEntries(bench, bytes) : undefined;
+    this.srq = sharedReceives ? new SharedEntries(fixture, bytes) : undefined;
   }
 
   add(end: Endpoint): void {
@@ -53,7 +53,7 @@ export class SideQueues {
  */
 export class SharedEntries {
   readonly queue: DriverSharedReceiveQueue;
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #bytes: number;
   /** Buffer of each entry, until it completes, and buffers that no entry names. */
   readonly #posted: (Buffer | undefined)[] = [];
@@ -62,17 +62,17 @@ export class SharedEntries {
   #taken = 0;
   #over = 0;
 
-  constructor(bench: Bench, bytes: number) {
-    this.#bench = bench;
+  constructor(fixture: AdapterFixture, bytes: number) {
+    this.#fixture = fixture;
     this.#bytes = bytes;
-    this.queue = bench.driver.createSharedReceiveQueue({ pd: bench.pd, entriesLog2: ENTRIES_LOG2 });
+    this.queue = fixture.driver.createSharedReceiveQueue({ pd: fixture.pd, entriesLog2: ENTRIES_LOG2 });
   }
 
   post(depth: number): void {
     while (this.#posted.length - this.#over < depth && this.#posted.length - this.#taken < ENTRIES) {
-      const buffer = this.#free.pop() ?? this.#bench.createBuffer(this.#bytes);
+      const buffer = this.#free.pop() ?? this.#fixture.createBuffer(this.#bytes);
       buffer.bytes.fill(0);
-      this.queue.postReceive([this.#bench.sge(buffer)]);
+      this.queue.postReceive([this.#fixture.sge(buffer)]);
       this.#posted.push(buffer);
     }
   }
@@ -89,7 +89,7 @@ export class SharedEntries {
   }
 
   findLost(): string | undefined {
-    const { tables } = this.#bench.machine.device;
+    const { tables } = this.#fixture.machine.device;
     const taken = tables.sharedReceiveQueues.get(this.queue.srqn)?.ring.head;
     if (taken === this.#taken && taken === this.#over) return undefined;
     return `${taken} entries of the shared queue were taken, ${this.#over} completed, the last of them ${this.#taken - 1}`;

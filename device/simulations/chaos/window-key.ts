@@ -8,7 +8,7 @@ import { encodeBindTarget } from '../../../protocol/layout/gen/bind-target.gen.t
 import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, ManagementOpcode, MwKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
-import type { Bench } from '../../test-support/adapter-fixture.ts';
+import type { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import { ExposedMemory } from './exposed-memory.ts';
 import { type Operation, plain } from './operation.ts';
 
@@ -22,25 +22,25 @@ export class WindowKey {
   isBound = false;
   /** It is known to be bound to nothing. */
   mayBind = false;
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #pd: number;
   #window: { readonly number: number; readonly rkey: number };
   #key: number;
 
-  constructor(bench: Bench, pd: number, kind: MwKind) {
-    this.#bench = bench;
+  constructor(fixture: AdapterFixture, pd: number, kind: MwKind) {
+    this.#fixture = fixture;
     this.#pd = pd;
     this.kind = kind;
-    this.memory = new ExposedMemory(bench, pd, SLOT_BYTES, AccessFlag.WINDOW_BIND);
-    this.#window = bench.driver.createMemoryWindow(pd, kind);
+    this.memory = new ExposedMemory(fixture, pd, SLOT_BYTES, AccessFlag.WINDOW_BIND);
+    this.#window = fixture.driver.createMemoryWindow(pd, kind);
     this.#key = this.#window.rkey;
   }
 
   /** Another window in place of this one: of a new connection. */
   renew(): void {
-    const { management } = this.#bench.driver;
+    const { management } = this.#fixture.driver;
     management.perform({ opcode: ManagementOpcode.DESTROY_MW, objectNumber: this.#window.number });
-    this.#window = this.#bench.driver.createMemoryWindow(this.#pd, this.kind);
+    this.#window = this.#fixture.driver.createMemoryWindow(this.#pd, this.kind);
     this.#key = this.#window.rkey;
     this.isBound = false;
     this.mayBind = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Two adapters, or two ports of one, joined by a bad wire, on one simulated clock. */
 import type { Random } from '../../random.ts';
-import { Bench } from '../../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import { FaultyCable, type Wire } from './faulty-wire.ts';
 import type { Plan } from './plan.ts';
 import { ProductLink } from './product-link.ts';
@@ -24,23 +24,23 @@ const ROUNDS_MAX = 20_000;
 const CHECK_INTERVAL = 16;
 
 export class World {
-  /** The bench and the port of either side. */
+  /** The fixture and the port of either side. */
   readonly sides: readonly [Side, Side];
-  readonly benches: readonly Bench[];
+  readonly fixtures: readonly AdapterFixture[];
   readonly wire: Wire;
   #rounds = 0;
 
   constructor(plan: Plan, random: Random, trace: Trace) {
     const { seed, twoAdapters } = plan;
-    const first = newBench(seed, [1, 2], MEMORIES[0]);
-    const second = twoAdapters ? newBench(seed, [2, 3], MEMORIES[1]) : first;
-    this.benches = twoAdapters ? [first, second] : [first];
+    const first = newFixture(seed, [1, 2], MEMORIES[0]);
+    const second = twoAdapters ? newFixture(seed, [2, 3], MEMORIES[1]) : first;
+    this.fixtures = twoAdapters ? [first, second] : [first];
     this.sides = [
-      { bench: first, port: 1 },
-      { bench: second, port: twoAdapters ? 1 : 2 },
+      { fixture: first, port: 1 },
+      { fixture: second, port: twoAdapters ? 1 : 2 },
     ];
-    const [a, b] = this.sides.map(({ bench, port }) => {
-      const { ports } = bench.machine.device;
+    const [a, b] = this.sides.map(({ fixture, port }) => {
+      const { ports } = fixture.machine.device;
       for (const other of ports) other.plug(undefined);
       return ports[port - 1];
     });
@@ -49,7 +49,7 @@ export class World {
   }
 
   get nowNs(): number {
-    return this.sides[0].bench.machine.clock.now();
+    return this.sides[0].fixture.machine.clock.now();
   }
 
   /** Lets `lengthNs` pass, with everything that falls due on the way. */
@@ -83,9 +83,9 @@ export class World {
   work(): void {
     for (let moved = true; moved; ) {
       if (++this.#rounds > ROUNDS_MAX) throw new Error(`The world does not come to rest in ${ROUNDS_MAX} rounds`);
-      for (const bench of this.benches) {
-        bench.settle();
-        if (this.#rounds % CHECK_INTERVAL === 0) bench.checkInvariants();
+      for (const fixture of this.fixtures) {
+        fixture.settle();
+        if (this.#rounds % CHECK_INTERVAL === 0) fixture.checkInvariants();
       }
       moved = this.wire.carry(this.nowNs);
     }
@@ -93,23 +93,28 @@ export class World {
 
   #nextNs(): number {
     let next = this.wire.nextNs;
-    for (const { machine } of this.benches) next = Math.min(next, machine.clock.alarmNs);
+    for (const { machine } of this.fixtures) next = Math.min(next, machine.clock.alarmNs);
     return Math.max(this.nowNs, next);
   }
 
   #advance(toNs: number): void {
-    for (const { machine } of this.benches) machine.clock.advance(Math.max(0, toNs - machine.clock.now()));
+    for (const { machine } of this.fixtures) machine.clock.advance(Math.max(0, toNs - machine.clock.now()));
   }
 }
 
 export interface Side {
-  readonly bench: Bench;
+  readonly fixture: AdapterFixture;
   /** Port that the wire is plugged into. */
   readonly port: number;
 }
 
-function newBench(seed: number, portLids: [number, number], memory: Uint8Array): Bench {
-  const bench = new Bench({ seed, memoryBytes: MEMORY_BYTES, memory: [memory], adapter: { ...ADAPTER, portLids } });
-  bench.machine.onStep = () => {};
-  return bench;
+function newFixture(seed: number, portLids: [number, number], memory: Uint8Array): AdapterFixture {
+  const fixture = new AdapterFixture({
+    seed,
+    memoryBytes: MEMORY_BYTES,
+    memory: [memory],
+    adapter: { ...ADAPTER, portLids },
+  });
+  fixture.machine.onStep = () => {};
+  return fixture;
 }

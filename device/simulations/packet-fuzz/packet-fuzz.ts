@@ -14,7 +14,7 @@ import { QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts
 import type { Adapter } from '../../adapter/adapter.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import { PACKET_SLOT_BYTES } from '../../port/packet-ring.ts';
-import { Bench, type Buffer } from '../../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Buffer } from '../../test-support/adapter-fixture.ts';
 import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 import { ScriptedLink } from '../../test-support/scripted-link.ts';
 import { responderOf } from '../../transport/connected-states.ts';
@@ -34,7 +34,7 @@ const TRANSPORTS = [Transport.RC, Transport.UC, Transport.UD];
 const OPCODES = TRANSPORTS.map((transport) => ALL_OPCODES.filter((opcode) => (opcode & TRANSPORT_MASK) === transport));
 
 export class PacketFuzz {
-  readonly bench: Bench;
+  readonly fixture: AdapterFixture;
   packets = 0;
   readonly #adapter: Adapter;
   readonly #link: ScriptedLink;
@@ -51,23 +51,23 @@ export class PacketFuzz {
   readonly #target: Buffer;
 
   constructor(seed: number) {
-    const bench = new Bench({ seed });
-    bench.machine.onStep = () => {};
-    this.bench = bench;
-    this.#adapter = bench.machine.device;
+    const fixture = new AdapterFixture({ seed });
+    fixture.machine.onStep = () => {};
+    this.fixture = fixture;
+    this.#adapter = fixture.machine.device;
     this.#link = new ScriptedLink(this.#adapter.ports[0], WIRE_PACKETS);
     // Keeps the other port up: its QPs talk to each other inside it.
     new ScriptedLink(this.#adapter.ports[1]);
     this.#targets = SERVICES.map((serviceType) => this.#createQueuePair(serviceType));
     this.#bystanders = [this.#createQueuePair(ServiceType.RC), this.#createQueuePair(ServiceType.RC)];
-    this.#lids = [bench.lidOf(1), bench.lidOf(2)];
+    this.#lids = [fixture.lidOf(1), fixture.lidOf(2)];
     this.#qpns = [...this.#targets, ...this.#bystanders].map(({ qpn }) => qpn);
     this.#connectBystanders();
-    this.#rkey = bench.driver.createDmaRegion(bench.pd, FULL_ACCESS).rkey;
+    this.#rkey = fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS).rkey;
     // A corner of memory that packets may write, far from everything the driver uses.
-    this.#memory = bench.createBuffer(LARGEST_PAYLOAD * 2).address;
-    this.#source = bench.createBuffer(300);
-    this.#target = bench.createBuffer(300);
+    this.#memory = fixture.createBuffer(LARGEST_PAYLOAD * 2).address;
+    this.#source = fixture.createBuffer(300);
+    this.#target = fixture.createBuffer(300);
     this.#revive();
   }
 
@@ -85,7 +85,7 @@ export class PacketFuzz {
       this.#work();
     }
     this.#prove();
-    this.bench.checkInvariants();
+    this.fixture.checkInvariants();
   }
 
   /** How far packets came, by what became of them: each must happen, or the fuzzing is blind. */
@@ -107,24 +107,24 @@ export class PacketFuzz {
   }
 
   #createQueuePair(serviceType: ServiceType): DriverQueuePair {
-    const { bench } = this;
-    const sendCq = bench.createCompletionQueue({ entriesLog2: 10 });
-    const receiveCq = bench.createCompletionQueue({ entriesLog2: 10 });
-    return bench.driver.createQueuePair({ pd: bench.pd, sendCq, receiveCq, creation: { serviceType } });
+    const { fixture } = this;
+    const sendCq = fixture.createCompletionQueue({ entriesLog2: 10 });
+    const receiveCq = fixture.createCompletionQueue({ entriesLog2: 10 });
+    return fixture.driver.createQueuePair({ pd: fixture.pd, sendCq, receiveCq, creation: { serviceType } });
   }
 
   /** Both on port 2, which no packet of ours reaches. */
   #connectBystanders(): void {
     const [a, b] = this.#bystanders;
-    const path = { reliable: true, port: 2, dlid: this.bench.lidOf(2) };
+    const path = { reliable: true, port: 2, dlid: this.fixture.lidOf(2) };
     a.connect({ ...path, remoteQpn: b.qpn });
     b.connect({ ...path, remoteQpn: a.qpn });
   }
 
   /** Brings the QPs under fire back to where packets do most: RTS, with receive entries. */
   #revive(): void {
-    const { bench } = this;
-    bench.asynchronous.walk();
+    const { fixture } = this;
+    fixture.asynchronous.walk();
     this.#targets.forEach((qp, index) => {
       qp.toReset();
       qp.parts.receiveCq.drain();
@@ -133,12 +133,12 @@ export class PacketFuzz {
         qp.connect({
           reliable: SERVICES[index] === ServiceType.RC,
           port: 1,
-          dlid: bench.lidOf(2),
+          dlid: fixture.lidOf(2),
           remoteQpn: 0x77,
           pathMtu: 1,
           access: FULL_ACCESS,
         });
-      const sge = { address: this.#memory, length: LARGEST_PAYLOAD, lkey: bench.region.lkey };
+      const sge = { address: this.#memory, length: LARGEST_PAYLOAD, lkey: fixture.region.lkey };
       for (let entry = 0; entry < 8; entry++) qp.postReceive([sge]);
     });
   }
@@ -147,15 +147,15 @@ export class PacketFuzz {
     const [a, b] = this.#bystanders;
     const source = this.#source;
     const target = this.#target;
-    const content = this.bench.random.bytes(source.lengthBytes);
+    const content = this.fixture.random.bytes(source.lengthBytes);
     source.bytes.set(content);
-    b.postReceive([this.bench.sge(target)]);
-    a.post({ sges: [this.bench.sge(source)] });
+    b.postReceive([this.fixture.sge(target)]);
+    a.post({ sges: [this.fixture.sge(source)] });
     const sent = a.parts.sendCq.take();
     const received = b.parts.receiveCq.take();
     const intact = sent.status === 0 && received.status === 0 && content.every((byte, at) => target.bytes[at] === byte);
     if (!intact || a.query().state !== QpState.RTS || b.query().state !== QpState.RTS)
-      throw new Error(`seed ${this.bench.machine.seed}: after ${this.packets} packets a bystander noticed`);
+      throw new Error(`seed ${this.fixture.machine.seed}: after ${this.packets} packets a bystander noticed`);
   }
 
   #work(): void {
@@ -165,7 +165,7 @@ export class PacketFuzz {
   }
 
   #put(): void {
-    const { random } = this.bench;
+    const { random } = this.fixture;
     const ring = this.#link.wire;
     const at = ring.writeOffset;
     const fields = this.#fields;
@@ -193,21 +193,21 @@ export class PacketFuzz {
 
   /** A full packet, a short one, an empty one, or any length. */
   #drawLength(opcode: number): number {
-    const { random } = this.bench;
+    const { random } = this.fixture;
     if ((opcodeFlags[opcode] & OpcodeFlag.PAYLOAD) === 0 && !random.oneIn(8)) return 0;
     if (random.oneIn(8)) return random.below(LARGEST_PAYLOAD);
     return random.oneIn(2) ? PATH_MTU : random.below(PATH_MTU);
   }
 
   #flip(at: number, total: number): void {
-    const { random } = this.bench;
+    const { random } = this.fixture;
     const byte = at + random.below(total);
     this.#link.wire.bytes[byte] ^= 1 << random.below(8);
   }
 
   /** Mostly what a peer could send, with one thing or another out of the way. */
   #randomize(target: number): void {
-    const { random } = this.bench;
+    const { random } = this.fixture;
     const fields = this.#fields;
     const near = (): number => (random.oneIn(4) ? random.next() : random.below(4)) & PSN_MASK;
     fields.dlid = random.oneIn(16) ? random.below(0x10000) : this.#lids[0];

@@ -17,7 +17,7 @@ export class ManagementEvents {
 
   constructor(world: SanitizeWorld, vector: number) {
     this.#world = world;
-    this.#events = world.bench.driver.createEventQueue({ entriesLog2: ENTRIES_LOG2, vector });
+    this.#events = world.fixture.driver.createEventQueue({ entriesLog2: ENTRIES_LOG2, vector });
   }
 
   /** A command that posts an event; no more of them than the event queue has room for. */
@@ -25,7 +25,7 @@ export class ManagementEvents {
     const events = this.#events;
     if (this.busy || this.#askedCount - events.returned >= events.buffer.entries) return;
     this.busy = true;
-    const { management } = this.#world.bench.driver;
+    const { management } = this.#world.fixture.driver;
     const bytes = management.build({ opcode: ManagementOpcode.QUERY_ADAPTER, notify: 1, eventQueue: events.eqn });
     this.#asked.push(getManagementCommandSequence(new DataView(bytes.buffer), 0));
     this.#askedCount++;

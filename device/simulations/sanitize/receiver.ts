@@ -3,7 +3,7 @@
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import type { OutstandingWork } from '../../hosts/in-process/driver/outstanding-work.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
-import type { Bench, Buffer } from '../../test-support/adapter-fixture.ts';
+import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
 import type { Messages } from './messages.ts';
 
 /** Work of which a completion tells. */
@@ -15,7 +15,7 @@ export class Receiver {
   readonly qp: DriverQueuePair;
   /** Messages on their way here; each has a receive entry. */
   expected = 0;
-  readonly #bench: Bench;
+  readonly #fixture: AdapterFixture;
   readonly #work: OutstandingWork<Work>;
   readonly #messages: Messages;
   readonly #headerBytes: number;
@@ -23,13 +23,19 @@ export class Receiver {
   #posted = 0;
 
   /** `headerBytes`: what stands in a buffer before the message. */
-  constructor(bench: Bench, qp: DriverQueuePair, work: OutstandingWork<Work>, messages: Messages, headerBytes: number) {
-    this.#bench = bench;
+  constructor(
+    fixture: AdapterFixture,
+    qp: DriverQueuePair,
+    work: OutstandingWork<Work>,
+    messages: Messages,
+    headerBytes: number,
+  ) {
+    this.#fixture = fixture;
     this.qp = qp;
     this.#work = work;
     this.#messages = messages;
     this.#headerBytes = headerBytes;
-    this.#free = Array.from({ length: qp.parts.receiveCq.buffer.entries }, () => bench.createBuffer(BUFFER_BYTES));
+    this.#free = Array.from({ length: qp.parts.receiveCq.buffer.entries }, () => fixture.createBuffer(BUFFER_BYTES));
   }
 
   /** There is an entry for one more message. */
@@ -44,7 +50,7 @@ export class Receiver {
       if (buffer === undefined) return;
       const name = { qpn: this.qp.qpn, receive: 1, queueSequence: this.qp.receiveTail };
       this.#work.add(name, { receiver: this, buffer });
-      this.qp.postReceive([this.#bench.sge(buffer)]);
+      this.qp.postReceive([this.#fixture.sge(buffer)]);
       this.#posted++;
     }
   }

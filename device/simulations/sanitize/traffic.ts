@@ -8,7 +8,7 @@ import type { OutstandingWork } from '../../hosts/in-process/driver/outstanding-
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { DriverSendContext } from '../../hosts/in-process/driver/send-context.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
-import type { Bench } from '../../test-support/adapter-fixture.ts';
+import type { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import { composeDatagram } from '../../test-support/send-context-fixture.ts';
 import type { SanitizePlan } from './plan.ts';
 import { Receiver, type Work } from './receiver.ts';
@@ -56,23 +56,23 @@ export class Traffic {
     this.#world = world;
     this.#plan = plan;
     this.#work = work;
-    const { bench, messages } = world;
-    const { driver } = bench;
+    const { fixture, messages } = world;
+    const { driver } = fixture;
     const queue = (summaryIndex: number): DriverCompletionQueue =>
       driver.createCompletionQueue({ entriesLog2: QUEUE_LOG2, eventQueue: events, summaryIndex });
     this.queues = [queue(0), queue(1), queue(2)];
     const [sendCq, datagramCq, connectedCq] = this.queues;
     this.#sendCq = sendCq;
     const sizes = { strideLog2: STRIDE_LOG2, receiveEntriesLog2: QUEUE_LOG2, sendEntriesLog2: QUEUE_LOG2 };
-    const datagrams = bench.createQueuePair({ port: 2, sendCq: datagramCq, ...sizes });
-    const [a, b] = connectPair(bench, { sendCq, receiveCq: connectedCq, ...sizes });
-    const toDatagrams = new Receiver(bench, datagrams, work, messages, GRH_AREA);
-    const toConnected = new Receiver(bench, b, work, messages, 0);
+    const datagrams = fixture.createQueuePair({ port: 2, sendCq: datagramCq, ...sizes });
+    const [a, b] = connectPair(fixture, { sendCq, receiveCq: connectedCq, ...sizes });
+    const toDatagrams = new Receiver(fixture, datagrams, work, messages, GRH_AREA);
+    const toConnected = new Receiver(fixture, b, work, messages, 0);
     this.#receivers = [toDatagrams, toConnected];
     const { qpn: remoteQpn, qkey } = datagrams;
-    const request = { remoteQpn, qkey, addressHandle: bench.handleTo(1, 2) };
+    const request = { remoteQpn, qkey, addressHandle: fixture.handleTo(1, 2) };
     const datagramSender = (name: string): Sender => {
-      const qp = bench.createQueuePair({ sendCq, ...sizes });
+      const qp = fixture.createQueuePair({ sendCq, ...sizes });
       return { name, qp, receiver: toDatagrams, request, busy: false };
     };
     const connected = { name: 'connected', qp: a, receiver: toConnected, request: {}, busy: false };
@@ -127,7 +127,7 @@ export class Traffic {
   close(): void {
     const context = this.#context;
     context.force();
-    this.#world.bench.settle();
+    this.#world.fixture.settle();
     context.refresh();
     if (context.available !== context.blocks)
       throw new Error(`${context.blocks - context.available} credits of ${context.blocks} are lost`);
@@ -196,16 +196,16 @@ export class Traffic {
   }
 
   #compose(payload: Uint8Array, psn: number): Uint8Array {
-    const { bench } = this.#world;
+    const { fixture } = this.#world;
     const [sender] = this.#senders;
     const { qpn, qkey } = this.#receivers[0].qp;
-    const lids = { slid: bench.lidOf(1), dlid: bench.lidOf(2) };
+    const lids = { slid: fixture.lidOf(1), dlid: fixture.lidOf(2) };
     return composeDatagram(payload, { ...lids, destQpn: qpn, srcQpn: sender.qp.qpn, qKey: qkey, psn });
   }
 
   /** The driver believes that the device is done with a packet: it must be. */
   #freed(number: number): void {
-    const { functions, sendContexts } = this.#world.bench.machine.device;
+    const { functions, sendContexts } = this.#world.fixture.machine.device;
     const sent = sendContexts.get(functions[0].underlying, this.#context.number)?.packetsSent ?? 0;
     if (number !== this.#packetsFreed++)
       throw new Error(`packet ${number} is freed, ${this.#packetsFreed - 1} was next`);
@@ -214,13 +214,13 @@ export class Traffic {
 }
 
 function connectPair(
-  bench: Bench,
+  fixture: AdapterFixture,
   request: { sendCq: DriverCompletionQueue; receiveCq: DriverCompletionQueue; strideLog2: number },
 ): readonly [DriverQueuePair, DriverQueuePair] {
   const create = (): DriverQueuePair =>
-    bench.driver.createQueuePair({ pd: bench.pd, ...request, creation: { serviceType: ServiceType.RC } });
+    fixture.driver.createQueuePair({ pd: fixture.pd, ...request, creation: { serviceType: ServiceType.RC } });
   const [a, b] = [create(), create()];
-  a.connect({ reliable: true, port: 1, dlid: bench.lidOf(2), remoteQpn: b.qpn });
-  b.connect({ reliable: true, port: 2, dlid: bench.lidOf(1), remoteQpn: a.qpn });
+  a.connect({ reliable: true, port: 1, dlid: fixture.lidOf(2), remoteQpn: b.qpn });
+  b.connect({ reliable: true, port: 2, dlid: fixture.lidOf(1), remoteQpn: a.qpn });
   return [a, b];
 }

@@ -14,7 +14,7 @@ import { type DriverClasses, driverClasses } from '../../hosts/in-process/driver
 import type { EventPoller } from '../../hosts/in-process/driver/event-poller.ts';
 import type { OutstandingWork } from '../../hosts/in-process/driver/outstanding-work.ts';
 import { Random } from '../../random.ts';
-import { Bench } from '../../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import type { Trace } from '../chaos/trace.ts';
 import { InterleavedAccess } from './interleaved-access.ts';
 import { Interleaving, type Touch } from './interleaving.ts';
@@ -33,7 +33,7 @@ const TIME_STEP_NS = 2000;
 const SPARES_MAX = 4;
 
 export class SanitizeWorld {
-  readonly bench: Bench;
+  readonly fixture: AdapterFixture;
   readonly messages = new Messages();
   readonly classes: DriverClasses;
   readonly random: Random;
@@ -64,7 +64,7 @@ export class SanitizeWorld {
     this.random = new Random(plan.seed).fork();
     this.interleaving = new Interleaving(this.random);
     let access: InterleavedAccess | undefined;
-    this.bench = new Bench({
+    this.fixture = new AdapterFixture({
       seed: plan.seed,
       adapter: ADAPTER,
       memoryBytes: MEMORY_BYTES,
@@ -72,13 +72,13 @@ export class SanitizeWorld {
       ordering: plan.ordering,
       classes,
       access: (machine) => {
-        // The bench looks at registers after each step, and a register read would make every write visible.
+        // The fixture looks at registers after each step, and a register read would make every write visible.
         access = new InterleavedAccess(machine);
         return access;
       },
     });
-    this.bench.machine.onStep = () => {};
-    const { driver } = this.bench;
+    this.fixture.machine.onStep = () => {};
+    const { driver } = this.fixture;
     // Whether the driver waits for the interrupt or polls the byte, both come.
     const attributes = { controls: EqControl.INTERRUPT, nextInterruptDelayNsLow: plan.nextInterruptDelayNs };
     const events = driver.createEventQueue({ vector: EVENT_VECTOR, summaryCount: 4, attributes });
@@ -87,7 +87,7 @@ export class SanitizeWorld {
     this.#traffic = new Traffic(this, events, this.#work, plan);
     const take = (queue: DriverCompletionQueue): void => this.#take(queue);
     this.#poller = new this.classes.EventPoller(events, this.#traffic.queues, take);
-    this.bench.host.onVector = (vector) => {
+    this.fixture.host.onVector = (vector) => {
       if (vector === EVENT_VECTOR) this.#interrupted = true;
     };
     if (access !== undefined) access.onTouch = (touch) => this.#touch(touch);
@@ -97,7 +97,7 @@ export class SanitizeWorld {
   warmUp(): void {
     this.target = Number.POSITIVE_INFINITY;
     this.#traffic.warmUp(this.#plan.warmUpBlocks, () => {
-      this.bench.settle();
+      this.fixture.settle();
       this.#poller.serve();
     });
   }
@@ -109,8 +109,8 @@ export class SanitizeWorld {
   begin(round: RoundPlan): void {
     this.#round = round;
     this.interleaving.stop();
-    this.#poller.readBack = () => this.bench.read(0);
-    this.bench.machine.runUntilIdle();
+    this.#poller.readBack = () => this.fixture.read(0);
+    this.fixture.machine.runUntilIdle();
     this.#poller.serve();
     if (round.deadman) this.#poller.readBack = undefined;
     this.target = this.messages.count + round.messages;
@@ -118,7 +118,7 @@ export class SanitizeWorld {
       this.interleaving.renew();
       this.#traffic.post();
     }
-    this.bench.machine.runUntilIdle();
+    this.fixture.machine.runUntilIdle();
   }
 
   /** One thing the driver's processor does, or the device, or time. */
@@ -152,7 +152,7 @@ export class SanitizeWorld {
 
   /** The device does all it has to do, up to some alarms from now; then the driver looks wherever it would look. */
   idle(alarms: number): void {
-    const { machine } = this.bench;
+    const { machine } = this.fixture;
     for (let count = 0; count <= alarms; count++) {
       machine.runUntilIdle();
       if (!machine.clock.jumpToAlarm()) break;
@@ -168,17 +168,17 @@ export class SanitizeWorld {
 
   /** At the end: nothing is owed. */
   close(): void {
-    const { access, machine } = this.bench;
+    const { access, machine } = this.fixture;
     (access as InterleavedAccess).onTouch = () => {};
     machine.runUntilIdle();
     this.#management.close();
     this.#checkErrors();
     this.#traffic.close();
-    this.bench.finish();
+    this.fixture.finish();
   }
 
   note(what: string, a = 0, b = 0, c = 0): void {
-    this.trace.add(this.bench.machine.clock.now(), what, a, b, c);
+    this.trace.add(this.fixture.machine.clock.now(), what, a, b, c);
   }
 
   /** Between two accesses of the driver the rest of the machine goes on, now and then. */
@@ -202,10 +202,10 @@ export class SanitizeWorld {
   /** Others post what there is room for, and all of it is done and visible. */
   #complete(): void {
     for (let left = this.random.between(1, 8); left > 0; left--) this.#workElsewhere();
-    this.bench.machine.runUntilIdle();
+    this.fixture.machine.runUntilIdle();
     if (this.random.oneIn(2)) return;
     this.#traffic.force();
-    this.bench.machine.runUntilIdle();
+    this.fixture.machine.runUntilIdle();
   }
 
   /** Another processor: it posts, and asks for management events. */
@@ -217,7 +217,7 @@ export class SanitizeWorld {
   }
 
   #advance(): void {
-    const { machine } = this.bench;
+    const { machine } = this.fixture;
     if (this.random.oneIn(4)) machine.clock.advance(this.random.below(TIME_STEP_NS));
     if (this.random.oneIn(3)) machine.ordering.land();
     else machine.step();
@@ -254,7 +254,7 @@ export class SanitizeWorld {
   }
 
   #checkErrors(): void {
-    for (const { eventType, objectNumber } of this.bench.asynchronous.walk())
+    for (const { eventType, objectNumber } of this.fixture.asynchronous.walk())
       throw new Error(`${eventTypeName(eventType)} of object ${objectNumber}`);
     this.#traffic.checkContext();
   }
@@ -274,9 +274,9 @@ export class SanitizeWorld {
   }
 
   #createSpare() {
-    const { bench } = this;
-    const queue = bench.driver.createCompletionQueue({ eventQueue: this.#poller.events, summaryIndex: 3 });
-    const qp = bench.createQueuePair({ sendCq: queue, strideLog2: 6 });
+    const { fixture } = this;
+    const queue = fixture.driver.createCompletionQueue({ eventQueue: this.#poller.events, summaryIndex: 3 });
+    const qp = fixture.createQueuePair({ sendCq: queue, strideLog2: 6 });
     this.#poller.add(queue);
     queue.notify();
     const post = (): void => {
@@ -288,7 +288,7 @@ export class SanitizeWorld {
       qp.destroy();
       this.#poller.forget(queue);
       this.#destroyed.add(queue);
-      bench.driver.management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber: queue.cqn });
+      fixture.driver.management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber: queue.cqn });
     };
     return { queue, post, destroy };
   }

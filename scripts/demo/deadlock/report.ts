@@ -34,9 +34,9 @@ export interface DeadlockRun {
 export function runDeadlock(seed: number, policy: OverflowPolicy, name: string): DeadlockRun {
   const flood = new DoorbellFlood({ seed, policy });
   flood.burst();
-  flood.bench.settle();
-  flood.bench.machine.clock.advance(HOUR_NS);
-  flood.bench.settle();
+  flood.fixture.settle();
+  flood.fixture.machine.clock.advance(HOUR_NS);
+  flood.fixture.settle();
   const wrong = flood.reap();
   if (wrong !== undefined) throw new Error(`seed ${seed}, overflow ${name}: ${wrong}`);
   return {

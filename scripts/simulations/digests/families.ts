@@ -81,7 +81,7 @@ function flood(seed: number): unknown {
     doorbells.burst();
     return doorbells.findWrong();
   });
-  return [wrong, doorbells.total, doorbells.bench.allFaults()];
+  return [wrong, doorbells.total, doorbells.fixture.allFaults()];
 }
 
 function fuzz(seed: number): unknown {

@@ -11,7 +11,7 @@ import {
 } from '../../../device/hosts/in-process/driver/management-channel.ts';
 import { tracePayload } from '../../../device/hosts/in-process/driver/payloads.ts';
 import type { Random } from '../../../device/random.ts';
-import { Bench } from '../../../device/test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
 import { connect } from '../../../device/test-support/connected-fixture.ts';
 import { bindWindow } from '../../../device/test-support/window-fixture.ts';
 import {
@@ -45,12 +45,12 @@ export function manage(seed: number): unknown {
     return result;
   };
   try {
-    const bench = setUp(seed);
+    const fixture = setUp(seed);
     const statuses: Record<number, number> = {};
     for (let command = 0; command < COMMANDS; command++) {
-      const { status } = bench.driver.management.execute(draw(bench.random, material));
+      const { status } = fixture.driver.management.execute(draw(fixture.random, material));
       statuses[status] = (statuses[status] ?? 0) + 1;
-      if (bench.random.oneIn(8)) bench.settle();
+      if (fixture.random.oneIn(8)) fixture.settle();
     }
     return statuses;
   } finally {
@@ -81,31 +81,31 @@ function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
 }
 
 /** Objects of all classes, some of them in use. */
-function setUp(seed: number): Bench {
-  const bench = new Bench({ seed, functionCount: 2 });
-  bench.machine.onStep = () => {};
-  const { driver, pd } = bench;
-  const { a } = connect(bench, { access: REGION_ACCESS });
-  connect(bench, { serviceType: ServiceType.UC });
-  bench.createPair();
+function setUp(seed: number): AdapterFixture {
+  const fixture = new AdapterFixture({ seed, functionCount: 2 });
+  fixture.machine.onStep = () => {};
+  const { driver, pd } = fixture;
+  const { a } = connect(fixture, { access: REGION_ACCESS });
+  connect(fixture, { serviceType: ServiceType.UC });
+  fixture.createPair();
   driver.createSharedReceiveQueue({ pd, limit: 1 });
   driver.createSendContext();
   const region = driver.createDmaRegion(pd, REGION_ACCESS);
-  const buffer = bench.createBuffer(256);
+  const buffer = fixture.createBuffer(256);
   for (const kind of [MwKind.TYPE_1, MwKind.TYPE_2]) {
     const { rkey: window } = driver.createMemoryWindow(pd, kind);
     bindWindow(a, { window, region, buffer });
   }
-  driver.resizeCompletionQueue(bench.createCompletionQueue(), 8);
+  driver.resizeCompletionQueue(fixture.createCompletionQueue(), 8);
   const payload = tracePayload({ enable: 1, blocksLog2: 2, snapLength: 100 });
   driver.management.execute({ opcode: ManagementOpcode.MODIFY_TRACE, objectNumber: a.qpn, payload });
-  const gid = bench.random.bytes(16);
+  const gid = fixture.random.bytes(16);
   driver.management.execute({ opcode: ManagementOpcode.MODIFY_GID, objectNumber: 1, modifier: 1, payload: gid });
   driver.resources.request([
     { resource: ResourceKind.PCBS, target: 1, amount: 4 },
     { resource: ResourceKind.PCBS, target: 0, amount: 8 },
   ]);
-  return bench;
+  return fixture;
 }
 
 /** A request as there was one, often with another object of its class, with words of its payload changed, or with another modifier. */
