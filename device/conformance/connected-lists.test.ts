@@ -8,7 +8,7 @@ import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect, FULL_ACCESS } from '../test-support/connected-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
-import { sizesAround } from './two-ends/reliable.ts';
+import { sizesAround } from './two-ends/two-ends-case.ts';
 
 const PAGE = 4096;
 const PAGES = 24;

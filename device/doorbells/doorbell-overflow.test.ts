@@ -23,8 +23,8 @@ import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { CommandPoster, NOP } from '../test-support/command-poster.ts';
 import { BUFFER_ENTRIES, DoorbellFlood } from '../test-support/doorbell-flood.ts';
-import { NOP, Shooter } from '../test-support/shooter.ts';
 
 const GOAL = 66_500;
 
@@ -39,35 +39,35 @@ for (const [policy, linkCheck, seed] of [
       const flood = new DoorbellFlood({ seed, policy, linkCheck, ringLog2: 3, queuePairs: 16, adapter });
       const { fixture } = flood;
       const { random } = fixture;
-      const shooters = [new Shooter(fixture), new Shooter(fixture)];
+      const posters = [new CommandPoster(fixture), new CommandPoster(fixture)];
       fixture.machine.onStep = () => {};
-      for (let round = 1; shooters.some(({ posted }) => posted < GOAL); round++) {
-        // The flood fills the scheduler buffer, so that the next doorbells are spilled or lost.
+      for (let round = 1; posters.some(({ posted }) => posted < GOAL); round++) {
+        // The others fill the scheduler buffer, so that what follows is spilled or dropped.
         if (random.oneIn(32)) {
           fixture.settle();
           const wrong = flood.reap();
           if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${round}`);
           flood.burst();
         }
-        for (const shooter of shooters) {
-          if (shooter.room > 0) shooter.shoot();
-          if (random.oneIn(4) || shooter.room === 0) shooter.qp.ring();
+        for (const poster of posters) {
+          if (poster.room > 0) poster.post();
+          if (random.oneIn(4) || poster.room === 0) poster.qp.ring();
         }
         if (random.oneIn(16)) fixture.access.writeRegister(CSR.SEND_DOORBELL, 8, random.next(), random.next());
         fixture.machine.step();
         if (round % 64 === 0) fixture.checkInvariants();
-        for (const shooter of shooters) {
-          const wrong = shooter.reap();
+        for (const poster of posters) {
+          const wrong = poster.reap();
           if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${round}`);
         }
       }
-      for (const shooter of shooters) shooter.qp.ring();
-      t.equal(flood.findWrong(), undefined, `seed ${seed}: commands of the flood`);
-      for (const shooter of shooters) {
-        t.equal(shooter.reap(), undefined, `seed ${seed}`);
-        t.equal(shooter.completed, shooter.posted, `seed ${seed}: every command completed`);
+      for (const poster of posters) poster.qp.ring();
+      t.equal(flood.findWrong(), undefined, `seed ${seed}: the others`);
+      for (const poster of posters) {
+        t.equal(poster.reap(), undefined, `seed ${seed}`);
+        t.equal(poster.completed, poster.posted, `seed ${seed}: every command completed`);
       }
-      const all = shooters.reduce((sum, { posted }) => sum + posted, flood.total);
+      const all = posters.reduce((sum, { posted }) => sum + posted, flood.total);
       t.equal(flood.read(CSR.COMMANDS_FETCHED) + flood.read(CSR.COMMANDS_COLLECTED), all, 'each was executed once');
       for (const [name, offset] of Object.entries({
         copies: CSR.COMMANDS_COLLECTED,

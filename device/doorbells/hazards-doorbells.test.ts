@@ -19,8 +19,8 @@ import { AccessKind } from '../hosts/in-process/access-log.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { NOP } from '../test-support/command-poster.ts';
 import { BUFFER_ENTRIES, creep, DoorbellFlood } from '../test-support/doorbell-flood.ts';
-import { NOP } from '../test-support/shooter.ts';
 
 const SPILLING = 1;
 const SWEEPING = 2;

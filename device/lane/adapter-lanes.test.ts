@@ -24,9 +24,9 @@ import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
+import { NOP } from '../test-support/command-poster.ts';
 import { FULL_ACCESS } from '../test-support/connected-fixture.ts';
 import { findLaneFault } from '../test-support/lane-invariants.ts';
-import { NOP } from '../test-support/shooter.ts';
 
 const QUEUE = 16;
 /** Resources are ample and time is short: packets of all commands wait for their turn. */

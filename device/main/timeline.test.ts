@@ -6,10 +6,10 @@ import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType } from '../../protocol/layout/gen/values.gen.ts';
 import { nameStepNumbers, stepName, TimelineRing } from '../function/timeline.ts';
 import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
+import { NOP } from '../test-support/command-poster.ts';
 import { connect } from '../test-support/connected-fixture.ts';
 import { DoorbellFlood } from '../test-support/doorbell-flood.ts';
 import { CREDIT_VECTOR, SendContextFixture } from '../test-support/send-context-fixture.ts';
-import { NOP } from '../test-support/shooter.ts';
 import { findTraceFault } from './test-support/chrome-trace.ts';
 import { toChromeTrace } from './trace-export.ts';
 

@@ -14,36 +14,36 @@ import {
 } from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
-import { NOP, Shooter } from '../test-support/shooter.ts';
+import { CommandPoster, NOP } from '../test-support/command-poster.ts';
 
 t.test('repeated, early and stale copies and doorbells execute each command once, through the wrap', async (t) => {
   const seed = 21;
   const fixture = new AdapterFixture({ seed });
-  const shooters = [new Shooter(fixture), new Shooter(fixture)];
+  const posters = [new CommandPoster(fixture), new CommandPoster(fixture)];
   const goal = 66_500;
   fixture.machine.onStep = () => {};
   let rounds = 0;
-  while (shooters.some(({ posted }) => posted < goal)) {
-    for (const shooter of shooters) if (shooter.room > 0) shooter.shoot();
+  while (posters.some(({ posted }) => posted < goal)) {
+    for (const poster of posters) if (poster.room > 0) poster.post();
     fixture.machine.step();
     if (++rounds % 64 === 0) fixture.checkInvariants();
-    for (const shooter of shooters) {
-      if (shooter.room === 0) shooter.qp.ring();
-      const wrong = shooter.reap();
+    for (const poster of posters) {
+      if (poster.room === 0) poster.qp.ring();
+      const wrong = poster.reap();
       if (wrong !== undefined) throw new Error(`${wrong}; seed ${seed}, round ${rounds}`);
     }
   }
-  for (const shooter of shooters) shooter.qp.ring();
+  for (const poster of posters) poster.qp.ring();
   fixture.settle();
-  for (const shooter of shooters) {
-    t.equal(shooter.reap(), undefined, `seed ${seed}`);
-    t.equal(shooter.completed, shooter.posted, `seed ${seed}: every command completed`);
+  for (const poster of posters) {
+    t.equal(poster.reap(), undefined, `seed ${seed}`);
+    t.equal(poster.completed, poster.posted, `seed ${seed}: every command completed`);
   }
   t.ok(fixture.read(CSR.COMMANDS_STALE) > 1000, 'stale copies arrived');
   t.ok(fixture.read(CSR.DOORBELLS_IMPLICIT) > 1000, 'early copies arrived');
   t.equal(
     fixture.read(CSR.COMMANDS_FETCHED) + fixture.read(CSR.COMMANDS_COLLECTED),
-    shooters[0].posted + shooters[1].posted,
+    posters[0].posted + posters[1].posted,
   );
   fixture.finish();
 });

@@ -10,7 +10,7 @@ import { CompletionStatus, type LinkCheck, OverflowPolicy } from '../../protocol
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { AdapterFixture, type AdapterFixtureOptions } from './adapter-fixture.ts';
-import { NOP } from './shooter.ts';
+import { NOP } from './command-poster.ts';
 
 export const BUFFER_ENTRIES = 8;
 const QUEUE_LOG2 = 3;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on
- * whole adapters, with every invariant checked after every step. A failure names the seed and the
- * command that replays it.
+ * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on whole adapters, everything checked after every step; 2 million steps unless told otherwise, divided among as many
+ * processes as there are processors. A failure names the seed and how to replay it: `--seed S --seeds 1` runs that seed alone.
  */
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { Option } from 'commander';
-import { World } from '../../device/simulations/qos/world.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { parseArgs } from 'node:util';
+import { AdapterLoad } from '../../device/simulations/qos/adapter-load.ts';
 
 const PROGRESS_MS = 5000;
 const CHECKED = `after every step:
@@ -33,36 +30,20 @@ interface Options {
   readonly stride?: number;
 }
 
-await runEntry(async () => {
-  const script = defineScript(
-    'npm run invariants --',
-    'Loads whole adapters at random and checks all invariants after each step.',
-  )
-    .option('--seeds <N>', 'How many seeds.', wholeNumber(1), 200)
-    .option('--steps <M>', 'Steps of each seed.', wholeNumber(1), 10_000)
-    .option('--seed <S>', 'The first seed.', wholeNumber(), 1)
-    .option('--jobs <J>', 'How many processes.', wholeNumber(1), availableParallelism())
-    .addOption(new Option('--stride <N>').argParser(wholeNumber(1)).hideHelp());
-  const options = readOptions<Options>(script);
-  if (options.stride === undefined) return divide(options);
-  const end = options.seed + options.seeds;
-  for (let seed = options.seed; seed < end; seed += options.stride) process.send?.(runSeed(seed, options.steps));
-});
-
-/** Runs one world; returns its counts. Throws when an invariant is broken. */
-function runSeed(seed: number, steps: number): Totals {
-  const world = new World(seed);
+/** Runs one seed; returns its counts. Ends the process with 1 when something is wrong. */
+function runSeed(seed: number): Totals {
+  const load = new AdapterLoad(seed);
   try {
-    world.run(steps);
-    world.rest();
+    load.run(stepsPerSeed);
+    load.rest();
   } catch (cause) {
-    process.stdout.write(`${JSON.stringify(world.summary)}\n`);
+    process.stdout.write(`${JSON.stringify(load.summary)}\n`);
     process.stdout.write(
       `seed ${seed} failed; repeat it: npm run invariants -- --seed ${seed} --seeds 1 --steps ${steps}\n`,
     );
     throw cause;
   }
-  return { seeds: 1, steps: world.steps, ...world.summary };
+  return { seeds: 1, steps: load.steps, ...load.summary };
 }
 
 /** Divides the seeds among processes and prints what they counted. */

@@ -3,7 +3,7 @@
 import { strict as assert } from 'node:assert';
 import { CompletionStatus, QpState, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { assertBytes, type Ends, expectStatus } from './ends.ts';
-import type { TwoEndsCase } from './suite.ts';
+import type { TwoEndsCase } from './two-ends-case.ts';
 
 /** 40 ms until the next try: somebody who polls can be in time. */
 const LONG_RNR_TIMER = 24;

@@ -5,7 +5,7 @@ import { CompletionOpcode, CompletionStatus, SendOpcode } from '../../../protoco
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import { FastKey } from '../../simulations/chaos/fast-key.ts';
 import { assertBytes, type Ends, expectStatus } from './ends.ts';
-import type { TwoEndsCase } from './suite.ts';
+import { sizesAround, type TwoEndsCase } from './two-ends-case.ts';
 
 const PATH_MTUS = [1, 2, 3, 4, 5];
 const MANY = 50;
@@ -22,12 +22,6 @@ export const reliableCases: readonly TwoEndsCase[] = [
   { name: 'RC: two connections share a receive queue', run: shared },
   { name: 'RC: over a global route', run: globalRoute },
 ];
-
-/** Sizes below, at and above one packet, and of several packets. */
-export function sizesAround(pathMtu: number): number[] {
-  const mtuBytes = 128 << pathMtu;
-  return [0, 1, mtuBytes - 1, mtuBytes, mtuBytes + 1, 3 * mtuBytes + 5];
-}
 
 function sizes(ends: Ends): void {
   for (const pathMtu of PATH_MTUS) {

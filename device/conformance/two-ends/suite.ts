@@ -3,15 +3,8 @@
 import { End, Ends, type Place } from './ends.ts';
 import { failureCases } from './failures.ts';
 import { reliableCases } from './reliable.ts';
+import type { TwoEndsCase } from './two-ends-case.ts';
 import { unreliableCases } from './unreliable.ts';
-
-/** One case. Throws when something is wrong. */
-export interface TwoEndsCase {
-  readonly name: string;
-  /** Only with a link that loses nothing. */
-  readonly losslessOnly?: boolean;
-  run(ends: Ends): void;
-}
 
 export const twoEndsCases: readonly TwoEndsCase[] = [...reliableCases, ...failureCases, ...unreliableCases];
 

@@ -6,8 +6,7 @@ import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { Buffer } from '../../test-support/adapter-fixture.ts';
 import { assertBytes, type End, type Ends } from './ends.ts';
-import { sizesAround } from './reliable.ts';
-import type { TwoEndsCase } from './suite.ts';
+import { sizesAround, type TwoEndsCase } from './two-ends-case.ts';
 
 const GRH = 40;
 const QKEY = 0x1234;

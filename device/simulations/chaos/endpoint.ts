@@ -8,21 +8,21 @@ import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.t
 import type { Random } from '../../random.ts';
 import { ExposedMemory } from './exposed-memory.ts';
 import { FastKey } from './fast-key.ts';
+import type { Side } from './network.ts';
 import { type Operation, plain } from './operation.ts';
 import { OperationSource } from './operation-source.ts';
 import type { ConnectionPlan, WirePlan } from './plan.ts';
-import { ReceiveSide } from './receive-side.ts';
-import { SEND_ENTRIES_LOG2, SendSide } from './send-side.ts';
-import type { SideQueues } from './side-queues.ts';
+import { ReceiveSide, type ReceivingEnd } from './receive-side.ts';
+import { SEND_ENTRIES_LOG2, type SendingEnd, SendSide } from './send-side.ts';
+import type { CompletingEnd, SideQueues } from './side-queues.ts';
 import type { Trace } from './trace.ts';
 import { WindowKey } from './window-key.ts';
-import type { Side } from './world.ts';
 
 const RECEIVE_ENTRIES_LOG2 = 4;
 const AMPLE_LOG2 = 7;
 const RNR_INFINITE = 7;
 
-export class Endpoint {
+export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
   readonly name: string;
   readonly plan: ConnectionPlan;
   readonly side: Side;
@@ -89,7 +89,7 @@ export class Endpoint {
   }
 
   /** CQs of this end may overflow; not with a shared queue, which would lose its entries with the completions. */
-  get isCramped(): boolean {
+  get mayOverflow(): boolean {
     const { cq, srq } = this.queues;
     return cq === undefined && srq === undefined && this.plan.completionEntriesLog2 < 5;
   }
@@ -186,7 +186,7 @@ export class Endpoint {
 
   /** A completion is still to come. */
   get isWaiting(): boolean {
-    return !this.isDead && !this.isCramped && this.sender.outstanding > 0;
+    return !this.isDead && !this.mayOverflow && this.sender.outstanding > 0;
   }
 
   /** Completions so far. */
@@ -222,7 +222,7 @@ export class Endpoint {
 
   /** Every send has had its completion, and every receive; only when nothing is going on any more and the QP is in error. */
   checkComplete(): void {
-    if (this.isDead || this.isCramped) return;
+    if (this.isDead || this.mayOverflow) return;
     this.expect(this.sender.outstanding === 0, `${this.sender.outstanding} sends never completed`);
     this.expect(this.receiver.pending === 0, `${this.receiver.pending} receives lost`);
   }
@@ -248,7 +248,9 @@ export class Endpoint {
 
   /** What this end receives it answers or refuses, and its answer arrives: the other one need not find out by itself that it has failed. */
   get isHeard(): boolean {
-    return this.wireIsGood && !this.isDead && !this.isStopped && !this.isCramped && this.plan.rnrRetry === RNR_INFINITE;
+    return (
+      this.wireIsGood && !this.isDead && !this.isStopped && !this.mayOverflow && this.plan.rnrRetry === RNR_INFINITE
+    );
   }
 
   /** Datagrams fail when they find the port down. */

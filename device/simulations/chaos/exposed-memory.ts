@@ -6,7 +6,7 @@
 import { AccessFlag, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
-import { findDifference } from './same-bytes.ts';
+import { findDifference } from './find-difference.ts';
 
 export const SLOTS = 3;
 const CELL_BYTES = 8;

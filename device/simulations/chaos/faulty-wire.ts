@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The wire of a chaos run: takes what one port sent, drops, doubles, damages and delays it as the plan says, and lets it arrive at the other. The world
+ * The wire of a chaos run: takes what one port sent, drops, doubles, damages and delays it as the plan says, and lets it arrive at the other. The network
  * only knows `Wire`, so that another model of a link can take its place.
  */
 import { BTH_PSN_OFFSET } from '../../../protocol/infiniband/gen/bth.gen.ts';

@@ -4,24 +4,32 @@ import { MwKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import type { Random } from '../../random.ts';
 import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
-import type { Endpoint } from './endpoint.ts';
 import { type ExposedMemory, SLOTS } from './exposed-memory.ts';
+import type { FastKey } from './fast-key.ts';
+import { findDifference } from './find-difference.ts';
 import { type AtomicStep, type Operation, plain } from './operation.ts';
-import { findDifference } from './same-bytes.ts';
+import type { WindowKey } from './window-key.ts';
 
 const INLINE_MAX = 200;
 const CELL_BYTES = 8;
 
+/** The memory and the keys that the other end of the connection gives away. */
+export interface RemoteTargets {
+  readonly memory: ExposedMemory;
+  readonly window: WindowKey;
+  readonly fastKey: FastKey;
+}
+
 export class OperationSource {
   readonly #fixture: AdapterFixture;
   readonly #random: Random;
-  readonly #other: Endpoint;
+  readonly #other: RemoteTargets;
   readonly #largest: number;
   readonly #lkey: number;
   /** What each cell of the other end may hold now: the step known to have been executed last, then those posted since. */
   readonly #steps: readonly [AtomicStep[], AtomicStep[]];
 
-  constructor(fixture: AdapterFixture, random: Random, other: Endpoint, largest: number) {
+  constructor(fixture: AdapterFixture, random: Random, other: RemoteTargets, largest: number) {
     this.#fixture = fixture;
     this.#random = random;
     this.#other = other;

@@ -8,21 +8,28 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Buffer } from '../../test-support/adapter-fixture.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
+import type { EndState } from './end-state.ts';
+import { findDifference } from './find-difference.ts';
 import type { Operation } from './operation.ts';
-import { findDifference } from './same-bytes.ts';
 import { GRH_BYTES, type SharedEntries } from './side-queues.ts';
 import type { Trace } from './trace.ts';
 
 const { SUCCESS, FLUSHED, LOCAL_LENGTH_ERROR } = CompletionStatus;
+
+/** The end that this is the receiving half of. */
+export interface ReceivingEnd extends EndState {
+  readonly side: { readonly fixture: AdapterFixture };
+  /** The end that sends. */
+  readonly other: { readonly mayFail: boolean; readonly sender: { readonly messages: readonly Operation[] } };
+}
 
 export class ReceiveSide {
   /** Messages received well. */
   received = 0;
   /** Entries that have completed. */
   over = 0;
-  readonly #end: Endpoint;
+  readonly #end: ReceivingEnd;
   readonly #shared: SharedEntries | undefined;
   readonly #entries: number;
   readonly #trace: Trace;
@@ -30,7 +37,7 @@ export class ReceiveSide {
   /** Number of the last shared entry: a QP takes one behind the other. */
   #last = -1;
 
-  constructor(end: Endpoint, entriesLog2: number, shared: SharedEntries | undefined, trace: Trace) {
+  constructor(end: ReceivingEnd, entriesLog2: number, shared: SharedEntries | undefined, trace: Trace) {
     this.#end = end;
     this.#shared = shared;
     this.#entries = 1 << entriesLog2;
@@ -75,7 +82,7 @@ export class ReceiveSide {
       end.expect(status !== LOCAL_LENGTH_ERROR, 'a receive entry was too short');
       // RESET gives the entry of a message in progress back to the shared queue: as flushed (IBTA 10.2.9).
       const isReturned = end.isDead && status === FLUSHED && this.#shared !== undefined;
-      const mayFail = end.failed || end.mayFail || end.isCramped || end.other.mayFail || isReturned;
+      const mayFail = end.failed || end.mayFail || end.mayOverflow || end.other.mayFail || isReturned;
       return end.expect(mayFail, `receive ${number} ends with ${completionStatusNames[status]}`);
     }
     end.expect(this.#matches(entry, buffer), `receive ${number} is wrong`);

@@ -8,10 +8,10 @@ import { QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../../random.ts';
 import { findLeak } from '../../test-support/invariants.ts';
 import { Endpoint } from './endpoint.ts';
+import { Network } from './network.ts';
 import { drawPlan, type Mishap, type Plan } from './plan.ts';
 import { SideQueues } from './side-queues.ts';
 import { Trace } from './trace.ts';
-import { World } from './world.ts';
 
 /** Simulated time after which a run that has healed must be over. */
 const END_NS = 20e9;
@@ -52,7 +52,7 @@ class ChaosRun {
   readonly #plan: Plan;
   readonly #random: Random;
   readonly #trace: Trace;
-  readonly #world: World;
+  readonly #network: Network;
   readonly #queues: readonly SideQueues[];
   readonly #ends: Endpoint[] = [];
 
@@ -60,10 +60,10 @@ class ChaosRun {
     this.#plan = plan;
     this.#random = random;
     this.#trace = trace;
-    this.#world = new World(plan, random.fork(), trace);
-    this.#queues = this.#world.sides.map(({ fixture }) => new SideQueues(fixture, plan));
+    this.#network = new Network(plan, random.fork(), trace);
+    this.#queues = this.#network.sides.map(({ fixture }) => new SideQueues(fixture, plan));
     plan.connections.forEach((connection, index) => {
-      const [a, b] = this.#world.sides.map((side, end) => {
+      const [a, b] = this.#network.sides.map((side, end) => {
         const name = `${index}${'ab'[end]}`;
         return new Endpoint(name, side, this.#queues[end] as SideQueues, connection, plan.wire, random.fork(), trace);
       }) as [Endpoint, Endpoint];
@@ -74,13 +74,13 @@ class ChaosRun {
 
   run(): void {
     for (const end of this.#ends) end.receive();
-    this.#world.work();
+    this.#network.work();
     for (let action = 0; action < this.#plan.actions; action++) {
       this.#act();
       for (const { action: at, mishap, connection, end } of this.#plan.mishaps) {
         if (at === action) this.#suffer(mishap, this.#ends[2 * connection + end] as Endpoint);
       }
-      this.#world.run(this.#random.below(2 * this.#plan.meanGapNs));
+      this.#network.run(this.#random.below(2 * this.#plan.meanGapNs));
     }
     this.#finish();
   }
@@ -98,7 +98,7 @@ class ChaosRun {
 
   #suffer(mishap: Mishap, end: Endpoint): void {
     if (end.isDead && mishap !== 'reconnect') return;
-    this.#trace.add(this.#world.nowNs, `${end.name}: ${mishap}`);
+    this.#trace.add(this.#network.nowNs, `${end.name}: ${mishap}`);
     switch (mishap) {
       case 'bad request':
         // Whoever gets it fails.
@@ -132,7 +132,7 @@ class ChaosRun {
   #reconnect(end: Endpoint): void {
     const { other } = end;
     const pair = [end, other];
-    if (pair.some(({ isGone, isCramped, memory }) => isGone || isCramped || memory.isFrozen)) return;
+    if (pair.some(({ isGone, mayOverflow, memory }) => isGone || mayOverflow || memory.isFrozen)) return;
     for (const one of pair) one.disconnect();
     for (const one of pair) one.checkDelivered();
     for (const one of pair) one.restart();
@@ -141,7 +141,7 @@ class ChaosRun {
       number,
     ];
     connect(end, other, psn, otherPsn);
-    this.#world.work();
+    this.#network.work();
   }
 
   #resetFunction(end: Endpoint): void {
@@ -155,23 +155,23 @@ class ChaosRun {
   }
 
   #finish(): void {
-    const world = this.#world;
-    world.wire.heal();
+    const network = this.#network;
+    network.wire.heal();
     for (const end of this.#ends) {
       end.resume();
       end.sendLast();
     }
-    const endNs = world.nowNs + END_NS;
+    const endNs = network.nowNs + END_NS;
     let stuck = false;
     while (this.#ends.some((end) => end.isWaiting)) {
       const before = this.#progress;
       for (const end of this.#ends) end.receive(RECEIVES);
-      const dry = world.runDry(PAUSE_NS);
+      const dry = network.runDry(PAUSE_NS);
       for (const end of this.#ends) end.reap();
       // Twice: receives posted at last may have been what was missing.
       if (dry && stuck && before === this.#progress) throw new Error(`${this.#waiting()} hangs: no timer, no packet`);
       stuck = dry && before === this.#progress;
-      if (world.nowNs > endNs) throw new Error(`${this.#waiting()} never ends`);
+      if (network.nowNs > endNs) throw new Error(`${this.#waiting()} never ends`);
     }
     this.#close();
   }
@@ -188,25 +188,25 @@ class ChaosRun {
   }
 
   #close(): void {
-    const world = this.#world;
+    const network = this.#network;
     for (const end of this.#ends) {
       end.reap();
       end.mayFail = true;
       end.toState(QpState.ERR);
       end.ring();
     }
-    world.work();
+    network.work();
     for (const end of this.#ends) end.reap();
     for (const end of this.#ends) {
       end.checkComplete();
       end.checkDelivered();
     }
-    world.runDry(PAUSE_NS);
+    network.runDry(PAUSE_NS);
     for (const queues of this.#queues) {
       const lost = queues.findLost();
       if (lost !== undefined) throw new Error(lost);
     }
-    for (const fixture of world.fixtures) {
+    for (const fixture of network.fixtures) {
       const overrun = fixture.driver.allocator.findOverrun();
       if (overrun !== undefined) throw new Error(`The device wrote out of bounds at 0x${overrun.toString(16)}`);
       const leak = findLeak(fixture.access);

@@ -4,13 +4,31 @@ import type { CompletionEntry } from '../../../protocol/layout/gen/completion-en
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, completionStatusNames } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
-import type { Endpoint } from './endpoint.ts';
-import { type Operation, REMOTE_FAILURES } from './operation.ts';
+import type { EndState } from './end-state.ts';
+import { type AtomicStep, type Operation, REMOTE_FAILURES } from './operation.ts';
 import type { Trace } from './trace.ts';
 
 export const SEND_ENTRIES_LOG2 = 4;
 const SEND_ENTRIES = 1 << SEND_ENTRIES_LOG2;
 const { SUCCESS, FLUSHED, LOCAL_QP_OPERATION_ERROR, RETRY_EXCEEDED, RNR_RETRY_EXCEEDED } = CompletionStatus;
+
+/** The end that this is the sending half of, which marks it failed. */
+export interface SendingEnd extends EndState {
+  failed: boolean;
+  readonly source: { noteAtomic(step: AtomicStep): void };
+  /** The wire loses and changes nothing. */
+  readonly wireIsGood: boolean;
+  readonly portMayFail: boolean;
+  /** The end that receives. */
+  readonly other: {
+    mayFail: boolean;
+    readonly isDead: boolean;
+    readonly failed: boolean;
+    readonly mayOverflow: boolean;
+    readonly isHeard: boolean;
+    reap(): void;
+  };
+}
 
 export class SendSide {
   /** Sends posted, in order, and how many of them are known to be over. */
@@ -19,11 +37,11 @@ export class SendSide {
   /** Of those that consume a receive entry: the ones posted, and how many are known to have succeeded. */
   readonly messages: Operation[] = [];
   messagesDone = 0;
-  readonly #end: Endpoint;
+  readonly #end: SendingEnd;
   readonly #random: Random;
   readonly #trace: Trace;
 
-  constructor(end: Endpoint, random: Random, trace: Trace) {
+  constructor(end: SendingEnd, random: Random, trace: Trace) {
     this.#end = end;
     this.#random = random;
     this.#trace = trace;
@@ -69,7 +87,7 @@ export class SendSide {
     for (let skipped = 0; skipped < ahead; skipped++) {
       const { request } = this.operations[this.over] as Operation;
       const isSilent = request.signaled === false && end.plan.signalAll === 0 && !end.failed;
-      end.expect(isSilent || end.isCramped, `send ${this.over} has no completion`);
+      end.expect(isSilent || end.mayOverflow, `send ${this.over} has no completion`);
       this.#succeed(this.operations[this.over++] as Operation);
     }
     const operation = this.operations[this.over++] as Operation;
@@ -93,12 +111,12 @@ export class SendSide {
     const wasFailed = end.failed;
     end.failed = true;
     const name = `${operation.name} ${this.over - 1} ends with ${completionStatusNames[status]}`;
-    if (status === FLUSHED) return end.expect(wasFailed || end.mayFail || end.isCramped, name);
+    if (status === FLUSHED) return end.expect(wasFailed || end.mayFail || end.mayOverflow, name);
     end.expect(!wasFailed, `${name} behind a failed one`);
     const { other } = end;
     // Its failure may have come first, without software having looked.
     other.reap();
-    const otherIsGone = other.mayFail || other.isDead || other.failed || other.isCramped;
+    const otherIsGone = other.mayFail || other.isDead || other.failed || other.mayOverflow;
     if (status === RETRY_EXCEEDED) end.expect(!end.wireIsGood || (otherIsGone && !other.isHeard), name);
     else if (status === RNR_RETRY_EXCEEDED) end.expect(end.plan.rnrRetry < 7, name);
     else if (status === LOCAL_QP_OPERATION_ERROR) end.expect(end.portMayFail, name);

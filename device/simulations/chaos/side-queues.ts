@@ -3,10 +3,10 @@
  * What the endpoints of one side may share: one CQ for everything, and one receive queue. Completions go to the endpoint whose QP they name; each entry of
  * the shared queue completes once, and none that the device has taken is lost.
  */
+import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
 import type { DriverSharedReceiveQueue } from '../../hosts/in-process/driver/shared-receive-queue.ts';
 import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
-import type { Endpoint } from './endpoint.ts';
 import type { Plan } from './plan.ts';
 
 export const GRH_BYTES = 40;
@@ -14,10 +14,19 @@ const SHARED_CQ_LOG2 = 9;
 const ENTRIES_LOG2 = 4;
 const ENTRIES = 1 << ENTRIES_LOG2;
 
+/** An end whose completions arrive in a CQ of this side. */
+export interface CompletingEnd {
+  readonly qp: { readonly qpn: number };
+  readonly mayOverflow: boolean;
+  readonly isGone: boolean;
+  readonly sender: { reap(entry: CompletionEntry): void };
+  readonly receiver: { reap(entry: CompletionEntry): void };
+}
+
 export class SideQueues {
   readonly cq: DriverCompletionQueue | undefined;
   readonly srq: SharedEntries | undefined;
-  readonly #ends = new Map<number, Endpoint>();
+  readonly #ends = new Map<number, CompletingEnd>();
 
   constructor(fixture: AdapterFixture, { sharedCq, sharedReceives, connections }: Plan) {
     this.cq = sharedCq ? fixture.createCompletionQueue({ entriesLog2: SHARED_CQ_LOG2 }) : undefined;
@@ -25,7 +34,7 @@ export class SideQueues {
     this.srq = sharedReceives ? new SharedEntries(fixture, bytes) : undefined;
   }
 
-  add(end: Endpoint): void {
+  add(end: CompletingEnd): void {
     this.#ends.set(end.qp.qpn, end);
   }
 
@@ -41,7 +50,7 @@ export class SideQueues {
 
   /** When nothing goes on any more: a sentence about an entry that was taken and has not completed. */
   findLost(): string | undefined {
-    const isCertain = [...this.#ends.values()].every(({ isCramped, isGone }) => !isCramped && !isGone);
+    const isCertain = [...this.#ends.values()].every(({ mayOverflow, isGone }) => !mayOverflow && !isGone);
     return isCertain ? this.srq?.findLost() : undefined;
   }
 }

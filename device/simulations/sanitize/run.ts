@@ -6,7 +6,7 @@
 import { Trace } from '../chaos/trace.ts';
 import { makePlan, type RoundPlan, type SanitizePlan } from './plan.ts';
 import type { PlantedBug } from './planted-bugs.ts';
-import { SanitizeWorld } from './world.ts';
+import { SystemUnderTest } from './system-under-test.ts';
 
 export interface SanitizeResult {
   readonly plan: SanitizePlan;
@@ -26,35 +26,35 @@ export function runSanitize(seed: number, bug?: PlantedBug, keep = false): Sanit
   const trace = new Trace(keep);
   let error: string | undefined;
   try {
-    const world = new SanitizeWorld(plan, trace, bug?.classes ?? {});
-    world.warmUp();
-    for (const round of plan.rounds) runRound(world, round);
-    world.close();
+    const system = new SystemUnderTest(plan, trace, bug?.classes ?? {});
+    system.warmUp();
+    for (const round of plan.rounds) runRound(system, round);
+    system.close();
   } catch (thrown) {
     error = thrown instanceof Error ? thrown.message : String(thrown);
   }
   return { plan, trace, error };
 }
 
-function runRound(world: SanitizeWorld, round: RoundPlan): void {
-  world.begin(round);
-  const { target } = world;
+function runRound(system: SystemUnderTest, round: RoundPlan): void {
+  system.begin(round);
+  const { target } = system;
   let before = -1;
   let turns = 0;
-  while (world.messages.count < target || !world.messages.isComplete) {
-    world.act();
-    turns = world.messages.progress + world.messages.count === before ? turns + 1 : 0;
-    before = world.messages.progress + world.messages.count;
-    if (turns > PATIENCE) waitQuietly(world, target);
+  while (system.messages.count < target || !system.messages.isComplete) {
+    system.act();
+    turns = system.messages.progress + system.messages.count === before ? turns + 1 : 0;
+    before = system.messages.progress + system.messages.count;
+    if (turns > PATIENCE) waitQuietly(system, target);
   }
 }
 
 /** Nothing has moved for long: everything the device has to do is done, and the driver looks as it does when it is idle. */
-function waitQuietly(world: SanitizeWorld, target: number): void {
-  const before = world.messages.progress + world.messages.count;
+function waitQuietly(system: SystemUnderTest, target: number): void {
+  const before = system.messages.progress + system.messages.count;
   for (let look = 0; look < LOOKS; look++) {
-    world.idle(ALARMS);
-    if (world.messages.progress + world.messages.count !== before) return;
+    system.idle(ALARMS);
+    if (system.messages.progress + system.messages.count !== before) return;
   }
-  throw new Error(`stuck after ${world.messages.count} of ${target} messages; ${world.messages.describe()}`);
+  throw new Error(`stuck after ${system.messages.count} of ${target} messages; ${system.messages.describe()}`);
 }

@@ -3,16 +3,19 @@
 import { SendContextState, ServiceType, sendContextStateName } from '../../../protocol/layout/gen/values.gen.ts';
 import type { CollectPagePool } from '../../hosts/in-process/driver/collect-page-pool.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
+import type { DriverClasses } from '../../hosts/in-process/driver/driver-classes.ts';
 import type { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';
 import type { OutstandingWork } from '../../hosts/in-process/driver/outstanding-work.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { DriverSendContext } from '../../hosts/in-process/driver/send-context.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
+import type { Random } from '../../random.ts';
 import type { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import { composeDatagram } from '../../test-support/send-context-fixture.ts';
+import type { Interleaving } from './interleaving.ts';
+import type { Messages } from './messages.ts';
 import type { SanitizePlan } from './plan.ts';
 import { Receiver, type Work } from './receiver.ts';
-import type { SanitizeWorld } from './world.ts';
 
 const GRH_AREA = 40;
 const QUEUE_LOG2 = 2;
@@ -36,9 +39,23 @@ interface Sender {
   busy: boolean;
 }
 
+/** The system that the messages pass through. */
+export interface MessageSystem {
+  readonly fixture: AdapterFixture;
+  readonly classes: Pick<DriverClasses, 'CollectPagePool'>;
+  readonly messages: Messages;
+  readonly random: Random;
+  readonly interleaving: Interleaving;
+  /** The driver is taking events. */
+  readonly serving: boolean;
+  /** Messages to have been sent at the end of the round. */
+  readonly target: number;
+  note(what: string, a?: number, b?: number, c?: number): void;
+}
+
 export class Traffic {
   readonly queues: readonly DriverCompletionQueue[];
-  readonly #world: SanitizeWorld;
+  readonly #system: MessageSystem;
   readonly #plan: SanitizePlan;
   readonly #work: OutstandingWork<Work>;
   readonly #sendCq: DriverCompletionQueue;
@@ -52,11 +69,11 @@ export class Traffic {
   #packetsFreed = 0;
   #replenishing = false;
 
-  constructor(world: SanitizeWorld, events: DriverEventQueue, work: OutstandingWork<Work>, plan: SanitizePlan) {
-    this.#world = world;
+  constructor(system: MessageSystem, events: DriverEventQueue, work: OutstandingWork<Work>, plan: SanitizePlan) {
+    this.#system = system;
     this.#plan = plan;
     this.#work = work;
-    const { fixture, messages } = world;
+    const { fixture, messages } = system;
     const { driver } = fixture;
     const queue = (summaryIndex: number): DriverCompletionQueue =>
       driver.createCompletionQueue({ entriesLog2: QUEUE_LOG2, eventQueue: events, summaryIndex });
@@ -77,7 +94,7 @@ export class Traffic {
     };
     const connected = { name: 'connected', qp: a, receiver: toConnected, request: {}, busy: false };
     this.#senders = [datagramSender('first'), datagramSender('second'), connected];
-    this.#pages = new world.classes.CollectPagePool([driver.takePage(0)]);
+    this.#pages = new system.classes.CollectPagePool([driver.takePage(0)]);
     this.#context = driver.createSendContext({ blocks: plan.blocks, threshold: plan.threshold });
     this.#context.enable();
     for (const queue of this.queues) queue.notify();
@@ -86,7 +103,7 @@ export class Traffic {
   /** Posts one more message, if the round wants one and there is room for it. Any processor may call it at any time. */
   post(): void {
     this.#replenish();
-    const { messages, random, target, serving } = this.#world;
+    const { messages, random, target, serving } = this.#system;
     const left = target - messages.count;
     // The last one rather comes while the driver serves the others.
     if (left <= 0 || (left === 1 && !serving && !random.oneIn(LAST_ELSEWHERE))) return;
@@ -102,7 +119,7 @@ export class Traffic {
       this.#sendPacket(true);
       if (tries % 2 === 1) settle();
     }
-    this.#world.interleaving.stop();
+    this.#system.interleaving.stop();
     settle();
     this.close();
   }
@@ -127,7 +144,7 @@ export class Traffic {
   close(): void {
     const context = this.#context;
     context.force();
-    this.#world.fixture.settle();
+    this.#system.fixture.settle();
     context.refresh();
     if (context.available !== context.blocks)
       throw new Error(`${context.blocks - context.available} credits of ${context.blocks} are lost`);
@@ -144,14 +161,14 @@ export class Traffic {
     const { receiver, qp } = sender;
     if (sender.busy || !receiver.hasRoom || this.#sendsPosted - this.#sendCq.returned >= this.#sendCq.buffer.entries)
       return;
-    const { random, messages } = this.#world;
+    const { random, messages } = this.#system;
     sender.busy = true;
     receiver.expected++;
     this.#sendsPosted++;
     const message = messages.count;
     const inline = messages.create(sender.name, random.between(1, INLINE_BYTES / 4) * 4, true);
     this.#work.add({ qpn: qp.qpn, receive: 0, queueSequence: qp.sendTail }, { message });
-    this.#world.note(`post ${sender.name}`, qp.qpn, qp.sendTail, message);
+    this.#system.note(`post ${sender.name}`, qp.qpn, qp.sendTail, message);
     const request = { ...sender.request, inline };
     if (random.oneIn(3)) qp.post(request, 'doorbell');
     else {
@@ -166,7 +183,7 @@ export class Traffic {
     if (this.#contextBusy || !receiver.hasRoom) return;
     this.#contextBusy = true;
     receiver.expected++;
-    const { random, messages } = this.#world;
+    const { random, messages } = this.#system;
     const [least, most] = large ? LARGE_BYTES : SMALL_BYTES;
     const length = random.between(least / 4, most / 4) * 4;
     const context = this.#context;
@@ -178,7 +195,7 @@ export class Traffic {
     } else {
       const message = messages.count;
       const payload = messages.create('packets', length, false);
-      this.#world.note('packet', message, length, context.available);
+      this.#system.note('packet', message, length, context.available);
       const number = this.#packets++;
       const control = { creditReturn: this.#plan.requestCredits ? random.below(2) : 0 };
       const before = context.sent;
@@ -191,12 +208,12 @@ export class Traffic {
 
   /** Looks for the credits of the last packet while they may be coming. */
   #awaitCredits(): void {
-    this.#world.interleaving.aim('load', CREDIT_LOADS);
+    this.#system.interleaving.aim('load', CREDIT_LOADS);
     this.#context.refresh();
   }
 
   #compose(payload: Uint8Array, psn: number): Uint8Array {
-    const { fixture } = this.#world;
+    const { fixture } = this.#system;
     const [sender] = this.#senders;
     const { qpn, qkey } = this.#receivers[0].qp;
     const lids = { slid: fixture.lidOf(1), dlid: fixture.lidOf(2) };
@@ -205,7 +222,7 @@ export class Traffic {
 
   /** The driver believes that the device is done with a packet: it must be. */
   #freed(number: number): void {
-    const { functions, sendContexts } = this.#world.fixture.machine.device;
+    const { functions, sendContexts } = this.#system.fixture.machine.device;
     const sent = sendContexts.get(functions[0].underlying, this.#context.number)?.packetsSent ?? 0;
     if (number !== this.#packetsFreed++)
       throw new Error(`packet ${number} is freed, ${this.#packetsFreed - 1} was next`);

@@ -4,15 +4,15 @@
 import { Random } from '../../../device/random.ts';
 import { runChaos } from '../../../device/simulations/chaos/run.ts';
 import { PacketFuzz } from '../../../device/simulations/packet-fuzz/packet-fuzz.ts';
+import { AdapterLoad } from '../../../device/simulations/qos/adapter-load.ts';
 import { Isolation } from '../../../device/simulations/qos/isolation.ts';
-import { World } from '../../../device/simulations/qos/world.ts';
 import { plantedBugs } from '../../../device/simulations/sanitize/planted-bugs.ts';
 import { runSanitize } from '../../../device/simulations/sanitize/run.ts';
 import { DoorbellFlood } from '../../../device/test-support/doorbell-flood.ts';
 import { LinkCheck, OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
 import { manage } from './management.ts';
 
-const WORLD_STEPS = 800;
+const LOAD_STEPS = 800;
 const ISOLATION_ROUNDS = 30;
 const ACTS_PER_ROUND = 200;
 const FLOOD_BURSTS = 30;
@@ -29,8 +29,8 @@ export interface Family {
 export const families: readonly Family[] = [
   { name: 'chaos', share: 8, run: chaos },
   { name: 'chaos-traced', share: 2, traces: true, run: chaos },
-  { name: 'world', share: 0.5, run: world },
-  { name: 'world-traced', share: 0.1, traces: true, run: world },
+  { name: 'world', share: 0.5, run: adapterLoad },
+  { name: 'world-traced', share: 0.1, traces: true, run: adapterLoad },
   { name: 'isolation', share: 0.2, run: isolation },
   { name: 'sanitize', share: 1, run: (seed) => sanitize(seed) },
   ...plantedBugs.map((bug) => ({
@@ -49,9 +49,9 @@ function chaos(seed: number): unknown {
   return [plan, trace.digest, error];
 }
 
-function world(seed: number): unknown {
-  const load = new World(seed);
-  load.run(WORLD_STEPS);
+function adapterLoad(seed: number): unknown {
+  const load = new AdapterLoad(seed);
+  load.run(LOAD_STEPS);
   load.rest();
   return load.summary;
 }

@@ -32,7 +32,7 @@ const READY_MAX = 4;
 const TIME_STEP_NS = 2000;
 const SPARES_MAX = 4;
 
-export class SanitizeWorld {
+export class SystemUnderTest {
   readonly fixture: AdapterFixture;
   readonly messages = new Messages();
   readonly classes: DriverClasses;
@@ -82,7 +82,9 @@ export class SanitizeWorld {
     // Whether the driver waits for the interrupt or polls the byte, both come.
     const attributes = { controls: EqControl.INTERRUPT, nextInterruptDelayNsLow: plan.nextInterruptDelayNs };
     const events = driver.createEventQueue({ vector: EVENT_VECTOR, summaryCount: 4, attributes });
-    this.#management = new ManagementEvents(this, EVENT_VECTOR + 1);
+    this.#management = new ManagementEvents(this.fixture, EVENT_VECTOR + 1, (what, sequence) =>
+      this.note(what, sequence),
+    );
     this.#work = new this.classes.OutstandingWork<Work>();
     this.#traffic = new Traffic(this, events, this.#work, plan);
     const take = (queue: DriverCompletionQueue): void => this.#take(queue);

@@ -13,7 +13,7 @@ const SHARED_PAGE = 40 * PAGE_BYTES;
 export const NOP = { header: { opcode: SendOpcode.NOP } };
 
 /** A QP whose commands are posted in every possible way, and what its completions must look like. */
-export class Shooter {
+export class CommandPoster {
   readonly qp: DriverQueuePair;
   completed = 0;
   posted = 0;
@@ -31,7 +31,7 @@ export class Shooter {
   }
 
   /** Posts a few commands and tells the device of them late, early, twice, or not at all. */
-  shoot(): void {
+  post(): void {
     const random = this.#random;
     const count = Math.min(this.room, random.between(1, 4));
     const fresh: Uint8Array[] = [];

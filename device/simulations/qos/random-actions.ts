@@ -9,9 +9,10 @@ import {
 import { ManagementStatus, ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { type CollectStore, planStores, storeCollected } from '../../hosts/in-process/driver/collect-writer.ts';
 import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
+import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import type { Random } from '../../random.ts';
 import { type Flow, LONGEST } from './flow.ts';
-import type { World } from './world.ts';
+import type { Tenant } from './tenant.ts';
 
 const KEPT_COPIES = 64;
 const LEVEL_KINDS = [ResourceKind.VCBS, ResourceKind.PCBS] as const;
@@ -29,6 +30,18 @@ const LANE_KINDS = [
   ResourceKind.TVL_WEIGHT,
 ] as const;
 
+/** The adapter under load that the actions disturb. */
+export interface LoadedAdapter {
+  readonly machine: InProcessMachine;
+  readonly tenants: readonly Tenant[];
+  readonly flows: readonly Flow[];
+  /** `shrinking`: shares may now be smaller than their use. */
+  readonly watch: { shrinking: boolean };
+  readonly laneCount: number;
+  /** Takes and checks the completions of a flow. */
+  reap(flow: Flow): void;
+}
+
 /** A command whose stores are made one by one, in other steps. */
 interface HalfWritten {
   readonly flow: Flow;
@@ -36,9 +49,9 @@ interface HalfWritten {
   readonly stores: CollectStore[];
 }
 
-export class Deeds {
+export class RandomActions {
   readonly counts = { requests: 0, granted: 0, errors: 0, resets: 0, switched: 0, halfWritten: 0, stale: 0 };
-  readonly #world: World;
+  readonly #load: LoadedAdapter;
   readonly #random: Random;
   /** By page of a function: what is being written there. */
   readonly #halfWritten = new Map<string, HalfWritten>();
@@ -46,15 +59,15 @@ export class Deeds {
   /** Flows with commands of which the adapter may not know yet. */
   readonly #untold = new Set<Flow>();
 
-  constructor(world: World, random: Random) {
-    this.#world = world;
+  constructor(load: LoadedAdapter, random: Random) {
+    this.#load = load;
     this.#random = random;
   }
 
-  doOne(): void {
+  perform(): void {
     const random = this.#random;
     const die = random.below(1000);
-    if (die < 700) this.#postSome(random.pick(this.#world.flows));
+    if (die < 700) this.#postSome(random.pick(this.#load.flows));
     else if (die < 880) this.#storeSome();
     else if (die < 940) this.#repeat();
     else if (die < 980) this.#request();
@@ -70,10 +83,10 @@ export class Deeds {
     for (const { flow } of this.#halfWritten.values()) flow.sender.cancel();
     this.#halfWritten.clear();
     // Stores made while a share was smaller are lost: what is left of their commands is for software to cancel.
-    if (this.#world.watch.shrinking) for (const { sender } of this.#world.flows) sender.cancel();
+    if (this.#load.watch.shrinking) for (const { sender } of this.#load.flows) sender.cancel();
     // Only where it is due: a doorbell more would hide that one was lost.
-    for (const flow of this.#world.flows) if (flow.failed || this.#untold.has(flow)) this.#ring(flow, 'register');
-    for (const flow of this.#world.flows) if (flow.failed) this.#restart(flow);
+    for (const flow of this.#load.flows) if (flow.failed || this.#untold.has(flow)) this.#ring(flow, 'register');
+    for (const flow of this.#load.flows) if (flow.failed) this.#restart(flow);
   }
 
   #postSome(flow: Flow): void {
@@ -129,7 +142,7 @@ export class Deeds {
     const random = this.#random;
     this.counts.stale++;
     const copy = this.#copies[random.below(KEPT_COPIES)];
-    const flow = random.pick(this.#world.flows);
+    const flow = random.pick(this.#load.flows);
     if (copy !== undefined && !this.#halfWritten.has(placeOf(copy.flow)) && random.oneIn(2))
       copy.flow.sender.collect(copy.bytes);
     else flow.sender.ring(random.below(0x10000), random.pick(['doorbell', 'register']));
@@ -138,7 +151,7 @@ export class Deeds {
   /** A request of the host, of the physical function, or of a function for its levels; half of them will be refused. */
   #request(): void {
     const random = this.#random;
-    const { machine, tenants, watch } = this.#world;
+    const { machine, tenants, watch } = this.#load;
     const target = random.below(tenants.length);
     watch.shrinking = true;
     this.counts.requests++;
@@ -151,7 +164,7 @@ export class Deeds {
 
   #drawChange(target: number) {
     const random = this.#random;
-    const lanes = this.#world.laneCount;
+    const lanes = this.#load.laneCount;
     switch (random.below(3)) {
       case 0:
         return { resource: random.pick(LEVEL_KINDS), target, qosLevel: random.below(2), amount: random.below(7) };
@@ -168,18 +181,18 @@ export class Deeds {
   }
 
   #control(value: number): void {
-    const { tenants, watch } = this.#world;
+    const { tenants, watch } = this.#load;
     if (value !== 0) watch.shrinking = true;
     tenants[0].access.writeRegister(CSR.ADAPTER_CONTROL, 4, value, 0);
   }
 
   /** Time passes: timers fire, functions become idle. */
   #pass(): void {
-    this.#world.machine.clock.advance(this.#random.below(12_000_000));
+    this.#load.machine.clock.advance(this.#random.below(12_000_000));
   }
 
   #failFlow(): void {
-    const flow = this.#random.pick(this.#world.flows);
+    const flow = this.#random.pick(this.#load.flows);
     if (flow.failed) return;
     this.counts.errors++;
     flow.fail();
@@ -187,9 +200,9 @@ export class Deeds {
   }
 
   #restart(flow: Flow): void {
-    const { machine } = this.#world;
+    const { machine } = this.#load;
     const isFlushed = (): boolean => {
-      this.#world.reap(flow);
+      this.#load.reap(flow);
       return flow.completed === flow.posted;
     };
     machine.runUntil(isFlushed, 'flushed completions');
@@ -199,7 +212,7 @@ export class Deeds {
 
   /** Its guest starts anew, and so do all flows from it and to it. */
   #resetFunction(): void {
-    const { machine, tenants, flows } = this.#world;
+    const { machine, tenants, flows } = this.#load;
     const tenant = this.#random.pick(tenants);
     this.counts.resets++;
     const hit = flows.filter(({ from, to }) => from === tenant || to === tenant);

@@ -8,8 +8,8 @@ import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Random } from '../../random.ts';
 import { findLeak } from '../../test-support/invariants.ts';
-import { Deeds } from './deeds.ts';
 import { Flow } from './flow.ts';
+import { RandomActions } from './random-actions.ts';
 import { Tenant } from './tenant.ts';
 import { AdapterWatch } from './watch.ts';
 
@@ -27,7 +27,7 @@ const KINDS: readonly (readonly [ServiceType, SendOpcode])[] = [
   [ServiceType.UD, SendOpcode.SEND_IMMEDIATE],
 ];
 
-export class World {
+export class AdapterLoad {
   readonly seed: number;
   readonly machine: InProcessMachine;
   readonly tenants: Tenant[];
@@ -36,7 +36,7 @@ export class World {
   readonly combining: boolean;
   steps = 0;
   messages = 0;
-  readonly #deeds: Deeds;
+  readonly #actions: RandomActions;
   readonly #random: Random;
 
   constructor(seed: number) {
@@ -72,14 +72,14 @@ export class World {
     this.machine.onStep = () => this.#check();
     const flows = random.between(KINDS.length, FLOWS_MOST);
     for (const from of this.tenants) for (let count = 0; count < flows; count++) this.#addFlow(from, count);
-    this.#deeds = new Deeds(this, random);
+    this.#actions = new RandomActions(this, random);
   }
 
   /** Runs `steps` more steps; throws at the first thing that is wrong, with the seed and the state. */
   run(steps: number): void {
     for (const end = this.steps + steps; this.steps < end; ) {
       this.steps++;
-      this.#deeds.doOne();
+      this.#actions.perform();
       this.machine.step();
       this.reap(this.#random.pick(this.flows));
       if (this.steps % REST_EVERY === 0) this.rest();
@@ -88,7 +88,7 @@ export class World {
 
   /** Lets all that was posted come to its end: nothing may be lost and nothing be left. */
   rest(): void {
-    this.#deeds.endDisturbances();
+    this.#actions.endDisturbances();
     const isDone = (): boolean => {
       for (const flow of this.flows) this.reap(flow);
       return this.flows.every(
@@ -115,7 +115,7 @@ export class World {
 
   fail(what: string): never {
     const unfinished = this.flows.filter(({ posted, completed }) => completed < posted).map((flow) => flow.describe());
-    throw new Error(`${what}; world step ${this.steps}; ${this.machine.describe()}\n${unfinished.join('\n')}`);
+    throw new Error(`${what}; step ${this.steps}; ${this.machine.describe()}\n${unfinished.join('\n')}`);
   }
 
   get laneCount(): number {
@@ -137,7 +137,7 @@ export class World {
       refusals: watch.refusals,
       longestWait: watch.longestWait,
       spilled: this.count(CSR.DOORBELLS_SPILLED),
-      ...this.#deeds.counts,
+      ...this.#actions.counts,
     };
   }
 

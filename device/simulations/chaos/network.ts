@@ -8,7 +8,7 @@ import { ProductLink } from './product-link.ts';
 import type { Trace } from './trace.ts';
 
 const MEMORY_BYTES = 1 << 21;
-/** Guest memory of either adapter: one world after the other has it, since to get and to give back megabytes costs more than a run. */
+/** Guest memory of either adapter: one network after the other has it, since to get and to give back megabytes costs more than a run. */
 const MEMORIES = [new Uint8Array(MEMORY_BYTES), new Uint8Array(MEMORY_BYTES)] as const;
 const ADAPTER = {
   portQueuePackets: 24,
@@ -23,7 +23,7 @@ const ROUNDS_MAX = 20_000;
 /** Every so many rounds the invariants are looked at. */
 const CHECK_INTERVAL = 16;
 
-export class World {
+export class Network {
   /** The fixture and the port of either side. */
   readonly sides: readonly [Side, Side];
   readonly fixtures: readonly AdapterFixture[];
@@ -82,7 +82,7 @@ export class World {
   /** Everything that can be done now is done. */
   work(): void {
     for (let moved = true; moved; ) {
-      if (++this.#rounds > ROUNDS_MAX) throw new Error(`The world does not come to rest in ${ROUNDS_MAX} rounds`);
+      if (++this.#rounds > ROUNDS_MAX) throw new Error(`The network does not come to rest in ${ROUNDS_MAX} rounds`);
       for (const fixture of this.fixtures) {
         fixture.settle();
         if (this.#rounds % CHECK_INTERVAL === 0) fixture.checkInvariants();
