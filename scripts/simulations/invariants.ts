@@ -35,7 +35,7 @@ function runSeed(seed: number): Totals {
   const load = new AdapterLoad(seed);
   try {
     load.run(stepsPerSeed);
-    load.rest();
+    load.drain();
   } catch (cause) {
     process.stdout.write(`${JSON.stringify(load.summary)}\n`);
     process.stdout.write(

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A few seeds of chaos with every test run, and that a seed always gives the same run. `npm run chaos` runs thousands. */
+/**
+ * A few seeds of chaos (docs/TRANSPORT.md), seeds that found a defect, and the determinism of a
+ * run. `npm run chaos` runs thousands.
+ */
 import t from 'tap';
 import { ledger } from '../../test-support/ledger.ts';
 import { runChaos } from './run.ts';
@@ -24,10 +27,11 @@ t.test(`${SEEDS} seeds`, async (t) => {
   t.same(wrong, []);
 });
 
-t.test('seeds that found something', async (t) => {
-  // 5293: a late duplicate of a READ through a window that was invalidated since failed the connection.
+t.test('seeds that found a defect', async (t) => {
+  // 5293: a late duplicate of a READ through a window invalidated since failed the connection.
   // 111: an unreliable QP kept an entry of a shared queue, and software filled no slot behind it.
-  // 4399, 6334: a QP was reset in the middle of a message, and gave its entry back to the shared queue, over a good wire.
+  // 4399, 6334: a QP was reset in the middle of a message and gave its entry back to the shared
+  // queue, over a good wire.
   for (const seed of [111, 2300, 2404, 4399, 5293, 6334]) t.equal(runChaos(seed).error, undefined, `seed ${seed}`);
 });
 

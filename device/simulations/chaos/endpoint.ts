@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One end of a connection in a chaos run: does what software would, in both directions, and knows what may happen to it. Everything that cannot be is an
- * exception that says what.
+ * One end of a connection in a chaos run: a QP that requests and responds, the memory and keys that
+ * it exposes, and the facts by which its completions are judged (may the QP fail, may a CQ
+ * overflow). A completion or a byte that no fact explains throws an error. Called by `run.ts`.
  */
 import { QpMask, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
@@ -9,7 +10,7 @@ import type { Random } from '../../random.ts';
 import { ExposedMemory } from './exposed-memory.ts';
 import { FastKey } from './fast-key.ts';
 import type { Side } from './network.ts';
-import { type Operation, plain } from './operation.ts';
+import { newOperation, type Operation } from './operation.ts';
 import { OperationSource } from './operation-source.ts';
 import type { ConnectionPlan, WirePlan } from './plan.ts';
 import { ReceiveSide, type ReceivingEnd } from './receive-side.ts';
@@ -33,11 +34,11 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
   readonly receiver: ReceiveSide;
   readonly sender: SendSide;
   fastKey: FastKey;
-  /** The QP may fail, or completions may be lost, for a reason that is known. */
+  /** The QP may fail, or completions may be lost, for a known reason. */
   mayFail = false;
-  /** Software has stopped the QP: it does not say why it answers nothing. */
+  /** Software has put the QP into ERR: it answers nothing, not even a NAK. */
   isStopped = false;
-  /** Nothing more will come: in RESET. */
+  /** The QP is in RESET, or gone with its function: no completion follows. */
   isDead = false;
   /** The QP is gone with its function. */
   isGone = false;
@@ -88,7 +89,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     return this.plan.serviceType === ServiceType.RC;
   }
 
-  /** CQs of this end may overflow; not with a shared queue, which would lose its entries with the completions. */
+  /** Not with a shared receive queue: lost completions would lose its entries too. */
   get mayOverflow(): boolean {
     const { cq, srq } = this.queues;
     return cq === undefined && srq === undefined && this.plan.completionEntriesLog2 < 5;
@@ -112,11 +113,11 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     const remoteQpn = other.qp.qpn;
     this.qp.connect({ reliable: this.isReliable, port, dlid, remoteQpn, pathMtu, sendPsn, receivePsn, ...retries });
     if (!this.isReliable) return;
-    this.sender.post({ ...plain('REGISTER'), request: this.fastKey.request });
+    this.sender.post({ ...newOperation('REGISTER'), request: this.fastKey.request });
     this.sender.post(this.window.bind());
   }
 
-  /** Takes the QP out of the old connection: what it was doing ends here, and is judged by what has arrived. */
+  /** Ends the old connection. The completions so far are judged; outstanding requests have none. */
   disconnect(): void {
     this.reap();
     this.qp.toReset();
@@ -124,7 +125,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     this.reap();
   }
 
-  /** Both ends are in RESET: forgets the old connection. */
+  /** Forgets the old connection. Both ends are in RESET. */
   restart(): void {
     this.sender.restart();
     this.receiver.restart();
@@ -138,7 +139,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     this.window.renew();
   }
 
-  /** Posts one send, if the send queue has room. */
+  /** Posts one send if the send queue has room; `bad`: one that the other end must refuse. */
   send(bad = false): void {
     const { sender } = this;
     if (this.isDead || !sender.hasRoom || (bad && !this.isReliable)) return;
@@ -146,29 +147,30 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     sender.post(sender.mustSignal ? { ...drawn, request: { ...drawn.request, signaled: true } } : drawn);
   }
 
-  /** A signalled request that does nothing: with it everything before it has completed. */
+  /** Posts a signaled NOP: when it has completed, so have all requests before it. */
   sendLast(): void {
     if (!this.isDead) this.sender.post(this.source.drawNothing(true));
   }
 
-  /** Takes the window back while the other end may be using it. */
+  /** Unbinds the window while the other end may be using it. */
   revoke(): void {
     if (!this.isReliable || !this.sender.hasRoom || !this.window.isBound) return;
     this.mayFail = true;
     this.sender.post(this.window.revoke());
   }
 
-  /** Binds a window that is known not to be bound any more. */
+  /** Binds the window again if it is known to be unbound. */
   rebind(): void {
     if (!this.isDead && this.window.mayBind && this.sender.hasRoom) this.sender.post(this.window.bind());
   }
 
-  /** Stops beginning requests, and goes on. Refused by a QP that has failed. */
+  /** Moves the QP to SQD, where it begins no request. A QP that has failed refuses it. */
   drain(): void {
     this.qp.modify({ attributeMask: QpMask.STATE, state: QpState.SQD });
     this.#isDrained = true;
   }
 
+  /** Moves the QP from SQD back to RTS. */
   resume(): void {
     if (!this.#isDrained || this.isDead) return;
     this.#isDrained = false;
@@ -178,8 +180,8 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     this.qp.modify({ attributeMask: QpMask.STATE, state: QpState.RTS });
   }
 
-  /** Software takes the QP, or the whole function, away. */
-  die(): void {
+  /** Notes that software has reset the QP or its function. */
+  markDead(): void {
     this.isDead = true;
     this.mayFail = true;
   }
@@ -191,20 +193,20 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
 
   /** Completions so far. */
   get progress(): number {
-    return this.sender.over + this.receiver.over;
+    return this.sender.completed + this.receiver.completed;
   }
 
-  /** What this end is about to send makes the other one fail. */
+  /** Notes that the next send makes the other end fail. */
   markOther(): void {
     if (this.isReliable) this.other.mayFail = true;
   }
 
-  /** Posts receive entries up to `depth`. */
+  /** Posts receive entries until `depth` are outstanding. */
   receive(depth = this.plan.receiveDepth): void {
     if (!this.isDead) this.receiver.post(depth);
   }
 
-  /** Takes all completions and checks them. */
+  /** Takes and checks all completions. */
   reap(): void {
     const { sendCq, receiveCq } = this.qp.parts;
     this.queues.reap(sendCq);
@@ -215,19 +217,22 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     if (!this.isDead) this.qp.change({ attributeMask: QpMask.STATE, state });
   }
 
-  /** Tells a QP in error of receives posted since. */
+  /** Rings a QP in error, so that it flushes receive entries posted since. */
   ring(): void {
     if (!this.isDead) this.qp.ring();
   }
 
-  /** Every send has had its completion, and every receive; only when nothing is going on any more and the QP is in error. */
+  /** Checks that all sends and receives have completed. For a QP in error, at rest. */
   checkComplete(): void {
     if (this.isDead || this.mayOverflow) return;
     this.expect(this.sender.outstanding === 0, `${this.sender.outstanding} sends never completed`);
     this.expect(this.receiver.pending === 0, `${this.receiver.pending} receives lost`);
   }
 
-  /** What the other end received fits what this one sent; what it did to the other's memory fits as well. */
+  /**
+   * Checks that the other end has received what this one sent, and that the memory of both holds
+   * only what the requests of this connection may have left there.
+   */
   checkDelivered(): void {
     if (!this.isReliable) return;
     const { received } = this.other.receiver;
@@ -246,14 +251,17 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     return drop + corrupt + duplicate + reorder === 0 && flaps.length === 0;
   }
 
-  /** What this end receives it answers or refuses, and its answer arrives: the other one need not find out by itself that it has failed. */
-  get isHeard(): boolean {
+  /**
+   * This end answers or refuses each request, and the answer arrives: the other end then never runs
+   * out of retries because this one has failed.
+   */
+  get answersArrive(): boolean {
     return (
       this.wireIsGood && !this.isDead && !this.isStopped && !this.mayOverflow && this.plan.rnrRetry === RNR_INFINITE
     );
   }
 
-  /** Datagrams fail when they find the port down. */
+  /** Datagrams fail when the port is down. */
   get portMayFail(): boolean {
     return this.plan.serviceType === ServiceType.UD && this.#wire.isProduct && this.#wire.flaps.length > 0;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The memory one end of a connection lets the other reach: slots to write, bytes to read that never change, a counter, a cell to swap. And what the oracle
- * knows of it: which writes each slot may hold.
+ * The memory that one end of a connection exposes to the other: slots to write, a constant area to
+ * read, a counter and a cell to swap. It records the writes posted to each slot, so that the oracle
+ * can name a byte that no write explains. Part of `Endpoint` and `WindowKey`.
  */
 import { AccessFlag, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
@@ -12,17 +13,17 @@ export const SLOTS = 3;
 const CELL_BYTES = 8;
 const ALL_RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
 
-/** A write that was posted. */
-interface PostedWrite {
+/** A write that was posted to a slot. */
+export interface PostedWrite {
   readonly content: Uint8Array;
-  /** It is known to have been executed, or still may or may not have been. */
+  /** It is known to be executed; otherwise it may or may not have been. */
   done: boolean;
 }
 
 export class ExposedMemory {
   readonly region: DriverMemoryRegion;
   readonly slotBytes: number;
-  /** What the other end names it by: the region's, unless a window gives it away. */
+  /** R_Key for the other end: the region's, or that of a window. */
   rkey: number;
   readonly #fixture: AdapterFixture;
   readonly #buffer: Buffer;
@@ -30,7 +31,7 @@ export class ExposedMemory {
   readonly #writes: PostedWrite[][] = Array.from({ length: SLOTS }, () => []);
   #snapshot: Uint8Array | undefined = undefined;
 
-  /** `rights`: instead of all remote ones. */
+  /** `rights`: access rights beside local write; all remote rights unless given. */
   constructor(fixture: AdapterFixture, pd: number, slotBytes: number, rights: number = ALL_RIGHTS) {
     this.#fixture = fixture;
     this.slotBytes = slotBytes;
@@ -47,7 +48,7 @@ export class ExposedMemory {
     this.rkey = this.region.rkey;
   }
 
-  /** The key was taken back. */
+  /** The key is invalid: no byte may change. */
   get isFrozen(): boolean {
     return this.#snapshot !== undefined;
   }
@@ -83,18 +84,19 @@ export class ExposedMemory {
     return this.#buffer.address + this.#buffer.lengthBytes;
   }
 
-  /** The bytes a READ of the constant area brings. */
+  /** The bytes that a READ of the constant area returns. */
   constant(offset: number, lengthBytes: number): Uint8Array {
     return this.#constant.subarray(offset, offset + lengthBytes);
   }
 
+  /** Notes a write to a slot that is about to be posted. */
   post(slot: number, content: Uint8Array): PostedWrite {
     const write = { content, done: false };
     this.#writes[slot]?.push(write);
     return write;
   }
 
-  /** Takes the key back. */
+  /** Destroys the region, and with it the key. */
   deregister(): void {
     if (this.isFrozen) return;
     const { number: objectNumber } = this.region;
@@ -102,19 +104,19 @@ export class ExposedMemory {
     this.freeze();
   }
 
-  /** From now on nothing may change. */
+  /** From now on no byte may change. */
   freeze(): void {
     this.#snapshot ??= this.#buffer.bytes.slice();
   }
 
-  /** A new key was given away; a sentence when something has changed before. */
+  /** A new key is valid. Describes a byte that changed while frozen; undefined if none. */
   thaw(): string | undefined {
     const wrong = this.findWrong();
     this.#snapshot = undefined;
     return wrong;
   }
 
-  /** A sentence about a byte that cannot be there. */
+  /** Describes a byte that no write explains; undefined if there is none. */
   findWrong(): string | undefined {
     const { bytes } = this.#buffer;
     if (this.#snapshot !== undefined) {
@@ -138,7 +140,10 @@ export class ExposedMemory {
   }
 }
 
-/** A byte is that of the last write known to be executed, or of one posted after it; zero as long as it may be that there was none. */
+/**
+ * True if the byte is that of the last write known to be executed or of a later one; zero is
+ * possible until a write is known to be executed.
+ */
 function mayHold(writes: readonly PostedWrite[], index: number, byte: number): boolean {
   for (let at = writes.length - 1; at >= 0; at--) {
     const { content, done } = writes[at] as PostedWrite;
@@ -148,5 +153,3 @@ function mayHold(writes: readonly PostedWrite[], index: number, byte: number): b
   }
   return byte === 0;
 }
-
-export type { PostedWrite };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A key that one end of a connection registers by work request, and that the other end's SEND with Invalidate takes away (IBTA 9.4.1, 10.6.5). */
-import { withKeyByte } from '../../../protocol/infiniband/memory-keys.ts';
-import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
+/**
+ * A key that one end of a connection registers by a fast-register work request, and that the other
+ * end invalidates by SEND with Invalidate (IBTA 9.4.1, 10.6.5). Part of `Endpoint`; also used by
+ * the cases of `conformance/two-ends`.
+ */
 import { encodeRegisterTarget } from '../../../protocol/layout/gen/register-target.gen.ts';
 import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, MrKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
@@ -17,7 +19,7 @@ const KEY_BYTE = 0x42;
 export class FastKey {
   readonly key: number;
   readonly address: number;
-  /** Registers the key. */
+  /** Work request that registers the key. */
   readonly request: SendRequest;
   /** The other end has posted the invalidation. */
   isInvalidated = false;

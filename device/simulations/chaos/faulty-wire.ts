@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The wire of a chaos run: takes what one port sent, drops, doubles, damages and delays it as the plan says, and lets it arrive at the other. The network
- * only knows `Wire`, so that another model of a link can take its place.
+ * The wire of a chaos run: takes the packets that one port sent, drops, duplicates, damages and
+ * delays them by the plan, and delivers them to the other port. `Network` uses only the interface
+ * `Wire`, so that `ProductLink` can take its place.
  */
-import { BTH_PSN_OFFSET } from '../../../protocol/infiniband/gen/bth.gen.ts';
-import { LRH_SIZE } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import type { PacketRing } from '../../port/packet-ring.ts';
 import type { Port } from '../../port/port.ts';
 import type { Random } from '../../random.ts';
@@ -14,11 +13,11 @@ import type { Trace } from './trace.ts';
 
 /** Carries packets between two ports. */
 export interface Wire {
-  /** When something arrives next; Infinity: nothing is under way. */
+  /** Time of the next arrival; Infinity if no packet is in flight. */
   readonly nextNs: number;
-  /** Moves what is due; false when nothing moved. */
+  /** Moves the packets that are due; false if there were none. */
   carry(nowNs: number): boolean;
-  /** From now on nothing is lost or damaged. */
+  /** From now on no packet is lost or damaged. */
   heal(): void;
 }
 
@@ -30,17 +29,17 @@ interface Flight {
 
 const ARRIVALS = 64;
 const BITS = 8;
-/** Behind LRH, in the BTH. */
-const PSN_OFFSET = LRH_SIZE + BTH_PSN_OFFSET;
+/** Offset of the PSN in a packet without GRH: LRH of 8 bytes, then 9 bytes of the BTH. */
+const PSN_OFFSET = 17;
 
-/** One direction. */
+/** One direction of a cable. */
 export class FaultyWire implements Wire {
   readonly #from: Port;
   readonly #plan: WirePlan;
   readonly #random: Random;
   readonly #trace: Trace;
   readonly #name: string;
-  /** What has arrived, as the receiving port finds it. */
+  /** Arrivals at the receiving port. */
   readonly #arrived: PacketRing;
   readonly #flights: Flight[] = [];
   #order = 0;
@@ -85,7 +84,7 @@ export class FaultyWire implements Wire {
 
   #depart(nowNs: number, bytes: Uint8Array): void {
     const { drop, duplicate, reorder, corrupt, delayNs, jitterNs, flaps } = this.#plan;
-    // The same number of draws for each packet, whatever becomes of it.
+    // The number of draws is the same for each packet, whatever its fate.
     const [drops, doubles, overtakes, damages] = [drop, duplicate, reorder, corrupt].map((chance) =>
       this.#happens(chance),
     );
@@ -97,7 +96,7 @@ export class FaultyWire implements Wire {
     const arriveNs = nowNs + delayNs + (overtakes ? lateNs : 0);
     if (doubles) this.#add(arriveNs + lateNs, bytes.slice());
     if (damages) this.#damage(bytes);
-    // In order behind what went before, unless others may overtake it.
+    // In order behind the previous packet, unless this one is reordered.
     this.#lastNs = Math.max(this.#lastNs, nowNs + delayNs);
     this.#add(overtakes ? arriveNs : this.#lastNs, bytes);
   }
@@ -147,7 +146,7 @@ export class FaultyCable implements Wire {
   }
 }
 
-/** PSN of the packet without GRH that begins at `offset`, for the trace. */
+/** PSN of the packet without GRH that begins at `offset`. For the trace. */
 export function psnOf(bytes: Uint8Array, offset = 0): number {
   const at = offset + PSN_OFFSET;
   return ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);

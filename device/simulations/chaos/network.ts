@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Two adapters, or two ports of one, joined by a bad wire, on one simulated clock. */
+/**
+ * Two adapters, or two ports of one adapter, joined by a bad wire, on one simulated clock. Built
+ * and driven by `run.ts`.
+ */
 import type { Random } from '../../random.ts';
 import { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import { FaultyCable, type Wire } from './faulty-wire.ts';
@@ -8,7 +11,10 @@ import { ProductLink } from './product-link.ts';
 import type { Trace } from './trace.ts';
 
 const MEMORY_BYTES = 1 << 21;
-/** Guest memory of either adapter: one network after the other has it, since to get and to give back megabytes costs more than a run. */
+/**
+ * Guest memory of the two adapters, reused by every run: allocating and freeing megabytes costs
+ * more than a run.
+ */
 const MEMORIES = [new Uint8Array(MEMORY_BYTES), new Uint8Array(MEMORY_BYTES)] as const;
 const ADAPTER = {
   portQueuePackets: 24,
@@ -16,15 +22,14 @@ const ADAPTER = {
   pcbGuaranteed: [4, 4],
   vcbCount: 16,
   schedulerBufferCount: 4,
-  /** More than there are QPs of a side: each has a lane of its own. */
+  /** More than the QPs of a side: each QP has a lane of its own. */
   laneCount: 8,
 } as const;
 const ROUNDS_MAX = 20_000;
-/** Every so many rounds the invariants are looked at. */
+/** Rounds between two checks of the invariants. */
 const CHECK_INTERVAL = 16;
 
 export class Network {
-  /** The fixture and the port of either side. */
   readonly sides: readonly [Side, Side];
   readonly fixtures: readonly AdapterFixture[];
   readonly wire: Wire;
@@ -52,7 +57,7 @@ export class Network {
     return this.sides[0].fixture.machine.clock.now();
   }
 
-  /** Lets `lengthNs` pass, with everything that falls due on the way. */
+  /** Advances by `lengthNs`, with all alarms and arrivals on the way. */
   run(lengthNs: number): void {
     const endNs = this.nowNs + lengthNs;
     this.work();
@@ -64,7 +69,7 @@ export class Network {
     this.work();
   }
 
-  /** Lets time pass until nothing is left to happen or `limitNs` are over. False: something still goes on. */
+  /** Advances until nothing is pending, at most by `limitNs`. False: something is still pending. */
   runDry(limitNs: number): boolean {
     const endNs = this.nowNs + limitNs;
     this.work();
@@ -79,7 +84,7 @@ export class Network {
     return true;
   }
 
-  /** Everything that can be done now is done. */
+  /** Does all work that is possible without the passage of time. */
   work(): void {
     for (let moved = true; moved; ) {
       if (++this.#rounds > ROUNDS_MAX) throw new Error(`The network does not come to rest in ${ROUNDS_MAX} rounds`);
@@ -102,9 +107,10 @@ export class Network {
   }
 }
 
+/** One side: an adapter and a port of it. */
 export interface Side {
   readonly fixture: AdapterFixture;
-  /** Port that the wire is plugged into. */
+  /** Port of the wire, 1 or 2. */
   readonly port: number;
 }
 

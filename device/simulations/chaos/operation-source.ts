@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Draws the operations of one end of a connection, and knows what its atomics must find. */
+/**
+ * Draws the operations of one end of a connection by seed, and keeps the values that the atomics
+ * of this end must find in the cells of the other one. Called by `Endpoint`.
+ */
 import { MwKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import type { Random } from '../../random.ts';
@@ -7,7 +10,7 @@ import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.
 import { type ExposedMemory, SLOTS } from './exposed-memory.ts';
 import type { FastKey } from './fast-key.ts';
 import { findDifference } from './find-difference.ts';
-import { type AtomicStep, type Operation, plain } from './operation.ts';
+import { type AtomicStep, newOperation, type Operation } from './operation.ts';
 import type { WindowKey } from './window-key.ts';
 
 const INLINE_MAX = 200;
@@ -26,7 +29,7 @@ export class OperationSource {
   readonly #other: RemoteTargets;
   readonly #largest: number;
   readonly #lkey: number;
-  /** What each cell of the other end may hold now: the step known to have been executed last, then those posted since. */
+  /** For each cell of the other end: the last step known to be executed, and all posted since. */
   readonly #steps: readonly [AtomicStep[], AtomicStep[]];
 
   constructor(fixture: AdapterFixture, random: Random, other: RemoteTargets, largest: number) {
@@ -39,13 +42,13 @@ export class OperationSource {
     this.#steps = [[first(0)], [first(1)]];
   }
 
-  /** Atomics are executed in order: those before this one are past. */
+  /** Notes that an atomic was executed, and with it all before it: they execute in order. */
   noteAtomic(step: AtomicStep): void {
     const steps = this.#steps[step.cell];
     steps.splice(0, steps.indexOf(step));
   }
 
-  /** A sentence about a cell that holds what it cannot hold. */
+  /** Describes a cell whose value no outstanding step explains; undefined if there is none. */
   findWrongCell(): string | undefined {
     const wrong = ([0, 1] as const).find((cell) => {
       const value = this.#other.memory.cellValue(cell);
@@ -54,6 +57,7 @@ export class OperationSource {
     return wrong === undefined ? undefined : `cell ${wrong} holds ${this.#other.memory.cellValue(wrong)}`;
   }
 
+  /** Any operation of a reliable connection. */
   draw(): Operation {
     switch (this.#random.below(7)) {
       case 0:
@@ -84,21 +88,24 @@ export class OperationSource {
     return this.#drawInvalidation(fastKey.key);
   }
 
-  /** Takes a key of the other end away, when every READ with it is over: a repeated one would find it gone. */
+  /**
+   * Invalidates a key of the other end. It is fenced: a READ that was repeated after the
+   * invalidation would fail.
+   */
   #drawInvalidation(immediate: number): Operation {
     const payload = this.#random.bytes(this.#length(this.#largest));
     const options = { ...this.#options(), fence: true };
     const request = { ...options, ...this.#source(payload), opcode: SendOpcode.SEND_INVALIDATE, immediate };
-    return { ...plain('SEND+INV'), request, payload, invalidates: immediate };
+    return { ...newOperation('SEND+INV'), request, payload, invalidates: immediate };
   }
 
-  /** Memory to write to or to read from: through the window, when it is there, now and then. */
+  /** Memory to write or read: sometimes the window's, if it is bound. */
   #target(): ExposedMemory {
     const { memory, window } = this.#other;
     return window.isBound && this.#random.oneIn(3) ? window.memory : memory;
   }
 
-  /** Something the other end refuses. */
+  /** A request that the other end must refuse: a stale or wrong key, or an address out of range. */
   drawBad(): Operation {
     const bytes = this.#random.bytes(16);
     const local = this.#fixture.createBuffer(bytes);
@@ -108,19 +115,20 @@ export class OperationSource {
       ? { address: window.memory.address, rkey: window.memory.rkey }
       : { address: fastKey.address, rkey: fastKey.key };
     if ((window.mayBind || fastKey.isInvalidated) && this.#random.oneIn(2))
-      return { ...plain('stale key'), request: { opcode, remote: stale, sges: [this.#sge(local)] }, bad: true };
+      return { ...newOperation('stale key'), request: { opcode, remote: stale, sges: [this.#sge(local)] }, bad: true };
     const wrong = this.#random.oneIn(2)
       ? { address: memory.slotAddress(0), rkey: memory.rkey ^ 1 }
       : { address: memory.endAddress() - 8, rkey: memory.rkey };
-    return { ...plain('bad'), request: { opcode, remote: wrong, sges: [this.#sge(local)] }, bad: true };
+    return { ...newOperation('bad'), request: { opcode, remote: wrong, sges: [this.#sge(local)] }, bad: true };
   }
 
+  /** A SEND of up to `largest` bytes. */
   drawSend(largest = this.#largest): Operation {
     const random = this.#random;
     const payload = random.bytes(this.#length(largest));
     const immediate = random.oneIn(2) ? random.next() : undefined;
     const more = { ...this.#options(), ...(immediate === undefined ? {} : { immediate }) };
-    return { ...plain('SEND'), request: { ...more, ...this.#source(payload) }, payload, immediate };
+    return { ...newOperation('SEND'), request: { ...more, ...this.#source(payload) }, payload, immediate };
   }
 
   #drawWrite(withImmediate: boolean): Operation {
@@ -131,11 +139,18 @@ export class OperationSource {
     const write = target.post(slot, content);
     const remote = { address: target.slotAddress(slot), rkey: target.rkey };
     const request = { ...this.#options(), remote, ...this.#source(content) };
-    if (!withImmediate) return { ...plain('WRITE'), request: { ...request, opcode: SendOpcode.RDMA_WRITE }, write };
+    if (!withImmediate)
+      return { ...newOperation('WRITE'), request: { ...request, opcode: SendOpcode.RDMA_WRITE }, write };
     const immediate = random.next();
     const opcode = SendOpcode.RDMA_WRITE_IMMEDIATE;
-    // What arrives with the immediate data is its length alone.
-    return { ...plain('WRITE+IMM'), request: { ...request, opcode, immediate }, write, immediate, payload: content };
+    // Its completion at the receiver shows only the length of the payload.
+    return {
+      ...newOperation('WRITE+IMM'),
+      request: { ...request, opcode, immediate },
+      write,
+      immediate,
+      payload: content,
+    };
   }
 
   #drawRead(): Operation {
@@ -148,7 +163,11 @@ export class OperationSource {
     const expected = target.constant(offset, length);
     const check = (): string | undefined =>
       findDifference(local.bytes, expected) < 0 ? undefined : 'READ brought wrong bytes';
-    return { ...plain('READ'), request: { ...this.#options(), opcode: SendOpcode.RDMA_READ, remote, sges }, check };
+    return {
+      ...newOperation('READ'),
+      request: { ...this.#options(), opcode: SendOpcode.RDMA_READ, remote, sges },
+      check,
+    };
   }
 
   #drawAdd(): Operation {
@@ -156,7 +175,7 @@ export class OperationSource {
     return this.#atomic('ADD', SendOpcode.FETCH_ADD, 0, { swapOrAdd }, (found) => found + swapOrAdd);
   }
 
-  /** Some compare with a value that is not there. */
+  /** One in four compares with a value that the cell does not hold. */
   #drawSwap(): Operation {
     const found = this.#latest(1);
     const matches = !this.#random.oneIn(4);
@@ -166,16 +185,16 @@ export class OperationSource {
     return this.#atomic('SWAP', SendOpcode.COMPARE_SWAP, 1, operands, () => (matches ? swapOrAdd : found));
   }
 
-  /** What a cell holds when everything posted was executed. */
+  /** The value of a cell when everything posted has been executed. */
   #latest(cell: 0 | 1): bigint {
     return (this.#steps[cell].at(-1) as AtomicStep).after;
   }
 
-  /** NOP; `signaled` in any case when that is said. */
+  /** A NOP; always signaled if `signaled` is set. */
   drawNothing(signaled = false): Operation {
     const options = this.#options();
     const request = { ...options, signaled: signaled || options.signaled === true, opcode: SendOpcode.NOP };
-    return { ...plain('NOP'), request };
+    return { ...newOperation('NOP'), request };
   }
 
   #atomic(
@@ -196,7 +215,7 @@ export class OperationSource {
       return value === found ? undefined : `${name} found ${value}, not ${found}`;
     };
     const request = { ...this.#options(), opcode, remote, atomic: operands, sges: [this.#sge(local)] };
-    return { ...plain(name), request, atomic, check };
+    return { ...newOperation(name), request, atomic, check };
   }
 
   #options(): SendRequest {

@@ -1,33 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/** One send request of a chaos run: what was posted, and how to tell from its completion and from memory that it did what it should. */
+/**
+ * One send request of a chaos run: what was posted, and the checks of its completion and of memory
+ * that show its correct execution. Made by `OperationSource`, `WindowKey` and `Endpoint`.
+ */
 import { CompletionStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import type { PostedWrite } from './exposed-memory.ts';
 
-/** An atomic changes a cell: the counter (0) or the one that is swapped (1). */
+/** The effect of an atomic on a cell: 0 is the counter, 1 the cell to swap. */
 export interface AtomicStep {
   readonly cell: 0 | 1;
-  /** What the cell holds when it has been executed. */
+  /** Value of the cell after the execution. */
   readonly after: bigint;
 }
 
 export interface Operation {
   readonly name: string;
   readonly request: SendRequest;
-  /** Consumes a receive entry of the other end. */
+  /** Payload of a message that consumes a receive entry of the other end. */
   readonly payload: Uint8Array | undefined;
   readonly immediate: number | undefined;
-  /** R_Key that its receiver loses. */
+  /** R_Key that the receiver invalidates. */
   readonly invalidates: number | undefined;
-  /** It is made so that the other end must refuse it. */
+  /** The other end must refuse it. */
   readonly bad: boolean;
   readonly write: PostedWrite | undefined;
   readonly atomic: AtomicStep | undefined;
-  /** Says what is wrong once it has succeeded. */
+  /** Called after success; describes a wrong result, or returns undefined. */
   check(): string | undefined;
 }
 
-export function plain(name: string): Operation {
+/** An operation without any effect to check. */
+export function newOperation(name: string): Operation {
   return {
     name,
     request: {},
@@ -41,7 +45,7 @@ export function plain(name: string): Operation {
   };
 }
 
-/** Statuses a send of a connection may fail with when the other end or the wire is to blame. */
+/** Statuses with which a send may fail because of the other end. */
 export const REMOTE_FAILURES: readonly number[] = [
   CompletionStatus.REMOTE_ACCESS_ERROR,
   CompletionStatus.REMOTE_INVALID_REQUEST_ERROR,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What one chaos seed does: drawn from the seed before anything happens, so that it can be printed. */
-import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
+/**
+ * The plan of a chaos run. It is drawn from the seed before the run starts, so that
+ * `npm run chaos -- --replay` can print it.
+ */
 import { MwKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
 
-/** Probabilities per packet, and times, of the wire between the two ends. */
+/** Probabilities per packet (0 to 1) and delays of the wire between the two ends. */
 export interface WirePlan {
-  /** It is the link the product models, not the one of the tests. */
+  /** `FaultyLink` of the adapter itself, not `FaultyCable` of this folder. */
   readonly isProduct: boolean;
   readonly drop: number;
   readonly duplicate: number;
@@ -14,13 +16,14 @@ export interface WirePlan {
   readonly corrupt: number;
   readonly delayNs: number;
   readonly jitterNs: number;
-  /** Down from, to. */
+  /** Start and end of each time the link is down, ns. */
   readonly flaps: readonly (readonly [number, number])[];
 }
 
 export interface ConnectionPlan {
   readonly serviceType: ServiceType;
   readonly pathMtu: number;
+  /** QP attributes, coded as in the InfiniBand specification. */
   readonly timeout: number;
   readonly retryCount: number;
   readonly rnrRetry: number;
@@ -29,14 +32,14 @@ export interface ConnectionPlan {
   readonly psns: readonly [number, number];
   readonly signalAll: number;
   readonly largest: number;
-  /** CQs this small overflow. */
+  /** CQs of 4 entries may overflow. */
   readonly completionEntriesLog2: number;
-  /** Receive entries posted at most at a time; few make a slow receiver. */
+  /** Receive entries outstanding at most; few make a slow receiver. */
   readonly receiveDepth: number;
   readonly windowKind: MwKind;
 }
 
-/** Something that happens to one end of a connection, or to the whole adapter, in place of ordinary work. */
+/** A disturbance of one end of a connection, or of its whole function. */
 export type Mishap =
   | 'bad request'
   | 'error'
@@ -50,8 +53,9 @@ export type Mishap =
 export interface Plan {
   readonly seed: number;
   readonly twoAdapters: boolean;
-  /** The QPs of a side share one CQ, one receive queue. */
+  /** The QPs of a side share one CQ. */
   readonly sharedCq: boolean;
+  /** The QPs of a side share one receive queue. */
   readonly sharedReceives: boolean;
   readonly connections: readonly ConnectionPlan[];
   readonly wire: WirePlan;
@@ -81,6 +85,7 @@ const MISHAPS: readonly Mishap[] = [
 ];
 const PERCENT = 100;
 
+/** Draws the plan of a seed. `random` is the generator of the whole run. */
 export function drawPlan(seed: number, random: Random): Plan {
   const twoAdapters = random.oneIn(2);
   const actions = random.between(20, 70);
@@ -92,7 +97,7 @@ export function drawPlan(seed: number, random: Random): Plan {
   return { seed, twoAdapters, ...shared, connections, wire, actions, meanGapNs, mishaps };
 }
 
-/** Half of the time the connection that suffered is connected anew. */
+/** Half of the mishaps are followed by a reconnection. */
 function drawMishaps(random: Random, actions: number, connections: number): Plan['mishaps'] {
   return Array.from({ length: random.between(1, 2) }, () => {
     const action = random.below(actions);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The link the product models, as the wire of a chaos run: the adapters drive it themselves. Its ports go down when it flaps. */
+/**
+ * The adapter's own `FaultyLink` as the wire of a chaos run. The adapters drive it themselves; its
+ * ports go down when it flaps. Used by `network.ts`.
+ */
 import { FaultyLink } from '../../fabric/faulty-link.ts';
 import type { FaultyLinkOptions } from '../../fabric/link-options.ts';
 import type { Port } from '../../port/port.ts';
@@ -9,7 +12,7 @@ import type { WirePlan } from './plan.ts';
 import type { Trace } from './trace.ts';
 
 const LIMIT = 64;
-/** Little enough for flow control to have something to do. */
+/** Few enough for flow control to take effect. */
 const ROOM = { bufferPackets: 8, flightPackets: 8 };
 const FAST_BITS_PER_SECOND = 1e11;
 
@@ -19,7 +22,7 @@ export class ProductLink implements Wire {
   readonly #plan: WirePlan;
   readonly #random: Random;
   #link: FaultyLink;
-  /** The link has given a port something to do. */
+  /** The link has given work to a port. */
   #woken = false;
 
   constructor(a: Port, b: Port, plan: WirePlan, random: Random, trace: Trace) {
@@ -53,7 +56,7 @@ export class ProductLink implements Wire {
     return moved;
   }
 
-  /** Another cable, unless this one is good: what is under way is lost once more. */
+  /** Replaces the link unless it is good already: packets in flight are lost a last time. */
   heal(): void {
     const { drop, duplicate, reorder, corrupt, flaps } = this.#plan;
     if (drop + duplicate + reorder + corrupt + flaps.length === 0) return;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The receiving half of an endpoint: posts receive entries, and checks each completion against what the other end has sent. */
+/**
+ * The receiving half of an endpoint: posts receive entries, and checks each completion against the
+ * messages of the other end: in order and once on a reliable connection (IBTA 9.7), whole
+ * otherwise (IBTA 9.8). Called by `Endpoint` and `SideQueues`.
+ */
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../../protocol/layout/gen/receive-entry.gen.ts';
 import {
@@ -25,16 +29,16 @@ export interface ReceivingEnd extends EndState {
 }
 
 export class ReceiveSide {
-  /** Messages received well. */
+  /** Messages received without error. */
   received = 0;
-  /** Entries that have completed. */
-  over = 0;
+  /** Entries completed, in success or error. */
+  completed = 0;
   readonly #end: ReceivingEnd;
   readonly #shared: SharedEntries | undefined;
   readonly #entries: number;
   readonly #trace: Trace;
   readonly #posted: Buffer[] = [];
-  /** Number of the last shared entry: a QP takes one behind the other. */
+  /** Number of the last shared entry: a QP takes them in order. */
   #last = -1;
 
   constructor(end: ReceivingEnd, entriesLog2: number, shared: SharedEntries | undefined, trace: Trace) {
@@ -44,20 +48,23 @@ export class ReceiveSide {
     this.#trace = trace;
   }
 
-  /** Entries of the QP's own queue posted and not completed. */
+  /** Outstanding entries of the QP's own receive queue. */
   get pending(): number {
-    return this.#shared === undefined ? this.#posted.length - this.over : 0;
+    return this.#shared === undefined ? this.#posted.length - this.completed : 0;
   }
 
-  /** The QP went through RESET: entries of its own are gone, and numbers begin anew. */
+  /** After RESET: the QP's own entries are gone, and their numbers restart at 0. */
   restart(): void {
     this.received = 0;
     if (this.#shared !== undefined) return;
-    this.over = 0;
+    this.completed = 0;
     this.#posted.length = 0;
   }
 
-  /** Posts entries until `depth` are there. Entries complete in order, so that as many buffers serve as the queue has places. */
+  /**
+   * Posts entries until `depth` are outstanding. They complete in order, so the queue needs only as
+   * many buffers as it has slots.
+   */
   post(depth: number): void {
     if (this.#shared !== undefined) return this.#shared.post(depth);
     const end = this.#end;
@@ -72,6 +79,7 @@ export class ReceiveSide {
     }
   }
 
+  /** Checks one completion. */
   reap(entry: CompletionEntry): void {
     const end = this.#end;
     const { status, queueSequence: number } = entry;
@@ -80,7 +88,7 @@ export class ReceiveSide {
     if (buffer === undefined) return end.fail(`completion of receive ${number}, which was not posted`);
     if (status !== SUCCESS) {
       end.expect(status !== LOCAL_LENGTH_ERROR, 'a receive entry was too short');
-      // RESET gives the entry of a message in progress back to the shared queue: as flushed (IBTA 10.2.9).
+      // RESET flushes the entry of a message in progress back to the shared queue (IBTA 10.2.9).
       const isReturned = end.isDead && status === FLUSHED && this.#shared !== undefined;
       const mayFail = end.failed || end.mayFail || end.mayOverflow || end.other.mayFail || isReturned;
       return end.expect(mayFail, `receive ${number} ends with ${completionStatusNames[status]}`);
@@ -91,7 +99,7 @@ export class ReceiveSide {
 
   #take(number: number): Buffer | undefined {
     const end = this.#end;
-    const expected = this.over++;
+    const expected = this.completed++;
     if (this.#shared !== undefined) {
       end.expect(number > this.#last, `completion of receive ${number} behind ${this.#last}`);
       this.#last = number;
@@ -101,7 +109,7 @@ export class ReceiveSide {
     return this.#posted[expected];
   }
 
-  /** Reliable: the next message, once, in order. Unreliable: one of those sent, whole. */
+  /** Reliable: the next message. Unreliable: any message that was sent. */
   #matches(entry: CompletionEntry, buffer: Buffer): boolean {
     const { other, isReliable, plan } = this.#end;
     const { messages } = other.sender;
@@ -112,7 +120,7 @@ export class ReceiveSide {
   }
 }
 
-/** The completion and the buffer, without its first `skip` bytes, are those of `message`. */
+/** The completion and the buffer, after its first `skip` bytes, are those of `message`. */
 function matches(message: Operation, entry: CompletionEntry, bytes: Uint8Array, skip: number): boolean {
   const { payload, immediate, invalidates, request } = message;
   if (payload === undefined || entry.byteLength !== payload.length + skip) return false;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One chaos run from one seed: several connections over a bad wire, random work, mishaps; then the wire heals, everything must come to an end, and the
- * oracle looks at every completion, every byte and everything held. The same seed gives the same run.
+ * One chaos run of one seed: several connections over a bad wire, random requests, mishaps. Then
+ * the wire heals and all requests must complete. The oracle checks every completion, every byte of
+ * exposed memory and every resource held. The same seed gives the same run. Called by
+ * `chaos.test.ts`, `npm run chaos` and `npm run digests`.
  */
 import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
 import { QpState } from '../../../protocol/layout/gen/values.gen.ts';
@@ -13,14 +15,17 @@ import { drawPlan, type Mishap, type Plan } from './plan.ts';
 import { SideQueues } from './side-queues.ts';
 import { Trace } from './trace.ts';
 
-/** Simulated time after which a run that has healed must be over. */
+/** Simulated time within which a run must end after the wire has healed. */
 const END_NS = 20e9;
-/** Between two looks of software at its queues. */
+/** Time between two polls by software at the end of a run. */
 const PAUSE_NS = 1e6;
 const RECEIVES = 16;
-/** PSNs of a connection are so far from those of the one before; after all there may be in a run they are still not back at the first. */
-const FAR = 0x300000;
-const NEAR = 0x1000;
+/**
+ * Distance of the PSNs of a connection from those of the previous one. The reconnections of a run
+ * do not wrap around to the first PSNs.
+ */
+const PSN_GAP = 0x300000;
+const PSN_SPREAD = 0x1000;
 
 export interface ChaosResult {
   readonly seed: number;
@@ -29,7 +34,7 @@ export interface ChaosResult {
   readonly error: string | undefined;
 }
 
-/** Runs a seed to its end. Never throws: what went wrong is in the result. */
+/** Runs one seed. Never throws: the result holds the error. `keepTrace` keeps the trace's lines. */
 export function runChaos(seed: number, keepTrace = false): ChaosResult {
   const random = new Random(seed);
   const plan = drawPlan(seed, random);
@@ -78,7 +83,7 @@ class ChaosRun {
     for (let action = 0; action < this.#plan.actions; action++) {
       this.#act();
       for (const { action: at, mishap, connection, end } of this.#plan.mishaps) {
-        if (at === action) this.#suffer(mishap, this.#ends[2 * connection + end] as Endpoint);
+        if (at === action) this.#apply(mishap, this.#ends[2 * connection + end] as Endpoint);
       }
       this.#network.run(this.#random.below(2 * this.#plan.meanGapNs));
     }
@@ -96,12 +101,12 @@ class ChaosRun {
     if (random.oneIn(4)) random.pick(this.#ends).rebind();
   }
 
-  #suffer(mishap: Mishap, end: Endpoint): void {
+  #apply(mishap: Mishap, end: Endpoint): void {
     if (end.isDead && mishap !== 'reconnect') return;
     this.#trace.add(this.#network.nowNs, `${end.name}: ${mishap}`);
     switch (mishap) {
       case 'bad request':
-        // Whoever gets it fails.
+        // The other end refuses the request and fails.
         end.markOther();
         return end.send(true);
       case 'error':
@@ -109,7 +114,7 @@ class ChaosRun {
         end.isStopped = true;
         return end.toState(QpState.ERR);
       case 'reset':
-        end.die();
+        end.markDead();
         return end.qp.toReset();
       case 'deregister':
         end.mayFail = true;
@@ -126,8 +131,9 @@ class ChaosRun {
   }
 
   /**
-   * Both QPs go through RESET and are connected again, while packets of the old connection are under way. PSNs are chosen far from the old ones, as software
-   * must that does not wait until no such packet can be left.
+   * Both QPs go through RESET and are connected again while packets of the old connection are in
+   * flight. The new PSNs are far from the old ones, as they must be when software does not wait
+   * until all old packets are gone.
    */
   #reconnect(end: Endpoint): void {
     const { other } = end;
@@ -136,7 +142,7 @@ class ChaosRun {
     for (const one of pair) one.disconnect();
     for (const one of pair) one.checkDelivered();
     for (const one of pair) one.restart();
-    const [psn, otherPsn] = pair.map((one) => (one.psn + FAR + this.#random.below(NEAR)) & PSN_MASK) as [
+    const [psn, otherPsn] = pair.map((one) => (one.psn + PSN_GAP + this.#random.below(PSN_SPREAD)) & 0xffffff) as [
       number,
       number,
     ];
@@ -149,7 +155,7 @@ class ChaosRun {
     machine.reset(0, 'function');
     for (const other of this.#ends)
       if (other.side.fixture === end.side.fixture) {
-        other.die();
+        other.markDead();
         other.isGone = true;
       }
   }
@@ -168,7 +174,7 @@ class ChaosRun {
       for (const end of this.#ends) end.receive(RECEIVES);
       const dry = network.runDry(PAUSE_NS);
       for (const end of this.#ends) end.reap();
-      // Twice: receives posted at last may have been what was missing.
+      // Twice: the receive entries posted in the first round may have been missing.
       if (dry && stuck && before === this.#progress) throw new Error(`${this.#waiting()} hangs: no timer, no packet`);
       stuck = dry && before === this.#progress;
       if (network.nowNs > endNs) throw new Error(`${this.#waiting()} never ends`);
@@ -183,7 +189,7 @@ class ChaosRun {
   #waiting(): string {
     return this.#ends
       .filter(({ isWaiting }) => isWaiting)
-      .map(({ name, sender }) => `${name} (${sender.over} of ${sender.operations.length} sends)`)
+      .map(({ name, sender }) => `${name} (${sender.completed} of ${sender.operations.length} sends)`)
       .join(', ');
   }
 

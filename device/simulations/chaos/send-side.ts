@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The sending half of an endpoint: posts operations, and checks that each completes in its place, as it should. */
+/**
+ * The sending half of an endpoint: posts operations, and checks that each completes in order, with
+ * the status that the state of both ends and of the wire allows (IBTA 10.8.5). Called by
+ * `Endpoint` and `SideQueues`.
+ */
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, completionStatusNames } from '../../../protocol/layout/gen/values.gen.ts';
@@ -25,17 +29,19 @@ export interface SendingEnd extends EndState {
     readonly isDead: boolean;
     readonly failed: boolean;
     readonly mayOverflow: boolean;
-    readonly isHeard: boolean;
+    readonly answersArrive: boolean;
     reap(): void;
   };
 }
 
 export class SendSide {
-  /** Sends posted, in order, and how many of them are known to be over. */
+  /** Sends posted, in order. */
   readonly operations: Operation[] = [];
-  over = 0;
-  /** Of those that consume a receive entry: the ones posted, and how many are known to have succeeded. */
+  /** Sends known to be complete. */
+  completed = 0;
+  /** Sends posted that consume a receive entry. */
   readonly messages: Operation[] = [];
+  /** Messages known to have succeeded. */
   messagesDone = 0;
   readonly #end: SendingEnd;
   readonly #random: Random;
@@ -48,23 +54,26 @@ export class SendSide {
   }
 
   get outstanding(): number {
-    return this.operations.length - this.over;
+    return this.operations.length - this.completed;
   }
 
-  /** One place is kept for the last request. */
+  /** One slot is kept for the last request of a run (`Endpoint.sendLast`). */
   get hasRoom(): boolean {
     return this.outstanding < SEND_ENTRIES - 1;
   }
 
-  /** Software that never asks for a completion never learns that its queue has room. */
+  /** Without a completion now and then, software cannot know that its queue has room. */
   get mustSignal(): boolean {
     return this.outstanding >= SEND_ENTRIES / 2;
   }
 
-  /** The QP went through RESET: what has not completed never will, whether it was done or not. Unreliable messages may still be on their way. */
+  /**
+   * After RESET: outstanding sends never complete, whether executed or not. Unreliable messages may
+   * still be in flight.
+   */
   restart(): void {
     this.operations.length = 0;
-    this.over = 0;
+    this.completed = 0;
     this.messagesDone = 0;
     if (this.#end.isReliable) this.messages.length = 0;
   }
@@ -78,50 +87,54 @@ export class SendSide {
     if (operation.payload !== undefined) this.messages.push(operation);
   }
 
+  /** Checks one completion, and the silent success of the unsignaled sends before it. */
   reap(entry: CompletionEntry): void {
     const end = this.#end;
     const { status, queueSequence } = entry;
     this.#trace.add(end.nowNs, `${end.name} send ${completionStatusNames[status]}`, queueSequence);
-    const ahead = (queueSequence - this.over) & SEND_COMMAND_SEQUENCE_MASK;
-    end.expect(this.over + ahead < this.operations.length, `completion of send ${queueSequence}, which was not posted`);
+    const ahead = (queueSequence - this.completed) & 0xffff;
+    end.expect(
+      this.completed + ahead < this.operations.length,
+      `completion of send ${queueSequence}, which was not posted`,
+    );
     for (let skipped = 0; skipped < ahead; skipped++) {
-      const { request } = this.operations[this.over] as Operation;
+      const { request } = this.operations[this.completed] as Operation;
       const isSilent = request.signaled === false && end.plan.signalAll === 0 && !end.failed;
-      end.expect(isSilent || end.mayOverflow, `send ${this.over} has no completion`);
-      this.#succeed(this.operations[this.over++] as Operation);
+      end.expect(isSilent || end.mayOverflow, `send ${this.completed} has no completion`);
+      this.#succeed(this.operations[this.completed++] as Operation);
     }
-    const operation = this.operations[this.over++] as Operation;
+    const operation = this.operations[this.completed++] as Operation;
     if (status === SUCCESS) this.#succeed(operation);
     else this.#fail(operation, status);
   }
 
   #succeed(operation: Operation): void {
     const end = this.#end;
-    end.expect(!end.failed, `${operation.name} ${this.over - 1} succeeds behind a failed one`);
-    end.expect(!operation.bad, `bad request ${this.over - 1} succeeds`);
+    end.expect(!end.failed, `${operation.name} ${this.completed - 1} succeeds behind a failed one`);
+    end.expect(!operation.bad, `bad request ${this.completed - 1} succeeds`);
     if (operation.payload !== undefined) this.messagesDone++;
     if (operation.write !== undefined) operation.write.done = true;
     if (operation.atomic !== undefined) end.source.noteAtomic(operation.atomic);
     const wrong = operation.check();
-    if (wrong !== undefined) end.fail(`send ${this.over - 1}: ${wrong}`);
+    if (wrong !== undefined) end.fail(`send ${this.completed - 1}: ${wrong}`);
   }
 
   #fail(operation: Operation, status: number): void {
     const end = this.#end;
     const wasFailed = end.failed;
     end.failed = true;
-    const name = `${operation.name} ${this.over - 1} ends with ${completionStatusNames[status]}`;
+    const name = `${operation.name} ${this.completed - 1} ends with ${completionStatusNames[status]}`;
     if (status === FLUSHED) return end.expect(wasFailed || end.mayFail || end.mayOverflow, name);
     end.expect(!wasFailed, `${name} behind a failed one`);
     const { other } = end;
-    // Its failure may have come first, without software having looked.
+    // The other end may have failed first, and its software may not have polled since.
     other.reap();
     const otherIsGone = other.mayFail || other.isDead || other.failed || other.mayOverflow;
-    if (status === RETRY_EXCEEDED) end.expect(!end.wireIsGood || (otherIsGone && !other.isHeard), name);
+    if (status === RETRY_EXCEEDED) end.expect(!end.wireIsGood || (otherIsGone && !other.answersArrive), name);
     else if (status === RNR_RETRY_EXCEEDED) end.expect(end.plan.rnrRetry < 7, name);
     else if (status === LOCAL_QP_OPERATION_ERROR) end.expect(end.portMayFail, name);
     else end.expect(REMOTE_FAILURES.includes(status) && (operation.bad || otherIsGone), name);
-    // The other end has refused it, and failed with it.
+    // The other end has refused the request, and failed.
     other.mayFail ||= operation.bad;
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the endpoints of one side may share: one CQ for everything, and one receive queue. Completions go to the endpoint whose QP they name; each entry of
- * the shared queue completes once, and none that the device has taken is lost.
+ * The queues that the endpoints of one side may share: one CQ, and one shared receive queue (IBTA
+ * 10.2.9). Completions go to the endpoint whose QP they name. Each entry of the shared queue
+ * completes once, and no entry that the adapter has taken is lost. Built by `run.ts`.
  */
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
@@ -38,7 +39,7 @@ export class SideQueues {
     this.#ends.set(end.qp.qpn, end);
   }
 
-  /** Takes every completion there is. */
+  /** Takes all completions, and hands each to its endpoint. */
   reap(cq: DriverCompletionQueue): void {
     for (let entry = cq.poll(); entry !== undefined; entry = cq.poll()) {
       const end = this.#ends.get(entry.qpn);
@@ -48,7 +49,7 @@ export class SideQueues {
     }
   }
 
-  /** When nothing goes on any more: a sentence about an entry that was taken and has not completed. */
+  /** At rest: describes an entry that was taken and has not completed; undefined if none. */
   findLost(): string | undefined {
     const isCertain = [...this.#ends.values()].every(({ mayOverflow, isGone }) => !mayOverflow && !isGone);
     return isCertain ? this.srq?.findLost() : undefined;
@@ -56,20 +57,22 @@ export class SideQueues {
 }
 
 /**
- * A shared receive queue and what was posted to it. The device takes entries in order and reads each when it takes it, QPs complete them in any order: an
- * unreliable QP that lost the rest of a message may keep its entry for as long as no other message comes (IBTA 9.8.2.2), and must not stop the queue. So
- * every slot up to the newest entry that has completed may be filled again; a buffer, when its own entry has completed.
+ * A shared receive queue and the entries posted to it. The adapter takes and reads entries in
+ * order; QPs complete them in any order. An unreliable QP that lost the rest of a message may keep
+ * its entry until another message arrives (IBTA 9.8.2.2), and must not stop the queue. So software
+ * may fill every slot up to the newest completed entry again, but reuse a buffer only when its own
+ * entry has completed.
  */
 export class SharedEntries {
   readonly queue: DriverSharedReceiveQueue;
   readonly #fixture: AdapterFixture;
   readonly #bytes: number;
-  /** Buffer of each entry, until it completes, and buffers that no entry names. */
+  /** Buffer of each entry until it completes. */
   readonly #posted: (Buffer | undefined)[] = [];
   readonly #free: Buffer[] = [];
-  /** Entries known to have been taken, and those that have completed. */
+  /** Entries known to be taken. */
   #taken = 0;
-  #over = 0;
+  #completed = 0;
 
   constructor(fixture: AdapterFixture, bytes: number) {
     this.#fixture = fixture;
@@ -77,8 +80,9 @@ export class SharedEntries {
     this.queue = fixture.driver.createSharedReceiveQueue({ pd: fixture.pd, entriesLog2: ENTRIES_LOG2 });
   }
 
+  /** Posts entries until `depth` are outstanding or the queue is full. */
   post(depth: number): void {
-    while (this.#posted.length - this.#over < depth && this.#posted.length - this.#taken < ENTRIES) {
+    while (this.#posted.length - this.#completed < depth && this.#posted.length - this.#taken < ENTRIES) {
       const buffer = this.#free.pop() ?? this.#fixture.createBuffer(this.#bytes);
       buffer.bytes.fill(0);
       this.queue.postReceive([this.#fixture.sge(buffer)]);
@@ -86,21 +90,25 @@ export class SharedEntries {
     }
   }
 
-  /** The buffer of an entry that completes; undefined when it was not posted or has completed before. Good until the next `post`. */
+  /**
+   * Notes that an entry completes. Returns its buffer, valid until the next `post`; undefined if
+   * the entry was not posted or has completed before.
+   */
   complete(number: number): Buffer | undefined {
     const buffer = this.#posted[number];
     if (buffer === undefined) return undefined;
     this.#posted[number] = undefined;
     this.#free.push(buffer);
     this.#taken = Math.max(this.#taken, number + 1);
-    this.#over++;
+    this.#completed++;
     return buffer;
   }
 
+  /** Describes entries that the adapter took and that did not complete; undefined if none. */
   findLost(): string | undefined {
     const { tables } = this.#fixture.machine.device;
     const taken = tables.sharedReceiveQueues.get(this.queue.srqn)?.ring.head;
-    if (taken === this.#taken && taken === this.#over) return undefined;
-    return `${taken} entries of the shared queue were taken, ${this.#over} completed, the last of them ${this.#taken - 1}`;
+    if (taken === this.#taken && taken === this.#completed) return undefined;
+    return `${taken} entries of the shared queue were taken, ${this.#completed} completed, the last of them ${this.#taken - 1}`;
   }
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What happened in a chaos run: a running hash of every line, so that two runs can be compared, and the lines themselves when somebody wants to read them. */
+/**
+ * The log of a chaos or sanitizer run: a hash over all lines, so that two runs can be compared, and
+ * on request the lines themselves (`--replay`).
+ */
 
 const OFFSET = 0x811c9dc5;
 const PRIME = 0x01000193;
@@ -14,12 +17,12 @@ export class Trace {
     this.#keep = keep;
   }
 
-  /** Hash and number of all lines. */
+  /** Hash over all lines, and their number. */
   get digest(): string {
     return `${(this.#hash >>> 0).toString(16).padStart(8, '0')}-${this.#count}`;
   }
 
-  /** Adds a line: what happened at `timeNs`, with numbers. */
+  /** Adds a line: an event at `timeNs`, with numbers. */
   add(timeNs: number, what: string, a = 0, b = 0, c = 0): void {
     this.#count++;
     this.#mix(timeNs);

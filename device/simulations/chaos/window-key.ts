@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A memory window of one end of a connection, bound by work request to memory of its own, used by the other end, and taken back from either: by the other
- * end's SEND with Invalidate, behind everything it did with it, or by its own side in the middle of it (IBTA 10.6.7).
+ * A memory window of one end of a connection (IBTA 10.6.7). This end binds it by work request to a
+ * region of its own, the other end uses it. The other end invalidates it by SEND with Invalidate
+ * behind its last use, or this end unbinds it at any time. Part of `Endpoint`.
  */
 import { KEY_BYTE_MASK, withKeyByte } from '../../../protocol/infiniband/memory-keys.ts';
 import { encodeBindTarget } from '../../../protocol/layout/gen/bind-target.gen.ts';
@@ -10,7 +11,7 @@ import { AccessFlag, ManagementOpcode, MwKind, SendOpcode } from '../../../proto
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import type { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import { ExposedMemory } from './exposed-memory.ts';
-import { type Operation, plain } from './operation.ts';
+import { newOperation, type Operation } from './operation.ts';
 
 const SLOT_BYTES = 200;
 const RIGHTS = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
@@ -18,9 +19,9 @@ const RIGHTS = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
 export class WindowKey {
   readonly kind: MwKind;
   readonly memory: ExposedMemory;
-  /** The other end may use it: bound, and nobody has begun to take it back. */
+  /** The other end may use it: bound, and no invalidation or unbind is posted. */
   isBound = false;
-  /** It is known to be bound to nothing. */
+  /** It is known to be unbound. */
   mayBind = false;
   readonly #fixture: AdapterFixture;
   readonly #pd: number;
@@ -36,7 +37,7 @@ export class WindowKey {
     this.#key = this.#window.rkey;
   }
 
-  /** Another window in place of this one: of a new connection. */
+  /** Replaces the window, for a new connection. */
   renew(): void {
     const { management } = this.#fixture.driver;
     management.perform({ opcode: ManagementOpcode.DESTROY_MW, objectNumber: this.#window.number });
@@ -46,6 +47,7 @@ export class WindowKey {
     this.mayBind = false;
   }
 
+  /** A request that binds the window. */
   bind(): Operation {
     this.mayBind = false;
     const { address, lengthBytes } = this.memory;
@@ -54,20 +56,20 @@ export class WindowKey {
       return this.memory.thaw();
     };
     const request = this.#request(address, lengthBytes);
-    return { ...plain('BIND'), request, check };
+    return { ...newOperation('BIND'), request, check };
   }
 
-  /** Takes the key back at once. Nothing changes any more when it is done. */
+  /** A request that unbinds the window. When it has completed, its memory no longer changes. */
   revoke(): Operation {
     this.isBound = false;
     const request =
       this.kind === MwKind.TYPE_2
         ? { opcode: SendOpcode.LOCAL_INVALIDATE, immediate: this.memory.rkey }
         : this.#request(this.memory.address, 0);
-    return { ...plain('REVOKE'), request: { ...request, signaled: true }, check: () => this.release() };
+    return { ...newOperation('REVOKE'), request: { ...request, signaled: true }, check: () => this.release() };
   }
 
-  /** It has been taken back. */
+  /** Notes that the window is unbound. */
   release(): undefined {
     this.memory.freeze();
     this.mayBind = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A short run of `npm run fuzz:packets`: no packet throws, and none is noticed by QPs it is not for. */
+/** A short run of `npm run fuzz:packets`: no packet throws an error or disturbs another QP. */
 import t from 'tap';
 import { PacketFuzz } from './packet-fuzz.ts';
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Malformed packets of every kind, by seed: headers of all opcodes with random fields, bytes flipped with and without CRCs made anew, cut and stretched, for QPs of every
- * service and for numbers that nobody has. Two connected QPs on the other port work on meanwhile; nothing that arrives at the first port may touch them.
+ * Malformed packets by seed: headers of all opcodes with random fields, flipped bytes, wrong
+ * lengths, to QPs of every service and to numbers without a QP. Two connected QPs on the other port
+ * keep working: no packet that arrives at the first port may disturb them. Called by the test and
+ * by `npm run fuzz:packets` (docs/TRANSPORT.md).
  */
 
 import { BTH_DEST_QPN_MASK } from '../../../protocol/infiniband/gen/bth.gen.ts';
@@ -19,20 +21,22 @@ import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 import { ScriptedLink } from '../../test-support/scripted-link.ts';
 import { responderOf } from '../../transport/connected-states.ts';
 
-/** Packets between two looks at the QPs that must not notice. */
-const PROOF_INTERVAL = 5000;
-/** Packets before the QPs under fire are brought back to life. */
+/** Packets between two checks of the bystanders. */
+const CHECK_INTERVAL = 5000;
+/** Packets after which the target QPs return to RTS. */
 const REVIVAL_INTERVAL = 100;
 const WIRE_PACKETS = 64;
 const LARGEST_PAYLOAD = 4096;
-/** Of path MTU code 1. */
+/** Bytes of path MTU code 1. */
 const PATH_MTU = 256;
 const SERVICES = [ServiceType.RC, ServiceType.UC, ServiceType.UD];
-/** Opcodes that mean something, and those of the services that the QPs under fire have. */
+/** Opcodes that are defined. */
 const ALL_OPCODES = Array.from({ length: 256 }, (_, opcode) => opcode).filter((opcode) => opcodeFlags[opcode] !== 0);
 const TRANSPORTS = [Transport.RC, Transport.UC, Transport.UD];
+/** Opcodes of the services of the target QPs. */
 const OPCODES = TRANSPORTS.map((transport) => ALL_OPCODES.filter((opcode) => (opcode & TRANSPORT_MASK) === transport));
 
+/** A machine under malformed packets. */
 export class PacketFuzz {
   readonly fixture: AdapterFixture;
   packets = 0;
@@ -46,7 +50,7 @@ export class PacketFuzz {
   /** LIDs of the two ports. */
   readonly #lids: readonly [number, number];
   readonly #qpns: number[];
-  /** What a proof sends, and where it arrives. */
+  /** Buffers of the bystanders' message. */
   readonly #source: Buffer;
   readonly #target: Buffer;
 
@@ -56,7 +60,7 @@ export class PacketFuzz {
     this.fixture = fixture;
     this.#adapter = fixture.machine.device;
     this.#link = new ScriptedLink(this.#adapter.ports[0], WIRE_PACKETS);
-    // Keeps the other port up: its QPs talk to each other inside it.
+    // Keeps the other port up: its QPs send to each other within the port.
     new ScriptedLink(this.#adapter.ports[1]);
     this.#targets = SERVICES.map((serviceType) => this.#createQueuePair(serviceType));
     this.#bystanders = [this.#createQueuePair(ServiceType.RC), this.#createQueuePair(ServiceType.RC)];
@@ -64,19 +68,19 @@ export class PacketFuzz {
     this.#qpns = [...this.#targets, ...this.#bystanders].map(({ qpn }) => qpn);
     this.#connectBystanders();
     this.#rkey = fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS).rkey;
-    // A corner of memory that packets may write, far from everything the driver uses.
+    // The memory that packets may write; the driver does not use it.
     this.#memory = fixture.createBuffer(LARGEST_PAYLOAD * 2).address;
     this.#source = fixture.createBuffer(300);
     this.#target = fixture.createBuffer(300);
     this.#revive();
   }
 
-  /** Lets `count` packets arrive. Throws, naming the seed, when a bystander noticed. */
+  /** Lets `count` packets arrive. Throws an error with the seed if a bystander was disturbed. */
   run(count: number): void {
     const until = this.packets + count;
     while (this.packets < until) {
       if (this.packets % REVIVAL_INTERVAL === 0) this.#revive();
-      if (this.packets % PROOF_INTERVAL === 0) this.#prove();
+      if (this.packets % CHECK_INTERVAL === 0) this.#checkBystanders();
       while (!this.#link.wire.full && this.packets < until) {
         this.#put();
         this.packets++;
@@ -84,11 +88,11 @@ export class PacketFuzz {
       }
       this.#work();
     }
-    this.#prove();
+    this.#checkBystanders();
     this.fixture.checkInvariants();
   }
 
-  /** How far packets came, by what became of them: each must happen, or the fuzzing is blind. */
+  /** Counts of packets by outcome. Each must occur, or the fuzzing misses a path. */
   get outcomes(): Readonly<Record<string, number>> {
     const { receiver, connected, ports, responder: datagrams } = this.#adapter;
     const { badPkeys, badQkeys, receivePackets } = ports[0];
@@ -113,7 +117,7 @@ export class PacketFuzz {
     return fixture.driver.createQueuePair({ pd: fixture.pd, sendCq, receiveCq, creation: { serviceType } });
   }
 
-  /** Both on port 2, which no packet of ours reaches. */
+  /** Both bystanders use port 2, which no fuzzed packet reaches. */
   #connectBystanders(): void {
     const [a, b] = this.#bystanders;
     const path = { reliable: true, port: 2, dlid: this.fixture.lidOf(2) };
@@ -121,7 +125,7 @@ export class PacketFuzz {
     b.connect({ ...path, remoteQpn: a.qpn });
   }
 
-  /** Brings the QPs under fire back to where packets do most: RTS, with receive entries. */
+  /** Brings the target QPs to RTS with receive entries: the state in which packets have effects. */
   #revive(): void {
     const { fixture } = this;
     fixture.asynchronous.walk();
@@ -143,7 +147,8 @@ export class PacketFuzz {
     });
   }
 
-  #prove(): void {
+  /** Sends a message between the bystanders. */
+  #checkBystanders(): void {
     const [a, b] = this.#bystanders;
     const source = this.#source;
     const target = this.#target;
@@ -164,6 +169,7 @@ export class PacketFuzz {
     while (queues.count > 0) queues.next(undefined)?.shift();
   }
 
+  /** Puts one packet on the wire; one in ten has flipped bytes, one in ten a wrong length. */
   #put(): void {
     const { random } = this.fixture;
     const ring = this.#link.wire;
@@ -205,7 +211,7 @@ export class PacketFuzz {
     this.#link.wire.bytes[byte] ^= 1 << random.below(8);
   }
 
-  /** Mostly what a peer could send, with one thing or another out of the way. */
+  /** Fields that a peer could send, some of them wrong. */
   #randomize(target: number): void {
     const { random } = this.fixture;
     const fields = this.#fields;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A whole adapter under a seeded random load: 3 to 8 functions, flows of every service between them on both QoS levels, small resources that run out, shares that change under
- * the load, errors, resets, the adapter's switch. Everything is watched after every step (`watch`), every message by its flow. Called by the test and by `npm run invariants`.
+ * A whole adapter under a seeded random load: 3 to 8 functions, flows of every service between them
+ * on both QoS levels, resources small enough to run out, share changes, errors, function resets and
+ * ADAPTER_CONTROL. `AdapterWatch` checks the adapter after every step, each flow checks its
+ * messages. Called by the test, `npm run invariants` and `npm run digests`.
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
@@ -16,10 +18,10 @@ import { AdapterWatch } from './watch.ts';
 const MEMORY_BYTES = 1 << 23;
 const VCBS = 8;
 const LEVEL_ONE_PAGES = 3;
-/** Steps from one time that everything comes to an end to the next. */
-const REST_EVERY = 400;
-/** Twice as many queue pairs: some of them more than the scheduler buffer has entries. */
-const FLOWS_MOST = 14;
+/** Steps between two drains. */
+const DRAIN_INTERVAL = 400;
+/** Flows of a function at most. Their QPs may outnumber the entries of the scheduler buffer. */
+const FLOWS_MAX = 14;
 const KINDS: readonly (readonly [ServiceType, SendOpcode])[] = [
   [ServiceType.RC, SendOpcode.SEND_IMMEDIATE],
   [ServiceType.RC, SendOpcode.RDMA_WRITE_IMMEDIATE],
@@ -70,24 +72,24 @@ export class AdapterLoad {
     const bringUp = { levelOnePages: LEVEL_ONE_PAGES, overflowEntriesLog2: random.pick([0, 6]) };
     this.tenants = this.machine.hosts.map((_, index) => new Tenant(this.machine, index, bringUp));
     this.machine.onStep = () => this.#check();
-    const flows = random.between(KINDS.length, FLOWS_MOST);
+    const flows = random.between(KINDS.length, FLOWS_MAX);
     for (const from of this.tenants) for (let count = 0; count < flows; count++) this.#addFlow(from, count);
     this.#actions = new RandomActions(this, random);
   }
 
-  /** Runs `steps` more steps; throws at the first thing that is wrong, with the seed and the state. */
+  /** Runs `steps` more steps. Throws at the first violation, with the seed and the state. */
   run(steps: number): void {
     for (const end = this.steps + steps; this.steps < end; ) {
       this.steps++;
       this.#actions.perform();
       this.machine.step();
       this.reap(this.#random.pick(this.flows));
-      if (this.steps % REST_EVERY === 0) this.rest();
+      if (this.steps % DRAIN_INTERVAL === 0) this.drain();
     }
   }
 
-  /** Lets all that was posted come to its end: nothing may be lost and nothing be left. */
-  rest(): void {
+  /** Lets all messages end: none may be lost, and no resource may stay in use. */
+  drain(): void {
     this.#actions.endDisturbances();
     const isDone = (): boolean => {
       for (const flow of this.flows) this.reap(flow);
@@ -106,6 +108,7 @@ export class AdapterLoad {
     this.watch.shrinking = false;
   }
 
+  /** Takes and checks the completions and arrivals of a flow. */
   reap(flow: Flow): void {
     const before = flow.completed;
     const wrong = flow.reap();
@@ -113,6 +116,7 @@ export class AdapterLoad {
     this.messages += flow.completed - before;
   }
 
+  /** Throws an error with the seed, the step and the unfinished flows. */
   fail(what: string): never {
     const unfinished = this.flows.filter(({ posted, completed }) => completed < posted).map((flow) => flow.describe());
     throw new Error(`${what}; step ${this.steps}; ${this.machine.describe()}\n${unfinished.join('\n')}`);
@@ -127,7 +131,7 @@ export class AdapterLoad {
     return this.tenants.reduce((sum, tenant) => sum + tenant.read(register), 0);
   }
 
-  /** Numbers that show that a run did what it is for. */
+  /** Counts that show whether the run had the load it is meant to have. */
   get summary() {
     const { messages, watch } = this;
     return {

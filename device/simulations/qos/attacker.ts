@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Hostile software of one function: writes to all its BARs, doorbells and commands that name others' objects, scribbles over what the device reads from its memory, management commands
- * about everything. It knows all numbers there are. What it may not do is what a guest may do to others by right: send them good packets.
+ * Hostile software of one function: random writes to all its BARs, doorbells and commands with the
+ * numbers of other functions' objects, writes over the structures that the device reads, management
+ * commands about every object. It knows all object numbers. It sends no valid packet to others,
+ * which a guest may do by right. Used by `Isolation` (docs/DOCUMENTS.md decision 14).
  */
-
 import {
   BAR_PIO_BYTES,
   BAR_REGISTERS_BYTES,
@@ -30,9 +31,8 @@ const OPCODES = Object.values(ManagementOpcode);
 const SEND_OPCODES = Object.values(SendOpcode);
 const STORE_SIZES = [1, 2, 4, 8, 8, 8] as const;
 const LARGEST_PAYLOAD = 128;
-const OBJECT_NUMBERS = MANAGEMENT_COMMAND_OBJECT_NUMBER_MASK >>> MANAGEMENT_COMMAND_OBJECT_NUMBER_SHIFT;
-/** Registers that are hit more often than others. */
-const FAVOURITES = [
+/** Registers that are written more often than others. */
+const PREFERRED_REGISTERS = [
   CSR.SEND_DOORBELL,
   CSR.CQ_NOTIFY,
   CSR.EQ_CONSUMER,
@@ -45,11 +45,12 @@ const FAVOURITES = [
   CSR.INTERRUPT_TRIGGER,
 ];
 
+/** The attacker. */
 export class Attacker {
   acts = 0;
   readonly #tenant: Tenant;
   readonly #random: Random;
-  /** QPNs, keys and numbers of others' objects. */
+  /** QPNs, keys and numbers of other functions' objects. */
   readonly #foreign: readonly number[];
   readonly #collectBytes: number;
   #queuePairs: DriverQueuePair[] = [];
@@ -63,7 +64,7 @@ export class Attacker {
     this.#begin();
   }
 
-  /** What the device has counted against it. */
+  /** Faults that the device has counted for this function. */
   get faults(): number {
     return this.#earlierFaults + this.#recentFaults;
   }
@@ -75,19 +76,19 @@ export class Attacker {
   /** One hostile act. */
   act(): void {
     this.acts++;
-    const die = this.#random.below(256);
-    if (die < 60) this.#writeRegister();
-    else if (die < 120) this.#writeCollect();
-    else if (die < 140) this.#writePio();
-    else if (die < 190) this.#ring();
-    else if (die < 220) this.#post();
-    else if (die < 245) this.#scribble();
-    else if (die < 255) this.#manage();
+    const draw = this.#random.below(256);
+    if (draw < 60) this.#writeRegister();
+    else if (draw < 120) this.#writeCollect();
+    else if (draw < 140) this.#writePio();
+    else if (draw < 190) this.#ring();
+    else if (draw < 220) this.#post();
+    else if (draw < 245) this.#scribble();
+    else if (draw < 255) this.#manage();
     else if (this.#random.oneIn(64)) this.#begin();
     else this.#recover();
   }
 
-  /** From the start: a reset, a driver, queue pairs to misuse. */
+  /** Starts again: a reset, a driver, QPs to misuse. */
   #begin(): void {
     const { machine, index } = this.#tenant;
     this.#earlierFaults += this.#recentFaults;
@@ -117,7 +118,7 @@ export class Attacker {
     }
   }
 
-  /** Its queue pairs work again: most acts are lost on a queue pair in error. */
+  /** Enables the function again: most acts have no effect on a QP in error. */
   #recover(): void {
     const { access } = this.#tenant;
     access.writeRegister(CSR.DEVICE_CONTROL, 4, CSR_DEVICE_CONTROL_ENABLE_MASK, 0);
@@ -145,8 +146,8 @@ export class Attacker {
   #writeRegister(): void {
     const random = this.#random;
     const size = random.pick(STORE_SIZES);
-    const offset = random.oneIn(2) ? random.pick(FAVOURITES) : random.below(BAR_REGISTERS_BYTES / size) * size;
-    // Its own reset is an act by itself: nothing would work after it.
+    const offset = random.oneIn(2) ? random.pick(PREFERRED_REGISTERS) : random.below(BAR_REGISTERS_BYTES / size) * size;
+    // Not DEVICE_CONTROL: after a reset of the function no other act would have an effect.
     if (offset < CSR.DEVICE_STATUS && offset + size > CSR.DEVICE_CONTROL) return;
     if (random.oneIn(8)) this.#tenant.access.readRegister(offset, size);
     else this.#tenant.access.writeRegister(offset, size, this.#value(), this.#value());
@@ -166,7 +167,7 @@ export class Attacker {
     this.#tenant.access.writePio(offset, size, this.#value(), this.#value());
   }
 
-  /** Doorbells, stops, notifications and cancels that name anybody's queues. */
+  /** Doorbells, stops, notifications and cancels for the queues of any function. */
   #ring(): void {
     const random = this.#random;
     const { access } = this.#tenant;
@@ -188,7 +189,7 @@ export class Attacker {
     }
   }
 
-  /** Commands in order as far as the device can tell, about others' keys, handles and queues, or about no memory at all. */
+  /** Posts a well-formed command with foreign or invalid keys, handles, queues and addresses. */
   #post(): void {
     const random = this.#random;
     const qp = random.pick(this.#queuePairs);
@@ -213,7 +214,7 @@ export class Attacker {
     if (random.oneIn(4)) qp.collect(bytes);
   }
 
-  /** Records, descriptors, overflow buffer, address handles, queues: all that the device reads. */
+  /** Overwrites a record, descriptor, address handle or overflow entry that the device reads. */
   #scribble(): void {
     const random = this.#random;
     const { access, driver } = this.#tenant;
@@ -250,7 +251,7 @@ export class Attacker {
     management.write(bytes);
   }
 
-  /** Asks for what others have. */
+  /** Requests the resources of other functions. */
   #request(): void {
     const random = this.#random;
     const changes = Array.from({ length: 1 + random.below(RESOURCE_CHANGES_MAX) }, () => ({
@@ -266,7 +267,7 @@ export class Attacker {
     );
   }
 
-  /** Inside its memory, at its edges, or anywhere. */
+  /** An address inside its memory, at its end, or anywhere. */
   #address(): number {
     const random = this.#random;
     const { memoryAddress, memoryBytes } = this.#tenant.access;

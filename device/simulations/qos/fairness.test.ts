@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Equal tenants that flood get the same, whatever they send, whatever way they post and over however many queue pairs. DESIGN.md 4.4. */
+/**
+ * Equal tenants that flood get equal service, whatever they send, however they post and over how
+ * many QPs (docs/ARCHITECTURE.md, Shares of time; docs/DOCUMENTS.md decision 13).
+ */
 import t from 'tap';
 import { checkEqual, measureFairness, POSTINGS, pair, SIZES } from './fairness.ts';
 import type { Traffic } from './flood.ts';

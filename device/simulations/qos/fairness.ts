@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What tenants that flood get of the adapter's time, each with a virtual function of its own (docs/ARCHITECTURE.md, Shares): for the tests of equal tenants and of shares. */
+/**
+ * Measurement of the adapter's time that flooding tenants get, each on its own virtual function
+ * (docs/ARCHITECTURE.md, Shares of time). Used by `fairness.test.ts` and `shares.test.ts`.
+ */
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Flood, type FloodRequest, measureShares, type Posting } from './flood.ts';
 import { Tenant } from './tenant.ts';
 
 const MEMORY_BYTES = 1 << 23;
+/** Largest difference between two equal tenants. */
 const EQUAL = 0.05;
+/** Largest deviation from a guaranteed share. */
 export const GUARANTEE = 0.02;
 export const SIZES = [64, 256, 1024, 2048, 4096, 8192, 16_384, 65_536];
 export const POSTINGS: readonly Posting[] = ['collect', 'doorbell', 'mixed'];
+/** Passes of a measurement with messages of up to 4096 bytes. */
 export const PASSES = 300;
 
-interface Surroundings {
+interface FairnessOptions {
   /** Units of work in a pass of the adapter. */
   readonly budget?: number;
   readonly passes?: number;
-  /** By tenant: weight of each of its lanes. */
+  /** Weight of each lane of a tenant, by tenant. */
   readonly weights?: readonly number[];
 }
 
-/** Floods with one virtual function for each request; returns what each of them cost, divided by the mean of all: 1 is a fair share. */
-export function measureFairness(requests: readonly FloodRequest[], around: Surroundings = {}): number[] {
-  const { budget = 64, passes = passesFor(requests), weights = requests.map(() => 1) } = around;
+/**
+ * Floods with one virtual function for each request. Returns the cost of each tenant's messages per
+ * weight, divided by the mean of all: 1 is a fair share.
+ */
+export function measureFairness(requests: readonly FloodRequest[], options: FairnessOptions = {}): number[] {
+  const { budget = 64, passes = passesFor(requests), weights = requests.map(() => 1) } = options;
   const machine = new InProcessMachine({ functionCount: requests.length + 1, memoryBytes: MEMORY_BYTES, budget });
   const { lanes } = machine.device;
   for (const { number } of lanes.lanes) {
@@ -35,15 +44,18 @@ export function measureFairness(requests: readonly FloodRequest[], around: Surro
   return costs.map((cost) => cost / mean);
 }
 
-/** Enough messages of the longest kind that one more or less does not count. */
+/** Passes enough that one of the longest messages more or less makes no difference. */
 function passesFor(requests: readonly FloodRequest[]): number {
   const longest = Math.max(...requests.map(({ size }) => size));
   return PASSES * (longest > 16_384 ? 5 : longest > 4096 ? 3 : 1);
 }
 
+/** The shares with three decimals, for a failure. */
 export const describe = (shares: readonly number[]): string => shares.map((share) => share.toFixed(3)).join(' ');
+/** Two floods that differ in the number of QPs. */
 export const pair = (one: FloodRequest, queuePairs: number): FloodRequest[] => [one, { ...one, queuePairs }];
 
+/** Asserts that two shares are equal. */
 export function checkEqual(
   t: { ok(value: boolean, what: string): unknown },
   what: string,

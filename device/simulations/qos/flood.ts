@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Tenants that send as much as they can: each keeps the send queues of its queue pairs full with messages to the other port. What each of them gets of the adapter meanwhile is
- * measured: for the fairness tests and the demo.
+ * A tenant that keeps the send queues of its QPs full with messages to the other port, and the
+ * measurement of the adapter's service to several such tenants. Used by `fairness.ts` and
+ * `worked-example.ts`.
  */
 import { packetCount } from '../../../protocol/infiniband/mtu.ts';
 import {
@@ -26,21 +27,21 @@ const OPCODES = {
   datagram: SendOpcode.SEND,
 };
 
-/** How a tenant posts: commands in collect buffers, or batches with a doorbell, or by turns. */
+/** Way of posting: commands in collect buffers, batches with a doorbell, or both by turns. */
 export type Posting = 'collect' | 'doorbell' | 'mixed';
 
-/** What a tenant sends: RC WRITEs, RC READs, RC SENDs, or datagrams. */
+/** Kind of message: RC WRITE, RC READ, RC SEND, or UD SEND. */
 export type Traffic = 'write' | 'read' | 'send' | 'datagram';
 
 export interface FloodRequest {
-  /** RC WRITEs unless given. */
+  /** RC WRITE unless given. */
   readonly traffic?: Traffic;
   readonly queuePairs: number;
   /** Bytes of a message. */
   readonly size: number;
   readonly posting: Posting;
   readonly qosLevel?: number;
-  /** Messages each queue pair has under way. */
+  /** log2 of the messages in flight per QP. */
   readonly depthLog2?: number;
 }
 
@@ -51,7 +52,7 @@ interface Sender {
   completed: number;
 }
 
-/** One tenant's flood. */
+/** The flood of one tenant. */
 export class Flood {
   completed = 0;
   active = true;
@@ -72,14 +73,14 @@ export class Flood {
     this.#senders = Array.from({ length: request.queuePairs }, () => this.#connect());
   }
 
-  /** What a message costs by the adapter's tariff, in bytes. A READ is a packet more: its request. */
+  /** Cost of a message by the adapter's tariff, bytes. The request of a READ is a packet too. */
   get messageCost(): number {
     const { size } = this.request;
     const packets = packetCount(size, MTU_BYTES) + (this.#traffic === 'read' ? 1 : 0);
     return COMMAND_COST_BYTES + packets * PACKET_COST_BYTES + size;
   }
 
-  /** Takes what has completed and fills all send queues again. Throws when a message failed. */
+  /** Takes completions and fills all send queues again. Throws if a message failed. */
   turn(): void {
     for (const [index, sender] of this.#senders.entries()) {
       this.#reap(sender);
@@ -172,11 +173,11 @@ export class Flood {
   }
 }
 
-/** Lets all flood for so many passes of the adapter after a while of warming up; returns what each completed meanwhile. */
+/** Lets all floods run for `passes` passes after a warm-up; returns the messages of each. */
 export function measureShares(floods: readonly Flood[], passes: number): number[] {
   const run = (count: number): void => {
     for (let pass = 0; pass < count; pass++) {
-      // Who posts first has no advantage.
+      // The first to post changes with each pass.
       for (let at = 0; at < floods.length; at++) floods[(pass + at) % floods.length].turn();
       floods[0].tenant.machine.step();
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Messages from a queue pair of one tenant (port 1) to one of another (port 2), and the oracle of them: each completes once, in order, successful unless the flow was failed on purpose,
- * and arrives once, in order, whole. The link loses nothing and the receiver always has entries, so that holds for UC and UD too.
+ * Messages from a QP of one tenant (port 1) to a QP of another (port 2), and their oracle: each
+ * completes once, in order, with success unless the flow was failed on purpose, and arrives once,
+ * in order, whole. The link loses no packet and the receiver always has entries, so this holds for
+ * UC and UD too. Used by `AdapterLoad` and `Isolation`.
  */
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
@@ -12,8 +14,9 @@ import type { Tenant } from './tenant.ts';
 const GRH = 40;
 const QKEY = 0x1234;
 export const QUEUE_LOG2 = 4;
-/** Messages a flow may have under way; as many entries are posted at the receiver. */
+/** Messages in flight at most; the receiver has as many entries posted. */
 export const WINDOW = 1 << QUEUE_LOG2;
+/** Bytes of the longest message. */
 export const LONGEST = 2048;
 const INLINE_LONGEST = 256;
 const NUMBER_BYTES = 4;
@@ -31,7 +34,7 @@ export class Flow {
   posted = 0;
   completed = 0;
   arrived = 0;
-  /** Put into error on purpose: what follows is flushed. */
+  /** The sender was put into ERR on purpose: outstanding messages are flushed. */
   failed = false;
   sender!: DriverQueuePair;
   receiver!: DriverQueuePair;
@@ -47,11 +50,12 @@ export class Flow {
     this.create();
   }
 
+  /** Messages that may be posted now. */
   get room(): number {
     return WINDOW - (this.posted - Math.min(this.completed, this.arrived));
   }
 
-  /** Makes both queue pairs and connects them. Pieces of memory are each tenant's own. */
+  /** Creates and connects both QPs; each tenant allocates its own memory. */
   create(): void {
     const { from, to, options } = this;
     this.sender = createQueuePair(from, options);
@@ -64,7 +68,7 @@ export class Flow {
     this.#start();
   }
 
-  /** Both ends through RESET to RTS; what was under way is forgotten. */
+  /** Moves both QPs through RESET to RTS; outstanding messages are forgotten. */
   restart(): void {
     for (const qp of [this.sender, this.receiver]) {
       qp.toReset();
@@ -74,20 +78,20 @@ export class Flow {
     this.#start();
   }
 
-  /** The sender fails: what is outstanding is flushed. */
+  /** Moves the sender to ERR: outstanding messages are flushed. */
   fail(): void {
     this.failed = true;
     this.sender.toError();
   }
 
-  /** Posts a message of `size` bytes. Returns the bytes of its command. */
+  /** Posts a message of `size` bytes; returns the bytes of its command. */
   post(size: number, by: PostBy): Uint8Array {
     this.#sizes[this.posted % WINDOW] = size;
     const bytes = this.sender.post(this.#request(this.posted++, size), by);
     return bytes;
   }
 
-  /** Takes what completed and what arrived. Returns a sentence about what is wrong, or undefined. */
+  /** Takes completions and arrivals. Describes the first violation; undefined if none. */
   reap(): string | undefined {
     return this.#reapSends() ?? this.#reapReceives();
   }

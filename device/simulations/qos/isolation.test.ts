@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What one function does to itself and to the adapter shows nowhere in the others. DESIGN.md 7; `npm run isolation` does 10 million acts. */
+/**
+ * No act of hostile software of one function shows in another function (docs/DOCUMENTS.md decision
+ * 14). `npm run isolation` performs 10 million acts.
+ */
 import t from 'tap';
 import { Isolation } from './isolation.ts';
 

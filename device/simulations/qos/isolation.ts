@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Victims beside an attacker: the physical function and a virtual one work in rounds, a message at a time on each of their flows, while a third function does its worst, or nothing.
- * All that the victims can see (registers, memory, completions) has one digest, which must be the same both ways. Called by the test and by `npm run isolation`.
+ * Isolation of functions (docs/DOCUMENTS.md decision 14): the physical function and a virtual one
+ * send messages in rounds while a third function attacks, or does nothing. The registers, memory
+ * and interrupts of the two must be equal in both runs. Called by the test, `npm run isolation` and
+ * `npm run digests`.
  */
 import { crc32 } from 'node:zlib';
 import { CSR, csrRegisters } from '../../../protocol/layout/gen/registers.gen.ts';
@@ -16,11 +18,12 @@ const MEMORY_BYTES = 1 << 21;
 const ATTACKER = 1;
 const VICTIMS = [0, 2] as const;
 const BUDGET = 4096;
-/** Acts after which the adapter gets to run. */
+/** Hostile acts per step of the adapter. */
 const ACTS_PER_STEP = 32;
 /**
- * What shows the adapter or its ports rather than the function: time; what is free of what all share; packets of the ports; and, to the physical function, lanes of others and shared
- * ones. DEDICATED_LOCK is taken by reading it.
+ * Registers that show the adapter or its ports rather than the function: time, free buffers of the
+ * shared pool, packets of the ports, and, to the physical function, lanes. Reading DEDICATED_LOCK
+ * takes the lock.
  */
 const SHARED_REGISTERS: readonly number[] = [
   CSR.LOCAL_TIME,
@@ -36,6 +39,7 @@ const SHARED_REGISTERS: readonly number[] = [
   CSR.TVL_LAUNCHES,
 ];
 
+/** One run: victims, and an attacker that may be idle. */
 export class Isolation {
   readonly attacker: Attacker;
   readonly #machine: InProcessMachine;
@@ -68,7 +72,7 @@ export class Isolation {
     this.attacker = new Attacker(tenants[ATTACKER], new Random(seed + 1), numbers);
   }
 
-  /** A round of the victims, with so many hostile acts in between. Throws when a victim's message fails. */
+  /** One message of a victim among `acts` hostile acts. Throws if the message fails. */
   round(acts: number): void {
     const flow = this.#flows[this.#rounds++ % this.#flows.length];
     const by = this.#random.pick(['collect', 'doorbell', 'register'] as const);
@@ -79,18 +83,18 @@ export class Isolation {
     this.#machine.runUntil(() => this.#isDone(flow), 'the end of a message of the victim', 1_000_000);
   }
 
-  /** Names what the victims see differently in the other run: registers, memory, interrupts. */
+  /** Names of the registers, memories and interrupts of the victims that differ in another run. */
   findDifferences(other: Isolation): string[] {
     const theirs = other.#observe();
     return [...this.#observe()].filter(([name, value]) => theirs.get(name) !== value).map(([name]) => name);
   }
 
-  /** Changes one byte of a victim's memory: a test of the test. */
+  /** Changes one byte of a victim's memory, to show that the comparison notices it. */
   touch(): void {
     this.#victims[0].access.host.memory.bytes[MEMORY_BYTES - 1]++;
   }
 
-  /** All that the victims can see. Completions are in their memory. */
+  /** Registers, memory (with all completions) and interrupts of the victims, by name. */
   #observe(): Map<string, number> {
     this.#machine.runUntilIdle();
     const seen = new Map<string, number>();

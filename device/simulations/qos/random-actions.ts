@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What happens to the adapter in a step of a random run: posts by all ways, stores of half-written commands, stale copies and doorbells, requests, errors, resets, the switch. */
+/**
+ * The random actions of `AdapterLoad`, one for each step: posts by every way, single stores of
+ * half-written commands, stale copies and doorbells, share requests, QP errors, function resets,
+ * writes to ADAPTER_CONTROL.
+ */
 import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
@@ -42,7 +46,7 @@ export interface LoadedAdapter {
   reap(flow: Flow): void;
 }
 
-/** A command whose stores are made one by one, in other steps. */
+/** A command whose stores are made one by one, in several steps. */
 interface HalfWritten {
   readonly flow: Flow;
   readonly bytes: DataView;
@@ -53,43 +57,44 @@ export class RandomActions {
   readonly counts = { requests: 0, granted: 0, errors: 0, resets: 0, switched: 0, halfWritten: 0, stale: 0 };
   readonly #load: LoadedAdapter;
   readonly #random: Random;
-  /** By page of a function: what is being written there. */
+  /** By page of a function: the command that is being written there. */
   readonly #halfWritten = new Map<string, HalfWritten>();
   readonly #copies: { flow: Flow; bytes: Uint8Array }[] = [];
-  /** Flows with commands of which the adapter may not know yet. */
-  readonly #untold = new Set<Flow>();
+  /** Flows with commands that the adapter may not know of, because no doorbell followed. */
+  readonly #unannounced = new Set<Flow>();
 
   constructor(load: LoadedAdapter, random: Random) {
     this.#load = load;
     this.#random = random;
   }
 
+  /** Performs one action. */
   perform(): void {
     const random = this.#random;
-    const die = random.below(1000);
-    if (die < 700) this.#postSome(random.pick(this.#load.flows));
-    else if (die < 880) this.#storeSome();
-    else if (die < 940) this.#repeat();
-    else if (die < 980) this.#request();
-    else if (die < 990) this.#switch();
-    else if (die < 994) this.#pass();
-    else if (die < 998) this.#failFlow();
+    const draw = random.below(1000);
+    if (draw < 700) this.#postMessages(random.pick(this.#load.flows));
+    else if (draw < 880) this.#storeHalfWritten();
+    else if (draw < 940) this.#repeatStale();
+    else if (draw < 980) this.#request();
+    else if (draw < 990) this.#switch();
+    else if (draw < 994) this.#advanceTime();
+    else if (draw < 998) this.#failFlow();
     else if (random.oneIn(4)) this.#resetFunction();
   }
 
-  /** Ends what would keep messages from coming to an end. */
+  /** Ends all disturbances that would keep a message from completing. */
   endDisturbances(): void {
     this.#control(0);
     for (const { flow } of this.#halfWritten.values()) flow.sender.cancel();
     this.#halfWritten.clear();
-    // Stores made while a share was smaller are lost: what is left of their commands is for software to cancel.
+    // Stores made while a share was smaller are lost: software must cancel their commands.
     if (this.#load.watch.shrinking) for (const { sender } of this.#load.flows) sender.cancel();
-    // Only where it is due: a doorbell more would hide that one was lost.
-    for (const flow of this.#load.flows) if (flow.failed || this.#untold.has(flow)) this.#ring(flow, 'register');
+    // Only where a doorbell is due: an additional one would hide a lost one.
+    for (const flow of this.#load.flows) if (flow.failed || this.#unannounced.has(flow)) this.#ring(flow, 'register');
     for (const flow of this.#load.flows) if (flow.failed) this.#restart(flow);
   }
 
-  #postSome(flow: Flow): void {
+  #postMessages(flow: Flow): void {
     const random = this.#random;
     if (flow.failed) return;
     for (let count = Math.min(flow.room, random.between(1, 6)); count > 0; count--) {
@@ -98,25 +103,25 @@ export class RandomActions {
       if (by === 'collect') this.#collect(flow, size);
       else {
         flow.post(size, 'slot');
-        this.#untold.add(flow);
+        this.#unannounced.add(flow);
         if (by !== 'slot') this.#ring(flow, by);
       }
     }
     if (random.oneIn(2)) this.#ring(flow, random.pick(['doorbell', 'register']));
   }
 
-  /** By the register it is sure to arrive: a page may be beyond what its function has now. */
+  /** A doorbell by register always arrives; a page may lie beyond the function's present share. */
   #ring(flow: Flow, by: 'doorbell' | 'register'): void {
     flow.sender.ring(undefined, by);
-    if (by === 'register') this.#untold.delete(flow);
+    if (by === 'register') this.#unannounced.delete(flow);
   }
 
-  /** By collect buffer: at once, or store by store while other things happen. */
+  /** Posts by collect buffer: at once, or store by store over several steps. */
   #collect(flow: Flow, size: number): void {
     const random = this.#random;
     const place = placeOf(flow);
     const bytes = flow.post(size, 'slot');
-    this.#untold.add(flow);
+    this.#unannounced.add(flow);
     this.#copies[random.below(KEPT_COPIES)] = { flow, bytes: bytes.slice() };
     if (this.#halfWritten.has(place)) return;
     if (random.oneIn(2)) return flow.sender.collect(bytes, { random, storeBytes: 0 });
@@ -125,7 +130,7 @@ export class RandomActions {
     this.counts.halfWritten++;
   }
 
-  #storeSome(): void {
+  #storeHalfWritten(): void {
     const places = [...this.#halfWritten.keys()];
     if (places.length === 0) return;
     const place = this.#random.pick(places);
@@ -137,8 +142,8 @@ export class RandomActions {
     this.#halfWritten.delete(place);
   }
 
-  /** Old copies, and doorbells that are old, early or far off: they change nothing. */
-  #repeat(): void {
+  /** Repeats an old copy, or rings with a random sequence number: neither may have an effect. */
+  #repeatStale(): void {
     const random = this.#random;
     this.counts.stale++;
     const copy = this.#copies[random.below(KEPT_COPIES)];
@@ -148,7 +153,10 @@ export class RandomActions {
     else flow.sender.ring(random.below(0x10000), random.pick(['doorbell', 'register']));
   }
 
-  /** A request of the host, of the physical function, or of a function for its levels; half of them will be refused. */
+  /**
+   * Requests a share change by the host, the physical function, or a function for its own levels.
+   * About half of the requests are refused.
+   */
   #request(): void {
     const random = this.#random;
     const { machine, tenants, watch } = this.#load;
@@ -162,6 +170,7 @@ export class RandomActions {
     if (status === ManagementStatus.OK) this.counts.granted++;
   }
 
+  /** A change of a level, of a function, or of a lane. */
   #drawChange(target: number) {
     const random = this.#random;
     const lanes = this.#load.laneCount;
@@ -186,8 +195,8 @@ export class RandomActions {
     tenants[0].access.writeRegister(CSR.ADAPTER_CONTROL, 4, value, 0);
   }
 
-  /** Time passes: timers fire, functions become idle. */
-  #pass(): void {
+  /** Advances time: timers fire, functions become idle. */
+  #advanceTime(): void {
     this.#load.machine.clock.advance(this.#random.below(12_000_000));
   }
 
@@ -206,17 +215,17 @@ export class RandomActions {
       return flow.completed === flow.posted;
     };
     machine.runUntil(isFlushed, 'flushed completions');
-    this.#drop(flow);
+    this.#forget(flow);
     flow.restart();
   }
 
-  /** Its guest starts anew, and so do all flows from it and to it. */
+  /** Resets a function; its guest and all flows from and to it start again. */
   #resetFunction(): void {
     const { machine, tenants, flows } = this.#load;
     const tenant = this.#random.pick(tenants);
     this.counts.resets++;
     const hit = flows.filter(({ from, to }) => from === tenant || to === tenant);
-    for (const flow of hit) this.#drop(flow);
+    for (const flow of hit) this.#forget(flow);
     for (const { from, to, sender, receiver } of hit) {
       if (from !== tenant) sender.destroy();
       if (to !== tenant) receiver.destroy();
@@ -228,10 +237,10 @@ export class RandomActions {
     for (const flow of hit) flow.create();
   }
 
-  /** Forgets all that is known of commands of the flow. */
-  #drop(flow: Flow): void {
+  /** Discards the half-written command and the copies of a flow. */
+  #forget(flow: Flow): void {
     if (this.#halfWritten.delete(placeOf(flow))) flow.sender.cancel();
-    this.#untold.delete(flow);
+    this.#unannounced.delete(flow);
     for (const [at, copy] of this.#copies.entries()) if (copy?.flow === flow) delete this.#copies[at];
   }
 }

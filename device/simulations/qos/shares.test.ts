@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Weighted tenants that flood get what they weigh, those with messages of different sizes the same time, however long the adapter is let work at a time; the worked example's guests get what their lanes
- * weigh. DESIGN.md 4.4.
+ * Tenants that flood get the adapter's time in proportion to the weight of their lanes, whatever
+ * their message sizes and the budget of a pass (docs/ARCHITECTURE.md, Shares of time). The worked
+ * example is that of US 8,484,392 par. 125-131.
  */
 import t from 'tap';
 import { checkEqual, describe, GUARANTEE, measureFairness, PASSES, POSTINGS, pair, SIZES } from './fairness.ts';

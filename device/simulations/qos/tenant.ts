@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A guest of one function, as the runs over whole adapters need it: a driver brought up, a PD, memory with all rights. Flows between tenants are in `flow`. */
+/**
+ * The guest of one function in a run over a whole adapter: a driver brought up, a PD, and a region
+ * over all memory with all rights. Used by all runs of this folder.
+ */
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import type { PcieFunction } from '../../adapter/pcie-function.ts';
@@ -9,7 +12,7 @@ import type { BringUpRequest, DriverMemoryRegion } from '../../hosts/in-process/
 import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 
-/** A QoS level that was left without pages uses the first one of the other. */
+/** A QoS level without pages uses the first page of the other level. */
 class TenantDriver extends Driver {
   override takePage(qosLevel: number): number {
     const count = this.access.readRegister(CSR.VCB_COUNT, 4);
@@ -18,6 +21,7 @@ class TenantDriver extends Driver {
   }
 }
 
+/** One function and its driver. */
 export class Tenant {
   readonly machine: InProcessMachine;
   readonly index: number;
@@ -35,7 +39,7 @@ export class Tenant {
     this.bringUp();
   }
 
-  /** From power-on, or from a reset. */
+  /** Brings the function up after power-on or a reset. */
   bringUp(): void {
     const { levelOnePages = 0 } = this.#bringUp;
     const pages = Math.min(levelOnePages, Math.floor(this.read(CSR.VCB_COUNT) / 2));
@@ -58,6 +62,7 @@ export class Tenant {
     return this.read(CSR.PORT_LID, port - 1);
   }
 
+  /** A view of guest memory. */
   bytes(address: number, lengthBytes: number): Uint8Array {
     const view = this.access.view(address, lengthBytes);
     return new Uint8Array(view.buffer, view.byteOffset, lengthBytes);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What is watched of a whole adapter with several functions, at every bind and after every step: PCBs and VCBs, credits, lists (the invariants of the units), that refusals
- * are of the refused function's own making or of what is shared, and that no lane starves.
+ * Checks of a whole adapter with several functions, at every bind and after every step: the
+ * invariants of PCBs, VCBs, credits and lists; that only the refused function's own use or the
+ * shared pool explains a refusal (US 8,484,392 par. 11, 53); and that no lane starves. Used by
+ * `AdapterLoad`.
  */
 import { QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { Adapter } from '../../adapter/adapter.ts';
@@ -11,31 +13,36 @@ import { findBadBinding, findBrokenInvariant } from '../../test-support/invarian
 import { findLaneFault } from '../../test-support/lane-invariants.ts';
 import type { Tenant } from './tenant.ts';
 
-/** Launches of other lanes, for each lane there is, that a lane with work may see before its next. Far more than turns and credits explain. */
-const PATIENCE_PER_LANE = 16;
+/**
+ * A lane with work launches at the latest after so many launches times the number of lanes: far
+ * more than turns and credits explain.
+ */
+const LAUNCHES_PER_LANE = 16;
 
-/** What was used of a pool beyond what all share, when it was looked at last. */
-interface Debt {
+/** State of a pool at the last check. */
+interface PoolUse {
   readonly pool: PcbAllocator;
   readonly what: string;
+  /** Buffers used beyond the shared pool: lent by idle functions, or kept after a share shrank. */
   borrowed: number;
   deviceShared: number;
   lending: boolean;
 }
 
+/** The checks of one adapter. */
 export class AdapterWatch {
-  /** Binds that were refused, and judged. */
+  /** Binds that were refused, and checked. */
   refusals = 0;
   launches = 0;
   checks = 0;
-  /** Shares may have shrunk below what is in use since nothing was in use. */
+  /** Shares may have shrunk below their use since the last drain. */
   shrinking = false;
-  /** The longest a lane with work has waited, in launches. */
+  /** Longest wait of a lane with work, in launches. */
   longestWait = 0;
   readonly #adapter: Adapter;
   readonly #waitingSince: Float64Array;
   readonly #launched: Float64Array;
-  readonly #debts: Debt[] = [];
+  readonly #uses: PoolUse[] = [];
   #wrong: string | undefined;
 
   constructor(adapter: Adapter) {
@@ -46,25 +53,25 @@ export class AdapterWatch {
     this.#watchBinds(adapter.schedulerBuffers, 'dedicated buffer');
   }
 
-  /** Returns a sentence about the first thing that is wrong now, or undefined. */
+  /** Describes the first violation; undefined if there is none. */
   check(tenants: readonly Tenant[]): string | undefined {
     const adapter = this.#adapter;
     const wrong = this.#wrong ?? findBadBinding(adapter) ?? findLaneFault(adapter) ?? this.#findStarving();
     if (wrong !== undefined) return wrong;
-    // What registers show is the same once more: one function after each step.
+    // Registers show the same state again: one function is enough after each step.
     const { access, index } = tenants[this.checks++ % tenants.length];
     const broken = findBrokenInvariant(access, !this.shrinking);
-    return broken === undefined ? this.#findGrowingDebt() : `function ${index}: ${broken}`;
+    return broken === undefined ? this.#findGrowingOveruse() : `function ${index}: ${broken}`;
   }
 
   #watchBinds(pool: PcbAllocator, what: string): void {
-    this.#debts.push({ pool, what, borrowed: 0, deviceShared: 0, lending: false });
+    this.#uses.push({ pool, what, borrowed: 0, deviceShared: 0, lending: false });
     const bind = pool.bind.bind(pool);
     pool.bind = (functionNumber, qosLevel, vcb) => {
       const buffer = bind(functionNumber, qosLevel, vcb);
       if (buffer === undefined) {
         this.refusals++;
-        const unjust = this.#judge(pool, functionNumber, qosLevel);
+        const unjust = this.#explainBadRefusal(pool, functionNumber, qosLevel);
         if (unjust !== undefined)
           this.#wrong ??= `a ${what} was refused to function ${functionNumber}, level ${qosLevel}, though ${unjust}`;
       }
@@ -73,10 +80,12 @@ export class AdapterWatch {
   }
 
   /**
-   * Why a refusal was wrong: nothing that others do with their guarantees, and nothing within its own, may cause one. The one exception: nothing at all is free, because others still use what was theirs
-   * before a share shrank, or what idle functions lent (docs/PROGRAMMING.md, Resources).
+   * Describes why a refusal was wrong; undefined if it was right. Neither the use of other
+   * functions within their guarantees nor an unused guarantee of its own may cause one. The
+   * exception: no buffer is free because other functions still use their share of before it
+   * shrank, or buffers lent by idle functions (docs/PROGRAMMING.md, Resources).
    */
-  #judge(pool: PcbAllocator, functionNumber: number, qosLevel: number): string | undefined {
+  #explainBadRefusal(pool: PcbAllocator, functionNumber: number, qosLevel: number): string | undefined {
     const isConverging = pool.freeCount === 0 && isOverused(pool, this.#adapter.functions.length);
     if (isConverging && (this.shrinking || pool.borrowed > 0)) return undefined;
     if (pool.getInUse(functionNumber, qosLevel) < pool.getGuaranteed(functionNumber, qosLevel))
@@ -87,20 +96,20 @@ export class AdapterWatch {
     return pool.deviceUsed < pool.deviceShared ? 'some that all share are free' : undefined;
   }
 
-  /** What is used beyond what all share, because it was lent or a share grew, only comes back while nobody lends. */
-  #findGrowingDebt(): string | undefined {
-    for (const debt of this.#debts) {
-      const { pool, what } = debt;
-      const grew = pool.borrowed > debt.borrowed && pool.deviceShared === debt.deviceShared;
-      if (grew && !debt.lending && !pool.lending) return `${pool.borrowed} ${what}s are used beyond what all share`;
-      debt.borrowed = pool.borrowed;
-      debt.deviceShared = pool.deviceShared;
-      debt.lending = pool.lending;
+  /** Use beyond the shared pool, after lending or a grown share, only falls while no one lends. */
+  #findGrowingOveruse(): string | undefined {
+    for (const use of this.#uses) {
+      const { pool, what } = use;
+      const grew = pool.borrowed > use.borrowed && pool.deviceShared === use.deviceShared;
+      if (grew && !use.lending && !pool.lending) return `${pool.borrowed} ${what}s are used beyond what all share`;
+      use.borrowed = pool.borrowed;
+      use.deviceShared = pool.deviceShared;
+      use.lending = pool.lending;
     }
     return undefined;
   }
 
-  /** A lane whose list is not empty has its turn, however much the others have to do. */
+  /** Describes a lane with work that has had no turn for too long. */
   #findStarving(): string | undefined {
     const { lanes, count } = this.#adapter.lanes;
     let total = 0;
@@ -114,13 +123,16 @@ export class AdapterWatch {
       }
       const waited = total - this.#waitingSince[number];
       this.longestWait = Math.max(this.longestWait, waited);
-      if (waited > PATIENCE_PER_LANE * count) return `lane ${number} has work and no turn during ${waited} launches`;
+      if (waited > LAUNCHES_PER_LANE * count) return `lane ${number} has work and no turn during ${waited} launches`;
     }
     return undefined;
   }
 }
 
-/** Whether an account has more in use than its limit now is: a level by itself, even where the other one has less than it may. */
+/**
+ * True if an account of a pool uses more than its limit: the shared pool, a function's shared part,
+ * or a level, whatever the other level of the function uses.
+ */
 export function isOverused(pool: PcbAllocator, functionCount: number): boolean {
   if (pool.deviceUsed > pool.deviceShared) return true;
   const used = new Int32Array(functionCount * QOS_LEVELS);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The worked example of US8484392 (figure 11): a control virtual machine and two tenants, weather and ocean, share one adapter. What each is given is asked for as the virtual machine
- * manager would; then the phases show who gets what while the others flood, and when they do not. Over simulated time; called by `npm run demo:qos` and by its test.
+ * The worked example of US 8,484,392 par. 125-131 (figure 11): a control virtual machine and two
+ * tenants, weather and ocean, share one adapter. The shares are requested by management commands;
+ * the phases then measure each guest's service while others flood and while they do not, over
+ * simulated time. Called by `shares.test.ts` and `npm run demo:qos`.
  */
 import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
@@ -11,14 +13,14 @@ import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Flood, type Posting } from './flood.ts';
 import { Tenant } from './tenant.ts';
 
-/** What the document gives to each, by function; `levels`: VCBs and PCBs of QoS level 0 and 1. */
+/** Shares by function; `levelVcbs` and `levelPcbs`: those of QoS levels 0 and 1. */
 export const GUESTS = [
   { name: 'control', vcbs: 30, pcbs: 25, lanes: 15, levelVcbs: [15, 15], levelPcbs: [12, 13] },
   { name: 'weather', vcbs: 25, pcbs: 20, lanes: 10, levelVcbs: [10, 15], levelPcbs: [8, 12] },
   { name: 'ocean', vcbs: 15, pcbs: 12, lanes: 20, levelVcbs: [5, 10], levelPcbs: [4, 8] },
 ] as const;
 
-/** Which guests flood, by function. */
+/** Guests that flood in each phase, by function. */
 export const PHASES = [
   { name: 'all three flood', active: [true, true, true] },
   { name: 'weather and ocean flood', active: [false, true, true] },
@@ -26,14 +28,15 @@ export const PHASES = [
   { name: 'all three again', active: [true, true, true] },
 ] as const;
 
-/** What a guest had in a phase. */
+/** Service to a guest in a phase. */
 export interface PhaseShare {
-  /** Messages completed, and its part of all. */
+  /** Messages completed. */
   readonly messages: number;
+  /** Fraction of the messages of all guests. */
   readonly share: number;
-  /** Its part by the weights of the lanes of those that flood; 0 when it does not. */
+  /** Fraction by the lanes of the guests that flood; 0 if this guest does not. */
   readonly expected: number;
-  /** The most PCBs in use at a time, and of these, out of what all share. */
+  /** Most PCBs in use at a time, and most of them from the shared pool. */
   readonly pcbsPeak: number;
   readonly sharedPeak: number;
 }
@@ -45,6 +48,7 @@ const PASSES = 1500;
 const SETTLING_PASSES = 300;
 const ADAPTER = { pcbCount: 128, schedulerBufferCount: 128, executionCredits: 256, vcbCount: 40, vcbLimit: 64 };
 
+/** The adapter of the example with its shares given out. */
 export class WorkedExample {
   readonly tenants: Tenant[];
   readonly #machine: InProcessMachine;
@@ -64,7 +68,7 @@ export class WorkedExample {
     );
   }
 
-  /** Runs a phase; returns what each guest had. */
+  /** Runs a phase; returns the service to each guest. */
   run(active: readonly boolean[]): PhaseShare[] {
     for (const [index, flood] of this.#floods.entries()) flood.active = active[index];
     this.#pass(SETTLING_PASSES, () => {});
@@ -89,7 +93,7 @@ export class WorkedExample {
     }));
   }
 
-  /** The control machine gives out; each guest splits what it has among its levels. */
+  /** The control machine gives out shares; each guest splits its own between its levels. */
   #giveShares(): void {
     const { VCBS, PCBS, TVLS } = ResourceKind;
     const whole = (resource: number, target: number, amount: number) => ({
@@ -99,19 +103,19 @@ export class WorkedExample {
       qosLevel: RESOURCE_NO_LEVEL,
     });
     for (const [target, { vcbs, pcbs, lanes }] of GUESTS.entries())
-      this.#ask(0, [whole(VCBS, target, vcbs), whole(PCBS, target, pcbs), whole(TVLS, target, lanes)]);
+      this.#request(0, [whole(VCBS, target, vcbs), whole(PCBS, target, pcbs), whole(TVLS, target, lanes)]);
     for (const [target, { levelVcbs, levelPcbs }] of GUESTS.entries())
-      this.#ask(target, [
+      this.#request(target, [
         ...[0, 1].map((qosLevel) => ({ resource: PCBS, target, amount: 0, qosLevel })),
         ...[0, 1].map((qosLevel) => ({ resource: PCBS, target, amount: levelPcbs[qosLevel], qosLevel })),
         { resource: VCBS, target, amount: levelVcbs[1], qosLevel: 1 },
       ]);
   }
 
-  #ask(asker: number, changes: ResourceChangeRequest[]): void {
-    const { status, badOffset, limit } = this.tenants[asker].driver.resources.request(changes);
+  #request(requester: number, changes: ResourceChangeRequest[]): void {
+    const { status, badOffset, limit } = this.tenants[requester].driver.resources.request(changes);
     if (status !== ManagementStatus.OK)
-      throw new Error(`${GUESTS[asker].name} was refused: status ${status}, offset ${badOffset}, limit ${limit}`);
+      throw new Error(`${GUESTS[requester].name} was refused: status ${status}, offset ${badOffset}, limit ${limit}`);
   }
 
   #pass(count: number, watch: () => void): void {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Planted bugs in how a driver takes completions and events. */
+/**
+ * Planted bugs in a driver's handling of completions and events; `planted-bugs.ts` describes each.
+ * docs/HAZARDS.md has the rules that they break (hazards 27 to 30, 34 and 35).
+ */
 import {
   type CompletionEntry,
   decodeCompletionEntry,
@@ -11,7 +14,7 @@ import { EventPoller } from '../../hosts/in-process/driver/event-poller.ts';
 import { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';
 import { OutstandingWork } from '../../hosts/in-process/driver/outstanding-work.ts';
 
-/** Far ahead of anything produced: the device finds nothing missed. */
+/** A consumer count ahead of any producer count: the device finds no missed completion. */
 const AHEAD = 0x4000_0000;
 
 export class BodyFirstQueue extends DriverCompletionQueue {
@@ -53,7 +56,10 @@ export class NoRecheckPoller extends EventPoller {
   }
 }
 
-/** Arms first, and then looks again, which would do; but what comes before EQ pending is cleared is an event to nobody. */
+/**
+ * Arms, then polls again, which would suffice; but a completion before EQ pending is cleared posts
+ * no event.
+ */
 export class LateClearPoller extends EventPoller {
   protected override handle(queue: DriverCompletionQueue): void {
     const consumed = (queue.consumed + AHEAD) >>> 0;
@@ -74,7 +80,7 @@ export class PrimaryLastPoller extends EventPoller {
   }
 }
 
-/** Reads the queue only when a CQ's byte says so. */
+/** Reads the event queue only when a CQ's summary byte is set. */
 export class SecondaryLastPoller extends EventPoller {
   override poll(): number {
     const summary = this.events.summary as DataView;

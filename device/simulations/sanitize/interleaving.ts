@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Where others come in between the accesses of one thing the driver does, and for how long: drawn anew each time. A window of a driver is one access, often the store
- * before which it should have looked again, and what happens in it often only shows when nothing follows. So mostly there is one interruption, before the load, store or
- * register write of some number; else there are many, anywhere.
+ * The places and lengths of interruptions between the accesses of one driver action, drawn anew for
+ * each action. A race window of a driver is one access wide, often before a store, and an error in
+ * it often shows only when no event follows. So mostly there is one interruption, before the n-th
+ * load, store or register write; otherwise there are many, anywhere. Used by `SystemUnderTest`.
  */
 import type { Random } from '../../random.ts';
 
 /** An access of the driver: a load, a store to memory, or a write to a register or a doorbell. */
-export type Touch = 'load' | 'store' | 'register';
+export type AccessKind = 'load' | 'store' | 'register';
 
-/** Where an interruption is aimed: before one of so many accesses of that kind. */
+/** Targets of a single interruption: before one of the next so many accesses of that kind. */
 const AIMS = [
   ['load', 6],
   ['load', 60],
@@ -19,56 +20,57 @@ const AIMS = [
   ['register', 4],
   ['register', 12],
 ] as const;
-/** Interruptions that are not aimed come before one in so many accesses. */
+/** Repeated interruptions occur before one in so many accesses. */
 const RATES = [2, 8, 32] as const;
-/** Actions of an interruption at most; endless: everything happens that now can. */
+/** Actions of an interruption at most; Infinity: the device finishes all its work. */
 const ACTIONS = [6, 48, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY] as const;
 
 export class Interleaving {
   readonly #random: Random;
-  /** What the one interruption comes before, and after how many others of that kind; undefined: there is none, or it is not one. */
-  #aim: Touch | undefined;
+  /** Access kind of the single interruption; undefined if none is pending. */
+  #aim: AccessKind | undefined;
+  /** Accesses of that kind before the interruption. */
   #skip = 0;
-  /** Endless: no interruption. */
+  /** Mean accesses between repeated interruptions; Infinity: none. */
   #rate = Number.POSITIVE_INFINITY;
 
   constructor(random: Random) {
     this.#random = random;
   }
 
-  /** The driver begins something else. */
+  /** Draws the interruptions of the next driver action. */
   renew(): void {
     this.stop();
     if (this.#random.oneIn(4)) this.#rate = this.#random.pick(RATES);
     else {
-      const [touch, count] = this.#random.pick(AIMS);
-      this.aim(touch, count);
+      const [kind, count] = this.#random.pick(AIMS);
+      this.aim(kind, count);
     }
   }
 
-  /** One interruption, before one of the next `count` accesses of a kind. */
-  aim(touch: Touch, count: number): void {
+  /** Sets a single interruption, before one of the next `count` accesses of a kind. */
+  aim(kind: AccessKind, count: number): void {
     this.stop();
-    this.#aim = touch;
+    this.#aim = kind;
     this.#skip = this.#random.below(count);
   }
 
-  /** Until `renew`, nobody comes in between. */
+  /** No interruptions until `renew`. */
   stop(): void {
     this.#aim = undefined;
     this.#rate = Number.POSITIVE_INFINITY;
   }
 
-  /** Before an access: how many actions of others come first. Infinity: all that there are. */
-  draw(touch: Touch): number {
-    if (!this.#strikes(touch)) return 0;
+  /** Actions of others before this access. Infinity: the device finishes all its work. */
+  draw(kind: AccessKind): number {
+    if (!this.#strikes(kind)) return 0;
     const most = this.#random.pick(ACTIONS);
     return Number.isFinite(most) ? this.#random.between(1, most) : most;
   }
 
-  #strikes(touch: Touch): boolean {
+  #strikes(kind: AccessKind): boolean {
     if (Number.isFinite(this.#rate)) return this.#random.oneIn(this.#rate);
-    if (touch !== this.#aim || this.#skip-- > 0) return false;
+    if (kind !== this.#aim || this.#skip-- > 0) return false;
     this.#aim = undefined;
     return true;
   }

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The sanitizer's matrix: each planted bug, and how many seeds show it. The clean driver is a row of its own. */
+/**
+ * The sanitizer's matrix (docs/ORDERING.md): for each planted bug, the seeds that show it. The
+ * clean driver is the first row. Used by `npm run sanitize`.
+ */
 import { type PlantedBug, plantedBugs } from './planted-bugs.ts';
 
-/** Seeds under each of which a planted bug may show itself. */
+/** Seeds run for each planted bug. */
 export const BUG_SEEDS = 50;
-/** One in so many seeds must show it, lest the workload lose a bug unseen when something else moves. */
+/** One in so many seeds must show a bug: a change of the workload must not hide it unnoticed. */
 const CAUGHT_BY = 10;
 
 export interface MatrixRow {
   /** Undefined for the clean driver. */
   readonly bug: PlantedBug | undefined;
   readonly seeds: number;
-  /** Seeds that failed, and what the first one saw. */
+  /** Seeds that failed, ascending. */
   failures: number[];
+  /** Error of the first of them. */
   seen: string;
 }
 
+/** The planted bug of that name. */
 export function findBug(name: string): PlantedBug | undefined {
   return plantedBugs.find((bug) => bug.name === name);
 }
@@ -30,7 +35,7 @@ export function newMatrix(cleanSeeds: number, bugSeeds = BUG_SEEDS): MatrixRow[]
   }));
 }
 
-/** Adds what a seed did; seeds may come in any order. */
+/** Adds the result of a seed; seeds may come in any order. */
 export function addResult(row: MatrixRow, seed: number, error: string | undefined): void {
   if (error === undefined) return;
   if (row.failures.every((other) => seed < other)) row.seen = error;
@@ -38,7 +43,7 @@ export function addResult(row: MatrixRow, seed: number, error: string | undefine
   row.failures.sort((left, right) => left - right);
 }
 
-/** A bug must be caught often enough; the clean driver must not fail. */
+/** True if a bug is caught often enough, or the clean driver never fails. */
 export function isGood({ bug, seeds, failures }: MatrixRow): boolean {
   return bug === undefined ? failures.length === 0 : failures.length * CAUGHT_BY >= seeds;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The oracle: every message is sent once, completes once, arrives once, whole, in the order of its stream. Anything else is an error with a sentence. */
+/**
+ * The oracle of a sanitizer run: each message completes once and arrives once, whole, in the order
+ * of its stream. A violation throws. Called by `SystemUnderTest`, `Traffic` and `Receiver`.
+ */
 
 interface Message {
   readonly stream: string;
   readonly lengthBytes: number;
-  /** Its sender will see a completion. */
+  /** Its sender gets a completion. */
   readonly completes: boolean;
   sent: boolean;
   arrived: boolean;
@@ -13,11 +16,12 @@ interface Message {
 const HEADER_BYTES = 4;
 
 export class Messages {
-  /** Sent and arrived, together. */
+  /** Number of completions and arrivals. */
   progress = 0;
   readonly #messages: Message[] = [];
-  /** Per stream, the numbers of its messages that have not arrived, and of those that have not completed. */
+  /** Per stream: numbers of the messages that have not arrived. */
   readonly #flying = new Map<string, number[]>();
+  /** Per stream: numbers of the messages that have not completed. */
   readonly #posted = new Map<string, number[]>();
 
   get count(): number {
@@ -28,14 +32,14 @@ export class Messages {
     return this.#messages.every(({ sent, arrived }) => sent && arrived);
   }
 
-  /** What is missing, in words. */
+  /** Describes the messages that are missing. */
   describe(): string {
     const missing = (what: 'sent' | 'arrived'): string =>
       this.#messages.flatMap((message, number) => (message[what] ? [] : [`${number} (${message.stream})`])).join(', ');
     return `without completion: ${missing('sent') || 'none'}; not arrived: ${missing('arrived') || 'none'}`;
   }
 
-  /** The bytes of the next message. */
+  /** Notes the next message of a stream and returns its bytes. */
   create(stream: string, lengthBytes: number, completes: boolean): Uint8Array {
     const number = this.#messages.length;
     this.#messages.push({ stream, lengthBytes, completes, sent: !completes, arrived: false });
@@ -44,6 +48,7 @@ export class Messages {
     return contentOf(number, lengthBytes);
   }
 
+  /** Notes the completion of a message's send. */
   complete(number: number): void {
     const { stream, sent } = this.#messages[number];
     if (sent) throw new Error(`message ${number} (${stream}) completed twice`);
@@ -52,6 +57,7 @@ export class Messages {
     this.progress++;
   }
 
+  /** Notes an arrival; the first 4 bytes are the message's number. */
   arrive(bytes: Uint8Array): void {
     const number = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
     const message = this.#messages[number];

@@ -1,38 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a seed makes of a sanitizer run: how memory lags, how the driver learns of events in each round, where its credit counter stands. */
+/**
+ * The plan of a sanitizer run, drawn from its seed: how far memory writes lag, how the driver
+ * learns of events in each round, at which value the credit counter starts.
+ */
 import { SEND_COUNTER_MASK } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { OrderingOptions } from '../../hosts/ordering/ordering-options.ts';
 import { Random } from '../../random.ts';
 
-/** Messages to bring across, and how the driver learns of their events. Each round has a last event after which nothing comes. */
+/** The messages of a round and the driver's way to their events. No event follows the last one. */
 export interface RoundPlan {
   readonly messages: number;
   /** The driver waits for interrupts; otherwise it polls the primary summary byte. */
   readonly interrupts: boolean;
-  /** The driver has a deadman; otherwise it reads the device back after arming. */
+  /** The driver has a slow poll; otherwise it reads a register of the device after arming. */
   readonly deadman: boolean;
-  /** The driver looks for events every so often. */
+  /** The driver polls for events once in so many opportunities. */
   readonly laziness: number;
 }
 
 export interface SanitizePlan {
   readonly seed: number;
   readonly ordering: OrderingOptions;
-  /** Units of work of one step of the device. */
+  /** Units of work in one step of the device. */
   readonly budget: number;
   readonly nextInterruptDelayNs: number;
   readonly blocks: number;
   readonly threshold: number;
   /** Packets ask for their credits. */
   readonly requestCredits: boolean;
-  /** Blocks sent before the first round: the credit counter is then about to carry into its second byte, or to wrap. */
+  /** Blocks sent before the first round: the credit counter is then about to carry or to wrap. */
   readonly warmUpBlocks: number;
   readonly rounds: readonly RoundPlan[];
 }
 
 const COUNTER_BLOCKS = SEND_COUNTER_MASK + 1;
 const CARRY_BLOCKS = 256;
-/** The rounds take one of these ways in turn. */
+/** Ways to events, used by the rounds in turn. */
 const WAYS = [
   { interrupts: false, deadman: false },
   { interrupts: true, deadman: true },
@@ -44,9 +47,10 @@ const WAYS = [
   { interrupts: false, deadman: false },
 ] as const;
 const ROUNDS = 63;
-/** One round in so many is a busy one. */
+/** One round in so many has many messages. */
 const BUSY_EVERY = 7;
 
+/** Draws the plan of a seed. */
 export function makePlan(seed: number): SanitizePlan {
   const random = new Random(seed);
   const mode = random.pick(['strict', 'pcie', 'adversarial', 'adversarial'] as const);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Bugs planted in a driver: each a class put in the place of the driver's own, wrong in one thing that real drivers got wrong. */
+/**
+ * The bugs planted in a driver: each replaces a class of the driver by one with a defect that real
+ * drivers have had. Used by the sanitizer's test, its matrix and `npm run digests`.
+ */
 import type { DriverClasses } from '../../hosts/in-process/driver/driver-classes.ts';
 import * as events from './event-bugs.ts';
 import * as sends from './send-bugs.ts';
 
 export interface PlantedBug {
   readonly name: string;
-  /** What the driver does wrong. */
+  /** The defect, as the predicate of "a driver that ...". */
   readonly what: string;
   readonly classes: Partial<DriverClasses>;
 }

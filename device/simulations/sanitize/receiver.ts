@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/** One receive queue of the sanitizer's driver: keeps entries posted, as many as its CQ has room to report, and hands what arrives to the oracle. */
+/**
+ * A receive queue of the sanitizer's driver: keeps as many entries posted as its CQ has room for
+ * completions, and hands arrived messages to the oracle. Used by `Traffic`.
+ */
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import type { OutstandingWork } from '../../hosts/in-process/driver/outstanding-work.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
 import type { Messages } from './messages.ts';
 
-/** Work of which a completion tells. */
+/** Outstanding work: a send by its message number (-1: a NOP), or a receive entry. */
 export type Work = { readonly message: number } | { readonly receiver: Receiver; readonly buffer: Buffer };
 
 const BUFFER_BYTES = 2048;
 
 export class Receiver {
   readonly qp: DriverQueuePair;
-  /** Messages on their way here; each has a receive entry. */
+  /** Messages sent here so far; each has a receive entry. */
   expected = 0;
   readonly #fixture: AdapterFixture;
   readonly #work: OutstandingWork<Work>;
@@ -22,7 +25,7 @@ export class Receiver {
   readonly #free: Buffer[];
   #posted = 0;
 
-  /** `headerBytes`: what stands in a buffer before the message. */
+  /** `headerBytes`: bytes before the message in a buffer, such as the GRH area of a datagram. */
   constructor(
     fixture: AdapterFixture,
     qp: DriverQueuePair,
@@ -38,11 +41,12 @@ export class Receiver {
     this.#free = Array.from({ length: qp.parts.receiveCq.buffer.entries }, () => fixture.createBuffer(BUFFER_BYTES));
   }
 
-  /** There is an entry for one more message. */
+  /** A receive entry is free for one more message. */
   get hasRoom(): boolean {
     return this.#posted > this.expected;
   }
 
+  /** Posts entries while the CQ has room for their completions. */
   replenish(): void {
     const { receiveCq } = this.qp.parts;
     while (this.#posted - receiveCq.returned < receiveCq.buffer.entries) {
@@ -55,6 +59,7 @@ export class Receiver {
     }
   }
 
+  /** Hands a completed entry's message to the oracle. */
   arrive(buffer: Buffer, { byteLength }: CompletionEntry): void {
     this.#messages.arrive(buffer.bytes.subarray(this.#headerBytes, byteLength));
     this.#free.push(buffer);

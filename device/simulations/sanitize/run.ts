@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One sanitizer run: a driver, clean or with a planted bug, works against a device whose writes become visible as late and as disordered as PCIe allows, while the device,
- * another processor and time come in between any two accesses of the driver. The oracle is `Messages`; besides, nothing may be left stuck, and the device reports no error.
+ * One run of the driver sanitizer (docs/ORDERING.md): a driver, clean or with a planted bug, uses a
+ * device whose writes become visible as late and as reordered as PCIe allows, while device, another
+ * processor and time interrupt it between any two accesses. The oracle is `Messages`; the run must
+ * also make progress and see no error of the device. Called by the test, `npm run sanitize` and
+ * `npm run digests`.
  */
 import { Trace } from '../chaos/trace.ts';
 import { makePlan, type RoundPlan, type SanitizePlan } from './plan.ts';
@@ -11,16 +14,17 @@ import { SystemUnderTest } from './system-under-test.ts';
 export interface SanitizeResult {
   readonly plan: SanitizePlan;
   readonly trace: Trace;
-  /** What went wrong; undefined when nothing did. */
+  /** Message of the error; undefined if the run passed. */
   readonly error: string | undefined;
 }
 
-/** Turns without progress after which the driver only waits; and how often it then looks. */
+/** Turns without progress after which the driver only polls. */
 const PATIENCE = 400;
-const LOOKS = 6;
+/** Polls without progress after which the run is stuck, and alarms before each poll. */
+const POLLS = 6;
 const ALARMS = 4;
 
-/** Runs a seed. `keep`: the trace keeps its lines. Never throws: what a planted bug breaks is the result. */
+/** Runs one seed. `keep`: the trace keeps its lines. Never throws: the result holds the error. */
 export function runSanitize(seed: number, bug?: PlantedBug, keep = false): SanitizeResult {
   const plan = makePlan(seed);
   const trace = new Trace(keep);
@@ -49,10 +53,10 @@ function runRound(system: SystemUnderTest, round: RoundPlan): void {
   }
 }
 
-/** Nothing has moved for long: everything the device has to do is done, and the driver looks as it does when it is idle. */
+/** After turns without progress: the device finishes its work, and the driver polls as if idle. */
 function waitQuietly(system: SystemUnderTest, target: number): void {
   const before = system.messages.progress + system.messages.count;
-  for (let look = 0; look < LOOKS; look++) {
+  for (let look = 0; look < POLLS; look++) {
     system.idle(ALARMS);
     if (system.messages.progress + system.messages.count !== before) return;
   }

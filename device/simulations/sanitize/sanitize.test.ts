@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A few seconds of `npm run sanitize`: the clean driver under some seeds, and each planted bug until a seed shows it. */
+/**
+ * A few seconds of `npm run sanitize` (docs/ORDERING.md): the clean driver passes all seeds, and
+ * each planted bug fails one.
+ */
 import t from 'tap';
 import { plantedBugs } from './planted-bugs.ts';
 import { runSanitize } from './run.ts';
 
 const CLEAN_SEEDS = 30;
 
-/** Seeds one of which must show a bug; each does with a chance of a third and more (`npm run sanitize`), so that few are run. */
+/** Seeds of which one must show a bug. Each does with a probability of a third or more. */
 const BUG_SEEDS = Array.from({ length: CLEAN_SEEDS }, (_, index) => index + 1);
 
 t.test(`the clean driver survives ${CLEAN_SEEDS} seeds`, async (t) => {
@@ -20,6 +23,6 @@ for (const bug of plantedBugs) {
   });
 }
 
-t.test('the same seed takes the same steps', async (t) => {
+t.test('the same seed gives the same run', async (t) => {
   for (const seed of [1, 2, 3]) t.equal(runSanitize(seed).trace.digest, runSanitize(seed).trace.digest, `seed ${seed}`);
 });

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Planted bugs in how a driver posts commands and keeps the credits of send contexts. */
-
+/**
+ * Planted bugs in a driver's posting of commands and its accounting of send context credits;
+ * `planted-bugs.ts` describes each. docs/HAZARDS.md has the rules that they break (hazards 4, 11,
+ * 21 and 23).
+ */
 import { SEND_COUNTER_MASK } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CREDIT_RETURN_SIZE } from '../../../protocol/layout/gen/credit-return.gen.ts';
 import {

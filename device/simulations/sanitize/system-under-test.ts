@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The sanitizer's machine and driver: QPs, their CQs on one event queue, a send context, management commands with events, and who works when. */
+/**
+ * The machine and the driver of a sanitizer run (docs/ORDERING.md): QPs whose CQs share an event
+ * queue, a send context, management commands with events, and the order in which driver, device,
+ * another processor and time take turns. Driven by `run.ts`.
+ */
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import {
   CompletionStatus,
   completionStatusName,
   EqControl,
   eventTypeName,
-  ManagementOpcode,
-  SendOpcode,
 } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
 import { type DriverClasses, driverClasses } from '../../hosts/in-process/driver/driver-classes.ts';
@@ -17,17 +19,18 @@ import { Random } from '../../random.ts';
 import { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import type { Trace } from '../chaos/trace.ts';
 import { InterleavedAccess } from './interleaved-access.ts';
-import { Interleaving, type Touch } from './interleaving.ts';
+import { type AccessKind, Interleaving } from './interleaving.ts';
 import { ManagementEvents } from './management-events.ts';
 import { Messages } from './messages.ts';
 import type { RoundPlan, SanitizePlan } from './plan.ts';
 import type { Work } from './receiver.ts';
+import { ShortLivedQueue } from './short-lived-queue.ts';
 import { Traffic } from './traffic.ts';
 
 const EVENT_VECTOR = 20;
 const MEMORY_BYTES = 1 << 21;
 const ADAPTER = { vcbCount: 8, pcbCount: 16, pcbGuaranteed: [4, 4], schedulerBufferCount: 4 } as const;
-/** Messages that may be completed before the driver looks at all: as many as any queue holds. */
+/** Messages that may complete before the driver polls: as many as a queue holds. */
 const READY_MAX = 4;
 const TIME_STEP_NS = 2000;
 const SPARES_MAX = 4;
@@ -39,9 +42,9 @@ export class SystemUnderTest {
   readonly random: Random;
   readonly trace: Trace;
   readonly interleaving: Interleaving;
-  /** The driver takes events: when the last message of a round best comes. */
+  /** The driver is taking events: the best time for the last message of a round. */
   serving = false;
-  /** Messages that shall have been sent when the round is over. */
+  /** Messages to have been sent at the end of the round. */
   target = 0;
   readonly #plan: SanitizePlan;
   #round: RoundPlan;
@@ -50,11 +53,11 @@ export class SystemUnderTest {
   readonly #traffic: Traffic;
   readonly #management: ManagementEvents;
   readonly #destroyed = new Set<DriverCompletionQueue>();
-  #spare: { queue: DriverCompletionQueue; post: () => void; destroy: () => void } | undefined;
+  #spare: ShortLivedQueue | undefined;
   #spares = 0;
   #interrupted = false;
-  /** Somebody else is at work; the driver's own processor stands still. */
-  #elsewhere = false;
+  /** The device or another processor runs between two accesses of the driver. */
+  #othersRun = false;
 
   constructor(plan: SanitizePlan, trace: Trace, classes: Partial<DriverClasses>) {
     this.#plan = plan;
@@ -72,14 +75,14 @@ export class SystemUnderTest {
       ordering: plan.ordering,
       classes,
       access: (machine) => {
-        // The fixture looks at registers after each step, and a register read would make every write visible.
         access = new InterleavedAccess(machine);
         return access;
       },
     });
+    // The fixture reads registers after each step, which would make every write visible.
     this.fixture.machine.onStep = () => {};
     const { driver } = this.fixture;
-    // Whether the driver waits for the interrupt or polls the byte, both come.
+    // Both the interrupt and the summary byte are posted, whichever of them the driver uses.
     const attributes = { controls: EqControl.INTERRUPT, nextInterruptDelayNsLow: plan.nextInterruptDelayNs };
     const events = driver.createEventQueue({ vector: EVENT_VECTOR, summaryCount: 4, attributes });
     this.#management = new ManagementEvents(this.fixture, EVENT_VECTOR + 1, (what, sequence) =>
@@ -92,10 +95,10 @@ export class SystemUnderTest {
     this.fixture.host.onVector = (vector) => {
       if (vector === EVENT_VECTOR) this.#interrupted = true;
     };
-    if (access !== undefined) access.onTouch = (touch) => this.#touch(touch);
+    if (access !== undefined) access.onAccess = (kind) => this.#runBetween(kind);
   }
 
-  /** Brings the credit counter to where it is interesting. */
+  /** Sends packets until the credit counter is about to carry or to wrap. */
   warmUp(): void {
     this.target = Number.POSITIVE_INFINITY;
     this.#traffic.warmUp(this.#plan.warmUpBlocks, () => {
@@ -105,8 +108,9 @@ export class SystemUnderTest {
   }
 
   /**
-   * The next round. What the last one left, as an event about nothing, would wait for a deadman which this one may not have. A small round begins with all messages but the last
-   * one completed: that one then comes while the driver serves them.
+   * Starts a round. Events left by the last round are served first: they would wait for a slow poll
+   * that this round may not have. A small round begins with all messages but the last one
+   * completed, so that the last one arrives while the driver serves them.
    */
   begin(round: RoundPlan): void {
     this.#round = round;
@@ -123,7 +127,7 @@ export class SystemUnderTest {
     this.fixture.machine.runUntilIdle();
   }
 
-  /** One thing the driver's processor does, or the device, or time. */
+  /** One action of the driver's processor, of the device, or of time. */
   act(): void {
     this.interleaving.renew();
     switch (this.random.below(16)) {
@@ -136,7 +140,7 @@ export class SystemUnderTest {
       case 5:
         return this.random.oneIn(this.#round.laziness) ? this.#serve() : undefined;
       case 6:
-        return this.#management.ask();
+        return this.#management.request();
       case 7:
       case 8:
         return this.#traffic.refreshCredits();
@@ -152,7 +156,7 @@ export class SystemUnderTest {
     }
   }
 
-  /** The device does all it has to do, up to some alarms from now; then the driver looks wherever it would look. */
+  /** Lets the device finish its work up to `alarms` alarms from now; then the driver polls. */
   idle(alarms: number): void {
     const { machine } = this.fixture;
     for (let count = 0; count <= alarms; count++) {
@@ -168,10 +172,10 @@ export class SystemUnderTest {
     this.#checkErrors();
   }
 
-  /** At the end: nothing is owed. */
+  /** At the end of the run: checks that no event, completion or credit is missing. */
   close(): void {
     const { access, machine } = this.fixture;
-    (access as InterleavedAccess).onTouch = () => {};
+    (access as InterleavedAccess).onAccess = () => {};
     machine.runUntilIdle();
     this.#management.close();
     this.#checkErrors();
@@ -179,41 +183,42 @@ export class SystemUnderTest {
     this.fixture.finish();
   }
 
+  /** Adds a line to the trace. */
   note(what: string, a = 0, b = 0, c = 0): void {
     this.trace.add(this.fixture.machine.clock.now(), what, a, b, c);
   }
 
-  /** Between two accesses of the driver the rest of the machine goes on, now and then. */
-  #touch(touch: Touch): void {
-    if (this.#elsewhere) return;
-    const actions = this.interleaving.draw(touch);
+  /** Called before each access of the driver: sometimes lets the rest of the machine work. */
+  #runBetween(kind: AccessKind): void {
+    if (this.#othersRun) return;
+    const actions = this.interleaving.draw(kind);
     if (actions === 0) return;
-    this.#elsewhere = true;
-    if (Number.isFinite(actions)) this.#goOn(actions);
-    else this.#complete();
-    this.#elsewhere = false;
+    this.#othersRun = true;
+    if (Number.isFinite(actions)) this.#runOthers(actions);
+    else this.#runOthersToEnd();
+    this.#othersRun = false;
   }
 
-  #goOn(actions: number): void {
+  #runOthers(actions: number): void {
     for (let left = actions; left > 0; left--) {
-      if (this.random.oneIn(6)) this.#workElsewhere();
+      if (this.random.oneIn(6)) this.#runOtherProcessor();
       else this.#advance();
     }
   }
 
-  /** Others post what there is room for, and all of it is done and visible. */
-  #complete(): void {
-    for (let left = this.random.between(1, 8); left > 0; left--) this.#workElsewhere();
+  /** Another processor posts, and the device completes all of it. */
+  #runOthersToEnd(): void {
+    for (let left = this.random.between(1, 8); left > 0; left--) this.#runOtherProcessor();
     this.fixture.machine.runUntilIdle();
     if (this.random.oneIn(2)) return;
     this.#traffic.force();
     this.fixture.machine.runUntilIdle();
   }
 
-  /** Another processor: it posts, and asks for management events. */
-  #workElsewhere(): void {
+  /** One action of another processor: a post, a forced credit return or a management command. */
+  #runOtherProcessor(): void {
     const what = this.random.below(8);
-    if (what === 0) this.#management.ask();
+    if (what === 0) this.#management.request();
     else if (what === 1) this.#traffic.force();
     else this.#traffic.post();
   }
@@ -261,37 +266,21 @@ export class SystemUnderTest {
     this.#traffic.checkContext();
   }
 
-  /** A CQ that comes and goes: created, used once, destroyed with its event perhaps still unread. */
+  /** Creates a CQ, or uses and destroys it, perhaps with its event still unread. */
   #useSpare(): void {
     if (this.#management.busy) return;
     this.#management.busy = true;
-    if (this.#spare === undefined && this.#spares++ < SPARES_MAX) this.#spare = this.#createSpare();
-    else if (this.#spare !== undefined) {
-      this.#spare.post();
+    const spare = this.#spare;
+    if (spare !== undefined) {
+      spare.post();
       for (let left = this.random.below(8); left > 0; left--) this.#advance();
-      this.#spare.destroy();
+      this.note('CQ destroyed', spare.queue.cqn);
+      spare.destroy();
+      this.#destroyed.add(spare.queue);
       this.#spare = undefined;
+    } else if (this.#spares++ < SPARES_MAX) {
+      this.#spare = new ShortLivedQueue(this.fixture, this.#poller, this.#work);
     }
     this.#management.busy = false;
-  }
-
-  #createSpare() {
-    const { fixture } = this;
-    const queue = fixture.driver.createCompletionQueue({ eventQueue: this.#poller.events, summaryIndex: 3 });
-    const qp = fixture.createQueuePair({ sendCq: queue, strideLog2: 6 });
-    this.#poller.add(queue);
-    queue.notify();
-    const post = (): void => {
-      this.#work.add({ qpn: qp.qpn, receive: 0, queueSequence: qp.sendTail }, { message: -1 });
-      qp.post({ header: { opcode: SendOpcode.NOP } }, 'doorbell');
-    };
-    const destroy = (): void => {
-      this.note('CQ destroyed', queue.cqn);
-      qp.destroy();
-      this.#poller.forget(queue);
-      this.#destroyed.add(queue);
-      fixture.driver.management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber: queue.cqn });
-    };
-    return { queue, post, destroy };
   }
 }

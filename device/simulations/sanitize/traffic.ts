@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The messages of a sanitizer run: two datagram QPs and a connected one that share a CQ, and packets through a send context. */
+/**
+ * The messages of a sanitizer run: sends of two datagram QPs and a connected one, which share a CQ,
+ * and packets through a send context. Called by `SystemUnderTest` for each processor.
+ */
 import { SendContextState, ServiceType, sendContextStateName } from '../../../protocol/layout/gen/values.gen.ts';
 import type { CollectPagePool } from '../../hosts/in-process/driver/collect-page-pool.ts';
 import type { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
@@ -22,11 +25,11 @@ const QUEUE_LOG2 = 2;
 const STRIDE_LOG2 = 7;
 const LARGE_BYTES = [1000, 1400] as const;
 const SMALL_BYTES = [4, 200] as const;
-/** What the first byte of the credit counter counts. */
+/** Blocks that the low byte of the credit counter counts. */
 const CARRY_BLOCKS = 256;
-/** How seldom the last message of a round is posted while nothing is served. */
-const LAST_ELSEWHERE = 32;
-/** Loads of a look at the credit word, about. */
+/** One in so many attempts posts the last message of a round while no event is served. */
+const LAST_WHILE_IDLE = 32;
+/** Loads of a read of the credit word, approximately. */
 const CREDIT_LOADS = 20;
 const INLINE_BYTES = 56;
 
@@ -35,7 +38,7 @@ interface Sender {
   readonly qp: DriverQueuePair;
   readonly receiver: Receiver;
   readonly request: SendRequest;
-  /** A processor is posting to it. */
+  /** A processor is posting to the QP. */
   busy: boolean;
 }
 
@@ -100,18 +103,18 @@ export class Traffic {
     for (const queue of this.queues) queue.notify();
   }
 
-  /** Posts one more message, if the round wants one and there is room for it. Any processor may call it at any time. */
+  /** Posts a message if the round needs one and there is room. Any processor may call it. */
   post(): void {
     this.#replenish();
     const { messages, random, target, serving } = this.#system;
     const left = target - messages.count;
-    // The last one rather comes while the driver serves the others.
-    if (left <= 0 || (left === 1 && !serving && !random.oneIn(LAST_ELSEWHERE))) return;
+    // The last message is mostly posted while the driver serves the others.
+    if (left <= 0 || (left === 1 && !serving && !random.oneIn(LAST_WHILE_IDLE))) return;
     if (random.oneIn(2)) this.#sendPacket(random.oneIn(3));
     else this.#send(random.pick(this.#senders));
   }
 
-  /** Large packets, until so many blocks have been sent. */
+  /** Sends large packets until `blocks` blocks have been sent. */
   warmUp(blocks: number, settle: () => void): void {
     for (let tries = 0; this.#context.sent < blocks; tries++) {
       if (tries > blocks) throw new Error(`no room for a packet after ${this.#context.sent} blocks`);
@@ -124,6 +127,7 @@ export class Traffic {
     this.close();
   }
 
+  /** Reads the credit word, unless another processor uses the context. */
   refreshCredits(): void {
     if (this.#contextBusy) return;
     this.#contextBusy = true;
@@ -131,16 +135,18 @@ export class Traffic {
     this.#contextBusy = false;
   }
 
+  /** Asks the device to return credits. */
   force(): void {
     this.#context.force();
   }
 
+  /** Throws if the send context has halted. */
   checkContext(): void {
     const { state } = this.#context;
     if (state !== SendContextState.ENABLED) throw new Error(`the send context is ${sendContextStateName(state)}`);
   }
 
-  /** All credits come back, once the device is asked. */
+  /** Forces a credit return and checks that all credits are back. */
   close(): void {
     const context = this.#context;
     context.force();
@@ -206,7 +212,7 @@ export class Traffic {
     this.#contextBusy = false;
   }
 
-  /** Looks for the credits of the last packet while they may be coming. */
+  /** Reads the credit word while the device may be writing it. */
   #awaitCredits(): void {
     this.#system.interleaving.aim('load', CREDIT_LOADS);
     this.#context.refresh();
@@ -220,7 +226,7 @@ export class Traffic {
     return composeDatagram(payload, { ...lids, destQpn: qpn, srcQpn: sender.qp.qpn, qKey: qkey, psn });
   }
 
-  /** The driver believes that the device is done with a packet: it must be. */
+  /** The driver takes a packet for sent: checks that the device has sent it. */
   #freed(number: number): void {
     const { functions, sendContexts } = this.#system.fixture.machine.device;
     const sent = sendContexts.get(functions[0].underlying, this.#context.number)?.packetsSent ?? 0;

@@ -52,7 +52,7 @@ function chaos(seed: number): unknown {
 function adapterLoad(seed: number): unknown {
   const load = new AdapterLoad(seed);
   load.run(LOAD_STEPS);
-  load.rest();
+  load.drain();
   return load.summary;
 }
 
