@@ -33,12 +33,12 @@ t.test('whatever is asked for, by whom ever', async (t) => {
       const changes = Array.from({ length: 1 + random.below(3) }, () => anyChange(random, requester));
       const before = digest(model);
       const expected = changes.length > 1 ? undefined : isAcceptable(manager.plan, requester, changes[0]);
-      units.told.length = 0;
+      units.notified.length = 0;
       const refusal = manager.request(requester, changes);
       const where = `seed ${seed}, request ${turn}: ${JSON.stringify([requester, changes])}`;
       if (expected !== undefined && expected !== (refusal === undefined))
         throw new Error(`the oracle differs, ${where}`);
-      if (refusal !== undefined && (digest(model) !== before || units.told.length > 0))
+      if (refusal !== undefined && (digest(model) !== before || units.notified.length > 0))
         throw new Error(`a refusal changed something, ${where}`);
       const wrong = findDisagreement(model);
       if (wrong !== undefined) throw new Error(`${wrong}, ${where}`);

@@ -45,7 +45,7 @@ t.test('figure 11: weather, ocean and control get what the document gives them, 
     [CONTROL, WEATHER, OCEAN].map((owner) => manager.plan.lanesOf(owner).length),
     [15, 10, 20],
   );
-  t.same(units.told, [WEATHER, OCEAN], 'the tenants are told; the control machine asked itself');
+  t.same(units.notified, [WEATHER, OCEAN], 'the tenants are told; the control machine asked itself');
   t.equal(findDisagreement(model), undefined);
 });
 
@@ -247,7 +247,7 @@ t.test('refusals name the field and what would have been accepted, and change no
     ]),
     undefined,
   );
-  units.told.length = 0;
+  units.notified.length = 0;
   const before = digest(model);
   for (const [name, asking, wrong, [status, index, offset, limit]] of cases) {
     const requester = asking === undefined ? HOST : guest(asking);
@@ -257,7 +257,7 @@ t.test('refusals name the field and what would have been accepted, and change no
     if (requester.host || asking === 0)
       t.same(manager.request(requester, [good, wrong]), { ...expected, index: 1 }, `${name}, behind a good change`);
     t.equal(digest(model), before, `${name}: nothing changed`);
-    t.same(units.told, []);
+    t.same(units.notified, []);
   }
 });
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What nearly every behaviour test needs: a machine, a driver that brought the function up, a PD, a DMA region, event queues, and short ways to queue pairs,
- * buffers and address handles. `finish` checks what must hold at the end of any test.
+ * The fixture of most tests of the whole adapter: a machine, a driver that has brought the function
+ * up, a PD, a DMA region, event queues, and helpers that create QPs, buffers and address handles.
+ * The invariants are checked after each step; `finish` checks that nothing leaked.
  */
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
@@ -26,15 +27,16 @@ import type { Random } from '../random.ts';
 import { findBadBinding, findBrokenInvariant, findLeak } from './invariants.ts';
 import { findLaneFault } from './lane-invariants.ts';
 
-/** Vectors of the two event queues every fixture has. */
+/** Vectors of the two event queues of every fixture. */
 export const COMPLETION_VECTOR = 5;
 export const ASYNCHRONOUS_VECTOR = 9;
 
+/** The machine, and changes of the driver. */
 export interface AdapterFixtureOptions extends MachineOptions {
   readonly bringUp?: BringUpRequest;
-  /** What the driver is made of, where it differs. */
+  /** Classes of the driver that are replaced. */
   readonly classes?: Partial<DriverClasses>;
-  /** How the driver reaches the machine. */
+  /** Builds the driver's access to the machine. */
   readonly access?: (machine: InProcessMachine) => InProcessAccess;
 }
 
@@ -43,13 +45,13 @@ export interface QueuePairOptions extends Partial<QueuePairRequest> {
   readonly qkey?: number;
   readonly pkeyIndex?: number;
   readonly sendPsn?: number;
-  /** State to bring it to; RTS unless said otherwise. */
+  /** State of the QP; RTS unless given. */
   readonly state?: 'reset' | 'init' | 'rtr' | 'rts';
 }
 
 export type Buffer = DriverBuffer;
 
-/** A sender on port 1, a receiver on port 2, and the way between them. */
+/** A datagram sender on port 1 and its receiver on port 2. */
 export interface Pair {
   readonly sender: DriverQueuePair;
   readonly receiver: DriverQueuePair;
@@ -59,7 +61,7 @@ export interface Pair {
   to(request?: SendRequest): SendRequest;
 }
 
-/** A function brought up and ready for work. */
+/** An adapter with one function brought up. */
 export class AdapterFixture {
   readonly machine: InProcessMachine;
   readonly access: InProcessAccess;
@@ -69,7 +71,7 @@ export class AdapterFixture {
   region!: DriverMemoryRegion;
   events!: DriverEventQueue;
   asynchronous!: DriverEventQueue;
-  /** No share shrinks while it is in use. */
+  /** No share of the function shrinks while it is in use: `checkInvariants` expects it. */
   steady = true;
   readonly #classes: Partial<DriverClasses> | undefined;
 
@@ -82,7 +84,7 @@ export class AdapterFixture {
     this.bringUp(options.bringUp);
   }
 
-  /** Drives the function from power-on, or from a reset, to where tests start. */
+  /** Brings the function up after power-on or a reset. */
   bringUp(request?: BringUpRequest): void {
     this.driver = new Driver(this.access, this.#classes).bringUp(request);
     this.pd = this.driver.createProtectionDomain();
@@ -99,6 +101,7 @@ export class AdapterFixture {
     return this.driver.createCompletionQueue({ eventQueue: this.events, ...request });
   }
 
+  /** A datagram QP on port 1 unless `options` differ. */
   createQueuePair(options: QueuePairOptions = {}): DriverQueuePair {
     const { port = 1, qkey = 0x1234, pkeyIndex = 0, sendPsn = 0, state = 'rts' } = options;
     const sendCq = options.sendCq ?? this.createCompletionQueue();
@@ -109,6 +112,7 @@ export class AdapterFixture {
     return qp;
   }
 
+  /** A sender and a receiver with the same Q_Key, and the handle between them. */
   createPair(options: { sender?: QueuePairOptions; receiver?: QueuePairOptions } = {}): Pair {
     const sender = this.createQueuePair({ port: 1, ...options.sender });
     const receiver = this.createQueuePair({ port: 2, ...options.receiver });
@@ -118,7 +122,7 @@ export class AdapterFixture {
     return { sender, receiver, handle, to };
   }
 
-  /** Address handle that leaves by `port` and goes to the LID of `toPort`. */
+  /** Address handle for packets from `port` to the LID of `toPort`. */
   handleTo(port: number, toPort: number): number {
     return this.driver.addressHandles.add({ port, dlid: this.lidOf(toPort), pd: this.pd });
   }
@@ -127,17 +131,17 @@ export class AdapterFixture {
     return this.access.readRegister(CSR.PORT_LID + (port - 1) * 4, 4);
   }
 
-  /** Memory filled with `content`, or with zeros. */
+  /** Guest memory with `content`, or with so many zeros. */
   createBuffer(content: Uint8Array | number): Buffer {
     return this.driver.createBuffer(content);
   }
 
-  /** A piece of a buffer as an SGE under the fixture's own key. */
+  /** An SGE for a part of a buffer, with the L_Key of the fixture's region. */
   sge(buffer: Buffer, offset = 0, length = buffer.lengthBytes - offset): Sge {
     return { address: buffer.address + offset, length, lkey: this.region.lkey };
   }
 
-  /** Posts a fresh receive buffer of `lengthBytes` and returns it. */
+  /** Posts a new receive buffer of `lengthBytes` and returns it. */
   postReceive(qp: DriverQueuePair, lengthBytes: number): Buffer {
     const buffer = this.createBuffer(lengthBytes);
     qp.postReceive([this.sge(buffer)]);
@@ -153,24 +157,29 @@ export class AdapterFixture {
     return this.read(CSR.FAULT_COUNT, kind);
   }
 
-  /** Counts of all kinds of fault that happened, by name. */
+  /** Counts of all faults, by name; kinds that did not occur are absent. */
   allFaults(): Record<string, number> {
     const seen: Record<string, number> = {};
     for (const [name, kind] of Object.entries(FaultKind)) if (this.faults(kind) > 0) seen[name] = this.faults(kind);
     return seen;
   }
 
+  /** Lets the device work until it is idle. */
   settle(): void {
     this.machine.runUntilIdle();
   }
 
+  /** Throws if an invariant of the adapter is violated. */
   checkInvariants(): void {
     const core = this.machine.device;
     const broken = findBrokenInvariant(this.access, this.steady) ?? findBadBinding(core) ?? findLaneFault(core);
     if (broken !== undefined) throw new Error(`${broken}; ${this.machine.describe()}`);
   }
 
-  /** Lets everything end and throws when something leaked, was written out of bounds, or no longer works. */
+  /**
+   * Lets all work end. Throws if a resource leaked or the device wrote out of bounds.
+   * `halfWritten`: commands left half-written on purpose.
+   */
   finish(halfWritten = 0): void {
     this.settle();
     const leak = findLeak(this.access, halfWritten);
@@ -181,7 +190,7 @@ export class AdapterFixture {
     }
   }
 
-  /** Sends a message between two fresh QPs and throws unless it arrives: the adapter still works. */
+  /** Sends a message between two new QPs; throws unless it arrives. */
   proveItWorks(): void {
     const { sender, receiver, to } = this.createPair();
     const buffer = this.postReceive(receiver, 40 + 64);

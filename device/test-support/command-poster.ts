@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A sender that tells the device of its commands in every possible way, right and wrong, and checks that each completes once and in order. */
+/**
+ * A QP whose commands reach the device by collect buffer, doorbell, both or neither, in any order
+ * and repeatedly; each must complete once and in order (docs/HAZARDS.md, hazards 9 to 12;
+ * docs/DOCUMENTS.md decision 6). Used by the tests of scheduler and doorbells.
+ */
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionOpcode, CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
@@ -8,11 +12,12 @@ import type { Random } from '../random.ts';
 import type { AdapterFixture } from './adapter-fixture.ts';
 
 const QUEUE_LOG2 = 5;
-/** A page that every queue pair posts through at times. */
+/** A collect page that all QPs use at times. */
 const SHARED_PAGE = 40 * PAGE_BYTES;
+/** A request that does nothing. */
 export const NOP = { header: { opcode: SendOpcode.NOP } };
 
-/** A QP whose commands are posted in every possible way, and what its completions must look like. */
+/** The QP, the copies of its commands, and the check of its completions. */
 export class CommandPoster {
   readonly qp: DriverQueuePair;
   completed = 0;
@@ -30,7 +35,7 @@ export class CommandPoster {
     return (1 << QUEUE_LOG2) - (this.posted - this.completed);
   }
 
-  /** Posts a few commands and tells the device of them late, early, twice, or not at all. */
+  /** Posts up to 4 commands; each copy is written in order or not, once, twice, or not at all. */
   post(): void {
     const random = this.#random;
     const count = Math.min(this.room, random.between(1, 4));
@@ -51,7 +56,7 @@ export class CommandPoster {
     if (random.oneIn(2)) this.#disturb();
   }
 
-  /** Things that must change nothing: old copies, doorbells old and far off. */
+  /** Repeats an old copy, and rings with a random sequence number: neither may have an effect. */
   #disturb(): void {
     const random = this.#random;
     const old = this.#copies[random.below(64)];
@@ -59,7 +64,7 @@ export class CommandPoster {
     this.qp.ring(random.below(0x10000), random.pick(['doorbell', 'register']));
   }
 
-  /** Takes completions and checks that they are the next ones. */
+  /** Takes completions. Describes the first that is not the next one; undefined if none. */
   reap(): string | undefined {
     for (const entry of this.qp.parts.sendCq.drain()) {
       const expected = this.completed & SEND_COMMAND_SEQUENCE_MASK;

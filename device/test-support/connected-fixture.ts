@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What tests of connected QPs need: two QPs connected over the two ports, memory with remote rights, short ways to each operation. */
+/**
+ * The fixture of tests of connected QPs: two QPs connected over the two ports of an adapter, a
+ * region with all rights, and RDMA requests between them. Stands on `AdapterFixture`.
+ */
 import { AccessFlag, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Connection, DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { AdapterFixture, Buffer } from './adapter-fixture.ts';
 
+/** All local and remote access rights. */
 export const FULL_ACCESS =
   AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
 
@@ -16,13 +20,14 @@ export interface ConnectedOptions extends Partial<Connection> {
   readonly completionEntriesLog2?: number;
 }
 
-/** Two connected QPs, a on port 1 and b on port 2, and a region with all rights. */
+/** Two connected QPs, `a` on port 1 and `b` on port 2, and a region with all rights. */
 export interface Connected {
   readonly a: DriverQueuePair;
   readonly b: DriverQueuePair;
   readonly region: DriverMemoryRegion;
 }
 
+/** Creates and connects two QPs; RC unless given. */
 export function connect(fixture: AdapterFixture, options: ConnectedOptions = {}): Connected {
   const { serviceType = ServiceType.RC, sendEntriesLog2 = 6, receiveEntriesLog2 = 6 } = options;
   const create = (): DriverQueuePair =>
@@ -43,7 +48,7 @@ export function connect(fixture: AdapterFixture, options: ConnectedOptions = {})
   return { a, b, region: fixture.driver.createDmaRegion(fixture.pd, FULL_ACCESS) };
 }
 
-/** An RDMA request from a local buffer to, or from, a remote one. */
+/** An RDMA request between a local and a remote buffer. */
 export function rdma(
   fixture: AdapterFixture,
   opcode: SendOpcode,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** More queue pairs than the scheduler buffer has entries, all ringing before the device looks: what US9069485 is about. Used by tests of doorbells. */
+/**
+ * More QPs than the scheduler buffer has entries, all of which ring before the device runs: the
+ * load of US 9,069,485 par. 67, 74 and 96-97. Used by the tests of doorbells, `npm run
+ * demo:deadlock` and `npm run digests`.
+ */
 import {
   CSR,
   setCsrDoorbellPolicyLinkCheck,
@@ -12,6 +16,7 @@ import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { AdapterFixture, type AdapterFixtureOptions } from './adapter-fixture.ts';
 import { NOP } from './command-poster.ts';
 
+/** Entries of the scheduler buffer. */
 export const BUFFER_ENTRIES = 8;
 const QUEUE_LOG2 = 3;
 
@@ -24,13 +29,14 @@ export interface FloodOptions extends AdapterFixtureOptions {
   readonly adaptive?: boolean;
 }
 
-/** A fixture with a short scheduler buffer and many queue pairs that complete on one CQ. */
+/** A fixture with a short scheduler buffer, and many QPs that share a CQ. */
 export class DoorbellFlood {
   readonly fixture: AdapterFixture;
   readonly qps: DriverQueuePair[];
   readonly cq: DriverCompletionQueue;
-  /** Commands posted, and sequence numbers completed, by QPN. */
+  /** Commands posted, by QPN. */
   readonly posted = new Map<number, number>();
+  /** Commands completed, by QPN. */
   readonly completed = new Map<number, number>();
 
   constructor(options: FloodOptions = {}) {
@@ -47,6 +53,7 @@ export class DoorbellFlood {
     this.qps = Array.from({ length: queuePairs }, () => this.add());
   }
 
+  /** Creates one more QP. */
   add(): DriverQueuePair {
     return this.fixture.createQueuePair({ sendCq: this.cq, sendEntriesLog2: QUEUE_LOG2, receiveEntriesLog2: 1 });
   }
@@ -55,13 +62,13 @@ export class DoorbellFlood {
     this.fixture.access.writeRegister(CSR.DOORBELL_THRESHOLDS, 4, setCsrDoorbellThresholdsHigh(low, high), 0);
   }
 
-  /** Posts a command by the doorbell register, or without telling. The device does not get to run. */
+  /** Posts a NOP, with a doorbell by register or with none. The device does not run. */
   post(qp: DriverQueuePair, by: 'register' | 'slot' = 'register'): void {
     qp.post(NOP, by);
     this.posted.set(qp.qpn, (this.posted.get(qp.qpn) ?? 0) + 1);
   }
 
-  /** Each queue pair posts 1 to 4 commands and rings for the first of them, in random order. */
+  /** Each QP, in random order, posts 1 to 4 commands and rings for the first of them. */
   burst(qps: readonly DriverQueuePair[] = this.qps): void {
     const { random } = this.fixture;
     const order = [...qps];
@@ -73,7 +80,7 @@ export class DoorbellFlood {
     }
   }
 
-  /** Takes completions. Returns a sentence about the first that is not the next one of its queue pair. */
+  /** Takes completions. Describes the first that is not the next one of its QP. */
   reap(): string | undefined {
     for (const { qpn, queueSequence, status } of this.cq.drain()) {
       const expected = this.completed.get(qpn) ?? 0;
@@ -84,7 +91,7 @@ export class DoorbellFlood {
     return undefined;
   }
 
-  /** Lets the device work and returns a sentence when not every command was executed once and in order. */
+  /** Lets the device work. Describes a command that was not executed once and in order. */
   findWrong(): string | undefined {
     this.fixture.settle();
     const wrong = this.reap();
@@ -97,6 +104,7 @@ export class DoorbellFlood {
     return undefined;
   }
 
+  /** Commands completed. */
   get total(): number {
     return [...this.completed.values()].reduce((sum, count) => sum + count, 0);
   }
@@ -106,8 +114,8 @@ export class DoorbellFlood {
   }
 }
 
-/** Lets the device work in the smallest pieces until `condition` holds. */
-export function creep(fixture: AdapterFixture, condition: () => boolean, what: string): void {
+/** Steps the device until `condition` holds; throws if it does not within 10,000 steps. */
+export function stepUntil(fixture: AdapterFixture, condition: () => boolean, what: string): void {
   for (let step = 0; step < 10_000; step++) {
     if (condition()) return;
     fixture.machine.step();

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What holds after every step of an adapter, whatever software did: read from its registers alone, so that it holds for any backend. */
+/**
+ * Invariants of an adapter after every step, whatever software does: PCBs, credits, doorbells and
+ * bus reads, read from registers alone so that they apply to every host; and the bindings of VCBs
+ * and PCBs (US 8,484,392 par. 53-56). Called by fixtures, simulations and hosts' suites.
+ */
 import { CSR, getCsrOverflowControlEntriesLog2 } from '../../protocol/layout/gen/registers.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
@@ -8,14 +12,17 @@ import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.
 const LEVELS = 2;
 const DWORD_BYTES = 4;
 
-/** PCBs and credits as the registers show them. */
+/** PCBs by level and credits in use, from the registers. */
 interface Holdings {
   readonly inUse: number[];
   readonly executionUsed: number;
   readonly completionUsed: number;
 }
 
-/** Returns a sentence about the first invariant that is broken, or undefined. `steady`: the function's share does not shrink while it is in use. */
+/**
+ * Describes the first violated invariant; undefined if there is none. `steady`: the function's
+ * share does not shrink while it is in use.
+ */
 export function findBrokenInvariant(access: HardwareAccess, steady = true): string | undefined {
   const read = (offset: number, index = 0): number => access.readRegister(offset + index * DWORD_BYTES, DWORD_BYTES);
   for (const [name, own, shared, used] of [
@@ -28,7 +35,7 @@ export function findBrokenInvariant(access: HardwareAccess, steady = true): stri
   return findOverfull(read) ?? (steady ? findLostCollectBuffer(read) : undefined);
 }
 
-/** Doorbells never exceed the scheduler buffer, reads on the bus their limit, or entries of the overflow buffer its size. */
+/** Doorbells, bus reads and overflow entries never exceed their limits. */
 function findOverfull(read: (offset: number, index?: number) => number): string | undefined {
   const ring = 2 ** getCsrOverflowControlEntriesLog2(read(CSR.OVERFLOW_CONTROL));
   const pending = (read(CSR.OVERFLOW_WRITTEN) - read(CSR.OVERFLOW_READ)) >>> 0;
@@ -43,8 +50,9 @@ function findOverfull(read: (offset: number, index?: number) => number): string 
 }
 
 /**
- * PCBs are conserved: no function has more bound than it was given and all functions share, and what it could bind lies between what its accounts
- * leave it and that with all of the shared ones. (Holds while nobody shrinks its share; `findBadBinding` holds always.)
+ * PCBs are conserved: a function binds at most its own and the shared ones. The number it may still
+ * bind lies between its own free ones and those plus all free shared ones. Holds while no share
+ * shrinks; `findBadBinding` holds always.
  */
 function findLostCollectBuffer(read: (offset: number, index?: number) => number): string | undefined {
   const levels = Array.from({ length: LEVELS }, (_, level) => ({
@@ -74,7 +82,10 @@ function findLostCollectBuffer(read: (offset: number, index?: number) => number)
     : `PCBs are not conserved: ${JSON.stringify({ total, shared, sharedUsed, device, deviceUsed, levels })}`;
 }
 
-/** Returns a sentence about what is still held although nothing is going on, or undefined. `halfWritten`: commands left half-written on purpose. */
+/**
+ * At rest: describes a PCB, credit or VCB that is still in use; undefined if there is none.
+ * `halfWritten`: commands left half-written on purpose.
+ */
 export function findLeak(access: HardwareAccess, halfWritten = 0): string | undefined {
   const holdings = readHoldings(access);
   const inUse = holdings.inUse.reduce((sum, count) => sum + count, 0);
@@ -85,7 +96,7 @@ export function findLeak(access: HardwareAccess, halfWritten = 0): string | unde
   return collecting === halfWritten ? undefined : `${collecting} VCBs are in use, ${halfWritten} should be`;
 }
 
-/** VCBs that are collecting a command. */
+/** Number of VCBs that collect a command. */
 export function countCollecting(access: HardwareAccess): number {
   let count = 0;
   const words = Math.ceil(access.readRegister(CSR.VCB_COUNT, DWORD_BYTES) / 32);
@@ -109,7 +120,10 @@ function readHoldings(access: HardwareAccess): Holdings {
   };
 }
 
-/** Inside the adapter: every PCB that collects is bound to one VCB that knows of it, no VCB to two, and the books of both allocators agree with this. */
+/**
+ * Inside the adapter: describes a PCB and VCB whose binding is not exclusive both ways, or a count
+ * of an allocator that disagrees; undefined if there is none.
+ */
 export function findBadBinding(adapter: Adapter): string | undefined {
   const { collectBuffers, schedulerBuffers, functions, vcbSpace } = adapter;
   const collecting = new Map<number, number>();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What holds of lanes and credits after every step: credits are conserved, and what is in use is what commands hold, by lane, by function and in all; the commands of a queue pair wait in one list, in
- * order, none missing and none twice. Walks over what is in use and over lanes there are, in tables that are kept, because it is asked millions of times.
+ * Invariants of lanes and credits after every step (US 8,484,392 par. 42-46): credits are
+ * conserved, and those in use are the ones that commands hold, by lane, by function and in total;
+ * the commands of a QP wait in one list, in order, without gap or repetition. Called millions of
+ * times: it reuses its tables.
  */
 import { FUNCTION_MAX, QOS_LEVELS, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandSequence, SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
@@ -14,8 +16,10 @@ import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { requesterOf } from '../transport/connected-states.ts';
 
-/** Credits of one kind as commands hold them. */
-class Held {
+const SEQUENCE_MASK = 0xffff;
+
+/** Credits of one kind that commands hold, counted from the commands. */
+class HeldCredits {
   all = 0;
   shared = 0;
   readonly private = new Int32Array(TVL_MAX);
@@ -42,7 +46,7 @@ class Held {
     this.sharedByFunction[hold.functionNumber]++;
   }
 
-  /** Returns what `accounts` say otherwise. */
+  /** Describes a count of `accounts` that differs; undefined if there is none. */
   compare(accounts: CreditAccounts, laneCount: number, functionCount: number): string | undefined {
     if (accounts.used > accounts.total) return `${accounts.used} of ${accounts.total} are in use`;
     if (accounts.used !== this.all) return `${accounts.used} are in use, commands hold ${this.all}`;
@@ -57,7 +61,7 @@ class Held {
     }
     if (accounts.shared !== Math.max(0, accounts.total - own))
       return `${own} private and ${accounts.shared} shared are not ${accounts.total} in all`;
-    // While lanes or the shared ones are above a limit that shrank, what is promised comes back first.
+    // While use is above a limit that shrank, returned credits go to the guarantees first.
     const isConverging = accounts.sharedUsed > accounts.shared || promised + this.all - this.shared > own;
     if (!isConverging && accounts.total - accounts.used < promised)
       return `${accounts.total - accounts.used} are free, ${promised} private ones are promised`;
@@ -75,11 +79,11 @@ class Held {
   }
 }
 
-const execution = new Held();
-const completion = new Held();
+const execution = new HeldCredits();
+const completion = new HeldCredits();
 const launched = new Set<PhysicalCollectBuffer>();
 
-/** Returns a sentence about the first thing wrong with lanes or credits, or undefined. */
+/** Describes the first violation; undefined if there is none. */
 export function findLaneFault(adapter: Adapter): string | undefined {
   const { lanes, functions, tables } = adapter;
   for (const held of [execution, completion]) held.clear();
@@ -119,7 +123,7 @@ function addRecords(qp: QueuePair): string | undefined {
   return undefined;
 }
 
-/** Of a queue pair with commands in lists: how many, and the sequence number of the last one that is not void. */
+/** Commands of a QP in lists: their number, and the sequence number of the last valid one. */
 interface Listed {
   commands: number;
   sequence: number;
@@ -154,7 +158,7 @@ function findFaultOf(lane: Lane, functionCount: number): string | undefined {
     const qp = buffer.queuePair;
     if (buffer.state !== PcbState.KICKED || qp === undefined) return `lane ${lane.number} lists a PCB not kicked`;
     if (qp.lane !== lane.number) return `QP ${qp.number} is on lane ${qp.lane}, a command of it on ${lane.number}`;
-    const wrong = list(qp, buffer);
+    const wrong = noteListed(qp, buffer);
     if (wrong !== undefined) return wrong;
     waiting[qp.owner.number]++;
     lengths[classOf(qp)]++;
@@ -167,8 +171,8 @@ function findFaultOf(lane: Lane, functionCount: number): string | undefined {
   return undefined;
 }
 
-/** Commands of a queue pair follow each other without a gap; those from before a reset or a rewind are void. */
-function list(qp: QueuePair, buffer: PhysicalCollectBuffer): string | undefined {
+/** Notes a listed command. Sequence numbers have no gap; commands of an old epoch are void. */
+function noteListed(qp: QueuePair, buffer: PhysicalCollectBuffer): string | undefined {
   const known = listed.get(qp);
   const entry = known ?? { commands: 0, sequence: -1 };
   if (known === undefined) listed.set(qp, entry);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Load for lanes alone, for tests and the benchmark: queue pairs whose commands are admitted, launched and released by hand. No driver, no packets. */
+/**
+ * A load for lanes alone (US 8,484,392 par. 41-47): QPs whose commands are admitted, launched and
+ * finished by the caller, without driver and packets. Used by the tests of lanes and by
+ * `scripts/bench/lanes.ts`.
+ */
 
 import { CreditSource } from '../collect/credit-hold.ts';
 import { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -19,6 +23,7 @@ const defaults: LaneOptions = {
   ports: [],
 };
 
+/** Lanes, their QPs and the commands that hold credits. */
 export class LaneLoad {
   readonly lanes: TransmitVirtualLanes;
   readonly owners: UnderlyingFunction[];
@@ -35,6 +40,7 @@ export class LaneLoad {
     );
   }
 
+  /** A QP with the fields that lanes use. */
   addQueuePair(functionNumber = 0, qosLevel = 0): QueuePair {
     const qp = {
       number: this.queuePairs.length,
@@ -53,7 +59,7 @@ export class LaneLoad {
     return qp;
   }
 
-  /** A command of `qp` through a VCB, or in a dedicated buffer. */
+  /** Admits the next command of `qp`, from a VCB or in a dedicated buffer. */
   post(qp: QueuePair, dedicated = false): PhysicalCollectBuffer {
     const buffer = this.#free.pop() ?? new PhysicalCollectBuffer(0);
     buffer.vcb = dedicated ? -1 : 0;
@@ -62,7 +68,7 @@ export class LaneLoad {
     return buffer;
   }
 
-  /** Launches the next command, if any can be. */
+  /** Launches the next command; undefined if none can be launched. */
   launch(): PhysicalCollectBuffer | undefined {
     if (this.lanes.peek() === undefined) return undefined;
     const buffer = this.lanes.launch();
@@ -70,7 +76,7 @@ export class LaneLoad {
     return buffer;
   }
 
-  /** Ends a launched command: both credits come back, and once more, which must change nothing. */
+  /** Ends a launched command. It releases both credits twice: the second time has no effect. */
   finish(buffer: PhysicalCollectBuffer): void {
     const { lanes, launched } = this;
     for (let times = 0; times < 2; times++) {
@@ -82,7 +88,7 @@ export class LaneLoad {
     this.#free.push(buffer);
   }
 
-  /** Returns what is wrong with the counts, or undefined. */
+  /** Describes a wrong count; undefined if there is none. */
   findFault(): string | undefined {
     for (const kind of ['execution', 'completion'] as const) {
       const accounts = this.lanes[kind];
@@ -104,14 +110,14 @@ export class LaneLoad {
   }
 }
 
-/** A mask of the lanes named. */
+/** The mask of the given lanes. */
 export function maskOf(...numbers: number[]): LaneMask {
   const set = new LaneSet();
   for (const lane of numbers) set.add(lane);
   return set.words;
 }
 
-/** A port that is full when told so. */
+/** A port whose congestion the test sets. */
 export class SwitchedPort implements LanePort {
   congested = false;
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Ties a test to statements of the InfiniBand Architecture Specification: the test says which it shows, in a comment of its TAP output, and
- * `npm run check:ledger` (scripts/ledger/main.ts) collects them with the outcome of the test into docs/COMPLIANCE.md.
+ * Ties a test to a statement of the InfiniBand Architecture Specification: the test writes a
+ * comment into its TAP output. `npm run ledger` (scripts/ledger/main.ts) collects the comments and
+ * the tests' results in docs/COMPLIANCE.md.
  */
 
-/** What the comment begins with. */
+/** Start of the comment. */
 export const LEDGER_MARK = 'ledger:';
 
-/** The part of a test that is needed here. */
+/** The part of a tap test that is used. */
 interface Commenting {
   comment(text: string): void;
 }
 
-/** This test shows `statement`, our wording of what `section` of volume 1 asks for. */
+/** Notes that a test shows `statement`: a requirement of `section` of volume 1, in our words. */
 export function ledger(t: Commenting, section: string, statement: string): void {
   t.comment(`${LEDGER_MARK} ${section} | ${statement}`);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A scripted peer: one real QP of the adapter on port 1, and in place of what would be at the other end of its connection the test itself, which injects
- * hand-built packets into the port and looks at each packet the device sends. So every rule can be tested alone.
+ * A QP of the adapter on port 1 whose peer is the test: the test puts hand-built packets on the
+ * wire and takes each packet that the device sends. So each rule of the transport can be tested
+ * alone. Used by `connected-*.test.ts` of conformance/ and by tests of units.
  */
 import { AethKind, BthOpcode, bthOpcodeName, PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
@@ -21,42 +22,45 @@ import { type ConnectedOptions, FULL_ACCESS } from './connected-fixture.ts';
 import { ScriptedLink } from './scripted-link.ts';
 
 const NO_BYTES = new Uint8Array(0);
-/** QP number of the peer; the device has none such. */
+/** QP number of the peer; the device has no such QP. */
 export const PEER_QPN = 0xabcde;
 
-/** A packet the device sent. */
+/** A packet that the device sent. */
 export interface SeenPacket extends Readonly<PacketFields> {
+  /** Name of the opcode without its service. */
   readonly name: string;
   readonly address: number;
   readonly payload: Uint8Array;
-  /** All bytes, LRH to VCRC. */
+  /** All bytes from LRH to VCRC. */
   readonly bytes: Uint8Array;
 }
 
-/** Changes a packet; how many of its bytes arrive. */
+/** Changes the bytes of a packet; returns the number that arrives. */
 export type Damage = (packet: DataView) => number;
 
 export interface PeerOptions extends ConnectedOptions {
   readonly fixture?: AdapterFixtureOptions;
-  /** How far the QP is brought; RTS unless said otherwise. */
+  /** State of the QP; RTS unless given. */
   readonly state?: 'init' | 'rtr' | 'rts';
   readonly localAccess?: number;
   readonly signalAll?: number;
-  /** The QP receives from `srq`. */
+  /** The QP uses the shared receive queue `srq`. */
   readonly shared?: boolean;
 }
 
+/** The fixture, the QP under test and its scripted peer. */
 export class PacketPeer {
   readonly fixture: AdapterFixture;
   readonly adapter: Adapter;
   /** The QP under test. */
   readonly qp: DriverQueuePair;
   readonly srq: DriverSharedReceiveQueue | undefined;
-  /** All memory, all rights. */
+  /** All of memory, with all rights. */
   readonly region: DriverMemoryRegion;
   readonly reliable: boolean;
-  /** PSN of the next packet the peer sends, and of the next the device sends. */
+  /** PSN of the next request of the peer. */
   psn: number;
+  /** First PSN of the device. */
   readonly firstPsn: number;
   readonly #parsed = newParsedPacket();
   readonly #link: ScriptedLink;
@@ -66,9 +70,9 @@ export class PacketPeer {
     const fixture = new AdapterFixture(options.fixture);
     this.fixture = fixture;
     this.adapter = fixture.machine.device;
-    // The cable to port 2 is replaced: what port 1 sends stays in its lanes, what the test puts on the wire arrives at port 1.
+    // It replaces the cable to port 2.
     this.#link = new ScriptedLink(this.adapter.ports[0]);
-    // The change of cables is told by events, which are no test's business.
+    // Discards the port events of that replacement.
     fixture.settle();
     fixture.asynchronous.walk();
     this.reliable = serviceType === ServiceType.RC;
@@ -101,12 +105,12 @@ export class PacketPeer {
     if (state === 'rts') this.qp.toConnectedSend(connection);
   }
 
-  /** Memory with random content under all rights, and how to name a piece of it in a packet. */
+  /** Memory that the peer may name in a packet by `target`. */
   remoteBuffer(content: Uint8Array | number): Buffer {
     return this.fixture.createBuffer(content);
   }
 
-  /** RETH or AtomicETH fields for a piece of `buffer`. */
+  /** RETH or AtomicETH fields for a part of `buffer`. */
   target(buffer: Buffer, lengthBytes = buffer.lengthBytes, offset = 0): Partial<PacketFields> {
     const address = buffer.address + offset;
     return {
@@ -117,7 +121,7 @@ export class PacketPeer {
     };
   }
 
-  /** Puts a packet on the wire without letting the device look. `damage` may change the bytes, LRH first, and says how many are left. */
+  /** Puts a packet on the wire; the device does not run. `damage` may change or cut its bytes. */
   put(opcode: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES, damage?: Damage): void {
     const { fixture } = this;
     const ring = this.#wire;
@@ -136,14 +140,17 @@ export class PacketPeer {
     ring.push(damage?.(new DataView(ring.bytes.buffer, ring.bytes.byteOffset + ring.writeOffset, length)) ?? length);
   }
 
-  /** A request with the next PSN, unless `fields` has another; the device works until it is idle. Asks for an acknowledgement unless told not to. */
+  /**
+   * Sends a request, with the next PSN unless `fields` has one, and lets the device work until it
+   * is idle. A reliable request asks for an acknowledgement unless `fields` differs.
+   */
   request(opcode: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES): this {
     this.put(opcode, { ackRequest: this.reliable ? 1 : 0, ...fields }, payload);
     if (fields.psn === undefined) this.psn = (this.psn + 1) & PSN_MASK;
     return this.settle();
   }
 
-  /** A response to what the device sent, `psn` counted from its first. */
+  /** Sends a response; `psn` is relative to the first PSN of the device. */
   respond(opcode: number, psn: number, fields: Partial<PacketFields> = {}, payload: Uint8Array = NO_BYTES): this {
     const absolute = (this.firstPsn + psn) & PSN_MASK;
     this.put(opcode, { psn: absolute, syndromeValue: CREDITS_UNLIMITED, ...fields }, payload);
@@ -167,7 +174,7 @@ export class PacketPeer {
     return this;
   }
 
-  /** Lets `lengthNs` pass, a step at every alarm on the way. */
+  /** Advances time by `lengthNs`; the device works at each alarm on the way. */
   wait(lengthNs: number): this {
     const { machine } = this.fixture;
     const endNs = machine.clock.now() + lengthNs;
@@ -179,7 +186,7 @@ export class PacketPeer {
     return this.settle();
   }
 
-  /** Takes everything the device has sent. */
+  /** Takes all packets that the device has sent. */
   take(): SeenPacket[] {
     const queues = this.adapter.ports[0].transmitQueues;
     const seen: SeenPacket[] = [];
@@ -192,24 +199,24 @@ export class PacketPeer {
     return seen;
   }
 
-  /** Takes what the device has sent, which must be one packet. */
+  /** Takes the one packet that the device has sent; throws if there are none or more. */
   takeOne(): SeenPacket {
     const all = this.take();
     if (all.length !== 1) throw new Error(`${all.length} packets instead of one: ${describe(all).join(', ')}`);
     return all[0] as SeenPacket;
   }
 
-  /** Names and PSNs (relative to the device's first) of what the device has sent. */
+  /** Takes the packets as names and PSNs, relative to the first PSN of the device. */
   takeRequests(): string[] {
     return this.take().map(({ name, psn }) => `${name} ${(psn - this.firstPsn) & PSN_MASK}`);
   }
 
-  /** What the device has answered, with absolute PSNs: `ACK 500`, `NAK 1 501`, `RNR 502`, or the name of a response. */
+  /** Takes the responses with absolute PSNs: `ACK 500`, `NAK 1 501`, `RNR 502`, or a name. */
   takeAnswers(): string[] {
     return describe(this.take());
   }
 
-  /** Types of the asynchronous events there are now. */
+  /** Takes the asynchronous events; their types. */
   events(): EventType[] {
     return this.fixture.asynchronous.walk().map(({ eventType }) => eventType as EventType);
   }

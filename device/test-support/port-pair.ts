@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Two ports without adapters, for tests of links: packets with a number in their payload go in at one port, and what comes out at the other is parsed with
- * all checks and noted. Time passes as the link asks for it.
+ * Ports without adapters, for tests of links: numbered packets enter one port; arrivals at the
+ * other are parsed with all checks and recorded. Time advances as the link requests. Used by the
+ * tests of `fabric/`.
  */
 import { BthOpcode, PacketError, packetErrorName } from '../../protocol/infiniband/gen/values.gen.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
@@ -23,7 +24,7 @@ export function newPort(number: number, dataLanes = 1, queuePackets = 64): Port 
   );
 }
 
-/** Gives a packet numbered `id` to the port. False when its lane is full. */
+/** Queues packet `id` (its PSN) at the port; false if its virtual lane is full. */
 export function send(port: Port, id: number, payloadBytes = 64, serviceLevel = 0): boolean {
   const ring = port.ringFor(0xbfff, serviceLevel);
   if (ring.full) return false;
@@ -40,11 +41,13 @@ export function send(port: Port, id: number, payloadBytes = 64, serviceLevel = 0
   return true;
 }
 
-/** What arrived at a port. */
+/** The arrivals at a port. */
 export class Arrivals {
+  /** PSNs of the packets. */
   readonly ids: number[] = [];
+  /** Their virtual lanes. */
   readonly lanes: number[] = [];
-  /** Names of the errors of packets that did not parse. */
+  /** Names of the errors of packets that failed to parse. */
   readonly errors: string[] = [];
   readonly port: Port;
 
@@ -69,7 +72,7 @@ export class Arrivals {
   }
 }
 
-/** Lets a link work until it has nothing left to do, from `startNs`; returns the time. */
+/** Lets a link work from `startNs` until it is idle; returns the time, ns. */
 export function drain(port: Port, arrivals: readonly Arrivals[], startNs = 0): number {
   let nowNs = startNs;
   for (let step = 0; step < 100_000; step++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A link whose other end is a test: what the port sends stays in its lanes until the test takes it, what the test puts into `wire` arrives. It carries
- * nothing by itself, and vouches for nothing, so that receivers check every CRC.
+ * A link whose other end is a test: sent packets stay in the port's lanes until the test takes
+ * them; packets that the test puts into `wire` arrive. It is not trusted, so the receiver checks
+ * every CRC. Used by `PacketPeer` and simulations.
  */
 import type { Link } from '../port/link.ts';
 import { PacketRing } from '../port/packet-ring.ts';
@@ -13,10 +14,10 @@ export class ScriptedLink implements Link {
   readonly trusted = false;
   readonly active = false;
   readonly nextNs = Number.POSITIVE_INFINITY;
-  /** Packets on their way to the port. */
+  /** Packets in flight to the port. */
   readonly wire: PacketRing;
 
-  /** Plugs into the port in place of what was there, and brings it up. */
+  /** Replaces the link of the port, and brings the port up. */
   constructor(port: Port, packets = WIRE_PACKETS) {
     this.wire = new PacketRing(packets);
     port.plug(this);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What tests of send contexts share: a context on port 1, a datagram QP on port 2 that receives, and packets composed as software does. */
+/**
+ * The fixture of tests of send contexts (US 2015/0378953): a context on port 1, a datagram QP on
+ * port 2 that receives, and packets composed by software. Used by the tests of `pio/` and others.
+ */
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
@@ -17,8 +20,10 @@ import { AdapterFixture, type AdapterFixtureOptions } from './adapter-fixture.ts
 const GRH_AREA = 40;
 const CRC_BYTES = 6;
 const LARGEST_PACKET = 4400;
+/** Interrupt vector of credit returns. */
 export const CREDIT_VECTOR = 30;
 
+/** An adapter with one enabled send context. */
 export class SendContextFixture {
   readonly adapterFixture: AdapterFixture;
   readonly context: DriverSendContext;
@@ -40,7 +45,7 @@ export class SendContextFixture {
     return this.adapterFixture.host.raised[CREDIT_VECTOR] ?? 0;
   }
 
-  /** A datagram for the receiver: LRH to payload, without CRCs. */
+  /** A datagram for the receiver, from LRH to payload, without CRCs. */
   packet(payload: Uint8Array, change: Partial<PacketFields> = {}): Uint8Array {
     return composeDatagram(payload, {
       slid: this.adapterFixture.lidOf(1),
@@ -53,11 +58,12 @@ export class SendContextFixture {
     });
   }
 
+  /** Posts a receive buffer; its bytes. */
   postReceive(lengthBytes = 4096): Uint8Array {
     return this.adapterFixture.postReceive(this.receiver, GRH_AREA + lengthBytes).bytes;
   }
 
-  /** Payload of the next message received; undefined when there is none. */
+  /** Payload of the next message received into `buffer`; undefined if there is none. */
   received(buffer: Uint8Array): Uint8Array | undefined {
     const entry = this.receiver.parts.receiveCq.poll();
     if (entry === undefined || entry.status !== CompletionStatus.SUCCESS) return undefined;
@@ -68,6 +74,7 @@ export class SendContextFixture {
     this.adapterFixture.settle();
   }
 
+  /** Attributes and counters of the context, by management command. */
   query() {
     const { management } = this.adapterFixture.driver;
     const objectNumber = this.context.number;
@@ -80,7 +87,7 @@ export class SendContextFixture {
   }
 }
 
-/** A datagram as software composes it: LRH to payload, without CRCs. */
+/** A datagram composed by software, from LRH to payload, without CRCs. */
 export function composeDatagram(payload: Uint8Array, given: Partial<PacketFields>): Uint8Array {
   const opcode = BthOpcode.UD_SEND_ONLY;
   const fields = { ...newPacketFields(), opcode, payloadLengthBytes: payload.length, ...given };

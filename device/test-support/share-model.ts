@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A resource manager over units that only remember what they were told, so that requests can be tested by themselves and thousands at a time. */
+/**
+ * A share manager over units that only record their settings, so that share requests (US 8,484,392
+ * par. 62-86) can be tested without an adapter and by the thousand. Used by the tests of `shares/`.
+ */
 import { crc32 } from 'node:zlib';
 import { RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import { newResourceChange, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
@@ -9,6 +12,7 @@ import { maskOf, ShareManager } from '../shares/share-manager.ts';
 import { type FunctionShare, type LaneShare, NOBODY, type ShareLimits, SharePlan } from '../shares/share-plan.ts';
 import type { ShareUnits } from '../shares/share-units.ts';
 
+/** Totals of the modelled adapter. */
 export const LIMITS: ShareLimits = {
   vcbs: 128,
   vcbsPerFunction: 64,
@@ -19,16 +23,16 @@ export const LIMITS: ShareLimits = {
   listSize: 112,
 };
 
-/** What the units were told last. */
+/** Units that record the last settings they were given. */
 export class ModelUnits implements ShareUnits {
   readonly functions: FunctionShare[];
   readonly owned: number[][];
   readonly levels: number[][][];
   dedicated: number[] = maskOf([]);
   readonly lanes: LaneShare[];
-  /** Functions told that their share changed, in order. */
-  readonly told: number[] = [];
-  /** VCB numbers still in use, by the function that holds them. */
+  /** Functions notified that their share changed, in order. */
+  readonly notified: number[] = [];
+  /** VCB numbers still in use, with the function that holds each. */
   readonly held = new Map<number, number>();
   readonly activity: number[];
   readonly busy: boolean[];
@@ -38,49 +42,52 @@ export class ModelUnits implements ShareUnits {
     const { functions, lanes } = plan.copy();
     this.functions = [...functions];
     this.lanes = [...lanes];
-    this.owned = functions.map((_, owner) => maskOf(plan.lanesOf(owner)));
-    this.levels = functions.map((_, owner) => [0, 1].map((level) => maskOf(plan.lanesOfLevel(owner, level))));
+    this.owned = functions.map((_, functionNumber) => maskOf(plan.lanesOf(functionNumber)));
+    this.levels = functions.map((_, functionNumber) =>
+      [0, 1].map((level) => maskOf(plan.lanesOfLevel(functionNumber, level))),
+    );
     this.activity = functions.map(() => 0);
     this.busy = functions.map(() => false);
   }
 
-  isHeldByOther(owner: number, base: number, count: number): boolean {
-    for (const [vcb, holder] of this.held) if (holder !== owner && vcb >= base && vcb < base + count) return true;
+  isHeldByOther(functionNumber: number, base: number, count: number): boolean {
+    for (const [vcb, holder] of this.held)
+      if (holder !== functionNumber && vcb >= base && vcb < base + count) return true;
     return false;
   }
 
-  placeVcbs(owner: number, vcbBase: number, vcbs: number): void {
-    Object.assign(this.functions[owner], { vcbBase, vcbs });
+  placeVcbs(functionNumber: number, vcbBase: number, vcbs: number): void {
+    Object.assign(this.functions[functionNumber], { vcbBase, vcbs });
   }
 
-  getVcbDivider(owner: number): number {
-    return this.functions[owner].vcbDivider;
+  getVcbDivider(functionNumber: number): number {
+    return this.functions[functionNumber].vcbDivider;
   }
 
-  setVcbDivider(owner: number, vcbDivider: number): void {
-    this.functions[owner].vcbDivider = vcbDivider;
+  setVcbDivider(functionNumber: number, vcbDivider: number): void {
+    this.functions[functionNumber].vcbDivider = vcbDivider;
   }
 
-  setPcbs(owner: number, pcbs: number, level0: number, level1: number): void {
-    Object.assign(this.functions[owner], { pcbs, levelPcbs: [level0, level1] });
+  setPcbs(functionNumber: number, pcbs: number, level0: number, level1: number): void {
+    Object.assign(this.functions[functionNumber], { pcbs, levelPcbs: [level0, level1] });
     const sum = this.functions.reduce((total, share) => total + share.pcbs, 0);
     if (sum > LIMITS.pcbs) throw new Error(`more PCBs are given than there are, for a moment: ${sum}`);
   }
 
-  setSchedulerBuffers(owner: number, schedulerBuffers: number): void {
-    this.functions[owner].schedulerBuffers = schedulerBuffers;
+  setSchedulerBuffers(functionNumber: number, schedulerBuffers: number): void {
+    this.functions[functionNumber].schedulerBuffers = schedulerBuffers;
   }
 
-  setOwnedLanes(owner: number, mask: LaneMask): void {
-    this.owned[owner] = Array.from(mask);
+  setOwnedLanes(functionNumber: number, mask: LaneMask): void {
+    this.owned[functionNumber] = Array.from(mask);
     for (let word = 0; word < LANE_WORDS; word++)
       for (let other = 0; other < this.owned.length; other++)
-        if (other !== owner && (this.owned[other][word] & this.owned[owner][word]) !== 0)
-          throw new Error(`functions ${owner} and ${other} own the same lane, for a moment`);
+        if (other !== functionNumber && (this.owned[other][word] & this.owned[functionNumber][word]) !== 0)
+          throw new Error(`functions ${functionNumber} and ${other} own the same lane, for a moment`);
   }
 
-  setLevelLanes(owner: number, qosLevel: number, mask: LaneMask): void {
-    this.levels[owner][qosLevel] = Array.from(mask);
+  setLevelLanes(functionNumber: number, qosLevel: number, mask: LaneMask): void {
+    this.levels[functionNumber][qosLevel] = Array.from(mask);
   }
 
   setDedicatedLanes(mask: LaneMask): void {
@@ -92,28 +99,28 @@ export class ModelUnits implements ShareUnits {
     Object.assign(this.lanes[lane], { executionCredits, completionCredits, sharedCredits, listSize, weight });
   }
 
-  shareChanged(owner: number): void {
-    this.told.push(owner);
+  shareChanged(functionNumber: number): void {
+    this.notified.push(functionNumber);
   }
 
-  getActivity(owner: number): number {
-    return this.activity[owner];
+  getActivity(functionNumber: number): number {
+    return this.activity[functionNumber];
   }
 
-  isBusy(owner: number): boolean {
-    return this.busy[owner];
+  isBusy(functionNumber: number): boolean {
+    return this.busy[functionNumber];
   }
 
-  lendPcbs(owner: number): void {
-    this.lentPcbs.add(owner);
+  lendPcbs(functionNumber: number): void {
+    this.lentPcbs.add(functionNumber);
   }
 
-  askBackPcbs(owner: number): void {
-    this.lentPcbs.delete(owner);
+  askBackPcbs(functionNumber: number): void {
+    this.lentPcbs.delete(functionNumber);
   }
 }
 
-/** A plan whose functions have what is given, one after the other in the VCB space, and no lanes. */
+/** A plan with the given function shares, adjacent in the VCB space, and lanes without owner. */
 export function makePlan(
   shares: readonly Partial<FunctionShare>[],
   limits: ShareLimits = LIMITS,
@@ -133,13 +140,13 @@ export function makePlan(
   return new SharePlan(limits, functions, lanes);
 }
 
-/** A manager and the units it tells. */
+/** A manager and its units. */
 export function makeModel(plan: SharePlan): { manager: ShareManager; units: ModelUnits } {
   const units = new ModelUnits(plan);
   return { manager: new ShareManager(units, plan), units };
 }
 
-/** A change; of the whole function or lane unless a QoS level is named. */
+/** A change of a whole function or lane, unless `more` names a QoS level. */
 export function change(
   resource: number,
   target: number,
@@ -149,11 +156,12 @@ export function change(
   return { ...newResourceChange(), resource, target, amount, qosLevel: RESOURCE_NO_LEVEL, ...more };
 }
 
+/** A guest of function `number` as the requester. */
 export function guest(number: number): Requester {
   return { host: false, function: number };
 }
 
-/** Everything as one string: the plan and what the units were told. */
+/** A checksum of the plan and of all settings of the units. */
 export function digest(model: ReturnType<typeof makeModel>): string {
   const { manager, units } = model;
   const { functions, owned, levels, dedicated, lanes } = units;
@@ -161,24 +169,30 @@ export function digest(model: ReturnType<typeof makeModel>): string {
   return crc32(state).toString(16);
 }
 
-/** The first way in which what the units were told is not the plan, or the plan gives what there is not; undefined when there is none. */
+/**
+ * Describes the first setting that differs from the plan, or the first total that the plan exceeds;
+ * undefined if there is none.
+ */
 export function findDisagreement({ manager, units }: ReturnType<typeof makeModel>): string | undefined {
   const { plan } = manager;
   const { limits } = plan;
   if (JSON.stringify(plan.functions) !== JSON.stringify(units.functions)) return 'the functions';
-  for (const [owner, share] of plan.functions.entries()) {
-    if (units.owned[owner].join() !== maskOf(plan.lanesOf(owner)).join()) return `lanes of function ${owner}`;
+  for (const [functionNumber, share] of plan.functions.entries()) {
+    if (units.owned[functionNumber].join() !== maskOf(plan.lanesOf(functionNumber)).join())
+      return `lanes of function ${functionNumber}`;
     for (const level of [0, 1])
-      if (units.levels[owner][level].join() !== maskOf(plan.lanesOfLevel(owner, level)).join())
-        return `lanes of level ${level} of function ${owner}`;
+      if (units.levels[functionNumber][level].join() !== maskOf(plan.lanesOfLevel(functionNumber, level)).join())
+        return `lanes of level ${level} of function ${functionNumber}`;
     if (share.levelPcbs[0] + share.levelPcbs[1] > share.pcbs || share.levelPcbs.some((pcbs) => pcbs < 0))
-      return `PCBs of the levels of function ${owner}`;
-    if (share.vcbBase < 0 || share.vcbBase + share.vcbs > limits.vcbs) return `VCBs of function ${owner}`;
-    for (const other of plan.functions.slice(owner + 1))
+      return `PCBs of the levels of function ${functionNumber}`;
+    if (share.vcbBase < 0 || share.vcbBase + share.vcbs > limits.vcbs) return `VCBs of function ${functionNumber}`;
+    for (const other of plan.functions.slice(functionNumber + 1))
       if (Math.max(share.vcbBase, other.vcbBase) < Math.min(share.vcbBase + share.vcbs, other.vcbBase + other.vcbs))
-        return `VCBs of function ${owner} overlap`;
-    if (plan.lanesOf(owner).length + plan.lanesShared.length === 0) return `function ${owner} has no lane`;
-    if (share.schedulerBuffers + plan.schedulerBuffersUnallocated === 0) return `function ${owner} has no buffer`;
+        return `VCBs of function ${functionNumber} overlap`;
+    if (plan.lanesOf(functionNumber).length + plan.lanesShared.length === 0)
+      return `function ${functionNumber} has no lane`;
+    if (share.schedulerBuffers + plan.schedulerBuffersUnallocated === 0)
+      return `function ${functionNumber} has no buffer`;
   }
   if (units.dedicated.join() !== maskOf(plan.lanesDedicated).join()) return 'lanes of the dedicated buffers';
   for (const left of [

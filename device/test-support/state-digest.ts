@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A function's state as one string, so that a test can say "nothing changed": all that queries tell of the objects it knows, and how many there are. */
+/**
+ * The state of a function as one string, so that a test can assert that nothing changed: the
+ * results of query commands for known objects, and the number of objects of each class. Used by the
+ * tests of `management/`.
+ */
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterFixture } from './adapter-fixture.ts';
 
-/** An object a test knows of: its query opcode and its number. */
+/** A known object: its query opcode and its number. */
 export type KnownObject = readonly [opcode: ManagementOpcode, number: number];
 
-/** How many objects of each class the adapter has; in-process only. */
+/** Number of objects of each class in the adapter. */
 export function countObjects(fixture: AdapterFixture): Record<string, number> {
   const { tables } = fixture.machine.device;
   return {
@@ -20,7 +24,7 @@ export function countObjects(fixture: AdapterFixture): Record<string, number> {
   };
 }
 
-/** All that queries tell of `objects`, and the counts of all others. */
+/** The query results of `objects`, and the number of objects of each class. */
 export function digestState(fixture: AdapterFixture, objects: readonly KnownObject[]): string {
   const lines = [JSON.stringify(countObjects(fixture))];
   for (const [opcode, objectNumber] of objects) {
@@ -30,7 +34,7 @@ export function digestState(fixture: AdapterFixture, objects: readonly KnownObje
   return lines.join('\n');
 }
 
-/** The objects every fixture has. */
+/** The objects of every fixture. */
 export function fixtureObjects(fixture: AdapterFixture): KnownObject[] {
   return [
     [ManagementOpcode.QUERY_PD, fixture.pd],

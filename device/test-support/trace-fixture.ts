@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Selective trace as a driver uses it, and short ways to traced connections. */
+/**
+ * Selective trace (IPCOM000010133D par. 1 and 4) by management commands, as a driver uses it, with
+ * a buffer for the blocks. Used by the tests of `trace/`.
+ */
 import {
   decodeTraceAttributes,
   newTraceAttributes,
@@ -13,12 +16,13 @@ import type { AdapterFixture } from './adapter-fixture.ts';
 
 const BUFFER_BYTES = 65536;
 
-/** What a read gave. */
+/** The result of a read: messages, and attributes with the position after them. */
 export interface TraceRead {
   readonly messages: TracedMessage[];
   readonly attributes: TraceAttributes;
 }
 
+/** The trace commands of one function. */
 export class TraceFixture {
   readonly #fixture: AdapterFixture;
   readonly #buffer: { readonly address: number; readonly bytes: Uint8Array };
@@ -28,7 +32,7 @@ export class TraceFixture {
     this.#buffer = fixture.createBuffer(BUFFER_BYTES);
   }
 
-  /** Begins a trace of 16 blocks with 4 KiB unless told otherwise. */
+  /** Starts a trace of 16 blocks with 4 KiB of payload, unless `attributes` differ. */
   modify(qpn: number, attributes: Partial<TraceAttributes> = {}): ManagementResult {
     const payload = tracePayload({ enable: 1, blocksLog2: 4, snapLength: 4096, ...attributes });
     return this.#execute(ManagementOpcode.MODIFY_TRACE, qpn, payload);
@@ -38,12 +42,13 @@ export class TraceFixture {
     return decode(this.#execute(ManagementOpcode.QUERY_TRACE, qpn));
   }
 
-  /** Blocks from `position` on, as many as the buffer takes. */
+  /** Reads blocks from `position` on, as many as fit the buffer. */
   read(qpn: number, position = 0, bufferLength = BUFFER_BYTES): TraceRead {
     const attributes = decode(this.readInto(qpn, { position, bufferLength }));
     return { attributes, messages: decodeMessages(this.#buffer.bytes, attributes.count) };
   }
 
+  /** The read command with any fields. */
   readInto(qpn: number, fields: Partial<TraceAttributes>): ManagementResult {
     const payload = tracePayload({ bufferAddress: this.#buffer.address, bufferLength: BUFFER_BYTES, ...fields });
     return this.#execute(ManagementOpcode.READ_TRACE, qpn, payload);
