@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Reads the records of a recording, one field after the other. `replay.ts` uses it; the format is `recording-format.ts`'s. */
+/**
+ * Reads the fields of records in sequence. `recording-format.ts` has the format; used by replay.
+ */
 
 import { copyBytes } from './copy-bytes.ts';
 
 const SEVEN_BITS = 0x80;
-/** From here on one native comparison is cheaper than a loop. */
+/** From this length on a native comparison is cheaper than a loop. */
 const LONG_BYTES = 128;
 
-/** Thrown inside the replay when the recording ends in the middle of a record. */
+/** Thrown within a replay when the recording ends inside a record. */
 export class EndOfRecording extends Error {}
 
 /** A cursor over records. */
@@ -62,7 +64,7 @@ export class RecordReader {
     return this.#view.getFloat64(this.#at - 8, true);
   }
 
-  /** Skips bytes and returns where they start. */
+  /** Skips bytes and returns their position. */
   skip(lengthBytes: number): number {
     this.#need(lengthBytes);
     this.#at += lengthBytes;
@@ -73,7 +75,7 @@ export class RecordReader {
     copyBytes(target, targetOffset, this.#bytes, start, lengthBytes);
   }
 
-  /** Index of the first byte that differs, or -1. */
+  /** Index of the first byte that differs; -1 if there is none. */
   findDifference(start: number, lengthBytes: number, actual: Uint8Array, actualOffset: number): number {
     if (lengthBytes > LONG_BYTES) {
       const recorded = this.#bytes.subarray(start, start + lengthBytes);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Writes the records of a recording into preallocated chunks and hands full ones to a sink. The format is `recording-format.ts`'s; `recording.ts` calls this. */
+/**
+ * Writes records into a preallocated chunk and passes full chunks to a sink. `recording-format.ts`
+ * has the format; used by `recording.ts`.
+ */
 import { crc32 } from 'node:zlib';
 import { copyBytes } from './copy-bytes.ts';
 import { CHUNK_HEADER_BYTES, CHUNK_MAGIC } from './recording-format.ts';
 
-/** Takes a piece of the recording. The bytes are valid during the call only. */
+/** Takes a part of the recording. The bytes are valid only during the call. */
 export type RecordingSink = (bytes: Uint8Array) => void;
 
 const SEVEN_BITS = 0x80;
 const THIRTY_ONE_BITS = 0x8000_0000;
-/** Longest run of fields between two `open` calls: kind, six varints of at most 8 bytes, two dwords. */
+/** Bytes of the longest record without its data: kind, six varints of 8 bytes, two dwords. */
 const FIELDS_BYTES = 64;
 
 /** A stream of records. */
@@ -19,7 +22,7 @@ export class RecordWriter {
   readonly #view: DataView;
   #at = CHUNK_HEADER_BYTES;
 
-  /** @param chunkBytes size of a chunk, its header included. */
+  /** `chunkBytes`: size of a chunk with its header. */
   constructor(sink: RecordingSink, chunkBytes = 256 * 1024) {
     if (chunkBytes < CHUNK_HEADER_BYTES + 2 * FIELDS_BYTES) {
       throw new Error(
@@ -31,7 +34,7 @@ export class RecordWriter {
     this.#view = new DataView(this.#chunk.buffer);
   }
 
-  /** Starts a record; the fields that follow fit into the chunk. */
+  /** Starts a record; its fields fit into the chunk. */
   open(kind: number): void {
     if (this.#at + FIELDS_BYTES > this.#chunk.length) this.flush();
     this.#chunk[this.#at++] = kind;
@@ -68,7 +71,7 @@ export class RecordWriter {
     this.#at += 8;
   }
 
-  /** Bytes of any length; they may run over several chunks. */
+  /** Bytes of any length; they may extend over several chunks. */
   bytes(source: Uint8Array, offset: number, lengthBytes: number): void {
     for (let done = 0; done < lengthBytes; ) {
       if (this.#at === this.#chunk.length) this.flush();
@@ -79,7 +82,7 @@ export class RecordWriter {
     }
   }
 
-  /** Hands over what there is. */
+  /** Passes the present chunk to the sink. */
   flush(): void {
     if (this.#at === CHUNK_HEADER_BYTES) return;
     const payload = this.#chunk.subarray(CHUNK_HEADER_BYTES, this.#at);
@@ -91,7 +94,7 @@ export class RecordWriter {
   }
 }
 
-/** Whether `varint` can carry a value. */
+/** True if `varint` can encode the value. */
 export function fitsVarint(value: number): boolean {
   return value >= 0 && Number.isSafeInteger(value);
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The format of a recording: everything that crossed the seam between an adapter and its hosts, in order (DESIGN.md section 3).
+ * The format of a recording: all calls across the seam between an adapter and its hosts, in order
+ * (docs/ARCHITECTURE.md, The seam). Used by recorder and replay.
  *
  *   file   = header, chunk*
- *   header = magic "VUHCAREC", u32 version, u64 layout hash, u32 functions, u32 length of the options, u32 CRC of all before and of the options,
- *            the adapter options as JSON in UTF-8
- *   chunk  = u32 CHUNK_MAGIC, u32 length, u32 CRC-32 of the payload, payload; a record may run on from one chunk into the next
- *   record = one byte kind, then its fields. varint: 7 bits a byte, low first; u32 and f64: little-endian; all others: varint
+ *   header = magic "VUHCAREC", u32 version, u64 layout hash, u32 functions, u32 options length,
+ *            u32 CRC-32 of all before it and of the options, adapter options as JSON in UTF-8
+ *   chunk  = u32 CHUNK_MAGIC, u32 length, u32 CRC-32 of the payload, payload
+ *   record = one byte kind, then its fields; a record may extend over several chunks
+ *   field  = u32 or f64, little-endian; all others varint: 7 bits per byte, low bits first
  *
- * Calls into the adapter are recorded when they are made, their results after all they caused; calls out of it when they return. A recording cut short
- * (the process was killed) is good up to its last whole record; a chunk whose CRC is wrong is damage.
+ * A call into the adapter is recorded when it is made, its result after all calls that it caused; a
+ * call out of the adapter when it returns. A truncated recording (the process was killed) is valid
+ * up to its last whole record; a wrong CRC of a chunk is an error.
  */
 import { crc32 } from 'node:zlib';
 import { LAYOUT_HASH_HIGH, LAYOUT_HASH_LOW } from '../../protocol/layout/gen/constants.gen.ts';
@@ -26,7 +29,7 @@ const FUNCTIONS_MAX = 1024;
 
 /** Kinds of record. */
 export const RecordKind = {
-  // Into the adapter: function, then what is named.
+  // Calls into the adapter: function, then the fields named.
   READ_REGISTER: 1, // function, offset, size
   READ_RESULT: 2, // u32 low, u32 high
   WRITE_REGISTER: 3, // function, offset, size, u32 low, and for 8 bytes u32 high
@@ -42,13 +45,13 @@ export const RecordKind = {
   REQUEST_RESULT: 13, // status, index, offset, u32 limit
   REQUEST_TRACE: 14, // function, QP, length, bytes
   TRACE_RESULT: 15, // status
-  // Out of the adapter.
+  // Calls out of the adapter.
   READ_MEMORY: 16, // function, address, length, ok, bytes when ok
   WRITE_MEMORY: 17, // function, address, length, ok, bytes
   PUBLISH: 18, // function, address, length, valid bytes, ok, bytes
   RAISE_VECTOR: 19, // function, vector, ok
   NOW: 20, // ns since the last NOW
-  NOW_EXACT: 21, // f64 ns: the first one, and what a varint cannot say
+  NOW_EXACT: 21, // f64 ns: the first one, and values that no varint can encode
   SET_ALARM: 22, // f64 ns
   COMPARE_SWAP: 23, // function, address, u32 expected, u32 desired, ok, u32 found when ok
 } as const;
@@ -58,21 +61,21 @@ const kindNames = new Map<number, string>(
   Object.entries(RecordKind).map(([name, kind]) => [kind, name.toLowerCase().replaceAll('_', ' ')]),
 );
 
-/** A kind as words, e.g. `write collect`. */
+/** Name of a kind, e.g. `write collect`. */
 export function recordKindName(kind: number): string {
   return kindNames.get(kind) ?? `unknown (${kind})`;
 }
 
-/** What a recording says of itself. */
+/** The header of a recording. */
 export interface RecordingHeader {
   readonly version: number;
   readonly functionCount: number;
   readonly options: AdapterOptions;
-  /** Size of the header: the first chunk starts here. */
+  /** Size of the header: offset of the first chunk. */
   readonly lengthBytes: number;
 }
 
-/** The header of a new recording. */
+/** The bytes of the header of a new recording. */
 export function encodeHeader(options: AdapterOptions, functionCount: number): Uint8Array {
   const json = new TextEncoder().encode(JSON.stringify(options));
   const bytes = new Uint8Array(HEADER_BYTES + json.length);
@@ -88,7 +91,7 @@ export function encodeHeader(options: AdapterOptions, functionCount: number): Ui
   return bytes;
 }
 
-/** Reads a header; throws one sentence when this is no recording, or none that can be replayed here. */
+/** Parses a header; throws if it is no recording, or one of another version or layout. */
 export function decodeHeader(bytes: Uint8Array): RecordingHeader {
   const magic = new TextDecoder('latin1').decode(bytes.subarray(0, MAGIC.length));
   if (magic !== MAGIC) throw new Error('This is not a recording: it does not start with VUHCAREC.');
@@ -115,7 +118,7 @@ export function decodeHeader(bytes: Uint8Array): RecordingHeader {
   return { version, functionCount, options, lengthBytes };
 }
 
-/** Records of a recording as one byte array, and whether its end is missing. Throws one sentence when a chunk is damaged. */
+/** The records as one byte array; `truncated`: the end is missing. Throws if a chunk is damaged. */
 export function joinChunks(bytes: Uint8Array, start: number): { records: Uint8Array; truncated: boolean } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const records = new Uint8Array(bytes.length - start);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/** Recorder and replay with a small deterministic adapter: equal replays, differences, damage. */
 import t from 'tap';
 import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
@@ -12,8 +13,8 @@ import { Replay } from './replay.ts';
 
 const MEMORY_BYTES = 64 * 1024;
 
-/** A stand-in for an adapter: does one of everything, deterministically, from what it is told. */
-class ToyFunction implements FunctionPort {
+/** A function whose calls to the host depend only on the calls to it. */
+class FakeFunction implements FunctionPort {
   readHigh = 0;
   sum = 0;
   readonly #host: HostPort;
@@ -75,14 +76,14 @@ class ToyFunction implements FunctionPort {
   }
 }
 
-class ToyAdapter implements AdapterPort {
-  readonly functions: ToyFunction[];
+class FakeAdapter implements AdapterPort {
+  readonly functions: FakeFunction[];
   readonly #base: number;
 
   constructor(hosts: HostPort[], clock: AdapterClock, base: number) {
     this.#base = base;
     clock.setAlarm(clock.now() + 100);
-    this.functions = hosts.map((host) => new ToyFunction(host, clock));
+    this.functions = hosts.map((host) => new FakeFunction(host, clock));
   }
 
   run(budget: number): boolean {
@@ -97,7 +98,7 @@ interface Session {
   readonly base: number;
 }
 
-/** Drives a toy adapter at random through a recorder; returns the recording. */
+/** Calls a fake adapter at random through a recorder; returns the recording. */
 function recordSession(seed: number, calls: number, chunkBytes = 1024): Session {
   const random = new Random(seed);
   const clock = new SimulatedClock();
@@ -105,12 +106,12 @@ function recordSession(seed: number, calls: number, chunkBytes = 1024): Session 
   const base = (hosts[0] as InProcessHost).memory.base;
   const pieces: Uint8Array[] = [];
   const recorder = new Recorder(defaultAdapterOptions, 2, (bytes) => pieces.push(bytes.slice()), chunkBytes);
-  const toy = new ToyAdapter(
+  const fake = new FakeAdapter(
     hosts.map((host, index) => recorder.wrapHost(host, index)),
     recorder.wrapClock(clock),
     base,
   );
-  const adapter = recorder.wrapAdapter(toy);
+  const adapter = recorder.wrapAdapter(fake);
   for (let call = 0; call < calls; call++) {
     clock.advance(random.below(1_000_000_000));
     for (const host of hosts) host.masked[random.below(64)] = random.below(2);
@@ -147,17 +148,17 @@ function callAtRandom(adapter: AdapterPort, random: Random): void {
   random.pick(calls)();
 }
 
-const buildToy = (base: number) => (_options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) =>
-  new ToyAdapter(hosts, clock, base);
+const buildFake = (base: number) => (_options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) =>
+  new FakeAdapter(hosts, clock, base);
 
-t.test('a recorded session replays to the same calls, whatever the size of the chunks', async (t) => {
+t.test('a recorded session replays to equal calls, whatever the chunk size', async (t) => {
   for (const [seed, chunkBytes] of [
     [1, 256],
     [2, 1000],
     [3, 65536],
   ] as const) {
     const { bytes, base } = recordSession(seed, 2000, chunkBytes);
-    const replay = new Replay(bytes, buildToy(base));
+    const replay = new Replay(bytes, buildFake(base));
     const result = replay.run();
     t.equal(result.divergence, undefined, `seed ${seed}`);
     t.equal(result.steps, 2000);
@@ -166,15 +167,15 @@ t.test('a recorded session replays to the same calls, whatever the size of the c
   }
 });
 
-t.test('an adapter that does something else is found at the first difference', async (t) => {
+t.test('a replay stops at the first difference and reports it', async (t) => {
   const { bytes, base } = recordSession(4, 500);
   const steps: string[] = [];
   const replay = new Replay(bytes, (options, clock, hosts) => {
-    const toy = buildToy(base)(options, clock, hosts);
-    const first = toy.functions[0] as ToyFunction;
+    const fake = buildFake(base)(options, clock, hosts);
+    const first = fake.functions[0] as FakeFunction;
     const { writeRegister } = first;
     first.writeRegister = (offset, sizeBytes, low, high) => writeRegister.call(first, offset, sizeBytes, low + 1, high);
-    return toy;
+    return fake;
   });
   replay.onStep = ({ name, functionIndex }) => steps.push(`${name} ${functionIndex}`);
   const { divergence, steps: count } = replay.run();
@@ -184,31 +185,31 @@ t.test('an adapter that does something else is found at the first difference', a
   t.not(divergence?.expected, divergence?.actual);
 });
 
-t.test('an adapter that stays silent, or says too much, is found', async (t) => {
+t.test('a missing call and an additional call are differences', async (t) => {
   const { bytes, base } = recordSession(5, 500);
   const silent = new Replay(bytes, (options, clock, hosts) => {
-    const toy = buildToy(base)(options, clock, hosts);
-    (toy.functions[1] as ToyFunction).work = () => {};
-    return toy;
+    const fake = buildFake(base)(options, clock, hosts);
+    (fake.functions[1] as FakeFunction).work = () => {};
+    return fake;
   }).run();
   t.equal(silent.divergence?.expected, 'read memory');
   t.equal(silent.divergence?.actual, 'the end of run');
   const loud = new Replay(bytes, (options, clock, hosts) => {
-    const toy = buildToy(base)(options, clock, hosts);
-    const first = toy.functions[0] as ToyFunction;
+    const fake = buildFake(base)(options, clock, hosts);
+    const first = fake.functions[0] as FakeFunction;
     first.setBusMaster = () => void hosts[0]?.raiseVector(3);
-    return toy;
+    return fake;
   }).run();
   t.equal(loud.divergence?.actual, 'raise vector 3');
 });
 
-t.test('a recording cut anywhere replays up to its last whole record', async (t) => {
+t.test('a recording truncated anywhere replays up to its last whole record', async (t) => {
   const { bytes, base } = recordSession(6, 200);
   const { lengthBytes } = decodeHeader(bytes);
   const random = new Random(6);
   let steps = 0;
   for (let cut = lengthBytes + random.below(50); cut < bytes.length; cut += random.between(1, 97)) {
-    const result = new Replay(bytes.subarray(0, cut), buildToy(base)).run();
+    const result = new Replay(bytes.subarray(0, cut), buildFake(base)).run();
     if (result.divergence) t.fail(`cut at ${cut}: ${JSON.stringify(result.divergence)}`);
     t.ok(result.steps >= steps, `cut at ${cut}: ${result.steps} steps`);
     steps = result.steps;
@@ -216,15 +217,15 @@ t.test('a recording cut anywhere replays up to its last whole record', async (t)
   t.ok(steps > 150);
 });
 
-t.test('a changed byte is refused with a sentence', async (t) => {
+t.test('a changed byte is refused with a message', async (t) => {
   const { bytes, base } = recordSession(7, 100);
   for (let position = 0; position < bytes.length; position += 37) {
     const damaged = bytes.slice();
     damaged[position] = (damaged[position] ?? 0) ^ 0x10;
     let message = '';
     try {
-      // A length that grew past the end of the file looks like a recording cut short; it then ends early, and says so.
-      const result = new Replay(damaged, buildToy(base)).run();
+      // A length beyond the end of the file looks like a truncated recording.
+      const result = new Replay(damaged, buildFake(base)).run();
       message = result.truncated ? 'truncated' : '';
     } catch (error) {
       message = (error as Error).message;
@@ -233,16 +234,16 @@ t.test('a changed byte is refused with a sentence', async (t) => {
   }
 });
 
-t.test('what is no recording is refused with a sentence', async (t) => {
+t.test('a file that is no recording is refused with a message', async (t) => {
   const { bytes, base } = recordSession(8, 10);
   const refused = (change: (copy: Uint8Array, view: DataView) => void, pattern: RegExp): void => {
     const copy = bytes.slice();
     change(copy, new DataView(copy.buffer));
-    t.throws(() => new Replay(copy, buildToy(base)), { message: pattern });
+    t.throws(() => new Replay(copy, buildFake(base)), { message: pattern });
   };
   refused((copy) => copy.fill(0, 0, 8), /does not start with VUHCAREC/);
   refused((_, view) => view.setUint32(8, 99, true), /version 99/);
   refused((copy) => copy.fill(0x20, 40, 44), /header of the recording is damaged/);
-  t.throws(() => new Replay(new Uint8Array(0), buildToy(base)), /not a recording/);
-  t.throws(() => new Replay(bytes.subarray(0, 20), buildToy(base)), /ends in its header/);
+  t.throws(() => new Replay(new Uint8Array(0), buildFake(base)), /not a recording/);
+  t.throws(() => new Replay(bytes.subarray(0, 20), buildFake(base)), /ends in its header/);
 });

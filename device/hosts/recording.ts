@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Records everything that crosses the seam while an adapter works: wrappers around its hosts, its clock and the adapter itself, so that the adapter knows
- * nothing of it. Bytes go to a sink in chunks; whoever owns the sink writes them to a file. `replay.ts` is the other half.
+ * Records all calls across the seam (docs/ARCHITECTURE.md, The seam) by wrappers around hosts,
+ * clock and adapter; the adapter is unchanged. The bytes go to a sink in chunks; its owner writes
+ * the file. Used by `InProcessMachine` and the process; `replay.ts` reads recordings.
  */
 
 import type { AdapterOptions } from '../adapter/options.ts';
@@ -9,14 +10,14 @@ import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind, Reso
 import { fitsVarint, type RecordingSink, RecordWriter } from './record-writer.ts';
 import { encodeHeader, RecordKind } from './recording-format.ts';
 
-/** Reset kinds by their number in a record. */
+/** Reset kinds, indexed by their number in a record. */
 export const resetKinds: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
 
-/** One recording: hands out the wrappers, which all write into it. */
+/** One recording and the wrappers that write into it. */
 export class Recorder {
   readonly #writer: RecordWriter;
 
-  /** Writes the header at once. `chunkBytes`: how much is gathered before the sink is called. */
+  /** Writes the header at once. `chunkBytes`: bytes gathered before the sink is called. */
   constructor(options: AdapterOptions, functionCount: number, sink: RecordingSink, chunkBytes?: number) {
     this.#writer = new RecordWriter(sink, chunkBytes);
     sink(encodeHeader(options, functionCount));
@@ -34,13 +35,13 @@ export class Recorder {
     return new RecordingAdapterPort(this.#writer, adapter);
   }
 
-  /** Hands what has been gathered to the sink, for instance when the adapter becomes idle. */
+  /** Passes the gathered bytes to the sink, for instance when the adapter is idle. */
   flush(): void {
     this.#writer.flush();
   }
 }
 
-/** A host between adapter and real host. */
+/** Records the calls of an adapter to a host. */
 export class RecordingHost implements HostPort {
   readonly #writer: RecordWriter;
   readonly #host: HostPort;
@@ -106,7 +107,7 @@ export class RecordingHost implements HostPort {
   }
 }
 
-/** A clock between adapter and real clock. */
+/** Records the calls of an adapter to its clock. */
 export class RecordingClock implements AdapterClock {
   readonly #writer: RecordWriter;
   readonly #clock: AdapterClock;
@@ -138,7 +139,7 @@ export class RecordingClock implements AdapterClock {
   }
 }
 
-/** An adapter between host and real adapter. */
+/** Records the calls to an adapter. */
 export class RecordingAdapterPort implements AdapterPort {
   readonly functions: readonly FunctionPort[];
   readonly #writer: RecordWriter;
@@ -160,7 +161,7 @@ export class RecordingAdapterPort implements AdapterPort {
   }
 }
 
-/** A function between host and real function. */
+/** Records the calls to a function. */
 export class RecordingFunctionPort implements FunctionPort {
   readonly #writer: RecordWriter;
   readonly #port: FunctionPort;
@@ -245,7 +246,7 @@ export class RecordingFunctionPort implements FunctionPort {
     return status;
   }
 
-  /** All records of calls into a function start with its number and one more field. */
+  /** Starts a record of a call to the function: its number, and one more field. */
   #open(kind: number, field: number): void {
     this.#writer.open(kind);
     this.#writer.varint(this.#index);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Whole sessions of the real adapter, recorded at the seam and replayed without a guest: the same calls, byte for byte. DESIGN.md 3. */
+/**
+ * Sessions of the real adapter, recorded at the seam and replayed without a guest: the calls are
+ * equal byte for byte (docs/ARCHITECTURE.md, The seam; docs/DOCUMENTS.md decision 17).
+ */
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { Adapter } from '../adapter/adapter.ts';
@@ -12,8 +15,8 @@ import { Replay } from './replay.ts';
 
 const build = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => new Adapter(options, clock, hosts);
 
-/** Gathers a recording in memory. */
-class Tape {
+/** A sink that keeps the recording in memory. */
+class MemorySink {
   readonly #pieces: Uint8Array[] = [];
   lengthBytes = 0;
   calls = 0;
@@ -35,8 +38,8 @@ class Tape {
   }
 }
 
-function recordedFixture(seed: number, tape: Tape, chunkBytes?: number): AdapterFixture {
-  const record = (options: AdapterOptions, count: number) => new Recorder(options, count, tape.sink, chunkBytes);
+function recordedFixture(seed: number, memory: MemorySink, chunkBytes?: number): AdapterFixture {
+  const record = (options: AdapterOptions, count: number) => new Recorder(options, count, memory.sink, chunkBytes);
   return new AdapterFixture({
     seed,
     record,
@@ -46,7 +49,7 @@ function recordedFixture(seed: number, tape: Tape, chunkBytes?: number): Adapter
   });
 }
 
-/** Some random legal and illegal work. */
+/** Random valid and invalid work. */
 function work(fixture: AdapterFixture, pairs: Pair[], rounds: number): void {
   const { random, machine, access } = fixture;
   for (let round = 0; round < rounds; round++) {
@@ -77,8 +80,8 @@ function work(fixture: AdapterFixture, pairs: Pair[], rounds: number): void {
 }
 
 function recordSession(seed: number): Uint8Array {
-  const tape = new Tape();
-  const fixture = recordedFixture(seed, tape, 4096);
+  const memory = new MemorySink();
+  const fixture = recordedFixture(seed, memory, 4096);
   work(fixture, [fixture.createPair(), fixture.createPair()], 300);
   fixture.machine.reset(0, 'function');
   fixture.settle();
@@ -87,10 +90,10 @@ function recordSession(seed: number): Uint8Array {
   work(fixture, [fixture.createPair()], 50);
   fixture.settle();
   fixture.machine.recorder?.flush();
-  return tape.bytes;
+  return memory.bytes;
 }
 
-t.test('random sessions replay to the same calls, from the construction to the last one', async (t) => {
+t.test('random sessions replay to equal calls, from the construction to the last one', async (t) => {
   for (const seed of [201, 202, 203, 204]) {
     const recording = recordSession(seed);
     const replay = new Replay(recording, build);
@@ -103,9 +106,9 @@ t.test('random sessions replay to the same calls, from the construction to the l
   }
 });
 
-t.test('a host that answers one byte differently makes the adapter differ, and the place is named', async (t) => {
-  const tape = new Tape();
-  const fixture = recordedFixture(205, tape);
+t.test('one different byte from the host makes the adapter differ, and the report names it', async (t) => {
+  const memory = new MemorySink();
+  const fixture = recordedFixture(205, memory);
   const { sender, receiver, to } = fixture.createPair();
   const target = fixture.postReceive(receiver, 40 + 64);
   const source = fixture.createBuffer(fixture.random.bytes(64));
@@ -122,8 +125,8 @@ t.test('a host that answers one byte differently makes the adapter differ, and t
     };
     return new Adapter(options, clock, hosts);
   };
-  t.equal(new Replay(tape.bytes, build).run().divergence, undefined);
-  const { divergence } = new Replay(tape.bytes, spoiled).run();
+  t.equal(new Replay(memory.bytes, build).run().divergence, undefined);
+  const { divergence } = new Replay(memory.bytes, spoiled).run();
   t.match(divergence?.during, /^step \d+: run$/);
   t.match(
     divergence?.expected,
@@ -133,7 +136,7 @@ t.test('a host that answers one byte differently makes the adapter differ, and t
   t.not(divergence?.expected, divergence?.actual);
 });
 
-t.test('an adapter with other options differs soon', async (t) => {
+t.test('an adapter with other options differs', async (t) => {
   const recording = recordSession(206);
   const other = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) =>
     new Adapter({ ...options, executionCredits: 1, pcbCount: 5 }, clock, hosts);
@@ -142,7 +145,7 @@ t.test('an adapter with other options differs soon', async (t) => {
   t.equal(new Replay(recording, build).header.options.pcbCount, 6);
 });
 
-t.test('a session of which the end is missing replays up to there', async (t) => {
+t.test('a truncated session replays up to its end', async (t) => {
   const recording = recordSession(207);
   const { lengthBytes } = decodeHeader(recording);
   let steps = 0;
@@ -157,7 +160,7 @@ t.test('a session of which the end is missing replays up to there', async (t) =>
   }
 });
 
-t.test('a replay can be stepped, and the adapter looked at between', async (t) => {
+t.test('a replay can be stepped, and the adapter inspected between steps', async (t) => {
   const replay = new Replay(recordSession(208), build);
   const names = new Set<string>();
   let last = -1;
@@ -183,12 +186,12 @@ t.test('a replay can be stepped, and the adapter looked at between', async (t) =
     t.ok(names.has(name), name);
 });
 
-t.test('a recording is compact and reaches its sink in few pieces', async (t) => {
-  const tape = new Tape();
-  const fixture = recordedFixture(209, tape);
+t.test('a recording is compact and reaches its sink in few calls', async (t) => {
+  const memory = new MemorySink();
+  const fixture = recordedFixture(209, memory);
   const { sender, receiver, to } = fixture.createPair();
   fixture.machine.recorder?.flush();
-  const [bytes, calls] = [tape.lengthBytes, tape.calls];
+  const [bytes, calls] = [memory.lengthBytes, memory.calls];
   const messages = 1000;
   for (let count = 0; count < messages; count++) {
     fixture.postReceive(receiver, 40 + 8);
@@ -198,8 +201,9 @@ t.test('a recording is compact and reaches its sink in few pieces', async (t) =>
     receiver.parts.receiveCq.drain();
   }
   fixture.machine.recorder?.flush();
-  const perMessage = (tape.lengthBytes - bytes) / messages;
-  // A message is 9 stores of 8 bytes, an address handle, a receive entry of a 512-byte slot, two CQEs and the payload, besides the invariants' reads.
+  const perMessage = (memory.lengthBytes - bytes) / messages;
+  // A message: 9 stores of 8 bytes, an address handle, a receive WQE of a 512-byte slot, two CQEs
+  // and the payload, and the register reads of the invariants.
   t.ok(perMessage < 2000, `${perMessage} bytes per message`);
-  t.ok(tape.calls - calls < 10, `${tape.calls - calls} pieces`);
+  t.ok(memory.calls - calls < 10, `${memory.calls - calls} pieces`);
 });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Replays a recording: builds the adapter from the options in the header, feeds it what its host fed it, answers its calls from the record, and checks
- * everything it does against the record, byte for byte. The first difference is reported with its place, its time, and both sides. No guest, no QEMU and
- * no FFI is needed, so a session can be stepped through under a debugger. `recording.ts` is the other half.
+ * Replays a recording (docs/ARCHITECTURE.md, The seam): builds the adapter from the options in the
+ * header, repeats the calls of its hosts, answers its own calls from the records and compares them
+ * byte for byte. The first difference is reported with position, time and both values. It needs no
+ * guest, QEMU or FFI, so a session can be debugged. Used by `vuhca replay`, tests and digests.
  */
 import type { AdapterFactory } from '../adapter/adapter.ts';
 import type { AdapterPort, FunctionPort } from '../host.ts';
@@ -13,29 +14,29 @@ import { type Divergence, ReplayedOutputs } from './replayed-outputs.ts';
 
 export type { Divergence };
 
-/** What became of a replay. */
+/** The result of a replay. */
 export interface ReplayResult {
-  /** Calls into the adapter that were replayed whole. */
+  /** Calls into the adapter that were replayed completely. */
   readonly steps: number;
-  /** Records that were read. */
+  /** Records read. */
   readonly records: number;
   readonly timeNs: number;
-  /** The recording lacks its end; everything before it was replayed. */
+  /** The end of the recording is missing; all before it was replayed. */
   readonly truncated: boolean;
   readonly divergence: Divergence | undefined;
 }
 
-/** A call into the adapter, about to be made. */
+/** A call into the adapter that is about to be made. */
 export interface ReplayStep {
   readonly index: number;
   readonly position: number;
   readonly timeNs: number;
-  /** As words: `write register`, `run`. */
+  /** Name of the call: `write register`, `run`. */
   readonly name: string;
   readonly functionIndex: number;
 }
 
-/** Records that end a call. */
+/** Kinds of the records that end a call. */
 const results: ReadonlySet<number> = new Set([
   RecordKind.READ_RESULT,
   RecordKind.RUN_RESULT,
@@ -46,14 +47,14 @@ const results: ReadonlySet<number> = new Set([
 export class Replay {
   readonly header: RecordingHeader;
   readonly adapter: AdapterPort;
-  /** Called before each call into the adapter: a place for breakpoints. */
+  /** Called before each call into the adapter, for breakpoints. */
   onStep: (step: ReplayStep) => void = () => {};
   readonly #reader: RecordReader;
   readonly #outputs: ReplayedOutputs;
   #truncated: boolean;
   #steps = 0;
 
-  /** Throws one sentence when the recording is damaged or was made by another version. */
+  /** Throws if the recording is damaged or of another version. */
   constructor(recording: Uint8Array, build: AdapterFactory) {
     this.header = decodeHeader(recording);
     const { records, truncated } = joinChunks(recording, this.header.lengthBytes);
@@ -64,13 +65,13 @@ export class Replay {
     this.adapter = build(this.header.options, this.#outputs.clock, this.#outputs.hosts);
   }
 
-  /** Replays to the end or to the first difference. */
+  /** Replays up to the end or to the first difference. */
   run(): ReplayResult {
     while (this.step());
     return this.result;
   }
 
-  /** Makes one call into the adapter. False when there is none left, or after a difference. */
+  /** Makes one call into the adapter; false if there is none left, or after a difference. */
   step(): boolean {
     const outputs = this.#outputs;
     if (outputs.stopped || this.#reader.atEnd) return false;
@@ -85,7 +86,7 @@ export class Replay {
     return !outputs.stopped;
   }
 
-  /** How far it came. */
+  /** The result so far. */
   get result(): ReplayResult {
     const { records, timeNs, divergence } = this.#outputs;
     return { steps: this.#steps, records, timeNs, truncated: this.#truncated, divergence };

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The hosts and the clock of a replay: every call the adapter makes is compared with the next record and answered from it. After the first difference, or
- * where the recording ends, calls are answered with failure and no longer compared. Only `replay.ts` uses this.
+ * The hosts and the clock of a replay: each call of the adapter is compared with the next record
+ * and answered from it. After the first difference, or at the end of the recording, calls fail and
+ * are not compared. Used by `replay.ts`.
  */
 import type { AdapterClock, HostPort, ResourceAnswer } from '../host.ts';
 import { EndOfRecording, type RecordReader } from './record-reader.ts';
 import { RecordKind, recordKindName } from './recording-format.ts';
 
-/** Where the adapter did something else than it did when recorded. */
+/** The first difference between a replay and its recording. */
 export interface Divergence {
-  /** Byte offset of the record in the stream of records, and how many records came before it. */
+  /** Byte offset of the record in the stream of records. */
   readonly position: number;
+  /** Number of records before it. */
   readonly record: number;
   /** Simulated time of the adapter, ns. */
   readonly timeNs: number;
-  /** The call into the adapter during which it happened, e.g. `step 17: run`. */
+  /** The call into the adapter at the time, e.g. `step 17: run`. */
   readonly during: string;
   readonly expected: string;
   readonly actual: string;
 }
 
-/** What the adapter does to its hosts, checked. */
+/** The checks of the adapter's outputs. */
 export class ReplayedOutputs {
   readonly hosts: HostPort[];
   readonly clock: AdapterClock;
-  /** What is being replayed, for reports. */
+  /** The present call, for reports. */
   during = '';
   timeNs = 0;
   records = 0;
@@ -152,7 +154,7 @@ export class ReplayedOutputs {
     }, undefined);
   }
 
-  /** Runs a check unless the replay has stopped; `otherwise` is the answer when it has, or when the recording ends in it. */
+  /** Runs a check. Returns `otherwise` if the replay has stopped, or the recording ends in it. */
   #guard<T>(check: () => T, otherwise: T): T {
     if (this.stopped) return otherwise;
     try {

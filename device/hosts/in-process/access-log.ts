@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What an adapter did to its host, in order: memory reads and writes, the two halves of a publication, interrupts. Tests read it to tell whether an
- * entry was visible before its interrupt and whether anything was written after a reset. A ring of typed arrays: logging allocates nothing.
+ * The log of an adapter's accesses to its host, in order: memory reads and writes, the two stores
+ * of a publication, interrupts. Tests check that an entry is visible before its interrupt, and that
+ * nothing is written after a reset. A ring of typed arrays: recording allocates nothing.
  */
 
-/** Kinds of access. `body` and `validity` are the two stores of a publication; the `denied` ones changed nothing. */
+/**
+ * Kinds of access. `body` and `validity` are the two stores of a publication; a `denied` access had
+ * no effect.
+ */
 export const AccessKind = {
   READ: 1,
   WRITE: 2,
@@ -18,7 +22,7 @@ export const AccessKind = {
 } as const;
 export type AccessKind = (typeof AccessKind)[keyof typeof AccessKind];
 
-/** One access. For interrupts `address` is the vector. */
+/** One access; `address` of an interrupt is its vector. */
 export interface Access {
   readonly order: number;
   readonly kind: AccessKind;
@@ -42,11 +46,12 @@ export class AccessLog {
     this.#mask = capacity - 1;
   }
 
-  /** Accesses so far: a mark to hand to `since`. */
+  /** Number of accesses so far: a mark for `since`. */
   get count(): number {
     return this.#count;
   }
 
+  /** Adds an access. */
   record(kind: AccessKind, address: number, lengthBytes: number): void {
     const slot = this.#count++ & this.#mask;
     this.#kinds[slot] = kind;
@@ -54,7 +59,7 @@ export class AccessLog {
     this.#lengths[slot] = lengthBytes;
   }
 
-  /** Accesses from `mark` on, oldest first; throws when the ring has lost some of them. */
+  /** Accesses from `mark` on, oldest first; throws if the ring has lost some of them. */
   since(mark: number): Access[] {
     if (this.#count - mark > this.#mask + 1) {
       throw new Error(`AccessLog.since(${mark}): ${this.#count - mark} accesses, the ring holds ${this.#mask + 1}.`);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The driver's way to one function of an in-process machine. */
+/** The driver's access to one function of an in-process machine (`HardwareAccess`). */
 import type { FunctionPort } from '../../host.ts';
 import type { HardwareAccess } from './driver/hardware-access.ts';
 import type { InProcessHost } from './host.ts';

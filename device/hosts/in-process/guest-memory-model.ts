@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Guest memory as a test sees it: one flat piece of RAM that software always reaches, and per page whether the device may read or write it, as an
- * IOMMU would have it. It starts above 4 GiB, so that a device which drops the upper half of an address is found out. Fresh memory is poison.
+ * The guest memory of a test: contiguous RAM that software always reaches, and the rights of the
+ * device for each page, as in an IOMMU. It starts above 4 GiB, so that a device that drops the
+ * upper half of an address fails. New memory is filled with a poison byte. Used by `InProcessHost`.
  */
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { copyBytes } from '../copy-bytes.ts';
 
-/** What the device may do with a page. */
+/** Rights of the device for a page. */
 export const PageAccess = { UNMAPPED: 0, READ_ONLY: 1, READ_WRITE: 2 } as const;
 export type PageAccess = (typeof PageAccess)[keyof typeof PageAccess];
 
-/** Byte that memory holds before anybody has written it. */
+/** Value of bytes that were never written. */
 export const POISON = 0xa5;
 
 const DEFAULT_BASE = 0x12_3456_0000;
@@ -22,7 +23,10 @@ export class GuestMemoryModel {
   readonly bytes: Uint8Array;
   readonly #pages: Uint8Array;
 
-  /** Sizes and addresses are multiples of a page. All memory is mapped for reading and writing at first. `bytes`: what it is to lie in, of that size. */
+  /**
+   * Sizes and addresses are multiples of a page. All pages are first mapped for reading and
+   * writing. `bytes`: storage of that size to use.
+   */
   constructor(lengthBytes: number, base = DEFAULT_BASE, bytes: Uint8Array = new Uint8Array(lengthBytes)) {
     if (lengthBytes % PAGE_BYTES !== 0 || base % PAGE_BYTES !== 0) {
       throw new Error(`GuestMemoryModel: ${lengthBytes} bytes at ${base}: both must be multiples of ${PAGE_BYTES}.`);
@@ -33,7 +37,7 @@ export class GuestMemoryModel {
     this.#pages = new Uint8Array(lengthBytes / PAGE_BYTES).fill(PageAccess.READ_WRITE);
   }
 
-  /** Software's own view of a range; works whatever the device may do there. Throws when there is no such RAM: a bug of the test. */
+  /** A live view for software, whatever the rights of the device. Throws if out of range. */
   view(address: number, lengthBytes: number): DataView {
     const offset = address - this.base;
     if (!(offset >= 0) || offset + lengthBytes > this.lengthBytes) {
@@ -42,14 +46,14 @@ export class GuestMemoryModel {
     return new DataView(this.bytes.buffer, offset, lengthBytes);
   }
 
-  /** Sets what the device may do with every page the range touches. */
+  /** Sets the rights of the device for every page that the range touches. */
   protect(address: number, lengthBytes: number, access: PageAccess): void {
     const first = Math.floor((address - this.base) / PAGE_BYTES);
     const end = Math.ceil((address - this.base + lengthBytes) / PAGE_BYTES);
     this.#pages.fill(access, first, end);
   }
 
-  /** Whether the device may access the whole range. */
+  /** True if the device may access the whole range. */
   allows(address: number, lengthBytes: number, needed: PageAccess): boolean {
     const offset = address - this.base;
     if (!(offset >= 0) || offset + lengthBytes > this.lengthBytes) return false;
@@ -60,14 +64,14 @@ export class GuestMemoryModel {
     return true;
   }
 
-  /** The device reads. False when it may not. */
+  /** A read by the device; false if it may not. */
   read(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
     if (!this.allows(address, lengthBytes, PageAccess.READ_ONLY)) return false;
     copyBytes(target, targetOffset, this.bytes, address - this.base, lengthBytes);
     return true;
   }
 
-  /** The device writes. False, with nothing written, when it may not. */
+  /** A write by the device; false, with nothing written, if it may not. */
   write(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     if (!this.allows(address, lengthBytes, PageAccess.READ_WRITE)) return false;
     copyBytes(this.bytes, address - this.base, source, sourceOffset, lengthBytes);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The host of one function in tests: modelled guest memory, modelled MSI-X, a log of everything the adapter did in order, and a watch for what an
- * adapter must never do (write after a reset, ask for a vector that does not exist, hand over ranges that make no sense).
+ * The host of one function in tests (`HostPort` of device/host.ts): modelled guest memory and
+ * MSI-X, a log of all accesses, and checks of rules for every adapter: no write after a reset, no
+ * vector out of range, no invalid range. Built by `InProcessMachine`.
  */
 import { VECTOR_COUNT } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { OrderableHost } from '../ordering/ordering-model.ts';
@@ -16,17 +17,17 @@ export class InProcessHost implements OrderableHost {
   readonly log = new AccessLog();
   /** Interrupts delivered per vector. */
   readonly raised = new Uint32Array(VECTOR_COUNT);
-  /** Interrupts asked for and not delivered, per vector. */
+  /** Interrupts requested and not delivered, per vector. */
   readonly refused = new Uint32Array(VECTOR_COUNT);
   readonly masked = new Uint8Array(VECTOR_COUNT);
   msixEnabled = true;
-  /** What the adapter did and must not do; the machine stops at the first. */
+  /** Violations of the rules; the machine stops at the first. */
   readonly violations: string[] = [];
-  /** Why no store and no interrupt may happen now; empty when they may. */
+  /** Reason why no store and no interrupt is allowed now; empty if they are. */
   quietBecause = '';
   /** Called between the body and the validity word of a publication. */
   onBody: (address: number, lengthBytes: number) => void = () => {};
-  /** Called when an interrupt is delivered. */
+  /** Called for each interrupt delivered. */
   onVector: (vector: number) => void = () => {};
 
   constructor(memory: GuestMemoryModel) {
@@ -54,7 +55,7 @@ export class InProcessHost implements OrderableHost {
     return written;
   }
 
-  /** Every driver of a test uses these; those that are recorded, or have an ordering model in between, use the others. */
+  /** Word copies of the fast path; a recorder or ordering model in between uses the byte copies. */
   readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
     return this.readMemory(address, lengthBytes, bytesOf(target), targetOffset);
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A whole machine in one object: an adapter, a modelled host per function, simulated time. Tests let it run until it is idle or until something holds;
- * an idle machine jumps to the adapter's next alarm. Every step checks what no adapter may ever do; errors name the seed and the state.
+ * A machine in one object: an adapter, a modelled host for each function, simulated time, and on
+ * request a recorder and an ordering model between them (docs/ARCHITECTURE.md, The seam). Tests run
+ * it until it is idle or a condition holds; an idle machine advances to the next alarm. Each step
+ * checks the rules of `InProcessHost`; errors name the seed and the state.
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { faultKindName } from '../../../protocol/layout/gen/values.gen.ts';
@@ -16,24 +18,24 @@ import { GuestMemoryModel } from './guest-memory-model.ts';
 import { InProcessHost } from './host.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-/** How a machine is built. */
+/** The parts of a machine. */
 export interface MachineOptions {
   readonly adapter?: Partial<AdapterOptions>;
-  /** Seeds `random`; named in every error. */
+  /** Seed of `random`; part of every error. */
   readonly seed?: number;
   readonly functionCount?: number;
-  /** Guest memory of each function. */
+  /** Bytes of guest memory of each function. */
   readonly memoryBytes?: number;
-  /** What the memory of the first functions is to lie in, `memoryBytes` each, instead of fresh pieces: of machines that no longer run. */
+  /** Storage of `memoryBytes` each for the first functions, reused from finished machines. */
   readonly memory?: readonly Uint8Array[];
-  /** Where guest memory starts; above 4 GiB unless given. */
+  /** Bus address of guest memory; above 4 GiB unless given. */
   readonly memoryBase?: number;
   /** Units of work per step. */
   readonly budget?: number;
   readonly build?: AdapterFactory;
-  /** Puts a recorder between adapter and hosts. */
+  /** Builds a recorder between adapter and hosts. */
   readonly record?: (options: AdapterOptions, functionCount: number) => Recorder;
-  /** How late and in which order what the adapter writes becomes visible. */
+  /** Visibility of the adapter's writes (docs/ORDERING.md). */
   readonly ordering?: OrderingOptions;
 }
 
@@ -41,7 +43,7 @@ const DEFAULT_MEMORY_BYTES = 8 * 1024 * 1024;
 const DEFAULT_BUDGET = 64;
 const STEP_LIMIT = 100_000;
 
-/** An adapter and its modelled surroundings. */
+/** An adapter with its modelled hosts and clock. */
 export class InProcessMachine {
   readonly seed: number;
   readonly random: Random;
@@ -49,7 +51,7 @@ export class InProcessMachine {
   readonly hosts: InProcessHost[] = [];
   readonly recorder: Recorder | undefined;
   readonly ordering: OrderingModel;
-  /** The adapter as a host calls it: behind the recorder and the ordering model, if there are such. */
+  /** The adapter behind recorder and ordering model, if there are any: for calls by a host. */
   readonly adapter: AdapterPort;
   /** The adapter itself. */
   readonly core: AdapterPort;
@@ -97,7 +99,7 @@ export class InProcessMachine {
     return at(this.hosts, index, 'host');
   }
 
-  /** The adapter itself with all its units. Throws when a test has put something else in its place. */
+  /** The adapter itself with its units. Throws if the test has built something else. */
   get device(): Adapter {
     if (this.core instanceof Adapter) return this.core;
     throw new Error('this machine runs something else in the place of an adapter');
@@ -107,7 +109,7 @@ export class InProcessMachine {
     return this.#steps;
   }
 
-  /** One pass of the adapter; true while it has more to do. */
+  /** One pass of the adapter; true if it has more to do. */
   step(): boolean {
     this.#steps++;
     const more = this.adapter.run(this.#budget);
@@ -119,13 +121,13 @@ export class InProcessMachine {
     return more;
   }
 
-  /** Steps until the adapter says it has nothing to do now; alarms stay set. */
+  /** Steps until the adapter is idle; alarms stay set. */
   runUntilIdle(stepLimit = STEP_LIMIT): void {
     for (let step = 0; step < stepLimit; step++) if (!this.step()) return;
     throw new Error(`Not idle after ${stepLimit} steps; ${this.describe()}`);
   }
 
-  /** Steps, and lets time pass when idle, until `condition` holds. */
+  /** Steps, and advances to alarms when idle, until `condition` holds. */
   runUntil(condition: () => boolean, what: string, stepLimit = STEP_LIMIT): void {
     for (let step = 0; step < stepLimit; step++) {
       if (condition()) return;
@@ -135,19 +137,19 @@ export class InProcessMachine {
     throw new Error(`No sign of ${what} after ${stepLimit} steps; ${this.describe()}`);
   }
 
-  /** Resets a function; from now until `resume`, everything it does to its host is a violation. */
+  /** Resets a function; until `resume`, each store or interrupt of it is a violation. */
   reset(index: number, kind: ResetKind): void {
     this.functionAt(index).reset(kind);
     this.hostAt(index).quietBecause = `the function was reset (${kind})`;
   }
 
-  /** Software sets the function up anew: it may act again. */
+  /** Software sets the function up again: it may store and interrupt. */
   resume(index = 0): void {
     this.hostAt(index).quietBecause = '';
     this.functionAt(index).setBusMaster(true);
   }
 
-  /** Seed, time and the registers that tell most, for error messages. */
+  /** Seed, time and important registers, for error messages. */
   describe(): string {
     const parts = [`seed ${this.seed}`, `step ${this.#steps}`, `${this.clock.now()} ns`];
     this.core.functions.forEach((port, index) => {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/** The models of the in-process machine: clock, guest memory, host, access log, collect stores. */
 import t from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { Random } from '../../random.ts';
@@ -9,7 +10,7 @@ import { GuestMemoryModel, PageAccess, POISON } from './guest-memory-model.ts';
 import { InProcessHost } from './host.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-t.test('the clock jumps to the earliest alarm and spends it', async (t) => {
+t.test('the clock advances to the earliest alarm and clears it', async (t) => {
   const clock = new SimulatedClock(10);
   t.notOk(clock.jumpToAlarm());
   clock.setAlarm(500);
@@ -24,7 +25,7 @@ t.test('the clock jumps to the earliest alarm and spends it', async (t) => {
   t.throws(() => clock.advance(-1));
 });
 
-t.test('pages decide what the device may do; software always may', async (t) => {
+t.test('the rights of pages apply to the device, not to software', async (t) => {
   const memory = new GuestMemoryModel(4 * PAGE_BYTES);
   const bytes = Uint8Array.of(1, 2, 3, 4);
   const target = new Uint8Array(4);
@@ -44,7 +45,7 @@ t.test('pages decide what the device may do; software always may', async (t) => 
   t.throws(() => memory.view(memory.base + 4 * PAGE_BYTES, 1));
 });
 
-t.test('a publication is two stores, and the host watches what it is asked', async (t) => {
+t.test('a publication is two stores, and the host records violations of its rules', async (t) => {
   const memory = new GuestMemoryModel(PAGE_BYTES);
   const host = new InProcessHost(memory);
   let between = 0;
@@ -70,14 +71,14 @@ t.test('a publication is two stores, and the host watches what it is asked', asy
   t.equal(host.violations.length, 4);
 });
 
-t.test('the log says so when it lost something', async (t) => {
+t.test('the log throws when it has lost accesses', async (t) => {
   const host = new InProcessHost(new GuestMemoryModel(PAGE_BYTES));
   for (let count = 0; count < 5000; count++) host.raiseVector(0);
   t.throws(() => host.log.since(0), /holds 4096/);
   t.equal(host.log.since(4999).length, 1);
 });
 
-t.test('planned stores cover a command once, and end with the last missing piece', async (t) => {
+t.test('planned stores cover a command once, and the last of them completes it', async (t) => {
   for (let seed = 0; seed < 200; seed++) {
     const random = new Random(seed);
     const lengthBytes = random.between(8, 40) * 8;
@@ -98,7 +99,7 @@ t.test('planned stores cover a command once, and end with the last missing piece
   }
 });
 
-t.test('the checksum folds carries and takes its own place as zero', async (t) => {
+t.test('the checksum folds carries and counts its own field as zero', async (t) => {
   const view = new DataView(new ArrayBuffer(16));
   t.equal(commandChecksum(view, 4, 0), 0xffffffff);
   view.setUint32(0, 0xffffffff, true);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Hazards 31, 34, 35 and 36 of real-hardware 5.3: device defects injected on purpose, and what the driver makes of them. */
+/**
+ * Hazards 31, 34, 35 and 36 of docs/HAZARDS.md: injected defects of the device, and the driver's
+ * behaviour.
+ */
 import t from 'tap';
 import { getCompletionEntryStatus } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
@@ -30,7 +33,9 @@ import type { OrderingDefect } from './ordering-options.ts';
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const SEEDS = 40;
 
-/** A fixture whose writes lag by `seed`, and which nobody looks at between two steps. */
+/**
+ * A fixture whose writes are delayed by `seed`; no register read between steps makes them visible.
+ */
 function lagging(seed: number, defect?: OrderingDefect): AdapterFixture {
   const ordering = { mode: 'pcie', seed, ...(defect ? { defect } : {}) } as const;
   const fixture = new AdapterFixture({ seed, ordering });
@@ -38,7 +43,7 @@ function lagging(seed: number, defect?: OrderingDefect): AdapterFixture {
   return fixture;
 }
 
-t.test('hazard 31: an interrupt before its EQE finds nothing; only the deadman finds the event', async (t) => {
+t.test('hazard 31: an interrupt before its EQE finds no event; only the slow poll does', async (t) => {
   let early = 0;
   for (const defect of ['interrupt-first', undefined] as const) {
     for (let seed = 1; seed <= SEEDS; seed++) {
@@ -65,33 +70,30 @@ t.test('hazard 31: an interrupt before its EQE finds nothing; only the deadman f
   t.ok(early > 0, 'some interrupts really were early');
 });
 
-t.test(
-  'hazard 34: a validity word before its body gives an entry that is not whole; in order there is none',
-  async (t) => {
-    let damaged = 0;
-    for (const defect of ['validity-first', undefined] as const) {
-      for (let seed = 1; seed <= SEEDS; seed++) {
-        const fixture = lagging(seed, defect);
-        const queue = fixture.createCompletionQueue({ entriesLog2: 2 });
-        const qp = fixture.createQueuePair({ sendCq: queue, sendEntriesLog2: 2 });
-        // Several laps: what is under a torn entry is a good one of the lap before.
-        for (let sequence = 0; sequence < 12; sequence++) {
-          qp.post(NOP);
-          fixture.machine.runUntil(() => queue.ready, 'the completion');
-          const entry = queue.poll();
-          const whole = entry?.qpn === qp.qpn && entry.queueSequence === sequence;
-          if (defect === undefined) t.ok(whole, `seed ${seed}: entry ${sequence}`);
-          else if (!whole) damaged++;
-          fixture.settle();
-        }
-        fixture.finish();
+t.test('hazard 34: a validity word before its body shows a torn entry; in order no entry is torn', async (t) => {
+  let damaged = 0;
+  for (const defect of ['validity-first', undefined] as const) {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const fixture = lagging(seed, defect);
+      const queue = fixture.createCompletionQueue({ entriesLog2: 2 });
+      const qp = fixture.createQueuePair({ sendCq: queue, sendEntriesLog2: 2 });
+      // Several laps: the slot of a torn entry still holds a whole one of the previous lap.
+      for (let sequence = 0; sequence < 12; sequence++) {
+        qp.post(NOP);
+        fixture.machine.runUntil(() => queue.ready, 'the completion');
+        const entry = queue.poll();
+        const whole = entry?.qpn === qp.qpn && entry.queueSequence === sequence;
+        if (defect === undefined) t.ok(whole, `seed ${seed}: entry ${sequence}`);
+        else if (!whole) damaged++;
+        fixture.settle();
       }
+      fixture.finish();
     }
-    t.ok(damaged > 0, 'the injected reverse is seen');
-  },
-);
+  }
+  t.ok(damaged > 0, 'the injected reverse is seen');
+});
 
-t.test('hazard 34: an entry of the lap before, or a body without its word, is not taken for a new one', async (t) => {
+t.test('hazard 34: the driver takes no entry of the previous lap and no body without validity word', async (t) => {
   const fixture = new AdapterFixture();
   const queue = fixture.createCompletionQueue({ entriesLog2: 2 });
   const qp = fixture.createQueuePair({ sendCq: queue, sendEntriesLog2: 2 });
@@ -109,7 +111,7 @@ t.test('hazard 34: an entry of the lap before, or a body without its word, is no
   fixture.finish();
 });
 
-/** The defect of erratum 4074: a failed completion is posted up to so many times, each time as an entry of its own. */
+/** The defect of Oracle's PSIF: a failed completion is posted up to `copiesMax` times. */
 function repeatFailures(fixture: AdapterFixture, queue: DriverCompletionQueue, copiesMax: number): void {
   const device = fixture.machine.device.tables.completionQueues.get(queue.cqn) as CompletionQueue;
   const begin = device.begin.bind(device);
@@ -126,7 +128,7 @@ function repeatFailures(fixture: AdapterFixture, queue: DriverCompletionQueue, c
   };
 }
 
-t.test('hazard 35: completions repeated after a QP error count once: the driver knows what it posted', async (t) => {
+t.test('hazard 35: completions repeated after a QP error count once: the driver tracks its work', async (t) => {
   let repeated = 0;
   for (let seed = 1; seed <= SEEDS; seed++) {
     const fixture = new AdapterFixture({ seed });
@@ -165,7 +167,7 @@ t.test('hazard 35: completions repeated after a QP error count once: the driver 
   t.ok(repeated > 0, 'some really came several times');
 });
 
-t.test('hazard 36: a torn command is neither executed nor answered, and the next one is', async (t) => {
+t.test('hazard 36: a torn command is neither executed nor answered; the next one is', async (t) => {
   const fixture = new AdapterFixture();
   const { management } = fixture.driver;
   for (let round = 0; round < 20; round++) {
@@ -182,13 +184,13 @@ t.test('hazard 36: a torn command is neither executed nor answered, and the next
   fixture.finish();
 });
 
-t.test('hazard 36: a response lands torn and late, and is taken only when whole', async (t) => {
+t.test('hazard 36: the driver takes a torn and late response only when it is whole', async (t) => {
   for (let seed = 1; seed <= SEEDS; seed++) {
     const fixture = lagging(seed);
     const { management } = fixture.driver;
     const view = fixture.access.view(management.responseAddress, MANAGEMENT_RESPONSE_SIZE);
     for (let count = 0; count < 10; count++) {
-      // What is left of an older answer must not show through.
+      // The driver must not take an older response.
       new Uint8Array(view.buffer, view.byteOffset, view.byteLength).fill(0xee);
       const entriesLog2 = fixture.random.between(1, 8);
       const queue = fixture.driver.createCompletionQueue({ entriesLog2 });
@@ -201,7 +203,7 @@ t.test('hazard 36: a response lands torn and late, and is taken only when whole'
   }
 });
 
-t.test('hazard 36: a response that is lost: the command is done, counted, and the channel goes on', async (t) => {
+t.test('hazard 36: a lost response: the command is executed and counted, the channel works on', async (t) => {
   const fixture = new AdapterFixture();
   const { management, allocator } = fixture.driver;
   const page = allocator.allocate(PAGE_BYTES, PAGE_BYTES);
@@ -217,7 +219,7 @@ t.test('hazard 36: a response that is lost: the command is done, counted, and th
   fixture.finish();
 });
 
-t.test('hazard 36: busy: the lock has one holder, and a command that executes takes no second one', async (t) => {
+t.test('hazard 36: the lock has one holder, and no second command starts during execution', async (t) => {
   const fixture = new AdapterFixture();
   const { management } = fixture.driver;
   management.lock();
@@ -236,7 +238,7 @@ t.test('hazard 36: busy: the lock has one holder, and a command that executes ta
   fixture.finish();
 });
 
-t.test('hazard 36: a reset while a command pends: no answer, no lock left, and a new driver works', async (t) => {
+t.test('hazard 36: a reset with a pending command: no response, a free lock, a new driver works', async (t) => {
   for (const whole of [true, false]) {
     const fixture = new AdapterFixture();
     const { management } = fixture.driver;
@@ -245,7 +247,7 @@ t.test('hazard 36: a reset while a command pends: no answer, no lock left, and a
     setManagementResponseSequence(view, 0, 0);
     management.lock();
     management.write(whole ? bytes : bytes.subarray(0, 32));
-    // From here on the machine takes anything the function does to memory for a violation.
+    // From here on each store or interrupt of the function is a violation.
     fixture.machine.reset(0, 'function');
     fixture.settle();
     t.equal(getManagementResponseSequence(view, 0), 0);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The ordering model (DESIGN.md section 3): stands between an adapter and its hosts and lets what the adapter writes become visible as late, as torn and as disordered
- * as the mode allows, and always in the end. It keeps what PCIe promises: a validity word comes after its body, an interrupt after every write before it, and whatever
- * makes a completion (a register read, a read of memory by the adapter) pushes all writes ahead of it. Recorders go inside it: a recording holds what the adapter did.
+ * The ordering model (docs/ORDERING.md): stands between an adapter and its hosts and makes the
+ * adapter's writes visible late, in pieces and reordered, as far as the mode allows. It keeps the
+ * rules of PCIe: a validity word follows its body, an interrupt follows every earlier write, and a
+ * completion (of a register read or of a memory read by the adapter) pushes all writes ahead.
+ * Recorders stand inside it, so a recording holds the adapter's calls. Wired by machine and
+ * process.
  */
 import { COMPLETION_ENTRY_SIZE } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import type { AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../../host.ts';
@@ -10,17 +13,17 @@ import { Random } from '../../random.ts';
 import type { OrderingDefect, OrderingOptions } from './ordering-options.ts';
 import { PostedWrites } from './posted-writes.ts';
 
-/** A host that can say beforehand whether a write will be taken. */
+/** A host that knows before a write whether it will accept it. */
 export interface OrderableHost extends HostPort {
   isWritable(address: number, lengthBytes: number): boolean;
 }
 
-/** How often a vector's message finds writes before it until it pushes them: it never waits for ever behind new ones. */
+/** A vector refused so often pushes the writes before it: new writes must not delay it forever. */
 const REFUSALS_MAX = 16;
 /** Sizes of a single store. */
 const STORE_BYTES: ReadonlySet<number> = new Set([1, 2, 4, 8]);
 
-/** One model: wraps the hosts of all functions, in the order of the functions, then the adapter. With `strict` both stay as they are. */
+/** Wraps the hosts of all functions, in their order, then the adapter; `strict` wraps neither. */
 export class OrderingModel {
   readonly #options: OrderingOptions;
   readonly #random: Random;
@@ -42,7 +45,7 @@ export class OrderingModel {
     return this.#options.mode === 'strict' ? adapter : new OrderedAdapter(adapter, this.#hosts);
   }
 
-  /** One turn of every function's writes. The adapter's `run` is one, too. */
+  /** One turn of every function's writes; `run` of the adapter is also one. */
   land(): void {
     for (const host of this.#hosts) host.writes.land();
   }
@@ -57,7 +60,7 @@ class OrderedHost implements HostPort {
   constructor(host: OrderableHost, random: Random, { mode, defect }: OrderingOptions) {
     this.#host = host;
     this.#defect = defect;
-    // A store that software polls on stays one store. Memory that is gone by now takes nothing.
+    // A store that software polls stays one store. Memory unmapped since takes no write.
     const write = (address: number, bytes: Uint8Array): void => {
       const { length } = bytes;
       if (STORE_BYTES.has(length) && address % length === 0) host.publish(address, bytes, 0, length, length);
@@ -90,13 +93,13 @@ class OrderedHost implements HostPort {
     return true;
   }
 
-  /** Its completion comes back behind the writes before it, as that of a read does. */
+  /** Its completion pushes all earlier writes, like that of a read. */
   compareAndSwap(address: number, expected: number, desired: number): number | undefined {
     this.writes.flush();
     return this.#host.compareAndSwap(address, expected, desired);
   }
 
-  /** A message that has writes before it is refused: the adapter keeps it pending and tries again. */
+  /** Refused while earlier writes wait: the adapter keeps the vector pending and tries again. */
   raiseVector(vector: number): boolean {
     if (this.writes.count > 0 && this.#defect !== 'interrupt-first') {
       if (this.#refusals++ < REFUSALS_MAX) return false;
@@ -122,7 +125,7 @@ class OrderedAdapter implements AdapterPort {
     let more = this.#adapter.run(budget);
     for (const { writes } of this.#hosts) {
       if (writes.count === 0) continue;
-      // Whoever waits for these writes must come again, and so must the interrupts behind them.
+      // The adapter must run again: software polls for these writes, interrupts wait behind them.
       more = true;
       writes.land();
     }
@@ -130,7 +133,7 @@ class OrderedAdapter implements AdapterPort {
   }
 }
 
-/** What ends a function's access to memory comes after the writes it issued before. */
+/** Calls that end a function's access to memory first push its earlier writes. */
 class OrderedFunction implements FunctionPort {
   readonly #port: FunctionPort;
   readonly #writes: PostedWrites;

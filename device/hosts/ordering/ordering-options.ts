@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-/** How far a host's memory may lag behind what the adapter has written (DESIGN.md section 3), and how a person asks for it. */
+/** The modes of the ordering model (docs/ORDERING.md) and their syntax on the command line. */
 
-/** `strict`: a write is visible at once. `pcie`: late and in pieces, but in order. `adversarial`: besides, whatever relaxed ordering allows. */
+/**
+ * `strict`: a write is visible at once. `pcie`: late and in pieces, in order. `adversarial`: also
+ * reordered, as relaxed ordering allows.
+ */
 export type OrderingMode = 'strict' | 'pcie' | 'adversarial';
 
-/** A defect of the device that no rule of PCIe allows, for tests of what software then sees; `validity-first` is of CQEs and EQEs. */
+/**
+ * A defect that PCIe does not allow, for tests of its effect on software: an interrupt before the
+ * writes, or the validity word of a CQE or EQE before its body.
+ */
 export type OrderingDefect = 'interrupt-first' | 'validity-first';
 
+/** Options of a model. */
 export interface OrderingOptions {
   readonly mode: OrderingMode;
-  /** Seeds when and in which pieces writes become visible. */
+  /** Seed of the times and pieces of writes. */
   readonly seed?: number;
   readonly defect?: OrderingDefect;
 }
 
+/** The default: no model. */
 export const strictOrdering: OrderingOptions = { mode: 'strict' };
 
-/** What `parseOrdering` takes. */
+/** The syntax of `parseOrdering`. */
 export const ORDERING_SYNTAX = 'strict, pcie or adversarial:SEED';
 
-/** Reads `strict`, `pcie` or `adversarial:SEED`; undefined when it is none of them. */
+/** Parses `strict`, `pcie` or `adversarial:SEED`; undefined for any other text. */
 export function parseOrdering(text: string): OrderingOptions | undefined {
   if (text === 'strict' || text === 'pcie') return { mode: text };
   const [, digits] = /^adversarial:(\d{1,10})$/.exec(text) ?? [];

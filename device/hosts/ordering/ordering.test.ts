@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The ordering model (DESIGN.md section 3): late, torn and disordered as PCIe allows, never more, and everything in the end. */
+/**
+ * The ordering model (docs/ORDERING.md): writes are late, torn and reordered only as PCIe allows,
+ * and all of them land.
+ */
 import t from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { AdapterPort, FunctionPort, HostPort } from '../../host.ts';
@@ -24,14 +27,14 @@ const DONE: FunctionPort = {
   memoryUnmapped: () => {},
 };
 
-interface Fixture {
+interface OrderedMemory {
   readonly memory: GuestMemoryModel;
   readonly real: InProcessHost;
   readonly host: HostPort;
   readonly port: AdapterPort;
 }
 
-function build(options: OrderingOptions): Fixture {
+function build(options: OrderingOptions): OrderedMemory {
   const memory = new GuestMemoryModel(4 * PAGE_BYTES);
   const real = new InProcessHost(memory);
   const model = new OrderingModel(options);
@@ -44,7 +47,7 @@ function entryOf(count: number): Uint8Array {
   return new Uint8Array(ENTRY).fill(count);
 }
 
-t.test('the command line names a mode, and nothing else passes', async (t) => {
+t.test('a mode of the command line is parsed, and other text is refused', async (t) => {
   t.same(parseOrdering('strict'), { mode: 'strict' });
   t.same(parseOrdering('pcie'), { mode: 'pcie' });
   t.same(parseOrdering('adversarial:42'), { mode: 'adversarial', seed: 42 });
@@ -60,7 +63,7 @@ t.test('the command line names a mode, and nothing else passes', async (t) => {
     t.equal(parseOrdering(text), undefined, text);
 });
 
-t.test('strict puts nothing in between', async (t) => {
+t.test('strict wraps neither host nor adapter', async (t) => {
   const model = new OrderingModel({ mode: 'strict' });
   const { real, port } = build({ mode: 'strict' });
   t.equal(model.wrapHost(real), real);
@@ -68,57 +71,53 @@ t.test('strict puts nothing in between', async (t) => {
 });
 
 for (const mode of ['pcie', 'adversarial'] as const) {
-  t.test(
-    `${mode}: entries are torn and late, but valid only when whole, in order, and all of them in the end`,
-    async (t) => {
-      let [late, torn, disordered] = [0, 0, 0];
-      for (let seed = 1; seed <= 60; seed++) {
-        const { memory, host, port } = build({ mode, seed });
-        const random = new Random(seed);
-        const view = memory.view(memory.base, 32 * ENTRY);
-        view.setUint8(0, 0);
-        for (let slot = 0; slot < 32; slot++)
-          new Uint8Array(view.buffer, view.byteOffset + slot * ENTRY, ENTRY).fill(0);
-        let issued = 0;
-        const look = (): void => {
-          let started = 32;
-          for (let slot = 31; slot >= 0; slot--) {
-            const bytes = new Uint8Array(view.buffer, view.byteOffset + slot * ENTRY, ENTRY);
-            const there = bytes.filter((byte) => byte !== 0).length;
-            const valid = bytes[ENTRY - 1] !== 0;
-            if (valid && there !== ENTRY) t.fail(`seed ${seed}: entry ${slot} is valid with ${there} bytes`);
-            if (valid && slot < 31 && started < 32 && started <= slot) t.fail(`seed ${seed}: order`);
-            if (there > 0 && there < ENTRY) torn++;
-            if (there === 0 && slot < issued) late++;
-            if (there === 0 && started < 32) disordered++;
-            if (there > 0) started = slot;
-          }
-        };
-        const validCount = (): number => {
-          let count = 0;
-          while (count < 32 && view.getUint8(count * ENTRY + ENTRY - 1) !== 0) count++;
-          for (let slot = count; slot < 32; slot++)
-            if (view.getUint8(slot * ENTRY + ENTRY - 1) !== 0) t.fail(`seed ${seed}: entry ${slot} before ${count}`);
-          return count;
-        };
-        while (issued < 32) {
-          if (random.oneIn(3)) t.ok(host.publish(memory.base + issued * ENTRY, entryOf(++issued), 0, ENTRY, 4));
-          else port.run(1);
-          look();
-          validCount();
+  t.test(`${mode}: entries are torn and late, but valid only when whole, in order, and all arrive`, async (t) => {
+    let [late, torn, disordered] = [0, 0, 0];
+    for (let seed = 1; seed <= 60; seed++) {
+      const { memory, host, port } = build({ mode, seed });
+      const random = new Random(seed);
+      const view = memory.view(memory.base, 32 * ENTRY);
+      view.setUint8(0, 0);
+      for (let slot = 0; slot < 32; slot++) new Uint8Array(view.buffer, view.byteOffset + slot * ENTRY, ENTRY).fill(0);
+      let issued = 0;
+      const look = (): void => {
+        let started = 32;
+        for (let slot = 31; slot >= 0; slot--) {
+          const bytes = new Uint8Array(view.buffer, view.byteOffset + slot * ENTRY, ENTRY);
+          const there = bytes.filter((byte) => byte !== 0).length;
+          const valid = bytes[ENTRY - 1] !== 0;
+          if (valid && there !== ENTRY) t.fail(`seed ${seed}: entry ${slot} is valid with ${there} bytes`);
+          if (valid && slot < 31 && started < 32 && started <= slot) t.fail(`seed ${seed}: order`);
+          if (there > 0 && there < ENTRY) torn++;
+          if (there === 0 && slot < issued) late++;
+          if (there === 0 && started < 32) disordered++;
+          if (there > 0) started = slot;
         }
-        let turns = 0;
-        while (port.run(1)) turns++;
-        t.ok(turns < 32 * 48, `seed ${seed}: an end`);
-        t.equal(validCount(), 32, `seed ${seed}: everything is there`);
+      };
+      const validCount = (): number => {
+        let count = 0;
+        while (count < 32 && view.getUint8(count * ENTRY + ENTRY - 1) !== 0) count++;
+        for (let slot = count; slot < 32; slot++)
+          if (view.getUint8(slot * ENTRY + ENTRY - 1) !== 0) t.fail(`seed ${seed}: entry ${slot} before ${count}`);
+        return count;
+      };
+      while (issued < 32) {
+        if (random.oneIn(3)) t.ok(host.publish(memory.base + issued * ENTRY, entryOf(++issued), 0, ENTRY, 4));
+        else port.run(1);
+        look();
+        validCount();
       }
-      t.ok(late > 0 && torn > 0);
-      t.equal(disordered > 0, mode === 'adversarial', 'bodies pass each other only with relaxed ordering');
-    },
-  );
+      let turns = 0;
+      while (port.run(1)) turns++;
+      t.ok(turns < 32 * 48, `seed ${seed}: an end`);
+      t.equal(validCount(), 32, `seed ${seed}: everything is there`);
+    }
+    t.ok(late > 0 && torn > 0);
+    t.equal(disordered > 0, mode === 'adversarial', 'bodies pass each other only with relaxed ordering');
+  });
 }
 
-t.test('an interrupt comes after every write before it; a summary byte passes nothing', async (t) => {
+t.test('an interrupt follows every earlier write; a summary byte passes no write', async (t) => {
   for (let seed = 1; seed <= 60; seed++) {
     const { memory, real, host, port } = build({ mode: 'adversarial', seed });
     const at = memory.base;
@@ -134,7 +133,7 @@ t.test('an interrupt comes after every write before it; a summary byte passes no
     host.writeMemory(at + 128, Uint8Array.of(1), 0, 1);
     let tries = 0;
     while (!host.raiseVector(3)) {
-      // New writes do not keep it away for ever.
+      // New writes do not delay it forever.
       host.writeMemory(at + 512, new Uint8Array(64), 0, 64);
       port.run(1);
       if (memory.view(at + 128, 1).getUint8(0) === 1) t.equal(memory.view(at, ENTRY).getUint8(63), 9, `seed ${seed}`);
@@ -144,8 +143,8 @@ t.test('an interrupt comes after every write before it; a summary byte passes no
   }
 });
 
-t.test('reads push writes, and so does whatever ends access to memory', async (t) => {
-  const visible = (act: (fixture: Fixture) => void): boolean => {
+t.test('reads push writes, and so do calls that end access to memory', async (t) => {
+  const visible = (act: (fixture: OrderedMemory) => void): boolean => {
     const fixture = build({ mode: 'adversarial', seed: 5 });
     fixture.host.publish(fixture.memory.base, entryOf(9), 0, ENTRY, 4);
     if (fixture.memory.view(fixture.memory.base, 64).getUint8(63) === 9) t.fail('it was not late at all');
@@ -163,7 +162,7 @@ t.test('reads push writes, and so does whatever ends access to memory', async (t
   );
 });
 
-t.test('what is not mapped is refused at once, and the latest of two writes to a place wins', async (t) => {
+t.test('a write to unmapped memory fails at once, and the latest write to an address wins', async (t) => {
   const { memory, host, port } = build({ mode: 'adversarial', seed: 8 });
   memory.protect(memory.base + PAGE_BYTES, 1, PageAccess.READ_ONLY);
   t.notOk(host.publish(memory.base + PAGE_BYTES, entryOf(1), 0, ENTRY, 4));
@@ -173,7 +172,7 @@ t.test('what is not mapped is refused at once, and the latest of two writes to a
   t.same(new Uint8Array(memory.bytes.buffer, 0, ENTRY), entryOf(200));
 });
 
-t.test('injected defects break just their rule', async (t) => {
+t.test('an injected defect breaks only its own rule', async (t) => {
   const early = build({ mode: 'adversarial', seed: 2, defect: 'interrupt-first' });
   early.host.publish(early.memory.base, entryOf(9), 0, ENTRY, 4);
   t.ok(early.host.raiseVector(1));

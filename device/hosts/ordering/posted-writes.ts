@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The posted writes of one function between its port and memory. They land late and in pieces, in the order of issue or, when relaxed, in any order that PCIe
- * allows a requester which sets relaxed ordering on bodies and payload (PCIe base specification, table of ordering rules): a strict write passes nothing; a relaxed one may pass
- * others, never one of the same bytes. What is strict is what software polls on: validity words, credit words, summary bytes.
+ * The posted writes of one function between its port and memory. They land late and in pieces, in
+ * the order of issue; when relaxed, in any order that PCIe allows for requests with relaxed
+ * ordering on bodies and payload (PCI Express base specification, table of ordering rules). A
+ * strict write passes no other; a relaxed one passes others, but not one of the same bytes. Stores
+ * that software polls are strict: validity words, credit words, summary bytes. Used by
+ * `OrderingModel`.
  */
 import type { Random } from '../../random.ts';
 
@@ -10,21 +13,24 @@ interface PostedWrite {
   readonly address: number;
   readonly bytes: Uint8Array;
   readonly strict: boolean;
-  /** Turn of `land` in which it must have landed at the latest. */
+  /** Last turn of `land` in which it lands. */
   readonly deadline: number;
 }
 
 /** Longest store that is visible as a whole. */
 const STRICT_BYTES = 8;
-/** Sizes of the pieces in which a longer one lands; a piece that would end between two dwords does not exist. */
+/** Sizes of the pieces of a longer write; pieces end at dwords. */
 const PIECE_BYTES = [4, 8, 16, 32, 64, 256] as const;
-/** Turns a write waits at most, writes that land in one turn at most (one of these, by the seed), and how far ahead a relaxed one is looked for. */
+/** Turns that a write waits at most. */
 const TURNS_MAX = 48;
+/** Writes that land in one turn at most, one of these by the seed. */
 const LANDINGS_MAX = [1, 3, 8] as const;
+/** Number of writes among which a relaxed one is chosen. */
 const REACH = 16;
-/** A function whose writes outrun memory that far waits for it. */
+/** Waiting pieces at most; more are landed at once. */
 const CAPACITY = 4096;
 
+/** The writes of one function. */
 export class PostedWrites {
   readonly #write: (address: number, bytes: Uint8Array) => void;
   readonly #random: Random;
@@ -33,7 +39,7 @@ export class PostedWrites {
   readonly #landingsMax: number;
   #turn = 0;
 
-  /** `write` puts a piece into memory. */
+  /** `write` stores a piece in memory. */
   constructor(write: (address: number, bytes: Uint8Array) => void, random: Random, relaxed: boolean) {
     this.#write = write;
     this.#random = random;
@@ -41,12 +47,12 @@ export class PostedWrites {
     this.#landingsMax = random.pick(LANDINGS_MAX);
   }
 
-  /** Pieces that have not landed. */
+  /** Number of pieces that have not landed. */
   get count(): number {
     return this.#waiting.length;
   }
 
-  /** Takes a copy of a write. Up to 8 bytes are one strict store; more of them land piece by piece. */
+  /** Copies a write. Up to 8 bytes are one strict store; more land piece by piece. */
   post(address: number, source: Uint8Array, offset: number, lengthBytes: number): void {
     if (lengthBytes <= STRICT_BYTES) return this.#push(address, source, offset, lengthBytes, true);
     for (let done = 0; done < lengthBytes; ) {
@@ -56,7 +62,7 @@ export class PostedWrites {
     }
   }
 
-  /** One turn: some writes land, and all that have waited long enough. */
+  /** One turn: some writes land, and all whose deadline has come. */
   land(): void {
     this.#turn++;
     let left = this.#random.below(this.#landingsMax + 1);
@@ -66,7 +72,7 @@ export class PostedWrites {
     }
   }
 
-  /** Everything lands, in the order of issue: what a completion pushes ahead of it. */
+  /** Lands all writes in the order of issue, ahead of a completion. */
   flush(): void {
     while (this.#waiting.length > 0) this.#landOne(0);
   }
@@ -77,7 +83,9 @@ export class PostedWrites {
     this.#waiting.push({ address, bytes, strict, deadline: this.#turn + TURNS_MAX });
   }
 
-  /** A write that may land next: the oldest, or a relaxed one that passes none of its own bytes. */
+  /**
+   * Index of a write that may land next: the oldest, or a relaxed one without overlap before it.
+   */
   #pick(): number {
     const index = this.#random.below(Math.min(this.#waiting.length, REACH));
     const write = this.#waiting[index];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The function's address handle table: 64-byte address vectors in guest memory that the device reads at each datagram. */
-import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
+/**
+ * The address handle table of a function: 64-byte address vectors in guest memory, which the device
+ * reads for each datagram (docs/PROGRAMMING.md). Part of `Driver`.
+ */
 import {
   ADDRESS_HANDLE_SIZE,
   type AddressHandle,
@@ -19,7 +21,7 @@ export class AddressHandleTable {
   readonly #access: HardwareAccess;
   #next = 0;
 
-  /** Allocates the table and tells the device of it. */
+  /** Allocates the table and writes its address to the device. */
   constructor(access: HardwareAccess, allocator: GuestAllocator, entries: number) {
     this.#access = access;
     this.entries = entries;
@@ -28,7 +30,7 @@ export class AddressHandleTable {
     access.writeRegister(CSR.ADDRESS_HANDLE_COUNT, 4, entries, 0);
   }
 
-  /** Writes the next free entry, valid unless said otherwise, and returns its index. */
+  /** Writes the next free entry, valid unless `vector` differs, and returns its index. */
   add(vector: Partial<AddressHandle>, destinationGid?: Uint8Array): number {
     if (this.#next >= this.entries) throw new Error(`The address handle table is full (${this.entries} entries).`);
     const index = this.#next++;
@@ -36,7 +38,7 @@ export class AddressHandleTable {
     return index;
   }
 
-  /** Gives the entries from `index` on out again. */
+  /** Makes the entries from `index` on free again. */
   rewind(index = 0): void {
     this.#next = index;
   }

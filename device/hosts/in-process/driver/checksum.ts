@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The checksum of commands: the driver's own reading of docs/PROGRAMMING.md, written apart from the device's on purpose. */
-import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
+/**
+ * The checksum of commands (docs/DOCUMENTS.md decision 2; docs/PROGRAMMING.md). The driver has its
+ * own implementation, so that an error of the device's shows.
+ */
+
+const DWORD = 0x1_0000_0000;
 
 /**
- * One's-complement sum of the dwords of a command, its checksum taken as zero, seeded with `key`, folded twice to 32 bits and inverted.
- * @param checksumOffset where the checksum stands in the command, in bytes.
+ * One's-complement sum of the dwords of a command with a checksum field of zero, seeded with `key`,
+ * folded twice to 32 bits and inverted. `checksumOffset`: byte offset of the checksum field.
  */
 export function commandChecksum(command: DataView, checksumOffset: number, key: number): number {
-  // Exact: a command has so few dwords that their sum stays far below 2^53.
+  // Exact: the sum of the few dwords of a command stays far below 2^53.
   let sum = key >>> 0;
   for (let offset = 0; offset < command.byteLength; offset += 4) {
     if (offset !== checksumOffset) sum += command.getUint32(offset, true);
@@ -15,7 +19,7 @@ export function commandChecksum(command: DataView, checksumOffset: number, key: 
   return ~fold(fold(sum)) >>> 0;
 }
 
-/** The carries beyond 32 bits come back in at the bottom. */
+/** Adds the carries beyond 32 bits to the low dword. */
 function fold(wide: number): number {
   return lowDword(wide) + highDword(wide);
 }

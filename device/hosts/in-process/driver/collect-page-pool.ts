@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Collect pages that several processors share: a page is one processor's from the first word of a command to its last (real-hardware 5.3, hazard 4). */
+/**
+ * Collect pages that several processors share: one processor owns a page from the first to the last
+ * word of a command (docs/HAZARDS.md, hazard 4; US 8,484,392 par. 93-94).
+ */
 
+/** The free pages. */
 export class CollectPagePool {
   readonly #free: number[];
 
@@ -8,7 +12,7 @@ export class CollectPagePool {
     this.#free = [...pages];
   }
 
-  /** Writes a command through a free page. False, with nothing written, when there is none: the caller rings the doorbell instead. */
+  /** Writes a command through a free page; false if there is none: the caller rings a doorbell. */
   write(store: (page: number) => void): boolean {
     const page = this.take();
     if (page === undefined) return false;

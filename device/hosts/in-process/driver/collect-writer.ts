@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Writes a command into a collect buffer as processors do, and as they may: in stores of 1 to 8 bytes, in any order, some of them repeated, the word with
- * the length last. The last store written is always the last missing piece, so the command becomes whole with it and not before.
+ * Writes a command into a collect buffer in every way that a processor may (US 8,484,392 par. 95,
+ * 108-112): in stores of 1 to 8 bytes, in any order, some of them repeated, the word with the
+ * length last. The last store is always a missing one: it completes the command.
  */
 import {
   SEND_COMMAND_COLLECT_LENGTH_BYTES,
@@ -10,15 +11,15 @@ import {
 import type { Random } from '../../../random.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 
-/** How a command is written. */
+/** The way in which a command is written. */
 export interface CollectStyle {
-  /** Bytes per store; 0 mixes all sizes (needs `random`). Default 8. */
+  /** Bytes per store, 8 by default; 0 mixes all sizes (needs `random`). */
   readonly storeBytes?: 0 | 1 | 2 | 4 | 8;
   /** Shuffles the stores. */
   readonly random?: Random;
-  /** Repeats earlier stores in between (needs `random`). */
+  /** Repeats earlier stores (needs `random`). */
   readonly repeat?: boolean;
-  /** Holds the stores of the length word back to the end. */
+  /** Writes the length word at the end. */
   readonly lengthLast?: boolean;
 }
 
@@ -30,7 +31,7 @@ export interface CollectStore {
 
 const WORD_BYTES = 8;
 
-/** Stores that together write `lengthBytes` (a multiple of 8), in the order the style asks for. */
+/** The stores that write `lengthBytes` (a multiple of 8), in the order of the style. */
 export function planStores(lengthBytes: number, style: CollectStyle = {}): CollectStore[] {
   const { random } = style;
   const stores: CollectStore[] = [];
@@ -46,7 +47,7 @@ export function planStores(lengthBytes: number, style: CollectStyle = {}): Colle
   );
 }
 
-/** Writes `bytes` (a multiple of 8 long) into the page at `pageOffset` of the collect BAR. */
+/** Writes `bytes` (a multiple of 8) into the page at `pageOffset` of the collect BAR. */
 export function writeCollected(
   access: HardwareAccess,
   pageOffset: number,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The driver's end of a completion queue: polls entries by their sequence word, gives them back in the record, asks for events. */
+/**
+ * The driver's end of a completion queue: polls CQEs by their sequence word, returns them by the
+ * consumer count in the record, requests events (IBTA 11.4.2; docs/PROGRAMMING.md).
+ */
 import {
   type CompletionEntry,
   decodeCompletionEntry,
@@ -16,23 +19,23 @@ import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
 
-/** How a notification is asked for. */
+/** A request for an event. */
 export interface NotifyRequest {
   readonly solicitedOnly?: boolean;
   readonly clearPending?: boolean;
-  /** Collect page to write to; without it the register is used. */
+  /** Byte offset of the collect page to write to; the register is used without it. */
   readonly page?: number;
-  /** Consumer count to give instead of the real one. */
+  /** Consumer count in place of the real one. */
   readonly consumed?: number;
 }
 
-/** A completion queue of the driver. */
+/** A completion queue. */
 export class DriverCompletionQueue {
   readonly cqn: number;
-  /** Another one after a resize. */
+  /** Replaced by a resize. */
   buffer: QueueBuffer;
   readonly recordAddress: number;
-  /** Running counts of entries taken, and of those of which the device can know. */
+  /** Running counts: CQEs taken, and CQEs returned to the device. */
   consumed = 0;
   returned = 0;
   readonly #access: HardwareAccess;
@@ -45,12 +48,12 @@ export class DriverCompletionQueue {
     this.recordAddress = recordAddress;
   }
 
-  /** Whether the next entry is there. */
+  /** The next CQE is valid. */
   get ready(): boolean {
     return getCompletionEntrySequence(this.buffer.slot(this.consumed), 0) === (this.consumed + 1) >>> 0;
   }
 
-  /** Takes the next entry, or undefined. `giveBack` false leaves the device thinking the entry is still in use. */
+  /** Takes the next CQE; undefined if there is none. `giveBack` false does not return it. */
   poll(giveBack = true): CompletionEntry | undefined {
     if (!this.ready) return undefined;
     const entry = decodeCompletionEntry(this.buffer.slot(this.consumed), 0, newCompletionEntry());
@@ -59,14 +62,14 @@ export class DriverCompletionQueue {
     return entry;
   }
 
-  /** Takes all entries there are. */
+  /** Takes all valid CQEs. */
   drain(): CompletionEntry[] {
     const entries: CompletionEntry[] = [];
     for (let entry = this.poll(); entry !== undefined; entry = this.poll()) entries.push(entry);
     return entries;
   }
 
-  /** Waits for one entry and takes it. */
+  /** Waits for one CQE and takes it. */
   take(what = `a completion on CQ ${this.cqn}`): CompletionEntry {
     this.#access.waitFor(() => this.ready, what);
     return this.poll() as CompletionEntry;
@@ -79,7 +82,7 @@ export class DriverCompletionQueue {
     this.returned = this.consumed;
   }
 
-  /** Asks for one event. */
+  /** Requests one event. */
   notify(request: NotifyRequest = {}): void {
     encodeCqNotify(this.#doorbell, 0, {
       cqn: this.cqn,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The classes a driver is made of. Tests of what a driver may not do put others in the place of some (device/conformance/sanitize). */
+/**
+ * The classes of a driver that a test may replace: by ones with planted bugs
+ * (device/simulations/sanitize), for example.
+ */
 import { CollectPagePool } from './collect-page-pool.ts';
 import { DriverCompletionQueue } from './completion-queue.ts';
 import { EventPoller } from './event-poller.ts';
@@ -8,6 +11,7 @@ import { OutstandingWork } from './outstanding-work.ts';
 import { DriverQueuePair } from './queue-pair.ts';
 import { DriverSendContext } from './send-context.ts';
 
+/** The classes without defects. */
 export const driverClasses = {
   CompletionQueue: DriverCompletionQueue,
   EventQueue: DriverEventQueue,

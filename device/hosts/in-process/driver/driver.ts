@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A small host-side driver, written as a real one would be: only through BARs and memory. It brings a function up and makes PDs, MRs, EQs, CQs and QPs.
- * Every in-process test uses it, and so does the suite that runs against a real vfio-user socket.
+ * A small driver that uses only BARs and guest memory, by docs/PROGRAMMING.md: it brings a function
+ * up and creates PDs, MRs, EQs, CQs, QPs, SRQs, windows and send contexts. Used by all in-process
+ * tests, and by the suites that run over a vfio-user socket.
  */
 import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import { COMPLETION_QUEUE_RECORD_SIZE } from '../../../../protocol/layout/gen/completion-queue-record.gen.ts';
@@ -74,12 +75,12 @@ import type { DriverSendContext } from './send-context.ts';
 import { DriverSharedReceiveQueue } from './shared-receive-queue.ts';
 
 const ENTRY_STRIDE_LOG2 = 6;
-/** Line of guest memory that eight send contexts can share for their credits. */
+/** Bytes of a line of credit words; it has room for eight send contexts. */
 const CREDIT_LINE_BYTES = 64;
 const SEND_STRIDE_LOG2 = 9;
 const RECEIVE_STRIDE_LOG2 = 9;
 
-/** One function, driven. */
+/** The driver of one function. */
 export class Driver {
   readonly access: HardwareAccess;
   readonly allocator: GuestAllocator;
@@ -99,7 +100,10 @@ export class Driver {
     this.resources = new DriverResources(this.management);
   }
 
-  /** Checks identity and layout, enables the function, splits its collect buffers among the QoS levels, gives it an address handle table. */
+  /**
+   * Checks identity and layout hash, enables the function, splits its collect buffers between the
+   * QoS levels, sets up the address handle table and the overflow buffer.
+   */
   bringUp(request: BringUpRequest = {}): this {
     const { access } = this;
     const { addressHandleEntries = 64, levelOnePages = 0, overflowEntriesLog2 = 10 } = request;
@@ -122,7 +126,7 @@ export class Driver {
     return this;
   }
 
-  /** Gives the device memory for doorbells it cannot hold; from now on only the device touches it. Throws when it is refused. */
+  /** Gives the device an overflow buffer for doorbells; throws if it is refused. */
   giveOverflowBuffer(entriesLog2: number): void {
     const { access } = this;
     const base = this.allocator.allocate(2 ** entriesLog2 * OVERFLOW_ENTRY_BYTES);
@@ -134,7 +138,7 @@ export class Driver {
     this.overflowAddress = base;
   }
 
-  /** Resets the function by its register. Everything the driver made is gone; memory is free again. */
+  /** Resets the function by register: all objects are gone, all memory is free. */
   reset(): void {
     this.access.writeRegister(CSR.DEVICE_CONTROL, 4, CSR_DEVICE_CONTROL_RESET_MASK, 0);
   }
@@ -143,7 +147,7 @@ export class Driver {
     return this.management.perform({ opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}), token }).objectNumber;
   }
 
-  /** Registers memory; without a list of pages in one piece of guest addresses from `startAddress` on. */
+  /** Registers memory: a list of pages, or a contiguous range from `startAddress` on. */
   createMemoryRegion(attributes: Partial<MrAttributes>): DriverMemoryRegion {
     const { objectNumber, payload } = this.management.perform({
       opcode: ManagementOpcode.CREATE_MR,
@@ -152,7 +156,7 @@ export class Driver {
     return { number: objectNumber, lkey: getMrAttributesLkey(payload, 0), rkey: getMrAttributesRkey(payload, 0) };
   }
 
-  /** A region over all memory the driver has, with guest addresses for virtual ones. */
+  /** A region over all memory of the driver; virtual addresses equal bus addresses. */
   createDmaRegion(pd: number, access: number = AccessFlag.LOCAL_WRITE): DriverMemoryRegion {
     const { memoryAddress: startAddress, memoryBytes: length } = this.access;
     return this.createMemoryRegion({ pd, kind: MrKind.PHYSICAL, access, startAddress, length });
@@ -187,7 +191,7 @@ export class Driver {
     return new this.classes.CompletionQueue(this.access, objectNumber, buffer, recordAddress);
   }
 
-  /** Moves a CQ to a ring of another size; unread entries come along. */
+  /** Moves a CQ to a ring of another size, with its unread CQEs. */
   resizeCompletionQueue(queue: DriverCompletionQueue, entriesLog2: number): ManagementResult {
     const buffer = this.#queue(entriesLog2, ENTRY_STRIDE_LOG2, queue.buffer.paged);
     const payload = cqPayload({ ...memoryOf(buffer), attributeMask: CqMask.RESIZE });
@@ -239,14 +243,14 @@ export class Driver {
     return new DriverSharedReceiveQueue(this.access, this.management, objectNumber, buffer, recordAddress);
   }
 
-  /** Allocates a memory window; its R_Key changes with every bind. */
+  /** Allocates a memory window; its R_Key changes with each bind. */
   createMemoryWindow(pd: number, kind: MwKind): { readonly number: number; readonly rkey: number } {
     const payload = mwPayload({ pd, kind });
     const result = this.management.perform({ opcode: ManagementOpcode.CREATE_MW, payload });
     return { number: result.objectNumber, rkey: getMwAttributesRkey(result.payload, 0) };
   }
 
-  /** Allocates a send context; it takes packets once enabled. */
+  /** Allocates a send context, not yet enabled. */
   createSendContext(attributes: Partial<SendContextAttributes> = {}): DriverSendContext {
     const { blocks = 32 } = attributes;
     const creditAddress = attributes.creditAddress ?? this.allocator.allocate(CREDIT_LINE_BYTES);
@@ -263,7 +267,7 @@ export class Driver {
     return new this.classes.SendContext(this.access, objectNumber, blocks, line);
   }
 
-  /** Memory filled with `content`, or so many zeros. */
+  /** Guest memory with `content`, or with so many zeros. */
   createBuffer(content: Uint8Array | number): DriverBuffer {
     const lengthBytes = typeof content === 'number' ? content : content.length;
     const address = this.allocator.allocate(Math.max(lengthBytes, 1));
@@ -273,7 +277,7 @@ export class Driver {
     return { address, lengthBytes, bytes };
   }
 
-  /** Byte offset in the collect BAR of a page of the QoS level; pages go round. */
+  /** Byte offset in the collect BAR of the next page of a QoS level, round robin. */
   takePage(qosLevel: number): number {
     const count = this.access.readRegister(CSR.VCB_COUNT, 4);
     const divider = Math.min(count, this.access.readRegister(CSR.QOS_DIVIDER, 8) / PAGE_BYTES);

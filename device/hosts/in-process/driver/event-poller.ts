@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How a driver serves an event queue with summary bytes (IPCOM000126453D): by polling it looks at one byte, then at the bytes of the CQs, then at the queue;
- * by interrupt it goes the same way. Bytes are cleared before what they stand for is looked at, and the EQ pending bit of a CQ before the CQ itself: an event that comes in
- * between sets them again. The device may leave the last event without an interrupt, so there is a deadman, a slow poll that needs no byte.
+ * A driver's service of an event queue with summary bytes (IPCOM000126453D par. 2-4). A poll clears
+ * the primary byte, then the secondary bytes, then reads the EQ; an interrupt only reads the EQ.
+ * A byte is cleared before the queue that it stands for is read, and EQ pending before the CQ is
+ * read: a later event sets it again. The last event may raise no interrupt, so there is a slow poll
+ * without a summary byte, the deadman.
  */
 import { EventType } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { DriverCompletionQueue } from './completion-queue.ts';
 import type { DriverEventQueue } from './event-queue.ts';
 
+/** The service of one event queue and its CQs. */
 export class EventPoller {
   readonly events: DriverEventQueue;
-  /** Reads the device after each round of arming, as ehca does: what it posted before is visible then, and a last event is not left behind. */
+  /**
+   * Reads a register after the CQs were armed, as Linux's ehca driver does: it makes earlier writes
+   * visible, so that no last event stays unread.
+   */
   readBack: (() => void) | undefined = undefined;
-  /** Polls that found the primary byte clear and looked no further. */
+  /** Polls that found the primary byte clear and ended there. */
   idlePolls = 0;
-  /** Events that only the deadman found. */
+  /** Events that only the slow poll found. */
   stranded = 0;
   protected readonly queues = new Map<number, DriverCompletionQueue>();
   protected readonly take: (queue: DriverCompletionQueue) => void;
@@ -34,12 +40,12 @@ export class EventPoller {
     this.queues.set(queue.cqn, queue);
   }
 
-  /** The CQ is destroyed: events about it may still be in the queue. */
+  /** Removes a destroyed CQ, of which events may still be in the queue. */
   forget(queue: DriverCompletionQueue): void {
     this.queues.delete(queue.cqn);
   }
 
-  /** Looks at the primary byte and serves the queue if it is set. Returns the completion events served. */
+  /** Serves the queue if the primary byte is set; returns the number of completion events. */
   poll(): number {
     const { summary } = this.events;
     if (summary === undefined || summary.getUint8(0) === 0) {
@@ -52,7 +58,7 @@ export class EventPoller {
     return this.serve();
   }
 
-  /** Takes every event there is, whatever the bytes say: what an interrupt does. */
+  /** Takes all events, whatever the bytes are: the interrupt handler. */
   serve(): number {
     let served = 0;
     for (let events = this.events.walk(); events.length > 0; events = this.events.walk()) {
@@ -67,13 +73,13 @@ export class EventPoller {
     return served;
   }
 
-  /** Taking, then arming with the count taken: an entry that came in between is an event at once. */
+  /** Takes CQEs, then arms with the count taken: a CQE between the two is an event at once. */
   protected handle(queue: DriverCompletionQueue): void {
     this.take(queue);
     queue.notify();
   }
 
-  /** What runs every so often, however quiet it is. */
+  /** The slow poll: called periodically, also without any sign of an event. */
   deadman(): number {
     const found = this.serve();
     this.stranded += found;

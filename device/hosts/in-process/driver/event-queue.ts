@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The driver's end of an event queue: walks entries by their sequence word and gives them back through the register. */
+/**
+ * The driver's end of an event queue: reads EQEs by their sequence word, and returns them by the
+ * consumer register (docs/PROGRAMMING.md).
+ */
 import { EQ_CONSUMER_SIZE, encodeEqConsumer } from '../../../../protocol/layout/gen/eq-consumer.gen.ts';
 import {
   decodeEventEntry,
@@ -11,14 +14,14 @@ import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
 
-/** An event queue of the driver. */
+/** An event queue. */
 export class DriverEventQueue {
   readonly eqn: number;
   readonly vector: number;
   readonly buffer: QueueBuffer;
-  /** The primary summary byte and behind it the secondary ones, if the queue has them. */
+  /** Primary summary byte and behind it the secondary ones; undefined if it has none. */
   readonly summary: DataView | undefined;
-  /** Running counts of entries taken, and of those of which the device knows. */
+  /** Running counts: EQEs taken, and EQEs returned to the device. */
   consumed = 0;
   returned = 0;
   protected readonly access: HardwareAccess;
@@ -32,12 +35,12 @@ export class DriverEventQueue {
     this.summary = summary;
   }
 
-  /** Whether the next entry is there. */
+  /** The next EQE is valid. */
   get ready(): boolean {
     return getEventEntrySequence(this.buffer.slot(this.consumed), 0) === (this.consumed + 1) >>> 0;
   }
 
-  /** Takes all entries there are and gives them back (unless told not to). */
+  /** Takes all valid EQEs; returns them to the device unless `giveBack` is false. */
   walk(giveBack = true): EventEntry[] {
     const entries: EventEntry[] = [];
     while (this.ready) {
@@ -48,13 +51,13 @@ export class DriverEventQueue {
     return entries;
   }
 
-  /** Waits for at least one entry and walks the queue. */
+  /** Waits for at least one EQE and takes all. */
   take(what = `an event on EQ ${this.eqn}`): EventEntry[] {
     this.access.waitFor(() => this.ready, what);
     return this.walk();
   }
 
-  /** Tells the device how far software has read. */
+  /** Writes the consumer count to the device. */
   giveBack(consumed = this.consumed): void {
     encodeEqConsumer(this.#doorbell, 0, { eqn: this.eqn, consumed });
     this.access.writeRegister(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Hands out the driver's DMA memory: zeroed pieces, each followed by a guard that nobody may write. Pieces are never given back one by one, only all at
- * once; tests are short. A device that writes one byte too far is found by `findOverrun`.
+ * Allocator of the driver's DMA memory: zeroed pieces, each followed by guard bytes, so that
+ * `findOverrun` finds a device that writes too far. Memory is freed all at once; tests are short.
  */
 import type { HardwareAccess } from './hardware-access.ts';
 
 const GUARD_BYTE = 0x5c;
 const GUARD_BYTES = 64;
 
-/** Allocator of bus addresses. */
+/** Allocates bus addresses upwards. */
 export class GuestAllocator {
   readonly #access: HardwareAccess;
   readonly #guards: number[] = [];
@@ -19,7 +19,7 @@ export class GuestAllocator {
     this.#next = access.memoryAddress;
   }
 
-  /** Zeroed memory at a multiple of `alignBytes` (a power of two); returns its bus address. */
+  /** Bus address of zeroed memory, a multiple of `alignBytes` (a power of two). */
   allocate(lengthBytes: number, alignBytes = 64): number {
     const address = Math.ceil(this.#next / alignBytes) * alignBytes;
     const end = this.#access.memoryAddress + this.#access.memoryBytes;
@@ -33,7 +33,7 @@ export class GuestAllocator {
     return address;
   }
 
-  /** Address of the first guard byte that changed, or undefined. */
+  /** Address of the first guard byte that changed; undefined if there is none. */
   findOverrun(): number | undefined {
     for (const guard of this.#guards) {
       const view = this.#access.view(guard, GUARD_BYTES);
@@ -44,7 +44,7 @@ export class GuestAllocator {
     return undefined;
   }
 
-  /** Forgets everything handed out. */
+  /** Frees all memory. */
   reset(): void {
     this.#guards.length = 0;
     this.#next = this.#access.memoryAddress;

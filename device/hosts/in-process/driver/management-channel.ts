@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Management commands as a driver gives them: take the lock, write the command into the dedicated collect buffer, wait for the response in memory,
- * release the lock. Tests that need a damaged command build its bytes, change them and `submit` them.
+ * The driver's end of management commands (US 8,484,392 par. 88-90): take the lock, write the
+ * command into the dedicated collect buffer, wait for the response in memory, release the lock.
+ * Tests of damaged commands `build` the bytes, change them and `submit` them.
  */
 import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -32,7 +33,7 @@ import { type CollectStyle, writeCollected } from './collect-writer.ts';
 import type { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 
-/** What a command asks for; everything left out is zero. */
+/** The fields of a command; absent ones are zero. */
 export interface ManagementRequest {
   readonly opcode: number;
   readonly objectNumber?: number;
@@ -40,13 +41,13 @@ export interface ManagementRequest {
   readonly notify?: number;
   readonly eventQueue?: number;
   readonly token?: number;
-  /** Payload behind the header, its length a multiple of 8. */
+  /** Payload behind the header; its length is a multiple of 8. */
   readonly payload?: Uint8Array;
-  /** Where the answer goes; by default the driver's own response buffer. */
+  /** Bus address of the response; by default the driver's response buffer. */
   readonly responseAddress?: number;
 }
 
-/** What came back. `payload` is a copy. */
+/** A response. `payload` is a copy. */
 export interface ManagementResult {
   readonly status: number;
   readonly objectNumber: number;
@@ -55,10 +56,10 @@ export interface ManagementResult {
   readonly payload: DataView;
 }
 
-/** The driver's end of the management path. */
+/** The channel of one function. */
 export class ManagementChannel {
   readonly responseAddress: number;
-  /** How commands are written. */
+  /** The way in which commands are written. */
   style: CollectStyle = {};
   readonly #access: HardwareAccess;
   readonly #command = newManagementCommand();
@@ -74,12 +75,12 @@ export class ManagementChannel {
     return this.#access.readRegister(CSR.DEDICATED_OFFSET, 8);
   }
 
-  /** Performs a command and gives back its result, whatever the status. */
+  /** Executes a command; returns its result, whatever the status. */
   execute(request: ManagementRequest): ManagementResult {
     return this.submit(this.build(request), managementOpcodeName(request.opcode));
   }
 
-  /** Performs a command; throws when the status is not OK. */
+  /** Executes a command; throws if the status is not OK. */
   perform(request: ManagementRequest): ManagementResult {
     const result = this.execute(request);
     if (result.status === ManagementStatus.OK) return result;
@@ -87,7 +88,7 @@ export class ManagementChannel {
     throw new Error(`${name}: ${managementStatusName(result.status)}, bad offset ${result.badOffset}.`);
   }
 
-  /** The bytes of a command with the next sequence number and a good checksum. */
+  /** The bytes of a command with the next sequence number and a valid checksum. */
   build(request: ManagementRequest): Uint8Array {
     this.#sequence = (this.#sequence + 1) & MANAGEMENT_COMMAND_SEQUENCE_MASK;
     const payload = request.payload ?? new Uint8Array(0);
@@ -109,7 +110,9 @@ export class ManagementChannel {
     return bytes;
   }
 
-  /** Writes command bytes as they are and waits for the response to the sequence number of the latest `build`. */
+  /**
+   * Writes command bytes, and waits for the response to the sequence number of the last `build`.
+   */
   submit(bytes: Uint8Array, what: string): ManagementResult {
     this.lock();
     const view = this.#access.view(this.responseAddress, MANAGEMENT_RESPONSE_SIZE);
@@ -121,7 +124,7 @@ export class ManagementChannel {
     return decodeResult(view);
   }
 
-  /** Writes command bytes into the dedicated collect buffer and waits for nothing. */
+  /** Writes command bytes into the dedicated collect buffer, without waiting. */
   write(bytes: Uint8Array): void {
     writeCollected(this.#access, this.pageOffset, bytes, this.style);
   }
@@ -135,7 +138,7 @@ export class ManagementChannel {
   }
 }
 
-/** Gives changed command bytes a good checksum again. */
+/** Writes a valid checksum into changed command bytes. */
 export function seal(bytes: Uint8Array): void {
   const view = viewOf(bytes);
   setManagementCommandChecksum(view, 0, commandChecksum(view, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0));

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a driver has posted and not seen completed, by QP, queue and sequence number: completions of several QPs come in any order, and an adapter in trouble may report
- * one twice (real-hardware 5.3, hazard 35), so each is looked up here and counts once.
+ * The outstanding work of a driver, by QP, queue and sequence number. CQEs of several QPs arrive in
+ * any order, and a faulty adapter may repeat one (docs/HAZARDS.md, hazard 35): each is looked up
+ * here and counts once.
  */
 import type { CompletionEntry } from '../../../../protocol/layout/gen/completion-entry.gen.ts';
 
-/** Which piece of work a completion is about. */
+/** The fields of a CQE that identify a work request. */
 type WorkName = Pick<CompletionEntry, 'qpn' | 'receive' | 'queueSequence'>;
 
+/** Outstanding work requests with an item each. */
 export class OutstandingWork<T> {
-  /** Completions of nothing that is outstanding. */
+  /** CQEs without an outstanding work request. */
   unknown = 0;
   protected readonly work = new Map<string, T>();
 
@@ -21,7 +23,7 @@ export class OutstandingWork<T> {
     this.work.set(keyOf(name), item);
   }
 
-  /** The work a completion is about, which is over with it; undefined, and counted, when there is none. */
+  /** Removes and returns the work of a CQE; undefined, and counted, if there is none. */
   take(name: WorkName): T | undefined {
     const key = keyOf(name);
     const item = this.work.get(key);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Payloads of management commands as byte arrays: one small function per object class. Used by the driver and by tests that damage them. */
+/**
+ * Payloads of management commands as byte arrays, one function for each object class. Used by the
+ * driver, and by tests that change the bytes.
+ */
 import {
   CQ_ATTRIBUTES_SIZE,
   type CqAttributes,
@@ -62,7 +65,7 @@ import {
   type TraceAttributes,
 } from '../../../../protocol/layout/gen/trace-attributes.gen.ts';
 
-/** A payload with the given fields, all others zero. */
+/** Builds a payload with the given fields; the others are zero. */
 type PayloadOf<T> = (fields: Partial<T>) => Uint8Array;
 
 function payloadOf<T>(

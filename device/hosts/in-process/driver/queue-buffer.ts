@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The memory of one queue, in one piece or as a list of pages, and where its slots are. Used by the driver's send, receive, completion and event queues. */
-import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
+/**
+ * The memory of one queue, contiguous or as a list of pages, and the addresses of its slots. Used
+ * by the driver's send, receive, completion and event queues.
+ */
 import { PAGE_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import type { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 
 const PAGE_ADDRESS_BYTES = 8;
 
-/** Power-of-two many slots of a power-of-two size. */
+/** Slots whose number and size are powers of two. */
 export class QueueBuffer {
   readonly entriesLog2: number;
   readonly strideLog2: number;
   readonly paged: boolean;
-  /** What the device is told: address of the slots, or of the list of pages. */
+  /** Address for the device: of the slots, or of the list of pages. */
   readonly address: number;
   readonly #access: HardwareAccess;
   readonly #pages: readonly number[];
@@ -55,7 +57,7 @@ export class QueueBuffer {
     return 1 << this.strideLog2;
   }
 
-  /** Bus address of the slot that entry `number` falls into. */
+  /** Bus address of the slot of entry `number`. */
   slotAddress(number: number): number {
     const offset = (number & (this.entries - 1)) * this.strideBytes;
     if (!this.paged) return this.address + offset;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Where a queue of the driver lies, as the fields of management commands say it. */
+/** The fields of management commands that describe the memory of a queue. Used by `Driver`. */
 import { PAGE_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
 
 const PAGE_SHIFT = Math.log2(PAGE_BYTES);
 
+/** Memory of a completion or event queue. */
 export function memoryOf({ address, entriesLog2, paged }: QueueBuffer) {
   return { queueAddress: address, entriesLog2, paged: Number(paged), pageShift: PAGE_SHIFT };
 }
 
+/** Memory of a send queue. */
 export function sendMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueBuffer) {
   return {
     sendQueueAddress: address,
@@ -19,6 +21,7 @@ export function sendMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueB
   };
 }
 
+/** Memory of a receive queue. */
 export function receiveMemoryOf({ address, entriesLog2, strideLog2, paged }: QueueBuffer) {
   return {
     receiveQueueAddress: address,

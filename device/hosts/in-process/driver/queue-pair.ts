@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The driver's end of a queue pair: fills send slots and posts them by collect buffer or doorbell, fills receive slots, moves the QP through its states.
- * Posting follows docs/PROGRAMMING.md step by step: slot, record, then collect copy or doorbell.
+ * The driver's end of a queue pair: fills send slots and posts them by collect buffer or doorbell,
+ * fills receive slots, moves the QP through its states (IBTA 10.3.1). Posting follows
+ * docs/PROGRAMMING.md: slot, record, then collect copy or doorbell.
  */
 import {
   ADDRESS_HANDLE_DESTINATION_GID_OFFSET,
@@ -45,7 +46,9 @@ import type { QueueBuffer } from './queue-buffer.ts';
 import { buildSendCommand, type SendRequest } from './send-request.ts';
 import { fillReceiveSlot } from './shared-receive-queue.ts';
 
-/** What a driver keeps of a queue pair it created. */
+const SEQUENCE_MASK = 0xffff;
+
+/** The parts of a queue pair that its driver keeps. */
 export interface QueuePairParts {
   readonly qpn: number;
   readonly sendBuffer: QueueBuffer;
@@ -56,19 +59,19 @@ export interface QueuePairParts {
   readonly receiveCq: DriverCompletionQueue;
   readonly qosLevel: number;
   readonly checksumKey: number;
-  /** Byte offset in the collect BAR of the page this QP posts through. */
+  /** Byte offset in the collect BAR of the QP's page. */
   readonly page: number;
 }
 
-/** What a connected QP needs to reach RTS. */
+/** The attributes of a connected QP on its way to RTS. */
 export interface Connection {
   readonly reliable: boolean;
   readonly port: number;
   readonly dlid: number;
   readonly remoteQpn: number;
-  /** Destination GID: packets carry a GRH. */
+  /** Destination GID; with it packets have a GRH. */
   readonly globalRoute?: Uint8Array;
-  /** Entry of the port's GID table that GRHs name as their source; 0 unless said otherwise. */
+  /** Index of the source GID in the port's table; 0 unless given. */
   readonly sourceGidIndex?: number;
   readonly sendPsn?: number;
   readonly receivePsn?: number;
@@ -83,14 +86,14 @@ export interface Connection {
 
 const ALL_REMOTE = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
 
-/** How a command is posted: `slot` fills slot and record and tells the device nothing. */
+/** Way of posting; `slot` fills slot and record without a collect copy or doorbell. */
 export type PostBy = 'collect' | 'doorbell' | 'register' | 'slot';
 
-/** A queue pair of the driver. */
+/** A queue pair. */
 export class DriverQueuePair {
   readonly parts: QueuePairParts;
   readonly qpn: number;
-  /** Sequence number of the next send, and number of the next receive. */
+  /** Sequence numbers of the next send and of the next receive entry. */
   sendTail = 0;
   receiveTail = 0;
   qkey = 0;
@@ -105,12 +108,14 @@ export class DriverQueuePair {
     this.qpn = parts.qpn;
   }
 
-  /** Changes attributes; gives back the result whatever the status. `path`: where an address vector goes. */
+  /**
+   * Modifies attributes; returns the result, whatever the status. `path`: for the address vector.
+   */
   modify(attributes: Partial<QpAttributes>, path?: Connection): ManagementResult {
     return this.#management.execute(this.#modification(attributes, path));
   }
 
-  /** Changes attributes; throws when refused. */
+  /** Modifies attributes; throws if refused. */
   change(attributes: Partial<QpAttributes>, path?: Connection): void {
     this.#management.perform(this.#modification(attributes, path));
   }
@@ -131,7 +136,7 @@ export class DriverQueuePair {
     this.change({ attributeMask: QpMask.STATE | QpMask.SEND_PSN, state: QpState.RTS, sendPsn });
   }
 
-  /** RESET all the way to RTS. */
+  /** RESET to RTS. */
   start(attributes: { port?: number; pkeyIndex?: number; qkey?: number; sendPsn?: number } = {}): this {
     this.toInit(attributes);
     this.toReadyToReceive();
@@ -143,7 +148,7 @@ export class DriverQueuePair {
     this.change({ attributeMask: QpMask.STATE, state: QpState.ERR });
   }
 
-  /** Back to RESET; the record is zeroed first, as software must. */
+  /** To RESET; the record is zeroed first, as software must. */
   toReset(): void {
     this.sendTail = 0;
     this.receiveTail = 0;
@@ -151,7 +156,7 @@ export class DriverQueuePair {
     this.change({ attributeMask: QpMask.STATE, state: QpState.RESET });
   }
 
-  /** Brings a connected QP from RESET to RTS. Attributes a service does not take are left out. */
+  /** Brings a connected QP from RESET to RTS, without the attributes that its service lacks. */
   connect(connection: Connection): this {
     this.toConnectedInit(connection);
     this.toConnectedReceive(connection);
@@ -182,7 +187,7 @@ export class DriverQueuePair {
     this.change({ attributeMask, state: QpState.RTS, sendPsn, maxReadsInitiated: maxReads, ...retries });
   }
 
-  /** Attributes as the device has them. */
+  /** The attributes in the device. */
   query(): QpAttributes {
     const { payload } = this.#management.perform({ opcode: ManagementOpcode.QUERY_QP, objectNumber: this.qpn });
     return decodeQpAttributes(payload, QP_CREATION_SIZE, newQpAttributes());
@@ -192,7 +197,7 @@ export class DriverQueuePair {
     this.#management.perform({ opcode: ManagementOpcode.DESTROY_QP, objectNumber: this.qpn });
   }
 
-  /** Builds a command, puts it into its slot, moves the tail and posts it. Returns the command's bytes. */
+  /** Builds a command, fills its slot, advances the tail and posts it; returns its bytes. */
   post(request: SendRequest, by: PostBy = 'collect', style: CollectStyle = {}): Uint8Array {
     const bytes = this.fill(request);
     this.advanceSendTail();
@@ -201,7 +206,7 @@ export class DriverQueuePair {
     return bytes;
   }
 
-  /** Builds a command and puts it into the next slot, no more. */
+  /** Builds a command and fills the next slot, without advancing the tail. */
   fill(request: SendRequest): Uint8Array {
     const { qosLevel, checksumKey, sendBuffer } = this.parts;
     const context = { qpn: this.qpn, sequence: this.sendTail, qosLevel, checksumKey, qkey: this.qkey };
@@ -213,7 +218,7 @@ export class DriverQueuePair {
     return bytes;
   }
 
-  /** Counts the command in the next slot as posted. */
+  /** Advances the tail over the next slot. */
   advanceSendTail(): void {
     this.sendTail = (this.sendTail + 1) & SEND_COMMAND_SEQUENCE_MASK;
     this.#writeTails();
@@ -224,8 +229,8 @@ export class DriverQueuePair {
     writeCollected(this.#access, page, bytes, style);
   }
 
-  /** Rings the doorbell for `sequence`, in the page or by the register. */
-  ring(sequence = (this.sendTail - 1) & SEND_COMMAND_SEQUENCE_MASK, by: 'doorbell' | 'register' = 'doorbell'): void {
+  /** Rings the doorbell for `sequence`, in the collect page or by register. */
+  ring(sequence = (this.sendTail - 1) & SEQUENCE_MASK, by: 'doorbell' | 'register' = 'doorbell'): void {
     const { qosLevel, page } = this.parts;
     const collectLength = COMMAND_HEADER_BYTES;
     encodeDoorbell(this.#doorbell, 0, { ...newDoorbell(), qpn: this.qpn, sequence, qosLevel, collectLength });
@@ -235,24 +240,24 @@ export class DriverQueuePair {
     else this.#access.writeRegister(CSR.SEND_DOORBELL, DOORBELL_SIZE, low, high);
   }
 
-  /** Says that what was written into the page is whole. */
+  /** Kicks the command in the page by software. */
   kick(page = this.parts.page): void {
     this.#access.writeCollect(page + KICK_OFFSET, DOORBELL_SIZE, 0, 0);
   }
 
-  /** Frees a half-written command of the page. */
+  /** Cancels the half-written command in the page. */
   cancel(page = this.parts.page): void {
     this.#access.writeCollect(page + CANCEL_OFFSET, DOORBELL_SIZE, 0, CANCEL_VALUE_HIGH);
   }
 
-  /** Takes the QP off the scheduler. */
+  /** Removes the QP from the scheduler. */
   stop(): void {
     encodeDoorbell(this.#doorbell, 0, { ...newDoorbell(), qpn: this.qpn });
     const low = this.#doorbell.getUint32(0, true);
     this.#access.writeCollect(this.parts.page + STOP_OFFSET, DOORBELL_SIZE, low, this.#doorbell.getUint32(4, true));
   }
 
-  /** Posts a receive entry; `entry` overrides its head. */
+  /** Posts a receive WQE; `entry` overrides fields of its head. */
   postReceive(sges: readonly Sge[], entry: Partial<ReceiveEntry> = {}): void {
     fillReceiveSlot(this.parts.receiveBuffer, this.receiveTail, sges, entry);
     this.receiveTail = (this.receiveTail + 1) & RECEIVE_ENTRY_SEQUENCE_MASK;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Resource requests and queries as a driver makes them: as a virtual machine manager on the physical function, or for the QoS levels of its own. */
+/**
+ * Share requests and queries of a driver (US 8,484,392 par. 62-86): for any function on the
+ * physical function, or for the QoS levels of its own. Part of `Driver`.
+ */
 import { RESOURCE_NO_LEVEL, TVL_MAX } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   decodeLaneAttributes,
@@ -24,16 +27,17 @@ import {
 import { ManagementOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { ManagementChannel, ManagementResult } from './management-channel.ts';
 
-/** A change; without `qosLevel` of the whole function, or of a lane. */
+/** A change of a QoS level; without `qosLevel` of a whole function or of a lane. */
 export type ResourceChangeRequest = Pick<ResourceChange, 'resource' | 'target' | 'amount'> & Partial<ResourceChange>;
 
-/** The share of a function, with its maps as numbers of lanes. */
+/** The share of a function; its lane maps are lists of lane numbers. */
 export interface DriverShare extends ResourceShare {
   readonly lanes: number[];
   readonly levelLanes: readonly [number[], number[]];
   readonly dedicatedLanes: number[];
 }
 
+/** The share commands of one function. */
 export class DriverResources {
   readonly #management: ManagementChannel;
 
@@ -41,13 +45,13 @@ export class DriverResources {
     this.#management = management;
   }
 
-  /** Asks for all changes or none; gives back the result, whatever the status. */
+  /** Requests all changes or none; returns the result, whatever the status. */
   request(changes: readonly ResourceChangeRequest[]): ManagementResult {
     const payload = encodeChanges(changes);
     return this.#management.execute({ opcode: ManagementOpcode.REQUEST_RESOURCES, modifier: changes.length, payload });
   }
 
-  /** Throws when it is refused. */
+  /** The share of a function; throws if refused. */
   query(functionNumber: number): DriverShare {
     const { payload } = this.#management.perform({
       opcode: ManagementOpcode.QUERY_RESOURCES,
@@ -64,14 +68,14 @@ export class DriverResources {
     };
   }
 
-  /** Throws when it is refused. */
+  /** The attributes of a lane; throws if refused. */
   queryLane(lane: number): LaneAttributes {
     const { payload } = this.#management.perform({ opcode: ManagementOpcode.QUERY_LANE, objectNumber: lane });
     return decodeLaneAttributes(payload, 0, newLaneAttributes());
   }
 }
 
-/** Changes as a request carries them. */
+/** The payload of a request. */
 export function encodeChanges(changes: readonly ResourceChangeRequest[]): Uint8Array {
   const bytes = new Uint8Array(changes.length * RESOURCE_CHANGE_SIZE);
   const view = new DataView(bytes.buffer);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The driver's end of a send context: an allocator of send blocks with an absolute count of blocks sent and one of blocks freed, extended from the 11 bits that the
- * device returns; callbacks in the order of allocation when the blocks of a packet are free; waiters; restart after a halt (real-hardware 2.4 to 2.8).
+ * The driver's end of a send context (US 2015/0378953 abstract; docs/DOCUMENTS.md decision 9): an
+ * allocator of send blocks with absolute counts of blocks sent and freed, the latter extended from
+ * the 11 bits that the device returns; callbacks in the order of allocation when the blocks of a
+ * packet are free; waiters for credits; restart after a halt, as in Linux's hfi1 driver.
  */
 import {
   SEND_BLOCK_BYTES,
@@ -44,17 +46,18 @@ export interface SendStore {
 }
 
 interface Sent {
-  /** Absolute count of blocks when this packet is free. */
+  /** Absolute count of freed blocks at which this packet is free. */
   readonly end: number;
   readonly onFree: (code: 'sent' | 'flushed') => void;
 }
 
+/** A send context. */
 export class DriverSendContext {
   readonly number: number;
   readonly blocks: number;
-  /** Line in guest memory where credits come back. */
+  /** Line of guest memory that holds the credit word. */
   readonly line: DataView;
-  /** Absolute counts of blocks. */
+  /** Absolute counts of blocks sent and freed. */
   sent = 0;
   freed = 0;
   readonly #access: HardwareAccess;
@@ -69,7 +72,7 @@ export class DriverSendContext {
     this.line = line;
   }
 
-  /** Blocks that may be allocated, as far as the driver knows. */
+  /** Blocks that may be allocated by the credits returned so far. */
   get available(): number {
     return this.blocks - (this.sent - this.freed);
   }
@@ -86,7 +89,10 @@ export class DriverSendContext {
     return this.#access.readRegister(CSR.SEND_CONTEXT_STATUS + this.number * REGISTER_BYTES, REGISTER_BYTES);
   }
 
-  /** Counters at zero, credit word cleared, then enabled; the read keeps a PIO write from overtaking it. */
+  /**
+   * Clears counters and credit word, then enables the context. The register read keeps a PIO write
+   * from overtaking the write of the control register.
+   */
   enable(): void {
     this.sent = 0;
     this.freed = 0;
@@ -105,13 +111,16 @@ export class DriverSendContext {
     this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK | CSR_SEND_CONTEXT_CONTROL_HALT_MASK);
   }
 
-  /** Makes the device return credits: a rising edge, then back. */
+  /** Forces a credit return: sets the control bit, then clears it; the rising edge counts. */
   force(): void {
     this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK | CSR_SEND_CONTEXT_CONTROL_FORCE_MASK);
     this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
   }
 
-  /** Asks for an interrupt with every return, and forces one return: the last credit may have come back before. */
+  /**
+   * Calls `waiter` when credits return. Enables the interrupt for each return and forces one,
+   * because the last credit may have returned before.
+   */
   wantCredits(waiter: () => void): void {
     this.#waiters.push(waiter);
     if (this.#interrupts) return;
@@ -119,7 +128,7 @@ export class DriverSendContext {
     this.force();
   }
 
-  /** Takes over what the device returned: extends the counter, calls back in order, wakes waiters. */
+  /** Reads the returned credits: extends the count, calls back in order, wakes waiters. */
   refresh(): void {
     this.freed += this.readReturned();
     while (this.#pending.length > 0 && this.#pending[0].end <= this.freed) this.#pending.shift()?.onFree('sent');
@@ -130,7 +139,10 @@ export class DriverSendContext {
     for (const waiter of waiters) waiter();
   }
 
-  /** Allocates blocks for a packet (LRH to payload, without CRCs) and returns the stores that bring it, in order; undefined when there are not enough credits. */
+  /**
+   * Allocates blocks for a packet (LRH to payload, without CRCs). Returns the stores that write it,
+   * in order; undefined if there are not enough credits.
+   */
   allocate(
     packet: Uint8Array,
     control: Partial<SendControl> = {},
@@ -161,7 +173,7 @@ export class DriverSendContext {
     this.#access.writePio(offset, STORE_BYTES, low, high);
   }
 
-  /** Allocates and writes. False when there are not enough credits. */
+  /** Allocates and writes a packet; false if there are not enough credits. */
   send(packet: Uint8Array, control: Partial<SendControl> = {}, onFree?: Sent['onFree']): boolean {
     const stores = this.allocate(packet, control, onFree);
     if (stores === undefined) return false;
@@ -169,7 +181,10 @@ export class DriverSendContext {
     return true;
   }
 
-  /** After a halt: waits for what was whole to leave, disables, tells owners of what was lost, enables anew. */
+  /**
+   * After a halt: waits until whole packets have left, disables the context, reports the flushed
+   * packets, enables it again.
+   */
   restart(): void {
     this.disable();
     this.#access.waitFor(() => this.state === SendContextState.DISABLED, `send context ${this.number} to drain`);
@@ -178,7 +193,7 @@ export class DriverSendContext {
     this.enable();
   }
 
-  /** Blocks returned since the last look: the word is read once, and its difference taken modulo the counter. */
+  /** Blocks returned since the last call: one read of the word, a difference modulo the counter. */
   protected readReturned(): number {
     return (this.word.freeCounter - this.freed) & SEND_COUNTER_MASK;
   }

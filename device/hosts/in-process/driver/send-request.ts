@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Builds the bytes of a send command from what a caller wants sent. Every field can be overridden, so that tests can build commands no driver would. */
+/**
+ * Builds the bytes of a send command (docs/DOCUMENTS.md decision 1) from a request. Every field can
+ * be overridden, so that tests can build invalid commands. Called by `DriverQueuePair`.
+ */
 
 import {
   ATOMIC_OPERANDS_COMPARE_OFFSET,
@@ -21,14 +24,14 @@ import { encodeUdTarget } from '../../../../protocol/layout/gen/ud-target.gen.ts
 import { SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
 import { commandChecksum } from './checksum.ts';
 
-/** What to send. Defaults: a signalled SEND of nothing to QP 0 by address handle 0. */
+/** A work request. By default a signaled SEND without payload to QP 0 by address handle 0. */
 export interface SendRequest {
   readonly remoteQpn?: number;
   readonly qkey?: number;
   readonly addressHandle?: number;
-  /** Immediate data; makes it a SEND_IMMEDIATE. */
+  /** Immediate data; with it the default operation is SEND_IMMEDIATE. */
   readonly immediate?: number;
-  /** Operation; SEND or SEND_IMMEDIATE unless said otherwise. */
+  /** Operation; SEND or SEND_IMMEDIATE unless given. */
   readonly opcode?: SendOpcode;
   /** Remote memory of an RDMA or atomic operation. */
   readonly remote?: { readonly address: number; readonly rkey: number };
@@ -37,31 +40,31 @@ export interface SendRequest {
   readonly fence?: boolean;
   readonly solicited?: boolean;
   readonly signaled?: boolean;
-  /** Payload behind the header, or pieces of memory. */
+  /** Payload in the command itself, in place of `sges`. */
   readonly inline?: Uint8Array;
   readonly sges?: readonly Sge[];
-  /** Header fields as they shall stand, whatever the rest says. */
+  /** Header fields that override all others. */
   readonly header?: Partial<SendCommand>;
-  /** Changes the bytes before the checksum is put in. */
+  /** Changes the bytes before the checksum is computed. */
   readonly alter?: (command: DataView) => void;
-  /** Changes the bytes after the checksum is put in. */
+  /** Changes the bytes after the checksum is written. */
   readonly damage?: (command: DataView) => void;
 }
 
-/** What the queue pair contributes. */
-export interface SendContext {
+/** The fields of a command that come from the queue pair. */
+export interface SenderAttributes {
   readonly qpn: number;
   readonly sequence: number;
   readonly qosLevel: number;
   readonly checksumKey: number;
-  /** Q_Key that requests carry when they name none. */
+  /** Q_Key of requests that name none. */
   readonly qkey: number;
 }
 
 const WORD_BYTES = 8;
 
-/** The whole command, padded to a multiple of 8, its checksum in place. */
-export function buildSendCommand(request: SendRequest, context: SendContext): Uint8Array {
+/** The bytes of a command, padded to a multiple of 8, with its checksum. */
+export function buildSendCommand(request: SendRequest, sender: SenderAttributes): Uint8Array {
   const { inline, sges = [] } = request;
   const trailing = request.atomic
     ? ATOMIC_OPERANDS_SIZE
@@ -73,9 +76,9 @@ export function buildSendCommand(request: SendRequest, context: SendContext): Ui
   const lengthBytes = COMMAND_HEADER_BYTES + Math.ceil(trailing / WORD_BYTES) * WORD_BYTES;
   const bytes = new Uint8Array(lengthBytes);
   const view = new DataView(bytes.buffer);
-  const head = header(request, context, lengthBytes);
+  const head = header(request, sender, lengthBytes);
   encodeSendCommand(view, 0, request.header === undefined ? head : { ...head, ...request.header });
-  encodeTarget(view, request, context);
+  encodeTarget(view, request, sender);
   if (request.atomic) {
     view.setBigUint64(COMMAND_HEADER_BYTES + ATOMIC_OPERANDS_SWAP_OR_ADD_OFFSET, request.atomic.swapOrAdd, true);
     view.setBigUint64(COMMAND_HEADER_BYTES + ATOMIC_OPERANDS_COMPARE_OFFSET, request.atomic.compare ?? 0n, true);
@@ -86,12 +89,12 @@ export function buildSendCommand(request: SendRequest, context: SendContext): Ui
     });
   }
   request.alter?.(view);
-  setSendCommandChecksum(view, 0, commandChecksum(view, SEND_COMMAND_CHECKSUM_OFFSET, context.checksumKey));
+  setSendCommandChecksum(view, 0, commandChecksum(view, SEND_COMMAND_CHECKSUM_OFFSET, sender.checksumKey));
   request.damage?.(view);
   return bytes;
 }
 
-function encodeTarget(view: DataView, request: SendRequest, context: SendContext): void {
+function encodeTarget(view: DataView, request: SendRequest, sender: SenderAttributes): void {
   const { remote } = request;
   if (remote) {
     encodeRdmaTarget(view, SEND_COMMAND_TARGET_OFFSET, { remoteAddress: remote.address, rkey: remote.rkey });
@@ -99,12 +102,12 @@ function encodeTarget(view: DataView, request: SendRequest, context: SendContext
   }
   encodeUdTarget(view, SEND_COMMAND_TARGET_OFFSET, {
     remoteQpn: request.remoteQpn ?? 0,
-    qkey: request.qkey ?? context.qkey,
+    qkey: request.qkey ?? sender.qkey,
     addressHandle: request.addressHandle ?? 0,
   });
 }
 
-function header(request: SendRequest, context: SendContext, lengthBytes: number): SendCommand {
+function header(request: SendRequest, sender: SenderAttributes, lengthBytes: number): SendCommand {
   const { inline, sges = [] } = request;
   const only = inline === undefined && sges.length === 1 ? sges[0] : undefined;
   const gathered = sges.reduce((sum, { length }) => sum + length, 0);
@@ -112,10 +115,10 @@ function header(request: SendRequest, context: SendContext, lengthBytes: number)
     ...newSendCommand(),
     opcode: request.opcode ?? (request.immediate === undefined ? SendOpcode.SEND : SendOpcode.SEND_IMMEDIATE),
     fence: Number(request.fence ?? false),
-    qpn: context.qpn,
-    sequence: context.sequence,
+    qpn: sender.qpn,
+    sequence: sender.sequence,
     collectLength: lengthBytes,
-    qosLevel: context.qosLevel,
+    qosLevel: sender.qosLevel,
     sgeCount: inline ? 0 : sges.length,
     signaled: Number(request.signaled ?? true),
     solicited: Number(request.solicited ?? false),

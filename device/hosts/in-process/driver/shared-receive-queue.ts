@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The driver's end of a shared receive queue: fills slots, moves the tail, sets the limit. */
+/**
+ * The driver's end of a shared receive queue (IBTA 10.2.9): fills slots, advances the tail, sets
+ * the limit. Created by `Driver`.
+ */
 import {
   encodeReceiveEntry,
   RECEIVE_ENTRY_SEQUENCE_MASK,
@@ -18,7 +21,9 @@ import type { HardwareAccess } from './hardware-access.ts';
 import type { ManagementChannel } from './management-channel.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
 
-/** Puts a receive entry into the slot of `number`. */
+const NUMBER_MASK = 0xffff;
+
+/** Writes a receive WQE into the slot of entry `number`. */
 export function fillReceiveSlot(
   buffer: QueueBuffer,
   number: number,
@@ -32,6 +37,7 @@ export function fillReceiveSlot(
   });
 }
 
+/** A shared receive queue. */
 export class DriverSharedReceiveQueue {
   readonly srqn: number;
   tail = 0;
@@ -60,6 +66,7 @@ export class DriverSharedReceiveQueue {
     setSrqRecordTail(this.#access.view(this.#recordAddress, SRQ_RECORD_SIZE), 0, this.tail);
   }
 
+  /** Sets the limit below which the device posts one event; 0: none. */
   setLimit(limit: number): void {
     const payload = new Uint8Array(SRQ_ATTRIBUTES_SIZE);
     encodeSrqAttributes(new DataView(payload.buffer), 0, {
