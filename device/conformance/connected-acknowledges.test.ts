@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a requester makes of acknowledgements, NAKs, RNR NAKs and silence. IBTA 9.7.5.2, 9.7.6, 9.9.2. */
+/**
+ * The requester's reaction to ACKs, NAKs, RNR NAKs and missing responses (IBTA 9.7.5.2, 9.7.6,
+ * 9.9.2).
+ */
 import t from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
@@ -16,7 +19,7 @@ function statuses(peer: PacketPeer): number[] {
   return peer.qp.parts.sendCq.drain().map(({ status }) => status);
 }
 
-/** A peer whose QP has sent `count` SENDs of one packet; they are taken. */
+/** A peer whose QP has sent `count` SENDs of one packet; the peer has taken them. */
 function sent(count: number, options: PeerOptions = {}): PacketPeer {
   const peer = new PacketPeer(options);
   for (let index = 0; index < count; index++) peer.qp.post({ inline: Uint8Array.of(index) });
@@ -26,8 +29,8 @@ function sent(count: number, options: PeerOptions = {}): PacketPeer {
 
 const sends = (...psns: number[]): string[] => psns.map((psn) => `SEND_ONLY ${psn}`);
 
-t.test('nothing completes before it is acknowledged', async (t) => {
-  ledger(t, '9.7.6', 'A request of a reliable QP completes only when its acknowledgement has come');
+t.test('a request completes only after its acknowledgement', async (t) => {
+  ledger(t, '9.7.6', 'A request of a reliable QP completes only after its acknowledgement');
   const peer = sent(2);
   t.same(statuses(peer), []);
   peer.acknowledge(0);
@@ -36,14 +39,14 @@ t.test('nothing completes before it is acknowledged', async (t) => {
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('coalesced acknowledgements', async (t) => {
+t.test('a coalesced acknowledgement completes all requests up to its PSN', async (t) => {
   ledger(t, '9.7.6', 'An acknowledgement completes every request up to its PSN');
   const peer = sent(5);
   peer.acknowledge(3);
   t.same(statuses(peer), [SUCCESS, SUCCESS, SUCCESS, SUCCESS]);
 });
 
-t.test('an acknowledgement in the middle of a message', async (t) => {
+t.test('an acknowledgement of a packet in the middle of a message completes nothing', async (t) => {
   ledger(t, '9.7.6', 'A message of several packets completes with the acknowledgement of its last packet');
   const peer = new PacketPeer();
   const buffer = peer.fixture.createBuffer(3 * MTU);
@@ -55,8 +58,8 @@ t.test('an acknowledgement in the middle of a message', async (t) => {
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('duplicates and ghosts', async (t) => {
-  ledger(t, '9.7.6', 'An acknowledgement of what is acknowledged already is ignored');
+t.test('duplicate acknowledgements and those of PSNs never sent are ignored', async (t) => {
+  ledger(t, '9.7.6', 'A duplicate acknowledgement is ignored');
   ledger(t, '9.7.6', 'An acknowledgement of a PSN that was never sent is ignored');
   const peer = sent(2);
   peer.acknowledge(0);
@@ -67,8 +70,8 @@ t.test('duplicates and ghosts', async (t) => {
   t.equal(peer.qp.query().state, QpState.RTS);
 });
 
-t.test('a ghost for what is numbered and still waits for the port', async (t) => {
-  ledger(t, '9.7.6', 'Packets not yet sent cannot be acknowledged, though their message is begun');
+t.test('an acknowledgement of a packet that still waits for the port is ignored', async (t) => {
+  ledger(t, '9.7.6', 'An acknowledgement of a packet not yet sent is ignored, though its message is begun');
   const peer = new PacketPeer();
   const buffer = peer.fixture.createBuffer(100 * MTU);
   peer.qp.post({ sges: [peer.fixture.sge(buffer)] });
@@ -79,9 +82,9 @@ t.test('a ghost for what is numbered and still waits for the port', async (t) =>
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('a sequence NAK', async (t) => {
-  ledger(t, '9.7.5.2', 'A NAK for a sequence error acknowledges what is before its PSN');
-  ledger(t, '9.9.2', 'A NAK for a sequence error has everything sent again from its PSN on');
+t.test('a sequence NAK makes the requester send again from its PSN on', async (t) => {
+  ledger(t, '9.7.5.2', 'A NAK for a sequence error acknowledges the packets before its PSN');
+  ledger(t, '9.9.2', 'After a NAK for a sequence error all packets from its PSN on are sent again');
   const peer = sent(4);
   peer.nak(2, NakCode.PSN_SEQUENCE_ERROR);
   t.same(statuses(peer), [SUCCESS, SUCCESS]);
@@ -90,8 +93,8 @@ t.test('a sequence NAK', async (t) => {
   t.same(statuses(peer), [SUCCESS, SUCCESS]);
 });
 
-t.test('a sequence NAK in the middle of a message', async (t) => {
-  ledger(t, '9.9.2', 'A message is sent again from the packet that is missing, not from its start');
+t.test('a sequence NAK in the middle of a message repeats the message from there', async (t) => {
+  ledger(t, '9.9.2', 'A message is sent again from the missing packet, not from its start');
   const peer = new PacketPeer();
   const content = peer.fixture.random.bytes(4 * MTU);
   peer.qp.post({ sges: [peer.fixture.sge(peer.fixture.createBuffer(content))] });
@@ -105,8 +108,8 @@ t.test('a sequence NAK in the middle of a message', async (t) => {
   t.same(again[0]?.payload, content.subarray(2 * MTU, 3 * MTU));
 });
 
-t.test('a sequence NAK that comes twice', async (t) => {
-  ledger(t, '9.9.2', 'A copy of a NAK does not count as another attempt');
+t.test('a duplicate sequence NAK causes no further attempt', async (t) => {
+  ledger(t, '9.9.2', 'A duplicate NAK does not count as another attempt');
   const peer = sent(3, { retryCount: 1 });
   for (let copy = 0; copy < 3; copy++) peer.nak(1, NakCode.PSN_SEQUENCE_ERROR);
   t.same(peer.takeRequests(), sends(1, 2));
@@ -119,9 +122,9 @@ for (const [code, status, name] of [
   [NakCode.REMOTE_ACCESS_ERROR, CompletionStatus.REMOTE_ACCESS_ERROR, 'a remote access error'],
   [NakCode.REMOTE_OPERATIONAL_ERROR, CompletionStatus.REMOTE_OPERATION_ERROR, 'a remote operational error'],
 ] as const) {
-  t.test(`a NAK for ${name}`, async (t) => {
+  t.test(`a NAK for ${name} ends the request and flushes the others`, async (t) => {
     ledger(t, '11.6.2', `A NAK for ${name} ends the request it names with that status`);
-    ledger(t, '10.3.1', `After a NAK for ${name} everything behind is flushed and the QP is in error`);
+    ledger(t, '10.3.1', `After a NAK for ${name} all later requests are flushed and the QP is in error`);
     const peer = sent(3);
     peer.nak(1, code);
     t.same(statuses(peer), [SUCCESS, status, FLUSHED]);
@@ -131,8 +134,8 @@ for (const [code, status, name] of [
   });
 }
 
-t.test('silence', async (t) => {
-  ledger(t, '9.7.6.1.3', 'What is not acknowledged within the timeout is sent again, all of it');
+t.test('without a response all packets are sent again after the timeout', async (t) => {
+  ledger(t, '9.7.6.1.3', 'All packets that are not acknowledged within the timeout are sent again');
   const peer = sent(2);
   peer.wait(TIMEOUT_NS - 1);
   t.same(peer.takeRequests(), []);
@@ -141,8 +144,8 @@ t.test('silence', async (t) => {
   t.equal(peer.adapter.connected.completer.timeouts, 1);
 });
 
-t.test('progress puts the timeout off', async (t) => {
-  ledger(t, '9.7.6.1.3', 'An acknowledgement starts the timeout anew');
+t.test('an acknowledgement restarts the timeout', async (t) => {
+  ledger(t, '9.7.6.1.3', 'An acknowledgement restarts the timeout');
   const peer = sent(2);
   peer
     .wait(TIMEOUT_NS - 10)
@@ -153,7 +156,7 @@ t.test('progress puts the timeout off', async (t) => {
   t.same(peer.takeRequests(), sends(1));
 });
 
-t.test('nothing outstanding, no timer', async (t) => {
+t.test('no timer runs while nothing is outstanding', async (t) => {
   ledger(t, '9.7.6.1.3', 'No timeout runs while nothing is outstanding');
   const peer = sent(1);
   peer.acknowledge(0).wait(100 * TIMEOUT_NS);
@@ -162,7 +165,7 @@ t.test('nothing outstanding, no timer', async (t) => {
 });
 
 for (const retryCount of [0, 3, 7]) {
-  t.test(`retry count ${retryCount}`, async (t) => {
+  t.test(`a request fails after retry count ${retryCount}`, async (t) => {
     ledger(t, '9.9.2', `A request is sent ${1 + retryCount} times with retry count ${retryCount}, then fails`);
     const peer = sent(2, { retryCount });
     for (let retry = 0; retry < retryCount; retry++) {
@@ -178,8 +181,8 @@ for (const retryCount of [0, 3, 7]) {
   });
 }
 
-t.test('progress gives all retries back', async (t) => {
-  ledger(t, '9.9.2', 'The retry counter starts anew with each acknowledgement of something new');
+t.test('an acknowledgement of new packets resets the retry counter', async (t) => {
+  ledger(t, '9.9.2', 'Each acknowledgement of new packets resets the retry counter');
   const peer = sent(4, { retryCount: 1 });
   for (let psn = 0; psn < 3; psn++) {
     peer.wait(TIMEOUT_NS).take();
@@ -188,9 +191,9 @@ t.test('progress gives all retries back', async (t) => {
   t.same(statuses(peer), [SUCCESS, SUCCESS, SUCCESS]);
 });
 
-t.test('an acknowledgement that comes after the timeout', async (t) => {
-  ledger(t, '9.7.6', 'A late acknowledgement counts though the request has been sent again');
-  ledger(t, '9.7.6', 'The acknowledgement of a request sent again without need is ignored');
+t.test('a late acknowledgement counts after the timeout', async (t) => {
+  ledger(t, '9.7.6', 'A late acknowledgement counts although the request has been sent again');
+  ledger(t, '9.7.6', 'The acknowledgement of the unnecessary repetition is ignored');
   const peer = sent(2);
   peer.wait(TIMEOUT_NS).acknowledge(1);
   t.same(statuses(peer), [SUCCESS, SUCCESS]);
@@ -199,8 +202,8 @@ t.test('an acknowledgement that comes after the timeout', async (t) => {
   t.same(statuses(peer), []);
 });
 
-t.test('nothing is begun during an RNR wait', async (t) => {
-  ledger(t, '9.7.5.2.8', 'A requester that waits after an RNR NAK sends nothing new');
+t.test('no request is begun during an RNR wait', async (t) => {
+  ledger(t, '9.7.5.2.8', 'A requester that waits after an RNR NAK begins no request');
   ledger(t, '9.7.5.2.8', 'The timeout does not fire during an RNR wait');
   const peer = sent(1, { timeout: 1 });
   peer.receiverNotReady(0, 20);
@@ -211,8 +214,8 @@ t.test('nothing is begun during an RNR wait', async (t) => {
   t.same(peer.takeRequests(), sends(0, 1));
 });
 
-t.test('an RNR NAK acknowledges what is before it', async (t) => {
-  ledger(t, '9.7.5.2.8', 'An RNR NAK acknowledges what is before its PSN');
+t.test('an RNR NAK acknowledges the packets before it', async (t) => {
+  ledger(t, '9.7.5.2.8', 'An RNR NAK acknowledges the packets before its PSN');
   const peer = sent(3);
   peer.receiverNotReady(2, 1);
   t.same(statuses(peer), [SUCCESS, SUCCESS]);
@@ -221,7 +224,7 @@ t.test('an RNR NAK acknowledges what is before it', async (t) => {
 });
 
 for (const rnrRetry of [0, 2, 6]) {
-  t.test(`RNR retry ${rnrRetry}`, async (t) => {
+  t.test(`a request fails after RNR retry ${rnrRetry}`, async (t) => {
     ledger(t, '9.9.2', `With RNR retry ${rnrRetry} the ${rnrRetry + 1}. RNR NAK in a row ends the request`);
     const peer = sent(2, { rnrRetry });
     for (let retry = 0; retry < rnrRetry; retry++) {
@@ -234,7 +237,7 @@ for (const rnrRetry of [0, 2, 6]) {
   });
 }
 
-t.test('RNR retry 7', async (t) => {
+t.test('RNR retry 7 is unlimited', async (t) => {
   ledger(t, '9.9.2', 'RNR retry 7 is without end');
   const peer = sent(1, { rnrRetry: 7 });
   for (let retry = 0; retry < 50; retry++) peer.receiverNotReady(0, 1).wait(rnrTimerNs(1));
@@ -243,14 +246,14 @@ t.test('RNR retry 7', async (t) => {
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('a second RNR NAK during the wait', async (t) => {
-  ledger(t, '9.7.5.2.8', 'A copy of an RNR NAK during the wait does not count');
+t.test('a duplicate RNR NAK during the wait does not count', async (t) => {
+  ledger(t, '9.7.5.2.8', 'A duplicate RNR NAK during the wait does not count');
   const peer = sent(1, { rnrRetry: 1 });
   peer.receiverNotReady(0, 5).receiverNotReady(0, 5).wait(rnrTimerNs(5));
   t.same(peer.takeRequests(), sends(0));
 });
 
-t.test('an acknowledgement during the RNR wait', async (t) => {
+t.test('an acknowledgement ends the RNR wait', async (t) => {
   ledger(t, '9.7.5.2.8', 'An acknowledgement of the refused request ends the wait');
   const peer = sent(2, { timeout: 0 });
   peer.receiverNotReady(0, 0).acknowledge(0);
@@ -260,8 +263,8 @@ t.test('an acknowledgement during the RNR wait', async (t) => {
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('opcodes of an answer that do not fit', async (t) => {
-  ledger(t, '9.7.6', 'A read response or atomic acknowledgement when none is due is ignored');
+t.test('unexpected read responses and atomic acknowledgements are ignored', async (t) => {
+  ledger(t, '9.7.6', 'An unexpected read response or atomic acknowledgement is ignored');
   const peer = sent(1);
   peer.respond(BthOpcode.RC_RDMA_READ_RESPONSE_ONLY, 0, {}, new Uint8Array(8));
   peer.respond(BthOpcode.RC_ATOMIC_ACKNOWLEDGE, 0);
@@ -272,7 +275,7 @@ t.test('opcodes of an answer that do not fit', async (t) => {
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('answers to a QP that has failed', async (t) => {
+t.test('a QP in error drops acknowledgements', async (t) => {
   ledger(t, '10.3.1', 'Acknowledgements to a QP in error are dropped');
   const peer = sent(1);
   peer.qp.toError();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Requests of connected QPs with each field out of range: the status each ends with, its cause, and that nothing of it reaches the wire. IBTA 10.7.3.1, 11.4.1.1, 11.6.2. */
+/**
+ * Requests of connected QPs with a field out of range end with a status and a cause, and send
+ * nothing (IBTA 10.7.3.1, 11.4.1.1, 11.6.2).
+ */
 import t from 'tap';
 import { SEND_COMMAND_TARGET_OFFSET } from '../../protocol/layout/gen/send-command.gen.ts';
 import {
@@ -20,7 +23,7 @@ const remote = { address: 0x1000, rkey: 7 };
 const atomic = { swapOrAdd: 1n };
 
 type Request = (peer: PacketPeer) => SendRequest;
-/** Status and cause that a request ends with. */
+/** Name, request, and the status and cause of its failure. */
 type Row = readonly [name: string, request: Request, status: number, cause: FaultKind];
 
 const sge = ({ fixture }: PacketPeer, lengthBytes: number) => fixture.sge(fixture.createBuffer(lengthBytes));
@@ -34,7 +37,7 @@ const malformed: Row[] = [
   ['17 SGEs', send(() => ({ header: { sgeCount: 17 } })), LOCAL_QP_OPERATION_ERROR, FaultKind.COMMAND_SGE],
   ['31 SGEs', send(() => ({ header: { sgeCount: 31 } })), LOCAL_QP_OPERATION_ERROR, FaultKind.COMMAND_SGE],
   [
-    'more SGEs than the command is long',
+    'more SGEs than fit its length',
     (peer) => ({ sges: [sge(peer, 8), sge(peer, 8)], header: { sgeCount: 3, messageLength: 16 } }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.COMMAND_SGE,
@@ -86,7 +89,7 @@ const malformed: Row[] = [
 
 const badMemory: Row[] = [
   [
-    'an L_Key of nothing',
+    'an unknown L_Key',
     (peer) => ({ sges: [{ ...sge(peer, 8), lkey: 0xffffff00 }] }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
@@ -113,7 +116,7 @@ const badMemory: Row[] = [
     FaultKind.KEY_BOUNDS,
   ],
   [
-    'a byte behind the region',
+    'a byte beyond the region',
     (peer) => {
       const { memoryAddress, memoryBytes } = peer.fixture.access;
       return { sges: [{ ...sge(peer, 8), address: memoryAddress + memoryBytes - 7 }] };
@@ -151,7 +154,7 @@ const badMemory: Row[] = [
   ],
 ];
 
-/** READs and atomics, which only reliable QPs have. */
+/** READs and atomics: reliable QPs only. */
 const badFetches: Row[] = [
   [
     'a READ with inline payload',
@@ -219,7 +222,7 @@ function check(serviceType: ServiceType, service: string, [name, request, status
     for (const opcode of [undefined, RDMA_WRITE]) {
       const peer = new PacketPeer({ serviceType });
       const wrong = request(peer);
-      // SENDs are tried as WRITEs, too.
+      // Each SEND is also tried as a WRITE.
       const isPlain = wrong.opcode === undefined && wrong.header?.opcode === undefined;
       peer.qp.post({ ...wrong, ...(opcode !== undefined && isPlain ? { opcode, remote } : {}), signaled: false });
       peer.qp.post({ inline: Uint8Array.of(1), signaled: false });
@@ -237,8 +240,8 @@ function check(serviceType: ServiceType, service: string, [name, request, status
 for (const row of [...malformed, ...badMemory, ...badFetches]) check(ServiceType.RC, 'RC', row);
 for (const row of [...malformed, ...badMemory]) check(ServiceType.UC, 'UC', row);
 
-t.test('what a request may have in fields that it does not use', async (t) => {
-  ledger(t, '10.2.6', 'The L_Key and address of an SGE of no bytes are not looked at');
+t.test('unused fields of a request are not checked', async (t) => {
+  ledger(t, '10.2.6', 'The L_Key and address of an SGE of zero bytes are not checked');
   const peer = new PacketPeer();
   peer.qp.post({
     sges: [{ address: 2 ** 60, length: 0, lkey: 0x1234 }, sge(peer, 8), { address: 1, length: 0, lkey: 5 }],

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** End-to-end credits at the requester: what each code grants, what needs a credit, acknowledgements that come to grant more. IBTA 9.7.7.2. */
+/**
+ * End-to-end credits at the requester: the credit codes, the operations that need a credit,
+ * unsolicited acknowledgements (IBTA 9.7.7.2).
+ */
 
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -12,7 +15,7 @@ import { PacketPeer } from '../test-support/packet-peer.ts';
 import { requesterOf } from '../transport/connected-states.ts';
 
 const UNLIMITED = 31;
-/** Receive entries granted, by the code of the specification's table. */
+/** Receive entries granted, by credit code (table of IBTA 9.7.7.2). */
 const GRANTED = [
   0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144,
   8192, 12288, 16384, 24576, 32768,
@@ -33,8 +36,8 @@ function post(peer: PacketPeer, count: number, request = one): number {
   return peer.take().length;
 }
 
-t.test('what each code means', async (t) => {
-  ledger(t, '9.7.7.2', 'Credit codes 0 to 30 grant the number of receive entries that the table says');
+t.test('each credit code grants the number of messages in the table', async (t) => {
+  ledger(t, '9.7.7.2', 'Credit codes 0 to 30 grant the number of receive entries in the table');
   t.same(
     GRANTED.map((_, code) => creditsOf(code)),
     GRANTED,
@@ -45,7 +48,7 @@ t.test('what each code means', async (t) => {
   }
 });
 
-t.test('no more messages are sent than there are credits', async (t) => {
+t.test('a requester sends no more messages than it has credits', async (t) => {
   ledger(t, '9.7.7.2', 'A requester sends as many messages as it has credits, and the next waits');
   for (const code of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
     const peer = granted(code);
@@ -55,7 +58,7 @@ t.test('no more messages are sent than there are credits', async (t) => {
   }
 });
 
-t.test('what needs a credit', async (t) => {
+t.test('only messages that consume a receive entry need a credit', async (t) => {
   ledger(t, '9.7.7.2', 'SENDs of all kinds and RDMA WRITE with immediate need a credit; other operations do not');
   const needy: SendRequest[] = [
     one,
@@ -75,7 +78,7 @@ t.test('what needs a credit', async (t) => {
   for (const request of frees) t.equal(post(free, 2, request), 2, `opcode ${request.opcode}`);
 });
 
-t.test('an acknowledgement that comes to grant more', async (t) => {
+t.test('an unsolicited acknowledgement grants credits', async (t) => {
   ledger(t, '9.7.7.2', 'An unsolicited acknowledgement, which repeats the newest one, grants its credits');
   for (const [code, sent] of [
     [3, 2],
@@ -90,8 +93,8 @@ t.test('an acknowledgement that comes to grant more', async (t) => {
   }
 });
 
-t.test('copies of acknowledgements that came late', async (t) => {
-  ledger(t, '9.7.7.2', 'A late copy of an acknowledgement takes no credit back and grants none');
+t.test('a late duplicate acknowledgement changes no credits', async (t) => {
+  ledger(t, '9.7.7.2', 'A late duplicate of an acknowledgement neither grants nor revokes credits');
   const peer = granted(2);
   t.equal(post(peer, 1), 1);
   peer.acknowledge(1, { msn: 2, syndromeValue: 4 });
@@ -103,7 +106,7 @@ t.test('copies of acknowledgements that came late', async (t) => {
   t.equal(peer.adapter.connected.completer.ghosts, 3);
 });
 
-t.test('credits across the wrap of message numbers', async (t) => {
+t.test('credits count across the wrap of message numbers', async (t) => {
   ledger(t, '9.7.7.2', 'Credits are counted from the MSN modulo 2^24');
   const peer = new PacketPeer({ timeout: 0 });
   const requester = requesterOf(peer.adapter.tables.queuePairs.get(peer.qp.qpn) as QueuePair);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The asynchronous events of QPs: which failure causes which, for which QP, once each; those of draining and of shared queues. IBTA 11.6.3. */
+/**
+ * The asynchronous events of QPs, once each: failures, draining, shared receive queues, established
+ * communication (IBTA 11.6.3).
+ */
 import t, { type Test } from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, EventType, FaultKind, QpMask, QpState } from '../../protocol/layout/gen/values.gen.ts';
@@ -9,11 +12,11 @@ import { PacketPeer } from '../test-support/packet-peer.ts';
 
 const op = BthOpcode;
 const MTU = 256;
-/** Where no memory is. */
+/** An address without memory. */
 const NOWHERE = 0x10;
 
-/** The one event there is; it names the QP and, as a fault, its cause. */
-function isToldOnce(t: Test, peer: PacketPeer, eventType: EventType, cause: FaultKind): void {
+/** Asserts that there is one event for the QP, and one fault with its cause. */
+function isReportedOnce(t: Test, peer: PacketPeer, eventType: EventType, cause: FaultKind): void {
   const events = peer.fixture.asynchronous.walk();
   t.same(
     events.map((event) => [event.eventType, event.objectNumber]),
@@ -21,11 +24,11 @@ function isToldOnce(t: Test, peer: PacketPeer, eventType: EventType, cause: Faul
   );
   t.ok(peer.fixture.faults(cause) > 0, 'the cause is counted');
   peer.qp.toError();
-  t.same(peer.events(), [], 'and nothing more is told');
+  t.same(peer.events(), [], 'and no further event');
   peer.fixture.finish();
 }
 
-/** RETH of memory for which there is a key, but which is not mapped. */
+/** RETH of a valid key whose memory is not mapped. */
 function unmapped(peer: PacketPeer) {
   const { fixture } = peer;
   const region = { pd: fixture.pd, access: FULL_ACCESS, startAddress: NOWHERE, length: 4 * MTU };
@@ -48,26 +51,26 @@ for (const [name, opcode, payload, cause] of [
     peer.request(opcode, unmapped(peer), new Uint8Array(payload));
     t.same(peer.takeAnswers(), [`NAK ${NakCode.REMOTE_OPERATIONAL_ERROR} 500`]);
     t.equal(peer.qp.query().state, QpState.ERR);
-    isToldOnce(t, peer, EventType.QP_FATAL, cause);
+    isReportedOnce(t, peer, EventType.QP_FATAL, cause);
   });
 }
 
-t.test('invalid request', async (t) => {
+t.test('an invalid request posts the request error event', async (t) => {
   ledger(t, '11.6.3', 'An invalid request posts the request error event for the QP that refused it');
   const peer = new PacketPeer();
   peer.request(op.RC_SEND_MIDDLE, {}, new Uint8Array(MTU));
-  isToldOnce(t, peer, EventType.QP_REQUEST_ERROR, FaultKind.COMMAND_OPCODE);
+  isReportedOnce(t, peer, EventType.QP_REQUEST_ERROR, FaultKind.COMMAND_OPCODE);
 });
 
-t.test('access violation', async (t) => {
+t.test('an access violation posts the access error event', async (t) => {
   ledger(t, '11.6.3', 'An access violation posts the access error event for the QP that refused it');
   const peer = new PacketPeer();
   peer.request(op.RC_RDMA_WRITE_ONLY, { rKey: 0x55, dmaLength: 4 }, new Uint8Array(4));
-  isToldOnce(t, peer, EventType.QP_ACCESS_ERROR, FaultKind.KEY_INVALID);
+  isReportedOnce(t, peer, EventType.QP_ACCESS_ERROR, FaultKind.KEY_INVALID);
 });
 
-t.test('what a completion has told', async (t) => {
-  ledger(t, '11.6.3', 'A QP that fails over a request or a receive entry of its own posts no event');
+t.test('a failure reported by a completion posts no event', async (t) => {
+  ledger(t, '11.6.3', 'A QP that fails because of its own request or receive entry posts no event');
   const sender = new PacketPeer({ retryCount: 0 });
   sender.qp.post({ inline: Uint8Array.of(1) });
   sender.take();
@@ -81,11 +84,11 @@ t.test('what a completion has told', async (t) => {
   t.same(receiver.events(), []);
 });
 
-t.test('last WQE reached', async (t) => {
+t.test('a failed QP with an SRQ posts last WQE reached', async (t) => {
   ledger(
     t,
     '11.6.3',
-    'A QP with an SRQ that fails by itself posts last WQE reached after the entry it had taken has completed, with the event that says why',
+    'A QP with an SRQ that fails posts last WQE reached after its entry has completed, beside the event with the cause',
   );
   const peer = new PacketPeer({ shared: true });
   const { fixture, qp, srq } = peer;
@@ -104,8 +107,8 @@ t.test('last WQE reached', async (t) => {
   t.same(failing.events(), [EventType.LAST_WQE_REACHED], 'a failed send ends receiving, too');
 });
 
-t.test('send queue drained', async (t) => {
-  ledger(t, '11.6.3', 'Send queue drained is posted only when asked for, each time it is asked for');
+t.test('send queue drained is posted on each request', async (t) => {
+  ledger(t, '11.6.3', 'Send queue drained is posted on request only, once for each request');
   const peer = new PacketPeer();
   const toDraining = (enableSqdNotify: number) =>
     peer.qp.change({ attributeMask: QpMask.STATE | QpMask.SQD_NOTIFY, state: QpState.SQD, enableSqdNotify });
@@ -120,11 +123,11 @@ t.test('send queue drained', async (t) => {
   }
 });
 
-t.test('communication established', async (t) => {
+t.test('communication established is posted once per connection', async (t) => {
   ledger(
     t,
     '11.6.3',
-    'Communication established comes once for each connection, also for a first packet that is out of sequence',
+    'Communication established is posted once for each connection, also for a first packet out of sequence',
   );
   const peer = new PacketPeer({ state: 'rtr' });
   peer.request(op.RC_SEND_ONLY, { psn: 700 }).request(op.RC_SEND_ONLY, { psn: 701 });

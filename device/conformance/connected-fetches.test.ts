@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The responder's READs and atomics: answers, duplicates, responder resources. IBTA 9.4.4, 9.4.5, 9.7.5.1. */
+/**
+ * READs and atomics at the responder: responses, duplicates, responder resources (IBTA 9.4.4,
+ * 9.4.5, 9.7.5.1).
+ */
 import t from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { EventType, ManagementOpcode, QpMask, QpState } from '../../protocol/layout/gen/values.gen.ts';
@@ -13,7 +16,7 @@ function cellOf(buffer: { bytes: Uint8Array }): DataView {
   return new DataView(buffer.bytes.buffer, buffer.bytes.byteOffset, 8);
 }
 
-t.test('a READ of one packet', async (t) => {
+t.test('a READ of one packet is answered by one response', async (t) => {
   ledger(t, '9.4.4', 'An RDMA READ that fits one packet is answered by READ RESPONSE ONLY with an AETH');
   ledger(t, '9.7.5', 'The first read response has the PSN of its request');
   const peer = new PacketPeer();
@@ -23,9 +26,13 @@ t.test('a READ of one packet', async (t) => {
   t.same(answer.payload, source.bytes);
 });
 
-t.test('a READ of many packets', async (t) => {
-  ledger(t, '9.4.4', 'A longer RDMA READ is answered by FIRST, MIDDLE and LAST, full but for the last');
-  ledger(t, '9.7.5', 'Read responses have consecutive PSNs, and the next request the PSN behind them');
+t.test('a READ of many packets is answered by FIRST, MIDDLE and LAST', async (t) => {
+  ledger(
+    t,
+    '9.4.4',
+    'A longer RDMA READ is answered by FIRST, MIDDLE and LAST; only the last may be shorter than the path MTU',
+  );
+  ledger(t, '9.7.5', 'Read responses have consecutive PSNs, and the next request has the PSN after them');
   const peer = new PacketPeer();
   peer.fixture.postReceive(peer.qp, 8);
   const source = peer.remoteBuffer(peer.fixture.random.bytes(3 * MTU + 5));
@@ -49,7 +56,7 @@ t.test('a READ of many packets', async (t) => {
 });
 
 t.test('a duplicate READ is executed again', async (t) => {
-  ledger(t, '9.7.5.1', 'A duplicate RDMA READ is executed again and reads memory as it is now');
+  ledger(t, '9.7.5.1', 'A duplicate RDMA READ is executed again and reads the present memory');
   const peer = new PacketPeer();
   const source = peer.remoteBuffer(new Uint8Array(16).fill(1));
   peer.request(op.RC_RDMA_READ_REQUEST, peer.target(source)).take();
@@ -59,11 +66,11 @@ t.test('a duplicate READ is executed again', async (t) => {
   t.ok(answer.payload.every((byte) => byte === 2));
 });
 
-t.test('a READ may be asked for again from the middle', async (t) => {
+t.test('a duplicate READ may begin in the middle', async (t) => {
   ledger(
     t,
     '9.7.5.1',
-    'A duplicate RDMA READ that begins at a later PSN is answered from there, beginning with FIRST or ONLY',
+    'A duplicate RDMA READ from a later PSN on is answered from there, beginning with FIRST or ONLY',
   );
   const peer = new PacketPeer();
   const source = peer.remoteBuffer(peer.fixture.random.bytes(4 * MTU));
@@ -79,7 +86,7 @@ t.test('a READ may be asked for again from the middle', async (t) => {
   t.same(peer.takeAnswers(), ['RDMA_READ_RESPONSE_ONLY 503']);
 });
 
-t.test('answers leave in the order of their PSNs, also repeated ones', async (t) => {
+t.test('responses leave in the order of their PSNs, also repeated ones', async (t) => {
   ledger(t, '9.7.5.1', 'Responses are sent in the order of the requests');
   ledger(t, '9.7.5.1', 'An acknowledgement waits for the read responses of requests before it');
   const peer = new PacketPeer();
@@ -96,17 +103,17 @@ t.test('answers leave in the order of their PSNs, also repeated ones', async (t)
   t.same(peer.takeAnswers(), first);
 });
 
-t.test('a READ that was never served is not repeated', async (t) => {
-  ledger(t, '9.7.5.1', 'A READ or atomic from before the connection, which was never served, is dropped');
+t.test('a READ from before the connection is dropped', async (t) => {
+  ledger(t, '9.7.5.1', 'A READ or atomic with a PSN from before the connection is dropped');
   const peer = new PacketPeer({ receivePsn: 5 });
   peer.request(op.RC_RDMA_READ_REQUEST, { ...peer.target(peer.remoteBuffer(8)), psn: 0 });
   peer.request(op.RC_FETCH_ADD, { ...peer.target(peer.remoteBuffer(8)), psn: 0 });
   t.same(peer.take(), []);
 });
 
-t.test('FETCH_ADD and COMPARE_SWAP', async (t) => {
-  ledger(t, '9.4.5', 'FETCH & ADD adds modulo 2^64 and returns what memory held');
-  ledger(t, '9.4.5', 'COMPARE & SWAP stores only when memory holds the value compared, and returns what it held');
+t.test('FETCH_ADD and COMPARE_SWAP change memory and return its previous value', async (t) => {
+  ledger(t, '9.4.5', 'FETCH & ADD adds modulo 2^64 and returns the previous value');
+  ledger(t, '9.4.5', 'COMPARE & SWAP stores only if memory holds the compared value, and returns the previous value');
   const peer = new PacketPeer();
   const buffer = peer.remoteBuffer(8);
   const cell = cellOf(buffer);
@@ -121,7 +128,7 @@ t.test('FETCH_ADD and COMPARE_SWAP', async (t) => {
   t.equal(cell.getBigUint64(0, true), 0x7_0000_0008n);
 });
 
-t.test('a duplicate atomic is answered from memory of it', async (t) => {
+t.test('a duplicate atomic gets the saved result', async (t) => {
   ledger(t, '9.7.5.1', 'A duplicate atomic is not executed again');
   ledger(t, '9.7.5.1', 'A duplicate atomic gets the result of its first execution');
   const peer = new PacketPeer();
@@ -139,11 +146,11 @@ t.test('a duplicate atomic is answered from memory of it', async (t) => {
   t.equal(cellOf(buffer).getUint32(0, true), 10);
 });
 
-t.test('responder resources: the newest are remembered', async (t) => {
+t.test('the responder saves the results of the newest READs and atomics', async (t) => {
   ledger(
     t,
     '9.4.5',
-    'As many READs and atomics are remembered as the QP has responder resources; a duplicate of an older one is dropped',
+    'As many READs and atomics are saved as the QP has responder resources; a duplicate of an older one is dropped',
   );
   const peer = new PacketPeer({ maxReads: 2 });
   const buffer = peer.remoteBuffer(8);
@@ -155,9 +162,9 @@ t.test('responder resources: the newest are remembered', async (t) => {
   t.equal(cellOf(buffer).getUint32(0, true), 3);
 });
 
-t.test('more READs than responder resources', async (t) => {
-  ledger(t, '9.7.4.1', 'More READs and atomics than the responder has resources for are an invalid request');
-  ledger(t, '9.7.5', 'What was accepted before a refusal is answered before the NAK');
+t.test('more READs than responder resources are an invalid request', async (t) => {
+  ledger(t, '9.7.4.1', 'More READs and atomics than responder resources are an invalid request');
+  ledger(t, '9.7.5', 'Requests accepted before a refused one are answered before the NAK');
   const peer = new PacketPeer({ maxReads: 2 });
   const source = peer.remoteBuffer(8);
   for (let psn = 500; psn < 503; psn++) peer.put(op.RC_RDMA_READ_REQUEST, { ...peer.target(source), psn });
@@ -167,15 +174,15 @@ t.test('more READs than responder resources', async (t) => {
   t.equal(peer.qp.query().state, QpState.ERR);
 });
 
-t.test('no responder resources at all', async (t) => {
+t.test('a QP without responder resources refuses READs', async (t) => {
   ledger(t, '11.2.5.2', 'A QP without responder resources refuses READs and atomics');
   const peer = new PacketPeer({ maxReads: 0, state: 'rtr' });
   peer.request(op.RC_RDMA_READ_REQUEST, peer.target(peer.remoteBuffer(8)));
   t.same(peer.takeAnswers(), [`NAK ${NakCode.INVALID_REQUEST} 500`]);
 });
 
-t.test('a late duplicate does not take the place of a new READ', async (t) => {
-  ledger(t, '9.7.5.1', 'A new READ is served although the answer to a duplicate holds the only responder resource');
+t.test('a late duplicate does not displace a new READ', async (t) => {
+  ledger(t, '9.7.5.1', 'A new READ is served although the response to a duplicate holds the only responder resource');
   const peer = new PacketPeer({ maxReads: 1 });
   const source = peer.remoteBuffer(8);
   peer.request(op.RC_RDMA_READ_REQUEST, peer.target(source)).take();
@@ -185,8 +192,8 @@ t.test('a late duplicate does not take the place of a new READ', async (t) => {
   t.equal(peer.qp.query().state, QpState.RTS);
 });
 
-t.test('the key of a READ goes away while it is answered', async (t) => {
-  ledger(t, '9.7.5.2', 'A READ whose memory goes away ends with a NAK in place of the response that cannot be sent');
+t.test('a READ whose key is invalidated during its responses ends with a NAK', async (t) => {
+  ledger(t, '9.7.5.2', 'A READ whose key is invalidated ends with a NAK in place of the next response');
   const peer = new PacketPeer();
   const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 15);
@@ -199,8 +206,12 @@ t.test('the key of a READ goes away while it is answered', async (t) => {
   t.same(peer.events(), [EventType.QP_ACCESS_ERROR]);
 });
 
-t.test('the key of a READ goes away after it was answered', async (t) => {
-  ledger(t, '9.7.5.1', 'A late duplicate of a READ whose memory was taken back since is dropped and harms nobody');
+t.test('a late duplicate of a READ with an invalidated key is dropped', async (t) => {
+  ledger(
+    t,
+    '9.7.5.1',
+    'A late duplicate of a READ whose key was invalidated since is dropped; the connection works on',
+  );
   const peer = new PacketPeer();
   const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 15);
@@ -216,9 +227,9 @@ t.test('the key of a READ goes away after it was answered', async (t) => {
   t.equal(peer.takeAnswers().length, 1, 'the connection goes on');
 });
 
-t.test('software ends the QP while a READ is answered', async (t) => {
+t.test('ERR and RESET end the responses of a READ', async (t) => {
   ledger(t, '10.3.1', 'A QP in the error state sends no more read responses');
-  ledger(t, '10.3.1', 'A QP in RESET sends nothing');
+  ledger(t, '10.3.1', 'A QP in RESET sends no packets');
   for (const end of ['toError', 'toReset'] as const) {
     const peer = new PacketPeer();
     const source = peer.remoteBuffer(200 * MTU);
@@ -230,8 +241,8 @@ t.test('software ends the QP while a READ is answered', async (t) => {
   }
 });
 
-t.test('responder resources change in SQD', async (t) => {
-  ledger(t, '11.2.5.2', 'The number of responder resources can be changed in SQD; the newest stay remembered');
+t.test('responder resources can change in SQD', async (t) => {
+  ledger(t, '11.2.5.2', 'The number of responder resources can be changed in SQD; the newest results stay saved');
   const peer = new PacketPeer({ maxReads: 4 });
   const buffer = peer.remoteBuffer(8);
   const add = { ...peer.target(buffer), swapOrAddLow: 1 };

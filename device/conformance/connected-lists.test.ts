@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Messages of connected QPs in up to 16 pieces of odd lengths, gathered and scattered across the borders of pages that lie anywhere, for each path MTU; and inline. IBTA 10.2.6, 10.6. */
+/**
+ * Messages of connected QPs with up to 16 SGEs of odd lengths, gathered and scattered across
+ * boundaries of scattered pages, for each path MTU; and inline (IBTA 10.2.6, 10.6).
+ */
 import t from 'tap';
 import { SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Sge } from '../../protocol/layout/gen/sge.gen.ts';
@@ -14,7 +17,7 @@ const PAGE = 4096;
 const PAGES = 24;
 const START = 0x5_0000_0000 + 0x123;
 
-/** A region over pages in random order, which the test reads and writes by virtual address. */
+/** A region over pages in random order, read and written by virtual address. */
 class Scattered {
   readonly key: number;
   readonly #fixture: AdapterFixture;
@@ -37,11 +40,13 @@ class Scattered {
     this.key = fixture.driver.createMemoryRegion(attributes).lkey;
   }
 
-  /** Cuts `lengthBytes` into pieces of odd lengths with gaps between them, across borders of pages. */
+  /**
+   * Cuts `lengthBytes` into pieces of odd lengths with gaps between them, across page boundaries.
+   */
   cut(lengthBytes: number, pieces: number): Sge[] {
     const { random } = this.#fixture;
     const sges: Sge[] = [];
-    // A few bytes before the second page: the first piece crosses into it.
+    // A few bytes before the second page: the first piece crosses its boundary.
     let address = START - 0x123 + PAGE - 1 - random.below(3);
     let left = lengthBytes;
     for (let piece = 1; piece <= pieces; piece++) {
@@ -80,7 +85,7 @@ function succeed(qp: Connected['a'], request: SendRequest): boolean {
 }
 
 for (const pathMtu of [1, 2, 3, 4, 5]) {
-  t.test(`lists at a path MTU of ${128 << pathMtu}`, async (t) => {
+  t.test(`SGE lists are gathered and scattered at a path MTU of ${128 << pathMtu}`, async (t) => {
     ledger(
       t,
       '10.2.6',
@@ -117,8 +122,8 @@ for (const pathMtu of [1, 2, 3, 4, 5]) {
   });
 }
 
-t.test('inline payload of every operation that may have it', async (t) => {
-  ledger(t, '11.4.1.1', 'SENDs and WRITEs, with immediate too, may be inline, from 0 to 256 bytes');
+t.test('SENDs and WRITEs may have inline payload', async (t) => {
+  ledger(t, '11.4.1.1', 'SENDs and WRITEs, with and without immediate data, may be inline, from 0 to 256 bytes');
   const fixture = new AdapterFixture();
   for (const serviceType of [ServiceType.RC, ServiceType.UC]) {
     const { a, b, region } = connect(fixture, { serviceType, pathMtu: 1 });

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Packets that are none: each malformation at a port with a connection, dropped and counted by its cause; the connection goes on. IBTA 7.5, 7.7, 9.2, 9.6.1. */
+/**
+ * Malformed packets are dropped and counted by their cause; the connection works on (IBTA 7.5, 7.7,
+ * 9.2, 9.6.1).
+ */
 import t from 'tap';
 import { setBthOpcode, setBthPadCount, setBthTransportVersion } from '../../protocol/infiniband/gen/bth.gen.ts';
 import { setGrhIpVersion, setGrhNextHeader, setGrhPayloadLength } from '../../protocol/infiniband/gen/grh.gen.ts';
@@ -18,7 +21,7 @@ const ICRC_BYTES = 4;
 const CRC_BYTES = ICRC_BYTES + VCRC_BYTES;
 const { RC_SEND_ONLY, RC_ACKNOWLEDGE, RC_RDMA_WRITE_ONLY } = BthOpcode;
 
-/** Changes a header and makes both CRCs anew, so that nothing but the header is wrong. */
+/** Changes a header and recomputes both CRCs, so that only the header is wrong. */
 function header(change: (packet: DataView, bth: number) => void, hasGrh = 0): Damage {
   return (packet) => {
     change(packet, LRH_BYTES + hasGrh * GRH_BYTES);
@@ -27,7 +30,7 @@ function header(change: (packet: DataView, bth: number) => void, hasGrh = 0): Da
   };
 }
 
-/** Turns one bit `back` bytes before the end, or `at` bytes from the start. */
+/** Inverts one bit `back` bytes before the end, or `at` bytes from the start. */
 const flip =
   (position: number): Damage =>
   (packet) => {
@@ -37,12 +40,7 @@ const flip =
   };
 
 const cases: [string, PacketError, number, Damage, number?][] = [
-  [
-    'a link version that does not exist',
-    PacketError.BAD_LINK_VERSION,
-    RC_SEND_ONLY,
-    header((p) => setLrhLinkVersion(p, 0, 1)),
-  ],
+  ['an unknown link version', PacketError.BAD_LINK_VERSION, RC_SEND_ONLY, header((p) => setLrhLinkVersion(p, 0, 1))],
   ['a raw packet', PacketError.BAD_LINK_NEXT_HEADER, RC_SEND_ONLY, header((p) => setLrhLinkNextHeader(p, 0, 1))],
   [
     'an LRH length that is too small',
@@ -79,26 +77,21 @@ const cases: [string, PacketError, number, Damage, number?][] = [
     1,
   ],
   [
-    'a transport version that does not exist',
+    'an unknown transport version',
     PacketError.BAD_TRANSPORT_VERSION,
     RC_SEND_ONLY,
     header((p, bth) => setBthTransportVersion(p, bth, 2)),
   ],
   ['a reserved opcode', PacketError.UNKNOWN_OPCODE, RC_SEND_ONLY, header((p, bth) => setBthOpcode(p, bth, 0x1f))],
   [
-    'an opcode whose headers do not fit',
+    'an opcode whose headers exceed the packet',
     PacketError.MISSING_HEADER,
     RC_ACKNOWLEDGE,
     header((p, bth) => setBthOpcode(p, bth, 0x13)),
   ],
+  ['padding without payload', PacketError.BAD_PAD, RC_ACKNOWLEDGE, header((p, bth) => setBthPadCount(p, bth, 1))],
   [
-    'padding where there is no payload',
-    PacketError.BAD_PAD,
-    RC_ACKNOWLEDGE,
-    header((p, bth) => setBthPadCount(p, bth, 1)),
-  ],
-  [
-    'payload that its opcode does not have',
+    'payload with an opcode that has none',
     PacketError.UNEXPECTED_PAYLOAD,
     RC_SEND_ONLY,
     header((p, bth) => setBthOpcode(p, bth, RC_ACKNOWLEDGE)),
@@ -111,7 +104,7 @@ const cases: [string, PacketError, number, Damage, number?][] = [
 ];
 
 for (const [name, error, opcode, damage, hasGrh = 0] of cases) {
-  t.test(name, async (t) => {
+  t.test(`a packet is dropped and counted: ${name}`, async (t) => {
     ledger(t, '9.6.1', `A malformed packet is dropped silently and counted by its cause: ${name}`);
     const peer = new PacketPeer();
     const { receiver, ports } = peer.adapter;
@@ -134,13 +127,13 @@ for (const [name, error, opcode, damage, hasGrh = 0] of cases) {
     t.ok(buffer.bytes.every((byte) => byte === 0));
     t.same(peer.events(), []);
     peer.request(RC_SEND_ONLY, {}, new Uint8Array(64).fill(6));
-    t.same(peer.takeAnswers(), ['ACK 500'], 'the connection is as it was');
-    t.same(peer.fixture.allFaults(), {}, 'it was nobody in particular');
+    t.same(peer.takeAnswers(), ['ACK 500'], 'the connection works on');
+    t.same(peer.fixture.allFaults(), {}, 'no function is charged');
     peer.fixture.finish();
   });
 }
 
-/** A damage that only the ICRC sees: the VCRC is made anew, as a switch would. */
+/** Damage that only the ICRC covers: the VCRC is recomputed, as by a switch. */
 function damageCovered(packet: DataView): number {
   return sealVcrc(packet, packet.byteLength - CRC_BYTES - 1);
 }
@@ -155,7 +148,7 @@ function sealVcrc(packet: DataView, at: number): number {
   return packet.byteLength;
 }
 
-t.test('the first fault is kept', async (t) => {
+t.test('the first refusal is kept, and all are counted', async (t) => {
   ledger(t, '9.9.3', 'Of several refusals the first is kept with its QP, and all are counted');
   const peer = new PacketPeer();
   peer.request(RC_RDMA_WRITE_ONLY, { rKey: 0x55, dmaLength: 4 }, new Uint8Array(4));

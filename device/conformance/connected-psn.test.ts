@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The responder's view of PSNs, packet by packet: expected, ahead, behind, wrapped; acknowledgements and duplicates. IBTA 9.7.1, 9.7.4.1, 9.7.5. */
+/**
+ * PSNs at the responder: expected, ahead, behind, wrapped; acknowledgements and duplicates (IBTA
+ * 9.7.1, 9.7.4.1, 9.7.5).
+ */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
@@ -30,7 +33,7 @@ t.test('a request with the expected PSN is executed and acknowledged with it', a
   t.equal(received(peer), 1);
 });
 
-t.test('without AckReq nothing is answered until somebody asks', async (t) => {
+t.test('requests without AckReq are acknowledged with the next AckReq', async (t) => {
   ledger(t, '9.7.5', 'A request without AckReq need not be acknowledged');
   ledger(t, '9.7.5.1.2', 'One acknowledgement covers every request before it');
   const peer = peerWithReceives(3);
@@ -41,8 +44,8 @@ t.test('without AckReq nothing is answered until somebody asks', async (t) => {
   t.equal(received(peer), 3);
 });
 
-t.test('acknowledgements that wait for the port become one', async (t) => {
-  ledger(t, '9.7.5.1.2', 'A responder may coalesce acknowledgements: the newest PSN is told');
+t.test('acknowledgements that wait for the port are coalesced', async (t) => {
+  ledger(t, '9.7.5.1.2', 'A responder may coalesce acknowledgements into one with the newest PSN');
   const peer = peerWithReceives(3);
   for (let psn = 500; psn < 503; psn++) peer.put(RC_SEND_ONLY, { psn, ackRequest: 1 });
   t.same(peer.takeAnswers(), ['ACK 502']);
@@ -60,10 +63,10 @@ t.test('the MSN counts messages, not packets', async (t) => {
   t.equal(peer.takeOne().msn, 3, 'READs count too');
 });
 
-t.test('a gap is told once, with the PSN that is missing', async (t) => {
-  ledger(t, '9.7.4.1', 'A PSN ahead of the expected one is not executed');
+t.test('a gap is answered by one NAK with the missing PSN', async (t) => {
+  ledger(t, '9.7.4.1', 'A request with a PSN ahead of the expected one is not executed');
   ledger(t, '9.7.5.2', 'A gap is answered by a NAK for a PSN sequence error that carries the expected PSN');
-  ledger(t, '9.7.5.2', 'Further packets behind a gap are dropped silently until the expected one arrives');
+  ledger(t, '9.7.5.2', 'Further packets after a gap are dropped silently until the expected one arrives');
   const peer = peerWithReceives(4);
   peer.request(RC_SEND_ONLY, { psn: 501 });
   t.same(peer.takeAnswers(), ['NAK 0 500']);
@@ -75,8 +78,8 @@ t.test('a gap is told once, with the PSN that is missing', async (t) => {
   t.equal(received(peer), 1);
 });
 
-t.test('a second gap is a new one', async (t) => {
-  ledger(t, '9.7.5.2', 'Once the expected packet has arrived, the next gap is told again');
+t.test('a second gap is answered by a second NAK', async (t) => {
+  ledger(t, '9.7.5.2', 'After the expected packet has arrived, the next gap is answered by a NAK again');
   const peer = peerWithReceives(4);
   peer.request(RC_SEND_ONLY, { psn: 501 }).request(RC_SEND_ONLY, { psn: 500 });
   peer.take();
@@ -86,8 +89,8 @@ t.test('a second gap is a new one', async (t) => {
 
 t.test('a duplicate SEND is acknowledged again and not executed again', async (t) => {
   ledger(t, '9.7.5.1', 'A duplicate SEND is acknowledged');
-  ledger(t, '9.7.5.1', 'A duplicate SEND consumes no receive entry and completes nothing');
-  ledger(t, '9.7.5.1', 'The acknowledgement of a duplicate may cover everything received since');
+  ledger(t, '9.7.5.1', 'A duplicate SEND consumes no receive entry and causes no completion');
+  ledger(t, '9.7.5.1', 'The acknowledgement of a duplicate may cover all requests received since');
   const peer = peerWithReceives(3);
   peer.request(RC_SEND_ONLY).request(RC_SEND_ONLY);
   peer.take();
@@ -98,7 +101,7 @@ t.test('a duplicate SEND is acknowledged again and not executed again', async (t
   t.equal(peer.adapter.connected.responder.duplicates, 1);
 });
 
-t.test('a duplicate WRITE is acknowledged and writes nothing', async (t) => {
+t.test('a duplicate WRITE is acknowledged and changes no memory', async (t) => {
   ledger(t, '9.7.5.1', 'A duplicate RDMA WRITE is acknowledged and changes no memory');
   const peer = new PacketPeer();
   const target = peer.remoteBuffer(16);
@@ -111,7 +114,7 @@ t.test('a duplicate WRITE is acknowledged and writes nothing', async (t) => {
 });
 
 t.test('a duplicate in the middle of a message does not disturb it', async (t) => {
-  ledger(t, '9.7.5.1', 'Duplicates leave a message in progress as it is');
+  ledger(t, '9.7.5.1', 'Duplicates do not change a message in progress');
   const peer = peerWithReceives(1);
   peer.request(RC_SEND_FIRST, {}, new Uint8Array(MTU).fill(1)).request(RC_SEND_MIDDLE, {}, new Uint8Array(MTU).fill(2));
   peer.request(RC_SEND_FIRST, { psn: 500 }, new Uint8Array(MTU).fill(9));
@@ -120,8 +123,8 @@ t.test('a duplicate in the middle of a message does not disturb it', async (t) =
   t.match(peer.qp.parts.receiveCq.poll(), { status: CompletionStatus.SUCCESS, byteLength: 2 * MTU + 8 });
 });
 
-t.test('a duplicate does not acknowledge a READ whose answer may be missing', async (t) => {
-  ledger(t, '9.7.5.1', 'The acknowledgement of a duplicate SEND does not cover a READ behind it');
+t.test('the acknowledgement of a duplicate does not cover a later READ', async (t) => {
+  ledger(t, '9.7.5.1', 'The acknowledgement of a duplicate SEND does not cover a READ after it');
   const peer = peerWithReceives(2);
   const source = peer.remoteBuffer(3 * MTU);
   peer.request(RC_SEND_ONLY);
@@ -133,7 +136,7 @@ t.test('a duplicate does not acknowledge a READ whose answer may be missing', as
   t.same(peer.takeAnswers(), ['ACK 500']);
 });
 
-t.test('a NAK that waits for the port is not overwritten by the acknowledgement of a duplicate', async (t) => {
+t.test('a duplicate does not replace a NAK that waits for the port', async (t) => {
   ledger(t, '9.7.5.2', 'A NAK is sent although duplicates arrive before it leaves');
   const peer = peerWithReceives(2);
   peer.request(RC_SEND_ONLY);
@@ -145,7 +148,7 @@ t.test('a NAK that waits for the port is not overwritten by the acknowledgement 
 
 t.test('PSNs wrap at 24 bits', async (t) => {
   ledger(t, '9.7.1', 'PSNs are counted modulo 2^24');
-  ledger(t, '9.7.1', 'Before and behind are judged across the wrap');
+  ledger(t, '9.7.1', 'PSNs are compared across the wrap');
   const peer = peerWithReceives(4, 1024, { receivePsn: 0xfffffe });
   peer.request(RC_SEND_ONLY).request(RC_SEND_ONLY).request(RC_SEND_ONLY);
   t.same(peer.takeAnswers(), ['ACK 16777214', 'ACK 16777215', 'ACK 0']);
@@ -156,9 +159,9 @@ t.test('PSNs wrap at 24 bits', async (t) => {
   t.equal(received(peer), 3);
 });
 
-t.test('half the PSN space is behind, the other half ahead', async (t) => {
+t.test('half of the PSN space is behind the expected PSN, the other half ahead', async (t) => {
   ledger(t, '9.7.1', 'The 2^23 PSNs before the expected one are duplicates');
-  ledger(t, '9.7.1', 'The PSNs up to 2^23 - 1 behind the expected one are out of sequence');
+  ledger(t, '9.7.1', 'The 2^23 - 1 PSNs after the expected one are out of sequence');
   const peer = peerWithReceives(2);
   peer.request(RC_SEND_ONLY, { psn: (500 - 0x800000) & PSN_MASK });
   t.same(peer.takeAnswers(), ['ACK 499']);
@@ -166,11 +169,11 @@ t.test('half the PSN space is behind, the other half ahead', async (t) => {
   t.same(peer.takeAnswers(), ['NAK 0 500']);
 });
 
-t.test('no receive entry: RNR NAK, then the same PSN again', async (t) => {
+t.test('a SEND without a receive entry is answered by an RNR NAK, and executed when repeated', async (t) => {
   ledger(t, '9.7.5.2.8', 'A SEND that finds no receive entry is answered by an RNR NAK with its PSN');
   ledger(t, '9.7.5.2.8', 'The RNR NAK carries the timer of the QP attribute');
-  ledger(t, '9.7.5.2.8', 'What follows a packet refused by an RNR NAK is dropped silently');
-  ledger(t, '9.7.5.2.8', 'A request refused by an RNR NAK is executed when it comes again and an entry is posted');
+  ledger(t, '9.7.5.2.8', 'Packets after one refused by an RNR NAK are dropped silently');
+  ledger(t, '9.7.5.2.8', 'A request refused by an RNR NAK is executed when it is repeated and an entry is posted');
   const peer = new PacketPeer({ minRnrTimer: 14 });
   peer.request(RC_SEND_ONLY);
   t.match(peer.takeOne(), { psn: 500, syndromeKind: 1, syndromeValue: 14 });
@@ -187,7 +190,7 @@ t.test('no receive entry: RNR NAK, then the same PSN again', async (t) => {
 t.test('a WRITE with immediate needs an entry only for its last packet', async (t) => {
   ledger(t, '9.7.5.2.8', 'An RDMA WRITE with immediate data that finds no receive entry is answered by an RNR NAK');
   ledger(t, '9.4.3', 'The payload of an RDMA WRITE is placed before the immediate data consumes a receive entry');
-  ledger(t, '10.7.2.2', 'A plain RDMA WRITE consumes no receive entry and completes nothing');
+  ledger(t, '10.7.2.2', 'A plain RDMA WRITE consumes no receive entry and causes no completion');
   const peer = new PacketPeer();
   const target = peer.remoteBuffer(2 * MTU);
   peer.request(BthOpcode.RC_RDMA_WRITE_FIRST, peer.target(target), new Uint8Array(MTU).fill(1));
@@ -203,8 +206,8 @@ t.test('a WRITE with immediate needs an entry only for its last packet', async (
   t.ok(target.bytes.subarray(MTU).every((byte) => byte === 2));
 });
 
-t.test('credits are what is posted, rounded down to what the field can say', async (t) => {
-  ledger(t, '9.7.7.2', 'An acknowledgement tells how many receive entries are posted and not used');
+t.test('credits are the posted receive entries, rounded down to a credit code', async (t) => {
+  ledger(t, '9.7.7.2', 'An acknowledgement carries the number of receive entries that are posted and unused');
   ledger(t, '9.7.7.2', 'Read responses and atomic acknowledgements carry credits too');
   const peer = peerWithReceives(6);
   t.equal(peer.request(RC_SEND_ONLY).takeOne().syndromeValue, 4, '5 entries: code 4 says 4, code 5 would say 6');

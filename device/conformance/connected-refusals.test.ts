@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a responder refuses, how, and what becomes of the QP: opcodes, lengths, keys, rights, receive entries. IBTA 9.7.4.1, 9.9.3. */
+/**
+ * Refusals by the responder and the state of the QP after them: opcodes, lengths, keys, rights,
+ * receive entries (IBTA 9.7.4.1, 9.9.3).
+ */
 import t, { type Test } from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import {
@@ -18,7 +21,7 @@ const MTU = 256;
 const FULL = new Uint8Array(MTU);
 const bytes = (count: number): Uint8Array => new Uint8Array(count).fill(0x11);
 
-/** The QP is in error, the sender got this NAK for the packet with `psn`, and software this event. */
+/** Asserts that the QP is in error, the sender got this NAK for `psn`, and software this event. */
 function refused(t: Test, peer: PacketPeer, code: number, psn: number, event: EventType | undefined): void {
   t.same(peer.takeAnswers().slice(-1), [`NAK ${code} ${psn}`]);
   t.equal(peer.qp.query().state, QpState.ERR);
@@ -71,22 +74,22 @@ const lengths: [string, (peer: PacketPeer) => PacketPeer, number][] = [
     501,
   ],
   [
-    'WRITE ONLY with less payload than its RETH says',
+    'WRITE ONLY with less payload than its DMA length',
     (peer) => peer.request(op.RC_RDMA_WRITE_ONLY, peer.target(peer.remoteBuffer(64)), bytes(60)),
     500,
   ],
   [
-    'WRITE ONLY with more payload than its RETH says',
+    'WRITE ONLY with more payload than its DMA length',
     (peer) => peer.request(op.RC_RDMA_WRITE_ONLY, peer.target(peer.remoteBuffer(64)), bytes(68)),
     500,
   ],
   [
-    'WRITE FIRST whose RETH says no more than one packet',
+    'WRITE FIRST with a DMA length of at most one packet',
     (peer) => peer.request(op.RC_RDMA_WRITE_FIRST, peer.target(peer.remoteBuffer(MTU)), FULL),
     500,
   ],
   [
-    'WRITE MIDDLE that reaches the end its RETH says',
+    'WRITE MIDDLE that reaches the DMA length',
     (peer) =>
       peer
         .request(op.RC_RDMA_WRITE_FIRST, peer.target(peer.remoteBuffer(2 * MTU)), FULL)
@@ -94,7 +97,7 @@ const lengths: [string, (peer: PacketPeer) => PacketPeer, number][] = [
     501,
   ],
   [
-    'WRITE LAST that ends before the end its RETH says',
+    'WRITE LAST that ends before the DMA length',
     (peer) =>
       peer
         .request(op.RC_RDMA_WRITE_FIRST, peer.target(peer.remoteBuffer(2 * MTU)), FULL)
@@ -123,9 +126,9 @@ for (const [name, run, psn] of lengths) {
   });
 }
 
-t.test('a SEND longer than the receive entry', async (t) => {
+t.test('a SEND longer than the receive entry is an invalid request', async (t) => {
   ledger(t, '9.9.3', 'A SEND longer than the receive entry is answered by a NAK for an invalid request');
-  ledger(t, '9.9.3', 'A receive entry that is too short completes with a local length error, which no event repeats');
+  ledger(t, '9.9.3', 'A receive entry that is too short completes with a local length error, without an event');
   const peer = new PacketPeer();
   peer.fixture.postReceive(peer.qp, 63);
   peer.request(op.RC_SEND_ONLY, {}, bytes(64));
@@ -133,8 +136,8 @@ t.test('a SEND longer than the receive entry', async (t) => {
   refused(t, peer, NakCode.INVALID_REQUEST, 500, undefined);
 });
 
-t.test('a SEND that outgrows the receive entry with its second packet', async (t) => {
-  ledger(t, '9.9.3', 'A SEND is measured against the receive entry packet by packet');
+t.test('a SEND that exceeds the receive entry with its second packet is an invalid request', async (t) => {
+  ledger(t, '9.9.3', 'The length of a SEND is checked against the receive entry packet by packet');
   const peer = new PacketPeer();
   const buffer = peer.fixture.postReceive(peer.qp, MTU + 3);
   peer.request(op.RC_SEND_FIRST, {}, FULL).request(op.RC_SEND_LAST, {}, bytes(4));
@@ -143,9 +146,9 @@ t.test('a SEND that outgrows the receive entry with its second packet', async (t
   refused(t, peer, NakCode.INVALID_REQUEST, 501, undefined);
 });
 
-t.test('a receive entry under a bad key', async (t) => {
+t.test('a receive entry with a wrong key fails both ends', async (t) => {
   ledger(t, '9.9.3', 'A receive entry whose key is wrong completes with a local protection error');
-  ledger(t, '9.9.3', 'The sender of a message that a broken receive entry met gets a remote operational error');
+  ledger(t, '9.9.3', 'The sender of a message for an invalid receive entry gets a remote operational error');
   const peer = new PacketPeer();
   const buffer = peer.remoteBuffer(64);
   peer.qp.postReceive([{ address: buffer.address, length: 64, lkey: 0x123400 }]);
@@ -154,7 +157,7 @@ t.test('a receive entry under a bad key', async (t) => {
   refused(t, peer, NakCode.REMOTE_OPERATIONAL_ERROR, 500, undefined);
 });
 
-t.test('a malformed receive entry', async (t) => {
+t.test('a malformed receive entry completes in error', async (t) => {
   ledger(t, '9.9.3', 'A malformed receive entry completes with a local QP operation error');
   const peer = new PacketPeer();
   peer.qp.postReceive([], { sgeCount: 17 });
@@ -163,8 +166,8 @@ t.test('a malformed receive entry', async (t) => {
   refused(t, peer, NakCode.REMOTE_OPERATIONAL_ERROR, 500, undefined);
 });
 
-t.test('the receive key goes away in the middle of a message', async (t) => {
-  ledger(t, '10.6.7', 'A key taken back in the middle of a message gives no more access');
+t.test('an L_Key invalidated in the middle of a message gives no more access', async (t) => {
+  ledger(t, '10.6.7', 'A key invalidated in the middle of a message gives no more access');
   const peer = new PacketPeer();
   const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, AccessFlag.LOCAL_WRITE);
@@ -190,7 +193,7 @@ const rights = {
   ATOMIC: AccessFlag.REMOTE_ATOMIC,
 } as const;
 
-/** A peer, its memory, and a refusal of `operation` with `code`; nothing was changed. */
+/** Asserts that `operation` is refused with `code` and changes no memory. */
 function tryAccess(
   t: Test,
   operation: Operation,
@@ -209,11 +212,11 @@ function tryAccess(
 
 for (const operation of ['WRITE', 'READ', 'ATOMIC'] as const) {
   const others = Object.values(rights).reduce((sum: number, right) => sum | right, 0) & ~rights[operation];
-  t.test(`${operation}: the QP does not serve it`, async (t) => {
+  t.test(`${operation} at a QP that does not allow it is an invalid request`, async (t) => {
     ledger(t, '9.7.4.1', `${operation} at a QP whose attributes do not allow it is an invalid request`);
     tryAccess(t, operation, NakCode.INVALID_REQUEST, { access: others }, () => ({}));
   });
-  t.test(`${operation}: unknown key, key of another PD, key without the right, out of bounds`, async (t) => {
+  t.test(`${operation} with a wrong key, PD, right or range is a remote access error`, async (t) => {
     ledger(t, '9.7.4.1.7', `${operation} with an unknown R_Key is a remote access error`);
     ledger(t, '10.6.3', `${operation} with an R_Key of another protection domain is a remote access error`);
     ledger(t, '10.6.3', `${operation} with an R_Key that lacks the right is a remote access error`);
@@ -237,24 +240,24 @@ for (const operation of ['WRITE', 'READ', 'ATOMIC'] as const) {
   });
 }
 
-t.test('a misaligned atomic', async (t) => {
-  ledger(t, '9.4.5', 'An atomic whose address is no multiple of 8 is an invalid request');
+t.test('a misaligned atomic is an invalid request', async (t) => {
+  ledger(t, '9.4.5', 'An atomic whose address is not a multiple of 8 is an invalid request');
   tryAccess(t, 'ATOMIC', NakCode.INVALID_REQUEST, {}, (_, { virtualAddressLow }) => ({
     virtualAddressLow: virtualAddressLow + 4,
   }));
 });
 
-t.test('zero bytes need no key', async (t) => {
-  ledger(t, '9.7.4.1.7', 'The R_Key of an RDMA WRITE of zero bytes is not looked at');
-  ledger(t, '9.7.4.1.7', 'The R_Key of an RDMA READ of zero bytes is not looked at');
+t.test('requests of zero bytes need no key', async (t) => {
+  ledger(t, '9.7.4.1.7', 'The R_Key of an RDMA WRITE of zero bytes is not checked');
+  ledger(t, '9.7.4.1.7', 'The R_Key of an RDMA READ of zero bytes is not checked');
   const peer = new PacketPeer();
   peer.request(op.RC_RDMA_WRITE_ONLY, { rKey: 0x99, dmaLength: 0 });
   peer.request(op.RC_RDMA_READ_REQUEST, { rKey: 0x99, dmaLength: 0 });
   t.same(peer.takeAnswers(), ['ACK 500', 'RDMA_READ_RESPONSE_ONLY 501']);
 });
 
-t.test('what a WRITE began to write stays; the packet that is refused changes nothing', async (t) => {
-  ledger(t, '9.7.4.1.7', 'An R_Key taken back in the middle of an RDMA WRITE ends it with a remote access error');
+t.test('a refused packet of a WRITE changes no memory; earlier packets stay', async (t) => {
+  ledger(t, '9.7.4.1.7', 'An R_Key invalidated in the middle of an RDMA WRITE ends it with a remote access error');
   const peer = new PacketPeer();
   const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 15);
@@ -267,8 +270,8 @@ t.test('what a WRITE began to write stays; the packet that is refused changes no
   refused(t, peer, NakCode.REMOTE_ACCESS_ERROR, 501, EventType.QP_ACCESS_ERROR);
 });
 
-t.test('a message whose completion finds no room is not acknowledged', async (t) => {
-  ledger(t, '11.6.3', 'A CQ overflow puts the QP into error, and the sender does not take its message for delivered');
+t.test('a message whose completion overflows the CQ is not acknowledged', async (t) => {
+  ledger(t, '11.6.3', 'A CQ overflow puts the QP into error, and the message is not acknowledged');
   const peer = new PacketPeer({ completionEntriesLog2: 0 });
   for (let index = 0; index < 2; index++) peer.fixture.postReceive(peer.qp, 8);
   peer.request(op.RC_SEND_ONLY).request(op.RC_SEND_ONLY);
@@ -278,7 +281,7 @@ t.test('a message whose completion finds no room is not acknowledged', async (t)
   t.equal(peer.fixture.faults(FaultKind.CQ_OVERRUN), 1);
 });
 
-t.test('the entry of a message in progress fails with it', async (t) => {
+t.test('the receive entry of a failed message completes in error', async (t) => {
   ledger(t, '9.9.3', 'An invalid request in the middle of a SEND completes its receive entry with an error');
   const peer = new PacketPeer();
   peer.fixture.postReceive(peer.qp, 1024);

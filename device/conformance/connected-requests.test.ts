@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a requester sends: opcodes, segmentation, PSNs, AckReq, headers, order, fence, depth of READs, credits. IBTA 9.2 to 9.4, 9.7.2, 9.7.3, 9.8.2.1. */
+/**
+ * Packets of a requester: opcodes, segmentation, PSNs, AckReq, headers, order, fence, initiator
+ * depth, credits (IBTA 9.2 to 9.4, 9.7.2, 9.7.3, 9.8.2.1).
+ */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import {
@@ -17,7 +20,7 @@ import { PacketPeer } from '../test-support/packet-peer.ts';
 const MTU = 256;
 const { SEND, SEND_INVALIDATE, RDMA_WRITE, RDMA_WRITE_IMMEDIATE, RDMA_READ, FETCH_ADD, COMPARE_SWAP } = SendOpcode;
 
-/** A request of `lengthBytes` of fresh memory to remote address 0x10_0000_0040 under key 0x77. */
+/** A request of `lengthBytes` of new memory to remote address 0x10_0000_0040 with R_Key 0x77. */
 function of(peer: PacketPeer, opcode: SendOpcode, lengthBytes: number, more: Partial<SendRequest> = {}): SendRequest {
   const buffer = peer.fixture.createBuffer(peer.fixture.random.bytes(lengthBytes));
   return {
@@ -30,10 +33,10 @@ function of(peer: PacketPeer, opcode: SendOpcode, lengthBytes: number, more: Par
 
 const atomic = { swapOrAdd: 0x1122_3344_5566_7788n, compare: 0x99n };
 
-t.test('segmentation', async (t) => {
+t.test('messages are segmented by the path MTU', async (t) => {
   ledger(t, '9.4.1', 'A SEND that fits the path MTU is SEND ONLY');
-  ledger(t, '9.4.1', 'A longer SEND is FIRST, MIDDLE and LAST, full packets but for the last');
-  ledger(t, '9.4.3', 'An RDMA WRITE is cut into packets as a SEND is; only the first carries a RETH, for the whole');
+  ledger(t, '9.4.1', 'A longer SEND is FIRST, MIDDLE and LAST; only the last may be shorter than the path MTU');
+  ledger(t, '9.4.3', 'An RDMA WRITE is segmented like a SEND; only the first packet has a RETH, for the whole message');
   ledger(t, '9.7.2', 'Each packet takes the next PSN');
   ledger(t, '9.2', 'AckReq is set in the last packet of a message');
   const peer = new PacketPeer();
@@ -55,9 +58,9 @@ t.test('segmentation', async (t) => {
   t.match(sent[4], { address: 0x10_0000_0040, rKey: 0x77, dmaLength: MTU + 1 });
 });
 
-t.test('headers', async (t) => {
+t.test('headers carry the attributes of the QP and its path', async (t) => {
   ledger(t, '9.2', 'Requests carry the P_Key of the QP, the number of the remote QP and transport version 0');
-  ledger(t, '9.6.1.5', 'Requests go to the LID of the path and come from that of the port');
+  ledger(t, '9.6.1.5', 'Requests have the destination LID of the path and the source LID of the port');
   ledger(t, '9.2', 'The solicited event bit is set in the last packet only');
   ledger(t, '9.3.6', 'Immediate data travels in the last packet, most significant byte first');
   ledger(t, '9.4.1', 'SEND with Invalidate carries the R_Key in its last packet');
@@ -73,8 +76,8 @@ t.test('headers', async (t) => {
   t.match(peer.takeOne(), { name: 'RDMA_WRITE_ONLY_WITH_IMMEDIATE', immediate: 5, dmaLength: 4 });
 });
 
-t.test('padding', async (t) => {
-  ledger(t, '9.2', 'Payload is padded to a multiple of 4 with zeros, and the pad count says so');
+t.test('payload is padded to a multiple of 4 bytes', async (t) => {
+  ledger(t, '9.2', 'Payload is padded with zeros to a multiple of 4, and the pad count is set');
   const peer = new PacketPeer();
   peer.qp.post(of(peer, SEND, 5));
   const { bytes, payload } = peer.takeOne();
@@ -83,7 +86,7 @@ t.test('padding', async (t) => {
   t.same([...bytes.subarray(20 + 5, 20 + 8)], [0, 0, 0]);
 });
 
-t.test('messages of zero bytes', async (t) => {
+t.test('a message of zero bytes takes one packet', async (t) => {
   ledger(t, '9.7.2', 'A message of zero bytes takes one packet and one PSN');
   ledger(t, '9.4.4', 'An RDMA READ of zero bytes takes one PSN and completes with an empty response');
   const peer = new PacketPeer();
@@ -101,7 +104,7 @@ t.test('messages of zero bytes', async (t) => {
 });
 
 t.test('a READ takes the PSNs of its responses, an atomic one', async (t) => {
-  ledger(t, '9.7.3', 'A READ takes as many PSNs as its responses will have');
+  ledger(t, '9.7.3', 'A READ takes as many PSNs as it has responses');
   ledger(t, '9.3.4', 'Atomic requests carry address, key and operands');
   const peer = new PacketPeer();
   peer.qp.post(of(peer, RDMA_READ, 3 * MTU + 1));
@@ -113,7 +116,7 @@ t.test('a READ takes the PSNs of its responses, an atomic one', async (t) => {
   t.match(swap, { name: 'COMPARE_SWAP', psn: 105, compareHigh: 0, compareLow: 0x99, rKey: 0x77 });
 });
 
-t.test('inline payload is sent as it was when posted', async (t) => {
+t.test('later changes of inline data have no effect', async (t) => {
   ledger(t, '11.4.1.1', 'Inline data may be changed as soon as it is posted');
   const peer = new PacketPeer();
   const payload = peer.fixture.random.bytes(200);
@@ -123,7 +126,7 @@ t.test('inline payload is sent as it was when posted', async (t) => {
   t.same(peer.takeOne().payload, payload);
 });
 
-t.test('PSNs of requests wrap', async (t) => {
+t.test('the PSNs of requests wrap', async (t) => {
   ledger(t, '9.7.1', 'The PSNs of requests wrap at 24 bits, also within a message');
   const peer = new PacketPeer({ sendPsn: 0xffffff });
   peer.qp.post(of(peer, SEND, 3 * MTU));
@@ -135,17 +138,17 @@ t.test('PSNs of requests wrap', async (t) => {
   t.equal(peer.qp.parts.sendCq.poll()?.status, CompletionStatus.SUCCESS);
 });
 
-t.test('long messages ask for acknowledgements on the way', async (t) => {
-  ledger(t, '9.7.3', 'A long message asks for acknowledgements before its end');
+t.test('a long message requests acknowledgements before its end', async (t) => {
+  ledger(t, '9.7.3', 'A long message requests acknowledgements before its end');
   const peer = new PacketPeer({ sendEntriesLog2: 2 });
   peer.qp.post(of(peer, RDMA_WRITE, 200 * MTU));
   const asked = peer.take().filter(({ ackRequest }) => ackRequest === 1);
   t.ok(asked.length >= 3, `${asked.length} times`);
 });
 
-t.test('reads outstanding', async (t) => {
-  ledger(t, '9.7.3', 'No more READs and atomics are outstanding than the QP may have');
-  ledger(t, '9.5', 'What is posted behind a READ that must wait waits too');
+t.test('outstanding READs and atomics are limited', async (t) => {
+  ledger(t, '9.7.3', 'No more READs and atomics are outstanding than the initiator depth allows');
+  ledger(t, '9.5', 'Requests after a READ that must wait also wait');
   const peer = new PacketPeer({ maxReads: 2 });
   for (let count = 0; count < 3; count++) peer.qp.post(of(peer, RDMA_READ, 8));
   peer.qp.post(of(peer, SEND, 8));
@@ -154,8 +157,8 @@ t.test('reads outstanding', async (t) => {
   t.same(peer.takeRequests(), ['RDMA_READ_REQUEST 2', 'SEND_ONLY 3']);
 });
 
-t.test('a QP that may have no reads outstanding', async (t) => {
-  ledger(t, '11.2.5.2', 'A READ on a QP without initiator depth is refused and does not wait for ever');
+t.test('a READ on a QP without initiator depth fails', async (t) => {
+  ledger(t, '11.2.5.2', 'A READ on a QP without initiator depth is refused');
   const peer = new PacketPeer({ maxReads: 0 });
   peer.qp.post(of(peer, RDMA_READ, 8));
   peer.settle();
@@ -163,8 +166,8 @@ t.test('a QP that may have no reads outstanding', async (t) => {
   t.same(peer.take(), []);
 });
 
-t.test('fence', async (t) => {
-  ledger(t, '10.8.3.3', 'A fenced request is not begun before every READ and atomic before it is complete');
+t.test('a fenced request waits for earlier READs and atomics', async (t) => {
+  ledger(t, '10.8.3.3', 'A fenced request is begun after all earlier READs and atomics have completed');
   ledger(t, '10.8.3.3', 'A fence does not wait for SENDs and WRITEs');
   const peer = new PacketPeer();
   peer.qp.post(of(peer, SEND, 8));
@@ -181,9 +184,9 @@ t.test('fence', async (t) => {
   t.same(peer.takeRequests(), ['SEND_ONLY 5']);
 });
 
-t.test('end-to-end credits', async (t) => {
-  ledger(t, '9.7.7.2', 'Without credits one message is sent, which probes; the next waits');
-  ledger(t, '9.7.7.2', 'New credits let waiting messages go');
+t.test('messages wait for end-to-end credits', async (t) => {
+  ledger(t, '9.7.7.2', 'Without credits one message is sent as a probe; the next one waits');
+  ledger(t, '9.7.7.2', 'New credits release waiting messages');
   ledger(t, '9.7.7.2', 'RDMA WRITEs and READs need no credit');
   ledger(t, '9.7.7.2', 'Credit code 31 means no limit');
   const peer = new PacketPeer();
@@ -202,7 +205,7 @@ t.test('end-to-end credits', async (t) => {
   t.same(peer.takeRequests(), ['RDMA_WRITE_ONLY 4', 'RDMA_WRITE_ONLY 5']);
 });
 
-t.test('no more than half the PSNs are outstanding', async (t) => {
+t.test('at most half of the PSN space is outstanding', async (t) => {
   ledger(t, '9.7.1', 'At most 2^23 PSNs are outstanding');
   const peer = new PacketPeer();
   const huge = { address: peer.fixture.access.memoryAddress, length: 0x8000_0000, lkey: 0 };
@@ -222,7 +225,7 @@ t.test('no more than half the PSNs are outstanding', async (t) => {
   t.same(peer.takeRequests(), [], 'no window for it');
 });
 
-t.test('an operation the service does not have', async (t) => {
+t.test('an operation that the service lacks fails', async (t) => {
   ledger(t, '9.4', 'UC has no READ, no atomics, no SEND with Invalidate');
   for (const opcode of [RDMA_READ, FETCH_ADD, COMPARE_SWAP, SEND_INVALIDATE]) {
     const peer = new PacketPeer({ serviceType: ServiceType.UC });
@@ -234,9 +237,9 @@ t.test('an operation the service does not have', async (t) => {
   }
 });
 
-t.test('unsignalled requests', async (t) => {
-  ledger(t, '10.7.3.1', 'An unsignalled request that succeeds leaves no completion');
-  ledger(t, '10.7.3.1', 'A QP that signals all completes also what asks for no completion');
+t.test('an unsignaled request completes silently', async (t) => {
+  ledger(t, '10.7.3.1', 'An unsignaled request that succeeds posts no completion');
+  ledger(t, '10.7.3.1', 'A QP that signals all requests posts a completion for unsignaled ones too');
   for (const signalAll of [0, 1]) {
     const peer = new PacketPeer({ signalAll });
     peer.qp.post(of(peer, SEND, 8, { signaled: false }));
@@ -247,9 +250,9 @@ t.test('unsignalled requests', async (t) => {
   }
 });
 
-t.test('a broken request lets those before it finish', async (t) => {
+t.test('requests before an invalid one complete', async (t) => {
   ledger(t, '10.8.5', 'Requests complete in the order in which they were posted, also failed ones');
-  ledger(t, '9.9.2', 'What was sent before a request that cannot be sent is sent again when it is lost');
+  ledger(t, '9.9.2', 'Packets sent before an invalid request are sent again when they are lost');
   const peer = new PacketPeer();
   peer.qp.post(of(peer, SEND, 8));
   peer.qp.post(of(peer, SEND, 8, { sges: [{ address: 0, length: 8, lkey: 1 }] }));
@@ -267,7 +270,7 @@ t.test('a broken request lets those before it finish', async (t) => {
   peer.fixture.finish();
 });
 
-t.test('a broken request in a send queue that drains', async (t) => {
+t.test('an invalid request in SQD completes in error', async (t) => {
   ledger(t, '10.3.1', 'In SQD a request that was begun and failed is reported as in RTS');
   const peer = new PacketPeer();
   peer.qp.post(of(peer, SEND, 8));

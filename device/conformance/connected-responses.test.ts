@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a requester makes of read responses and atomic acknowledgements: lost, late, wrong, and in the right order. IBTA 9.7.5.1, 9.7.6. */
+/**
+ * The requester's reaction to read responses and atomic acknowledgements: in order, lost, late,
+ * wrong (IBTA 9.7.5.1, 9.7.6).
+ */
 import t from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import {
@@ -20,7 +23,7 @@ const { RC_RDMA_READ_RESPONSE_LAST: LAST, RC_RDMA_READ_RESPONSE_ONLY: ONLY, RC_A
 const { SUCCESS, RETRY_EXCEEDED, BAD_RESPONSE_ERROR } = CompletionStatus;
 const remote = { address: 0x10_0000_0000, rkey: 0x77 };
 
-/** A READ posted of `packets` full packets and `rest` bytes; its request taken. */
+/** A posted READ of `packets` full packets and `rest` bytes; the peer has taken its request. */
 function reading(packets: number, options: PeerOptions = {}, rest = 0): { peer: PacketPeer; local: Buffer } {
   const peer = new PacketPeer(options);
   const local = peer.fixture.createBuffer(packets * MTU + rest);
@@ -32,8 +35,8 @@ function reading(packets: number, options: PeerOptions = {}, rest = 0): { peer: 
 const full = (byte: number): Uint8Array => new Uint8Array(MTU).fill(byte);
 const statuses = (peer: PacketPeer): number[] => peer.qp.parts.sendCq.drain().map(({ status }) => status);
 
-t.test('responses in order', async (t) => {
-  ledger(t, '9.7.6', 'A READ completes with its last response, and its bytes lie in order in local memory');
+t.test('a READ completes with its last response', async (t) => {
+  ledger(t, '9.7.6', 'A READ completes with its last response, and local memory holds its bytes in order');
   const { peer, local } = reading(2, {}, 7);
   peer.respond(FIRST, 0, {}, full(1)).respond(MIDDLE, 1, {}, full(2));
   t.same(statuses(peer), []);
@@ -42,9 +45,9 @@ t.test('responses in order', async (t) => {
   t.same([local.bytes[0], local.bytes[MTU], local.bytes[2 * MTU], local.bytes[2 * MTU + 6]], [1, 2, 3, 3]);
 });
 
-t.test('a response is lost in the middle', async (t) => {
-  ledger(t, '9.7.6', 'A gap in read responses makes the requester ask again from the PSN that is missing');
-  ledger(t, '9.4.4', 'The repeated READ names the rest: later address, shorter length');
+t.test('a READ is repeated from a lost response on', async (t) => {
+  ledger(t, '9.7.6', 'After a gap in read responses the requester repeats the READ from the missing PSN on');
+  ledger(t, '9.4.4', 'The repeated READ has a later address and a shorter length');
   ledger(t, '9.7.6', 'The responses that follow a gap are dropped and do not count as further attempts');
   const { peer } = reading(6, { retryCount: 1 });
   peer.respond(FIRST, 0, {}, full(1));
@@ -58,19 +61,15 @@ t.test('a response is lost in the middle', async (t) => {
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('the first responses are lost', async (t) => {
-  ledger(t, '9.7.6', 'A later response tells that the first one was lost');
+t.test('a READ is repeated when its first responses are lost', async (t) => {
+  ledger(t, '9.7.6', 'A later response shows that the first one was lost');
   const { peer } = reading(2);
   peer.respond(LAST, 1, {}, full(2));
   t.match(peer.takeOne(), { psn: 100, dmaLength: 2 * MTU });
 });
 
-t.test('the last response is lost', async (t) => {
-  ledger(
-    t,
-    '9.7.6.1.3',
-    'A read response whose loss nothing else tells of is asked for after the timeout, and only what is missing',
-  );
+t.test('a READ is repeated after the timeout when its last response is lost', async (t) => {
+  ledger(t, '9.7.6.1.3', 'A READ whose last response is lost is repeated after the timeout, only for the missing part');
   const { peer } = reading(3);
   peer.respond(FIRST, 0, {}, full(1)).respond(MIDDLE, 1, {}, full(1)).wait(TIMEOUT_NS);
   t.match(peer.takeOne(), { name: 'RDMA_READ_REQUEST', psn: 102, dmaLength: MTU });
@@ -78,15 +77,15 @@ t.test('the last response is lost', async (t) => {
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('a response comes twice', async (t) => {
-  ledger(t, '9.7.6', 'A read response that was taken already is ignored');
+t.test('a duplicate response is ignored', async (t) => {
+  ledger(t, '9.7.6', 'A duplicate read response is ignored');
   const { peer, local } = reading(2);
   peer.respond(FIRST, 0, {}, full(1)).respond(FIRST, 0, {}, full(9)).respond(LAST, 1, {}, full(2));
   t.same(statuses(peer), [SUCCESS]);
   t.equal(local.bytes[0], 1);
 });
 
-t.test('an acknowledgement of something later implies that the response was lost', async (t) => {
+t.test('an acknowledgement past a READ implies that its responses are lost', async (t) => {
   ledger(t, '9.7.6', 'An acknowledgement past a READ whose responses are missing is an implied NAK');
   ledger(t, '9.7.6', 'A READ never completes by an acknowledgement');
   const { peer } = reading(2);
@@ -96,12 +95,12 @@ t.test('an acknowledgement of something later implies that the response was lost
   t.same(statuses(peer), []);
   t.same(peer.takeRequests(), ['RDMA_READ_REQUEST 0', 'SEND_ONLY 2'], 'both are sent again');
   peer.acknowledge(2);
-  t.same(peer.takeRequests(), [], 'told once');
+  t.same(peer.takeRequests(), [], 'repeated once');
   peer.respond(FIRST, 0, {}, full(1)).respond(LAST, 1, {}, full(1)).acknowledge(2);
   t.same(statuses(peer), [SUCCESS, SUCCESS]);
 });
 
-t.test('a response acknowledges the SENDs before its READ', async (t) => {
+t.test('a read response acknowledges earlier requests', async (t) => {
   ledger(t, '9.7.6', 'A read response acknowledges every request before its own');
   const peer = new PacketPeer();
   const local = peer.fixture.createBuffer(8);
@@ -112,8 +111,8 @@ t.test('a response acknowledges the SENDs before its READ', async (t) => {
   t.same(statuses(peer), [SUCCESS, SUCCESS]);
 });
 
-t.test('a READ that is done is not asked for again when what follows is lost', async (t) => {
-  ledger(t, '9.9.2', 'A READ that has all its responses is not sent again with what is around it');
+t.test('a complete READ is not repeated with the requests around it', async (t) => {
+  ledger(t, '9.9.2', 'A READ with all its responses is not repeated with the requests around it');
   const { peer } = reading(1);
   peer.qp.post({ inline: Uint8Array.of(1) });
   peer.take();
@@ -128,7 +127,7 @@ for (const [name, opcode, length] of [
   ['LAST where more is due', LAST, MTU],
   ['an atomic acknowledgement', RC_ATOMIC_ACKNOWLEDGE, 0],
 ] as const) {
-  t.test(`a READ answered by ${name}`, async (t) => {
+  t.test(`a READ answered by ${name} fails`, async (t) => {
     ledger(t, '9.9.2', `A READ answered by ${name} ends with a bad response error`);
     const { peer, local } = reading(2);
     peer.respond(opcode, 0, {}, new Uint8Array(length).fill(5));
@@ -139,7 +138,7 @@ for (const [name, opcode, length] of [
   });
 }
 
-t.test('an atomic answered by a read response', async (t) => {
+t.test('an atomic answered by a read response fails', async (t) => {
   ledger(t, '9.9.2', 'An atomic answered by a read response ends with a bad response error');
   const peer = new PacketPeer();
   const local = peer.fixture.createBuffer(8);
@@ -150,9 +149,9 @@ t.test('an atomic answered by a read response', async (t) => {
   t.same(statuses(peer), [BAD_RESPONSE_ERROR]);
 });
 
-t.test('an atomic', async (t) => {
+t.test('an atomic acknowledgement brings the previous value', async (t) => {
   ledger(t, '9.7.6', 'The value of an atomic acknowledgement arrives in local memory in the byte order of the host');
-  ledger(t, '9.9.2', 'An atomic whose answer is lost is sent again with its own PSN');
+  ledger(t, '9.9.2', 'An atomic whose acknowledgement is lost is repeated with the same PSN');
   const peer = new PacketPeer();
   const local = peer.fixture.createBuffer(8);
   const atomic = { swapOrAdd: 1n };
@@ -165,9 +164,9 @@ t.test('an atomic', async (t) => {
   t.same([...local.bytes], [8, 7, 6, 5, 4, 3, 2, 1]);
 });
 
-t.test('the local key goes away while responses come', async (t) => {
-  ledger(t, '10.6.7', 'A read response for memory whose key was taken back is not written');
-  ledger(t, '11.6.2', 'A READ whose local memory goes away ends with a local protection error');
+t.test('a READ whose local key is invalidated fails', async (t) => {
+  ledger(t, '10.6.7', 'A read response for memory with an invalidated key is not written');
+  ledger(t, '11.6.2', 'A READ whose local key is invalidated ends with a local protection error');
   const peer = new PacketPeer();
   const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 1);
@@ -182,8 +181,8 @@ t.test('the local key goes away while responses come', async (t) => {
   t.same(statuses(peer), [CompletionStatus.LOCAL_PROTECTION_ERROR]);
 });
 
-t.test('the local key goes away while a message is sent', async (t) => {
-  ledger(t, '10.6.7', 'A message whose key is taken back while it is sent ends with a local protection error');
+t.test('a message whose local key is invalidated fails', async (t) => {
+  ledger(t, '10.6.7', 'A message whose key is invalidated during its transmission ends with a local protection error');
   const peer = new PacketPeer();
   const { driver, pd } = peer.fixture;
   const region = driver.createDmaRegion(pd, 1);
@@ -196,15 +195,15 @@ t.test('the local key goes away while a message is sent', async (t) => {
   peer.fixture.finish();
 });
 
-t.test('a NAK for a READ', async (t) => {
+t.test('a NAK ends a READ', async (t) => {
   ledger(t, '9.7.6', 'A NAK in place of a read response ends the READ with the status of the NAK');
   const { peer } = reading(3);
   peer.respond(FIRST, 0, {}, full(1)).nak(1, NakCode.REMOTE_ACCESS_ERROR);
   t.same(statuses(peer), [CompletionStatus.REMOTE_ACCESS_ERROR]);
 });
 
-t.test('a READ that is never answered', async (t) => {
-  ledger(t, '9.9.2', 'A READ without an answer fails when its retries are used up');
+t.test('a READ without response fails after its retries', async (t) => {
+  ledger(t, '9.9.2', 'A READ without a response fails when its retries are exhausted');
   const { peer } = reading(1, { retryCount: 2 });
   peer.wait(TIMEOUT_NS).wait(TIMEOUT_NS);
   t.same(statuses(peer), []);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** States of connected QPs: which packets each takes and sends, draining, errors, reset, the events that tell. IBTA 10.3.1, 11.6.3. */
+/**
+ * States of connected QPs: packets received and sent in each, draining, errors, reset, events (IBTA
+ * 10.3.1, 11.6.3).
+ */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import {
@@ -24,7 +27,7 @@ function toDraining(peer: PacketPeer): void {
   peer.qp.change({ attributeMask, state: QpState.SQD, enableSqdNotify: 1 });
 }
 
-t.test('INIT', async (t) => {
+t.test('INIT drops packets', async (t) => {
   ledger(t, '10.3.1', 'A QP in INIT drops what it receives');
   const peer = new PacketPeer({ state: 'init' });
   peer.fixture.postReceive(peer.qp, 8);
@@ -33,8 +36,8 @@ t.test('INIT', async (t) => {
   t.notOk(peer.qp.parts.receiveCq.ready);
 });
 
-t.test('RTR', async (t) => {
-  ledger(t, '10.3.1', 'A QP in RTR receives and answers');
+t.test('RTR receives and responds, and establishes communication', async (t) => {
+  ledger(t, '10.3.1', 'A QP in RTR receives and responds');
   ledger(t, '11.6.3', 'The first packet for a QP in RTR causes one communication established event');
   const peer = new PacketPeer({ state: 'rtr' });
   peer.fixture.postReceive(peer.qp, 8);
@@ -44,7 +47,7 @@ t.test('RTR', async (t) => {
   t.same(peer.events(), [EventType.COMMUNICATION_ESTABLISHED]);
 });
 
-t.test('a QP that is in RTS already needs no such event', async (t) => {
+t.test('RTS posts no communication established event', async (t) => {
   ledger(t, '11.6.3', 'A QP in RTS posts no communication established event');
   const peer = new PacketPeer();
   peer.fixture.postReceive(peer.qp, 8);
@@ -52,10 +55,10 @@ t.test('a QP that is in RTS already needs no such event', async (t) => {
   t.same(peer.events(), []);
 });
 
-t.test('SQD: begun work is finished, the rest stays', async (t) => {
-  ledger(t, '10.3.1', 'In SQD what was begun is finished');
-  ledger(t, '10.3.1', 'In SQD nothing is begun');
-  ledger(t, '11.6.3', 'When everything begun is done, the send queue drained event is posted once if asked for');
+t.test('SQD finishes begun requests and begins no others', async (t) => {
+  ledger(t, '10.3.1', 'In SQD begun requests are finished');
+  ledger(t, '10.3.1', 'In SQD no request is begun');
+  ledger(t, '11.6.3', 'When all begun requests are complete, the send queue drained event is posted once, on request');
   ledger(t, '10.3.1', 'Back from SQD to RTS, the rest of the send queue is executed');
   const peer = new PacketPeer({ maxReads: 1 });
   const local = peer.fixture.createBuffer(8);
@@ -78,16 +81,16 @@ t.test('SQD: begun work is finished, the rest stays', async (t) => {
   t.same(peer.events(), []);
 });
 
-t.test('SQD with nothing outstanding', async (t) => {
-  ledger(t, '11.6.3', 'A send queue that is idle has drained at once');
+t.test('SQD without outstanding requests drains at once', async (t) => {
+  ledger(t, '11.6.3', 'An idle send queue is drained at once');
   const peer = new PacketPeer();
   toDraining(peer);
   t.same(peer.events(), [EventType.SEND_QUEUE_DRAINED]);
 });
 
-t.test('SQD does not stop retries, nor the responder', async (t) => {
-  ledger(t, '10.3.1', 'In SQD what was begun is sent again when it is lost');
-  ledger(t, '10.3.1', 'In SQD the QP receives and answers');
+t.test('SQD stops neither retries nor the responder', async (t) => {
+  ledger(t, '10.3.1', 'In SQD lost packets of begun requests are sent again');
+  ledger(t, '10.3.1', 'In SQD the QP receives and responds');
   const peer = new PacketPeer();
   peer.fixture.postReceive(peer.qp, 8);
   peer.qp.post(one);
@@ -101,8 +104,8 @@ t.test('SQD does not stop retries, nor the responder', async (t) => {
   t.same(statuses(peer), [SUCCESS]);
 });
 
-t.test('SQD in the middle of a message and of an RNR wait', async (t) => {
-  ledger(t, '10.3.1', 'In SQD a message of which only a part was sent is sent to its end');
+t.test('SQD finishes a message in progress, also after an RNR wait', async (t) => {
+  ledger(t, '10.3.1', 'In SQD a message in progress is sent to its end');
   const peer = new PacketPeer();
   const buffer = peer.fixture.createBuffer(100 * MTU);
   peer.qp.post({ sges: [peer.fixture.sge(buffer)] });
@@ -139,8 +142,8 @@ t.test('ERR flushes both queues in order', async (t) => {
   peer.fixture.finish();
 });
 
-t.test('ERR in the middle of a message that is received', async (t) => {
-  ledger(t, '10.3.1', 'The receive entry of a message in progress is flushed before those behind it');
+t.test('ERR flushes the entry of a message in progress first', async (t) => {
+  ledger(t, '10.3.1', 'The receive entry of a message in progress is flushed before later ones');
   const peer = new PacketPeer();
   peer.fixture.postReceive(peer.qp, 1024);
   peer.fixture.postReceive(peer.qp, 8);
@@ -155,9 +158,9 @@ t.test('ERR in the middle of a message that is received', async (t) => {
   );
 });
 
-t.test('RESET forgets everything', async (t) => {
+t.test('RESET empties the queues and forgets the connection', async (t) => {
   ledger(t, '10.3.1', 'RESET empties both queues without completions');
-  ledger(t, '10.3.1', 'A QP that went through RESET starts with new PSNs, and nothing of the old connection is left');
+  ledger(t, '10.3.1', 'After RESET a QP starts with new PSNs and without state of the old connection');
   const peer = new PacketPeer();
   peer.fixture.postReceive(peer.qp, 1024);
   peer.qp.post(one);
@@ -176,8 +179,12 @@ t.test('RESET forgets everything', async (t) => {
   t.same(peer.takeAnswers(), ['ACK 9']);
 });
 
-t.test('SQE is for unreliable QPs', async (t) => {
-  ledger(t, '10.3.1', 'A failed send of a UC QP stops its send queue (SQE) and flushes the rest; it goes on receiving');
+t.test('a failed send moves a UC QP to SQE, an RC QP to ERR', async (t) => {
+  ledger(
+    t,
+    '10.3.1',
+    'A failed send of a UC QP stops its send queue (SQE) and flushes the rest; the QP still receives',
+  );
   ledger(t, '10.3.1', 'From SQE software brings the QP back to RTS');
   ledger(t, '10.3.1', 'A failed send of an RC QP puts it into the error state');
   const bad = { sges: [{ address: 0, length: 8, lkey: 1 }] };
@@ -200,8 +207,8 @@ t.test('SQE is for unreliable QPs', async (t) => {
   }
 });
 
-t.test('a send CQ that is full', async (t) => {
-  ledger(t, '11.6.3', 'A send completion that finds no room puts CQ and QP into error and posts both events');
+t.test('a full send CQ fails the QP', async (t) => {
+  ledger(t, '11.6.3', 'A send completion that overflows the CQ puts CQ and QP into error and posts both events');
   const peer = new PacketPeer({ completionEntriesLog2: 0 });
   peer.qp.post(one);
   peer.qp.post(one);
@@ -213,8 +220,8 @@ t.test('a send CQ that is full', async (t) => {
   peer.fixture.finish();
 });
 
-t.test('a port that is not active', async (t) => {
-  ledger(t, '7.2.7', 'A port that is not active sends nothing; to reliable QPs that is a loss like any other');
+t.test('packets of an inactive port are lost', async (t) => {
+  ledger(t, '7.2.7', 'A port that is not active sends no packets; reliable QPs treat that as loss');
   const peer = new PacketPeer({ retryCount: 3 });
   const port = peer.adapter.ports[0];
   port.state = 1;
@@ -230,8 +237,8 @@ t.test('a port that is not active', async (t) => {
   peer.fixture.finish();
 });
 
-t.test('solicited events', async (t) => {
-  ledger(t, '9.2', 'A solicited message is one to the completion event handler of its receiver');
+t.test('a solicited message causes a solicited event', async (t) => {
+  ledger(t, '9.2', 'A solicited message causes a solicited completion event at its receiver');
   const peer = new PacketPeer();
   const cq = peer.qp.parts.receiveCq;
   for (let count = 0; count < 2; count++) peer.fixture.postReceive(peer.qp, 8);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Queue pairs that must wait hold up nobody: those with nothing to send, with a full port, in an RNR wait, with a broken request. DESIGN.md 4.5. */
+/**
+ * QPs that must wait do not delay others: without work, with a full port, in an RNR wait, with an
+ * invalid request (US 9,069,485 par. 47).
+ */
 import t from 'tap';
 import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
@@ -10,7 +13,7 @@ import { PacketPeer } from '../test-support/packet-peer.ts';
 const MTU = 256;
 const one = { inline: Uint8Array.of(1) };
 
-/** Another QP beside the one of `peer`, connected to the same other end. */
+/** A second QP beside that of `peer`, connected to the same peer. */
 function another({ fixture }: PacketPeer): DriverQueuePair {
   const sendCq = fixture.createCompletionQueue();
   const creation = { serviceType: ServiceType.RC };
@@ -19,7 +22,7 @@ function another({ fixture }: PacketPeer): DriverQueuePair {
   return qp.connect({ reliable: true, ...path });
 }
 
-t.test('queue pairs that are woken for nothing take no turn away', async (t) => {
+t.test('QPs that wake without work take no turn from others', async (t) => {
   const peer = new PacketPeer();
   const idle = [another(peer), another(peer), another(peer)];
   for (const qp of idle) qp.post(one);
@@ -38,7 +41,7 @@ t.test('queue pairs that are woken for nothing take no turn away', async (t) => 
   peer.fixture.finish();
 });
 
-t.test('requests behind a broken one give their credits back while they wait', async (t) => {
+t.test('requests after an invalid one return their credits while they wait', async (t) => {
   const peer = new PacketPeer({ timeout: 0 });
   const other = another(peer);
   other.post(one);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Unreliable connections, packet by packet: what is lost is lost, whole messages at a time, and nothing is ever answered. IBTA 9.8.2. */
+/**
+ * Unreliable connections, packet by packet: a lost packet loses its whole message, and no packet is
+ * answered (IBTA 9.8.2).
+ */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import {
@@ -25,7 +28,7 @@ function unreliable(receives: number, options: PeerOptions = {}): PacketPeer {
 /** Lengths of the messages received. */
 const lengths = (peer: PacketPeer): number[] => peer.qp.parts.receiveCq.drain().map(({ byteLength }) => byteLength);
 
-t.test('sending', async (t) => {
+t.test('a UC request completes when sent', async (t) => {
   ledger(t, '9.8.2', 'A UC request completes when its last packet is sent');
   ledger(t, '9.8.2', 'UC requests do not ask for acknowledgements');
   const peer = unreliable(0);
@@ -49,8 +52,8 @@ t.test('sending', async (t) => {
   );
 });
 
-t.test('receiving', async (t) => {
-  ledger(t, '9.8.2', 'A UC responder answers nothing');
+t.test('UC messages in sequence are delivered without a response', async (t) => {
+  ledger(t, '9.8.2', 'A UC responder sends no response');
   ledger(t, '9.8.2', 'UC messages in sequence are delivered');
   const peer = unreliable(2);
   peer.request(op.UC_SEND_FIRST, {}, full(1)).request(op.UC_SEND_MIDDLE, {}, full(2));
@@ -59,10 +62,10 @@ t.test('receiving', async (t) => {
   t.same(peer.take(), []);
 });
 
-t.test('a packet is lost in the middle of a message', async (t) => {
+t.test('a gap drops the whole message', async (t) => {
   ledger(t, '9.8.2', 'A gap in a UC message drops the message');
-  ledger(t, '9.8.2', 'The rest of a UC message that was dropped is dropped too');
-  ledger(t, '9.8.2', 'The next UC message is delivered, into the receive entry of the one that was dropped');
+  ledger(t, '9.8.2', 'The rest of a dropped UC message is dropped too');
+  ledger(t, '9.8.2', 'The next UC message is delivered into the receive entry of the dropped one');
   const peer = unreliable(1);
   peer.request(op.UC_SEND_FIRST, {}, full(1));
   peer.psn++;
@@ -73,7 +76,7 @@ t.test('a packet is lost in the middle of a message', async (t) => {
   t.equal(peer.qp.query().state, QpState.RTS);
 });
 
-t.test('whole messages are lost', async (t) => {
+t.test('a message may begin with any PSN', async (t) => {
   ledger(t, '9.8.2', 'A UC message may begin with any PSN');
   const peer = unreliable(2);
   peer.psn += 7;
@@ -83,15 +86,15 @@ t.test('whole messages are lost', async (t) => {
   t.same(lengths(peer), [MTU, MTU]);
 });
 
-t.test('the end of a message is lost', async (t) => {
-  ledger(t, '9.8.2', 'A new UC message ends one whose last packets are missing');
+t.test('a new message ends an incomplete one', async (t) => {
+  ledger(t, '9.8.2', 'A new UC message ends an incomplete one');
   const peer = unreliable(1);
   peer.request(op.UC_SEND_FIRST, {}, full(1));
   peer.request(op.UC_SEND_ONLY, {}, full(2));
   t.same(lengths(peer), [MTU]);
 });
 
-t.test('the start of a message is lost', async (t) => {
+t.test('a message without its first packet is dropped', async (t) => {
   ledger(t, '9.8.2', 'A UC message without its first packet is dropped');
   const peer = unreliable(1);
   peer.psn++;
@@ -101,8 +104,8 @@ t.test('the start of a message is lost', async (t) => {
   t.same(lengths(peer), [MTU]);
 });
 
-t.test('no receive entry', async (t) => {
-  ledger(t, '9.8.2', 'A UC message that finds no receive entry is dropped whole, without an RNR NAK');
+t.test('a message without receive entry is dropped', async (t) => {
+  ledger(t, '9.8.2', 'A UC message without a receive entry is dropped completely, without an RNR NAK');
   const peer = unreliable(0);
   peer.request(op.UC_SEND_FIRST, {}, full(1));
   peer.fixture.postReceive(peer.qp, 4 * MTU);
@@ -113,8 +116,8 @@ t.test('no receive entry', async (t) => {
   t.same(peer.take(), []);
 });
 
-t.test('WRITEs that are not allowed', async (t) => {
-  ledger(t, '9.9.3', 'A UC request with a wrong key, right or length is dropped silently and the QP goes on');
+t.test('an invalid WRITE is dropped silently', async (t) => {
+  ledger(t, '9.9.3', 'A UC request with a wrong key, right or length is dropped silently, and the QP works on');
   const peer = unreliable(1);
   const target = peer.remoteBuffer(MTU);
   peer.request(op.UC_RDMA_WRITE_ONLY, { ...peer.target(target), rKey: 1 }, full(1));
@@ -131,8 +134,8 @@ t.test('WRITEs that are not allowed', async (t) => {
   t.ok(closed.bytes.every((byte) => byte === 0));
 });
 
-t.test('a WRITE that is interrupted', async (t) => {
-  ledger(t, '9.8.2', 'A UC WRITE whose middle is lost writes nothing more; what came before stays');
+t.test('a WRITE with a gap writes no more', async (t) => {
+  ledger(t, '9.8.2', 'A UC WRITE with a gap writes no more; the packets before the gap stay written');
   const peer = unreliable(0);
   const target = peer.remoteBuffer(3 * MTU);
   peer.request(op.UC_RDMA_WRITE_FIRST, peer.target(target), full(1));
@@ -142,7 +145,7 @@ t.test('a WRITE that is interrupted', async (t) => {
   t.ok(target.bytes.subarray(MTU).every((byte) => byte === 0));
 });
 
-t.test('a receive entry that is too short', async (t) => {
+t.test('a message longer than its receive entry is a local length error', async (t) => {
   ledger(t, '9.9.3', 'A UC SEND longer than the receive entry completes it with a local length error');
   const peer = unreliable(0);
   peer.fixture.postReceive(peer.qp, 8);

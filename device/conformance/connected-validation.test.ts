@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Packets that are not for the QP they name are dropped and counted, and disturb nothing: addresses, partition, service, GRH. IBTA 9.6.1. */
+/**
+ * Packets that do not belong to the QP they name are dropped and counted: addresses, partition,
+ * service, GRH (IBTA 9.6.1).
+ */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PKEY_FULL_MEMBER } from '../../protocol/infiniband/keys.ts';
@@ -12,7 +15,7 @@ import { PacketPeer } from '../test-support/packet-peer.ts';
 const { RC_SEND_ONLY, UC_SEND_ONLY, UD_SEND_ONLY, XRC_SEND_ONLY, RC_ACKNOWLEDGE } = BthOpcode;
 const OWN_GID = [0xfe, 0x80, 0, 0, 0, 0, 0, 0];
 
-/** Both a request and a response with these fields are dropped; then good ones are taken. */
+/** True if a request and a response with these fields are dropped, and valid ones accepted. */
 function isDropped(peer: PacketPeer, fields: Partial<PacketFields>, opcode: number = RC_SEND_ONLY): boolean {
   peer.fixture.postReceive(peer.qp, 64);
   peer.qp.post({ inline: Uint8Array.of(1) });
@@ -28,8 +31,8 @@ function isDropped(peer: PacketPeer, fields: Partial<PacketFields>, opcode: numb
   return silent && peer.adapter.ports[0].receiveDrops === drops + 2;
 }
 
-/** Shows that the connection is as it was. */
-function goesOn(peer: PacketPeer): boolean {
+/** True if the connection still works. */
+function stillWorks(peer: PacketPeer): boolean {
   peer.request(RC_SEND_ONLY, { psn: 500 }).acknowledge(0);
   return peer.qp.parts.receiveCq.drain().length === 1 && peer.qp.parts.sendCq.drain().length === 1;
 }
@@ -44,17 +47,17 @@ const cases: [string, string, Partial<PacketFields>][] = [
 ];
 
 for (const [section, name, fields] of cases) {
-  t.test(`a packet ${name}`, async (t) => {
+  t.test(`a packet ${name} is dropped`, async (t) => {
     ledger(t, section, `A packet ${name} is dropped silently`);
     const peer = new PacketPeer();
     t.ok(isDropped(peer, fields));
-    t.ok(goesOn(peer));
+    t.ok(stillWorks(peer));
   });
 }
 
 t.test('P_Key violations are counted', async (t) => {
   ledger(t, '9.6.1.1', 'P_Key violations are counted by the port');
-  ledger(t, '10.9.3', 'A limited member of the partition talks to a full one');
+  ledger(t, '10.9.3', 'A limited member of a partition communicates with a full member');
   const peer = new PacketPeer();
   isDropped(peer, { pKey: 0x8123 });
   t.equal(peer.adapter.ports[0].badPkeys, 2);
@@ -72,7 +75,7 @@ for (const [name, opcode] of [
   ['UD', UD_SEND_ONLY],
   ['XRC', XRC_SEND_ONLY],
 ] as const) {
-  t.test(`a ${name} packet for an RC QP`, async (t) => {
+  t.test(`a ${name} packet for an RC QP is dropped`, async (t) => {
     ledger(t, '9.6.1.1', `A ${name} packet for an RC QP is dropped silently`);
     const peer = new PacketPeer();
     peer.fixture.postReceive(peer.qp, 64);
@@ -84,7 +87,7 @@ for (const [name, opcode] of [
   });
 }
 
-t.test('an RC packet for a UC QP', async (t) => {
+t.test('an RC packet for a UC QP is dropped', async (t) => {
   ledger(t, '9.6.1.1', 'An RC packet for a UC QP is dropped silently');
   const peer = new PacketPeer({ serviceType: ServiceType.UC });
   peer.fixture.postReceive(peer.qp, 64);
@@ -93,10 +96,10 @@ t.test('an RC packet for a UC QP', async (t) => {
   t.same(peer.take(), []);
 });
 
-t.test('a global route', async (t) => {
-  ledger(t, '9.6.1.2', 'A connection with a GRH sends one in requests and answers');
+t.test('a connection with a global route requires its GIDs', async (t) => {
+  ledger(t, '9.6.1.2', 'A connection with a global route sends a GRH in requests and responses');
   ledger(t, '9.6.1.2', 'A packet without a GRH on such a connection is dropped silently');
-  ledger(t, '9.6.1.2', 'A packet from or for another GID than those of the connection is dropped silently');
+  ledger(t, '9.6.1.2', 'A packet with other GIDs than those of the connection is dropped silently');
   const globalRoute = Uint8Array.of(...OWN_GID, 1, 2, 3, 4, 5, 6, 7, 8);
   const peer = new PacketPeer({ globalRoute });
   const own = peer.adapter.ports[0].gids.slice(0, 16);
@@ -111,7 +114,7 @@ t.test('a global route', async (t) => {
   t.equal(peer.qp.parts.receiveCq.poll()?.globalRoute, 1);
 });
 
-t.test('a packet longer than the port takes', async (t) => {
+t.test('a packet longer than the MTU of the port is dropped', async (t) => {
   ledger(t, '7.8', 'A packet with more payload than the MTU of the port is dropped silently');
   const peer = new PacketPeer();
   peer.adapter.ports[0].activeMtuCode = 1;

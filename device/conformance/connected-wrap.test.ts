@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** PSNs that wrap at 2^24 in the middle of READs and between atomics, with losses and duplicates on both sides of the wrap. IBTA 9.7.1, 9.7.5.1, 9.7.6. */
+/**
+ * PSNs that wrap at 2^24 in READs and between atomics, with losses and duplicates on both sides of
+ * the wrap (IBTA 9.7.1, 9.7.5.1, 9.7.6).
+ */
 import t from 'tap';
 import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
@@ -16,11 +19,11 @@ const remote = { address: 0x10_0000_0000, rkey: 0x77 };
 const full = (byte: number): Uint8Array => new Uint8Array(MTU).fill(byte);
 const statuses = (peer: PacketPeer): number[] => peer.qp.parts.sendCq.drain().map(({ status }) => status);
 
-t.test('a requester whose READ wraps', async (t) => {
+t.test('requester: a READ crosses the wrap', async (t) => {
   ledger(
     t,
     '9.7.1',
-    'A READ whose responses cross the wrap is asked for again from the PSN that is missing, before or behind it',
+    'A READ whose responses cross the wrap is repeated from the missing PSN on, before or after the wrap',
   );
   for (const lost of [0, 1, 2, 3]) {
     const peer = new PacketPeer({ sendPsn: LATE });
@@ -45,8 +48,8 @@ t.test('a requester whose READ wraps', async (t) => {
   }
 });
 
-t.test('a requester whose SENDs and atomics wrap', async (t) => {
-  ledger(t, '9.7.1', 'Requests on both sides of the wrap are acknowledged, refused and sent again as any others');
+t.test('requester: SENDs and atomics cross the wrap', async (t) => {
+  ledger(t, '9.7.1', 'Requests on both sides of the wrap are acknowledged, refused and repeated like all others');
   const peer = new PacketPeer({ sendPsn: LATE });
   const local = peer.fixture.createBuffer(8);
   const atomic = { opcode: SendOpcode.FETCH_ADD, remote, atomic: { swapOrAdd: 1n }, sges: [peer.fixture.sge(local)] };
@@ -65,12 +68,8 @@ t.test('a requester whose SENDs and atomics wrap', async (t) => {
   t.equal(peer.adapter.connected.completer.ghosts, 2, 'copies from before the wrap, and from behind it');
 });
 
-t.test('a responder whose READ wraps', async (t) => {
-  ledger(
-    t,
-    '9.7.1',
-    'A READ that crosses the wrap is answered with PSNs that wrap, also when a part of it is asked for again',
-  );
+t.test('responder: a READ crosses the wrap', async (t) => {
+  ledger(t, '9.7.1', 'The responses of a READ cross the wrap, also when a part of it is repeated');
   const peer = new PacketPeer({ receivePsn: LATE });
   const source = peer.remoteBuffer(peer.fixture.random.bytes(4 * MTU));
   peer.request(op.RC_RDMA_READ_REQUEST, peer.target(source));
@@ -98,12 +97,8 @@ t.test('a responder whose READ wraps', async (t) => {
   t.same(peer.takeAnswers(), ['ACK 2']);
 });
 
-t.test('a responder whose atomics wrap', async (t) => {
-  ledger(
-    t,
-    '9.7.1',
-    'Atomics from before the wrap are duplicates behind it: not executed again, answered as the first time',
-  );
+t.test('responder: atomics cross the wrap', async (t) => {
+  ledger(t, '9.7.1', 'After the wrap, atomics from before it are duplicates: they get the saved results');
   const peer = new PacketPeer({ receivePsn: LATE });
   const cell = peer.remoteBuffer(8);
   const add = { ...peer.target(cell), swapOrAddLow: 10 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Reliable and unreliable connections over a good cable: every operation, sizes around the path MTU, order, flush. IBTA 9.7, 9.8.2. */
+/**
+ * Reliable and unreliable connections over a cable without loss: every operation, sizes around the
+ * path MTU, order, flush (IBTA 9.7, 9.8.2).
+ */
 import t from 'tap';
 import { CompletionOpcode, CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
@@ -64,7 +67,7 @@ t.test('RC: RDMA READ of all sizes', async (t) => {
   fixture.finish();
 });
 
-t.test('RC: atomics change memory and bring back what was there', async (t) => {
+t.test('RC: atomics change memory and return the previous value', async (t) => {
   const fixture = new AdapterFixture();
   const { a, region } = connect(fixture);
   const local = fixture.createBuffer(8);
@@ -87,7 +90,7 @@ t.test('RC: atomics change memory and bring back what was there', async (t) => {
   fixture.finish();
 });
 
-t.test('RC: an RNR NAK makes the sender wait and try again', async (t) => {
+t.test('RC: an RNR NAK makes the sender wait and repeat', async (t) => {
   const fixture = new AdapterFixture();
   const { a, b } = connect(fixture);
   const source = fixture.createBuffer(fixture.random.bytes(3000));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Datagrams that do not arrive, and what both sides are told. IBTA 9.6.1, 9.8.3, 10.10; PROGRAMMING.md, posting. */
+/**
+ * Datagrams that fail or are dropped, and the reports to both sides (IBTA 9.6.1, 9.8.3, 10.10;
+ * docs/PROGRAMMING.md).
+ */
 import t from 'tap';
 import { setAddressHandleValid } from '../../protocol/layout/gen/address-handle.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
@@ -24,7 +27,7 @@ import { ledger } from '../test-support/ledger.ts';
 const GRH = 40;
 const { LOCAL_LENGTH_ERROR, LOCAL_PROTECTION_ERROR, LOCAL_QP_OPERATION_ERROR } = CompletionStatus;
 
-/** A send request that must fail, with its status and cause. */
+/** An invalid send request with the status and cause of its failure. */
 interface BadSend {
   readonly name: string;
   readonly request: (fixture: AdapterFixture, pair: Pair) => SendRequest;
@@ -48,7 +51,7 @@ const badSends: readonly BadSend[] = [
     FaultKind.COMMAND_SGE,
   ),
   bad(
-    'more SGEs than the command is long',
+    'more SGEs than fit the length of the command',
     (fixture) => ({ sges: [sge(fixture, 8), sge(fixture, 8)], header: { sgeCount: 3, messageLength: 24 } }),
     LOCAL_QP_OPERATION_ERROR,
     FaultKind.COMMAND_SGE,
@@ -78,7 +81,7 @@ const badSends: readonly BadSend[] = [
     FaultKind.COMMAND_LENGTH,
   ),
   bad(
-    'key unknown',
+    'unknown key',
     () => ({ sges: [{ address: 0, length: 4, lkey: 0xffffff00 }] }),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
@@ -176,7 +179,7 @@ for (const { name, request, status, cause } of badSends) {
       const fixture = new AdapterFixture();
       const pair = fixture.createPair();
       fixture.postReceive(pair.receiver, GRH + 4096);
-      // Even an unsignalled command that fails completes.
+      // A failed command completes, also if it is unsignaled.
       pair.sender.post(pair.to({ signaled: false, ...request(fixture, pair) }), by);
       const entry = pair.sender.parts.sendCq.take(`a failed completion (${name}, by ${by})`);
       t.equal(entry.status, status, `status, by ${by}`);
@@ -190,7 +193,7 @@ for (const { name, request, status, cause } of badSends) {
   });
 }
 
-t.test('behind a failed send all others are flushed, until software starts the queue again', async (t) => {
+t.test('after a failed send all others are flushed until software restarts the queue', async (t) => {
   const fixture = new AdapterFixture();
   const { sender, receiver, to } = fixture.createPair();
   fixture.postReceive(receiver, GRH);
@@ -242,7 +245,7 @@ t.test('a damaged slot in the send queue fails the command', async (t) => {
   }
 });
 
-t.test('a checksum key is needed where one was given, and none where checksums are off', async (t) => {
+t.test('a QP with a checksum key requires it, a QP without checksums does not', async (t) => {
   const fixture = new AdapterFixture();
   const keyed = fixture.createPair({ sender: { checksumKey: 0xfedcba98 } });
   fixture.postReceive(keyed.receiver, GRH);
@@ -260,7 +263,7 @@ t.test('a checksum key is needed where one was given, and none where checksums a
   fixture.finish();
 });
 
-/** What must be dropped at the receiver without a word. */
+/** Datagrams that the receiver drops silently. */
 const drops: readonly [string, (fixture: AdapterFixture, pair: Pair) => SendRequest][] = [
   ['no receive entry', () => ({})],
   [
@@ -274,7 +277,7 @@ const drops: readonly [string, (fixture: AdapterFixture, pair: Pair) => SendRequ
   ['queue pair 0', () => ({ remoteQpn: 0 })],
   ['queue pair 1', () => ({ remoteQpn: 1 })],
   ['multicast queue pair number', () => ({ remoteQpn: 0xffffff })],
-  ['LID of nobody', (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ pd: fixture.pd, dlid: 99 }) })],
+  ['LID without a port', (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ pd: fixture.pd, dlid: 99 }) })],
   [
     'queue pair of the other port',
     (fixture, { receiver }) => {
@@ -320,7 +323,7 @@ for (const [name, request] of drops) {
   });
 }
 
-/** Receive entries that cannot take a datagram of 8 bytes. */
+/** Receive entries that fail with a datagram of 8 bytes. */
 const badReceives: readonly [string, (fixture: AdapterFixture, pair: Pair) => void, number, number][] = [
   [
     'too short by one byte',
@@ -330,7 +333,7 @@ const badReceives: readonly [string, (fixture: AdapterFixture, pair: Pair) => vo
   ],
   ['no element', (_, { receiver }) => receiver.postReceive([]), LOCAL_LENGTH_ERROR, FaultKind.RECEIVE_TOO_SHORT],
   [
-    'key unknown',
+    'unknown key',
     (fixture, { receiver }) => receiver.postReceive([{ ...sge(fixture, 64), lkey: 1 }]),
     LOCAL_PROTECTION_ERROR,
     FaultKind.KEY_INVALID,
@@ -386,7 +389,7 @@ for (const [name, post, status, cause] of badReceives) {
   });
 }
 
-t.test('an address handle is read anew for each datagram', async (t) => {
+t.test('an address handle is read for each datagram', async (t) => {
   const fixture = new AdapterFixture();
   const { sender, receiver, handle, to } = fixture.createPair();
   fixture.postReceive(receiver, GRH);
@@ -398,7 +401,7 @@ t.test('an address handle is read anew for each datagram', async (t) => {
   fixture.finish();
 });
 
-t.test('a region that is gone is not reached any more', async (t) => {
+t.test('a destroyed region gives no access', async (t) => {
   const fixture = new AdapterFixture();
   const { sender, receiver, to } = fixture.createPair();
   const buffer = fixture.createBuffer(fixture.random.bytes(64));

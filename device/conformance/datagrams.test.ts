@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Datagrams that arrive: all sizes, inline and gathered, scattered, with and without GRH and immediate, both ways and round the port. IBTA 9.8.3, 11.4.1. */
+/**
+ * Datagrams that arrive: all sizes, inline and gathered, scattered, with and without GRH and
+ * immediate data, in both directions and within a port (IBTA 9.8.3, 11.4.1).
+ */
 import t from 'tap';
 import {
   GRH_DGID_BYTES,
@@ -30,17 +33,17 @@ import { ledger } from '../test-support/ledger.ts';
 
 const GRH = 40;
 const MTU = 4096;
-/** Sizes at which something changes: words, header and inline limits, MTUs. */
+/** Sizes around words, the limits of header and inline data, and MTUs. */
 const EDGES = [0, 1, 3, 4, 5, 63, 64, 65, 255, 256, 257, 511, 512, 1023, 1024, 2047, 2048, 4095, 4096];
 
-/** Cuts `lengthBytes` of a buffer into `pieces` SGEs, some of them empty, and lists them. */
+/** Cuts a buffer into `pieces` SGEs, some of them empty. */
 function cut(fixture: AdapterFixture, buffer: Buffer, pieces: number, random: Random): Sge[] {
   const marks = Array.from({ length: pieces - 1 }, () => random.below(buffer.lengthBytes + 1));
   const edges = [0, ...marks.sort((left, right) => left - right), buffer.lengthBytes];
   return edges.slice(1).map((edge, index) => fixture.sge(buffer, edges[index], edge - (edges[index] ?? 0)));
 }
 
-/** Sends `payload` and returns a sentence when anything about its arrival is wrong. */
+/** Sends `payload`. Describes a wrong arrival; undefined if it is right. */
 function deliver(
   fixture: AdapterFixture,
   pair: Pair,
@@ -125,8 +128,8 @@ t.test('random sizes and pieces, at every alignment', async (t) => {
   fixture.finish();
 });
 
-t.test('the completion names where a datagram came from', async (t) => {
-  ledger(t, '11.4.2', 'The completion of a datagram names LID, QP and service level it came from');
+t.test('the completion of a datagram names its source', async (t) => {
+  ledger(t, '11.4.2', 'The completion of a datagram has its source LID, source QP and service level');
   const fixture = new AdapterFixture();
   const { sender, receiver, to } = fixture.createPair();
   const addressHandle = fixture.driver.addressHandles.add({
@@ -146,7 +149,7 @@ t.test('the completion names where a datagram came from', async (t) => {
   fixture.finish();
 });
 
-t.test('a global route puts the GRH in front of the payload', async (t) => {
+t.test('a GRH lies before the payload in the receive buffer', async (t) => {
   ledger(t, '11.4.1.2', 'The GRH of a datagram lies in the first 40 bytes of the receive entry');
   const fixture = new AdapterFixture();
   const { sender, receiver, to } = fixture.createPair();
@@ -184,8 +187,8 @@ t.test('a global route puts the GRH in front of the payload', async (t) => {
   fixture.finish();
 });
 
-t.test('without a global route the GRH area stays as it was', async (t) => {
-  ledger(t, '11.4.1.2', 'A datagram without GRH begins behind the first 40 bytes all the same');
+t.test('without a GRH its area of the receive buffer is unchanged', async (t) => {
+  ledger(t, '11.4.1.2', 'The payload of a datagram without GRH also begins after the first 40 bytes');
   const fixture = new AdapterFixture();
   const { sender, receiver, to } = fixture.createPair();
   const buffer = fixture.postReceive(receiver, GRH + 8);
@@ -197,7 +200,7 @@ t.test('without a global route the GRH area stays as it was', async (t) => {
   fixture.finish();
 });
 
-t.test("with its top bit set the request's Q_Key gives way to the queue pair's own", async (t) => {
+t.test('a request whose Q_Key has its top bit set is sent with the Q_Key of the QP', async (t) => {
   ledger(t, '10.2.5', 'A request whose Q_Key has its top bit set is sent with the Q_Key of the QP');
   const fixture = new AdapterFixture();
   const { sender, receiver, to } = fixture.createPair({ sender: { qkey: 0x80000001 }, receiver: { qkey: 0x80000001 } });
@@ -207,8 +210,8 @@ t.test("with its top bit set the request's Q_Key gives way to the queue pair's o
   fixture.finish();
 });
 
-t.test('only signalled sends complete, unless all do', async (t) => {
-  ledger(t, '10.7.3.1', 'An unsignalled datagram leaves no completion, unless the QP signals all');
+t.test('only signaled sends complete, unless the QP signals all', async (t) => {
+  ledger(t, '10.7.3.1', 'An unsignaled datagram posts no completion, unless the QP signals all');
   const fixture = new AdapterFixture();
   const quiet = fixture.createPair();
   const loud = fixture.createPair({ sender: { creation: { signalAll: 1 } } });
@@ -231,7 +234,7 @@ t.test('only signalled sends complete, unless all do', async (t) => {
   fixture.finish();
 });
 
-t.test('queues and memory regions in pages work like those in one piece', async (t) => {
+t.test('paged queues and memory regions work like contiguous ones', async (t) => {
   const fixture = new AdapterFixture({ seed: 41, memoryBytes: 16 * 1024 * 1024 });
   const sendCq = fixture.createCompletionQueue({ paged: true, entriesLog2: 8 });
   const pair = fixture.createPair({
@@ -273,7 +276,7 @@ t.test('queues and memory regions in pages work like those in one piece', async 
   fixture.finish();
 });
 
-t.test('a NOP completes and sends nothing', async (t) => {
+t.test('a NOP completes and sends no packet', async (t) => {
   const fixture = new AdapterFixture();
   const { sender, to } = fixture.createPair();
   const before = fixture.access.readRegister(CSR.PORT_TRANSMIT_PACKETS, 8);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Messages of 2^31 bytes, the longest there are (IBTA 9.7.7): over half a million packets each, their PSNs wrap on the way. One byte more is refused. */
+/**
+ * Messages of 2^31 bytes, the maximum (IBTA 9.7.7): over half a million packets each, so their PSNs
+ * wrap. One byte more is refused.
+ */
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import {
@@ -20,18 +23,18 @@ const PAGE_BYTES = 2 ** PAGE_SHIFT;
 const PAGES = LONGEST / PAGE_BYTES;
 const MTU_CODE = 5;
 const PACKETS = LONGEST / 4096;
-/** So that the PSN wraps in the middle of the message. */
+/** First PSN: it wraps in the middle of the message. */
 const FIRST_PSN = 2 ** 24 - PACKETS / 2;
 
 interface LongRegion {
   readonly lkey: number;
   readonly rkey: number;
-  /** What all pages but the last are, and the last. */
+  /** The page that all entries but the last name, and the last page. */
   readonly body: GuestBuffer;
   readonly tail: GuestBuffer;
 }
 
-/** A region of 2^31 bytes, and of one page more, in little memory: all its pages are the same one, except the last. */
+/** A region of 2^31 bytes and one page in little memory: all its pages are one, except the last. */
 function createLongRegion(fixture: AdapterFixture): LongRegion {
   const [body, tail] = [0, 0].map(() => {
     const address = fixture.driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
@@ -58,14 +61,14 @@ function createLongRegion(fixture: AdapterFixture): LongRegion {
 
 function prepare() {
   const fixture = new AdapterFixture({ memoryBytes: 32 * 1024 * 1024, budget: 4096 });
-  // Invariants after every step would cost more than the packets.
+  // Checks after every step would cost more than the packets.
   fixture.machine.onStep = () => {};
   const [near, far] = [createLongRegion(fixture), createLongRegion(fixture)];
   const pair = connect(fixture, { pathMtu: MTU_CODE, sendPsn: FIRST_PSN });
   return { fixture, near, far, ...pair };
 }
 
-/** Gives the source other bytes than the target has. */
+/** Fills the source with other bytes than those of the target. */
 function fill(fixture: AdapterFixture, from: LongRegion): void {
   for (const { bytes } of [from.body, from.tail]) bytes.set(fixture.random.bytes(PAGE_BYTES));
 }
@@ -74,8 +77,8 @@ function isCopied(from: LongRegion, to: LongRegion): boolean {
   return Buffer.from(from.body.bytes).equals(to.body.bytes) && Buffer.from(from.tail.bytes).equals(to.tail.bytes);
 }
 
-/** Both ends agree on the PSN behind the message. */
-function proveItGoesOn(fixture: AdapterFixture, a: DriverQueuePair, b: DriverQueuePair): void {
+/** Sends one more message: both ends agree on the PSN after the long one. */
+function checkNextMessage(fixture: AdapterFixture, a: DriverQueuePair, b: DriverQueuePair): void {
   const target = fixture.postReceive(b, 8);
   const content = fixture.createBuffer(fixture.random.bytes(8));
   a.post({ sges: [fixture.sge(content)] });
@@ -85,8 +88,8 @@ function proveItGoesOn(fixture: AdapterFixture, a: DriverQueuePair, b: DriverQue
   fixture.finish();
 }
 
-t.test('2^31 bytes: WRITE with immediate', async (t) => {
-  ledger(t, '9.7.7', 'A message may be 2^31 bytes long; its PSNs wrap on the way');
+t.test('a WRITE with immediate of 2^31 bytes', async (t) => {
+  ledger(t, '9.7.7', 'A message may have 2^31 bytes; its PSNs wrap');
   const { fixture, near, far, a, b } = prepare();
   fill(fixture, near);
   b.postReceive([]);
@@ -101,11 +104,11 @@ t.test('2^31 bytes: WRITE with immediate', async (t) => {
   t.match(b.parts.receiveCq.take(), { status: CompletionStatus.SUCCESS, byteLength: LONGEST, immediate: 31 });
   t.equal(fixture.read(CSR.PORT_TRANSMIT_PACKETS) - before, PACKETS);
   t.ok(isCopied(near, far));
-  proveItGoesOn(fixture, a, b);
+  checkNextMessage(fixture, a, b);
 });
 
-t.test('2^31 bytes: READ', async (t) => {
-  ledger(t, '9.7.7', 'A READ may bring 2^31 bytes; its PSNs wrap on the way');
+t.test('a READ of 2^31 bytes', async (t) => {
+  ledger(t, '9.7.7', 'A READ may have 2^31 bytes; its PSNs wrap');
   const { fixture, near, far, a, b } = prepare();
   fill(fixture, far);
   a.post({
@@ -115,11 +118,11 @@ t.test('2^31 bytes: READ', async (t) => {
   });
   t.match(a.parts.sendCq.take(), { status: CompletionStatus.SUCCESS, byteLength: LONGEST });
   t.ok(isCopied(far, near));
-  proveItGoesOn(fixture, a, b);
+  checkNextMessage(fixture, a, b);
 });
 
-t.test('2^31 + 1 bytes', async (t) => {
-  ledger(t, '9.7.7', 'A message of more than 2^31 bytes is refused before a packet of it is sent');
+t.test('a message of 2^31 + 1 bytes is refused', async (t) => {
+  ledger(t, '9.7.7', 'A message of more than 2^31 bytes is refused without sending a packet');
   for (const opcode of [SendOpcode.SEND, SendOpcode.RDMA_WRITE, SendOpcode.RDMA_READ] as const) {
     const { fixture, near, far, a } = prepare();
     const before = fixture.read(CSR.PORT_TRANSMIT_PACKETS);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Behaviour that holds on any backend: it uses nothing but `HardwareAccess` and the driver built on it. `portable.test.ts` runs it in process;
- * `device/main/two-processes.test.ts` runs the same list against a real socket. Each case gets a function fresh from reset and throws when something is wrong.
+ * Cases for every host: they use only `HardwareAccess` and the driver built on it.
+ * `portable.test.ts` runs them in process, `device/main/two-processes.test.ts` over a vfio-user
+ * socket. Each case gets a function after reset, and throws if it fails.
  */
 import { strict as assert } from 'node:assert';
 import {
@@ -25,7 +26,7 @@ import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import { Random } from '../random.ts';
 
-/** One case of the suite. */
+/** One case. Throws if it fails. */
 export interface PortableCase {
   readonly name: string;
   run(access: HardwareAccess): void;
@@ -33,8 +34,8 @@ export interface PortableCase {
 
 const GRH = 40;
 
-/** Two queue pairs, the second on the other port, with buffers to use. */
-class Fixture {
+/** A datagram QP on each port, and helpers to exchange messages. */
+class DatagramFixture {
   readonly driver: Driver;
   readonly pd: number;
   readonly lkey: number;
@@ -59,7 +60,7 @@ class Fixture {
     this.handle = this.driver.addressHandles.add({ port: 1, dlid, pd: this.pd });
   }
 
-  /** Posts a receive buffer and returns where it is. */
+  /** Posts a receive buffer; returns its bytes. */
   postReceive(lengthBytes: number): Uint8Array {
     const address = this.driver.allocator.allocate(lengthBytes);
     this.receiver.postReceive([{ address, length: lengthBytes, lkey: this.lkey }]);
@@ -84,26 +85,26 @@ class Fixture {
 }
 
 export const portableCases: readonly PortableCase[] = [
-  { name: 'a datagram by collect buffer, in every size of store and any order', run: collectStyles },
-  { name: 'a datagram by doorbell, in the page and by the register', run: doorbells },
-  { name: 'a doorbell whose queue is looked at by read, and by compare-and-swap', run: linkChecks },
-  { name: 'a half-written command, cancelled', run: cancelled },
-  { name: 'commands come once, however often they are announced', run: repeated },
+  { name: 'a datagram by collect buffer, with stores of every size in any order', run: collectStyles },
+  { name: 'a datagram by doorbell, in the collect page and by register', run: doorbells },
+  { name: 'a doorbell whose link is checked by read, and by compare-and-swap', run: linkChecks },
+  { name: 'a half-written command is cancelled', run: cancelled },
+  { name: 'a command executes once, however often it is announced', run: repeated },
   { name: 'a refused management command changes nothing', run: refused },
-  { name: 'a completion event when asked for', run: notified },
+  { name: 'a completion event is posted on request', run: notified },
   { name: 'a failed send stops the send queue', run: failed },
-  { name: 'a flush in the error state', run: flushed },
-  { name: 'a reset by register leaves a function that can be set up anew', run: resetByRegister },
+  { name: 'the error state flushes requests', run: flushed },
+  { name: 'a function can be set up again after a reset by register', run: resetByRegister },
 ];
 
-/** Runs a case on a function; resets it afterwards, so that the next case finds it fresh. */
+/** Runs a case on a function, and resets the function for the next case. */
 export function runPortableCase(portable: PortableCase, access: HardwareAccess): void {
   portable.run(access);
   new Driver(access).reset();
 }
 
 function collectStyles(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   const random = new Random(1);
   for (const storeBytes of [0, 1, 2, 4, 8] as const) {
     const style = { storeBytes, random, repeat: true, lengthLast: true };
@@ -112,7 +113,7 @@ function collectStyles(access: HardwareAccess): void {
 }
 
 function doorbells(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   for (const by of ['doorbell', 'register'] as const) {
     fixture.exchange(Uint8Array.of(1, 2, 3), (request) => fixture.sender.post(request, by));
   }
@@ -120,7 +121,7 @@ function doorbells(access: HardwareAccess): void {
 }
 
 function linkChecks(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   for (const linkCheck of [LinkCheck.READ, LinkCheck.COMPARE_SWAP]) {
     const policy = setCsrDoorbellPolicyLinkCheck(OverflowPolicy.NEWEST, linkCheck);
     access.writeRegister(CSR.DOORBELL_POLICY, 4, policy, 0);
@@ -133,7 +134,7 @@ function linkChecks(access: HardwareAccess): void {
 }
 
 function cancelled(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   const { sender } = fixture;
   fixture.exchange(Uint8Array.of(5), (request) => {
     const bytes = sender.fill(request);
@@ -148,7 +149,7 @@ function cancelled(access: HardwareAccess): void {
 }
 
 function repeated(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   const { sender } = fixture;
   for (let count = 0; count < 8; count++) {
     fixture.exchange(Uint8Array.of(count), (request) => {
@@ -164,7 +165,7 @@ function repeated(access: HardwareAccess): void {
 }
 
 function refused(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   const { management } = fixture.driver;
   const busy = management.execute({ opcode: ManagementOpcode.DESTROY_PD, objectNumber: fixture.pd });
   assert.equal(busy.status, ManagementStatus.IN_USE);
@@ -174,7 +175,7 @@ function refused(access: HardwareAccess): void {
 }
 
 function notified(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   const events = fixture.driver.createEventQueue({ vector: 3 });
   const sendCq = fixture.driver.createCompletionQueue({ eventQueue: events, token: 0x77 });
   const qp = fixture.driver.createQueuePair({ pd: fixture.pd, sendCq }).start();
@@ -187,7 +188,7 @@ function notified(access: HardwareAccess): void {
 }
 
 function failed(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   const { sender } = fixture;
   sender.post(fixture.to({ sges: [{ address: 4, length: 4, lkey: 0 }] }));
   const entry = sender.parts.sendCq.take();
@@ -197,17 +198,17 @@ function failed(access: HardwareAccess): void {
 }
 
 function flushed(access: HardwareAccess): void {
-  const fixture = new Fixture(access);
+  const fixture = new DatagramFixture(access);
   fixture.postReceive(64);
   fixture.receiver.toError();
   assert.equal(fixture.receiver.parts.receiveCq.take().status, CompletionStatus.FLUSHED);
 }
 
 function resetByRegister(access: HardwareAccess): void {
-  const first = new Fixture(access);
+  const first = new DatagramFixture(access);
   first.driver.reset();
   assert.equal(getCsrDeviceStatusEnabled(access.readRegister(CSR.DEVICE_STATUS, 4)), 0);
-  const second = new Fixture(access);
+  const second = new DatagramFixture(access);
   second.exchange(Uint8Array.of(9, 9), (request) => second.sender.post(request));
   const { status } = second.driver.management.execute({ opcode: ManagementOpcode.QUERY_PD, objectNumber: first.pd });
   assert.equal(status, ManagementStatus.BAD_OBJECT);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/** Runs the portable cases (`portable-suite.ts`) in process. */
 import t from 'tap';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { portableCases, runPortableCase } from './portable-suite.ts';
 
-// One machine for all: a case must leave nothing to the next.
+// One machine for all cases: no case may leave state to the next.
 const access = new InProcessAccess(new InProcessMachine());
 for (const portable of portableCases) {
   t.test(portable.name, async (t) => {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What goes over the wire: every packet parsed and both CRCs checked, against what was asked for. IBTA 7.7, 9.2, 9.6. In-process only: it taps the ports. */
+/**
+ * Packets on the wire: parsed, with both CRCs checked, and compared with the requests (IBTA 7.7,
+ * 9.2, 9.6).
+ */
 import t from 'tap';
 import { getDethQKey, getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { getImmDtImmediate } from '../../protocol/infiniband/gen/imm-dt.gen.ts';
@@ -14,7 +17,7 @@ import {
 import { PSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 
-/** A packet as it left a port. */
+/** A packet that left a port. */
 interface Captured {
   readonly port: number;
   readonly view: DataView;
@@ -22,7 +25,7 @@ interface Captured {
   readonly payload: Uint8Array;
 }
 
-/** Collects what leaves the ports of a fixture's adapter. */
+/** Collects the packets that leave the ports of a fixture's adapter. */
 function tap(fixture: AdapterFixture): Captured[] {
   const captured: Captured[] = [];
   for (const port of fixture.machine.device.ports) {
@@ -39,7 +42,7 @@ function tap(fixture: AdapterFixture): Captured[] {
   return captured;
 }
 
-t.test('packets are sound and say what the request said', async (t) => {
+t.test('packets are valid and carry the fields of their requests', async (t) => {
   const seed = 81;
   const fixture = new AdapterFixture({ seed, memoryBytes: 16 * 1024 * 1024 });
   const captured = tap(fixture);
@@ -111,7 +114,7 @@ t.test('packets are sound and say what the request said', async (t) => {
   fixture.finish();
 });
 
-t.test('packets of one queue pair leave in the order of their commands, whichever way these came', async (t) => {
+t.test('packets of a QP leave in the order of its commands, however these were posted', async (t) => {
   const seed = 82;
   const fixture = new AdapterFixture({ seed, budget: 7 });
   const captured = tap(fixture);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Two ends of a link, each driven through its own `HardwareAccess`: two ports of an adapter, two adapters of a process, adapters of two processes. The cases of
- * this folder know nothing else, so that one list of them runs on every such pair.
+ * Two ends of a link, each driven through its own `HardwareAccess`: two ports of an adapter, two
+ * adapters of a process, adapters of two processes. The cases of this folder know nothing else, so
+ * that one list of them runs on every such pair.
  */
 import { strict as assert } from 'node:assert';
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
@@ -31,7 +32,7 @@ import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 const GUID_BYTES = 8;
 const QUEUE_LOG2 = 6;
 
-/** Where an end is. */
+/** The location of an end. */
 export interface Place {
   readonly access: HardwareAccess;
   readonly port: 1 | 2;
@@ -45,13 +46,13 @@ export interface Pair {
 
 export interface PairOptions extends Partial<Connection> {
   readonly serviceType?: ServiceType;
-  /** With GRHs. */
+  /** Packets have a GRH. */
   readonly isGlobal?: boolean;
-  /** How the responder's QP is created. */
+  /** Creation attributes of the responder's QP. */
   readonly responder?: Partial<QpCreation>;
 }
 
-/** One end, brought up: a function, the port it uses, a PD and a region over all its memory. */
+/** One end: a function brought up, its port, a PD and a region over all its memory. */
 export class End {
   readonly access: HardwareAccess;
   readonly port: 1 | 2;
@@ -84,7 +85,7 @@ export class End {
     return this.access.readRegister(CSR.PORT_RECEIVE_PACKETS + (this.port - 1) * 8, 8);
   }
 
-  /** Memory filled with `content`, or so many zeros. */
+  /** Guest memory with `content`, or with so many zeros. */
   buffer(content: Uint8Array | number): Buffer {
     return this.driver.createBuffer(content);
   }
@@ -102,7 +103,7 @@ export class End {
   }
 }
 
-/** Both ends, and short ways to what passes between them. */
+/** Both ends, and helpers for connections and messages between them. */
 export class Ends {
   /** Requester. */
   readonly a: End;
@@ -110,7 +111,7 @@ export class Ends {
   readonly b: End;
   readonly random: Random;
 
-  /** Waits until the link is up. */
+  /** Waits for the link. */
   constructor(requester: End, responder: End, seed: number) {
     this.a = requester;
     this.b = responder;
@@ -118,7 +119,7 @@ export class Ends {
     this.waitFor(() => this.a.isActive && this.b.isActive, 'the link');
   }
 
-  /** Leaves both functions as they were found. */
+  /** Resets both functions. */
   reset(): void {
     for (const { driver } of new Set([this.a, this.b])) driver.reset();
   }
@@ -131,7 +132,7 @@ export class Ends {
     for (const { access } of [this.a, this.b]) access.settle();
   }
 
-  /** Two fresh QPs, connected; RC unless said otherwise. PSNs wrap early. */
+  /** Two new connected QPs; RC unless given. Their PSNs wrap early. */
   connect(options: PairOptions = {}): Pair {
     const { serviceType = ServiceType.RC, responder, isGlobal, ...attributes } = options;
     const pair = { a: this.a.queuePair({ serviceType }), b: this.b.queuePair({ serviceType, ...responder }) };
@@ -151,17 +152,19 @@ export class Ends {
     return { opcode, sges: [this.a.sge(local)], remote: { address: remote.address, rkey } };
   }
 
-  /** Takes `count` completions, all good, from the requester's send queue. */
+  /** Takes `count` successful completions of sends. */
   sent(qp: DriverQueuePair, count = 1): CompletionEntry[] {
     return Array.from({ length: count }, (_, index) => expectStatus(qp.parts.sendCq.take(`send completion ${index}`)));
   }
 
-  /** Takes `count` completions, all good, from the receive queue. */
+  /** Takes `count` successful completions of receives. */
   received(qp: DriverQueuePair, count = 1): CompletionEntry[] {
     return Array.from({ length: count }, (_, index) => expectStatus(qp.parts.receiveCq.take(`receive ${index}`)));
   }
 
-  /** One more message goes through, and nothing else was left to come: with what is in order, everything before it has come once. */
+  /**
+   * Sends one more message and checks that no other completion follows: all earlier ones came once.
+   */
   proveNothingIsLeft(pair: Pair): void {
     const target = this.b.buffer(8);
     pair.b.postReceive([this.b.sge(target)]);
@@ -174,13 +177,13 @@ export class Ends {
   }
 }
 
-/** The entry; throws unless it has this status. */
+/** Returns the CQE; throws unless it has this status. */
 export function expectStatus(entry: CompletionEntry, status: number = CompletionStatus.SUCCESS): CompletionEntry {
   assert.equal(completionStatusName(entry.status), completionStatusName(status));
   return entry;
 }
 
-/** Compares at a cost that does not matter for long messages. */
+/** Compares bytes, fast enough for long messages. */
 export function assertBytes(actual: Uint8Array, expected: Uint8Array, what: string): void {
   const wrong = expected.findIndex((byte, index) => actual[index] !== byte);
   assert.ok(actual.length === expected.length && wrong < 0, `${what}: byte ${wrong} of ${expected.length} is wrong`);

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-/** RC between two ends where something is refused or not there. The connection concerned fails as it must, and the next one works. */
+/**
+ * RC between two ends with requests that are refused, or without a receive entry or peer: the
+ * connection fails, and the next one works (IBTA 9.9.2, 9.9.3). Cases of `suite.ts`.
+ */
 import { strict as assert } from 'node:assert';
 import { CompletionStatus, QpState, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { assertBytes, type Ends, expectStatus } from './ends.ts';
 import type { TwoEndsCase } from './two-ends-case.ts';
 
-/** 40 ms until the next try: somebody who polls can be in time. */
+/** RNR timer code of 40 ms: enough time to post a receive entry before the repetition. */
 const LONG_RNR_TIMER = 24;
 const SHORT_TIMEOUT = 8;
 
-// Where a NAK ends the connection and is lost itself, the requester can only run out of retries: those cases need a good link.
+// A lost NAK makes the requester run out of retries: the cases with a NAK need a lossless link.
 export const failureCases: readonly TwoEndsCase[] = [
   { name: 'RC: a SEND waits until a receive entry is posted', run: receiverNotReady },
   { name: 'RC: a SEND that never finds a receive entry fails', run: receiverNeverReady },
-  { name: 'RC: a request to a QP that is gone fails, what is behind it is flushed', run: peerGone },
+  { name: 'RC: a request to a destroyed QP fails, later ones are flushed', run: peerGone },
   { name: 'RC: a bad R_Key fails the request and both QPs', losslessOnly: true, run: badKey },
   { name: 'RC: a SEND that is too long for its receive entry fails both', losslessOnly: true, run: tooLong },
 ];
 
-/** A new connection works. */
-export function proveItWorks(ends: Ends): void {
+/** Checks that a new connection works. */
+export function checkNewConnection(ends: Ends): void {
   ends.proveNothingIsLeft(ends.connect());
 }
 
@@ -44,7 +47,7 @@ function receiverNeverReady(ends: Ends): void {
   expectStatus(a.parts.sendCq.take(), CompletionStatus.RNR_RETRY_EXCEEDED);
   assert.equal(a.query().state, QpState.ERR);
   assert.equal(b.query().state, QpState.RTS, 'the responder has done nothing wrong');
-  proveItWorks(ends);
+  checkNewConnection(ends);
 }
 
 function peerGone(ends: Ends): void {
@@ -54,7 +57,7 @@ function peerGone(ends: Ends): void {
   expectStatus(a.parts.sendCq.take(), CompletionStatus.RETRY_EXCEEDED);
   for (let index = 0; index < 2; index++) expectStatus(a.parts.sendCq.take(), CompletionStatus.FLUSHED);
   assert.equal(a.query().state, QpState.ERR);
-  proveItWorks(ends);
+  checkNewConnection(ends);
 }
 
 function badKey(ends: Ends): void {
@@ -72,7 +75,7 @@ function badKey(ends: Ends): void {
     assertBytes(remote.bytes, new Uint8Array(lengthBytes), 'remote memory');
     assertBytes(local.bytes, content, 'local memory');
   }
-  proveItWorks(ends);
+  checkNewConnection(ends);
 }
 
 function tooLong(ends: Ends): void {
@@ -81,5 +84,5 @@ function tooLong(ends: Ends): void {
   a.post({ sges: [ends.a.sge(ends.a.buffer(601))] });
   expectStatus(a.parts.sendCq.take(), CompletionStatus.REMOTE_INVALID_REQUEST_ERROR);
   expectStatus(b.parts.receiveCq.take(), CompletionStatus.LOCAL_LENGTH_ERROR);
-  proveItWorks(ends);
+  checkNewConnection(ends);
 }

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** RC between two ends: every operation, every path MTU, shared receive queues, order and number. They hold whatever the link does to packets, but for a request that is refused: the NAK may be lost. */
+/**
+ * RC between two ends: every operation, every path MTU, shared receive queues, order, execution
+ * once (IBTA 9.4, 9.7). They pass on a faulty link too, except where a NAK may be lost. Cases of
+ * `suite.ts`.
+ */
 import { strict as assert } from 'node:assert';
 import { CompletionOpcode, CompletionStatus, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
@@ -12,13 +16,13 @@ const MANY = 50;
 
 export const reliableCases: readonly TwoEndsCase[] = [
   { name: 'RC: SEND, WRITE and READ of sizes around each path MTU', run: sizes },
-  { name: 'RC: WRITE with immediate takes a receive entry and tells its length', run: writeImmediate },
-  { name: 'RC: SEND with Invalidate takes a key away', losslessOnly: true, run: sendInvalidate },
-  { name: 'RC: FETCH_ADD counts each request once', run: fetchAdds },
-  { name: 'RC: COMPARE_SWAP swaps where the comparison holds, and once', run: compareSwaps },
+  { name: 'RC: WRITE with immediate takes a receive entry and reports its length', run: writeImmediate },
+  { name: 'RC: SEND with Invalidate invalidates a key', losslessOnly: true, run: sendInvalidate },
+  { name: 'RC: FETCH_ADD adds once for each request', run: fetchAdds },
+  { name: 'RC: COMPARE_SWAP swaps once, if the comparison holds', run: compareSwaps },
   { name: 'RC: messages posted together complete in order, each once', run: ordered },
-  { name: 'RC: WRITEs, READs and atomics see what was requested before them', run: dependent },
-  { name: 'RC: both ends request at the same time', run: bothWays },
+  { name: 'RC: WRITEs, READs and atomics see the effects of earlier requests', run: dependent },
+  { name: 'RC: both ends send requests at the same time', run: bothWays },
   { name: 'RC: two connections share a receive queue', run: shared },
   { name: 'RC: over a global route', run: globalRoute },
 ];
@@ -148,7 +152,7 @@ function dependent(ends: Ends): void {
     pair.a.post(ends.rdma(SendOpcode.RDMA_WRITE, source, shared));
     pair.a.post({ ...ends.rdma(SendOpcode.FETCH_ADD, found, shared), atomic: { swapOrAdd: 1n } });
     pair.a.post(ends.rdma(SendOpcode.RDMA_READ, back, shared));
-    // The next WRITE must not overtake the answer to this READ.
+    // The next WRITE must not overtake the response to this READ.
     pair.a.post({ opcode: SendOpcode.NOP, fence: true, signaled: false });
   }
   ends.sent(pair.a, rounds.length * 3);

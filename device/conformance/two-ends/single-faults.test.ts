@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Every single packet of a connection between two adapters is lost, doubled, overtaken, damaged or late in turn. Nobody must notice but the clock. */
+/**
+ * Each packet of a connection between two adapters in turn is dropped, duplicated, reordered,
+ * damaged or delayed: the results are the same, only the time differs (IBTA 9.9.2).
+ */
 import t from 'tap';
 import { ackTimeoutNs } from '../../../protocol/infiniband/syndrome.ts';
 import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
@@ -15,7 +18,7 @@ const MTU = 256;
 const REQUEST_PACKETS = 8;
 const TIMEOUT = 14;
 
-/** One of each operation, posted together. Throws unless each was executed once and brought what it must. */
+/** One of each operation, posted together. Throws unless each was executed once with its result. */
 function exchange(ends: Ends): void {
   const pair = ends.connect({ pathMtu: 1, timeout: TIMEOUT });
   const source = ends.a.buffer(ends.random.bytes(3 * MTU));
@@ -36,7 +39,7 @@ function exchange(ends: Ends): void {
   assertBytes(cell.bytes, Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0), 'the sum');
 }
 
-/** How long the exchange took with this fault, ns. Throws, naming the fault, when something was wrong. */
+/** Duration of the exchange with this fault, ns. Throws an error with the fault if it failed. */
 function measureNs(fault: ScheduledFault | undefined): number {
   const [requester, responder] = onFaultyLink({ delayNs: 700, schedule: fault === undefined ? [] : [fault] }, 1);
   const ends = bringUp(requester, responder, 1);
@@ -52,12 +55,12 @@ function measureNs(fault: ScheduledFault | undefined): number {
 }
 
 for (const fault of linkFaults) {
-  t.test(`one packet is hit: ${fault}`, async (t) => {
+  t.test(`one packet meets a fault: ${fault}`, async (t) => {
     ledger(t, '9.9.2', `A fault of one request packet (${fault}) costs no timeout when others follow it`);
     ledger(
       t,
       '9.9.2',
-      `Each request is executed once whichever packet of it or of its answer meets a fault (${fault})`,
+      `Each request is executed once, whichever packet of it or of its response meets a fault (${fault})`,
     );
     const undisturbedNs = measureNs(undefined);
     let disturbed = 0;

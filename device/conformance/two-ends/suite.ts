@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The list of cases that run on every pair of ends: over a good link all of them, over a faulty one those that hold there. */
+/**
+ * The cases for every pair of ends: all of them on a lossless link, those without `losslessOnly` on
+ * a faulty one. Run by `two-ends.test.ts` in process, by tests of `device/main` between processes.
+ */
 import { End, Ends, type Place } from './ends.ts';
 import { failureCases } from './failures.ts';
 import { reliableCases } from './reliable.ts';
 import type { TwoEndsCase } from './two-ends-case.ts';
 import { unreliableCases } from './unreliable.ts';
 
+/** All cases. */
 export const twoEndsCases: readonly TwoEndsCase[] = [...reliableCases, ...failureCases, ...unreliableCases];
 
-/** Runs a case and resets both ends, so that the next one finds them fresh. An error names the seed. */
+/** Runs a case and resets both ends for the next one. An error names the seed. */
 export function runTwoEndsCase(twoEnds: TwoEndsCase, requester: Place, responder: Place, seed = 1): void {
   const ends = bringUp(requester, responder, seed);
   try {
@@ -19,7 +23,7 @@ export function runTwoEndsCase(twoEnds: TwoEndsCase, requester: Place, responder
   ends.reset();
 }
 
-/** Both ends, fresh. Places on one function share its driver. */
+/** Brings both ends up. Places on one function share its driver. */
 export function bringUp(requester: Place, responder: Place, seed: number): Ends {
   const first = new End(requester);
   return new Ends(first, new End(responder, responder.access === requester.access ? first.driver : undefined), seed);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Two adapters in one machine, joined at their first ports, as places for the suite of two ends. */
+/**
+ * Two adapters in one machine, joined at their first ports, as places for the cases of two ends.
+ */
 import { Adapter } from '../../adapter/adapter.ts';
 import { Fabric } from '../../fabric/fabric.ts';
 import { FaultyLink } from '../../fabric/faulty-link.ts';
@@ -12,6 +14,7 @@ import type { Place } from './ends.ts';
 
 const MEMORY_BYTES = 4 * 1024 * 1024;
 
+/** Two adapters whose first ports `join` connects. */
 export function twoAdapters(join: (first: Port, second: Port) => void): [Place, Place] {
   const machine = new InProcessMachine({
     functionCount: 2,
@@ -34,11 +37,12 @@ export function twoAdapters(join: (first: Port, second: Port) => void): [Place, 
   return [placeOf(machine, 0, 1), placeOf(machine, 1, 1)];
 }
 
+/** Two adapters on a `FaultyLink`. */
 export function onFaultyLink(options: Partial<FaultyLinkOptions>, seed: number): [Place, Place] {
   return twoAdapters((first, second) => new FaultyLink(first, second, options, new Random(seed)));
 }
 
-/** A port, driven through a function of a machine. */
+/** A port, used through a function of a machine. */
 export function placeOf(machine: InProcessMachine, functionIndex: number, port: 1 | 2): Place {
   return { access: new InProcessAccess(machine, functionIndex), port };
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The suite of two ends in process: on the two ports of one adapter, on two adapters with a cable, on two adapters with a faulty link. */
+/**
+ * The cases of two ends in process: on two ports of an adapter, on two functions, on two adapters
+ * with a cable, on two adapters with a faulty link.
+ */
 import t from 'tap';
 import { Cable } from '../../fabric/cable.ts';
 import { InProcessAccess } from '../../hosts/in-process/access.ts';
@@ -11,7 +14,7 @@ import { onFaultyLink, placeOf, twoAdapters } from './two-adapters.ts';
 const SEEDS = 12;
 const FAULTS = { drop: 0.03, duplicate: 0.03, reorder: 0.03, corrupt: 0.02, delay: 0.03 };
 
-// One machine for all cases of a kind: a case must leave nothing to the next.
+// One machine for all cases of a kind: no case may leave state to the next.
 const machine = new InProcessMachine();
 const access = new InProcessAccess(machine);
 const functions = new InProcessMachine({ functionCount: 2 });

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** UC and UD between two ends: over a good link everything arrives; over a bad one, what arrives is whole. */
+/**
+ * UC and UD between two ends: on a lossless link all messages arrive; on a faulty one, arrived
+ * messages are whole (IBTA 9.8). Cases of `suite.ts`.
+ */
 import { strict as assert } from 'node:assert';
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
@@ -15,8 +18,8 @@ const MANY = 40;
 export const unreliableCases: readonly TwoEndsCase[] = [
   { name: 'UC: SEND and WRITE of sizes around each path MTU', losslessOnly: true, run: unreliableSizes },
   { name: 'UD: a datagram and its answer, with and without a global route', losslessOnly: true, run: datagrams },
-  { name: 'UC: what arrives is whole', run: (ends) => whole(ends, ServiceType.UC) },
-  { name: 'UD: what arrives is whole', run: (ends) => whole(ends, ServiceType.UD) },
+  { name: 'UC: arrived messages are whole', run: (ends) => whole(ends, ServiceType.UC) },
+  { name: 'UD: arrived messages are whole', run: (ends) => whole(ends, ServiceType.UD) },
 ];
 
 function unreliableSizes(ends: Ends): void {
@@ -53,7 +56,7 @@ function datagramPair(end: End): DriverQueuePair {
   return end.queuePair({ serviceType: ServiceType.UD }).start({ port: end.port, qkey: QKEY });
 }
 
-/** One datagram from here to there; its completion at the receiver. */
+/** Sends one datagram; returns its completion at the receiver. */
 function exchange(
   { from, qp, globalRoute }: { from: End; qp: DriverQueuePair; globalRoute: number },
   { to, peer }: { to: End; peer: DriverQueuePair },
@@ -74,7 +77,7 @@ function exchange(
   return entry;
 }
 
-/** Messages carry their number; whichever arrive are as they were sent. */
+/** Sends numbered messages; those that arrive have the bytes sent. */
 function whole(ends: Ends, serviceType: ServiceType): void {
   const isDatagram = serviceType === ServiceType.UD;
   const grh = isDatagram ? GRH : 0;
@@ -84,7 +87,7 @@ function whole(ends: Ends, serviceType: ServiceType): void {
     : ends.connect({ serviceType, pathMtu: 1 });
   const addressHandle = ends.a.driver.addressHandles.add({ port: ends.a.port, dlid: ends.b.lid, pd: ends.a.pd });
   const sources = Array.from({ length: MANY }, () => ends.a.buffer(ends.random.bytes(lengthBytes)));
-  // A link may double packets: more entries than messages.
+  // A link may duplicate packets: more entries than messages.
   const targets = Array.from({ length: MANY + MANY / 2 }, () => ends.b.buffer(grh + lengthBytes));
   for (const target of targets) pair.b.postReceive([ends.b.sge(target)]);
   for (const [immediate, source] of sources.entries())

@@ -223,7 +223,7 @@ t.test('hazard 36: the lock has one holder, and no second command starts during 
   const fixture = new AdapterFixture();
   const { management } = fixture.driver;
   management.lock();
-  t.equal(fixture.read(CSR.DEDICATED_LOCK), 0, 'whoever asks now must try again');
+  t.equal(fixture.read(CSR.DEDICATED_LOCK), 0, 'a second request for the lock fails');
   const first = management.build({ opcode: ManagementOpcode.QUERY_ADAPTER });
   const second = management.build({ opcode: ManagementOpcode.CREATE_PD });
   const executed = fixture.read(CSR.MANAGEMENT_COMMANDS);
