@@ -277,7 +277,10 @@ const drops: readonly [string, (fixture: AdapterFixture, pair: Pair) => SendRequ
   ['queue pair 0', () => ({ remoteQpn: 0 })],
   ['queue pair 1', () => ({ remoteQpn: 1 })],
   ['multicast queue pair number', () => ({ remoteQpn: 0xffffff })],
-  ['LID without a port', (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ pd: fixture.pd, dlid: 99 }) })],
+  [
+    'LID without a port',
+    (fixture) => ({ addressHandle: fixture.driver.addressHandles.add({ pd: fixture.pd, dlid: 99 }) }),
+  ],
   [
     'queue pair of the other port',
     (fixture, { receiver }) => {

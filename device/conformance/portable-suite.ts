@@ -84,6 +84,7 @@ class DatagramFixture {
   }
 }
 
+/** All cases. */
 export const portableCases: readonly PortableCase[] = [
   { name: 'a datagram by collect buffer, with stores of every size in any order', run: collectStyles },
   { name: 'a datagram by doorbell, in the collect page and by register', run: doorbells },

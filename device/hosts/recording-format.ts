@@ -18,8 +18,11 @@ import { crc32 } from 'node:zlib';
 import { LAYOUT_HASH_HIGH, LAYOUT_HASH_LOW } from '../../protocol/layout/gen/constants.gen.ts';
 import type { AdapterOptions } from '../adapter/options.ts';
 
+/** Version of the format. */
 export const RECORDING_VERSION = 1;
+/** Magic, length and CRC-32. */
 export const CHUNK_HEADER_BYTES = 12;
+/** "CHNK" as a little-endian dword. */
 export const CHUNK_MAGIC = 0x4b4e4843;
 
 const MAGIC = 'VUHCAREC';

@@ -40,6 +40,7 @@ export interface AdapterFixtureOptions extends MachineOptions {
   readonly access?: (machine: InProcessMachine) => InProcessAccess;
 }
 
+/** Options of a datagram QP. */
 export interface QueuePairOptions extends Partial<QueuePairRequest> {
   readonly port?: number;
   readonly qkey?: number;
@@ -49,6 +50,7 @@ export interface QueuePairOptions extends Partial<QueuePairRequest> {
   readonly state?: 'reset' | 'init' | 'rtr' | 'rts';
 }
 
+/** A buffer in guest memory. */
 export type Buffer = DriverBuffer;
 
 /** A datagram sender on port 1 and its receiver on port 2. */

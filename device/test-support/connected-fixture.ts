@@ -13,6 +13,7 @@ import type { AdapterFixture, Buffer } from './adapter-fixture.ts';
 export const FULL_ACCESS =
   AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
 
+/** Options of both QPs. */
 export interface ConnectedOptions extends Partial<Connection> {
   readonly serviceType?: ServiceType;
   readonly sendEntriesLog2?: number;

@@ -20,6 +20,7 @@ import { NOP } from './command-poster.ts';
 export const BUFFER_ENTRIES = 8;
 const QUEUE_LOG2 = 3;
 
+/** Number of QPs, and policy and size of the overflow buffer. */
 export interface FloodOptions extends AdapterFixtureOptions {
   readonly queuePairs?: number;
   readonly policy?: OverflowPolicy;

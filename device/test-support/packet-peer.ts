@@ -38,6 +38,7 @@ export interface SeenPacket extends Readonly<PacketFields> {
 /** Changes the bytes of a packet; returns the number that arrives. */
 export type Damage = (packet: DataView) => number;
 
+/** Options of the QP under test. */
 export interface PeerOptions extends ConnectedOptions {
   readonly fixture?: AdapterFixtureOptions;
   /** State of the QP; RTS unless given. */

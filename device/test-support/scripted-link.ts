@@ -10,6 +10,7 @@ import type { Port } from '../port/port.ts';
 
 const WIRE_PACKETS = 256;
 
+/** The link of one port. */
 export class ScriptedLink implements Link {
   readonly trusted = false;
   readonly active = false;

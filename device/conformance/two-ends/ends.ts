@@ -44,6 +44,7 @@ export interface Pair {
   readonly b: DriverQueuePair;
 }
 
+/** Options of a connection; RC unless given. */
 export interface PairOptions extends Partial<Connection> {
   readonly serviceType?: ServiceType;
   /** Packets have a GRH. */

@@ -6,6 +6,7 @@
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { ConnectionPlan } from './plan.ts';
 
+/** State and checks of an end. */
 export interface EndState {
   readonly name: string;
   readonly plan: ConnectionPlan;

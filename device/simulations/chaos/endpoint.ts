@@ -23,6 +23,7 @@ const RECEIVE_ENTRIES_LOG2 = 4;
 const AMPLE_LOG2 = 7;
 const RNR_INFINITE = 7;
 
+/** An end: its QP, both halves, and its state. */
 export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
   readonly name: string;
   readonly plan: ConnectionPlan;

@@ -9,6 +9,7 @@ import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.
 import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
 import { findDifference } from './find-difference.ts';
 
+/** Number of slots to write. */
 export const SLOTS = 3;
 const CELL_BYTES = 8;
 const ALL_RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
@@ -20,6 +21,7 @@ export interface PostedWrite {
   done: boolean;
 }
 
+/** The buffer, its region, and the writes that may have been executed. */
 export class ExposedMemory {
   readonly region: DriverMemoryRegion;
   readonly slotBytes: number;

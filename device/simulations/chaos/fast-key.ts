@@ -16,6 +16,7 @@ const PAGE_SHIFT = 12;
 const ADDRESS_BYTES = 8;
 const KEY_BYTE = 0x42;
 
+/** The key, its page, and the work request that registers it. */
 export class FastKey {
   readonly key: number;
   readonly address: number;

@@ -29,6 +29,7 @@ const ROUNDS_MAX = 20_000;
 /** Rounds between two checks of the invariants. */
 const CHECK_INTERVAL = 16;
 
+/** Both sides and the wire. */
 export class Network {
   readonly sides: readonly [Side, Side];
   readonly fixtures: readonly AdapterFixture[];

@@ -23,6 +23,7 @@ export interface RemoteTargets {
   readonly fastKey: FastKey;
 }
 
+/** The source of operations of one end. */
 export class OperationSource {
   readonly #fixture: AdapterFixture;
   readonly #random: Random;

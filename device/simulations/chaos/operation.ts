@@ -14,6 +14,7 @@ export interface AtomicStep {
   readonly after: bigint;
 }
 
+/** A posted request and the checks of its execution. */
 export interface Operation {
   readonly name: string;
   readonly request: SendRequest;

@@ -20,6 +20,7 @@ export interface WirePlan {
   readonly flaps: readonly (readonly [number, number])[];
 }
 
+/** Attributes and sizes of a connection. */
 export interface ConnectionPlan {
   readonly serviceType: ServiceType;
   readonly pathMtu: number;
@@ -50,6 +51,7 @@ export type Mishap =
   | 'reconnect'
   | 'function reset';
 
+/** A whole run. */
 export interface Plan {
   readonly seed: number;
   readonly twoAdapters: boolean;

@@ -16,6 +16,7 @@ const LIMIT = 64;
 const ROOM = { bufferPackets: 8, flightPackets: 8 };
 const FAST_BITS_PER_SECOND = 1e11;
 
+/** Both directions of the link. */
 export class ProductLink implements Wire {
   readonly #a: Port;
   readonly #b: Port;

@@ -28,6 +28,7 @@ export interface ReceivingEnd extends EndState {
   readonly other: { readonly mayFail: boolean; readonly sender: { readonly messages: readonly Operation[] } };
 }
 
+/** Receive entries of an end and their completions. */
 export class ReceiveSide {
   /** Messages received without error. */
   received = 0;

@@ -12,6 +12,7 @@ import type { EndState } from './end-state.ts';
 import { type AtomicStep, type Operation, REMOTE_FAILURES } from './operation.ts';
 import type { Trace } from './trace.ts';
 
+/** log2 of the entries of a send queue. */
 export const SEND_ENTRIES_LOG2 = 4;
 const SEND_ENTRIES = 1 << SEND_ENTRIES_LOG2;
 const { SUCCESS, FLUSHED, LOCAL_QP_OPERATION_ERROR, RETRY_EXCEEDED, RNR_RETRY_EXCEEDED } = CompletionStatus;
@@ -34,6 +35,7 @@ export interface SendingEnd extends EndState {
   };
 }
 
+/** Sends of an end and their completions. */
 export class SendSide {
   /** Sends posted, in order. */
   readonly operations: Operation[] = [];

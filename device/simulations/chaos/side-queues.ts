@@ -10,6 +10,7 @@ import type { DriverSharedReceiveQueue } from '../../hosts/in-process/driver/sha
 import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
 import type { Plan } from './plan.ts';
 
+/** Bytes of the GRH area of a datagram's receive buffer. */
 export const GRH_BYTES = 40;
 const SHARED_CQ_LOG2 = 9;
 const ENTRIES_LOG2 = 4;
@@ -24,6 +25,7 @@ export interface CompletingEnd {
   readonly receiver: { reap(entry: CompletionEntry): void };
 }
 
+/** The shared queues of one side. */
 export class SideQueues {
   readonly cq: DriverCompletionQueue | undefined;
   readonly srq: SharedEntries | undefined;

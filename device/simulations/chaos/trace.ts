@@ -7,6 +7,7 @@
 const OFFSET = 0x811c9dc5;
 const PRIME = 0x01000193;
 
+/** A log and its hash. */
 export class Trace {
   readonly lines: string[] = [];
   readonly #keep: boolean;

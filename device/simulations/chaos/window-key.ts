@@ -16,6 +16,7 @@ import { newOperation, type Operation } from './operation.ts';
 const SLOT_BYTES = 200;
 const RIGHTS = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
 
+/** The window, its memory, and requests that bind and unbind it. */
 export class WindowKey {
   readonly kind: MwKind;
   readonly memory: ExposedMemory;

@@ -29,6 +29,7 @@ const KINDS: readonly (readonly [ServiceType, SendOpcode])[] = [
   [ServiceType.UD, SendOpcode.SEND_IMMEDIATE],
 ];
 
+/** The machine, its tenants and flows. */
 export class AdapterLoad {
   readonly seed: number;
   readonly machine: InProcessMachine;

@@ -12,7 +12,9 @@ const MEMORY_BYTES = 1 << 23;
 const EQUAL = 0.05;
 /** Largest deviation from a guaranteed share. */
 export const GUARANTEE = 0.02;
+/** Message sizes, bytes. */
 export const SIZES = [64, 256, 1024, 2048, 4096, 8192, 16_384, 65_536];
+/** All ways of posting. */
 export const POSTINGS: readonly Posting[] = ['collect', 'doorbell', 'mixed'];
 /** Passes of a measurement with messages of up to 4096 bytes. */
 export const PASSES = 300;

@@ -33,6 +33,7 @@ export type Posting = 'collect' | 'doorbell' | 'mixed';
 /** Kind of message: RC WRITE, RC READ, RC SEND, or UD SEND. */
 export type Traffic = 'write' | 'read' | 'send' | 'datagram';
 
+/** The load of one tenant. */
 export interface FloodRequest {
   /** RC WRITE unless given. */
   readonly traffic?: Traffic;

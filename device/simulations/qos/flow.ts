@@ -13,6 +13,7 @@ import type { Tenant } from './tenant.ts';
 
 const GRH = 40;
 const QKEY = 0x1234;
+/** log2 of the entries of both queues. */
 export const QUEUE_LOG2 = 4;
 /** Messages in flight at most; the receiver has as many entries posted. */
 export const WINDOW = 1 << QUEUE_LOG2;
@@ -21,12 +22,14 @@ export const LONGEST = 2048;
 const INLINE_LONGEST = 256;
 const NUMBER_BYTES = 4;
 
+/** Service, operation and QoS level of a flow. */
 export interface FlowOptions {
   readonly serviceType: ServiceType;
   readonly opcode: SendOpcode;
   readonly qosLevel: number;
 }
 
+/** Both QPs of a flow and their counts. */
 export class Flow {
   readonly from: Tenant;
   readonly to: Tenant;

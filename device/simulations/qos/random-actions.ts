@@ -53,6 +53,7 @@ interface HalfWritten {
   readonly stores: CollectStore[];
 }
 
+/** The actions and their counts. */
 export class RandomActions {
   readonly counts = { requests: 0, granted: 0, errors: 0, resets: 0, switched: 0, halfWritten: 0, stale: 0 };
   readonly #load: LoadedAdapter;

@@ -17,6 +17,7 @@ import { OutstandingWork } from '../../hosts/in-process/driver/outstanding-work.
 /** A consumer count ahead of any producer count: the device finds no missed completion. */
 const AHEAD = 0x4000_0000;
 
+/** `body-before-sequence`. */
 export class BodyFirstQueue extends DriverCompletionQueue {
   override poll(): CompletionEntry | undefined {
     const entry = decodeCompletionEntry(this.buffer.slot(this.consumed), 0, newCompletionEntry());
@@ -27,6 +28,7 @@ export class BodyFirstQueue extends DriverCompletionQueue {
   }
 }
 
+/** `cq-consumer-early`. */
 export class EarlyConsumerQueue extends DriverCompletionQueue {
   override poll(): CompletionEntry | undefined {
     if (!this.ready) return undefined;
@@ -37,6 +39,7 @@ export class EarlyConsumerQueue extends DriverCompletionQueue {
   }
 }
 
+/** `eq-consumer-early`. */
 export class EarlyConsumerEvents extends DriverEventQueue {
   override walk(): EventEntry[] {
     const slots: DataView[] = [];
@@ -49,6 +52,7 @@ export class EarlyConsumerEvents extends DriverEventQueue {
   }
 }
 
+/** `no-recheck-after-arm`. */
 export class NoRecheckPoller extends EventPoller {
   protected override handle(queue: DriverCompletionQueue): void {
     this.take(queue);
@@ -57,8 +61,8 @@ export class NoRecheckPoller extends EventPoller {
 }
 
 /**
- * Arms, then polls again, which would suffice; but a completion before EQ pending is cleared posts
- * no event.
+ * `pending-cleared-late`. It arms, then polls again, which would suffice; but a completion before
+ * EQ pending is cleared posts no event.
  */
 export class LateClearPoller extends EventPoller {
   protected override handle(queue: DriverCompletionQueue): void {
@@ -69,6 +73,7 @@ export class LateClearPoller extends EventPoller {
   }
 }
 
+/** `primary-after-scan`. */
 export class PrimaryLastPoller extends EventPoller {
   override poll(): number {
     const summary = this.events.summary as DataView;
@@ -80,7 +85,7 @@ export class PrimaryLastPoller extends EventPoller {
   }
 }
 
-/** Reads the event queue only when a CQ's summary byte is set. */
+/** `secondary-after-scan`. It reads the event queue only when a CQ's summary byte is set. */
 export class SecondaryLastPoller extends EventPoller {
   override poll(): number {
     const summary = this.events.summary as DataView;
@@ -94,16 +99,19 @@ export class SecondaryLastPoller extends EventPoller {
   }
 }
 
+/** `no-deadman`. */
 export class NoDeadmanPoller extends EventPoller {
   override deadman(): number {
     return 0;
   }
 }
 
+/** `stale-event`. */
 export class TrustingPoller extends EventPoller {
   override forget(): void {}
 }
 
+/** `matched-by-order`. */
 export class OrderedWork<T> extends OutstandingWork<T> {
   override take(): T | undefined {
     const [first] = this.work;

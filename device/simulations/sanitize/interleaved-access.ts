@@ -10,6 +10,7 @@ import type { AccessKind } from './interleaving.ts';
 /** The hook is called once per send block. */
 const PIO_STRIDE_BYTES = 64;
 
+/** The access with its hook. */
 export class InterleavedAccess extends InProcessAccess {
   /** Called before each load, store and register access of the driver. */
   onAccess: (kind: AccessKind) => void = () => {};

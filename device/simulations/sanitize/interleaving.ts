@@ -25,6 +25,7 @@ const RATES = [2, 8, 32] as const;
 /** Actions of an interruption at most; Infinity: the device finishes all its work. */
 const ACTIONS = [6, 48, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY] as const;
 
+/** The interruptions of the present action. */
 export class Interleaving {
   readonly #random: Random;
   /** Access kind of the single interruption; undefined if none is pending. */

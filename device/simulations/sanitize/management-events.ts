@@ -10,6 +10,7 @@ import type { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 
 const ENTRIES_LOG2 = 1;
 
+/** The commands and their event queue. */
 export class ManagementEvents {
   /** A processor is using the management channel. */
   busy = false;

@@ -10,6 +10,7 @@ export const BUG_SEEDS = 50;
 /** One in so many seeds must show a bug: a change of the workload must not hide it unnoticed. */
 const CAUGHT_BY = 10;
 
+/** The results for one bug, or for the clean driver. */
 export interface MatrixRow {
   /** Undefined for the clean driver. */
   readonly bug: PlantedBug | undefined;
@@ -58,4 +59,5 @@ export function describeRow(row: MatrixRow): string {
   return `${verdict}${name}${count}${first}  ${seen.length > 110 ? `${seen.slice(0, 107)}...` : seen}`.trimEnd();
 }
 
+/** Head of the table. */
 export const MATRIX_HEAD = `    ${'planted bug'.padEnd(24)}${'caught'.padStart(8)}${'first'.padStart(6)}  what the first seed saw`;

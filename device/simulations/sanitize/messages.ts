@@ -15,6 +15,7 @@ interface Message {
 
 const HEADER_BYTES = 4;
 
+/** All messages of a run. */
 export class Messages {
   /** Number of completions and arrivals. */
   progress = 0;

@@ -18,6 +18,7 @@ export interface RoundPlan {
   readonly laziness: number;
 }
 
+/** A whole run. */
 export interface SanitizePlan {
   readonly seed: number;
   readonly ordering: OrderingOptions;

@@ -7,6 +7,7 @@ import type { DriverClasses } from '../../hosts/in-process/driver/driver-classes
 import * as events from './event-bugs.ts';
 import * as sends from './send-bugs.ts';
 
+/** One bug. */
 export interface PlantedBug {
   readonly name: string;
   /** The defect, as the predicate of "a driver that ...". */
@@ -14,6 +15,7 @@ export interface PlantedBug {
   readonly classes: Partial<DriverClasses>;
 }
 
+/** All bugs. */
 export const plantedBugs: readonly PlantedBug[] = [
   {
     name: 'body-before-sequence',

@@ -14,6 +14,7 @@ export type Work = { readonly message: number } | { readonly receiver: Receiver;
 
 const BUFFER_BYTES = 2048;
 
+/** The receive queue of a QP. */
 export class Receiver {
   readonly qp: DriverQueuePair;
   /** Messages sent here so far; each has a receive entry. */

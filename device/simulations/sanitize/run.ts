@@ -11,6 +11,7 @@ import { makePlan, type RoundPlan, type SanitizePlan } from './plan.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 import { SystemUnderTest } from './system-under-test.ts';
 
+/** The result of a run. */
 export interface SanitizeResult {
   readonly plan: SanitizePlan;
   readonly trace: Trace;

@@ -17,6 +17,7 @@ import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts'
 
 const WORDS_PER_LINE = 8;
 
+/** `doorbell-before-entry`. */
 export class EarlyDoorbellPair extends DriverQueuePair {
   override post(request: SendRequest, by?: PostBy): Uint8Array {
     if (by !== 'doorbell') return super.post(request, by);
@@ -31,6 +32,7 @@ export class EarlyDoorbellPair extends DriverQueuePair {
   }
 }
 
+/** `page-released-early`. */
 export class EarlyReleasePool extends CollectPagePool {
   override write(store: (page: number) => void): boolean {
     const page = this.take();
@@ -41,6 +43,7 @@ export class EarlyReleasePool extends CollectPagePool {
   }
 }
 
+/** `credit-read-twice`. */
 export class ReadTwiceContext extends DriverSendContext {
   #last = 0;
 
@@ -52,6 +55,7 @@ export class ReadTwiceContext extends DriverSendContext {
   }
 }
 
+/** `credit-in-halves`. */
 export class HalvesContext extends DriverSendContext {
   protected override readReturned(): number {
     const at = (this.number % WORDS_PER_LINE) * CREDIT_RETURN_SIZE;
@@ -62,12 +66,14 @@ export class HalvesContext extends DriverSendContext {
   }
 }
 
+/** `credit-without-wrap`. */
 export class NoWrapContext extends DriverSendContext {
   protected override readReturned(): number {
     return Math.max(0, this.word.freeCounter - this.freed);
   }
 }
 
+/** `force-without-edge`. */
 export class HeldForceContext extends DriverSendContext {
   override force(): void {
     this.control(CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK | CSR_SEND_CONTEXT_CONTROL_FORCE_MASK);

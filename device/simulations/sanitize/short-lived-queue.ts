@@ -13,6 +13,7 @@ import type { Work } from './receiver.ts';
 
 const SUMMARY_INDEX = 3;
 
+/** The CQ and the QP that uses it. */
 export class ShortLivedQueue {
   readonly queue: DriverCompletionQueue;
   readonly #fixture: AdapterFixture;

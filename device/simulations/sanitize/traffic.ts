@@ -56,6 +56,7 @@ export interface MessageSystem {
   note(what: string, a?: number, b?: number, c?: number): void;
 }
 
+/** QPs, receive queues and the send context of a run. */
 export class Traffic {
   readonly queues: readonly DriverCompletionQueue[];
   readonly #system: MessageSystem;
