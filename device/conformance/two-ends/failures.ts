@@ -22,7 +22,7 @@ export const failureCases: readonly TwoEndsCase[] = [
 ];
 
 /** Checks that a new connection works. */
-export function checkNewConnection(ends: Ends): void {
+function checkNewConnection(ends: Ends): void {
   ends.proveNothingIsLeft(ends.connect());
 }
 

@@ -33,7 +33,7 @@ const BITS = 8;
 const PSN_OFFSET = 17;
 
 /** One direction of a cable. */
-export class FaultyWire implements Wire {
+class FaultyWire implements Wire {
   readonly #from: Port;
   readonly #plan: WirePlan;
   readonly #random: Random;
