@@ -57,9 +57,9 @@ t.test(
     const scribbles: [string, (entries: DataView, foreign: number) => void][] = [
       ['zeros', (entries) => fill(entries, 0, 0)],
       ['all ones', (entries) => fill(entries, 0xffffffff, 0xffffffff)],
-      ['a QP without an entry', (entries, foreign) => fill(entries, (foreign << 8) >>> 0, 0)],
-      ['wrong reserved bits', (entries) => entries.setUint32(4, 0xffff0000, true)],
-      ['one entry twice', (entries) => entries.setUint32(8, entries.getUint32(0, true), true)],
+      ['a QP without an entry', (entries, foreign) => fill(entries, (foreign << DOORBELL_QPN_SHIFT) >>> 0, 0)],
+      ['wrong reserved bits', (entries) => entries.setUint32(DOORBELL_SEQUENCE_OFFSET, ~DOORBELL_SEQUENCE_MASK, true)],
+      ['one entry twice', (entries) => setDoorbellQpn(entries, OVERFLOW_ENTRY_BYTES, getDoorbellQpn(entries, 0))],
     ];
     for (const [what, scribble] of scribbles) {
       const flood = new DoorbellFlood({ seed: 39, budget: 4 });

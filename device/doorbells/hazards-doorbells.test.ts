@@ -303,8 +303,8 @@ t.test(
       for (let step = 0; step < moment; step++) fixture.machine.step();
       qp.stop();
       qp.ring(0);
-      t.equal(descriptor.getUint8(6) & 1, 1, 'destroyed is there at once');
-      stepUntil(fixture, () => descriptor.getUint8(3) === NOT_QUEUED, 'a null link');
+      t.equal(getSendQueueDescriptorDestroyed(descriptor, 0), 1, 'destroyed is there at once');
+      stepUntil(fixture, () => getSendQueueDescriptorNextState(descriptor, 0) === NOT_QUEUED, 'a null link');
       // Software reuses the memory now: nobody else may touch it.
       const bytes = new Uint8Array(descriptor.buffer, descriptor.byteOffset, descriptor.byteLength);
       bytes.fill(0x77);

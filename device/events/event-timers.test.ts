@@ -27,11 +27,15 @@ import { AdapterFixture, type AdapterFixtureOptions } from '../test-support/adap
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const VECTOR = 20;
+const delayFields = (ns: number) => ({
+  nextInterruptDelayNsLow: lowDword(ns),
+  nextInterruptDelayNsHigh: highDword(ns),
+});
 const POLL_ONLY = { nextInterruptDelayNsLow: 0xffffffff, nextInterruptDelayNsHigh: 0xffffffff };
 
 /** An event queue with summary bytes, and CQs, each with a QP, that post to it. */
 class Fixture {
-  readonly fixture: AdapterFixture;
+  readonly adapterFixture: AdapterFixture;
   readonly events: DriverEventQueue;
   readonly qps: readonly DriverQueuePair[];
 
@@ -40,21 +44,17 @@ class Fixture {
     queues = 4,
     options: AdapterFixtureOptions = {},
   ) {
-    this.fixture = new AdapterFixture(options);
+    this.adapterFixture = new AdapterFixture(options);
     const { delayNs = 0, ...rest } = attributes;
-    this.events = this.fixture.driver.createEventQueue({
+    this.events = this.adapterFixture.driver.createEventQueue({
       vector: VECTOR,
       summaryCount: queues,
-      attributes: {
-        nextInterruptDelayNsLow: lowDword(delayNs),
-        nextInterruptDelayNsHigh: highDword(delayNs),
-        ...rest,
-      },
+      attributes: { ...delayFields(delayNs), ...rest },
     });
     this.qps = Array.from({ length: queues }, (_, summaryIndex) => {
-      const sendCq = this.fixture.createCompletionQueue({ eventQueue: this.events, summaryIndex });
+      const sendCq = this.adapterFixture.createCompletionQueue({ eventQueue: this.events, summaryIndex });
       sendCq.notify();
-      return this.fixture.createQueuePair({ sendCq });
+      return this.adapterFixture.createQueuePair({ sendCq });
     });
   }
 
@@ -63,7 +63,7 @@ class Fixture {
   }
 
   get interrupts(): number {
-    return this.fixture.host.raised[VECTOR] ?? 0;
+    return this.adapterFixture.host.raised[VECTOR] ?? 0;
   }
 
   /** Primary byte, then the secondary ones. */
@@ -73,14 +73,13 @@ class Fixture {
   }
 
   clearSummary(): void {
-    const view = this.events.summary as DataView;
-    for (let index = 0; index < view.byteLength; index++) view.setUint8(index, 0);
+    this.summary.forEach((_, index) => void (this.events.summary as DataView).setUint8(index, 0));
   }
 
   /** Causes one completion on CQ number `index`. */
   complete(index: number): void {
     this.qps[index].post(NOP);
-    this.fixture.settle();
+    this.adapterFixture.settle();
   }
 
   /** Takes a CQ's entries and clears its EQ pending bit without arming again. */
@@ -88,11 +87,11 @@ class Fixture {
     const { sendCq } = this.qps[index].parts;
     sendCq.drain();
     sendCq.notify({ clearPending: true });
-    this.fixture.settle();
+    this.adapterFixture.settle();
   }
 
   query() {
-    const { management } = this.fixture.driver;
+    const { management } = this.adapterFixture.driver;
     const { payload } = management.perform({ opcode: ManagementOpcode.QUERY_EQ, objectNumber: this.events.eqn });
     return decodeEqAttributes(payload, 0, newEqAttributes());
   }
@@ -100,16 +99,12 @@ class Fixture {
   /** Sets local time to `ns` after its wrap; negative: before it. */
   setTimeFromWrap(ns: number): void {
     const low = ((ns % DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE;
-    this.fixture.access.writeRegister(
-      CSR.LOCAL_TIME,
-      8,
-      low,
-      (Math.floor(ns / DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE,
-    );
+    const high = (Math.floor(ns / DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE;
+    this.adapterFixture.access.writeRegister(CSR.LOCAL_TIME, 8, low, high);
   }
 
   finish(): void {
-    this.fixture.finish();
+    this.adapterFixture.finish();
   }
 }
 
@@ -122,7 +117,7 @@ t.test(
     t.equal(fixture.interrupts, 1);
     const { nextInterruptTimeLow: stamp, completionEventCounter } = fixture.query();
     t.equal(completionEventCounter, 1);
-    t.equal(stamp, fixture.fixture.machine.clock.now() + 10_000, 'local time plus the delay');
+    t.equal(stamp, fixture.adapterFixture.machine.clock.now() + 10_000, 'local time plus the delay');
     fixture.clearSummary();
     fixture.complete(3);
     t.same(fixture.summary, [0, 0, 0, 0, 1]);
@@ -140,10 +135,10 @@ t.test('a late driver is interrupted once per delay, even when it asked for the 
     const first = controls === EqControl.INTERRUPT ? 1 : 0;
     fixture.complete(0);
     t.equal(fixture.interrupts, first);
-    fixture.fixture.machine.clock.advance(10_000);
+    fixture.adapterFixture.machine.clock.advance(10_000);
     fixture.complete(1);
     t.equal(fixture.interrupts, first, 'the stamp itself is not later than the stamp');
-    fixture.fixture.machine.clock.advance(1);
+    fixture.adapterFixture.machine.clock.advance(1);
     fixture.clearSummary();
     fixture.complete(2);
     t.equal(fixture.interrupts, first + 1);
@@ -159,7 +154,7 @@ t.test('controls: nothing, primary byte, primary byte and interrupt', async (t) 
   const seen = [EqControl.NOTHING, EqControl.PRIMARY_SUMMARY, EqControl.INTERRUPT].map((controls) => {
     const fixture = new Fixture({ delayNs: 1000, controls });
     fixture.complete(0);
-    fixture.fixture.machine.clock.advance(5000);
+    fixture.adapterFixture.machine.clock.advance(5000);
     fixture.complete(1);
     return [fixture.summary, fixture.interrupts];
   });
@@ -176,7 +171,7 @@ t.test('hazard 30: delay 0 interrupts on every event, the largest on none', asyn
   for (const fixture of [always, never]) {
     for (let index = 0; index < 4; index++) {
       fixture.complete(index);
-      fixture.fixture.machine.clock.advance(1e12);
+      fixture.adapterFixture.machine.clock.advance(1e12);
     }
   }
   t.equal(always.interrupts, 4);
@@ -197,7 +192,7 @@ t.test('hazard 30: stamp and local time compare across the wrap of either', asyn
     const fixture = new Fixture({ delayNs: 10_000 });
     fixture.setTimeFromWrap(startNs);
     fixture.complete(0);
-    fixture.fixture.machine.clock.advance(waitNs);
+    fixture.adapterFixture.machine.clock.advance(waitNs);
     fixture.complete(1);
     t.equal(fixture.interrupts, late ? 2 : 1, `from ${startNs} after ${waitNs}`);
     fixture.finish();
@@ -218,13 +213,13 @@ t.test('hazard 30: the last event may be stranded without an interrupt; a deadma
   t.equal(event?.objectNumber, fixture.queues[0]?.cqn);
   fixture.complete(1);
   fixture.clearPending(0);
-  fixture.fixture.machine.clock.advance(3_600e9);
-  fixture.fixture.settle();
+  fixture.adapterFixture.machine.clock.advance(3_600e9);
+  fixture.adapterFixture.settle();
   t.equal(fixture.interrupts, 1, 'no interrupt for an hour');
   t.equal(poller.deadman(), 1);
   t.same(taken, [fixture.queues[1]]);
   t.equal(poller.stranded, 1);
-  fixture.fixture.settle();
+  fixture.adapterFixture.settle();
   t.equal(fixture.query().completionEventCounter, 0);
   fixture.finish();
 });
@@ -239,7 +234,7 @@ t.test(
     fixture.complete(1);
     t.equal(fixture.query().completionEventCounter, 2);
     fixture.qps[1].destroy();
-    fixture.fixture.driver.management.perform({
+    fixture.adapterFixture.driver.management.perform({
       opcode: ManagementOpcode.DESTROY_CQ,
       objectNumber: fixture.queues[1].cqn,
     });
@@ -272,7 +267,7 @@ t.test(
     fixture.complete(0);
     t.equal(fixture.events.walk().length, 1);
     parts.sendCq.notify();
-    fixture.fixture.settle();
+    fixture.adapterFixture.settle();
     t.equal(fixture.events.walk().length, 1, 'the entry beyond `consumed` makes an event');
     t.equal(parts.sendCq.drain().length, 1);
     fixture.finish();
@@ -281,9 +276,9 @@ t.test(
 
 t.test('every write of an event is made before its interrupt: entry, secondary byte, primary byte', async (t) => {
   const fixture = new Fixture({ delayNs: 10_000 });
-  const mark = fixture.fixture.host.log.count;
+  const mark = fixture.adapterFixture.host.log.count;
   fixture.complete(2);
-  const effects = fixture.fixture.host.log.effectsSince(mark);
+  const effects = fixture.adapterFixture.host.log.effectsSince(mark);
   const summary = effects.findIndex(({ kind }) => kind === AccessKind.WRITE);
   const { BODY, VALIDITY, WRITE, VECTOR: MESSAGE } = AccessKind;
   t.same(
@@ -297,15 +292,17 @@ t.test('every write of an event is made before its interrupt: entry, secondary b
 t.test('asynchronous events have no EQ pending bit: each one sets the primary byte and interrupts', async (t) => {
   const fixture = new Fixture({ delayNs: 10_000 });
   const payload = eqPayload({ attributeMask: EqMask.ASYNCHRONOUS, asynchronous: 1 });
-  const { management } = fixture.fixture.driver;
+  const { management } = fixture.adapterFixture.driver;
   management.perform({ opcode: ManagementOpcode.MODIFY_EQ, objectNumber: fixture.events.eqn, payload });
   for (let count = 1; count <= 3; count++) {
     fixture.clearSummary();
     const before = fixture.interrupts;
-    const qp = fixture.fixture.createQueuePair({ sendCq: fixture.fixture.createCompletionQueue({ entriesLog2: 0 }) });
+    const qp = fixture.adapterFixture.createQueuePair({
+      sendCq: fixture.adapterFixture.createCompletionQueue({ entriesLog2: 0 }),
+    });
     qp.post(NOP);
     qp.post(NOP);
-    fixture.fixture.settle();
+    fixture.adapterFixture.settle();
     t.ok(fixture.events.walk().some(({ eventType }) => eventType === EventType.CQ_ERROR));
     t.ok(fixture.interrupts > before, 'although no time has passed');
     t.same(fixture.summary, [1, 0, 0, 0, 0]);
@@ -317,7 +314,7 @@ t.test('asynchronous events have no EQ pending bit: each one sets the primary by
 t.test('impossible addresses, counts and delays are refused, and nothing changes', async (t) => {
   const fixture = new Fixture({ delayNs: 77 });
   const before = fixture.query();
-  const { management } = fixture.fixture.driver;
+  const { management } = fixture.adapterFixture.driver;
   const memory = fixture.events.buffer.slotAddress(0);
   const attributeMask = EqMask.DELAY | EqMask.SUMMARY;
   const refused: [object, ManagementStatus][] = [
@@ -342,11 +339,11 @@ t.test('impossible addresses, counts and delays are refused, and nothing changes
 
 t.test('a CQ index without a byte, and bytes in unmapped memory, lose no event', async (t) => {
   const fixture = new Fixture({ delayNs: 0 }, 2);
-  const { driver, host } = fixture.fixture;
+  const { driver, host } = fixture.adapterFixture;
   const beyond = driver.createCompletionQueue({ eventQueue: fixture.events, summaryIndex: 2 });
   beyond.notify();
-  fixture.fixture.createQueuePair({ sendCq: beyond }).post(NOP);
-  fixture.fixture.settle();
+  fixture.adapterFixture.createQueuePair({ sendCq: beyond }).post(NOP);
+  fixture.adapterFixture.settle();
   t.same(fixture.summary, [1, 0, 0], 'no byte beyond the last is touched');
   t.equal(fixture.events.walk().length, 1);
   const page = 4096;
@@ -366,7 +363,7 @@ t.test('a CQ index without a byte, and bytes in unmapped memory, lose no event',
   fixture.complete(0);
   t.equal(fixture.events.walk().length, 1);
   t.equal(fixture.interrupts, 2);
-  t.equal(fixture.fixture.faults(FaultKind.DMA_WRITE), 2, 'one for each byte');
+  t.equal(fixture.adapterFixture.faults(FaultKind.DMA_WRITE), 2, 'one for each byte');
   fixture.finish();
 });
 
@@ -383,7 +380,7 @@ t.test(
 /** Compares random steps with the table in BigInt arithmetic; returns the difference or ''. */
 function runAgainstOracle(seed: number): string {
   const fixture = new Fixture({ delayNs: 1000 }, 6, { seed });
-  const { random, machine, driver } = fixture.fixture;
+  const { random, machine, driver } = fixture.adapterFixture;
   const pending = new Set<number>();
   let [delay, stamp, expected, offset] = [1000n, 0n, 0, 0n];
   const now = (): bigint => BigInt.asUintN(64, BigInt(machine.clock.now()) + offset);
@@ -408,7 +405,7 @@ function runAgainstOracle(seed: number): string {
       const target = BigInt.asUintN(64, BigInt(random.below(4000) - 2000));
       offset = target - BigInt(machine.clock.now());
       const low = Number(target & 0xffffffffn);
-      fixture.fixture.access.writeRegister(CSR.LOCAL_TIME, 8, low, Number(target >> 32n));
+      fixture.adapterFixture.access.writeRegister(CSR.LOCAL_TIME, 8, low, Number(target >> 32n));
     } else {
       delay = random.pick([0n, 1n, 700n, 2n ** 62n]);
       const payload = eqPayload({
@@ -430,7 +427,7 @@ t.test(
   async (t) => {
     const seed = 77;
     const fixture = new Fixture({ delayNs: 50_000, controls: EqControl.PRIMARY_SUMMARY }, 4, { seed });
-    const { random, machine } = fixture.fixture;
+    const { random, machine } = fixture.adapterFixture;
     let [posted, taken] = [0, 0];
     const poller = new EventPoller(fixture.events, fixture.queues, (queue) => {
       taken += queue.drain().length;
@@ -445,7 +442,7 @@ t.test(
       machine.clock.advance(random.below(2000));
       poller.poll();
     }
-    fixture.fixture.settle();
+    fixture.adapterFixture.settle();
     poller.deadman();
     t.equal(taken, posted, `seed ${seed}`);
     t.equal(fixture.interrupts, 0, 'it polled in time');

@@ -365,7 +365,7 @@ t.test('packets that a function may not send are dropped and halt the context', 
 
 /** Number of packets that port 2 received and dropped. */
 function drops({ adapterFixture }: SendContextFixture): number {
-  return fixture.access.readRegister(CSR.PORT_RECEIVE_DROPS + 8, 8);
+  return adapterFixture.access.readRegister(CSR.PORT_RECEIVE_DROPS + 8, 8);
 }
 
 t.test('the receiver drops packets whose test bits make a wrong ICRC or VCRC', async (t) => {

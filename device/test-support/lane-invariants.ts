@@ -16,8 +16,6 @@ import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { requesterOf } from '../transport/connected-states.ts';
 
-const SEQUENCE_MASK = 0xffff;
-
 /** Credits of one kind that commands hold, counted from the commands. */
 class HeldCredits {
   all = 0;

@@ -115,15 +115,15 @@ function ruleOf(layer: Layer, layers: readonly Layer[]): IForbiddenRuleType {
 
 /** Files below `path`, but in none of the layers inside it. */
 function exactly(path: string, inside: readonly string[]): string {
-  const not = inside.map((other) => `(?!${escape(other)}(/|$))`).join('');
-  return `^${not}${escape(path)}(/|$)`;
+  const not = inside.map((other) => `(?!${escapeDots(other)}(/|$))`).join('');
+  return `^${not}${escapeDots(path)}(/|$)`;
 }
 
 function patternOf(path: string): string {
-  return `^${escape(path)}(/|$)`;
+  return `^${escapeDots(path)}(/|$)`;
 }
 
-function escape(path: string): string {
+function escapeDots(path: string): string {
   return path.replace(/[.]/g, '\\.');
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on whole adapters, everything checked after every step; 2 million steps unless told otherwise, divided among as many
- * processes as there are processors. A failure names the seed and how to replay it: `--seed S --seeds 1` runs that seed alone.
+ * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on
+ * whole adapters, with every invariant checked after every step. A failure names the seed and the
+ * command that replays it.
  */
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Option } from 'commander';
 import { AdapterLoad } from '../../device/simulations/qos/adapter-load.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 
 const PROGRESS_MS = 5000;
 const CHECKED = `after every step:
@@ -30,11 +33,27 @@ interface Options {
   readonly stride?: number;
 }
 
-/** Runs one seed; returns its counts. Ends the process with 1 when something is wrong. */
-function runSeed(seed: number): Totals {
+await runEntry(async () => {
+  const script = defineScript(
+    'npm run invariants --',
+    'Loads whole adapters at random and checks all invariants after each step.',
+  )
+    .option('--seeds <N>', 'How many seeds.', wholeNumber(1), 200)
+    .option('--steps <M>', 'Steps of each seed.', wholeNumber(1), 10_000)
+    .option('--seed <S>', 'The first seed.', wholeNumber(), 1)
+    .option('--jobs <J>', 'How many processes.', wholeNumber(1), availableParallelism())
+    .addOption(new Option('--stride <N>').argParser(wholeNumber(1)).hideHelp());
+  const options = readOptions<Options>(script);
+  if (options.stride === undefined) return divide(options);
+  const end = options.seed + options.seeds;
+  for (let seed = options.seed; seed < end; seed += options.stride) process.send?.(runSeed(seed, options.steps));
+});
+
+/** Runs one seed; returns its counts. Throws when an invariant is broken. */
+function runSeed(seed: number, steps: number): Totals {
   const load = new AdapterLoad(seed);
   try {
-    load.run(stepsPerSeed);
+    load.run(steps);
     load.drain();
   } catch (cause) {
     process.stdout.write(`${JSON.stringify(load.summary)}\n`);

@@ -4,6 +4,9 @@
  * end invalidates by SEND with Invalidate (IBTA 9.4.1, 10.6.5). Part of `Endpoint`; also used by
  * the cases of `conformance/two-ends`.
  */
+
+import { withKeyByte } from '../../../protocol/infiniband/memory-keys.ts';
+import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 import { encodeRegisterTarget } from '../../../protocol/layout/gen/register-target.gen.ts';
 import { SEND_COMMAND_TARGET_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, MrKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';

@@ -3,6 +3,7 @@
  * The plan of a chaos run. It is drawn from the seed before the run starts, so that
  * `npm run chaos -- --replay` can print it.
  */
+import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
 import { MwKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
 

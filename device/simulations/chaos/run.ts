@@ -143,7 +143,7 @@ class ChaosRun {
     for (const one of pair) one.disconnect();
     for (const one of pair) one.checkDelivered();
     for (const one of pair) one.restart();
-    const [psn, otherPsn] = pair.map((one) => (one.psn + PSN_GAP + this.#random.below(PSN_SPREAD)) & 0xffffff) as [
+    const [psn, otherPsn] = pair.map((one) => (one.psn + PSN_GAP + this.#random.below(PSN_SPREAD)) & PSN_MASK) as [
       number,
       number,
     ];

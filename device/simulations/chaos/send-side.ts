@@ -94,7 +94,7 @@ export class SendSide {
     const end = this.#end;
     const { status, queueSequence } = entry;
     this.#trace.add(end.nowNs, `${end.name} send ${completionStatusNames[status]}`, queueSequence);
-    const ahead = (queueSequence - this.completed) & 0xffff;
+    const ahead = (queueSequence - this.completed) & SEND_COMMAND_SEQUENCE_MASK;
     end.expect(
       this.completed + ahead < this.operations.length,
       `completion of send ${queueSequence}, which was not posted`,

@@ -27,6 +27,7 @@ import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
 import type { Random } from '../../random.ts';
 import type { Tenant } from './tenant.ts';
 
+const OBJECT_NUMBERS = MANAGEMENT_COMMAND_OBJECT_NUMBER_MASK >>> MANAGEMENT_COMMAND_OBJECT_NUMBER_SHIFT;
 const OPCODES = Object.values(ManagementOpcode);
 const SEND_OPCODES = Object.values(SendOpcode);
 const STORE_SIZES = [1, 2, 4, 8, 8, 8] as const;

@@ -47,7 +47,7 @@ const SMALL = {
 } as const;
 
 export class Fixture {
-  readonly fixture: AdapterFixture;
+  readonly adapterFixture: AdapterFixture;
   readonly cqn: number;
   /** `PAGES` pages, at the address of the first. */
   readonly memory: number;
@@ -59,24 +59,24 @@ export class Fixture {
   readonly #watched: ManagementRequest[];
 
   constructor(functionCount = 1) {
-    this.fixture = new AdapterFixture({
+    this.adapterFixture = new AdapterFixture({
       memoryBytes: MEMORY_BYTES,
       functionCount,
       adapter: { ...SMALL, functionCount },
     });
     const { allocator } = this.driver;
-    this.cqn = this.fixture.createCompletionQueue().cqn;
+    this.cqn = this.adapterFixture.createCompletionQueue().cqn;
     this.memory = allocator.allocate(PAGES * PAGE_BYTES, PAGE_BYTES);
     this.record = allocator.allocate(LINE_BYTES);
     this.descriptor = allocator.allocate(LINE_BYTES);
     this.pageList = this.#createList(() => 0);
     this.crookedList = this.#createList((page) => (page === 1 ? 8 : 0));
-    this.#watched = fixtureObjects(this.fixture).map(([opcode, objectNumber]) => ({ opcode, objectNumber }));
+    this.#watched = fixtureObjects(this.adapterFixture).map(([opcode, objectNumber]) => ({ opcode, objectNumber }));
     this.watch(ManagementOpcode.QUERY_CQ, this.cqn);
   }
 
   get driver(): Driver {
-    return this.fixture.driver;
+    return this.adapterFixture.driver;
   }
 
   /** Makes the answer to a query part of the state. Returns the object number. */
@@ -86,7 +86,7 @@ export class Fixture {
   }
 
   createQueuePair(options: QueuePairOptions): DriverQueuePair {
-    const qp = this.fixture.createQueuePair(options);
+    const qp = this.adapterFixture.createQueuePair(options);
     this.watch(ManagementOpcode.QUERY_QP, qp.qpn);
     return qp;
   }
@@ -97,7 +97,7 @@ export class Fixture {
       const { status, payload } = this.driver.management.execute(request);
       return `${JSON.stringify(request)}: ${status} ${Buffer.from(payload.buffer).toString('hex')}`;
     });
-    return [JSON.stringify(countObjects(this.fixture)), ...answers].join('\n');
+    return [JSON.stringify(countObjects(this.adapterFixture)), ...answers].join('\n');
   }
 
   /**
@@ -107,11 +107,11 @@ export class Fixture {
   submit(bytes: Uint8Array): { readonly response: ManagementResponse; readonly text: string } | undefined {
     const { management } = this.driver;
     const command = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const view = this.fixture.access.view(this.#whereToLook(command), MANAGEMENT_RESPONSE_SIZE);
+    const view = this.adapterFixture.access.view(this.#whereToLook(command), MANAGEMENT_RESPONSE_SIZE);
     setManagementResponseSequence(view, 0, 0);
     management.lock();
     management.write(isCommandLength(getManagementCommandCollectLength(command, 0)) ? bytes : bytes.subarray(0, 8));
-    this.fixture.settle();
+    this.adapterFixture.settle();
     management.unlock();
     const response = decodeManagementResponse(view, 0, newManagementResponse());
     if (response.sequence !== (RESPONSE_VALID | getManagementCommandSequence(command, 0)) >>> 0) return undefined;
@@ -122,7 +122,7 @@ export class Fixture {
   /** Address of the answer: the command's if an answer can be there, or else the driver's own. */
   #whereToLook(command: DataView): number {
     const address = getManagementCommandResponseAddress(command, 0);
-    const { memoryAddress, memoryBytes } = this.fixture.access;
+    const { memoryAddress, memoryBytes } = this.adapterFixture.access;
     const last = memoryAddress + memoryBytes - MANAGEMENT_RESPONSE_SIZE;
     const isGood = address >= memoryAddress && address <= last && address % RESPONSE_ALIGNMENT === 0;
     return isGood ? address : this.driver.management.responseAddress;
@@ -130,7 +130,7 @@ export class Fixture {
 
   #createList(errorOf: (page: number) => number): number {
     const list = this.driver.allocator.allocate(LINE_BYTES);
-    const view = this.fixture.access.view(list, LINE_BYTES);
+    const view = this.adapterFixture.access.view(list, LINE_BYTES);
     for (let page = 0; page < PAGES; page++)
       view.setBigUint64(page * 8, BigInt(this.memory + page * PAGE_BYTES + errorOf(page)), true);
     return list;

@@ -62,7 +62,7 @@ const accessTrials: Trials = {
 
 function pagedRegion(fixture: Fixture) {
   return {
-    pd: fixture.fixture.pd,
+    pd: fixture.adapterFixture.pd,
     kind: MrKind.PAGED,
     access: AccessFlag.LOCAL_WRITE,
     startAddress: 0x5000_0000 + IN_PAGE,
@@ -92,7 +92,7 @@ function translationTrials(fixture: Fixture, given: Record<string, number> = {})
 }
 
 function regionToModify(fixture: Fixture): Request {
-  const objectNumber = fixture.fixture.region.number;
+  const objectNumber = fixture.adapterFixture.region.number;
   const translation = { ...pagedRegion(fixture), attributeMask: MrMask.TRANSLATION | MrMask.ACCESS };
   return {
     header: { objectNumber },
@@ -118,13 +118,13 @@ export const memoryCases: readonly CommandCase[] = [
   {
     opcode: ManagementOpcode.MODIFY_PD,
     table: protectionDomainAttributes,
-    build: ({ fixture }) => ({
-      header: { objectNumber: fixture.pd },
-      headerTrials: objectTrials(fixture.pd),
+    build: ({ adapterFixture }) => ({
+      header: { objectNumber: adapterFixture.pd },
+      headerTrials: objectTrials(adapterFixture.pd),
       payloadTrials: { token: [taken('opaque')], ...queryOnly('references') },
     }),
   },
-  objectCommand(ManagementOpcode.QUERY_PD, ({ fixture }) => fixture.pd),
+  objectCommand(ManagementOpcode.QUERY_PD, ({ adapterFixture }) => adapterFixture.pd),
   objectCommand(ManagementOpcode.DESTROY_PD, (fixture) => {
     return fixture.watch(ManagementOpcode.QUERY_PD, fixture.driver.createProtectionDomain());
   }),
@@ -144,16 +144,16 @@ export const memoryCases: readonly CommandCase[] = [
     }),
   },
   { opcode: ManagementOpcode.MODIFY_MR, table: memoryRegionAttributes, build: regionToModify },
-  objectCommand(ManagementOpcode.QUERY_MR, ({ fixture }) => fixture.region.number),
+  objectCommand(ManagementOpcode.QUERY_MR, ({ adapterFixture }) => adapterFixture.region.number),
   objectCommand(ManagementOpcode.DESTROY_MR, (fixture) => {
-    const { number } = fixture.driver.createDmaRegion(fixture.fixture.pd);
+    const { number } = fixture.driver.createDmaRegion(fixture.adapterFixture.pd);
     return fixture.watch(ManagementOpcode.QUERY_MR, number);
   }),
   {
     opcode: ManagementOpcode.CREATE_MW,
     table: memoryWindowAttributes,
-    build: ({ fixture }) => ({
-      payload: { pd: fixture.pd, kind: MwKind.TYPE_1 },
+    build: ({ adapterFixture }) => ({
+      payload: { pd: adapterFixture.pd, kind: MwKind.TYPE_1 },
       payloadTrials: {
         pd: [refused(BAD_OBJECT, [0, NO_OBJECT, 0xffffff])],
         kind: [refused(BAD_FIELD, [0, 3, 255], { limit: MwKind.TYPE_2 })],
@@ -167,6 +167,6 @@ export const memoryCases: readonly CommandCase[] = [
 ];
 
 function createWindow(fixture: Fixture): number {
-  const { number } = fixture.driver.createMemoryWindow(fixture.fixture.pd, MwKind.TYPE_2);
+  const { number } = fixture.driver.createMemoryWindow(fixture.adapterFixture.pd, MwKind.TYPE_2);
   return fixture.watch(ManagementOpcode.QUERY_MW, number);
 }

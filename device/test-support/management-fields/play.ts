@@ -41,7 +41,7 @@ export function play(command: CommandCase, fields: readonly CommandField[], alte
   const fixture = new Fixture(command.functions);
   const request = command.build(fixture);
   const trial = alteration && trialsOf(command, request, alteration.field, fixture)[alteration.trial];
-  const countFaults = (): number => (trial?.kind === 'unanswered' ? fixture.fixture.faults(trial.fault) : 0);
+  const countFaults = (): number => (trial?.kind === 'unanswered' ? fixture.adapterFixture.faults(trial.fault) : 0);
   const header = { responseAddress: fixture.driver.management.responseAddress, ...request.header };
   const changes = alteration && trial ? changesOf(fields, alteration, trial) : [];
   const faultsBefore = countFaults();
@@ -49,7 +49,7 @@ export function play(command: CommandCase, fields: readonly CommandField[], alte
   const faults = countFaults() - faultsBefore;
   const after = fixture.describe();
   const created = answer && describeCreated(fixture, command.opcode, answer.response);
-  fixture.fixture.finish();
+  fixture.adapterFixture.finish();
   return { response: answer?.response, after, answer: `${answer?.text}\n${created}`, faults };
 }
 

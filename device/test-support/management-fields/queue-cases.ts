@@ -64,7 +64,7 @@ function completionQueueToCreate(fixture: Fixture): Request {
       queueAddress: fixture.memory,
       recordAddress: fixture.record,
       entriesLog2: 6,
-      eventQueue: fixture.fixture.events.eqn,
+      eventQueue: fixture.adapterFixture.events.eqn,
     },
     payloadTrials: {
       ...memoryTrials(fixture),
@@ -85,7 +85,7 @@ function completionQueueToModify(fixture: Fixture): Request {
   const offered = CqMask.EVENT_QUEUE | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
   return {
     header: { objectNumber: fixture.cqn },
-    payload: { attributeMask: CqMask.EVENT_QUEUE, eventQueue: fixture.fixture.asynchronous.eqn },
+    payload: { attributeMask: CqMask.EVENT_QUEUE, eventQueue: fixture.adapterFixture.asynchronous.eqn },
     headerTrials: objectTrials(fixture.cqn),
     payloadTrials: {
       ...memoryTrials(fixture, resized),
@@ -148,7 +148,7 @@ function eventQueueToCreate(fixture: Fixture): Request {
 }
 
 function eventQueueToModify(fixture: Fixture): Request {
-  const { eqn } = fixture.fixture.events;
+  const { eqn } = fixture.adapterFixture.events;
   const all = Object.values(EqMask).reduce((mask, bit) => mask | bit, 0);
   return {
     header: { objectNumber: eqn },
@@ -168,7 +168,7 @@ const receiveQueries = queryOnly('head', 'error');
 function receiveQueueToCreate(fixture: Fixture): Request {
   return {
     payload: {
-      pd: fixture.fixture.pd,
+      pd: fixture.adapterFixture.pd,
       queueAddress: fixture.memory,
       recordAddress: fixture.record,
       entriesLog2: 4,
@@ -204,7 +204,7 @@ function receiveQueueToModify(fixture: Fixture): Request {
 }
 
 function createReceiveQueue(fixture: Fixture): number {
-  const { srqn } = fixture.driver.createSharedReceiveQueue({ pd: fixture.fixture.pd });
+  const { srqn } = fixture.driver.createSharedReceiveQueue({ pd: fixture.adapterFixture.pd });
   return fixture.watch(ManagementOpcode.QUERY_SRQ, srqn);
 }
 
@@ -215,8 +215,8 @@ export const queueCases: readonly CommandCase[] = [
   objectCommand(ManagementOpcode.DESTROY_CQ, ({ cqn }) => cqn),
   { opcode: ManagementOpcode.CREATE_EQ, table: eventQueueAttributes, build: eventQueueToCreate },
   { opcode: ManagementOpcode.MODIFY_EQ, table: eventQueueAttributes, build: eventQueueToModify },
-  objectCommand(ManagementOpcode.QUERY_EQ, ({ fixture }) => fixture.events.eqn),
-  objectCommand(ManagementOpcode.DESTROY_EQ, ({ fixture }) => fixture.asynchronous.eqn),
+  objectCommand(ManagementOpcode.QUERY_EQ, ({ adapterFixture }) => adapterFixture.events.eqn),
+  objectCommand(ManagementOpcode.DESTROY_EQ, ({ adapterFixture }) => adapterFixture.asynchronous.eqn),
   { opcode: ManagementOpcode.CREATE_SRQ, table: sharedReceiveQueueAttributes, build: receiveQueueToCreate },
   { opcode: ManagementOpcode.MODIFY_SRQ, table: sharedReceiveQueueAttributes, build: receiveQueueToModify },
   objectCommand(ManagementOpcode.QUERY_SRQ, createReceiveQueue),

@@ -70,7 +70,7 @@ function receiveQueueTrials({ memory, pageList, crookedList }: Fixture): Trials 
 function toCreate(fixture: Fixture): Request {
   return {
     payload: {
-      pd: fixture.fixture.pd,
+      pd: fixture.adapterFixture.pd,
       serviceType: ServiceType.UD,
       sendCq: fixture.cqn,
       receiveCq: fixture.cqn,

@@ -62,7 +62,7 @@ function createTraced(fixture: Fixture): number {
   const payload = tracePayload({ enable: 1, blocksLog2: 4, snapLength: SNAP_LENGTH });
   management.perform({ opcode: ManagementOpcode.MODIFY_TRACE, objectNumber: qp.qpn, payload });
   qp.post({ header: { opcode: SendOpcode.NOP } });
-  fixture.fixture.settle();
+  fixture.adapterFixture.settle();
   return fixture.watch(ManagementOpcode.QUERY_TRACE, qp.qpn);
 }
 

@@ -3,6 +3,7 @@
  * The address handle table of a function: 64-byte address vectors in guest memory, which the device
  * reads for each datagram (docs/PROGRAMMING.md). Part of `Driver`.
  */
+import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import {
   ADDRESS_HANDLE_SIZE,
   type AddressHandle,

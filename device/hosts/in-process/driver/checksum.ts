@@ -3,8 +3,7 @@
  * The checksum of commands (docs/DOCUMENTS.md decision 2; docs/PROGRAMMING.md). The driver has its
  * own implementation, so that an error of the device's shows.
  */
-
-const DWORD = 0x1_0000_0000;
+import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 
 /**
  * One's-complement sum of the dwords of a command with a checksum field of zero, seeded with `key`,

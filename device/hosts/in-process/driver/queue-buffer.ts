@@ -3,6 +3,7 @@
  * The memory of one queue, contiguous or as a list of pages, and the addresses of its slots. Used
  * by the driver's send, receive, completion and event queues.
  */
+import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import { PAGE_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import type { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';

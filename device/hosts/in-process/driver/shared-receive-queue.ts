@@ -21,8 +21,6 @@ import type { HardwareAccess } from './hardware-access.ts';
 import type { ManagementChannel } from './management-channel.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
 
-const NUMBER_MASK = 0xffff;
-
 /** Writes a receive WQE into the slot of entry `number`. */
 export function fillReceiveSlot(
   buffer: QueueBuffer,
