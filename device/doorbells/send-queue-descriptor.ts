@@ -28,7 +28,7 @@ const QUEUED = 0;
 const NOT_QUEUED = SEND_QUEUE_DESCRIPTOR_NEXT_STATE_MASK >>> SEND_QUEUE_DESCRIPTOR_NEXT_STATE_SHIFT;
 /** Value of nextQpn for the last queue of a list and for an unlinked queue. */
 const NO_QPN = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK;
-/** The link: nextQpn and nextState. */
+/** Size of the link: nextQpn and nextState. */
 const LINK_BYTES = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES + SEND_QUEUE_DESCRIPTOR_NEXT_STATE_BYTES;
 
 export class SendQueueDescriptors {

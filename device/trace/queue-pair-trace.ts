@@ -5,7 +5,6 @@
  * memory nor waits, so tracing has no effect on the traffic. A message is traced from its beginning
  * or not at all, so tracing may begin at any time.
  */
-
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
@@ -23,10 +22,9 @@ import type { TracedAnswer, TracedCommand, TracedQueuePair, TracedRequest, Trace
 type Packet = Readonly<ParsedPacket>;
 
 const NO_BLOCK = -1;
-/** Message sequence numbers. A copy: imports are looked up at each use. */
-const MSN_BITS = MSN_MASK;
 const ATOMIC_BYTES = 8;
 // Local constants, because imports are looked up at each use.
+const MSN_BITS = MSN_MASK;
 const { FIRST, ONLY } = OpcodeFlag;
 const { SUCCESS, FLUSHED } = CompletionStatus;
 const { RC } = ServiceType;
