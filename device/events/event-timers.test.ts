@@ -27,10 +27,7 @@ import { AdapterFixture, type AdapterFixtureOptions } from '../test-support/adap
 
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const VECTOR = 20;
-const delayFields = (ns: number) => ({
-  nextInterruptDelayNsLow: lowDword(ns),
-  nextInterruptDelayNsHigh: highDword(ns),
-});
+const delayOf = (ns: number) => ({ nextInterruptDelayNsLow: lowDword(ns), nextInterruptDelayNsHigh: highDword(ns) });
 const POLL_ONLY = { nextInterruptDelayNsLow: 0xffffffff, nextInterruptDelayNsHigh: 0xffffffff };
 
 /** An event queue with summary bytes, and CQs, each with a QP, that post to it. */
@@ -49,7 +46,7 @@ class Fixture {
     this.events = this.adapterFixture.driver.createEventQueue({
       vector: VECTOR,
       summaryCount: queues,
-      attributes: { ...delayFields(delayNs), ...rest },
+      attributes: { ...delayOf(delayNs), ...rest },
     });
     this.qps = Array.from({ length: queues }, (_, summaryIndex) => {
       const sendCq = this.adapterFixture.createCompletionQueue({ eventQueue: this.events, summaryIndex });
