@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The units of an adapter as the resource manager sees them, and the division they start with. */
+/**
+ * The units of an adapter as the share manager sees them (US 8,484,392 par. 68, 71, 73, 75: registers
+ * that a request changes), and the plan of power-on.
+ */
 import { PAGE_BYTES, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { CollectUnit } from '../collect/collect-unit.ts';
@@ -36,37 +39,37 @@ export class AdapterUnits implements ShareUnits {
     this.#adapter = adapter;
   }
 
-  isHeldByOther(owner: number, base: number, count: number): boolean {
-    return this.#adapter.vcbSpace.isHeldByOther(owner, base, count);
+  isHeldByOther(functionNumber: number, base: number, count: number): boolean {
+    return this.#adapter.vcbSpace.isHeldByOther(functionNumber, base, count);
   }
 
-  placeVcbs(owner: number, base: number, count: number): void {
-    this.#adapter.vcbSpace.place(owner, base, count);
+  placeVcbs(functionNumber: number, base: number, count: number): void {
+    this.#adapter.vcbSpace.place(functionNumber, base, count);
   }
 
-  getVcbDivider(owner: number): number {
-    const { qosDivider, pageCount } = this.#adapter.functions[owner].collect;
+  getVcbDivider(functionNumber: number): number {
+    const { qosDivider, pageCount } = this.#adapter.functions[functionNumber].collect;
     return Math.min(pageCount, Math.ceil(qosDivider / PAGE_BYTES));
   }
 
-  setVcbDivider(owner: number, vcb: number): void {
-    this.#adapter.functions[owner].setDivider(vcb * PAGE_BYTES);
+  setVcbDivider(functionNumber: number, vcb: number): void {
+    this.#adapter.functions[functionNumber].setDivider(vcb * PAGE_BYTES);
   }
 
-  setPcbs(owner: number, total: number, level0: number, level1: number): void {
-    this.#adapter.collectBuffers.setShare(owner, total, level0, level1);
+  setPcbs(functionNumber: number, total: number, level0: number, level1: number): void {
+    this.#adapter.collectBuffers.setShare(functionNumber, total, level0, level1);
   }
 
-  setSchedulerBuffers(owner: number, count: number): void {
-    this.#adapter.schedulerBuffers.setShare(owner, count, 0, 0);
+  setSchedulerBuffers(functionNumber: number, count: number): void {
+    this.#adapter.schedulerBuffers.setShare(functionNumber, count, 0, 0);
   }
 
-  setOwnedLanes(owner: number, mask: LaneMask): void {
-    this.#adapter.lanes.setOwned(owner, mask);
+  setOwnedLanes(functionNumber: number, mask: LaneMask): void {
+    this.#adapter.lanes.setOwned(functionNumber, mask);
   }
 
-  setLevelLanes(owner: number, qosLevel: number, mask: LaneMask): void {
-    this.#adapter.lanes.setMap(owner, qosLevel, mask);
+  setLevelLanes(functionNumber: number, qosLevel: number, mask: LaneMask): void {
+    this.#adapter.lanes.setMap(functionNumber, qosLevel, mask);
   }
 
   setDedicatedLanes(mask: LaneMask): void {
@@ -85,36 +88,41 @@ export class AdapterUnits implements ShareUnits {
     });
   }
 
-  shareChanged(owner: number): void {
-    const share = { number: owner, tokenLow: 0, tokenHigh: 0 };
-    this.#adapter.functions[owner].underlying.postAsynchronous(EventType.RESOURCES_CHANGED, share, FaultKind.NONE);
+  shareChanged(functionNumber: number): void {
+    const share = { number: functionNumber, tokenLow: 0, tokenHigh: 0 };
+    this.#adapter.functions[functionNumber].underlying.postAsynchronous(
+      EventType.RESOURCES_CHANGED,
+      share,
+      FaultKind.NONE,
+    );
   }
 
-  getActivity(owner: number): number {
-    const { collect, underlying } = this.#adapter.functions[owner];
+  getActivity(functionNumber: number): number {
+    const { collect, underlying } = this.#adapter.functions[functionNumber];
     const { counters } = underlying;
     const asked = collect.kicks + collect.refusals + counters.doorbellsExplicit + counters.managementCommands;
-    return asked + this.#adapter.lanes.functionLaunches[owner];
+    return asked + this.#adapter.lanes.functionLaunches[functionNumber];
   }
 
-  isBusy(owner: number): boolean {
+  isBusy(functionNumber: number): boolean {
     const { collectBuffers, schedulerBuffers, lanes } = this.#adapter;
-    if (lanes.completion.functionUsed[owner] > 0) return true;
+    if (lanes.completion.functionUsed[functionNumber] > 0) return true;
     for (let level = 0; level < QOS_LEVELS; level++)
-      if (collectBuffers.getInUse(owner, level) + schedulerBuffers.getInUse(owner, level) > 0) return true;
+      if (collectBuffers.getInUse(functionNumber, level) + schedulerBuffers.getInUse(functionNumber, level) > 0)
+        return true;
     return false;
   }
 
-  lendPcbs(owner: number): void {
-    this.#adapter.collectBuffers.lend(owner);
+  lendPcbs(functionNumber: number): void {
+    this.#adapter.collectBuffers.lend(functionNumber);
   }
 
-  askBackPcbs(owner: number): void {
-    this.#adapter.collectBuffers.askBack(owner);
+  askBackPcbs(functionNumber: number): void {
+    this.#adapter.collectBuffers.askBack(functionNumber);
   }
 }
 
-/** Who has what at power-on, as the units themselves have it. */
+/** The plan of power-on, read from the units. */
 export function readPlan(adapter: SharingUnits): SharePlan {
   const { options, vcbSpace, collectBuffers, schedulerBuffers, lanes } = adapter;
   const { map, execution, completion } = lanes;
@@ -127,13 +135,13 @@ export function readPlan(adapter: SharingUnits): SharePlan {
     completionCredits: options.completionCredits,
     listSize: options.pcbCount + options.schedulerBufferCount,
   };
-  const functions = adapter.functions.map((_, owner) => ({
-    vcbBase: vcbSpace.getBase(owner),
-    vcbs: vcbSpace.getCount(owner),
+  const functions = adapter.functions.map((_, functionNumber) => ({
+    vcbBase: vcbSpace.getBase(functionNumber),
+    vcbs: vcbSpace.getCount(functionNumber),
     vcbDivider: limits.vcbsPerFunction,
-    pcbs: collectBuffers.getTotal(owner),
-    levelPcbs: [0, 1].map((level) => collectBuffers.getGuaranteed(owner, level)),
-    schedulerBuffers: schedulerBuffers.getTotal(owner),
+    pcbs: collectBuffers.getTotal(functionNumber),
+    levelPcbs: [0, 1].map((level) => collectBuffers.getGuaranteed(functionNumber, level)),
+    schedulerBuffers: schedulerBuffers.getTotal(functionNumber),
   }));
   const shares = lanes.lanes.map(({ listSize, weight }, number) => {
     const owner = map.getOwner(number);

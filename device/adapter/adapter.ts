@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The adapter: its functions, and the units all functions share. Hosts bring register and collect accesses to the functions, which only mark
- * work; `run` lets each unit work in turn under a budget and sends the interrupts of the pass at its end (DESIGN.md sections 3 and 4).
+ * The adapter: its functions, and the units that all functions share (US 8,484,392 par. 29-33).
+ * Hosts bring register and collect accesses to the functions, which only mark work. `run` gives each
+ * unit its turn under a budget, and sends the interrupts of the pass at the end of the pass.
+ * See docs/ARCHITECTURE.md, The seam.
  */
 import {
   getCsrAdapterControlDisable,
@@ -42,12 +44,12 @@ import { joinPorts, PortLinks } from './port-links.ts';
 import { QueuePairLifeCycle } from './queue-pair-life.ts';
 
 const PORT_NUMBERS = [1, 2] as const;
-/** Work that connections do before commands are launched, every other time. */
+/** Packets of connections that are sent before commands are launched, in every other pass. */
 const TRANSMIT_TURN = 16;
-/** What `run` lets work in turn. */
+/** Stages of a pass. */
 const STAGES = 6;
 
-/** Builds an adapter with one function per host: the real one, or one that a test has tampered with. */
+/** Builds an adapter with one function per host. Tests may build a faulty one. */
 export type AdapterFactory = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => AdapterPort;
 
 export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts {
@@ -57,9 +59,9 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly tables: ObjectTables;
   readonly nodeGuid: Uint8Array;
   readonly ports: readonly Port[];
-  /** VCB numbers of the functions. */
+  /** Which VCB numbers each function has. */
   readonly vcbSpace: VcbSpace;
-  /** PCBs of the functions' VCBs. */
+  /** PCBs for commands that arrive through VCBs. */
   readonly collectBuffers: PcbAllocator;
   /** Dedicated PCBs of the send queue scheduler. */
   readonly schedulerBuffers: PcbAllocator;
@@ -73,7 +75,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly responder: UdResponder;
   readonly links: PortLinks;
   readonly sendContexts: SendContexts;
-  /** Who has what of the adapter's resources. */
+  /** Divides buffers, lanes and credits among the functions. */
   readonly shareManager: ShareManager;
   readonly shareAdjuster: ShareAdjuster;
   readonly queuePairLife: QueuePairLifeCycle;
@@ -82,10 +84,13 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
   #connectionsFirst = false;
-  /** Whose turn it is in `run`. */
+  /** The stage that has the next turn in `run`. */
   #stage = 0;
 
-  /** One host per function. Throws when an option is out of range (`findOptionError` says so beforehand), or hosts are missing. */
+  /**
+   * `hosts`: one per function. Throws RangeError when an option is out of range, which
+   * `findOptionError` finds beforehand, or when hosts are missing.
+   */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
     const error = findOptionError(options);
     if (error !== undefined) throw new RangeError(error);
@@ -152,7 +157,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.shareAdjuster = new ShareAdjuster(this.shareManager, clock);
   }
 
-  /** ADAPTER_CONTROL: what the physical function last wrote. */
+  /** ADAPTER_CONTROL, as the physical function last wrote it. */
   get control(): number {
     return this.#control;
   }
@@ -164,12 +169,12 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.sendContexts.setFrozen(getCsrAdapterControlFreezeSends(value) === 1);
   }
 
-  /** The physical function has disabled the adapter: commands wait where they are; what was launched is finished. */
+  /** The physical function has disabled the adapter: commands wait; launched commands finish. */
   get disabled(): boolean {
     return getCsrAdapterControlDisable(this.control) === 1;
   }
 
-  /** Gives a function the PCBs and dedicated buffers it starts with. */
+  /** Gives a function its PCBs and dedicated buffers of power-on. */
   giveDefaultShare(functionNumber: number): void {
     const { pcbs, pcbsGuaranteed, schedulerBuffers } = getDefaultShare(this.options);
     this.collectBuffers.setShare(functionNumber, pcbs, ...pcbsGuaranteed);
@@ -194,13 +199,16 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     return left <= 0 || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
   }
 
-  /** Gives the units a timeline to note their steps in; `undefined` takes it away. */
+  /** Gives the units a timeline for their steps; `undefined` ends it. */
   attachTimeline(timeline: Timeline | undefined): void {
     this.lanes.timeline = timeline;
     for (const { underlying } of this.functions) underlying.timeline = timeline;
   }
 
-  /** One stage of a pass. Where a budget ends the next `run` goes on, so that shares do not depend on the budget. */
+  /**
+   * Serves one stage of a pass. The next `run` goes on with the stage at which the budget ended, so
+   * shares do not depend on the budget.
+   */
   #serveStage(limit: number): number {
     switch (this.#stage) {
       case 0:
@@ -224,7 +232,10 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     for (const { underlying } of this.functions) underlying.postPortEvent(type, port.number);
   }
 
-  /** Launches commands and sends packets of connections; first one, then the other, lest one of them find the port full for ever. */
+  /**
+   * Launches commands and sends packets of connections. The two change places from pass to pass:
+   * otherwise the second could always find the port full.
+   */
   #transmit(limit: number): number {
     this.#connectionsFirst = !this.#connectionsFirst;
     let done = this.#connectionsFirst ? this.connected.run(Math.min(limit, TRANSMIT_TURN)) : 0;

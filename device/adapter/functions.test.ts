@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Functions of one adapter do not reach each other's objects, memory or results, whatever one of them does. DESIGN.md 4.1. */
+/**
+ * Isolation of functions (US 8,484,392 par. 30-32): no function reaches objects, memory or results
+ * of another one.
+ */
 import t from 'tap';
 import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';

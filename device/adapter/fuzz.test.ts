@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Hostile software: random writes everywhere, random descriptors, random management commands. Nothing throws, nothing leaks, others go on. DESIGN.md 7. */
+/**
+ * Hostile software: random writes to every BAR, random descriptors, random management commands. The
+ * adapter never throws, leaks nothing, and serves the other functions on.
+ */
 import t from 'tap';
 import { ADDRESS_HANDLE_SIZE } from '../../protocol/layout/gen/address-handle.gen.ts';
 import { BAR_PIO_BYTES, BAR_REGISTERS_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -20,7 +23,7 @@ import { findLeak } from '../test-support/invariants.ts';
 
 const GRH = 40;
 
-/** A value that software at its worst might write: small, all ones, a number of an object, or anything. */
+/** A value that hostile software might write: small, all ones, the number of an object, or random. */
 function nastyDword(random: Random, interesting: readonly number[]): number {
   switch (random.below(6)) {
     case 0:
@@ -36,7 +39,10 @@ function nastyDword(random: Random, interesting: readonly number[]): number {
   }
 }
 
-/** One random access to a random BAR. `sparing` leaves out what would stop or reset the function, or move its address handles. */
+/**
+ * Makes one random access to a random BAR. `sparing` leaves out registers that stop or reset the
+ * function, or move its address handles.
+ */
 function poke(fixture: AdapterFixture, random: Random, interesting: readonly number[], sparing: boolean): void {
   const { port } = fixture.access;
   const sizeBytes = random.pick([1, 2, 4, 8, 8]);
@@ -60,7 +66,10 @@ function poke(fixture: AdapterFixture, random: Random, interesting: readonly num
   }
 }
 
-/** Sends one datagram between `pair` and returns a sentence when it does not arrive whole. The collect pages are left to the fuzz: doorbells only. */
+/**
+ * Sends one datagram between `pair`, and returns a sentence when it does not arrive whole. It uses
+ * doorbells only, because the fuzz owns the collect pages.
+ */
 function sendSafely(fixture: AdapterFixture, pair: Pair, buffer: Memory, random: Random): string | undefined {
   const payload = random.bytes(24);
   pair.receiver.postReceive([fixture.sge(buffer)]);
@@ -77,7 +86,8 @@ for (const seed of [101, 102]) {
     const random = fixture.random.fork();
     const victims = Array.from({ length: 4 }, () => fixture.createQueuePair());
     const pair = fixture.createPair();
-    // The pair's queues are unknown to the fuzz: its numbers are not drawn, its doorbells could at worst ring too often.
+    // The fuzz does not draw the numbers of the pair's queues. At worst it rings the pair's doorbells
+    // too often.
     const interesting = victims.flatMap(({ qpn, parts }) => [qpn, parts.sendCq.cqn]);
     const buffer = fixture.createBuffer(GRH + 32);
     for (let access = 0; access < 50_000; access++) {
@@ -213,7 +223,7 @@ class Victim {
     this.#handle = fixture.driver.addressHandles.add({ pd, port: 1, dlid: 1 });
   }
 
-  /** Posts one mutated command, one mutated receive entry, and sometimes ruins a record or an address handle. */
+  /** Posts a mutated command and a mutated receive entry; sometimes overwrites a record or an address handle. */
   suffer(): void {
     const random = this.#random;
     const sges = Array.from({ length: random.below(4) }, () => this.#sge());

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What can be chosen when an adapter is built. Part of every recording, so plain data only. */
+/**
+ * Options of an adapter, fixed when it is built; sizes as docs/DOCUMENTS.md decision 12 has them.
+ * Recordings contain them, so they are plain data.
+ */
 import { FUNCTION_MAX, PCB_MAX, TVL_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { findCombiningError, type WriteCombiningOptions } from '../collect/write-combining.ts';
 import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
@@ -10,16 +13,19 @@ export interface AdapterOptions {
   readonly functionCount: number;
   /** Virtual collect buffers of each function at the start; 1 to 16384 for all functions together. */
   readonly vcbCount: number;
-  /** The most a function may be given later: its collect BAR has room for them. 0: the power of two that holds `vcbCount`. */
+  /**
+   * The most VCBs that a function may get later: its collect BAR has room for so many. 0: the power of
+   * two that holds `vcbCount`.
+   */
   readonly vcbLimit: number;
   /** Physical collect buffers of the adapter, 1 to 1024. */
   readonly pcbCount: number;
   /**
-   * PCBs guaranteed to QoS level 0 and 1 when one function has all; the rest of `pcbCount` is shared by its levels. Several functions split their
-   * shares among their levels in the same proportion (`getDefaultShare`).
+   * PCBs guaranteed to QoS levels 0 and 1 of a lone function, which has all PCBs; its levels share the
+   * rest of `pcbCount`. Several functions split their shares in the same proportion (`getDefaultShare`).
    */
   readonly pcbGuaranteed: readonly [number, number];
-  /** Dedicated collect buffers of the send queue scheduler, 1 to 256; with several functions more than there are functions. */
+  /** Dedicated collect buffers of the send queue scheduler, 1 to 256; more than functions, if several. */
   readonly schedulerBufferCount: number;
   /** Transmit virtual lanes of the adapter, 1 to 128. */
   readonly laneCount: number;
@@ -27,7 +33,10 @@ export interface AdapterOptions {
   readonly doorbellEntries: number;
   /** Bus reads the send queue scheduler may have outstanding for a function, 1 to 256. */
   readonly busReads: number;
-  /** Execution credits of all lanes: commands between launch and hand-over to the port. With more of them than lanes each lane has one of its own at least. */
+  /**
+   * Execution credits of all lanes: commands between launch and hand-over to the port. With more
+   * credits than lanes, each lane has at least one private credit.
+   */
   readonly executionCredits: number;
   /** Completion credits of all lanes: commands between launch and completion. */
   readonly completionCredits: number;
@@ -39,11 +48,11 @@ export interface AdapterOptions {
   readonly portQueuePackets: number;
   /** Data lanes of a port: 1, 2, 4 or 8; VL15 comes on top. */
   readonly virtualLanes: number;
-  /** Packets of a send context leave in an order drawn from this seed; without one in the order in which they became whole. */
+  /** Seed of the order in which packets of a send context leave; undefined: the order of completion. */
   readonly sendEgressSeed?: number;
-  /** What joins the two ports until something else is plugged in. */
+  /** The link between the two ports until another link is plugged in. */
   readonly portLink: PortLinkOptions;
-  /** Has writes to collect pages pass a modelled write-combining processor; left out: they arrive as they were made. */
+  /** A modelled write-combining processor in front of the collect pages; undefined: writes arrive as made. */
   readonly writeCombining?: WriteCombiningOptions;
 }
 
@@ -66,14 +75,14 @@ export const defaultAdapterOptions: AdapterOptions = {
   portLink: { kind: 'cable' },
 };
 
-/** What a function starts with, and has again when its share was returned: numbers of buffers. */
+/** The buffers that a function has at power-on, and again when its share was returned. */
 export interface DefaultShare {
   readonly pcbs: number;
   readonly pcbsGuaranteed: readonly [number, number];
   readonly schedulerBuffers: number;
 }
 
-/** One function has everything. Several have equal parts of half of each pool, and share the other half. */
+/** A lone function has all buffers. Several functions divide half of each pool equally, and share the other half. */
 export function getDefaultShare(options: AdapterOptions): DefaultShare {
   const { functionCount, pcbCount, pcbGuaranteed, schedulerBufferCount } = options;
   if (functionCount === 1)
@@ -83,17 +92,17 @@ export function getDefaultShare(options: AdapterOptions): DefaultShare {
   return {
     pcbs,
     pcbsGuaranteed: [Math.floor((pcbs * level0) / pcbCount), Math.floor((pcbs * level1) / pcbCount)],
-    // Without one of its own a function's send queues could be kept waiting by others.
+    // Without a dedicated buffer of its own, a function's send queues could wait for other functions.
     schedulerBuffers: Math.max(1, Math.floor(schedulerBufferCount / 2 / functionCount)),
   };
 }
 
-/** VCB pages the collect BAR of a function has room for: a power of two. */
+/** VCB pages of the collect BAR of a function: a power of two. */
 export function getCollectPages({ vcbCount, vcbLimit }: AdapterOptions): number {
   return 2 ** Math.ceil(Math.log2(vcbLimit === 0 ? vcbCount : vcbLimit));
 }
 
-/** Returns one sentence for the first option out of range, or undefined. */
+/** Returns a sentence about the first option that is out of range, or undefined. */
 export function findOptionError(options: AdapterOptions): string | undefined {
   const { functionCount } = options;
   const ranges: [keyof AdapterOptions, number, number][] = [

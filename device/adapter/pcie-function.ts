@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The PCIe endpoint of one underlying function: its BARs, and the units that serve it alone. Routes
- * what the host brings to the units, and undoes everything on reset. Hosts call it through
+ * The PCIe endpoint of one underlying function, physical or virtual (US 8,484,392 par. 30-32;
+ * docs/DOCUMENTS.md decisions 14 and 16): its BARs, and the units that serve it alone. It routes
+ * accesses of the host to the units, and undoes everything on reset. Hosts call it through
  * `FunctionPort`.
  */
 import { BAR_REGISTERS_BYTES, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
@@ -45,7 +46,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   readonly shared: FunctionSurroundings;
   readonly registers: RegisterFile;
   readonly collect: CollectUnit;
-  /** Stands in front of the collect unit when the options ask for it. */
+  /** In front of the collect unit, if the options ask for it. */
   readonly combining: WriteCombining | undefined;
   readonly eventDoorbells: EventDoorbells;
   readonly doorbells: DoorbellUnit;
@@ -125,7 +126,10 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     return modifyTraceForHost(this.shared, this.underlying, queuePair, attributes);
   }
 
-  /** Back to power-on: objects destroyed, commands dropped, registers at their reset values, nothing pending. */
+  /**
+   * Returns to the state of power-on: objects destroyed, commands dropped, registers at their reset
+   * values, nothing pending (docs/DOCUMENTS.md decision 15).
+   */
   reset(kind: ResetKind): void {
     const { underlying, shared } = this;
     if (kind !== 'software') this.setBusMaster(false);
@@ -140,7 +144,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     resetDoorbellRegisters(this);
     storeDivider(this);
     shared.shareAdjuster.noteReset(underlying.number, kind);
-    // A physical function that dies must not leave all others stopped.
+    // A physical function that dies must not leave the other functions stopped.
     if (underlying.number === PHYSICAL_FUNCTION) {
       shared.control = 0;
       this.#clearGids();
@@ -153,7 +157,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     this.shared.admission.ring(this.doorbells, low, high);
   }
 
-  /** Moves the sub-BAR, and the register that shows it. */
+  /** Moves the sub-BAR of QoS level 1 to `offset`, and the register that shows it. */
   setDivider(offset: number): void {
     this.collect.qosDivider = offset;
     storeDivider(this);
@@ -171,7 +175,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     shared.tables.drop(underlying);
   }
 
-  /** The GIDs that the physical function added to the ports go with it; the other functions get an event. */
+  /** Removes the GIDs that the physical function added to the ports; all functions get an event. */
   #clearGids(): void {
     const { ports, functions } = this.shared;
     for (const port of ports)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Whether any function has a management command or a vector to send: idle functions are not looked at, so they cost nothing. */
+/**
+ * Notes that some function has a management command, or a vector to send. A pass looks at the
+ * functions only then, so idle functions cost nothing.
+ */
 import type { ManagedFunction } from '../management/managed-adapter.ts';
 import type { ManagementProcessor } from '../management/management-processor.ts';
 
@@ -17,7 +20,7 @@ export class PendingWork {
     this.#vectorsWait = true;
   }
 
-  /** Returns the commands served. */
+  /** Serves waiting management commands, one per function; returns how many. */
   manage(functions: readonly ManagedFunction[], management: ManagementProcessor): number {
     if (!this.#managementWaits) return 0;
     this.#managementWaits = false;
@@ -26,7 +29,7 @@ export class PendingWork {
     return served;
   }
 
-  /** Once per pass, after all memory writes. What is masked stays pending. */
+  /** Sends vectors: once per pass, after all memory writes. Masked vectors stay pending. */
   flushVectors(functions: readonly ManagedFunction[]): void {
     if (!this.#vectorsWait) return;
     this.#vectorsWait = false;

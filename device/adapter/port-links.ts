@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The links of one adapter's ports, as its `run` drives them: let them carry, take what has arrived, ask for an alarm when they will have something to do,
- * and tell the adapters at their other ends.
+ * Drives the links of one adapter's ports: lets them carry packets, takes arrived packets, asks for an
+ * alarm when a link has work later, and wakes the adapters at the other ends. Called by `Adapter.run`.
  */
 import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
@@ -22,7 +22,7 @@ export class PortLinks {
     this.#clock = clock;
   }
 
-  /** Lets links move packets; returns how many things moved. Costs nothing with plain cables. */
+  /** Lets links move packets; returns how many moved. A plain cable costs nothing here. */
   carry(limit: number): number {
     let moved = 0;
     let previous: unknown;
@@ -35,7 +35,7 @@ export class PortLinks {
     return moved;
   }
 
-  /** Takes up to `limit` packets that have arrived; returns how many. */
+  /** Takes up to `limit` arrived packets; returns how many. */
   receive(limit: number): number {
     const receiver = this.#receiver;
     let received = 0;
@@ -53,7 +53,7 @@ export class PortLinks {
     return received;
   }
 
-  /** The adapter has done what it could for now. */
+  /** Ends a pass: wakes the other ends, and sets the alarm of the next link event. */
   settle(): void {
     let nextNs = Number.POSITIVE_INFINITY;
     for (const port of this.#ports) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The life cycle of queue pairs (IBTA 10.3.1): what a state change, a failure or destruction means
- * for scheduler, lanes, transport and receive queues. Management asks for changes that it has checked; units
- * report failures through `QueuePair.life`.
+ * The life cycle of queue pairs (IBTA 10.3.1): what a state change, a failure or destruction means for
+ * scheduler, lanes, transport and receive queues. Management asks for changes that it has checked;
+ * units report failures through `QueuePair.life`.
  */
 import { EventType, FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
@@ -59,7 +59,10 @@ export class QueuePairLifeCycle implements QueuePairLife {
     scheduler.schedule(qp);
   }
 
-  /** The send queue of an unreliable QP stops and its receive queue goes on; a reliable QP is in error as a whole (IBTA 10.3.1, SQE). */
+  /**
+   * The send queue of an unreliable QP stops, and its receive queue goes on (SQE); a reliable QP goes
+   * into error as a whole (IBTA 10.3.1).
+   */
   failSends(qp: QueuePair): void {
     if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
@@ -112,7 +115,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
     lanes.reconsider(qp);
     connected.drop(qp);
     qp.resetQueues();
-    // Its descriptor still says `destroyed`.
+    // The descriptor still says `destroyed`.
     if (wasStopped) scheduler.unitOf(qp).descriptors.publish(qp);
   }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Every kind of reset in every phase leaves nothing behind: no objects, no writes, no interrupts, no lost buffers or credits. PROGRAMMING.md, reset. */
+/**
+ * Every kind of reset, in every phase, leaves no object, no late write, no interrupt, and loses no
+ * buffer and no credit. docs/PROGRAMMING.md, reset; docs/DOCUMENTS.md decision 15.
+ */
 import t, { type Test } from 'tap';
 import { MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -19,7 +22,7 @@ import { findLeak } from '../test-support/invariants.ts';
 import { countObjects } from '../test-support/state-digest.ts';
 
 const KINDS: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
-/** Registers that outlive a reset of the function, or have side effects: those of the adapter's ports and lane, time, the lock. */
+/** Registers that a reset does not change, or that have side effects: ports, lanes, time, the lock. */
 const LASTING = new Set([
   'DEVICE_STATUS',
   'LOCAL_TIME',

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Several functions of one adapter: default shares, quotas of objects, the physical function's switch, and write-combining sessions that replay. DESIGN.md 4.1, 4.3. */
+/**
+ * Several functions of one adapter (US 8,484,392 par. 30-32): default shares, quotas of objects, the
+ * switch of the physical function; recorded write-combining sessions replay.
+ */
 import t from 'tap';
 import { getAdapterAttributesMaxEventQueues } from '../../protocol/layout/gen/adapter-attributes.gen.ts';
 import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -46,7 +49,7 @@ function bringUp(machine: InProcessMachine, index: number) {
 
 const MESSAGE_BYTES = 8192;
 
-/** A reliable connection between the two ports of a function, and messages over it, each to its own place. */
+/** A reliable connection between the two ports of a function; each message has a place of its own. */
 function connectToItself({ driver, pd }: ReturnType<typeof bringUp>) {
   const region = driver.createDmaRegion(pd, FULL_ACCESS);
   const [qp, peer] = [0, 1].map(() =>

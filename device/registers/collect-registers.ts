@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The registers of collect buffers: shares and use of VCBs and PCBs, and what the collect unit counts (US8484392: underlying function CSRs). */
+/**
+ * The registers of collect buffers (US 8,484,392 par. 55, 57-58): shares and use of VCBs and PCBs, and
+ * the counters of the collect unit.
+ */
 import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR, getCsrCollectControlChoke } from '../../protocol/layout/gen/registers.gen.ts';
@@ -42,7 +45,7 @@ export function attachCollectRegisters(parts: RegisterParts): void {
   for (const [offset, read] of counters) registers.attach(offset, { read });
 }
 
-/** Has QOS_DIVIDER show where the sub-BAR is: after a reset, or when something else but a write moved it. */
+/** Updates QOS_DIVIDER after a reset, or after a resource request moved the sub-BAR. */
 export function storeDivider({ registers, collect }: RegisterParts): void {
   registers.setStored(CSR.QOS_DIVIDER, lowDword(collect.qosDivider), highDword(collect.qosDivider));
 }

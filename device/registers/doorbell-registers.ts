@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Connects the registers about doorbells, their overflow buffer and the bus to the doorbell unit of the function. Called by function-registers.ts. */
+/**
+ * The registers of doorbells (US 9,069,485 par. 67, 69, 92): policy, thresholds, overflow buffer,
+ * counters. Called by function-registers.ts.
+ */
 import {
   CSR,
   getCsrDoorbellPolicyAdaptive,
@@ -20,7 +23,7 @@ import {
 import { FaultKind, type LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { RegisterParts } from './register-parts.ts';
 
-/** Parts of the scheduler buffer that are free when spilling begins, and when it ends. */
+/** Free parts of the scheduler buffer, as divisors, when spilling begins and when it ends. */
 const LOW_PART = 8;
 const HIGH_PART = 2;
 
@@ -30,7 +33,7 @@ export function attachDoorbellRegisters(parts: RegisterParts): void {
   attachState(parts);
 }
 
-/** What power-on and reset leave in the registers. */
+/** Sets the registers to their values of power-on and reset, which depend on the options. */
 export function resetDoorbellRegisters(parts: RegisterParts): void {
   const { registers, doorbells } = parts;
   const { entries } = doorbells.buffer;
@@ -73,7 +76,7 @@ function attachPolicy(parts: RegisterParts): void {
   const { registers, doorbells } = parts;
   registers.attach(CSR.DOORBELL_POLICY, { write: (_index, low) => applyPolicy(parts, low) });
   registers.attach(CSR.DOORBELL_THRESHOLDS, {
-    // The adaptive one moves by itself.
+    // The adaptive threshold moves without a write.
     read: () => {
       const stored = registers.getStored(CSR.DOORBELL_THRESHOLDS);
       return doorbells.adaptive ? setCsrDoorbellThresholdsLow(stored, doorbells.thresholds.low) : stored;
@@ -85,7 +88,7 @@ function attachPolicy(parts: RegisterParts): void {
   });
 }
 
-/** A policy that does not exist is that of power-on. */
+/** An unknown policy means the policy of power-on. */
 function applyPolicy({ doorbells }: RegisterParts, value: number): void {
   const policy = getCsrDoorbellPolicyOverflow(value);
   doorbells.policy = policy <= OverflowPolicy.MOST_SPILLED ? (policy as OverflowPolicy) : OverflowPolicy.NEWEST;

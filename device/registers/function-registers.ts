@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Connects the registers of a function to its units: one line per register, in the order of the table. */
+/**
+ * Connects the registers of a function to its units, in the order of the table; registers of collect
+ * buffers, doorbells, lanes and send contexts have files of their own beside this one. Called by
+ * adapter/pcie-function.ts.
+ */
 import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import {
   IDENTITY_MAGIC,
@@ -124,7 +128,7 @@ function attachDoorbells(parts: RegisterParts): void {
   registers.attach(CSR.SEND_DOORBELL, { write: (_index, low, high) => parts.ringExplicit(low, high) });
 }
 
-/** The function keeps what the transport needs for each datagram. */
+/** Copies the table of address handles to the function: the transport needs it for each datagram. */
 function attachAddressHandles({ registers, underlying }: RegisterParts): void {
   registers.attach(CSR.ADDRESS_HANDLE_TABLE, {
     write: (_index, low, high) => {

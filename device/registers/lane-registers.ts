@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Registers of transmit virtual lanes and their credits: sums of the function, and one array entry per lane (US8484392: credit CSRs, mapping table). */
+/**
+ * Registers of transmit virtual lanes and their credits (US 8,484,392 par. 42-44, 51): sums of the
+ * function, and one array entry per lane.
+ */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The registers of one function. Access kinds, widths, reserved bits and reset values come from the layout table and are handled here, so that
- * units supply only side effects: a `read` hook computes a value, a `write` hook acts on one. Storage registers need neither.
- *
- * Rules: registers take aligned accesses of 4 or 8 bytes; an 8-byte access to 32-bit registers is two accesses. Reads of 1 and 2 bytes return
- * their part of the register, without its side effect. Narrower or unaligned writes, and half writes to 8-byte doorbells, are dropped and counted.
+ * The registers of one function. It handles access kinds, widths, reserved bits and reset values from
+ * the layout table; units supply only side effects: a `read` hook computes a value, a `write` hook acts
+ * on one. Registers take aligned accesses of 4 or 8 bytes; an 8-byte access to 32-bit registers is two
+ * accesses. Reads of 1 and 2 bytes return their part of the register without its side effect. Narrower
+ * or unaligned writes, and half writes to 8-byte doorbells, are dropped and counted.
  */
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { CSR_SIZE, csrRegisters, type RegisterDescriptor } from '../../protocol/layout/gen/registers.gen.ts';
@@ -15,7 +15,10 @@ import type { FaultLog } from '../function/fault-log.ts';
 export interface RegisterHooks {
   /** Returns the low dword; the high one goes to `RegisterFile.high`. */
   read?(index: number): number;
-  /** Acts on a write; values hold only writable bits merged over the stored ones (for `wo`, the written value). */
+  /**
+   * Acts on a write. The value is the stored one with the writable bits replaced; for `wo` it is the
+   * written value.
+   */
   write?(index: number, low: number, high: number): void;
 }
 
@@ -99,7 +102,10 @@ export class RegisterFile {
     return low;
   }
 
-  /** A 4-byte read of the low half of an 8-byte register latches its high half, so that the pair is one value. */
+  /**
+   * A 4-byte read of the low half of an 8-byte register latches its high half, so that two reads return
+   * one value.
+   */
   #readDword(offset: number): number {
     const position = this.#owner[offset / DWORD_BYTES];
     if (position === NONE) {

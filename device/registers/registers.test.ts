@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The register BAR, by its table: every offset, every width, every access kind. docs/REGISTERS.md; PROGRAMMING.md, bring-up. */
+/** The register BAR against its table: every offset, width and access kind. docs/REGISTERS.md. */
 import t from 'tap';
 import {
   BAR_REGISTERS_BYTES,

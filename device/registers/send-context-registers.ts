@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Control and status registers of send contexts. A function reaches its own contexts only. */
+/**
+ * Control and status registers of send contexts (US 2015/0378953 abstract; docs/DOCUMENTS.md decision
+ * 9). A function reaches its own contexts only.
+ */
 import { SEND_CONTEXT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
@@ -42,7 +45,10 @@ export function attachSendContextRegisters(parts: RegisterParts): void {
   registers.attach(CSR.SEND_CONTEXT_STATUS, { read: (index) => describeStatus(find(index)) });
 }
 
-/** Enabling takes effect from disabled only, and not while all contexts are frozen; a rising edge of force returns credits. */
+/**
+ * Enable takes effect in the disabled state only, and not while all contexts are frozen. A rising edge
+ * of force returns credits.
+ */
 function control(context: SendContext, low: number, frozen: boolean): void {
   context.creditInterrupt = getCsrSendContextControlCreditInterrupt(low) === 1;
   if (getCsrSendContextControlEnable(low) === 0) context.disable();

@@ -130,9 +130,14 @@ function lanesKept(plan: SharePlan, target: number): number {
   return plan.functions.some((_, number) => number !== target && plan.lanesOf(number).length === 0) ? 1 : 0;
 }
 
-function moveLanes(plan: SharePlan, owner: number, added: readonly number[], removed: readonly number[]): void {
-  const levels = plan.mappedLevels(owner);
-  for (const number of added) Object.assign(plan.lanes[number], { owner, levels });
+function moveLanes(
+  plan: SharePlan,
+  functionNumber: number,
+  added: readonly number[],
+  removed: readonly number[],
+): void {
+  const levels = plan.mappedLevels(functionNumber);
+  for (const number of added) Object.assign(plan.lanes[number], { owner: functionNumber, levels });
   for (const number of removed) Object.assign(plan.lanes[number], { owner: NOBODY, levels: 0 });
 }
 
@@ -143,13 +148,13 @@ function orderOfRemoval(plan: SharePlan, lanes: readonly number[]): number[] {
 }
 
 /** Keeps lanes that are the level's alone, and adds free ones before those of the other level. */
-function chooseLevelLanes(plan: SharePlan, owner: number, qosLevel: number, amount: number): void {
+function chooseLevelLanes(plan: SharePlan, functionNumber: number, qosLevel: number, amount: number): void {
   const rank = (number: number): number => {
     const { levels } = plan.lanes[number];
     if ((levels & (1 << qosLevel)) !== 0) return levels === BOTH_LEVELS ? 1 : 0;
     return levels === 0 ? 2 : 3;
   };
-  const order = plan.lanesOf(owner).sort((a, b) => rank(a) - rank(b) || a - b);
+  const order = plan.lanesOf(functionNumber).sort((a, b) => rank(a) - rank(b) || a - b);
   order.forEach((number, place) => {
     setLevel(plan.lanes[number], qosLevel, place < amount);
   });

@@ -60,54 +60,54 @@ export class ShareManager {
   }
 
   /** The function was reset: what it chose itself, the split among its levels, is as at power-on, as far as its share goes. */
-  resetSplit(owner: number): void {
+  resetSplit(functionNumber: number): void {
     const plan = this.plan.copy();
-    const [share, first] = [plan.functions[owner], this.initial.functions[owner]];
+    const [share, first] = [plan.functions[functionNumber], this.initial.functions[functionNumber]];
     share.vcbDivider = first.vcbDivider;
     share.levelPcbs[1] = Math.min(first.levelPcbs[1], share.pcbs);
     share.levelPcbs[0] = Math.min(first.levelPcbs[0], share.pcbs - share.levelPcbs[1]);
-    const lanes = plan.lanesOf(owner);
+    const lanes = plan.lanesOf(functionNumber);
     for (const number of lanes) {
       const lane = this.initial.lanes[number];
-      plan.lanes[number].levels = lane.owner === owner ? lane.levels : 0;
+      plan.lanes[number].levels = lane.owner === functionNumber ? lane.levels : 0;
     }
-    const mapped = plan.mappedLevels(owner);
+    const mapped = plan.mappedLevels(functionNumber);
     for (const number of lanes) plan.lanes[number].levels ||= mapped;
     this.#adopt(plan);
   }
 
   /** All the function has becomes unallocated. */
-  returnShare(owner: number): void {
+  returnShare(functionNumber: number): void {
     const plan = this.plan.copy();
-    Object.assign(plan.functions[owner], { vcbs: 0, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0 });
-    for (const number of plan.lanesOf(owner)) Object.assign(plan.lanes[number], { owner: NOBODY, levels: 0 });
+    Object.assign(plan.functions[functionNumber], { vcbs: 0, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0 });
+    for (const number of plan.lanesOf(functionNumber)) Object.assign(plan.lanes[number], { owner: NOBODY, levels: 0 });
     this.#adopt(plan);
   }
 
   /** The function gets its share of power-on again, as far as there is room. */
-  regainShare(owner: number): void {
-    const first = this.initial.functions[owner];
-    for (const [kind, name] of regained) this.#regain(kind, owner, first[name]);
-    this.#regain(ResourceKind.TVLS, owner, this.initial.lanesOf(owner).length);
-    this.resetSplit(owner);
+  regainShare(functionNumber: number): void {
+    const first = this.initial.functions[functionNumber];
+    for (const [kind, name] of regained) this.#regain(kind, functionNumber, first[name]);
+    this.#regain(ResourceKind.TVLS, functionNumber, this.initial.lanesOf(functionNumber).length);
+    this.resetSplit(functionNumber);
   }
 
   /** Lends what an idle function has; again and again does no harm. */
-  lend(owner: number): void {
-    this.units.lendPcbs(owner);
-    if (this.#lent.has(owner)) return;
-    this.#lent.add(owner);
+  lend(functionNumber: number): void {
+    this.units.lendPcbs(functionNumber);
+    if (this.#lent.has(functionNumber)) return;
+    this.#lent.add(functionNumber);
     this.#adopt(this.plan.copy());
   }
 
   /** From now on nobody else takes what was lent. */
-  askBack(owner: number): void {
-    this.units.askBackPcbs(owner);
-    if (this.#lent.delete(owner)) this.#adopt(this.plan.copy());
+  askBack(functionNumber: number): void {
+    this.units.askBackPcbs(functionNumber);
+    if (this.#lent.delete(functionNumber)) this.#adopt(this.plan.copy());
   }
 
-  isLent(owner: number): boolean {
-    return this.#lent.has(owner);
+  isLent(functionNumber: number): boolean {
+    return this.#lent.has(functionNumber);
   }
 
   #regain(resource: ResourceKind, target: number, wanted: number): void {
@@ -162,17 +162,20 @@ export class ShareManager {
     const { units } = this;
     // What changed hands is owned by nobody in between: it leaves its old owner first.
     const differs = (a: readonly number[], b: readonly number[]): boolean => a.join() !== b.join();
-    const moved = next.functions.map((_, owner) => differs(before.lanesOf(owner), next.lanesOf(owner)));
-    moved.forEach((changed, owner) => {
-      const kept = before.lanesOf(owner).filter((number) => next.lanes[number].owner === owner);
-      if (changed) units.setOwnedLanes(owner, maskOf(kept));
+    const moved = next.functions.map((_, functionNumber) =>
+      differs(before.lanesOf(functionNumber), next.lanesOf(functionNumber)),
+    );
+    moved.forEach((changed, functionNumber) => {
+      const kept = before.lanesOf(functionNumber).filter((number) => next.lanes[number].owner === functionNumber);
+      if (changed) units.setOwnedLanes(functionNumber, maskOf(kept));
     });
     if (differs(before.lanesDedicated, next.lanesDedicated)) units.setDedicatedLanes(maskOf(next.lanesDedicated));
-    next.functions.forEach((_, owner) => {
-      if (moved[owner]) units.setOwnedLanes(owner, maskOf(next.lanesOf(owner)));
+    next.functions.forEach((_, functionNumber) => {
+      if (moved[functionNumber]) units.setOwnedLanes(functionNumber, maskOf(next.lanesOf(functionNumber)));
       for (let level = 0; level < QOS_LEVELS; level++) {
-        const lanes = next.lanesOfLevel(owner, level);
-        if (differs(before.lanesOfLevel(owner, level), lanes)) units.setLevelLanes(owner, level, maskOf(lanes));
+        const lanes = next.lanesOfLevel(functionNumber, level);
+        if (differs(before.lanesOfLevel(functionNumber, level), lanes))
+          units.setLevelLanes(functionNumber, level, maskOf(lanes));
       }
     });
   }
@@ -190,9 +193,9 @@ function describeLane({ executionCredits, completionCredits, sharedCredits, list
 }
 
 /** All a function has, to see whether it is still the same. */
-function describeShare(plan: SharePlan, owner: number): string {
+function describeShare(plan: SharePlan, functionNumber: number): string {
   const lanes = plan
-    .lanesOf(owner)
+    .lanesOf(functionNumber)
     .map((number) => [number, plan.lanes[number].levels, describeLane(plan.lanes[number])]);
-  return JSON.stringify([plan.functions[owner], lanes]);
+  return JSON.stringify([plan.functions[functionNumber], lanes]);
 }

@@ -41,7 +41,7 @@ export interface FunctionShare {
 
 /** A transmit virtual lane: whose it is and what it has. */
 export interface LaneShare {
-  /** Function it is allocated to, or NOBODY. */
+  /** Number of the function that it is allocated to, or NOBODY. */
   owner: number;
   /** One bit for each QoS level of the owner that is mapped to it. A level without lanes takes all of the function's. */
   levels: number;
@@ -100,8 +100,8 @@ export class SharePlan {
     return found;
   }
 
-  lanesOf(owner: number): number[] {
-    return this.findLanes((lane) => lane.owner === owner);
+  lanesOf(functionNumber: number): number[] {
+    return this.findLanes((lane) => lane.owner === functionNumber);
   }
 
   /** Lanes of functions that have none of their own. */
@@ -114,30 +114,30 @@ export class SharePlan {
   }
 
   /** Lanes the map gives to a level; none: it takes all of the function's. */
-  lanesOfLevel(owner: number, qosLevel: number): number[] {
-    return this.findLanes((lane) => lane.owner === owner && (lane.levels & (1 << qosLevel)) !== 0);
+  lanesOfLevel(functionNumber: number, qosLevel: number): number[] {
+    return this.findLanes((lane) => lane.owner === functionNumber && (lane.levels & (1 << qosLevel)) !== 0);
   }
 
   /** Lanes that commands of a level take. */
-  lanesOpenTo(owner: number, qosLevel: number): number[] {
-    const mapped = this.lanesOfLevel(owner, qosLevel);
+  lanesOpenTo(functionNumber: number, qosLevel: number): number[] {
+    const mapped = this.lanesOfLevel(functionNumber, qosLevel);
     if (mapped.length > 0) return mapped;
-    const owned = this.lanesOf(owner);
+    const owned = this.lanesOf(functionNumber);
     return owned.length > 0 ? owned : this.lanesShared;
   }
 
   /** VCBs of a QoS level: those below the divider, or from it on. */
-  vcbsOfLevel(owner: number, qosLevel: number): number {
-    const { vcbs, vcbDivider } = this.functions[owner];
+  vcbsOfLevel(functionNumber: number, qosLevel: number): number {
+    const { vcbs, vcbDivider } = this.functions[functionNumber];
     const below = Math.min(vcbs, vcbDivider);
     return qosLevel === 0 ? below : vcbs - below;
   }
 
   /** Bits of the QoS levels to which lanes were mapped by name: new lanes of the function go to these. */
-  mappedLevels(owner: number): number {
+  mappedLevels(functionNumber: number): number {
     let levels = 0;
     for (let level = 0; level < QOS_LEVELS; level++)
-      if (this.lanesOfLevel(owner, level).length > 0) levels |= 1 << level;
+      if (this.lanesOfLevel(functionNumber, level).length > 0) levels |= 1 << level;
     return levels;
   }
 }

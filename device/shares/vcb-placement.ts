@@ -19,31 +19,39 @@ interface Gap {
  * A place for `count` VCBs of `owner`: where they are if they fit there, else the first gap. When there is none: the largest gap, and whether only
  * VCBs still in use are in the way.
  */
-export function findPlace(plan: SharePlan, reserved: VcbReservations, owner: number, count: number): Placement {
-  const gaps = findGaps(plan, owner);
-  const { vcbBase } = plan.functions[owner];
+export function findPlace(
+  plan: SharePlan,
+  reserved: VcbReservations,
+  functionNumber: number,
+  count: number,
+): Placement {
+  const gaps = findGaps(plan, functionNumber);
+  const { vcbBase } = plan.functions[functionNumber];
   if (count === 0) return { base: vcbBase };
   const here = gaps.find((gap) => gap.first <= vcbBase && vcbBase + count <= gap.end);
-  if (here !== undefined && !reserved.isHeldByOther(owner, vcbBase, count)) return { base: vcbBase };
+  if (here !== undefined && !reserved.isHeldByOther(functionNumber, vcbBase, count)) return { base: vcbBase };
   for (const gap of gaps)
     for (let base = gap.first; base + count <= gap.end; base++)
-      if (!reserved.isHeldByOther(owner, base, count)) return { base };
+      if (!reserved.isHeldByOther(functionNumber, base, count)) return { base };
   const largest = gaps.reduce((most, gap) => Math.max(most, gap.end - gap.first), 0);
   return { converging: count <= largest, largest };
 }
 
 /** Whether `count` VCBs from `base` on belong to no other function. */
-export function isFree(plan: SharePlan, owner: number, base: number, count: number): boolean {
+export function isFree(plan: SharePlan, functionNumber: number, base: number, count: number): boolean {
   return plan.functions.every(
     (share, number) =>
-      number === owner || share.vcbs === 0 || base + count <= share.vcbBase || share.vcbBase + share.vcbs <= base,
+      number === functionNumber ||
+      share.vcbs === 0 ||
+      base + count <= share.vcbBase ||
+      share.vcbBase + share.vcbs <= base,
   );
 }
 
 /** Pieces of the VCB space that no function but `owner` has. */
-function findGaps(plan: SharePlan, owner: number): Gap[] {
+function findGaps(plan: SharePlan, functionNumber: number): Gap[] {
   const others = plan.functions
-    .filter((share, number) => number !== owner && share.vcbs > 0)
+    .filter((share, number) => number !== functionNumber && share.vcbs > 0)
     .sort((a, b) => a.vcbBase - b.vcbBase);
   const gaps: Gap[] = [];
   let first = 0;
