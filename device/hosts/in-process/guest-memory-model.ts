@@ -15,12 +15,15 @@ export type PageAccess = (typeof PageAccess)[keyof typeof PageAccess];
 export const POISON = 0xa5;
 
 const DEFAULT_BASE = 0x12_3456_0000;
+const WORD_BYTES = 4;
 
 /** RAM of one guest. */
 export class GuestMemoryModel {
   readonly base: number;
   readonly lengthBytes: number;
   readonly bytes: Uint8Array;
+  /** The same memory as words. */
+  readonly #words: Int32Array;
   readonly #pages: Uint8Array;
 
   /**
@@ -34,6 +37,7 @@ export class GuestMemoryModel {
     this.base = base;
     this.lengthBytes = lengthBytes;
     this.bytes = bytes.fill(POISON);
+    this.#words = new Int32Array(bytes.buffer, bytes.byteOffset, lengthBytes / WORD_BYTES);
     this.#pages = new Uint8Array(lengthBytes / PAGE_BYTES).fill(PageAccess.READ_WRITE);
   }
 
@@ -77,4 +81,23 @@ export class GuestMemoryModel {
     copyBytes(this.bytes, address - this.base, source, sourceOffset, lengthBytes);
     return true;
   }
+
+  /** As `read`, word by word: address, length and offset are multiples of 4. */
+  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    if (!this.allows(address, lengthBytes, PageAccess.READ_ONLY)) return false;
+    copyWords(target, targetOffset / WORD_BYTES, this.#words, (address - this.base) / WORD_BYTES, lengthBytes);
+    return true;
+  }
+
+  /** As `write`, word by word; see `readWords`. */
+  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.allows(address, lengthBytes, PageAccess.READ_WRITE)) return false;
+    copyWords(this.#words, (address - this.base) / WORD_BYTES, source, sourceOffset / WORD_BYTES, lengthBytes);
+    return true;
+  }
+}
+
+function copyWords(target: Int32Array, to: number, source: Int32Array, from: number, lengthBytes: number): void {
+  const count = lengthBytes / WORD_BYTES;
+  for (let index = 0; index < count; index++) target[to + index] = source[from + index];
 }

@@ -35,7 +35,7 @@ export class InProcessHost implements OrderableHost {
   }
 
   readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
-    this.#checkRange('readMemory', address, lengthBytes, target, targetOffset);
+    this.#checkRange('readMemory', address, lengthBytes, target.length, targetOffset);
     const read = this.memory.read(address, lengthBytes, target, targetOffset);
     this.log.record(read ? AccessKind.READ : AccessKind.DENIED_READ, address, lengthBytes);
     return read;
@@ -48,7 +48,7 @@ export class InProcessHost implements OrderableHost {
   }
 
   writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    this.#checkRange('writeMemory', address, lengthBytes, source, sourceOffset);
+    this.#checkRange('writeMemory', address, lengthBytes, source.length, sourceOffset);
     this.#checkQuiet('writeMemory', address);
     const written = this.memory.write(address, source, sourceOffset, lengthBytes);
     this.log.record(written ? AccessKind.WRITE : AccessKind.DENIED_WRITE, address, lengthBytes);
@@ -57,15 +57,22 @@ export class InProcessHost implements OrderableHost {
 
   /** Word copies of the fast path; a recorder or ordering model in between uses the byte copies. */
   readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
-    return this.readMemory(address, lengthBytes, bytesOf(target), targetOffset);
+    this.#checkRange('readWords', address, lengthBytes, target.byteLength, targetOffset);
+    const read = this.memory.readWords(address, lengthBytes, target, targetOffset);
+    this.log.record(read ? AccessKind.READ : AccessKind.DENIED_READ, address, lengthBytes);
+    return read;
   }
 
   writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
-    return this.writeMemory(address, bytesOf(source), sourceOffset, lengthBytes);
+    this.#checkRange('writeWords', address, lengthBytes, source.byteLength, sourceOffset);
+    this.#checkQuiet('writeWords', address);
+    const written = this.memory.writeWords(address, source, sourceOffset, lengthBytes);
+    this.log.record(written ? AccessKind.WRITE : AccessKind.DENIED_WRITE, address, lengthBytes);
+    return written;
   }
 
   publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
-    this.#checkRange('publish', address, lengthBytes, entry, entryOffset);
+    this.#checkRange('publish', address, lengthBytes, entry.length, entryOffset);
     this.#checkQuiet('publish', address);
     const bodyBytes = lengthBytes - validBytes;
     if (!isStoreSize(validBytes) || bodyBytes < 0 || (address + bodyBytes) % validBytes !== 0) {
@@ -118,7 +125,7 @@ export class InProcessHost implements OrderableHost {
     this.violations.push(`${call} at 0x${address.toString(16)} although ${this.quietBecause}`);
   }
 
-  #checkRange(call: string, address: number, lengthBytes: number, bytes: Uint8Array, offset: number): void {
+  #checkRange(call: string, address: number, lengthBytes: number, roomBytes: number, offset: number): void {
     const sound =
       Number.isSafeInteger(address) &&
       address >= 0 &&
@@ -126,14 +133,9 @@ export class InProcessHost implements OrderableHost {
       lengthBytes >= 0 &&
       Number.isInteger(offset) &&
       offset >= 0 &&
-      offset + lengthBytes <= bytes.length;
-    if (!sound)
-      this.violations.push(`${call}: ${lengthBytes} bytes at ${address}, offset ${offset} of ${bytes.length}`);
+      offset + lengthBytes <= roomBytes;
+    if (!sound) this.violations.push(`${call}: ${lengthBytes} bytes at ${address}, offset ${offset} of ${roomBytes}`);
   }
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 function isStoreSize(sizeBytes: number): boolean {
