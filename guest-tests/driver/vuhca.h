@@ -65,25 +65,38 @@ static inline bool vuhca_is_current(struct vuhca_dev *dev, u32 generation)
 	return READ_ONCE(dev->generation) == generation;
 }
 
-/* vuhca_device.c */
+/* vuhca_csr.c */
 bool vuhca_check_gone(struct vuhca_dev *dev);
+int vuhca_wait_ready(struct vuhca_dev *dev);
+int vuhca_soft_reset(struct vuhca_dev *dev);
 int vuhca_identify(struct vuhca_dev *dev);
 int vuhca_find_dedicated(struct vuhca_dev *dev);
-int vuhca_soft_reset(struct vuhca_dev *dev);
-int vuhca_start(struct vuhca_dev *dev);
-void vuhca_stop(struct vuhca_dev *dev);
-int vuhca_resume(struct vuhca_dev *dev);
-int vuhca_reset(struct vuhca_dev *dev);
+bool vuhca_adapter_disabled(struct vuhca_dev *dev);
+
+/* vuhca_client.c */
 int vuhca_register_client(struct vuhca_client *client);
 void vuhca_unregister_client(struct vuhca_client *client);
 void vuhca_announce(struct vuhca_dev *dev);
 void vuhca_withdraw(struct vuhca_dev *dev);
 
+/* vuhca_checksum.c */
+u32 vuhca_checksum(const void *bytes, size_t length, u32 seed);
+
+/* vuhca_device.c */
+int vuhca_start(struct vuhca_dev *dev);
+void vuhca_stop(struct vuhca_dev *dev);
+int vuhca_resume(struct vuhca_dev *dev);
+int vuhca_reset(struct vuhca_dev *dev);
+void vuhca_device_error_event(struct vuhca_dev *dev,
+			      const struct vuhca_event_entry *entry);
+
 /* vuhca_admin.c */
 int vuhca_admin_init(struct vuhca_dev *dev);
 void vuhca_admin_cleanup(struct vuhca_dev *dev);
-void vuhca_admin_event(struct vuhca_dev *dev, u32 sequence);
-u32 vuhca_checksum(const void *bytes, size_t length, u32 seed);
+void vuhca_admin_event(struct vuhca_dev *dev,
+		       const struct vuhca_event_entry *entry);
+void vuhca_admin_abort(struct vuhca_dev *dev);
+void vuhca_admin_set_event_queue(struct vuhca_dev *dev, u32 eqn);
 size_t vuhca_admin_prepare(struct vuhca_dev *dev,
 			   const struct vuhca_command *command, void *bytes);
 void vuhca_admin_seal(void *bytes, size_t length);
@@ -123,10 +136,14 @@ void vuhca_poller_describe(struct vuhca_eq *eq,
 u16 vuhca_poller_index(struct vuhca_eq *eq);
 
 /* vuhca_event.c */
-bool vuhca_set_deadman(bool on);
+bool vuhca_eq_has_entry(struct vuhca_eq *eq);
 unsigned int vuhca_eq_process(struct vuhca_eq *eq);
+
+/* vuhca_interrupt.c */
+bool vuhca_set_deadman(bool on);
 irqreturn_t vuhca_eq_interrupt(int irq, void *data);
-void vuhca_deadman(struct timer_list *timer);
+void vuhca_deadman_init(struct vuhca_dev *dev);
+void vuhca_deadman_start(struct vuhca_dev *dev);
 
 /* vuhca_mr.c */
 struct vuhca_pd *vuhca_alloc_pd(struct vuhca_dev *dev);
@@ -161,6 +178,8 @@ void vuhca_destroy_ah(struct vuhca_ah *ah);
 struct vuhca_address_handle *vuhca_ah_entry(struct vuhca_ah *ah);
 
 /* vuhca_cq.c */
+void vuhca_cq_event(struct vuhca_dev *dev,
+		    const struct vuhca_event_entry *entry);
 struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 				 const struct vuhca_cq_init *init);
 int vuhca_destroy_cq(struct vuhca_cq *cq);
@@ -192,9 +211,10 @@ void vuhca_overflow_free(struct vuhca_dev *dev);
 void vuhca_overflow_start(struct vuhca_dev *dev);
 
 /* vuhca_resources.c */
-bool vuhca_adapter_disabled(struct vuhca_dev *dev);
 void vuhca_shares_init(struct vuhca_dev *dev);
-void vuhca_share_event(struct vuhca_dev *dev);
+void vuhca_share_note_change(struct vuhca_dev *dev);
+void vuhca_share_event(struct vuhca_dev *dev,
+		       const struct vuhca_event_entry *entry);
 int vuhca_request_resources(struct vuhca_dev *dev,
 			    const struct vuhca_resource_change *changes,
 			    unsigned int count, struct vuhca_answer *answer);
@@ -210,6 +230,8 @@ int vuhca_request_text(struct vuhca_dev *dev, char *text);
 void vuhca_share_files(struct vuhca_dev *dev);
 
 /* vuhca_srq.c */
+void vuhca_srq_event(struct vuhca_dev *dev,
+		     const struct vuhca_event_entry *entry);
 struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
 				   const struct vuhca_srq_init *init);
 int vuhca_destroy_srq(struct vuhca_srq *srq);
@@ -219,7 +241,8 @@ int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id);
 
 /* vuhca_qp.c */
-unsigned int vuhca_recv_stride(unsigned int sge);
+void vuhca_qp_event(struct vuhca_dev *dev,
+		    const struct vuhca_event_entry *entry);
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 				 const struct vuhca_qp_init *init);
 int vuhca_destroy_qp(struct vuhca_qp *qp);
@@ -249,6 +272,7 @@ int vuhca_qp_connect(struct vuhca_qp *qp,
 		     const struct vuhca_connection *connection);
 
 /* vuhca_fill.c */
+unsigned int vuhca_recv_stride(unsigned int sge);
 void *vuhca_fill_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
 		      size_t *length, u16 *sequence);
 bool vuhca_fill_recv(struct vuhca_wq *rq, const struct vuhca_recv_wr *wr);
@@ -261,6 +285,7 @@ int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 		    unsigned int count);
 void vuhca_publish_sends(struct vuhca_qp *qp);
 void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence);
+void vuhca_ring_outstanding(struct vuhca_dev *dev);
 
 /* vuhca_trace.c */
 int vuhca_modify_trace(struct vuhca_qp *qp,

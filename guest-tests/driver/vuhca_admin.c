@@ -39,27 +39,29 @@ void vuhca_admin_cleanup(struct vuhca_dev *dev)
 	mutex_destroy(&admin->lock);
 }
 
-/* From the event queue: the response of command @sequence has been written. */
-void vuhca_admin_event(struct vuhca_dev *dev, u32 sequence)
+/* Event handler: the response of a command has been written. */
+void vuhca_admin_event(struct vuhca_dev *dev,
+		       const struct vuhca_event_entry *entry)
 {
-	if ((u16)sequence == READ_ONCE(dev->admin.sequence))
+	u16 sequence = vuhca_event_entry_get_object_number(entry);
+
+	if (sequence == READ_ONCE(dev->admin.sequence))
 		complete(&dev->admin.done);
 }
 
-/* One's-complement sum of all dwords plus @seed, folded and inverted. */
-u32 vuhca_checksum(const void *bytes, size_t length, u32 seed)
+/* Has a command that waits for its answer look at the device's state at once. */
+void vuhca_admin_abort(struct vuhca_dev *dev)
 {
-	const __le32 *dwords = bytes;
-	u64 sum = seed;
-	size_t i;
-
-	for (i = 0; i < length / sizeof(*dwords); i++)
-		sum += le32_to_cpu(dwords[i]);
-	sum = (sum & U32_MAX) + (sum >> 32);
-	sum = (sum & U32_MAX) + (sum >> 32);
-	return ~(u32)sum;
+	complete(&dev->admin.done);
 }
-EXPORT_SYMBOL_GPL(vuhca_checksum);
+
+/* Event queue of the notifications of later commands; 0: answers are polled. */
+void vuhca_admin_set_event_queue(struct vuhca_dev *dev, u32 eqn)
+{
+	mutex_lock(&dev->admin.lock);
+	dev->admin.event_queue = eqn;
+	mutex_unlock(&dev->admin.lock);
+}
 
 /* Computes the checksum of a command that is otherwise complete. */
 void vuhca_admin_seal(void *bytes, size_t length)

@@ -33,6 +33,23 @@ static int vuhca_cq_command(struct vuhca_cq *cq)
 	return err;
 }
 
+/* Event handler: a CQ has completions, or failed. */
+void vuhca_cq_event(struct vuhca_dev *dev,
+		    const struct vuhca_event_entry *entry)
+{
+	u32 cqn = vuhca_event_entry_get_object_number(entry);
+	struct vuhca_cq *cq = xa_load(&dev->cqs, cqn);
+
+	if (!cq)
+		return;
+	if (entry->event_type == VUHCA_EVENT_TYPE_COMPLETION) {
+		if (cq->completion)
+			cq->completion(cq, cq->context);
+	} else if (cq->event) {
+		cq->event(entry->event_type, entry->fault_kind, cq->context);
+	}
+}
+
 struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 				 const struct vuhca_cq_init *init)
 {

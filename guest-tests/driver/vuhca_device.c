@@ -1,87 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The life of a function between probe and removal: put into service, stopped
- * for a reset and put into service again; and the clients that are told when
- * it comes and goes.
+ * for a reset and put into service again.
  */
-#include <linux/iopoll.h>
-#include <linux/module.h>
-
 #include "vuhca.h"
-
-#define VUHCA_READY_TIMEOUT_US (5 * USEC_PER_SEC)
-
-static DEFINE_MUTEX(vuhca_lists);	/* devices and clients */
-static LIST_HEAD(vuhca_devices);
-static LIST_HEAD(vuhca_clients);
-
-/* True, and remembered, when the function no longer answers. */
-bool vuhca_check_gone(struct vuhca_dev *dev)
-{
-	if (READ_ONCE(dev->state) == VUHCA_DEV_GONE)
-		return true;
-	if (vuhca_read_csr(dev, VUHCA_CSR_DEVICE_STATUS_OFF) != U32_MAX)
-		return false;
-	dev_err(&dev->pdev->dev, "the device is gone: reads return all ones\n");
-	WRITE_ONCE(dev->state, VUHCA_DEV_GONE);
-	return true;
-}
-
-static int vuhca_wait_ready(struct vuhca_dev *dev)
-{
-	u32 status;
-
-	if (!readl_poll_timeout(dev->csr + VUHCA_CSR_DEVICE_STATUS_OFF, status,
-				status & VUHCA_CSR_DEVICE_STATUS_READY_MASK,
-				100, VUHCA_READY_TIMEOUT_US) &&
-	    status != U32_MAX)
-		return 0;
-	dev_err(&dev->pdev->dev, "not ready after %lu s, status %#x\n",
-		VUHCA_READY_TIMEOUT_US / USEC_PER_SEC, status);
-	return -ENODEV;
-}
-
-int vuhca_soft_reset(struct vuhca_dev *dev)
-{
-	vuhca_write_csr(dev, VUHCA_CSR_DEVICE_CONTROL_OFF,
-			VUHCA_CSR_DEVICE_CONTROL_RESET_MASK);
-	return vuhca_wait_ready(dev);
-}
-
-int vuhca_identify(struct vuhca_dev *dev)
-{
-	u32 identity = vuhca_read_csr(dev, VUHCA_CSR_IDENTITY_OFF);
-	u64 hash = vuhca_read_csr64(dev, VUHCA_CSR_LAYOUT_HASH_OFF);
-
-	if (identity != VUHCA_IDENTITY_MAGIC) {
-		dev_err(&dev->pdev->dev, "identity %#x is not this adapter's %#x\n",
-			identity, VUHCA_IDENTITY_MAGIC);
-		return -ENODEV;
-	}
-	if (hash != VUHCA_LAYOUT_HASH) {
-		dev_err(&dev->pdev->dev,
-			"layout hash of the device is %#llx, of this driver %#llx: build both from the same sources\n",
-			hash, VUHCA_LAYOUT_HASH);
-		return -ENODEV;
-	}
-	return 0;
-}
-
-/* The dedicated buffers must be where the collect BAR is mapped. */
-int vuhca_find_dedicated(struct vuhca_dev *dev)
-{
-	u64 offset = vuhca_read_csr64(dev, VUHCA_CSR_DEDICATED_OFFSET_OFF);
-
-	if (dev->collect_bytes < VUHCA_PAGE_BYTES ||
-	    offset > dev->collect_bytes - VUHCA_PAGE_BYTES) {
-		dev_err(&dev->pdev->dev,
-			"dedicated collect buffer at %#llx is outside the BAR\n",
-			offset);
-		return -ENODEV;
-	}
-	dev->dedicated = dev->collect + offset;
-	return 0;
-}
 
 /* Brings a function that was just reset into service. */
 int vuhca_start(struct vuhca_dev *dev)
@@ -107,11 +29,21 @@ int vuhca_start(struct vuhca_dev *dev)
 	}
 	dev->port_count = min_t(u8, dev->attributes.port_count, VUHCA_PORT_MAX);
 	WRITE_ONCE(dev->state, VUHCA_DEV_UP);
-	mod_timer(&dev->deadman, jiffies + HZ);
+	vuhca_deadman_start(dev);
 	if (vuhca_adapter_disabled(dev))
 		dev_warn(&dev->pdev->dev,
 			 "the physical function has disabled the adapter: sends wait until it enables it\n");
 	return 0;
+}
+
+/* Event handler: the adapter reports that an event queue or the function failed. */
+void vuhca_device_error_event(struct vuhca_dev *dev,
+			      const struct vuhca_event_entry *entry)
+{
+	dev_err_ratelimited(&dev->pdev->dev, "event %u, object %u, cause %u\n",
+			    entry->event_type,
+			    vuhca_event_entry_get_object_number(entry),
+			    entry->fault_kind);
 }
 
 /* Tells the owners of all objects that the reset takes them away. */
@@ -153,10 +85,8 @@ void vuhca_stop(struct vuhca_dev *dev)
 		WRITE_ONCE(dev->state, VUHCA_DEV_DOWN);
 	WRITE_ONCE(dev->generation, dev->generation + 1);
 	/* A command that waits for its answer gives up at once. */
-	complete(&dev->admin.done);
-	mutex_lock(&dev->admin.lock);
-	dev->admin.event_queue = 0;
-	mutex_unlock(&dev->admin.lock);
+	vuhca_admin_abort(dev);
+	vuhca_admin_set_event_queue(dev, 0);
 	vuhca_eqs_quiesce(dev);
 	cancel_work_sync(&dev->shares.changed);
 	vuhca_orphan_objects(dev);
@@ -190,50 +120,3 @@ int vuhca_reset(struct vuhca_dev *dev)
 	return err ? err : started;
 }
 EXPORT_SYMBOL_GPL(vuhca_reset);
-
-int vuhca_register_client(struct vuhca_client *client)
-{
-	struct vuhca_dev *dev;
-
-	mutex_lock(&vuhca_lists);
-	list_add_tail(&client->list, &vuhca_clients);
-	list_for_each_entry(dev, &vuhca_devices, list)
-		client->add(dev);
-	mutex_unlock(&vuhca_lists);
-	return 0;
-}
-EXPORT_SYMBOL_GPL(vuhca_register_client);
-
-void vuhca_unregister_client(struct vuhca_client *client)
-{
-	struct vuhca_dev *dev;
-
-	mutex_lock(&vuhca_lists);
-	list_for_each_entry(dev, &vuhca_devices, list)
-		client->remove(dev);
-	list_del(&client->list);
-	mutex_unlock(&vuhca_lists);
-}
-EXPORT_SYMBOL_GPL(vuhca_unregister_client);
-
-void vuhca_announce(struct vuhca_dev *dev)
-{
-	struct vuhca_client *client;
-
-	mutex_lock(&vuhca_lists);
-	list_add_tail(&dev->list, &vuhca_devices);
-	list_for_each_entry(client, &vuhca_clients, list)
-		client->add(dev);
-	mutex_unlock(&vuhca_lists);
-}
-
-void vuhca_withdraw(struct vuhca_dev *dev)
-{
-	struct vuhca_client *client;
-
-	mutex_lock(&vuhca_lists);
-	list_for_each_entry(client, &vuhca_clients, list)
-		client->remove(dev);
-	list_del(&dev->list);
-	mutex_unlock(&vuhca_lists);
-}

@@ -142,9 +142,7 @@ int vuhca_eqs_create(struct vuhca_dev *dev)
 			return err;
 		}
 	}
-	mutex_lock(&dev->admin.lock);
-	dev->admin.event_queue = dev->eqs[0].eqn;
-	mutex_unlock(&dev->admin.lock);
+	vuhca_admin_set_event_queue(dev, dev->eqs[0].eqn);
 	return 0;
 }
 
@@ -153,9 +151,7 @@ void vuhca_eqs_destroy(struct vuhca_dev *dev)
 	unsigned int i;
 
 	/* The management events go first: their queue is about to. */
-	mutex_lock(&dev->admin.lock);
-	dev->admin.event_queue = 0;
-	mutex_unlock(&dev->admin.lock);
+	vuhca_admin_set_event_queue(dev, 0);
 	for (i = dev->eq_count; i-- > 0;)
 		if (vuhca_eq_destroy(&dev->eqs[i]))
 			dev_warn(&dev->pdev->dev,

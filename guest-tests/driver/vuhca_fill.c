@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Laying out work requests in the slots of send and receive queues. */
+#include <linux/log2.h>
+
 #include "vuhca.h"
+
+/* log2 of the slots of a receive queue, shared or not. */
+unsigned int vuhca_recv_stride(unsigned int sge)
+{
+	return order_base_2(sizeof(struct vuhca_receive_entry) +
+			    max(sge, 1U) * sizeof(struct vuhca_sge));
+}
 
 static u8 *vuhca_wq_slot(struct vuhca_wq *wq, u16 number)
 {

@@ -11,6 +11,30 @@
 #define VUHCA_BARS (BIT(VUHCA_BAR_REGISTERS) | BIT(VUHCA_BAR_COLLECT) | \
 		    BIT(VUHCA_BAR_PIO))
 
+/* Hands events from the queues, which know no objects, to the objects. */
+static const struct vuhca_event_ops vuhca_event_ops = {
+	.handlers = {
+		[VUHCA_EVENT_TYPE_COMPLETION] = vuhca_cq_event,
+		[VUHCA_EVENT_TYPE_MANAGEMENT_COMPLETE] = vuhca_admin_event,
+		[VUHCA_EVENT_TYPE_CQ_ERROR] = vuhca_cq_event,
+		[VUHCA_EVENT_TYPE_EQ_ERROR] = vuhca_device_error_event,
+		[VUHCA_EVENT_TYPE_QP_FATAL] = vuhca_qp_event,
+		[VUHCA_EVENT_TYPE_QP_REQUEST_ERROR] = vuhca_qp_event,
+		[VUHCA_EVENT_TYPE_QP_ACCESS_ERROR] = vuhca_qp_event,
+		[VUHCA_EVENT_TYPE_COMMUNICATION_ESTABLISHED] = vuhca_qp_event,
+		[VUHCA_EVENT_TYPE_SEND_QUEUE_DRAINED] = vuhca_qp_event,
+		[VUHCA_EVENT_TYPE_PATH_MIGRATED] = vuhca_qp_event,
+		[VUHCA_EVENT_TYPE_LAST_WQE_REACHED] = vuhca_qp_event,
+		[VUHCA_EVENT_TYPE_SRQ_LIMIT] = vuhca_srq_event,
+		[VUHCA_EVENT_TYPE_SRQ_ERROR] = vuhca_srq_event,
+		[VUHCA_EVENT_TYPE_RESOURCES_CHANGED] = vuhca_share_event,
+		[VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED] = vuhca_send_halted,
+		[VUHCA_EVENT_TYPE_DEVICE_FATAL] = vuhca_device_error_event,
+	},
+	.credit_interrupt = vuhca_sends_interrupt,
+	.deadman = vuhca_sends_deadman,
+};
+
 static void vuhca_unmap(struct vuhca_dev *dev)
 {
 	if (dev->pio)
@@ -125,7 +149,8 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->sends, XA_FLAGS_LOCK_IRQ);
 	vuhca_shares_init(dev);
-	timer_setup(&dev->deadman, vuhca_deadman, 0);
+	dev->event_ops = &vuhca_event_ops;
+	vuhca_deadman_init(dev);
 	err = vuhca_pci_enable(pdev);
 	if (err)
 		goto free_dev;

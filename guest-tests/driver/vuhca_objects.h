@@ -28,6 +28,7 @@
 
 struct dentry;
 struct vuhca_cq;
+struct vuhca_dev;
 struct vuhca_qp;
 
 enum vuhca_dev_state {
@@ -84,6 +85,21 @@ struct vuhca_shares {
 	u64 events;
 };
 
+/* Called with the queue's lock held, hard interrupt included: must not sleep. */
+typedef void (*vuhca_entry_handler)(struct vuhca_dev *dev,
+				    const struct vuhca_event_entry *entry);
+
+#define VUHCA_EVENT_TYPES (VUHCA_EVENT_TYPE_DEVICE_FATAL + 1)
+
+/* How events reach the objects, which lie in layers above the event queues. */
+struct vuhca_event_ops {
+	vuhca_entry_handler handlers[VUHCA_EVENT_TYPES];
+	/* The vector of event queue 0 is that of send credits, too. */
+	void (*credit_interrupt)(struct vuhca_dev *dev);
+	/* At each tick of the deadman; not called while it is switched off. */
+	void (*deadman)(struct vuhca_dev *dev);
+};
+
 struct vuhca_ah_table {
 	struct vuhca_address_handle *entries;
 	dma_addr_t dma;
@@ -109,6 +125,7 @@ struct vuhca_dev {
 	struct vuhca_admin admin;
 	struct vuhca_eq *eqs;	/* 0: asynchronous and management events */
 	unsigned int eq_count;
+	const struct vuhca_event_ops *event_ops;
 	struct timer_list deadman;
 	struct xarray cqs;
 	struct xarray qps;

@@ -130,3 +130,23 @@ int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 	return posted || !count ? posted : -ENOMEM;
 }
 EXPORT_SYMBOL_GPL(vuhca_post_recv);
+
+/*
+ * Rings for every QP with outstanding sends: commands that were written to
+ * collect pages which the function no longer has are lost, their slots are not.
+ */
+void vuhca_ring_outstanding(struct vuhca_dev *dev)
+{
+	struct vuhca_qp *qp;
+	unsigned long qpn;
+
+	xa_lock_irq(&dev->qps);
+	xa_for_each(&dev->qps, qpn, qp) {
+		u16 tail = READ_ONCE(qp->sq.tail);
+
+		if (READ_ONCE(qp->sq.head) != tail &&
+		    READ_ONCE(qp->state) >= VUHCA_QP_STATE_RTS)
+			vuhca_ring_doorbell(qp, tail - 1);
+	}
+	xa_unlock_irq(&dev->qps);
+}

@@ -21,13 +21,6 @@ static unsigned int vuhca_send_stride(const struct vuhca_qp_init *init)
 	return order_base_2(sizeof(struct vuhca_send_command) + tail);
 }
 
-/* log2 of the slots of a receive queue, shared or not. */
-unsigned int vuhca_recv_stride(unsigned int sge)
-{
-	return order_base_2(sizeof(struct vuhca_receive_entry) +
-			    max(sge, 1U) * sizeof(struct vuhca_sge));
-}
-
 static int vuhca_wq_init(struct vuhca_wq *wq, unsigned int entries_log2,
 			 unsigned int stride_log2)
 {
@@ -169,6 +162,17 @@ static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
 		return NULL;
 	}
 	return qp;
+}
+
+/* Event handler: an asynchronous event of a QP. */
+void vuhca_qp_event(struct vuhca_dev *dev,
+		    const struct vuhca_event_entry *entry)
+{
+	u32 qpn = vuhca_event_entry_get_object_number(entry);
+	struct vuhca_qp *qp = xa_load(&dev->qps, qpn);
+
+	if (qp && qp->event)
+		qp->event(entry->event_type, entry->fault_kind, qp->context);
 }
 
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,

@@ -5,33 +5,6 @@
  */
 #include "vuhca.h"
 
-/* As long as an adapter is disabled it answers, but executes no commands. */
-bool vuhca_adapter_disabled(struct vuhca_dev *dev)
-{
-	u32 status = vuhca_read_csr(dev, VUHCA_CSR_DEVICE_STATUS_OFF);
-
-	return status != U32_MAX &&
-	       status & VUHCA_CSR_DEVICE_STATUS_ADAPTER_DISABLED_MASK;
-}
-EXPORT_SYMBOL_GPL(vuhca_adapter_disabled);
-
-/* Copies to pages that went away were dropped unseen; the slots are not. */
-static void vuhca_ring_all(struct vuhca_dev *dev)
-{
-	struct vuhca_qp *qp;
-	unsigned long qpn;
-
-	xa_lock_irq(&dev->qps);
-	xa_for_each(&dev->qps, qpn, qp) {
-		u16 tail = READ_ONCE(qp->sq.tail);
-
-		if (READ_ONCE(qp->sq.head) != tail &&
-		    READ_ONCE(qp->state) >= VUHCA_QP_STATE_RTS)
-			vuhca_ring_doorbell(qp, tail - 1);
-	}
-	xa_unlock_irq(&dev->qps);
-}
-
 static void vuhca_share_changed(struct work_struct *work)
 {
 	struct vuhca_dev *dev = container_of(work, struct vuhca_dev,
@@ -40,7 +13,7 @@ static void vuhca_share_changed(struct work_struct *work)
 	if (!vuhca_is_up(dev))
 		return;
 	vuhca_vcbs_update(dev);
-	vuhca_ring_all(dev);
+	vuhca_ring_outstanding(dev);
 }
 
 void vuhca_shares_init(struct vuhca_dev *dev)
@@ -49,13 +22,20 @@ void vuhca_shares_init(struct vuhca_dev *dev)
 	INIT_WORK(&dev->shares.changed, vuhca_share_changed);
 }
 
-/* From the event queue, in interrupt. */
-void vuhca_share_event(struct vuhca_dev *dev)
+/* Counts a change of the function's share and takes it over later. Any context. */
+void vuhca_share_note_change(struct vuhca_dev *dev)
 {
 	dev->shares.events++;
 	schedule_work(&dev->shares.changed);
 }
-EXPORT_SYMBOL_GPL(vuhca_share_event);
+EXPORT_SYMBOL_GPL(vuhca_share_note_change);
+
+/* Event handler: the function's share has changed. */
+void vuhca_share_event(struct vuhca_dev *dev,
+		       const struct vuhca_event_entry *entry)
+{
+	vuhca_share_note_change(dev);
+}
 
 /*
  * Asks for all of @changes or nothing. Zero; else @answer tells which change was

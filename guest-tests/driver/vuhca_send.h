@@ -110,7 +110,8 @@ int vuhca_destroy_send_context(struct vuhca_send_context *sc);
 int vuhca_query_send_context(struct vuhca_send_context *sc,
 			     struct vuhca_send_context_attributes *attributes);
 void vuhca_send_flush(struct vuhca_send_context *sc);
-void vuhca_send_halted(struct vuhca_dev *dev, u32 number);
+void vuhca_send_halted(struct vuhca_dev *dev,
+		       const struct vuhca_event_entry *entry);
 void vuhca_sends_stop(struct vuhca_dev *dev);
 
 /* vuhca_packet.c */

@@ -104,9 +104,11 @@ static void vuhca_send_restart(struct work_struct *work)
 		vuhca_send_wake(sc);
 }
 
-/* Event: the adapter has halted a context. */
-void vuhca_send_halted(struct vuhca_dev *dev, u32 number)
+/* Event handler: the adapter has halted a send context. */
+void vuhca_send_halted(struct vuhca_dev *dev,
+		       const struct vuhca_event_entry *entry)
 {
+	u32 number = vuhca_event_entry_get_object_number(entry);
 	struct vuhca_send_context *sc;
 	unsigned long flags;
 

@@ -82,6 +82,17 @@ static struct vuhca_srq *vuhca_srq_alloc(struct vuhca_pd *pd,
 	return srq;
 }
 
+/* Event handler: an asynchronous event of an SRQ. */
+void vuhca_srq_event(struct vuhca_dev *dev,
+		     const struct vuhca_event_entry *entry)
+{
+	u32 srqn = vuhca_event_entry_get_object_number(entry);
+	struct vuhca_srq *srq = xa_load(&dev->srqs, srqn);
+
+	if (srq && srq->event)
+		srq->event(entry->event_type, entry->fault_kind, srq->context);
+}
+
 struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
 				   const struct vuhca_srq_init *init)
 {

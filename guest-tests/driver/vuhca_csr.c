@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Registers that identify the function and tell whether it answers, is ready
+ * or is disabled; and the soft reset (docs/PROGRAMMING.md, docs/REGISTERS.md).
+ */
+#include <linux/iopoll.h>
+
+#include "vuhca.h"
+
+#define VUHCA_READY_TIMEOUT_US (5 * USEC_PER_SEC)
+
+/* True, and remembered, when the function no longer answers. */
+bool vuhca_check_gone(struct vuhca_dev *dev)
+{
+	if (READ_ONCE(dev->state) == VUHCA_DEV_GONE)
+		return true;
+	if (vuhca_read_csr(dev, VUHCA_CSR_DEVICE_STATUS_OFF) != U32_MAX)
+		return false;
+	dev_err(&dev->pdev->dev, "the device is gone: reads return all ones\n");
+	WRITE_ONCE(dev->state, VUHCA_DEV_GONE);
+	return true;
+}
+
+int vuhca_wait_ready(struct vuhca_dev *dev)
+{
+	u32 status;
+
+	if (!readl_poll_timeout(dev->csr + VUHCA_CSR_DEVICE_STATUS_OFF, status,
+				status & VUHCA_CSR_DEVICE_STATUS_READY_MASK,
+				100, VUHCA_READY_TIMEOUT_US) &&
+	    status != U32_MAX)
+		return 0;
+	dev_err(&dev->pdev->dev, "not ready after %lu s, status %#x\n",
+		VUHCA_READY_TIMEOUT_US / USEC_PER_SEC, status);
+	return -ENODEV;
+}
+
+int vuhca_soft_reset(struct vuhca_dev *dev)
+{
+	vuhca_write_csr(dev, VUHCA_CSR_DEVICE_CONTROL_OFF,
+			VUHCA_CSR_DEVICE_CONTROL_RESET_MASK);
+	return vuhca_wait_ready(dev);
+}
+
+int vuhca_identify(struct vuhca_dev *dev)
+{
+	u32 identity = vuhca_read_csr(dev, VUHCA_CSR_IDENTITY_OFF);
+	u64 hash = vuhca_read_csr64(dev, VUHCA_CSR_LAYOUT_HASH_OFF);
+
+	if (identity != VUHCA_IDENTITY_MAGIC) {
+		dev_err(&dev->pdev->dev, "identity %#x is not this adapter's %#x\n",
+			identity, VUHCA_IDENTITY_MAGIC);
+		return -ENODEV;
+	}
+	if (hash != VUHCA_LAYOUT_HASH) {
+		dev_err(&dev->pdev->dev,
+			"layout hash of the device is %#llx, of this driver %#llx: build both from the same sources\n",
+			hash, VUHCA_LAYOUT_HASH);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/* The dedicated buffers must be where the collect BAR is mapped. */
+int vuhca_find_dedicated(struct vuhca_dev *dev)
+{
+	u64 offset = vuhca_read_csr64(dev, VUHCA_CSR_DEDICATED_OFFSET_OFF);
+
+	if (dev->collect_bytes < VUHCA_PAGE_BYTES ||
+	    offset > dev->collect_bytes - VUHCA_PAGE_BYTES) {
+		dev_err(&dev->pdev->dev,
+			"dedicated collect buffer at %#llx is outside the BAR\n",
+			offset);
+		return -ENODEV;
+	}
+	dev->dedicated = dev->collect + offset;
+	return 0;
+}
+
+/* A disabled adapter answers management commands, but executes no sends. */
+bool vuhca_adapter_disabled(struct vuhca_dev *dev)
+{
+	u32 status = vuhca_read_csr(dev, VUHCA_CSR_DEVICE_STATUS_OFF);
+
+	return status != U32_MAX &&
+	       status & VUHCA_CSR_DEVICE_STATUS_ADAPTER_DISABLED_MASK;
+}
+EXPORT_SYMBOL_GPL(vuhca_adapter_disabled);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The MSI-X handler of event queues, and the deadman: a slow timer that looks
+ * for events whose interrupt got lost or was held back by the adapter's event
+ * timers, and notices when the device is gone.
+ */
+#include <linux/module.h>
+
+#include "vuhca.h"
+
+#define VUHCA_DEADMAN_MS	500
+
+static bool deadman = true;
+module_param(deadman, bool, 0644);
+MODULE_PARM_DESC(deadman, "Look for events and credits that no interrupt announced");
+
+/* For tests. Returns what it was. */
+bool vuhca_set_deadman(bool on)
+{
+	return xchg(&deadman, on);
+}
+EXPORT_SYMBOL_GPL(vuhca_set_deadman);
+
+irqreturn_t vuhca_eq_interrupt(int irq, void *data)
+{
+	struct vuhca_eq *eq = data;
+	unsigned long flags;
+
+	spin_lock_irqsave(&eq->lock, flags);
+	eq->interrupts++;
+	if (!eq->eqn || !vuhca_eq_serve(eq))
+		eq->empty_interrupts++;
+	else
+		vuhca_poller_note(eq);
+	spin_unlock_irqrestore(&eq->lock, flags);
+	if (!eq->index)
+		eq->dev->event_ops->credit_interrupt(eq->dev);
+	/* MSI-X vectors are never shared, so an empty one is still ours. */
+	return IRQ_HANDLED;
+}
+
+static void vuhca_eq_check(struct vuhca_eq *eq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&eq->lock, flags);
+	if (!eq->eqn || !vuhca_eq_has_entry(eq)) {
+		eq->suspect = 0;
+	} else if (eq->suspect == eq->consumed + 1) {
+		/* Seen at two ticks: its interrupt is not going to come. */
+		eq->stranded++;
+		vuhca_eq_serve(eq);
+		eq->suspect = 0;
+	} else {
+		eq->suspect = eq->consumed + 1;
+	}
+	spin_unlock_irqrestore(&eq->lock, flags);
+}
+
+static void vuhca_deadman_tick(struct timer_list *timer)
+{
+	struct vuhca_dev *dev = from_timer(dev, timer, deadman);
+	unsigned int i;
+
+	if (!vuhca_is_up(dev))
+		return;
+	if (vuhca_check_gone(dev)) {
+		vuhca_admin_abort(dev);
+		return;
+	}
+	if (READ_ONCE(deadman)) {
+		for (i = 0; i < dev->eq_count; i++)
+			vuhca_eq_check(&dev->eqs[i]);
+		dev->event_ops->deadman(dev);
+	}
+	mod_timer(timer, jiffies + msecs_to_jiffies(VUHCA_DEADMAN_MS));
+}
+
+void vuhca_deadman_init(struct vuhca_dev *dev)
+{
+	timer_setup(&dev->deadman, vuhca_deadman_tick, 0);
+}
+
+/* The first tick comes after a second; later ones every VUHCA_DEADMAN_MS. */
+void vuhca_deadman_start(struct vuhca_dev *dev)
+{
+	mod_timer(&dev->deadman, jiffies + HZ);
+}
