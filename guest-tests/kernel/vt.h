@@ -102,10 +102,8 @@ struct vt_qp_options {
 __printf(2, 3) void vt_note(struct vt *t, const char *format, ...);
 __printf(2, 3) void vt_complain(struct vt *t, const char *format, ...);
 __printf(2, 3) void vt_skip(struct vt *t, const char *format, ...);
-void vt_run_suite(struct vt_run *run, const struct vt_suite *suite,
-		  struct vuhca_dev *dev, const char *only);
 
-/* vt_main.c */
+/* vt_run.c */
 void vt_emit(struct vt_run *run, const char *text, size_t length);
 u64 vt_seed(void);
 unsigned int vt_count(void);
@@ -167,10 +165,20 @@ struct vuhca_cq *vt_create_cq(struct vt *t, struct vt_cq *watch,
 struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 			      const struct vt_qp_options *options);
 int vt_ready(struct vuhca_qp *qp, u8 port);
+
+/* vt_status.c */
 unsigned int vt_poll(struct vuhca_cq *cq, struct vuhca_wc *wc,
 		     unsigned int count, unsigned int timeout_ms);
 bool vt_has_entries(struct vuhca_cq *cq, u32 count);
 bool vt_wait_event(struct vt_cq *watch, int count, unsigned int timeout_ms);
+u32 vt_fault_count(struct vt *t, enum vuhca_fault_kind kind);
+void vt_clear_first_fault(struct vt *t);
+void vt_expect_first_fault(struct vt *t, enum vuhca_fault_kind kind,
+			   u32 object);
+u64 vt_port_drops(struct vt *t, unsigned int port);
+int vt_qp_state(struct vuhca_qp *qp);
+
+/* vt_message.c */
 void vt_fill(void *bytes, size_t length, u32 key);
 bool vt_holds(const void *bytes, size_t length, u32 key);
 bool vt_is_poison(const void *bytes, size_t length);
@@ -183,12 +191,6 @@ int vt_post_nops(struct vuhca_qp *qp, unsigned int count);
 bool vt_roundtrip(struct vt *t, unsigned int from, unsigned int to, u32 length,
 		  enum vuhca_post_mode mode);
 bool vt_alive(struct vt *t);
-u32 vt_fault_count(struct vt *t, enum vuhca_fault_kind kind);
-void vt_clear_first_fault(struct vt *t);
-void vt_expect_first_fault(struct vt *t, enum vuhca_fault_kind kind,
-			   u32 object);
-u64 vt_port_drops(struct vt *t, unsigned int port);
-int vt_qp_state(struct vuhca_qp *qp);
 
 /* vt_admin.c */
 int vt_command(struct vt *t, u8 opcode, u32 object, const void *payload,

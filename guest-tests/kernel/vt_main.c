@@ -4,34 +4,15 @@
  * a thread; reading yields its KTAP line by line as it comes, so whoever copies
  * it out has everything up to a crash. One suite runs at a time.
  *
- * Parameters: seed, count, and only (the one case to run in a suite).
+ * Parameters: seed and count (vt_run.c), and only (the one case to run in a suite).
  */
 #include <linux/debugfs.h>
-#include <linux/kfifo.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 
 #include "vt.h"
-
-#define VT_FIFO_BYTES 65536
-
-static unsigned long long seed = 1;
-module_param(seed, ullong, 0644);
-MODULE_PARM_DESC(seed, "Seed of everything random");
-
-static unsigned int count = 10000;
-module_param(count, uint, 0644);
-MODULE_PARM_DESC(count, "Datagrams of the bulk tests");
-
-struct vt_run {
-	const struct vt_suite *suite;
-	struct task_struct *thread;
-	DECLARE_KFIFO_PTR(output, char);
-	spinlock_t lock;	/* output */
-	wait_queue_head_t wait;
-	bool done;
-};
+#include "vt_run.h"
 
 static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_identity,
@@ -80,34 +61,6 @@ static atomic_t vt_open_count = ATOMIC_INIT(0);
 static struct dentry *vt_root;
 static char vt_only[64];
 
-u64 vt_seed(void)
-{
-	return seed;
-}
-
-unsigned int vt_count(void)
-{
-	return count;
-}
-
-/* Output of the running suite; waits for the reader when it is slow. */
-void vt_emit(struct vt_run *run, const char *text, size_t length)
-{
-	unsigned int copied;
-
-	while (length) {
-		copied = kfifo_in_spinlocked(&run->output, text, length,
-					     &run->lock);
-		text += copied;
-		length -= copied;
-		wake_up_interruptible(&run->wait);
-		if (length && !wait_event_timeout(run->wait,
-						  !kfifo_is_full(&run->output),
-						  5 * HZ))
-			return;
-	}
-}
-
 static int vt_thread(void *data)
 {
 	struct vt_run *run = data;
@@ -136,21 +89,19 @@ static int vt_open(struct inode *inode, struct file *file)
 	err = -ENOMEM;
 	if (!run)
 		goto closed;
-	err = kfifo_alloc(&run->output, VT_FIFO_BYTES, GFP_KERNEL);
+	err = vt_run_init(run);
 	if (err)
 		goto free;
-	spin_lock_init(&run->lock);
-	init_waitqueue_head(&run->wait);
 	run->suite = inode->i_private;
 	run->thread = kthread_run(vt_thread, run, "vuhca-test");
 	err = PTR_ERR_OR_ZERO(run->thread);
 	if (err)
-		goto free_fifo;
+		goto free_output;
 	file->private_data = run;
 	return stream_open(inode, file);
 
-free_fifo:
-	kfifo_free(&run->output);
+free_output:
+	vt_run_cleanup(run);
 free:
 	kfree(run);
 closed:
@@ -180,7 +131,7 @@ static int vt_release(struct inode *inode, struct file *file)
 	struct vt_run *run = file->private_data;
 
 	kthread_stop(run->thread);
-	kfifo_free(&run->output);
+	vt_run_cleanup(run);
 	kfree(run);
 	atomic_set(&vt_open_count, 0);
 	return 0;

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Runs the cases of a suite and prints them as a KTAP subtest. Diagnostics
- * come before the result they belong to. The kernel log gets a line at each
- * case, so that messages can be told apart by case.
+ * What a case reports: notes, failed checks, and that it is skipped. KTAP wants
+ * diagnostics before the result they belong to, so they are printed at once.
  */
-#include <linux/ktime.h>
-#include <linux/slab.h>
-
 #include "vt.h"
+#include "vt_run.h"
 
 #define VT_LINE_BYTES	256
-/* A case that fails ten thousand times has made its point before. */
-#define VT_COMPLAINTS	20
 
 static __printf(3, 0) void vt_vline(struct vt_run *run, const char *prefix,
 				     const char *format, va_list args)
@@ -24,7 +19,7 @@ static __printf(3, 0) void vt_vline(struct vt_run *run, const char *prefix,
 	vt_emit(run, line, used);
 }
 
-static __printf(2, 3) void vt_line(struct vt_run *run, const char *format, ...)
+void vt_line(struct vt_run *run, const char *format, ...)
 {
 	va_list args;
 
@@ -62,72 +57,4 @@ void vt_skip(struct vt *t, const char *format, ...)
 	va_start(args, format);
 	vscnprintf(t->skip_reason, sizeof(t->skip_reason), format, args);
 	va_end(args);
-}
-
-static void vt_run_case(struct vt *t, const struct vt_case *test)
-{
-	int err = vt_env_create(t);
-
-	if (err)
-		vt_complain(t, "the environment was not created: %d", err);
-	else
-		test->run(t);
-	vt_env_destroy(t);
-	if (t->complaints > VT_COMPLAINTS)
-		vt_note(t, "%u complaints in all", t->complaints);
-}
-
-static void vt_result(struct vt *t, unsigned int number, const char *name,
-		      s64 ms)
-{
-	vt_note(t, "duration_ms %lld", ms);
-	if (t->skipped && !t->failed)
-		vt_line(t->run, "ok %u %s # SKIP %s", number, name,
-			t->skip_reason);
-	else
-		vt_line(t->run, "%s %u %s", t->failed ? "not ok" : "ok",
-			number, name);
-}
-
-static unsigned int vt_planned(const struct vt_suite *suite, const char *only)
-{
-	unsigned int i, planned = 0;
-
-	if (!*only)
-		return suite->count;
-	for (i = 0; i < suite->count; i++)
-		planned += !strcmp(only, suite->cases[i].name);
-	return planned;
-}
-
-void vt_run_suite(struct vt_run *run, const struct vt_suite *suite,
-		  struct vuhca_dev *dev, const char *only)
-{
-	unsigned int i, number = 0;
-	struct vt *t;
-	ktime_t start;
-
-	t = kzalloc(sizeof(*t), GFP_KERNEL);
-	if (!t)
-		return;
-	vt_line(run, "KTAP version 1");
-	vt_line(run, "# Subtest: %s", suite->name);
-	vt_line(run, "1..%u", vt_planned(suite, only));
-	for (i = 0; i < suite->count; i++) {
-		if (*only && strcmp(only, suite->cases[i].name))
-			continue;
-		memset(t, 0, sizeof(*t));
-		t->dev = dev;
-		t->run = run;
-		prandom_seed_state(&t->random, vt_seed());
-		pr_info("vuhca-test: %s/%s begins\n", suite->name,
-			suite->cases[i].name);
-		start = ktime_get();
-		vt_run_case(t, &suite->cases[i]);
-		vt_result(t, ++number, suite->cases[i].name,
-			  ktime_ms_delta(ktime_get(), start));
-		pr_info("vuhca-test: %s/%s %s\n", suite->name,
-			suite->cases[i].name, t->failed ? "failed" : "ends");
-	}
-	kfree(t);
 }

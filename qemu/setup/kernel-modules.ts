@@ -7,7 +7,7 @@
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { provide } from './cache.ts';
 import { tryRun } from './command.ts';
 import { SetupError } from './errors.ts';
@@ -44,6 +44,11 @@ export async function buildKernelModules(directories: readonly string[]): Promis
     path: join(artifact, `${name}.ko`),
     debugPath: join(artifact, 'debug', `${name}.ko`),
   }));
+}
+
+/** The folder with the object files of `module`, one for each source file of `directory`. */
+export function objectDirectory(module: BuiltKernelModule, directory: string): string {
+  return join(dirname(module.path), 'source', basename(directory));
 }
 
 interface ModuleSources {
