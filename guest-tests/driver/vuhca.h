@@ -11,7 +11,7 @@
 #include <linux/unaligned.h>
 
 #include "vuhca_objects.h"
-#include "vuhca_send.h"
+#include "vuhca_pio.h"
 
 enum vuhca_post_mode {
 	VUHCA_POST_AUTO,	/* collect a single command, ring for a batch */
@@ -76,8 +76,8 @@ bool vuhca_adapter_disabled(struct vuhca_dev *dev);
 /* vuhca_client.c */
 int vuhca_register_client(struct vuhca_client *client);
 void vuhca_unregister_client(struct vuhca_client *client);
-void vuhca_announce(struct vuhca_dev *dev);
-void vuhca_withdraw(struct vuhca_dev *dev);
+void vuhca_client_add_device(struct vuhca_dev *dev);
+void vuhca_client_remove_device(struct vuhca_dev *dev);
 
 /* vuhca_checksum.c */
 u32 vuhca_checksum(const void *bytes, size_t length, u32 seed);
@@ -121,21 +121,21 @@ int vuhca_eqs_create(struct vuhca_dev *dev);
 void vuhca_eqs_destroy(struct vuhca_dev *dev);
 void vuhca_eqs_quiesce(struct vuhca_dev *dev);
 
-/* vuhca_poll.c */
+/* vuhca_eq_poll.c */
 bool vuhca_set_adaptive(bool on);
 int vuhca_modify_eq(struct vuhca_eq *eq, enum vuhca_eq_control controls,
 		    u64 delay_ns);
 int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes);
 unsigned int vuhca_eq_serve(struct vuhca_eq *eq);
 unsigned int vuhca_poll_eq(struct vuhca_eq *eq);
-void vuhca_poller_note(struct vuhca_eq *eq);
+void vuhca_poller_count_interrupt(struct vuhca_eq *eq);
 int vuhca_poller_alloc(struct vuhca_eq *eq);
 void vuhca_poller_free(struct vuhca_eq *eq);
 void vuhca_poller_describe(struct vuhca_eq *eq,
 			   struct vuhca_eq_attributes *attributes);
 u16 vuhca_poller_index(struct vuhca_eq *eq);
 
-/* vuhca_event.c */
+/* vuhca_eq_dispatch.c */
 bool vuhca_eq_has_entry(struct vuhca_eq *eq);
 unsigned int vuhca_eq_process(struct vuhca_eq *eq);
 
@@ -210,10 +210,10 @@ int vuhca_overflow_alloc(struct vuhca_dev *dev);
 void vuhca_overflow_free(struct vuhca_dev *dev);
 void vuhca_overflow_start(struct vuhca_dev *dev);
 
-/* vuhca_resources.c */
+/* vuhca_shares.c */
 void vuhca_shares_init(struct vuhca_dev *dev);
-void vuhca_share_note_change(struct vuhca_dev *dev);
-void vuhca_share_event(struct vuhca_dev *dev,
+void vuhca_shares_refresh(struct vuhca_dev *dev);
+void vuhca_shares_event(struct vuhca_dev *dev,
 		       const struct vuhca_event_entry *entry);
 int vuhca_request_resources(struct vuhca_dev *dev,
 			    const struct vuhca_resource_change *changes,
@@ -223,11 +223,11 @@ int vuhca_query_resources(struct vuhca_dev *dev, u32 function,
 int vuhca_query_lane(struct vuhca_dev *dev, u32 lane,
 		     struct vuhca_lane_attributes *attributes);
 
-/* vuhca_request.c */
-int vuhca_request_text(struct vuhca_dev *dev, char *text);
+/* vuhca_shares_parse.c */
+int vuhca_shares_request_text(struct vuhca_dev *dev, char *text);
 
-/* vuhca_share.c */
-void vuhca_share_files(struct vuhca_dev *dev);
+/* vuhca_shares_debugfs.c */
+void vuhca_shares_create_files(struct vuhca_dev *dev);
 
 /* vuhca_srq.c */
 void vuhca_srq_event(struct vuhca_dev *dev,
@@ -235,7 +235,7 @@ void vuhca_srq_event(struct vuhca_dev *dev,
 struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
 				   const struct vuhca_srq_init *init);
 int vuhca_destroy_srq(struct vuhca_srq *srq);
-int vuhca_limit_srq(struct vuhca_srq *srq, u32 limit);
+int vuhca_set_srq_limit(struct vuhca_srq *srq, u32 limit);
 int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 			unsigned int count);
 bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id);
@@ -261,7 +261,7 @@ int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn);
 int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state);
 int vuhca_qp_drain(struct vuhca_qp *qp);
 
-/* vuhca_connect.c */
+/* vuhca_qp_connect.c */
 int vuhca_qp_connect_init(struct vuhca_qp *qp,
 			  const struct vuhca_connection *connection);
 int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
@@ -271,23 +271,23 @@ int vuhca_qp_connect_rts(struct vuhca_qp *qp,
 int vuhca_qp_connect(struct vuhca_qp *qp,
 		     const struct vuhca_connection *connection);
 
-/* vuhca_fill.c */
+/* vuhca_wqe.c */
 unsigned int vuhca_recv_stride(unsigned int sge);
-void *vuhca_fill_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
+void *vuhca_build_send_wqe(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
 		      size_t *length, u16 *sequence);
-bool vuhca_fill_recv(struct vuhca_wq *rq, const struct vuhca_recv_wr *wr);
-void vuhca_seal_send(struct vuhca_qp *qp, void *slot);
+bool vuhca_build_recv_wqe(struct vuhca_wq *rq, const struct vuhca_recv_wr *wr);
+void vuhca_seal_send_wqe(struct vuhca_qp *qp, void *slot);
 
-/* vuhca_post.c */
+/* vuhca_qp_post.c */
 int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
 		    unsigned int count, enum vuhca_post_mode mode);
 int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 		    unsigned int count);
-void vuhca_publish_sends(struct vuhca_qp *qp);
+void vuhca_publish_send_tail(struct vuhca_qp *qp);
 void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence);
 void vuhca_ring_outstanding(struct vuhca_dev *dev);
 
-/* vuhca_trace.c */
+/* vuhca_qp_trace.c */
 int vuhca_modify_trace(struct vuhca_qp *qp,
 		       const struct vuhca_trace_attributes *attributes);
 int vuhca_query_trace(struct vuhca_qp *qp,

@@ -37,7 +37,7 @@ void vuhca_unregister_client(struct vuhca_client *client)
 EXPORT_SYMBOL_GPL(vuhca_unregister_client);
 
 /* Tells every client that @dev is in service. */
-void vuhca_announce(struct vuhca_dev *dev)
+void vuhca_client_add_device(struct vuhca_dev *dev)
 {
 	struct vuhca_client *client;
 
@@ -49,7 +49,7 @@ void vuhca_announce(struct vuhca_dev *dev)
 }
 
 /* Tells every client that @dev is about to be removed. */
-void vuhca_withdraw(struct vuhca_dev *dev)
+void vuhca_client_remove_device(struct vuhca_dev *dev)
 {
 	struct vuhca_client *client;
 

@@ -177,8 +177,8 @@ static bool vuhca_wq_retire(struct vuhca_wq *wq, u16 sequence, u64 *wr_id)
 }
 
 /* Nobody will poll this entry: a shared receive slot it used is free again. */
-static void vuhca_forget_cqe(struct vuhca_cq *cq,
-			     const struct vuhca_completion_entry *entry)
+static void vuhca_discard_cqe(struct vuhca_cq *cq,
+			      const struct vuhca_completion_entry *entry)
 {
 	u32 srqn = vuhca_completion_entry_get_srqn(entry);
 	struct vuhca_srq *srq = srqn ? xa_load(&cq->dev->srqs, srqn) : NULL;
@@ -200,7 +200,7 @@ static bool vuhca_read_cqe(struct vuhca_cq *cq,
 	if (!qp) {
 		/* Destroyed since, or cleaned and forgotten already. */
 		if (qpn)
-			vuhca_forget_cqe(cq, entry);
+			vuhca_discard_cqe(cq, entry);
 		return false;
 	}
 	wc->qp = qp;
@@ -289,7 +289,7 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn)
 			break;
 		if (vuhca_completion_entry_get_qpn(entry) != qpn)
 			continue;
-		vuhca_forget_cqe(cq, entry);
+		vuhca_discard_cqe(cq, entry);
 		vuhca_completion_entry_set_qpn(entry, 0);
 	}
 	spin_unlock_irq(&cq->lock);

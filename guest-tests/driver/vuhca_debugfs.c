@@ -47,7 +47,7 @@ void vuhca_debugfs_add(struct vuhca_dev *dev)
 					  vuhca_debugfs_root);
 	debugfs_create_file("counters", 0444, dev->debugfs, dev,
 			    &vuhca_counters_fops);
-	vuhca_share_files(dev);
+	vuhca_shares_create_files(dev);
 }
 
 void vuhca_debugfs_remove(struct vuhca_dev *dev)

@@ -66,7 +66,7 @@ static void vuhca_orphan_objects(struct vuhca_dev *dev)
 			srq->event(VUHCA_EVENT_TYPE_DEVICE_FATAL,
 				   VUHCA_FAULT_KIND_NONE, srq->context);
 	}
-	vuhca_sends_stop(dev);
+	vuhca_pio_stop(dev);
 	xa_for_each(&dev->cqs, number, cq) {
 		xa_erase_irq(&dev->cqs, number);
 		if (cq->event)

@@ -31,7 +31,7 @@ irqreturn_t vuhca_eq_interrupt(int irq, void *data)
 	if (!eq->eqn || !vuhca_eq_serve(eq))
 		eq->empty_interrupts++;
 	else
-		vuhca_poller_note(eq);
+		vuhca_poller_count_interrupt(eq);
 	spin_unlock_irqrestore(&eq->lock, flags);
 	if (!eq->index)
 		eq->dev->event_ops->credit_interrupt(eq->dev);

@@ -27,12 +27,12 @@ static const struct vuhca_event_ops vuhca_event_ops = {
 		[VUHCA_EVENT_TYPE_LAST_WQE_REACHED] = vuhca_qp_event,
 		[VUHCA_EVENT_TYPE_SRQ_LIMIT] = vuhca_srq_event,
 		[VUHCA_EVENT_TYPE_SRQ_ERROR] = vuhca_srq_event,
-		[VUHCA_EVENT_TYPE_RESOURCES_CHANGED] = vuhca_share_event,
-		[VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED] = vuhca_send_halted,
+		[VUHCA_EVENT_TYPE_RESOURCES_CHANGED] = vuhca_shares_event,
+		[VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED] = vuhca_pio_halt_event,
 		[VUHCA_EVENT_TYPE_DEVICE_FATAL] = vuhca_device_error_event,
 	},
-	.credit_interrupt = vuhca_sends_interrupt,
-	.deadman = vuhca_sends_deadman,
+	.credit_interrupt = vuhca_pio_credit_interrupt,
+	.deadman = vuhca_pio_deadman,
 };
 
 static void vuhca_unmap(struct vuhca_dev *dev)
@@ -147,7 +147,7 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
-	xa_init_flags(&dev->sends, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->send_contexts, XA_FLAGS_LOCK_IRQ);
 	vuhca_shares_init(dev);
 	dev->event_ops = &vuhca_event_ops;
 	vuhca_deadman_init(dev);
@@ -174,7 +174,7 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err)
 		goto quiet;
 	vuhca_debugfs_add(dev);
-	vuhca_announce(dev);
+	vuhca_client_add_device(dev);
 	dev_info(&pdev->dev,
 		 "%s function %u, %u ports, %u event queues, %u collect buffers\n",
 		 dev->function ? "virtual" : "physical", dev->function,
@@ -196,7 +196,7 @@ free_dev:
 }
 
 /* Nothing is written to memory once a reset has ended. */
-static void vuhca_silence(struct vuhca_dev *dev)
+static void vuhca_quiesce_device(struct vuhca_dev *dev)
 {
 	vuhca_stop(dev);
 	if (READ_ONCE(dev->state) != VUHCA_DEV_GONE)
@@ -208,22 +208,22 @@ static void vuhca_remove(struct pci_dev *pdev)
 {
 	struct vuhca_dev *dev = pci_get_drvdata(pdev);
 
-	vuhca_withdraw(dev);
+	vuhca_client_remove_device(dev);
 	vuhca_debugfs_remove(dev);
-	vuhca_silence(dev);
+	vuhca_quiesce_device(dev);
 	vuhca_free(dev);
 	vuhca_unmap(dev);
 	vuhca_pci_disable(pdev);
 	xa_destroy(&dev->cqs);
 	xa_destroy(&dev->srqs);
-	xa_destroy(&dev->sends);
+	xa_destroy(&dev->send_contexts);
 	xa_destroy(&dev->qps);
 	kfree(dev);
 }
 
 static void vuhca_shutdown(struct pci_dev *pdev)
 {
-	vuhca_silence(pci_get_drvdata(pdev));
+	vuhca_quiesce_device(pci_get_drvdata(pdev));
 }
 
 static void vuhca_reset_prepare(struct pci_dev *pdev)

@@ -130,7 +130,7 @@ struct vuhca_dev {
 	struct xarray cqs;
 	struct xarray qps;
 	struct xarray srqs;
-	struct xarray sends;	/* send contexts */
+	struct xarray send_contexts;
 	struct mutex vcb_lock;	/* who has which collect buffer */
 	struct ida vcb_ida;
 	bool vcbs_split;	/* among the levels by request, not by us */

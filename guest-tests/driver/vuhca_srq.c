@@ -146,7 +146,7 @@ int vuhca_destroy_srq(struct vuhca_srq *srq)
 EXPORT_SYMBOL_GPL(vuhca_destroy_srq);
 
 /* One event when fewer entries than @limit are posted; 0: none. */
-int vuhca_limit_srq(struct vuhca_srq *srq, u32 limit)
+int vuhca_set_srq_limit(struct vuhca_srq *srq, u32 limit)
 {
 	struct vuhca_srq_attributes attributes = {
 		.attribute_mask = cpu_to_le32(VUHCA_SRQ_MASK_LIMIT),
@@ -164,7 +164,7 @@ int vuhca_limit_srq(struct vuhca_srq *srq, u32 limit)
 		return -ESTALE;
 	return vuhca_admin_execute(srq->dev, &command, &answer);
 }
-EXPORT_SYMBOL_GPL(vuhca_limit_srq);
+EXPORT_SYMBOL_GPL(vuhca_set_srq_limit);
 
 /* Posts up to @count receives; how many, or an error when none. */
 int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
@@ -177,7 +177,7 @@ int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 	if (!vuhca_is_current(srq->dev, srq->generation))
 		return -ESTALE;
 	spin_lock_irqsave(&rq->lock, flags);
-	while (posted < count && vuhca_fill_recv(rq, wrs + posted))
+	while (posted < count && vuhca_build_recv_wqe(rq, wrs + posted))
 		posted++;
 	/* Entries before the tail that says they are there. */
 	dma_wmb();

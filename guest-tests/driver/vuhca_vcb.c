@@ -103,7 +103,7 @@ static void vuhca_vcb_set_fill(struct vuhca_dev *dev, struct vuhca_vcb_set *set)
 			return;
 		vcb->index = index;
 		vuhca_vcb_move(vcb, dev->collect +
-				    (size_t)index * VUHCA_PAGE_BYTES);
+			       (size_t)index * VUHCA_PAGE_BYTES);
 	}
 }
 

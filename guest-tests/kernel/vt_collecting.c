@@ -43,10 +43,10 @@ bool vt_post_slot(struct vt_collecting *c, u32 payload_bytes)
 	if (!VT_EQUAL(t, vt_post_recv(t, t->end[1].qp, VT_RECEIVE_AT, 512, 0), 0))
 		return false;
 	spin_lock_irq(&qp->sq.lock);
-	slot = vuhca_fill_send(qp, &wr, &c->length, &c->sequence);
+	slot = vuhca_build_send_wqe(qp, &wr, &c->length, &c->sequence);
 	if (slot) {
 		memcpy(c->bytes, slot, c->length);
-		vuhca_publish_sends(qp);
+		vuhca_publish_send_tail(qp);
 	}
 	spin_unlock_irq(&qp->sq.lock);
 	return VT_CHECK(t, slot, "the send queue is full");

@@ -48,9 +48,9 @@ bool vt_post_unseen(struct vuhca_qp *qp)
 
 	spin_lock_irq(&qp->sq.lock);
 	wr.wr_id = qp->sq.tail;
-	slot = vuhca_fill_send(qp, &wr, &length, &sequence);
+	slot = vuhca_build_send_wqe(qp, &wr, &length, &sequence);
 	if (slot)
-		vuhca_publish_sends(qp);
+		vuhca_publish_send_tail(qp);
 	spin_unlock_irq(&qp->sq.lock);
 	return slot;
 }

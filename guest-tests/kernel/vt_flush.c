@@ -16,9 +16,9 @@ static void vt_hold_sends(struct vt *t, struct vuhca_qp *qp, unsigned int count)
 	spin_lock_irq(&qp->sq.lock);
 	for (i = 0; i < count; i++) {
 		wr.wr_id = 100 + i;
-		VT_CHECK(t, vuhca_fill_send(qp, &wr, &length, &sequence), "full");
+		VT_CHECK(t, vuhca_build_send_wqe(qp, &wr, &length, &sequence), "full");
 	}
-	vuhca_publish_sends(qp);
+	vuhca_publish_send_tail(qp);
 	spin_unlock_irq(&qp->sq.lock);
 }
 

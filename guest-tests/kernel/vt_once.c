@@ -78,10 +78,10 @@ static bool vt_post_many_ways(struct vt_once *once, struct vuhca_vcb *vcb)
 	void *slot;
 
 	spin_lock_irq(&once->qp->sq.lock);
-	slot = vuhca_fill_send(once->qp, &wr, &length, &sequence);
+	slot = vuhca_build_send_wqe(once->qp, &wr, &length, &sequence);
 	if (slot) {
 		memcpy(copy, slot, sizeof(copy));
-		vuhca_publish_sends(once->qp);
+		vuhca_publish_send_tail(once->qp);
 	}
 	spin_unlock_irq(&once->qp->sq.lock);
 	if (!VT_CHECK(t, slot, "the send queue is full"))

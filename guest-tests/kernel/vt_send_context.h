@@ -21,7 +21,7 @@ struct vt_release {
 
 struct vuhca_send_context *vt_create_sends(struct vt *t, unsigned int blocks,
 					   unsigned int threshold);
-struct vuhca_packet vt_packet(struct vt *t, const void *payload, size_t bytes);
+struct vuhca_datagram vt_packet(struct vt *t, const void *payload, size_t bytes);
 void vt_released(void *context, bool sent);
 void vt_expect_datagram(struct vt *t, const void *payload, size_t bytes);
 int vt_send_one(struct vt *t, struct vuhca_send_context *sc, u32 number);

@@ -157,25 +157,25 @@ static void vt_misuse(struct vt *t)
 /* A context of one partition sends into no other. */
 static void vt_partition(struct vt *t)
 {
-	struct vuhca_send_init init = {
+	struct vuhca_send_context_init init = {
 		.port = 1,
 		.blocks = VT_HALT_BLOCKS,
 		.virtual_lanes = BIT(0),
 		.pkey = 0x8001,
 	};
 	struct vuhca_send_context *sc = vuhca_create_send_context(t->dev, &init);
-	struct vuhca_packet packet = vt_packet(t, "", 0);
+	struct vuhca_datagram packet = vt_packet(t, "", 0);
 	struct vuhca_send_context_attributes now = {};
 
 	VT_REQUIRE(t, !IS_ERR(sc), "%pe", sc);
 	vt_clear_first_fault(t);
-	VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL), 0);
+	VT_EQUAL(t, vuhca_pio_send_datagram(sc, &packet, NULL, NULL), 0);
 	VT_WAIT(t, READ_ONCE(sc->restarts) == 1);
 	vt_expect_cause(t, sc, VUHCA_SEND_HALT_CAUSE_DISALLOWED_PACKET);
 	vt_clear_first_fault(t);
 	packet.pkey = init.pkey;
-	VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL), 0);
-	VT_WAIT(t, (vuhca_send_force(sc), vuhca_send_update(sc),
+	VT_EQUAL(t, vuhca_pio_send_datagram(sc, &packet, NULL, NULL), 0);
+	VT_WAIT(t, (vuhca_pio_force_credits(sc), vuhca_pio_update_credits(sc),
 		    sc->sent == sc->freed));
 	VT_EQUAL(t, vuhca_query_send_context(sc, &now), 0);
 	VT_EQUAL(t, le32_to_cpu(now.packets_sent), 1);
@@ -197,7 +197,7 @@ static void vt_under_load(struct vt *t)
 					       GFP_KERNEL);
 	struct vt_releases all = {};
 	u8 payload[200] = {};
-	struct vuhca_packet packet = vt_packet(t, payload, sizeof(payload));
+	struct vuhca_datagram packet = vt_packet(t, payload, sizeof(payload));
 	ktime_t end = ktime_add_ms(ktime_get(), 30000);
 	unsigned int i;
 	int err;
@@ -208,10 +208,10 @@ static void vt_under_load(struct vt *t)
 		if (prandom_u32_state(&t->random) % 100 == 0)
 			vt_by_software(sc);
 		releases[i] = (struct vt_release) { &all, i };
-		err = vuhca_send_datagram(sc, &packet, vt_released, &releases[i]);
+		err = vuhca_pio_send_datagram(sc, &packet, vt_released, &releases[i]);
 		i += !err;
 		if (err == -EAGAIN)
-			vuhca_send_force(sc);
+			vuhca_pio_force_credits(sc);
 		if (err)
 			usleep_range(50, 100);
 		if (err && err != -EAGAIN && !VT_EQUAL(t, -err, EIO))
@@ -219,7 +219,7 @@ static void vt_under_load(struct vt *t)
 	}
 	VT_EQUAL(t, i, VT_LOAD_PACKETS);
 	if (sc) {
-		VT_WAIT(t, (vuhca_send_force(sc), vuhca_send_update(sc),
+		VT_WAIT(t, (vuhca_pio_force_credits(sc), vuhca_pio_update_credits(sc),
 			    atomic_read(&all.sent) + atomic_read(&all.flushed) ==
 			    i));
 		VT_WAIT(t, sc->running && sc->sent == sc->freed);

@@ -18,7 +18,7 @@
 struct vuhca_send_context *vt_create_sends(struct vt *t, unsigned int blocks,
 					   unsigned int threshold)
 {
-	struct vuhca_send_init init = {
+	struct vuhca_send_context_init init = {
 		.port = 1,
 		.blocks = blocks,
 		.threshold = threshold,
@@ -36,9 +36,9 @@ static u32 vt_lid(struct vt *t, unsigned int port)
 }
 
 /* From port 1 to the QP on port 2. */
-struct vuhca_packet vt_packet(struct vt *t, const void *payload, size_t bytes)
+struct vuhca_datagram vt_packet(struct vt *t, const void *payload, size_t bytes)
 {
-	return (struct vuhca_packet) {
+	return (struct vuhca_datagram) {
 		.slid = vt_lid(t, 1),
 		.dlid = vt_lid(t, 2),
 		.pkey = 0xffff,
@@ -93,12 +93,12 @@ static void vt_receive(struct vt *t, unsigned int slot)
 int vt_send_one(struct vt *t, struct vuhca_send_context *sc, u32 number)
 {
 	u8 payload[36];
-	struct vuhca_packet packet = vt_packet(t, payload, sizeof(payload));
+	struct vuhca_datagram packet = vt_packet(t, payload, sizeof(payload));
 	int err;
 
 	vt_fill(payload, sizeof(payload), number);
 	vt_receive(t, number);
-	err = vuhca_send_datagram(sc, &packet, NULL, NULL);
+	err = vuhca_pio_send_datagram(sc, &packet, NULL, NULL);
 	if (!err)
 		vt_expect_datagram(t, payload, sizeof(payload));
 	return err;
@@ -109,14 +109,14 @@ static void vt_lengths(struct vt *t)
 	static const u16 lengths[] = { 0, 1, 3, 4, 28, 29, 92, 93, 1000, 2048 };
 	struct vuhca_send_context *sc = vt_create_sends(t, 64, 0);
 	u8 *payload = kmalloc(2048, GFP_KERNEL);
-	struct vuhca_packet packet;
+	struct vuhca_datagram packet;
 	unsigned int i;
 
 	for (i = 0; sc && payload && i < ARRAY_SIZE(lengths); i++) {
 		vt_fill(payload, lengths[i], i + 1);
 		packet = vt_packet(t, payload, lengths[i]);
 		vt_receive(t, i);
-		VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL), 0);
+		VT_EQUAL(t, vuhca_pio_send_datagram(sc, &packet, NULL, NULL), 0);
 		vt_expect_datagram(t, payload, lengths[i]);
 	}
 	kfree(payload);
@@ -125,7 +125,7 @@ static void vt_lengths(struct vt *t)
 }
 
 /* Fills the blocks of two packets word by word in a random order. */
-static void vt_fill_mixed(struct vt *t, struct vuhca_send_blocks *blocks,
+static void vt_fill_mixed(struct vt *t, struct vuhca_pio_buffer *blocks,
 			  u64 (*images)[128])
 {
 	unsigned int words[2], order[256], total, i, j;
@@ -143,7 +143,7 @@ static void vt_fill_mixed(struct vt *t, struct vuhca_send_blocks *blocks,
 		bool second = order[i] >= words[0];
 		unsigned int word = order[i] - (second ? words[0] : 0);
 
-		vuhca_send_write(&blocks[second], word * 8,
+		vuhca_pio_write(&blocks[second], word * 8,
 				 get_unaligned_le64(&images[second][word]));
 	}
 }
@@ -151,14 +151,14 @@ static void vt_fill_mixed(struct vt *t, struct vuhca_send_blocks *blocks,
 static void vt_image(struct vt *t, u64 *image, size_t bytes, u32 key,
 		     u8 *payload)
 {
-	struct vuhca_packet packet = vt_packet(t, payload, bytes);
+	struct vuhca_datagram packet = vt_packet(t, payload, bytes);
 	struct vuhca_send_control *control = (void *)image;
 
 	vt_fill(payload, bytes, key);
 	memset(image, 0, 1024);
 	vuhca_send_control_set_length_dwords(control,
-		(sizeof(*control) + vuhca_packet_bytes(bytes)) / 4);
-	vuhca_put_packet(control + 1, &packet);
+		(sizeof(*control) + vuhca_datagram_bytes(bytes)) / 4);
+	vuhca_compose_datagram(control + 1, &packet);
 }
 
 /* Every block is given once, none too many, and again when it came back. */
@@ -168,22 +168,22 @@ static void vt_allocator(struct vt *t)
 							VT_FEW_BLOCKS);
 	bool deadman = vuhca_set_deadman(false);
 	u8 payload[VT_FEW_BLOCKS * VUHCA_SEND_BLOCK_BYTES] = {};
-	struct vuhca_packet packet = vt_packet(t, payload, 4);
-	struct vuhca_packet large = vt_packet(t, payload, sizeof(payload));
+	struct vuhca_datagram packet = vt_packet(t, payload, 4);
+	struct vuhca_datagram large = vt_packet(t, payload, sizeof(payload));
 	unsigned int round, i;
 
 	/* To nobody: what counts is the credits. */
 	packet.remote_qpn = 0xfffffe;
 	for (round = 1; sc && round <= 3; round++) {
 		for (i = 1; i <= VT_FEW_BLOCKS; i++)
-			VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL),
+			VT_EQUAL(t, vuhca_pio_send_datagram(sc, &packet, NULL, NULL),
 				 0);
 		VT_EQUAL(t, sc->sent, round * VT_FEW_BLOCKS);
 		/* Whatever has left: nothing makes the adapter return it. */
-		VT_EQUAL(t, vuhca_send_datagram(sc, &packet, NULL, NULL), -EAGAIN);
-		VT_EQUAL(t, vuhca_send_datagram(sc, &large, NULL, NULL), -EMSGSIZE);
+		VT_EQUAL(t, vuhca_pio_send_datagram(sc, &packet, NULL, NULL), -EAGAIN);
+		VT_EQUAL(t, vuhca_pio_send_datagram(sc, &large, NULL, NULL), -EMSGSIZE);
 		VT_EQUAL(t, sc->freed, (round - 1) * VT_FEW_BLOCKS);
-		VT_WAIT(t, (vuhca_send_force(sc), vuhca_send_update(sc),
+		VT_WAIT(t, (vuhca_pio_force_credits(sc), vuhca_pio_update_credits(sc),
 			    sc->freed == round * VT_FEW_BLOCKS));
 	}
 	vuhca_set_deadman(deadman);
@@ -199,7 +199,7 @@ static void vt_out_of_order(struct vt *t)
 	struct vuhca_send_context *sc = vt_create_sends(t, 40, 0);
 	u8 *payload = kmalloc(2 * VT_LARGE_BYTES, GFP_KERNEL);
 	u64 (*images)[128] = kcalloc(2, sizeof(*images), GFP_KERNEL);
-	struct vuhca_send_blocks blocks[2];
+	struct vuhca_pio_buffer blocks[2];
 	unsigned int round, i;
 	struct vuhca_wc wc;
 
@@ -208,13 +208,13 @@ static void vt_out_of_order(struct vt *t)
 			vt_image(t, images[i], VT_LARGE_BYTES - i,
 				 2 * round + i, payload + i * VT_LARGE_BYTES);
 			vt_receive(t, 2 * round + i);
-			VT_WAIT(t, !vuhca_send_alloc(sc,
-					vuhca_packet_bytes(VT_LARGE_BYTES - i),
+			VT_WAIT(t, !vuhca_pio_alloc(sc,
+					vuhca_datagram_bytes(VT_LARGE_BYTES - i),
 					NULL, NULL, &blocks[i]));
 		}
 		vt_fill_mixed(t, blocks, images);
-		vuhca_send_done(&blocks[0]);
-		vuhca_send_done(&blocks[1]);
+		vuhca_pio_done(&blocks[0]);
+		vuhca_pio_done(&blocks[1]);
 		for (i = 0; i < 2; i++) {
 			u32 length;
 
@@ -242,21 +242,21 @@ static void vt_contiguous(struct vt *t)
 	struct vuhca_send_context *sc = vt_create_sends(t, 16, 0);
 	u8 payload[36];
 	u64 image[128];
-	struct vuhca_send_blocks blocks;
+	struct vuhca_pio_buffer blocks;
 	unsigned int word;
 
 	if (!sc)
 		return;
 	vt_image(t, image, sizeof(payload), 7, payload);
-	VT_EQUAL(t, vuhca_send_alloc(sc, vuhca_packet_bytes(sizeof(payload)),
+	VT_EQUAL(t, vuhca_pio_alloc(sc, vuhca_datagram_bytes(sizeof(payload)),
 				     NULL, NULL, &blocks), 0);
 	VT_EQUAL(t, vt_send_one(t, sc, 8), 0);
 	VT_EQUAL(t, vt_free_counter(sc), 0);
 	vt_receive(t, 7);
 	for (word = blocks.count * 8; word-- > 0;)
-		vuhca_send_write(&blocks, word * 8,
+		vuhca_pio_write(&blocks, word * 8,
 				 get_unaligned_le64(&image[word]));
-	vuhca_send_done(&blocks);
+	vuhca_pio_done(&blocks);
 	vt_expect_datagram(t, payload, sizeof(payload));
 	VT_WAIT(t, vt_free_counter(sc) == 2 * blocks.count);
 	VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
@@ -268,7 +268,7 @@ static void vt_reasons(struct vt *t)
 	struct vuhca_send_context *sc = vt_create_sends(t, 16, 4);
 	struct vuhca_send_control control = {};
 	u8 payload[36], bytes[64];
-	struct vuhca_packet packet = vt_packet(t, payload, sizeof(payload));
+	struct vuhca_datagram packet = vt_packet(t, payload, sizeof(payload));
 	struct vuhca_credit_return word;
 	u32 i;
 
@@ -283,16 +283,16 @@ static void vt_reasons(struct vt *t)
 	VT_CHECK(t, vuhca_credit_return_get_due_threshold(&word), "threshold");
 	VT_EQUAL(t, vt_send_one(t, sc, 3), 0);
 	VT_EQUAL(t, vt_free_counter(sc), 6);
-	vuhca_send_force(sc);
+	vuhca_pio_force_credits(sc);
 	VT_WAIT(t, vt_free_counter(sc) == 8);
 	word.dw0 = READ_ONCE(sc->credits->dw0);
 	VT_CHECK(t, vuhca_credit_return_get_due_force(&word), "force");
 	vt_fill(payload, sizeof(payload), 4);
 	vt_receive(t, 4);
-	vuhca_put_packet(bytes, &packet);
+	vuhca_compose_datagram(bytes, &packet);
 	vuhca_send_control_set_credit_return(&control, 1);
-	VT_EQUAL(t, vuhca_send_packet(sc, control, bytes,
-				      vuhca_packet_bytes(sizeof(payload)), NULL,
+	VT_EQUAL(t, vuhca_pio_send_packet(sc, control, bytes,
+				      vuhca_datagram_bytes(sizeof(payload)), NULL,
 				      NULL), 0);
 	vt_expect_datagram(t, payload, sizeof(payload));
 	VT_WAIT(t, vt_free_counter(sc) == 10);
@@ -302,11 +302,11 @@ static void vt_reasons(struct vt *t)
 }
 
 struct vt_waiter {
-	struct vuhca_send_waiter waiter;
+	struct vuhca_pio_waiter waiter;
 	struct completion woken;
 };
 
-static void vt_wake(struct vuhca_send_waiter *waiter)
+static void vt_wake(struct vuhca_pio_waiter *waiter)
 {
 	complete(&container_of(waiter, struct vt_waiter, waiter)->woken);
 }
@@ -317,7 +317,7 @@ static bool vt_woken(struct vuhca_send_context *sc, struct vt_waiter *waiter)
 
 	if (wait_for_completion_timeout(&waiter->woken, timeout))
 		return true;
-	if (!vuhca_send_unwait(sc, &waiter->waiter))
+	if (!vuhca_pio_cancel_wait(sc, &waiter->waiter))
 		wait_for_completion(&waiter->woken);
 	return false;
 }
@@ -339,14 +339,14 @@ static void vt_waiters(struct vt *t)
 		for (i = 0; i < ARRAY_SIZE(waiters); i++) {
 			waiters[i].waiter.wake = vt_wake;
 			init_completion(&waiters[i].woken);
-			VT_EQUAL(t, vuhca_send_wait(sc, &waiters[i].waiter), 0);
+			VT_EQUAL(t, vuhca_pio_wait(sc, &waiters[i].waiter), 0);
 		}
 		for (i = 0; i < ARRAY_SIZE(waiters); i++)
 			VT_CHECK(t, vt_woken(sc, &waiters[i]),
 				 "waiter %u of round %u", i, round);
 		VT_EQUAL(t, vt_send_one(t, sc, round * 3 + 2), 0);
-		vuhca_send_force(sc);
-		VT_WAIT(t, (vuhca_send_update(sc), sc->freed == sc->sent));
+		vuhca_pio_force_credits(sc);
+		VT_WAIT(t, (vuhca_pio_update_credits(sc), sc->freed == sc->sent));
 	}
 	vuhca_set_deadman(deadman);
 	if (sc)
@@ -361,7 +361,7 @@ static void vt_wrap(struct vt *t)
 					       GFP_KERNEL);
 	struct vt_releases all = {};
 	u8 payload[4] = {};
-	struct vuhca_packet packet = vt_packet(t, payload, sizeof(payload));
+	struct vuhca_datagram packet = vt_packet(t, payload, sizeof(payload));
 	unsigned int i, full = 0;
 	int err = 0;
 
@@ -369,17 +369,17 @@ static void vt_wrap(struct vt *t)
 	packet.remote_qpn = 0xfffffe;
 	for (i = 0; sc && releases && i < VT_PACKETS_WRAP && !err; i++) {
 		releases[i] = (struct vt_release) { &all, i };
-		while ((err = vuhca_send_datagram(sc, &packet, vt_released,
+		while ((err = vuhca_pio_send_datagram(sc, &packet, vt_released,
 						  &releases[i])) == -EAGAIN) {
 			full++;
-			vuhca_send_force(sc);
+			vuhca_pio_force_credits(sc);
 			usleep_range(50, 100);
 		}
 	}
 	VT_EQUAL(t, err, 0);
 	if (sc) {
-		vuhca_send_force(sc);
-		VT_WAIT(t, (vuhca_send_force(sc), vuhca_send_update(sc),
+		vuhca_pio_force_credits(sc);
+		VT_WAIT(t, (vuhca_pio_force_credits(sc), vuhca_pio_update_credits(sc),
 			    atomic_read(&all.sent) == VT_PACKETS_WRAP));
 		VT_EQUAL(t, sc->freed, VT_PACKETS_WRAP);
 		VT_CHECK(t, !all.disordered, "released out of order");
@@ -411,14 +411,14 @@ static void vt_smps(struct vt *t)
 		smp->attr_id = IB_SMP_ATTR_NODE_INFO;
 		for (i = 0; i < ARRAY_SIZE(releases); i++) {
 			releases[i] = (struct vt_release) { &all, i };
-			VT_EQUAL(t, vuhca_send_smp(sc, vt_lid(t, 1),
+			VT_EQUAL(t, vuhca_pio_send_smp(sc, vt_lid(t, 1),
 						   vt_lid(t, 2), smp,
 						   vt_released, &releases[i]),
 				 0);
 		}
 		VT_WAIT(t, vt_received(t, 2) + vt_port_drops(t, 2) ==
 			   before + ARRAY_SIZE(releases));
-		VT_WAIT(t, (vuhca_send_update(sc), atomic_read(&all.sent) ==
+		VT_WAIT(t, (vuhca_pio_update_credits(sc), atomic_read(&all.sent) ==
 			    ARRAY_SIZE(releases)));
 		VT_CHECK(t, !all.disordered, "released out of order");
 		VT_EQUAL(t, sc->restarts, 0);

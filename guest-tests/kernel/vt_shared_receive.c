@@ -180,7 +180,7 @@ static void vt_share_limit(struct vt_sharing *share)
 
 	for (i = 0; i < 5; i++)
 		vt_share_post(share);
-	VT_EQUAL(t, vuhca_limit_srq(share->srq, 4), 0);
+	VT_EQUAL(t, vuhca_set_srq_limit(share->srq, 4), 0);
 	vt_share_send(share, 0, 0);
 	VT_EQUAL(t, atomic_read(&share->events), 0);
 	vt_share_send(share, 1, 1);
@@ -189,7 +189,7 @@ static void vt_share_limit(struct vt_sharing *share)
 	vt_share_send(share, 2, 2);
 	/* Set above what is left: at once. */
 	VT_EQUAL(t, atomic_read(&share->events), 1);
-	VT_EQUAL(t, vuhca_limit_srq(share->srq, 3), 0);
+	VT_EQUAL(t, vuhca_set_srq_limit(share->srq, 3), 0);
 	VT_WAIT(t, atomic_read(&share->events) == 2);
 }
 

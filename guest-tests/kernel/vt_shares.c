@@ -312,7 +312,7 @@ static void vt_lost_copies(struct vt *t)
 	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 	VT_CHECK(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE) >
 		 faults, "the copy was taken");
-	vuhca_share_note_change(t->dev);
+	vuhca_shares_refresh(t->dev);
 	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
 	VT_WAIT(t, !READ_ONCE(t->dev->vcbs[0].count));
 	VT_EQUAL(t, vt_ask_vcbs(t, count), 0);

@@ -100,7 +100,7 @@ static ssize_t vuhca_resources_write(struct file *file,
 	if (IS_ERR(text))
 		return PTR_ERR(text);
 	mutex_lock(&dev->shares.lock);
-	err = vuhca_request_text(dev, text);
+	err = vuhca_shares_request_text(dev, text);
 	mutex_unlock(&dev->shares.lock);
 	kfree(text);
 	return err ? err : length;
@@ -169,7 +169,7 @@ static int vuhca_last_error_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(vuhca_last_error);
 
-void vuhca_share_files(struct vuhca_dev *dev)
+void vuhca_shares_create_files(struct vuhca_dev *dev)
 {
 	debugfs_create_file("resources", 0644, dev->debugfs, dev,
 			    &vuhca_resources_fops);

@@ -11,17 +11,17 @@
 
 #include "vuhca.h"
 
-#define VUHCA_SEND_DRAIN_US	(2 * USEC_PER_SEC)
-#define VUHCA_SEND_RETRY_MS	10
-#define VUHCA_SEND_LINE_BYTES	64
+#define VUHCA_PIO_DRAIN_US	(2 * USEC_PER_SEC)
+#define VUHCA_PIO_RETRY_MS	10
+#define VUHCA_PIO_LINE_BYTES	64
 
-static void vuhca_send_set(struct vuhca_send_context *sc, u32 control)
+static void vuhca_pio_set_control(struct vuhca_send_context *sc, u32 control)
 {
 	vuhca_write_csr(sc->dev, VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF + sc->number *
 			VUHCA_CSR_SEND_CONTEXT_CONTROL_STRIDE, control);
 }
 
-static unsigned int vuhca_send_state(struct vuhca_send_context *sc)
+static unsigned int vuhca_pio_state(struct vuhca_send_context *sc)
 {
 	u32 status = vuhca_read_csr(sc->dev, VUHCA_CSR_SEND_CONTEXT_STATUS_OFF +
 				    sc->number *
@@ -32,15 +32,15 @@ static unsigned int vuhca_send_state(struct vuhca_send_context *sc)
 }
 
 /* Counters at zero, then enabled; false while all contexts are frozen. */
-static bool vuhca_send_enable(struct vuhca_send_context *sc)
+static bool vuhca_pio_enable(struct vuhca_send_context *sc)
 {
 	bool enabled;
 
 	WRITE_ONCE(sc->credits->dw0, 0);
 	wmb();
-	vuhca_send_set(sc, VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
+	vuhca_pio_set_control(sc, VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
 	/* The read keeps writes of packets from overtaking the enabling. */
-	enabled = vuhca_send_state(sc) == VUHCA_SEND_CONTEXT_STATE_ENABLED;
+	enabled = vuhca_pio_state(sc) == VUHCA_SEND_CONTEXT_STATE_ENABLED;
 	spin_lock_irq(&sc->lock);
 	sc->sent = 0;
 	sc->freed = 0;
@@ -51,7 +51,7 @@ static bool vuhca_send_enable(struct vuhca_send_context *sc)
 }
 
 /* No new packets, and none being written any more. */
-static void vuhca_send_quiesce(struct vuhca_send_context *sc)
+static void vuhca_pio_quiesce(struct vuhca_send_context *sc)
 {
 	spin_lock_irq(&sc->lock);
 	sc->running = false;
@@ -60,18 +60,18 @@ static void vuhca_send_quiesce(struct vuhca_send_context *sc)
 }
 
 /* What is whole leaves, then no memory is written any more. */
-static int vuhca_send_disable(struct vuhca_send_context *sc)
+static int vuhca_pio_disable(struct vuhca_send_context *sc)
 {
 	unsigned int state;
 
 	/* The read tells also that the credits have been written. */
-	vuhca_send_set(sc, 0);
-	return read_poll_timeout(vuhca_send_state, state,
+	vuhca_pio_set_control(sc, 0);
+	return read_poll_timeout(vuhca_pio_state, state,
 				 state == VUHCA_SEND_CONTEXT_STATE_DISABLED,
-				 50, VUHCA_SEND_DRAIN_US, false, sc);
+				 50, VUHCA_PIO_DRAIN_US, false, sc);
 }
 
-static void vuhca_send_restart(struct work_struct *work)
+static void vuhca_pio_restart(struct work_struct *work)
 {
 	struct vuhca_send_context *sc =
 		container_of(work, struct vuhca_send_context, restart.work);
@@ -79,12 +79,12 @@ static void vuhca_send_restart(struct work_struct *work)
 
 	if (!vuhca_is_current(sc->dev, sc->generation))
 		return;
-	vuhca_send_quiesce(sc);
-	if (vuhca_send_disable(sc)) {
+	vuhca_pio_quiesce(sc);
+	if (vuhca_pio_disable(sc)) {
 		dev_err(&sc->dev->pdev->dev,
 			"send context %u does not drain; it stays halted\n",
 			sc->number);
-		vuhca_send_flush(sc);
+		vuhca_pio_flush(sc);
 		return;
 	}
 	/* Disabled, it has returned what had left. */
@@ -92,39 +92,39 @@ static void vuhca_send_restart(struct work_struct *work)
 	count = vuhca_credit_return_get_free_counter(sc->credits);
 	sc->freed += (count - sc->freed) & VUHCA_SEND_COUNTER_MASK;
 	spin_unlock_irq(&sc->lock);
-	vuhca_send_update(sc);
-	vuhca_send_flush(sc);
-	if (!vuhca_send_enable(sc)) {
+	vuhca_pio_update_credits(sc);
+	vuhca_pio_flush(sc);
+	if (!vuhca_pio_enable(sc)) {
 		schedule_delayed_work(&sc->restart,
-				      msecs_to_jiffies(VUHCA_SEND_RETRY_MS));
+				      msecs_to_jiffies(VUHCA_PIO_RETRY_MS));
 		return;
 	}
 	sc->restarts++;
 	while (!list_empty_careful(&sc->waiters))
-		vuhca_send_wake(sc);
+		vuhca_pio_wake(sc);
 }
 
 /* Event handler: the adapter has halted a send context. */
-void vuhca_send_halted(struct vuhca_dev *dev,
-		       const struct vuhca_event_entry *entry)
+void vuhca_pio_halt_event(struct vuhca_dev *dev,
+			  const struct vuhca_event_entry *entry)
 {
 	u32 number = vuhca_event_entry_get_object_number(entry);
 	struct vuhca_send_context *sc;
 	unsigned long flags;
 
-	xa_lock_irqsave(&dev->sends, flags);
-	sc = xa_load(&dev->sends, number);
+	xa_lock_irqsave(&dev->send_contexts, flags);
+	sc = xa_load(&dev->send_contexts, number);
 	if (sc) {
 		spin_lock(&sc->lock);
 		sc->running = false;
 		spin_unlock(&sc->lock);
 		schedule_delayed_work(&sc->restart, 0);
 	}
-	xa_unlock_irqrestore(&dev->sends, flags);
+	xa_unlock_irqrestore(&dev->send_contexts, flags);
 }
 
-static int vuhca_send_command(struct vuhca_send_context *sc,
-			      const struct vuhca_send_init *init)
+static int vuhca_pio_create(struct vuhca_send_context *sc,
+			    const struct vuhca_send_context_init *init)
 {
 	struct vuhca_send_context_attributes attributes = {
 		.blocks = cpu_to_le16(init->blocks),
@@ -148,14 +148,14 @@ static int vuhca_send_command(struct vuhca_send_context *sc,
 		return err;
 	sc->number = answer.object;
 	sc->credits = (struct vuhca_credit_return *)sc->line + sc->number %
-		      (VUHCA_SEND_LINE_BYTES / sizeof(*sc->credits));
+		      (VUHCA_PIO_LINE_BYTES / sizeof(*sc->credits));
 	return 0;
 }
 
-static void vuhca_send_free(struct vuhca_send_context *sc)
+static void vuhca_pio_free(struct vuhca_send_context *sc)
 {
 	if (sc->line)
-		dma_free_coherent(&sc->dev->pdev->dev, VUHCA_SEND_LINE_BYTES,
+		dma_free_coherent(&sc->dev->pdev->dev, VUHCA_PIO_LINE_BYTES,
 				  sc->line, sc->dma);
 	kfree(sc->pending);
 	kfree(sc);
@@ -163,7 +163,7 @@ static void vuhca_send_free(struct vuhca_send_context *sc)
 
 struct vuhca_send_context *
 vuhca_create_send_context(struct vuhca_dev *dev,
-			  const struct vuhca_send_init *init)
+			  const struct vuhca_send_context_init *init)
 {
 	struct vuhca_send_context *sc = kzalloc(sizeof(*sc), GFP_KERNEL);
 	int err = -ENOMEM;
@@ -176,20 +176,20 @@ vuhca_create_send_context(struct vuhca_dev *dev,
 	spin_lock_init(&sc->lock);
 	spin_lock_init(&sc->release_lock);
 	INIT_LIST_HEAD(&sc->waiters);
-	INIT_DELAYED_WORK(&sc->restart, vuhca_send_restart);
+	INIT_DELAYED_WORK(&sc->restart, vuhca_pio_restart);
 	init_waitqueue_head(&sc->drained);
 	sc->pending = kcalloc(init->blocks + 1, sizeof(*sc->pending), GFP_KERNEL);
-	sc->line = dma_alloc_coherent(&dev->pdev->dev, VUHCA_SEND_LINE_BYTES,
+	sc->line = dma_alloc_coherent(&dev->pdev->dev, VUHCA_PIO_LINE_BYTES,
 				      &sc->dma, GFP_KERNEL);
 	if (!sc->pending || !sc->line)
 		goto free;
-	err = vuhca_send_command(sc, init);
+	err = vuhca_pio_create(sc, init);
 	if (err)
 		goto free;
-	err = xa_err(xa_store_irq(&dev->sends, sc->number, sc, GFP_KERNEL));
+	err = xa_err(xa_store_irq(&dev->send_contexts, sc->number, sc, GFP_KERNEL));
 	if (err)
 		goto destroy;
-	if (!vuhca_send_enable(sc))
+	if (!vuhca_pio_enable(sc))
 		schedule_delayed_work(&sc->restart, 0);
 	return sc;
 
@@ -197,7 +197,7 @@ destroy:
 	vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT,
 			    sc->number, sc->generation);
 free:
-	vuhca_send_free(sc);
+	vuhca_pio_free(sc);
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_GPL(vuhca_create_send_context);
@@ -212,20 +212,20 @@ int vuhca_destroy_send_context(struct vuhca_send_context *sc)
 	int err = 0;
 
 	/* After a reset the number may be another context's already. */
-	xa_cmpxchg_irq(&dev->sends, sc->number, sc, NULL, 0);
+	xa_cmpxchg_irq(&dev->send_contexts, sc->number, sc, NULL, 0);
 	cancel_delayed_work_sync(&sc->restart);
-	vuhca_send_quiesce(sc);
+	vuhca_pio_quiesce(sc);
 	if (vuhca_is_current(dev, sc->generation))
-		err = vuhca_send_disable(sc);
+		err = vuhca_pio_disable(sc);
 	if (!err)
 		err = vuhca_admin_destroy(dev,
 			VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT,
-			sc->number, sc->generation);
-	vuhca_send_flush(sc);
+					  sc->number, sc->generation);
+	vuhca_pio_flush(sc);
 	while (!list_empty_careful(&sc->waiters))
-		vuhca_send_wake(sc);
+		vuhca_pio_wake(sc);
 	if (!err)
-		vuhca_send_free(sc);
+		vuhca_pio_free(sc);
 	return err;
 }
 EXPORT_SYMBOL_GPL(vuhca_destroy_send_context);
@@ -250,17 +250,17 @@ int vuhca_query_send_context(struct vuhca_send_context *sc,
 EXPORT_SYMBOL_GPL(vuhca_query_send_context);
 
 /* A reset takes all contexts away: nobody gets or waits for blocks any more. */
-void vuhca_sends_stop(struct vuhca_dev *dev)
+void vuhca_pio_stop(struct vuhca_dev *dev)
 {
 	struct vuhca_send_context *sc;
 	unsigned long number;
 
-	xa_for_each(&dev->sends, number, sc) {
-		xa_erase_irq(&dev->sends, number);
+	xa_for_each(&dev->send_contexts, number, sc) {
+		xa_erase_irq(&dev->send_contexts, number);
 		cancel_delayed_work_sync(&sc->restart);
-		vuhca_send_quiesce(sc);
-		vuhca_send_flush(sc);
+		vuhca_pio_quiesce(sc);
+		vuhca_pio_flush(sc);
 		while (!list_empty_careful(&sc->waiters))
-			vuhca_send_wake(sc);
+			vuhca_pio_wake(sc);
 	}
 }

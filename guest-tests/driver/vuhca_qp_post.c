@@ -8,7 +8,7 @@
 #include "vuhca.h"
 
 /* Shows the adapter every slot filled so far. */
-void vuhca_publish_sends(struct vuhca_qp *qp)
+void vuhca_publish_send_tail(struct vuhca_qp *qp)
 {
 	/* Slots before the tail that says they are there. */
 	dma_wmb();
@@ -16,7 +16,7 @@ void vuhca_publish_sends(struct vuhca_qp *qp)
 	/* The tail before the collect buffer or doorbell that follows. */
 	wmb();
 }
-EXPORT_SYMBOL_GPL(vuhca_publish_sends);
+EXPORT_SYMBOL_GPL(vuhca_publish_send_tail);
 
 void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence)
 {
@@ -43,7 +43,7 @@ static int vuhca_may_send(struct vuhca_qp *qp)
 	return -EINVAL;
 }
 
-static int vuhca_send_batch(struct vuhca_qp *qp,
+static int vuhca_post_batch(struct vuhca_qp *qp,
 			    const struct vuhca_send_wr *wrs, unsigned int count)
 {
 	u16 sequence, first = qp->sq.tail;
@@ -51,16 +51,16 @@ static int vuhca_send_batch(struct vuhca_qp *qp,
 	size_t length;
 
 	for (posted = 0; posted < count; posted++)
-		if (!vuhca_fill_send(qp, wrs + posted, &length, &sequence))
+		if (!vuhca_build_send_wqe(qp, wrs + posted, &length, &sequence))
 			break;
 	if (posted) {
-		vuhca_publish_sends(qp);
+		vuhca_publish_send_tail(qp);
 		vuhca_ring_doorbell(qp, first);
 	}
 	return posted;
 }
 
-static int vuhca_send_collected(struct vuhca_qp *qp,
+static int vuhca_post_collected(struct vuhca_qp *qp,
 				const struct vuhca_send_wr *wrs,
 				unsigned int count)
 {
@@ -70,10 +70,10 @@ static int vuhca_send_collected(struct vuhca_qp *qp,
 	void *slot;
 
 	for (posted = 0; posted < count; posted++) {
-		slot = vuhca_fill_send(qp, wrs + posted, &length, &sequence);
+		slot = vuhca_build_send_wqe(qp, wrs + posted, &length, &sequence);
 		if (!slot)
 			break;
-		vuhca_publish_sends(qp);
+		vuhca_publish_send_tail(qp);
 		if (!vuhca_vcb_try_write(qp->dev, qp->qos_level, slot, length))
 			vuhca_ring_doorbell(qp, sequence);
 	}
@@ -93,9 +93,9 @@ int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
 	if (!posted) {
 		if (mode == VUHCA_POST_COLLECT ||
 		    (mode == VUHCA_POST_AUTO && count == 1))
-			posted = vuhca_send_collected(qp, wrs, count);
+			posted = vuhca_post_collected(qp, wrs, count);
 		else
-			posted = vuhca_send_batch(qp, wrs, count);
+			posted = vuhca_post_batch(qp, wrs, count);
 		if (!posted && count)
 			posted = -ENOMEM;
 	}
@@ -116,7 +116,7 @@ int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 	if (qp->srq || READ_ONCE(qp->state) == VUHCA_QP_STATE_RESET)
 		return -EINVAL;
 	spin_lock_irqsave(&qp->rq.lock, flags);
-	while (posted < count && vuhca_fill_recv(&qp->rq, wrs + posted))
+	while (posted < count && vuhca_build_recv_wqe(&qp->rq, wrs + posted))
 		posted++;
 	/* Entries before the tail that says they are there. */
 	dma_wmb();

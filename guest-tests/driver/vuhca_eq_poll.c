@@ -130,7 +130,7 @@ unlock:
 EXPORT_SYMBOL_GPL(vuhca_poll_eq);
 
 /* From the interrupt handler: have they come too fast? */
-void vuhca_poller_note(struct vuhca_eq *eq)
+void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 {
 	struct vuhca_poller *poller = &eq->poller;
 

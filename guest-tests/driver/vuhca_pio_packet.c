@@ -14,22 +14,22 @@
 #define VUHCA_ICRC_DWORDS	1
 #define VUHCA_MANAGEMENT_LANE	15
 
-static_assert(VUHCA_PACKET_HEADER_BYTES ==
+static_assert(VUHCA_DATAGRAM_HEADER_BYTES ==
 	      sizeof_field(struct ib_header, lrh) +
 	      sizeof_field(struct ib_other_headers, bth) +
 	      sizeof_field(union ib_ehdrs, ud.deth));
 
 /* LRH to payload and its padding, without CRCs. */
-size_t vuhca_packet_bytes(size_t payload_bytes)
+size_t vuhca_datagram_bytes(size_t payload_bytes)
 {
-	return VUHCA_PACKET_HEADER_BYTES + ALIGN(payload_bytes, 4);
+	return VUHCA_DATAGRAM_HEADER_BYTES + ALIGN(payload_bytes, 4);
 }
-EXPORT_SYMBOL_GPL(vuhca_packet_bytes);
+EXPORT_SYMBOL_GPL(vuhca_datagram_bytes);
 
-/* Composes a datagram without GRH; @bytes has vuhca_packet_bytes() of room. */
-void vuhca_put_packet(void *bytes, const struct vuhca_packet *packet)
+/* Composes a datagram without GRH; @bytes has vuhca_datagram_bytes() of room. */
+void vuhca_compose_datagram(void *bytes, const struct vuhca_datagram *packet)
 {
-	size_t length = vuhca_packet_bytes(packet->bytes);
+	size_t length = vuhca_datagram_bytes(packet->bytes);
 	u32 pad = -packet->bytes & 3;
 	struct ib_header *header = bytes;
 	struct ib_other_headers *other = &header->u.oth;
@@ -49,44 +49,44 @@ void vuhca_put_packet(void *bytes, const struct vuhca_packet *packet)
 	other->u.ud.deth[0] = cpu_to_be32(packet->qkey);
 	other->u.ud.deth[1] = cpu_to_be32(packet->source_qpn &
 					  VUHCA_PACKET_NUMBER_MASK);
-	memcpy(bytes + VUHCA_PACKET_HEADER_BYTES, packet->payload,
+	memcpy(bytes + VUHCA_DATAGRAM_HEADER_BYTES, packet->payload,
 	       packet->bytes);
 }
-EXPORT_SYMBOL_GPL(vuhca_put_packet);
+EXPORT_SYMBOL_GPL(vuhca_compose_datagram);
 
-static int vuhca_send_composed(struct vuhca_send_context *sc,
-			       const struct vuhca_packet *packet,
-			       unsigned int lane, vuhca_send_release release,
-			       void *context)
+static int vuhca_pio_send_composed(struct vuhca_send_context *sc,
+				   const struct vuhca_datagram *packet,
+				   unsigned int lane, vuhca_pio_release release,
+				   void *context)
 {
-	size_t length = vuhca_packet_bytes(packet->bytes);
+	size_t length = vuhca_datagram_bytes(packet->bytes);
 	struct vuhca_send_control control = {};
 	void *bytes = kmalloc(length, GFP_ATOMIC);
 	int err;
 
 	if (!bytes)
 		return -ENOMEM;
-	vuhca_put_packet(bytes, packet);
+	vuhca_compose_datagram(bytes, packet);
 	vuhca_send_control_set_virtual_lane(&control, lane);
-	err = vuhca_send_packet(sc, control, bytes, length, release, context);
+	err = vuhca_pio_send_packet(sc, control, bytes, length, release, context);
 	kfree(bytes);
 	return err;
 }
 
-/* Sends a datagram on VL 0. Errors as of vuhca_send_alloc(). Any context. */
-int vuhca_send_datagram(struct vuhca_send_context *sc,
-			const struct vuhca_packet *packet,
-			vuhca_send_release release, void *context)
+/* Sends a datagram on VL 0. Errors as of vuhca_pio_alloc(). Any context. */
+int vuhca_pio_send_datagram(struct vuhca_send_context *sc,
+			    const struct vuhca_datagram *packet,
+			    vuhca_pio_release release, void *context)
 {
-	return vuhca_send_composed(sc, packet, 0, release, context);
+	return vuhca_pio_send_composed(sc, packet, 0, release, context);
 }
-EXPORT_SYMBOL_GPL(vuhca_send_datagram);
+EXPORT_SYMBOL_GPL(vuhca_pio_send_datagram);
 
 /* Sends a subnet management packet of 256 bytes, QP 0 to QP 0, on VL 15. */
-int vuhca_send_smp(struct vuhca_send_context *sc, u16 slid, u16 dlid,
-		   const void *smp, vuhca_send_release release, void *context)
+int vuhca_pio_send_smp(struct vuhca_send_context *sc, u16 slid, u16 dlid,
+		   const void *smp, vuhca_pio_release release, void *context)
 {
-	struct vuhca_packet packet = {
+	struct vuhca_datagram packet = {
 		.slid = slid,
 		.dlid = dlid,
 		.pkey = IB_DEFAULT_PKEY_FULL,
@@ -94,7 +94,7 @@ int vuhca_send_smp(struct vuhca_send_context *sc, u16 slid, u16 dlid,
 		.bytes = sizeof(struct ib_mad),
 	};
 
-	return vuhca_send_composed(sc, &packet, VUHCA_MANAGEMENT_LANE, release,
-				   context);
+	return vuhca_pio_send_composed(sc, &packet, VUHCA_MANAGEMENT_LANE, release,
+				       context);
 }
-EXPORT_SYMBOL_GPL(vuhca_send_smp);
+EXPORT_SYMBOL_GPL(vuhca_pio_send_smp);

@@ -77,8 +77,8 @@ struct vuhca_request {
 	u32 control_mask;
 };
 
-static __printf(2, 3) int vuhca_blame(struct vuhca_request *request,
-				      const char *format, ...)
+static __printf(2, 3) int vuhca_request_error(struct vuhca_request *request,
+					      const char *format, ...)
 {
 	struct vuhca_shares *shares = &request->dev->shares;
 	va_list args;
@@ -107,8 +107,8 @@ static int vuhca_add_change(struct vuhca_request *request, u8 resource, u8 word,
 	bool level = request->scope == VUHCA_SCOPE_LEVEL;
 
 	if (request->count == VUHCA_RESOURCE_CHANGES_MAX)
-		return vuhca_blame(request, "more than %u changes",
-				   VUHCA_RESOURCE_CHANGES_MAX);
+		return vuhca_request_error(request, "more than %u changes",
+					   VUHCA_RESOURCE_CHANGES_MAX);
 	vuhca_resource_change_set_resource(change, resource);
 	vuhca_resource_change_set_qos_level(change, level ? request->target :
 					    VUHCA_RESOURCE_NO_LEVEL);
@@ -132,8 +132,8 @@ static int vuhca_add_lanes(struct vuhca_request *request, u8 resource,
 
 	if (bitmap_parselist(strcmp(list, "none") ? list : "", map,
 			     VUHCA_TVL_MAX))
-		return vuhca_blame(request, "lanes %s: no list like 0-3,7 or none",
-				   list);
+		return vuhca_request_error(request, "lanes %s: no list like 0-3,7 or none",
+					   list);
 	bitmap_to_arr32(words, map, VUHCA_TVL_MAX);
 	for (i = 0; !err && i < ARRAY_SIZE(words); i++)
 		if (i * 32 < lanes || words[i])
@@ -152,19 +152,19 @@ static int vuhca_parse_pair(struct vuhca_request *request, const char *name,
 		    !strcmp(vuhca_words[i].name, name))
 			break;
 	if (i == ARRAY_SIZE(vuhca_words))
-		return vuhca_blame(request, "%s: no word about a %s", name,
-				   vuhca_scopes[request->scope].name);
+		return vuhca_request_error(request, "%s: no word about a %s", name,
+					   vuhca_scopes[request->scope].name);
 	if (!value)
-		return vuhca_blame(request, "%s: how much?", name);
+		return vuhca_request_error(request, "%s: how much?", name);
 	code = vuhca_words[i].code;
 	if (!strcmp(name, "lanes"))
 		return vuhca_add_lanes(request, code, value);
 	if (kstrtou32(value, 0, &amount))
-		return vuhca_blame(request, "%s %s: not a number", name, value);
+		return vuhca_request_error(request, "%s %s: not a number", name, value);
 	if (request->scope != VUHCA_SCOPE_ADAPTER)
 		return vuhca_add_change(request, code, 0, amount);
 	if (amount > 1)
-		return vuhca_blame(request, "%s %s: 0 or 1", name, value);
+		return vuhca_request_error(request, "%s %s: 0 or 1", name, value);
 	request->control_mask |= code;
 	request->control_set = (request->control_set & ~code) |
 			       (amount ? code : 0);
@@ -182,15 +182,15 @@ static int vuhca_parse_scope(struct vuhca_request *request, const char *name,
 		if (!strcmp(vuhca_scopes[i].name, name))
 			break;
 	if (i == ARRAY_SIZE(vuhca_scopes))
-		return vuhca_blame(request,
-				   "%s: not function, level, lane, dedicated or adapter",
-				   name);
+		return vuhca_request_error(request,
+					   "%s: not function, level, lane, dedicated or adapter",
+					   name);
 	if (vuhca_scopes[i].numbered) {
 		number = vuhca_next_word(rest);
 		if (!number || kstrtou16(number, 0, &target) ||
 		    (i == VUHCA_SCOPE_LEVEL && target >= VUHCA_RESOURCE_NO_LEVEL))
-			return vuhca_blame(request, "%s %s: which?", name,
-					   number ?: "");
+			return vuhca_request_error(request, "%s %s: which?", name,
+						   number ?: "");
 	}
 	request->scope = i;
 	request->target = target;
@@ -211,15 +211,15 @@ static int vuhca_parse(struct vuhca_request *request, char *text)
 					       vuhca_next_word(&group));
 	}
 	if (!err && !request->count == !request->control_mask)
-		err = vuhca_blame(request, request->count ?
-				  "the adapter's controls stand alone" :
-				  "nothing is asked for");
+		err = vuhca_request_error(request, request->count ?
+					  "the adapter's controls stand alone" :
+					  "nothing is asked for");
 	return err;
 }
 
 /* Which change was refused, in the words it was asked for, and why. */
-static void vuhca_explain(struct vuhca_request *request,
-			  const struct vuhca_answer *answer, int err)
+static void vuhca_explain_refusal(struct vuhca_request *request,
+				  const struct vuhca_answer *answer, int err)
 {
 	unsigned int i, index, offset;
 	const struct vuhca_resource_change *change;
@@ -231,8 +231,8 @@ static void vuhca_explain(struct vuhca_request *request,
 	    index >= request->count ||
 	    answer->status >= ARRAY_SIZE(vuhca_reasons) ||
 	    !vuhca_reasons[answer->status]) {
-		vuhca_blame(request, "status %u, offset %u, error %d",
-			    answer->status, answer->bad_offset, err);
+		vuhca_request_error(request, "status %u, offset %u, error %d",
+				    answer->status, answer->bad_offset, err);
 		return;
 	}
 	change = request->changes + index;
@@ -243,14 +243,14 @@ static void vuhca_explain(struct vuhca_request *request,
 		    (vuhca_words[i].scope == VUHCA_SCOPE_LEVEL) ==
 		    (level != VUHCA_RESOURCE_NO_LEVEL))
 			break;
-	vuhca_blame(request,
-		    "change %u, %s %u %s %u: %s (status %u, byte %zu, limit %llu)",
-		    index + 1, vuhca_scopes[vuhca_words[i].scope].name,
-		    level == VUHCA_RESOURCE_NO_LEVEL ?
-		    vuhca_resource_change_get_target(change) : level,
-		    vuhca_words[i].name, le32_to_cpu(change->amount),
-		    vuhca_reasons[answer->status], answer->status,
-		    offset % sizeof(*change), answer->limit);
+	vuhca_request_error(request,
+			    "change %u, %s %u %s %u: %s (status %u, byte %zu, limit %llu)",
+			    index + 1, vuhca_scopes[vuhca_words[i].scope].name,
+			    level == VUHCA_RESOURCE_NO_LEVEL ?
+			    vuhca_resource_change_get_target(change) : level,
+			    vuhca_words[i].name, le32_to_cpu(change->amount),
+			    vuhca_reasons[answer->status], answer->status,
+			    offset % sizeof(*change), answer->limit);
 }
 
 static int vuhca_control_adapter(struct vuhca_request *request)
@@ -259,7 +259,7 @@ static int vuhca_control_adapter(struct vuhca_request *request)
 	u32 control;
 
 	if (dev->function) {
-		vuhca_blame(request, "the adapter is the physical function's");
+		vuhca_request_error(request, "the adapter is the physical function's");
 		return -EPERM;
 	}
 	control = vuhca_read_csr(dev, VUHCA_CSR_ADAPTER_CONTROL_OFF);
@@ -270,7 +270,7 @@ static int vuhca_control_adapter(struct vuhca_request *request)
 }
 
 /* Executes @text, which is changed. The caller holds shares.lock. */
-int vuhca_request_text(struct vuhca_dev *dev, char *text)
+int vuhca_shares_request_text(struct vuhca_dev *dev, char *text)
 {
 	struct vuhca_request request = { .dev = dev };
 	struct vuhca_answer answer;
@@ -284,7 +284,7 @@ int vuhca_request_text(struct vuhca_dev *dev, char *text)
 		err = vuhca_request_resources(dev, request.changes,
 					      request.count, &answer);
 		if (err)
-			vuhca_explain(&request, &answer, err);
+			vuhca_explain_refusal(&request, &answer, err);
 	}
 	if (!err)
 		strscpy(dev->shares.last_error, "none",

@@ -2,12 +2,12 @@
 /*
  * Allocation of send blocks, and their return. Software counts blocks sent and
  * blocks freed; the adapter returns the lowest 11 bits of the latter, which a
- * context is too short to make ambiguous. Waiting is in vuhca_send_wait.c.
+ * context is too short to make ambiguous. Waiting is in vuhca_pio_wait.c.
  */
 #include "vuhca.h"
 
 /* Control register; enabled, with the interrupt as it is wanted. */
-void vuhca_send_control_write(struct vuhca_send_context *sc, u32 bits)
+void vuhca_pio_write_control(struct vuhca_send_context *sc, u32 bits)
 {
 	bits |= VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK;
 	if (sc->interrupts)
@@ -16,29 +16,29 @@ void vuhca_send_control_write(struct vuhca_send_context *sc, u32 bits)
 			VUHCA_CSR_SEND_CONTEXT_CONTROL_STRIDE, bits);
 }
 
-void vuhca_send_force_locked(struct vuhca_send_context *sc)
+void vuhca_pio_force_credits_locked(struct vuhca_send_context *sc)
 {
 	lockdep_assert_held(&sc->lock);
 	if (!sc->running || !vuhca_is_current(sc->dev, sc->generation))
 		return;
 	/* What counts is the edge. */
-	vuhca_send_control_write(sc, VUHCA_CSR_SEND_CONTEXT_CONTROL_FORCE_MASK);
-	vuhca_send_control_write(sc, 0);
+	vuhca_pio_write_control(sc, VUHCA_CSR_SEND_CONTEXT_CONTROL_FORCE_MASK);
+	vuhca_pio_write_control(sc, 0);
 }
 
 /* Has the adapter return what is free. Any context. */
-void vuhca_send_force(struct vuhca_send_context *sc)
+void vuhca_pio_force_credits(struct vuhca_send_context *sc)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&sc->lock, flags);
-	vuhca_send_force_locked(sc);
+	vuhca_pio_force_credits_locked(sc);
 	spin_unlock_irqrestore(&sc->lock, flags);
 }
-EXPORT_SYMBOL_GPL(vuhca_send_force);
+EXPORT_SYMBOL_GPL(vuhca_pio_force_credits);
 
 /* Takes over the count in memory, which is read once. */
-static void vuhca_send_refresh(struct vuhca_send_context *sc)
+static void vuhca_pio_read_credits(struct vuhca_send_context *sc)
 {
 	struct vuhca_credit_return word;
 
@@ -50,8 +50,8 @@ static void vuhca_send_refresh(struct vuhca_send_context *sc)
 }
 
 /* The next packet whose blocks are free; false when there is none. */
-static bool vuhca_send_take(struct vuhca_send_context *sc, bool all,
-			    struct vuhca_send_pending *pending)
+static bool vuhca_pio_take(struct vuhca_send_context *sc, bool all,
+			   struct vuhca_pio_pending *pending)
 {
 	unsigned long flags;
 	bool found;
@@ -68,13 +68,13 @@ static bool vuhca_send_take(struct vuhca_send_context *sc, bool all,
 	return found;
 }
 
-static void vuhca_send_release_all(struct vuhca_send_context *sc, bool flush)
+static void vuhca_pio_release_all(struct vuhca_send_context *sc, bool flush)
 {
-	struct vuhca_send_pending pending;
+	struct vuhca_pio_pending pending;
 	unsigned long flags;
 
 	spin_lock_irqsave(&sc->release_lock, flags);
-	while (vuhca_send_take(sc, flush, &pending)) {
+	while (vuhca_pio_take(sc, flush, &pending)) {
 		sc->flushed += flush;
 		if (pending.release)
 			pending.release(pending.context, !flush);
@@ -83,40 +83,40 @@ static void vuhca_send_release_all(struct vuhca_send_context *sc, bool flush)
 }
 
 /* Looks what came back and tells the owners of the packets. Any context. */
-void vuhca_send_update(struct vuhca_send_context *sc)
+void vuhca_pio_update_credits(struct vuhca_send_context *sc)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&sc->lock, flags);
-	vuhca_send_refresh(sc);
+	vuhca_pio_read_credits(sc);
 	spin_unlock_irqrestore(&sc->lock, flags);
-	vuhca_send_release_all(sc, false);
+	vuhca_pio_release_all(sc, false);
 }
-EXPORT_SYMBOL_GPL(vuhca_send_update);
+EXPORT_SYMBOL_GPL(vuhca_pio_update_credits);
 
 /* No credit comes back any more: all packets left are dropped. */
-void vuhca_send_flush(struct vuhca_send_context *sc)
+void vuhca_pio_flush(struct vuhca_send_context *sc)
 {
-	vuhca_send_release_all(sc, true);
+	vuhca_pio_release_all(sc, true);
 }
 
 /*
  * Blocks for a packet (LRH to payload, without CRCs). -EAGAIN: not enough are
  * free, wait; -EIO: the context is halted or gone; -EMSGSIZE: too long for it.
- * vuhca_send_done() must follow: a restart waits for it.
+ * vuhca_pio_done() must follow: a restart waits for it.
  */
-int vuhca_send_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
-		     vuhca_send_release release, void *context,
-		     struct vuhca_send_blocks *blocks)
+int vuhca_pio_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
+		    vuhca_pio_release release, void *context,
+		    struct vuhca_pio_buffer *blocks)
 {
-	unsigned int count = vuhca_send_blocks_of(packet_bytes);
+	unsigned int count = vuhca_pio_block_count(packet_bytes);
 	unsigned long flags;
 	int err = 0;
 
 	if (count > sc->blocks)
 		return -EMSGSIZE;
 	if (READ_ONCE(sc->sent) - READ_ONCE(sc->freed) + count > sc->blocks)
-		vuhca_send_update(sc);
+		vuhca_pio_update_credits(sc);
 	spin_lock_irqsave(&sc->lock, flags);
 	if (!sc->running) {
 		err = -EIO;
@@ -125,9 +125,9 @@ int vuhca_send_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
 		/* The latter: owners of what is free are being told just now. */
 		err = -EAGAIN;
 	} else {
-		*blocks = (struct vuhca_send_blocks) { sc, sc->sent, count };
+		*blocks = (struct vuhca_pio_buffer) { sc, sc->sent, count };
 		sc->sent += count;
-		sc->pending[sc->head] = (struct vuhca_send_pending) {
+		sc->pending[sc->head] = (struct vuhca_pio_pending) {
 			sc->sent, release, context
 		};
 		sc->head = sc->head == sc->blocks ? 0 : sc->head + 1;
@@ -136,11 +136,11 @@ int vuhca_send_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
 	spin_unlock_irqrestore(&sc->lock, flags);
 	return err;
 }
-EXPORT_SYMBOL_GPL(vuhca_send_alloc);
+EXPORT_SYMBOL_GPL(vuhca_pio_alloc);
 
 /* Eight bytes of the blocks, in any order; all of each block must come. */
-void vuhca_send_write(const struct vuhca_send_blocks *blocks, size_t offset,
-		      u64 value)
+void vuhca_pio_write(const struct vuhca_pio_buffer *blocks, size_t offset,
+		     u64 value)
 {
 	struct vuhca_send_context *sc = blocks->context;
 	size_t at = (size_t)((blocks->first + offset / VUHCA_SEND_BLOCK_BYTES) %
@@ -152,9 +152,9 @@ void vuhca_send_write(const struct vuhca_send_blocks *blocks, size_t offset,
 		at += VUHCA_SEND_START_OF_PACKET_OFFSET;
 	writeq(value, sc->dev->pio + at);
 }
-EXPORT_SYMBOL_GPL(vuhca_send_write);
+EXPORT_SYMBOL_GPL(vuhca_pio_write);
 
-void vuhca_send_done(const struct vuhca_send_blocks *blocks)
+void vuhca_pio_done(const struct vuhca_pio_buffer *blocks)
 {
 	struct vuhca_send_context *sc = blocks->context;
 	unsigned long flags;
@@ -166,35 +166,35 @@ void vuhca_send_done(const struct vuhca_send_blocks *blocks)
 		wake_up(&sc->drained);
 	spin_unlock_irqrestore(&sc->lock, flags);
 }
-EXPORT_SYMBOL_GPL(vuhca_send_done);
+EXPORT_SYMBOL_GPL(vuhca_pio_done);
 
 /*
  * Sends a packet of a multiple of 4 bytes; of @control the length is filled in
- * here. Errors as of vuhca_send_alloc(). Any context.
+ * here. Errors as of vuhca_pio_alloc(). Any context.
  */
-int vuhca_send_packet(struct vuhca_send_context *sc,
-		      struct vuhca_send_control control, const void *packet,
-		      size_t bytes, vuhca_send_release release, void *context)
+int vuhca_pio_send_packet(struct vuhca_send_context *sc,
+			  struct vuhca_send_control control, const void *packet,
+		      size_t bytes, vuhca_pio_release release, void *context)
 {
-	struct vuhca_send_blocks blocks;
+	struct vuhca_pio_buffer blocks;
 	size_t at, total;
-	int err = vuhca_send_alloc(sc, bytes, release, context, &blocks);
+	int err = vuhca_pio_alloc(sc, bytes, release, context, &blocks);
 
 	if (err)
 		return err;
 	vuhca_send_control_set_length_dwords(&control,
 					     (sizeof(control) + bytes) / 4);
-	vuhca_send_write(&blocks, 0, get_unaligned_le64(&control));
+	vuhca_pio_write(&blocks, 0, get_unaligned_le64(&control));
 	total = (size_t)blocks.count * VUHCA_SEND_BLOCK_BYTES;
 	for (at = 0; at < total - sizeof(control); at += sizeof(u64)) {
 		__le64 word = 0;
 
 		if (at < bytes)
 			memcpy(&word, packet + at, min(sizeof(word), bytes - at));
-		vuhca_send_write(&blocks, sizeof(control) + at,
-				 le64_to_cpu(word));
+		vuhca_pio_write(&blocks, sizeof(control) + at,
+				le64_to_cpu(word));
 	}
-	vuhca_send_done(&blocks);
+	vuhca_pio_done(&blocks);
 	return 0;
 }
-EXPORT_SYMBOL_GPL(vuhca_send_packet);
+EXPORT_SYMBOL_GPL(vuhca_pio_send_packet);

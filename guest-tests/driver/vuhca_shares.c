@@ -5,7 +5,7 @@
  */
 #include "vuhca.h"
 
-static void vuhca_share_changed(struct work_struct *work)
+static void vuhca_shares_update(struct work_struct *work)
 {
 	struct vuhca_dev *dev = container_of(work, struct vuhca_dev,
 					     shares.changed);
@@ -19,22 +19,22 @@ static void vuhca_share_changed(struct work_struct *work)
 void vuhca_shares_init(struct vuhca_dev *dev)
 {
 	mutex_init(&dev->shares.lock);
-	INIT_WORK(&dev->shares.changed, vuhca_share_changed);
+	INIT_WORK(&dev->shares.changed, vuhca_shares_update);
 }
 
 /* Counts a change of the function's share and takes it over later. Any context. */
-void vuhca_share_note_change(struct vuhca_dev *dev)
+void vuhca_shares_refresh(struct vuhca_dev *dev)
 {
 	dev->shares.events++;
 	schedule_work(&dev->shares.changed);
 }
-EXPORT_SYMBOL_GPL(vuhca_share_note_change);
+EXPORT_SYMBOL_GPL(vuhca_shares_refresh);
 
 /* Event handler: the function's share has changed. */
-void vuhca_share_event(struct vuhca_dev *dev,
-		       const struct vuhca_event_entry *entry)
+void vuhca_shares_event(struct vuhca_dev *dev,
+			const struct vuhca_event_entry *entry)
 {
-	vuhca_share_note_change(dev);
+	vuhca_shares_refresh(dev);
 }
 
 /*

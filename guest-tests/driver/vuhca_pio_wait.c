@@ -6,11 +6,11 @@
 #include "vuhca.h"
 
 /* Woken at a time; more would find the blocks taken again. */
-#define VUHCA_SEND_BATCH 5
+#define VUHCA_PIO_WAKE_BATCH 5
 
 /* @waiter is told once when blocks came back. -EIO after a reset. Any context. */
-int vuhca_send_wait(struct vuhca_send_context *sc,
-		    struct vuhca_send_waiter *waiter)
+int vuhca_pio_wait(struct vuhca_send_context *sc,
+		   struct vuhca_pio_waiter *waiter)
 {
 	unsigned long flags;
 	int err = 0;
@@ -23,17 +23,17 @@ int vuhca_send_wait(struct vuhca_send_context *sc,
 	list_add_tail(&waiter->list, &sc->waiters);
 	if (!sc->interrupts) {
 		sc->interrupts = true;
-		vuhca_send_force_locked(sc);
+		vuhca_pio_force_credits_locked(sc);
 	}
 unlock:
 	spin_unlock_irqrestore(&sc->lock, flags);
 	return err;
 }
-EXPORT_SYMBOL_GPL(vuhca_send_wait);
+EXPORT_SYMBOL_GPL(vuhca_pio_wait);
 
 /* Waits no longer; false when the waiter has been, or is being, told. */
-bool vuhca_send_unwait(struct vuhca_send_context *sc,
-		       struct vuhca_send_waiter *waiter)
+bool vuhca_pio_cancel_wait(struct vuhca_send_context *sc,
+			   struct vuhca_pio_waiter *waiter)
 {
 	unsigned long flags;
 	bool waited;
@@ -44,28 +44,28 @@ bool vuhca_send_unwait(struct vuhca_send_context *sc,
 	spin_unlock_irqrestore(&sc->lock, flags);
 	return waited;
 }
-EXPORT_SYMBOL_GPL(vuhca_send_unwait);
+EXPORT_SYMBOL_GPL(vuhca_pio_cancel_wait);
 
 /* Tells a batch of waiters; those left are served by another forced return. */
-void vuhca_send_wake(struct vuhca_send_context *sc)
+void vuhca_pio_wake(struct vuhca_send_context *sc)
 {
-	struct vuhca_send_waiter *batch[VUHCA_SEND_BATCH];
+	struct vuhca_pio_waiter *batch[VUHCA_PIO_WAKE_BATCH];
 	unsigned int i, count = 0;
 	unsigned long flags;
 
 	spin_lock_irqsave(&sc->lock, flags);
-	while (count < VUHCA_SEND_BATCH && !list_empty(&sc->waiters)) {
+	while (count < VUHCA_PIO_WAKE_BATCH && !list_empty(&sc->waiters)) {
 		batch[count] = list_first_entry(&sc->waiters,
-						struct vuhca_send_waiter, list);
+						struct vuhca_pio_waiter, list);
 		list_del_init(&batch[count++]->list);
 	}
 	sc->wakes += count;
 	if (!list_empty(&sc->waiters)) {
-		vuhca_send_force_locked(sc);
+		vuhca_pio_force_credits_locked(sc);
 	} else if (sc->interrupts) {
 		sc->interrupts = false;
 		if (sc->running && vuhca_is_current(sc->dev, sc->generation))
-			vuhca_send_control_write(sc, 0);
+			vuhca_pio_write_control(sc, 0);
 	}
 	spin_unlock_irqrestore(&sc->lock, flags);
 	for (i = 0; i < count; i++)
@@ -73,7 +73,7 @@ void vuhca_send_wake(struct vuhca_send_context *sc)
 }
 
 /* True when somebody waits and blocks are there for the first of them. */
-static bool vuhca_send_may_wake(struct vuhca_send_context *sc)
+static bool vuhca_pio_may_wake(struct vuhca_send_context *sc)
 {
 	unsigned long flags;
 	bool may;
@@ -86,34 +86,34 @@ static bool vuhca_send_may_wake(struct vuhca_send_context *sc)
 }
 
 /* The vector of event queue 0 is that of send contexts, too. */
-void vuhca_sends_interrupt(struct vuhca_dev *dev)
+void vuhca_pio_credit_interrupt(struct vuhca_dev *dev)
 {
 	struct vuhca_send_context *sc;
 	unsigned long number, flags;
 
 	/* Under this lock: who destroys a context takes it off here first. */
-	xa_lock_irqsave(&dev->sends, flags);
-	xa_for_each(&dev->sends, number, sc) {
+	xa_lock_irqsave(&dev->send_contexts, flags);
+	xa_for_each(&dev->send_contexts, number, sc) {
 		if (list_empty(&sc->waiters))
 			continue;
-		vuhca_send_update(sc);
-		if (vuhca_send_may_wake(sc))
-			vuhca_send_wake(sc);
+		vuhca_pio_update_credits(sc);
+		if (vuhca_pio_may_wake(sc))
+			vuhca_pio_wake(sc);
 	}
-	xa_unlock_irqrestore(&dev->sends, flags);
+	xa_unlock_irqrestore(&dev->send_contexts, flags);
 }
 
 /* Where nothing else makes credits come back, somebody must ask for them. */
-void vuhca_sends_deadman(struct vuhca_dev *dev)
+void vuhca_pio_deadman(struct vuhca_dev *dev)
 {
 	struct vuhca_send_context *sc;
 	unsigned long number, flags;
 
-	xa_lock_irqsave(&dev->sends, flags);
-	xa_for_each(&dev->sends, number, sc) {
-		vuhca_send_update(sc);
+	xa_lock_irqsave(&dev->send_contexts, flags);
+	xa_for_each(&dev->send_contexts, number, sc) {
+		vuhca_pio_update_credits(sc);
 		if (READ_ONCE(sc->tail) != READ_ONCE(sc->head))
-			vuhca_send_force(sc);
+			vuhca_pio_force_credits(sc);
 	}
-	xa_unlock_irqrestore(&dev->sends, flags);
+	xa_unlock_irqrestore(&dev->send_contexts, flags);
 }

@@ -4,8 +4,8 @@
  * block by block. Blocks are allocated in order, filled in any order, and come
  * back as an absolute count in memory.
  */
-#ifndef VUHCA_SEND_H
-#define VUHCA_SEND_H
+#ifndef VUHCA_PIO_H
+#define VUHCA_PIO_H
 
 #include "vuhca_objects.h"
 
@@ -15,9 +15,9 @@ struct vuhca_send_context;
  * A packet's blocks are free, once, in order of allocation: it left the adapter
  * or, with @sent false, a restart dropped it. Any context; must not allocate.
  */
-typedef void (*vuhca_send_release)(void *context, bool sent);
+typedef void (*vuhca_pio_release)(void *context, bool sent);
 
-struct vuhca_send_init {
+struct vuhca_send_context_init {
 	u8 port;
 	u16 blocks;
 	u16 threshold;		/* more free than that are returned */
@@ -25,22 +25,22 @@ struct vuhca_send_init {
 	u16 pkey;		/* that packets must carry, 0: any */
 };
 
-/* Blocks of one packet, from vuhca_send_alloc() to vuhca_send_done(). */
-struct vuhca_send_blocks {
+/* Blocks of one packet, from vuhca_pio_alloc() to vuhca_pio_done(). */
+struct vuhca_pio_buffer {
 	struct vuhca_send_context *context;
 	u32 first;		/* absolute count */
 	u32 count;
 };
 
 /* Told once that credits may be there, or that the context is gone. */
-struct vuhca_send_waiter {
+struct vuhca_pio_waiter {
 	struct list_head list;
-	void (*wake)(struct vuhca_send_waiter *waiter);
+	void (*wake)(struct vuhca_pio_waiter *waiter);
 };
 
-struct vuhca_send_pending {
+struct vuhca_pio_pending {
 	u32 end;		/* count of blocks when it is free */
-	vuhca_send_release release;
+	vuhca_pio_release release;
 	void *context;
 };
 
@@ -60,7 +60,7 @@ struct vuhca_send_context {
 	u32 freed;
 	unsigned int writers;	/* between allocation and done */
 	struct list_head waiters;
-	struct vuhca_send_pending *pending;	/* ring of blocks + 1 */
+	struct vuhca_pio_pending *pending;	/* ring of blocks + 1 */
 	unsigned int head;
 	unsigned int tail;
 
@@ -72,50 +72,50 @@ struct vuhca_send_context {
 	u64 wakes;
 };
 
-static inline unsigned int vuhca_send_blocks_of(size_t packet_bytes)
+static inline unsigned int vuhca_pio_block_count(size_t packet_bytes)
 {
 	return DIV_ROUND_UP(sizeof(struct vuhca_send_control) + packet_bytes,
 			    VUHCA_SEND_BLOCK_BYTES);
 }
 
-/* vuhca_send_context.c */
-int vuhca_send_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
-		     vuhca_send_release release, void *context,
-		     struct vuhca_send_blocks *blocks);
-void vuhca_send_write(const struct vuhca_send_blocks *blocks, size_t offset,
+/* vuhca_pio_buffer.c */
+int vuhca_pio_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
+		     vuhca_pio_release release, void *context,
+		     struct vuhca_pio_buffer *blocks);
+void vuhca_pio_write(const struct vuhca_pio_buffer *blocks, size_t offset,
 		      u64 value);
-void vuhca_send_done(const struct vuhca_send_blocks *blocks);
-int vuhca_send_packet(struct vuhca_send_context *sc,
+void vuhca_pio_done(const struct vuhca_pio_buffer *blocks);
+int vuhca_pio_send_packet(struct vuhca_send_context *sc,
 		      struct vuhca_send_control control, const void *packet,
-		      size_t bytes, vuhca_send_release release, void *context);
-void vuhca_send_update(struct vuhca_send_context *sc);
-void vuhca_send_force(struct vuhca_send_context *sc);
-void vuhca_send_control_write(struct vuhca_send_context *sc, u32 bits);
-void vuhca_send_force_locked(struct vuhca_send_context *sc);
+		      size_t bytes, vuhca_pio_release release, void *context);
+void vuhca_pio_update_credits(struct vuhca_send_context *sc);
+void vuhca_pio_force_credits(struct vuhca_send_context *sc);
+void vuhca_pio_write_control(struct vuhca_send_context *sc, u32 bits);
+void vuhca_pio_force_credits_locked(struct vuhca_send_context *sc);
 
-/* vuhca_send_wait.c */
-int vuhca_send_wait(struct vuhca_send_context *sc,
-		    struct vuhca_send_waiter *waiter);
-bool vuhca_send_unwait(struct vuhca_send_context *sc,
-		       struct vuhca_send_waiter *waiter);
-void vuhca_send_wake(struct vuhca_send_context *sc);
-void vuhca_sends_interrupt(struct vuhca_dev *dev);
-void vuhca_sends_deadman(struct vuhca_dev *dev);
+/* vuhca_pio_wait.c */
+int vuhca_pio_wait(struct vuhca_send_context *sc,
+		    struct vuhca_pio_waiter *waiter);
+bool vuhca_pio_cancel_wait(struct vuhca_send_context *sc,
+		       struct vuhca_pio_waiter *waiter);
+void vuhca_pio_wake(struct vuhca_send_context *sc);
+void vuhca_pio_credit_interrupt(struct vuhca_dev *dev);
+void vuhca_pio_deadman(struct vuhca_dev *dev);
 
-/* vuhca_send_restart.c */
+/* vuhca_pio_restart.c */
 struct vuhca_send_context *
 vuhca_create_send_context(struct vuhca_dev *dev,
-			  const struct vuhca_send_init *init);
+			  const struct vuhca_send_context_init *init);
 int vuhca_destroy_send_context(struct vuhca_send_context *sc);
 int vuhca_query_send_context(struct vuhca_send_context *sc,
 			     struct vuhca_send_context_attributes *attributes);
-void vuhca_send_flush(struct vuhca_send_context *sc);
-void vuhca_send_halted(struct vuhca_dev *dev,
+void vuhca_pio_flush(struct vuhca_send_context *sc);
+void vuhca_pio_halt_event(struct vuhca_dev *dev,
 		       const struct vuhca_event_entry *entry);
-void vuhca_sends_stop(struct vuhca_dev *dev);
+void vuhca_pio_stop(struct vuhca_dev *dev);
 
-/* vuhca_packet.c */
-struct vuhca_packet {
+/* vuhca_datagram.c */
+struct vuhca_datagram {
 	u16 slid;
 	u16 dlid;
 	u8 service_level;
@@ -130,14 +130,14 @@ struct vuhca_packet {
 };
 
 /* Room for the headers of a datagram and the padding of its payload. */
-#define VUHCA_PACKET_HEADER_BYTES 28
+#define VUHCA_DATAGRAM_HEADER_BYTES 28
 
-size_t vuhca_packet_bytes(size_t payload_bytes);
-void vuhca_put_packet(void *bytes, const struct vuhca_packet *packet);
-int vuhca_send_datagram(struct vuhca_send_context *sc,
-			const struct vuhca_packet *packet,
-			vuhca_send_release release, void *context);
-int vuhca_send_smp(struct vuhca_send_context *sc, u16 slid, u16 dlid,
-		   const void *smp, vuhca_send_release release, void *context);
+size_t vuhca_datagram_bytes(size_t payload_bytes);
+void vuhca_compose_datagram(void *bytes, const struct vuhca_datagram *packet);
+int vuhca_pio_send_datagram(struct vuhca_send_context *sc,
+			const struct vuhca_datagram *packet,
+			vuhca_pio_release release, void *context);
+int vuhca_pio_send_smp(struct vuhca_send_context *sc, u16 slid, u16 dlid,
+		   const void *smp, vuhca_pio_release release, void *context);
 
-#endif /* VUHCA_SEND_H */
+#endif /* VUHCA_PIO_H */

@@ -165,7 +165,7 @@ static void vuhca_put_target(struct vuhca_send_command *command,
 }
 
 /* Computes the checksum of the command in @slot, otherwise complete. */
-void vuhca_seal_send(struct vuhca_qp *qp, void *slot)
+void vuhca_seal_send_wqe(struct vuhca_qp *qp, void *slot)
 {
 	struct vuhca_send_command *command = slot;
 	size_t length = vuhca_send_command_get_collect_length(command);
@@ -175,15 +175,15 @@ void vuhca_seal_send(struct vuhca_qp *qp, void *slot)
 		command->checksum = cpu_to_le32(vuhca_checksum(slot, length,
 							       qp->checksum_key));
 }
-EXPORT_SYMBOL_GPL(vuhca_seal_send);
+EXPORT_SYMBOL_GPL(vuhca_seal_send_wqe);
 
 /*
  * Fills the next slot and advances the tail in memory of our own; nothing is
- * visible to the adapter before vuhca_publish_sends(). NULL when the queue is
+ * visible to the adapter before vuhca_publish_send_tail(). NULL when the queue is
  * full or the request does not fit its slots. The caller holds sq.lock.
  */
-void *vuhca_fill_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
-		      size_t *length, u16 *sequence)
+void *vuhca_build_send_wqe(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
+			   size_t *length, u16 *sequence)
 {
 	struct vuhca_wq *sq = &qp->sq;
 	struct vuhca_send_command *command;
@@ -206,18 +206,18 @@ void *vuhca_fill_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
 	vuhca_put_target(command, wr);
 	vuhca_put_payload(command, wr);
 	vuhca_send_command_set_collect_length(command, *length);
-	vuhca_seal_send(qp, command);
+	vuhca_seal_send_wqe(qp, command);
 	sq->wr_ids[sq->tail & (BIT(sq->entries_log2) - 1)] = wr->wr_id;
 	sq->tail++;
 	return command;
 }
-EXPORT_SYMBOL_GPL(vuhca_fill_send);
+EXPORT_SYMBOL_GPL(vuhca_build_send_wqe);
 
 /*
  * Fills the next slot of a receive queue, shared or not. False when it is full
  * or the request does not fit. The caller holds the queue's lock.
  */
-bool vuhca_fill_recv(struct vuhca_wq *rq, const struct vuhca_recv_wr *wr)
+bool vuhca_build_recv_wqe(struct vuhca_wq *rq, const struct vuhca_recv_wr *wr)
 {
 	size_t length = sizeof(struct vuhca_receive_entry) +
 			wr->sge_count * sizeof(struct vuhca_sge);
