@@ -44,13 +44,13 @@ run_share_files() {
     accepted "function 0 lanes none; lane 9 weight 3 list 50" && works
   report $? "lanes"
   refused "function 0 pcbs 1; level 0 pcbs 5000" "change 2, level 0 pcbs 5000: .* limit 0)" &&
-    refused "function 7 pcbs 1" "change 1, function 7 pcbs 1: there is no such" &&
+    refused "function 7 pcbs 1" "change 1, function 7 pcbs 1: no such" &&
     refused "function 0 pcbs 4000000000" "limit $(($(share 6) + $(awk '/^unallocated/ { print $5 }' "$device/resources"))))"
   report $? "refused"
-  refused "function 0 cpus 1" "cpus: no word about a function" && refused "level x pcbs 1" "level x: which" &&
-    refused "function 0 pcbs" "pcbs: how much" && refused "function 0 lanes 5-3" "lanes 5-3: no list" &&
-    refused "adapter disable 2" "disable 2: 0 or 1" && refused "function 0 pcbs 1; adapter lend 1" "alone" &&
-    refused "" "nothing is asked"
+  refused "function 0 cpus 1" "cpus: unknown word for function" && refused "level x pcbs 1" "level x: not a valid" &&
+    refused "function 0 pcbs" "pcbs: the number is missing" && refused "function 0 lanes 5-3" "lanes 5-3: neither" &&
+    refused "adapter disable 2" "disable 2: neither 0 nor 1" && refused "function 0 pcbs 1; adapter lend 1" "the only group" &&
+    refused "" "request is empty"
   report $? "misspelt"
   accepted "adapter disable 1" && grep -q "disabled 1" "$device/resources" && accepted "adapter disable 0" && works
   report $? "adapter"

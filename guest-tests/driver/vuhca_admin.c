@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Management commands: written to the dedicated collect buffer, answered in
- * memory. One command at a time. A caller always gets an answer or an error
- * within a bounded time: the response is polled for a short while, then waited
- * for by event where there is an event queue, and looked at once more when no
- * event came.
+ * The management path. A command is written to the dedicated collect buffer and
+ * answered in memory; there is one command at a time. A caller gets an answer
+ * or an error within a bounded time: the response is first polled for a short
+ * time, then awaited by event where there is an event queue, and read once more
+ * when no event came.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_ADMIN_LOCK_TIMEOUT_US	(2 * USEC_PER_SEC)
 #define VUHCA_ADMIN_TIMEOUT_MS		5000
 #define VUHCA_ADMIN_SPIN_US		100
-/* How long the wait for an event lasts before the response is looked at. */
+/* After this time without an event the response is read. */
 #define VUHCA_ADMIN_EVENT_MS		500
 
 int vuhca_admin_init(struct vuhca_dev *dev)
@@ -39,7 +39,7 @@ void vuhca_admin_cleanup(struct vuhca_dev *dev)
 	mutex_destroy(&admin->lock);
 }
 
-/* Event handler: the response of a command has been written. */
+/* Event handler: the adapter has written the response of a command. */
 void vuhca_admin_event(struct vuhca_dev *dev,
 		       const struct vuhca_event_entry *entry)
 {
@@ -49,13 +49,15 @@ void vuhca_admin_event(struct vuhca_dev *dev,
 		complete(&dev->admin.done);
 }
 
-/* Has a command that waits for its answer look at the device's state at once. */
+/*
+ * Wakes a command that waits for its answer; it then reads the device's state.
+ */
 void vuhca_admin_abort(struct vuhca_dev *dev)
 {
 	complete(&dev->admin.done);
 }
 
-/* Event queue of the notifications of later commands; 0: answers are polled. */
+/* Sets the event queue that reports later answers; 0: answers are polled. */
 void vuhca_admin_set_event_queue(struct vuhca_dev *dev, u32 eqn)
 {
 	mutex_lock(&dev->admin.lock);
@@ -63,7 +65,13 @@ void vuhca_admin_set_event_queue(struct vuhca_dev *dev, u32 eqn)
 	mutex_unlock(&dev->admin.lock);
 }
 
-/* Computes the checksum of a command that is otherwise complete. */
+/**
+ * vuhca_admin_seal() - Fill in the checksum of a management command.
+ * @bytes: Command that is complete but for its checksum.
+ * @length: Length of @bytes.
+ *
+ * Context: Any context.
+ */
 void vuhca_admin_seal(void *bytes, size_t length)
 {
 	struct vuhca_management_command *header = bytes;
@@ -73,10 +81,16 @@ void vuhca_admin_seal(void *bytes, size_t length)
 }
 EXPORT_SYMBOL_GPL(vuhca_admin_seal);
 
-/*
- * Lays @command out in @bytes (VUHCA_COMMAND_MAX_BYTES) with the next sequence
- * number and returns its length. The caller holds the admin lock until the
- * command has been submitted.
+/**
+ * vuhca_admin_prepare() - Lay out a management command with the next sequence
+ *	number.
+ * @dev: Function of the adapter.
+ * @command: Command.
+ * @bytes: Room of VUHCA_COMMAND_MAX_BYTES.
+ *
+ * Context: The caller holds dev->admin.lock until the command has been
+ *	submitted.
+ * Return: Length of the command.
  */
 size_t vuhca_admin_prepare(struct vuhca_dev *dev,
 			   const struct vuhca_command *command, void *bytes)
@@ -109,7 +123,10 @@ static int vuhca_admin_take(struct vuhca_dev *dev)
 	void __iomem *lock = dev->csr + VUHCA_CSR_DEDICATED_LOCK_OFF;
 	u32 taken;
 
-	/* A function that is gone answers all ones, which is not the lock. */
+	/*
+	 * A function that is gone reads all ones, which differs from a taken
+	 * lock.
+	 */
 	if (readl_poll_timeout(lock, taken, taken, 20,
 			       VUHCA_ADMIN_LOCK_TIMEOUT_US)) {
 		dev_err(&dev->pdev->dev,
@@ -141,7 +158,7 @@ static bool vuhca_admin_spin(struct vuhca_admin *admin)
 	return true;
 }
 
-/* Zero when the response is there; -EIO when a reset came in between. */
+/* Returns 0 when the response is there, -EIO when a reset came meanwhile. */
 static int vuhca_admin_wait(struct vuhca_dev *dev)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_ADMIN_TIMEOUT_MS);
@@ -168,8 +185,9 @@ static int vuhca_admin_wait(struct vuhca_dev *dev)
 		if (vuhca_check_gone(dev))
 			return -ENODEV;
 		/*
-		 * The read above waits for an adapter that stands at a
-		 * breakpoint; it then answers within another slice.
+		 * The read in vuhca_check_gone() waits for an adapter that is
+		 * stopped at a breakpoint; it then answers within another
+		 * slice.
 		 */
 		if (late)
 			return -ETIMEDOUT;
@@ -182,7 +200,7 @@ static void vuhca_admin_read(struct vuhca_admin *admin,
 {
 	const struct vuhca_management_response *response = admin->response;
 
-	/* The body is read after the sequence word that made it valid. */
+	/* Read the body after the sequence word that makes it valid. */
 	dma_rmb();
 	answer->status = vuhca_management_response_get_status(response);
 	answer->object = vuhca_management_response_get_object_number(response);
@@ -191,10 +209,17 @@ static void vuhca_admin_read(struct vuhca_admin *admin,
 	memcpy(answer->payload, response->payload, sizeof(answer->payload));
 }
 
-/*
- * Sends @length bytes of a prepared command and waits for the answer. The
- * caller holds the admin lock. Zero when there is an answer, whatever its
- * status; else -ENODEV, -EIO (reset), -EBUSY or -ETIMEDOUT.
+/**
+ * vuhca_admin_submit() - Send a prepared command and wait for its answer.
+ * @dev: Function of the adapter.
+ * @bytes: Command, aligned to 8 bytes.
+ * @length: Length of @bytes, a multiple of 8.
+ * @answer: Receives the answer.
+ *
+ * Context: May sleep. The caller holds dev->admin.lock.
+ * Return: 0 when there is an answer, of whatever status; -ENODEV: the device is
+ *	gone; -EIO: a reset came; -EBUSY: the dedicated buffer stayed locked;
+ *	-ETIMEDOUT: no answer.
  */
 int vuhca_admin_submit(struct vuhca_dev *dev, const void *bytes, size_t length,
 		       struct vuhca_answer *answer)
@@ -216,12 +241,15 @@ int vuhca_admin_submit(struct vuhca_dev *dev, const void *bytes, size_t length,
 	/* The cleared word must be visible before the command can execute. */
 	wmb();
 	__iowrite64_copy(dev->dedicated, bytes, length / 8);
-	/* Drain write-combining, or the tail of the command may linger. */
+	/* Drain write-combining, or the tail of the command may be delayed. */
 	wmb();
 	err = vuhca_admin_wait(dev);
 	if (err) {
-		/* What is half-written must not become part of the next one. */
+		/*
+		 * A half-written command must not become part of the next one.
+		 */
 		vuhca_write_eight(dev->dedicated + VUHCA_CANCEL_OFFSET, &cancel);
+		/* Cancel before the lock is released. */
 		wmb();
 	}
 	vuhca_write_csr(dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Address handles: entries of a table in memory that the adapter reads at each
- * datagram. Creating and destroying one takes no command.
+ * Address handles: entries of a table in memory that the adapter reads for each
+ * datagram. Creating and destroying an entry needs no command.
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_AH_COUNT 1024
 
@@ -32,20 +32,28 @@ void vuhca_ahs_free(struct vuhca_dev *dev)
 	ida_destroy(&table->ida);
 }
 
-/* A reset zeroes the registers; the table itself stays ours. */
+/* Gives the adapter the table; a reset zeroes the registers. */
 void vuhca_ahs_start(struct vuhca_dev *dev)
 {
 	vuhca_write_csr64(dev, VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF, dev->ahs.dma);
 	vuhca_write_csr(dev, VUHCA_CSR_ADDRESS_HANDLE_COUNT_OFF, dev->ahs.count);
 }
 
+/**
+ * vuhca_ah_entry() - Return the entry of an address handle in the table that
+ *	the adapter reads.
+ * @ah: Address handle.
+ *
+ * Context: Any context.
+ * Return: The entry.
+ */
 struct vuhca_address_handle *vuhca_ah_entry(struct vuhca_ah *ah)
 {
 	return ah->dev->ahs.entries + ah->index;
 }
 EXPORT_SYMBOL_GPL(vuhca_ah_entry);
 
-/* Everything but the valid bit; without @route packets have no GRH. */
+/* Fills in everything but the valid bit; without @route packets have no GRH. */
 void vuhca_put_path(struct vuhca_address_handle *path, struct vuhca_pd *pd,
 		    u8 port, u16 dlid, u8 service_level,
 		    const struct vuhca_global_route *route)
@@ -65,6 +73,17 @@ void vuhca_put_path(struct vuhca_address_handle *path, struct vuhca_pd *pd,
 	       sizeof(path->destination_gid));
 }
 
+/**
+ * vuhca_create_ah() - Create an address handle.
+ * @pd: PD of the address handle.
+ * @port: Port that datagrams leave by.
+ * @dlid: LID of the destination.
+ * @service_level: Service level of packets.
+ * @route: GRH of packets, NULL: none.
+ *
+ * Context: Any context.
+ * Return: The address handle, or ERR_PTR() of -ENOMEM or -ENOSPC.
+ */
 struct vuhca_ah *vuhca_create_ah(struct vuhca_pd *pd, u8 port, u16 dlid,
 				 u8 service_level,
 				 const struct vuhca_global_route *route)
@@ -87,13 +106,21 @@ struct vuhca_ah *vuhca_create_ah(struct vuhca_pd *pd, u8 port, u16 dlid,
 	ah->port = port;
 	vuhca_put_path(&entry, pd, port, dlid, service_level, route);
 	table->entries[index] = entry;
-	/* Valid last: the adapter may read the entry at any time. */
+	/*
+	 * Set the valid bit last: the adapter may read the entry at any time.
+	 */
 	dma_wmb();
 	vuhca_address_handle_set_valid(&table->entries[index], 1);
 	return ah;
 }
 EXPORT_SYMBOL_GPL(vuhca_create_ah);
 
+/**
+ * vuhca_destroy_ah() - Destroy an address handle.
+ * @ah: Address handle; no datagram that names it is outstanding.
+ *
+ * Context: Any context.
+ */
 void vuhca_destroy_ah(struct vuhca_ah *ah)
 {
 	struct vuhca_ah_table *table = &ah->dev->ahs;

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* The checksum of management commands and send commands. */
-#include "vuhca.h"
+/*
+ * The checksum of management commands and send commands (docs/PROGRAMMING.md).
+ */
+#include "vuhca_internal.h"
 
-/* One's-complement sum of all dwords plus @seed, folded and inverted. */
+/**
+ * vuhca_checksum() - Compute the checksum of a command.
+ * @bytes: Command with its checksum field zero.
+ * @length: Length of @bytes, a multiple of 4.
+ * @seed: Checksum key of the QP; 0 for a management command.
+ *
+ * Context: Any context.
+ * Return: One's-complement sum of all dwords and @seed, folded and inverted.
+ */
 u32 vuhca_checksum(const void *bytes, size_t length, u32 seed)
 {
 	const __le32 *dwords = bytes;

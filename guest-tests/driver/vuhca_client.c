@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Clients: modules that use the adapter's functions. Each client is told of
- * every function that is in service, also of those probed before it came.
+ * Clients: modules that use the adapter's functions. Each client gets a call
+ * for every function in service, also for those probed before the client was
+ * registered.
  */
 #include <linux/module.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-static DEFINE_MUTEX(vuhca_lists);	/* devices and clients */
+static DEFINE_MUTEX(vuhca_lists);	/* protects both lists */
 static LIST_HEAD(vuhca_devices);
 static LIST_HEAD(vuhca_clients);
 
+/**
+ * vuhca_register_client() - Register a user of the adapter's functions.
+ * @client: Callbacks; add is called for every function that is in service, also
+ *	before this call returns.
+ *
+ * Context: May sleep.
+ * Return: 0.
+ */
 int vuhca_register_client(struct vuhca_client *client)
 {
 	struct vuhca_dev *dev;
@@ -24,6 +33,12 @@ int vuhca_register_client(struct vuhca_client *client)
 }
 EXPORT_SYMBOL_GPL(vuhca_register_client);
 
+/**
+ * vuhca_unregister_client() - Unregister a user of the adapter's functions.
+ * @client: Client; remove is called for every function that is in service.
+ *
+ * Context: May sleep.
+ */
 void vuhca_unregister_client(struct vuhca_client *client)
 {
 	struct vuhca_dev *dev;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Management commands as the rest of the driver uses them: executed with their
+ * Management commands as the rest of the driver uses them: executed, with their
  * status turned into an error number.
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 static const int vuhca_status_errno[] = {
 	[VUHCA_MANAGEMENT_STATUS_OK]		= 0,
@@ -39,7 +39,16 @@ static int vuhca_admin_result(struct vuhca_dev *dev,
 	return vuhca_status_errno[answer->status];
 }
 
-/* Executes one command; @answer also tells why one was refused. */
+/**
+ * vuhca_admin_execute() - Execute a management command.
+ * @dev: Function of the adapter.
+ * @command: Command.
+ * @answer: Receives the answer, also that of a refused command.
+ *
+ * Context: May sleep. Takes dev->admin.lock.
+ * Return: 0; the error of vuhca_admin_submit() without an answer; else an error
+ *	number for the status of the answer.
+ */
 int vuhca_admin_execute(struct vuhca_dev *dev,
 			const struct vuhca_command *command,
 			struct vuhca_answer *answer)
@@ -62,7 +71,7 @@ int vuhca_admin_execute(struct vuhca_dev *dev,
 }
 EXPORT_SYMBOL_GPL(vuhca_admin_execute);
 
-/* Destroys an object, unless a reset has done so already. */
+/* Destroys an object, unless a reset has destroyed it already. */
 int vuhca_admin_destroy(struct vuhca_dev *dev, u8 opcode, u32 object,
 			u32 generation)
 {
@@ -73,12 +82,22 @@ int vuhca_admin_destroy(struct vuhca_dev *dev, u8 opcode, u32 object,
 	if (!vuhca_is_current(dev, generation))
 		return 0;
 	err = vuhca_admin_execute(dev, &command, &answer);
-	/* A reset or removal while we waited has destroyed the object, too. */
+	/*
+	 * A reset or a removal during the wait has destroyed the object, too.
+	 */
 	if (err == -EIO || err == -ENODEV)
 		return 0;
 	return err;
 }
 
+/**
+ * vuhca_query_adapter() - Query the limits of the adapter.
+ * @dev: Function of the adapter.
+ * @attributes: Receives the limits.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_admin_execute().
+ */
 int vuhca_query_adapter(struct vuhca_dev *dev,
 			struct vuhca_adapter_attributes *attributes)
 {
@@ -95,6 +114,15 @@ int vuhca_query_adapter(struct vuhca_dev *dev,
 }
 EXPORT_SYMBOL_GPL(vuhca_query_adapter);
 
+/**
+ * vuhca_query_port() - Query the attributes of a port.
+ * @dev: Function of the adapter.
+ * @port: Number of the port, from 1.
+ * @attributes: Receives the attributes.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_admin_execute().
+ */
 int vuhca_query_port(struct vuhca_dev *dev, u8 port,
 		     struct vuhca_port_attributes *attributes)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Resize of a completion queue. The adapter carries entries that were not
- * polled over to the new ring and goes on there with the running number, so
- * nobody polls from the request to its answer.
+ * Resize of a completion queue. The adapter moves the entries that were not
+ * polled to the new ring and continues the running number there, so polling is
+ * off from the command to its answer.
  */
 #include <linux/dma-mapping.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 static int vuhca_resize_command(struct vuhca_cq *cq, dma_addr_t entries,
 				unsigned int entries_log2)
@@ -34,9 +34,15 @@ static void vuhca_set_resizing(struct vuhca_cq *cq, bool resizing)
 	spin_unlock_irq(&cq->lock);
 }
 
-/*
- * Polls meanwhile find nothing. -EINVAL, with nothing changed, when the entries
- * not yet polled would not fit.
+/**
+ * vuhca_resize_cq() - Change the number of entries of a CQ.
+ * @cq: CQ; polls find nothing meanwhile.
+ * @entries_log2: log2 of the new number of entries.
+ *
+ * Context: May sleep.
+ * Return: 0; -EINVAL, with nothing changed: too large, or too small for the
+ *	entries not yet polled; -ESTALE: a reset has destroyed the CQ; -ENOMEM; or
+ *	the error of vuhca_admin_execute().
  */
 int vuhca_resize_cq(struct vuhca_cq *cq, unsigned int entries_log2)
 {
@@ -63,7 +69,7 @@ int vuhca_resize_cq(struct vuhca_cq *cq, unsigned int entries_log2)
 	}
 	vuhca_set_resizing(cq, false);
 	mutex_unlock(&cq->resize_lock);
-	/* Without an answer the adapter may use it yet. */
+	/* Without an answer the adapter may still use the new ring. */
 	if (err != -ETIMEDOUT)
 		dma_free_coherent(device, bytes, entries, dma);
 	return err;

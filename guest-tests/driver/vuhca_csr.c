@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Registers that identify the function and tell whether it answers, is ready
- * or is disabled; and the soft reset (docs/PROGRAMMING.md, docs/REGISTERS.md).
+ * Registers that identify the function and tell whether it answers, is ready or
+ * is disabled; and the soft reset (docs/PROGRAMMING.md, docs/REGISTERS.md).
  */
 #include <linux/iopoll.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_READY_TIMEOUT_US (5 * USEC_PER_SEC)
 
-/* True, and remembered, when the function no longer answers. */
+/* Tests whether the function no longer answers, and remembers it. */
 bool vuhca_check_gone(struct vuhca_dev *dev)
 {
 	if (READ_ONCE(dev->state) == VUHCA_DEV_GONE)
@@ -61,7 +61,7 @@ int vuhca_identify(struct vuhca_dev *dev)
 	return 0;
 }
 
-/* The dedicated buffers must be where the collect BAR is mapped. */
+/* Finds the dedicated buffers, which must lie inside the collect BAR. */
 int vuhca_find_dedicated(struct vuhca_dev *dev)
 {
 	u64 offset = vuhca_read_csr64(dev, VUHCA_CSR_DEDICATED_OFFSET_OFF);
@@ -77,7 +77,16 @@ int vuhca_find_dedicated(struct vuhca_dev *dev)
 	return 0;
 }
 
-/* A disabled adapter answers management commands, but executes no sends. */
+/**
+ * vuhca_adapter_disabled() - Test whether the physical function has disabled
+ *	the adapter.
+ * @dev: Function of the adapter.
+ *
+ * A disabled adapter executes management commands, but no sends.
+ *
+ * Context: Any context.
+ * Return: True when the adapter is disabled.
+ */
 bool vuhca_adapter_disabled(struct vuhca_dev *dev)
 {
 	u32 status = vuhca_read_csr(dev, VUHCA_CSR_DEVICE_STATUS_OFF);

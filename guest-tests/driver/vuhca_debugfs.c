@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* debugfs, vuhca/<PCI address>/: what the driver counted, and its share. */
+/*
+ * The folder vuhca/<PCI address>/ in debugfs: counters of the driver, and the
+ * files of vuhca_shares_debugfs.c.
+ */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 static struct dentry *vuhca_debugfs_root;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The life of a function between probe and removal: put into service, stopped
- * for a reset and put into service again.
+ * The life of a function between probe and removal: it is brought into service,
+ * stopped for a reset and brought into service again.
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 /* Brings a function that was just reset into service. */
 int vuhca_start(struct vuhca_dev *dev)
@@ -36,7 +36,10 @@ int vuhca_start(struct vuhca_dev *dev)
 	return 0;
 }
 
-/* Event handler: the adapter reports that an event queue or the function failed. */
+/*
+ * Event handler: the adapter reports that an event queue or the function
+ * failed.
+ */
 void vuhca_device_error_event(struct vuhca_dev *dev,
 			      const struct vuhca_event_entry *entry)
 {
@@ -46,7 +49,7 @@ void vuhca_device_error_event(struct vuhca_dev *dev,
 			    entry->fault_kind);
 }
 
-/* Tells the owners of all objects that the reset takes them away. */
+/* Tells the owners of all objects that a reset destroys them. */
 static void vuhca_orphan_objects(struct vuhca_dev *dev)
 {
 	struct vuhca_cq *cq;
@@ -76,15 +79,16 @@ static void vuhca_orphan_objects(struct vuhca_dev *dev)
 }
 
 /*
- * Before a reset: no command, handler or timer runs afterwards, and none starts
- * before vuhca_start(), because all of them look at the state first.
+ * Stops the function before a reset. No command, handler or timer runs
+ * afterwards, and none starts before vuhca_start(), because each checks the
+ * state first.
  */
 void vuhca_stop(struct vuhca_dev *dev)
 {
 	if (READ_ONCE(dev->state) != VUHCA_DEV_GONE)
 		WRITE_ONCE(dev->state, VUHCA_DEV_DOWN);
 	WRITE_ONCE(dev->generation, dev->generation + 1);
-	/* A command that waits for its answer gives up at once. */
+	/* A command that waits for its answer fails at once. */
 	vuhca_admin_abort(dev);
 	vuhca_admin_set_event_queue(dev, 0);
 	vuhca_eqs_quiesce(dev);
@@ -107,7 +111,17 @@ int vuhca_resume(struct vuhca_dev *dev)
 	return err;
 }
 
-/* Resets the function by its own register and brings it back. May sleep. */
+/**
+ * vuhca_reset() - Reset the function by its register and bring it back into
+ *	service.
+ * @dev: Function of the adapter.
+ *
+ * All objects of the function are destroyed; their memory stays until they are
+ * destroyed by their owners.
+ *
+ * Context: May sleep. Takes the device lock.
+ * Return: 0, or -ENODEV or the error of bring-up.
+ */
 int vuhca_reset(struct vuhca_dev *dev)
 {
 	int err, started;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Event queues: number 0 takes asynchronous and management events, the others
- * take completion events, one per CPU as far as there are vectors.
+ * Event queues. Number 0 takes asynchronous and management events. The others
+ * take completion events; there is one for each CPU as far as there are
+ * vectors.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_EQ_ENTRIES_LOG2 10
 
@@ -53,14 +54,14 @@ static void vuhca_eq_free(struct vuhca_eq *eq)
 			  eq->entries, eq->entries_dma);
 }
 
-/* Vectors, interrupts and memory, which outlive resets. */
+/* Allocates vectors, interrupts and memory, which stay across resets. */
 int vuhca_eqs_alloc(struct vuhca_dev *dev)
 {
 	unsigned int wanted = 1 + num_online_cpus();
 	unsigned int i;
 	int count, err;
 
-	/* With two vectors at least, event queue 0 need not share its own. */
+	/* With two vectors or more, event queue 0 has a vector of its own. */
 	count = pci_alloc_irq_vectors(dev->pdev, 2, wanted, PCI_IRQ_MSIX);
 	if (count < 0) {
 		dev_err(&dev->pdev->dev, "no MSI-X vectors: %d\n", count);
@@ -150,7 +151,9 @@ void vuhca_eqs_destroy(struct vuhca_dev *dev)
 {
 	unsigned int i;
 
-	/* The management events go first: their queue is about to. */
+	/*
+	 * Stop management events first: their queue is about to be destroyed.
+	 */
 	vuhca_admin_set_event_queue(dev, 0);
 	for (i = dev->eq_count; i-- > 0;)
 		if (vuhca_eq_destroy(&dev->eqs[i]))
@@ -158,7 +161,7 @@ void vuhca_eqs_destroy(struct vuhca_dev *dev)
 				 "event queue %u was not destroyed\n", i);
 }
 
-/* After this, no handler runs until the queues are created anew. */
+/* After this call no handler runs until the queues are created again. */
 void vuhca_eqs_quiesce(struct vuhca_dev *dev)
 {
 	unsigned int i;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Entries of event queues. An entry is valid when its sequence word is the
- * running number expected next. Each one is handed to the handler that
- * vuhca_main.c has named for its event type.
+ * Entries of event queues. An entry is valid when its sequence word is the next
+ * running number. Each entry goes to the handler that vuhca_main.c names for
+ * its event type.
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 static struct vuhca_event_entry *vuhca_eq_next(struct vuhca_eq *eq)
 {
@@ -13,7 +13,7 @@ static struct vuhca_event_entry *vuhca_eq_next(struct vuhca_eq *eq)
 
 	if (le32_to_cpu(READ_ONCE(entry->sequence)) != eq->consumed + 1)
 		return NULL;
-	/* The body is read after the sequence word that made it valid. */
+	/* Read the body after the sequence word that makes it valid. */
 	dma_rmb();
 	return entry;
 }
@@ -43,7 +43,7 @@ static void vuhca_eq_dispatch(struct vuhca_eq *eq,
 			entry->event_type, entry->port);
 }
 
-/* True when an entry is there to be consumed. The caller holds eq->lock. */
+/* Tests whether an entry is there. The caller holds eq->lock. */
 bool vuhca_eq_has_entry(struct vuhca_eq *eq)
 {
 	lockdep_assert_held(&eq->lock);
@@ -51,8 +51,9 @@ bool vuhca_eq_has_entry(struct vuhca_eq *eq)
 }
 
 /*
- * Consumes the entries that are there. Handlers run under eq->lock: taking and
- * releasing that lock after an object left its xarray waits for the last handler.
+ * Consumes the entries that are there and returns their number. Handlers run
+ * under eq->lock: taking and releasing that lock after an object left its
+ * xarray waits for the last handler.
  */
 unsigned int vuhca_eq_process(struct vuhca_eq *eq)
 {
@@ -64,7 +65,10 @@ unsigned int vuhca_eq_process(struct vuhca_eq *eq)
 		vuhca_eq_dispatch(eq, entry);
 		eq->consumed++;
 		count++;
-		/* Half a queue at a time, so that a storm cannot overrun it. */
+		/*
+		 * Return half a queue at a time, so that many events cannot
+		 * overrun it.
+		 */
 		if (!(count & (BIT(eq->entries_log2 - 1) - 1)))
 			vuhca_eq_write_consumed(eq);
 	}

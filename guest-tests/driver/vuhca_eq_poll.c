@@ -1,46 +1,67 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Polling of event queues. A poll looks at one byte; only when that is set it
- * clears the secondary ones and walks the entries. Bytes are cleared before
- * what they stand for is read: an event in between sets them again. While
- * interrupts come fast a worker polls instead, with the adapter told to set the
- * byte only; it still interrupts when the worker is late.
+ * Polling of event queues. A poll reads the primary summary byte; only when
+ * that is set it clears the secondary bytes and reads the entries. Bytes are
+ * cleared before the entries are read: an event in between sets them again.
+ * While interrupts come fast a worker polls in their place and the adapter sets
+ * the byte only; it still interrupts when the worker is late.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* So many interrupts within a window: polling costs less. */
+/* With more interrupts than that in a window, polling costs less. */
 #define VUHCA_POLL_WINDOW_MS	20
 #define VUHCA_POLL_ABOVE	20
-/* So few events within a window of polling: interrupts cost less. */
+/* With fewer events than that in a window of polling, interrupts cost less. */
 #define VUHCA_POLL_BELOW	3
-/* A wake-up costs as much as an interrupt: rather few that find much. */
+/*
+ * A wake-up of the worker costs as much as an interrupt, so polls are rare and
+ * each should find several events.
+ */
 #define VUHCA_POLL_PERIOD_MIN_US	1000
 #define VUHCA_POLL_PERIOD_MAX_US	2000
 #define VUHCA_POLL_BATCH	2
-/* The worker is late, and interrupted, after so long. */
+/* The adapter interrupts when the worker is later than that. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
 /*
- * The primary byte tells of the first event of a queue only: others wait for
- * their turn of being looked for without it.
+ * The adapter sets the primary byte at the first event of a queue only. Later
+ * events may not set it, so every second poll reads the entries anyway.
  */
-#define VUHCA_POLL_UNLOOKED	2
+#define VUHCA_POLLS_PER_READ	2
 
 static bool adaptive = true;
 module_param(adaptive, bool, 0644);
 MODULE_PARM_DESC(adaptive, "Poll event queues whose interrupts come fast");
 
-/* For comparisons and tests. Returns what it was; queues being polled stay so until quiet. */
+/**
+ * vuhca_set_adaptive() - Allow or forbid polling of event queues whose
+ *	interrupts come fast.
+ * @on: Polling is allowed.
+ *
+ * For tests and comparisons. A queue that is being polled stays so until it is
+ * quiet.
+ *
+ * Context: Any context.
+ * Return: The former setting.
+ */
 bool vuhca_set_adaptive(bool on)
 {
 	return xchg(&adaptive, on);
 }
 EXPORT_SYMBOL_GPL(vuhca_set_adaptive);
 
-/* What an event of the queue does from now on. May sleep. */
+/**
+ * vuhca_modify_eq() - Set what later events of an EQ do.
+ * @eq: Event queue.
+ * @controls: Interrupt, primary summary byte, or both.
+ * @delay_ns: Delay of the next interrupt after an event, in ns.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_admin_execute().
+ */
 int vuhca_modify_eq(struct vuhca_eq *eq, enum vuhca_eq_control controls,
 		    u64 delay_ns)
 {
@@ -62,6 +83,14 @@ int vuhca_modify_eq(struct vuhca_eq *eq, enum vuhca_eq_control controls,
 }
 EXPORT_SYMBOL_GPL(vuhca_modify_eq);
 
+/**
+ * vuhca_query_eq() - Query the attributes of an EQ.
+ * @eq: Event queue.
+ * @attributes: Receives the attributes.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_admin_execute().
+ */
 int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes)
 {
 	struct vuhca_command command = {
@@ -77,7 +106,7 @@ int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes)
 }
 EXPORT_SYMBOL_GPL(vuhca_query_eq);
 
-/* Clears all bytes, eight at a time where they are clear. */
+/* Clears all bytes; skips eight at a time that are clear. */
 static void vuhca_clear_summary(struct vuhca_poller *poller)
 {
 	struct vuhca_summary *summary = poller->summary;
@@ -94,20 +123,26 @@ static void vuhca_clear_summary(struct vuhca_poller *poller)
 			poller->marked++;
 		}
 	}
-	/* Cleared first, then the entries are read. */
+	/* Clear the bytes before the entries are read. */
 	mb();
 }
 
-/* Takes every event there is, whatever the bytes say. */
+/* Consumes all events, whatever the summary bytes say. */
 unsigned int vuhca_eq_serve(struct vuhca_eq *eq)
 {
 	lockdep_assert_held(&eq->lock);
-	eq->poller.unlooked = 0;
+	eq->poller.polls_since_read = 0;
 	vuhca_clear_summary(&eq->poller);
 	return vuhca_eq_process(eq);
 }
 
-/* Takes the events that the summary bytes tell of; how many. Any context. */
+/**
+ * vuhca_poll_eq() - Consume the events that the summary bytes announce.
+ * @eq: Event queue.
+ *
+ * Context: Any context. Takes eq->lock and runs handlers under it.
+ * Return: Number of events consumed.
+ */
 unsigned int vuhca_poll_eq(struct vuhca_eq *eq)
 {
 	struct vuhca_poller *poller = &eq->poller;
@@ -119,7 +154,7 @@ unsigned int vuhca_poll_eq(struct vuhca_eq *eq)
 	if (!eq->eqn)
 		goto unlock;
 	if (READ_ONCE(poller->summary->primary) ||
-	    ++poller->unlooked >= VUHCA_POLL_UNLOOKED)
+	    ++poller->polls_since_read >= VUHCA_POLLS_PER_READ)
 		count = vuhca_eq_serve(eq);
 	else
 		poller->idle_polls++;
@@ -129,13 +164,13 @@ unlock:
 }
 EXPORT_SYMBOL_GPL(vuhca_poll_eq);
 
-/* From the interrupt handler: have they come too fast? */
+/* Counts an interrupt; many in a window start the worker. */
 void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 {
 	struct vuhca_poller *poller = &eq->poller;
 
 	lockdep_assert_held(&eq->lock);
-	/* Events of queue 0 are rare, and commands need them to change it. */
+	/* Events of queue 0 are rare, and modify commands wait for them. */
 	if (!eq->index || poller->active || !READ_ONCE(adaptive))
 		return;
 	if (time_after(jiffies, poller->window_end)) {
@@ -149,7 +184,9 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 	queue_work(system_unbound_wq, &poller->work);
 }
 
-/* The period that follows a window: longer as long as every poll finds enough. */
+/*
+ * The period of the next window: longer while every poll finds enough events.
+ */
 static unsigned int vuhca_poll_period(unsigned int period_us,
 				      unsigned int count, unsigned int polls)
 {
@@ -160,7 +197,7 @@ static unsigned int vuhca_poll_period(unsigned int period_us,
 	return period_us;
 }
 
-/* One window; false when there was little to do or the queue is gone. */
+/* Polls for one window; false when there was little to do or the EQ is gone. */
 static bool vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
@@ -191,7 +228,7 @@ static void vuhca_poll_work(struct work_struct *work)
 	}
 	spin_lock_irqsave(&eq->lock, flags);
 	eq->poller.active = false;
-	/* What came between the last poll and the change had no interrupt. */
+	/* Events between the last poll and the command raised no interrupt. */
 	if (eq->eqn)
 		vuhca_eq_serve(eq);
 	spin_unlock_irqrestore(&eq->lock, flags);
@@ -214,7 +251,7 @@ void vuhca_poller_free(struct vuhca_eq *eq)
 			  eq->poller.summary, eq->poller.dma);
 }
 
-/* Names the bytes to the adapter, as a queue is created. */
+/* Puts the addresses of the summary bytes into the attributes of a new EQ. */
 void vuhca_poller_describe(struct vuhca_eq *eq,
 			   struct vuhca_eq_attributes *attributes)
 {
@@ -229,7 +266,7 @@ void vuhca_poller_describe(struct vuhca_eq *eq,
 	attributes->secondary_summary_count = cpu_to_le32(VUHCA_SUMMARY_COUNT);
 }
 
-/* The secondary byte of the next CQ. */
+/* Returns the secondary byte of the next CQ. */
 u16 vuhca_poller_index(struct vuhca_eq *eq)
 {
 	return (unsigned int)atomic_inc_return(&eq->poller.next_index) %

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The MSI-X handler of event queues, and the deadman: a slow timer that looks
- * for events whose interrupt got lost or was held back by the adapter's event
- * timers, and notices when the device is gone.
+ * for events whose interrupt was lost or is held back by the adapter's event
+ * timers, and that notices when the device is gone.
  */
 #include <linux/module.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_DEADMAN_MS	500
 
@@ -14,7 +14,16 @@ static bool deadman = true;
 module_param(deadman, bool, 0644);
 MODULE_PARM_DESC(deadman, "Look for events and credits that no interrupt announced");
 
-/* For tests. Returns what it was. */
+/**
+ * vuhca_set_deadman() - Switch the search for lost events and credits on or
+ *	off.
+ * @on: The deadman looks for them.
+ *
+ * For tests.
+ *
+ * Context: Any context.
+ * Return: The former setting.
+ */
 bool vuhca_set_deadman(bool on)
 {
 	return xchg(&deadman, on);
@@ -35,7 +44,9 @@ irqreturn_t vuhca_eq_interrupt(int irq, void *data)
 	spin_unlock_irqrestore(&eq->lock, flags);
 	if (!eq->index)
 		eq->dev->event_ops->credit_interrupt(eq->dev);
-	/* MSI-X vectors are never shared, so an empty one is still ours. */
+	/*
+	 * MSI-X vectors are not shared, so an interrupt without events is ours.
+	 */
 	return IRQ_HANDLED;
 }
 
@@ -47,7 +58,10 @@ static void vuhca_eq_check(struct vuhca_eq *eq)
 	if (!eq->eqn || !vuhca_eq_has_entry(eq)) {
 		eq->suspect = 0;
 	} else if (eq->suspect == eq->consumed + 1) {
-		/* Seen at two ticks: its interrupt is not going to come. */
+		/*
+		 * The entry was there at two ticks: its interrupt will not
+		 * come.
+		 */
 		eq->stranded++;
 		vuhca_eq_serve(eq);
 		eq->suspect = 0;
@@ -81,7 +95,7 @@ void vuhca_deadman_init(struct vuhca_dev *dev)
 	timer_setup(&dev->deadman, vuhca_deadman_tick, 0);
 }
 
-/* The first tick comes after a second; later ones every VUHCA_DEADMAN_MS. */
+/* The first tick comes after a second, later ones every VUHCA_DEADMAN_MS. */
 void vuhca_deadman_start(struct vuhca_dev *dev)
 {
 	mod_timer(&dev->deadman, jiffies + HZ);

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * PCI side of the driver: probe, removal, resets and error recovery. Memory and
- * interrupts live from probe to removal; what has to be done anew after a reset
- * is in vuhca_start(), what has to be undone before one in vuhca_stop().
+ * The PCI driver: probe, removal, resets and error recovery. Memory and
+ * interrupts live from probe to removal; vuhca_start() sets up anew what a
+ * reset undoes, vuhca_stop() prepares for a reset.
  */
 #include <linux/module.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-#define VUHCA_BARS (BIT(VUHCA_BAR_REGISTERS) | BIT(VUHCA_BAR_COLLECT) | \
-		    BIT(VUHCA_BAR_PIO))
-
-/* Hands events from the queues, which know no objects, to the objects. */
+/* Hands events from the event queues, which know no objects, to the objects. */
 static const struct vuhca_event_ops vuhca_event_ops = {
 	.handlers = {
 		[VUHCA_EVENT_TYPE_COMPLETION] = vuhca_cq_event,
@@ -35,65 +32,7 @@ static const struct vuhca_event_ops vuhca_event_ops = {
 	.deadman = vuhca_pio_deadman,
 };
 
-static void vuhca_unmap(struct vuhca_dev *dev)
-{
-	if (dev->pio)
-		iounmap(dev->pio);
-	if (dev->collect)
-		iounmap(dev->collect);
-	iounmap(dev->csr);
-}
-
-static int vuhca_map(struct vuhca_dev *dev)
-{
-	struct pci_dev *pdev = dev->pdev;
-
-	if (pci_resource_len(pdev, VUHCA_BAR_REGISTERS) <
-	    VUHCA_BAR_REGISTERS_BYTES) {
-		dev_err(&pdev->dev, "the register BAR is too small\n");
-		return -ENODEV;
-	}
-	dev->csr = pci_ioremap_bar(pdev, VUHCA_BAR_REGISTERS);
-	if (!dev->csr)
-		return -ENOMEM;
-	dev->collect_bytes = pci_resource_len(pdev, VUHCA_BAR_COLLECT);
-	dev->collect = pci_ioremap_wc_bar(pdev, VUHCA_BAR_COLLECT);
-	dev->pio = pci_ioremap_wc_bar(pdev, VUHCA_BAR_PIO);
-	if (dev->collect && dev->pio)
-		return 0;
-	vuhca_unmap(dev);
-	return -ENOMEM;
-}
-
-static int vuhca_pci_enable(struct pci_dev *pdev)
-{
-	int err;
-
-	err = pci_enable_device_mem(pdev);
-	if (err)
-		return err;
-	err = pci_request_selected_regions(pdev, VUHCA_BARS, VUHCA_NAME);
-	if (err)
-		goto disable;
-	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
-	if (err)
-		goto release;
-	return 0;
-
-release:
-	pci_release_selected_regions(pdev, VUHCA_BARS);
-disable:
-	pci_disable_device(pdev);
-	return err;
-}
-
-static void vuhca_pci_disable(struct pci_dev *pdev)
-{
-	pci_release_selected_regions(pdev, VUHCA_BARS);
-	pci_disable_device(pdev);
-}
-
-/* Memory and interrupts; the device itself is still at rest. */
+/* Allocates memory and interrupts; the device does not run yet. */
 static int vuhca_alloc(struct vuhca_dev *dev)
 {
 	int err;
@@ -154,13 +93,13 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = vuhca_pci_enable(pdev);
 	if (err)
 		goto free_dev;
-	err = vuhca_map(dev);
+	err = vuhca_pci_map(dev);
 	if (err)
 		goto pci_disable;
 	err = vuhca_identify(dev);
 	if (!err)
 		err = vuhca_find_dedicated(dev);
-	/* A kernel before this one may have left it running. */
+	/* An earlier kernel may have left the function running. */
 	if (!err)
 		err = vuhca_soft_reset(dev);
 	if (err)
@@ -187,7 +126,7 @@ quiet:
 	pci_clear_master(pdev);
 	vuhca_free(dev);
 unmap:
-	vuhca_unmap(dev);
+	vuhca_pci_unmap(dev);
 pci_disable:
 	vuhca_pci_disable(pdev);
 free_dev:
@@ -195,7 +134,7 @@ free_dev:
 	return err;
 }
 
-/* Nothing is written to memory once a reset has ended. */
+/* Ends with a reset: after it the adapter writes to no memory. */
 static void vuhca_quiesce_device(struct vuhca_dev *dev)
 {
 	vuhca_stop(dev);
@@ -212,7 +151,7 @@ static void vuhca_remove(struct pci_dev *pdev)
 	vuhca_debugfs_remove(dev);
 	vuhca_quiesce_device(dev);
 	vuhca_free(dev);
-	vuhca_unmap(dev);
+	vuhca_pci_unmap(dev);
 	vuhca_pci_disable(pdev);
 	xa_destroy(&dev->cqs);
 	xa_destroy(&dev->srqs);

@@ -2,8 +2,16 @@
 /* Protection domains and memory regions. */
 #include <linux/slab.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
+/**
+ * vuhca_alloc_pd() - Create a protection domain.
+ * @dev: Function of the adapter.
+ *
+ * Context: May sleep.
+ * Return: The PD, or ERR_PTR() of -ENOMEM or of the error of
+ *	vuhca_admin_execute().
+ */
 struct vuhca_pd *vuhca_alloc_pd(struct vuhca_dev *dev)
 {
 	struct vuhca_pd_attributes attributes = {};
@@ -31,7 +39,14 @@ struct vuhca_pd *vuhca_alloc_pd(struct vuhca_dev *dev)
 }
 EXPORT_SYMBOL_GPL(vuhca_alloc_pd);
 
-/* -EBUSY, with the PD kept, while objects use it. */
+/**
+ * vuhca_dealloc_pd() - Destroy a protection domain.
+ * @pd: PD; stays when the call fails.
+ *
+ * Context: May sleep.
+ * Return: 0; -EBUSY while objects use the PD; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_dealloc_pd(struct vuhca_pd *pd)
 {
 	int err;
@@ -77,7 +92,17 @@ static struct vuhca_mr *vuhca_create_mr(struct vuhca_pd *pd,
 	return mr;
 }
 
-/* The whole of memory by its bus addresses, for kernel users. */
+/**
+ * vuhca_get_dma_mr() - Create a memory region of all memory by bus addresses.
+ * @pd: PD of the region.
+ * @access: VUHCA_ACCESS_FLAG_*.
+ *
+ * For kernel users.
+ *
+ * Context: May sleep.
+ * Return: The MR, or ERR_PTR() of -ENOMEM, -ESTALE (the PD is older than the
+ *	last reset) or the error of vuhca_admin_execute().
+ */
 struct vuhca_mr *vuhca_get_dma_mr(struct vuhca_pd *pd, u32 access)
 {
 	struct vuhca_mr_attributes attributes = {
@@ -90,9 +115,20 @@ struct vuhca_mr *vuhca_get_dma_mr(struct vuhca_pd *pd, u32 access)
 }
 EXPORT_SYMBOL_GPL(vuhca_get_dma_mr);
 
-/*
- * Pages as one range of virtual addresses. The adapter reads the list during
- * this call only.
+/**
+ * vuhca_reg_pages() - Create a memory region of pages as one range of virtual
+ *	addresses.
+ * @pd: PD of the region.
+ * @access: VUHCA_ACCESS_FLAG_*.
+ * @start: First virtual address.
+ * @length: Length of the region in bytes.
+ * @page_list: Bus address of the list of pages; the adapter reads it during
+ *	this call only.
+ * @page_count: Pages in the list.
+ * @page_shift: log2 of the page size.
+ *
+ * Context: May sleep.
+ * Return: The MR, or an ERR_PTR() as of vuhca_get_dma_mr().
  */
 struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 				 u64 length, dma_addr_t page_list,
@@ -112,9 +148,16 @@ struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 }
 EXPORT_SYMBOL_GPL(vuhca_reg_pages);
 
-/*
- * A region that is registered by FAST_REGISTER requests and taken out of use
- * by invalidation. Each registration may give its keys another low byte.
+/**
+ * vuhca_alloc_fast_mr() - Create a memory region that work requests register.
+ * @pd: PD of the region.
+ * @max_pages: Most pages of a registration.
+ *
+ * FAST_REGISTER requests register it and may change the low byte of its keys;
+ * invalidation takes the registration back.
+ *
+ * Context: May sleep.
+ * Return: The MR, or an ERR_PTR() as of vuhca_get_dma_mr().
  */
 struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages)
 {
@@ -127,9 +170,15 @@ struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages)
 }
 EXPORT_SYMBOL_GPL(vuhca_alloc_fast_mr);
 
-/*
- * Changes what attribute_mask names of PD, access and translation, under the
- * same keys. All or nothing; -EBUSY while a memory window is bound to the MR.
+/**
+ * vuhca_rereg_mr() - Change PD, access or translation of a memory region
+ *	under the same keys.
+ * @mr: Memory region; unchanged when the call fails.
+ * @attributes: Attributes; attribute_mask names those to change.
+ *
+ * Context: May sleep.
+ * Return: 0; -ESTALE: a reset has destroyed the MR; -EBUSY while a memory
+ *	window is bound to it; or the error of vuhca_admin_execute().
  */
 int vuhca_rereg_mr(struct vuhca_mr *mr,
 		   const struct vuhca_mr_attributes *attributes)
@@ -148,6 +197,14 @@ int vuhca_rereg_mr(struct vuhca_mr *mr,
 }
 EXPORT_SYMBOL_GPL(vuhca_rereg_mr);
 
+/**
+ * vuhca_dereg_mr() - Destroy a memory region.
+ * @mr: Memory region; stays when the call fails.
+ *
+ * Context: May sleep.
+ * Return: 0; -EBUSY while a memory window is bound to the MR; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_dereg_mr(struct vuhca_mr *mr)
 {
 	int err;

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory windows: remote rights to a piece of a memory region, which work
- * requests give and take back. Type 1 is bound again or to nothing; type 2 is
- * good for the QP that bound it and is taken back by invalidation.
+ * Memory windows: remote access to a range of a memory region, which work
+ * requests grant and revoke (IBTA 10.6.7). A window of type 1 is bound again or
+ * unbound; a window of type 2 belongs to the QP that bound it, and invalidation
+ * revokes it.
  */
 #include <linux/slab.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
+/**
+ * vuhca_alloc_mw() - Create a memory window.
+ * @pd: PD of the window.
+ * @kind: Type 1 or type 2 (IBTA 10.6.7).
+ *
+ * Context: May sleep.
+ * Return: The window, or an ERR_PTR() as of vuhca_get_dma_mr().
+ */
 struct vuhca_mw *vuhca_alloc_mw(struct vuhca_pd *pd, enum vuhca_mw_kind kind)
 {
 	struct vuhca_mw_attributes attributes = {};
@@ -43,6 +52,15 @@ struct vuhca_mw *vuhca_alloc_mw(struct vuhca_pd *pd, enum vuhca_mw_kind kind)
 }
 EXPORT_SYMBOL_GPL(vuhca_alloc_mw);
 
+/**
+ * vuhca_query_mw() - Query the attributes of a memory window.
+ * @mw: Memory window.
+ * @attributes: Receives the attributes, with the key that is in force.
+ *
+ * Context: May sleep.
+ * Return: 0; -ESTALE: a reset has destroyed the window; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_query_mw(struct vuhca_mw *mw, struct vuhca_mw_attributes *attributes)
 {
 	struct vuhca_command command = {
@@ -61,11 +79,21 @@ int vuhca_query_mw(struct vuhca_mw *mw, struct vuhca_mw_attributes *attributes)
 }
 EXPORT_SYMBOL_GPL(vuhca_query_mw);
 
-/*
- * Posts a bind of the window to @range, whose lkey names the MR; a range of no
- * bytes takes the rights of a type 1 window back. Signalled. The window has its
- * new key as soon as this returns 0; where the bind completes with an error it
- * still has the one before, which vuhca_query_mw() tells.
+/**
+ * vuhca_bind_mw() - Post a bind of a memory window.
+ * @qp: QP whose send queue takes the bind.
+ * @mw: Memory window.
+ * @wr_id: Repeated in the completion; the bind is signalled.
+ * @range: Range to bind; its lkey names the MR. A range of no bytes unbinds a
+ *	window of type 1.
+ * @access: VUHCA_ACCESS_FLAG_*.
+ *
+ * The window has its new key as soon as this call returns 0. When the bind
+ * completes with an error the former key is in force: vuhca_query_mw() returns
+ * it.
+ *
+ * Context: Any context.
+ * Return: 0, or the error of vuhca_post_send().
  */
 int vuhca_bind_mw(struct vuhca_qp *qp, struct vuhca_mw *mw, u64 wr_id,
 		  const struct vuhca_buffer *range, u32 access)
@@ -90,7 +118,14 @@ int vuhca_bind_mw(struct vuhca_qp *qp, struct vuhca_mw *mw, u64 wr_id,
 }
 EXPORT_SYMBOL_GPL(vuhca_bind_mw);
 
-/* A window that is bound gives no access any more. */
+/**
+ * vuhca_dealloc_mw() - Destroy a memory window; a bound one no longer gives
+ *	access.
+ * @mw: Memory window; stays when the call fails.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_admin_execute().
+ */
 int vuhca_dealloc_mw(struct vuhca_mw *mw)
 {
 	int err;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory for doorbells that the adapter has no room for at the moment. It is
- * the adapter's alone from vuhca_overflow_start() to the next reset; without it,
- * or with too little of it, the adapter looks through all send queues instead.
+ * Memory for doorbells that the adapter has no room for. Only the adapter uses
+ * it from vuhca_overflow_start() to the next reset. Without it, or when it is
+ * full, the adapter searches all send queues instead.
  */
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* Doorbells in memory for each one the adapter can hold. */
+/* Doorbells in memory for each doorbell that the adapter can hold. */
 #define VUHCA_OVERFLOW_FACTOR 4
 
 static size_t vuhca_overflow_bytes(const struct vuhca_overflow *overflow)
@@ -31,14 +31,22 @@ int vuhca_overflow_alloc(struct vuhca_dev *dev)
 	return overflow->entries ? 0 : -ENOMEM;
 }
 
-/* After a reset only, or the adapter would write into what is freed. */
+/* Called after a reset only: the adapter must not write to freed memory. */
 void vuhca_overflow_free(struct vuhca_dev *dev)
 {
 	dma_free_coherent(&dev->pdev->dev, vuhca_overflow_bytes(&dev->overflow),
 			  dev->overflow.entries, dev->overflow.dma);
 }
 
-/* Before the function is enabled: doorbells may come at once. */
+/**
+ * vuhca_overflow_start() - Give the adapter the doorbell overflow buffer.
+ * @dev: Function of the adapter.
+ *
+ * Called before the function is enabled, because doorbells may overflow at
+ * once.
+ *
+ * Context: May sleep.
+ */
 void vuhca_overflow_start(struct vuhca_dev *dev)
 {
 	u32 control = VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_MASK |

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Allocation of send blocks, and their return. Software counts blocks sent and
- * blocks freed; the adapter returns the lowest 11 bits of the latter, which a
- * context is too short to make ambiguous. Waiting is in vuhca_pio_wait.c.
+ * Blocks of a send context: allocation, writing and return. Software counts
+ * blocks sent and blocks freed. The adapter returns the lowest 11 bits of the
+ * blocks freed, which are unambiguous because a context has at most 1024
+ * blocks.
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* Control register; enabled, with the interrupt as it is wanted. */
+/*
+ * Writes the control register with the enable and interrupt bits as they are.
+ */
 void vuhca_pio_write_control(struct vuhca_send_context *sc, u32 bits)
 {
 	bits |= VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK;
@@ -21,12 +24,18 @@ void vuhca_pio_force_credits_locked(struct vuhca_send_context *sc)
 	lockdep_assert_held(&sc->lock);
 	if (!sc->running || !vuhca_is_current(sc->dev, sc->generation))
 		return;
-	/* What counts is the edge. */
+	/* The adapter reacts to the rising edge of the bit. */
 	vuhca_pio_write_control(sc, VUHCA_CSR_SEND_CONTEXT_CONTROL_FORCE_MASK);
 	vuhca_pio_write_control(sc, 0);
 }
 
-/* Has the adapter return what is free. Any context. */
+/**
+ * vuhca_pio_force_credits() - Have the adapter return the blocks that are
+ *	free.
+ * @sc: Send context.
+ *
+ * Context: Any context.
+ */
 void vuhca_pio_force_credits(struct vuhca_send_context *sc)
 {
 	unsigned long flags;
@@ -49,7 +58,7 @@ static void vuhca_pio_read_credits(struct vuhca_send_context *sc)
 			      sc->freed) & VUHCA_SEND_COUNTER_MASK;
 }
 
-/* The next packet whose blocks are free; false when there is none. */
+/* Takes the next packet whose blocks are free; false when there is none. */
 static bool vuhca_pio_take(struct vuhca_send_context *sc, bool all,
 			   struct vuhca_pio_pending *pending)
 {
@@ -82,7 +91,13 @@ static void vuhca_pio_release_all(struct vuhca_send_context *sc, bool flush)
 	spin_unlock_irqrestore(&sc->release_lock, flags);
 }
 
-/* Looks what came back and tells the owners of the packets. Any context. */
+/**
+ * vuhca_pio_update_credits() - Take over returned blocks and release the
+ *	packets they held.
+ * @sc: Send context.
+ *
+ * Context: Any context; runs release callbacks.
+ */
 void vuhca_pio_update_credits(struct vuhca_send_context *sc)
 {
 	unsigned long flags;
@@ -94,16 +109,25 @@ void vuhca_pio_update_credits(struct vuhca_send_context *sc)
 }
 EXPORT_SYMBOL_GPL(vuhca_pio_update_credits);
 
-/* No credit comes back any more: all packets left are dropped. */
+/* Drops all packets that are left: no credit comes back any more. */
 void vuhca_pio_flush(struct vuhca_send_context *sc)
 {
 	vuhca_pio_release_all(sc, true);
 }
 
-/*
- * Blocks for a packet (LRH to payload, without CRCs). -EAGAIN: not enough are
- * free, wait; -EIO: the context is halted or gone; -EMSGSIZE: too long for it.
+/**
+ * vuhca_pio_alloc() - Allocate the blocks of a packet.
+ * @sc: Send context.
+ * @packet_bytes: Length of the packet, LRH to payload, without CRCs.
+ * @release: Called when the blocks are free again, or NULL.
+ * @context: Argument of @release.
+ * @blocks: Receives the blocks.
+ *
  * vuhca_pio_done() must follow: a restart waits for it.
+ *
+ * Context: Any context.
+ * Return: 0; -EAGAIN: not enough blocks are free; -EIO: the context is halted
+ *	or gone; -EMSGSIZE: the context is too small for the packet.
  */
 int vuhca_pio_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
 		    vuhca_pio_release release, void *context,
@@ -122,7 +146,10 @@ int vuhca_pio_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
 		err = -EIO;
 	} else if (sc->sent - sc->freed + count > sc->blocks ||
 		   (sc->head == sc->blocks ? 0 : sc->head + 1) == sc->tail) {
-		/* The latter: owners of what is free are being told just now. */
+		/*
+		 * A full ring: release callbacks of free blocks are running
+		 * just now.
+		 */
 		err = -EAGAIN;
 	} else {
 		*blocks = (struct vuhca_pio_buffer) { sc, sc->sent, count };
@@ -138,7 +165,16 @@ int vuhca_pio_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
 }
 EXPORT_SYMBOL_GPL(vuhca_pio_alloc);
 
-/* Eight bytes of the blocks, in any order; all of each block must come. */
+/**
+ * vuhca_pio_write() - Write eight bytes of a packet's blocks.
+ * @blocks: Blocks of vuhca_pio_alloc().
+ * @offset: Offset in the blocks, a multiple of 8.
+ * @value: Bytes, the first one lowest.
+ *
+ * Writes may come in any order, but all of each block must come.
+ *
+ * Context: Any context.
+ */
 void vuhca_pio_write(const struct vuhca_pio_buffer *blocks, size_t offset,
 		     u64 value)
 {
@@ -154,12 +190,18 @@ void vuhca_pio_write(const struct vuhca_pio_buffer *blocks, size_t offset,
 }
 EXPORT_SYMBOL_GPL(vuhca_pio_write);
 
+/**
+ * vuhca_pio_done() - End the writing of a packet.
+ * @blocks: Blocks of vuhca_pio_alloc(), all written.
+ *
+ * Context: Any context.
+ */
 void vuhca_pio_done(const struct vuhca_pio_buffer *blocks)
 {
 	struct vuhca_send_context *sc = blocks->context;
 	unsigned long flags;
 
-	/* Drain write-combining, or the packet may linger. */
+	/* Drain write-combining, or the packet may be delayed. */
 	wmb();
 	spin_lock_irqsave(&sc->lock, flags);
 	if (!--sc->writers)
@@ -168,13 +210,22 @@ void vuhca_pio_done(const struct vuhca_pio_buffer *blocks)
 }
 EXPORT_SYMBOL_GPL(vuhca_pio_done);
 
-/*
- * Sends a packet of a multiple of 4 bytes; of @control the length is filled in
- * here. Errors as of vuhca_pio_alloc(). Any context.
+/**
+ * vuhca_pio_send_packet() - Write a whole packet.
+ * @sc: Send context.
+ * @control: Control word; the length is filled in here.
+ * @packet: Packet, LRH to payload, without CRCs.
+ * @bytes: Length of @packet, a multiple of 4.
+ * @release: Called when the blocks are free again, or NULL.
+ * @context: Argument of @release.
+ *
+ * Context: Any context.
+ * Return: 0, or the error of vuhca_pio_alloc().
  */
 int vuhca_pio_send_packet(struct vuhca_send_context *sc,
 			  struct vuhca_send_control control, const void *packet,
-		      size_t bytes, vuhca_pio_release release, void *context)
+			  size_t bytes, vuhca_pio_release release,
+			  void *context)
 {
 	struct vuhca_pio_buffer blocks;
 	size_t at, total;
@@ -183,7 +234,7 @@ int vuhca_pio_send_packet(struct vuhca_send_context *sc,
 	if (err)
 		return err;
 	vuhca_send_control_set_length_dwords(&control,
-					     (sizeof(control) + bytes) / 4);
+					     (sizeof(control) + bytes) / sizeof(u32));
 	vuhca_pio_write(&blocks, 0, get_unaligned_le64(&control));
 	total = (size_t)blocks.count * VUHCA_SEND_BLOCK_BYTES;
 	for (at = 0; at < total - sizeof(control); at += sizeof(u64)) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The life of a send context: created, halted by the adapter or software,
- * restarted, destroyed. A restart stops allocation, waits for those who write
- * and for whole packets to leave, tells the owners of all others, and begins
- * anew with counters at zero.
+ * The life of a send context: created, halted by the adapter or by software,
+ * restarted, destroyed. A restart stops allocation, waits for writers to finish
+ * and for whole packets to leave, drops all other packets and starts again with
+ * counters at zero (docs/PROGRAMMING.md, send contexts).
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 #include <linux/slab.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_PIO_DRAIN_US	(2 * USEC_PER_SEC)
 #define VUHCA_PIO_RETRY_MS	10
@@ -31,15 +31,16 @@ static unsigned int vuhca_pio_state(struct vuhca_send_context *sc)
 	       VUHCA_CSR_SEND_CONTEXT_STATUS_STATE_SHIFT;
 }
 
-/* Counters at zero, then enabled; false while all contexts are frozen. */
+/* Zeroes the counters and enables; false while all contexts are frozen. */
 static bool vuhca_pio_enable(struct vuhca_send_context *sc)
 {
 	bool enabled;
 
 	WRITE_ONCE(sc->credits->dw0, 0);
+	/* Zero the word before the adapter may write it. */
 	wmb();
 	vuhca_pio_set_control(sc, VUHCA_CSR_SEND_CONTEXT_CONTROL_ENABLE_MASK);
-	/* The read keeps writes of packets from overtaking the enabling. */
+	/* The read keeps packet writes from overtaking the enable bit. */
 	enabled = vuhca_pio_state(sc) == VUHCA_SEND_CONTEXT_STATE_ENABLED;
 	spin_lock_irq(&sc->lock);
 	sc->sent = 0;
@@ -50,7 +51,7 @@ static bool vuhca_pio_enable(struct vuhca_send_context *sc)
 	return enabled;
 }
 
-/* No new packets, and none being written any more. */
+/* Stops allocation and waits until no packet is being written. */
 static void vuhca_pio_quiesce(struct vuhca_send_context *sc)
 {
 	spin_lock_irq(&sc->lock);
@@ -59,12 +60,12 @@ static void vuhca_pio_quiesce(struct vuhca_send_context *sc)
 	wait_event(sc->drained, !READ_ONCE(sc->writers));
 }
 
-/* What is whole leaves, then no memory is written any more. */
+/* Whole packets leave; after that the adapter writes no memory. */
 static int vuhca_pio_disable(struct vuhca_send_context *sc)
 {
 	unsigned int state;
 
-	/* The read tells also that the credits have been written. */
+	/* When the register reads DISABLED, the credits have been written. */
 	vuhca_pio_set_control(sc, 0);
 	return read_poll_timeout(vuhca_pio_state, state,
 				 state == VUHCA_SEND_CONTEXT_STATE_DISABLED,
@@ -87,7 +88,7 @@ static void vuhca_pio_restart(struct work_struct *work)
 		vuhca_pio_flush(sc);
 		return;
 	}
-	/* Disabled, it has returned what had left. */
+	/* A disabled context has returned the blocks of packets that left. */
 	spin_lock_irq(&sc->lock);
 	count = vuhca_credit_return_get_free_counter(sc->credits);
 	sc->freed += (count - sc->freed) & VUHCA_SEND_COUNTER_MASK;
@@ -152,6 +153,13 @@ static int vuhca_pio_create(struct vuhca_send_context *sc,
 	return 0;
 }
 
+static int vuhca_pio_destroy(struct vuhca_send_context *sc)
+{
+	u8 opcode = VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT;
+
+	return vuhca_admin_destroy(sc->dev, opcode, sc->number, sc->generation);
+}
+
 static void vuhca_pio_free(struct vuhca_send_context *sc)
 {
 	if (sc->line)
@@ -161,6 +169,15 @@ static void vuhca_pio_free(struct vuhca_send_context *sc)
 	kfree(sc);
 }
 
+/**
+ * vuhca_create_send_context() - Create a send context and enable it.
+ * @dev: Function of the adapter.
+ * @init: Parameters.
+ *
+ * Context: May sleep.
+ * Return: The send context, or ERR_PTR() of -ENOMEM or of the error of
+ *	vuhca_admin_execute().
+ */
 struct vuhca_send_context *
 vuhca_create_send_context(struct vuhca_dev *dev,
 			  const struct vuhca_send_context_init *init)
@@ -194,33 +211,38 @@ vuhca_create_send_context(struct vuhca_dev *dev,
 	return sc;
 
 destroy:
-	vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT,
-			    sc->number, sc->generation);
+	vuhca_pio_destroy(sc);
 free:
 	vuhca_pio_free(sc);
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_GPL(vuhca_create_send_context);
 
-/*
- * Packets not whole are dropped; their owners, and who waits, are told. On an
- * error the adapter may write credits yet: the memory stays.
+/**
+ * vuhca_destroy_send_context() - Destroy a send context.
+ * @sc: Send context; stays, and so does its memory, when the call fails,
+ *	because the adapter may still return credits.
+ *
+ * Packets that are not whole are dropped. Release callbacks and waiters are
+ * called.
+ *
+ * Context: May sleep.
+ * Return: 0; -ETIMEDOUT: the context does not drain; or the error of
+ *	vuhca_admin_execute().
  */
 int vuhca_destroy_send_context(struct vuhca_send_context *sc)
 {
 	struct vuhca_dev *dev = sc->dev;
 	int err = 0;
 
-	/* After a reset the number may be another context's already. */
+	/* After a reset the number may belong to another context. */
 	xa_cmpxchg_irq(&dev->send_contexts, sc->number, sc, NULL, 0);
 	cancel_delayed_work_sync(&sc->restart);
 	vuhca_pio_quiesce(sc);
 	if (vuhca_is_current(dev, sc->generation))
 		err = vuhca_pio_disable(sc);
 	if (!err)
-		err = vuhca_admin_destroy(dev,
-			VUHCA_MANAGEMENT_OPCODE_DESTROY_SEND_CONTEXT,
-					  sc->number, sc->generation);
+		err = vuhca_pio_destroy(sc);
 	vuhca_pio_flush(sc);
 	while (!list_empty_careful(&sc->waiters))
 		vuhca_pio_wake(sc);
@@ -230,6 +252,15 @@ int vuhca_destroy_send_context(struct vuhca_send_context *sc)
 }
 EXPORT_SYMBOL_GPL(vuhca_destroy_send_context);
 
+/**
+ * vuhca_query_send_context() - Query the attributes of a send context.
+ * @sc: Send context.
+ * @attributes: Receives the attributes.
+ *
+ * Context: May sleep.
+ * Return: 0; -ESTALE: a reset has destroyed the context; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_query_send_context(struct vuhca_send_context *sc,
 			     struct vuhca_send_context_attributes *attributes)
 {
@@ -249,7 +280,10 @@ int vuhca_query_send_context(struct vuhca_send_context *sc,
 }
 EXPORT_SYMBOL_GPL(vuhca_query_send_context);
 
-/* A reset takes all contexts away: nobody gets or waits for blocks any more. */
+/*
+ * Before a reset, which destroys all contexts: blocks are no longer allocated,
+ * waiters are woken.
+ */
 void vuhca_pio_stop(struct vuhca_dev *dev)
 {
 	struct vuhca_send_context *sc;

@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Who finds too few blocks waits. The credit interrupt is enabled together with
- * a forced return, because the last block may have come back just before.
+ * Waiting for blocks of a send context. The first waiter enables the credit
+ * interrupt and forces a return, because the last block may have come back just
+ * before.
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* Woken at a time; more would find the blocks taken again. */
+/* Waiters woken at a time; more would find the blocks taken again. */
 #define VUHCA_PIO_WAKE_BATCH 5
 
-/* @waiter is told once when blocks came back. -EIO after a reset. Any context. */
+/**
+ * vuhca_pio_wait() - Wait for free blocks.
+ * @sc: Send context.
+ * @waiter: Waiter; its callback runs once.
+ *
+ * Context: Any context.
+ * Return: 0; -EIO: a reset has destroyed the context.
+ */
 int vuhca_pio_wait(struct vuhca_send_context *sc,
 		   struct vuhca_pio_waiter *waiter)
 {
@@ -31,7 +39,15 @@ unlock:
 }
 EXPORT_SYMBOL_GPL(vuhca_pio_wait);
 
-/* Waits no longer; false when the waiter has been, or is being, told. */
+/**
+ * vuhca_pio_cancel_wait() - Wait for free blocks no longer.
+ * @sc: Send context.
+ * @waiter: Waiter of vuhca_pio_wait().
+ *
+ * Context: Any context.
+ * Return: True when the wait was cancelled; false when the callback has run or
+ *	is about to run.
+ */
 bool vuhca_pio_cancel_wait(struct vuhca_send_context *sc,
 			   struct vuhca_pio_waiter *waiter)
 {
@@ -46,7 +62,7 @@ bool vuhca_pio_cancel_wait(struct vuhca_send_context *sc,
 }
 EXPORT_SYMBOL_GPL(vuhca_pio_cancel_wait);
 
-/* Tells a batch of waiters; those left are served by another forced return. */
+/* Wakes a batch of waiters; another forced return serves the rest. */
 void vuhca_pio_wake(struct vuhca_send_context *sc)
 {
 	struct vuhca_pio_waiter *batch[VUHCA_PIO_WAKE_BATCH];
@@ -72,7 +88,7 @@ void vuhca_pio_wake(struct vuhca_send_context *sc)
 		batch[i]->wake(batch[i]);
 }
 
-/* True when somebody waits and blocks are there for the first of them. */
+/* Tests whether there are waiters and blocks for the first of them. */
 static bool vuhca_pio_may_wake(struct vuhca_send_context *sc)
 {
 	unsigned long flags;
@@ -85,13 +101,15 @@ static bool vuhca_pio_may_wake(struct vuhca_send_context *sc)
 	return may;
 }
 
-/* The vector of event queue 0 is that of send contexts, too. */
+/* Called when the vector of event queue 0 fired, which send contexts share. */
 void vuhca_pio_credit_interrupt(struct vuhca_dev *dev)
 {
 	struct vuhca_send_context *sc;
 	unsigned long number, flags;
 
-	/* Under this lock: who destroys a context takes it off here first. */
+	/*
+	 * vuhca_destroy_send_context() takes the context off this xarray first.
+	 */
 	xa_lock_irqsave(&dev->send_contexts, flags);
 	xa_for_each(&dev->send_contexts, number, sc) {
 		if (list_empty(&sc->waiters))
@@ -103,7 +121,7 @@ void vuhca_pio_credit_interrupt(struct vuhca_dev *dev)
 	xa_unlock_irqrestore(&dev->send_contexts, flags);
 }
 
-/* Where nothing else makes credits come back, somebody must ask for them. */
+/* Without traffic, credits come back only when they are forced. */
 void vuhca_pio_deadman(struct vuhca_dev *dev)
 {
 	struct vuhca_send_context *sc;

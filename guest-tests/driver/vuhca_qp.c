@@ -5,11 +5,11 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_LINE_BYTES 64
 
-/* Smallest slot that takes the longest command this QP may post. */
+/* Smallest slot that takes the longest command of this QP. */
 static unsigned int vuhca_send_stride(const struct vuhca_qp_init *init)
 {
 	size_t tail = max_t(size_t, init->inline_bytes,
@@ -38,14 +38,16 @@ static size_t vuhca_wq_bytes(const struct vuhca_wq *wq)
 		     VUHCA_LINE_BYTES);
 }
 
-/* The descriptor of a queue that is in no list and was not stopped. */
+/* Writes the descriptor of a queue that is in no list and was not stopped. */
 static void vuhca_qp_unlink(struct vuhca_qp *qp)
 {
 	memset(qp->descriptor, 0, sizeof(*qp->descriptor));
 	qp->descriptor->dw0 = cpu_to_le32(U32_MAX);
 }
 
-/* Both queues, the software record and the hardware descriptor in one piece. */
+/*
+ * Allocates both queues, the software record and the descriptor as one piece.
+ */
 static int vuhca_qp_memory(struct vuhca_qp *qp)
 {
 	size_t send = vuhca_wq_bytes(&qp->sq);
@@ -175,6 +177,15 @@ void vuhca_qp_event(struct vuhca_dev *dev,
 		qp->event(entry->event_type, entry->fault_kind, qp->context);
 }
 
+/**
+ * vuhca_create_qp() - Create a queue pair in RESET.
+ * @dev: Function of the adapter.
+ * @init: Parameters.
+ *
+ * Context: May sleep.
+ * Return: The QP, or ERR_PTR() of -EINVAL (too large), -ESTALE (the PD is older
+ *	than the last reset), -ENOMEM or the error of vuhca_admin_execute().
+ */
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 				 const struct vuhca_qp_init *init)
 {
@@ -205,12 +216,22 @@ free:
 }
 EXPORT_SYMBOL_GPL(vuhca_create_qp);
 
+/**
+ * vuhca_destroy_qp() - Destroy a queue pair and drop its completions that
+ *	have not been polled.
+ * @qp: QP; stays when the call fails. No call on it is under way.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_admin_execute().
+ */
 int vuhca_destroy_qp(struct vuhca_qp *qp)
 {
 	struct vuhca_dev *dev = qp->dev;
 	int err;
 
-	/* Whatever became of it: the command takes the QP away for certain. */
+	/*
+	 * Destroy the QP whatever the result: the command takes it off as well.
+	 */
 	if (vuhca_stop_qp(qp) == -ETIMEDOUT && !vuhca_adapter_disabled(dev))
 		dev_warn_ratelimited(&dev->pdev->dev,
 				     "QP %u was not taken off the scheduler\n",
@@ -219,7 +240,7 @@ int vuhca_destroy_qp(struct vuhca_qp *qp)
 				  qp->qpn, qp->generation);
 	if (err)
 		return err;
-	/* After a reset the number may be another QP's already. */
+	/* After a reset the number may belong to another QP. */
 	xa_cmpxchg_irq(&dev->qps, qp->qpn, qp, NULL, 0);
 	/* Cleaning takes the CQ locks, so it also waits for pollers. */
 	vuhca_clean_cq(qp->send_cq, qp->qpn);

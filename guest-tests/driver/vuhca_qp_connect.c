@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The way of RC and UC QPs from RESET to RTS. Each step names exactly the
- * attributes its service takes there; the adapter refuses any other.
+ * RC and UC QPs from RESET to RTS. Each transition names exactly the attributes
+ * that its service takes (IBTA 11.2.5.2); the adapter refuses any other.
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* RESET to INIT: receives may be posted. */
+/**
+ * vuhca_qp_connect_init() - Take an RC or UC QP from RESET to INIT; receives
+ *	may be posted.
+ * @qp: QP.
+ * @connection: Peer and path.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
+ */
 int vuhca_qp_connect_init(struct vuhca_qp *qp,
 			  const struct vuhca_connection *connection)
 {
@@ -24,7 +32,15 @@ int vuhca_qp_connect_init(struct vuhca_qp *qp,
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_connect_init);
 
-/* INIT to RTR: knows its peer, and receives from it. */
+/**
+ * vuhca_qp_connect_rtr() - Take an RC or UC QP from INIT to RTR; it receives
+ *	from its peer.
+ * @qp: QP.
+ * @connection: Peer and path.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
+ */
 int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
 			 const struct vuhca_connection *connection)
 {
@@ -54,7 +70,14 @@ int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_connect_rtr);
 
-/* RTR to RTS: may send. */
+/**
+ * vuhca_qp_connect_rts() - Take an RC or UC QP from RTR to RTS; it may send.
+ * @qp: QP.
+ * @connection: Peer and path.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
+ */
 int vuhca_qp_connect_rts(struct vuhca_qp *qp,
 			 const struct vuhca_connection *connection)
 {
@@ -78,7 +101,14 @@ int vuhca_qp_connect_rts(struct vuhca_qp *qp,
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_connect_rts);
 
-/* RESET to RTS in one go; where it fails, the QP stays. */
+/**
+ * vuhca_qp_connect() - Take an RC or UC QP from RESET to RTS.
+ * @qp: QP; stays in the last state it reached when the call fails.
+ * @connection: Peer and path.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
+ */
 int vuhca_qp_connect(struct vuhca_qp *qp,
 		     const struct vuhca_connection *connection)
 {

@@ -1,23 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Posting. A send always goes to its slot in memory first, then the tail is
- * published, then the same bytes go through a collect buffer or a doorbell is
- * rung. So a collect copy may be lost at any time: the adapter falls back to
- * the slot.
+ * Posting to send and receive queues. A send WQE is first built in its slot in
+ * memory, then the tail is published, then the same bytes go through a collect
+ * buffer or a doorbell is rung. The copy in a collect buffer may be lost at any
+ * time: the adapter then reads the slot.
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* Shows the adapter every slot filled so far. */
+/**
+ * vuhca_publish_send_tail() - Show the adapter every send WQE built so far.
+ * @qp: QP.
+ *
+ * Context: Any context. The caller holds qp->sq.lock.
+ */
 void vuhca_publish_send_tail(struct vuhca_qp *qp)
 {
-	/* Slots before the tail that says they are there. */
+	/* Write the slots before the tail that announces them. */
 	dma_wmb();
 	WRITE_ONCE(qp->record->send_tail, cpu_to_le16(qp->sq.tail));
-	/* The tail before the collect buffer or doorbell that follows. */
+	/* Write the tail before the collect buffer or the doorbell. */
 	wmb();
 }
 EXPORT_SYMBOL_GPL(vuhca_publish_send_tail);
 
+/**
+ * vuhca_ring_doorbell() - Ring the send doorbell of a QP.
+ * @qp: QP.
+ * @sequence: Number of the first request of a batch.
+ *
+ * Context: Any context.
+ */
 void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence)
 {
 	struct vuhca_doorbell word = {};
@@ -80,14 +92,25 @@ static int vuhca_post_collected(struct vuhca_qp *qp,
 	return posted;
 }
 
-/* Posts up to @count requests in order; how many, or an error when none. */
+/**
+ * vuhca_post_send() - Post send requests to a QP.
+ * @qp: QP.
+ * @wrs: Requests.
+ * @count: Number of requests.
+ * @mode: How the requests reach the adapter.
+ *
+ * Context: Any context.
+ * Return: Number of requests posted, in order; -ENOMEM when none was, because
+ *	the queue is full or the first request does not fit; -EINVAL: the state of
+ *	the QP does not allow sends; -ESTALE: a reset has destroyed the QP.
+ */
 int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
 		    unsigned int count, enum vuhca_post_mode mode)
 {
 	unsigned long flags;
 	int posted;
 
-	/* The lock also keeps us on one CPU, hence on one collect buffer. */
+	/* The lock also keeps the CPU, hence the collect buffer. */
 	spin_lock_irqsave(&qp->sq.lock, flags);
 	posted = vuhca_may_send(qp);
 	if (!posted) {
@@ -104,7 +127,16 @@ int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
 }
 EXPORT_SYMBOL_GPL(vuhca_post_send);
 
-/* Posts up to @count receives; how many, or an error when none. */
+/**
+ * vuhca_post_recv() - Post receive requests to a QP.
+ * @qp: QP.
+ * @wrs: Requests.
+ * @count: Number of requests.
+ *
+ * Context: Any context.
+ * Return: Number of requests posted, in order; -ENOMEM when none was; -EINVAL:
+ *	the QP has an SRQ, or is in RESET; -ESTALE: a reset has destroyed the QP.
+ */
 int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 		    unsigned int count)
 {
@@ -118,12 +150,15 @@ int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 	spin_lock_irqsave(&qp->rq.lock, flags);
 	while (posted < count && vuhca_build_recv_wqe(&qp->rq, wrs + posted))
 		posted++;
-	/* Entries before the tail that says they are there. */
+	/* Write the entries before the tail that announces them. */
 	dma_wmb();
 	WRITE_ONCE(qp->record->receive_tail, cpu_to_le16(qp->rq.tail));
 	spin_unlock_irqrestore(&qp->rq.lock, flags);
-	/* In the error state nothing arrives that would make it look. */
+	/*
+	 * In ERR no packet arrives that would make the adapter read the queue.
+	 */
 	if (posted && READ_ONCE(qp->state) == VUHCA_QP_STATE_ERR) {
+		/* Write the tail before the doorbell. */
 		wmb();
 		vuhca_ring_doorbell(qp, READ_ONCE(qp->sq.tail));
 	}
@@ -133,7 +168,7 @@ EXPORT_SYMBOL_GPL(vuhca_post_recv);
 
 /*
  * Rings for every QP with outstanding sends: commands that were written to
- * collect pages which the function no longer has are lost, their slots are not.
+ * collect pages which the function has lost were dropped, their slots remain.
  */
 void vuhca_ring_outstanding(struct vuhca_dev *dev)
 {

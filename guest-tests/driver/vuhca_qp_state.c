@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* States and attributes of queue pairs. */
-#include "vuhca.h"
+/* States and attributes of queue pairs (IBTA 10.3.1). */
+#include "vuhca_internal.h"
 
-/* Reset empties the queues; what software counts starts again with them. */
+/* Empties both queues for RESET; software's counts start again at 0. */
 static void vuhca_qp_rewind(struct vuhca_qp *qp)
 {
 	spin_lock_irq(&qp->sq.lock);
@@ -17,6 +17,15 @@ static void vuhca_qp_rewind(struct vuhca_qp *qp)
 	spin_unlock_irq(&qp->sq.lock);
 }
 
+/**
+ * vuhca_modify_qp() - Change the state or the attributes of a QP.
+ * @qp: QP.
+ * @attributes: Attributes; attribute_mask names those to change.
+ *
+ * Context: May sleep.
+ * Return: 0; -ESTALE: a reset has destroyed the QP; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_modify_qp(struct vuhca_qp *qp,
 		    const struct vuhca_qp_attributes *attributes)
 {
@@ -35,7 +44,7 @@ int vuhca_modify_qp(struct vuhca_qp *qp,
 		return -ESTALE;
 	if (!(mask & VUHCA_QP_MASK_STATE))
 		return vuhca_admin_execute(qp->dev, &command, &answer);
-	/* The contract wants the record zeroed before the command. */
+	/* The record is zeroed before the command (docs/PROGRAMMING.md). */
 	if (state == VUHCA_QP_STATE_RESET)
 		vuhca_qp_rewind(qp);
 	err = vuhca_admin_execute(qp->dev, &command, &answer);
@@ -50,6 +59,16 @@ int vuhca_modify_qp(struct vuhca_qp *qp,
 }
 EXPORT_SYMBOL_GPL(vuhca_modify_qp);
 
+/**
+ * vuhca_query_qp() - Query a QP.
+ * @qp: QP.
+ * @creation: Receives what the QP was created with.
+ * @attributes: Receives the attributes.
+ *
+ * Context: May sleep.
+ * Return: 0; -ESTALE: a reset has destroyed the QP; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_query_qp(struct vuhca_qp *qp, struct vuhca_qp_creation *creation,
 		   struct vuhca_qp_attributes *attributes)
 {
@@ -72,6 +91,16 @@ int vuhca_query_qp(struct vuhca_qp *qp, struct vuhca_qp_creation *creation,
 }
 EXPORT_SYMBOL_GPL(vuhca_query_qp);
 
+/**
+ * vuhca_qp_to_init() - Take a UD QP from RESET to INIT.
+ * @qp: QP.
+ * @port: Port.
+ * @pkey_index: Entry of the port's P_Key table.
+ * @qkey: Q_Key.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
+ */
 int vuhca_qp_to_init(struct vuhca_qp *qp, u8 port, u16 pkey_index, u32 qkey)
 {
 	struct vuhca_qp_attributes attributes = {
@@ -89,12 +118,27 @@ int vuhca_qp_to_init(struct vuhca_qp *qp, u8 port, u16 pkey_index, u32 qkey)
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_to_init);
 
+/**
+ * vuhca_qp_to_rtr() - Take a UD QP from INIT to RTR.
+ * @qp: QP.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
+ */
 int vuhca_qp_to_rtr(struct vuhca_qp *qp)
 {
 	return vuhca_qp_to_state(qp, VUHCA_QP_STATE_RTR);
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_to_rtr);
 
+/**
+ * vuhca_qp_to_rts() - Take a UD QP from RTR to RTS.
+ * @qp: QP.
+ * @psn: First PSN sent.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
+ */
 int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn)
 {
 	struct vuhca_qp_attributes attributes = {
@@ -108,7 +152,15 @@ int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn)
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_to_rts);
 
-/* A state that needs no further attributes: RESET, RTR of a UD QP, ERR. */
+/**
+ * vuhca_qp_to_state() - Take a QP to a state that needs no further
+ *	attributes.
+ * @qp: QP.
+ * @state: RESET, ERR, RTR of a UD QP, or RTS from SQD or SQE.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
+ */
 int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state)
 {
 	struct vuhca_qp_attributes attributes = {
@@ -120,9 +172,15 @@ int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state)
 }
 EXPORT_SYMBOL_GPL(vuhca_qp_to_state);
 
-/*
- * RTS to SQD: what is begun is finished, the rest waits for RTS. The QP's event
- * handler is told, once, when nothing is left in flight.
+/**
+ * vuhca_qp_drain() - Take a QP from RTS to SQD.
+ * @qp: QP.
+ *
+ * Sends that have begun are finished; the rest waits for RTS. One event reports
+ * that nothing is left in flight.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_modify_qp().
  */
 int vuhca_qp_drain(struct vuhca_qp *qp)
 {

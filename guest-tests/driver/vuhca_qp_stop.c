@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Taking a send queue off the adapter's scheduler before its memory goes: the
- * adapter links the descriptors of waiting queues, so one that vanished would
- * break the list. The stop doorbell has `destroyed` set; the link is null once
- * the queue is in no list and no read for it is outstanding.
+ * Takes a send queue off the adapter's scheduler before its memory is freed:
+ * the adapter links the descriptors of waiting queues, so a freed one would
+ * break the list. The stop doorbell sets `destroyed`; the link is null once the
+ * queue is in no list and no read for it is outstanding.
  */
 #include <linux/delay.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* How long nothing may move before it is taken that nothing will. */
+/* When the descriptor does not change for this time, it will not change. */
 #define VUHCA_STOP_MS		500
 #define VUHCA_NOT_QUEUED	0xff
 
@@ -19,7 +19,7 @@ vuhca_read_descriptor(const struct vuhca_qp *qp)
 	struct vuhca_send_queue_descriptor seen = {};
 
 	seen.dw1 = READ_ONCE(qp->descriptor->dw1);
-	/* The link is at least as new as the flag. */
+	/* Read the link after the flag, so that it is at least as new. */
 	dma_rmb();
 	seen.dw0 = READ_ONCE(qp->descriptor->dw0);
 	return seen;
@@ -39,7 +39,10 @@ static int vuhca_wait_stopped(struct vuhca_qp *qp)
 	unsigned long end = jiffies + slice;
 
 	for (;;) {
-		/* Looked at before the time, so that a late look still counts. */
+		/*
+		 * Read the time before the descriptor, so that a late look
+		 * still counts.
+		 */
 		bool late = time_after(jiffies, end);
 
 		seen = vuhca_read_descriptor(qp);
@@ -57,10 +60,15 @@ static int vuhca_wait_stopped(struct vuhca_qp *qp)
 	}
 }
 
-/*
- * Stops the QP for good, until it is reset. -EINVAL in a state without sends,
- * -ENODEV when there is no collect page to ask by, -EIO when a reset came,
- * -ETIMEDOUT when the adapter did nothing for VUHCA_STOP_MS. May sleep.
+/**
+ * vuhca_stop_qp() - Take a QP's send queue off the adapter's scheduler until
+ *	the QP is reset.
+ * @qp: QP.
+ *
+ * Context: May sleep.
+ * Return: 0; -EINVAL: the QP is in a state without sends; -ENODEV: there is no
+ *	collect page to write the request to; -EIO: a reset came; -ETIMEDOUT: the
+ *	descriptor did not change for VUHCA_STOP_MS.
  */
 int vuhca_stop_qp(struct vuhca_qp *qp)
 {
@@ -71,6 +79,7 @@ int vuhca_stop_qp(struct vuhca_qp *qp)
 	if (READ_ONCE(qp->state) < VUHCA_QP_STATE_RTS)
 		return -EINVAL;
 	vuhca_doorbell_set_qpn(&word, qp->qpn);
+	/* Stores to the queue come before the stop request. */
 	wmb();
 	if (!vuhca_vcb_write_word(qp->dev, VUHCA_STOP_OFFSET, &word))
 		return -ENODEV;

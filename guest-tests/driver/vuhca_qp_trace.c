@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Trace: the adapter keeps command blocks of a QP's messages in a wrapping
- * queue of its own, to be read while it runs. -EOPNOTSUPP from an adapter that
- * keeps none.
+ * Traces: the adapter keeps command blocks of a QP's messages in a wrapping
+ * queue of its own, which can be read while it runs (docs/PROGRAMMING.md).
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 static int vuhca_trace_command(struct vuhca_qp *qp, u8 opcode,
 			       const struct vuhca_trace_attributes *request,
@@ -27,7 +26,15 @@ static int vuhca_trace_command(struct vuhca_qp *qp, u8 opcode,
 	return err;
 }
 
-/* Enables, with a size of the queue and a snap length, or disables. */
+/**
+ * vuhca_modify_trace() - Enable or disable the trace of a QP.
+ * @qp: QP.
+ * @attributes: Size of the trace and snap length, or that it is disabled.
+ *
+ * Context: May sleep.
+ * Return: 0; -ESTALE: a reset has destroyed the QP; -EOPNOTSUPP: the adapter
+ *	keeps no traces; or the error of vuhca_admin_execute().
+ */
 int vuhca_modify_trace(struct vuhca_qp *qp,
 		       const struct vuhca_trace_attributes *attributes)
 {
@@ -36,6 +43,14 @@ int vuhca_modify_trace(struct vuhca_qp *qp,
 }
 EXPORT_SYMBOL_GPL(vuhca_modify_trace);
 
+/**
+ * vuhca_query_trace() - Query the trace of a QP.
+ * @qp: QP.
+ * @attributes: Receives the attributes.
+ *
+ * Context: May sleep.
+ * Return: As of vuhca_modify_trace().
+ */
 int vuhca_query_trace(struct vuhca_qp *qp,
 		      struct vuhca_trace_attributes *attributes)
 {
@@ -44,9 +59,16 @@ int vuhca_query_trace(struct vuhca_qp *qp,
 }
 EXPORT_SYMBOL_GPL(vuhca_query_trace);
 
-/*
- * Has command blocks from @position on written to @buffer, each followed by the
- * packets kept of it; attributes->position is the next one to ask for.
+/**
+ * vuhca_read_trace() - Have command blocks of a trace written to memory.
+ * @qp: QP.
+ * @position: First block.
+ * @buffer: Bus address of the memory; each block is followed by its packets.
+ * @length: Length of the memory.
+ * @attributes: Receives the attributes; position is the next block to read.
+ *
+ * Context: May sleep.
+ * Return: As of vuhca_modify_trace().
  */
 int vuhca_read_trace(struct vuhca_qp *qp, u64 position, dma_addr_t buffer,
 		     u32 length, struct vuhca_trace_attributes *attributes)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The function's share of the adapter: asking for it, looking at it, and taking
- * note when somebody changed it.
+ * The function's share of the adapter's resources: requests, queries, and
+ * changes by another function.
  */
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 static void vuhca_shares_update(struct work_struct *work)
 {
@@ -22,7 +22,13 @@ void vuhca_shares_init(struct vuhca_dev *dev)
 	INIT_WORK(&dev->shares.changed, vuhca_shares_update);
 }
 
-/* Counts a change of the function's share and takes it over later. Any context. */
+/**
+ * vuhca_shares_refresh() - Count a change of the function's share and take it
+ *	over later.
+ * @dev: Function of the adapter.
+ *
+ * Context: Any context.
+ */
 void vuhca_shares_refresh(struct vuhca_dev *dev)
 {
 	dev->shares.events++;
@@ -30,16 +36,23 @@ void vuhca_shares_refresh(struct vuhca_dev *dev)
 }
 EXPORT_SYMBOL_GPL(vuhca_shares_refresh);
 
-/* Event handler: the function's share has changed. */
+/* Event handler: another function has changed this function's share. */
 void vuhca_shares_event(struct vuhca_dev *dev,
 			const struct vuhca_event_entry *entry)
 {
 	vuhca_shares_refresh(dev);
 }
 
-/*
- * Asks for all of @changes or nothing. Zero; else @answer tells which change was
- * refused and why, or there was no answer. May sleep.
+/**
+ * vuhca_request_resources() - Request changes of shares, all or none.
+ * @dev: Function of the adapter.
+ * @changes: Changes.
+ * @count: Number of changes.
+ * @answer: Receives the answer: which change was refused, and why.
+ *
+ * Context: May sleep. The function's own share has been taken over on return.
+ * Return: 0; -EINVAL: no changes or too many; or the error of
+ *	vuhca_admin_execute().
  */
 int vuhca_request_resources(struct vuhca_dev *dev,
 			    const struct vuhca_resource_change *changes,
@@ -66,7 +79,7 @@ int vuhca_request_resources(struct vuhca_dev *dev,
 		    vuhca_resource_change_get_qos_level(&changes[i]) <
 		    VUHCA_QOS_LEVELS)
 			dev->vcbs_split = true;
-	/* Who asks gets no event. */
+	/* The requesting function gets no event. */
 	schedule_work(&dev->shares.changed);
 	flush_work(&dev->shares.changed);
 	return 0;
@@ -85,7 +98,15 @@ static int vuhca_query(struct vuhca_dev *dev, u8 opcode, u32 object,
 	return err;
 }
 
-/* A virtual function may look at its own share only. */
+/**
+ * vuhca_query_resources() - Query the share of a function.
+ * @dev: Function of the adapter.
+ * @function: Number of the function; a virtual function may name only itself.
+ * @share: Receives the share.
+ *
+ * Context: May sleep.
+ * Return: 0, or the error of vuhca_admin_execute().
+ */
 int vuhca_query_resources(struct vuhca_dev *dev, u32 function,
 			  struct vuhca_resource_share *share)
 {
@@ -94,6 +115,16 @@ int vuhca_query_resources(struct vuhca_dev *dev, u32 function,
 }
 EXPORT_SYMBOL_GPL(vuhca_query_resources);
 
+/**
+ * vuhca_query_lane() - Query a transmit virtual lane.
+ * @dev: Function of the adapter.
+ * @lane: Number of the lane.
+ * @attributes: Receives the attributes.
+ *
+ * Context: May sleep.
+ * Return: 0; -EPERM: a virtual function may not see this lane; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_query_lane(struct vuhca_dev *dev, u32 lane,
 		     struct vuhca_lane_attributes *attributes)
 {

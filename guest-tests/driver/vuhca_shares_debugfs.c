@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The debugfs files about shares: `resources` shows who has what and takes
- * requests, `lanes` shows the lanes, `last-error` why the last request failed.
+ * The debugfs files of shares: `resources` shows all shares and takes requests,
+ * `lanes` shows the lanes, `last-error` tells why the last request failed.
  */
 #include <linux/bitmap.h>
 #include <linux/debugfs.h>
@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_REQUEST_BYTES 2048
 
@@ -49,7 +49,7 @@ static void vuhca_show_share(struct seq_file *file,
 	seq_putc(file, '\n');
 }
 
-/* A virtual function is told of itself alone. */
+/* A virtual function sees only its own share. */
 static int vuhca_resources_show(struct seq_file *file, void *unused)
 {
 	struct vuhca_dev *dev = file->private;
@@ -136,7 +136,7 @@ static void vuhca_show_lane(struct seq_file *file, unsigned int number,
 		   le32_to_cpu(lane->list_size), le32_to_cpu(lane->launches));
 }
 
-/* Those this function may look at. */
+/* Shows the lanes that this function may query. */
 static int vuhca_lanes_show(struct seq_file *file, void *unused)
 {
 	struct vuhca_dev *dev = file->private;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Shared receive queues. Entries are taken in order, but QPs complete them in
- * any: a slot is filled again only when all before it have completed, too.
- * What a reset or destroyed QP had taken for a message in progress completes as
- * flushed; with the other completions nobody polls any more, its slot comes back
- * when the CQ is cleaned.
+ * Shared receive queues. The adapter takes entries in order, but QPs complete
+ * them in any order: a slot is filled again only when all slots before it have
+ * completed. An entry that a QP had taken for a message in progress completes
+ * as flushed when the QP is reset or destroyed. The slot of a completion that
+ * is not polled is freed when the CQ is cleaned.
  */
 #include <linux/bitmap.h>
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
 #define VUHCA_SRQ_RECORD_BYTES 64
 
@@ -93,6 +93,15 @@ void vuhca_srq_event(struct vuhca_dev *dev,
 		srq->event(entry->event_type, entry->fault_kind, srq->context);
 }
 
+/**
+ * vuhca_create_srq() - Create a shared receive queue.
+ * @pd: PD of the SRQ.
+ * @init: Parameters.
+ *
+ * Context: May sleep.
+ * Return: The SRQ, or ERR_PTR() of -EINVAL (too large), -ESTALE (the PD is
+ *	older than the last reset), -ENOMEM or the error of vuhca_admin_execute().
+ */
 struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
 				   const struct vuhca_srq_init *init)
 {
@@ -125,7 +134,14 @@ free:
 }
 EXPORT_SYMBOL_GPL(vuhca_create_srq);
 
-/* -EBUSY, with the SRQ kept, while QPs use it. */
+/**
+ * vuhca_destroy_srq() - Destroy a shared receive queue.
+ * @srq: SRQ; stays when the call fails.
+ *
+ * Context: May sleep.
+ * Return: 0; -EBUSY while QPs use the SRQ; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_destroy_srq(struct vuhca_srq *srq)
 {
 	struct vuhca_dev *dev = srq->dev;
@@ -135,9 +151,12 @@ int vuhca_destroy_srq(struct vuhca_srq *srq)
 				  srq->srqn, srq->generation);
 	if (err)
 		return err;
-	/* After a reset the number may be another SRQ's already. */
+	/* After a reset the number may belong to another SRQ. */
 	xa_cmpxchg_irq(&dev->srqs, srq->srqn, srq, NULL, 0);
-	/* Its last QP is gone, hence no poller; wait for an event handler. */
+	/*
+	 * The last QP is gone, so there are no pollers; wait for event
+	 * handlers.
+	 */
 	spin_lock_irq(&dev->eqs[0].lock);
 	spin_unlock_irq(&dev->eqs[0].lock);
 	vuhca_srq_free(srq);
@@ -145,7 +164,16 @@ int vuhca_destroy_srq(struct vuhca_srq *srq)
 }
 EXPORT_SYMBOL_GPL(vuhca_destroy_srq);
 
-/* One event when fewer entries than @limit are posted; 0: none. */
+/**
+ * vuhca_set_srq_limit() - Ask for one event when fewer entries than a limit
+ *	are posted.
+ * @srq: SRQ.
+ * @limit: Limit, 0: no event.
+ *
+ * Context: May sleep.
+ * Return: 0; -ESTALE: a reset has destroyed the SRQ; or the error of
+ *	vuhca_admin_execute().
+ */
 int vuhca_set_srq_limit(struct vuhca_srq *srq, u32 limit)
 {
 	struct vuhca_srq_attributes attributes = {
@@ -166,7 +194,16 @@ int vuhca_set_srq_limit(struct vuhca_srq *srq, u32 limit)
 }
 EXPORT_SYMBOL_GPL(vuhca_set_srq_limit);
 
-/* Posts up to @count receives; how many, or an error when none. */
+/**
+ * vuhca_post_srq_recv() - Post receive requests to an SRQ.
+ * @srq: SRQ.
+ * @wrs: Requests.
+ * @count: Number of requests.
+ *
+ * Context: Any context.
+ * Return: Number of requests posted, in order; -ENOMEM when none was; -ESTALE:
+ *	a reset has destroyed the SRQ.
+ */
 int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 			unsigned int count)
 {
@@ -179,7 +216,7 @@ int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 	spin_lock_irqsave(&rq->lock, flags);
 	while (posted < count && vuhca_build_recv_wqe(rq, wrs + posted))
 		posted++;
-	/* Entries before the tail that says they are there. */
+	/* Write the entries before the tail that announces them. */
 	dma_wmb();
 	WRITE_ONCE(srq->record->tail, cpu_to_le16(rq->tail));
 	spin_unlock_irqrestore(&rq->lock, flags);
@@ -188,8 +225,8 @@ int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 EXPORT_SYMBOL_GPL(vuhca_post_srq_recv);
 
 /*
- * The request that completed as entry @sequence; false when none is outstanding
- * there. Any context.
+ * Retires the request that completed as entry @sequence; false when it is not
+ * outstanding. Any context.
  */
 bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id)
 {

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Collect buffers. Each QoS level has its part of the collect BAR; the kernel
- * keeps one buffer per CPU and level, the others are handed out whole. Two
- * writers in one buffer would mix two commands, so a kernel buffer is used
- * under its lock only, and whoever finds it busy rings the doorbell instead.
- * The function's share may change at any time: then buffers change hands.
+ * Collect buffers. Each QoS level has its part of the collect BAR. The kernel
+ * keeps one buffer for each CPU and level, users get the others. Two writers in
+ * one buffer would mix their commands, so a kernel buffer is used under its
+ * lock only, and a sender that finds it busy rings the doorbell instead. The
+ * function's share may change at any time; buffers then get other pages.
  */
 #include <linux/slab.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* Drops what the buffer holds of a command. */
+/**
+ * vuhca_vcb_cancel() - Drop what a collect buffer holds of a command.
+ * @vcb: Buffer that only the caller uses.
+ *
+ * Context: Any context.
+ */
 void vuhca_vcb_cancel(struct vuhca_vcb *vcb)
 {
 	__le64 word = cpu_to_le64((u64)VUHCA_CANCEL_VALUE_HIGH << 32);
 
+	/* Earlier stores to the page come before the cancel word. */
 	wmb();
 	vuhca_write_eight(vcb->page + VUHCA_CANCEL_OFFSET, &word);
+	/* Drain write-combining before the buffer is used again. */
 	wmb();
 }
 EXPORT_SYMBOL_GPL(vuhca_vcb_cancel);
@@ -56,7 +63,7 @@ void vuhca_vcbs_cleanup(struct vuhca_dev *dev)
 	mutex_destroy(&dev->vcb_lock);
 }
 
-/* Nobody writes to the buffer's former page once this returns. */
+/* No writer uses the buffer's former page once this returns. */
 static void vuhca_vcb_move(struct vuhca_vcb *vcb, u8 __iomem *page)
 {
 	spin_lock_irq(&vcb->lock);
@@ -64,7 +71,7 @@ static void vuhca_vcb_move(struct vuhca_vcb *vcb, u8 __iomem *page)
 	spin_unlock_irq(&vcb->lock);
 }
 
-/* Gives back what the level does not have any more. */
+/* Gives back the pages that the level no longer has. */
 static void vuhca_vcb_set_shrink(struct vuhca_dev *dev,
 				 struct vuhca_vcb_set *set, unsigned int first,
 				 unsigned int count)
@@ -72,7 +79,9 @@ static void vuhca_vcb_set_shrink(struct vuhca_dev *dev,
 	struct vuhca_vcb *vcb;
 	unsigned int i;
 
-	/* A small function keeps half of its buffers for other users. */
+	/*
+	 * A function with few pages keeps half of them for vuhca_alloc_vcb().
+	 */
 	set->first = first;
 	set->count = count;
 	WRITE_ONCE(set->cpu_count, min(nr_cpu_ids, DIV_ROUND_UP(count, 2)));
@@ -86,7 +95,7 @@ static void vuhca_vcb_set_shrink(struct vuhca_dev *dev,
 	}
 }
 
-/* A CPU for which no buffer is left rings doorbells. */
+/* A CPU without a buffer rings doorbells. */
 static void vuhca_vcb_set_fill(struct vuhca_dev *dev, struct vuhca_vcb_set *set)
 {
 	struct vuhca_vcb *vcb;
@@ -108,8 +117,8 @@ static void vuhca_vcb_set_fill(struct vuhca_dev *dev, struct vuhca_vcb_set *set)
 }
 
 /*
- * Takes the function's share of collect buffers as it is now. Unless the levels
- * were given theirs by request, a quarter is kept for low latency. May sleep.
+ * Takes over the function's present share of collect pages. Unless a request
+ * has split them between the levels, level 1 gets a quarter. May sleep.
  */
 void vuhca_vcbs_update(struct vuhca_dev *dev)
 {
@@ -133,25 +142,38 @@ void vuhca_vcbs_update(struct vuhca_dev *dev)
 	mutex_unlock(&dev->vcb_lock);
 }
 
-/* After each reset: nothing is half-collected, and the divider is not ours. */
+/*
+ * After a reset: buffers hold no commands, and the divider is at its default.
+ */
 void vuhca_vcbs_start(struct vuhca_dev *dev)
 {
 	dev->vcbs_split = false;
 	vuhca_vcbs_update(dev);
 }
 
-/* Writes a whole command. It is the adapter's when this returns. */
+/**
+ * vuhca_vcb_write() - Write a whole command to a collect buffer.
+ * @vcb: Buffer that only the caller uses.
+ * @bytes: Command, aligned to 8 bytes.
+ * @length: Length of @bytes, a multiple of 8.
+ *
+ * The adapter has the command when this call returns.
+ *
+ * Context: Any context.
+ */
 void vuhca_vcb_write(struct vuhca_vcb *vcb, const void *bytes, size_t length)
 {
 	__iowrite64_copy(vcb->page + VUHCA_DATA_OFFSET, bytes, length / 8);
-	/* Drain write-combining before the buffer is used for another one. */
+	/*
+	 * Drain write-combining before the buffer is used for another command.
+	 */
 	wmb();
 }
 EXPORT_SYMBOL_GPL(vuhca_vcb_write);
 
 /*
  * Writes a command to this CPU's buffer; false when there is none or it is
- * busy. The caller has interrupts off, or the buffer would change under it.
+ * busy. The caller has interrupts off, so that the CPU stays the same.
  */
 bool vuhca_vcb_try_write(struct vuhca_dev *dev, u8 qos_level, const void *bytes,
 			 size_t length)
@@ -175,7 +197,10 @@ bool vuhca_vcb_try_write(struct vuhca_dev *dev, u8 qos_level, const void *bytes,
 	return there;
 }
 
-/* Eight bytes beside the data area of any page; false when there is none. */
+/*
+ * Writes eight bytes beside the data area of any page; false when there is
+ * none.
+ */
 bool vuhca_vcb_write_word(struct vuhca_dev *dev, unsigned int offset,
 			  const void *word)
 {
@@ -189,15 +214,24 @@ bool vuhca_vcb_write_word(struct vuhca_dev *dev, unsigned int offset,
 		there = vcb->page;
 		if (there)
 			vuhca_write_eight(vcb->page + offset, word);
+		/* Drain write-combining before another CPU uses the page. */
 		wmb();
 		spin_unlock_irq(&vcb->lock);
 	}
 	return there;
 }
 
-/*
- * A buffer for the caller alone, for example a user context. It stays the
- * caller's when the function's share shrinks, but may then not work.
+/**
+ * vuhca_alloc_vcb() - Allocate a collect buffer for the caller alone.
+ * @dev: Function of the adapter.
+ * @qos_level: QoS level, 0 or 1.
+ *
+ * The buffer stays the caller's when the function's share shrinks, but the
+ * adapter may then drop what is written to it.
+ *
+ * Context: May sleep.
+ * Return: The buffer, or ERR_PTR() of -EINVAL (no such level), -ENOMEM or
+ *	-ENOSPC.
  */
 struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level)
 {
@@ -228,6 +262,14 @@ struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level)
 }
 EXPORT_SYMBOL_GPL(vuhca_alloc_vcb);
 
+/**
+ * vuhca_free_vcb() - Cancel what a collect buffer holds of a command, and
+ *	free the buffer.
+ * @dev: Function of the adapter.
+ * @vcb: Buffer of vuhca_alloc_vcb().
+ *
+ * Context: May sleep.
+ */
 void vuhca_free_vcb(struct vuhca_dev *dev, struct vuhca_vcb *vcb)
 {
 	vuhca_vcb_cancel(vcb);

@@ -1,62 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/*
- * How work is described to the driver: connections, requests, and what comes
- * back of them.
- */
+/* Work requests and work completions. */
 #ifndef VUHCA_WORK_H
 #define VUHCA_WORK_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 
 struct vuhca_qp;
 
-/* What the GRH of packets that leave the subnet, or may, is made of. */
-struct vuhca_global_route {
-	u8 destination_gid[16];
-	u8 source_gid_index;
-	u8 hop_limit;
-	u8 traffic_class;
-	u32 flow_label;
-};
+/* PSNs have 24 bits (IBTA 9.2); <rdma/ib_verbs.h> has the mask of QPNs. */
+#define VUHCA_PSN_MASK GENMASK(23, 0)
 
-/* What an RC or UC QP is told of its peer and of the way to it. */
-struct vuhca_connection {
-	u8 port;
-	u8 service_level;
-	u16 dlid;
-	u16 pkey_index;
-	const struct vuhca_global_route *route;	/* NULL: packets without GRH */
-	u32 remote_qpn;
-	u32 send_psn;
-	u32 receive_psn;
-	u32 access;		/* remote operations served */
-	u8 path_mtu;		/* code, 1 (256) to 5 (4096) */
-	/* RC only. */
-	u8 max_reads_initiated;
-	u8 max_reads_served;
-	u8 min_rnr_timer;
-	u8 timeout;
-	u8 retry_count;
-	u8 rnr_retry;
-};
-
+/**
+ * struct vuhca_buffer - Scatter/gather element.
+ * @address: Address in the memory region.
+ * @length: Length in bytes.
+ * @lkey: Key of the memory region.
+ */
 struct vuhca_buffer {
 	u64 address;
 	u32 length;
 	u32 lkey;
 };
 
+/**
+ * struct vuhca_send_wr - Send work request.
+ * @wr_id: Repeated in the completion.
+ * @opcode: VUHCA_SEND_OPCODE_*.
+ * @signaled: The request completes with an entry in the CQ.
+ * @solicited: The receiver gets a solicited event.
+ * @fence: The request waits for earlier READs and atomics.
+ * @immediate: Immediate data, or the key to invalidate.
+ * @sge: Scatter/gather list. FAST_REGISTER: the range and the new key.
+ *	BIND_WINDOW: the range and the key of the memory region.
+ * @sge_count: Elements of @sge.
+ * @inline_data: Payload in place of @sge, or NULL.
+ * @inline_bytes: Length of @inline_data.
+ * @ud: Destination of a datagram.
+ * @ud.remote_qpn: QPN of the destination.
+ * @ud.qkey: Q_Key.
+ * @ud.ah: Index of the address handle.
+ * @remote: Remote memory of RDMA and atomic requests.
+ * @remote.address: Address in the remote memory region.
+ * @remote.rkey: Key of the remote memory region.
+ * @atomic: Operands of an atomic request.
+ * @atomic.swap_or_add: Value to swap in or to add.
+ * @atomic.compare: Value to compare with.
+ * @reg: FAST_REGISTER.
+ * @reg.page_list: Bus address of the page list.
+ * @reg.page_count: Pages in the list.
+ * @reg.page_shift: log2 of the page size.
+ * @reg.access: VUHCA_ACCESS_FLAG_*.
+ * @bind: BIND_WINDOW.
+ * @bind.rkey: Present key of the window.
+ * @bind.access: VUHCA_ACCESS_FLAG_*.
+ * @bind.key_byte: Low byte of the window's next key.
+ */
 struct vuhca_send_wr {
 	u64 wr_id;
 	u8 opcode;
 	bool signaled;
 	bool solicited;
 	bool fence;
-	u32 immediate;			/* or the key to invalidate */
-	/* FAST_REGISTER: range and new key; BIND_WINDOW: range and key of the MR */
+	u32 immediate;
 	const struct vuhca_buffer *sge;
 	unsigned int sge_count;
-	const void *inline_data;	/* instead of SGEs */
+	const void *inline_data;
 	u32 inline_bytes;
 	struct {
 		u32 remote_qpn;
@@ -66,7 +75,7 @@ struct vuhca_send_wr {
 	struct {
 		u64 address;
 		u32 rkey;
-	} remote;			/* RDMA and atomics */
+	} remote;
 	struct {
 		u64 swap_or_add;
 		u64 compare;
@@ -76,20 +85,46 @@ struct vuhca_send_wr {
 		u16 page_count;
 		u8 page_shift;
 		u8 access;
-	} reg;				/* FAST_REGISTER */
+	} reg;
 	struct {
-		u32 rkey;		/* as it is */
+		u32 rkey;
 		u32 access;
-		u8 key_byte;		/* low byte of the key to come */
-	} bind;				/* BIND_WINDOW */
+		u8 key_byte;
+	} bind;
 };
 
+/**
+ * struct vuhca_recv_wr - Receive work request.
+ * @wr_id: Repeated in the completion.
+ * @sge: Scatter/gather list.
+ * @sge_count: Elements of @sge.
+ */
 struct vuhca_recv_wr {
 	u64 wr_id;
 	const struct vuhca_buffer *sge;
 	unsigned int sge_count;
 };
 
+/**
+ * struct vuhca_wc - Work completion.
+ * @wr_id: As in the work request.
+ * @qp: QP of the work request.
+ * @status: VUHCA_COMPLETION_STATUS_*.
+ * @opcode: VUHCA_COMPLETION_OPCODE_*.
+ * @vendor_error: Cause of an error, VUHCA_FAULT_KIND_*.
+ * @port: Port that the message came by.
+ * @receive: A receive completed, not a send.
+ * @has_immediate: @immediate is immediate data.
+ * @has_invalidate: @immediate is the key that the message invalidated.
+ * @global_route: The message had a GRH.
+ * @solicited: The message asked for a solicited event.
+ * @sequence: Number of the work request in its queue.
+ * @source_lid: LID of the sender.
+ * @byte_length: Length of the message; of a datagram with the GRH area.
+ * @immediate: Immediate data or key.
+ * @source_qpn: QPN of the sender.
+ * @timestamp: Local time of the adapter in ns.
+ */
 struct vuhca_wc {
 	u64 wr_id;
 	struct vuhca_qp *qp;
@@ -105,7 +140,7 @@ struct vuhca_wc {
 	u16 sequence;
 	u16 source_lid;
 	u32 byte_length;
-	u32 immediate;			/* or the key invalidated */
+	u32 immediate;
 	u32 source_qpn;
 	u64 timestamp;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Laying out work requests in the slots of send and receive queues. */
+/* WQEs: work requests laid out in the slots of send and receive queues. */
 #include <linux/log2.h>
 
-#include "vuhca.h"
+#include "vuhca_internal.h"
 
-/* log2 of the slots of a receive queue, shared or not. */
+/* log2 of the slot length of a receive queue, shared or not. */
 unsigned int vuhca_recv_stride(unsigned int sge)
 {
 	return order_base_2(sizeof(struct vuhca_receive_entry) +
@@ -74,7 +74,9 @@ static void vuhca_put_inline(struct vuhca_send_command *command,
 	command->message_length = cpu_to_le32(wr->inline_bytes);
 }
 
-/* The payload, or where it lies; operands of an atomic take its place. */
+/*
+ * Writes the payload or its address; the operands of an atomic take its place.
+ */
 static void vuhca_put_payload(struct vuhca_send_command *command,
 			      const struct vuhca_send_wr *wr)
 {
@@ -159,12 +161,18 @@ static void vuhca_put_target(struct vuhca_send_command *command,
 		vuhca_put_bind_target(command, wr);
 		break;
 	default:
-		/* Connected QPs do not look at it. */
+		/* Connected QPs ignore the target. */
 		vuhca_put_ud_target(command, wr);
 	}
 }
 
-/* Computes the checksum of the command in @slot, otherwise complete. */
+/**
+ * vuhca_seal_send_wqe() - Fill in the checksum of a send command.
+ * @qp: QP of the command.
+ * @slot: Command that is complete but for its checksum.
+ *
+ * Context: Any context.
+ */
 void vuhca_seal_send_wqe(struct vuhca_qp *qp, void *slot)
 {
 	struct vuhca_send_command *command = slot;
@@ -177,10 +185,19 @@ void vuhca_seal_send_wqe(struct vuhca_qp *qp, void *slot)
 }
 EXPORT_SYMBOL_GPL(vuhca_seal_send_wqe);
 
-/*
- * Fills the next slot and advances the tail in memory of our own; nothing is
- * visible to the adapter before vuhca_publish_send_tail(). NULL when the queue is
- * full or the request does not fit its slots. The caller holds sq.lock.
+/**
+ * vuhca_build_send_wqe() - Build the next send WQE and advance the send tail
+ *	in host memory.
+ * @qp: QP.
+ * @wr: Send work request.
+ * @length: Receives the length of the command.
+ * @sequence: Receives the number of the request.
+ *
+ * The adapter does not see the WQE before vuhca_publish_send_tail().
+ *
+ * Context: Any context. The caller holds qp->sq.lock.
+ * Return: The WQE; NULL when the queue is full or the request does not fit its
+ *	slots.
  */
 void *vuhca_build_send_wqe(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
 			   size_t *length, u16 *sequence)
@@ -214,8 +231,8 @@ void *vuhca_build_send_wqe(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
 EXPORT_SYMBOL_GPL(vuhca_build_send_wqe);
 
 /*
- * Fills the next slot of a receive queue, shared or not. False when it is full
- * or the request does not fit. The caller holds the queue's lock.
+ * Builds the next WQE of a receive queue, shared or not; false when the queue
+ * is full or the request does not fit. The caller holds the queue's lock.
  */
 bool vuhca_build_recv_wqe(struct vuhca_wq *rq, const struct vuhca_recv_wr *wr)
 {

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Event queues: their entries, their summary bytes, and the state that decides
+ * between polling and interrupts.
+ */
+#ifndef VUHCA_EQ_H
+#define VUHCA_EQ_H
+
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "vuhca_hw.h"
+
+struct vuhca_dev;
+
+/* Secondary summary bytes of an EQ; more CQs than that share them. */
+#define VUHCA_SUMMARY_COUNT 256
+
+#define VUHCA_EVENT_TYPES (VUHCA_EVENT_TYPE_DEVICE_FATAL + 1)
+
+/**
+ * struct vuhca_summary - Summary bytes: the adapter sets them, the driver clears.
+ * @primary: Set when the EQ has a first event pending.
+ * @pad: Keeps @primary in a cache line of its own.
+ * @secondary: Set when a CQ of that index has an event pending.
+ */
+struct vuhca_summary {
+	u8 primary;
+	u8 pad[63];
+	u8 secondary[VUHCA_SUMMARY_COUNT] __aligned(8);
+};
+
+/**
+ * struct vuhca_poller - Polling of an EQ in place of its interrupts.
+ * @summary: The summary bytes.
+ * @dma: Bus address of @summary.
+ * @next_index: Counts the secondary indexes given to CQs.
+ * @work: Polls while interrupts are off.
+ * @active: @work polls.
+ * @polls_since_read: Polls that found @summary clear since the entries were read.
+ * @window_end: End of the window in which interrupts are counted, in jiffies.
+ * @window_count: Interrupts in the window.
+ * @polls: Count of polls.
+ * @idle_polls: Count of polls that found the primary byte clear.
+ * @marked: Count of secondary bytes found set.
+ * @switches: Count of changes from interrupts to polling.
+ */
+struct vuhca_poller {
+	struct vuhca_summary *summary;
+	dma_addr_t dma;
+	atomic_t next_index;
+	struct work_struct work;
+	bool active;
+	unsigned int polls_since_read;
+	unsigned long window_end;
+	unsigned int window_count;
+	u64 polls;
+	u64 idle_polls;
+	u64 marked;
+	u64 switches;
+};
+
+/**
+ * struct vuhca_eq - Event queue.
+ * @dev: Function of the EQ.
+ * @lock: Held while entries are consumed and their handlers run.
+ * @eqn: Number of the EQ, 0 while it does not exist.
+ * @index: Index in dev->eqs, and MSI-X vector.
+ * @entries_log2: log2 of the number of entries.
+ * @entries: The ring.
+ * @entries_dma: Bus address of @entries.
+ * @consumed: Running count of entries consumed.
+ * @suspect: @consumed + 1 when the deadman last found an entry, else 0.
+ * @irq: Linux interrupt number.
+ * @name: Name of the interrupt.
+ * @poller: Summary bytes and polling.
+ * @events: Count of entries consumed.
+ * @interrupts: Count of interrupts.
+ * @empty_interrupts: Count of interrupts that found no entry.
+ * @stranded: Count of entries that the deadman found, not an interrupt.
+ */
+struct vuhca_eq {
+	struct vuhca_dev *dev;
+	spinlock_t lock;	/* consumer side */
+	u32 eqn;
+	unsigned int index;
+	unsigned int entries_log2;
+	struct vuhca_event_entry *entries;
+	dma_addr_t entries_dma;
+	u32 consumed;
+	u32 suspect;
+	int irq;
+	char name[32];
+	struct vuhca_poller poller;
+	u64 events;
+	u64 interrupts;
+	u64 empty_interrupts;
+	u64 stranded;
+};
+
+/**
+ * typedef vuhca_entry_handler - Handles an entry of an event queue.
+ * @dev: Function of the event queue.
+ * @entry: The entry.
+ *
+ * Context: Any context, under the event queue's lock.
+ */
+typedef void (*vuhca_entry_handler)(struct vuhca_dev *dev,
+				    const struct vuhca_event_entry *entry);
+
+/**
+ * struct vuhca_event_ops - Upcalls of the event queues, which know no objects.
+ * @handlers: Handler of each event type, or NULL.
+ * @credit_interrupt: Called after each interrupt of EQ 0, whose vector is also
+ *	that of send credits. Any context.
+ * @deadman: Called at each tick of the deadman, unless that is switched off.
+ *	Any context.
+ */
+struct vuhca_event_ops {
+	vuhca_entry_handler handlers[VUHCA_EVENT_TYPES];
+	void (*credit_interrupt)(struct vuhca_dev *dev);
+	void (*deadman)(struct vuhca_dev *dev);
+};
+
+/**
+ * typedef vuhca_event_handler - Handles an asynchronous event of a CQ, SRQ or QP.
+ * @type: Type of the event.
+ * @fault: Cause, VUHCA_FAULT_KIND_*.
+ * @context: Context given at creation of the object.
+ *
+ * Context: Any context, under the lock of an event queue.
+ */
+typedef void (*vuhca_event_handler)(enum vuhca_event_type type, u8 fault,
+				    void *context);
+
+int vuhca_modify_eq(struct vuhca_eq *eq, enum vuhca_eq_control controls,
+		    u64 delay_ns);
+int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes);
+unsigned int vuhca_poll_eq(struct vuhca_eq *eq);
+bool vuhca_set_adaptive(bool on);
+bool vuhca_set_deadman(bool on);
+
+#endif /* VUHCA_EQ_H */

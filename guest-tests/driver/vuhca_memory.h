@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Protection domains, memory regions, memory windows and address handles. */
+#ifndef VUHCA_MEMORY_H
+#define VUHCA_MEMORY_H
+
+#include <linux/bits.h>
+#include <linux/idr.h>
+
+#include "vuhca_hw.h"
+
+struct vuhca_buffer;
+struct vuhca_dev;
+struct vuhca_qp;
+
+/* A DMA MR covers every address that the device can be given. */
+#define VUHCA_DMA_MR_BYTES BIT_ULL(52)
+
+/**
+ * struct vuhca_pd - Protection domain.
+ * @dev: Function of the PD.
+ * @pdn: Number of the PD.
+ * @generation: dev->generation at creation.
+ */
+struct vuhca_pd {
+	struct vuhca_dev *dev;
+	u32 pdn;
+	u32 generation;
+};
+
+/**
+ * struct vuhca_mr - Memory region.
+ * @dev: Function of the MR.
+ * @number: Number of the MR.
+ * @generation: dev->generation at creation.
+ * @lkey: Key of local accesses.
+ * @rkey: Key of remote accesses.
+ */
+struct vuhca_mr {
+	struct vuhca_dev *dev;
+	u32 number;
+	u32 generation;
+	u32 lkey;
+	u32 rkey;
+};
+
+/**
+ * struct vuhca_mw - Memory window.
+ * @dev: Function of the window.
+ * @number: Number of the window.
+ * @generation: dev->generation at creation.
+ * @rkey: Key as of the last bind that vuhca_bind_mw() posted.
+ * @kind: VUHCA_MW_KIND_*.
+ */
+struct vuhca_mw {
+	struct vuhca_dev *dev;
+	u32 number;
+	u32 generation;
+	u32 rkey;
+	u8 kind;
+};
+
+/**
+ * struct vuhca_ah_table - Table of address handles that the adapter reads.
+ * @entries: The table.
+ * @dma: Bus address of @entries.
+ * @count: Entries of the table.
+ * @ida: Entries in use.
+ */
+struct vuhca_ah_table {
+	struct vuhca_address_handle *entries;
+	dma_addr_t dma;
+	unsigned int count;
+	struct ida ida;
+};
+
+/**
+ * struct vuhca_ah - Address handle.
+ * @dev: Function of the address handle.
+ * @index: Entry of the table; send requests name it.
+ * @port: Port that datagrams leave by.
+ */
+struct vuhca_ah {
+	struct vuhca_dev *dev;
+	u32 index;
+	u8 port;
+};
+
+/**
+ * struct vuhca_global_route - GRH fields of packets that may leave the subnet.
+ * @destination_gid: GID of the destination.
+ * @source_gid_index: Entry of the port's GID table.
+ * @hop_limit: Hop limit.
+ * @traffic_class: Traffic class.
+ * @flow_label: Flow label.
+ */
+struct vuhca_global_route {
+	u8 destination_gid[16];
+	u8 source_gid_index;
+	u8 hop_limit;
+	u8 traffic_class;
+	u32 flow_label;
+};
+
+struct vuhca_pd *vuhca_alloc_pd(struct vuhca_dev *dev);
+int vuhca_dealloc_pd(struct vuhca_pd *pd);
+
+struct vuhca_mr *vuhca_get_dma_mr(struct vuhca_pd *pd, u32 access);
+struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
+				 u64 length, dma_addr_t page_list,
+				 u32 page_count, u8 page_shift);
+struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages);
+int vuhca_rereg_mr(struct vuhca_mr *mr,
+		   const struct vuhca_mr_attributes *attributes);
+int vuhca_dereg_mr(struct vuhca_mr *mr);
+
+struct vuhca_mw *vuhca_alloc_mw(struct vuhca_pd *pd, enum vuhca_mw_kind kind);
+int vuhca_query_mw(struct vuhca_mw *mw, struct vuhca_mw_attributes *attributes);
+int vuhca_bind_mw(struct vuhca_qp *qp, struct vuhca_mw *mw, u64 wr_id,
+		  const struct vuhca_buffer *range, u32 access);
+int vuhca_dealloc_mw(struct vuhca_mw *mw);
+
+struct vuhca_ah *vuhca_create_ah(struct vuhca_pd *pd, u8 port, u16 dlid,
+				 u8 service_level,
+				 const struct vuhca_global_route *route);
+void vuhca_destroy_ah(struct vuhca_ah *ah);
+struct vuhca_address_handle *vuhca_ah_entry(struct vuhca_ah *ah);
+
+#endif /* VUHCA_MEMORY_H */

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Queue pairs and shared receive queues. */
+#ifndef VUHCA_QP_H
+#define VUHCA_QP_H
+
+#include <linux/spinlock.h>
+
+#include "vuhca_eq.h"
+#include "vuhca_hw.h"
+
+struct vuhca_cq;
+struct vuhca_dev;
+struct vuhca_global_route;
+struct vuhca_pd;
+struct vuhca_recv_wr;
+struct vuhca_send_wr;
+
+/**
+ * enum vuhca_post_mode - How send requests reach the adapter.
+ * @VUHCA_POST_AUTO: By collect buffer when there is one request, else by doorbell.
+ * @VUHCA_POST_COLLECT: Each by collect buffer, by doorbell when that is in use.
+ * @VUHCA_POST_DOORBELL: One doorbell for all.
+ */
+enum vuhca_post_mode {
+	VUHCA_POST_AUTO,
+	VUHCA_POST_COLLECT,
+	VUHCA_POST_DOORBELL,
+};
+
+/**
+ * struct vuhca_wq - Work queue: one direction of a QP, or an SRQ.
+ * @lock: Protects the producer side.
+ * @slots: WQEs.
+ * @wr_ids: wr_id of the request in each slot.
+ * @entries_log2: log2 of the number of slots.
+ * @stride_log2: log2 of the length of a slot.
+ * @head: Number of the oldest request not completed, modulo 2^16.
+ * @tail: Number of the next request, modulo 2^16.
+ */
+struct vuhca_wq {
+	spinlock_t lock;	/* producer side */
+	u8 *slots;
+	u64 *wr_ids;
+	unsigned int entries_log2;
+	unsigned int stride_log2;
+	u16 head;
+	u16 tail;
+};
+
+/**
+ * struct vuhca_srq_init - Parameters of a new SRQ.
+ * @entries_log2: log2 of the number of entries.
+ * @sge: Most scatter/gather elements of a request.
+ * @limit: An event reports that fewer entries are posted, 0: none.
+ * @event: Event handler, or NULL.
+ * @context: Argument of @event.
+ */
+struct vuhca_srq_init {
+	unsigned int entries_log2;
+	unsigned int sge;
+	u32 limit;
+	vuhca_event_handler event;
+	void *context;
+};
+
+/**
+ * struct vuhca_srq - Shared receive queue.
+ * @dev: Function of the SRQ.
+ * @pd: PD of the SRQ.
+ * @srqn: Number of the SRQ.
+ * @generation: dev->generation at creation.
+ * @rq: The receive queue.
+ * @completed: Slots that completed while an older one, rq.head, has not.
+ * @record: Memory that tells the adapter which entries are posted.
+ * @dma: Bus address of the slots.
+ * @bytes: Length of slots and @record.
+ * @event: Event handler, or NULL.
+ * @context: Argument of @event.
+ */
+struct vuhca_srq {
+	struct vuhca_dev *dev;
+	struct vuhca_pd *pd;
+	u32 srqn;
+	u32 generation;
+	struct vuhca_wq rq;
+	unsigned long *completed;
+	struct vuhca_srq_record *record;
+	dma_addr_t dma;
+	size_t bytes;
+	vuhca_event_handler event;
+	void *context;
+};
+
+/**
+ * struct vuhca_qp_init - Parameters of a new QP.
+ * @pd: PD of the QP.
+ * @send_cq: CQ of sends.
+ * @recv_cq: CQ of receives.
+ * @srq: SRQ in place of a receive queue, or NULL.
+ * @send_entries_log2: log2 of the entries of the send queue.
+ * @recv_entries_log2: log2 of the entries of the receive queue.
+ * @send_sge: Most scatter/gather elements of a send request.
+ * @recv_sge: Most scatter/gather elements of a receive request.
+ * @inline_bytes: Longest inline payload.
+ * @service_type: VUHCA_SERVICE_TYPE_*.
+ * @qos_level: QoS level, 0 or 1.
+ * @signal_all: Every send request is signalled.
+ * @checksum_off: Send commands carry no checksum.
+ * @event: Event handler, or NULL.
+ * @context: Argument of @event.
+ */
+struct vuhca_qp_init {
+	struct vuhca_pd *pd;
+	struct vuhca_cq *send_cq;
+	struct vuhca_cq *recv_cq;
+	struct vuhca_srq *srq;
+	unsigned int send_entries_log2;
+	unsigned int recv_entries_log2;
+	unsigned int send_sge;
+	unsigned int recv_sge;
+	unsigned int inline_bytes;
+	u8 service_type;
+	u8 qos_level;
+	bool signal_all;
+	bool checksum_off;
+	vuhca_event_handler event;
+	void *context;
+};
+
+/**
+ * struct vuhca_qp - Queue pair.
+ * @dev: Function of the QP.
+ * @pd: PD of the QP.
+ * @send_cq: CQ of sends.
+ * @recv_cq: CQ of receives.
+ * @srq: SRQ in place of a receive queue, or NULL.
+ * @qpn: Number of the QP.
+ * @generation: dev->generation at creation.
+ * @checksum_key: Seed of the checksums of send commands.
+ * @state: VUHCA_QP_STATE_* as software set it last; the adapter's may be ERR or SQE.
+ * @service_type: VUHCA_SERVICE_TYPE_*.
+ * @qos_level: QoS level.
+ * @checksum_off: Send commands carry no checksum.
+ * @signal_all: Every send request is signalled.
+ * @sq: Send queue.
+ * @rq: Receive queue; unused with an SRQ.
+ * @record: Memory that tells the adapter which entries are posted.
+ * @descriptor: Memory in which the adapter links waiting send queues.
+ * @memory: Both queues, @record and @descriptor.
+ * @dma: Bus address of @memory.
+ * @bytes: Length of @memory.
+ * @event: Event handler, or NULL.
+ * @context: Argument of @event.
+ */
+struct vuhca_qp {
+	struct vuhca_dev *dev;
+	struct vuhca_pd *pd;
+	struct vuhca_cq *send_cq;
+	struct vuhca_cq *recv_cq;
+	struct vuhca_srq *srq;
+	u32 qpn;
+	u32 generation;
+	u32 checksum_key;
+	u8 state;
+	u8 service_type;
+	u8 qos_level;
+	bool checksum_off;
+	bool signal_all;
+	struct vuhca_wq sq;
+	struct vuhca_wq rq;
+	struct vuhca_queue_pair_record *record;
+	struct vuhca_send_queue_descriptor *descriptor;
+	void *memory;
+	dma_addr_t dma;
+	size_t bytes;
+	vuhca_event_handler event;
+	void *context;
+};
+
+/**
+ * struct vuhca_connection - What an RC or UC QP is told of its peer and path.
+ * @port: Port of the QP.
+ * @service_level: Service level of packets.
+ * @dlid: LID of the peer.
+ * @pkey_index: Entry of the port's P_Key table.
+ * @route: GRH of packets, NULL: none.
+ * @remote_qpn: QPN of the peer.
+ * @send_psn: First PSN sent.
+ * @receive_psn: First PSN expected.
+ * @access: Remote operations served, VUHCA_ACCESS_FLAG_*.
+ * @path_mtu: Code of the path MTU, 1 (256 bytes) to 5 (4096 bytes).
+ * @max_reads_initiated: RC only: READs and atomics outstanding at the peer.
+ * @max_reads_served: RC only: READs and atomics that the peer may have outstanding.
+ * @min_rnr_timer: RC only: code of the delay that an RNR NAK asks for.
+ * @timeout: RC only: code of the local ACK timeout.
+ * @retry_count: RC only: retries after a timeout or NAK.
+ * @rnr_retry: RC only: retries after an RNR NAK, 7: no limit.
+ */
+struct vuhca_connection {
+	u8 port;
+	u8 service_level;
+	u16 dlid;
+	u16 pkey_index;
+	const struct vuhca_global_route *route;
+	u32 remote_qpn;
+	u32 send_psn;
+	u32 receive_psn;
+	u32 access;
+	u8 path_mtu;
+	u8 max_reads_initiated;
+	u8 max_reads_served;
+	u8 min_rnr_timer;
+	u8 timeout;
+	u8 retry_count;
+	u8 rnr_retry;
+};
+
+struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
+				   const struct vuhca_srq_init *init);
+int vuhca_destroy_srq(struct vuhca_srq *srq);
+int vuhca_set_srq_limit(struct vuhca_srq *srq, u32 limit);
+int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
+			unsigned int count);
+
+struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
+				 const struct vuhca_qp_init *init);
+int vuhca_destroy_qp(struct vuhca_qp *qp);
+int vuhca_stop_qp(struct vuhca_qp *qp);
+
+int vuhca_modify_qp(struct vuhca_qp *qp,
+		    const struct vuhca_qp_attributes *attributes);
+int vuhca_query_qp(struct vuhca_qp *qp, struct vuhca_qp_creation *creation,
+		   struct vuhca_qp_attributes *attributes);
+int vuhca_qp_to_init(struct vuhca_qp *qp, u8 port, u16 pkey_index, u32 qkey);
+int vuhca_qp_to_rtr(struct vuhca_qp *qp);
+int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn);
+int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state);
+int vuhca_qp_drain(struct vuhca_qp *qp);
+
+int vuhca_qp_connect_init(struct vuhca_qp *qp,
+			  const struct vuhca_connection *connection);
+int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
+			 const struct vuhca_connection *connection);
+int vuhca_qp_connect_rts(struct vuhca_qp *qp,
+			 const struct vuhca_connection *connection);
+int vuhca_qp_connect(struct vuhca_qp *qp,
+		     const struct vuhca_connection *connection);
+
+int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
+		    unsigned int count, enum vuhca_post_mode mode);
+int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
+		    unsigned int count);
+void *vuhca_build_send_wqe(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
+			   size_t *length, u16 *sequence);
+void vuhca_seal_send_wqe(struct vuhca_qp *qp, void *slot);
+void vuhca_publish_send_tail(struct vuhca_qp *qp);
+void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence);
+
+int vuhca_modify_trace(struct vuhca_qp *qp,
+		       const struct vuhca_trace_attributes *attributes);
+int vuhca_query_trace(struct vuhca_qp *qp,
+		      struct vuhca_trace_attributes *attributes);
+int vuhca_read_trace(struct vuhca_qp *qp, u64 position, dma_addr_t buffer,
+		     u32 length, struct vuhca_trace_attributes *attributes);
+
+#endif /* VUHCA_QP_H */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/* Virtual collect buffers (VCBs) and the doorbell overflow buffer. */
+#ifndef VUHCA_VCB_H
+#define VUHCA_VCB_H
+
+#include <linux/atomic.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct vuhca_dev;
+
+/**
+ * struct vuhca_vcb - A collect buffer: a 4 KiB page of the collect BAR.
+ * @page: The page, NULL while the driver has none for this buffer.
+ * @lock: Protects @page, and a command that is being written.
+ * @index: Number of the page in the BAR.
+ * @qos_level: Level of the commands that the page takes.
+ */
+struct vuhca_vcb {
+	u8 __iomem *page;
+	spinlock_t lock;	/* page */
+	unsigned int index;
+	u8 qos_level;
+};
+
+/**
+ * struct vuhca_vcb_set - The collect buffers of one QoS level.
+ * @first: Number of the level's first page.
+ * @count: Pages of the level.
+ * @cpu_vcbs: Buffers of the CPUs, one for each possible CPU.
+ * @cpu_count: How many of @cpu_vcbs are in use; CPUs share them.
+ * @busy: Count of commands that found their buffer in use.
+ */
+struct vuhca_vcb_set {
+	unsigned int first;
+	unsigned int count;
+	struct vuhca_vcb *cpu_vcbs;
+	unsigned int cpu_count;
+	atomic64_t busy;
+};
+
+/**
+ * struct vuhca_overflow - Memory for doorbells that the adapter has no room for.
+ * @entries: The memory; only the adapter uses it while the function is enabled.
+ * @dma: Bus address of @entries.
+ * @entries_log2: log2 of the number of doorbells that fit.
+ */
+struct vuhca_overflow {
+	void *entries;
+	dma_addr_t dma;
+	unsigned int entries_log2;
+};
+
+struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level);
+void vuhca_free_vcb(struct vuhca_dev *dev, struct vuhca_vcb *vcb);
+void vuhca_vcb_write(struct vuhca_vcb *vcb, const void *bytes, size_t length);
+void vuhca_vcb_cancel(struct vuhca_vcb *vcb);
+void vuhca_overflow_start(struct vuhca_dev *dev);
+
+#endif /* VUHCA_VCB_H */
