@@ -23,14 +23,11 @@ export interface TenantRun {
 }
 
 const FUNCTIONS = 3;
-/**
- * Suites that run while the others flood: they count faults and completions exactly, and would
- * notice a neighbour's.
- */
-const SUITES = 'collect copies shares stop once requests converge gifts overflow';
-/** Suites that a virtual function can run only when the physical one stops the adapter for it. */
-const HELPED_SUITES = 'overflow requests';
-/** Suites that do not depend on the number of buffers. */
+/** What a guest runs while the others flood. Faults and completions are counted exactly, so a neighbour's would show. */
+const SUITES = 'collect collect_errors shares stop once share_requests converge share_allocation overflow';
+/** What a virtual function can do only if somebody stops the adapter for it. */
+const HELPED_SUITES = 'overflow share_requests';
+/** What does not depend on how many buffers there are. */
 const TRAFFIC = 'datagram connected_bulk';
 /** Requests that take almost all from the virtual functions, and give it back. */
 const MOVES = [
@@ -41,7 +38,7 @@ const MOVES = [
 const MOVE_ROUNDS = 10;
 /** The length of each phase of the worked example. */
 const SHARES_SECONDS = 2;
-/** A guest reports this line to have the adapter stopped (1) or resumed (0). */
+/** What a guest reports when the adapter is to be stopped (1) or to go on (0): vt_disable() in kernel/vt_qp_set.c. */
 const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;
 
 /** Runs the guests to their end. Throws SetupError only when adapter or guest cannot be started. */

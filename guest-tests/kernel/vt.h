@@ -98,6 +98,11 @@ struct vt_qp_options {
 	struct vuhca_srq *srq;
 };
 
+static inline u32 vt_csr(struct vt *t, unsigned int offset)
+{
+	return vuhca_read_csr(t->dev, offset);
+}
+
 /* vt_report.c */
 __printf(2, 3) void vt_note(struct vt *t, const char *format, ...);
 __printf(2, 3) void vt_complain(struct vt *t, const char *format, ...);
@@ -177,6 +182,8 @@ void vt_expect_first_fault(struct vt *t, enum vuhca_fault_kind kind,
 			   u32 object);
 u64 vt_port_drops(struct vt *t, unsigned int port);
 int vt_qp_state(struct vuhca_qp *qp);
+int vt_command(struct vt *t, u8 opcode, u32 object, const void *payload,
+	       size_t payload_bytes, struct vuhca_answer *answer);
 
 /* vt_message.c */
 void vt_fill(void *bytes, size_t length, u32 key);
@@ -192,16 +199,12 @@ bool vt_roundtrip(struct vt *t, unsigned int from, unsigned int to, u32 length,
 		  enum vuhca_post_mode mode);
 bool vt_alive(struct vt *t);
 
-/* vt_admin.c */
-int vt_command(struct vt *t, u8 opcode, u32 object, const void *payload,
-	       size_t payload_bytes, struct vuhca_answer *answer);
-
 extern const struct vt_suite vt_suite_identity;
 extern const struct vt_suite vt_suite_management;
 extern const struct vt_suite vt_suite_refusal;
 extern const struct vt_suite vt_suite_datagram;
 extern const struct vt_suite vt_suite_collect;
-extern const struct vt_suite vt_suite_copies;
+extern const struct vt_suite vt_suite_collect_errors;
 extern const struct vt_suite vt_suite_parallel;
 extern const struct vt_suite vt_suite_events;
 extern const struct vt_suite vt_suite_interrupt;
@@ -222,15 +225,15 @@ extern const struct vt_suite vt_suite_shares;
 extern const struct vt_suite vt_suite_stop;
 extern const struct vt_suite vt_suite_overflow;
 extern const struct vt_suite vt_suite_once;
-extern const struct vt_suite vt_suite_requests;
-extern const struct vt_suite vt_suite_gifts;
+extern const struct vt_suite vt_suite_share_requests;
+extern const struct vt_suite vt_suite_share_allocation;
 extern const struct vt_suite vt_suite_converge;
 extern const struct vt_suite vt_suite_lend;
 extern const struct vt_suite vt_suite_flood;
 extern const struct vt_suite vt_suite_timers;
 extern const struct vt_suite vt_suite_resize;
-extern const struct vt_suite vt_suite_sends;
-extern const struct vt_suite vt_suite_send_halts;
+extern const struct vt_suite vt_suite_pio;
+extern const struct vt_suite vt_suite_pio_halts;
 extern const struct vt_suite vt_suite_trace;
 extern const struct vt_suite vt_suite_reset;
 extern const struct vt_suite vt_suite_peer;

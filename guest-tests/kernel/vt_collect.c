@@ -4,16 +4,16 @@
  * missing or repeated, half-written commands cancelled. The buffer is the
  * case's own.
  */
-#include "vt_collecting.h"
+#include "vt_collect_command.h"
 
 /* Every store of @size in the order of @order, which has one item per store. */
-static void vt_store_ordered(struct vt_collecting *c, unsigned int size,
+static void vt_store_ordered(struct vt_collect_command *c, unsigned int size,
 			     const u16 *order)
 {
 	size_t i;
 
 	for (i = 0; i < c->length / size; i++)
-		vt_store(c, order[i] * size, size);
+		vt_collect_store(c, order[i] * size, size);
 	wmb();
 }
 
@@ -40,24 +40,24 @@ static void vt_with_size(struct vt *t, unsigned int size)
 {
 	u16 order[VUHCA_COMMAND_MAX_BYTES];
 	u32 collected = vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF);
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	unsigned int i;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
 	for (i = 0; i < 8; i++) {
-		if (!vt_post_slot(&c, 1 + prandom_u32_state(&t->random) % 256))
+		if (!vt_collect_post(&c, 1 + prandom_u32_state(&t->random) % 256))
 			break;
 		if (i % 2)
 			vt_shuffle(t, order, c.length / size);
 		else
 			vt_ascending(order, c.length / size);
 		vt_store_ordered(&c, size, order);
-		if (!vt_arrives_once(&c))
+		if (!vt_collect_arrives(&c))
 			break;
 	}
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF), collected + 8);
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 static void vt_bytes(struct vt *t)
@@ -84,70 +84,70 @@ static void vt_qwords(struct vt *t)
 static void vt_mixed(struct vt *t)
 {
 	u16 order[VUHCA_COMMAND_MAX_BYTES / 8];
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	unsigned int round, i, size, at;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
 	for (round = 0; round < 16; round++) {
-		if (!vt_post_slot(&c, 1 + prandom_u32_state(&t->random) % 256))
+		if (!vt_collect_post(&c, 1 + prandom_u32_state(&t->random) % 256))
 			break;
 		vt_shuffle(t, order, c.length / 8);
 		for (i = 0; i < c.length / 8; i++) {
 			size = 1 << prandom_u32_state(&t->random) % 4;
 			for (at = 0; at < 8; at += size)
-				vt_store(&c, order[i] * 8 + at, size);
+				vt_collect_store(&c, order[i] * 8 + at, size);
 		}
 		wmb();
-		if (!vt_arrives_once(&c))
+		if (!vt_collect_arrives(&c))
 			break;
 	}
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 /* A write-combining buffer may be flushed more than once. */
 static void vt_repeated(struct vt *t)
 {
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	size_t at;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
-	if (vt_post_slot(&c, 200)) {
+	if (vt_collect_post(&c, 200)) {
 		for (at = 0; at + 8 < c.length; at += 8) {
-			vt_store(&c, at, 8);
-			vt_store(&c, at, 8);
-			vt_store(&c, 0, 4);
+			vt_collect_store(&c, at, 8);
+			vt_collect_store(&c, at, 8);
+			vt_collect_store(&c, 0, 4);
 		}
-		vt_nothing_arrives(&c);
-		vt_store(&c, at, 8);
+		vt_collect_nothing_arrives(&c);
+		vt_collect_store(&c, at, 8);
 		wmb();
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 	}
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 /* No kick before the length is known, whatever else is there. */
 static void vt_length_last(struct vt *t)
 {
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	size_t at;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
-	if (vt_post_slot(&c, 120)) {
+	if (vt_collect_post(&c, 120)) {
 		for (at = 8; at < c.length; at += 8)
-			vt_store(&c, at, 8);
+			vt_collect_store(&c, at, 8);
 		wmb();
 		VT_CHECK(t, vt_vcb_in_use(t, c.vcb), "not collecting");
-		vt_nothing_arrives(&c);
-		vt_store(&c, 0, 4);
-		vt_nothing_arrives(&c);
-		vt_store(&c, 4, 4);
+		vt_collect_nothing_arrives(&c);
+		vt_collect_store(&c, 0, 4);
+		vt_collect_nothing_arrives(&c);
+		vt_collect_store(&c, 4, 4);
 		wmb();
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 	}
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 /* One word never comes: no kick; cancelling frees the buffer for the next. */
@@ -155,57 +155,57 @@ static void vt_cancel(struct vt *t)
 {
 	u32 cancels = vt_csr(t, VUHCA_CSR_COLLECT_CANCELS_OFF);
 	u32 bound = vt_csr(t, VUHCA_CSR_PCB_IN_USE_OFF);
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	size_t at;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
-	if (vt_post_slot(&c, 64)) {
+	if (vt_collect_post(&c, 64)) {
 		for (at = 0; at < c.length; at += 8)
 			if (at != 40)
-				vt_store(&c, at, 8);
+				vt_collect_store(&c, at, 8);
 		wmb();
 		VT_CHECK(t, vt_vcb_in_use(t, c.vcb), "not collecting");
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_IN_USE_OFF), bound + 1);
-		vt_nothing_arrives(&c);
+		vt_collect_nothing_arrives(&c);
 		vuhca_vcb_cancel(c.vcb);
 		VT_CHECK(t, !vt_vcb_in_use(t, c.vcb), "still collecting");
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_IN_USE_OFF), bound);
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_CANCELS_OFF),
 			 cancels + 1);
 		/* The missing word alone makes no command of what is gone. */
-		vt_store(&c, 40, 8);
+		vt_collect_store(&c, 40, 8);
 		vuhca_vcb_cancel(c.vcb);
-		vt_nothing_arrives(&c);
+		vt_collect_nothing_arrives(&c);
 		vuhca_vcb_write(c.vcb, c.bytes, c.length);
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 	}
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 /* A value without the top byte does not cancel. */
 static void vt_bad_cancel(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_RESERVED);
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	__le64 nothing = 0;
 	size_t at;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
-	if (vt_post_slot(&c, 8)) {
-		vt_store(&c, 0, 8);
+	if (vt_collect_post(&c, 8)) {
+		vt_collect_store(&c, 0, 8);
 		vuhca_write_eight(c.vcb->page + VUHCA_CANCEL_OFFSET, &nothing);
 		wmb();
 		VT_CHECK(t, vt_vcb_in_use(t, c.vcb), "cancelled");
 		VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_RESERVED),
 			 faults + 1);
 		for (at = 8; at < c.length; at += 8)
-			vt_store(&c, at, 8);
+			vt_collect_store(&c, at, 8);
 		wmb();
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 	}
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 static const struct vt_case vt_cases[] = {

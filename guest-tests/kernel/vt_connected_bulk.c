@@ -7,166 +7,10 @@
  */
 #include <linux/slab.h>
 
-#include "vt_pair.h"
+#include "vt_stream.h"
 
-#define VT_STREAMS	8
-#define VT_WINDOW	8
-#define VT_SLOT_BYTES	8192
-#define VT_PIECES	4
-#define VT_WCS		32
 /* Messages of a stream for each datagram of the datagram tests. */
 #define VT_SHARE	10
-
-struct vt_message {
-	u8 opcode;
-	bool inlined;
-	bool sending;		/* not known to be done at its sender */
-	bool receiving;		/* a receive completion is to come */
-	u32 length;
-};
-
-struct vt_stream {
-	struct vt_pair *pair;
-	unsigned int from;
-	unsigned int number;
-	unsigned int sent;
-	unsigned int completed;
-	unsigned int received;	/* everything before it needs no more receive */
-	unsigned int done;
-	struct vt_message messages[VT_WINDOW];
-	struct vuhca_buffer pieces[VT_WINDOW][VT_PIECES];
-	struct vuhca_send_wr wrs[VT_WINDOW];
-};
-
-struct vt_streams {
-	struct vt *t;
-	struct vt_areas areas;
-	struct vt_pair pairs[VT_STREAMS / 2];
-	unsigned int pair_count;
-	struct vt_stream streams[VT_STREAMS];
-	unsigned int count;
-	unsigned int total;
-	unsigned int batch;
-	enum vuhca_post_mode mode;
-	u64 bytes;
-	struct vuhca_wc wc[VT_WCS];
-};
-
-static const u8 vt_opcodes[] = {
-	/* What a UC message can be seen to arrive by. */
-	VUHCA_SEND_OPCODE_SEND,		VUHCA_SEND_OPCODE_SEND_IMMEDIATE,
-	VUHCA_SEND_OPCODE_RDMA_WRITE_IMMEDIATE,
-	VUHCA_SEND_OPCODE_RDMA_WRITE,	VUHCA_SEND_OPCODE_RDMA_READ,
-	VUHCA_SEND_OPCODE_FETCH_ADD,
-};
-
-#define VT_UC_OPCODES 3
-
-/* Where message @number of a stream lies, in both areas. */
-static size_t vt_slot(const struct vt_stream *stream, unsigned int number)
-{
-	return (stream->number * VT_WINDOW + number % VT_WINDOW) *
-	       (size_t)VT_SLOT_BYTES;
-}
-
-static u32 vt_key(const struct vt_stream *stream, unsigned int number)
-{
-	return stream->number << 24 | number;
-}
-
-static bool vt_is_fetch(u8 opcode)
-{
-	return opcode == VUHCA_SEND_OPCODE_RDMA_READ ||
-	       opcode == VUHCA_SEND_OPCODE_FETCH_ADD;
-}
-
-static void vt_pick(struct vt_streams *all, struct vt_stream *stream,
-		    struct vt_message *message)
-{
-	bool uc = stream->pair->options.service == VUHCA_SERVICE_TYPE_UC;
-	u32 random = prandom_u32_state(&all->t->random);
-	u32 most = VT_SLOT_BYTES - VT_MARGIN;
-
-	message->opcode = vt_opcodes[random % (uc ? VT_UC_OPCODES :
-						    ARRAY_SIZE(vt_opcodes))];
-	message->length = (random >> 8) % 4 ? (random >> 10) % 300 :
-					      (random >> 10) % most;
-	if (message->opcode == VUHCA_SEND_OPCODE_FETCH_ADD)
-		message->length = 8;
-	message->inlined = !vt_is_fetch(message->opcode) &&
-			   message->length <= VUHCA_INLINE_MAX_BYTES &&
-			   random >> 31;
-	message->sending = true;
-	message->receiving = message->opcode != VUHCA_SEND_OPCODE_RDMA_WRITE &&
-			     !vt_is_fetch(message->opcode);
-}
-
-static unsigned int vt_cut_slot(struct vt_streams *all, size_t offset,
-				u32 length, unsigned int most,
-				struct vuhca_buffer *pieces)
-{
-	unsigned int count = 0;
-	u32 part;
-
-	while (length) {
-		part = length;
-		if (count + 1 < most)
-			part = 1 + prandom_u32_state(&all->t->random) % length;
-		pieces[count++] = vt_area_buffer(&all->areas, 0, offset, part);
-		offset += part;
-		length -= part;
-	}
-	return count;
-}
-
-static bool vt_prepare(struct vt_streams *all, struct vt_stream *stream,
-		       unsigned int number, struct vuhca_send_wr *wr)
-{
-	struct vt_message *message = &stream->messages[number % VT_WINDOW];
-	struct vuhca_buffer *pieces = stream->pieces[number % VT_WINDOW];
-	size_t offset = vt_slot(stream, number);
-	struct vuhca_buffer there;
-	bool fetch;
-
-	vt_pick(all, stream, message);
-	fetch = vt_is_fetch(message->opcode);
-	all->bytes += message->length;
-	vt_fill(all->areas.bytes[fetch] + offset, message->length,
-		vt_key(stream, number));
-	memset(all->areas.bytes[!fetch] + offset, VT_POISON,
-	       message->length + VT_MARGIN);
-	*wr = vt_rdma_wr(&all->areas, message->opcode, pieces, offset);
-	wr->wr_id = number;
-	wr->immediate = ~number;
-	wr->signaled = number % 4 == 3 || number + 1 == all->total ||
-		       prandom_u32_state(&all->t->random) % 2;
-	if (message->inlined) {
-		wr->inline_data = all->areas.bytes[0] + offset;
-		wr->inline_bytes = message->length;
-	}
-	wr->sge_count = vt_cut_slot(all, offset, message->length,
-				    message->opcode == VUHCA_SEND_OPCODE_FETCH_ADD ?
-				    1 : 1 + number % VT_PIECES, pieces);
-	there = vt_area_buffer(&all->areas, 1, offset, VT_SLOT_BYTES);
-	return !message->receiving ||
-	       VT_EQUAL(all->t, vt_pair_receive(stream->pair, !stream->from,
-						&there, number), 0);
-}
-
-static bool vt_stream_send(struct vt_streams *all, struct vt_stream *stream)
-{
-	struct vuhca_qp *qp = stream->pair->end[stream->from].qp;
-	unsigned int i, count;
-
-	count = min3(all->batch, all->total - stream->sent,
-		     VT_WINDOW - (stream->sent - stream->done));
-	for (i = 0; i < count; i++)
-		if (!vt_prepare(all, stream, stream->sent + i, &stream->wrs[i]))
-			return false;
-	stream->sent += count;
-	return !count || VT_EQUAL(all->t, vuhca_post_send(qp, stream->wrs, count,
-							  all->mode), count);
-}
 
 /* The payload of a message is where it belongs, and no more than that. */
 static bool vt_arrived(struct vt_streams *all, struct vt_stream *stream,
@@ -174,10 +18,10 @@ static bool vt_arrived(struct vt_streams *all, struct vt_stream *stream,
 {
 	struct vt_message *message = &stream->messages[number % VT_WINDOW];
 	bool fetch = vt_is_fetch(message->opcode);
-	u8 *bytes = all->areas.bytes[!fetch] + vt_slot(stream, number);
+	u8 *bytes = all->areas.bytes[!fetch] + vt_stream_slot(stream, number);
 
 	return VT_CHECK(all->t, vt_holds(bytes, message->length,
-					 vt_key(stream, number)),
+					 vt_stream_key(stream, number)),
 			"stream %u, message %u, opcode %u, %u bytes",
 			stream->number, number, message->opcode,
 			message->length) &&

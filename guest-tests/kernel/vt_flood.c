@@ -7,7 +7,7 @@
  */
 #include <linux/module.h>
 
-#include "vt_flock.h"
+#include "vt_qp_set.h"
 
 #define VT_QUEUES	12
 #define VT_HELD		6
@@ -63,7 +63,7 @@ static void vt_trespass(struct vt *t, struct vuhca_vcb *vcb)
 }
 
 /* Some by collect buffers, some by doorbells, some by neither until later. */
-static void vt_pour(struct vt *t, struct vt_flock *flock)
+static void vt_pour(struct vt *t, struct vt_qp_set *set)
 {
 	struct vuhca_send_wr wr = {
 		.opcode = VUHCA_SEND_OPCODE_NOP,
@@ -71,27 +71,27 @@ static void vt_pour(struct vt *t, struct vt_flock *flock)
 	};
 	unsigned int i;
 
-	for (i = 0; i < flock->count; i++) {
-		wr.wr_id = flock->posted[i];
-		flock->posted[i] +=
-			VT_EQUAL(t, vuhca_post_send(flock->qps[i], &wr, 1, i % 3 ?
+	for (i = 0; i < set->count; i++) {
+		wr.wr_id = set->posted[i];
+		set->posted[i] +=
+			VT_EQUAL(t, vuhca_post_send(set->qps[i], &wr, 1, i % 3 ?
 						    VUHCA_POST_COLLECT :
 						    VUHCA_POST_DOORBELL), 1);
 	}
-	vt_flock_post(flock, 2);
-	vt_flock_ring(flock);
-	vt_flock_ring(flock);
+	vt_qp_set_post(set, 2);
+	vt_qp_set_ring(set);
+	vt_qp_set_ring(set);
 }
 
 static void vt_hostile(struct vt *t)
 {
-	struct vt_flock *flock = vt_flock_create(t, VT_QUEUES);
+	struct vt_qp_set *set = vt_qp_set_create(t, VT_QUEUES);
 	ktime_t next = ktime_add_ms(ktime_get(), VT_WORD_MS);
 	struct vuhca_vcb *held[VT_HELD];
 	unsigned int i, count;
 	u32 rounds = 0;
 
-	VT_REQUIRE(t, flock, "no QPs");
+	VT_REQUIRE(t, set, "no QPs");
 	for (count = 0; count < VT_HELD; count++) {
 		held[count] = vuhca_alloc_vcb(t->dev, count % VUHCA_QOS_LEVELS);
 		if (!VT_CHECK(t, !IS_ERR(held[count]), "%pe", held[count]))
@@ -101,8 +101,8 @@ static void vt_hostile(struct vt *t)
 		vt_hold(t, held);
 		for (i = 0; i < 8; i++)
 			vt_trespass(t, held[i % VT_HELD]);
-		vt_pour(t, flock);
-		vt_flock_take_all(flock);
+		vt_pour(t, set);
+		vt_qp_set_take_all(set);
 		rounds++;
 		if (ktime_after(ktime_get(), next)) {
 			vt_note(t, "%u rounds", rounds);
@@ -110,11 +110,11 @@ static void vt_hostile(struct vt *t)
 		}
 		cond_resched();
 	}
-	vt_flock_completes(flock);
+	vt_qp_set_completes(set);
 	vt_note(t, "%u rounds", rounds);
 	for (i = 0; i < count; i++)
 		vuhca_free_vcb(t->dev, held[i]);
-	vt_flock_destroy(flock);
+	vt_qp_set_destroy(set);
 	vt_alive(t);
 }
 

@@ -2,11 +2,6 @@
 /* Who the device is, and what its registers do with each kind of access. */
 #include "vt.h"
 
-static u32 vt_csr(struct vt *t, unsigned int offset)
-{
-	return vuhca_read_csr(t->dev, offset);
-}
-
 static void vt_pci_identity(struct vt *t)
 {
 	struct pci_dev *pdev = t->dev->pdev;

@@ -4,7 +4,7 @@
  * much later, through the wrap of its sequence number; foreign, early and stale
  * doorbells; links in guest memory that somebody scribbled over.
  */
-#include "vt_flock.h"
+#include "vt_qp_set.h"
 
 /* Posted in batches, but for the last and first of a round of the sequence. */
 #define VT_BATCH	64
@@ -176,24 +176,24 @@ static void vt_foreign(struct vt *t)
 static void vt_scribbled(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_DESCRIPTOR_LINK);
-	struct vt_flock *flock = vt_flock_create(t, 8);
+	struct vt_qp_set *set = vt_qp_set_create(t, 8);
 	unsigned int round, i;
 
-	VT_REQUIRE(t, flock, "no QPs");
+	VT_REQUIRE(t, set, "no QPs");
 	for (round = 0; round < 20; round++) {
-		vt_flock_post(flock, 2);
-		for (i = 0; i < flock->count; i++)
-			WRITE_ONCE(flock->qps[i]->descriptor->dw0,
+		vt_qp_set_post(set, 2);
+		for (i = 0; i < set->count; i++)
+			WRITE_ONCE(set->qps[i]->descriptor->dw0,
 				   cpu_to_le32(round % 2 ? 0x00fffffe :
 					       prandom_u32_state(&t->random)));
 		wmb();
-		vt_flock_ring(flock);
-		if (!vt_flock_completes(flock))
+		vt_qp_set_ring(set);
+		if (!vt_qp_set_completes(set))
 			break;
 	}
 	VT_CHECK(t, vt_fault_count(t, VUHCA_FAULT_KIND_DESCRIPTOR_LINK) > faults,
 		 "nobody noticed");
-	vt_flock_destroy(flock);
+	vt_qp_set_destroy(set);
 }
 
 static const struct vt_case vt_cases[] = {

@@ -5,17 +5,12 @@
  * queues, and every command is executed once. The overflow buffer is the driver's,
  * unless a case gives another one.
  */
-#include "vt_flock.h"
+#include "vt_qp_set.h"
 
 #define VT_QUEUES	40
 /* A ring of the smallest size, in the memory of the case. */
 #define VT_RING_AT	65536
 #define VT_RING_LOG2	VUHCA_OVERFLOW_MIN_LOG2
-
-static u32 vt_overflow_csr(struct vt *t, unsigned int offset)
-{
-	return vuhca_read_csr(t->dev, offset);
-}
 
 static u32 vt_policy(u32 overflow, u32 link_check)
 {
@@ -37,11 +32,11 @@ struct vt_settings {
 /* Any two doorbells in the buffer are one too many. */
 static void vt_shrink(struct vt *t, struct vt_settings *settings)
 {
-	u32 entries = vt_overflow_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
+	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
 
-	settings->policy = vt_overflow_csr(t, VUHCA_CSR_DOORBELL_POLICY_OFF);
+	settings->policy = vt_csr(t, VUHCA_CSR_DOORBELL_POLICY_OFF);
 	settings->thresholds =
-		vt_overflow_csr(t, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF);
+		vt_csr(t, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF,
 			(entries - 1) << VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_SHIFT |
 			entries << VUHCA_CSR_DOORBELL_THRESHOLDS_HIGH_SHIFT);
@@ -53,28 +48,28 @@ static void vt_restore(struct vt *t, const struct vt_settings *settings)
 			settings->thresholds);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF, settings->policy);
 	vuhca_overflow_start(t->dev);
-	VT_CHECK(t, vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_CONTROL_OFF) &
+	VT_CHECK(t, vt_csr(t, VUHCA_CSR_OVERFLOW_CONTROL_OFF) &
 		 VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_MASK, "the driver's buffer");
 }
 
 /* Doorbells of all queues at once; all that was posted completes. */
-static bool vt_burst(struct vt_flock *flock, unsigned int each)
+static bool vt_burst(struct vt_qp_set *set, unsigned int each)
 {
-	vt_flock_post(flock, each);
-	vt_disable(flock->t, true);
-	vt_flock_ring(flock);
-	vt_disable(flock->t, false);
-	return vt_flock_completes(flock);
+	vt_qp_set_post(set, each);
+	vt_disable(set->t, true);
+	vt_qp_set_ring(set);
+	vt_disable(set->t, false);
+	return vt_qp_set_completes(set);
 }
 
 static void vt_expect_empty(struct vt *t)
 {
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_WRITTEN_OFF),
-		 vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_READ_OFF));
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_STATUS_OFF), 0);
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF), 0);
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_INBOUND_OFF), 0);
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_BUS_READS_OFF), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_OVERFLOW_WRITTEN_OFF),
+		 vt_csr(t, VUHCA_CSR_OVERFLOW_READ_OFF));
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_OVERFLOW_STATUS_OFF), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELLS_INBOUND_OFF), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_BUS_READS_OFF), 0);
 }
 
 /* Spilled and read back, by each policy and each way to look at a link. */
@@ -82,53 +77,53 @@ static void vt_spill(struct vt *t)
 {
 	u32 spilled, drained, lost, checks, policy, link_check;
 	struct vt_settings settings;
-	struct vt_flock *flock;
+	struct vt_qp_set *set;
 
 	if (!vt_may_disable(t))
 		return vt_skip(t, "the adapter is not ours to disable");
-	flock = vt_flock_create(t, VT_QUEUES);
-	VT_REQUIRE(t, flock, "no QPs");
+	set = vt_qp_set_create(t, VT_QUEUES);
+	VT_REQUIRE(t, set, "no QPs");
 	vt_shrink(t, &settings);
-	lost = vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF);
+	lost = vt_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF);
 	for (policy = VUHCA_OVERFLOW_POLICY_NEWEST;
 	     policy <= VUHCA_OVERFLOW_POLICY_MOST_SPILLED; policy++) {
 		for (link_check = VUHCA_LINK_CHECK_READ;
 		     link_check <= VUHCA_LINK_CHECK_COMPARE_SWAP; link_check++) {
-			spilled = vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF);
-			drained = vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF);
-			checks = vt_overflow_csr(t, VUHCA_CSR_LINK_CHECKS_OFF);
+			spilled = vt_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF);
+			drained = vt_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF);
+			checks = vt_csr(t, VUHCA_CSR_LINK_CHECKS_OFF);
 			vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF,
 					vt_policy(policy, link_check));
-			vt_burst(flock, 3);
-			spilled = vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF) -
+			vt_burst(set, 3);
+			spilled = vt_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF) -
 				  spilled;
 			VT_CHECK(t, spilled > VT_QUEUES / 2,
 				 "policy %u: %u spilled", policy, spilled);
-			VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF) -
+			VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF) -
 				 drained, spilled);
-			VT_CHECK(t, vt_overflow_csr(t, VUHCA_CSR_LINK_CHECKS_OFF) -
+			VT_CHECK(t, vt_csr(t, VUHCA_CSR_LINK_CHECKS_OFF) -
 				 checks >= VT_QUEUES, "links not looked at");
 			vt_expect_empty(t);
 		}
 	}
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF), lost);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF), lost);
 	vt_restore(t, &settings);
-	vt_flock_destroy(flock);
+	vt_qp_set_destroy(set);
 }
 
 /* @log2 0: no ring at all. */
 static void vt_too_small(struct vt *t, u32 log2)
 {
-	u32 lost = vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF);
-	u32 sweeps = vt_overflow_csr(t, VUHCA_CSR_SWEEPS_OFF);
+	u32 lost = vt_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF);
+	u32 sweeps = vt_csr(t, VUHCA_CSR_SWEEPS_OFF);
 	struct vt_settings settings;
-	struct vt_flock *flock;
+	struct vt_qp_set *set;
 	unsigned int i;
 
 	if (!vt_may_disable(t))
 		return vt_skip(t, "the adapter is not ours to disable");
-	flock = vt_flock_create(t, VT_QUEUES);
-	VT_REQUIRE(t, flock, "no QPs");
+	set = vt_qp_set_create(t, VT_QUEUES);
+	VT_REQUIRE(t, set, "no QPs");
 	vt_shrink(t, &settings);
 	memset(t->memory + VT_RING_AT, VT_POISON, 4096);
 	vuhca_write_csr(t->dev, VUHCA_CSR_OVERFLOW_CONTROL_OFF, 0);
@@ -138,10 +133,10 @@ static void vt_too_small(struct vt *t, u32 log2)
 		vuhca_write_csr(t->dev, VUHCA_CSR_OVERFLOW_CONTROL_OFF,
 				vt_control(log2));
 	for (i = 0; i < 5; i++)
-		vt_burst(flock, 2);
-	VT_CHECK(t, vt_overflow_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF) > lost,
+		vt_burst(set, 2);
+	VT_CHECK(t, vt_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF) > lost,
 		 "none was lost");
-	VT_CHECK(t, vt_overflow_csr(t, VUHCA_CSR_SWEEPS_OFF) > sweeps,
+	VT_CHECK(t, vt_csr(t, VUHCA_CSR_SWEEPS_OFF) > sweeps,
 		 "no sweep");
 	vt_expect_empty(t);
 	if (log2)
@@ -151,7 +146,7 @@ static void vt_too_small(struct vt *t, u32 log2)
 	VT_CHECK(t, vt_is_poison(t->memory + VT_RING_AT + log2, 4096 - log2),
 		 "written beyond the ring");
 	vt_restore(t, &settings);
-	vt_flock_destroy(flock);
+	vt_qp_set_destroy(set);
 }
 
 static void vt_full(struct vt *t)
@@ -167,35 +162,35 @@ static void vt_absent(struct vt *t)
 /* The deadlock of the document, with the policy that permits it; and its end. */
 static void vt_deadlock(struct vt *t)
 {
-	u32 entries = vt_overflow_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
-	u32 policy = vt_overflow_csr(t, VUHCA_CSR_DOORBELL_POLICY_OFF);
-	struct vt_flock *flock;
+	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
+	u32 policy = vt_csr(t, VUHCA_CSR_DOORBELL_POLICY_OFF);
+	struct vt_qp_set *set;
 
-	if (!vt_may_disable(t) || entries + 32 > VT_FLOCK_MAX)
+	if (!vt_may_disable(t) || entries + 32 > VT_QP_SET_MAX)
 		return vt_skip(t, "the adapter is not ours to disable, or large buffers");
-	flock = vt_flock_create(t, entries + 32);
-	VT_REQUIRE(t, flock, "no QPs");
+	set = vt_qp_set_create(t, entries + 32);
+	VT_REQUIRE(t, set, "no QPs");
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF,
 			vt_policy(VUHCA_OVERFLOW_POLICY_OFF,
 				  VUHCA_LINK_CHECK_READ));
-	vt_flock_post(flock, 1);
+	vt_qp_set_post(set, 1);
 	vt_disable(t, true);
-	vt_flock_ring(flock);
+	vt_qp_set_ring(set);
 	vt_disable(t, false);
-	VT_WAIT(t, vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_STATUS_OFF) ==
+	VT_WAIT(t, vt_csr(t, VUHCA_CSR_OVERFLOW_STATUS_OFF) ==
 		VUHCA_CSR_OVERFLOW_STATUS_STALLED_MASK);
 	msleep(VT_QUIET_MS);
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_STATUS_OFF),
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_OVERFLOW_STATUS_OFF),
 		 VUHCA_CSR_OVERFLOW_STATUS_STALLED_MASK);
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF),
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF),
 		 entries);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF,
 			vt_policy(VUHCA_OVERFLOW_POLICY_NEWEST,
 				  VUHCA_LINK_CHECK_READ));
-	vt_flock_completes(flock);
+	vt_qp_set_completes(set);
 	vt_expect_empty(t);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF, policy);
-	vt_flock_destroy(flock);
+	vt_qp_set_destroy(set);
 }
 
 /* A ring whose place or size is out of range is not taken. */
@@ -217,7 +212,7 @@ static void vt_refused_rings(struct vt *t)
 				  t->dma + VT_RING_AT + rings[i].displacement);
 		vuhca_write_csr(t->dev, VUHCA_CSR_OVERFLOW_CONTROL_OFF,
 				vt_control(rings[i].entries_log2));
-		VT_CHECK(t, !(vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_CONTROL_OFF) &
+		VT_CHECK(t, !(vt_csr(t, VUHCA_CSR_OVERFLOW_CONTROL_OFF) &
 			      VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_MASK),
 			 "ring %u was taken", i);
 		VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_OVERFLOW_CONTROL),
@@ -233,11 +228,11 @@ static void vt_given(struct vt *t)
 {
 	u32 control = vt_control(t->dev->overflow.entries_log2);
 
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_CONTROL_OFF), control);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_OVERFLOW_CONTROL_OFF), control);
 	VT_EQUAL(t, vuhca_read_csr64(t->dev, VUHCA_CSR_OVERFLOW_BASE_OFF),
 		 t->dev->overflow.dma);
 	VT_EQUAL(t, vuhca_reset(t->dev), 0);
-	VT_EQUAL(t, vt_overflow_csr(t, VUHCA_CSR_OVERFLOW_CONTROL_OFF), control);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_OVERFLOW_CONTROL_OFF), control);
 	vt_alive(t);
 }
 

@@ -41,8 +41,13 @@ struct vt_peer {
 	u64 address;		/* of its t->memory */
 };
 
+/* vt_peer_exchange.c */
+void vt_exchange_begin(struct vt_peer *peer);
 bool vt_exchange(struct vt_peer *peer, const u64 *mine, u64 *theirs);
 bool vt_sync(struct vt_peer *peer);
+void vt_ask_host(struct vt *t, const char *request);
+
+/* vt_peer.c */
 bool vt_peer_connect(struct vt_peer *peer);
 void vt_with_peer(struct vt *t, const struct vt_peer_options *options,
 		  void (*run)(struct vt_peer *peer));
@@ -55,6 +60,9 @@ bool vt_peer_receive(struct vt_peer *peer, const struct vuhca_buffer *sge,
 		     u64 wr_id);
 bool vt_peer_transfer(struct vt_peer *peer, unsigned int asker, u8 opcode,
 		      u32 length);
-void vt_ask_host(struct vt *t, const char *request);
+
+/* vt_peer_traffic.c */
+void vt_peer_datagrams(struct vt_peer *peer);
+void vt_peer_stream(struct vt_peer *peer, unsigned int total, bool cuts);
 
 #endif /* VT_PEER_H */

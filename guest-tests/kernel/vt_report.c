@@ -9,7 +9,7 @@
 #define VT_LINE_BYTES	256
 
 static __printf(3, 0) void vt_vline(struct vt_run *run, const char *prefix,
-				     const char *format, va_list args)
+				    const char *format, va_list args)
 {
 	char line[VT_LINE_BYTES];
 	int used = scnprintf(line, sizeof(line) - 1, "%s", prefix);

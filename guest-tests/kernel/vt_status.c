@@ -70,3 +70,24 @@ int vt_qp_state(struct vuhca_qp *qp)
 
 	return err ? err : (int)vuhca_qp_attributes_get_state(&attributes);
 }
+
+/* A command as it is, with the answer whatever its status; 0 or an error. */
+int vt_command(struct vt *t, u8 opcode, u32 object, const void *payload,
+	       size_t payload_bytes, struct vuhca_answer *answer)
+{
+	struct vuhca_command command = {
+		.opcode = opcode,
+		.object = object,
+		.payload = payload,
+		.payload_bytes = payload_bytes,
+	};
+	struct vuhca_admin *admin = &t->dev->admin;
+	size_t length;
+	int err;
+
+	mutex_lock(&admin->lock);
+	length = vuhca_admin_prepare(t->dev, &command, admin->command);
+	err = vuhca_admin_submit(t->dev, admin->command, length, answer);
+	mutex_unlock(&admin->lock);
+	return err;
+}

@@ -3,145 +3,35 @@
  * Memory windows: end 1 binds them to pieces of its area, end 0 uses them. A
  * refusal fails the QPs it concerns, so the pair is connected anew after it.
  */
-#include "vt_pair.h"
+#include "vt_window.h"
 
-#define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_NO_ACCESS	VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR
 #define VT_NO_BIND	VUHCA_COMPLETION_STATUS_WINDOW_BIND_ERROR
 #define VT_WRITE	VUHCA_ACCESS_FLAG_REMOTE_WRITE
 #define VT_READ		VUHCA_ACCESS_FLAG_REMOTE_READ
-/* What is bound, and how far around it is looked. */
 #define VT_FIRST	100
 #define VT_BYTES	3000
-#define VT_SEEN		8192
 #define VT_ROUNDS	8
 #define VT_WRITES	8
 #define VT_LONG_BYTES	(64 * 1024)
-
-struct vt_window {
-	struct vt *t;
-	struct vt_pair pair;
-	struct vt_areas areas;
-	struct vuhca_mr *mr;	/* that windows may be bound to */
-	struct vuhca_mw *mw;
-};
-
-static void vt_on_window(struct vt *t, enum vuhca_mw_kind kind,
-			 void (*run)(struct vt_window *w))
-{
-	struct vt_pair_options options = { .path_mtu = 1 };
-	struct vt_window w = { .t = t };
-
-	if (!vt_areas_create(t, &w.areas))
-		return;
-	w.mr = vuhca_get_dma_mr(t->pd, VUHCA_ACCESS_FLAG_LOCAL_WRITE |
-				VUHCA_ACCESS_FLAG_WINDOW_BIND);
-	w.mw = vuhca_alloc_mw(t->pd, kind);
-	if (VT_CHECK(t, !IS_ERR(w.mr) && !IS_ERR(w.mw), "%pe, %pe", w.mr, w.mw)) {
-		if (vt_pair_create(t, &w.pair, &options))
-			run(&w);
-		vt_pair_destroy(&w.pair);
-	}
-	if (!IS_ERR(w.mw))
-		VT_EQUAL(t, vuhca_dealloc_mw(w.mw), 0);
-	if (!IS_ERR(w.mr))
-		VT_EQUAL(t, vuhca_dereg_mr(w.mr), 0);
-	vt_areas_destroy(t, &w.areas);
-}
-
-/* What the adapter has of the window; the key from there. */
-static struct vuhca_mw_attributes vt_query(struct vt_window *w)
-{
-	struct vuhca_mw_attributes attributes = {};
-
-	VT_EQUAL(w->t, vuhca_query_mw(w->mw, &attributes), 0);
-	w->mw->rkey = le32_to_cpu(attributes.rkey);
-	return attributes;
-}
-
-/* A bind by end 1 that ends with @status. */
-static bool vt_bind_range(struct vt_window *w, const struct vuhca_buffer *range,
-			  u32 access, u8 status)
-{
-	struct vt *t = w->t;
-	struct vuhca_wc wc;
-
-	if (!VT_EQUAL(t, vuhca_bind_mw(w->pair.end[1].qp, w->mw, 5, range,
-				       access), 0) ||
-	    !vt_completes(t, t->send_cq.cq, status, &wc))
-		return false;
-	VT_EQUAL(t, wc.wr_id, 5);
-	VT_EQUAL(t, wc.opcode, VUHCA_COMPLETION_OPCODE_BIND_WINDOW);
-	if (status == VT_OK)
-		return true;
-	vt_query(w);
-	return vt_pair_works(&w->pair, &w->areas);
-}
-
-static bool vt_bind(struct vt_window *w, size_t offset, u32 length, u32 access,
-		    u8 status)
-{
-	struct vuhca_buffer range = {
-		.address = w->areas.dma[1] + offset,
-		.length = length,
-		.lkey = w->mr->lkey,
-	};
-
-	return vt_bind_range(w, &range, access, status);
-}
-
-/* A request of end 0 of @pair under @rkey that ends with @status. */
-static bool vt_use(struct vt_window *w, struct vt_pair *pair, u8 opcode,
-		   u32 rkey, size_t offset, u32 length, u8 status)
-{
-	struct vuhca_buffer here = vt_area_buffer(&w->areas, 0, 0, length);
-	struct vuhca_send_wr wr = vt_rdma_wr(&w->areas, opcode,
-					     length ? &here : NULL, offset);
-	bool read = opcode == VUHCA_SEND_OPCODE_RDMA_READ;
-	u8 *target = w->areas.bytes[!read];
-	size_t at = read ? 0 : offset;
-	struct vt *t = w->t;
-	bool fine;
-
-	wr.remote.rkey = rkey;
-	memset(target, VT_POISON, VT_SEEN);
-	vt_fill(w->areas.bytes[read] + (read ? offset : 0), length, rkey);
-	if (!vt_do(pair, &wr, status))
-		return false;
-	if (status == VT_OK)
-		return VT_CHECK(t, vt_holds(target + at, length, rkey) &&
-				vt_is_poison(target, at) &&
-				vt_is_poison(target + at + length,
-					     VT_SEEN - at - length),
-				"opcode %u at %zu", opcode, offset);
-	fine = VT_CHECK(t, vt_is_poison(target, VT_SEEN), "changed");
-	return vt_pair_works(pair, &w->areas) && fine;
-}
-
-static bool vt_write(struct vt_window *w, u32 rkey, size_t offset, u32 length,
-		     u8 status)
-{
-	return vt_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_WRITE, rkey, offset,
-		      length, status);
-}
 
 /* Every edge of what is bound, and every right. */
 static void vt_limits_of_window(struct vt_window *w)
 {
 	u32 key;
 
-	if (!vt_bind(w, VT_FIRST, VT_BYTES, VT_WRITE, VT_OK))
+	if (!vt_window_bind(w, VT_FIRST, VT_BYTES, VT_WRITE, VT_OK))
 		return;
 	key = w->mw->rkey;
-	vt_write(w, key, VT_FIRST, VT_BYTES, VT_OK);
-	vt_write(w, key, VT_FIRST + VT_BYTES - 1, 1, VT_OK);
-	vt_write(w, key, VT_FIRST - 1, 1, VT_NO_ACCESS);
-	vt_write(w, key, VT_FIRST + VT_BYTES, 1, VT_NO_ACCESS);
-	vt_write(w, key, VT_FIRST + 1, VT_BYTES, VT_NO_ACCESS);
-	vt_write(w, key + 1, VT_FIRST, 1, VT_NO_ACCESS);
-	vt_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, key, VT_FIRST, 8,
-	       VT_NO_ACCESS);
-	vt_write(w, key, VT_FIRST, VT_BYTES, VT_OK);
+	vt_window_write(w, key, VT_FIRST, VT_BYTES, VT_OK);
+	vt_window_write(w, key, VT_FIRST + VT_BYTES - 1, 1, VT_OK);
+	vt_window_write(w, key, VT_FIRST - 1, 1, VT_NO_ACCESS);
+	vt_window_write(w, key, VT_FIRST + VT_BYTES, 1, VT_NO_ACCESS);
+	vt_window_write(w, key, VT_FIRST + 1, VT_BYTES, VT_NO_ACCESS);
+	vt_window_write(w, key + 1, VT_FIRST, 1, VT_NO_ACCESS);
+	vt_window_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, key, VT_FIRST, 8,
+		      VT_NO_ACCESS);
+	vt_window_write(w, key, VT_FIRST, VT_BYTES, VT_OK);
 }
 
 static void vt_limits_1(struct vt *t)
@@ -164,28 +54,28 @@ static void vt_rebind_of_window(struct vt_window *w)
 	struct vuhca_wc wc;
 	u32 old;
 
-	if (!vt_bind(w, 0, 1000, VT_WRITE, VT_OK))
+	if (!vt_window_bind(w, 0, 1000, VT_WRITE, VT_OK))
 		return;
 	old = w->mw->rkey;
 	VT_EQUAL(t, vuhca_dereg_mr(w->mr), (u64)-EBUSY);
-	if (!vt_bind(w, 1000, 1000, VT_READ, VT_OK))
+	if (!vt_window_bind(w, 1000, 1000, VT_READ, VT_OK))
 		return;
-	vt_write(w, old, 0, 8, VT_NO_ACCESS);
-	vt_write(w, w->mw->rkey, 1000, 8, VT_NO_ACCESS);
-	vt_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, w->mw->rkey, 1000,
-	       1000, VT_OK);
+	vt_window_write(w, old, 0, 8, VT_NO_ACCESS);
+	vt_window_write(w, w->mw->rkey, 1000, 8, VT_NO_ACCESS);
+	vt_window_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, w->mw->rkey, 1000,
+		      1000, VT_OK);
 	wr.immediate = w->mw->rkey;
 	vt_post(&w->pair, 1, &wr);
 	vt_completes(t, t->send_cq.cq,
 		     VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR, &wc);
 	vt_pair_works(&w->pair, &w->areas);
 	old = w->mw->rkey;
-	if (!vt_bind(w, 0, 0, 0, VT_OK))
+	if (!vt_window_bind(w, 0, 0, 0, VT_OK))
 		return;
-	vt_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, old, 1000, 8,
-	       VT_NO_ACCESS);
-	vt_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, w->mw->rkey, 1000, 8,
-	       VT_NO_ACCESS);
+	vt_window_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, old, 1000, 8,
+		      VT_NO_ACCESS);
+	vt_window_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, w->mw->rkey, 1000, 8,
+		      VT_NO_ACCESS);
 }
 
 static void vt_rebind(struct vt *t)
@@ -202,9 +92,9 @@ static void vt_invalidate_of_window(struct vt_window *w)
 	unsigned int end;
 
 	for (end = 0; end < 2; end++) {
-		if (!vt_bind(w, 0, 1000, VT_WRITE, VT_OK))
+		if (!vt_window_bind(w, 0, 1000, VT_WRITE, VT_OK))
 			return;
-		vt_write(w, w->mw->rkey, 0, 1000, VT_OK);
+		vt_window_write(w, w->mw->rkey, 0, 1000, VT_OK);
 		wr.immediate = w->mw->rkey;
 		wr.opcode = end ? VUHCA_SEND_OPCODE_LOCAL_INVALIDATE :
 				  VUHCA_SEND_OPCODE_SEND_INVALIDATE;
@@ -216,13 +106,13 @@ static void vt_invalidate_of_window(struct vt_window *w)
 			VT_CHECK(t, wc.has_invalidate, "not reported");
 			VT_EQUAL(t, wc.immediate, w->mw->rkey);
 		}
-		VT_EQUAL(t, vt_query(w).length, 0);
-		vt_write(w, w->mw->rkey, 0, 8, VT_NO_ACCESS);
+		VT_EQUAL(t, vt_window_query(w).length, 0);
+		vt_window_write(w, w->mw->rkey, 0, 8, VT_NO_ACCESS);
 	}
 	/* Bound already; nothing to bind. */
-	vt_bind(w, 0, 8, VT_WRITE, VT_OK);
-	vt_bind(w, 8, 8, VT_WRITE, VT_NO_BIND);
-	vt_write(w, w->mw->rkey, 0, 8, VT_OK);
+	vt_window_bind(w, 0, 8, VT_WRITE, VT_OK);
+	vt_window_bind(w, 8, 8, VT_WRITE, VT_NO_BIND);
+	vt_window_write(w, w->mw->rkey, 0, 8, VT_OK);
 }
 
 static void vt_invalidate(struct vt *t)
@@ -240,19 +130,19 @@ static void vt_other_qp_of_window(struct vt_window *w)
 	struct vt_pair other;
 
 	if (vt_pair_create(t, &other, &options) &&
-	    vt_bind(w, 0, 1000, VT_WRITE, VT_OK))
-		vt_use(w, &other, VUHCA_SEND_OPCODE_RDMA_WRITE, w->mw->rkey, 0,
-		       1000, shared ? VT_OK : VT_NO_ACCESS);
-	bound = vt_query(w);
+	    vt_window_bind(w, 0, 1000, VT_WRITE, VT_OK))
+		vt_window_use(w, &other, VUHCA_SEND_OPCODE_RDMA_WRITE, w->mw->rkey, 0,
+			      1000, shared ? VT_OK : VT_NO_ACCESS);
+	bound = vt_window_query(w);
 	VT_EQUAL(t, le64_to_cpu(bound.length), 1000);
 	VT_EQUAL(t, vuhca_mw_attributes_get_region(&bound), w->mr->number);
 	VT_EQUAL(t, vuhca_mw_attributes_get_qpn(&bound),
 		 shared ? 0 : w->pair.end[1].qp->qpn);
 	/* A type 2 window goes with its QP. */
 	vt_pair_destroy(&w->pair);
-	VT_EQUAL(t, le64_to_cpu(vt_query(w).length), shared ? 1000 : 0);
-	vt_use(w, &other, VUHCA_SEND_OPCODE_RDMA_WRITE, w->mw->rkey, 0, 1000,
-	       shared ? VT_OK : VT_NO_ACCESS);
+	VT_EQUAL(t, le64_to_cpu(vt_window_query(w).length), shared ? 1000 : 0);
+	vt_window_use(w, &other, VUHCA_SEND_OPCODE_RDMA_WRITE, w->mw->rkey, 0, 1000,
+		      shared ? VT_OK : VT_NO_ACCESS);
 	vt_pair_destroy(&other);
 }
 
@@ -278,29 +168,29 @@ static void vt_refused_of_window(struct vt_window *w)
 
 	/* An MR that does not allow it. */
 	range.lkey = w->areas.mr->lkey;
-	vt_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
+	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
 	/* No such MR; beyond the MR; a right that is not a window's. */
 	range.lkey = own->lkey ^ 1;
-	vt_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
+	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
 	range.lkey = own->lkey;
 	range.address = VUHCA_DMA_MR_BYTES - 4;
-	vt_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
+	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
 	range.address = w->areas.dma[1];
-	vt_bind_range(w, &range, VUHCA_ACCESS_FLAG_LOCAL_WRITE, VT_NO_BIND);
+	vt_window_bind_range(w, &range, VUHCA_ACCESS_FLAG_LOCAL_WRITE, VT_NO_BIND);
 	/* No window of that key. */
 	mw->rkey ^= 0x80;
-	vt_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
-	VT_EQUAL(t, vt_query(w).length, 0);
+	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
+	VT_EQUAL(t, vt_window_query(w).length, 0);
 	/* More than the MR itself allows. */
 	read_only = vuhca_get_dma_mr(t->pd, VUHCA_ACCESS_FLAG_WINDOW_BIND);
 	VT_REQUIRE(t, !IS_ERR(read_only), "%pe", read_only);
 	range.lkey = read_only->lkey;
-	vt_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
-	vt_bind_range(w, &range, VT_READ, VT_OK);
-	vt_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, mw->rkey, 0, 8, VT_OK);
+	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
+	vt_window_bind_range(w, &range, VT_READ, VT_OK);
+	vt_window_use(w, &w->pair, VUHCA_SEND_OPCODE_RDMA_READ, mw->rkey, 0, 8, VT_OK);
 	VT_EQUAL(t, vuhca_dereg_mr(read_only), (u64)-EBUSY);
 	range.lkey = own->lkey;
-	vt_bind_range(w, &range, VT_READ, VT_OK);
+	vt_window_bind_range(w, &range, VT_READ, VT_OK);
 	VT_EQUAL(t, vuhca_dereg_mr(read_only), 0);
 }
 
@@ -353,7 +243,7 @@ static void vt_in_flight_of_window(struct vt_window *w)
 
 	memset(w->areas.bytes[0], 1, VT_LONG_BYTES);
 	for (round = 0; round < VT_ROUNDS; round++) {
-		if (!vt_bind(w, 0, VT_WRITES * VT_LONG_BYTES, VT_WRITE, VT_OK))
+		if (!vt_window_bind(w, 0, VT_WRITES * VT_LONG_BYTES, VT_WRITE, VT_OK))
 			return;
 		wr.remote.rkey = w->mw->rkey;
 		invalidate.immediate = w->mw->rkey;

@@ -3,36 +3,36 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "vt_flock.h"
+#include "vt_qp_set.h"
 
 /* NULL, with a complaint, when they were not created. */
-struct vt_flock *vt_flock_create(struct vt *t, unsigned int count)
+struct vt_qp_set *vt_qp_set_create(struct vt *t, unsigned int count)
 {
 	struct vt_qp_options options = { .port = 1, .entries_log2 = 3, .sge = 1 };
-	struct vt_flock *flock = kzalloc(sizeof(*flock), GFP_KERNEL);
+	struct vt_qp_set *set = kzalloc(sizeof(*set), GFP_KERNEL);
 
-	if (!VT_CHECK(t, flock && count <= VT_FLOCK_MAX, "%u QPs", count)) {
-		kfree(flock);
+	if (!VT_CHECK(t, set && count <= VT_QP_SET_MAX, "%u QPs", count)) {
+		kfree(set);
 		return NULL;
 	}
-	flock->t = t;
-	for (; flock->count < count; flock->count++) {
-		options.qos_level = flock->count % VUHCA_QOS_LEVELS;
-		flock->qps[flock->count] = vt_create_qp(t, NULL, &options);
-		if (!flock->qps[flock->count]) {
-			vt_flock_destroy(flock);
+	set->t = t;
+	for (; set->count < count; set->count++) {
+		options.qos_level = set->count % VUHCA_QOS_LEVELS;
+		set->qps[set->count] = vt_create_qp(t, NULL, &options);
+		if (!set->qps[set->count]) {
+			vt_qp_set_destroy(set);
 			return NULL;
 		}
 	}
-	return flock;
+	return set;
 }
 
-void vt_flock_destroy(struct vt_flock *flock)
+void vt_qp_set_destroy(struct vt_qp_set *set)
 {
-	while (flock->count)
-		VT_EQUAL(flock->t,
-			 vuhca_destroy_qp(flock->qps[--flock->count]), 0);
-	kfree(flock);
+	while (set->count)
+		VT_EQUAL(set->t,
+			 vuhca_destroy_qp(set->qps[--set->count]), 0);
+	kfree(set);
 }
 
 /* A signalled NOP in the send queue, of which the adapter is not told. */
@@ -55,69 +55,69 @@ bool vt_post_unseen(struct vuhca_qp *qp)
 	return slot;
 }
 
-void vt_flock_post(struct vt_flock *flock, unsigned int each)
+void vt_qp_set_post(struct vt_qp_set *set, unsigned int each)
 {
 	unsigned int i, j;
 
 	for (j = 0; j < each; j++)
-		for (i = 0; i < flock->count; i++)
-			if (VT_CHECK(flock->t, vt_post_unseen(flock->qps[i]),
+		for (i = 0; i < set->count; i++)
+			if (VT_CHECK(set->t, vt_post_unseen(set->qps[i]),
 				     "QP %u is full", i))
-				flock->posted[i]++;
+				set->posted[i]++;
 }
 
-void vt_flock_ring(struct vt_flock *flock)
+void vt_qp_set_ring(struct vt_qp_set *set)
 {
 	unsigned int i;
 
-	for (i = 0; i < flock->count; i++)
-		vuhca_ring_doorbell(flock->qps[i], flock->completed[i]);
+	for (i = 0; i < set->count; i++)
+		vuhca_ring_doorbell(set->qps[i], set->completed[i]);
 }
 
-static void vt_flock_take(struct vt_flock *flock, const struct vuhca_wc *wc)
+static void vt_qp_set_take(struct vt_qp_set *set, const struct vuhca_wc *wc)
 {
-	struct vt *t = flock->t;
+	struct vt *t = set->t;
 	unsigned int i;
 
-	for (i = 0; i < flock->count; i++)
-		if (flock->qps[i] == wc->qp)
+	for (i = 0; i < set->count; i++)
+		if (set->qps[i] == wc->qp)
 			break;
-	if (!VT_CHECK(t, i < flock->count, "a completion of another QP"))
+	if (!VT_CHECK(t, i < set->count, "a completion of another QP"))
 		return;
 	VT_EQUAL(t, wc->status, VUHCA_COMPLETION_STATUS_SUCCESS);
-	VT_CHECK(t, wc->sequence == flock->completed[i] &&
-		 (u16)wc->wr_id == flock->completed[i],
+	VT_CHECK(t, wc->sequence == set->completed[i] &&
+		 (u16)wc->wr_id == set->completed[i],
 		 "QP %u: command %u completes, not %u", i, wc->sequence,
-		 flock->completed[i]);
-	flock->completed[i]++;
+		 set->completed[i]);
+	set->completed[i]++;
 }
 
 /* Everything posted completes, once, in order within each QP. */
-bool vt_flock_take_all(struct vt_flock *flock)
+bool vt_qp_set_take_all(struct vt_qp_set *set)
 {
-	struct vt *t = flock->t;
+	struct vt *t = set->t;
 	unsigned int i, left = 0;
 	struct vuhca_wc wc;
 
-	for (i = 0; i < flock->count; i++)
-		left += (u16)(flock->posted[i] - flock->completed[i]);
+	for (i = 0; i < set->count; i++)
+		left += (u16)(set->posted[i] - set->completed[i]);
 	for (; left; left--) {
 		if (!VT_CHECK(t, vt_poll(t->send_cq.cq, &wc, 1,
 					 VT_TIMEOUT_MS) == 1,
 			      "%u commands do not complete", left))
 			return false;
-		vt_flock_take(flock, &wc);
+		vt_qp_set_take(set, &wc);
 	}
 	return true;
 }
 
 /* And nothing else completes. */
-bool vt_flock_completes(struct vt_flock *flock)
+bool vt_qp_set_completes(struct vt_qp_set *set)
 {
-	struct vt *t = flock->t;
+	struct vt *t = set->t;
 	struct vuhca_wc wc;
 
-	return vt_flock_take_all(flock) &&
+	return vt_qp_set_take_all(set) &&
 	       VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 }
 

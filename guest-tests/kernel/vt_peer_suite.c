@@ -12,11 +12,6 @@
 #define VT_FOUND	64
 #define VT_ADDS		50
 #define VT_BYTES	5000
-#define VT_DATAGRAMS	16
-#define VT_DATAGRAM	1000
-#define VT_WINDOW	16
-#define VT_MESSAGE	3000
-#define VT_SLOT		4096
 #define VT_ROUND	400
 
 static const u32 vt_sizes[] = { 0, 1, 4095, 4096, 4097, 60001 };
@@ -100,69 +95,6 @@ static void vt_atomics_of_peer(struct vt_peer *peer)
 		 VT_ADDS * step);
 	vt_sync(peer);
 	VT_EQUAL(t, get_unaligned_le64(cell), other + !peer->side);
-}
-
-static void vt_say_datagrams(struct vt_peer *peer, u32 key, struct vuhca_ah *ah)
-{
-	struct vuhca_buffer here = vt_peer_buffer(peer, 0, VT_DATAGRAM);
-	struct vuhca_send_wr wr = vt_peer_wr(peer, VUHCA_SEND_OPCODE_SEND, &here,
-					     0);
-	struct vt *t = peer->t;
-	struct vuhca_wc wc;
-	unsigned int i;
-
-	wr.ud.remote_qpn = peer->qpn;
-	wr.ud.qkey = VT_QKEY;
-	wr.ud.ah = ah->index;
-	for (i = 0; i < VT_DATAGRAMS; i++) {
-		vt_fill(t->memory, VT_DATAGRAM, key + i);
-		if (!vt_peer_post(peer, &wr) ||
-		    !vt_completes(t, t->send_cq.cq, VT_OK, &wc))
-			return;
-	}
-}
-
-static void vt_hear_datagrams(struct vt_peer *peer, u32 key)
-{
-	struct vt *t = peer->t;
-	struct vuhca_wc wc;
-	unsigned int i;
-
-	for (i = 0; i < VT_DATAGRAMS; i++) {
-		u8 *payload = t->memory + (i + 1) * VT_SLOT +
-			      VUHCA_GRH_AREA_BYTES;
-
-		if (!vt_completes(t, t->recv_cq.cq, VT_OK, &wc))
-			return;
-		VT_EQUAL(t, wc.wr_id, i);
-		VT_EQUAL(t, wc.byte_length, VUHCA_GRH_AREA_BYTES + VT_DATAGRAM);
-		VT_EQUAL(t, wc.source_qpn, peer->qpn);
-		VT_EQUAL(t, wc.source_lid, peer->lid);
-		VT_CHECK(t, vt_holds(payload, VT_DATAGRAM, key + i),
-			 "datagram %u", i);
-	}
-}
-
-/* Both talk at once. */
-static void vt_datagrams_of_peer(struct vt_peer *peer)
-{
-	struct vt *t = peer->t;
-	u32 key = prandom_u32_state(&t->random);
-	struct vuhca_buffer there;
-	struct vuhca_ah *ah;
-	unsigned int i;
-
-	ah = vuhca_create_ah(t->pd, peer->options.port, peer->lid, 0, NULL);
-	VT_REQUIRE(t, !IS_ERR(ah), "%pe", ah);
-	for (i = 0; i < VT_DATAGRAMS; i++) {
-		there = vt_peer_buffer(peer, (i + 1) * VT_SLOT, VT_SLOT);
-		vt_peer_receive(peer, &there, i);
-	}
-	vt_sync(peer);
-	vt_say_datagrams(peer, key + peer->side, ah);
-	vt_hear_datagrams(peer, key + !peer->side);
-	vt_sync(peer);
-	vuhca_destroy_ah(ah);
 }
 
 static bool vt_peer_works(struct vt_peer *peer)
@@ -290,109 +222,20 @@ static void vt_in_error_of_peer(struct vt_peer *peer)
 	}
 }
 
-struct vt_stream {
-	struct vt_peer *peer;
-	u32 key;
-	unsigned int total;
-	unsigned int sent;
-	unsigned int completed;
-	unsigned int received;
-	/* Messages after which the host is asked to cut the link; 0: never. */
-	unsigned int cut_every;
-};
-
-static bool vt_stream_receive(struct vt_stream *stream, unsigned int number)
+static void vt_datagrams_of_peer(struct vt_peer *peer)
 {
-	size_t offset = (VT_WINDOW + number % VT_WINDOW) * VT_SLOT;
-	struct vuhca_buffer there = vt_peer_buffer(stream->peer, offset,
-						   VT_MESSAGE);
-
-	return vt_peer_receive(stream->peer, &there, number);
-}
-
-static bool vt_stream_send(struct vt_stream *stream)
-{
-	struct vt *t = stream->peer->t;
-	size_t offset = stream->sent % VT_WINDOW * VT_SLOT;
-	struct vuhca_buffer here = vt_peer_buffer(stream->peer, offset,
-						  VT_MESSAGE);
-	struct vuhca_send_wr wr = vt_peer_wr(stream->peer, VUHCA_SEND_OPCODE_SEND,
-					     &here, stream->sent);
-
-	vt_fill(t->memory + offset, VT_MESSAGE,
-		stream->key + stream->peer->side + 2 * stream->sent++);
-	if (stream->cut_every && stream->sent % stream->cut_every == 0)
-		vt_ask_host(t, "cut the link");
-	return vt_peer_post(stream->peer, &wr);
-}
-
-/* Whatever completed: in order, whole, and once. */
-static bool vt_stream_poll(struct vt_stream *stream)
-{
-	struct vt *t = stream->peer->t;
-	struct vuhca_wc wc;
-	unsigned int i;
-	u8 *bytes;
-
-	while (vt_poll(t->send_cq.cq, &wc, 1, 0))
-		if (!VT_EQUAL(t, wc.status, VT_OK) ||
-		    !VT_EQUAL(t, wc.wr_id, stream->completed++))
-			return false;
-	while (vt_poll(t->recv_cq.cq, &wc, 1, 0)) {
-		i = stream->received++;
-		bytes = t->memory + (VT_WINDOW + i % VT_WINDOW) * VT_SLOT;
-		if (!VT_EQUAL(t, wc.status, VT_OK) || !VT_EQUAL(t, wc.wr_id, i) ||
-		    !VT_CHECK(t, vt_holds(bytes, VT_MESSAGE, stream->key +
-					  !stream->peer->side + 2 * i),
-			      "message %u", i))
-			return false;
-		if (i + VT_WINDOW < stream->total &&
-		    !vt_stream_receive(stream, i + VT_WINDOW))
-			return false;
-	}
-	return true;
-}
-
-static void vt_stream_run(struct vt_peer *peer, unsigned int total, bool cuts)
-{
-	struct vt_stream stream = {
-		.peer = peer,
-		.key = prandom_u32_state(&peer->t->random),
-		.total = total,
-		.cut_every = cuts && !peer->side ? total / 3 + 1 : 0,
-	};
-	ktime_t end = ktime_add_ms(ktime_get(), 6 * VT_TIMEOUT_MS);
-	struct vt *t = peer->t;
-	unsigned int i;
-
-	for (i = 0; i < VT_WINDOW; i++)
-		vt_stream_receive(&stream, i);
-	vt_sync(peer);
-	while (stream.completed < total || stream.received < total) {
-		bool sends = stream.sent < total &&
-			     stream.sent - stream.completed < VT_WINDOW;
-
-		if (sends && !vt_stream_send(&stream))
-			break;
-		if (!vt_stream_poll(&stream) || ktime_after(ktime_get(), end))
-			break;
-		if (!sends)
-			usleep_range(20, 50);
-	}
-	VT_EQUAL(t, stream.completed, total);
-	VT_EQUAL(t, stream.received, total);
-	vt_sync(peer);
+	vt_peer_datagrams(peer);
 }
 
 static void vt_stream_of_peer(struct vt_peer *peer)
 {
-	vt_stream_run(peer, VT_ROUND, false);
+	vt_peer_stream(peer, VT_ROUND, false);
 }
 
 /* The link loses packets, or goes away and comes back: nothing is missed. */
 static void vt_bad_link_of_peer(struct vt_peer *peer)
 {
-	vt_stream_run(peer, VT_ROUND, true);
+	vt_peer_stream(peer, VT_ROUND, true);
 }
 
 #define VT_PEER_CASE(case_name, ...)					\

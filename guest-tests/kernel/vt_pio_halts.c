@@ -5,7 +5,7 @@
  */
 #include <linux/slab.h>
 
-#include "vt_send_context.h"
+#include "vt_pio.h"
 
 #define VT_HALT_BLOCKS 8
 
@@ -123,28 +123,28 @@ static void vt_expect_cause(struct vt *t, struct vuhca_send_context *sc,
 /* Hazard 25. */
 static void vt_misuse(struct vt *t)
 {
-	struct vuhca_send_context *sc = vt_create_sends(t, VT_HALT_BLOCKS, 0);
-	struct vuhca_send_context *other = vt_create_sends(t, VT_HALT_BLOCKS, 0);
+	const enum vuhca_fault_kind halted =
+		VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED;
+	struct vuhca_send_context *sc = vt_create_send_context(t, VT_HALT_BLOCKS, 0);
+	struct vuhca_send_context *other = vt_create_send_context(t, VT_HALT_BLOCKS, 0);
 	unsigned int i;
 	u64 restarts;
 	u32 faults;
 
 	for (i = 0; sc && other && i < ARRAY_SIZE(vt_misuses); i++) {
 		restarts = READ_ONCE(sc->restarts);
-		faults = vt_fault_count(t, VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED);
+		faults = vt_fault_count(t, halted);
 		vt_clear_first_fault(t);
 		vt_misuses[i].provoke(sc);
 		if (!VT_CHECK(t, VT_WAIT(t, READ_ONCE(sc->restarts) ==
-					    restarts + 1),
+					 restarts + 1),
 			      "%s: not restarted", vt_misuses[i].name))
 			break;
-		VT_EQUAL(t, vt_fault_count(t,
-				VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED),
-			 faults + (vt_misuses[i].cause !=
-				   VUHCA_SEND_HALT_CAUSE_SOFTWARE));
+		faults += vt_misuses[i].cause != VUHCA_SEND_HALT_CAUSE_SOFTWARE;
+		VT_EQUAL(t, vt_fault_count(t, halted), faults);
 		vt_expect_cause(t, sc, vt_misuses[i].cause);
-		VT_EQUAL(t, vt_send_one(t, sc, i), 0);
-		VT_EQUAL(t, vt_send_one(t, other, i), 0);
+		VT_EQUAL(t, vt_pio_send_one(t, sc, i), 0);
+		VT_EQUAL(t, vt_pio_send_one(t, other, i), 0);
 		VT_EQUAL(t, other->restarts, 0);
 	}
 	vt_clear_first_fault(t);
@@ -164,7 +164,7 @@ static void vt_partition(struct vt *t)
 		.pkey = 0x8001,
 	};
 	struct vuhca_send_context *sc = vuhca_create_send_context(t->dev, &init);
-	struct vuhca_datagram packet = vt_packet(t, "", 0);
+	struct vuhca_datagram packet = vt_pio_datagram(t, "", 0);
 	struct vuhca_send_context_attributes now = {};
 
 	VT_REQUIRE(t, !IS_ERR(sc), "%pe", sc);
@@ -192,12 +192,12 @@ static void vt_partition(struct vt *t)
  */
 static void vt_under_load(struct vt *t)
 {
-	struct vuhca_send_context *sc = vt_create_sends(t, 32, 4);
-	struct vt_release *releases = kvcalloc(VT_LOAD_PACKETS, sizeof(*releases),
-					       GFP_KERNEL);
-	struct vt_releases all = {};
+	struct vuhca_send_context *sc = vt_create_send_context(t, 32, 4);
+	struct vt_pio_release *releases = kvcalloc(VT_LOAD_PACKETS, sizeof(*releases),
+						   GFP_KERNEL);
+	struct vt_pio_releases all = {};
 	u8 payload[200] = {};
-	struct vuhca_datagram packet = vt_packet(t, payload, sizeof(payload));
+	struct vuhca_datagram packet = vt_pio_datagram(t, payload, sizeof(payload));
 	ktime_t end = ktime_add_ms(ktime_get(), 30000);
 	unsigned int i;
 	int err;
@@ -207,8 +207,8 @@ static void vt_under_load(struct vt *t)
 	     ktime_before(ktime_get(), end);) {
 		if (prandom_u32_state(&t->random) % 100 == 0)
 			vt_by_software(sc);
-		releases[i] = (struct vt_release) { &all, i };
-		err = vuhca_pio_send_datagram(sc, &packet, vt_released, &releases[i]);
+		releases[i] = (struct vt_pio_release) { &all, i };
+		err = vuhca_pio_send_datagram(sc, &packet, vt_pio_released, &releases[i]);
 		i += !err;
 		if (err == -EAGAIN)
 			vuhca_pio_force_credits(sc);
@@ -227,7 +227,7 @@ static void vt_under_load(struct vt *t)
 		VT_CHECK(t, sc->restarts, "never halted");
 		vt_note(t, "%llu restarts, %d sent, %d flushed", sc->restarts,
 			atomic_read(&all.sent), atomic_read(&all.flushed));
-		VT_EQUAL(t, vt_send_one(t, sc, 1), 0);
+		VT_EQUAL(t, vt_pio_send_one(t, sc, 1), 0);
 		VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 	}
 	kvfree(releases);
@@ -236,7 +236,7 @@ static void vt_under_load(struct vt *t)
 /* All contexts frozen by the physical function; thawed, they come back. */
 static void vt_freeze(struct vt *t)
 {
-	struct vuhca_send_context *sc = vt_create_sends(t, VT_HALT_BLOCKS, 0);
+	struct vuhca_send_context *sc = vt_create_send_context(t, VT_HALT_BLOCKS, 0);
 	u32 control = vuhca_read_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF);
 
 	if (!sc)
@@ -246,11 +246,11 @@ static void vt_freeze(struct vt *t)
 	VT_WAIT(t, !READ_ONCE(sc->running));
 	msleep(VT_QUIET_MS);
 	VT_EQUAL(t, sc->restarts, 0);
-	VT_EQUAL(t, vt_send_one(t, sc, 1), -EIO);
+	VT_EQUAL(t, vt_pio_send_one(t, sc, 1), -EIO);
 	vuhca_write_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control);
 	VT_WAIT(t, READ_ONCE(sc->restarts) == 1);
 	/* The entry that the refused one had posted is there still. */
-	VT_EQUAL(t, vt_send_one(t, sc, 1), 0);
+	VT_EQUAL(t, vt_pio_send_one(t, sc, 1), 0);
 	VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 }
 
@@ -260,4 +260,4 @@ static const struct vt_case vt_cases[] = {
 	{ "hazard-26-under-load", vt_under_load },
 	{ "freeze", vt_freeze },
 };
-VT_SUITE(send_halts, vt_cases);
+VT_SUITE(pio_halts, vt_cases);

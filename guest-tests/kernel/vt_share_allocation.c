@@ -4,29 +4,30 @@
  * kind by kind: each is seen in queries and registers, commands go on under it, and
  * it can be given back. And what must wait until somebody has let go of it.
  */
-#include "vt_collecting.h"
-#include "vt_requests.h"
+#include "vt_collect_command.h"
+#include "vt_share_request.h"
 
 #define VT_LAST_WORD	(VUHCA_TVL_MAX / 32 - 1)
 
 /* The status of the request; VUHCA_MANAGEMENT_STATUS_OK when all was done. */
-static u8 vt_give(struct vt *t, const struct vt_change *gifts, unsigned int count)
+static u8 vt_allocate(struct vt *t, const struct vt_change *wanted,
+		      unsigned int count)
 {
 	struct vuhca_resource_change changes[4];
 	struct vuhca_answer answer = {};
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		changes[i] = vt_encode(&gifts[i]);
+		changes[i] = vt_encode(&wanted[i]);
 	vuhca_request_resources(t->dev, changes, count, &answer);
 	return answer.status;
 }
 
-static u8 vt_give_one(struct vt *t, u8 resource, u16 target, u32 amount)
+static u8 vt_allocate_one(struct vt *t, u8 resource, u16 target, u32 amount)
 {
-	const struct vt_change gift = { resource, VT_NONE, target, amount };
+	const struct vt_change change = { resource, VT_NONE, target, amount };
 
-	return vt_give(t, &gift, 1);
+	return vt_allocate(t, &change, 1);
 }
 
 static bool vt_share_of(struct vt *t, struct vuhca_resource_share *share)
@@ -42,9 +43,9 @@ static void vt_goes_on(struct vt *t)
 }
 
 /* Everything of a lane, in one request. */
-static void vt_gifts_to_a_lane(struct vt *t)
+static void vt_allocate_to_lane(struct vt *t)
 {
-	static const struct vt_change gifts[] = {
+	static const struct vt_change changes[] = {
 		{ VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS, VT_NONE, 0, 3 },
 		{ VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS, VT_NONE, 0, 5 },
 		{ VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, VT_NONE, 0, 2 },
@@ -60,8 +61,8 @@ static void vt_gifts_to_a_lane(struct vt *t)
 	if (le32_to_cpu(first.execution_credits_shared) < 4 ||
 	    le32_to_cpu(first.completion_credits_shared) < 6)
 		return vt_skip(t, "too few shared credits");
-	VT_EQUAL(t, vt_give(t, gifts, ARRAY_SIZE(gifts)), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_LIST_SIZE, 0, 7), 0);
+	VT_EQUAL(t, vt_allocate(t, changes, ARRAY_SIZE(changes)), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVL_LIST_SIZE, 0, 7), 0);
 	VT_EQUAL(t, vuhca_query_lane(t->dev, 0, &lane), 0);
 	VT_EQUAL(t, le32_to_cpu(lane.execution_credits), 3);
 	VT_EQUAL(t, le32_to_cpu(lane.completion_credits), 5);
@@ -76,22 +77,22 @@ static void vt_gifts_to_a_lane(struct vt *t)
 		 le32_to_cpu(first.completion_credits_shared) +
 		 le32_to_cpu(before.completion_credits) - 5);
 	vt_goes_on(t);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, 0,
-				before.shared_credits), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS, 0,
-				le32_to_cpu(before.execution_credits)), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS, 0,
-				le32_to_cpu(before.completion_credits)), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_WEIGHT, 0,
-				before.weight), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVL_LIST_SIZE, 0,
-				le32_to_cpu(before.list_size)), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, 0,
+				    before.shared_credits), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS, 0,
+				    le32_to_cpu(before.execution_credits)), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS, 0,
+				    le32_to_cpu(before.completion_credits)), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVL_WEIGHT, 0,
+				    before.weight), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVL_LIST_SIZE, 0,
+				    le32_to_cpu(before.list_size)), 0);
 	vt_share_of(t, &share);
 	VT_CHECK(t, !memcmp(&share, &first, sizeof(share)), "not as before");
 }
 
 /* PCBs, dedicated buffers, the BAR: by one less, or one further, and back. */
-static void vt_gifts_to_a_function(struct vt *t)
+static void vt_allocate_to_function(struct vt *t)
 {
 	struct vuhca_resource_share first, share;
 	u32 pcbs, buffers, vcbs, base;
@@ -105,12 +106,12 @@ static void vt_gifts_to_a_function(struct vt *t)
 	base = le32_to_cpu(first.vcb_base);
 	if (pcbs < 2 || buffers < 2 || vcbs < 2)
 		return vt_skip(t, "too little to give away");
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_PCBS, 0, pcbs - 1), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_PCBS, 0, pcbs - 1), 0);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_COUNT_OFF), pcbs - 1);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS, 0,
-				buffers - 1), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs - 1), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 0, base + 1), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS, 0,
+				    buffers - 1), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs - 1), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 0, base + 1), 0);
 	VT_EQUAL(t, vuhca_read_csr64(t->dev, VUHCA_CSR_VCB_BASE_OFF),
 		 (u64)(base + 1) * VUHCA_PAGE_BYTES);
 	vt_share_of(t, &share);
@@ -120,16 +121,16 @@ static void vt_gifts_to_a_function(struct vt *t)
 	VT_EQUAL(t, le32_to_cpu(share.vcbs), vcbs - 1);
 	VT_EQUAL(t, le32_to_cpu(share.vcb_base), base + 1);
 	vt_goes_on(t);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 0, base), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS, 0,
-				buffers), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_PCBS, 0, pcbs), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 0, base), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS, 0,
+				    buffers), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_PCBS, 0, pcbs), 0);
 	vt_goes_on(t);
 }
 
 /* Lanes by explicit map: of the function, of a level, of the dedicated buffers. */
-static void vt_gifts_by_map(struct vt *t)
+static void vt_allocate_by_map(struct vt *t)
 {
 	u32 own[VUHCA_TVL_MAX / 32];
 	static const struct vt_change dedicated = {
@@ -160,7 +161,7 @@ static void vt_gifts_by_map(struct vt *t)
 	map[1].amount = bits & -bits;
 	map[2].amount = (bits & (bits - 1)) & -(bits & (bits - 1));
 	map[0].amount = map[1].amount | map[2].amount;
-	VT_EQUAL(t, vt_give(t, map, ARRAY_SIZE(map)), 0);
+	VT_EQUAL(t, vt_allocate(t, map, ARRAY_SIZE(map)), 0);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_TVL_ALLOCATED_OFF), 2);
 	vt_share_of(t, &share);
 	VT_EQUAL(t, *(u32 *)share.tvl_map, map[0].amount);
@@ -169,7 +170,7 @@ static void vt_gifts_by_map(struct vt *t)
 	vt_goes_on(t);
 
 	/* What the scheduler fetches goes by the last lane. */
-	VT_EQUAL(t, vt_give(t, &dedicated, 1), 0);
+	VT_EQUAL(t, vt_allocate(t, &dedicated, 1), 0);
 	VT_EQUAL(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX - 1, &lane), 0);
 	VT_EQUAL(t, lane.state, VUHCA_TVL_STATE_DEDICATED);
 	launches = le32_to_cpu(lane.launches);
@@ -178,11 +179,11 @@ static void vt_gifts_by_map(struct vt *t)
 	/* Others may send by it, too. */
 	launches = le32_to_cpu(lane.launches) - launches;
 	VT_CHECK(t, launches > 0, "nothing was launched");
-	VT_EQUAL(t, vt_give(t, &none, 1), 0);
+	VT_EQUAL(t, vt_allocate(t, &none, 1), 0);
 
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVLS, 0, 0), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_TVLS, 0,
-				le32_to_cpu(first.tvls)), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVLS, 0, 0), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVLS, 0,
+				    le32_to_cpu(first.tvls)), 0);
 	vt_goes_on(t);
 }
 
@@ -210,21 +211,21 @@ static void vt_converging(struct vt *t)
 	page = t->dev->collect + (u64)(vcbs - 1) * VUHCA_PAGE_BYTES;
 	writeq(0, page + 8);
 	wmb();
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs - 1), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, wanted),
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs - 1), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, wanted),
 		 VUHCA_MANAGEMENT_STATUS_CONVERGING);
 	writeq(~0ULL, page + VUHCA_CANCEL_OFFSET);
 	wmb();
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, wanted), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, base), 0);
-	VT_EQUAL(t, vt_give_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, wanted), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, base), 0);
+	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs), 0);
 	vt_goes_on(t);
 }
 
 static const struct vt_case vt_cases[] = {
-	{ "lane", vt_gifts_to_a_lane },
-	{ "function", vt_gifts_to_a_function },
-	{ "map", vt_gifts_by_map },
+	{ "lane", vt_allocate_to_lane },
+	{ "function", vt_allocate_to_function },
+	{ "map", vt_allocate_by_map },
 	{ "converging", vt_converging },
 };
-VT_SUITE(gifts, vt_cases);
+VT_SUITE(share_allocation, vt_cases);

@@ -1,44 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Resource requests: what a function may ask for is done as a whole and seen in
- * registers, queries and the driver; everything else is refused as a whole, with
- * the reason, the change at fault and what would have been accepted. The physical
- * function and virtual ones have different things to ask for.
+ * Resource requests that are refused: as a whole, with the reason, the change at
+ * fault and what would have been accepted. Physical and virtual functions may
+ * request different things.
  */
-#include "vt_flock.h"
-#include "vt_requests.h"
+#include "vt_share_request.h"
 
 #define VT_HEADER	sizeof(struct vuhca_management_command)
-/* Bytes of a change to blame. */
+/* Offset in a change of the field at fault. */
 enum { VT_AT_RESOURCE = 0, VT_AT_LEVEL = 1, VT_AT_TARGET = 2, VT_AT_AMOUNT = 4 };
-
-struct vuhca_resource_change vt_encode(const struct vt_change *change)
-{
-	struct vuhca_resource_change encoded = {
-		.amount = cpu_to_le32(change->amount),
-	};
-
-	vuhca_resource_change_set_resource(&encoded, change->resource);
-	vuhca_resource_change_set_qos_level(&encoded, change->level);
-	vuhca_resource_change_set_word(&encoded, change->word);
-	vuhca_resource_change_set_target(&encoded, change->target);
-	return encoded;
-}
-
-int vt_ask(struct vt *t, u8 resource, u8 level, u16 target, u32 amount)
-{
-	const struct vt_change change = { resource, level, target, amount };
-	struct vuhca_resource_change encoded = vt_encode(&change);
-	struct vuhca_answer answer;
-
-	return vuhca_request_resources(t->dev, &encoded, 1, &answer);
-}
-
-static bool vt_share(struct vt *t, struct vuhca_resource_share *share)
-{
-	return VT_EQUAL(t, vuhca_query_resources(t->dev, t->dev->function,
-						 share), 0);
-}
 
 /* A change that is in order, whoever asks, and changes nothing. */
 static struct vuhca_resource_change vt_good(struct vt *t,
@@ -97,7 +67,7 @@ static void vt_refuse_all(struct vt *t, const struct vt_refusal *refusals,
 }
 
 /* What is wrong whoever asks: the function's own levels, and fields. */
-static void vt_refused_levels(struct vt *t)
+void vt_share_refused_levels(struct vt *t)
 {
 	struct vuhca_resource_share share;
 	u16 own = t->dev->function;
@@ -144,7 +114,7 @@ static void vt_refused_levels(struct vt *t)
 	}
 }
 
-static void vt_refused_functions(struct vt *t)
+void vt_share_refused_functions(struct vt *t)
 {
 	struct vuhca_resource_share share;
 
@@ -178,7 +148,7 @@ static void vt_refused_functions(struct vt *t)
 	vt_refuse_all(t, refusals, ARRAY_SIZE(refusals));
 }
 
-static void vt_refused_lanes(struct vt *t)
+void vt_share_refused_lanes(struct vt *t)
 {
 	u16 lanes = vuhca_read_csr(t->dev, VUHCA_CSR_TVL_COUNT_OFF);
 	const struct vt_refusal refusals[] = {
@@ -211,7 +181,7 @@ static void vt_refused_lanes(struct vt *t)
 }
 
 /* A lane that could never launch anything is refused as a whole. */
-static void vt_refused_starving(struct vt *t)
+void vt_share_refused_starving(struct vt *t)
 {
 	static const struct vt_change wanted[] = {
 		{ VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, VT_NONE, 0, 0 },
@@ -236,7 +206,7 @@ static void vt_refused_starving(struct vt *t)
 }
 
 /* A virtual function: nothing that is the physical one's, to do or to see. */
-static void vt_refused_virtual(struct vt *t)
+void vt_share_refused_virtual(struct vt *t)
 {
 	static const u8 kinds[] = {
 		VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS,
@@ -278,7 +248,7 @@ static void vt_refused_virtual(struct vt *t)
 }
 
 /* The number of changes must be the length of the payload, 1 to 32. */
-static void vt_refused_lengths(struct vt *t)
+void vt_share_refused_lengths(struct vt *t)
 {
 	static const u32 counts[] = { 0, 1, 3, 33, U32_MAX };
 	struct vuhca_resource_share share;
@@ -307,115 +277,3 @@ static void vt_refused_lengths(struct vt *t)
 				     (struct vuhca_lane_attributes *)t->memory) ==
 		 -ENOENT, "a lane beyond all");
 }
-
-/* How a function splits its share: registers and driver follow. */
-static void vt_split(struct vt *t)
-{
-	u16 own = t->dev->function;
-	struct vuhca_resource_share first, share;
-	u32 vcbs, pcbs, high;
-
-	VT_REQUIRE(t, vt_share(t, &first), "query");
-	vcbs = le32_to_cpu(first.vcbs);
-	pcbs = le32_to_cpu(first.pcbs);
-	for (high = 0; high <= vcbs; high += max(vcbs / 3, 1U)) {
-		VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_VCBS, 1, own, high), 0);
-		VT_EQUAL(t, t->dev->vcbs[0].count, vcbs - high);
-		VT_EQUAL(t, t->dev->vcbs[1].count, high);
-		vt_share(t, &share);
-		VT_EQUAL(t, le32_to_cpu(share.level_vcbs), high);
-		vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
-	}
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 0, own, 0), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 1, own, pcbs), 0);
-	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_PCB_ALLOCATED_OFF +
-				   VUHCA_CSR_PCB_ALLOCATED_STRIDE), pcbs);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 0, own, 1), -EDQUOT);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 1, own,
-			   le32_to_cpu(first.pcbs_level1)), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_PCBS, 0, own,
-			   le32_to_cpu(first.pcbs_level0)), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_VCBS, 1, own,
-			   le32_to_cpu(first.level_vcbs)), 0);
-	vt_share(t, &share);
-	VT_CHECK(t, !memcmp(&share, &first, sizeof(share)), "not as before");
-	vt_alive(t);
-}
-
-/* What the physical function gives: lanes, credits; and what is left to give. */
-static void vt_give(struct vt *t)
-{
-	struct vuhca_resource_share first, share;
-	struct vuhca_lane_attributes before, lane;
-	u32 owned;
-
-	if (t->dev->function)
-		return vt_skip(t, "a virtual function");
-	VT_REQUIRE(t, vt_share(t, &first), "query");
-	owned = le32_to_cpu(first.tvls);
-	if (le32_to_cpu(first.tvls_shared) < 3)
-		return vt_skip(t, "too few shared lanes");
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_TVLS, VT_NONE, 0, owned + 2), 0);
-	vt_share(t, &share);
-	VT_EQUAL(t, le32_to_cpu(share.tvls), owned + 2);
-	VT_EQUAL(t, le32_to_cpu(share.tvls_shared),
-		 le32_to_cpu(first.tvls_shared) - 2);
-	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_TVL_ALLOCATED_OFF),
-		 owned + 2);
-	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_TVLS, VT_NONE, 0, owned), 0);
-	VT_EQUAL(t, vuhca_query_lane(t->dev, 0, &before), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_TVL_WEIGHT, VT_NONE, 0, 200), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_TVL_LIST_SIZE, VT_NONE, 0, 2), 0);
-	VT_EQUAL(t, vuhca_query_lane(t->dev, 0, &lane), 0);
-	VT_EQUAL(t, lane.weight, 200);
-	VT_EQUAL(t, le32_to_cpu(lane.list_size), 2);
-	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_TVL_WEIGHT, VT_NONE, 0,
-			   before.weight), 0);
-	VT_EQUAL(t, vt_ask(t, VUHCA_RESOURCE_KIND_TVL_LIST_SIZE, VT_NONE, 0,
-			   le32_to_cpu(before.list_size)), 0);
-	vt_share(t, &share);
-	VT_CHECK(t, !memcmp(&share, &first, sizeof(share)), "not as before");
-}
-
-/* Disabled, the adapter still answers and lets go; enabled, nothing is lost. */
-static void vt_disabled(struct vt *t)
-{
-	struct vuhca_pd *pd;
-	struct vt_flock *flock, *doomed;
-	struct vuhca_wc wc;
-
-	if (!vt_may_disable(t))
-		return vt_skip(t, "the adapter is not ours to disable");
-	flock = vt_flock_create(t, 8);
-	doomed = vt_flock_create(t, 4);
-	VT_REQUIRE(t, flock && doomed, "no QPs");
-	vt_disable(t, true);
-	vt_flock_post(flock, 2);
-	vt_flock_ring(flock);
-	vt_flock_post(doomed, 2);
-	vt_flock_ring(doomed);
-	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
-	pd = vuhca_alloc_pd(t->dev);
-	if (VT_CHECK(t, !IS_ERR(pd), "%pe", pd))
-		VT_EQUAL(t, vuhca_dealloc_pd(pd), 0);
-	vt_flock_destroy(doomed);
-	vt_disable(t, false);
-	vt_flock_completes(flock);
-	vt_flock_destroy(flock);
-	vt_alive(t);
-}
-
-static const struct vt_case vt_cases[] = {
-	{ "refused-levels", vt_refused_levels },
-	{ "refused-functions", vt_refused_functions },
-	{ "refused-lanes", vt_refused_lanes },
-	{ "refused-starving", vt_refused_starving },
-	{ "refused-virtual", vt_refused_virtual },
-	{ "refused-lengths", vt_refused_lengths },
-	{ "split", vt_split },
-	{ "give", vt_give },
-	{ "disabled", vt_disabled },
-};
-VT_SUITE(requests, vt_cases);

@@ -4,59 +4,59 @@
  * early, refused for want of a PCB, choked. What is in the send queue is
  * executed all the same, and once.
  */
-#include "vt_collecting.h"
+#include "vt_collect_command.h"
 
 /* A damaged copy is dropped; the slot is executed in its place. */
 static void vt_damaged(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_CHECKSUM);
-	struct vt_collecting c;
+	struct vt_collect_command c;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
-	if (vt_post_slot(&c, 100)) {
+	if (vt_collect_post(&c, 100)) {
 		c.bytes[70] ^= 0x10;
 		vuhca_vcb_write(c.vcb, c.bytes, c.length);
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 		VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_CHECKSUM),
 			 faults + 1);
 	}
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 /* By collect buffer, by doorbell, and by both again: executed once. */
 static void vt_stale(struct vt *t)
 {
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	u32 stale;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
-	if (vt_post_slot(&c, 100)) {
+	if (vt_collect_post(&c, 100)) {
 		vuhca_vcb_write(c.vcb, c.bytes, c.length);
 		vuhca_ring_doorbell(t->end[0].qp, c.sequence);
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 		stale = vt_csr(t, VUHCA_CSR_COMMANDS_STALE_OFF);
 		vuhca_vcb_write(c.vcb, c.bytes, c.length);
 		vuhca_ring_doorbell(t->end[0].qp, c.sequence);
-		vt_nothing_arrives(&c);
+		vt_collect_nothing_arrives(&c);
 		VT_CHECK(t, vt_csr(t, VUHCA_CSR_COMMANDS_STALE_OFF) > stale,
 			 "not counted");
 	}
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 /* A copy ahead of its turn waits for, or brings on, what is before it. */
 static void vt_early(struct vt *t)
 {
 	struct vuhca_wc wc[4] = {};
-	struct vt_collecting first, second;
+	struct vt_collect_command first, second;
 	unsigned int i;
 
-	if (!vt_begin(t, &first, 0))
+	if (!vt_collect_begin(t, &first, 0))
 		return;
 	second = first;
-	if (vt_post_slot(&first, 10) && vt_post_slot(&second, 20)) {
+	if (vt_collect_post(&first, 10) && vt_collect_post(&second, 20)) {
 		vuhca_vcb_write(second.vcb, second.bytes, second.length);
 		VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, 2, VT_TIMEOUT_MS), 2);
 		for (i = 0; i < 2; i++)
@@ -65,34 +65,34 @@ static void vt_early(struct vt *t)
 		VT_EQUAL(t, wc[0].byte_length, VUHCA_GRH_AREA_BYTES + 10);
 		VT_EQUAL(t, wc[1].byte_length, VUHCA_GRH_AREA_BYTES + 20);
 		vuhca_vcb_write(first.vcb, first.bytes, first.length);
-		vt_nothing_arrives(&first);
+		vt_collect_nothing_arrives(&first);
 	}
-	vt_finish(&first);
+	vt_collect_finish(&first);
 }
 
 /* The words of a page beside its data area. */
 static void vt_page_words(struct vt *t)
 {
 	struct vuhca_doorbell doorbell = {};
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	__le64 any = 0;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
-	if (vt_post_slot(&c, 30)) {
+	if (vt_collect_post(&c, 30)) {
 		vuhca_doorbell_set_qpn(&doorbell, t->end[0].qp->qpn);
 		vuhca_doorbell_set_sequence(&doorbell, c.sequence);
 		vuhca_write_eight(c.vcb->page + VUHCA_DOORBELL_OFFSET, &doorbell);
 		wmb();
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 	}
-	if (vt_post_slot(&c, 30)) {
+	if (vt_collect_post(&c, 30)) {
 		/* Half of it, and an explicit kick: the slot is executed. */
-		vt_store(&c, 0, 8);
-		vt_store(&c, 8, 8);
+		vt_collect_store(&c, 0, 8);
+		vt_collect_store(&c, 8, 8);
 		vuhca_write_eight(c.vcb->page + VUHCA_KICK_OFFSET, &any);
 		wmb();
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 	}
 	vt_clear_first_fault(t);
 	writeq(0, c.vcb->page + 0x800);
@@ -100,7 +100,7 @@ static void vt_page_words(struct vt *t)
 	vt_expect_first_fault(t, VUHCA_FAULT_KIND_COLLECT_RESERVED,
 			      c.vcb->index);
 	vt_clear_first_fault(t);
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 /* Between the last VCB and the dedicated buffers, and behind these. */
@@ -150,13 +150,13 @@ static void vt_refused(struct vt *t)
 	u32 available = vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF);
 	u32 refusals = vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF);
 	struct vuhca_vcb *held[VT_HELD];
-	struct vt_collecting c;
+	struct vt_collect_command c;
 	unsigned int i, count;
 	size_t at;
 
 	if (available > VT_HELD)
 		return vt_skip(t, "%u PCBs are too many to bind", available);
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
 	for (count = 0; count < available; count++) {
 		held[count] = vuhca_alloc_vcb(t->dev, 0);
@@ -166,48 +166,48 @@ static void vt_refused(struct vt *t)
 	}
 	wmb();
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), 0);
-	if (vt_post_slot(&c, 100)) {
+	if (vt_collect_post(&c, 100)) {
 		vuhca_vcb_write(c.vcb, c.bytes, c.length);
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF),
 			 refusals + 1);
 	}
-	if (count && vt_post_slot(&c, 100)) {
-		vt_store(&c, 0, 8);
+	if (count && vt_collect_post(&c, 100)) {
+		vt_collect_store(&c, 0, 8);
 		vuhca_free_vcb(t->dev, held[--count]);
 		for (at = 8; at < c.length; at += 8)
-			vt_store(&c, at, 8);
+			vt_collect_store(&c, at, 8);
 		wmb();
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF),
 			 refusals + 2);
 	}
 	for (i = 0; i < count; i++)
 		vuhca_free_vcb(t->dev, held[i]);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), available);
-	vt_finish(&c);
+	vt_collect_finish(&c);
 }
 
 /* Choked: copies are dropped and counted, doorbells still work. */
 static void vt_choke(struct vt *t)
 {
 	u32 choked = vt_csr(t, VUHCA_CSR_COLLECT_CHOKED_OFF);
-	struct vt_collecting c;
+	struct vt_collect_command c;
 
-	if (!vt_begin(t, &c, 0))
+	if (!vt_collect_begin(t, &c, 0))
 		return;
 	vuhca_write_csr(t->dev, VUHCA_CSR_COLLECT_CONTROL_OFF,
 			VUHCA_CSR_COLLECT_CONTROL_CHOKE_MASK);
-	if (vt_post_slot(&c, 50)) {
+	if (vt_collect_post(&c, 50)) {
 		vuhca_vcb_write(c.vcb, c.bytes, c.length);
-		vt_nothing_arrives(&c);
+		vt_collect_nothing_arrives(&c);
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_CHOKED_OFF),
 			 choked + c.length / 8);
 		vuhca_ring_doorbell(t->end[0].qp, c.sequence);
-		vt_arrives_once(&c);
+		vt_collect_arrives(&c);
 	}
 	vuhca_write_csr(t->dev, VUHCA_CSR_COLLECT_CONTROL_OFF, 0);
-	vt_finish(&c);
+	vt_collect_finish(&c);
 	vt_roundtrip(t, 0, 1, 50, VUHCA_POST_COLLECT);
 }
 
@@ -221,4 +221,4 @@ static const struct vt_case vt_cases[] = {
 	{ "refused", vt_refused },
 	{ "choke", vt_choke },
 };
-VT_SUITE(copies, vt_cases);
+VT_SUITE(collect_errors, vt_cases);

@@ -4,8 +4,8 @@
  * nobody else gets it before, and everybody may have it then. For a physical function
  * that is not alone.
  */
-#include "vt_collecting.h"
-#include "vt_requests.h"
+#include "vt_collect_command.h"
+#include "vt_share_request.h"
 
 #define VT_OTHER	1
 #define VT_HELD		4

@@ -3,7 +3,7 @@
  * The pieces of collect tests: a datagram posted to its slot only, stores of
  * its copy one by one, and what arrives of it.
  */
-#include "vt_collecting.h"
+#include "vt_collect_command.h"
 
 bool vt_vcb_in_use(struct vt *t, const struct vuhca_vcb *vcb)
 {
@@ -13,7 +13,7 @@ bool vt_vcb_in_use(struct vt *t, const struct vuhca_vcb *vcb)
 	return word & BIT(vcb->index % 32);
 }
 
-bool vt_begin(struct vt *t, struct vt_collecting *c, u8 qos_level)
+bool vt_collect_begin(struct vt *t, struct vt_collect_command *c, u8 qos_level)
 {
 	memset(c, 0, sizeof(*c));
 	c->t = t;
@@ -21,14 +21,14 @@ bool vt_begin(struct vt *t, struct vt_collecting *c, u8 qos_level)
 	return VT_CHECK(t, !IS_ERR(c->vcb), "%pe", c->vcb);
 }
 
-void vt_finish(struct vt_collecting *c)
+void vt_collect_finish(struct vt_collect_command *c)
 {
 	VT_CHECK(c->t, !vt_vcb_in_use(c->t, c->vcb), "VCB left in use");
 	vuhca_free_vcb(c->t->dev, c->vcb);
 }
 
 /* Posts an inline datagram to its slot only, and keeps a copy to collect. */
-bool vt_post_slot(struct vt_collecting *c, u32 payload_bytes)
+bool vt_collect_post(struct vt_collect_command *c, u32 payload_bytes)
 {
 	struct vt *t = c->t;
 	struct vuhca_qp *qp = t->end[0].qp;
@@ -53,7 +53,7 @@ bool vt_post_slot(struct vt_collecting *c, u32 payload_bytes)
 }
 
 /* One datagram arrives, whole, and one send completes; no more than that. */
-bool vt_arrives_once(struct vt_collecting *c)
+bool vt_collect_arrives(struct vt_collect_command *c)
 {
 	struct vt *t = c->t;
 	struct vuhca_wc wc[2] = {};
@@ -71,7 +71,7 @@ bool vt_arrives_once(struct vt_collecting *c)
 	       VT_EQUAL(t, vuhca_poll_cq(t->recv_cq.cq, 2, wc), 0);
 }
 
-bool vt_nothing_arrives(struct vt_collecting *c)
+bool vt_collect_nothing_arrives(struct vt_collect_command *c)
 {
 	struct vuhca_wc wc;
 
@@ -80,7 +80,7 @@ bool vt_nothing_arrives(struct vt_collecting *c)
 }
 
 /* Stores the bytes from @at on with one access of @size. */
-void vt_store(struct vt_collecting *c, size_t at, unsigned int size)
+void vt_collect_store(struct vt_collect_command *c, size_t at, unsigned int size)
 {
 	u8 __iomem *to = c->vcb->page + VUHCA_DATA_OFFSET + at;
 	const u8 *from = c->bytes + at;
