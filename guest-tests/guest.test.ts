@@ -16,7 +16,10 @@ const SCARCE = [
   ...['--execution-credits', '1', '--completion-credits', '1', '--port-queue', '2'],
 ];
 
-/** Suites that look at all that the adapter writes: entries, events, summary bytes, credits, answers, payload. */
+/**
+ * Suites that check everything the adapter writes: entries, events, summary bytes, credits,
+ * answers, payload.
+ */
 const ORDERED = ['events', 'overrun', 'flush', 'connected_bulk', 'timers', 'resize', 'pio', 'pio_halts'];
 
 /**
@@ -39,7 +42,7 @@ t.test('every suite, with the default adapter', { timeout: BOUND_MS }, async (t)
   t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
 });
 
-t.test('commands and their copies, with hardly any resources', { timeout: BOUND_MS }, async (t) => {
+t.test('commands and their copies, with the fewest resources', { timeout: BOUND_MS }, async (t) => {
   const collected = ['datagram', 'collect', 'collect_errors', 'shares', 'parallel', 'stop', 'overflow'];
   const suites = [...collected, 'once', 'flush', 'connected_bulk', 'connected_breaks'];
   const run = await runGuestCases({ suites, count: 1000, seed: 2, deviceArguments: SCARCE });

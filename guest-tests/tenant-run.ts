@@ -23,11 +23,14 @@ export interface TenantRun {
 }
 
 const FUNCTIONS = 3;
-/** What a guest runs while the others flood. Faults and completions are counted exactly, so a neighbour's would show. */
+/**
+ * Suites that run while the others flood: they count faults and completions exactly, and would
+ * notice a neighbour's.
+ */
 const SUITES = 'collect collect_errors shares stop once share_requests converge share_allocation overflow';
-/** What a virtual function can do only if somebody stops the adapter for it. */
+/** Suites that a virtual function can run only when the physical one stops the adapter for it. */
 const HELPED_SUITES = 'overflow share_requests';
-/** What does not depend on how many buffers there are. */
+/** Suites that do not depend on the number of buffers. */
 const TRAFFIC = 'datagram connected_bulk';
 /** Requests that take almost all from the virtual functions, and give it back. */
 const MOVES = [

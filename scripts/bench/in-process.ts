@@ -14,7 +14,7 @@ import { table } from '../console/table.ts';
 
 const WORKER = join(dirname(fileURLToPath(import.meta.url)), 'in-process-worker.ts');
 const MESSAGES = 1_000_000;
-const LOW_MEMORY = 0x1000_0000;
+export const LOW_MEMORY = 0x1000_0000;
 const HIGH_MEMORY = 0x12_3456_0000;
 /** Less than the smallest object: allocations of the compiler itself spread over all messages. */
 const ALLOCATION_TARGET_BYTES = 1;

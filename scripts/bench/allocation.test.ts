@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * No message of 64 bytes allocates, wherever guest memory lies. The first case compiles as a live
+ * process does. The second inlines only the smallest functions, so that every number of 2^31 or
+ * more that another call takes or returns is counted; in a live process that depends on what V8
+ * inlines.
+ */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t, { type Test } from 'tap';
+import { ALLOCATION_BOUND } from './allocation-count.ts';
+import type { NamedCount } from './allocation-worker.ts';
+
+const WORKER = join(import.meta.dirname, 'allocation-worker.ts');
+/** Optimisation in the thread that runs the code: when it is done depends on no other process. */
+const FLAGS = ['--single-threaded', '--import=tsx'];
+/** The smallest object. */
+const OBJECT_BYTES = 16;
+
+// A few seconds of processor time; the machine may be busy.
+t.setTimeout(600_000);
+
+async function checkWorker(t: Test, args: readonly string[]): Promise<void> {
+  const { stdout } = await promisify(execFile)(process.execPath, [...FLAGS, WORKER, ...args]);
+  const counts = JSON.parse(stdout) as NamedCount[];
+  const control = counts.pop();
+  t.equal(counts.length, 2);
+  for (const { name, settled, bytesPerMessage, rounds } of counts)
+    t.ok(settled, `${name}: ${bytesPerMessage.toFixed(2)} bytes after ${rounds} rounds, bound ${ALLOCATION_BOUND}`);
+  t.notOk(control?.settled, 'an object for each message is found');
+  t.ok((control?.bytesPerMessage ?? 0) >= OBJECT_BYTES, `as ${control?.bytesPerMessage} bytes`);
+}
+
+t.test('compiled as in a live process', (t) => checkWorker(t, []));
