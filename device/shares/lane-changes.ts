@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The changes of a resource request that are about transmit virtual lanes: what a lane has, and who may take it (US8484392, figures 4 and 5). */
+/**
+ * The changes of a resource request that concern transmit virtual lanes: the credits, list size and
+ * weight of a lane, and its allocation to functions, QoS levels and dedicated buffers (US 8,484,392
+ * par. 66-69 and 74-76). `share-changes.ts` calls them on a copy of the plan.
+ */
 import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   RESOURCE_CHANGE_AMOUNT_OFFSET,
@@ -17,11 +21,12 @@ import {
 } from './share-plan.ts';
 import { badAmount, type Refusal, refuse } from './share-refusal.ts';
 
+/** Lanes in one word of a lane map. */
 export const LANES_PER_WORD = 32;
 const WEIGHT_MAX = 255;
 const BOTH_LEVELS = (1 << QOS_LEVELS) - 1;
 
-/** What a lane has: credits, list size, weight. */
+/** Changes credits, shared credits, list size or weight of a lane. */
 export function changeLane(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const lane = plan.lanes[change.target];
   const { amount } = change;
@@ -46,7 +51,7 @@ export function changeLane(plan: SharePlan, change: ResourceChange): Refusal | u
   }
 }
 
-/** Without a credit of either kind, its own or a shared one, a lane would hold commands for ever. */
+/** Without a credit of each kind, private or shared, a lane would hold commands for ever. */
 export function findStarvedLane(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const lane = plan.lanes[change.target];
   const { executionCredits, completionCredits, sharedCredits } = lane;
@@ -63,7 +68,7 @@ function changeCredits(
   unallocated: number,
   amount: number,
 ): Refusal | undefined {
-  // A lane without credits of its own lives on shared ones: one of these must stay.
+  // A lane without private credits uses shared ones: one of these must stay.
   const kept = plan.lanes.some((other) => other !== lane && other[kind] === 0) ? 1 : 0;
   const limit = lane[kind] + Math.max(0, unallocated - kept);
   if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
@@ -71,7 +76,7 @@ function changeCredits(
   return undefined;
 }
 
-/** TVLS: a number of lanes, of a function or of a QoS level. */
+/** TVLS: changes the number of lanes of a function or of a QoS level. */
 export function changeLaneCount(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const { target, qosLevel, amount } = change;
   const owned = plan.lanesOf(target);
@@ -88,7 +93,7 @@ export function changeLaneCount(plan: SharePlan, change: ResourceChange): Refusa
   return undefined;
 }
 
-/** TVL_MAP: 32 lanes by number, of a function or of a QoS level. */
+/** TVL_MAP: changes 32 lanes by number, of a function or of a QoS level. */
 export function changeLaneMap(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const { target, qosLevel } = change;
   const word = lanesOfWord(plan, change);
@@ -112,7 +117,7 @@ export function changeLaneMap(plan: SharePlan, change: ResourceChange): Refusal 
   return undefined;
 }
 
-/** DEDICATED_TVL_MAP: lanes of the dedicated buffers, out of the shared ones. */
+/** DEDICATED_TVL_MAP: allocates shared lanes to the dedicated buffers. */
 export function changeDedicatedMap(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const word = lanesOfWord(plan, change);
   if (!Array.isArray(word)) return word;
@@ -125,7 +130,10 @@ export function changeDedicatedMap(plan: SharePlan, change: ResourceChange): Ref
   return undefined;
 }
 
-/** Shared lanes that must stay because a function other than `target` has none of its own. */
+/**
+ * Number of shared lanes that must stay because a function other than `target` has no lane of its
+ * own.
+ */
 function lanesKept(plan: SharePlan, target: number): number {
   return plan.functions.some((_, number) => number !== target && plan.lanesOf(number).length === 0) ? 1 : 0;
 }
@@ -141,13 +149,16 @@ function moveLanes(
   for (const number of removed) Object.assign(plan.lanes[number], { owner: NOBODY, levels: 0 });
 }
 
-/** What the levels share goes first, then lanes of level 0, of level 1 last; high numbers before low ones. */
+/**
+ * Order of removal: lanes that no level or both levels have mapped first, then lanes of level 0,
+ * level 1 last; high numbers before low ones.
+ */
 function orderOfRemoval(plan: SharePlan, lanes: readonly number[]): number[] {
   const rank = [0, 2, 3, 1];
   return [...lanes].sort((a, b) => rank[plan.lanes[a].levels] - rank[plan.lanes[b].levels] || b - a);
 }
 
-/** Keeps lanes that are the level's alone, and adds free ones before those of the other level. */
+/** Keeps lanes that only this level has; adds lanes of no level before those of the other level. */
 function chooseLevelLanes(plan: SharePlan, functionNumber: number, qosLevel: number, amount: number): void {
   const rank = (number: number): number => {
     const { levels } = plan.lanes[number];
@@ -169,7 +180,7 @@ function isShared(lane: LaneShare): boolean {
   return lane.owner === NOBODY && !lane.dedicated;
 }
 
-/** Numbers of the lanes a map change is about. */
+/** Numbers of the lanes that a map change covers, or the refusal of its word or of its bits. */
 function lanesOfWord(plan: SharePlan, { word, amount }: ResourceChange): number[] | Refusal {
   const count = plan.lanes.length;
   const words = Math.ceil(count / LANES_PER_WORD);
@@ -185,7 +196,7 @@ function isWanted({ amount }: ResourceChange, number: number): boolean {
   return ((amount >>> (number % LANES_PER_WORD)) & 1) === 1;
 }
 
-/** The word of a map with these lanes. */
+/** One word of a lane map with the bits of `lanes` set. */
 export function bitsOf(lanes: readonly number[]): number {
   return lanes.reduce((bits, number) => bits | (1 << (number % LANES_PER_WORD)), 0) >>> 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Seeded random requests from all functions and the host against a simple oracle, which says by counting what must be accepted. After every request: nothing is
- * given twice, the units were told what the plan says, and a refusal changed nothing.
+ * Seeded random requests of all functions and of the host, compared with a simple oracle that
+ * counts what must be accepted (US 8,484,392 par. 62-86). After every request no resource is
+ * allocated twice, the units have the numbers of the plan, and a refusal has changed nothing.
  */
 import t from 'tap';
 import type { ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
@@ -49,7 +50,7 @@ t.test('whatever is asked for, by whom ever', async (t) => {
   }
 });
 
-/** What else changes shares: resets, guests that leave and come, lending. */
+/** Other events that change shares: resets, guests that leave and return, lending. */
 function disturb(random: Random, { manager }: ReturnType<typeof makeModel>): void {
   const owner = random.below(FUNCTIONS);
   const [reset, leave, come] = [0, 1, 2];
@@ -59,7 +60,7 @@ function disturb(random: Random, { manager }: ReturnType<typeof makeModel>): voi
   if (what === come) manager.regainShare(owner);
 }
 
-/** Mostly sensible ones. */
+/** Mostly valid requests. */
 function anyChange(random: Random, requester: Requester): ResourceChange {
   const kind = random.pick([1, 2, 3, 4, 5, 16, 16, 17, 18, 18, 19, 19, 20, 21, 22]);
   const own = !requester.host && random.below(4) > 0;
@@ -80,7 +81,10 @@ function anyChange(random: Random, requester: Requester): ResourceChange {
   return change(kind, asked, amount >>> 0, { word, qosLevel });
 }
 
-/** What must become of a request with one change, by counting; undefined for what the oracle does not know. */
+/**
+ * The expected result of a request with one change, by counting; undefined where the oracle does
+ * not know it.
+ */
 function isAcceptable(plan: SharePlan, requester: Requester, asked: ResourceChange): boolean | undefined {
   const { resource, target, amount, qosLevel } = asked;
   const physical = requester.host || requester.function === 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Shares that change by themselves: they return when a guest leaves, come back with it, and are lent while idle (US8484392, automatic adjustment). */
+/**
+ * Automatic adjustment of shares (US 8,484,392 par. 64): a share is returned when a guest leaves,
+ * regained with a guest, and lent while its function is idle.
+ */
 import t from 'tap';
 import { ResourceKind as Kind } from '../../protocol/layout/gen/values.gen.ts';
 import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Automatic adjustment of shares (US8484392: a virtual machine has left, has come, or does not use what it has), switched on by ADAPTER_CONTROL. What is lent is
- * asked back in the first pass in which its owner did anything; others' use of it converges.
+ * Automatic adjustment of shares (US 8,484,392 par. 64), switched on by ADAPTER_CONTROL: the share
+ * of a function whose guest left is returned, a new guest regains it, and an idle function lends. A
+ * lent share is asked back in the first pass in which its owner is active; use by others then
+ * converges. The adapter calls `run` once in each pass.
  */
 import type { AdapterClock, ResetKind } from '../host.ts';
 import type { ShareManager } from './share-manager.ts';
 
-/** A function that did nothing for so long is idle. */
+/** A function without activity for this time is idle. */
 export const IDLE_INTERVAL_NS = 10_000_000;
 
+/** State of one function. */
 interface Presence {
   attached: boolean;
-  /** Its share went back because its guest left. */
+  /** Its share was returned because its guest left. */
   returned: boolean;
+  /** The last activity count seen, and the time when it last changed in ns. */
   activity: number;
   activeNs: number;
 }
 
+/** Watches all functions of one adapter and has the share manager return and lend shares. */
 export class ShareAdjuster {
   readonly #manager: ShareManager;
   readonly #clock: AdapterClock;
@@ -39,7 +44,7 @@ export class ShareAdjuster {
     return this.#returnShares;
   }
 
-  /** Switched on, it also takes back what functions without a guest have. */
+  /** Switching it on also takes back the shares of functions without a guest. */
   set returnShares(on: boolean) {
     if (on && !this.#returnShares)
       this.#presences.forEach((presence, number) => {
@@ -61,17 +66,18 @@ export class ShareAdjuster {
     });
   }
 
-  /** A guest can be there: the function has memory, or may be bus master. */
+  /** Called when the function gets memory or becomes bus master: a guest may be attached. */
   noteAttached(number: number): void {
     const presence = this.#presences[number];
     if (presence.attached) return;
     presence.attached = true;
     const { vcbs, pcbs } = this.#manager.plan.functions[number];
-    // What the virtual machine manager has given it since stays.
+    // A share that the virtual machine manager allocated in the meantime stays.
     if (presence.returned && vcbs + pcbs === 0) this.#manager.regainShare(number);
     presence.returned = false;
   }
 
+  /** Restores the split among QoS levels; when the guest was lost, also returns the share. */
   noteReset(number: number, kind: ResetKind): void {
     this.#manager.resetSplit(number);
     if (kind !== 'lost') return;
@@ -79,7 +85,7 @@ export class ShareAdjuster {
     if (this.#returnShares) this.#return(number);
   }
 
-  /** Once a pass: who is idle lends, who is not asks back. */
+  /** Called once in each pass: idle functions lend, active ones ask back. */
   run(): void {
     if (!this.#lendIdle) return;
     const nowNs = this.#clock.now();
@@ -89,7 +95,10 @@ export class ShareAdjuster {
     if (nextNs < Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
   }
 
-  /** When to look again; infinity for a function that lends: its own doings will wake us. */
+  /**
+   * Returns the time of the next check in ns; infinity for a function that lends, because its own
+   * activity starts the next pass.
+   */
   #watch(number: number, presence: Presence, nowNs: number): number {
     const { units } = this.#manager;
     const activity = units.getActivity(number);

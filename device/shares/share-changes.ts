@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The changes of a resource request, tried out on a plan: the branches of US8484392 figures 4 (what the virtual machine manager gives) and 5 (how a
- * virtual machine splits what it has). Changes of a request are made in order, so what one gives back the next may take.
+ * Applies the changes of a resource request to a plan: allocation by the virtual machine manager
+ * (US 8,484,392 par. 65-77, figure 4) and the split of a share by its virtual machine (par. 78-86,
+ * figure 5). The changes of a request are made in order, so a later change may take what an earlier
+ * one released. `ShareManager` calls it on a copy of its plan.
  */
 import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -21,12 +23,15 @@ import type { SharePlan } from './share-plan.ts';
 import { badAmount, type Refusal, refuse } from './share-refusal.ts';
 import { findPlace, isFree, type VcbReservations } from './vcb-placement.ts';
 
-/** Who asks. The host plays the virtual machine manager and may also split a function's share for it. */
+/**
+ * The requester. The host acts as the virtual machine manager and may also split the share of a
+ * function.
+ */
 export type Requester = { readonly host: true } | { readonly host: false; readonly function: number };
 
 export const HOST: Requester = { host: true };
 
-/** A change that was refused, by its place in the request. */
+/** A refused change, by its index in the request. */
 export interface RequestRefusal extends Refusal {
   readonly index: number;
 }
@@ -38,13 +43,13 @@ const laneKinds: readonly number[] = [
   ResourceKind.TVL_LIST_SIZE,
   ResourceKind.TVL_WEIGHT,
 ];
-/** Also of a QoS level. */
+/** Resources that can also be allocated to a QoS level. */
 const sharedKinds: readonly number[] = [ResourceKind.VCBS, ResourceKind.PCBS, ResourceKind.TVLS, ResourceKind.TVL_MAP];
 const functionKinds: readonly number[] = [...sharedKinds, ResourceKind.VCB_BASE, ResourceKind.SCHEDULER_BUFFERS];
 const mapKinds: readonly number[] = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP];
 const knownKinds: readonly number[] = [...laneKinds, ...functionKinds, ResourceKind.DEDICATED_TVL_MAP];
 
-/** Changes as they stand in a request, one behind the other. */
+/** Decodes consecutive changes of a request. */
 export function decodeChanges(bytes: Uint8Array): ResourceChange[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return Array.from({ length: Math.floor(bytes.byteLength / RESOURCE_CHANGE_SIZE) }, (_, index) =>
@@ -52,7 +57,7 @@ export function decodeChanges(bytes: Uint8Array): ResourceChange[] {
   );
 }
 
-/** Makes all changes on `plan`, which is of no use any more when one is refused. */
+/** Makes all changes on `plan`. After a refusal the plan is half changed and must be discarded. */
 export function makeChanges(
   plan: SharePlan,
   reserved: VcbReservations,
@@ -63,7 +68,8 @@ export function makeChanges(
     const refusal = findFault(plan, requester, change) ?? makeChange(plan, reserved, change);
     if (refusal !== undefined) return { ...refusal, index };
   }
-  // Credits may come before or after the leave to share: what counts is what the lane has in the end, and the last change of it is to blame.
+  // Credits may be changed before or after the permission to share: the final state of the lane
+  // counts, and its last change is blamed.
   for (let index = changes.length - 1; index >= 0; index--) {
     const refusal = laneKinds.includes(changes[index].resource) ? findStarvedLane(plan, changes[index]) : undefined;
     if (refusal !== undefined) return { ...refusal, index };
@@ -71,7 +77,7 @@ export function makeChanges(
   return undefined;
 }
 
-/** What can be wrong with a change whatever its amount: fields first, then rights. */
+/** Checks all of a change but its amount: fields first, then rights. */
 function findFault(plan: SharePlan, requester: Requester, change: ResourceChange): Refusal | undefined {
   const { resource, qosLevel, word, target } = change;
   if (!knownKinds.includes(resource))
@@ -91,7 +97,7 @@ function findFault(plan: SharePlan, requester: Requester, change: ResourceChange
   return undefined;
 }
 
-/** Lanes, functions, or the one map of the dedicated buffers. */
+/** Number of targets of a resource: lanes, functions, or the one map of the dedicated buffers. */
 function countTargets(plan: SharePlan, resource: number): number {
   if (laneKinds.includes(resource)) return plan.lanes.length;
   return functionKinds.includes(resource) ? plan.functions.length : 1;
@@ -119,7 +125,7 @@ function makeChange(plan: SharePlan, reserved: VcbReservations, change: Resource
   }
 }
 
-/** The sub-BAR stays where it is: new VCBs are those of the level that has the last one. */
+/** The sub-BAR does not move: added VCBs belong to the level that has the last one. */
 function changeVcbs(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
   const { target, amount } = change;
   if (amount > plan.limits.vcbsPerFunction) return badAmount(ManagementStatus.BAD_FIELD, plan.limits.vcbsPerFunction);
@@ -145,7 +151,10 @@ function changeVcbBase(plan: SharePlan, reserved: VcbReservations, change: Resou
   return undefined;
 }
 
-/** Level 0 has the VCBs below the divider, level 1 those above: what one gets the other loses. */
+/**
+ * Level 0 has the VCBs below the divider, level 1 those above: one level gains what the other
+ * loses.
+ */
 function changeLevelVcbs(plan: SharePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
   const share = plan.functions[target];
   if (amount > share.vcbs) return badAmount(ManagementStatus.SHARE_EXCEEDED, share.vcbs);
@@ -154,7 +163,10 @@ function changeLevelVcbs(plan: SharePlan, { target, qosLevel, amount }: Resource
   return undefined;
 }
 
-/** More PCBs are shared by the levels; fewer are taken from what they share, then from level 0, then from level 1. */
+/**
+ * Added PCBs are shared by the levels; removed ones come from the shared PCBs first, then from
+ * level 0, then from level 1.
+ */
 function changePcbs(plan: SharePlan, { target, amount }: ResourceChange): Refusal | undefined {
   const share = plan.functions[target];
   const limit = share.pcbs + plan.pcbsUnallocated;
@@ -173,7 +185,7 @@ function changeLevelPcbs(plan: SharePlan, { target, qosLevel, amount }: Resource
   return undefined;
 }
 
-/** A function without one of its own lives on what is left: one buffer must stay. */
+/** A function without a buffer of its own uses unallocated ones: one buffer must stay. */
 function changeSchedulerBuffers(plan: SharePlan, { target, amount }: ResourceChange): Refusal | undefined {
   const share = plan.functions[target];
   const needy = plan.functions.some((other) => other !== share && other.schedulerBuffers === 0);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The service processor's resource manager (US8484392 figures 4 and 5; DESIGN.md 4.7): has the one plan of who has what. Requests are tried out on a copy of it; when every
- * change is good the copy becomes the plan and the units whose numbers differ are told, those that get less before those that get more.
+ * The resource manager of the service processor (US 8,484,392 par. 62-86): holds the plan of all
+ * shares. A request is tried out on a copy; when every change is accepted, the copy becomes the
+ * plan and the units whose numbers differ are set, decreases before increases. Called by management
+ * commands, by the host's requests and by the share adjuster.
  */
 import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import { newResourceChange, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
@@ -12,24 +14,25 @@ import { HOST, makeChanges, type Requester, type RequestRefusal } from './share-
 import { type LaneShare, NOBODY, SHARED_CREDITS_ALL, type SharePlan } from './share-plan.ts';
 import type { ShareUnits } from './share-units.ts';
 
-/** In the order in which a function regains them. */
+/** In the order in which a function regains its resources. */
 const regained = [
   [ResourceKind.VCBS, 'vcbs'],
   [ResourceKind.PCBS, 'pcbs'],
   [ResourceKind.SCHEDULER_BUFFERS, 'schedulerBuffers'],
 ] as const;
 
+/** Holds and changes the division of one adapter's resources. */
 export class ShareManager {
   readonly units: ShareUnits;
   /** The division at power-on. */
   readonly initial: SharePlan;
   #plan: SharePlan;
-  /** What the units were told: the plan, but for what is lent. */
+  /** The plan as the units have it: it differs from `#plan` in what is lent. */
   #told: SharePlan;
   /** Functions whose lanes lend their credits. */
   readonly #lent = new Set<number>();
 
-  /** `initial`: what the units start with. */
+  /** `initial`: the division with which the units start. */
   constructor(units: ShareUnits, initial: SharePlan) {
     this.units = units;
     this.initial = initial;
@@ -37,7 +40,10 @@ export class ShareManager {
     this.#told = initial.copy();
   }
 
-  /** Who has what. The sub-BARs are read from the units, because software moves them by a register. */
+  /**
+   * The present division. The sub-BARs are read from the units, because software moves them by a
+   * register.
+   */
   get plan(): SharePlan {
     this.#plan.functions.forEach((share, number) => {
       share.vcbDivider = this.units.getVcbDivider(number);
@@ -45,7 +51,10 @@ export class ShareManager {
     return this.#plan;
   }
 
-  /** Makes all changes, or none and says why. */
+  /**
+   * Makes all changes, or none and returns the first refusal. Functions whose share another
+   * requester changed are notified.
+   */
   request(requester: Requester, changes: readonly ResourceChange[]): RequestRefusal | undefined {
     const plan = this.plan.copy();
     const refusal = makeChanges(plan, this.units, requester, changes);
@@ -59,7 +68,10 @@ export class ShareManager {
     return undefined;
   }
 
-  /** The function was reset: what it chose itself, the split among its levels, is as at power-on, as far as its share goes. */
+  /**
+   * Undoes what the function chose itself, the split among its levels: it is as at power-on, as far
+   * as the share allows.
+   */
   resetSplit(functionNumber: number): void {
     const plan = this.plan.copy();
     const [share, first] = [plan.functions[functionNumber], this.initial.functions[functionNumber]];
@@ -76,7 +88,7 @@ export class ShareManager {
     this.#adopt(plan);
   }
 
-  /** All the function has becomes unallocated. */
+  /** Makes the whole share of the function unallocated. */
   returnShare(functionNumber: number): void {
     const plan = this.plan.copy();
     Object.assign(plan.functions[functionNumber], { vcbs: 0, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0 });
@@ -84,7 +96,7 @@ export class ShareManager {
     this.#adopt(plan);
   }
 
-  /** The function gets its share of power-on again, as far as there is room. */
+  /** Restores the function's share of power-on, as far as unallocated resources allow. */
   regainShare(functionNumber: number): void {
     const first = this.initial.functions[functionNumber];
     for (const [kind, name] of regained) this.#regain(kind, functionNumber, first[name]);
@@ -92,7 +104,7 @@ export class ShareManager {
     this.resetSplit(functionNumber);
   }
 
-  /** Lends what an idle function has; again and again does no harm. */
+  /** Lends the PCBs and credits of an idle function. Repeated calls have no effect. */
   lend(functionNumber: number): void {
     this.units.lendPcbs(functionNumber);
     if (this.#lent.has(functionNumber)) return;
@@ -100,12 +112,13 @@ export class ShareManager {
     this.#adopt(this.plan.copy());
   }
 
-  /** From now on nobody else takes what was lent. */
+  /** Ends the loan: from now on no other function takes from this share. */
   askBack(functionNumber: number): void {
     this.units.askBackPcbs(functionNumber);
     if (this.#lent.delete(functionNumber)) this.#adopt(this.plan.copy());
   }
 
+  /** True while the function lends its credits. */
   isLent(functionNumber: number): boolean {
     return this.#lent.has(functionNumber);
   }
@@ -160,7 +173,7 @@ export class ShareManager {
 
   #tellMaps(before: SharePlan, next: SharePlan): void {
     const { units } = this;
-    // What changed hands is owned by nobody in between: it leaves its old owner first.
+    // A lane that changes its owner is shared in between: it leaves its old owner first.
     const differs = (a: readonly number[], b: readonly number[]): boolean => a.join() !== b.join();
     const moved = next.functions.map((_, functionNumber) =>
       differs(before.lanesOf(functionNumber), next.lanesOf(functionNumber)),
@@ -181,7 +194,7 @@ export class ShareManager {
   }
 }
 
-/** The words of a map with these lanes. */
+/** The words of a lane map with the bits of `lanes` set. */
 export function maskOf(lanes: readonly number[]): number[] {
   const words = Array.from({ length: LANE_WORDS }, (): number[] => []);
   for (const number of lanes) words[Math.floor(number / LANES_PER_WORD)].push(number);
@@ -192,7 +205,7 @@ function describeLane({ executionCredits, completionCredits, sharedCredits, list
   return [executionCredits, completionCredits, sharedCredits, listSize, weight].join();
 }
 
-/** All a function has, to see whether it is still the same. */
+/** The share of a function as text, to compare two plans. */
 function describeShare(plan: SharePlan, functionNumber: number): string {
   const lanes = plan
     .lanesOf(functionNumber)

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How the resources of the adapter are divided: plain data (US8484392: base address registers, numPCB registers, TVL mapping table, credit registers). A
- * request is tried out on a copy, so that it is done as a whole or not at all. What nobody has is unallocated, which is what all share.
+ * The division of the adapter's resources as plain data: BARs, numPCB registers, TVL mapping table
+ * and credit registers (US 8,484,392 par. 42, 51, 55, 57-58 and 86). A request is tried out on a
+ * copy, so that it is done as a whole or not at all. Resources that no function owns are
+ * unallocated; all functions share them.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 
-/** No function: the lane is shared. */
+/** Owner of a lane that no function owns: the lane is shared. */
 export const NOBODY = -1;
-/** `sharedCredits` of a lane: bits for either kind. */
+/** Bits of `sharedCredits` of a lane: the kinds of credits that it may share. */
 export const SHARED_EXECUTION = 1;
 export const SHARED_COMPLETION = 2;
 export const SHARED_CREDITS_ALL = SHARED_EXECUTION | SHARED_COMPLETION;
 
-/** How much there is. */
+/** Total amounts of the adapter. */
 export interface ShareLimits {
-  /** VCBs of the VCB space. */
+  /** Number of VCBs in the VCB space. */
   readonly vcbs: number;
-  /** Pages of a function's collect BAR that may be VCBs: more cannot be addressed. */
+  /** Pages of a function's collect BAR that may be VCBs: no more can be addressed. */
   readonly vcbsPerFunction: number;
   readonly pcbs: number;
   readonly schedulerBuffers: number;
   readonly executionCredits: number;
   readonly completionCredits: number;
-  /** Commands the longest virtual kick list takes. */
+  /** Capacity of the longest virtual kick list, in commands. */
   readonly listSize: number;
 }
 
@@ -31,7 +33,10 @@ export interface FunctionShare {
   /** First VCB in the VCB space (BAR). */
   vcbBase: number;
   vcbs: number;
-  /** First VCB of QoS level 1, counted from the base (sub-BAR); at or above `vcbs`: level 1 has none. */
+  /**
+   * First VCB of QoS level 1, counted from the base (sub-BAR); at or above `vcbs`: level 1 has
+   * none.
+   */
   vcbDivider: number;
   pcbs: number;
   /** PCBs guaranteed to each QoS level; the rest of `pcbs` is shared by the levels. */
@@ -39,11 +44,14 @@ export interface FunctionShare {
   schedulerBuffers: number;
 }
 
-/** A transmit virtual lane: whose it is and what it has. */
+/** Allocation and size of one transmit virtual lane. */
 export interface LaneShare {
-  /** Number of the function that it is allocated to, or NOBODY. */
+  /** Number of the function to which it is allocated, or NOBODY. */
   owner: number;
-  /** One bit for each QoS level of the owner that is mapped to it. A level without lanes takes all of the function's. */
+  /**
+   * One bit for each QoS level of the owner that is mapped to it. A level without mapped lanes uses
+   * all lanes of the function.
+   */
   levels: number;
   /** Allocated to the dedicated buffers. */
   dedicated: boolean;
@@ -54,6 +62,7 @@ export interface LaneShare {
   weight: number;
 }
 
+/** A division: one share for each function and one for each lane, and sums over them. */
 export class SharePlan {
   readonly limits: ShareLimits;
   readonly functions: readonly FunctionShare[];
@@ -65,6 +74,7 @@ export class SharePlan {
     this.lanes = lanes;
   }
 
+  /** A deep copy; only the limits are common to both. */
   copy(): SharePlan {
     const functions = this.functions.map((share) => ({ ...share, levelPcbs: [...share.levelPcbs] }));
     const lanes = this.lanes.map((lane) => ({ ...lane }));
@@ -91,7 +101,7 @@ export class SharePlan {
     return this.limits.completionCredits - sum(this.lanes, (lane) => lane.completionCredits);
   }
 
-  /** Numbers of the lanes that `choose` chooses. */
+  /** Numbers of the lanes that satisfy `choose`, ascending. */
   findLanes(choose: (lane: LaneShare) => boolean): number[] {
     const found: number[] = [];
     this.lanes.forEach((lane, number) => {
@@ -100,11 +110,12 @@ export class SharePlan {
     return found;
   }
 
+  /** Numbers of the lanes allocated to the function. */
   lanesOf(functionNumber: number): number[] {
     return this.findLanes((lane) => lane.owner === functionNumber);
   }
 
-  /** Lanes of functions that have none of their own. */
+  /** Numbers of the shared lanes, for functions without lanes of their own. */
   get lanesShared(): number[] {
     return this.findLanes((lane) => lane.owner === NOBODY && !lane.dedicated);
   }
@@ -113,12 +124,12 @@ export class SharePlan {
     return this.findLanes((lane) => lane.dedicated);
   }
 
-  /** Lanes the map gives to a level; none: it takes all of the function's. */
+  /** Lanes mapped to a QoS level; an empty list means that it uses all lanes of the function. */
   lanesOfLevel(functionNumber: number, qosLevel: number): number[] {
     return this.findLanes((lane) => lane.owner === functionNumber && (lane.levels & (1 << qosLevel)) !== 0);
   }
 
-  /** Lanes that commands of a level take. */
+  /** Lanes that commands of a QoS level may use. */
   lanesOpenTo(functionNumber: number, qosLevel: number): number[] {
     const mapped = this.lanesOfLevel(functionNumber, qosLevel);
     if (mapped.length > 0) return mapped;
@@ -126,14 +137,17 @@ export class SharePlan {
     return owned.length > 0 ? owned : this.lanesShared;
   }
 
-  /** VCBs of a QoS level: those below the divider, or from it on. */
+  /** Number of VCBs of a QoS level: those below the divider for level 0, the others for level 1. */
   vcbsOfLevel(functionNumber: number, qosLevel: number): number {
     const { vcbs, vcbDivider } = this.functions[functionNumber];
     const below = Math.min(vcbs, vcbDivider);
     return qosLevel === 0 ? below : vcbs - below;
   }
 
-  /** Bits of the QoS levels to which lanes were mapped by name: new lanes of the function go to these. */
+  /**
+   * Bits of the QoS levels with an explicit lane map: lanes added to the function are mapped to
+   * them.
+   */
   mappedLevels(functionNumber: number): number {
     let levels = 0;
     for (let level = 0; level < QOS_LEVELS; level++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Resource requests of US8484392 figures 4 and 5: the document's worked example (figure 11) with its own numbers, its error cases, and every field of every change
- * out of range. A refused request changes nothing.
+ * Resource requests (US 8,484,392 par. 62-86): the worked example of par. 125-131 (figure 11) with
+ * its own numbers, the error cases, and every field of every change out of range. A refused request
+ * changes nothing.
  */
 import t from 'tap';
 import { ResourceKind as Kind, ManagementStatus, resourceKindName } from '../../protocol/layout/gen/values.gen.ts';
@@ -12,7 +13,7 @@ const CONTROL = 0;
 const WEATHER = 1;
 const OCEAN = 2;
 
-/** Three functions, nothing given yet. */
+/** Three functions without any allocation. */
 function threeFunctions() {
   return makeModel(makePlan([{}, {}, {}]));
 }

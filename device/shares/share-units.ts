@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What the resource manager asks of the units whose resources it divides. Setters take whatever they are given: all was checked on a plan before. */
+/**
+ * Operations that the share manager needs from the units whose resources it divides (US 8,484,392
+ * par. 68, 71, 73 and 75: the registers that change). Setters do not check their arguments: all was
+ * checked on a plan before. Implemented by `adapter/adapter-units.ts`.
+ */
 import type { LaneMask } from '../lane/lane-set.ts';
 import type { LaneShare } from './share-plan.ts';
 import type { VcbReservations } from './vcb-placement.ts';
 
+/** The units of one adapter, as the share manager sets and reads them. */
 export interface ShareUnits extends VcbReservations {
   placeVcbs(functionNumber: number, base: number, count: number): void;
   /** First VCB of QoS level 1, counted from the base. Software may move it by its register. */
@@ -15,13 +20,16 @@ export interface ShareUnits extends VcbReservations {
   setLevelLanes(functionNumber: number, qosLevel: number, mask: LaneMask): void;
   setDedicatedLanes(mask: LaneMask): void;
   setLane(lane: number, share: LaneShare): void;
-  /** Somebody else changed the function's share: it is told. */
+  /** Notifies the function that another requester changed its share. */
   shareChanged(functionNumber: number): void;
-  /** Grows with everything software of the function asks for. */
+  /** A count that grows with every request of the function's software. */
   getActivity(functionNumber: number): number;
-  /** Commands of the function hold buffers or credits. */
+  /** True while commands of the function hold buffers or credits. */
   isBusy(functionNumber: number): boolean;
-  /** PCBs the function does not use are lent to all until it binds one, or `askBack`. */
+  /**
+   * Lends PCBs that the function does not use to all functions until it binds one, or until
+   * `askBackPcbs`.
+   */
   lendPcbs(functionNumber: number): void;
   askBackPcbs(functionNumber: number): void;
 }

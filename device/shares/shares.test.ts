@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The service processor's resource manager as software and the host use it (US8484392 figures 4, 5 and 11; DESIGN.md 4.7): over the dedicated collect buffer, by
- * several functions and users at once, under load, and in recordings.
+ * The resource manager as software and the host use it (US 8,484,392 par. 62-86, example of par.
+ * 125-131): over the dedicated collect buffer, by several functions and users at once, under load,
+ * and in recordings.
  */
 import t from 'tap';
 import { CANCEL_OFFSET, COMMAND_HEADER_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -72,7 +73,10 @@ function set(resource: number, target: number, amount: number, qosLevel?: number
   return { resource, target, amount, ...(qosLevel === undefined ? {} : { qosLevel }) };
 }
 
-/** The document's figures, each tenant's lanes given back first so that the order does not matter. */
+/**
+ * The numbers of the document. Each tenant's lanes are returned first, so that the order of
+ * requests does not matter.
+ */
 const figure11 = [
   ...[CONTROL, WEATHER, OCEAN].map((target) => set(Kind.TVLS, target, 0)),
   set(Kind.VCBS, WEATHER, 25),
@@ -86,7 +90,7 @@ const figure11 = [
   set(Kind.TVLS, CONTROL, 15),
 ];
 
-/** All that queries tell of all functions and lanes. */
+/** Answers of the queries for all functions and lanes. */
 function digest({ control, adapter }: ReturnType<typeof start>): string {
   const { management } = control.driver;
   const query = (opcode: number, objectNumber: number): string =>
@@ -293,11 +297,11 @@ t.test('a share that shrinks below its use converges under load, and nothing is 
         random.pick(queues[index]).post(NOP, random.pick(['collect', 'collect', 'doorbell'] as const));
         posted[index]++;
       }
-      // Now and then, so that much is in use when a share shrinks.
+      // Only sometimes, so that much is in use when a share shrinks.
       if (random.oneIn(12)) for (let steps = random.below(20); steps > 0; steps--) machine.step();
       completed[index] += sendCq.drain().length;
       if (random.oneIn(8)) {
-        // The host asks: a guest's request would let the machine run, and use go down.
+        // The host requests: a request of a guest would let the machine run, and use would fall.
         const changes = [
           set(Kind.PCBS, random.below(3), random.below(12)),
           set(Kind.TVL_EXECUTION_CREDITS, random.below(128), random.below(3)),

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Where in the VCB space a function's VCBs can stand: the base address register moves where there is room (US8484392, figure 4). */
+/**
+ * Placement of a function's VCBs in the VCB space: its base address register moves to where there
+ * is room (US 8,484,392 par. 70-71). `share-changes.ts` calls it.
+ */
 import type { SharePlan } from './share-plan.ts';
 
-/** VCBs that somebody gave back and still collects into. */
+/** VCBs that a function returned but still collects into. */
 export interface VcbReservations {
-  /** A number of the range is still held by another function. */
+  /** True when another function still holds a VCB of the range. */
   isHeldByOther(functionNumber: number, base: number, count: number): boolean;
 }
 
+/**
+ * The base found; or the size of the largest gap, and whether only VCBs in use prevent a placement.
+ */
 export type Placement = { readonly base: number } | { readonly converging: boolean; readonly largest: number };
 
+/** VCB numbers from `first` up to, not including, `end`. */
 interface Gap {
   readonly first: number;
   readonly end: number;
 }
 
 /**
- * A place for `count` VCBs of `owner`: where they are if they fit there, else the first gap. When there is none: the largest gap, and whether only
- * VCBs still in use are in the way.
+ * Finds a base for `count` VCBs of a function: the present one if they fit there, else the first
+ * gap. When there is none, returns the largest gap and whether only VCBs still in use prevent it.
  */
 export function findPlace(
   plan: SharePlan,
@@ -37,7 +44,7 @@ export function findPlace(
   return { converging: count <= largest, largest };
 }
 
-/** Whether `count` VCBs from `base` on belong to no other function. */
+/** True when `count` VCBs from `base` on are allocated to no other function. */
 export function isFree(plan: SharePlan, functionNumber: number, base: number, count: number): boolean {
   return plan.functions.every(
     (share, number) =>
@@ -48,7 +55,7 @@ export function isFree(plan: SharePlan, functionNumber: number, base: number, co
   );
 }
 
-/** Pieces of the VCB space that no function but `owner` has. */
+/** Ranges of the VCB space that no other function has. */
 function findGaps(plan: SharePlan, functionNumber: number): Gap[] {
   const others = plan.functions
     .filter((share, number) => number !== functionNumber && share.vcbs > 0)
