@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What the function offers, and the state of its ports. IBTA 11.2.1.2, 14.2.5.6. */
+/**
+ * Management commands that query the attributes of the function and of its ports (IBTA 11.2.1.2,
+ * 14.2.5.6).
+ */
 import {
   ADAPTER_ATTRIBUTES_NODE_GUID_OFFSET,
   ADAPTER_ATTRIBUTES_SYSTEM_IMAGE_GUID_OFFSET,
@@ -51,6 +54,7 @@ const CAPABILITIES =
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();
 
+/** QUERY_ADAPTER: limits, capabilities and GUIDs. */
 export function queryAdapter(context: CommandContext): ManagementStatus {
   const record = adapterRecord;
   const { tables } = context.adapter;
@@ -79,6 +83,7 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** QUERY_PORT: state, addresses and violation counters of the port that the modifier names. */
 export function queryPort(context: CommandContext): ManagementStatus {
   const port = findPort(context);
   if (port === undefined) return ManagementStatus.BAD_FIELD;
@@ -104,7 +109,10 @@ export function queryPort(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
-/** The port that the modifier names; undefined when there is none such, which is blamed on the modifier. */
+/**
+ * The port whose number is the modifier; undefined when it does not exist, which blames the
+ * modifier.
+ */
 export function findPort(context: CommandContext): Port | undefined {
   const { ports } = context.adapter;
   const port = ports[context.header.modifier - 1];

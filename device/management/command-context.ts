@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** One management command being executed: where handlers read their payload, answer, and say what was wrong. */
+/**
+ * One management command in execution (US 8,484,392 par. 65 and 77): where handlers read the
+ * payload, write the response, and record the field at fault.
+ */
 import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   getManagementCommandTokenHigh,
@@ -16,8 +19,10 @@ import type { ManagedAdapter } from './managed-adapter.ts';
 /** Executes one command. Every status but OK means that it changed nothing. */
 export type CommandHandler = (context: CommandContext) => ManagementStatus;
 
+/** The command in execution; one object is used again for every command. */
 export class CommandContext {
   readonly adapter: ManagedAdapter;
+  /** The function whose software issued the command. */
   owner: UnderlyingFunction;
   readonly header: ManagementCommand = newManagementCommand();
   /** The whole command; the payload starts at `payload`. */
@@ -25,8 +30,9 @@ export class CommandContext {
   readonly payload = COMMAND_HEADER_BYTES;
   readonly response = new Uint8Array(MANAGEMENT_RESPONSE_SIZE);
   readonly responseView = new DataView(this.response.buffer);
-  /** Object the response names. */
+  /** Number of the object that the response names. */
   objectNumber = 0;
+  /** Byte offset in the command of the field at fault, and the largest value it may have. */
   badOffset = 0;
   limit = 0;
 
@@ -35,6 +41,7 @@ export class CommandContext {
     this.owner = owner;
   }
 
+  /** Starts a command of the function `owner`: clears the response. */
   begin(owner: UnderlyingFunction, command: DataView): void {
     this.owner = owner;
     this.command = command;
@@ -43,31 +50,31 @@ export class CommandContext {
     this.limit = 0;
   }
 
-  /** A payload field is out of range. `limit`: the largest value that would have been accepted. */
+  /** Refuses a payload field out of range. `limit`: the largest value that is accepted. */
   badField(payloadOffset: number, limit = 0): ManagementStatus {
     return this.badPayload(ManagementStatus.BAD_FIELD, payloadOffset, limit);
   }
 
-  /** Another status that blames a payload field. */
+  /** Refuses with another status that blames a payload field. */
   badPayload(status: ManagementStatus, payloadOffset: number, limit = 0): ManagementStatus {
     this.badOffset = this.payload + payloadOffset;
     this.limit = limit;
     return status;
   }
 
-  /** The object named by the header does not exist, or belongs to another function. */
+  /** Refuses an object number that does not exist or belongs to another function. */
   badObject(): ManagementStatus {
     this.badOffset = MANAGEMENT_COMMAND_OBJECT_NUMBER_OFFSET;
     return ManagementStatus.BAD_OBJECT;
   }
 
-  /** Gives a new object software's own handle for it, from the header: an opaque 64-bit value. */
+  /** Copies software's own handle for a new object from the header: an opaque 64-bit value. */
   label(object: { tokenLow: number; tokenHigh: number }): void {
     object.tokenLow = getManagementCommandTokenLow(this.command, 0);
     object.tokenHigh = getManagementCommandTokenHigh(this.command, 0);
   }
 
-  /** `object` if it is the function's own. */
+  /** Returns `object` if the function owns it, else undefined. */
   own<T extends { readonly owner: UnderlyingFunction }>(object: T | undefined): T | undefined {
     return object !== undefined && object.owner === this.owner ? object : undefined;
   }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Every management command with the payload it takes and the function that executes it. */
+/**
+ * Every management command with the payload that it takes and the handler that executes it. The
+ * management processor refuses opcodes that are not in it (US 8,484,392 par. 65, 77).
+ */
 
 import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
@@ -50,10 +53,11 @@ import {
 } from './shared-receive-queue-commands.ts';
 import { modifyTrace, queryTrace, readTrace } from './trace-commands.ts';
 
+/** Payload and handler of one opcode. */
 interface CommandEntry {
   readonly payloadBytes: number;
   readonly handler: CommandHandler;
-  /** The modifier says how many such payloads follow, from 1 up to this; 0: one follows. */
+  /** The modifier holds the number of payloads, from 1 to this maximum; 0: there is exactly one. */
   readonly countMax: number;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Completion queue: create, modify, query, destroy. IBTA 11.2.5. */
+/**
+ * Management commands that create, modify, query and destroy completion queues (IBTA 11.2.5); the
+ * event queue and summary index of a CQ are those of IPCOM000126453D par. 2.
+ */
 import { COMPLETION_ENTRY_SIZE } from '../../protocol/layout/gen/completion-entry.gen.ts';
 import { COMPLETION_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -24,11 +27,12 @@ import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
 const RECORD_ALIGNMENT = 8;
-/** What can be modified; moderation is known, but not offered. */
+/** Attributes that can be modified. Moderation is in the layout, but it is not offered. */
 const OFFERED_MASK = CqMask.EVENT_QUEUE | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
 
 const request: CqAttributes = newCqAttributes();
 
+/** CREATE_CQ: checks ring, record and event queue, and allocates the CQ. */
 export function createCompletionQueue(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
   decodeCqAttributes(context.command, context.payload, request);
@@ -54,6 +58,7 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   return ManagementStatus.OK;
 }
 
+/** MODIFY_CQ: changes event queue or summary index, or resizes the ring. */
 export function modifyCompletionQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
@@ -77,6 +82,7 @@ export function modifyCompletionQueue(context: CommandContext): ManagementStatus
   return ManagementStatus.OK;
 }
 
+/** QUERY_CQ: returns the attributes of the CQ. */
 export function queryCompletionQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
@@ -95,6 +101,7 @@ export function queryCompletionQueue(context: CommandContext): ManagementStatus 
   return ManagementStatus.OK;
 }
 
+/** DESTROY_CQ: frees a CQ that no QP uses. */
 export function destroyCompletionQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
@@ -124,7 +131,8 @@ function resize(context: CommandContext, queue: CompletionQueue): ManagementStat
   if (typeof memory === 'number') return memory;
   if (queue.error) return ManagementStatus.BAD_STATE;
   const unread = queue.countUnread();
-  // Entries that are not taken yet must have room (IBTA 11.2.5.3). The limit here is the least that does, as a number of entries.
+  // CQEs not yet polled must have room (IBTA 11.2.5.3). Here the limit is the least number of
+  // entries.
   if (unread > 2 ** request.entriesLog2) return context.badField(CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, unread);
   if (!queue.resize(memory, request.entriesLog2))
     return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Event queue: create, modify, query, destroy. */
+/**
+ * Management commands that create, modify, query and destroy event queues, with delay, controls and
+ * summary addresses (IPCOM000126453D par. 1-3).
+ */
 import { EVENT_QUEUE_MAX_LOG2, VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SUMMARY_INDEX_BYTES } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import {
@@ -28,13 +31,14 @@ const ALL_MASK = Object.values(EqMask).reduce((all, bit) => all | bit, 0);
 
 const ALL_ONES = 0xffffffff;
 const HALF_RANGE = 0x80000000;
-/** The longest delay, as near as a Number comes. */
+/** The longest delay, as near as a Number represents it. */
 const LONGEST_DELAY = 2 ** 63 - 1024;
-/** Secondary summary bytes of a queue: as many as a CQ can name. */
+/** Maximum number of secondary summary bytes of a queue: as many as a CQ can name. */
 const SUMMARY_MAX = 2 ** (8 * CQ_ATTRIBUTES_SUMMARY_INDEX_BYTES);
 
 const request: EqAttributes = newEqAttributes();
 
+/** CREATE_EQ: checks ring, vector, delay and summary addresses, and allocates the EQ. */
 export function createEventQueue(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
   decodeEqAttributes(context.command, context.payload, request);
@@ -67,6 +71,7 @@ export function createEventQueue(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** MODIFY_EQ: changes the attributes that the mask names. */
 export function modifyEventQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
@@ -87,6 +92,7 @@ export function modifyEventQueue(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** QUERY_EQ: returns the attributes of the EQ. */
 export function queryEventQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
@@ -113,6 +119,7 @@ export function queryEventQueue(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** DESTROY_EQ: frees an EQ that no CQ uses. */
 export function destroyEventQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
@@ -137,7 +144,10 @@ function checkControls(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
-/** Stamps are compared by their signed difference: a delay of 2^63 and more could not be told from the past. All ones is no delay but a word. */
+/**
+ * Time stamps are compared by their signed difference: a delay of 2^63 or more could not be
+ * distinguished from the past. All ones is a special value, not a delay.
+ */
 function checkDelay(context: CommandContext): ManagementStatus {
   const { nextInterruptDelayNsHigh: high, nextInterruptDelayNsLow: low } = request;
   const isPollOnly = high === ALL_ONES && low === ALL_ONES;
@@ -146,7 +156,10 @@ function checkDelay(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
-/** Summary bytes must be there when they are named; that they go later is a fault of the bus at that time. */
+/**
+ * Summary bytes must be writable when they are named; memory that disappears later is a bus fault
+ * at that time.
+ */
 function checkSummary(context: CommandContext): ManagementStatus {
   const { primarySummaryAddress, secondarySummaryAddress, secondarySummaryCount } = request;
   if (primarySummaryAddress !== 0 && !isMapped(context, primarySummaryAddress, 1))
@@ -173,7 +186,10 @@ function setSummary(queue: EventQueue): void {
   queue.secondarySummaryCount = request.secondarySummaryCount;
 }
 
-/** The queue that took asynchronous events last has them; giving them up leaves none. */
+/**
+ * The queue that was last set to take asynchronous events takes them; a queue that gives them up
+ * leaves none.
+ */
 function setAsynchronous(queue: EventQueue, on: boolean): void {
   const { owner } = queue;
   queue.asynchronous = on;

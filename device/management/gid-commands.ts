@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The GID tables of the ports: software adds GIDs to the one made of subnet prefix and GUID (IBTA 4.1.1, 14.2.5.5). Ports are everybody's, so only the physical function changes
- * them, and all functions are told.
+ * Management commands for the GID tables of the ports: software adds GIDs to the one made of subnet
+ * prefix and GUID (IBTA 4.1.1, 14.2.5.5). All functions share the ports, so only the physical
+ * function changes the tables, and all functions are notified.
  */
 import { gidsEqual, isMulticastGid } from '../../protocol/infiniband/addresses.ts';
 import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
@@ -13,12 +14,13 @@ import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
 import { blameObject } from './share-commands.ts';
 
-/** Entry 0 follows from prefix and GUID. */
+/** Entry 0 is made of prefix and GUID; software may write the entries from here on. */
 const FIRST_OWN_ENTRY = 1;
 const LAST_BYTE = GID_ATTRIBUTES_SIZE - 1;
 
 const requested = new Uint8Array(GID_ATTRIBUTES_SIZE);
 
+/** QUERY_GID: returns one entry of a port's table. */
 export function queryGid(context: CommandContext): ManagementStatus {
   const port = findPort(context);
   if (port === undefined) return ManagementStatus.BAD_FIELD;
@@ -28,12 +30,13 @@ export function queryGid(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** MODIFY_GID: sets or clears one entry of a port's table; for the physical function only. */
 export function modifyGid(context: CommandContext): ManagementStatus {
   const { adapter, owner, command, payload } = context;
   const port = findPort(context);
   if (port === undefined) return ManagementStatus.BAD_FIELD;
   const index = context.header.objectNumber;
-  // The opcode is at fault, which stands at offset 0.
+  // The opcode, at offset 0, is at fault.
   if (owner.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
   if (index < FIRST_OWN_ENTRY || index >= GID_TABLE_ENTRIES)
     return blameObject(context, ManagementStatus.BAD_OBJECT, GID_TABLE_ENTRIES - 1);
@@ -49,7 +52,7 @@ function gidOf(port: Port, index: number): Uint8Array {
   return port.gids.subarray(index * GID_ATTRIBUTES_SIZE, (index + 1) * GID_ATTRIBUTES_SIZE);
 }
 
-/** `requested` is empty, or the unicast GID of one place in the table; not the loopback GID, ::1. */
+/** True when `requested` is empty, or a unicast GID that no other entry has; ::1 is refused. */
 function isAcceptable(port: Port, index: number): boolean {
   const first = requested.findIndex((byte) => byte !== 0);
   if (first < 0) return true;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** State of a transmit virtual lane (US8484392: execution and completion credit CSRs). */
+/**
+ * Management command that queries the state of a transmit virtual lane: its execution and
+ * completion credits (US 8,484,392 par. 42).
+ */
 import { encodeLaneAttributes, newLaneAttributes } from '../../protocol/layout/gen/lane-attributes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
@@ -7,7 +10,7 @@ import { NOBODY } from '../shares/share-plan.ts';
 import type { CommandContext } from './command-context.ts';
 import { blameObject } from './share-commands.ts';
 
-/** A virtual function sees the lanes that are its own. */
+/** QUERY_LANE: a virtual function may query only lanes allocated to it. */
 export function queryLane(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
   const number = context.header.objectNumber;

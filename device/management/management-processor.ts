@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The service processor: executes management commands that arrived in a dedicated collect buffer and answers in guest memory
- * (US8484392 figure 4; DESIGN.md 4.7). All of a command is done, or nothing.
+ * The service processor (US 8,484,392 par. 65 and 87-90): executes management commands collected in
+ * a dedicated collect buffer and writes the response to guest memory. A command is done as a whole
+ * or not at all. The adapter calls it in each pass.
  */
 
 import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../protocol/layout/gen/constants.gen.ts';
@@ -32,6 +33,7 @@ import type { ManagedAdapter, ManagedFunction } from './managed-adapter.ts';
 const SEQUENCE_BYTES = MANAGEMENT_RESPONSE_SEQUENCE_BYTES;
 const RESPONSE_ALIGNMENT = 8;
 
+/** Executes the commands of all functions, one at a time. */
 export class ManagementProcessor {
   readonly #adapter: ManagedAdapter;
   readonly #context: CommandContext;
@@ -42,7 +44,7 @@ export class ManagementProcessor {
     this.#context = new CommandContext(adapter, adapter.functions[PHYSICAL_FUNCTION].underlying);
   }
 
-  /** Executes the function's waiting command, if there is one. Returns whether there was. */
+  /** Executes the waiting command of the function. Returns false when there is none. */
   serve(managed: ManagedFunction): boolean {
     const buffer = managed.pendingManagement;
     if (buffer === undefined) return false;
@@ -55,7 +57,7 @@ export class ManagementProcessor {
     const status = this.#execute(context, buffer.collectLength);
     owner.counters.managementCommands++;
     if (status !== ManagementStatus.OK) owner.counters.managementRefused++;
-    // The command is decoded and done: software may write the next one before it sees the answer.
+    // The command is done: software may write the next one before it sees the response.
     managed.collect.releaseDedicated();
     this.#respond(context, status);
     return true;
@@ -94,7 +96,8 @@ export class ManagementProcessor {
     setManagementResponseBadOffset(view, 0, context.badOffset);
     setManagementResponseLimit(view, 0, context.limit);
     setManagementResponseSequence(view, 0, (RESPONSE_VALID + header.sequence) >>> 0);
-    // A torn address must not make the device write where nobody asked; an unaligned one cannot hold the sequence word.
+    // A torn address must not direct a write anywhere; an unaligned one cannot hold the sequence
+    // word.
     const addressBelievable =
       status !== ManagementStatus.BAD_CHECKSUM && header.responseAddress % RESPONSE_ALIGNMENT === 0;
     if (

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The management path: lock, command, response, objects from creation to destruction. PROGRAMMING.md, management commands. */
+/**
+ * The management path (US 8,484,392 par. 65, 87-90; docs/PROGRAMMING.md, Management commands):
+ * lock, command, response, and objects from creation to destruction.
+ */
 import t from 'tap';
 import { KEY_BYTE_MASK } from '../../protocol/infiniband/memory-keys.ts';
 import { decodeAdapterAttributes, newAdapterAttributes } from '../../protocol/layout/gen/adapter-attributes.gen.ts';

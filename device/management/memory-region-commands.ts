@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Memory region: register, re-register, query, deregister. IBTA 11.2.8. */
+/**
+ * Management commands that register, re-register, query and deregister memory regions (IBTA
+ * 11.2.8).
+ */
 import {
   decodeMrAttributes,
   encodeMrAttributes,
@@ -33,6 +36,7 @@ const NO_PAGES = new Float64Array(0);
 const request: MrAttributes = newMrAttributes();
 let requestedPages = NO_PAGES;
 
+/** CREATE_MR: checks access rights and translation, and allocates the region with its keys. */
 export function createMemoryRegion(context: CommandContext): ManagementStatus {
   decodeMrAttributes(context.command, context.payload, request);
   const pd = findDomain(context);
@@ -77,6 +81,7 @@ export function modifyMemoryRegion(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** QUERY_MR: returns the attributes of the region. */
 export function queryMemoryRegion(context: CommandContext): ManagementStatus {
   const region = find(context);
   if (region === undefined) return context.badObject();
@@ -84,6 +89,7 @@ export function queryMemoryRegion(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** DESTROY_MR: frees a region to which no window is bound. */
 export function destroyMemoryRegion(context: CommandContext): ManagementStatus {
   const region = find(context);
   if (region === undefined) return context.badObject();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Memory window: allocate, query, deallocate; binding is a work request. IBTA 11.2.8.9 to 11.2.8.11. */
+/**
+ * Management commands that allocate, query and deallocate memory windows (IBTA 11.2.8.9 to
+ * 11.2.8.11); binding is a work request.
+ */
 import {
   decodeMwAttributes,
   encodeMwAttributes,
@@ -14,6 +17,7 @@ import type { CommandContext } from './command-context.ts';
 
 const request: MwAttributes = newMwAttributes();
 
+/** CREATE_MW: allocates an unbound window of type 1 or 2. */
 export function createMemoryWindow(context: CommandContext): ManagementStatus {
   decodeMwAttributes(context.command, context.payload, request);
   const { tables } = context.adapter;
@@ -29,6 +33,7 @@ export function createMemoryWindow(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** QUERY_MW: returns the attributes of the window and of its binding. */
 export function queryMemoryWindow(context: CommandContext): ManagementStatus {
   const window = find(context);
   if (window === undefined) return context.badObject();
@@ -36,6 +41,7 @@ export function queryMemoryWindow(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** DESTROY_MW: unbinds and frees the window. */
 export function destroyMemoryWindow(context: CommandContext): ManagementStatus {
   const window = find(context);
   if (window === undefined) return context.badObject();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Protection domain: create, modify (its token), query, destroy. IBTA 11.2.1.5, 11.2.1.6. */
+/**
+ * Management commands that create, modify (the token), query and destroy protection domains (IBTA
+ * 11.2.1.5, 11.2.1.6).
+ */
 
 import {
   getPdAttributesTokenHigh,
@@ -12,6 +15,7 @@ import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { CommandContext } from './command-context.ts';
 
+/** CREATE_PD: allocates a protection domain. */
 export function createProtectionDomain(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
   const pd = adapter.tables.protectionDomains.add(owner, (number) => new ProtectionDomain(number, owner));
@@ -21,6 +25,7 @@ export function createProtectionDomain(context: CommandContext): ManagementStatu
   return ManagementStatus.OK;
 }
 
+/** MODIFY_PD: changes software's token. */
 export function modifyProtectionDomain(context: CommandContext): ManagementStatus {
   const pd = find(context);
   if (pd === undefined) return context.badObject();
@@ -29,6 +34,7 @@ export function modifyProtectionDomain(context: CommandContext): ManagementStatu
   return ManagementStatus.OK;
 }
 
+/** QUERY_PD: returns the token and the number of references. */
 export function queryProtectionDomain(context: CommandContext): ManagementStatus {
   const pd = find(context);
   if (pd === undefined) return context.badObject();
@@ -38,6 +44,7 @@ export function queryProtectionDomain(context: CommandContext): ManagementStatus
   return ManagementStatus.OK;
 }
 
+/** DESTROY_PD: frees a domain without references. */
 export function destroyProtectionDomain(context: CommandContext): ManagementStatus {
   const pd = find(context);
   if (pd === undefined) return context.badObject();

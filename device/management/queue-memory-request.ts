@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Checks where software says a queue lies, and resolves it. Shared by completion, event and work queues. */
+/**
+ * Checks and resolves the memory of a queue (IBTA 10.2) as software describes it. The commands of
+ * completion, event and work queues use it.
+ */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { PAGE_SHIFT_MAX, PAGE_SHIFT_MIN, QueueMemory } from '../memory/queue-memory.ts';
 import type { CommandContext } from './command-context.ts';
 
 const LIST_ALIGNMENT = 8;
 
+/** Address and size of a queue as a management command has them. */
 export interface QueueMemoryRequest {
   readonly address: number;
   /** Payload offsets of the fields, for the error response. */
@@ -18,7 +22,7 @@ export interface QueueMemoryRequest {
   readonly entryBytes: number;
 }
 
-/** The queue's memory, or the status that says why not. */
+/** Returns the memory of the queue, or the status of the refusal. */
 export function fetchQueueMemory(context: CommandContext, request: QueueMemoryRequest): QueueMemory | ManagementStatus {
   const alignment = request.paged ? LIST_ALIGNMENT : request.entryBytes;
   if (request.address % alignment !== 0) return context.badPayload(ManagementStatus.BAD_ADDRESS, request.addressOffset);

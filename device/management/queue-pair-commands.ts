@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Queue pair: create, modify, query, destroy. IBTA 11.2.5. */
+/** Management commands that create, modify, query and destroy queue pairs (IBTA 11.2.5). */
 import { mtuBytes } from '../../protocol/infiniband/mtu.ts';
 import {
   PKEY_TABLE_ENTRIES,
@@ -75,6 +75,7 @@ const MTU_CODE_MAX = 5;
 
 const attributes: QpAttributes = newQpAttributes();
 
+/** CREATE_QP: checks sizes, service and objects, allocates the QP and publishes its descriptor. */
 export function createQueuePair(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
   const creation = decodeQpCreation(context.command, context.payload, newQpCreation());
@@ -94,6 +95,7 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** MODIFY_QP: checks the transition and every attribute, then changes attributes and state. */
 export function modifyQueuePair(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
@@ -107,7 +109,7 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
     return context.badPayload(ManagementStatus.BAD_STATE, QP_ATTRIBUTES_CURRENT_STATE_OFFSET);
   const rules = findTransition(qp.creation.serviceType, qp.state, next);
   if (rules === undefined) {
-    // Without its bit in the mask the state is not looked at: the mask lacks it.
+    // Without its mask bit the state is ignored: the mask is at fault.
     const blamed = mask & QpMask.STATE ? QP_ATTRIBUTES_STATE_OFFSET : QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET;
     return context.badPayload(ManagementStatus.BAD_STATE, blamed);
   }
@@ -129,6 +131,7 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** QUERY_QP: returns the creation and the present attributes of the QP. */
 export function queryQueuePair(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
@@ -144,6 +147,7 @@ export function queryQueuePair(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** DESTROY_QP: ends all work of the QP and frees it. */
 export function destroyQueuePair(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
@@ -268,7 +272,7 @@ function applyConnection({ connected }: ManagedAdapter, qp: QueuePair, mask: num
   }
 }
 
-/** The primary path leaves by the QP's port. */
+/** Resolves the primary path, which uses the QP's port. */
 function loadPath(context: CommandContext, qp: QueuePair): boolean {
   const base = context.payload + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET;
   const port = context.adapter.ports[qp.attributes.port - 1];

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Send context: allocate, modify, query, free (US2015378953; real-hardware 2). */
+/**
+ * Management commands that allocate, modify, query and free send contexts (partitioning, US
+ * 2015/0378953 claim 1), as the hfi1 driver allocates and enables them (docs/DOCUMENTS.md decision
+ * 9).
+ */
 import { SEND_CONTEXT_BLOCKS_MAX, VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   decodeSendContextAttributes,
@@ -19,14 +23,15 @@ import type { SendContext } from '../pio/send-context.ts';
 import type { CommandContext } from './command-context.ts';
 
 const ALL_MASK = Object.values(SendContextMask).reduce((all, bit) => all | bit, 0);
-/** What a context that is not disabled keeps. */
+/** Attributes that only a disabled context may change. */
 const FIXED_MASK = SendContextMask.CREDIT_ADDRESS | SendContextMask.PORT;
-/** The shortest context holds a packet and room for the next one's start. */
+/** The shortest context holds one packet and the first block of the next one. */
 const BLOCKS_MIN = 2;
 const LINE_BYTES = 64;
 
 const request: SendContextAttributes = newSendContextAttributes();
 
+/** CREATE_SEND_CONTEXT: allocates a range of blocks to the function. */
 export function createSendContext(context: CommandContext): ManagementStatus {
   decodeSendContextAttributes(context.command, context.payload, request);
   const { blocks } = request;
@@ -42,6 +47,7 @@ export function createSendContext(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** MODIFY_SEND_CONTEXT: changes the attributes that the mask names. */
 export function modifySendContext(context: CommandContext): ManagementStatus {
   const found = find(context);
   if (found === undefined) return context.badObject();
@@ -57,11 +63,13 @@ export function modifySendContext(context: CommandContext): ManagementStatus {
       ALL_MASK & ~FIXED_MASK,
     );
   apply(found, mask);
-  // With another threshold what is free may be due, or never become so: one return in any case keeps software from waiting for ever.
+  // A new threshold may make freed credits due, or prevent that they ever become due: one forced
+  // return keeps software from waiting for ever.
   if (mask & SendContextMask.THRESHOLD) found.force();
   return ManagementStatus.OK;
 }
 
+/** QUERY_SEND_CONTEXT: returns the attributes of the context. */
 export function querySendContext(context: CommandContext): ManagementStatus {
   const found = find(context);
   if (found === undefined) return context.badObject();
@@ -88,6 +96,7 @@ export function querySendContext(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** DESTROY_SEND_CONTEXT: frees a disabled context and its blocks. */
 export function destroySendContext(context: CommandContext): ManagementStatus {
   const found = find(context);
   if (found === undefined) return context.badObject();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Resource allocation requests from a guest, and what it may know of shares (US8484392 figures 2, 4 and 5). */
+/**
+ * Management commands that request and query shares of resources (US 8,484,392 par. 65, 79 and 81).
+ */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { MANAGEMENT_COMMAND_OBJECT_NUMBER_OFFSET } from '../../protocol/layout/gen/management-command.gen.ts';
 import { RESOURCE_CHANGE_SIZE } from '../../protocol/layout/gen/resource-change.gen.ts';
@@ -20,6 +22,7 @@ import type { CommandContext } from './command-context.ts';
 
 const LEVEL_MAP_OFFSETS = [RESOURCE_SHARE_TVL_MAP_LEVEL0_OFFSET, RESOURCE_SHARE_TVL_MAP_LEVEL1_OFFSET];
 
+/** REQUEST_RESOURCES: makes all changes of the payload, or none and blames the field at fault. */
 export function requestResources(context: CommandContext): ManagementStatus {
   const { adapter, owner } = context;
   const { buffer, byteOffset } = context.command;
@@ -30,7 +33,10 @@ export function requestResources(context: CommandContext): ManagementStatus {
   return context.badPayload(refusal.status, refusal.index * RESOURCE_CHANGE_SIZE + refusal.offset, refusal.limit);
 }
 
-/** A virtual function sees its own share, and nothing of what the others have or could have. */
+/**
+ * QUERY_RESOURCES: a virtual function sees its own share, but neither other shares nor unallocated
+ * amounts.
+ */
 export function queryResources(context: CommandContext): ManagementStatus {
   const { adapter, owner, responseView: view } = context;
   const number = context.header.objectNumber;
@@ -75,7 +81,7 @@ function describeUnallocated(plan: SharePlan) {
   };
 }
 
-/** The object number is to blame. */
+/** Refuses and blames the object number. */
 export function blameObject(context: CommandContext, status: ManagementStatus, limit: number): ManagementStatus {
   context.badOffset = MANAGEMENT_COMMAND_OBJECT_NUMBER_OFFSET;
   context.limit = limit;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Shared receive queue: create, modify (its limit), query, destroy. IBTA 11.2.3. */
+/**
+ * Management commands that create, modify (the limit), query and destroy shared receive queues
+ * (IBTA 11.2.3).
+ */
 import { RECEIVE_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   decodeSrqAttributes,
@@ -27,6 +30,7 @@ const RECORD_ALIGNMENT = 8;
 
 const request: SrqAttributes = newSrqAttributes();
 
+/** CREATE_SRQ: checks ring, record and limit, and allocates the SRQ. */
 export function createSharedReceiveQueue(context: CommandContext): ManagementStatus {
   decodeSrqAttributes(context.command, context.payload, request);
   const { tables } = context.adapter;
@@ -59,6 +63,7 @@ export function createSharedReceiveQueue(context: CommandContext): ManagementSta
   return ManagementStatus.OK;
 }
 
+/** MODIFY_SRQ: sets the limit; the limit event may follow at once. */
 export function modifySharedReceiveQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
@@ -72,6 +77,7 @@ export function modifySharedReceiveQueue(context: CommandContext): ManagementSta
   return ManagementStatus.OK;
 }
 
+/** QUERY_SRQ: returns the attributes and the head of the SRQ. */
 export function querySharedReceiveQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
@@ -87,6 +93,7 @@ export function querySharedReceiveQueue(context: CommandContext): ManagementStat
   return ManagementStatus.OK;
 }
 
+/** DESTROY_SRQ: frees an SRQ that no QP uses. */
 export function destroySharedReceiveQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Selective trace of a QP: modify, query, read (IPCOM000010133D; DESIGN.md 4.9). A function traces its own QPs; guest memory is written by a read alone. */
+/**
+ * Management commands that modify, query and read the trace of a QP (IPCOM000010133D par. 1 and 4;
+ * docs/DOCUMENTS.md decision 10). A function traces only its own QPs; only a read writes guest
+ * memory. The host's trace requests use `modifyTraceForHost`.
+ */
 import { TRACE_BLOCKS_MAX_LOG2, TRACE_SNAP_LENGTH_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   decodeTraceAttributes,
@@ -21,12 +25,12 @@ import type { ManagedAdapter } from './managed-adapter.ts';
 type TracingAdapter = Pick<ManagedAdapter, 'tables' | 'traces'>;
 
 const BUFFER_ALIGNMENT = 8;
-/** The most one command writes, so that no guest keeps the service processor from the others for long. */
+/** Most bytes that one command writes, so that no guest occupies the service processor for long. */
 const READ_MAX_BYTES = 1 << 20;
 
 const attributes: TraceAttributes = newTraceAttributes();
 
-/** Begins a new trace, in place of the one there is, or ends it. */
+/** MODIFY_TRACE: begins a new trace, in place of the present one, or ends it. */
 export function modifyTrace(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
@@ -37,7 +41,7 @@ export function modifyTrace(context: CommandContext): ManagementStatus {
     : context.badField(wrong.offset, wrong.limit);
 }
 
-/** The same for the host, of a QP of `owner`; `bytes` are `trace-attributes`. */
+/** The same for the host, for a QP of `owner`; `bytes` hold `trace-attributes`. */
 export function modifyTraceForHost(
   adapter: TracingAdapter,
   owner: UnderlyingFunction,
@@ -51,6 +55,7 @@ export function modifyTraceForHost(
   return findWrongField(attributes) === undefined ? apply(adapter, qp, attributes, false) : ManagementStatus.BAD_FIELD;
 }
 
+/** QUERY_TRACE: returns the settings and the positions of the trace. */
 export function queryTrace(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
@@ -59,7 +64,7 @@ export function queryTrace(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
-/** Copies command blocks, whole ones only, to the buffer. */
+/** READ_TRACE: copies whole command blocks to the buffer. */
 export function readTrace(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
@@ -89,7 +94,7 @@ export function readTrace(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
-/** A field out of range, and the most it may be. Of what ends a trace nothing else is looked at. */
+/** The first field out of range and its maximum. A command that ends a trace has no other field. */
 function findWrongField({ enable, blocksLog2, snapLength }: TraceAttributes) {
   if (enable === 0) return undefined;
   if (blocksLog2 > TRACE_BLOCKS_MAX_LOG2)
@@ -113,7 +118,7 @@ function find(context: CommandContext): QueuePair | undefined {
   return context.own(context.adapter.tables.queuePairs.get(context.header.objectNumber));
 }
 
-/** Answers with `attributes`, completed by the state of the trace. */
+/** Responds with `attributes`, completed by the state of the trace. */
 function answer(context: CommandContext, { trace }: QueuePair): void {
   attributes.enable = trace === undefined ? 0 : 1;
   attributes.stopped = trace?.stopped ? 1 : 0;
