@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A live process: the adapters of a topology, their vfio-user hosts, their links and the pump that drives it all, put together from options (the composition
- * root).
+ * The composition root of a live process: builds from options the adapters of a topology, their
+ * vfio-user hosts, their links and the pump that runs them. Called by scripts/cli.
  */
 import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
 import { Adapter } from '../adapter/adapter.ts';
@@ -20,18 +20,18 @@ import { type AdapterPlan, findTopologyError, type SocketLinkPlan, splitPort, ty
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
 
-/** Units of work of one pass: short enough that the next register access never waits long. */
+/** Units of work in one pass: few enough that the next register access never waits long. */
 const PASS_BUDGET = 256;
-/** How much of a recording a killed process may lose while busy. */
+/** Period of recorded events that a killed process may lose while busy. */
 const FLUSH_INTERVAL_NS = 50_000_000;
 
 export interface AdapterProcessOptions {
   /** Path of libvfio-user. */
   readonly libraryPath: string;
   readonly topology: Topology;
-  /** Writes a recording of the run here. */
+  /** Path of the recording of the run; none when absent. */
   readonly recordPath?: string;
-  /** How late and in which order guests see what an adapter writes. */
+  /** Delay and order in which guests see the writes of an adapter. */
   readonly ordering?: OrderingOptions;
   readonly log: LogTarget;
 }
@@ -45,6 +45,7 @@ export interface ServedAdapter {
   readonly functions: readonly FunctionPort[];
 }
 
+/** Adapters that serve guests over vfio-user sockets until `close`. */
 export class AdapterProcess {
   readonly adapters: readonly ServedAdapter[];
   readonly pump: Pump;
@@ -54,7 +55,10 @@ export class AdapterProcess {
   readonly #recorder: Recorder | undefined;
   readonly #opened: VfioUserHost[] = [];
 
-  /** Opens the sockets; clients are served from `start`. Throws VfioUserError, RecordingError or RangeError with one clear sentence. */
+  /**
+   * Opens the sockets; clients are served from `start`. Throws VfioUserError, RecordingError or
+   * RangeError, each with one sentence.
+   */
   constructor(options: AdapterProcessOptions) {
     const { topology, recordPath } = options;
     const error =
@@ -66,7 +70,7 @@ export class AdapterProcess {
     this.clock = new WallClock(() => this.pump.nowNs());
     const hosts = this.#openHosts(library, options);
     this.recording = this.#openRecording(recordPath);
-    // A recording is of one adapter: `findRecordingObjection` has seen to that.
+    // A recording covers one adapter: `findRecordingObjection` made sure of it.
     const recorder = this.recording && new Recorder(topology.adapters[0].options, hosts[0].length, this.recording.sink);
     this.#recorder = recorder;
     const ordering = new OrderingModel(options.ordering ?? strictOrdering);
@@ -100,13 +104,16 @@ export class AdapterProcess {
     this.pump.onPass(makePassHook(port, this.clock, recorder));
   }
 
-  /** Listens for peers, begins to connect to them, and serves guests until `close`. Rejects with LinkError when a link cannot listen. */
+  /**
+   * Listens for peers, begins to connect to them, and serves guests until `close`. Rejects with
+   * LinkError when a link cannot listen.
+   */
   async start(): Promise<void> {
     for (const link of this.socketLinks) await link.start();
     this.pump.start();
   }
 
-  /** The port called so in the topology. */
+  /** The port with this name in the topology. Throws RangeError when there is none. */
   findPort(name: string): Port {
     const [adapter, number] = splitPort(name);
     const port = this.adapters.find((one) => one.name === adapter)?.core.ports[Number(number) - 1];
@@ -114,26 +121,32 @@ export class AdapterProcess {
     return port;
   }
 
-  /** A resource request of the host, with the rights of the virtual machine manager; it is in the recording like everything else. Guests are told in the next pass. */
+  /**
+   * Makes a resource request with the rights of the virtual machine manager. The recording has it
+   * like every call on a function. Guests are notified in the next pass.
+   */
   requestResources({ functions }: ServedAdapter, changes: Uint8Array): ResourceAnswer {
     const answer = functions[0].requestResources(changes);
     this.pump.wake();
     return answer;
   }
 
-  /** Switches the trace of a function's QP, for the host; it is in the recording, because its guest may read the blocks. Returns a management status. */
+  /**
+   * Switches the trace of a function's QP for the host. The recording has the call, because the
+   * guest may read the blocks. Returns a management status.
+   */
   requestTrace({ functions }: ServedAdapter, functionNumber: number, qpn: number, attributes: Uint8Array): number {
     return functions[functionNumber].requestTrace(qpn, attributes);
   }
 
   #plug(plan: SocketLinkPlan): SocketLink {
     const port = this.findPort(plan.port);
-    // Its bytes come from the event loop, not from another adapter's run.
+    // Its bytes come from the event loop, not from the run of another adapter.
     port.onWork = () => this.pump.wake();
     return new SocketLink(port, plan);
   }
 
-  /** The hosts of each adapter. One that cannot be opened closes those before it. */
+  /** Opens the hosts of each adapter. A failure closes those opened before. */
   #openHosts(library: Libvfio, { topology, log }: AdapterProcessOptions): VfioUserHost[][] {
     const open = ({ options }: AdapterPlan, socketPath: string, functionNumber: number): VfioUserHost => {
       const collectPages = getCollectPages(options);
@@ -149,7 +162,10 @@ export class AdapterProcess {
     }
   }
 
-  /** The sockets are there already: a recording is not begun for a process that cannot serve, nor a socket left by one that cannot record. */
+  /**
+   * The sockets are open already: neither a recording is begun for a process that cannot serve, nor
+   * a socket left by a process that cannot record.
+   */
   #openRecording(path: string | undefined): RecordingFile | undefined {
     try {
       return path === undefined ? undefined : new RecordingFile(path);
@@ -159,13 +175,15 @@ export class AdapterProcess {
     }
   }
 
-  /** Leaves nothing of a process that could not be put together. */
+  /** Releases everything when the construction fails. */
   #abandon(): void {
     for (const host of this.#opened) host.context.destroy();
     this.pump.destroy();
   }
 
-  /** Leaves nothing behind: sockets, descriptors, the recording's last bytes. May be called twice. */
+  /**
+   * Closes sockets and descriptors and writes the last bytes of the recording. May be called twice.
+   */
   close(): void {
     for (const link of this.socketLinks) link.close();
     this.pump.destroy();
@@ -174,9 +192,9 @@ export class AdapterProcess {
   }
 }
 
-/** Why a process of this topology cannot be recorded, or undefined. */
+/** One sentence why a process of this topology cannot be recorded, or undefined. */
 export function findRecordingObjection({ adapters, links }: Topology): string | undefined {
-  // A recording holds what one adapter's hosts do: its replay would miss what comes in by links.
+  // A recording holds the calls of one adapter's hosts: its replay would miss packets from links.
   if (adapters.length === 1 && links.length === 0) return undefined;
   return 'a run with several adapters or with links of its own cannot be recorded; leave out the links or the recording';
 }

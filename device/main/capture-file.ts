@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A capture of a live adapter: observes its ports and writes what passes into a file Wireshark reads (`protocol/infiniband/erf.ts`). Packets are copied
- * into one of two buffers; a full one is written in the background, so the adapter never waits for a disk. When the disk falls behind, packets are left
- * out of the capture and counted.
+ * A capture of a live adapter: observes its ports and writes their packets into a file that
+ * Wireshark reads (`protocol/infiniband/erf.ts`). Packets are copied into one of two buffers; a
+ * full buffer is written in the background, so the adapter never waits for a disk. When the disk is
+ * too slow, packets are left out of the capture and counted.
  */
 import { closeSync, openSync, write } from 'node:fs';
 import {
@@ -14,22 +15,22 @@ import {
 } from '../../protocol/infiniband/erf.ts';
 import type { PacketObserver, Port } from '../port/port.ts';
 
-/** What to capture. */
+/** File and selection of a capture. */
 export interface CaptureOptions {
   readonly path: string;
   /** Only this port; both when absent. */
   readonly port?: number;
-  /** Only what the ports send, or receive; both when absent. */
+  /** Only packets that the ports send, or receive; both when absent. */
   readonly direction?: 'sent' | 'received';
-  /** Ends after so many packets. */
+  /** The capture ends after this number of packets. */
   readonly count?: number;
 }
 
-/** How a capture is going, or went. */
+/** State of a capture, running or ended. */
 export interface CaptureProgress {
   readonly path: string;
   readonly active: boolean;
-  /** All is in the file. */
+  /** All packets are written and the file is closed. */
   readonly closed: boolean;
   readonly packets: number;
   /** Packets left out because the file could not be written fast enough. */
@@ -42,6 +43,7 @@ const BUFFER_BYTES = 1 << 20;
 const FLUSH_MS = 100;
 const NS_PER_MS = 1e6;
 
+/** One capture: runs from construction until `stop` or its packet count. */
 export class CaptureFile {
   readonly #options: CaptureOptions;
   readonly #ports: readonly Port[];
@@ -62,7 +64,10 @@ export class CaptureFile {
   /** Resolves when the capture has ended and the file is closed. */
   readonly whenEnded: Promise<void>;
 
-  /** Begins at once. `nowNs`: wall-clock time, ns since 1970. Throws an Error with one sentence when the file cannot be made or a capture runs. */
+  /**
+   * Begins at once. `nowNs`: wall-clock time, ns since 1970. Throws an Error with one sentence when
+   * the file cannot be opened or another capture runs.
+   */
   constructor(options: CaptureOptions, ports: readonly Port[], nowNs: () => number) {
     if (ports.some((port) => port.observer !== undefined)) throw new Error('a capture is running already');
     this.#options = options;
@@ -91,7 +96,7 @@ export class CaptureFile {
     };
   }
 
-  /** Stops observing and writes what there is. May be called twice. */
+  /** Stops observing and writes the rest. Resolves when the file is closed. May be called twice. */
   stop(): Promise<void> {
     if (!this.#active) return this.whenEnded;
     this.#active = false;
@@ -117,7 +122,7 @@ export class CaptureFile {
     if (this.#packets === count) void this.stop();
   };
 
-  /** Hands the filled buffer to the background, unless one is being written. */
+  /** Writes the filled buffer in the background, unless a write is under way. */
   #flush(): void {
     const full = this.#filling;
     if (this.#spare === undefined) return;
@@ -161,7 +166,7 @@ export class CaptureFile {
   }
 }
 
-/** Wall-clock time that follows a monotonic clock of ns. */
+/** Wall-clock time in ns that follows a monotonic clock in ns. */
 export function makeWallTime(nowNs: () => number): () => number {
   const startNs = Date.now() * NS_PER_MS - nowNs();
   return () => startNs + nowNs();

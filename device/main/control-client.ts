@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The other end of the control socket, for commands that ask a live adapter. */
+/** The client of the control socket, for commands of scripts/cli that query a live adapter. */
 import { createConnection, type Socket } from 'node:net';
 import { ControlError } from './control-path.ts';
 import { CONTROL_VERSION, type ControlAnswer } from './control-protocol.ts';
@@ -12,6 +12,7 @@ interface Pending {
   readonly timer: NodeJS.Timeout;
 }
 
+/** One connection to a control server. */
 export class ControlClient {
   /** Resolves when the connection has ended. */
   readonly whenClosed: Promise<void>;
@@ -21,7 +22,7 @@ export class ControlClient {
   #input = '';
   #nextId = 1;
 
-  /** Connects. Throws ControlError when nobody listens. */
+  /** Connects. Throws ControlError when no process listens. */
   static connect(path: string): Promise<ControlClient> {
     const socket = createConnection(path);
     return new Promise((resolve, reject) => {
@@ -48,7 +49,10 @@ export class ControlClient {
     socket.on('error', () => {});
   }
 
-  /** Sends one command and returns its result. Throws ControlError with the adapter's own words, or when no answer comes. */
+  /**
+   * Sends one command and returns its result. Throws ControlError with the error of the adapter, or
+   * when no answer comes in time.
+   */
   request(command: string, parameters: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a live adapter answers on its control socket: its status, resource requests, traces, and captures, one at a time, each as long as the connection that asked for it. */
+/**
+ * The commands of the control socket of a live adapter: status, resource requests, traces, and
+ * captures. One capture runs at a time, as long as its connection lives. `ControlServer` calls
+ * them.
+ */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
@@ -10,8 +14,9 @@ import { describeRefusal, encodeRequest, readResourceWords } from './resource-wo
 import { reportProcess } from './status-report.ts';
 import { TraceControl } from './trace-control.ts';
 
+/** The commands of one process. */
 export class ControlCommands {
-  /** By name, for `ControlServer`. */
+  /** The commands by name, for `ControlServer`. */
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
     ['status', () => reportProcess(this.#process, this.#pid)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
@@ -36,12 +41,15 @@ export class ControlCommands {
     this.table = new Map([...this.table, ...trace.table]);
   }
 
-  /** Ends what runs, files included. */
+  /** Ends a running capture and closes its file. */
   async close(): Promise<void> {
     await this.#capture?.stop();
   }
 
-  /** One request, made as a whole or not at all, with the rights of the virtual machine manager. */
+  /**
+   * Makes one resource request, as a whole or not at all, with the rights of the virtual machine
+   * manager.
+   */
   #setResources({ parameters: { words, adapter: name } }: ControlRequest): unknown {
     if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
       throw new Error('words must be a list of strings');

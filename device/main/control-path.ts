@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Where control sockets are: `$XDG_RUNTIME_DIR/vuhca` or `/tmp/vuhca-UID`, private to the user, one `PID.control` per adapter process. A command that is
- * given no path finds the running ones here; files of dead processes are removed on the way.
+ * Paths of control sockets: `$XDG_RUNTIME_DIR/vuhca` or `/tmp/vuhca-UID`, private to the user, with
+ * one `PID.control` for each adapter process. A command without a path finds the running ones here
+ * and removes files of dead processes.
  */
 import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createConnection } from 'node:net';
@@ -9,12 +10,15 @@ import { join } from 'node:path';
 
 const SUFFIX = '.control';
 
-/** A control socket that cannot be had or found: one sentence. */
+/** A control socket that cannot be opened or found: one sentence. */
 export class ControlError extends Error {
   override name = 'ControlError';
 }
 
-/** The folder, made when absent. Throws ControlError when it is not ours alone. */
+/**
+ * Returns the folder, created when absent and made private. Throws ControlError when it is not a
+ * folder of this user.
+ */
 export function provideControlDirectory(environment: NodeJS.ProcessEnv = process.env): string {
   const directory = nameDirectory(environment);
   try {
@@ -35,7 +39,7 @@ export function defaultControlPath(environment: NodeJS.ProcessEnv = process.env)
   return join(provideControlDirectory(environment), `${process.pid}${SUFFIX}`);
 }
 
-/** Paths of the control sockets something listens on. */
+/** Paths of the control sockets on which a process listens. */
 export async function findControlPaths(environment: NodeJS.ProcessEnv = process.env): Promise<string[]> {
   const directory = nameDirectory(environment);
   const found: string[] = [];
@@ -47,7 +51,9 @@ export async function findControlPaths(environment: NodeJS.ProcessEnv = process.
   return found;
 }
 
-/** The one running adapter's path. Throws ControlError when there is none, or more than one. */
+/**
+ * The path of the only running adapter. Throws ControlError when there is none, or more than one.
+ */
 export async function findOnlyControlPath(environment: NodeJS.ProcessEnv = process.env): Promise<string> {
   const paths = await findControlPaths(environment);
   if (paths.length === 1) return paths[0];
@@ -80,7 +86,7 @@ function isLive(path: string): Promise<boolean> {
       resolve(live);
     };
     socket.once('connect', () => settle(true));
-    // EAGAIN: its queue of connections is full, so somebody is there.
+    // EAGAIN: its queue of connections is full, so a process listens.
     socket.once('error', (error) => settle(codeOf(error) === 'EAGAIN'));
   });
 }

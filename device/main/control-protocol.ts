@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The language of the control socket: one JSON object a line. A request names the version, an id of the client's choice, a command and its parameters;
- * each gets one answer with the same id, in order: a result, or an error in one sentence. A capture lives as long as its connection.
+ * The protocol of the control socket: one JSON object in each line. A request names the version, an
+ * id that the client chooses, a command and its parameters; each gets one answer with the same id,
+ * in order: a result, or an error in one sentence. A capture lives as long as its connection.
  */
 
 export const CONTROL_VERSION = 1;
-/** A longer request is no request of ours. */
+/** Longest request in bytes; the server drops the client of a longer one. */
 export const REQUEST_MAX_BYTES = 65536;
 
+/** A request, decoded. */
 export interface ControlRequest {
   readonly version: number;
   readonly id: number;
@@ -15,11 +17,12 @@ export interface ControlRequest {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
+/** The answer to a request: a result, or an error in one sentence. */
 export type ControlAnswer =
   | { readonly version: number; readonly id: number; readonly result: unknown }
   | { readonly version: number; readonly id: number; readonly error: string };
 
-/** Reads a line. Returns one sentence when it is no request. */
+/** Decodes one line. Returns one sentence when it is not a request. */
 export function readRequest(line: string): ControlRequest | string {
   let value: unknown;
   try {

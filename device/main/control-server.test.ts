@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The control socket: private, in order, patient with good clients and rid of bad ones. */
+/**
+ * The control socket: only its user can connect, answers keep the order, misbehaving clients are
+ * dropped, and others are not disturbed.
+ */
 import { existsSync, linkSync, mkdtempSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,7 +12,7 @@ import { ControlClient } from './control-client.ts';
 import { defaultControlPath, findControlPaths, findOnlyControlPath } from './control-path.ts';
 import { type ControlCommand, ControlServer } from './control-server.ts';
 
-/** A folder with a short name: a socket's path has at most 107 bytes. */
+/** A folder with a short name: the path of a socket has at most 107 bytes. */
 function makeDirectory(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'vuhca-test-'));
   t.teardown(() => rmSync(directory, { recursive: true, force: true }));
@@ -35,7 +38,7 @@ function serve(t: Test, more: [string, ControlCommand][] = []): ControlServer {
   return server;
 }
 
-/** Sends raw bytes; the answers so far, as text, and whether the server ended the connection. */
+/** Sends raw bytes; returns the answers as text, and whether the server ended the connection. */
 function connectRaw(path: string, bytes: string): { socket: Socket; text: () => string; closed: Promise<void> } {
   const socket = createConnection(path);
   let text = '';
@@ -112,7 +115,7 @@ t.test('clients that misbehave are dropped, others are not disturbed', async (t)
   t.same(await good.request('echo', { still: true }), { still: true });
   deaf.resume();
   await closed;
-  // One that says half a request and dies, and one that dies before its answer.
+  // One client dies after half a request, and one before its answer.
   connectRaw(server.path, '{"version":1,').socket.destroySoon();
   connectRaw(server.path, '{"version":1,"id":1,"command":"much"}\n').socket.destroySoon();
   t.same(await good.request('echo', { still: 1 }), { still: 1 });
@@ -172,7 +175,7 @@ t.test('running adapters are found by themselves', async (t) => {
   t.throws(() => defaultControlPath({ XDG_RUNTIME_DIR: occupied }), { message: /no folder of yours.*--control/ });
 });
 
-/** A socket file nobody listens on any more. */
+/** A socket file on which no process listens any more. */
 async function leaveStaleSocket(path: string): Promise<string> {
   const other = `${path}.live`;
   const server = createServer();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The control socket of a live adapter: answers requests of `control-protocol.ts`. It runs on Node's event loop beside the pump and must never disturb
- * it: one request per turn of the loop, bounded input, and a client that does not read its answers is dropped.
+ * The control socket of a live adapter: answers requests of `control-protocol.ts`. It runs on
+ * Node's event loop beside the pump and must not disturb it: one request in each turn of the loop,
+ * bounded input, and a client that does not read its answers is dropped.
  */
 import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -14,12 +15,14 @@ import {
   readRequest,
 } from './control-protocol.ts';
 
-/** What a command does. Throws an Error whose message is the sentence to answer. */
+/**
+ * Executes a command and returns the result. Throws an Error whose message is the error to answer.
+ */
 export type ControlCommand = (request: ControlRequest, client: ControlClientHandle) => unknown;
 
-/** The connection a request came on. */
+/** The connection of a request. */
 export interface ControlClientHandle {
-  /** Has `cleanup` called when the connection ends. */
+  /** Calls `cleanup` when the connection ends. */
   onClose(cleanup: () => void): void;
 }
 
@@ -27,6 +30,7 @@ const CLIENTS_MAX = 16;
 const UNREAD_MAX_BYTES = 1 << 20;
 const PRIVATE_UMASK = 0o177;
 
+/** Listens on one path and answers the requests of its clients. */
 export class ControlServer {
   readonly path: string;
   readonly counters = { requests: 0, errors: 0, dropped: 0 };
@@ -34,14 +38,17 @@ export class ControlServer {
   readonly #clients = new Set<ControlClient>();
   readonly #commands: ReadonlyMap<string, ControlCommand>;
 
-  /** Listens at `path`; throws VfioUserError with a sentence when it cannot be had. `failed` hears of an error later on. */
+  /**
+   * Listens at `path`; throws VfioUserError with one sentence when it is not available. `failed` is
+   * called with a later error.
+   */
   constructor(path: string, commands: ReadonlyMap<string, ControlCommand>, failed: (error: Error) => void) {
     claimSocketPath(path);
     this.path = path;
     this.#commands = commands;
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.on('error', failed);
-    // The file is made inside listen, so nobody else can connect even for a moment.
+    // `listen` creates the file, so no other user can connect even for a moment.
     const umask = process.umask(PRIVATE_UMASK);
     this.#server.listen(path);
     process.umask(umask);

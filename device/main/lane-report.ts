@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The lanes of an adapter as plain data: part of the status report. Shared lanes that nobody has used yet are left out. */
+/**
+ * State of an adapter's transmit virtual lanes (US 8,484,392 par. 41-47) as plain data: part of the
+ * status report. Shared lanes that were never used are left out.
+ */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { TvlState, tvlStateName } from '../../protocol/layout/gen/values.gen.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 
+/** All lanes of the adapter, with sums. */
 export function reportLanes(lanes: TransmitVirtualLanes) {
   const { map } = lanes;
   return {
@@ -21,7 +25,10 @@ export function reportLanes(lanes: TransmitVirtualLanes) {
   };
 }
 
-/** What of the lanes is open to a function, and what it uses: `waiting` are its own commands, also where lanes are shared. */
+/**
+ * Lanes open to a function, and its use of them: `waiting` counts its own commands, also on shared
+ * lanes.
+ */
 export function reportFunctionLanes(lanes: TransmitVirtualLanes, functionNumber: number) {
   const { map, functionLaunches, execution, completion } = lanes;
   return {

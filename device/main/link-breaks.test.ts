@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Adapters in two processes whose link is cut, or one of which is killed and started again. */
+/** Adapters in two processes whose link is cut, or one of which is killed and restarted. */
 import t from 'tap';
 import { CompletionStatus, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { End, Ends, expectStatus, type Pair } from '../conformance/two-ends/ends.ts';
@@ -16,7 +16,8 @@ const CUT_TRIES = 10;
 const REQUESTS = 20;
 const LONG_BYTES = 4 * 1024 * 1024;
 
-// Run by itself, as the ledger does, a test has less time than processes may need to start on a busy machine.
+// When the ledger runs one test alone, it has less time than processes may need to start on a busy
+// machine.
 t.setTimeout(120_000);
 
 t.test('a link that is cut loses packets, and RC goes on where it was', async (t) => {

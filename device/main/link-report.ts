@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a live process says of its links, those inside an adapter included: both ends, whether it is up, and what became of packets. */
+/**
+ * State of the links of a live process, including links inside an adapter: both ends, whether the
+ * link is up, and counts of packets. Part of the status report.
+ */
 import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
 import { StreamLink } from '../fabric/stream-link.ts';
@@ -8,12 +11,16 @@ import type { Port } from '../port/port.ts';
 import type { AdapterProcess } from './adapter-process.ts';
 import { nameEndpoint } from './socket-link.ts';
 
+/** State of one link. */
 export interface LinkReport {
-  /** `NAME:PORT` of each end here, and where the other end is when it is elsewhere: `listen PATH`, `connect PATH`. */
+  /**
+   * `NAME:PORT` of each end in this process, and for an end elsewhere its address: `listen PATH` or
+   * `connect PATH`.
+   */
   readonly ends: readonly string[];
   readonly kind: 'cable' | 'faulty' | 'socket';
   readonly up: boolean;
-  /** Packets that left the first end, and that came to it. */
+  /** Packets sent by the first end, and received by it. */
   readonly sent: number;
   readonly received: number;
   /** Packets known to be lost: by the link's faults, or sent by a port while it was down. */

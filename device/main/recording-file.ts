@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The file a recording goes to. Written synchronously: what a killed process had gathered is on disk up to its last chunk. */
+/**
+ * The file of a recording. Writes are synchronous: after a kill the file has everything up to the
+ * last chunk.
+ */
 import { closeSync, openSync, writeSync } from 'node:fs';
 
 /** A recording that cannot be written. */
@@ -7,6 +10,7 @@ export class RecordingError extends Error {
   override name = 'RecordingError';
 }
 
+/** A file open for writing until `close`. */
 export class RecordingFile {
   readonly path: string;
   bytesWritten = 0;
@@ -22,6 +26,7 @@ export class RecordingFile {
     }
   }
 
+  /** Appends a chunk; ignored after `close`. */
   readonly sink = (chunk: Uint8Array): void => {
     if (this.#fd < 0) return;
     for (let done = 0; done < chunk.length; ) done += writeSync(this.#fd, chunk, done);

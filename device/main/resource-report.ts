@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Who has what of the adapter's resources, and what of it is in use: plain data, for `vuhca resources show` and whoever reads its JSON. */
+/**
+ * Allocation and use of the adapter's resources as plain data (the plan of `shares/share-plan.ts`),
+ * for `vuhca resources show` and readers of its JSON.
+ */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { NOBODY, SHARED_COMPLETION, SHARED_EXECUTION } from '../shares/share-plan.ts';
@@ -8,6 +11,7 @@ export type ResourceReport = ReturnType<typeof reportResources>;
 
 const levels = Array.from({ length: QOS_LEVELS }, (_, level) => level);
 
+/** Totals, unallocated amounts, and the share of each function and lane. */
 export function reportResources(adapter: Adapter) {
   const { plan } = adapter.shareManager;
   const { limits } = plan;

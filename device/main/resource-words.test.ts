@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Words of resource requests: what they mean, the sentence for each mistake, and for each refusal. */
+/**
+ * Words of resource requests: the changes they mean, and the sentence for each mistake and each
+ * refusal.
+ */
 import t from 'tap';
 import { decodeResourceChange, newResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ResourceKind as Kind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';

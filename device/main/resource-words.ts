@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Resource requests as words, for the control socket and `vuhca resources set`: `function 1 vcbs=25 pcbs=20 level 1 vcbs=15 lane 3 execution=4 shared=none`. All
- * words together are one request, made as a whole or not at all. Also the sentence for a refusal.
+ * Resource requests as words, for the control socket and `vuhca resources set`: `function 1 vcbs=25
+ * pcbs=20 level 1 vcbs=15 lane 3 execution=4 shared=none`. All words together are one request, made
+ * as a whole or not at all. Also describes a refusal in one sentence.
  */
 import { RESOURCE_CHANGES_MAX, RESOURCE_NO_LEVEL, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -13,12 +14,12 @@ import {
 import { ManagementStatus, managementStatusName, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { ResourceAnswer } from '../host.ts';
 
-/** A change, and the words it came from. */
+/** A change, and the words that it was read from. */
 export interface WordedChange extends ResourceChange {
   readonly words: string;
 }
 
-/** What `name=value` is about. */
+/** The function, level or lane to which `name=value` applies. */
 interface Scope {
   readonly words: string;
   readonly target: number;
@@ -53,7 +54,10 @@ const laneNames = {
 } as const;
 const dedicatedNames = { lanes: ResourceKind.DEDICATED_TVL_MAP } as const;
 
-/** Reads the words of one request for an adapter with `laneCount` lanes. Throws an Error with one sentence. */
+/**
+ * Reads the words of one request for an adapter with `laneCount` lanes. Throws an Error with one
+ * sentence.
+ */
 export function readResourceWords(words: readonly string[], laneCount = TVL_MAX): WordedChange[] {
   const changes: WordedChange[] = [];
   let scope: Scope | undefined;
@@ -75,7 +79,7 @@ export function readResourceWords(words: readonly string[], laneCount = TVL_MAX)
   return changes;
 }
 
-/** The changes as a request carries them. */
+/** Encodes changes as a request carries them. */
 export function encodeRequest(changes: readonly ResourceChange[]): Uint8Array {
   const bytes = new Uint8Array(changes.length * RESOURCE_CHANGE_SIZE);
   const view = new DataView(bytes.buffer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Links over real sockets: both kinds, restarts of either side, second and hostile peers. */
+/** Links over real sockets of both kinds: restarts of either side, second and hostile peers. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -16,7 +16,7 @@ t.teardown(() => rmSync(folder, { recursive: true }));
 const startNs = performance.now() * 1e6;
 const PATIENCE_MS = 20_000;
 
-/** One side: a port, its link, and a loop that drives it as a pump would. */
+/** One side: a port, its link, and a loop that runs it as the pump would. */
 class Side {
   readonly port: Port;
   readonly arrivals: Arrivals;

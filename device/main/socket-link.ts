@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Carries a `StreamLink` over a UNIX or TCP socket: one side listens, the other connects and tries again for ever, at growing intervals. Either side may
- * restart; the link comes back by itself. Works on Node's event loop beside the pump: the port's `onWork` must wake it.
+ * Carries a `StreamLink` over a UNIX or TCP socket: one side listens, the other connects and
+ * retries for ever, at growing intervals. Either side may restart; the link recovers. It works on
+ * Node's event loop beside the pump: the port's `onWork` must wake the pump.
  */
 import { unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { StreamLink, type StreamLinkOptions } from '../fabric/stream-link.ts';
 import type { Port } from '../port/port.ts';
 
-/** Where the link's listening side is. */
+/** Address of the listening side. */
 export type LinkEndpoint = { readonly path: string } | { readonly host: string; readonly port: number };
 
 export interface SocketLinkOptions {
@@ -18,7 +19,7 @@ export interface SocketLinkOptions {
   /** First and longest wait before the next attempt to connect. */
   readonly retryMs?: number;
   readonly retryMaxMs?: number;
-  /** One line for people, at most a few per second. */
+  /** Called with one line of text, at most a few times per second. */
   readonly log?: (line: string) => void;
 }
 
@@ -31,10 +32,11 @@ export class LinkError extends Error {
   override name = 'LinkError';
 }
 
+/** One end of a link; the socket may be replaced any number of times. */
 export class SocketLink {
   readonly link: StreamLink;
   readonly options: SocketLinkOptions;
-  /** Connections refused because there was one already, and attempts to connect that failed. */
+  /** Connections refused because there was one already; attempts to connect that failed. */
   refused = 0;
   failedAttempts = 0;
   readonly #name: string;
@@ -45,7 +47,7 @@ export class SocketLink {
   #closed = false;
   #loggedMs = Number.NEGATIVE_INFINITY;
 
-  /** Plugs the link into `port`, which stays down until a peer is there. */
+  /** Plugs the link into `port`, which stays down until a peer is connected. */
   constructor(port: Port, options: SocketLinkOptions) {
     this.options = options;
     this.#retryMs = options.retryMs ?? RETRY_MS;
@@ -66,19 +68,19 @@ export class SocketLink {
         throw new LinkError(
           `the ${this.#name} cannot listen (${code ?? String(error)}): choose another path or stop who uses it`,
         );
-      // What a killed process left behind.
+      // A killed process left the file behind.
       unlinkSync(endpoint.path);
       await this.#listen();
     }
   }
 
-  /** Address that was bound, for a TCP endpoint with port 0. */
+  /** Port that was bound, for a TCP endpoint with port 0. */
   get boundPort(): number {
     const address = this.#server?.address();
     return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
-  /** Leaves no socket, file or timer behind. May be called twice. */
+  /** Closes socket, file and timer. May be called twice. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -119,7 +121,7 @@ export class SocketLink {
     socket.once('connect', () => this.#attach(socket));
   }
 
-  /** From now on this is the socket; when it is gone, the next attempt follows. */
+  /** Makes this the current socket; after it closes, the next attempt follows. */
   #watch(socket: Socket): void {
     this.#socket = socket;
     let wasConnected = this.options.role === 'listen';
@@ -138,7 +140,7 @@ export class SocketLink {
     socket.setNoDelay(true);
     const connectionsBefore = this.link.connections;
     const stream = {
-      // The link uses its bytes again at once; Node keeps what it is given.
+      // The link uses its bytes again at once, while Node keeps the buffer it is given.
       write: (bytes: Uint8Array) => socket.writable && socket.write(Buffer.from(bytes)),
       close: () => socket.destroy(),
     };
@@ -166,12 +168,12 @@ export class SocketLink {
   }
 }
 
-/** As people write it. */
+/** The endpoint as text: a path, or host and port. */
 export function nameEndpoint(endpoint: LinkEndpoint): string {
   return 'path' in endpoint ? endpoint.path : `${endpoint.host}:${endpoint.port}`;
 }
 
-/** Does a process listen on this UNIX socket? */
+/** True when a process listens on this UNIX socket. */
 function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

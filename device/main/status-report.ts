@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a live adapter says of itself: a snapshot of its counters as plain data, for `vuhca status` and whoever reads its JSON. Reads only what the units
- * count anyway; nothing here runs unless somebody asks.
+ * The status of a live adapter: a snapshot of its counters as plain data, for `vuhca status` and
+ * readers of its JSON. It reads only counts that the units keep anyway; nothing here runs without a
+ * request.
  */
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
@@ -38,7 +39,7 @@ export function reportProcess(process: AdapterProcess, pid: number) {
   };
 }
 
-/** How a guest is attached to a function. */
+/** The guest attached to a function, and its accesses. */
 function reportHost(host: VfioUserHost) {
   return {
     path: host.context.socketPath,
@@ -79,7 +80,7 @@ export function reportAdapter(adapter: Adapter) {
   };
 }
 
-/** Packets the adapter took off a link and dropped, by cause. */
+/** Packets that the adapter received and dropped, by cause. */
 function reportDrops(receiver: Adapter['receiver'], responder: Adapter['responder']) {
   const { malformed, wrongLid, tooLong, unknownQueuePair, unsupportedTransport } = receiver;
   const damaged = malformed.reduce((sum, count) => sum + count, 0);
@@ -118,7 +119,7 @@ function reportFunction(port: PcieFunction) {
   };
 }
 
-/** Doorbells by origin, and what became of those there was no room for. */
+/** Doorbells by origin, and the fate of those that found no room. */
 function reportDoorbells({ underlying, doorbells }: PcieFunction) {
   const { counters } = underlying;
   const { buffer, inbound, overflow } = doorbells;
@@ -148,7 +149,7 @@ function reportDoorbells({ underlying, doorbells }: PcieFunction) {
   };
 }
 
-/** Send queues in a scheduler list. */
+/** Number of send queues in a scheduler list. */
 function countListed({ head }: SendQueueList): number {
   let count = 0;
   for (let qp = head; qp !== undefined; qp = qp.nextScheduled) count++;
@@ -188,7 +189,7 @@ function reportQueuePairs(owner: UnderlyingFunction, { queuePairs }: ObjectTable
   return counts;
 }
 
-/** Queues that exist, entries posted to them, how many are in error. */
+/** Number of queues, of entries posted to them, and of queues in error. */
 function reportQueues(owner: UnderlyingFunction, table: ObjectTable<CompletionQueue> | ObjectTable<EventQueue>) {
   const report = { count: 0, posted: 0, errors: 0 };
   table.forEach((queue: CompletionQueue | EventQueue) => {
@@ -211,7 +212,7 @@ function countOwned(
   return count;
 }
 
-/** Faults by kind, those that occurred, and the first one since its record was cleared. */
+/** Faults that occurred by kind, and the first one since its record was cleared. */
 function reportFaults({ faults }: UnderlyingFunction) {
   const counts: Record<string, number> = {};
   faults.counts.forEach((count, kind) => {

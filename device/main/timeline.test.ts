@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Each step a unit notes in the timeline, provoked, with its numbers; and the Perfetto document of each run. DESIGN.md 4.9; issue of lanes and doorbells: "timeline export that Perfetto opens". */
+/**
+ * Each step that a unit records in the timeline is provoked and checked with its numbers; and each
+ * run gives a document that Perfetto opens (docs/DEBUGGING.md).
+ */
 import t, { type Test } from 'tap';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
@@ -21,7 +24,10 @@ interface NamedStep {
   readonly [number: string]: number | string;
 }
 
-/** Attaches a timeline for which time passes with every step; `take` ends it, checks its Perfetto document and gives the steps with their numbers by name. */
+/**
+ * Attaches a timeline for which time passes with every step. `take` ends it, checks its Perfetto
+ * document and returns the steps and their numbers by name.
+ */
 function watch(fixture: AdapterFixture): { take(t: Test): NamedStep[] } {
   const { clock } = fixture.machine;
   const adapter = fixture.machine.device;
@@ -98,7 +104,7 @@ t.test('refuse: no PCB is free for the page; the command comes by doorbell and i
   const fixture = new AdapterFixture({ seed: 71, adapter: { pcbCount: 2, pcbGuaranteed: [1, 0] } });
   const qps = [fixture.createQueuePair(), fixture.createQueuePair(), fixture.createQueuePair()];
   const timeline = watch(fixture);
-  // All but the last word of each, then the last words: so the third finds no PCB.
+  // Writes all but the last word of each, then the last words: the third finds no PCB.
   const copies = qps.map((qp) => {
     const bytes = qp.fill(NOP).slice();
     qp.advanceSendTail();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What one process serves: its adapters by name, and the links between their ports or to ports of other processes. A port is written `NAME:NUMBER`. Ports no
- * link names stay as the options of their adapter join them; one whose neighbour is taken by a link is left unplugged. Read from the command line and from
- * topology files by scripts/cli; built by `AdapterProcess`.
+ * The topology of one process: its adapters by name, and the links between their ports or to ports
+ * of other processes (docs/TOPOLOGY.md). A port is written `NAME:NUMBER`. Ports without a link stay
+ * as the options of their adapter join them; a port whose neighbour is taken by a link is left
+ * unplugged. scripts/cli reads it from the command line and from files; `AdapterProcess` builds it.
  */
 
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../adapter/options.ts';
@@ -39,10 +40,13 @@ const PORTS_OF_ADAPTER = 2;
 /** A node's GUID and those of its ports follow each other. */
 const GUIDS_OF_ADAPTER = BigInt(PORTS_OF_ADAPTER + 1);
 
-/** What the only adapter of a process is called when nobody names it. */
+/** Name of the only adapter of a process when none is given. */
 export const LONE_NAME = 'a';
 
-/** One adapter; the socket of each function behind the first is called as that of the first, with a dot and its number. */
+/**
+ * A topology of one adapter. The socket of each further function has the path of the first one, a
+ * dot and the function number.
+ */
 export function loneAdapter(
   socketPath: string,
   options: AdapterOptions = defaultAdapterOptions,
@@ -54,12 +58,12 @@ export function loneAdapter(
   return { adapters: [{ name: LONE_NAME, sockets, options }], links };
 }
 
-/** The ports a link has here. */
+/** Names of the ports of this process that a link joins. */
 export function portsOf(link: LinkPlan): readonly string[] {
   return 'ports' in link ? link.ports : [link.port];
 }
 
-/** Returns one sentence for the first thing that cannot be, or undefined. */
+/** Returns one sentence about the first error, or undefined. */
 export function findTopologyError({ adapters, links }: Topology): string | undefined {
   if (adapters.length === 0) return 'there is no adapter; name at least one';
   return findAdapterError(adapters) ?? findClash(adapters) ?? findLinkError(adapters, links);
@@ -86,7 +90,7 @@ function findAdapterError(adapters: readonly AdapterPlan[]): string | undefined 
   return undefined;
 }
 
-/** What two adapters of one subnet must not share. */
+/** One sentence about the first LID that two adapters share, or node GUIDs that are too close. */
 function findClash(adapters: readonly AdapterPlan[]): string | undefined {
   for (const [index, first] of adapters.entries()) {
     for (const second of adapters.slice(index + 1)) {
@@ -127,7 +131,7 @@ function findLinkError(adapters: readonly AdapterPlan[], links: readonly LinkPla
   return undefined;
 }
 
-/** Adapter and number of a port, as far as they are there. */
+/** Adapter and number of a port name; a missing part is empty. */
 export function splitPort(port: string): readonly [adapter: string, number: string] {
   const colon = port.lastIndexOf(':');
   return colon < 0 ? [port, ''] : [port.slice(0, colon), port.slice(colon + 1)];

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Traces of a live adapter for its host, over the control socket: QPs of any function, and the timeline. Command blocks go out as they are, in base64. Switching a QP's
- * trace crosses the seam, so that a recording has it: its guest may read the blocks. Reading them from here changes nothing, and the timeline never reaches a guest.
+ * Traces of a live adapter for its host, over the control socket (docs/DEBUGGING.md): QPs of any
+ * function, and the timeline. Command blocks are sent unchanged, in base64. Switching the trace of
+ * a QP crosses the seam, so that a recording has it: the guest may read the blocks. Reading from
+ * here changes nothing, and the timeline never reaches a guest.
  */
 import {
   TRACE_BLOCKS_MAX_LOG2,
@@ -27,7 +29,7 @@ type Parameters = ControlRequest['parameters'];
 
 const QPN_MAX = DOORBELL_QPN_MASK >>> DOORBELL_QPN_SHIFT;
 
-/** A traced QP. */
+/** State of the trace of one QP. */
 export interface TraceState {
   readonly qp: number;
   readonly functionNumber: number;
@@ -46,25 +48,28 @@ export interface TraceStatus {
   readonly timeline: { readonly head: number; readonly tail: number } | undefined;
 }
 
-/** Blocks, one behind the other, in base64. */
+/** Consecutive blocks in base64. */
 export interface TracePart {
   readonly count: number;
   readonly next: number;
   readonly blocks: string;
 }
 
-/** What trace commands need of the process. */
+/** Parts of the process that trace commands use. */
 export interface TraceSurroundings {
   nowNs(): number;
   findAdapter(name: unknown): ServedAdapter;
-  /** Over the seam; returns a management status. */
+  /** Crosses the seam; returns a management status. */
   requestTrace(adapter: ServedAdapter, functionNumber: number, qpn: number, attributes: Uint8Array): number;
 }
 
-/** 64 messages of 4 KiB, at both ends: less than a processor keeps at hand. Four times as many cost a long message some percent more. */
+/**
+ * 64 messages of 4 KiB at both ends fit the processor's cache; four times as many cost a long
+ * message some percent more.
+ */
 const BLOCKS_LOG2 = 6;
 const TIMELINE_LOG2 = 16;
-/** The most that one answer carries. */
+/** Most bytes that one answer carries. */
 const PART_BYTES = 128 * 1024;
 const PART_STEPS = 2000;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Traces in the formats of others: JSON lines; the Chrome trace format, which Perfetto opens; and an ERF capture of the packets that were kept, which tshark opens. What is
- * beyond the snap length of a message, and acknowledgements, only `vuhca capture` has.
+ * Exports traces (docs/DEBUGGING.md) as JSON lines; in the Chrome trace format, which Perfetto
+ * opens; and as an ERF capture of the kept packets, which tshark opens. Bytes beyond the snap
+ * length of a message, and acknowledgements, are only in `vuhca capture`.
  */
 import {
   CaptureDirection,
@@ -27,7 +28,7 @@ const WORD_BYTES = 4;
 const FILE_HEADER_BYTES = 64;
 /** Packets that go from the receiver of a message to its sender. */
 const ANSWER = OpcodeFlag.READ_RESPONSE | OpcodeFlag.ATOMIC_ACKNOWLEDGE;
-/** Process of the timeline; the others are QPs. */
+/** Process number of the timeline; the other numbers are QPNs. */
 const TIMELINE_PID = 0;
 
 /** An event of the Chrome trace format. */
@@ -45,7 +46,7 @@ export interface ChromeEvent {
   readonly args?: Readonly<Record<string, unknown>>;
 }
 
-/** A message in words and numbers; payload as hex. */
+/** The fields of a message by name; payload as hex. */
 export function describeMessage({ block, payload, packets }: TracedMessage): Record<string, unknown> {
   const { opcode, status, receive, ...rest } = block;
   return {
@@ -59,7 +60,7 @@ export function describeMessage({ block, payload, packets }: TracedMessage): Rec
   };
 }
 
-/** One object a line, in the order of time. */
+/** One JSON object in each line, in order of time. */
 export function toJsonLines(messages: readonly TracedMessage[], steps: readonly TimelineStep[]): string {
   const lines = [
     ...messages.map((message) => ({ timeNs: message.block.beginTime, ...describeMessage(message) })),
@@ -75,8 +76,9 @@ export function toJsonLines(messages: readonly TracedMessage[], steps: readonly 
 }
 
 /**
- * A document of the Chrome trace format: a track for each function's steps, and for what each QP sends and receives. A message has the same id on both sides; one that has
- * not ended is left out.
+ * A document of the Chrome trace format: a track for the steps of each function, and tracks for the
+ * sends and receives of each QP. A message has the same id on both sides; one that has not ended is
+ * left out.
  */
 export function toChromeTrace(
   messages: readonly TracedMessage[],
@@ -122,7 +124,7 @@ function stepEvent(step: TimelineStep): ChromeEvent {
   };
 }
 
-/** Begin, the packets that were kept, end. */
+/** Events of a message: its begin, the kept packets, its end. */
 function messageEvents(message: TracedMessage, all: readonly TracedMessage[]): ChromeEvent[] {
   const { block, packets } = message;
   const { payload, headers, ...args } = describeMessage(message);
@@ -185,15 +187,15 @@ function erfRecord(block: Readonly<TraceBlock>, packet: TracedPacket, wallTimeNs
 /** A packet as it was on the wire. */
 export interface RestoredPacket {
   readonly bytes: Uint8Array;
-  /** With what the snap length cut off. */
+  /** Length in bytes, including bytes that the snap length cut off. */
   readonly wireLength: number;
-  /** It goes from the receiver of the message to its sender. */
+  /** The packet goes from the receiver of the message to its sender. */
   readonly isAnswer: boolean;
   readonly name: string;
   readonly psn: number;
 }
 
-/** The CRCs are made again. What the snap length cut off is missing, and the CRCs with it. */
+/** Restores a packet with its CRCs; when the snap length cut it, its end and CRCs are missing. */
 export function restorePacket({ headers, payload }: TracedPacket): RestoredPacket {
   const wireLength = getLrhPacketLength(new DataView(headers.buffer, headers.byteOffset), 0) * WORD_BYTES + VCRC_SIZE;
   const bytes = new Uint8Array(wireLength);

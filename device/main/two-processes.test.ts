@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The portable suite on an adapter in another process, and the suite of two ends on adapters in two processes that a socket joins. */
+/**
+ * The portable suite on an adapter in another process, and the suite of two ends on adapters in two
+ * processes joined by a socket.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

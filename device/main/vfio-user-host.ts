@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The host in a live process: one vfio-user socket, behind which QEMU attaches a guest to one function of the adapter. Turns what the client does into
- * calls on the function, and what the adapter does into guest memory accesses and interrupts (DESIGN.md section 3).
+ * The host in a live process: one vfio-user socket, by which QEMU attaches a guest to one function
+ * of the adapter. It turns accesses of the client into calls on the function, and calls of the
+ * adapter into guest memory accesses and interrupts (docs/ARCHITECTURE.md, The seam).
  */
 
 import {
@@ -46,29 +47,33 @@ const resetKinds: Readonly<Record<VfioResetKind, ResetKind>> = {
   'function-level': 'function',
 };
 
-/** What a live host is built from. */
+/** Options of a live host. */
 export interface VfioUserHostOptions {
   readonly library: Libvfio;
   readonly socketPath: string;
-  /** Underlying function it serves: 0 is the physical one, which unless said otherwise it is. */
+  /** Underlying function that it serves: 0, the physical one, when absent. */
   readonly functionNumber?: number;
-  /** VCB pages the collect BAR has room for. */
+  /** Number of VCB pages in the collect BAR. */
   readonly collectPages: number;
   readonly log: LogTarget;
 }
 
+/** The host of one function. */
 export class VfioUserHost implements OrderableHost {
   readonly context: VfioUserContext;
   /** Accesses of the guest, since the process started. */
   readonly counters = { registerReads: 0, registerWrites: 0, collectWrites: 0, pioWrites: 0 };
   /** A guest is attached. */
   attached = false;
-  /** Told when a guest attaches or leaves. */
+  /** Called when a guest attaches or leaves. */
   onAttachedChange: ((attached: boolean) => void) | undefined = undefined;
   #function: FunctionPort | undefined = undefined;
   #memoryWarned = false;
 
-  /** Opens the socket; `connect` must follow before the pump runs. Throws VfioUserError when the socket cannot be had. */
+  /**
+   * Opens the socket; `connect` must follow before the pump runs. Throws VfioUserError when the
+   * socket is not available.
+   */
   constructor(options: VfioUserHostOptions) {
     this.context = new VfioUserContext(options.library, {
       socketPath: options.socketPath,
@@ -115,7 +120,7 @@ export class VfioUserHost implements OrderableHost {
         }),
       ],
       callbacks: {
-        // The library also resets what it destroys before anything was connected.
+        // The library also resets a context that it destroys before `connect`.
         reset: (kind) => this.#function?.reset(resetKinds[kind]),
         busMaster: (enabled) => {
           if (enabled) this.#checkMemory(options.log);
@@ -129,7 +134,7 @@ export class VfioUserHost implements OrderableHost {
     });
   }
 
-  /** Gives the host the function it serves: the adapter needs its hosts first. */
+  /** Sets the function that the host serves: the adapter is built after its hosts. */
   connect(port: FunctionPort): void {
     this.#function = port;
   }
@@ -157,7 +162,7 @@ export class VfioUserHost implements OrderableHost {
   publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
     const { memory } = this.context;
     const bodyBytes = lengthBytes - validBytes;
-    // Nothing may be visible of an entry whose validity word cannot follow.
+    // No part of an entry may become visible whose validity word cannot follow.
     if (!memory.covers(address, lengthBytes, true)) return false;
     memory.write(address, entry, entryOffset, bodyBytes);
     const at = entryOffset + bodyBytes;
@@ -197,7 +202,10 @@ export class VfioUserHost implements OrderableHost {
     };
   }
 
-  /** A driver is about to have the adapter access its memory: without a shared backend none of it is within reach. */
+  /**
+   * A driver enables bus mastering: warns once when no guest memory is shared, because then no
+   * access can succeed.
+   */
   #checkMemory(log: LogTarget): void {
     const reachable = this.context.memory.regions.some(
       ({ hostAddress, protection }) => hostAddress !== 0 && (protection & PROTECTION.write) !== 0,
@@ -213,7 +221,7 @@ export class VfioUserHost implements OrderableHost {
   }
 }
 
-/** Collect buffers and PIO memory take writes; reads give zeros. */
+/** A BAR for collect buffers or PIO memory: it takes writes; reads return zeros. */
 function writeOnlyBar(write: (offset: number, size: number, low: number, high: number) => void): RegionHandler {
   return {
     read: () => {},

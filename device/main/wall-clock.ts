@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The adapter's clock in a live process: ns since the adapter was powered on. */
+/**
+ * The adapter's clock in a live process: ns since the adapter was powered on. `AdapterProcess`
+ * builds it on the clock of the pump.
+ */
 import type { AdapterClock } from '../host.ts';
 
+/** A monotonic clock with one alarm, the earliest that was set. */
 export class WallClock implements AdapterClock {
   readonly #nowNs: () => number;
   readonly #startNs: number;
@@ -26,7 +30,7 @@ export class WallClock implements AdapterClock {
     return this.#alarmNs + this.#startNs;
   }
 
-  /** Forgets the alarm when it is due: the adapter is about to run. */
+  /** Clears the alarm when it is due: the adapter runs next. */
   takeDueAlarm(): void {
     if (this.#alarmNs <= this.now()) this.#alarmNs = Number.POSITIVE_INFINITY;
   }

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a document of the Chrome trace format must be for Perfetto to show it: looked at by tests of exports. */
+/**
+ * Checks documents of the Chrome trace format for the rules that Perfetto needs. Used by tests of
+ * exports.
+ */
 import type { ChromeEvent } from '../trace-export.ts';
 
-/** A sentence about the first thing wrong: a track without a name, times that go back, a begin without its end. Undefined when all is well. */
+/**
+ * One sentence about the first fault: a track without a name, times that decrease, a begin without
+ * its end. Undefined for a correct document.
+ */
 export function findTraceFault(document: { readonly traceEvents: readonly ChromeEvent[] }): string | undefined {
   const { traceEvents } = JSON.parse(JSON.stringify(document)) as { traceEvents: ChromeEvent[] };
   const named = new Set(

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An adapter whose port 1 is linked to another process: `linked-device.ts LIBRARY SOCKET INDEX listen|connect LINK`; without role and link its ports are cabled to each
- * other. Serves until it is killed. The only place of these tests that knows how an adapter process is put together. Called by linked-process.ts.
+ * An adapter whose port 1 is linked to another process: `linked-device.ts LIBRARY SOCKET INDEX
+ * listen|connect LINK`; without role and link its ports are cabled to each other. Serves until it
+ * is killed. It is the only file of these tests that builds an adapter process. Called by
+ * linked-process.ts.
  */
 import pino from 'pino';
 import { defaultAdapterOptions } from '../../adapter/options.ts';

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Starts and ends the processes of tests with two adapters in two processes. Each ends with the test, however that ends. */
+/**
+ * Starts and ends the processes of tests with two adapters in two processes. Each process ends with
+ * the test, even after a crash.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { libraryPath } from '../../../protocol/vfio-user/test-support/library.ts';
 
-/** A child that said that it is ready. */
+/** A child process that reported that it is ready. */
 export class LinkedProcess {
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
@@ -27,19 +30,22 @@ export class LinkedProcess {
     this.#exited = once(this.#child, 'exit');
   }
 
-  /** Writes a line to its standard input; resolves when it has left this process. */
+  /** Writes a line to its standard input; resolves when the line has left this process. */
   async tell(line: string): Promise<void> {
     await new Promise((resolve) => this.#child.stdin?.write(`${line}\n`, resolve));
   }
 
-  /** Ends it at once, as a crash would. */
+  /** Kills it, as a crash would. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#exited;
   }
 }
 
-/** An adapter in a process of its own; with `linkPath` its port 1 is an end of that link: 0 listens, 1 connects. */
+/**
+ * Starts an adapter in its own process. With `linkPath` its port 1 is an end of that link: index 0
+ * listens, 1 connects.
+ */
 export function startAdapter(socketPath: string, index: 0 | 1, linkPath?: string): Promise<LinkedProcess> {
   const link = linkPath === undefined ? [] : [index === 0 ? 'listen' : 'connect', linkPath];
   return LinkedProcess.start('linked-device.ts', libraryPath(), socketPath, String(index), ...link);

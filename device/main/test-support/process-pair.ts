@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Two adapters in two processes, linked at their first ports, each with a raw vfio-user client. Used by the tests of two processes. */
+/**
+ * Two adapters in two processes, linked at their first ports, each with a raw vfio-user client.
+ * Used by the tests of two processes.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +21,7 @@ export class ProcessPair {
   #relay: LinkedProcess | undefined;
   readonly #relayed: boolean;
 
-  /** `relayed`: the link can be cut. */
+  /** `relayed`: the link passes through a relay and can be cut. */
   static async start(t: Test, relayed = false): Promise<ProcessPair> {
     const pair = new ProcessPair(relayed);
     t.teardown(() => pair.stop());
@@ -36,7 +39,7 @@ export class ProcessPair {
     if (this.#relayed) this.#relay = await LinkedProcess.start('relay.ts', this.#path('relay'), this.#path('link'));
   }
 
-  /** Starts a process, in place of one that was killed, and attaches to it. */
+  /** Starts a process, also in place of a killed one, and attaches to it. */
   async start(index: Index): Promise<void> {
     const linkPath = this.#path(this.#relayed && index === 1 ? 'relay' : 'link');
     const socketPath = this.#path(`vfio-user-${index}`);
@@ -52,7 +55,7 @@ export class ProcessPair {
     return { access: this.#accesses[index], port: 1 };
   }
 
-  /** Resolves when the words have left this process. */
+  /** Resolves when the line has left this process. */
   async tellRelay(line: 'cut' | 'join'): Promise<void> {
     await this.#relay?.tell(line);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A cable that can be pulled out: `relay.ts FROM TO` carries bytes between who connects to FROM and who listens at TO. On standard input, `cut` ends every
- * connection and refuses new ones, `join` takes them again. Called by linked-process.ts.
+ * A cable that can be unplugged: `relay.ts FROM TO` carries bytes between clients that connect to
+ * FROM and the listener at TO. On standard input, `cut` ends every connection and refuses new ones,
+ * `join` accepts them again. Called by linked-process.ts.
  */
 import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A guest that works until it is killed: `tenant-process.ts SOCKET SEED`. Called by linked-process.ts. */
+/**
+ * A guest that sends messages until it is killed: `tenant-process.ts SOCKET SEED`. Started by
+ * linked-process.ts.
+ */
 import { writeSync } from 'node:fs';
 import { Tenant } from './tenant.ts';
 

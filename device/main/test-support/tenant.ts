@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A guest at work on one function of an adapter in another process: messages over a reliable connection from the adapter's port 1 to its port 2, by collect buffer and by
- * doorbell, each of which must complete once, in order and with its bytes. Used by the tests of processes with several functions.
+ * A guest at work on one function of an adapter in another process: messages over a reliable
+ * connection from port 1 to port 2 of the adapter, by collect buffer and by doorbell. Each must
+ * complete once, in order and with its bytes. Used by the tests of processes with several
+ * functions.
  */
 import { strict as assert } from 'node:assert';
 import { assertBytes, type Ends, type Pair } from '../../conformance/two-ends/ends.ts';
@@ -9,7 +11,7 @@ import { bringUp } from '../../conformance/two-ends/suite.ts';
 import type { Buffer } from '../../test-support/adapter-fixture.ts';
 import { VfioUserAccess } from './vfio-user-access.ts';
 
-/** Messages it may have posted and not taken. */
+/** Most messages that may be posted and not yet taken. */
 export const TENANT_MESSAGES = 16;
 const MESSAGE_BYTES_MAX = 1024;
 
@@ -17,7 +19,7 @@ export class Tenant {
   readonly access: VfioUserAccess;
   readonly ends: Ends;
   readonly pair: Pair;
-  /** Messages that went through. */
+  /** Number of messages received and checked. */
   taken = 0;
   readonly #sources: Buffer[];
   readonly #targets: Buffer[];
@@ -46,7 +48,10 @@ export class Tenant {
     }
   }
 
-  /** Takes all that is posted. Throws when a message is lost, late, repeated, out of order or has other bytes. */
+  /**
+   * Takes all posted messages. Throws when one is lost, late, repeated, out of order or has wrong
+   * bytes.
+   */
   take(): void {
     const count = this.#posted - this.taken;
     this.ends.sent(this.pair.a, count);
@@ -59,7 +64,7 @@ export class Tenant {
       assert.ok(!parts.sendCq.ready && !parts.receiveCq.ready, 'one completion too many');
   }
 
-  /** So many times sixteen messages. */
+  /** Posts and takes sixteen messages, `rounds` times. */
   work(rounds = 1): void {
     for (let round = 0; round < rounds; round++) {
       this.post();
@@ -67,13 +72,13 @@ export class Tenant {
     }
   }
 
-  /** The first bytes of a command, which bind a VCB and a PCB and are not followed by more. */
+  /** Writes only the first bytes of a command, which bind a VCB and a PCB. */
   beginCommand(): void {
     const { b } = this.pair;
     b.collect(b.fill({ inline: new Uint8Array(64) }).subarray(0, 24));
   }
 
-  /** Goes without a word, as a guest that crashes. */
+  /** Disconnects without notice, as a guest that crashes. */
   close(): void {
     this.access.close();
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The driver library's way to a function in another process: what QEMU does, by hand. Memory is shared with the device; calls block, and while a condition is
- * awaited the device works by itself. Used by the tests of two processes.
+ * The driver library's access to a function in another process: a vfio-user client does what QEMU
+ * would. Memory is shared with the device; calls block, and the device runs by itself while a
+ * condition is awaited. Used by the tests of two processes.
  */
 import { BAR_COLLECT, BAR_PIO, BAR_REGISTERS, PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
@@ -13,10 +14,10 @@ import type { HardwareAccess } from '../../hosts/in-process/driver/hardware-acce
 const MEMORY_PAGES = 4096;
 const PCI_COMMAND = 4;
 const MEMORY_AND_BUS_MASTER = 6;
-/** Nothing here takes a second; a machine that is busy with other tests may. */
+/** Each wait takes less than a second, but a machine busy with other tests may need more. */
 const PATIENCE_MS = 30_000;
 const POLL_MS = 1;
-/** Polls in a row without a packet, for a device to count as idle. */
+/** Consecutive polls without a packet after which a device counts as idle. */
 const QUIET_POLLS = 20;
 const PACKET_COUNTERS = [CSR.PORT_TRANSMIT_PACKETS, CSR.PORT_RECEIVE_PACKETS].flatMap((at) => [at, at + 8]);
 const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -68,7 +69,7 @@ export class VfioUserAccess implements HardwareAccess {
     }
   }
 
-  /** Waits until no packet has come or gone for some polls. */
+  /** Waits until no packet was sent or received for some polls. */
   settle(): void {
     let before = '';
     let quiet = 0;
