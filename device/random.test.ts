@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/** Random numbers of tests and simulations: a seed determines the sequence. */
 import t from 'tap';
 import { Random } from './random.ts';
 

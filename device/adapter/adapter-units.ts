@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The units of an adapter as the share manager sees them (US 8,484,392 par. 68, 71, 73, 75: registers
- * that a request changes), and the plan of power-on.
+ * The units of an adapter as the share manager sees them (US 8,484,392 par. 68, 71, 73, 75:
+ * registers that a request changes), and the plan of power-on.
  */
 import { PAGE_BYTES, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The adapter: its functions, and the units that all functions share (US 8,484,392 par. 29-33).
- * Hosts bring register and collect accesses to the functions, which only mark work. `run` gives each
- * unit its turn under a budget, and sends the interrupts of the pass at the end of the pass.
+ * Hosts bring register and collect accesses to the functions, which only mark work. `run` gives
+ * each unit its turn under a budget, and sends the interrupts of the pass at the end of the pass.
  * See docs/ARCHITECTURE.md, The seam.
  */
 import {

@@ -23,7 +23,9 @@ import { findLeak } from '../test-support/invariants.ts';
 
 const GRH = 40;
 
-/** A value that hostile software might write: small, all ones, the number of an object, or random. */
+/**
+ * A value that hostile software might write: small, all ones, the number of an object, or random.
+ */
 function nastyDword(random: Random, interesting: readonly number[]): number {
   switch (random.below(6)) {
     case 0:
@@ -86,8 +88,8 @@ for (const seed of [101, 102]) {
     const random = fixture.random.fork();
     const victims = Array.from({ length: 4 }, () => fixture.createQueuePair());
     const pair = fixture.createPair();
-    // The fuzz does not draw the numbers of the pair's queues. At worst it rings the pair's doorbells
-    // too often.
+    // The fuzz does not draw the numbers of the pair's queues. At worst it rings the pair's
+    // doorbells too often.
     const interesting = victims.flatMap(({ qpn, parts }) => [qpn, parts.sendCq.cqn]);
     const buffer = fixture.createBuffer(GRH + 32);
     for (let access = 0; access < 50_000; access++) {
@@ -223,7 +225,10 @@ class Victim {
     this.#handle = fixture.driver.addressHandles.add({ pd, port: 1, dlid: 1 });
   }
 
-  /** Posts a mutated command and a mutated receive entry; sometimes overwrites a record or an address handle. */
+  /**
+   * Posts a mutated command and a mutated receive entry; sometimes overwrites a record or an
+   * address handle.
+   */
   suffer(): void {
     const random = this.#random;
     const sges = Array.from({ length: random.below(4) }, () => this.#sge());

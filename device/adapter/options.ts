@@ -11,21 +11,27 @@ import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
 export interface AdapterOptions {
   /** Underlying functions, 1 to 34: the physical one, then virtual ones. */
   readonly functionCount: number;
-  /** Virtual collect buffers of each function at the start; 1 to 16384 for all functions together. */
+  /**
+   * Virtual collect buffers of each function at the start; 1 to 16384 for all functions together.
+   */
   readonly vcbCount: number;
   /**
-   * The most VCBs that a function may get later: its collect BAR has room for so many. 0: the power of
-   * two that holds `vcbCount`.
+   * The most VCBs that a function may get later: its collect BAR has room for so many. 0: the power
+   * of two that holds `vcbCount`.
    */
   readonly vcbLimit: number;
   /** Physical collect buffers of the adapter, 1 to 1024. */
   readonly pcbCount: number;
   /**
-   * PCBs guaranteed to QoS levels 0 and 1 of a lone function, which has all PCBs; its levels share the
-   * rest of `pcbCount`. Several functions split their shares in the same proportion (`getDefaultShare`).
+   * PCBs guaranteed to QoS levels 0 and 1 of a lone function, which has all PCBs; its levels share
+   * the rest of `pcbCount`. Several functions split their shares in the same proportion
+   * (`getDefaultShare`).
    */
   readonly pcbGuaranteed: readonly [number, number];
-  /** Dedicated collect buffers of the send queue scheduler, 1 to 256; more than functions, if several. */
+  /**
+   * Dedicated collect buffers of the send queue scheduler, 1 to 256; more than functions, if
+   * several.
+   */
   readonly schedulerBufferCount: number;
   /** Transmit virtual lanes of the adapter, 1 to 128. */
   readonly laneCount: number;
@@ -48,11 +54,16 @@ export interface AdapterOptions {
   readonly portQueuePackets: number;
   /** Data lanes of a port: 1, 2, 4 or 8; VL15 comes on top. */
   readonly virtualLanes: number;
-  /** Seed of the order in which packets of a send context leave; undefined: the order of completion. */
+  /**
+   * Seed of the order in which packets of a send context leave; undefined: the order of completion.
+   */
   readonly sendEgressSeed?: number;
   /** The link between the two ports until another link is plugged in. */
   readonly portLink: PortLinkOptions;
-  /** A modelled write-combining processor in front of the collect pages; undefined: writes arrive as made. */
+  /**
+   * A modelled write-combining processor in front of the collect pages; undefined: writes arrive as
+   * made.
+   */
   readonly writeCombining?: WriteCombiningOptions;
 }
 
@@ -82,7 +93,10 @@ export interface DefaultShare {
   readonly schedulerBuffers: number;
 }
 
-/** A lone function has all buffers. Several functions divide half of each pool equally, and share the other half. */
+/**
+ * A lone function has all buffers. Several functions divide half of each pool equally, and share
+ * the other half.
+ */
 export function getDefaultShare(options: AdapterOptions): DefaultShare {
   const { functionCount, pcbCount, pcbGuaranteed, schedulerBufferCount } = options;
   if (functionCount === 1)
@@ -92,7 +106,8 @@ export function getDefaultShare(options: AdapterOptions): DefaultShare {
   return {
     pcbs,
     pcbsGuaranteed: [Math.floor((pcbs * level0) / pcbCount), Math.floor((pcbs * level1) / pcbCount)],
-    // Without a dedicated buffer of its own, a function's send queues could wait for other functions.
+    // Without a dedicated buffer of its own, a function's send queues could wait for other
+    // functions.
     schedulerBuffers: Math.max(1, Math.floor(schedulerBufferCount / 2 / functionCount)),
   };
 }

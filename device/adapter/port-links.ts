@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Drives the links of one adapter's ports: lets them carry packets, takes arrived packets, asks for an
- * alarm when a link has work later, and wakes the adapters at the other ends. Called by `Adapter.run`.
+ * Drives the links of one adapter's ports: lets them carry packets, takes arrived packets, asks for
+ * an alarm when a link has work later, and wakes the adapters at the other ends. Called by
+ * `Adapter.run`.
  */
 import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';

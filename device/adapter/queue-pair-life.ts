@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The life cycle of queue pairs (IBTA 10.3.1): what a state change, a failure or destruction means for
- * scheduler, lanes, transport and receive queues. Management asks for changes that it has checked;
- * units report failures through `QueuePair.life`.
+ * The life cycle of queue pairs (IBTA 10.3.1): what a state change, a failure or destruction means
+ * for scheduler, lanes, transport and receive queues. Management asks for changes that it has
+ * checked; units report failures through `QueuePair.life`.
  */
 import { EventType, FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
@@ -60,8 +60,8 @@ export class QueuePairLifeCycle implements QueuePairLife {
   }
 
   /**
-   * The send queue of an unreliable QP stops, and its receive queue goes on (SQE); a reliable QP goes
-   * into error as a whole (IBTA 10.3.1).
+   * The send queue of an unreliable QP stops, and its receive queue goes on (SQE); a reliable QP
+   * goes into error as a whole (IBTA 10.3.1).
    */
   failSends(qp: QueuePair): void {
     if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
@@ -121,8 +121,8 @@ export class QueuePairLifeCycle implements QueuePairLife {
 
   /**
    * Software resets or destroys the QP. The entry of a shared queue that a message in progress has
-   * taken completes as flushed: the slot is the queue's, and nothing else could tell that it is free
-   * again. Entries of the QP's own queue are discarded with it.
+   * taken completes as flushed: the slot is the queue's, and nothing else could tell that it is
+   * free again. Entries of the QP's own queue are discarded with it.
    */
   #returnSharedEntry(qp: QueuePair): void {
     if (qp.srq !== undefined) this.#units.connected.flushReceives(qp);

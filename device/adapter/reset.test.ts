@@ -22,7 +22,9 @@ import { findLeak } from '../test-support/invariants.ts';
 import { countObjects } from '../test-support/state-digest.ts';
 
 const KINDS: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
-/** Registers that a reset does not change, or that have side effects: ports, lanes, time, the lock. */
+/**
+ * Registers that a reset does not change, or that have side effects: ports, lanes, time, the lock.
+ */
 const LASTING = new Set([
   'DEVICE_STATUS',
   'LOCAL_TIME',

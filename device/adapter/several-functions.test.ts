@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Several functions of one adapter (US 8,484,392 par. 30-32): default shares, quotas of objects, the
- * switch of the physical function; recorded write-combining sessions replay.
+ * Several functions of one adapter (US 8,484,392 par. 30-32): default shares, quotas of objects,
+ * the switch of the physical function; recorded write-combining sessions replay.
  */
 import t from 'tap';
 import { getAdapterAttributesMaxEventQueues } from '../../protocol/layout/gen/adapter-attributes.gen.ts';
@@ -49,7 +49,9 @@ function bringUp(machine: InProcessMachine, index: number) {
 
 const MESSAGE_BYTES = 8192;
 
-/** A reliable connection between the two ports of a function; each message has a place of its own. */
+/**
+ * A reliable connection between the two ports of a function; each message has a place of its own.
+ */
 function connectToItself({ driver, pd }: ReturnType<typeof bringUp>) {
   const region = driver.createDmaRegion(pd, FULL_ACCESS);
   const [qp, peer] = [0, 1].map(() =>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The registers of collect buffers (US 8,484,392 par. 55, 57-58): shares and use of VCBs and PCBs, and
- * the counters of the collect unit.
+ * The registers of collect buffers (US 8,484,392 par. 55, 57-58): shares and use of VCBs and PCBs,
+ * and the counters of the collect unit.
  */
 import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';

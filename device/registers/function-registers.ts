@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Connects the registers of a function to its units, in the order of the table; registers of collect
- * buffers, doorbells, lanes and send contexts have files of their own beside this one. Called by
- * adapter/pcie-function.ts.
+ * Connects the registers of a function to its units, in the order of the table; registers of
+ * collect buffers, doorbells, lanes and send contexts have files of their own beside this one.
+ * Called by adapter/pcie-function.ts.
  */
 import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import {
@@ -128,7 +128,9 @@ function attachDoorbells(parts: RegisterParts): void {
   registers.attach(CSR.SEND_DOORBELL, { write: (_index, low, high) => parts.ringExplicit(low, high) });
 }
 
-/** Copies the table of address handles to the function: the transport needs it for each datagram. */
+/**
+ * Copies the table of address handles to the function: the transport needs it for each datagram.
+ */
 function attachAddressHandles({ registers, underlying }: RegisterParts): void {
   registers.attach(CSR.ADDRESS_HANDLE_TABLE, {
     write: (_index, low, high) => {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The registers of one function. It handles access kinds, widths, reserved bits and reset values from
- * the layout table; units supply only side effects: a `read` hook computes a value, a `write` hook acts
- * on one. Registers take aligned accesses of 4 or 8 bytes; an 8-byte access to 32-bit registers is two
- * accesses. Reads of 1 and 2 bytes return their part of the register without its side effect. Narrower
- * or unaligned writes, and half writes to 8-byte doorbells, are dropped and counted.
+ * The registers of one function. It handles access kinds, widths, reserved bits and reset values
+ * from the layout table; units supply only side effects: a `read` hook computes a value, a `write`
+ * hook acts on one. Registers take aligned accesses of 4 or 8 bytes; an 8-byte access to 32-bit
+ * registers is two accesses. Reads of 1 and 2 bytes return their part of the register without its
+ * side effect. Narrower or unaligned writes, and half writes to 8-byte doorbells, are dropped and
+ * counted.
  */
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { CSR_SIZE, csrRegisters, type RegisterDescriptor } from '../../protocol/layout/gen/registers.gen.ts';
@@ -16,8 +17,8 @@ export interface RegisterHooks {
   /** Returns the low dword; the high one goes to `RegisterFile.high`. */
   read?(index: number): number;
   /**
-   * Acts on a write. The value is the stored one with the writable bits replaced; for `wo` it is the
-   * written value.
+   * Acts on a write. The value is the stored one with the writable bits replaced; for `wo` it is
+   * the written value.
    */
   write?(index: number, low: number, high: number): void;
 }
@@ -103,8 +104,8 @@ export class RegisterFile {
   }
 
   /**
-   * A 4-byte read of the low half of an 8-byte register latches its high half, so that two reads return
-   * one value.
+   * A 4-byte read of the low half of an 8-byte register latches its high half, so that two reads
+   * return one value.
    */
   #readDword(offset: number): number {
     const position = this.#owner[offset / DWORD_BYTES];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Control and status registers of send contexts (US 2015/0378953 abstract; docs/DOCUMENTS.md decision
- * 9). A function reaches its own contexts only.
+ * Control and status registers of send contexts (US 2015/0378953 abstract; docs/DOCUMENTS.md
+ * decision 9). A function reaches its own contexts only.
  */
 import { SEND_CONTEXT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -46,8 +46,8 @@ export function attachSendContextRegisters(parts: RegisterParts): void {
 }
 
 /**
- * Enable takes effect in the disabled state only, and not while all contexts are frozen. A rising edge
- * of force returns credits.
+ * Enable takes effect in the disabled state only, and not while all contexts are frozen. A rising
+ * edge of force returns credits.
  */
 function control(context: SendContext, low: number, frozen: boolean): void {
   context.creditInterrupt = getCsrSendContextControlCreditInterrupt(low) === 1;
