@@ -18,7 +18,10 @@ import { provideKernelToolchain } from '../qemu/setup/kernel-toolchain.ts';
 /** Compilation on a busy machine included. */
 const BOUND_MS = 600_000;
 
-/** The folders of the two modules that have layers, in the order in which other tests have them built. */
+/**
+ * The folders of the two modules that have layers, in the order in which other tests have them
+ * built.
+ */
 const FOLDERS = ['driver', 'kernel'];
 
 interface ObjectSymbols {

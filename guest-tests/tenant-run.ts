@@ -41,7 +41,10 @@ const MOVES = [
 const MOVE_ROUNDS = 10;
 /** The length of each phase of the worked example. */
 const SHARES_SECONDS = 2;
-/** What a guest reports when the adapter is to be stopped (1) or to go on (0): vt_disable() in kernel/vt_qp_set.c. */
+/**
+ * What a guest reports when the adapter is to be stopped (1) or to go on (0): vt_disable() in
+ * kernel/vt_qp_set.c.
+ */
 const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;
 
 /** Runs the guests to their end. Throws SetupError only when adapter or guest cannot be started. */

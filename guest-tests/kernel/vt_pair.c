@@ -110,7 +110,10 @@ bool vt_pair_reconnect(struct vt_pair *pair)
 	return vt_pair_connect(pair);
 }
 
-/* Both ends in RTS, unless that is refused. What was created goes with vt_pair_destroy() in any case. */
+/*
+ * Both ends in RTS, unless that is refused. What was created goes with vt_pair_destroy() in any
+ * case.
+ */
 bool vt_pair_create(struct vt *t, struct vt_pair *pair,
 		    const struct vt_pair_options *options)
 {

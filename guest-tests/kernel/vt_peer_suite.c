@@ -255,7 +255,10 @@ VT_PEER_CASE(bad_keys)
 VT_PEER_CASE(not_ready)
 VT_PEER_CASE(in_error)
 VT_PEER_CASE(stream)
-/* 1.07 s: what is lost is sent again soon, and eight times of it outlast a cut of the link by a busy host. */
+/*
+ * 1.07 s: what is lost is sent again soon, and eight times of it outlast a cut of the link by a
+ * busy host.
+ */
 VT_PEER_CASE(bad_link, .port = 2, .timeout = 18)
 
 static const struct vt_case vt_peer_cases[] = {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Rules of the layers in `docs/CONTRIBUTING.md`: imports point down only, the FFI package stays in one folder, and the
- * units of the device are pure: no clock, no randomness, no environment, no I/O.
+ * Rules of the layers in `docs/CONTRIBUTING.md`: imports point down only, the FFI package stays in
+ * one folder, and the units of the device are pure: no clock, no randomness, no environment, no
+ * I/O.
  */
 
 import { posix } from 'node:path';

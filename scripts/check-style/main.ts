@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run check:style`: the rules of `docs/CONTRIBUTING.md` that a machine can check, over every file that git knows
- * or would add. Prints `path:line: message` for each finding and fails when there is one.
+ * `npm run check:style`: the rules of `docs/CONTRIBUTING.md` that a machine can check, over every
+ * file that git knows or would add. Prints `path:line: message` for each finding and fails when
+ * there is one.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

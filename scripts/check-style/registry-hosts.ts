@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The hosts of package registries that this machine is set up with, read from apt's and npm's own configuration. */
+/**
+ * The hosts of package registries that this machine is set up with, read from apt's and npm's own
+ * configuration.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Host names, without duplicates; local ones are left out, since they appear in code for other reasons. */
+/**
+ * Host names, without duplicates; local ones are left out, since they appear in code for other
+ * reasons.
+ */
 export function registryHosts(
   environment: NodeJS.ProcessEnv = process.env,
   etc = '/etc/apt',

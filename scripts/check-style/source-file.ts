@@ -39,11 +39,14 @@ export function isChecker({ path }: SourceFile): boolean {
   return path.startsWith('scripts/check-style');
 }
 
-/** The lines of a TypeScript or C file with comments blanked out; line numbers stay. */
+/**
+ * The lines of a TypeScript or C file with comments blanked out; line numbers stay. A slash and an
+ * asterisk behind a word, as in a path pattern, begin no comment.
+ */
 export function codeLines({ text }: SourceFile): string[] {
   const blank = (comment: string) => comment.replace(/[^\n]/g, ' ');
   return text
-    .replace(/\/\*[\s\S]*?\*\//g, blank)
+    .replace(/(?<![\w*'\"`/-])\/\*[\s\S]*?\*\//g, blank)
     .replace(/(^|[\s;{}(,])\/\/[^\n]*/g, (comment, before: string) => before + blank(comment.slice(before.length)))
     .split('\n');
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The first process of the default guest of `vuhca run`: loads the modules listed in /etc/modules and opens
-# a shell on the serial console. Leaving the shell, or `poweroff -f`, ends the guest. guest-image.ts packs it.
+# The first process of the default guest of `vuhca run`: loads the modules listed in /etc/modules
+# and opens a shell on the serial console. Leaving the shell, or `poweroff -f`, ends the guest.
+# guest-image.ts packs it.
 
 export PATH=/bin HOME=/ TERM=linux PS1='guest:\w# '
 

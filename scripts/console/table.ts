@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Tables on the terminal, of `vuhca`, the demonstrations and the benchmarks: columns without lines. */
+/**
+ * Tables on the terminal, of `vuhca`, the demonstrations and the benchmarks: columns without lines.
+ */
 
 /**
- * Columns as wide as they need to be, each line with its end. Columns with a number in them end at the right; or `left`
- * says which columns begin at the left: so many from the first, or those listed.
+ * Columns as wide as they need to be, each line with its end. Columns with a number in them end at
+ * the right; or `left` says which columns begin at the left: so many from the first, or those
+ * listed.
  */
 export function table(rows: readonly (readonly (string | number)[])[], left?: number | readonly number[]): string {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => `${row[column]}`.length)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Checks imports against the table of layers with dependency-cruiser, types included, and says which
- * layer uses which. Tests are left out: they may use whatever they test with.
+ * Checks imports against the table of layers with dependency-cruiser, types included, and says
+ * which layer uses which. Tests are left out: they may use whatever they test with.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,10 @@ export interface Cruise {
   readonly used: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Checks all TypeScript files below `folders`, which are relative to `root`. Throws when a file cannot be parsed. */
+/**
+ * Checks all TypeScript files below `folders`, which are relative to `root`. Throws when a file
+ * cannot be parsed.
+ */
 export function cruiseLayers(layers: readonly Layer[], root: string, folders: readonly string[]): Cruise {
   const circle: IForbiddenRuleType = { name: CIRCLE, severity: 'error', from: {}, to: { circular: true } };
   const configuration: IConfiguration = {
@@ -70,7 +73,9 @@ export function cruiseLayers(layers: readonly Layer[], root: string, folders: re
   return { violations: [...violations, ...outside], used: collectUses(modules, layers) };
 }
 
-/** Runs the cruiser in a process of its own: its parser does not load behind a TypeScript loader. */
+/**
+ * Runs the cruiser in a process of its own: its parser does not load behind a TypeScript loader.
+ */
 function runCruiser(configuration: IConfiguration, root: string, folders: readonly string[]): ICruiseResult {
   const directory = mkdtempSync(join(tmpdir(), 'vuhca-layers-'));
   try {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The check of layers finds an import that was turned round, of a type too, a circle, and a table that is not so. */
+/**
+ * The check of layers finds an import that was turned round, of a type too, a circle, and a table
+ * that is not so.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -9,15 +9,18 @@ export interface Layer {
   readonly path: string;
   /** One line for docs/ARCHITECTURE.md. */
   readonly holds: string;
-  /** Layers that its files may import from, besides their own. All of them stand further up in this table. */
+  /**
+   * Layers that its files may import from, besides their own. All of them stand further up in this
+   * table.
+   */
   readonly uses: readonly string[];
   /** Only tests, and support of tests, may import from it. */
   readonly forTests?: boolean;
 }
 
 /**
- * Names of layers, divided by spaces. A name without a folder is that of a layer of `device/`, except
- * `layout` and `infiniband`, which are in `protocol/`.
+ * Names of layers, divided by spaces. A name without a folder is that of a layer of `device/`,
+ * except `layout` and `infiniband`, which are in `protocol/`.
  */
 function of(names: string): string[] {
   return names

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Checks the table of layers itself, and writes it for docs/ARCHITECTURE.md: a list for each part, and a picture. */
+/**
+ * Checks the table of layers itself, and writes it for docs/ARCHITECTURE.md: a list for each part,
+ * and a picture.
+ */
 import type { Layer } from './layers.ts';
 
 /** Parts of the repository, with a title each. */
@@ -11,7 +14,9 @@ const parts = [
   { folder: 'scripts', title: 'scripts/' },
 ];
 
-/** Sentences about rows that are wrong in themselves: a use that points up, or of a layer for tests. */
+/**
+ * Sentences about rows that are wrong in themselves: a use that points up, or of a layer for tests.
+ */
 export function checkTable(layers: readonly Layer[]): string[] {
   const above = new Set<string>();
   return layers.flatMap((layer) => {
@@ -47,8 +52,8 @@ export function renderTable(layers: readonly Layer[]): string {
 }
 
 /**
- * A Mermaid flow chart of the layers: an arrow from each layer to those that it uses, without the arrows that follow from
- * others (transitive reduction), so that the order can be seen.
+ * A Mermaid flow chart of the layers: an arrow from each layer to those that it uses, without the
+ * arrows that follow from others (transitive reduction), so that the order can be seen.
  */
 export function renderPicture(layers: readonly Layer[], folder: string): string {
   const inside = layers.filter(({ path, forTests }) => path.startsWith(`${folder}/`) && !forTests);
@@ -73,7 +78,10 @@ export function renderParts(layers: readonly Layer[]): string {
     .join('\n\n');
 }
 
-/** The document with its generated sections: each between a line `<!-- NAME: begin ... -->` and one `<!-- NAME: end -->`. */
+/**
+ * The document with its generated sections: each between a line `<!-- NAME: begin ... -->` and one
+ * `<!-- NAME: end -->`.
+ */
 export function fillIn(document: string, sections: Readonly<Record<string, string>>): string {
   return Object.entries(sections).reduce((text, [name, content]) => {
     const section = new RegExp(`(<!-- ${name}: begin[^\\n]*-->\\n)[^]*?(<!-- ${name}: end -->)`);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run digests -- [--seeds N] [--only PREFIX] [--tests] [--recording FILE]...` prints one line `<subject> <digest>` per
- * seeded run, with --tests also per in-process test file, and per recording. A digest covers all that crosses the seam of
- * `device/host.ts`, in order: register accesses and their results, accesses to guest memory with address and bytes,
- * interrupts, alarms, the passage of simulated time. Packets, traces and the timeline are part of some subjects.
- * Two checkouts behave alike when their sorted outputs are equal. Ends with 1 when a subject failed, 2 when there was none.
+ * `npm run digests -- [--seeds N] [--only PREFIX] [--tests] [--recording FILE]...` prints one line
+ * `<subject> <digest>` per seeded run, with --tests also per in-process test file, and per
+ * recording. A digest covers all that crosses the seam of `device/host.ts`, in order: register
+ * accesses and their results, accesses to guest memory with address and bytes, interrupts, alarms,
+ * the passage of simulated time. Packets, traces and the timeline are part of some subjects. Two
+ * checkouts behave alike when their sorted outputs are equal. Ends with 1 when a subject failed, 2
+ * when there was none.
  */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeSync } from 'node:fs';
@@ -26,7 +28,10 @@ const UNFIT_TESTS = ['ordering.test.ts'];
 /** The subject that runs now. */
 let current = new Digest();
 
-/** Runs one subject. Packets are watched by every second seed: a port seals packets for an observer that it leaves open otherwise. */
+/**
+ * Runs one subject. Packets are watched by every second seed: a port seals packets for an observer
+ * that it leaves open otherwise.
+ */
 function digestSeed({ run, traces = false }: Family, seed: number): string {
   current = new Digest({ packets: seed % 2 === 0, traces });
   let error = '';
@@ -38,7 +43,10 @@ function digestSeed({ run, traces = false }: Family, seed: number): string {
   return `${current.end()}${error}`;
 }
 
-/** The replay compares with the recording; the digest says what the adapter did even where that differs. */
+/**
+ * The replay compares with the recording; the digest says what the adapter did even where that
+ * differs.
+ */
 function digestRecording(path: string): string {
   const digest = new Digest();
   const { writer } = digest;
@@ -50,7 +58,10 @@ function digestRecording(path: string): string {
   return `${digest.end()} ${divergence === undefined ? 'identical' : 'DIVERGED'} after ${steps} steps`;
 }
 
-/** A test file in a process of its own: this script runs it with --test-file and writes the digest to another descriptor. */
+/**
+ * A test file in a process of its own: this script runs it with --test-file and writes the digest
+ * to another descriptor.
+ */
 async function digestTest(file: string): Promise<string> {
   const script = fileURLToPath(import.meta.url);
   const child = spawn(process.execPath, ['--expose-gc', '--import=tsx', script, '--test-file', file], {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The phases of the worked example over time, as SVG: shares of service, PCBs in use, refusals; dashed lines are guarantees. Pure; called by three-guests.ts. */
+/**
+ * The phases of the worked example over time, as SVG: shares of service, PCBs in use, refusals;
+ * dashed lines are guarantees. Pure; called by three-guests.ts.
+ */
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { guaranteedShare } from '../../../guest-tests/shares/judge.ts';
 import type { PhaseResult } from '../../../guest-tests/shares/measure.ts';

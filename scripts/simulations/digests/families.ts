@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The seeded runs that `scripts/simulations/digests.ts` makes digests of: the simulations of `device/simulations`, each a few seeds. */
+/**
+ * The seeded runs that `scripts/simulations/digests.ts` makes digests of: the simulations of
+ * `device/simulations`, each a few seeds.
+ */
 
 import { Random } from '../../../device/random.ts';
 import { runChaos } from '../../../device/simulations/chaos/run.ts';
@@ -18,7 +21,10 @@ const ACTS_PER_ROUND = 200;
 const FLOOD_BURSTS = 30;
 const FUZZ_PACKETS = 20_000;
 
-/** One family of seeded subjects: how many for each of `--seeds`, and one run, which returns what else belongs to the digest. */
+/**
+ * One family of seeded subjects: how many for each of `--seeds`, and one run, which returns what
+ * else belongs to the digest.
+ */
 export interface Family {
   readonly name: string;
   readonly share: number;

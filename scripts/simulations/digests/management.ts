@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A seeded run of management commands for `families.ts`: the commands that set up objects of all classes are given again and
- * again with a field or two changed, and so are queries and destructions. Most are refused, each for a reason of its own.
+ * A seeded run of management commands for `families.ts`: the commands that set up objects of all
+ * classes are given again and again with a field or two changed, and so are queries and
+ * destructions. Most are refused, each for a reason of its own.
  */
 
 import {
@@ -108,7 +109,10 @@ function setUp(seed: number): AdapterFixture {
   return fixture;
 }
 
-/** A request as there was one, often with another object of its class, with words of its payload changed, or with another modifier. */
+/**
+ * A request as there was one, often with another object of its class, with words of its payload
+ * changed, or with another modifier.
+ */
 function draw(random: Random, { requests, objects }: Material): ManagementRequest {
   const [name, opcode] = random.pick(OPCODES);
   // Otherwise little would be left to ask about.

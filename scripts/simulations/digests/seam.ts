@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A digest of all that crosses the seam of `device/host.ts` in the in-process machines of one subject, and the wrappers that
- * feed it. Recordings hold the same records; here they go into a hash. `scripts/simulations/digests.ts` calls this.
+ * A digest of all that crosses the seam of `device/host.ts` in the in-process machines of one
+ * subject, and the wrappers that feed it. Recordings hold the same records; here they go into a
+ * hash. `scripts/simulations/digests.ts` calls this.
  */
 import { createHash } from 'node:crypto';
 import { Adapter } from '../../../device/adapter/adapter.ts';
@@ -29,7 +30,9 @@ interface Watch {
   readonly traces?: boolean;
 }
 
-/** The digest of one subject. The machines of the subject are wrapped so that they write into it. */
+/**
+ * The digest of one subject. The machines of the subject are wrapped so that they write into it.
+ */
 export class Digest {
   readonly writer: RecordWriter;
   readonly watch: Watch;
@@ -72,7 +75,10 @@ export class Digest {
     return port;
   }
 
-  /** The registers at the end belong to the subjects that are watched; those of tests would keep all machines in memory. */
+  /**
+   * The registers at the end belong to the subjects that are watched; those of tests would keep all
+   * machines in memory.
+   */
   end(): string {
     for (const { functions } of this.#ports)
       for (const port of functions)
@@ -118,7 +124,10 @@ class TracedPort extends RecordingAdapterPort {
   }
 }
 
-/** A recorded host that keeps the short way for words, so that the adapter takes it as it does when it is not recorded. */
+/**
+ * A recorded host that keeps the short way for words, so that the adapter takes it as it does when
+ * it is not recorded.
+ */
 class WordHost extends RecordingHost {
   readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
     return this.readMemory(address, lengthBytes, bytesOf(target), targetOffset);
@@ -134,8 +143,9 @@ function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
 }
 
 /**
- * From now on machines write into the digest that `current` returns. Every in-process machine has its ordering model wrap hosts
- * and adapter; the digest goes in between there, so that simulations need no option for it.
+ * From now on machines write into the digest that `current` returns. Every in-process machine has
+ * its ordering model wrap hosts and adapter; the digest goes in between there, so that simulations
+ * need no option for it.
  */
 export function interpose(current: () => Digest): void {
   const { wrapHost, wrapAdapter } = OrderingModel.prototype;
