@@ -4,7 +4,7 @@
 
 #include "vt.h"
 
-/* Executes and expects OK. */
+/* Executes a command and expects the status OK. */
 static bool vt_do(struct vt *t, u8 opcode, u32 object, const void *payload,
 		  size_t payload_bytes, struct vuhca_answer *answer)
 {
@@ -36,7 +36,7 @@ static void vt_pd(struct vt *t)
 	const struct vuhca_pd_attributes *answered;
 	struct vuhca_answer answer;
 
-	/* One MR and two QPs of the environment. */
+	/* One MR and two QPs of the environment use the PD. */
 	VT_EQUAL(t, vt_pd_references(t), 3);
 	VT_REQUIRE(t, vt_do(t, VUHCA_MANAGEMENT_OPCODE_MODIFY_PD, t->pd->pdn,
 			    &attributes, sizeof(attributes), &answer), "modify");
@@ -49,7 +49,7 @@ static void vt_pd(struct vt *t)
 	VT_EQUAL(t, vt_pd_references(t), 3);
 }
 
-/* Two pages in reverse order, so that a wrong translation shows. */
+/* Two pages in reverse order, so that a wrong translation is detected. */
 static void vt_paged_mr(struct vt *t)
 {
 	__le64 *list = (void *)t->memory;
@@ -69,7 +69,7 @@ static void vt_paged_mr(struct vt *t)
 			     t->dma, 2, PAGE_SHIFT);
 	VT_REQUIRE(t, !IS_ERR(mr), "%pe", mr);
 	VT_EQUAL(t, vt_pd_references(t), 4);
-	/* 100 bytes before the page border, 100 behind it. */
+	/* 100 bytes before the page boundary, 100 bytes behind it. */
 	vt_fill(t->memory + 3 * PAGE_SIZE - 100, 100, 1);
 	vt_fill(t->memory + PAGE_SIZE, 100, 2);
 	buffer = (struct vuhca_buffer) {
@@ -161,7 +161,7 @@ static void vt_eq(struct vt *t)
 		VT_EQUAL(t, le32_to_cpu(answered->producer_count), 0);
 	}
 	vt_do(t, VUHCA_MANAGEMENT_OPCODE_DESTROY_EQ, eqn, NULL, 0, &answer);
-	/* The queue of a CQ stays. */
+	/* The EQ of a CQ cannot be destroyed. */
 	vt_command(t, VUHCA_MANAGEMENT_OPCODE_DESTROY_EQ, t->dev->eqs[1].eqn,
 		   NULL, 0, &answer);
 	VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_IN_USE);
@@ -216,7 +216,7 @@ static void vt_counters(struct vt *t)
 		 refused + 1);
 }
 
-/* Numbers are not leaked and objects are independent of each other. */
+/* Numbers are not leaked, and objects are independent of each other. */
 static void vt_many(struct vt *t)
 {
 	struct vt_qp_options options = { .entries_log2 = 1, .sge = 1 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The pieces of collect tests: a datagram posted to its slot only, stores of
- * its copy one by one, and what arrives of it.
+ * Steps of the collect suites: post a datagram to its slot only, store its copy
+ * piece by piece, check what arrives.
  */
 #include "vt_collect_command.h"
 
@@ -27,7 +27,9 @@ void vt_collect_finish(struct vt_collect_command *c)
 	vuhca_free_vcb(c->t->dev, c->vcb);
 }
 
-/* Posts an inline datagram to its slot only, and keeps a copy to collect. */
+/*
+ * Posts an inline datagram to its slot only, and keeps a copy of the command.
+ */
 bool vt_collect_post(struct vt_collect_command *c, u32 payload_bytes)
 {
 	struct vt *t = c->t;
@@ -52,7 +54,7 @@ bool vt_collect_post(struct vt_collect_command *c, u32 payload_bytes)
 	return VT_CHECK(t, slot, "the send queue is full");
 }
 
-/* One datagram arrives, whole, and one send completes; no more than that. */
+/* Expects that one whole datagram arrives and one send completes, no more. */
 bool vt_collect_arrives(struct vt_collect_command *c)
 {
 	struct vt *t = c->t;
@@ -79,7 +81,7 @@ bool vt_collect_nothing_arrives(struct vt_collect_command *c)
 	       VT_EQUAL(c->t, vt_poll(c->t->recv_cq.cq, &wc, 1, 0), 0);
 }
 
-/* Stores the bytes from @at on with one access of @size. */
+/* Stores the bytes at offset @at with one access of @size. */
 void vt_collect_store(struct vt_collect_command *c, size_t at, unsigned int size)
 {
 	u8 __iomem *to = c->vcb->page + VUHCA_DATA_OFFSET + at;

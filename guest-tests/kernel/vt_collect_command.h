@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* A datagram that a case puts through a collect buffer by its own stores. */
+/* A datagram that a case writes to a collect buffer by its own stores. */
 #ifndef VT_COLLECT_COMMAND_H
 #define VT_COLLECT_COMMAND_H
 

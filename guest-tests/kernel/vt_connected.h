@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What the tests of connected QPs share. */
+/* Functions that the suites of connected QPs have in common. */
 #ifndef VT_CONNECTED_H
 #define VT_CONNECTED_H
 
@@ -11,7 +11,7 @@
 void vt_connected_inline(struct vt *t);
 void vt_connected_lists(struct vt *t);
 
-/* vt_connected_refusal.c: remote operations, and the right that each needs. */
+/* vt_connected_refusal.c: remote operations, and the access that each needs. */
 extern const u8 vt_remote_opcodes[VT_REMOTE_OPCODES];
 extern const u32 vt_remote_rights[VT_REMOTE_OPCODES];
 void vt_on_plain_pair(struct vt *t, vt_pair_test run);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What connected QPs refuse, how each end is told, and that a pair is as good
- * as new after it was reset.
+ * Remote operations that connected QPs refuse, what each end is told, and that
+ * a pair works again after a reset.
  */
 #include "vt_connected.h"
 
@@ -9,7 +9,7 @@
 #define VT_NO_ACCESS	VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR
 #define VT_INVALID	VUHCA_COMPLETION_STATUS_REMOTE_INVALID_REQUEST_ERROR
 
-/* Runs over all remote operations; @spoil makes each of them wrong. */
+/* Runs all remote operations; @spoil makes each of them wrong. */
 static void vt_each_refused(struct vt_pair *pair, struct vt_areas *areas,
 			    void (*spoil)(struct vuhca_send_wr *wr,
 					  struct vt_areas *areas))
@@ -54,7 +54,7 @@ static void vt_bad_keys(struct vt *t)
 	vt_on_plain_pair(t, vt_bad_keys_of_pair);
 }
 
-/* A region with all rights but the one needed. */
+/* A memory region with all access flags but the one needed. */
 static void vt_rights_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vt *t = pair->t;
@@ -80,7 +80,9 @@ static void vt_region_rights(struct vt *t)
 	vt_on_plain_pair(t, vt_rights_of_pair);
 }
 
-/* A QP that serves all but the one needed: the request itself is invalid. */
+/*
+ * A QP that serves all operations but the one needed: the request is invalid.
+ */
 static void vt_qp_rights(struct vt *t)
 {
 	struct vt_pair_options options = {};
@@ -92,7 +94,7 @@ static void vt_qp_rights(struct vt *t)
 
 	VT_REQUIRE(t, vt_areas_create(t, &areas), "areas");
 	for (i = 0; i < VT_REMOTE_OPCODES; i++) {
-		/* The right to write is what vt_pair_works() needs. */
+		/* vt_pair_works() needs remote write access. */
 		options.access = VT_ALL_REMOTE & ~vt_remote_rights[i];
 		if (vt_pair_create(t, &pair, &options)) {
 			pair.options.access = VT_ALL_REMOTE;
@@ -105,7 +107,7 @@ static void vt_qp_rights(struct vt *t)
 	vt_areas_destroy(t, &areas);
 }
 
-/* A paged region: every byte of it, and not one before or behind. */
+/* A paged region: every byte of it may be written, none before or behind it. */
 static void vt_bounds_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	u64 start = 0x123400000800ULL;
@@ -116,7 +118,7 @@ static void vt_bounds_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	__le64 *list = (void *)t->memory;
 	struct vuhca_mr *mr;
 
-	/* The two pages of the region stand in memory the other way round. */
+	/* The two pages of the region stand in reverse order in memory. */
 	list[0] = cpu_to_le64(areas->dma[1] + 8192);
 	list[1] = cpu_to_le64(areas->dma[1] + 4096);
 	mr = vuhca_reg_pages(t->pd, VUHCA_ACCESS_FLAG_LOCAL_WRITE |
@@ -127,7 +129,10 @@ static void vt_bounds_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	memset(areas->bytes[1], VT_POISON, 16384);
 	vt_fill(areas->bytes[0], 6000, 5);
 	vt_do(pair, &wr, VT_OK);
-	/* 2048 bytes to the end of the first page, the rest in the second. */
+	/*
+	 * 2048 bytes up to the end of the first page, the rest in the second
+	 * page.
+	 */
 	VT_CHECK(t, !memcmp(areas->bytes[1] + 8192 + 2048, areas->bytes[0], 2048),
 		 "first page");
 	VT_CHECK(t, !memcmp(areas->bytes[1] + 4096, areas->bytes[0] + 2048, 3952),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Requests of connected QPs that must fail: what each end is told, and that a pair
- * works again after it was reset.
+ * Requests of connected QPs that must fail: what each end is told, and that a
+ * pair works again after a reset.
  */
 #include "vt_connected.h"
 
@@ -12,7 +12,7 @@ const u8 vt_remote_opcodes[VT_REMOTE_OPCODES] = {
 	VUHCA_SEND_OPCODE_FETCH_ADD,	VUHCA_SEND_OPCODE_COMPARE_SWAP,
 };
 
-/* The right that each of them needs. */
+/* The access flag that each operation needs. */
 const u32 vt_remote_rights[VT_REMOTE_OPCODES] = {
 	VUHCA_ACCESS_FLAG_REMOTE_WRITE,	VUHCA_ACCESS_FLAG_REMOTE_READ,
 	VUHCA_ACCESS_FLAG_REMOTE_ATOMIC, VUHCA_ACCESS_FLAG_REMOTE_ATOMIC,
@@ -26,8 +26,8 @@ void vt_on_plain_pair(struct vt *t, vt_pair_test run)
 }
 
 /*
- * The request fails with @status, the responder is told by @event (or not at
- * all, 0), both are in error and neither area changed.
+ * Expects that the request fails with @status, that the responder gets @event
+ * (0: none), that both QPs are in ERR, and that neither area changed.
  */
 void vt_pair_refuses(struct vt_pair *pair, struct vt_areas *areas,
 		     const struct vuhca_send_wr *wr, u8 status, u8 event)

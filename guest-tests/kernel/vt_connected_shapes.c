@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Messages of connected QPs from inline payload and from scatter/gather lists. */
+/*
+ * Messages of connected QPs from inline payload and from scatter/gather lists.
+ */
 #include "vt_connected.h"
 
 #define VT_UC	VUHCA_SERVICE_TYPE_UC
 #define VT_OK	VUHCA_COMPLETION_STATUS_SUCCESS
 
-/* Payload behind the command: as a message, and written to memory. */
+/* Inline payload, as a message and as a WRITE. */
 static void vt_inline_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer there = vt_area_buffer(areas, 1, 0, 512);
@@ -45,7 +47,9 @@ void vt_connected_inline(struct vt *t)
 	vt_on_pair(t, &options, vt_inline_of_pair);
 }
 
-/* 16 pieces of unequal length, with gaps between them; their sum. */
+/*
+ * Fills in 16 pieces of unequal length with gaps; returns their total length.
+ */
 static u32 vt_pieces(struct vt_areas *areas, unsigned int end,
 		     struct vuhca_buffer *pieces)
 {
@@ -60,7 +64,7 @@ static u32 vt_pieces(struct vt_areas *areas, unsigned int end,
 	return total;
 }
 
-/* Copies what lies in pieces to @flat, or @flat into them. */
+/* Copies from the pieces to @flat, or from @flat to the pieces. */
 static void vt_copy_pieces(struct vt_areas *areas, unsigned int end,
 			   const struct vuhca_buffer *pieces, u8 *flat,
 			   u32 length, bool gather)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Datagrams in bulk, from port 1 to port 2: by collect buffer, by doorbell one
- * by one and in batches, of every size and shape. Each payload, length and
- * source is checked, and so is the byte behind what was received.
+ * by one and in batches, of every size and shape; and the flags of single
+ * datagrams.
  */
 #include "vt_datagram.h"
 
-/* Also where other functions may hold what all share. */
+/* PCBs may also be scarce because other functions use those that all share. */
 static bool vt_pcbs_are_scarce(struct vt *t)
 {
 	return vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF) < VT_WINDOW ||
@@ -22,7 +22,10 @@ static void vt_bulk_collected(struct vt *t)
 	collected = vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF) - collected;
 	fetched = vt_csr(t, VUHCA_CSR_COMMANDS_FETCHED_OFF) - fetched;
 	VT_EQUAL(t, collected + fetched, vt_count());
-	/* Some may fall back to the queue, but only scarce PCBs make it a habit. */
+	/*
+	 * Single commands may fall back to the queue; many do only when PCBs
+	 * are scarce.
+	 */
 	VT_CHECK(t, collected > fetched || vt_pcbs_are_scarce(t),
 		 "%u collected, %u fetched", collected, fetched);
 	vt_note(t, "%u collected, %u fetched", collected, fetched);
@@ -44,7 +47,7 @@ static void vt_bulk_batches(struct vt *t)
 	vt_datagram_bulk(t, VUHCA_POST_DOORBELL, VT_BATCH);
 }
 
-/* Both ways in turn on one QP: order is kept whatever way a command takes. */
+/* Both ways of posting alternate on one QP: commands stay in order. */
 static void vt_bulk_mixed(struct vt *t)
 {
 	unsigned int i, rounds = min(vt_count(), 200U);
@@ -92,7 +95,7 @@ static void vt_unsignaled(struct vt *t)
 	VT_EQUAL(t, wc[0].wr_id, 7);
 }
 
-/* Not one CQE is asked for, all are given: the QP wants them all. */
+/* No request is signalled, but the QP signals all. */
 static void vt_signal_all(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1, .signal_all = true };

@@ -5,7 +5,7 @@
 
 #include "vt.h"
 
-/* Datagrams under way, and most of them in a batch. */
+/* Most datagrams under way, and most datagrams in a batch. */
 #define VT_WINDOW	32
 #define VT_BATCH	16
 

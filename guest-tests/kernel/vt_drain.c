@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* The send queue drained: what is begun ends, the rest waits, and goes on. */
+/* Send queues in SQD: messages that have begun end, the rest waits for RTS. */
 #include "vt_pair.h"
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_SENDS	12
 
-/* The event came, once, since the count was @before. */
+/* Expects that the event came exactly once since the count was @before. */
 static bool vt_drained(struct vt *t, struct vt_end *end, int before)
 {
 	return VT_WAIT(t, atomic_read(&end->events) > before) &&
@@ -16,7 +16,7 @@ static bool vt_drained(struct vt *t, struct vt_end *end, int before)
 
 static const struct vt_pair_options vt_short_packets = { .path_mtu = 1 };
 
-/* Nothing to do: drained at once; what is posted then waits for RTS. */
+/* An idle QP is drained at once; requests posted then wait for RTS. */
 static void vt_idle_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, 600);
@@ -37,7 +37,7 @@ static void vt_idle_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 		vt_post(pair, 0, &wr);
 		VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 		VT_CHECK(t, i || vt_is_poison(areas->bytes[1], 600), "begun");
-		/* The other direction does not care. */
+		/* The other direction is not affected. */
 		VT_EQUAL(t, vt_pair_receive(pair, 0, NULL, i), 0);
 		wr.opcode = VUHCA_SEND_OPCODE_SEND;
 		wr.sge_count = 0;
@@ -58,7 +58,9 @@ static void vt_idle(struct vt *t)
 	vt_on_pair(t, &vt_short_packets, vt_idle_of_pair);
 }
 
-/* Completions that come within the quiet time; in order, numbered from @next. */
+/*
+ * Takes completions until none comes for the given time; in order from @next.
+ */
 static unsigned int vt_take(struct vt *t, u64 next, unsigned int timeout_ms)
 {
 	struct vuhca_wc wc;
@@ -71,7 +73,10 @@ static unsigned int vt_take(struct vt *t, u64 next, unsigned int timeout_ms)
 	return taken;
 }
 
-/* Without credits one message is on its way; the others are not begun. */
+/*
+ * Without end-to-end credits one message is under way; the others have not
+ * begun.
+ */
 static void vt_begun_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, 2000);
@@ -83,7 +88,10 @@ static void vt_begun_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	unsigned int i, begun;
 	struct vuhca_wc wc;
 
-	/* Its acknowledgement says that no entry is left. */
+	/*
+	 * The acknowledgement of this message says that no receive entry is
+	 * left.
+	 */
 	VT_EQUAL(t, vt_pair_receive(pair, 1, &there, 0), 0);
 	if (!vt_do(pair, &wr, VT_OK) ||
 	    !vt_completes(t, t->recv_cq.cq, VT_OK, &wc))
@@ -111,7 +119,9 @@ static void vt_begun(struct vt *t)
 	vt_on_pair(t, &vt_short_packets, vt_begun_of_pair);
 }
 
-/* Drained again and again under load: each WRITE is done once and in order. */
+/*
+ * Drains again and again under load: each WRITE is executed once and in order.
+ */
 static void vt_load_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, 64 * 1024);
@@ -132,7 +142,7 @@ static void vt_load_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 		VT_EQUAL(t, vuhca_qp_drain(pair->end[0].qp), 0);
 		if (!vt_drained(t, &pair->end[0], before))
 			return;
-		/* With the event everything that was begun has completed. */
+		/* At the event all messages that had begun have completed. */
 		done = vt_take(t, 0, 0);
 		VT_EQUAL(t, vt_take(t, done, VT_QUIET_MS), 0);
 		VT_EQUAL(t, vuhca_qp_to_state(pair->end[0].qp,
@@ -147,7 +157,7 @@ static void vt_load(struct vt *t)
 	vt_on_pair(t, &vt_short_packets, vt_load_of_pair);
 }
 
-/* SQD is where the rights of a QP may change; RTS takes what it finds. */
+/* Access flags may change in SQD; RTS uses the new ones. */
 static void vt_change_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, 8);
@@ -176,7 +186,7 @@ static void vt_change(struct vt *t)
 	vt_on_pair(t, &vt_short_packets, vt_change_of_pair);
 }
 
-/* Datagrams wait in SQD like everything else. */
+/* Datagrams wait in SQD as well. */
 static void vt_datagrams(struct vt *t)
 {
 	struct vuhca_buffer here = vt_buffer(t, 0, 100);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What each case is given: a PD, a DMA MR, two CQs, a QP on each port ready to
- * send, address handles from each port to each, and memory.
+ * The objects that each case gets: a PD, a DMA MR, two CQs, a QP on each port
+ * ready to send, address handles from each port to each, and memory.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -37,7 +37,7 @@ static void vt_qp_event(enum vuhca_event_type type, u8 fault, void *context)
 	atomic_inc(&end->events);
 }
 
-/* NULL, with a complaint, when it was not created. */
+/* Returns NULL, and fails the case, when the CQ was not created. */
 struct vuhca_cq *vt_create_cq(struct vt *t, struct vt_cq *watch,
 			      unsigned int entries_log2, unsigned int eq_index)
 {
@@ -59,7 +59,7 @@ struct vuhca_cq *vt_create_cq(struct vt *t, struct vt_cq *watch,
 	return cq;
 }
 
-/* RESET to RTS. */
+/* Takes a UD QP from RESET to RTS. */
 int vt_ready(struct vuhca_qp *qp, u8 port)
 {
 	u32 reads;
@@ -72,12 +72,15 @@ int vt_ready(struct vuhca_qp *qp, u8 port)
 		err = vuhca_qp_to_rts(qp, 0x123456);
 	if (err)
 		return err;
-	/* It looks once whether there is work: not while a case posts some. */
+	/*
+	 * A new QP in RTS reads its send tail once; wait until that read is
+	 * over.
+	 */
 	return readl_poll_timeout(qp->dev->csr + VUHCA_CSR_BUS_READS_OFF, reads,
 				  !reads, 20, VT_TIMEOUT_MS * USEC_PER_MSEC);
 }
 
-/* A QP in RTS, or in RESET when options->port is 0. */
+/* Creates a QP in RTS, or in RESET when options->port is 0. */
 struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 			      const struct vt_qp_options *options)
 {
@@ -161,7 +164,7 @@ int vt_env_create(struct vt *t)
 	t->mr = vuhca_get_dma_mr(t->pd, VUHCA_ACCESS_FLAG_LOCAL_WRITE);
 	if (IS_ERR(t->mr))
 		return PTR_ERR(t->mr);
-	/* The last event queue is a completion queue's own on every guest. */
+	/* The last event queue serves completion queues on every guest. */
 	if (!vt_create_cq(t, &t->send_cq, VT_CQ_LOG2, t->dev->eq_count - 1) ||
 	    !vt_create_cq(t, &t->recv_cq, VT_CQ_LOG2, 1))
 		return -EIO;
@@ -185,7 +188,10 @@ static void vt_destroy_ahs(struct vt *t)
 	memset(t->ah, 0, sizeof(t->ah));
 }
 
-/* A refusal here means that a case left something behind: it fails. */
+/*
+ * When an object cannot be destroyed, the case has left something behind: it
+ * fails.
+ */
 void vt_env_destroy(struct vt *t)
 {
 	unsigned int i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What the tests of faults share. */
+/* Cases of the suite "faults" in vt_fault_memory.c. */
 #ifndef VT_FAULTS_H
 #define VT_FAULTS_H
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Packets with a GRH: of connections and of datagrams. */
+/* Packets with a GRH, of connections and of datagrams. */
 #include "vt_pair.h"
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_GID_BYTES	16
 
-/* The way to @port: entry 0 of its GID table is subnet prefix and GUID. */
+/*
+ * Fills in the route to @port: entry 0 of its GID table is subnet prefix and
+ * GUID.
+ */
 static bool vt_route_to(struct vt *t, u8 port, struct vuhca_global_route *route)
 {
 	struct vuhca_port_attributes attributes;
@@ -34,7 +37,7 @@ static bool vt_routes_init(struct vt *t, struct vt_routes *routes)
 			"both ports have one GID");
 }
 
-/* Both ends send GRHs, from and to who they say. */
+/* Both ends send GRHs with the right GIDs. */
 static void vt_connection(struct vt *t)
 {
 	static const u8 services[] = {
@@ -69,7 +72,7 @@ static void vt_connection(struct vt *t)
 	vt_areas_destroy(t, &areas);
 }
 
-/* End 0 of a pair with these routes gets nothing through to end 1. */
+/* Expects that end 0 of a pair with these routes gets no message to end 1. */
 static void vt_is_cut(struct vt *t, const struct vuhca_global_route *there,
 		      const struct vuhca_global_route *back)
 {
@@ -107,7 +110,7 @@ static void vt_mismatch(struct vt *t)
 	vt_is_cut(t, &routes.to[1], &wrong);
 }
 
-/* A source GID that cannot be: the entry is empty, or there is none. */
+/* A source GID index that names an empty entry or none. */
 static void vt_no_source(struct vt *t)
 {
 	static const u8 indices[] = { 3, VUHCA_GID_TABLE_ENTRIES };
@@ -128,7 +131,7 @@ static void vt_no_source(struct vt *t)
 	}
 }
 
-/* One datagram with that handle; what its sender gets. */
+/* Sends one datagram with the address handle and expects @status. */
 static bool vt_datagram(struct vt *t, struct vuhca_ah *ah, u8 status,
 			struct vuhca_wc *wc)
 {
@@ -141,7 +144,10 @@ static bool vt_datagram(struct vt *t, struct vuhca_ah *ah, u8 status,
 	       vt_completes(t, t->send_cq.cq, status, wc);
 }
 
-/* The GRH lies in front of the payload, with what the handle says. */
+/*
+ * The GRH stands in front of the payload, with the fields of the address
+ * handle.
+ */
 static void vt_datagrams(struct vt *t)
 {
 	u8 *received = t->memory + 4096;
@@ -176,7 +182,7 @@ static void vt_datagrams(struct vt *t)
 	vuhca_destroy_ah(ah);
 }
 
-/* A source GID that cannot be: the datagram is not sent. */
+/* With an invalid source GID index the datagram is not sent. */
 static void vt_bad_index(struct vt *t)
 {
 	struct vt_routes routes;

@@ -25,7 +25,7 @@ static void vt_vectors(struct vt *t)
 	vt_note(t, "%u vectors", t->dev->eq_count);
 }
 
-/* Vectors nobody asked for, and ones that do not exist. */
+/* Vectors that were not requested, and vectors that do not exist. */
 static void vt_other_vectors(struct vt *t)
 {
 	vuhca_write_csr(t->dev, VUHCA_CSR_INTERRUPT_TRIGGER_OFF,
@@ -37,7 +37,9 @@ static void vt_other_vectors(struct vt *t)
 	vt_alive(t);
 }
 
-/* An event while its vector is masked: pending, and delivered when unmasked. */
+/*
+ * An event while its vector is masked is pending, and interrupts when unmasked.
+ */
 static void vt_masked(struct vt *t)
 {
 	struct vuhca_eq *eq = t->send_cq.cq->eq;
@@ -57,7 +59,7 @@ static void vt_masked(struct vt *t)
 		msleep(VT_QUIET_MS);
 		VT_EQUAL(t, READ_ONCE(eq->interrupts), interrupts);
 		VT_EQUAL(t, atomic_read(&t->send_cq.completions), round - 1);
-		/* Enabling first: what comes must come by the vector itself. */
+		/* Unmask before polling: the event must come by the vector. */
 		enable_irq(eq->irq);
 		pci_msi_unmask_irq(irq);
 		VT_CHECK(t, vt_wait_event(&t->send_cq, round, VT_TIMEOUT_MS),
@@ -68,7 +70,7 @@ static void vt_masked(struct vt *t)
 	VT_EQUAL(t, READ_ONCE(eq->stranded), stranded);
 }
 
-/* Masked and unmasked with nothing pending: nothing comes. */
+/* Masking and unmasking without an event pending raises no interrupt. */
 static void vt_masked_idle(struct vt *t)
 {
 	struct vuhca_eq *eq = t->send_cq.cq->eq;
@@ -85,8 +87,8 @@ static void vt_masked_idle(struct vt *t)
 }
 
 /*
- * An event without an interrupt, as the adapter's event timers make them: the
- * deadman finds it. Here the queue's controls ask for no interrupt.
+ * The deadman finds an event without an interrupt, as the adapter's event
+ * timers cause it. Here the controls of the queue ask for no interrupt.
  */
 static void vt_deadman(struct vt *t)
 {
@@ -124,7 +126,7 @@ static void vt_management_events(struct vt *t)
 
 	for (i = 0; i < 10; i++)
 		VT_EQUAL(t, vuhca_query_adapter(t->dev, &adapter), 0);
-	/* Those of earlier commands may have been under way still. */
+	/* Events of earlier commands may still have been under way. */
 	VT_WAIT(t, READ_ONCE(eq->events) >= events + 10);
 	VT_EQUAL(t, t->dev->admin.missed_events, missed);
 }

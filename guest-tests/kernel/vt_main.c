@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The test module: one debugfs file per suite. Opening one starts the suite in
- * a thread; reading yields its KTAP line by line as it comes, so whoever copies
- * it out has everything up to a crash. One suite runs at a time.
+ * The test module: one debugfs file for each suite. Opening it starts the suite
+ * in a thread; reading returns the KTAP line by line as it is printed, so a
+ * reader has everything up to a crash. One suite runs at a time.
  *
- * Parameters: seed and count (vt_run.c), and only (the one case to run in a suite).
+ * Parameters: seed and count (vt_run.c), and only (the one case to run in a
+ * suite).
  */
 #include <linux/debugfs.h>
 #include <linux/kthread.h>
@@ -73,7 +74,7 @@ static int vt_thread(void *data)
 	mutex_unlock(&vt_running);
 	WRITE_ONCE(run->done, true);
 	wake_up_interruptible(&run->wait);
-	/* The opener stops the thread; until then its task must live. */
+	/* The opener stops the thread; until then its task must exist. */
 	wait_event_interruptible(run->wait, kthread_should_stop());
 	return 0;
 }
@@ -154,7 +155,10 @@ static void vt_add(struct vuhca_dev *dev)
 
 static void vt_remove(struct vuhca_dev *dev)
 {
-	/* Waits for a running suite: its objects go before the device does. */
+	/*
+	 * Waits for a running suite, which destroys its objects before the
+	 * device goes.
+	 */
 	mutex_lock(&vt_running);
 	if (vt_dev == dev)
 		vt_dev = NULL;

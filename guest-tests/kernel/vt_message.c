@@ -5,10 +5,10 @@
  */
 #include "vt.h"
 
-/* vt_roundtrip() uses the end of the memory, which cases leave alone. */
+/* vt_roundtrip() uses the end of the memory; cases do not. */
 #define VT_ROUNDTRIP	(VT_MEMORY_BYTES - 16384)
 
-/* Every key gives another payload, and every offset in it another word. */
+/* Every key gives another payload, and every offset another word. */
 static u32 vt_word(u32 key, u32 index)
 {
 	return key * 0x9e3779b1u + index * 0x85ebca6bu + (index << 7);
@@ -66,7 +66,7 @@ int vt_post_recv(struct vt *t, struct vuhca_qp *qp, size_t offset, u32 length,
 	return vuhca_post_recv(qp, &wr, 1) == 1 ? 0 : -EIO;
 }
 
-/* A signalled datagram of one SGE between two ends (0 or 1). */
+/* Returns a signalled datagram of one SGE between two ends (0 or 1). */
 struct vuhca_send_wr vt_send_wr(struct vt *t, unsigned int from, unsigned int to,
 				const struct vuhca_buffer *sge)
 {
@@ -95,7 +95,7 @@ int vt_post_nops(struct vuhca_qp *qp, unsigned int nops)
 	return err;
 }
 
-/* One datagram, checked at both ends; complains and returns false if not. */
+/* Sends one datagram and checks it at both ends; false when a check fails. */
 bool vt_roundtrip(struct vt *t, unsigned int from, unsigned int to, u32 length,
 		  enum vuhca_post_mode mode)
 {
@@ -122,7 +122,7 @@ bool vt_roundtrip(struct vt *t, unsigned int from, unsigned int to, u32 length,
 	       VT_EQUAL(t, t->memory[there + total], VT_POISON);
 }
 
-/* The adapter still works for somebody who did nothing wrong. */
+/* Checks that the adapter still works for new objects. */
 bool vt_alive(struct vt *t)
 {
 	struct vt fresh = {

@@ -5,7 +5,7 @@
 
 #include "vt.h"
 
-/* Longest message of these tests, and room to see whether it ran over. */
+/* Longest message of these tests, and memory behind it to detect overruns. */
 #define VT_AREA_BYTES	(1024 * 1024)
 #define VT_MARGIN	64
 #define VT_ALL_REMOTE	(VUHCA_ACCESS_FLAG_REMOTE_WRITE | \
@@ -15,14 +15,14 @@
 #define VT_LATE_PSN	0xfffff0
 #define VT_MTU_CODES	5
 
-/* Memory of a pair: one area for each end. Its region has every right. */
+/* Memory of a pair: one area for each end. Its MR has all access flags. */
 struct vt_areas {
 	u8 *bytes[2];
 	dma_addr_t dma[2];
 	struct vuhca_mr *mr;
 };
 
-/* Zero is the usual value of everything. */
+/* The comments name the value that stands for 0. */
 struct vt_pair_options {
 	u8 service;		/* RC */
 	u8 from;		/* port of end 0: 1 */
@@ -31,12 +31,12 @@ struct vt_pair_options {
 	u8 timeout;		/* code: 16, 268 ms */
 	u8 retry_count;		/* 7 */
 	u8 rnr_retry;		/* 7, for ever */
-	u32 access;		/* VT_ALL_REMOTE */
+	u32 access;		/* QPN of a peer that does not exist */
 	u32 nowhere;		/* QP number of a peer that is not there */
 	bool no_remote;		/* access 0 */
-	struct vuhca_srq *srq;	/* that end 1 receives from */
-	int refusal;		/* what connecting end 0 ends with: 0 */
-	/* Of either end; NULL: its packets have no GRH. */
+	struct vuhca_srq *srq;	/* of end 1, or NULL */
+	int refusal;		/* expected error of connecting end 0 */
+	/* GRH of the packets of each end; NULL: none. */
 	const struct vuhca_global_route *routes[2];
 };
 

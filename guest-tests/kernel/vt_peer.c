@@ -26,7 +26,10 @@ static bool vt_peer_introduce(struct vt_peer *peer, u32 psn)
 	return true;
 }
 
-/* From whatever state; completions not polled yet are gone. Both sides do it. */
+/*
+ * Connects from any state; completions that were not polled are discarded. Both
+ * sides call it.
+ */
 bool vt_peer_connect(struct vt_peer *peer)
 {
 	const struct vt_peer_options *options = &peer->options;
@@ -53,7 +56,7 @@ bool vt_peer_connect(struct vt_peer *peer)
 	connection.dlid = peer->lid;
 	connection.remote_qpn = peer->qpn;
 	connection.receive_psn = peer->psn;
-	/* Neither sends before the other is ready to receive. */
+	/* No side sends before the other one is ready to receive. */
 	return VT_EQUAL(t, vuhca_qp_connect(peer->qp, &connection), 0) &
 	       vt_sync(peer);
 }
@@ -100,7 +103,7 @@ static void vt_peer_close(struct vt_peer *peer)
 		VT_CHECK(t, !vuhca_dereg_mr(peer->mr), "MR of the peer");
 }
 
-/* Joined to the other guest, for the length of one function. */
+/* Runs a function while connected to the other guest. */
 void vt_with_peer(struct vt *t, const struct vt_peer_options *options,
 		  void (*run)(struct vt_peer *peer))
 {
@@ -121,7 +124,7 @@ struct vuhca_buffer vt_peer_buffer(struct vt_peer *peer, size_t offset,
 	};
 }
 
-/* A signalled request; a remote one is about the beginning of its memory. */
+/* Returns a signalled request; remote operations name the peer's memory. */
 struct vuhca_send_wr vt_peer_wr(struct vt_peer *peer, u8 opcode,
 				const struct vuhca_buffer *sge, u64 wr_id)
 {
@@ -170,8 +173,8 @@ static void vt_peer_received(struct vt_peer *peer, u8 opcode, u32 length, u32 ke
 }
 
 /*
- * One message that side @asker asks for, between the beginnings of the
- * memories, checked at both ends. False when the sides have lost each other.
+ * Sends one message that side @asker requests, between the beginnings of the
+ * memories, and checks both ends. False when the sides have lost each other.
  */
 bool vt_peer_transfer(struct vt_peer *peer, unsigned int asker, u8 opcode,
 		      u32 length)

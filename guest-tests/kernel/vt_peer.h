@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * Two guests that run the same suite at the same time, each on its own adapter.
- * Besides their links they have a slow way to talk, which the host relays: an
- * exchange of a few words, at which both wait for each other. Whatever both
- * draw from t->random is the same, so that keys need not be exchanged.
+ * Besides their links they have a slow channel, which the host relays: an
+ * exchange of a few words, in which each guest waits for the other. Both guests
+ * draw the same numbers from t->random, so keys need not be exchanged.
  */
 #ifndef VT_PEER_H
 #define VT_PEER_H
@@ -11,30 +11,30 @@
 #include "vt_pair.h"
 
 #define VT_WORDS	5
-/* 4.3 s: where nothing is lost, a busy machine must not look like a loss. */
+/* 4.3 s: on a good link, a busy host must not cause a timeout. */
 #define VT_LONG_TIMEOUT	20
 
-/* Zero is the usual value of everything. */
+/* The comments name the value that stands for 0. */
 struct vt_peer_options {
-	u8 service;		/* RC; with UD there is no QP but t->end[] */
+	u8 service;		/* RC; UD uses a QP of t->end[] */
 	u8 port;		/* 1 */
 	u8 timeout;		/* code: VT_LONG_TIMEOUT */
 	u8 retry_count;		/* 7 */
 	u8 rnr_retry;		/* 7, for ever */
 };
 
-/* This guest's end of what joins the two. */
+/* This guest's end of the connection. */
 struct vt_peer {
 	struct vt *t;
 	struct vt_peer_options options;
 	unsigned int side;	/* 0 or 1 */
-	u32 epoch;		/* the how many-th peer this is, on both sides */
+	u32 epoch;		/* counts the peers, equal on both sides */
 	u32 step;
 	bool lost;		/* the other side did not answer */
 	struct vt_end end;
 	struct vuhca_qp *qp;
 	struct vuhca_mr *mr;	/* every right to all memory */
-	u32 qpn;		/* of the other side, as all below */
+	u32 qpn;		/* of the other side, as all members below */
 	u32 lid;
 	u32 psn;
 	u32 rkey;

@@ -25,7 +25,7 @@ u32 vt_pio_lid(struct vt *t, unsigned int port)
 			      (port - 1) * VUHCA_CSR_PORT_LID_STRIDE);
 }
 
-/* From port 1 to the QP on port 2. */
+/* Returns a datagram from port 1 to the QP on port 2. */
 struct vuhca_datagram vt_pio_datagram(struct vt *t, const void *payload, size_t bytes)
 {
 	return (struct vuhca_datagram) {
@@ -71,7 +71,7 @@ void vt_pio_expect(struct vt *t, const void *payload, size_t bytes)
 			    payload, bytes), "payload of %zu bytes", bytes);
 }
 
-/* A receive entry whose number is where its buffer lies. */
+/* Posts a receive whose wr_id is the offset of its buffer. */
 void vt_pio_receive(struct vt *t, unsigned int slot)
 {
 	size_t at = VT_RECEIVE_AT + slot % 64 * VT_RECEIVE_STRIDE;
@@ -79,7 +79,7 @@ void vt_pio_receive(struct vt *t, unsigned int slot)
 	VT_EQUAL(t, vt_post_recv(t, t->end[1].qp, at, VT_RECEIVE_STRIDE, at), 0);
 }
 
-/* A small datagram of its own payload, to its end. */
+/* Sends a small datagram with its own payload and checks that it arrives. */
 int vt_pio_send_one(struct vt *t, struct vuhca_send_context *sc, u32 number)
 {
 	u8 payload[36];

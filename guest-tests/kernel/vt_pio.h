@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What the tests of send contexts share. */
+/* Functions that the suites of send contexts have in common. */
 #ifndef VT_PIO_H
 #define VT_PIO_H
 
 #include "vt.h"
 
-/* Counts what was released, and whether in order. */
+/* Counts released packets and checks their order. */
 struct vt_pio_releases {
 	atomic_t sent;
 	atomic_t flushed;
@@ -13,7 +13,7 @@ struct vt_pio_releases {
 	bool disordered;
 };
 
-/* One packet's number, for its release. */
+/* Number of a packet, for its release. */
 struct vt_pio_release {
 	struct vt_pio_releases *all;
 	u32 number;

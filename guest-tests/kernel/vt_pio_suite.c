@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Send contexts: packets composed by software arrive whatever the order in
- * which their blocks were filled, credits come back for each reason, who waits
- * for them is woken, and counters wrap.
+ * Send contexts: packets that software composes arrive whatever the order in
+ * which their blocks are filled. Credits are in vt_pio_credits.c.
  */
 #include <linux/slab.h>
 #include <rdma/ib_smi.h>
@@ -67,7 +66,7 @@ static void vt_image(struct vt *t, u64 *image, size_t bytes, u32 key,
 	vuhca_compose_datagram(control + 1, &packet);
 }
 
-/* Two packets at a time, their words mixed: both arrive, in whatever order. */
+/* Two packets at a time with their words mixed: both arrive, in any order. */
 static void vt_out_of_order(struct vt *t)
 {
 	struct vuhca_send_context *sc = vt_create_send_context(t, 40, 0);
@@ -94,7 +93,7 @@ static void vt_out_of_order(struct vt *t)
 			if (!VT_EQUAL(t, vt_poll(t->recv_cq.cq, &wc, 1,
 						 VT_TIMEOUT_MS), 1))
 				goto out;
-			/* Their lengths tell them apart. */
+			/* The packets differ in length. */
 			length = wc.byte_length - VUHCA_GRH_AREA_BYTES;
 			VT_CHECK(t, vt_holds(t->memory + wc.wr_id +
 					     VUHCA_GRH_AREA_BYTES, length,
@@ -109,7 +108,10 @@ out:
 		VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 }
 
-/* Hazard 22: the younger packet leaves; no credit before the older has left. */
+/*
+ * A younger packet leaves first: no credit comes back before the older one has
+ * left (docs/HAZARDS.md, hazard 22).
+ */
 static void vt_contiguous(struct vt *t)
 {
 	struct vuhca_send_context *sc = vt_create_send_context(t, 16, 0);
@@ -142,7 +144,7 @@ static u64 vt_received(struct vt *t, unsigned int port)
 				VUHCA_CSR_PORT_RECEIVE_PACKETS_STRIDE);
 }
 
-/* Subnet management packets take VL 15 and are counted by the other port. */
+/* Subnet management packets use VL 15, and the other port counts them. */
 static void vt_smps(struct vt *t)
 {
 	struct vuhca_send_context *sc = vt_create_send_context(t, 32, 0);

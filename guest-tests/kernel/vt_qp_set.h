@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Many small QPs that post and ring at once, and what completes of it. */
+/* A set of small QPs that post and ring at once, and their completions. */
 #ifndef VT_QP_SET_H
 #define VT_QP_SET_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * What a case reports: notes, failed checks, and that it is skipped. KTAP wants
- * diagnostics before the result they belong to, so they are printed at once.
+ * diagnostics before the result to which they belong, so they are printed at
+ * once.
  */
 #include "vt.h"
 #include "vt_run.h"

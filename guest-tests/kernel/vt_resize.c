@@ -5,7 +5,7 @@
 #define VT_RESIZE_QPS	48
 #define VT_ROUNDS	40
 
-/* Posts @count NOPs with running numbers; they complete whenever they do. */
+/* Posts @count NOPs with running numbers. */
 static void vt_post_numbered(struct vt *t, u32 *posted, unsigned int count)
 {
 	struct vuhca_send_wr wr = {
@@ -20,7 +20,7 @@ static void vt_post_numbered(struct vt *t, u32 *posted, unsigned int count)
 	}
 }
 
-/* Takes @count, which must be the next ones. */
+/* Takes @count completions, which must be the next ones. */
 static void vt_take_numbered(struct vt *t, u32 *taken, unsigned int count)
 {
 	struct vuhca_wc wc;
@@ -57,7 +57,7 @@ static void vt_in_flight(struct vt *t)
 	VT_EQUAL(t, t->send_cq.cq->stale_entries, 0);
 }
 
-/* Too small for what was not polled: refused, and nothing changed. */
+/* Too small for the entries not yet polled: refused, and nothing changes. */
 static void vt_too_small(struct vt *t)
 {
 	u32 posted = 0, taken = 0;
@@ -72,7 +72,7 @@ static void vt_too_small(struct vt *t)
 	vt_alive(t);
 }
 
-/* Armed before, told afterwards. */
+/* A CQ that was armed before the resize raises its event afterwards. */
 static void vt_armed(struct vt *t)
 {
 	u32 posted = 0, taken = 0;

@@ -20,7 +20,7 @@ struct vt_run {
 	bool done;
 };
 
-/* A failed check is printed so many times in a case; more add nothing. */
+/* Most failed checks that a case prints. */
 #define VT_COMPLAINTS	20
 
 int vt_run_init(struct vt_run *run);

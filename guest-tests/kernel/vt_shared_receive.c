@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Several connections that receive from one queue. */
+/* Several connections that receive from one SRQ. */
 #include "vt_pair.h"
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
@@ -28,7 +28,7 @@ static void vt_srq_event(enum vuhca_event_type type, u8 fault, void *context)
 	atomic_inc(&share->events);
 }
 
-/* Entry number i lies in place i of area 1, and its wr_id is i. */
+/* Entry number i uses part i of area 1, and its wr_id is i. */
 static bool vt_share_post(struct vt_sharing *share)
 {
 	unsigned int place = share->posted % VT_ENTRIES;
@@ -95,7 +95,7 @@ static void vt_with_sharing(struct vt *t, void (*run)(struct vt_sharing *share))
 	vt_share_destroy(&share);
 }
 
-/* One message over a pair, whose receive must be number @number. */
+/* Sends one message over a pair and expects that it uses receive @number. */
 static bool vt_share_send(struct vt_sharing *share, unsigned int pair,
 			  unsigned int number)
 {
@@ -117,7 +117,7 @@ static bool vt_share_send(struct vt_sharing *share, unsigned int pair,
 			"message %u of %u bytes", number, length);
 }
 
-/* Entries go in their order to whoever receives. */
+/* Entries are used in their order, whichever QP receives. */
 static void vt_share_order(struct vt_sharing *share)
 {
 	unsigned int i;
@@ -136,7 +136,7 @@ static void vt_order(struct vt *t)
 	vt_with_sharing(t, vt_share_order);
 }
 
-/* All at once, completing in whatever order: each entry once. */
+/* All QPs at once, completing in any order: each entry is used once. */
 static void vt_share_crowd(struct vt_sharing *share)
 {
 	struct vuhca_buffer here = vt_area_buffer(&share->areas, 0, 0,
@@ -151,7 +151,7 @@ static void vt_share_crowd(struct vt_sharing *share)
 		for (i = 0; i < VT_ENTRIES; i++)
 			if (!vt_post(&share->pairs[i % VT_PAIRS], 0, &wr))
 				return;
-		/* Half of them have to wait for their entry. */
+		/* Half of the messages have to wait for their entry. */
 		for (i = 0, seen = 0; i < VT_ENTRIES; i++)
 			if (!vt_share_post(share))
 				return;
@@ -172,7 +172,7 @@ static void vt_crowd(struct vt *t)
 	vt_with_sharing(t, vt_share_crowd);
 }
 
-/* One event, when fewer than the limit are left. */
+/* One event when fewer entries than the limit are left. */
 static void vt_share_limit(struct vt_sharing *share)
 {
 	struct vt *t = share->t;
@@ -187,7 +187,7 @@ static void vt_share_limit(struct vt_sharing *share)
 	VT_WAIT(t, atomic_read(&share->events) == 1);
 	VT_EQUAL(t, share->last_event, VUHCA_EVENT_TYPE_SRQ_LIMIT);
 	vt_share_send(share, 2, 2);
-	/* Set above what is left: at once. */
+	/* A limit above the entries left raises the event at once. */
 	VT_EQUAL(t, atomic_read(&share->events), 1);
 	VT_EQUAL(t, vuhca_set_srq_limit(share->srq, 3), 0);
 	VT_WAIT(t, atomic_read(&share->events) == 2);
@@ -198,7 +198,7 @@ static void vt_limit(struct vt *t)
 	vt_with_sharing(t, vt_share_limit);
 }
 
-/* A QP in error leaves the entries to the others; no queue of its own. */
+/* A QP in ERR leaves the entries to the others. */
 static void vt_share_error(struct vt_sharing *share)
 {
 	struct vt_end *end = &share->pairs[0].end[1];
@@ -221,7 +221,7 @@ static void vt_error(struct vt *t)
 	vt_with_sharing(t, vt_share_error);
 }
 
-/* A long message to a new pair that ends before the message does. */
+/* Sends a long message to a new pair that ends before the message does. */
 static bool vt_share_cut(struct vt_sharing *share, bool reset)
 {
 	struct vt_pair_options options = { .path_mtu = 1, .srq = share->srq };
@@ -252,8 +252,8 @@ static bool vt_share_cut(struct vt_sharing *share, bool reset)
 }
 
 /*
- * A receiver that is reset or destroyed in the middle of a message gives the
- * slot of its entry back: in the end all slots serve.
+ * A receiver that is reset or destroyed during a message gives the slot of its
+ * entry back: in the end all slots are used.
  */
 static void vt_share_taken(struct vt_sharing *share)
 {

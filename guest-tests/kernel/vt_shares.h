@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What the tests of shares share. */
+/* Functions of vt_share_changes.c that the suite "shares" uses. */
 #ifndef VT_SHARES_H
 #define VT_SHARES_H
 

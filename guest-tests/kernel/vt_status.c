@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What completion queues, fault registers, ports and QPs show. */
+/* State of completion queues, fault registers, ports and QPs. */
 #include "vt.h"
 
-/* Polls until there are @count completions or time is up; how many came. */
+/*
+ * Polls until there are @count completions or the time is up; returns their
+ * number.
+ */
 unsigned int vt_poll(struct vuhca_cq *cq, struct vuhca_wc *wc,
 		     unsigned int count, unsigned int timeout_ms)
 {
@@ -16,7 +19,7 @@ unsigned int vt_poll(struct vuhca_cq *cq, struct vuhca_wc *wc,
 	return found;
 }
 
-/* The CQ has had @count entries in all, and they are not overwritten yet. */
+/* Tests that the CQ has had @count entries in all; none is overwritten yet. */
 bool vt_has_entries(struct vuhca_cq *cq, u32 count)
 {
 	u32 slot = (count - 1) & (BIT(cq->entries_log2) - 1);
@@ -61,7 +64,7 @@ u64 vt_port_drops(struct vt *t, unsigned int port)
 				VUHCA_CSR_PORT_RECEIVE_DROPS_STRIDE);
 }
 
-/* As the adapter sees it, or an error. */
+/* Returns the state that the adapter reports, or an error. */
 int vt_qp_state(struct vuhca_qp *qp)
 {
 	struct vuhca_qp_creation creation;
@@ -71,7 +74,9 @@ int vt_qp_state(struct vuhca_qp *qp)
 	return err ? err : (int)vuhca_qp_attributes_get_state(&attributes);
 }
 
-/* A command as it is, with the answer whatever its status; 0 or an error. */
+/*
+ * Executes a command and returns 0 with the answer of any status, or an error.
+ */
 int vt_command(struct vt *t, u8 opcode, u32 object, const void *payload,
 	       size_t payload_bytes, struct vuhca_answer *answer)
 {

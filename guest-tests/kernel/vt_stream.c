@@ -5,7 +5,7 @@
 #include "vt_stream.h"
 
 static const u8 vt_opcodes[] = {
-	/* What a UC message can be seen to arrive by. */
+	/* UC: only messages whose arrival the receiver sees. */
 	VUHCA_SEND_OPCODE_SEND,		VUHCA_SEND_OPCODE_SEND_IMMEDIATE,
 	VUHCA_SEND_OPCODE_RDMA_WRITE_IMMEDIATE,
 	VUHCA_SEND_OPCODE_RDMA_WRITE,	VUHCA_SEND_OPCODE_RDMA_READ,
@@ -14,7 +14,7 @@ static const u8 vt_opcodes[] = {
 
 #define VT_UC_OPCODES 3
 
-/* Where message @number of a stream lies, in both areas. */
+/* Offset of message @number of a stream in both areas. */
 size_t vt_stream_slot(const struct vt_stream *stream, unsigned int number)
 {
 	return (stream->number * VT_WINDOW + number % VT_WINDOW) *

@@ -14,8 +14,8 @@
 struct vt_message {
 	u8 opcode;
 	bool inlined;
-	bool sending;		/* not known to be done at its sender */
-	bool receiving;		/* a receive completion is to come */
+	bool sending;		/* not known to be complete at its sender */
+	bool receiving;		/* a receive completion is outstanding */
 	u32 length;
 };
 
@@ -25,7 +25,7 @@ struct vt_stream {
 	unsigned int number;
 	unsigned int sent;
 	unsigned int completed;
-	unsigned int received;	/* everything before it needs no more receive */
+	unsigned int received;	/* messages before this one need no receive completion */
 	unsigned int done;
 	struct vt_message messages[VT_WINDOW];
 	struct vuhca_buffer pieces[VT_WINDOW][VT_PIECES];

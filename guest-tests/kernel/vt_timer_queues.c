@@ -17,7 +17,7 @@ int vt_timers_events(struct vt_timers *w, unsigned int i)
 	return atomic_read(&w->cq[i].completions);
 }
 
-/* Nothing but what is tested tells of an event: no deadman, no polling. */
+/* The deadman and polling are off, so only the tested means report an event. */
 bool vt_timers_begin(struct vt *t, struct vt_timers *w,
 		     enum vuhca_eq_control controls, u64 delay_ns)
 {
@@ -59,7 +59,7 @@ void vt_timers_end(struct vt_timers *w)
 	vuhca_set_adaptive(w->adaptive);
 }
 
-/* A completion on CQ @i that is there, whoever has been told. */
+/* Puts a completion on CQ @i, with or without an event. */
 void vt_timers_complete(struct vt_timers *w, unsigned int i)
 {
 	struct vuhca_wc wc;
@@ -68,7 +68,7 @@ void vt_timers_complete(struct vt_timers *w, unsigned int i)
 	VT_EQUAL(w->t, vt_poll(w->cq[i].cq, &wc, 1, VT_TIMEOUT_MS), 1);
 }
 
-/* A register read: the adapter has done what was asked before. */
+/* The query waits until the adapter has done all earlier work. */
 u32 vt_timers_pending(struct vt_timers *w)
 {
 	struct vuhca_eq_attributes attributes = {};

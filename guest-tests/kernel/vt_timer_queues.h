@@ -7,7 +7,7 @@
 
 #define VT_TIMER_CQS	4
 
-/* CQs of their own, each with a QP, all on the last event queue. */
+/* CQs with one QP each, all on the last event queue. */
 struct vt_timers {
 	struct vt *t;
 	struct vuhca_eq *eq;

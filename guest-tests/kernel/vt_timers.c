@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Event queues with timers and summary bytes: when the adapter interrupts and
- * when not, what the driver finds by polling, the event that is told by nothing
- * (hazard 30), and queues that are polled because their interrupts come fast.
+ * when not, what polling finds, the event that nothing announces
+ * (docs/HAZARDS.md, hazard 30), and queues that are polled because their
+ * interrupts come fast.
  */
 #include "vt_timer_queues.h"
 
 #define VT_LONG_NS	(3600ULL * NSEC_PER_SEC)
 #define VT_POLL_ONLY	U64_MAX
 
-/* Without a delay every event interrupts, also those of a queue not empty. */
+/*
+ * Without a delay every event interrupts, also one of a queue that is not
+ * empty.
+ */
 static void vt_delay_zero(struct vt *t)
 {
 	struct vt_timers w;
@@ -27,7 +31,10 @@ static void vt_delay_zero(struct vt *t)
 	vt_timers_end(&w);
 }
 
-/* With a long one the first does; emptied, the queue has a first event again. */
+/*
+ * With a long delay only the first event interrupts; an emptied queue has a
+ * first event again.
+ */
 static void vt_delay_long(struct vt *t)
 {
 	struct vt_timers w;
@@ -38,7 +45,7 @@ static void vt_delay_long(struct vt *t)
 			vt_timers_complete(&w, i);
 		VT_WAIT(t, vt_timers_interrupts(&w) == 1);
 		vt_timers_quiet(&w, 1);
-		/* As a driver that polls, too, does. */
+		/* A driver that also polls does this. */
 		vuhca_poll_eq(w.eq);
 		for (i = 0; i < VT_TIMER_CQS; i++)
 			vuhca_arm_cq(w.cq[i].cq, false);
@@ -50,7 +57,7 @@ static void vt_delay_long(struct vt *t)
 	vt_timers_end(&w);
 }
 
-/* Polled only: no interrupt ever, and each poll finds what there is. */
+/* Only polled: there is never an interrupt, and each poll finds the events. */
 static void vt_poll_only(struct vt *t)
 {
 	struct vt_timers w;
@@ -81,7 +88,7 @@ static unsigned int vt_marked(struct vt_timers *w)
 	return marked;
 }
 
-/* The first event sets both bytes, others their own; a poll clears them all. */
+/* The first event sets both bytes, others their own one; a poll clears all. */
 static void vt_summary(struct vt *t)
 {
 	struct vuhca_summary *summary = t->send_cq.cq->eq->poller.summary;
@@ -109,7 +116,7 @@ static void vt_summary(struct vt *t)
 	vt_timers_end(&w);
 }
 
-/* A driver that does not poll in time is interrupted by the next event. */
+/* When a driver does not poll in time, the next event interrupts. */
 static void vt_unresponsive(struct vt *t)
 {
 	struct vt_timers w;
@@ -129,7 +136,9 @@ static void vt_unresponsive(struct vt *t)
 	vt_timers_end(&w);
 }
 
-/* Stamps are compared across the wrap of local time, which is set near it. */
+/*
+ * Time stamps are compared across the wrap of local time, which is set near it.
+ */
 static void vt_time_wrap(struct vt *t)
 {
 	struct vt_timers w;
@@ -140,7 +149,9 @@ static void vt_time_wrap(struct vt *t)
 				  -10ULL * NSEC_PER_MSEC);
 		vt_timers_complete(&w, 0);
 		VT_WAIT(t, vt_timers_interrupts(&w) == 1);
-		/* Later events are before the stamp, on both sides of the wrap. */
+		/*
+		 * Later events are before the stamp, on both sides of the wrap.
+		 */
 		vt_timers_complete(&w, 1);
 		VT_WAIT(t, vuhca_read_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF) <
 			   VT_LONG_NS / 2);
@@ -157,9 +168,10 @@ static void vt_time_wrap(struct vt *t)
 }
 
 /*
- * Hazard 30: an event posted to a queue that is not empty, before the stamp, is
- * told by nothing until another one comes. Here the driver has taken the first
- * event, the CQ of which nobody arms: the last one is stranded.
+ * An event on a queue that is not empty, before the stamp, is not announced
+ * until another one comes (docs/HAZARDS.md, hazard 30). Here the driver has
+ * taken the first event, whose CQ is not armed again: the last event is
+ * stranded.
  */
 static bool vt_strand(struct vt_timers *w)
 {
@@ -172,7 +184,7 @@ static bool vt_strand(struct vt_timers *w)
 	return VT_EQUAL(t, vt_timers_pending(w), 2);
 }
 
-/* Longer than the deadman looks twice. */
+/* Longer than two ticks of the deadman. */
 #define VT_STRANDED_MS	1500
 
 static void vt_stranded_without(struct vt *t)
@@ -184,7 +196,10 @@ static void vt_stranded_without(struct vt *t)
 		msleep(VT_STRANDED_MS);
 		VT_EQUAL(t, vt_timers_events(&w, 1), 0);
 		VT_EQUAL(t, vt_timers_interrupts(&w), 1);
-		/* No byte tells either; who looks without finds it. */
+		/*
+		 * No summary byte announces it either; a poll that reads the
+		 * entries finds it.
+		 */
 		VT_EQUAL(t, vuhca_poll_eq(w.eq), 0);
 		VT_WAIT(t, vuhca_poll_eq(w.eq) == 1);
 		VT_EQUAL(t, vt_timers_events(&w, 1), 1);
@@ -224,7 +239,9 @@ static void vt_echo(struct vuhca_cq *cq, void *context)
 
 #define VT_ECHOES	2000
 
-/* Under load the queue is polled, quiet again it interrupts; none is lost. */
+/*
+ * Under load the queue is polled, when quiet it interrupts; no event is lost.
+ */
 static void vt_adaptive(struct vt *t)
 {
 	struct vuhca_eq *eq = t->send_cq.cq->eq;
@@ -245,7 +262,10 @@ static void vt_adaptive(struct vt *t)
 	interrupts = READ_ONCE(eq->interrupts) - interrupts;
 	vt_note(t, "%u events one by one, %llu interrupts", i - 1, interrupts);
 	VT_CHECK(t, READ_ONCE(eq->poller.switches) > switches, "never polled");
-	/* How few depends on the machine; the demonstration measures it. */
+	/*
+	 * The number depends on the machine; `npm run demo:interrupts` measures
+	 * it.
+	 */
 	VT_CHECK(t, interrupts < VT_ECHOES, "%llu interrupts", interrupts);
 	VT_WAIT(t, !READ_ONCE(eq->poller.active));
 	interrupts = READ_ONCE(eq->interrupts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Trace of a QP from the guest: enabled, read while it runs, loss counted. */
+/* Trace of a QP from the guest: enabled, read while it runs, losses counted. */
 #include "vt.h"
 
 #define VT_TRACE_BLOCKS_LOG2	3
@@ -31,7 +31,10 @@ static void vt_nops_done(struct vt *t, unsigned int count)
 	VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, count, VT_TIMEOUT_MS), count);
 }
 
-/* Command blocks from @position on; all are of our QP and in order. */
+/*
+ * Reads command blocks from @position on; all belong to the QP and are in
+ * order.
+ */
 static u64 vt_read(struct vt *t, u64 position, unsigned int expected)
 {
 	const struct vuhca_trace_block *block = (void *)t->memory;
@@ -66,7 +69,7 @@ static void vt_trace_running(struct vt *t)
 	VT_EQUAL(t, position, 3);
 	vt_nops_done(t, 2);
 	position = vt_read(t, position, 2);
-	/* Twice round the queue: the older half is lost, and counted. */
+	/* Twice the length of the queue: the older half is lost and counted. */
 	vt_nops_done(t, 16);
 	VT_EQUAL(t, vuhca_query_trace(t->end[0].qp, &attributes), 0);
 	VT_EQUAL(t, le64_to_cpu(attributes.head), 21);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Memory windows for tests: end 1 binds them to pieces of its area, end 0 uses them.
- * A refusal fails the QPs it concerns, so the pair is connected anew after it.
+ * Memory windows for tests: end 1 binds them to pieces of its area, end 0 uses
+ * them. A refusal fails the QPs concerned, so the pair is connected again after
+ * it.
  */
 #include "vt_window.h"
 
@@ -31,7 +32,7 @@ void vt_on_window(struct vt *t, enum vuhca_mw_kind kind,
 	vt_areas_destroy(t, &w.areas);
 }
 
-/* What the adapter has of the window; the key from there. */
+/* Queries the window and takes over its key. */
 struct vuhca_mw_attributes vt_window_query(struct vt_window *w)
 {
 	struct vuhca_mw_attributes attributes = {};
@@ -41,7 +42,7 @@ struct vuhca_mw_attributes vt_window_query(struct vt_window *w)
 	return attributes;
 }
 
-/* A bind by end 1 that ends with @status. */
+/* Binds by end 1 and expects @status. */
 bool vt_window_bind_range(struct vt_window *w, const struct vuhca_buffer *range,
 			  u32 access, u8 status)
 {
@@ -72,7 +73,7 @@ bool vt_window_bind(struct vt_window *w, size_t offset, u32 length, u32 access,
 	return vt_window_bind_range(w, &range, access, status);
 }
 
-/* A request of end 0 of @pair under @rkey that ends with @status. */
+/* Executes a request of end 0 of @pair under @rkey and expects @status. */
 bool vt_window_use(struct vt_window *w, struct vt_pair *pair, u8 opcode,
 		   u32 rkey, size_t offset, u32 length, u8 status)
 {

@@ -11,7 +11,7 @@ struct vt_window {
 	struct vt *t;
 	struct vt_pair pair;
 	struct vt_areas areas;
-	struct vuhca_mr *mr;	/* that windows may be bound to */
+	struct vuhca_mr *mr;	/* memory region to which the window is bound */
 	struct vuhca_mw *mw;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Load of a tenant of an adapter: what its two files share. */
+/* Declarations for the two files of the module vuhca_tenant. */
 #ifndef VUHCA_TENANT_H
 #define VUHCA_TENANT_H
 
@@ -7,7 +7,7 @@
 
 #include "vuhca.h"
 
-/* A service level's commands are spread over so many queue pairs. */
+/* Queue pairs over which the commands of a QoS level are spread. */
 #define TENANT_PAIRS		16
 #define TENANT_QUEUE_LOG2	4
 #define TENANT_WINDOW_MAX	(TENANT_PAIRS << TENANT_QUEUE_LOG2)
@@ -21,7 +21,7 @@ struct tenant_pair {
 	u32 outstanding;
 };
 
-/* RDMA WRITEs at one QoS level: so many under way at any time. */
+/* RDMA WRITEs at one QoS level; `window` commands are under way at any time. */
 struct tenant_load {
 	struct vuhca_dev *dev;
 	struct vuhca_pd *pd;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The load of one QoS level: RDMA WRITEs from port 1 to port 2, each through a
- * collect buffer, with as many under way as the window says. A thread posts
- * again what has completed, told by interrupt.
+ * collect buffer, with `window` commands under way. An interrupt wakes a
+ * thread, which posts a new command for each completed one.
  */
 #include <linux/kthread.h>
 
@@ -32,7 +32,7 @@ static int tenant_connect(struct tenant_load *load, struct tenant_pair *pair,
 		.receive_psn = TENANT_PSN,
 		.access = VUHCA_ACCESS_FLAG_REMOTE_WRITE,
 		.path_mtu = TENANT_PATH_MTU,
-		/* The cable loses nothing: a late answer is only late. */
+		/* The cable loses no packet, so no timeout is needed. */
 		.timeout = 0,
 	};
 
@@ -86,7 +86,7 @@ static bool tenant_post(struct tenant_load *load, unsigned int index)
 			       VUHCA_POST_COLLECT) == 1;
 }
 
-/* Commands a queue pair posts at a time. */
+/* Commands that a queue pair posts at a time. */
 static u32 tenant_batch(struct tenant_load *load)
 {
 	return clamp(READ_ONCE(load->window) / TENANT_PAIRS, 1U,
@@ -99,8 +99,9 @@ static bool tenant_has_room(struct tenant_load *load)
 }
 
 /*
- * A batch for each queue pair that has none under way. Behind a command that went
- * by doorbell the copies of the next ones come too early; the next batch does not.
+ * Posts a batch on each idle queue pair. The adapter refuses collected commands
+ * behind one that went by doorbell, because they come too early; those of the
+ * next batch it takes.
  */
 static void tenant_fill(struct tenant_load *load)
 {
@@ -158,7 +159,7 @@ static int tenant_thread(void *data)
 	return 0;
 }
 
-/* What there is of it is for tenant_load_stop() when this fails. */
+/* After a failure, tenant_load_stop() frees what was created. */
 int tenant_load_start(struct tenant_load *load)
 {
 	struct vuhca_cq_init init = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What a tenant of an adapter does in the demonstration of shares: RDMA WRITEs
- * at both QoS levels. debugfs, vuhca-tenant/load: write how many commands to keep
- * under way at level 0 and level 1 (0 0 returns when all have completed); read
- * what became of them.
+ * The load of a tenant in the demonstration of shares: RDMA WRITEs at both QoS
+ * levels. debugfs, vuhca-tenant/load: write the number of commands to keep
+ * under way at level 0 and at level 1 (0 0 returns when all have completed);
+ * read the counters.
  */
 #include <linux/debugfs.h>
 #include <linux/dma-mapping.h>
@@ -17,7 +17,7 @@ static unsigned int message_bytes = 65536;
 module_param(message_bytes, uint, 0444);
 MODULE_PARM_DESC(message_bytes, "Length of each WRITE");
 
-static DEFINE_MUTEX(tenant_lock);	/* protects what follows */
+static DEFINE_MUTEX(tenant_lock);	/* protects the variables below */
 static struct vuhca_dev *tenant_dev;
 static struct vuhca_pd *tenant_pd;
 static struct vuhca_mr *tenant_mr;
@@ -31,7 +31,7 @@ static bool tenant_is_quiet(struct tenant_load *load)
 	return READ_ONCE(load->completed) == READ_ONCE(load->posted);
 }
 
-/* Zero windows wait for what is under way. */
+/* Sets the windows; a window of 0 waits for the commands under way. */
 static int tenant_set(const u32 *windows)
 {
 	unsigned int i;
@@ -93,7 +93,7 @@ static int tenant_create(struct vuhca_dev *dev)
 	unsigned int i;
 	int err = 0;
 
-	/* The same bytes again and again: from the first half to the second. */
+	/* Each WRITE copies the first half to the second. */
 	tenant_memory = dma_alloc_coherent(&dev->pdev->dev, 2 * message_bytes,
 					   &tenant_dma, GFP_KERNEL);
 	if (!tenant_memory)
