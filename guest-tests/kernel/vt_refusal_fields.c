@@ -238,8 +238,8 @@ void vt_refusal_qp_changes(struct vt *t)
 #define VT_BAD_CHANGE(expected, member, plus, change) \
 	VT_BAD(t, qp_attributes, MODIFY_QP, qp->qpn, good, expected, \
 	       VT_AT(qp_attributes, member) + (plus), change)
-	VT_BAD_CHANGE(BAD_FIELD, dw1, 0, vuhca_qp_attributes_set_port(&bad, 0));
-	VT_BAD_CHANGE(BAD_FIELD, dw1, 0, vuhca_qp_attributes_set_port(&bad, 3));
+	VT_BAD_CHANGE(BAD_FIELD, dw1, 1, vuhca_qp_attributes_set_port(&bad, 0));
+	VT_BAD_CHANGE(BAD_FIELD, dw1, 1, vuhca_qp_attributes_set_port(&bad, 3));
 	VT_BAD_CHANGE(BAD_FIELD, dw1, 2,
 		      vuhca_qp_attributes_set_pkey_index(&bad, 128));
 	VT_BAD_CHANGE(BAD_FIELD, attribute_mask, 0,
