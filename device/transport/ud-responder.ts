@@ -23,11 +23,11 @@ import { ScatterGatherList } from './scatter-gather.ts';
 /** Drops that are no fault of the receiving function. */
 export interface DropCounters {
   wrongService: number;
-  noReceiveWqe: number;
+  noReceiveEntry: number;
 }
 
 export class UdResponder {
-  readonly drops: DropCounters = { wrongService: 0, noReceiveWqe: 0 };
+  readonly drops: DropCounters = { wrongService: 0, noReceiveEntry: 0 };
   readonly #keys: KeyCheck;
   readonly #reader: ReceiveQueueReader;
   readonly #list = new ScatterGatherList();
@@ -46,7 +46,7 @@ export class UdResponder {
     }
     if (!this.#keysMatch(qp, port, ring.view, packet)) return false;
     if (!this.#reader.available(qp)) {
-      this.drops.noReceiveWqe++;
+      this.drops.noReceiveEntry++;
       return false;
     }
     const fault = this.#reader.take(qp, this.#list) || this.#deliver(qp, ring, packet);
