@@ -67,6 +67,11 @@ export interface GuestOptions {
   readonly consoleLog?: string;
   /** Called with each line of the serial console. */
   readonly onConsoleLine?: (line: string) => void;
+  /**
+   * Called with each line of the kernel's log, as `dmesg` prints it, whatever the level of the
+   * console. Only our own init sends it.
+   */
+  readonly onKernelLine?: (line: string) => void;
   /** True connects the serial console to this terminal; `onConsoleLine` is not called then. */
   readonly interactive?: boolean;
   /** Where QEMU's gdb server listens: `unix:/path` or `tcp::1234`. */

@@ -34,15 +34,18 @@ t.test('a guest boots, reports over its ports and powers off', async (t) => {
 read -r word </dev/virtio-ports/extra
 echo "host said $word"
 echo "to the console" >/dev/console
+echo "<7>to the log" >/dev/kmsg
 exit 3
 `;
   const watch = new KernelLogWatch();
   const console: string[] = [];
+  const kernelLog: string[] = [];
   const consoleLog = `${t.testdir({})}/console.log`;
   const guest = await launchGuest({
     initramfs: await buildInitramfs({ caseScript }),
     ports: ['extra'],
     consoleLog,
+    onKernelLine: (line) => kernelLog.push(line),
     onConsoleLine: (line) => {
       console.push(line);
       watch.push(line);
@@ -55,6 +58,12 @@ exit 3
   t.match(await guest.whenExited, { status: 0, signal: null });
   t.match(report, [/^@vuhca init [0-9.]+$/, 'host said hello', '@vuhca exit 3']);
   t.ok(console.includes('to the console'));
+  t.match(kernelLog[0], /Linux version/);
+  t.ok(
+    kernelLog.some((line) => line.endsWith('] to the log')),
+    'whatever the level of the console',
+  );
+  t.notOk(console.some((line) => line.endsWith('to the log')));
   t.match(readFileSync(consoleLog, 'utf8'), /to the console/);
   t.same(watch.complaints, []);
   t.same(runFolders(process.pid), []);

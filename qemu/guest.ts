@@ -9,8 +9,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildArguments, type GuestPlan } from './guest-options.ts';
+import { type Accelerator, buildArguments, type GuestPlan } from './guest-options.ts';
 import { GuestPort } from './guest-port.ts';
+import { KernelRecords } from './kernel-records.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { QmpClient } from './qmp.ts';
 import { makeRunDirectory, onProcessEnd } from './run-directory.ts';
@@ -28,6 +29,8 @@ export interface GuestExit {
 
 /** The port that init.sh reports on; every guest has it. */
 export const REPORT_PORT = 'vuhca.report';
+/** The port that carries the kernel's log; every guest has it. */
+const LOG_PORT = 'vuhca.log';
 
 const START_BOUND_MS = 60_000;
 const QUIT_BOUND_MS = 2_000;
@@ -39,6 +42,7 @@ export class Guest {
   readonly qmp: QmpClient;
   /** Resolves, never rejects, when QEMU has ended and nothing of it is left. */
   readonly whenExited: Promise<GuestExit>;
+  readonly accelerator: Accelerator;
   readonly #child: ChildProcess;
   readonly #ports: ReadonlyMap<string, GuestPort>;
 
@@ -49,10 +53,11 @@ export class Guest {
   static async start(qemu: Qemu, plan: GuestPlan): Promise<Guest> {
     const directory = makeRunDirectory();
     const forget = onProcessEnd(() => rmSync(directory, { recursive: true, force: true }));
-    const names = [REPORT_PORT, ...(plan.ports ?? [])];
+    const names = [REPORT_PORT, LOG_PORT, ...(plan.ports ?? [])];
     const control = await GuestPort.listen(checkLength(join(directory, 'qmp')));
     const ports = new Map<string, GuestPort>();
     for (const [i, name] of names.entries()) ports.set(name, await GuestPort.listen(join(directory, `port${i}`)));
+    followKernelLog(ports.get(LOG_PORT) as GuestPort, plan);
     const sockets = { qmp: control.path, ports: [...ports].map(([name, { path }]) => ({ name, path })) };
     const child = spawnQemu(qemu, buildArguments(plan, sockets), plan.interactive ?? false);
     const forgetChild = onProcessEnd(() => child.kill('SIGKILL'));
@@ -63,7 +68,7 @@ export class Guest {
       return exit;
     });
     const qmp = await negotiate(control, child, exited);
-    return new Guest(child, qmp, ports, exited);
+    return new Guest(child, qmp, ports, exited, plan.accelerator);
   }
 
   private constructor(
@@ -71,7 +76,9 @@ export class Guest {
     qmp: QmpClient,
     ports: ReadonlyMap<string, GuestPort>,
     exited: Promise<GuestExit>,
+    accelerator: Accelerator,
   ) {
+    this.accelerator = accelerator;
     this.#child = child;
     this.qmp = qmp;
     this.#ports = ports;
@@ -127,6 +134,16 @@ function spawnQemu(qemu: Qemu, args: readonly string[], interactive: boolean): C
     env: { ...process.env, ...qemu.environment },
     stdio: interactive ? ['inherit', 'inherit', 'pipe'] : ['pipe', 'pipe', 'pipe'],
   });
+}
+
+/** Reads the kernel's log, and tells the guest when it has all arrived. */
+function followKernelLog(port: GuestPort, plan: GuestPlan): void {
+  const records = new KernelRecords(
+    (line) => plan.onKernelLine?.(line),
+    // The guest may end before it reads this.
+    () => port.write('\n').catch(() => {}),
+  );
+  port.onLine((line) => records.push(line));
 }
 
 /** Follows the console and errors of the process to its end. */

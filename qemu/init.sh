@@ -4,7 +4,8 @@
 # The guest's first process: mounts the usual file systems, names the virtio-serial ports, loads
 # the modules of /etc/modules in their order, runs /case, reports and powers off. The output of
 # /case goes to the port vuhca.report, between lines that begin with "@vuhca": "init",
-# "module NAME failed", "exit STATUS". initramfs.ts packs this script.
+# "module NAME failed", "exit STATUS". The kernel's log goes to the port vuhca.log; the host answers
+# with a line when all of it has arrived. initramfs.ts packs this script.
 
 export PATH=/bin HOME=/ TERM=dumb
 
@@ -20,6 +21,15 @@ for port in /sys/class/virtio-ports/*; do
   read -r name <"$port/name"
   ln -s "/dev/${port##*/}" "/dev/virtio-ports/$name"
 done
+
+# Otherwise the kernel drops what is written to /dev/kmsg often.
+echo on >/proc/sys/kernel/printk_devkmsg
+log=/dev/virtio-ports/vuhca.log
+if [ -e "$log" ]; then
+  exec 4<>"$log"
+  # A reader that is overtaken by the log ends; the next one begins with the oldest record.
+  while :; do cat /dev/kmsg; done >&4 2>/dev/null &
+fi
 
 report=/dev/virtio-ports/vuhca.report
 [ -e "$report" ] || report=/dev/console
@@ -42,4 +52,8 @@ if [ "$status" = 0 ]; then
 fi
 echo "@vuhca exit $status" >&3
 exec 3>&-
+if [ -e "$log" ]; then
+  echo "<6>@vuhca log ends" >/dev/kmsg
+  read -r _ <&4
+fi
 poweroff -f

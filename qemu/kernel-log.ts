@@ -40,22 +40,28 @@ export function findComplaint(line: string): KernelComplaint | undefined {
   return found === undefined ? undefined : { kind: found[0], line };
 }
 
-/** Collects the complaints of one guest's console, up to a limit; later ones are only counted. */
+/**
+ * Collects the complaints of one guest, up to a limit; later ones are only counted. A line that
+ * comes both from the console and from the kernel's log counts once.
+ */
 export class KernelLogWatch {
   readonly complaints: KernelComplaint[] = [];
   /** The number of all complaints. */
   count = 0;
   readonly #limit: number;
+  readonly #seen = new Set<string>();
 
   constructor(limit = 100) {
     this.#limit = limit;
   }
 
-  /** Takes the next console line. */
-  push(line: string): void {
-    const complaint = findComplaint(line);
-    if (complaint === undefined) return;
+  /** Takes the next line of console or log. Returns the complaint in it, if it is new. */
+  push(line: string): KernelComplaint | undefined {
+    const complaint = findComplaint(line.trimEnd());
+    if (complaint === undefined || this.#seen.has(complaint.line)) return undefined;
+    this.#seen.add(complaint.line);
     this.count++;
     if (this.complaints.length < this.#limit) this.complaints.push(complaint);
+    return complaint;
   }
 }
