@@ -4,7 +4,7 @@
  * in a process of its own.
  */
 import t from 'tap';
-import { runGuestCases } from './harness/guest-run.ts';
+import { runGuestCases } from './harness/kernel-cases.ts';
 import { report } from './harness/report.ts';
 
 /** The bound of a run on a busy machine, compilation included. */
@@ -79,7 +79,7 @@ for (const seed of [1, 2]) {
 
 t.test('an adapter that dies under the driver', { timeout: BOUND_MS }, async (t) => {
   let run = await runGuestCases({ script: 'gone.sh' });
-  for (let again = 0; again < ABORTS_MAX && run.faults.some((fault) => fault.includes(QEMU_ABORT)); again++) {
+  for (let again = 0; again < ABORTS_MAX && run.faults.some((fault) => fault.text.includes(QEMU_ABORT)); again++) {
     t.comment('QEMU aborted by itself; the test runs again');
     run = await runGuestCases({ script: 'gone.sh' });
   }

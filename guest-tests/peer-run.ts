@@ -13,8 +13,10 @@ import type { StatusReport } from '../device/main/status-report.ts';
 import type { Guest } from '../qemu/guest.ts';
 import { makeRunDirectory, onProcessEnd } from '../qemu/run-directory.ts';
 import { DeviceProcess } from './harness/device-process.ts';
-import { type GuestRun, type GuestRunOptions, makeRun, packCases } from './harness/guest-run.ts';
-import { GuestSession } from './harness/guest-session.ts';
+import { packJob } from './harness/guest-image.ts';
+import { type GuestRun, makeRun } from './harness/guest-run.ts';
+import { GuestSession, type GuestSessionOptions } from './harness/guest-session.ts';
+import { type CaseOptions, makeCaseJob } from './harness/kernel-cases.ts';
 import { LinkRelay } from './harness/link-relay.ts';
 
 /** The results of both guests. */
@@ -48,12 +50,11 @@ const FAULTS = { seed: 20, faults: { drop: 0.01, duplicate: 0.005, reorder: 0.00
 /**
  * Runs both guests to their end. Throws SetupError only when adapter or guest cannot be started.
  */
-export async function runPeers(processes: 1 | 2, options: GuestRunOptions = {}): Promise<PeerRun> {
-  const pack = (side: number) => packCases({ ...options, script: 'peer.sh', side });
+export async function runPeers(processes: 1 | 2, options: CaseOptions & GuestSessionOptions = {}): Promise<PeerRun> {
+  const pack = async (side: number) => packJob(await makeCaseJob({ ...options, script: 'peer.sh', side }));
   const images = [await pack(0), await pack(1)];
   const directory = makeRunDirectory();
   const forget = onProcessEnd(() => rmSync(directory, { recursive: true, force: true }));
-  const startMs = performance.now();
   const served = processes === 1 ? await serveTogether() : await serveApart(directory);
   const sessions = makeSessions(served, options);
   let links: LinkReport[] = [];
@@ -62,13 +63,13 @@ export async function runPeers(processes: 1 | 2, options: GuestRunOptions = {}):
     links = await readLinks(served.devices);
   } finally {
     served.relay?.close();
-    for (const device of served.devices) sessions[0].session.faults.push(...(await device.stop()));
+    for (const device of served.devices) sessions[0].session.adapterFaults(await device.stop());
     rmSync(directory, { recursive: true, force: true });
     forget();
   }
   const isGood = ({ ends }: LinkReport): boolean => ends[0].endsWith(`:${GOOD_PORT}`);
   return {
-    guests: sessions.map(({ session }) => makeRun(session, startMs)),
+    guests: sessions.map(({ session }) => makeRun(session)),
     good: links.filter(isGood),
     bad: links.filter((link) => !isGood(link)),
     cuts: served.relay?.cuts ?? 0,
@@ -107,16 +108,16 @@ interface PeerSession {
   start(image: string, socketPath: string): Promise<void>;
 }
 
-function makeSessions({ devices, relay }: Served, options: GuestRunOptions): PeerSession[] {
+function makeSessions({ devices, relay }: Served, options: CaseOptions & GuestSessionOptions): PeerSession[] {
   const started = [new Started(), new Started()];
   return [0, 1].map((side) => {
     const onReport = (line: string): void => {
       if (line.startsWith(PEER_LINE)) void tell(started[1 - side].guest, line.slice(PEER_LINE.length));
       else if (line === CUT_REQUEST && relay !== undefined)
-        cutUntilLost(relay, devices).catch((error) => session.faults.push(`the link was not cut: ${error}`));
+        cutUntilLost(relay, devices).catch((error) => session.adapterFaults([`the link was not cut: ${error}`]));
     };
-    const session = new GuestSession({ ...options, onReport, ports: [PEER_PORT], cpus: 1 });
-    return { session, start: (image, path) => session.run(image, path, (guest) => started[side].set(guest)) };
+    const session = new GuestSession({ ...options, onReport, guest: { ports: [PEER_PORT], cpus: 1 } });
+    return { session, start: (image, path) => session.run(image, [path], (guest) => started[side].set(guest)) };
   });
 }
 

@@ -5,8 +5,9 @@
  */
 import { runEntry } from '../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../qemu/setup/script-options.ts';
-import { type GuestRunOptions, runGuestCases } from './harness/guest-run.ts';
-import type { KtapResult } from './harness/ktap.ts';
+import type { GuestRunOptions } from './harness/guest-run.ts';
+import type { TestResult } from './harness/guest-session.ts';
+import { type CaseOptions, runGuestCases } from './harness/kernel-cases.ts';
 
 interface Options {
   readonly count?: number;
@@ -24,20 +25,20 @@ await runEntry(async () => {
     .option('--count <N>', 'Datagrams of the bulk tests.', wholeNumber(1))
     .option('--seed <N>', 'Seed of everything random in the guest.', wholeNumber())
     .option('--only <CASE>', 'The one case to run in each suite.')
-    .option('--console', "Prints the guest's console.")
+    .option('--console', "Prints the log of the guest's kernel.")
     .option('--device <ARGUMENT>', 'An argument of the adapter process, for instance --device=--functions=2.', collect);
   const { count, seed, only, console, device } = readOptions<Options>(script);
-  const options: GuestRunOptions = {
+  const options: CaseOptions & GuestRunOptions = {
     ...(script.args.length > 0 ? { suites: script.args } : {}),
     ...(count === undefined ? {} : { count }),
     ...(seed === undefined ? {} : { seed }),
     ...(only === undefined ? {} : { only }),
-    ...(console ? { onConsoleLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
+    ...(console ? { onKernelLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
     ...(device === undefined ? {} : { deviceArguments: device }),
     onResult: print,
   };
   const { results, faults, seconds } = await runGuestCases(options);
-  for (const fault of faults) process.stdout.write(`fault: ${fault}\n`);
+  for (const { text } of faults) process.stdout.write(`fault: ${text}\n`);
   const cases = results.filter(({ parent }) => !parent);
   const failed = cases.filter(({ ok }) => !ok);
   const counts = [`${cases.length - failed.length} passed`, `${failed.length} failed`, `${faults.length} faults`];
@@ -49,7 +50,7 @@ function collect(argument: string, before: readonly string[] = []): string[] {
   return [...before, argument];
 }
 
-function print({ path, ok, skipped, diagnostics, durationMs }: KtapResult): void {
+function print({ path, ok, skipped, diagnostics, durationMs }: TestResult): void {
   const verdict = skipped === undefined ? (ok ? 'ok     ' : 'NOT OK ') : 'skipped';
   const seconds = ((performance.now() - started) / 1000).toFixed(2).padStart(7);
   process.stdout.write(

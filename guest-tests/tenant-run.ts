@@ -8,7 +8,10 @@
  */
 import { ControlClient } from '../device/main/control-client.ts';
 import { DeviceProcess } from './harness/device-process.ts';
-import { type GuestRun, type GuestRunOptions, packCases } from './harness/guest-run.ts';
+import { packJob } from './harness/guest-image.ts';
+import type { GuestRun } from './harness/guest-run.ts';
+import type { GuestSessionOptions } from './harness/guest-session.ts';
+import { type CaseOptions, makeCaseJob } from './harness/kernel-cases.ts';
 import { Tenant } from './harness/tenant-guest.ts';
 import { type Measurement, measureShares } from './shares/measure.ts';
 
@@ -48,8 +51,10 @@ const SHARES_SECONDS = 2;
 const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;
 
 /** Runs the guests to their end. Throws SetupError only when adapter or guest cannot be started. */
-export async function runTenants(options: GuestRunOptions = {}): Promise<TenantRun> {
-  const image = await packCases({ ...options, script: 'tenant.sh', modules: ['driver', 'kernel', 'tenant'] });
+export async function runTenants(options: CaseOptions & GuestSessionOptions = {}): Promise<TenantRun> {
+  const image = await packJob(
+    await makeCaseJob({ ...options, script: 'tenant.sh', modules: ['driver', 'kernel', 'tenant'] }),
+  );
   const sockets = Array.from({ length: FUNCTIONS }, (_, number) => `function${number}.sock`);
   const device = await DeviceProcess.start({ topology: { adapters: { hca: { sockets } } } });
   const onReport = (line: string): void => {
@@ -74,7 +79,7 @@ export async function runTenants(options: GuestRunOptions = {}): Promise<TenantR
     await Promise.all(tenants.map((tenant) => tenant.end()));
   } finally {
     await Promise.all(tenants.map((tenant) => tenant.kill()));
-    tenants[0].session.faults.push(...(await device.stop()));
+    tenants[0].session.adapterFaults(await device.stop());
   }
   return { guests: tenants.map((tenant) => tenant.report()), killed: killed.report(), shares };
 }

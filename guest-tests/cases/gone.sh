@@ -5,9 +5,6 @@
 # ones. The driver must notice by itself, refuse work within a bounded time and unload cleanly.
 # Standard output is KTAP.
 
-echo 7 >/proc/sys/kernel/printk
-mount -t debugfs debugfs /sys/kernel/debug
-
 number=0
 
 report() {

@@ -3,11 +3,7 @@
 #
 # Runs the in-kernel tests as the case of init: loads driver and test module, runs each suite of the
 # test module by reading its file, and ends with the cases that need user space. Standard output is
-# KTAP. guest-run.ts writes /etc/vuhca-test.
-
-# Module messages go to the console, where the host looks for complaints.
-echo 7 >/proc/sys/kernel/printk
-mount -t debugfs debugfs /sys/kernel/debug
+# KTAP. kernel-cases.ts writes /etc/vuhca-test.
 
 # SUITES (a list, or empty for all), ONLY (one case), COUNT, SEED
 . /etc/vuhca-test

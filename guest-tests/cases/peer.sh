@@ -5,9 +5,6 @@
 # arrive on the virtio port vuhca.peer and go into the test module; the words of this one are lines
 # of the suite's output that begin with @peer. The host carries them (peer-run.ts).
 
-echo 7 >/proc/sys/kernel/printk
-mount -t debugfs debugfs /sys/kernel/debug
-
 # ONLY (one case), SEED, SIDE
 . /etc/vuhca-test
 

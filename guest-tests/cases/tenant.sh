@@ -7,9 +7,6 @@
 # `load N M` (WRITEs to keep under way at QoS level 0 and 1), `loaded` (their counts), `end`. Needs
 # only the modules of the orders that it gets.
 
-echo 7 >/proc/sys/kernel/printk
-mount -t debugfs debugfs /sys/kernel/debug
-
 # COUNT, SEED
 . /etc/vuhca-test
 

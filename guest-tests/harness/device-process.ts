@@ -8,6 +8,9 @@ import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qem
 
 const LOG_LINES = 200;
 
+/** The adapters to serve; their log is kept here. */
+export type DeviceStart = Omit<DeviceChildOptions, 'onLogLine'>;
+
 /** A running adapter process. */
 export class DeviceProcess {
   readonly child: DeviceChild;
@@ -20,7 +23,7 @@ export class DeviceProcess {
    * Starts it and waits until guests may attach. Throws SetupError with its log when it does not
    * start.
    */
-  static async start(options: Omit<DeviceChildOptions, 'onLogLine'>): Promise<DeviceProcess> {
+  static async start(options: DeviceStart): Promise<DeviceProcess> {
     const log: string[] = [];
     const onLogLine = (line: string): void => {
       log.push(line);

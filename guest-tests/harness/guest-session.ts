@@ -1,102 +1,234 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One guest of a test from start to end, and everything that goes wrong with it: complaints of its
- * kernel, a guest that stops or falls silent, a test plan that is not kept. Called by guest-run.ts,
- * peer-run.ts and tenant-guest.ts.
+ * One guest of a test from start to end: the steps of its case (steps.sh), the results that modules
+ * and scripts print as KTAP, and everything that goes wrong: complaints of its kernel, a guest that
+ * stops or falls silent, a plan that is not kept. Called by guest-run.ts, peer-run.ts and
+ * tenant-guest.ts.
  */
 import type { Guest } from '../../qemu/guest.ts';
+import type { GuestOptions } from '../../qemu/guest-options.ts';
 import { KernelLogWatch } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
-import { KtapParser, type KtapResult } from './ktap.ts';
+import { SilenceWatch } from '../../qemu/silence.ts';
+import type { KtapResult } from './ktap.ts';
+import { KtapStreams } from './ktap-streams.ts';
+
+/** What a step does: see steps.sh. */
+export type StepKind = 'load' | 'bind' | 'script' | 'unload';
+
+/** A result line of KTAP, or a step of the case. */
+export interface TestResult extends KtapResult {
+  /** The kind of the step that it is; absent for a line of KTAP. */
+  readonly step?: StepKind;
+  /** Host seconds since the guest was started. */
+  readonly seconds: number;
+  /** Lines that the guest's kernel had written by then. */
+  readonly logLines: number;
+}
+
+/** What went wrong beside results. */
+export type FaultKind = 'kernel' | 'silence' | 'guest' | 'results' | 'adapter';
+
+export interface GuestFault {
+  readonly kind: FaultKind;
+  readonly text: string;
+  /** Lines that the guest's kernel had written by then. */
+  readonly logLines: number;
+}
 
 export interface GuestSessionOptions {
-  readonly onResult?: (result: KtapResult) => void;
+  readonly onResult?: (result: TestResult) => void;
+  readonly onFault?: (fault: GuestFault) => void;
   readonly onConsoleLine?: (line: string) => void;
-  /** Called with every line that the guest reports. */
+  /** Called with every line that the guest reports, steps included. */
   readonly onReport?: (line: string) => void;
-  /** Names of further virtio-serial ports. */
-  readonly ports?: readonly string[];
-  /** The number of processors; 2 when absent. */
-  readonly cpus?: number;
-  /** 512 when absent. */
-  readonly memoryMiB?: number;
+  /** Called with each line of the kernel's log. */
+  readonly onKernelLine?: (line: string) => void;
+  /** Further options of the guest: ports, processors, memory, kernel, gdb. */
+  readonly guest?: GuestOptions;
+  /** The longest silence, in seconds; none ends the guest when it is Infinity. */
+  readonly silenceSeconds?: number;
 }
 
 /** The longest silence of a case, with a wide margin for busy machines. */
-const SILENCE_BOUND_MS = 60_000;
-const LOG_LINES = 20_000;
+const SILENCE_SECONDS = 300;
+const LOG_LINES = 50_000;
 /** Kernel options that find wrong memory accesses, as far as a stock kernel can. */
-const APPEND = 'slub_debug=FZPU kfence.sample_interval=10 hung_task_panic=0';
+const APPEND = 'slub_debug=FZPU kfence.sample_interval=10 hung_task_panic=0 log_buf_len=1M';
+const STEP = /^@vuhca step (\w+) (.*)$/;
+const DONE = /^@vuhca done (\d+) ?(.*)$/;
+const STAMP = /^\[ *\d+\.\d+\] /;
+/** A script that ends with this has skipped its test (kernel documentation, kselftest). */
+const SKIPPED = 4;
 
 export class GuestSession {
-  readonly parser: KtapParser;
-  readonly faults: string[] = [];
-  readonly #log: string[] = [];
-  readonly #watch = new KernelLogWatch();
+  readonly results: TestResult[] = [];
+  readonly faults: GuestFault[] = [];
+  /** The kernel's log. */
+  readonly log: string[] = [];
   readonly #options: GuestSessionOptions;
-  #lastNewsMs = performance.now();
+  readonly #watch = new KernelLogWatch();
+  readonly #fromLog: KtapStreams;
+  readonly #fromScript: KtapStreams;
+  readonly #console: string[] = [];
+  #logLines = 0;
+  readonly #startMs = performance.now();
+  #silence: SilenceWatch | undefined;
+  #step: { kind: StepKind; name: string; output: string[]; failed: boolean } | undefined;
   #ended = false;
 
-  constructor(options: GuestSessionOptions) {
+  constructor(options: GuestSessionOptions = {}) {
     this.#options = options;
-    this.parser = new KtapParser((result) => options.onResult?.(result));
+    this.#fromLog = new KtapStreams((result) => this.#take(result));
+    this.#fromScript = new KtapStreams((result) => this.#take(result), { plansBegin: true });
   }
 
   /** Runs the guest to its end; `started` is called with it before it has booted. */
-  async run(initramfs: string, socketPath: string, started: (guest: Guest) => void = () => {}): Promise<void> {
+  async run(initramfs: string, sockets: readonly string[], started: (guest: Guest) => void = () => {}): Promise<void> {
+    const { guest: options = {}, silenceSeconds = SILENCE_SECONDS } = this.#options;
     const guest = await launchGuest({
+      ...options,
       initramfs,
-      append: APPEND,
-      devices: [{ socketPath }],
-      ports: this.#options.ports ?? [],
-      ...(this.#options.cpus === undefined ? {} : { cpus: this.#options.cpus }),
-      ...(this.#options.memoryMiB === undefined ? {} : { memoryMiB: this.#options.memoryMiB }),
-      onConsoleLine: (line) => this.#console(line),
+      append: `${APPEND} ${options.append ?? ''}`,
+      devices: sockets.map((socketPath) => ({ socketPath })),
+      onConsoleLine: (line) => this.#takeConsole(line),
+      onKernelLine: (line) => this.#takeLog(line),
     });
     started(guest);
+    this.#silence = new SilenceWatch({
+      endMs: silenceSeconds * 1000,
+      onEnd: (seconds) => {
+        this.#fault('silence', `the guest was silent for ${seconds} s${this.#during()} and was ended`);
+        void guest.kill();
+      },
+    });
     guest.port().onLine((line) => this.#report(line));
-    const silence = setInterval(() => {
-      if (performance.now() - this.#lastNewsMs < SILENCE_BOUND_MS) return;
-      this.faults.push(`the guest was silent for ${SILENCE_BOUND_MS / 1000} s and was ended`);
-      void guest.kill();
-    }, 1000);
-    const { status, signal, errors } = await guest.whenExited;
-    clearInterval(silence);
-    if (status !== 0)
-      this.faults.push(`QEMU ended with ${signal ?? `status ${status}`}; it said: ${errors || 'nothing'}`);
-    this.#finish();
+    const exit = await guest.whenExited;
+    this.#silence.stop();
+    this.#finish(
+      exit.status === 0
+        ? undefined
+        : `QEMU ended with ${exit.signal ?? `status ${exit.status}`}; it said: ${exit.errors || 'nothing'}`,
+    );
   }
 
-  /** The guest's kernel log while `suite/case` ran, or all of it that is kept. */
+  /** Seconds since the guest was started. */
+  get seconds(): number {
+    return (performance.now() - this.#startMs) / 1000;
+  }
+
+  /** The lines of the kernel's log that name `suite/case`, and those between, or all of it. */
   kernelLog(suite?: string, name?: string): readonly string[] {
-    if (suite === undefined) return this.#log;
+    if (suite === undefined) return this.log;
     const marker = name === undefined ? `vuhca-test: ${suite}/` : `vuhca-test: ${suite}/${name} `;
-    const first = this.#log.findIndex((line) => line.includes(marker));
-    const last = this.#log.findLastIndex((line) => line.includes(marker));
-    return first < 0 ? [] : this.#log.slice(first, last + 1);
+    const first = this.log.findIndex((line) => line.includes(marker));
+    const last = this.log.findLastIndex((line) => line.includes(marker));
+    return first < 0 ? [] : this.log.slice(first, last + 1);
   }
 
-  #finish(): void {
-    this.parser.finish();
-    if (!this.#ended) this.faults.push('the guest ended before its case did');
-    this.faults.push(...this.parser.faults);
-    for (const { kind, line } of this.#watch.complaints)
-      this.faults.push(`the guest's kernel complained (${kind}): ${line}`);
+  /** Lines `from` to `to` of the kernel's log, counted from 0, as far as they are kept. */
+  logBetween(from: number, to: number): readonly string[] {
+    const dropped = this.#logLines - this.log.length;
+    return this.log.slice(Math.max(0, from - dropped), Math.max(0, to - dropped));
+  }
+
+  /** Adds what the adapter process did wrong. */
+  adapterFaults(texts: readonly string[]): void {
+    for (const text of texts) this.#fault('adapter', text);
+  }
+
+  #during(): string {
+    return this.#step === undefined ? '' : ` in step ${this.#step.kind} ${this.#step.name}`;
+  }
+
+  #finish(qemuFailure: string | undefined): void {
+    // After a panic only the console has the end of the log.
+    const logged = new Set(this.log);
+    const rest = this.#ended ? [] : this.#console.filter((line) => !logged.has(line));
+    this.log.push(...rest);
+    this.#logLines += rest.length;
+    for (const streams of [this.#fromLog, this.#fromScript]) {
+      streams.finish();
+      for (const text of streams.faults) this.#fault('results', text);
+    }
+    if (qemuFailure !== undefined) this.#fault('guest', qemuFailure);
+    if (!this.#ended) this.#fault('guest', `the guest ended before its case did${this.#during()}`);
+    else if (this.results.length === 0) this.#fault('results', 'nothing was tested');
   }
 
   #report(line: string): void {
-    this.#lastNewsMs = performance.now();
+    this.#silence?.news();
     this.#options.onReport?.(line);
-    if (/^@vuhca exit /.test(line)) this.#ended = true;
-    else if (/^@vuhca module /.test(line)) this.faults.push(line);
-    this.parser.push(line);
+    const step = STEP.exec(line);
+    const done = DONE.exec(line);
+    if (step !== null) this.#step = { kind: step[1] as StepKind, name: step[2] as string, output: [], failed: false };
+    else if (done !== null) this.#endStep(Number(done[1]), done[2] as string);
+    else if (line.startsWith('@vuhca exit ')) this.#ended = true;
+    else if (line.startsWith('@vuhca ')) {
+      if (/^@vuhca (module|stock) /.test(line)) this.#fault('guest', line);
+    } else {
+      this.#step?.output.push(line);
+      this.#fromScript.push(line);
+    }
   }
 
-  #console(line: string): void {
-    this.#lastNewsMs = performance.now();
-    this.#watch.push(line);
-    this.#log.push(line.trimEnd());
-    if (this.#log.length > LOG_LINES) this.#log.shift();
-    this.#options.onConsoleLine?.(line);
+  #endStep(status: number, text: string): void {
+    const step = this.#step;
+    if (step === undefined) return;
+    this.#step = undefined;
+    const isSkipped = step.kind === 'script' && status === SKIPPED;
+    const isBad = !isSkipped && status !== 0;
+    const said = text === '' ? [] : [text];
+    const diagnostics =
+      step.kind !== 'script' ? said : isBad ? [`it ended with status ${status}`, ...step.output.slice(-20)] : [];
+    this.#add({
+      path: [`${step.kind} ${step.name}`],
+      ok: !isBad,
+      ...(isSkipped ? { skipped: step.output.at(-1) ?? 'status 4' } : {}),
+      diagnostics,
+      parent: false,
+      step: step.kind,
+    });
+  }
+
+  #take(result: KtapResult): void {
+    this.#add(result);
+  }
+
+  #add(result: Omit<TestResult, 'seconds' | 'logLines'>): void {
+    const whole = { ...result, seconds: this.seconds, logLines: this.#logLines };
+    this.results.push(whole);
+    this.#options.onResult?.(whole);
+  }
+
+  #fault(kind: FaultKind, text: string): void {
+    const fault = { kind, text, logLines: this.#logLines };
+    this.faults.push(fault);
+    this.#options.onFault?.(fault);
+  }
+
+  #takeLog(line: string): void {
+    this.#complain(line);
+    this.log.push(line);
+    this.#logLines++;
+    if (this.log.length > LOG_LINES) this.log.shift();
+    this.#options.onKernelLine?.(line);
+    this.#fromLog.push(line.replace(STAMP, ''));
+  }
+
+  #takeConsole(line: string): void {
+    const text = line.trimEnd();
+    this.#console.push(text);
+    if (this.#console.length > LOG_LINES) this.#console.shift();
+    this.#complain(text);
+    this.#options.onConsoleLine?.(text);
+  }
+
+  /** A kernel that has complained may go on complaining for ever: only results are news then. */
+  #complain(line: string): void {
+    const complaint = this.#watch.push(line);
+    if (complaint !== undefined && this.#watch.count <= this.#watch.complaints.length)
+      this.#fault('kernel', `the guest's kernel complained (${complaint.kind}): ${complaint.line}`);
+    if (this.#watch.count === 0) this.#silence?.news();
   }
 }

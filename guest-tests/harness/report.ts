@@ -5,14 +5,14 @@
  */
 import type { Test } from 'tap';
 import type { GuestRun } from './guest-run.ts';
-import type { KtapResult } from './ktap.ts';
+import type { TestResult } from './guest-session.ts';
 
 /** Lines of kernel log shown with a failure. */
 const LOG_TAIL = 40;
 
 /** A subtest for each suite, within it one for each case, and an assertion for the run itself. */
 export function report(t: Test, run: GuestRun): void {
-  const suites = new Map<string, KtapResult[]>();
+  const suites = new Map<string, TestResult[]>();
   for (const result of run.results) {
     const [suite = ''] = result.path;
     const cases = suites.get(suite) ?? [];
@@ -25,10 +25,11 @@ export function report(t: Test, run: GuestRun): void {
       t.end();
     });
   }
-  t.same(run.faults, [], 'the run itself', { log: run.faults.length > 0 ? run.kernelLog().slice(-LOG_TAIL) : [] });
+  const faults = run.faults.map(({ text }) => text);
+  t.same(faults, [], 'the run itself', { log: faults.length > 0 ? run.kernelLog().slice(-LOG_TAIL) : [] });
 }
 
-function reportCase(t: Test, run: GuestRun, suite: string, result: KtapResult): void {
+function reportCase(t: Test, run: GuestRun, suite: string, result: TestResult): void {
   const name = result.path.slice(1).join('/') || suite;
   if (result.skipped !== undefined) t.pass(name, { skip: result.skipped });
   else if (result.ok) t.pass(name);

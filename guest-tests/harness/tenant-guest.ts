@@ -4,8 +4,8 @@
  * a line at a time. Called by tenant-run.ts and by `npm run demo:qos`.
  */
 import type { Guest } from '../../qemu/guest.ts';
-import { type GuestRun, type GuestRunOptions, makeRun } from './guest-run.ts';
-import { GuestSession } from './guest-session.ts';
+import { type GuestRun, makeRun } from './guest-run.ts';
+import { GuestSession, type GuestSessionOptions } from './guest-session.ts';
 
 const PEER_PORT = 'vuhca.peer';
 const READY = '# host: ready';
@@ -21,20 +21,23 @@ export class Tenant {
   readonly session: GuestSession;
   /** Resolves when it takes orders. Rejects, as each order does, when the guest ends first. */
   readonly ready: Promise<void>;
-  readonly #startMs = performance.now();
   readonly #ended: Promise<void>;
   #guest: Guest | undefined;
   #heard: (() => void) | undefined;
   #lines: string[] = [];
 
-  constructor(image: string, socketPath: string, options: GuestRunOptions = {}) {
+  constructor(image: string, socketPath: string, options: GuestSessionOptions = {}) {
     const onReport = (line: string): void => {
       if (line === READY || line === DONE) this.#heard?.();
       else this.#lines.push(line);
       options.onReport?.(line);
     };
-    this.session = new GuestSession({ ...options, onReport, ports: [PEER_PORT], cpus: 1, memoryMiB: MEMORY_MIB });
-    this.#ended = this.session.run(image, socketPath, (guest) => {
+    this.session = new GuestSession({
+      ...options,
+      onReport,
+      guest: { ports: [PEER_PORT], cpus: 1, memoryMiB: MEMORY_MIB },
+    });
+    this.#ended = this.session.run(image, [socketPath], (guest) => {
       this.#guest = guest;
     });
     this.ready = this.#hears();
@@ -62,7 +65,7 @@ export class Tenant {
   }
 
   report(): GuestRun {
-    return makeRun(this.session, this.#startMs);
+    return makeRun(this.session);
   }
 
   async #tell(line: string): Promise<void> {
@@ -72,7 +75,9 @@ export class Tenant {
   #hears(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#heard = resolve;
-      void this.#ended.then(() => reject(new GuestEndedError(`a guest ended: ${this.session.faults.join('; ')}`)));
+      void this.#ended.then(() =>
+        reject(new GuestEndedError(`a guest ended: ${this.session.faults.map(({ text }) => text).join('; ')}`)),
+      );
     });
   }
 }

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import t from 'tap';
-import { runGuestCases } from '../../guest-tests/harness/guest-run.ts';
+import { runGuestCases } from '../../guest-tests/harness/kernel-cases.ts';
 import { report } from '../../guest-tests/harness/report.ts';
 import { traceWhileItRuns } from './testing/host-tracer.ts';
 import { runCli } from './testing/run-cli.ts';

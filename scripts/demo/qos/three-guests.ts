@@ -8,7 +8,8 @@ import { ControlClient } from '../../../device/main/control-client.ts';
 import { ControlError } from '../../../device/main/control-path.ts';
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { DeviceProcess } from '../../../guest-tests/harness/device-process.ts';
-import { packCases } from '../../../guest-tests/harness/guest-run.ts';
+import { packJob } from '../../../guest-tests/harness/guest-image.ts';
+import { makeCaseJob } from '../../../guest-tests/harness/kernel-cases.ts';
 import { GuestEndedError, Tenant } from '../../../guest-tests/harness/tenant-guest.ts';
 import { judge } from '../../../guest-tests/shares/judge.ts';
 import { type Measurement, measureShares } from '../../../guest-tests/shares/measure.ts';
@@ -27,7 +28,7 @@ export async function runThreeGuests(seconds: number, output: string): Promise<b
     process.stdout.write(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${text}\n`);
   };
   await setUp('start');
-  const image = await packCases({ script: 'tenant.sh', modules: ['driver', 'tenant'] });
+  const image = await packJob(await makeCaseJob({ script: 'tenant.sh', modules: ['driver', 'tenant'] }));
   const measurement = await measure(image, seconds, say);
   const findings = judge(measurement);
   writeFileSync(output, await drawPhases(measurement.phases));
@@ -56,7 +57,10 @@ async function measure(image: string, seconds: number, say: (text: string) => vo
     throw error;
   } finally {
     await Promise.all(tenants.map((tenant) => tenant.kill()));
-    faults.push(...tenants.flatMap((tenant) => tenant.report().faults), ...(await device.stop()));
+    faults.push(
+      ...tenants.flatMap((tenant) => tenant.report().faults.map(({ text }) => text)),
+      ...(await device.stop()),
+    );
   }
   if (faults.length > 0) throw new SetupError(`the run had faults: ${faults.join('; ')}`);
   return measurement;

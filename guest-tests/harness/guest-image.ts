@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The image of a test guest: modules to load in an order, further files, and a script. steps.sh
+ * does the work in the guest. Called by guest-run.ts and `vuhca test`.
+ */
+import { fileURLToPath } from 'node:url';
+import { buildInitramfs, type GuestFile } from '../../qemu/initramfs.ts';
+
+/**
+ * `stock` modules come with the kernel and are needed by others; a `driver` must bind a function of
+ * an adapter; a `module` has tests, or is used by them.
+ */
+export type JobModuleKind = 'stock' | 'driver' | 'module';
+
+export interface JobModule {
+  readonly kind: JobModuleKind;
+  readonly name: string;
+  /** The .ko file on the host. */
+  readonly path: string;
+  /** As insmod takes them. */
+  readonly parameters?: string;
+}
+
+/** What a test guest does. */
+export interface GuestJob {
+  /** Loaded in this order, before the script. */
+  readonly modules?: readonly JobModule[];
+  /** Only packed, as /modules/NAME.ko. */
+  readonly packed?: readonly { readonly name: string; readonly path: string }[];
+  readonly files?: readonly GuestFile[];
+  /** Its output may be KTAP; its exit status counts in any case. */
+  readonly script?: { readonly name: string; readonly text: string };
+}
+
+const STEPS = fileURLToPath(new URL('steps.sh', import.meta.url));
+
+/** The path of the initramfs. */
+export function packJob({ modules = [], packed = [], files = [], script }: GuestJob): Promise<string> {
+  const lines = modules.map(({ kind, name, parameters = '' }) => `${kind} ${name} ${parameters}`.trimEnd());
+  const scriptFiles: GuestFile[] =
+    script === undefined
+      ? []
+      : [
+          { path: '/etc/vuhca/script', content: script.text },
+          { path: '/etc/vuhca/script-name', content: `${script.name}\n`, mode: 0o644 },
+        ];
+  return buildInitramfs({
+    modules: [...modules, ...packed].map(({ name, path }) => ({ name, path, load: false })),
+    files: [
+      { path: '/steps.sh', content: { from: STEPS } },
+      { path: '/etc/vuhca/modules', content: lines.map((line) => `${line}\n`).join(''), mode: 0o644 },
+      ...scriptFiles,
+      ...files,
+    ],
+    caseScript: '#!/bin/sh\nexec sh /steps.sh\n',
+  });
+}

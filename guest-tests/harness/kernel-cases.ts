@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The in-kernel tests of this project as jobs of guests: driver and test module, compiled, with the
+ * scripts of cases/. Called by guest.test.ts, run-guest-cases.ts and the runs with several guests.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
+import type { DeviceProcess } from './device-process.ts';
+import type { GuestJob } from './guest-image.ts';
+import { type GuestRun, type GuestRunOptions, runGuest } from './guest-run.ts';
+
+/**
+ * The suites to run, and how; all of them, with the sizes of the acceptance criteria, by default.
+ */
+export interface CaseOptions {
+  readonly suites?: readonly string[];
+  /** The one case to run in each suite. */
+  readonly only?: string;
+  /** Datagrams of the bulk tests; 10,000 when absent. */
+  readonly count?: number;
+  /** Seed of everything random in the guest; 1 when absent. */
+  readonly seed?: number;
+  /** Which of two guests it is, 0 or 1, for a guest with a peer. */
+  readonly side?: number;
+  /** The script in cases/ to run; kernel.sh when absent. */
+  readonly script?: string;
+  /** Folders of the modules to pack, the driver first; driver and tests when absent. */
+  readonly modules?: readonly string[];
+  readonly deviceArguments?: readonly string[];
+}
+
+const ROOT = new URL('../', import.meta.url);
+/** Parts of kernel.sh. */
+const PARTS = ['rebind.sh', 'shares.sh'];
+/** A script prints this to have the adapter process killed. */
+const KILL_REQUEST = '# host: kill the device';
+
+/** Runs the tests to their end. Throws SetupError only when adapter or guest cannot be started. */
+export async function runGuestCases(options: CaseOptions & GuestRunOptions = {}): Promise<GuestRun> {
+  let device: DeviceProcess | undefined;
+  return runGuest(await makeCaseJob(options), {
+    ...options,
+    device: { arguments: options.deviceArguments ?? [] },
+    onDevice: (started) => {
+      device = started;
+      return options.onDevice?.(started);
+    },
+    onReport: (line) => {
+      if (line === KILL_REQUEST) void device?.kill();
+      options.onReport?.(line);
+    },
+  });
+}
+
+/** The job of a guest that runs a script of cases/. */
+export async function makeCaseJob(options: CaseOptions): Promise<GuestJob> {
+  const script = options.script ?? 'kernel.sh';
+  const settings = [
+    `SUITES="${(options.suites ?? []).join(' ')}"`,
+    `ONLY="${options.only ?? ''}"`,
+    `COUNT=${options.count ?? 10_000}`,
+    `SEED=${options.seed ?? 1}`,
+    `SIDE=${options.side ?? 0}`,
+  ];
+  return {
+    packed: await buildKernelModules((options.modules ?? ['driver', 'kernel']).map(pathOf)),
+    files: [
+      ...PARTS.map((name) => ({ path: `/cases/${name}`, content: { from: pathOf(`cases/${name}`) } })),
+      { path: '/etc/vuhca-test', content: `${settings.join('\n')}\n`, mode: 0o644 },
+    ],
+    script: { name: script, text: readFileSync(pathOf(`cases/${script}`), 'utf8') },
+  };
+}
+
+function pathOf(relative: string): string {
+  return fileURLToPath(new URL(relative, ROOT));
+}
