@@ -46,7 +46,7 @@ export function isChecker({ path }: SourceFile): boolean {
 export function codeLines({ text }: SourceFile): string[] {
   const blank = (comment: string) => comment.replace(/[^\n]/g, ' ');
   return text
-    .replace(/(?<![\w*'\"`/-])\/\*[\s\S]*?\*\//g, blank)
+    .replace(/(?<![\w*'"`/-])\/\*[\s\S]*?\*\//g, blank)
     .replace(/(^|[\s;{}(,])\/\/[^\n]*/g, (comment, before: string) => before + blank(comment.slice(before.length)))
     .split('\n');
 }

@@ -27,6 +27,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./run-action.ts')).performRun,
   },
   {
+    name: 'test',
+    summary: 'tests kernel modules in a guest with an adapter',
+    define: async () => (await import('./test/test-command.ts')).defineTest,
+    perform: async () => (await import('./test/test-action.ts')).performTest,
+  },
+  {
     name: 'device',
     summary: 'runs an adapter that a QEMU guest can attach',
     define: async () => (await import('./device-command.ts')).defineDevice,

@@ -15,6 +15,13 @@ mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t debugfs debugfs /sys/kernel/debug
 
+# The host reads the kernel's log, whatever the console shows.
+for port in /sys/class/virtio-ports/*; do
+  [ "$(cat "$port/name")" = vuhca.log ] || continue
+  exec 4<>"/dev/${port##*/}"
+  while :; do cat /dev/kmsg; done >&4 2>/dev/null &
+done
+
 # Warnings of the kernel belong on the console.
 echo 5 >/proc/sys/kernel/printk
 

@@ -160,7 +160,8 @@ function describeDoorbells({
   ];
 }
 
-function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
+/** The faults of a function, and the first one. */
+export function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
   const kinds = Object.entries(counts).sort(([, a], [, b]) => b - a);
   const lines = [line('faults', kinds.length === 0 ? ['none'] : kinds.map(([kind, count]) => `${count} ${kind}`))];
   if (first === undefined) return lines;

@@ -243,7 +243,9 @@ export const layers: readonly Layer[] = [
   {
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
-    uses: of('layout function fabric trace adapter hosts main qemu/setup qemu scripts/setup scripts/console'),
+    uses: of(
+      'layout function fabric trace adapter hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
+    ),
   },
   {
     path: 'scripts/cli/testing',

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What the adapter says of itself when a test fails: the faults of each function, and the last
+ * steps of its units. Called by test-action.ts over the control socket.
+ */
+import { nameStepNumbers, stepName, type TimelineStep } from '../../../device/function/timeline.ts';
+import { ControlClient } from '../../../device/main/control-client.ts';
+import type { StatusReport } from '../../../device/main/status-report.ts';
+import { describeFaults } from '../status-screen.ts';
+
+const STEPS_SHOWN = 8;
+const NS_PER_US = 1000;
+
+/** Reads the state of the adapters of one process. Nothing here changes what a guest sees. */
+export class AdapterState {
+  readonly #client: ControlClient;
+  readonly #names: readonly string[];
+  /** The next step of each timeline that was not read before. */
+  readonly #positions = new Map<string, number>();
+  readonly #lastSteps = new Map<string, TimelineStep[]>();
+
+  /** Connects, and switches the timelines on. */
+  static async connect(controlPath: string): Promise<AdapterState> {
+    const client = await ControlClient.connect(controlPath);
+    const { adapters } = (await client.request('status')) as StatusReport;
+    for (const { name } of adapters) await client.request('timeline-on', { adapter: name });
+    return new AdapterState(
+      client,
+      adapters.map(({ name }) => name),
+    );
+  }
+
+  private constructor(client: ControlClient, names: readonly string[]) {
+    this.#client = client;
+    this.#names = names;
+  }
+
+  /** Lines of text; empty when the process does not answer any more. */
+  async describe(): Promise<string[]> {
+    try {
+      const { adapters } = (await this.#client.request('status')) as StatusReport;
+      const faults = adapters.flatMap(({ name, functions }) =>
+        functions.flatMap((unit) => {
+          const who = `${adapters.length > 1 ? `${name}, ` : ''}function ${unit.number}`;
+          return describeFaults(unit.faults).map((line) => `${who}: ${line.replaceAll(/ +/g, ' ')}`);
+        }),
+      );
+      const steps = await Promise.all(this.#names.map((name) => this.#describeSteps(name)));
+      return [...faults, ...steps.flat()];
+    } catch (error) {
+      return [`the adapter does not answer: ${(error as Error).message}`];
+    }
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #describeSteps(adapter: string): Promise<string[]> {
+    let position = this.#positions.get(adapter) ?? 0;
+    let last = this.#lastSteps.get(adapter) ?? [];
+    for (;;) {
+      const read = (await this.#client.request('timeline-read', { adapter, position })) as TimelineStep[];
+      if (read.length === 0) break;
+      position = (read.at(-1) as TimelineStep).index + 1;
+      last = [...last, ...read].slice(-STEPS_SHOWN);
+    }
+    this.#positions.set(adapter, position);
+    this.#lastSteps.set(adapter, last);
+    return last.map((step) => {
+      const numbers = Object.entries(nameStepNumbers(step)).map(([name, value]) => `${name} ${value}`);
+      return `${(step.timeNs / NS_PER_US).toFixed(1)} us  ${stepName(step.step)} (${numbers.join(', ')})`;
+    });
+  }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Performs `vuhca test`: compiles modules, runs each job in a guest with an adapter of its own, and
+ * tells the results as they arrive.
+ */
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { runGuest } from '../../../guest-tests/harness/guest-run.ts';
+import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-session.ts';
+import { onProcessEnd } from '../../../qemu/run-directory.ts';
+import { setUp } from '../../setup/set-up.ts';
+import type { CliCommand } from '../cli-command.ts';
+import { AdapterState } from './adapter-state.ts';
+import { deviceOf, guestOf } from './test-adapter.ts';
+import { type TestArguments, TestStatus } from './test-command.ts';
+import { toJunit, toTap } from './test-files.ts';
+import { makeJob, type PlannedJob, planJobs } from './test-job.ts';
+import { provideTestKernel } from './test-kernel.ts';
+import type { TestKernel } from './test-modules.ts';
+import { type JobReport, statusOf, worstStatus } from './test-report.ts';
+import { describeJob, resultLine } from './test-screen.ts';
+
+/** States of the adapter that are read in one job; reading costs the guest time. */
+const STATES_MAX = 10;
+
+export async function performTest(command: CliCommand): Promise<number> {
+  const given = command.opts<TestArguments>();
+  const jobs = planJobs(command.processedArgs[0] as string[], given);
+  await setUp('start');
+  const kernel = await provideTestKernel(given.kernel);
+  const reports: JobReport[] = [];
+  let notCompiled = false;
+  const waiting = [...jobs];
+  const work = async (): Promise<void> => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+      const report = await runJob(job, kernel, given, jobs.length > 1);
+      if (report === undefined) notCompiled = true;
+      else reports.push(report);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(given.jobs, jobs.length) }, work));
+  if (given.tap === true) process.stdout.write(toTap(reports));
+  if (given.junit !== undefined) writeFileSync(given.junit, toJunit(reports));
+  const statuses = reports.map(statusOf);
+  return worstStatus(notCompiled ? [...statuses, TestStatus.NOT_COMPILED] : statuses);
+}
+
+/** Runs one job and prints its results. Undefined when its modules do not compile. */
+async function runJob(
+  planned: PlannedJob,
+  kernel: TestKernel,
+  given: TestArguments,
+  isOneOfMany: boolean,
+): Promise<JobReport | undefined> {
+  const print = (text: string): void => {
+    if (given.tap !== true) process.stdout.write(text);
+  };
+  const prefix = isOneOfMany && given.jobs > 1 ? `${planned.name}: ` : '';
+  const recording = given.record === undefined ? undefined : temporaryRecording();
+  try {
+    const job = await makeJob(planned, kernel);
+    const states = new StateReader();
+    const run = await runGuest(job, {
+      device: deviceOf(given, recording?.path),
+      guest: guestOf(given, kernel),
+      silenceSeconds: given.debug === true ? Number.POSITIVE_INFINITY : given.timeout,
+      onDevice: async ({ child }) => {
+        states.attach(await AdapterState.connect(child.controlPath));
+        if (given.debug === true) sayHowToDebug(child.pid);
+      },
+      onResult: (result) => {
+        if (!result.ok) states.read(result);
+        print(`${prefix}${resultLine(result)}\n`);
+      },
+      onFault: (fault) => states.read(fault),
+    });
+    const report = { name: planned.name, run, adapter: await states.end() };
+    const kept = recording?.keepIf(statusOf(report) !== TestStatus.PASSED, resolve(given.record ?? ''));
+    const whole = kept === undefined ? report : { ...report, recording: kept };
+    print(describeJob(whole));
+    return whole;
+  } catch (error) {
+    if (!(error instanceof Error && error.name === 'ModuleBuildError')) throw error;
+    process.stderr.write(`vuhca test: ${error.message}\n`);
+    return undefined;
+  } finally {
+    recording?.remove();
+  }
+}
+
+/** Reads the adapter's state when something fails, and keeps it with that. */
+class StateReader {
+  readonly #states = new Map<TestResult | GuestFault, readonly string[]>();
+  readonly #pending: Promise<void>[] = [];
+  #adapter: AdapterState | undefined;
+
+  attach(adapter: AdapterState): void {
+    this.#adapter = adapter;
+  }
+
+  read(about: TestResult | GuestFault): void {
+    const adapter = this.#adapter;
+    if (adapter === undefined || this.#pending.length >= STATES_MAX) return;
+    this.#pending.push(adapter.describe().then((lines) => void this.#states.set(about, lines)));
+  }
+
+  async end(): Promise<ReadonlyMap<TestResult | GuestFault, readonly string[]>> {
+    await Promise.all(this.#pending);
+    this.#adapter?.close();
+    return this.#states;
+  }
+}
+
+interface TemporaryRecording {
+  readonly path: string;
+  /** Copies it to `path` if `wanted`; returns where it is then. */
+  keepIf(wanted: boolean, path: string): string | undefined;
+  remove(): void;
+}
+
+function temporaryRecording(): TemporaryRecording {
+  const directory = mkdtempSync(join(tmpdir(), 'vuhca-record-'));
+  const path = join(directory, 'run.rec');
+  const removeFolder = (): void => rmSync(directory, { recursive: true, force: true });
+  const forget = onProcessEnd(removeFolder);
+  return {
+    path,
+    keepIf: (wanted, target) => {
+      if (!wanted) return undefined;
+      copyFileSync(path, target);
+      return target;
+    },
+    remove: () => {
+      forget();
+      removeFolder();
+    },
+  };
+}
+
+function sayHowToDebug(devicePid: number): void {
+  const lines = [
+    'the guest waits for gdb: `gdb -ex "target remote :1234"`, then `continue`',
+    `the adapter is process ${devicePid}: chrome://inspect, or port 9229; see docs/DEBUGGING.md`,
+  ];
+  for (const line of lines) process.stderr.write(`vuhca test: ${line}\n`);
+}

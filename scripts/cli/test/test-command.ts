@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The options and the help of `vuhca test`, which tests kernel modules in a guest with an adapter.
+ * program.ts loads them when the command is called; test-action.ts performs it.
+ */
+import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
+import type { CliCommand } from '../cli-command.ts';
+import { wholeNumber } from '../option-values.ts';
+
+/** The values of the options. */
+export interface TestArguments {
+  readonly driver?: readonly string[];
+  readonly module?: readonly string[];
+  readonly script?: string;
+  readonly files?: readonly string[];
+  readonly kernel?: string;
+  readonly functions: number;
+  readonly adapters: number;
+  readonly memory: number;
+  readonly cpus: number;
+  readonly append?: string;
+  readonly timeout: number;
+  readonly jobs: number;
+  readonly tap?: boolean;
+  readonly junit?: string;
+  readonly record?: string;
+  readonly debug?: boolean;
+}
+
+/** What the exit status says; the most serious of all jobs counts. */
+export const TestStatus = {
+  PASSED: 0,
+  FAILED: 1,
+  USAGE: 2,
+  NOT_COMPILED: 3,
+  NOT_LOADED: 4,
+  KERNEL_COMPLAINED: 5,
+  SILENT: 6,
+  ADAPTER_FAILED: 7,
+} as const;
+export type TestStatus = (typeof TestStatus)[keyof typeof TestStatus];
+
+const ADAPTERS_MAX = 8;
+const JOBS_MAX = 64;
+const SECONDS_MAX = 86_400;
+const MEMORY_MAX_MIB = 1 << 20;
+const CPUS_MAX = 255;
+/** A test that prints nothing may take so long on a busy machine. */
+const DEFAULT_TIMEOUT_SECONDS = 300;
+
+export function defineTest(command: CliCommand): void {
+  command.argument('[FOLDER...]', 'Modules with a Kbuild file, a test.sh, or both; each folder has a guest of its own');
+  addJobOptions(command);
+  addGuestOptions(command);
+  addResultOptions(command);
+  command.addNotes(
+    'In the guest: drivers are loaded and must bind the adapter, modules are loaded, the script runs,',
+    'and all are unloaded. Modules and script may print results as KTAP: the modules in the kernel log.',
+    'In a FOLDER, a module that names the PCI id of the adapter is a driver. A module that needs',
+    'symbols of the driver `vuhca` has it loaded first.',
+    '',
+    'Exit status: 0 all passed; 1 a test failed, or its output is broken KTAP; 2 wrong arguments;',
+    '3 a module did not compile; 4 a module did not load, or a driver bound nothing; 5 the kernel',
+    'complained (WARN, BUG, oops, panic, leak) at whatever log level; 6 the guest was silent for',
+    '--timeout, or ended early; 7 adapter or QEMU failed; 128 and more: a signal.',
+  );
+  command
+    .addExample('vuhca test guest-tests/example', 'a driver and its test, see docs/WRITING-DRIVERS.md')
+    .addExample('vuhca test --driver mydriver --script test.sh', 'a driver of yours, tested by a script')
+    .addExample('vuhca test --module mytest --kernel bookworm', 'a module that uses our driver, on another kernel')
+    .addExample('vuhca test --driver my.ko --files tool:/bin/tool --script test.sh --junit out.xml', 'for CI')
+    .addExample('vuhca test guest-tests/example --debug', 'waits for gdb and the inspector');
+}
+
+function addJobOptions(command: CliCommand): void {
+  command
+    .optionsGroup('What runs:')
+    .addOption(several(command, '--driver <PATH>', 'A driver: a folder with a Kbuild file, a .ko file, or `vuhca`'))
+    .addOption(several(command, '--module <PATH>', 'A module with tests: a folder with a Kbuild file, or a .ko file'))
+    .option('--script <FILE>', 'A program or shell script that runs in the guest')
+    .addOption(several(command, '--files <HOST:GUEST>', 'A file to copy into the guest, and its path there'));
+}
+
+function addGuestOptions(command: CliCommand): void {
+  command
+    .optionsGroup('Guest and adapter:')
+    .option('--kernel <VERSION>', 'A kernel of Debian: trixie (default), bookworm, backports, 6.1; or a bzImage')
+    .addOption(wholeNumber('--functions <N>', 'Functions of the adapter', 1, FUNCTION_MAX).default(1))
+    .addOption(wholeNumber('--adapters <N>', 'Adapters in the guest, linked in a ring', 1, ADAPTERS_MAX).default(1))
+    .addOption(wholeNumber('--memory <MIB>', 'Guest memory', 64, MEMORY_MAX_MIB).default(512))
+    .addOption(wholeNumber('--cpus <N>', 'Guest processors', 1, CPUS_MAX).default(2))
+    .option('--append <WORDS>', 'Words added to the kernel command line')
+    .addOption(
+      wholeNumber('--timeout <S>', 'Seconds without a sign of life that end the guest', 1, SECONDS_MAX).default(
+        DEFAULT_TIMEOUT_SECONDS,
+      ),
+    )
+    .addOption(wholeNumber('--jobs <N>', 'Guests that run at the same time', 1, JOBS_MAX).default(1));
+}
+
+function addResultOptions(command: CliCommand): void {
+  command
+    .optionsGroup('Results and debugging:')
+    .option('--tap', 'Prints the results as TAP')
+    .option('--junit <FILE>', 'Writes the results as JUnit XML, too')
+    .option('--record <FILE>', 'Keeps a recording of a run that fails, for `vuhca replay`')
+    .option('--debug', 'Waits for gdb at tcp::1234, and opens the inspector of the adapter; no timeout');
+}
+
+function several(command: CliCommand, flags: string, description: string) {
+  return command
+    .createOption(flags, `${description}; may be given several times`)
+    .argParser((text, before: readonly string[] = []) => [...before, text]);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The jobs of `vuhca test`, one for each folder, from the values of its command line; mistakes are
+ * found before anything starts. Called by test-action.ts.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import type { GuestJob } from '../../../guest-tests/harness/guest-image.ts';
+import type { GuestFile } from '../../../qemu/initramfs.ts';
+import { UsageError } from '../usage-error.ts';
+import type { TestArguments } from './test-command.ts';
+import { checkTarget, hasModules, type ModuleTarget, provideTargets, type TestKernel } from './test-modules.ts';
+
+/** A job whose modules are not compiled yet. */
+export interface PlannedJob {
+  readonly name: string;
+  readonly targets: readonly ModuleTarget[];
+  readonly script: string | undefined;
+  readonly files: readonly GuestFile[];
+}
+
+const SCRIPT = 'test.sh';
+
+/** Throws UsageError. */
+export function planJobs(folders: readonly string[], given: TestArguments): PlannedJob[] {
+  const targets = [...optionTargets(given, 'driver'), ...optionTargets(given, 'module')];
+  for (const target of targets) checkTarget(target);
+  if (given.script !== undefined) checkFile('--script', given.script);
+  const files = (given.files ?? []).map(readFileOption);
+  if (folders.length === 0) {
+    if (targets.length === 0 && given.script === undefined)
+      throw new UsageError('nothing to test: name a FOLDER, --driver, --module or --script');
+    const name = [...targets.map(({ path }) => path), given.script ?? []]
+      .flat()
+      .map((path) => basename(path))
+      .join('+');
+    return [{ name, targets, script: given.script, files }];
+  }
+  return folders.map((folder) => planFolder(folder, targets, given.script, files));
+}
+
+/** The job with its modules. Throws ModuleBuildError when one does not compile. */
+export async function makeJob({ targets, script, files }: PlannedJob, kernel: TestKernel): Promise<GuestJob> {
+  return {
+    modules: await provideTargets(targets, kernel),
+    files,
+    ...(script === undefined ? {} : { script: { name: basename(script), text: readFileSync(script, 'utf8') } }),
+  };
+}
+
+function planFolder(
+  folder: string,
+  targets: readonly ModuleTarget[],
+  script: string | undefined,
+  files: readonly GuestFile[],
+): PlannedJob {
+  if (!existsSync(folder)) throw new UsageError(`FOLDER ${folder} does not exist`);
+  const own = join(folder, SCRIPT);
+  const hasScript = existsSync(own);
+  if (!hasModules(folder) && !hasScript)
+    throw new UsageError(`FOLDER ${folder} has neither Kbuild nor Makefile nor ${SCRIPT}`);
+  if (hasScript && script !== undefined) throw new UsageError(`--script cannot be given: ${folder} has ${SCRIPT}`);
+  return {
+    name: folder.replace(/\/+$/, ''),
+    targets: [...targets, ...(hasModules(folder) ? [{ option: 'FOLDER', path: folder }] : [])],
+    script: hasScript ? own : script,
+    files,
+  };
+}
+
+function optionTargets(given: TestArguments, kind: 'driver' | 'module'): ModuleTarget[] {
+  return (given[kind] ?? []).map((path) => ({ option: `--${kind}`, path, kind }));
+}
+
+/** `HOST:GUEST`, with an absolute path in the guest. */
+export function readFileOption(text: string): GuestFile {
+  const [, host, guest] = /^(.+):(\/.+)$/.exec(text) ?? [];
+  if (host === undefined || guest === undefined)
+    throw new UsageError(`option --files is ${text}; it must be HOST:GUEST, with an absolute path in the guest`);
+  checkFile('--files', host);
+  return { path: guest, content: { from: resolve(host) }, mode: statSync(host).mode & 0o777 };
+}
+
+function checkFile(option: string, path: string): void {
+  const status = statSync(path, { throwIfNoEntry: false });
+  if (status === undefined) throw new UsageError(`option ${option} names ${path}, which does not exist`);
+  if (!status.isFile()) throw new UsageError(`option ${option} names ${path}, which is no file`);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What `vuhca test` makes of results and faults: exit status, screen, TAP and JUnit. Other readers
+ * (tap-parser, tap) take what is written.
+ */
+import t from 'tap';
+import { Parser } from 'tap-parser';
+import type { FaultKind, GuestFault, StepKind, TestResult } from '../../../guest-tests/harness/guest-session.ts';
+import { TestStatus } from './test-command.ts';
+import { toJunit, toTap } from './test-files.ts';
+import { countResults, findFailures, type JobReport, statusOf, worstStatus } from './test-report.ts';
+import { describeJob, resultLine } from './test-screen.ts';
+
+const LOG = Array.from({ length: 60 }, (_, number) => `[    1.${String(number).padStart(6, '0')}] line ${number}`);
+
+function result(name: string, ok = true, more: Partial<TestResult> = {}): TestResult {
+  return { path: name.split('/'), ok, diagnostics: [], parent: false, seconds: 2.5, logLines: 30, ...more };
+}
+
+function step(kind: StepKind, name: string, ok = true): TestResult {
+  return result(`${kind} ${name}`, ok, { step: kind, diagnostics: ok ? [] : ['Invalid parameters'] });
+}
+
+function fault(kind: FaultKind, text: string): GuestFault {
+  return { kind, text, logLines: 40 };
+}
+
+function job(results: readonly TestResult[], faults: readonly GuestFault[] = [], adapter = new Map()): JobReport {
+  return {
+    name: 'mydriver',
+    adapter,
+    run: {
+      results,
+      faults,
+      seconds: 7,
+      kernelLog: () => LOG,
+      logBetween: (from, to) => LOG.slice(Math.max(0, from), to),
+    },
+  };
+}
+
+t.test('the exit status', async (t) => {
+  const good = [step('load', 'my'), step('bind', 'my'), result('a')];
+  const cases: readonly (readonly [string, JobReport, TestStatus])[] = [
+    ['all passed', job(good), TestStatus.PASSED],
+    ['skipped', job([...good, result('b', true, { skipped: 'no reason' })]), TestStatus.PASSED],
+    ['one failed', job([...good, result('b', false)]), TestStatus.FAILED],
+    ['a script failed', job([...good, step('script', 'test.sh', false)]), TestStatus.FAILED],
+    ['broken KTAP', job(good, [fault('results', 'no plan')]), TestStatus.FAILED],
+    ['not loaded', job([step('load', 'my', false)]), TestStatus.NOT_LOADED],
+    ['not bound', job([step('load', 'my'), step('bind', 'my', false)]), TestStatus.NOT_LOADED],
+    ['a warning', job(good, [fault('kernel', 'WARNING: ...')]), TestStatus.KERNEL_COMPLAINED],
+    ['a panic', job(good, [fault('kernel', 'panic'), fault('guest', 'ended')]), TestStatus.KERNEL_COMPLAINED],
+    ['a hang', job(good, [fault('silence', 'silent'), fault('guest', 'ended')]), TestStatus.SILENT],
+    ['ended early', job(good, [fault('guest', 'ended')]), TestStatus.SILENT],
+    ['an adapter that died', job(good, [fault('adapter', 'died')]), TestStatus.ADAPTER_FAILED],
+  ];
+  for (const [name, report, status] of cases) t.equal(statusOf(report), status, name);
+  t.equal(worstStatus([0, 5, 1]), 5);
+  t.equal(worstStatus([0, 0]), 0);
+});
+
+t.test('what only sums up subtests is not counted', async (t) => {
+  const report = job([result('s/a'), result('s/b', false), result('s', false, { parent: true })]);
+  t.same(countResults(report), { passed: 1, failed: 1, skipped: 0 });
+  t.same(
+    findFailures(report).map(({ title }) => title),
+    ['s/b'],
+  );
+});
+
+t.test('a failure shows the log and the adapter around it', async (t) => {
+  const bad = result('s/b', false, { diagnostics: ['expected 1, got 0'] });
+  const warning = fault('kernel', 'WARNING: CPU: 0 PID: 1 at x.c:1');
+  const report = job([bad], [warning, fault('kernel', 'Call Trace:')], new Map([[bad, ['function 0: faults none']]]));
+  const text = describeJob(report);
+  t.match(text, /FAILED {4}s\/b\n +expected 1, got 0\n +kernel log around it:\n.*line 18\n/);
+  t.match(text, /line 41\n +adapter at that time:\n +function 0: faults none\n/);
+  t.match(text, /FAILED {4}WARNING: CPU: 0 PID: 1 at x\.c:1\n +Call Trace:\n/, 'complaints are one failure');
+  t.match(text, /\nFAILED: mydriver: 0 passed, 1 failed, 2 faults, 7\.0 s\n$/);
+  t.match(resultLine(result('s/b', true, { skipped: 'later' })), / 2\.5 s {2}skipped {3}b {2}later$/);
+});
+
+const MIXED = job(
+  [result('s/a'), result('s/b # 1', false, { diagnostics: ['a\u0007b <&>'] }), result('s/c', true, { skipped: 'why' })],
+  [fault('silence', 'the guest was silent')],
+);
+
+t.test('TAP that other readers take', async (t) => {
+  const { ok, pass, fail, skip, failures } = await new Promise<{
+    ok: boolean;
+    pass: number;
+    fail: number;
+    skip: number;
+    failures: { name?: string }[];
+  }>((resolve) => new Parser({}, resolve).end(toTap([MIXED, MIXED])));
+  t.match({ ok, pass, fail, skip }, { ok: false, pass: 4, fail: 4, skip: 2 });
+  t.equal(failures[0]?.name, 'mydriver: s/b # 1');
+});
+
+t.test('JUnit XML', async (t) => {
+  const xml = toJunit([MIXED]);
+  t.match(xml, /<testsuite name="mydriver" .*tests="4" failures="2" .*skipped="1"/);
+  t.match(xml, /<testcase classname="mydriver\.s" name="a"/);
+  t.match(xml, /a\?b &lt;&amp;/);
+});

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What `vuhca test` knows of a job that has ended, and the exit status that follows. Pure. Called
+ * by test-action.ts and the writers of results.
+ */
+import type { GuestRun } from '../../../guest-tests/harness/guest-run.ts';
+import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-session.ts';
+import { TestStatus } from './test-command.ts';
+
+/** A failed result, or a fault, with what was seen around it. */
+export interface Failure {
+  readonly title: string;
+  readonly details: readonly string[];
+  readonly kernelLog: readonly string[];
+  /** The adapter's faults and last steps at that time. */
+  readonly adapter: readonly string[];
+}
+
+/** A job that has ended. */
+export interface JobReport {
+  /** The folder, or what else tells it from other jobs. */
+  readonly name: string;
+  readonly run: GuestRun;
+  /** State of the adapter, by the result or fault it was read at. */
+  readonly adapter: ReadonlyMap<TestResult | GuestFault, readonly string[]>;
+  /** The recording that was kept. */
+  readonly recording?: string;
+}
+
+export interface JobCounts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+const LOG_BEFORE = 12;
+const LOG_AFTER = 12;
+const FAULTS_SHOWN = 5;
+
+/** Results without those that only sum up their subtests. */
+export function leaves({ run }: JobReport): TestResult[] {
+  return run.results.filter(({ parent }) => !parent);
+}
+
+export function countResults(report: JobReport): JobCounts {
+  const results = leaves(report);
+  const skipped = results.filter(({ skipped }) => skipped !== undefined).length;
+  const failed = results.filter(({ ok }) => !ok).length;
+  return { passed: results.length - failed - skipped, failed, skipped };
+}
+
+/** The failures in the order of their time. */
+export function findFailures(report: JobReport): Failure[] {
+  const { run, adapter } = report;
+  const around = (entry: TestResult | GuestFault): Omit<Failure, 'title' | 'details'> => ({
+    kernelLog: run.logBetween(entry.logLines - LOG_BEFORE, entry.logLines + LOG_AFTER),
+    adapter: adapter.get(entry) ?? [],
+  });
+  const failed = leaves(report).filter(({ ok }) => !ok);
+  const kernel = run.faults.filter(({ kind }) => kind === 'kernel');
+  const others = run.faults.filter(({ kind }) => kind !== 'kernel');
+  return [
+    ...failed.map((result) => ({ title: result.path.join('/'), details: result.diagnostics, ...around(result) })),
+    ...kernel.slice(0, 1).map((fault) => ({
+      title: fault.text,
+      details: kernel.slice(1, FAULTS_SHOWN).map(({ text }) => text),
+      ...around(fault),
+    })),
+    ...others.map((fault) => ({ title: fault.text, details: [], ...around(fault) })),
+  ];
+}
+
+/** The status of one job. */
+export function statusOf(report: JobReport): TestStatus {
+  const has = (...kinds: readonly string[]): boolean => report.run.faults.some(({ kind }) => kinds.includes(kind));
+  if (has('kernel')) return TestStatus.KERNEL_COMPLAINED;
+  if (has('silence')) return TestStatus.SILENT;
+  if (has('adapter')) return TestStatus.ADAPTER_FAILED;
+  if (has('guest')) return TestStatus.SILENT;
+  const failed = leaves(report).filter(({ ok }) => !ok);
+  if (failed.some(({ step }) => step === 'load' || step === 'bind')) return TestStatus.NOT_LOADED;
+  return failed.length > 0 || has('results') ? TestStatus.FAILED : TestStatus.PASSED;
+}
+
+/** The most serious status of several jobs. */
+export function worstStatus(statuses: readonly TestStatus[]): TestStatus {
+  return Math.max(...statuses) as TestStatus;
+}
