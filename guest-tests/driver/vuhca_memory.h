@@ -5,6 +5,7 @@
 
 #include <linux/bits.h>
 #include <linux/idr.h>
+#include <linux/limits.h>
 
 #include "vuhca_hw.h"
 
@@ -100,6 +101,12 @@ struct vuhca_global_route {
 	u8 traffic_class;
 	u32 flow_label;
 };
+
+/* Returns @key with another low byte, which the owner of the key chooses. */
+static inline u32 vuhca_set_key_byte(u32 key, u8 key_byte)
+{
+	return (key & ~(u32)U8_MAX) | key_byte;
+}
 
 struct vuhca_pd *vuhca_alloc_pd(struct vuhca_dev *dev);
 int vuhca_dealloc_pd(struct vuhca_pd *pd);

@@ -113,7 +113,7 @@ int vuhca_bind_mw(struct vuhca_qp *qp, struct vuhca_mw *mw, u64 wr_id,
 
 	if (posted < 0)
 		return posted;
-	mw->rkey = (mw->rkey & ~0xffu) | key_byte;
+	mw->rkey = vuhca_set_key_byte(mw->rkey, key_byte);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(vuhca_bind_mw);
