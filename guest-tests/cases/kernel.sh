@@ -13,7 +13,8 @@
 tests=/sys/kernel/debug/vuhca-test/suites
 
 load() {
-  insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko count="$COUNT" seed="$SEED" ${ONLY:+only="$ONLY"}
+  insmod /modules/vuhca.ko &&
+    insmod /modules/vuhca_test.ko count="$COUNT" seed="$SEED" ${ONLY:+only="$ONLY"}
 }
 
 # Prints one suite; succeeds when all of it passed.

@@ -9,7 +9,12 @@
 . /etc/vuhca-test
 
 tests=/sys/kernel/debug/vuhca-test
-if ! { insmod /modules/vuhca.ko && insmod /modules/vuhca_test.ko side="$SIDE" seed="$SEED" ${ONLY:+only="$ONLY"}; } 2>/tmp/load; then
+load() {
+  insmod /modules/vuhca.ko &&
+    insmod /modules/vuhca_test.ko side="$SIDE" seed="$SEED" ${ONLY:+only="$ONLY"}
+}
+
+if ! load 2>/tmp/load; then
   echo "Bail out! the modules do not load: $(cat /tmp/load)"
   exit 1
 fi

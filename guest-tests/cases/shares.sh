@@ -3,11 +3,16 @@
 # The files about shares in debugfs: the table, requests, and the messages of refused requests, on a
 # physical function that is alone. Sourced by kernel.sh; uses report() and works() of rebind.sh.
 
-# A number of the table: function 0, column $1.
+# Prints a number of the table: function 0, column $1.
 share() {
   awk -v column="$1" '$1 == "0" { print $column }' "$device/resources"
 }
 
+unallocated_pcbs() {
+  awk '/^unallocated/ { print $5 }' "$device/resources"
+}
+
+# Expects that request $1 is accepted.
 accepted() {
   echo "$1" >"$device/resources" 2>/tmp/asked && [ "$(cat "$device/last-error")" = none ]
 }
@@ -38,20 +43,26 @@ run_share_files() {
   report $? "levels-as-before"
   accepted "function 0 vcbs 8; level 1 vcbs 3" && [ "$(share 3)/$(share 4)" = 8/3 ] && works
   report $? "fewer-vcbs"
-  accepted "function 0 vcbs $vcbs; level 1 vcbs $((vcbs / 4))" && [ "$(share 3)" = "$vcbs" ] && works
+  accepted "function 0 vcbs $vcbs; level 1 vcbs $((vcbs / 4))" && [ "$(share 3)" = "$vcbs" ] &&
+    works
   report $? "vcbs-as-before"
   accepted "function 0 lanes 0-3,9" && grep -q "^   9 allocated" "$device/lanes" && works &&
     accepted "function 0 lanes none; lane 9 weight 3 list 50" && works
   report $? "lanes"
-  refused "function 0 pcbs 1; level 0 pcbs 5000" "change 2, level 0 pcbs 5000: .* limit 0)" &&
+  refused "function 0 pcbs 1; level 0 pcbs 5000" \
+    "change 2, level 0 pcbs 5000: .* limit 0)" &&
     refused "function 7 pcbs 1" "change 1, function 7 pcbs 1: no such" &&
-    refused "function 0 pcbs 4000000000" "limit $(($(share 6) + $(awk '/^unallocated/ { print $5 }' "$device/resources"))))"
+    refused "function 0 pcbs 4000000000" "limit $(($(share 6) + $(unallocated_pcbs))))"
   report $? "refused"
-  refused "function 0 cpus 1" "cpus: unknown word for function" && refused "level x pcbs 1" "level x: not a valid" &&
-    refused "function 0 pcbs" "pcbs: the number is missing" && refused "function 0 lanes 5-3" "lanes 5-3: neither" &&
-    refused "adapter disable 2" "disable 2: neither 0 nor 1" && refused "function 0 pcbs 1; adapter lend 1" "the only group" &&
+  refused "function 0 cpus 1" "cpus: unknown word for function" &&
+    refused "level x pcbs 1" "level x: not a valid" &&
+    refused "function 0 pcbs" "pcbs: the number is missing" &&
+    refused "function 0 lanes 5-3" "lanes 5-3: neither" &&
+    refused "adapter disable 2" "disable 2: neither 0 nor 1" &&
+    refused "function 0 pcbs 1; adapter lend 1" "the only group" &&
     refused "" "request is empty"
   report $? "misspelt"
-  accepted "adapter disable 1" && grep -q "disabled 1" "$device/resources" && accepted "adapter disable 0" && works
+  accepted "adapter disable 1" && grep -q "disabled 1" "$device/resources" &&
+    accepted "adapter disable 0" && works
   report $? "adapter"
 }

@@ -1,11 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# One of several guests on functions of one adapter. Takes orders from the host on the virtio port
-# vuhca.peer, one a line, and reports when each is done (tenant-guest.ts): `run SUITE...`, `helped
-# SUITE...`, `flood`, `calm`, `ask TEXT` (a resource request), `moved` (its share has changed),
-# `load N M` (WRITEs to keep under way at QoS level 0 and 1), `loaded` (their counts), `end`. Needs
-# only the modules of the orders that it gets.
+# One of several guests on functions of one adapter. The host writes commands, a line each, to the
+# virtio port vuhca.peer, and the guest reports when each is done (tenant-guest.ts):
+#   run SUITE...     runs suites
+#   helped SUITE...  runs suites that may ask the host to disable the adapter
+#   flood, calm      starts and ends the suite "flood"
+#   ask TEXT         requests resources
+#   moved            checks that the function's share has changed
+#   load N M         keeps N WRITEs of QoS level 0 and M of level 1 under way
+#   loaded           prints the counters of the WRITEs
+#   end
+# A module is needed only for the commands that use it.
 
 # COUNT, SEED
 . /etc/vuhca-test
@@ -79,7 +85,8 @@ moved() {
 # The module is loaded when it is needed: its queue pairs would not survive the resets of the
 # suites. Long messages let slow guests keep the adapter busy.
 load() {
-  { [ -e $load_file ] || insmod /modules/vuhca_tenant.ko message_bytes=131072; } && echo "$*" >$load_file
+  { [ -e $load_file ] || insmod /modules/vuhca_tenant.ko message_bytes=131072; } &&
+    echo "$*" >$load_file
   report $? "load $*"
 }
 

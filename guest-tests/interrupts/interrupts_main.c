@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What interrupts cost: completions at a given rate on several CQs of one event
- * queue, and how often the guest had to be told of them. debugfs,
- * vuhca-interrupts/run: write "ADAPTIVE RATE MS" (rate 0: as many as go), read
- * a line of JSON. Processor time is measured by the host.
+ * Cost of interrupts: completions at a given rate on several CQs of one event
+ * queue, and the number of interrupts for them. debugfs, vuhca-interrupts/run:
+ * write "ADAPTIVE RATE MS" (rate 0: as many as possible), read a line of JSON.
+ * The host measures the processor time.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
@@ -39,7 +39,7 @@ struct load_result {
 	u64 waited_ns;
 };
 
-static DEFINE_MUTEX(load_lock);	/* protects what follows */
+static DEFINE_MUTEX(load_lock);	/* protects the variables below */
 static struct vuhca_dev *load_dev;
 static struct vuhca_pd *load_pd;
 static struct load_queue load_queues[LOAD_QUEUES];
@@ -107,7 +107,7 @@ static void load_destroy(void)
 	load_pd = NULL;
 }
 
-/* Posts up to @count; how many there was room for. */
+/* Posts up to @count NOPs; returns how many the queue had room for. */
 static unsigned int load_post(struct load_queue *queue, unsigned int count)
 {
 	struct vuhca_send_wr wrs[LOAD_BURST] = {};
@@ -115,7 +115,7 @@ static unsigned int load_post(struct load_queue *queue, unsigned int count)
 	unsigned int i;
 	int posted;
 
-	count = min(count, LOAD_WINDOW - min(open, (u32)LOAD_WINDOW));
+	count = min(count, LOAD_WINDOW - min_t(u32, open, LOAD_WINDOW));
 	for (i = 0; i < count; i++) {
 		wrs[i].opcode = VUHCA_SEND_OPCODE_NOP;
 		wrs[i].signaled = true;
@@ -127,7 +127,7 @@ static unsigned int load_post(struct load_queue *queue, unsigned int count)
 	return posted;
 }
 
-/* Posts at the rate, spread over the queues, for so long. */
+/* Posts at the given rate for the given time, spread over the queues. */
 static void load_run(u32 rate, u32 ms)
 {
 	unsigned int next = 0, posted, burst = rate ? 1 : LOAD_BURST;
@@ -154,7 +154,7 @@ static void load_run(u32 rate, u32 ms)
 	}
 }
 
-/* Adds with @sign what was counted so far. */
+/* Adds the present counters, multiplied by @sign, to the result. */
 static void load_count(struct load_result *result, int sign)
 {
 	const struct vuhca_eq *eq = &load_dev->eqs[load_dev->eq_count - 1];
@@ -176,7 +176,7 @@ static void load_measure(bool adaptive, u32 rate, u32 ms)
 	u64 begin;
 
 	vuhca_set_adaptive(adaptive);
-	/* Until the queue is served as it will be. */
+	/* Runs until the driver has settled on interrupts or polling. */
 	load_run(rate, 200);
 	begin = ktime_get_ns();
 	load_count(&result, -1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * In-kernel tests of the vuhca adapter and its driver: what a test is, how it
- * reports, and what it is given to work with. A suite is a file in debugfs
- * (vuhca-test/suites/NAME): reading it runs the suite and yields its KTAP.
+ * In-kernel tests of the vuhca adapter and its driver: what a case is, how it
+ * reports, and which objects it gets. A suite is a file in debugfs
+ * (vuhca-test/suites/NAME): reading it runs the suite and returns its KTAP.
  */
 #ifndef VT_H
 #define VT_H
@@ -15,15 +15,18 @@
 
 #define VT_PORTS		2
 #define VT_QKEY			0x11223344
-/* Memory of a test, for payloads: one coherent piece. */
+/* Memory of a case for payloads: one coherent piece. */
 #define VT_MEMORY_BYTES		(1024 * 1024)
-/* Longer than anything takes here, shorter than the host's patience. */
+/* Longer than any step takes, shorter than the time limit of the host. */
 #define VT_TIMEOUT_MS		5000
-/* How long to watch for something that must not happen. */
+/* How long a case waits to see that something does not happen. */
 #define VT_QUIET_MS		30
 #define VT_POISON		0xa5
-/* A hole in the guest's physical address space, far above its memory. */
+/* A gap in the guest's physical address space, far above its memory. */
 #define VT_HOLE			0x7f00000000ULL
+
+/* A number that no object has; numbers have 24 bits. */
+#define VT_ABSENT		0xabcdef
 
 struct vt_run;
 struct vt;
@@ -55,7 +58,7 @@ struct vt_cq {
 	wait_queue_head_t wait;
 };
 
-/* A QP ready to send on its port. */
+/* A QP that is ready to send on its port. */
 struct vt_end {
 	struct vuhca_qp *qp;
 	atomic_t events;
@@ -63,7 +66,7 @@ struct vt_end {
 	u8 last_fault;
 };
 
-/* What a test is given; built before and destroyed after each case. */
+/* What a case gets; created before and destroyed after each case. */
 struct vt {
 	struct vuhca_dev *dev;
 	struct vt_run *run;
@@ -103,6 +106,13 @@ static inline u32 vt_csr(struct vt *t, unsigned int offset)
 	return vuhca_read_csr(t->dev, offset);
 }
 
+/* Drains write-combining: the adapter has all earlier stores. */
+static inline void vt_drain_stores(void)
+{
+	/* Stores to the BARs come before what follows. */
+	wmb();
+}
+
 /* vt_report.c */
 __printf(2, 3) void vt_note(struct vt *t, const char *format, ...);
 __printf(2, 3) void vt_complain(struct vt *t, const char *format, ...);
@@ -114,8 +124,8 @@ u64 vt_seed(void);
 unsigned int vt_count(void);
 
 /*
- * A failed check is reported with its place and the case goes on; a failed
- * requirement ends the case (the function it stands in returns).
+ * A failed check is reported with its place and the case continues; a failed
+ * requirement ends the function in which it stands.
  */
 #define VT_CHECK(t, condition, format, ...)				\
 	({								\
@@ -145,7 +155,7 @@ unsigned int vt_count(void);
 		same_;							\
 	})
 
-/* Waits for a condition, as long as anything may take; complains if in vain. */
+/* Waits for a condition up to VT_TIMEOUT_MS; a timeout fails the case. */
 #define VT_WAIT(t, condition)						\
 	({								\
 		ktime_t end_ = ktime_add_ms(ktime_get(), VT_TIMEOUT_MS); \

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Collect buffers as verbs never use them: any order and size of stores, words
- * missing or repeated, half-written commands cancelled. The buffer is the
- * case's own.
+ * Collect buffers with stores that verbs never use: any order and size, words
+ * missing or repeated, half-written commands cancelled. The case has the buffer
+ * for itself.
  */
 #include "vt_collect_command.h"
 
-/* Every store of @size in the order of @order, which has one item per store. */
+/*
+ * Does every store of @size in the order of @order, one entry for each store.
+ */
 static void vt_store_ordered(struct vt_collect_command *c, unsigned int size,
 			     const u16 *order)
 {
@@ -14,7 +16,7 @@ static void vt_store_ordered(struct vt_collect_command *c, unsigned int size,
 
 	for (i = 0; i < c->length / size; i++)
 		vt_collect_store(c, order[i] * size, size);
-	wmb();
+	vt_drain_stores();
 }
 
 static void vt_ascending(u16 *order, size_t count)
@@ -80,7 +82,7 @@ static void vt_qwords(struct vt *t)
 	vt_with_size(t, 8);
 }
 
-/* Sizes mixed within one command. */
+/* Several sizes of stores within one command. */
 static void vt_mixed(struct vt *t)
 {
 	u16 order[VUHCA_COMMAND_MAX_BYTES / 8];
@@ -98,14 +100,17 @@ static void vt_mixed(struct vt *t)
 			for (at = 0; at < 8; at += size)
 				vt_collect_store(&c, order[i] * 8 + at, size);
 		}
-		wmb();
+		vt_drain_stores();
 		if (!vt_collect_arrives(&c))
 			break;
 	}
 	vt_collect_finish(&c);
 }
 
-/* A write-combining buffer may be flushed more than once. */
+/*
+ * A write-combining buffer may be flushed more than once (docs/HAZARDS.md,
+ * hazard 5).
+ */
 static void vt_repeated(struct vt *t)
 {
 	struct vt_collect_command c;
@@ -121,13 +126,13 @@ static void vt_repeated(struct vt *t)
 		}
 		vt_collect_nothing_arrives(&c);
 		vt_collect_store(&c, at, 8);
-		wmb();
+		vt_drain_stores();
 		vt_collect_arrives(&c);
 	}
 	vt_collect_finish(&c);
 }
 
-/* No kick before the length is known, whatever else is there. */
+/* There is no kick before the length is known. */
 static void vt_length_last(struct vt *t)
 {
 	struct vt_collect_command c;
@@ -138,19 +143,19 @@ static void vt_length_last(struct vt *t)
 	if (vt_collect_post(&c, 120)) {
 		for (at = 8; at < c.length; at += 8)
 			vt_collect_store(&c, at, 8);
-		wmb();
+		vt_drain_stores();
 		VT_CHECK(t, vt_vcb_in_use(t, c.vcb), "not collecting");
 		vt_collect_nothing_arrives(&c);
 		vt_collect_store(&c, 0, 4);
 		vt_collect_nothing_arrives(&c);
 		vt_collect_store(&c, 4, 4);
-		wmb();
+		vt_drain_stores();
 		vt_collect_arrives(&c);
 	}
 	vt_collect_finish(&c);
 }
 
-/* One word never comes: no kick; cancelling frees the buffer for the next. */
+/* Without one word there is no kick; cancelling frees the buffer. */
 static void vt_cancel(struct vt *t)
 {
 	u32 cancels = vt_csr(t, VUHCA_CSR_COLLECT_CANCELS_OFF);
@@ -164,7 +169,7 @@ static void vt_cancel(struct vt *t)
 		for (at = 0; at < c.length; at += 8)
 			if (at != 40)
 				vt_collect_store(&c, at, 8);
-		wmb();
+		vt_drain_stores();
 		VT_CHECK(t, vt_vcb_in_use(t, c.vcb), "not collecting");
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_IN_USE_OFF), bound + 1);
 		vt_collect_nothing_arrives(&c);
@@ -173,7 +178,10 @@ static void vt_cancel(struct vt *t)
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_IN_USE_OFF), bound);
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_CANCELS_OFF),
 			 cancels + 1);
-		/* The missing word alone makes no command of what is gone. */
+		/*
+		 * The missing word alone does not complete the cancelled
+		 * command.
+		 */
 		vt_collect_store(&c, 40, 8);
 		vuhca_vcb_cancel(c.vcb);
 		vt_collect_nothing_arrives(&c);
@@ -183,7 +191,7 @@ static void vt_cancel(struct vt *t)
 	vt_collect_finish(&c);
 }
 
-/* A value without the top byte does not cancel. */
+/* A value without all ones in its top byte does not cancel. */
 static void vt_bad_cancel(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_RESERVED);
@@ -196,13 +204,13 @@ static void vt_bad_cancel(struct vt *t)
 	if (vt_collect_post(&c, 8)) {
 		vt_collect_store(&c, 0, 8);
 		vuhca_write_eight(c.vcb->page + VUHCA_CANCEL_OFFSET, &nothing);
-		wmb();
+		vt_drain_stores();
 		VT_CHECK(t, vt_vcb_in_use(t, c.vcb), "cancelled");
 		VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_RESERVED),
 			 faults + 1);
 		for (at = 8; at < c.length; at += 8)
 			vt_collect_store(&c, at, 8);
-		wmb();
+		vt_drain_stores();
 		vt_collect_arrives(&c);
 	}
 	vt_collect_finish(&c);

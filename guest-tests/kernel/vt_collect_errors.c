@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Whole copies of commands that are not taken as they come: damaged, stale,
- * early, refused for want of a PCB, choked. What is in the send queue is
- * executed all the same, and once.
+ * Copies of commands that the adapter does not take as they are: damaged,
+ * stale, early, refused for want of a PCB, dropped because of choking. The
+ * command in the send queue is executed exactly once nevertheless.
  */
 #include "vt_collect_command.h"
 
-/* A damaged copy is dropped; the slot is executed in its place. */
+/* A damaged copy is dropped; the adapter executes the slot instead. */
 static void vt_damaged(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_CHECKSUM);
@@ -24,7 +24,10 @@ static void vt_damaged(struct vt *t)
 	vt_collect_finish(&c);
 }
 
-/* By collect buffer, by doorbell, and by both again: executed once. */
+/*
+ * A command that comes by collect buffer and by doorbell, twice, is executed
+ * once.
+ */
 static void vt_stale(struct vt *t)
 {
 	struct vt_collect_command c;
@@ -46,7 +49,10 @@ static void vt_stale(struct vt *t)
 	vt_collect_finish(&c);
 }
 
-/* A copy ahead of its turn waits for, or brings on, what is before it. */
+/*
+ * A copy ahead of its turn makes the adapter execute the earlier commands
+ * first.
+ */
 static void vt_early(struct vt *t)
 {
 	struct vuhca_wc wc[4] = {};
@@ -83,27 +89,30 @@ static void vt_page_words(struct vt *t)
 		vuhca_doorbell_set_qpn(&doorbell, t->end[0].qp->qpn);
 		vuhca_doorbell_set_sequence(&doorbell, c.sequence);
 		vuhca_write_eight(c.vcb->page + VUHCA_DOORBELL_OFFSET, &doorbell);
-		wmb();
+		vt_drain_stores();
 		vt_collect_arrives(&c);
 	}
 	if (vt_collect_post(&c, 30)) {
-		/* Half of it, and an explicit kick: the slot is executed. */
+		/*
+		 * Half of the command and an explicit kick: the adapter
+		 * executes the slot.
+		 */
 		vt_collect_store(&c, 0, 8);
 		vt_collect_store(&c, 8, 8);
 		vuhca_write_eight(c.vcb->page + VUHCA_KICK_OFFSET, &any);
-		wmb();
+		vt_drain_stores();
 		vt_collect_arrives(&c);
 	}
 	vt_clear_first_fault(t);
 	writeq(0, c.vcb->page + 0x800);
-	wmb();
+	vt_drain_stores();
 	vt_expect_first_fault(t, VUHCA_FAULT_KIND_COLLECT_RESERVED,
 			      c.vcb->index);
 	vt_clear_first_fault(t);
 	vt_collect_finish(&c);
 }
 
-/* Between the last VCB and the dedicated buffers, and behind these. */
+/* Stores between the last VCB and the dedicated buffers, and behind these. */
 static void vt_out_of_range(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE);
@@ -114,12 +123,12 @@ static void vt_out_of_range(struct vt *t)
 	if (behind >= t->dev->collect_bytes)
 		return vt_skip(t, "the dedicated buffers end the BAR");
 	writeq(0, t->dev->collect + behind);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE),
 		 faults + 1);
 }
 
-/* Each QoS level has its buffers; a command of the other level is not taken. */
+/* A page takes only commands of its QoS level. */
 static void vt_qos(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1, .qos_level = 1 };
@@ -142,8 +151,8 @@ static void vt_qos(struct vt *t)
 #define VT_HELD 32
 
 /*
- * All PCBs bound by commands that are not whole: the next command is refused,
- * becomes a doorbell, and stays one though a PCB gets free before its end.
+ * Incomplete commands bind all PCBs: the next command is refused and becomes a
+ * doorbell. It stays a doorbell even if a PCB becomes free before its end.
  */
 static void vt_refused(struct vt *t)
 {
@@ -164,7 +173,7 @@ static void vt_refused(struct vt *t)
 			break;
 		writeq(0, held[count]->page + 8);
 	}
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), 0);
 	if (vt_collect_post(&c, 100)) {
 		vuhca_vcb_write(c.vcb, c.bytes, c.length);
@@ -177,7 +186,7 @@ static void vt_refused(struct vt *t)
 		vuhca_free_vcb(t->dev, held[--count]);
 		for (at = 8; at < c.length; at += 8)
 			vt_collect_store(&c, at, 8);
-		wmb();
+		vt_drain_stores();
 		vt_collect_arrives(&c);
 		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF),
 			 refusals + 2);
@@ -188,7 +197,7 @@ static void vt_refused(struct vt *t)
 	vt_collect_finish(&c);
 }
 
-/* Choked: copies are dropped and counted, doorbells still work. */
+/* While choked, copies are dropped and counted, and doorbells still work. */
 static void vt_choke(struct vt *t)
 {
 	u32 choked = vt_csr(t, VUHCA_CSR_COLLECT_CHOKED_OFF);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What connected QPs can do: each operation, each size, each shape. */
+/* Operations of connected QPs: each operation and each size. */
 #include "vt_connected.h"
 
 #define VT_RC	VUHCA_SERVICE_TYPE_RC
@@ -12,7 +12,7 @@ static const u8 vt_reliable_opcodes[] = {
 	VUHCA_SEND_OPCODE_RDMA_READ,
 };
 
-/* All that UC has stands first. */
+/* The operations of UC stand first. */
 static unsigned int vt_opcode_count(u8 service)
 {
 	return ARRAY_SIZE(vt_reliable_opcodes) - (service == VT_UC);
@@ -31,7 +31,7 @@ static bool vt_each_opcode(struct vt_pair *pair, struct vt_areas *areas,
 	return true;
 }
 
-/* Sizes around the path MTU and its multiples. */
+/* Sizes around multiples of the path MTU. */
 static void vt_sizes_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	u32 mtu = 128 << pair->options.path_mtu;
@@ -79,7 +79,7 @@ static void vt_large_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	vt_each_opcode(pair, areas, VT_AREA_BYTES / 4 - 1, VUHCA_POST_DOORBELL);
 }
 
-/* A mebibyte: up to 4096 packets. */
+/* Messages of 1 MiB: up to 4096 packets. */
 static void vt_large(struct vt *t)
 {
 	static const u8 codes[] = { 1, 3, 5 };
@@ -96,7 +96,10 @@ static void vt_large(struct vt *t)
 	vt_on_pair(t, &options, vt_large_of_pair);
 }
 
-/* One atomic on the cell at the beginning of area 1; what it found. */
+/*
+ * Executes an atomic on the first 8 bytes of area 1 and returns their old
+ * value.
+ */
 static u64 vt_atomic(struct vt_pair *pair, struct vt_areas *areas, u8 opcode,
 		     u64 swap_or_add, u64 compare)
 {
@@ -146,7 +149,10 @@ static void vt_atomics(struct vt *t)
 	vt_on_pair(t, &options, vt_atomics_of_pair);
 }
 
-/* Both ends add to one cell of area 1 at the same time: nothing gets lost. */
+/*
+ * Both ends add to the same 8 bytes of area 1 at the same time; no addition is
+ * lost.
+ */
 static void vt_contention_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 64, 8);
@@ -174,7 +180,7 @@ static void vt_contention(struct vt *t)
 	vt_on_pair(t, &options, vt_contention_of_pair);
 }
 
-/* Only a message that asks for it wakes a CQ armed for solicited ones. */
+/* Only a solicited message wakes a CQ that is armed for solicited ones. */
 static void vt_solicited_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vt *t = pair->t;
@@ -195,7 +201,7 @@ static void vt_solicited_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 		VT_CHECK(t, vt_completes(t, t->recv_cq.cq, VT_OK, &wc) &&
 			 !wc.solicited, "the first message");
 		VT_CHECK(t, !vt_wait_event(&t->recv_cq, 1, VT_QUIET_MS),
-			 "an event nobody asked for");
+			 "an event without a solicited message");
 		wr.solicited = true;
 		vt_do(pair, &wr, VT_OK);
 		VT_CHECK(t, vt_completes(t, t->recv_cq.cq, VT_OK, &wc) &&
@@ -214,7 +220,7 @@ static void vt_solicited(struct vt *t)
 	vt_on_pair(t, &options, vt_solicited_of_pair);
 }
 
-/* A message waits for its receive entry, and those behind it for their turn. */
+/* A message waits for its receive entry, and later messages wait for it. */
 static void vt_rnr_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, 5000);
@@ -250,7 +256,7 @@ static void vt_rnr(struct vt *t)
 	vt_on_pair(t, &options, vt_rnr_of_pair);
 }
 
-/* A fenced WRITE leaves memory alone until the READ before it has its data. */
+/* A fenced WRITE waits until the READ before it has its data. */
 static void vt_fence_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	u32 length = 65536;
@@ -261,7 +267,10 @@ static void vt_fence_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	unsigned int i;
 
 	read = vt_rdma_wr(areas, VUHCA_SEND_OPCODE_RDMA_READ, &old, 0);
-	/* It sends what the read brings, if it does not wait. */
+	/*
+	 * Without the fence it would send memory that the READ has not written
+	 * yet.
+	 */
 	write = vt_rdma_wr(areas, VUHCA_SEND_OPCODE_RDMA_WRITE, &old, length);
 	write.fence = true;
 	for (i = 0; i < 8; i++) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Connected QPs that lose what they need in the middle of traffic: their
- * state, themselves, their peer, their memory. Every send still completes
- * exactly once, or not at all after a reset, and the adapter goes on.
+ * Connected QPs that lose their state, their peer or their memory during
+ * traffic, or are destroyed. Every send still completes exactly once (after a
+ * reset: not at all), and the adapter keeps working.
  */
 #include "vt_pair.h"
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_FLUSHED	VUHCA_COMPLETION_STATUS_FLUSHED
 #define VT_QUEUED	16
-/* All together some ten thousand packets: longer than anything waits here. */
+/* About ten thousand packets in all: longer than any wait of these cases. */
 #define VT_LONG_BYTES	(256 * 1024)
 #define VT_ROUNDS	12
 
@@ -17,7 +17,7 @@ static const struct vt_pair_options vt_hasty = {
 	.path_mtu = 1, .timeout = 10, .retry_count = 3,
 };
 
-/* What is outstanding when software puts a QP into error. */
+/* Software moves a QP to ERR with work outstanding. */
 static void vt_flush_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, 100);
@@ -29,13 +29,13 @@ static void vt_flush_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 	wr.signaled = false;
 	for (i = 0; i < VT_QUEUED; i++) {
-		/* Nobody receives: the sends wait. */
+		/* No receive is posted at the peer, so the sends wait. */
 		wr.wr_id = i;
 		vt_post(pair, 0, &wr);
 		VT_EQUAL(t, vt_pair_receive(pair, 0, &here, 100 + i), 0);
 	}
 	VT_EQUAL(t, vuhca_qp_to_state(pair->end[0].qp, VUHCA_QP_STATE_ERR), 0);
-	/* What is posted afterwards is flushed as well. */
+	/* Requests posted in ERR are flushed as well. */
 	wr.wr_id = VT_QUEUED;
 	vt_post(pair, 0, &wr);
 	VT_EQUAL(t, vt_pair_receive(pair, 0, &here, 100 + VT_QUEUED), 0);
@@ -57,7 +57,7 @@ static void vt_flush(struct vt *t)
 	vt_on_pair(t, &vt_hasty, vt_flush_of_pair);
 }
 
-/* Long READs and WRITEs in turn, at both ends. */
+/* Posts long READs and WRITEs alternately at both ends. */
 static void vt_start_traffic(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here = vt_area_buffer(areas, 0, 0, VT_LONG_BYTES);
@@ -72,15 +72,17 @@ static void vt_start_traffic(struct vt_pair *pair, struct vt_areas *areas)
 	}
 }
 
-/* Somewhere in the traffic, and every time somewhere else. */
-static void vt_let_it_run(struct vt *t)
+/* Waits for a random time, so that each round stops the traffic elsewhere. */
+static void vt_wait_random(struct vt *t)
 {
 	unsigned int us = 50 + prandom_u32_state(&t->random) % 6000;
 
 	usleep_range(us, us + 50);
 }
 
-/* Resets one end under way; the other end gives up or is reset in its turn. */
+/*
+ * Resets one end during traffic; the other end times out or is reset as well.
+ */
 static void vt_reset_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vt *t = pair->t;
@@ -89,13 +91,13 @@ static void vt_reset_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 	for (i = 0; i < VT_ROUNDS; i++) {
 		vt_start_traffic(pair, areas);
-		vt_let_it_run(t);
+		vt_wait_random(t);
 		VT_EQUAL(t, vuhca_qp_to_state(pair->end[i % 2].qp,
 					      VUHCA_QP_STATE_RESET), 0);
-		vt_let_it_run(t);
+		vt_wait_random(t);
 		if (!vt_pair_reconnect(pair))
 			return;
-		/* Resets took all the completions of before with them. */
+		/* The resets discarded all earlier completions. */
 		VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, 0), 0);
 		if (!vt_pair_works(pair, areas))
 			return;
@@ -107,7 +109,9 @@ static void vt_reset(struct vt *t)
 	vt_on_pair(t, &vt_hasty, vt_reset_of_pair);
 }
 
-/* Takes all sends of one end: in order, fails at most once, then is flushed. */
+/*
+ * Checks the completions of one end: in order, at most one error, then flushed.
+ */
 static void vt_take_sends(struct vt_pair *pair, struct vuhca_wc *wcs,
 			  unsigned int found, unsigned int end,
 			  unsigned int *failed)
@@ -132,7 +136,7 @@ static void vt_take_sends(struct vt_pair *pair, struct vuhca_wc *wcs,
 	VT_EQUAL(t, next, end + VT_QUEUED);
 }
 
-/* Software puts one end into error; the other finds that nobody answers. */
+/* Software moves one end to ERR; the other end times out. */
 static void vt_error_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	static struct vuhca_wc wcs[VT_QUEUED];
@@ -141,7 +145,7 @@ static void vt_error_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 
 	for (i = 0; i < VT_ROUNDS; i++) {
 		vt_start_traffic(pair, areas);
-		vt_let_it_run(t);
+		vt_wait_random(t);
 		VT_EQUAL(t, vuhca_qp_to_state(pair->end[0].qp,
 					      VUHCA_QP_STATE_ERR), 0);
 		if (!VT_EQUAL(t, vt_poll(t->send_cq.cq, wcs, VT_QUEUED,
@@ -156,8 +160,8 @@ static void vt_error_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 		if (!vt_pair_works(pair, areas))
 			return;
 	}
-	VT_CHECK(t, cut, "the traffic was always over");
-	vt_note(t, "%u of %u times in the traffic", cut, VT_ROUNDS);
+	VT_CHECK(t, cut, "the traffic had always ended");
+	vt_note(t, "%u of %u times during the traffic", cut, VT_ROUNDS);
 }
 
 static void vt_error(struct vt *t)
@@ -165,7 +169,7 @@ static void vt_error(struct vt *t)
 	vt_on_pair(t, &vt_hasty, vt_error_of_pair);
 }
 
-/* The region goes while it is written and read at both ends. */
+/* The memory region is destroyed while both ends write and read it. */
 static void vt_region_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	static struct vuhca_wc wcs[VT_QUEUED];
@@ -180,20 +184,23 @@ static void vt_region_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 		areas->mr = mr;
 		vt_start_traffic(pair, areas);
 		areas->mr = usual;
-		vt_let_it_run(t);
+		vt_wait_random(t);
 		VT_EQUAL(t, vuhca_dereg_mr(mr), 0);
 		if (!VT_EQUAL(t, vt_poll(t->send_cq.cq, wcs, VT_QUEUED,
 					 VT_TIMEOUT_MS), VT_QUEUED))
 			return;
 		vt_take_sends(pair, wcs, VT_QUEUED, 0, &failed);
 		vt_take_sends(pair, wcs, VT_QUEUED, 1, &failed);
-		/* Both ends may refuse at once: then no send fails, all flush. */
+		/*
+		 * When both ends refuse at once, no send fails: all are
+		 * flushed.
+		 */
 		cut += wcs[VT_QUEUED - 1].status != VT_OK;
 		if (!vt_pair_works(pair, areas))
 			return;
 	}
-	VT_CHECK(t, cut, "the traffic was always over");
-	vt_note(t, "%u of %u times in the traffic, %u sends failed", cut,
+	VT_CHECK(t, cut, "the traffic had always ended");
+	vt_note(t, "%u of %u times during the traffic, %u sends failed", cut,
 		VT_ROUNDS, failed);
 }
 
@@ -202,7 +209,7 @@ static void vt_region(struct vt *t)
 	vt_on_pair(t, &vt_hasty, vt_region_of_pair);
 }
 
-/* One QP is destroyed in the middle; the other one loses its peer. */
+/* One QP is destroyed during traffic; the other loses its peer. */
 static void vt_destroyed(struct vt *t)
 {
 	struct vt_pair_options options = {
@@ -217,10 +224,10 @@ static void vt_destroyed(struct vt *t)
 	for (i = 0; i < VT_ROUNDS; i++) {
 		if (vt_pair_create(t, &pair, &options)) {
 			vt_start_traffic(&pair, &areas);
-			vt_let_it_run(t);
+			vt_wait_random(t);
 			VT_EQUAL(t, vuhca_destroy_qp(pair.end[i % 2].qp), 0);
 			pair.end[i % 2].qp = NULL;
-			vt_let_it_run(t);
+			vt_wait_random(t);
 		}
 		vt_pair_destroy(&pair);
 	}

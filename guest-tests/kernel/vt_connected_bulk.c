@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Many messages over connected QPs, of random operation, size and shape, some
- * signalled and some not, by every way of posting. Each payload is checked
- * where it arrives. A stream is one direction of one pair; several of them run
- * on the same CQs at once.
+ * Many messages over connected QPs, of random operation, size and shape,
+ * signalled or not, by every way of posting. Each payload is checked where it
+ * arrives. Several streams run on the same CQs at once.
  */
 #include <linux/slab.h>
 
 #include "vt_stream.h"
 
-/* Messages of a stream for each datagram of the datagram tests. */
+/* A stream has 1/VT_SHARE of the messages of the datagram suite. */
 #define VT_SHARE	10
 
-/* The payload of a message is where it belongs, and no more than that. */
+/* Checks that the payload of a message arrived and nothing behind it. */
 static bool vt_arrived(struct vt_streams *all, struct vt_stream *stream,
 		       unsigned int number)
 {
@@ -43,7 +42,7 @@ static void vt_retire(struct vt_stream *stream)
 	}
 }
 
-/* It is done, and with it all before it that were not signalled. */
+/* A completion also covers all earlier messages that were not signalled. */
 static bool vt_sent(struct vt_streams *all, struct vt_stream *stream,
 		    const struct vuhca_wc *wc)
 {
@@ -70,7 +69,7 @@ static bool vt_came(struct vt_streams *all, struct vt_stream *stream,
 {
 	struct vt_message *message;
 
-	/* Slots of what is done are used again. */
+	/* Slots of completed messages are used again. */
 	stream->received = max(stream->received, stream->done);
 	while (stream->received < stream->sent &&
 	       !stream->messages[stream->received % VT_WINDOW].receiving)
@@ -98,7 +97,7 @@ static bool vt_stream_take(struct vt_streams *all, const struct vuhca_wc *wc)
 		if (stream->pair->end[end].qp == wc->qp)
 			break;
 	}
-	if (!VT_CHECK(all->t, i < all->count, "nobody's completion") ||
+	if (!VT_CHECK(all->t, i < all->count, "a completion of another QP") ||
 	    !VT_EQUAL(all->t, wc->status, VUHCA_COMPLETION_STATUS_SUCCESS))
 		return false;
 	good = wc->receive ? vt_came(all, stream, wc) : vt_sent(all, stream, wc);
@@ -126,7 +125,7 @@ static bool vt_streams_done(struct vt_streams *all)
 	return true;
 }
 
-/* Sends and receives until all is done or nothing moves any more. */
+/* Sends and receives until all messages are done or there is no progress. */
 static void vt_streams_pump(struct vt_streams *all)
 {
 	ktime_t progress = ktime_get();
@@ -182,7 +181,7 @@ static bool vt_add_stream(struct vt_streams *all, struct vt_pair *pair,
 	return true;
 }
 
-/* Each of the pairs with one stream each way, or only from end 0. */
+/* Runs one stream each way over each of the pairs, or only from end 0. */
 static void vt_streams(struct vt *t, const struct vt_pair_options *options,
 		       unsigned int pairs, bool both_ways,
 		       enum vuhca_post_mode mode, unsigned int batch)

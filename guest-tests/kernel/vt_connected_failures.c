@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Requests of connected QPs that fail at their sender, for want of a receive entry,
- * or because the peer does not answer.
+ * Requests of connected QPs that fail at their sender, for want of a receive
+ * entry, or because the peer does not answer.
  */
 #include "vt_connected.h"
 
@@ -12,7 +12,10 @@
 #define VT_BYTES	4096
 #define VT_QUEUED	8
 
-/* What is wrong at the sender never leaves it: the peer stays as it is. */
+/*
+ * A request that is wrong at the sender never leaves it: the peer is
+ * unaffected.
+ */
 static void vt_local_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here;
@@ -24,7 +27,7 @@ static void vt_local_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 		here.lkey ^= 1;
 		vt_pair_refuses(pair, areas, &wr, VT_PROTECTION, 0);
 	}
-	/* An atomic brings back eight bytes, into one place. */
+	/* An atomic returns eight bytes into one SGE. */
 	wr = vt_remote_request(areas, 2, &here);
 	here.length = 16;
 	vt_pair_refuses(pair, areas, &wr, VT_BAD_REQUEST, 0);
@@ -50,7 +53,7 @@ static void vt_uc_opcodes_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	}
 }
 
-/* READs and atomics are no operations of UC, nor is any RDMA one of UD. */
+/* UC has no READs and atomics; UD has no RDMA operations. */
 void vt_connected_opcodes(struct vt *t)
 {
 	struct vt_pair_options options = { .service = VT_UC };
@@ -73,7 +76,7 @@ void vt_connected_opcodes(struct vt *t)
 	}
 }
 
-/* Nobody tells a UC sender; the responder drops the message and goes on. */
+/* A UC sender gets no error; the responder drops the message and continues. */
 static void vt_unreliable_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vuhca_buffer here;
@@ -83,7 +86,7 @@ static void vt_unreliable_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	memset(areas->bytes[1], VT_POISON, VT_BYTES);
 	wr.remote.rkey ^= 1;
 	vt_do(pair, &wr, VT_OK);
-	/* No receive entry: lost as well. */
+	/* Without a receive entry the message is lost as well. */
 	wr.opcode = VUHCA_SEND_OPCODE_SEND;
 	vt_do(pair, &wr, VT_OK);
 	msleep(VT_QUIET_MS);
@@ -118,7 +121,7 @@ static void vt_too_long_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 		     VUHCA_COMPLETION_STATUS_LOCAL_LENGTH_ERROR, &wc);
 	VT_CHECK(t, vt_is_poison(areas->bytes[1] + 2999, 64), "ran over");
 	vt_pair_works(pair, areas);
-	/* Memory that the receiver itself may not use. */
+	/* The receiver itself has no access to this memory. */
 	there.lkey ^= 1;
 	VT_EQUAL(t, vt_pair_receive(pair, 1, &there, 0), 0);
 	vt_do(pair, &wr, VUHCA_COMPLETION_STATUS_REMOTE_OPERATION_ERROR);
@@ -131,7 +134,9 @@ void vt_connected_bad_receives(struct vt *t)
 	vt_on_plain_pair(t, vt_too_long_of_pair);
 }
 
-/* Expects the first of VT_QUEUED sends to fail so, and the rest flushed. */
+/*
+ * Expects the first of VT_QUEUED sends to fail with @status, the rest flushed.
+ */
 static void vt_first_fails(struct vt_pair *pair, struct vt_areas *areas,
 			   u8 status)
 {
@@ -157,7 +162,7 @@ static void vt_first_fails(struct vt_pair *pair, struct vt_areas *areas,
 	vt_pair_works(pair, areas);
 }
 
-static void vt_nobody_there(struct vt_pair *pair, struct vt_areas *areas)
+static void vt_no_peer(struct vt_pair *pair, struct vt_areas *areas)
 {
 	vt_first_fails(pair, areas, VUHCA_COMPLETION_STATUS_RETRY_EXCEEDED);
 }
@@ -166,10 +171,10 @@ void vt_connected_retry_exceeded(struct vt *t)
 {
 	/* 3 attempts of 4 ms each. */
 	struct vt_pair_options options = {
-		.nowhere = 0xabcdef, .timeout = 10, .retry_count = 2,
+		.nowhere = VT_ABSENT, .timeout = 10, .retry_count = 2,
 	};
 
-	vt_on_pair(t, &options, vt_nobody_there);
+	vt_on_pair(t, &options, vt_no_peer);
 }
 
 static void vt_never_ready(struct vt_pair *pair, struct vt_areas *areas)

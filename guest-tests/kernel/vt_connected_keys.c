@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Regions registered by work request, and keys taken back from either side. */
+/*
+ * Memory regions registered by work request, keys that either side invalidates,
+ * and re-registration.
+ */
 #include "vt_pair.h"
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
@@ -7,14 +10,14 @@
 #define VT_BYTES	10000
 #define VT_PAGES	3
 
-/* Registers the pages of area 1, last page first, under another key byte. */
+/* Registers the pages of area 1, last page first, with another key byte. */
 static bool vt_register(struct vt_pair *pair, struct vt_areas *areas,
 			struct vuhca_mr *mr, u8 key_byte, u8 status)
 {
 	struct vuhca_buffer range = {
 		.address = VT_START,
 		.length = VT_BYTES,
-		.lkey = (mr->lkey & ~0xffu) | key_byte,
+		.lkey = vuhca_set_key_byte(mr->lkey, key_byte),
 	};
 	struct vuhca_send_wr wr = {
 		.opcode = VUHCA_SEND_OPCODE_FAST_REGISTER,
@@ -40,7 +43,7 @@ static bool vt_register(struct vt_pair *pair, struct vt_areas *areas,
 			 VUHCA_COMPLETION_OPCODE_FAST_REGISTER));
 }
 
-/* What end 0 gets for a WRITE of the whole region under @rkey. */
+/* Writes the whole region from end 0 under @rkey and expects @status. */
 static void vt_write(struct vt_pair *pair, struct vt_areas *areas, u32 rkey,
 		     u8 status)
 {
@@ -66,11 +69,11 @@ static void vt_write(struct vt_pair *pair, struct vt_areas *areas, u32 rkey,
 			 VT_BYTES - first - 4096), "payload");
 }
 
-/* Registered, used, taken back by its own side. */
+/* A region is registered, used, and invalidated by its own side. */
 static void vt_local_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 			     struct vuhca_mr *mr)
 {
-	u32 key = (mr->lkey & ~0xffu) | 0x5a;
+	u32 key = vuhca_set_key_byte(mr->lkey, 0x5a);
 	struct vuhca_send_wr wr = {
 		.opcode = VUHCA_SEND_OPCODE_LOCAL_INVALIDATE,
 		.signaled = true,
@@ -89,7 +92,7 @@ static void vt_local_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 	VT_EQUAL(t, wc.opcode, VUHCA_COMPLETION_OPCODE_LOCAL_INVALIDATE);
 	vt_write(pair, areas, key, VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR);
 	vt_pair_works(pair, areas);
-	/* It is not valid any more: it cannot be taken back twice. */
+	/* The region is no longer valid, so it cannot be invalidated again. */
 	vt_post(pair, 1, &wr);
 	vt_completes(t, t->send_cq.cq,
 		     VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR, &wc);
@@ -97,11 +100,11 @@ static void vt_local_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 	vt_pair_works(pair, areas);
 }
 
-/* Taken back by the message that says so, and told to its receiver. */
+/* A SEND with Invalidate takes the key back and reports it to the receiver. */
 static void vt_remote_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 			      struct vuhca_mr *mr)
 {
-	u32 key = (mr->lkey & ~0xffu) | 0x5b;
+	u32 key = vuhca_set_key_byte(mr->lkey, 0x5b);
 	struct vuhca_send_wr wr = vt_rdma_wr(areas,
 					     VUHCA_SEND_OPCODE_SEND_INVALIDATE,
 					     NULL, 0);
@@ -161,7 +164,7 @@ static void vt_twice_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 	vt_register(pair, areas, mr, 2,
 		    VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR);
 	vt_pair_works(pair, areas);
-	vt_write(pair, areas, (mr->lkey & ~0xffu) | 1, VT_OK);
+	vt_write(pair, areas, vuhca_set_key_byte(mr->lkey, 1), VT_OK);
 }
 
 static void vt_twice(struct vt *t)
@@ -169,7 +172,7 @@ static void vt_twice(struct vt *t)
 	vt_with_region(t, vt_twice_of_pair);
 }
 
-/* One re-registration, as memory at its own addresses, and what it returns. */
+/* Re-registers the region as memory at its own addresses and expects @err. */
 static bool vt_change(struct vt *t, struct vuhca_mr *mr, u32 mask,
 		      struct vt_areas *areas, u32 length, u32 access,
 		      struct vuhca_pd *pd, int err)
@@ -186,7 +189,7 @@ static bool vt_change(struct vt *t, struct vuhca_mr *mr, u32 mask,
 	return VT_EQUAL(t, vuhca_rereg_mr(mr, &change), (u64)err);
 }
 
-/* What end 0 gets for a WRITE to the beginning of area 1 under @rkey. */
+/* Writes the beginning of area 1 from end 0 under @rkey and expects @status. */
 static void vt_place(struct vt_pair *pair, struct vt_areas *areas, u32 rkey,
 		     u8 status)
 {
@@ -204,7 +207,10 @@ static void vt_place(struct vt_pair *pair, struct vt_areas *areas, u32 rkey,
 		vt_pair_works(pair, areas);
 }
 
-/* Re-registration under the same keys: rights, place, PD; all or nothing. */
+/*
+ * Re-registration under the same keys of access, translation and PD; all or
+ * nothing.
+ */
 static void vt_changed_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 			       struct vuhca_mr *mr)
 {
@@ -221,7 +227,7 @@ static void vt_changed_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 	vt_change(t, mr, VUHCA_MR_MASK_ACCESS, areas, 0,
 		  VUHCA_ACCESS_FLAG_REMOTE_READ, NULL, 0);
 	vt_place(pair, areas, mr->rkey, bad);
-	/* A right to change from afar and not from here is refused. */
+	/* Remote write access without local write access is refused. */
 	vt_change(t, mr, VUHCA_MR_MASK_ACCESS, areas, 0,
 		  VUHCA_ACCESS_FLAG_REMOTE_WRITE, NULL, -EINVAL);
 	vt_place(pair, areas, mr->rkey, bad);

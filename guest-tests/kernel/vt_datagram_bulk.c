@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Datagrams in bulk, from port 1 to port 2, of random size and shape. Each payload,
- * length and source is checked, and so is the byte behind what was received.
+ * Datagrams in bulk, from port 1 to port 2, of random size and shape. The test
+ * checks each payload, length and source, and the byte behind the payload.
  */
 #include <linux/slab.h>
 
@@ -23,7 +23,7 @@ struct vt_bulk {
 	unsigned int by_sge;
 	unsigned int by_list;
 	u64 bytes;
-	/* Too big for the stack. */
+	/* Too large for the stack. */
 	struct vuhca_buffer pieces[VT_BATCH][VUHCA_SGE_MAX];
 	struct vuhca_send_wr wrs[VT_BATCH];
 	struct vuhca_wc wc[VT_WINDOW];
@@ -47,7 +47,10 @@ static unsigned int vt_cut(struct vt *t, size_t offset, u32 length,
 	return count;
 }
 
-/* Small, large and anything between, with the borders more often. */
+/*
+ * Picks small, large and other lengths; lengths near the limits come more
+ * often.
+ */
 static u32 vt_pick_length(struct vt *t)
 {
 	u32 random = prandom_u32_state(&t->random);
@@ -179,7 +182,7 @@ static bool vt_bulk_goes_on(struct vt_bulk *bulk)
 	return bulk->received < bulk->total || bulk->completed < bulk->total;
 }
 
-/* Sends and receives until all is done or nothing moves any more. */
+/* Sends and receives until all datagrams are done or there is no progress. */
 static void vt_bulk_pump(struct vt_bulk *bulk)
 {
 	ktime_t progress = ktime_get();
@@ -199,7 +202,7 @@ static void vt_bulk_pump(struct vt_bulk *bulk)
 	}
 }
 
-/* Why nothing moves any more, as far as it can be seen. */
+/* Reports what may have stopped the progress. */
 static void vt_bulk_explain(struct vt *t)
 {
 	vt_note(t, "CQ errors: send %d, receive %d; QP states: %d, %d",
@@ -226,7 +229,7 @@ void vt_datagram_bulk(struct vt *t, enum vuhca_post_mode mode, unsigned int batc
 		vt_bulk_explain(t);
 	VT_EQUAL(t, bulk->completed, bulk->total);
 	VT_EQUAL(t, bulk->received, bulk->total);
-	vt_note(t, "%u datagrams, %llu bytes: %u inline, %u of one SGE, %u of several, %lld ms",
+	vt_note(t, "%u datagrams, %llu bytes: %u inline, %u with one SGE, %u with several, %lld ms",
 		bulk->received, bulk->bytes, bulk->by_inline, bulk->by_sge,
 		bulk->by_list, ktime_ms_delta(ktime_get(), start));
 	kfree(bulk);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Arming and completion events: one at most until armed again, at once when
- * something is there already, solicited or any. Each case also shows that no
- * event had to be found by the deadman timer.
+ * Arming and completion events: at most one event until armed again, at once
+ * when there are completions, for solicited ones or for all. Each case also
+ * checks that the deadman timer did not have to find an event.
  */
 
 #include "vt.h"
@@ -72,7 +72,7 @@ static void vt_rearmed(struct vt *t)
 	VT_EQUAL(t, vt_stranded(t), stranded);
 }
 
-/* What came before the request, and was not polled, counts. */
+/* A completion that came before the arming and was not polled counts. */
 static void vt_armed_late(struct vt *t)
 {
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
@@ -81,7 +81,7 @@ static void vt_armed_late(struct vt *t)
 	vuhca_arm_cq(t->send_cq.cq, false);
 	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
 	vt_drain(t, t->send_cq.cq, 1);
-	/* Everything polled: armed, but nothing to tell. */
+	/* All completions were polled: arming raises no event. */
 	vuhca_arm_cq(t->send_cq.cq, false);
 	vt_no_more_events(t, &t->send_cq, 1);
 }
@@ -116,7 +116,7 @@ static void vt_solicited(struct vt *t)
 	VT_CHECK(t, vt_wait_event(&t->recv_cq, 1, VT_TIMEOUT_MS), "no event");
 	vt_drain(t, t->recv_cq.cq, 1);
 	vt_no_more_events(t, &t->recv_cq, 1);
-	/* An unsolicited one that is there already does not count either. */
+	/* An unsolicited completion that is already there does not count. */
 	vt_send_one(t, false);
 	VT_WAIT(t, vt_has_entries(t->recv_cq.cq, 3));
 	vuhca_arm_cq(t->recv_cq.cq, true);
@@ -135,8 +135,8 @@ static void vt_solicited_failure(struct vt *t)
 }
 
 /*
- * The classic race: poll until empty, arm, sleep. With the completion coming at
- * any moment in between, none may be slept over.
+ * Poll until empty, arm, sleep (docs/HAZARDS.md, hazard 27). A completion at
+ * any moment in between must raise an event.
  */
 static void vt_arm_race(struct vt *t)
 {
@@ -156,7 +156,7 @@ static void vt_arm_race(struct vt *t)
 			vuhca_arm_cq(t->send_cq.cq, false);
 			if (!VT_CHECK(t, vt_wait_event(&t->send_cq, seen + 1,
 						       VT_TIMEOUT_MS),
-				      "slept over a completion in round %u",
+				      "missed a completion in round %u",
 				      round))
 				return;
 		}
@@ -166,7 +166,7 @@ static void vt_arm_race(struct vt *t)
 	vt_note(t, "%d events for 500 completions", vt_events(&t->send_cq));
 }
 
-/* Through the collect page, as a user process asks. */
+/* Arms through the collect page, as a user process does. */
 static void vt_notify_page(struct vt *t)
 {
 	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
@@ -176,14 +176,17 @@ static void vt_notify_page(struct vt *t)
 	vuhca_cq_notify_set_cqn(&word, t->send_cq.cq->cqn);
 	vuhca_cq_notify_set_clear_pending(&word, 1);
 	vuhca_write_eight(vcb->page + VUHCA_NOTIFY_OFFSET, &word);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
 	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
 	vt_drain(t, t->send_cq.cq, 1);
 	vuhca_free_vcb(t->dev, vcb);
 }
 
-/* Without clearing the pending bit there is no second event; with it, there is. */
+/*
+ * Without clearing the pending bit there is no second event; with clearing
+ * there is one.
+ */
 static void vt_pending(struct vt *t)
 {
 	struct vuhca_cq_attributes now;
@@ -207,15 +210,15 @@ static void vt_pending(struct vt *t)
 	vt_drain(t, t->send_cq.cq, 1);
 }
 
-/* A request for a CQ that does not exist is counted, nothing else. */
+/* Arming a CQ that does not exist is counted and has no other effect. */
 static void vt_bad_notify(struct vt *t)
 {
 	struct vuhca_cq_notify word = {};
 
 	vt_clear_first_fault(t);
-	vuhca_cq_notify_set_cqn(&word, 0xabcdef);
+	vuhca_cq_notify_set_cqn(&word, VT_ABSENT);
 	vuhca_write_eight(t->dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF, &word);
-	vt_expect_first_fault(t, VUHCA_FAULT_KIND_CQ_ERROR, 0xabcdef);
+	vt_expect_first_fault(t, VUHCA_FAULT_KIND_CQ_ERROR, VT_ABSENT);
 	vt_clear_first_fault(t);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Queues, records and answers where there is no memory, and doorbells and tails that
- * name nothing: the fault is counted and recorded, other objects are not affected.
+ * Queues, records and answers at addresses without memory, and doorbells and
+ * tails that name no work: the fault is counted and recorded, other objects are
+ * not affected.
  */
 #include "vt_faults.h"
 
@@ -11,7 +12,7 @@ void vt_alive_at_last(struct vt *t)
 	vt_alive(t);
 }
 
-/* A CQ somewhere where nothing is: the CQ fails, and the QP with it. */
+/* A CQ at an address without memory: the CQ fails, and its QP with it. */
 void vt_fault_cq_hole(struct vt *t)
 {
 	struct vuhca_cq_attributes attributes = {
@@ -47,8 +48,8 @@ void vt_fault_cq_hole(struct vt *t)
 }
 
 /*
- * A QP whose memory is not there. What cannot be read or written is recorded;
- * the QP may fail, nobody else does.
+ * A QP at addresses without memory. Failed reads and writes are recorded; the
+ * QP may fail, other QPs do not.
  */
 void vt_fault_qp_hole(struct vt *t)
 {
@@ -79,7 +80,7 @@ void vt_fault_qp_hole(struct vt *t)
 	for (round = 0; round < 2; round++) {
 		u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_DMA_READ);
 
-		/* First the slots are missing, then the record, too. */
+		/* First the slots are missing, then the record as well. */
 		if (round)
 			creation.record_address = cpu_to_le64(VT_HOLE + 0x20000);
 		vt_command(t, VUHCA_MANAGEMENT_OPCODE_CREATE_QP, 0, &creation,
@@ -91,6 +92,7 @@ void vt_fault_qp_hole(struct vt *t)
 		VT_EQUAL(t, vt_ready(&ghost, 1), 0);
 		record->send_tail = cpu_to_le16(2);
 		record->receive_tail = cpu_to_le16(2);
+		/* Write the tails before the doorbell. */
 		wmb();
 		vuhca_ring_doorbell(&ghost, 0);
 		VT_WAIT(t, vt_fault_count(t, VUHCA_FAULT_KIND_DMA_READ) > faults);
@@ -102,7 +104,7 @@ void vt_fault_qp_hole(struct vt *t)
 	vt_alive_at_last(t);
 }
 
-/* The answer of a command goes nowhere: it is done all the same, and counted. */
+/* A command whose answer cannot be written is executed and counted. */
 void vt_fault_response_hole(struct vt *t)
 {
 	struct vuhca_command command = {
@@ -121,7 +123,7 @@ void vt_fault_response_hole(struct vt *t)
 	vuhca_admin_seal(header, length);
 	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
 	__iowrite64_copy(t->dev->dedicated, header, length / 8);
-	wmb();
+	vt_drain_stores();
 	VT_WAIT(t, vuhca_read_csr(t->dev, VUHCA_CSR_MANAGEMENT_COMMANDS_OFF) >
 		   done);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
@@ -131,12 +133,12 @@ void vt_fault_response_hole(struct vt *t)
 	vt_alive_at_last(t);
 }
 
-/* Doorbells for QPs that are not there, or have nothing to do. */
+/* Doorbells for QPs that do not exist or have no work. */
 void vt_fault_doorbells(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP);
 	u32 idle = vuhca_read_csr(t->dev, VUHCA_CSR_DOORBELLS_IDLE_OFF);
-	struct vuhca_qp ghost = { .dev = t->dev, .qpn = 0xabcdef };
+	struct vuhca_qp ghost = { .dev = t->dev, .qpn = VT_ABSENT };
 	unsigned int i;
 
 	vt_clear_first_fault(t);
@@ -144,13 +146,13 @@ void vt_fault_doorbells(struct vt *t)
 		vuhca_ring_doorbell(&ghost, i);
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP),
 		 faults + 10);
-	vt_expect_first_fault(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP, 0xabcdef);
+	vt_expect_first_fault(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP, VT_ABSENT);
 	vuhca_ring_doorbell(t->end[0].qp, 0);
 	VT_WAIT(t, vuhca_read_csr(t->dev, VUHCA_CSR_DOORBELLS_IDLE_OFF) > idle);
 	vt_alive_at_last(t);
 }
 
-/* A tail that claims more than the queue holds. */
+/* A tail that announces more WQEs than the queue holds. */
 void vt_fault_wild_tail(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_DOORBELL_BEYOND_TAIL);
@@ -158,6 +160,7 @@ void vt_fault_wild_tail(struct vt *t)
 	struct vuhca_wc wc;
 
 	WRITE_ONCE(qp->record->send_tail, cpu_to_le16(0x7000));
+	/* Write the tail before the doorbell. */
 	wmb();
 	vuhca_ring_doorbell(qp, 0);
 	VT_WAIT(t, vt_fault_count(t, VUHCA_FAULT_KIND_DOORBELL_BEYOND_TAIL) >

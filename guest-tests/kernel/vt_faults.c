@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Bad commands, bad keys, addresses with no memory behind them: each gets its
- * completion status and cause, is counted and recorded, and hurts nobody else.
+ * Bad commands, bad keys, addresses without memory: each gets its completion
+ * status and cause, is counted and recorded, and affects no other object.
  */
 #include "vt_faults.h"
 
@@ -21,11 +21,11 @@ static void vt_send_fails(struct vt *t, struct vuhca_send_wr *wr,
 	VT_EQUAL(t, vt_fault_count(t, fault), faults + 1);
 	vt_expect_first_fault(t, fault, qp->qpn);
 	VT_EQUAL(t, vt_qp_state(qp), VUHCA_QP_STATE_SQE);
-	/* What follows is flushed. */
+	/* Later requests are flushed. */
 	VT_EQUAL(t, vt_post_nops(qp, 1), 0);
 	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_TIMEOUT_MS), 1);
 	VT_EQUAL(t, wc.status, VUHCA_COMPLETION_STATUS_FLUSHED);
-	/* Back to work through RESET. */
+	/* The QP works again after RESET. */
 	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_RESET), 0);
 	VT_EQUAL(t, vt_ready(qp, 1), 0);
 }
@@ -85,7 +85,7 @@ static void vt_send_keys(struct vt *t)
 	vt_alive_at_last(t);
 }
 
-/* One byte before and one byte behind a region of a page. */
+/* One byte before and one byte behind a region of one page. */
 static void vt_send_bounds(struct vt *t)
 {
 	struct vuhca_buffer buffer = {};
@@ -107,7 +107,7 @@ static void vt_send_bounds(struct vt *t)
 	vt_alive_at_last(t);
 }
 
-/* Keys are right, but no memory is there. */
+/* The keys are right, but there is no memory. */
 static void vt_send_hole(struct vt *t)
 {
 	struct vuhca_buffer pieces[2] = {
@@ -118,7 +118,7 @@ static void vt_send_hole(struct vt *t)
 	vt_send_fails(t, &wr, VUHCA_POST_COLLECT,
 		      VUHCA_COMPLETION_STATUS_LOCAL_PROTECTION_ERROR,
 		      VUHCA_FAULT_KIND_DMA_READ);
-	/* Good memory first, then the hole. */
+	/* Memory first, then an address without memory. */
 	pieces[0] = vt_buffer(t, 0, 64);
 	wr.sge_count = 2;
 	vt_send_fails(t, &wr, VUHCA_POST_DOORBELL,
@@ -151,7 +151,7 @@ static void vt_address_handles(struct vt *t)
 	vt_roundtrip(t, 0, 1, 64, VUHCA_POST_COLLECT);
 }
 
-/* Posts a receive from @buffer and sends 100 bytes to it, which must fail. */
+/* Posts a receive of @sge and sends 100 bytes to it, which must fail. */
 static void vt_receive_fails(struct vt *t, const struct vuhca_buffer *sge,
 			     unsigned int sge_count, u8 status, u8 fault)
 {
@@ -204,11 +204,11 @@ static void vt_receive_short(struct vt *t)
 	vt_receive_fails(t, &buffer, 1,
 			 VUHCA_COMPLETION_STATUS_LOCAL_LENGTH_ERROR,
 			 VUHCA_FAULT_KIND_RECEIVE_TOO_SHORT);
-	VT_CHECK(t, vt_is_poison(t->memory + 4096, 512), "it was written to");
+	VT_CHECK(t, vt_is_poison(t->memory + 4096, 512), "the memory changed");
 	vt_alive_at_last(t);
 }
 
-/* Readable is not writable. */
+/* A region without local write access takes no message. */
 static void vt_receive_read_only(struct vt *t)
 {
 	struct vuhca_mr *mr = vuhca_get_dma_mr(t->pd, 0);
@@ -220,7 +220,7 @@ static void vt_receive_read_only(struct vt *t)
 	vt_receive_fails(t, &buffer, 1,
 			 VUHCA_COMPLETION_STATUS_LOCAL_PROTECTION_ERROR,
 			 VUHCA_FAULT_KIND_KEY_ACCESS);
-	VT_CHECK(t, vt_is_poison(t->memory + 4096, 512), "it was written to");
+	VT_CHECK(t, vt_is_poison(t->memory + 4096, 512), "the memory changed");
 	VT_EQUAL(t, vuhca_dereg_mr(mr), 0);
 	vt_alive_at_last(t);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A neighbour nobody would like to have: floods the adapter by every way it has,
- * lets go of nothing it can hold, and writes what is not its to write, until the
- * module parameter `flood` is cleared. Its own commands must still complete once
- * and in order; that it harms nobody else is for other guests' suites to show.
+ * A hostile neighbour: it floods the adapter by every way it has, releases
+ * nothing, and writes to what belongs to others, until the module parameter
+ * `flood` is cleared. Its own commands must still complete once and in order.
+ * Other guests' suites show that it does not harm them.
  */
 #include <linux/module.h>
 
@@ -15,9 +15,9 @@
 
 static bool flood;
 module_param(flood, bool, 0644);
-MODULE_PARM_DESC(flood, "The suite flood goes on");
+MODULE_PARM_DESC(flood, "Keep the suite flood running");
 
-/* Half a command each; every second one is given up again. */
+/* Writes half a command to each buffer; cancels every second one. */
 static void vt_hold(struct vt *t, struct vuhca_vcb *const *held)
 {
 	unsigned int i;
@@ -30,7 +30,7 @@ static void vt_hold(struct vt *t, struct vuhca_vcb *const *held)
 }
 
 /* QP numbers of other functions are among the low ones. */
-static u32 vt_somebody(struct vt *t)
+static u32 vt_foreign_qpn(struct vt *t)
 {
 	u32 qpn;
 
@@ -40,12 +40,14 @@ static u32 vt_somebody(struct vt *t)
 	return qpn;
 }
 
-/* A whole command, a doorbell and a stop for a QP that is not ours. */
-static void vt_trespass(struct vt *t, struct vuhca_vcb *vcb)
+/*
+ * A whole command, a doorbell and a stop request for a QP of another function.
+ */
+static void vt_write_foreign(struct vt *t, struct vuhca_vcb *vcb)
 {
 	u8 bytes[VUHCA_COMMAND_HEADER_BYTES] __aligned(8);
 	struct vuhca_send_command *command = (void *)bytes;
-	struct vuhca_qp other = { .dev = t->dev, .qpn = vt_somebody(t) };
+	struct vuhca_qp other = { .dev = t->dev, .qpn = vt_foreign_qpn(t) };
 	struct vuhca_doorbell word = {};
 
 	prandom_bytes_state(&t->random, bytes, sizeof(bytes));
@@ -56,14 +58,17 @@ static void vt_trespass(struct vt *t, struct vuhca_vcb *vcb)
 	vuhca_ring_doorbell(&other, prandom_u32_state(&t->random));
 	vuhca_doorbell_set_qpn(&word, other.qpn);
 	vuhca_write_eight(vcb->page + VUHCA_STOP_OFFSET, &word);
-	/* And a page that is nobody's. */
+	/* And a page that belongs to no function. */
 	writeq(U64_MAX, t->dev->collect + t->dev->collect_bytes -
 	       VUHCA_PAGE_BYTES);
-	wmb();
+	vt_drain_stores();
 }
 
-/* Some by collect buffers, some by doorbells, some by neither until later. */
-static void vt_pour(struct vt *t, struct vt_qp_set *set)
+/*
+ * Posts some commands by collect buffer, some by doorbell; some wait for a
+ * later doorbell.
+ */
+static void vt_post_flood(struct vt *t, struct vt_qp_set *set)
 {
 	struct vuhca_send_wr wr = {
 		.opcode = VUHCA_SEND_OPCODE_NOP,
@@ -100,8 +105,8 @@ static void vt_hostile(struct vt *t)
 	while (READ_ONCE(flood) && count == VT_HELD && !t->failed) {
 		vt_hold(t, held);
 		for (i = 0; i < 8; i++)
-			vt_trespass(t, held[i % VT_HELD]);
-		vt_pour(t, set);
+			vt_write_foreign(t, held[i % VT_HELD]);
+		vt_post_flood(t, set);
 		vt_qp_set_take_all(set);
 		rounds++;
 		if (ktime_after(ktime_get(), next)) {

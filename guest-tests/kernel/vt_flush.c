@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What is outstanding when a QP goes into error, or is reset. */
+/* Outstanding work of a QP that goes to ERR or is reset. */
 
 #include "vt.h"
 
 #define VT_OUTSTANDING 8
 
-/* Sends in the queue that no doorbell has been rung for. */
+/* Builds sends in the queue for which no doorbell is rung. */
 static void vt_hold_sends(struct vt *t, struct vuhca_qp *qp, unsigned int count)
 {
 	struct vuhca_send_wr wr = { .opcode = VUHCA_SEND_OPCODE_NOP };
@@ -22,7 +22,7 @@ static void vt_hold_sends(struct vt *t, struct vuhca_qp *qp, unsigned int count)
 	spin_unlock_irq(&qp->sq.lock);
 }
 
-/* Expects @count flushed completions with running wr_ids from @first. */
+/* Expects @count flushed completions with wr_ids from @first on. */
 static void vt_expect_flushed(struct vt *t, struct vuhca_cq *cq, u64 first,
 			      unsigned int count)
 {
@@ -46,12 +46,12 @@ static void vt_error(struct vt *t)
 		VT_EQUAL(t, vt_post_recv(t, qp, 4096, 256, 200 + i), 0);
 	vt_hold_sends(t, qp, VT_OUTSTANDING);
 	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_ERR), 0);
-	/* Signalled or not: a flushed send always completes. */
+	/* A flushed send always completes, signalled or not. */
 	vt_expect_flushed(t, t->send_cq.cq, 100, VT_OUTSTANDING);
 	vt_expect_flushed(t, t->recv_cq.cq, 200, VT_OUTSTANDING);
 }
 
-/* What is posted in the error state is flushed as well. */
+/* Requests posted in ERR are flushed as well. */
 static void vt_posted_in_error(struct vt *t)
 {
 	struct vuhca_qp *qp = t->end[1].qp;
@@ -71,7 +71,7 @@ static void vt_posted_in_error(struct vt *t)
 	vt_expect_flushed(t, t->recv_cq.cq, 200, 4);
 }
 
-/* RESET drops everything without a word, and the QP starts anew. */
+/* RESET drops all requests without completions, and the QP starts again. */
 static void vt_reset_drops(struct vt *t)
 {
 	struct vuhca_qp *qp = t->end[1].qp;
@@ -93,7 +93,7 @@ static void vt_reset_drops(struct vt *t)
 
 #define VT_STREAM 480
 
-/* One doorbell for a long batch, and the error state right behind it. */
+/* One doorbell for a long batch, followed by ERR at once. */
 static bool vt_cut_stream(struct vt *t, struct vuhca_qp *qp,
 			  struct vuhca_send_wr *wrs, struct vuhca_wc *wc,
 			  unsigned int *flushed)
@@ -116,7 +116,7 @@ static bool vt_cut_stream(struct vt *t, struct vuhca_qp *qp,
 	       VT_EQUAL(t, vt_ready(qp, 1), 0);
 }
 
-/* Flushed in the middle of a stream: everything completes, in order, once. */
+/* ERR in the middle of a stream: every request completes, in order, once. */
 static void vt_error_in_traffic(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1, .entries_log2 = 9 };
@@ -139,7 +139,7 @@ static void vt_error_in_traffic(struct vt *t)
 	VT_EQUAL(t, vuhca_destroy_qp(qp), 0);
 }
 
-/* Destroyed with work outstanding: nothing comes afterwards. */
+/* A QP is destroyed with work outstanding: no completion comes afterwards. */
 static void vt_destroy_busy(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1 };
@@ -158,7 +158,7 @@ static void vt_destroy_busy(struct vt *t)
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_AUTO);
 }
 
-/* The stop doorbell takes a QP off the scheduler and says so. */
+/* The stop doorbell takes a QP off the scheduler and writes the descriptor. */
 static void vt_stop(struct vt *t)
 {
 	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
@@ -168,14 +168,14 @@ static void vt_stop(struct vt *t)
 	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
 	vuhca_doorbell_set_qpn(&word, qp->qpn);
 	vuhca_write_eight(vcb->page + VUHCA_STOP_OFFSET, &word);
-	wmb();
+	vt_drain_stores();
 	VT_WAIT(t, vuhca_send_queue_descriptor_get_destroyed(qp->descriptor));
 	VT_EQUAL(t, vuhca_send_queue_descriptor_get_next_state(qp->descriptor),
 		 0xff);
 	vuhca_free_vcb(t->dev, vcb);
 }
 
-/* Makes the entries @order of the CQ follow each other from @first on. */
+/* Writes copies of the entries @order to the CQ from entry @first on. */
 static void vt_repeat_entries(struct vuhca_cq *cq, u32 first, const u8 *order,
 			      unsigned int count)
 {
@@ -190,8 +190,8 @@ static void vt_repeat_entries(struct vuhca_cq *cq, u32 first, const u8 *order,
 }
 
 /*
- * Hazard 35: an adapter in trouble repeats completions after an error. The
- * copies are made here, in a CQ that gets nothing more.
+ * An adapter in trouble repeats completions after an error (docs/HAZARDS.md,
+ * hazard 35). The case makes the copies, in a CQ that gets no more completions.
  */
 static void vt_repeated(struct vt *t)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Who the device is, and what its registers do with each kind of access. */
+/* Identity of the device, and what its registers do for each kind of access. */
 #include "vt.h"
 
 static void vt_pci_identity(struct vt *t)
@@ -64,7 +64,7 @@ static void vt_read_write(struct vt *t)
 	writeq(0, scratch);
 }
 
-/* Expects one more fault of @kind from each call of VT_FAULTS(). */
+/* Expects one more fault of @kind from each access. */
 #define VT_FAULTS(t, kind, access)					\
 	do {								\
 		u32 before_ = vt_fault_count(t, kind);			\
@@ -97,7 +97,10 @@ static void vt_read_only(struct vt *t)
 static void vt_reserved(struct vt *t)
 {
 	void __iomem *csr = t->dev->csr;
-	/* In the gaps behind the first, the second and the last section. */
+	/*
+	 * In the gaps behind the first, the second and the last section of
+	 * registers.
+	 */
 	static const unsigned int offsets[] = { 0x0030, 0x00a0, 0x7ffc };
 	unsigned int i;
 
@@ -111,7 +114,7 @@ static void vt_reserved(struct vt *t)
 		VT_EQUAL(t, vt_csr(t, offsets[i]), 0);
 	}
 	vt_clear_first_fault(t);
-	/* Reserved bits of a register that has others read as zero. */
+	/* Reserved bits of a register read as zero. */
 	writel(0xfffffffd, csr + VUHCA_CSR_DEVICE_CONTROL_OFF);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DEVICE_CONTROL_OFF),
 		 VUHCA_CSR_DEVICE_CONTROL_ENABLE_MASK);
@@ -190,7 +193,7 @@ static void vt_local_time(struct vt *t)
 	vuhca_write_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF, first);
 }
 
-/* No send context exists: PIO writes are dropped and counted. */
+/* Without a send context PIO writes are dropped and counted. */
 static void vt_pio(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_PIO_UNSUPPORTED);
@@ -202,7 +205,7 @@ static void vt_pio(struct vt *t)
 	vt_clear_first_fault(t);
 	writeq(0, pio);
 	writel(0, pio + 64);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_PIO_UNSUPPORTED),
 		 faults + 2);
 	vt_clear_first_fault(t);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Exactly once: a command comes by collect buffer, by doorbell, by both and again
- * much later, through the wrap of its sequence number; foreign, early and stale
- * doorbells; links in guest memory that somebody scribbled over.
+ * Exactly-once execution: a command comes by collect buffer, by doorbell, by
+ * both and again much later, across the wrap of its sequence number; foreign,
+ * early and stale doorbells; overwritten links in guest memory.
  */
 #include "vt_qp_set.h"
 
-/* Posted in batches, but for the last and first of a round of the sequence. */
+/* Posted in batches, except near the wrap of the sequence number. */
 #define VT_BATCH	64
 #define VT_NEAR		128
 
@@ -15,7 +15,7 @@ struct vt_once {
 	struct vuhca_qp *qp;
 	u32 posted;
 	u32 completed;
-	/* Whole commands of before, to be written again. */
+	/* Earlier commands, to be written again. */
 	u8 old[8][VUHCA_COMMAND_HEADER_BYTES] __aligned(8);
 };
 
@@ -61,7 +61,7 @@ static bool vt_post_batch(struct vt_once *once)
 	       vt_take(once);
 }
 
-/* One command by several ways, with what was executed long ago in between. */
+/* Posts one command by several ways, with repeated old commands in between. */
 static bool vt_post_many_ways(struct vt_once *once, struct vuhca_vcb *vcb)
 {
 	struct vt *t = once->t;
@@ -102,7 +102,9 @@ static bool vt_post_many_ways(struct vt_once *once, struct vuhca_vcb *vcb)
 	return random & 0x2000 || vt_take(once);
 }
 
-/* Around the sequence number; near the wrap every command by all ways. */
+/*
+ * Once through all sequence numbers; near the wrap every command by all ways.
+ */
 static void vt_wrap(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1, .entries_log2 = 8, .sge = 1 };
@@ -130,7 +132,7 @@ static void vt_wrap(struct vt *t)
 	vuhca_free_vcb(t->dev, vcb);
 }
 
-/* Every way at random, a few thousand times. */
+/* A few thousand commands by random ways. */
 static void vt_mixture(struct vt *t)
 {
 	struct vt_once once = { .t = t, .qp = t->end[0].qp };
@@ -146,7 +148,9 @@ static void vt_mixture(struct vt *t)
 	vuhca_free_vcb(t->dev, vcb);
 }
 
-/* Doorbells for QPs that are not ours: each is a fault, and nothing else. */
+/*
+ * Each doorbell for a QP of another function is a fault without other effect.
+ */
 static void vt_foreign(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP);
@@ -156,7 +160,7 @@ static void vt_foreign(struct vt *t)
 	struct vuhca_wc wc;
 
 	for (i = 0; i < 1000; i++) {
-		/* Low numbers are other functions', as far as there are any. */
+		/* Low numbers belong to other functions, if there are any. */
 		nobody.qpn = prandom_u32_state(&t->random) %
 			     (i % 2 ? VUHCA_UD_TARGET_REMOTE_QPN_MASK : 64);
 		if (xa_load(&t->dev->qps, nobody.qpn))
@@ -172,7 +176,7 @@ static void vt_foreign(struct vt *t)
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
 }
 
-/* A link that is not the adapter's is put right, and costs nobody a command. */
+/* The adapter repairs an overwritten link, and no command is lost. */
 static void vt_scribbled(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_DESCRIPTOR_LINK);
@@ -186,13 +190,14 @@ static void vt_scribbled(struct vt *t)
 			WRITE_ONCE(set->qps[i]->descriptor->dw0,
 				   cpu_to_le32(round % 2 ? 0x00fffffe :
 					       prandom_u32_state(&t->random)));
+		/* Overwrite the links before the doorbells. */
 		wmb();
 		vt_qp_set_ring(set);
 		if (!vt_qp_set_completes(set))
 			break;
 	}
 	VT_CHECK(t, vt_fault_count(t, VUHCA_FAULT_KIND_DESCRIPTOR_LINK) > faults,
-		 "nobody noticed");
+		 "no link was repaired");
 	vt_qp_set_destroy(set);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * More doorbells than the adapter has room for. While it is disabled they pile
- * up on its bus; enabled, it must spill, read back, or look through all send
- * queues, and every command is executed once. The overflow buffer is the driver's,
- * unless a case gives another one.
+ * up on its bus. Once enabled, it must spill them, read them back, or search
+ * all send queues, and every command is executed once. The driver provides the
+ * overflow buffer, unless a case provides another one.
  */
 #include "vt_qp_set.h"
 
@@ -29,7 +29,7 @@ struct vt_settings {
 	u32 thresholds;
 };
 
-/* Any two doorbells in the buffer are one too many. */
+/* Sets the thresholds so that two doorbells in the buffer are one too many. */
 static void vt_shrink(struct vt *t, struct vt_settings *settings)
 {
 	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
@@ -52,7 +52,7 @@ static void vt_restore(struct vt *t, const struct vt_settings *settings)
 		 VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_MASK, "the driver's buffer");
 }
 
-/* Doorbells of all queues at once; all that was posted completes. */
+/* Rings for all queues at once and expects that every command completes. */
 static bool vt_burst(struct vt_qp_set *set, unsigned int each)
 {
 	vt_qp_set_post(set, each);
@@ -72,7 +72,7 @@ static void vt_expect_empty(struct vt *t)
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_BUS_READS_OFF), 0);
 }
 
-/* Spilled and read back, by each policy and each way to look at a link. */
+/* Doorbells are spilled and read back, with each policy and each link check. */
 static void vt_spill(struct vt *t)
 {
 	u32 spilled, drained, lost, checks, policy, link_check;
@@ -80,7 +80,7 @@ static void vt_spill(struct vt *t)
 	struct vt_qp_set *set;
 
 	if (!vt_may_disable(t))
-		return vt_skip(t, "the adapter is not ours to disable");
+		return vt_skip(t, "this function cannot disable the adapter");
 	set = vt_qp_set_create(t, VT_QUEUES);
 	VT_REQUIRE(t, set, "no QPs");
 	vt_shrink(t, &settings);
@@ -102,7 +102,7 @@ static void vt_spill(struct vt *t)
 			VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF) -
 				 drained, spilled);
 			VT_CHECK(t, vt_csr(t, VUHCA_CSR_LINK_CHECKS_OFF) -
-				 checks >= VT_QUEUES, "links not looked at");
+				 checks >= VT_QUEUES, "links not checked");
 			vt_expect_empty(t);
 		}
 	}
@@ -111,7 +111,7 @@ static void vt_spill(struct vt *t)
 	vt_qp_set_destroy(set);
 }
 
-/* @log2 0: no ring at all. */
+/* @log2 0: there is no ring. */
 static void vt_too_small(struct vt *t, u32 log2)
 {
 	u32 lost = vt_csr(t, VUHCA_CSR_DOORBELLS_LOST_OFF);
@@ -121,7 +121,7 @@ static void vt_too_small(struct vt *t, u32 log2)
 	unsigned int i;
 
 	if (!vt_may_disable(t))
-		return vt_skip(t, "the adapter is not ours to disable");
+		return vt_skip(t, "this function cannot disable the adapter");
 	set = vt_qp_set_create(t, VT_QUEUES);
 	VT_REQUIRE(t, set, "no QPs");
 	vt_shrink(t, &settings);
@@ -159,7 +159,9 @@ static void vt_absent(struct vt *t)
 	vt_too_small(t, 0);
 }
 
-/* The deadlock of the document, with the policy that permits it; and its end. */
+/*
+ * The deadlock of US 9,069,485 par. 74 with the policy that permits it, and its end.
+ */
 static void vt_deadlock(struct vt *t)
 {
 	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
@@ -167,7 +169,7 @@ static void vt_deadlock(struct vt *t)
 	struct vt_qp_set *set;
 
 	if (!vt_may_disable(t) || entries + 32 > VT_QP_SET_MAX)
-		return vt_skip(t, "the adapter is not ours to disable, or large buffers");
+		return vt_skip(t, "this function cannot disable the adapter, or large buffers");
 	set = vt_qp_set_create(t, entries + 32);
 	VT_REQUIRE(t, set, "no QPs");
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF,
@@ -193,7 +195,7 @@ static void vt_deadlock(struct vt *t)
 	vt_qp_set_destroy(set);
 }
 
-/* A ring whose place or size is out of range is not taken. */
+/* A ring at a wrong address or of a wrong size is refused. */
 static void vt_refused_rings(struct vt *t)
 {
 	static const struct {
@@ -223,7 +225,10 @@ static void vt_refused_rings(struct vt *t)
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
 }
 
-/* The driver gave one before it enabled the function, and again after a reset. */
+/*
+ * The driver provides a ring before it enables the function, also after a
+ * reset.
+ */
 static void vt_given(struct vt *t)
 {
 	u32 control = vt_control(t->dev->overflow.entries_log2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Full completion and event queues: one error event, nothing overwritten, the
- * users of the queue in error, everybody else at work.
+ * Full completion and event queues: one error event, no entry overwritten, the
+ * users of the queue in ERR, all other objects unaffected.
  */
 
 #include "vt.h"
@@ -12,7 +12,7 @@ static bool vt_wait_error(struct vt_cq *watch)
 				  msecs_to_jiffies(VT_TIMEOUT_MS)) > 0;
 }
 
-/* Four entries, five completions, nothing polled. */
+/* Four entries, five completions, no poll. */
 static void vt_cq_full(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1 };
@@ -50,8 +50,8 @@ static void vt_cq_full(struct vt *t)
 	VT_EQUAL(t, vuhca_destroy_cq(small.cq), 0);
 }
 
-/* Exactly full, polled, exactly full again: no error, many times round. */
-static void vt_cq_to_the_brim(struct vt *t)
+/* Exactly full, polled, and exactly full again many times: no error. */
+static void vt_cq_exactly_full(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1 };
 	struct vt_cq small = {};
@@ -108,7 +108,7 @@ static bool vt_move_cq(struct vt *t, struct vuhca_cq *cq, u32 eqn)
 	return VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_OK);
 }
 
-/* An EQ of one entry, without interrupt; its number, or 0. */
+/* Creates an EQ of one entry without interrupts; returns its number, or 0. */
 static u32 vt_create_tiny_eq(struct vt *t)
 {
 	struct vuhca_eq_attributes attributes = {
@@ -125,7 +125,7 @@ static u32 vt_create_tiny_eq(struct vt *t)
 	return answer.object;
 }
 
-/* One entry, two events: the second makes an error, the first stays. */
+/* One entry, two events: the second is an error, the first stays. */
 static void vt_eq_full(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_EQ_OVERRUN);
@@ -164,7 +164,7 @@ static void vt_eq_full(struct vt *t)
 	VT_CHECK(t, vt_wait_event(&t->send_cq, 1, VT_TIMEOUT_MS), "no event");
 }
 
-/* A send queue never takes more than its entries. */
+/* A send queue never takes more requests than it has entries. */
 static void vt_sq_full(struct vt *t)
 {
 	struct vt_qp_options options = { .entries_log2 = 2, .port = 1 };
@@ -175,14 +175,16 @@ static void vt_sq_full(struct vt *t)
 	VT_REQUIRE(t, qp, "create");
 	for (i = 0; i < 4; i++)
 		VT_EQUAL(t, vuhca_post_send(qp, &wr, 1, VUHCA_POST_AUTO), 1);
-	/* Unsignalled and not followed by a signalled one: no space, ever. */
+	/*
+	 * An unsignalled request without a later signalled one frees no entry.
+	 */
 	VT_EQUAL(t, vuhca_post_send(qp, &wr, 1, VUHCA_POST_AUTO), -ENOMEM);
 	VT_EQUAL(t, vuhca_destroy_qp(qp), 0);
 }
 
 static const struct vt_case vt_cases[] = {
 	{ "cq-full", vt_cq_full },
-	{ "cq-to-the-brim", vt_cq_to_the_brim },
+	{ "cq-exactly-full", vt_cq_exactly_full },
 	{ "cq-of-one", vt_cq_of_one },
 	{ "eq-full", vt_eq_full },
 	{ "sq-full", vt_sq_full },

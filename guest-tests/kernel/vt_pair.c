@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Connected QPs for tests: end 0 sends to end 1 unless said otherwise. All
- * pairs complete on the CQs of the test.
+ * Connected QPs for tests: end 0 sends to end 1 unless stated otherwise. All
+ * pairs complete on the CQs of the case.
  */
 #include <linux/dma-mapping.h>
 
@@ -97,7 +97,10 @@ bool vt_pair_connect(struct vt_pair *pair)
 	return true;
 }
 
-/* Through RESET; completions not polled yet are gone then. */
+/*
+ * Takes both ends through RESET; completions that were not polled are
+ * discarded.
+ */
 bool vt_pair_reconnect(struct vt_pair *pair)
 {
 	unsigned int i;
@@ -111,8 +114,8 @@ bool vt_pair_reconnect(struct vt_pair *pair)
 }
 
 /*
- * Both ends in RTS, unless that is refused. What was created goes with vt_pair_destroy() in any
- * case.
+ * Takes both ends to RTS, unless connecting is refused. The caller calls
+ * vt_pair_destroy() in any case.
  */
 bool vt_pair_create(struct vt *t, struct vt_pair *pair,
 		    const struct vt_pair_options *options)
@@ -164,7 +167,7 @@ int vt_pair_receive(struct vt_pair *pair, unsigned int end,
 	return vuhca_post_recv(pair->end[end].qp, &wr, 1) == 1 ? 0 : -EIO;
 }
 
-/* A signalled request on area 1, from or to one piece of memory. */
+/* Returns a signalled request on area 1, with one SGE. */
 struct vuhca_send_wr vt_rdma_wr(struct vt_areas *areas, u8 opcode,
 				const struct vuhca_buffer *sge,
 				size_t remote_offset)
@@ -186,7 +189,7 @@ bool vt_post(struct vt_pair *pair, unsigned int end,
 						 VUHCA_POST_AUTO), 1);
 }
 
-/* The next completion of the CQ, with this status. */
+/* Expects the next completion of the CQ to have this status. */
 bool vt_completes(struct vt *t, struct vuhca_cq *cq, u8 status,
 		  struct vuhca_wc *wc)
 {
@@ -195,7 +198,7 @@ bool vt_completes(struct vt *t, struct vuhca_cq *cq, u8 status,
 	       VT_EQUAL(t, wc->status, status);
 }
 
-/* Posts at end 0 and expects that status. */
+/* Posts at end 0 and expects the completion to have this status. */
 bool vt_do(struct vt_pair *pair, const struct vuhca_send_wr *wr, u8 status)
 {
 	struct vuhca_wc wc;
@@ -227,7 +230,9 @@ static bool vt_transfer_received(struct vt_pair *pair, u8 opcode, u32 length,
 	       VT_EQUAL(t, wc.qp->qpn, pair->end[1].qp->qpn);
 }
 
-/* One message between the beginnings of the areas, checked at both ends. */
+/*
+ * Sends one message between the beginnings of the areas and checks both ends.
+ */
 bool vt_pair_transfer(struct vt_pair *pair, struct vt_areas *areas, u8 opcode,
 		      u32 length, enum vuhca_post_mode mode)
 {
@@ -261,7 +266,9 @@ bool vt_pair_transfer(struct vt_pair *pair, struct vt_areas *areas, u8 opcode,
 			"opcode %u of %u bytes ran over", opcode, length);
 }
 
-/* After an error: reset, connected anew, it is as good as ever. */
+/*
+ * Checks that after an error a pair works again once it is reset and connected.
+ */
 bool vt_pair_works(struct vt_pair *pair, struct vt_areas *areas)
 {
 	struct vt *t = pair->t;
@@ -273,7 +280,7 @@ bool vt_pair_works(struct vt_pair *pair, struct vt_areas *areas)
 			vt_pair_transfer(pair, areas,
 					 VUHCA_SEND_OPCODE_RDMA_WRITE, 100,
 					 VUHCA_POST_DOORBELL),
-			"the pair does not work again");
+			"the pair does not work after the reset");
 }
 
 void vt_on_pair(struct vt *t, const struct vt_pair_options *options,

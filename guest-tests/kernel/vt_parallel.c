@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Several CPUs at once, each with its QPs and CQs: posting, polling, creating.
- * With a collect buffer for each CPU, and with one for all, where whoever
+ * Several CPUs at once, each with its QPs and CQs: posting, polling, creating;
+ * with a collect buffer for each CPU, and with one for all, where a CPU that
  * finds it busy must ring the doorbell.
  */
 #include <linux/completion.h>
@@ -58,7 +58,10 @@ static void vt_worker_cleanup(struct vt *t, struct vt_worker *worker)
 		VT_EQUAL(t, vuhca_destroy_cq(worker->recv_cq.cq), 0);
 }
 
-/* One message; NULL, or what went wrong. Does not report: that is not shared. */
+/*
+ * Sends one message; returns NULL, or what went wrong. Workers do not report
+ * themselves, because the report is not shared.
+ */
 static const char *vt_worker_step(struct vt_worker *worker, unsigned int number)
 {
 	struct vt *t = worker->t;
@@ -82,7 +85,7 @@ static const char *vt_worker_step(struct vt_worker *worker, unsigned int number)
 		return "receive not completed";
 	if (wc.wr_id != key || wc.source_qpn != worker->from->qpn ||
 	    wc.byte_length != length + VUHCA_GRH_AREA_BYTES)
-		return "another's message";
+		return "the message of another worker";
 	if (!vt_holds(t->memory + there + VUHCA_GRH_AREA_BYTES, length, key))
 		return "another payload";
 	return NULL;
@@ -144,7 +147,7 @@ static void vt_own_buffers(struct vt *t)
 	vt_alive(t);
 }
 
-/* Every CPU wants the same buffer: its lock sends some to the doorbell. */
+/* All CPUs use one buffer: its lock makes some of them ring the doorbell. */
 static void vt_one_buffer(struct vt *t)
 {
 	struct vuhca_vcb_set *set = &t->dev->vcbs[0];

@@ -10,7 +10,10 @@
 
 #include "vt_peer.h"
 
-/* Longer than the other guest needs to boot, shorter than the host's patience. */
+/*
+ * Longer than the other guest takes to boot, shorter than the host's time
+ * limit.
+ */
 #define VT_PEER_TIMEOUT_MS	45000
 #define VT_LINE_BYTES		192
 
@@ -28,7 +31,7 @@ static DEFINE_KFIFO(vt_messages, struct vt_message, 16);
 static DECLARE_WAIT_QUEUE_HEAD(vt_arrived);
 static u32 vt_epoch;
 
-/* One line, one message. */
+/* Each line is a message. */
 static ssize_t vt_peer_write(struct file *file, const char __user *from,
 			     size_t length, loff_t *offset)
 {
@@ -64,7 +67,7 @@ void vt_ask_host(struct vt *t, const char *request)
 					request));
 }
 
-static void vt_tell(struct vt_peer *peer, const u64 *w)
+static void vt_send_words(struct vt_peer *peer, const u64 *w)
 {
 	char line[VT_LINE_BYTES];
 
@@ -74,8 +77,11 @@ static void vt_tell(struct vt_peer *peer, const u64 *w)
 			  peer->step, w[0], w[1], w[2], w[3], w[4]));
 }
 
-/* The message of this step; those of cases this side has given up are gone. */
-static bool vt_hear(struct vt_peer *peer, struct vt_message *message)
+/*
+ * Takes the message of this step; skips those of cases that this side has given
+ * up.
+ */
+static bool vt_receive_words(struct vt_peer *peer, struct vt_message *message)
 {
 	do {
 		if (!wait_event_timeout(vt_arrived,
@@ -96,7 +102,7 @@ void vt_exchange_begin(struct vt_peer *peer)
 	peer->epoch = ++vt_epoch;
 }
 
-/* Tells the other side some words; returns when it has told its own. */
+/* Sends words to the other side and returns when its words have come. */
 bool vt_exchange(struct vt_peer *peer, const u64 *mine, u64 *theirs)
 {
 	struct vt_message message;
@@ -104,10 +110,10 @@ bool vt_exchange(struct vt_peer *peer, const u64 *mine, u64 *theirs)
 	if (peer->lost)
 		return false;
 	peer->step++;
-	vt_tell(peer, mine);
-	peer->lost = !vt_hear(peer, &message);
+	vt_send_words(peer, mine);
+	peer->lost = !vt_receive_words(peer, &message);
 	if (!VT_CHECK(peer->t, !peer->lost,
-		      "the other guest gave up, or is not there"))
+		      "no answer from the other guest"))
 		return false;
 	memcpy(theirs, message.words, sizeof(message.words));
 	return true;

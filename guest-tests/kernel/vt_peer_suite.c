@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Traffic between two guests on two adapters. Both run each case at the same
- * time; most of a case happens twice, with the roles changed.
+ * time; most of a case runs twice, with the roles exchanged.
  */
 #include "vt_peer.h"
 
@@ -55,7 +55,7 @@ static void vt_unreliable_of_peer(struct vt_peer *peer)
 	vt_each_size(peer, opcodes, ARRAY_SIZE(opcodes));
 }
 
-/* One atomic on the other side's cell; what it found. */
+/* Executes an atomic on the other side's memory and returns the old value. */
 static u64 vt_peer_atomic(struct vt_peer *peer, u8 opcode, u64 swap_or_add,
 			  u64 compare)
 {
@@ -72,7 +72,7 @@ static u64 vt_peer_atomic(struct vt_peer *peer, u8 opcode, u64 swap_or_add,
 	return get_unaligned_le64(t->memory + VT_FOUND);
 }
 
-/* Both add to each other's cell at the same time, then swap it. */
+/* Both add to each other's memory at the same time, then swap it. */
 static void vt_atomics_of_peer(struct vt_peer *peer)
 {
 	const u64 step = (1ULL << 32) + 1, other = 0x0123456789abcdefULL;
@@ -104,7 +104,10 @@ static bool vt_peer_works(struct vt_peer *peer)
 	       vt_peer_transfer(peer, 1, VUHCA_SEND_OPCODE_RDMA_WRITE, VT_BYTES);
 }
 
-/* Side @asker asks with a key that is not: refused, and nothing is touched. */
+/*
+ * Side @asker uses an invalid key: the request is refused and no memory
+ * changes.
+ */
 static void vt_bad_key(struct vt_peer *peer, unsigned int asker, u8 opcode)
 {
 	bool atomic = opcode == VUHCA_SEND_OPCODE_FETCH_ADD;
@@ -143,7 +146,10 @@ static void vt_bad_keys_of_peer(struct vt_peer *peer)
 	}
 }
 
-/* A message nobody is ready for waits; the receive comes when it is on its way. */
+/*
+ * A message waits without a receive entry; the entry is posted while it is
+ * under way.
+ */
 static void vt_late_receive(struct vt_peer *peer, unsigned int asker)
 {
 	struct vuhca_buffer here = vt_peer_buffer(peer, 0, VT_BYTES);
@@ -169,7 +175,7 @@ static void vt_late_receive(struct vt_peer *peer, unsigned int asker)
 	vt_sync(peer);
 }
 
-/* A send that fails with @status; the other side does nothing. */
+/* Expects that a send fails with @status; the other side does nothing. */
 static void vt_send_fails(struct vt_peer *peer, unsigned int asker, u8 status)
 {
 	struct vuhca_buffer here = vt_peer_buffer(peer, 0, VT_BYTES);
@@ -201,13 +207,13 @@ static void vt_not_ready_of_peer(struct vt_peer *peer)
 	}
 }
 
-/* A QP in error answers nothing. */
+/* A QP in ERR answers no request. */
 static void vt_in_error_of_peer(struct vt_peer *peer)
 {
 	unsigned int asker;
 
 	for (asker = 0; asker < 2; asker++) {
-		/* Gives up in less than a tenth of a second. */
+		/* The sender gives up in less than 0.1 s. */
 		peer->options.timeout = 12;
 		peer->options.retry_count = 2;
 		vt_peer_connect(peer);
@@ -232,7 +238,7 @@ static void vt_stream_of_peer(struct vt_peer *peer)
 	vt_peer_stream(peer, VT_ROUND, false);
 }
 
-/* The link loses packets, or goes away and comes back: nothing is missed. */
+/* The link loses packets, or is cut and comes back: no message is lost. */
 static void vt_bad_link_of_peer(struct vt_peer *peer)
 {
 	vt_peer_stream(peer, VT_ROUND, true);
@@ -256,8 +262,8 @@ VT_PEER_CASE(not_ready)
 VT_PEER_CASE(in_error)
 VT_PEER_CASE(stream)
 /*
- * 1.07 s: what is lost is sent again soon, and eight times of it outlast a cut of the link by a
- * busy host.
+ * 1.07 s: lost packets are sent again soon, and eight timeouts outlast a cut of
+ * the link by a busy host.
  */
 VT_PEER_CASE(bad_link, .port = 2, .timeout = 18)
 

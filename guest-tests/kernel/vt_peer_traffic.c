@@ -12,7 +12,7 @@
 #define VT_MESSAGE	3000
 #define VT_SLOT		4096
 
-static void vt_say_datagrams(struct vt_peer *peer, u32 key, struct vuhca_ah *ah)
+static void vt_send_datagrams(struct vt_peer *peer, u32 key, struct vuhca_ah *ah)
 {
 	struct vuhca_buffer here = vt_peer_buffer(peer, 0, VT_DATAGRAM);
 	struct vuhca_send_wr wr = vt_peer_wr(peer, VUHCA_SEND_OPCODE_SEND, &here,
@@ -32,7 +32,7 @@ static void vt_say_datagrams(struct vt_peer *peer, u32 key, struct vuhca_ah *ah)
 	}
 }
 
-static void vt_hear_datagrams(struct vt_peer *peer, u32 key)
+static void vt_receive_datagrams(struct vt_peer *peer, u32 key)
 {
 	struct vt *t = peer->t;
 	struct vuhca_wc wc;
@@ -53,7 +53,7 @@ static void vt_hear_datagrams(struct vt_peer *peer, u32 key)
 	}
 }
 
-/* Both talk at once. */
+/* Both sides send at once. */
 void vt_peer_datagrams(struct vt_peer *peer)
 {
 	struct vt *t = peer->t;
@@ -69,8 +69,8 @@ void vt_peer_datagrams(struct vt_peer *peer)
 		vt_peer_receive(peer, &there, i);
 	}
 	vt_sync(peer);
-	vt_say_datagrams(peer, key + peer->side, ah);
-	vt_hear_datagrams(peer, key + !peer->side);
+	vt_send_datagrams(peer, key + peer->side, ah);
+	vt_receive_datagrams(peer, key + !peer->side);
 	vt_sync(peer);
 	vuhca_destroy_ah(ah);
 }
@@ -82,7 +82,7 @@ struct vt_stream {
 	unsigned int sent;
 	unsigned int completed;
 	unsigned int received;
-	/* Messages after which the host is asked to cut the link; 0: never. */
+	/* The host cuts the link after this many messages; 0: never. */
 	unsigned int cut_every;
 };
 
@@ -111,7 +111,7 @@ static bool vt_stream_send(struct vt_stream *stream)
 	return vt_peer_post(stream->peer, &wr);
 }
 
-/* Whatever completed: in order, whole, and once. */
+/* Checks completions: in order, complete, and once. */
 static bool vt_stream_poll(struct vt_stream *stream)
 {
 	struct vt *t = stream->peer->t;

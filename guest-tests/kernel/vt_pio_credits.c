@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Credits of send contexts: every block is given once and comes back for each
+ * Credits of send contexts: every block is allocated once and returned for each
  * reason, waiters are woken, counters wrap.
  */
 #include <linux/completion.h>
@@ -11,7 +11,7 @@
 #define VT_PACKETS_WRAP	6000
 #define VT_FEW_BLOCKS	8
 
-/* Every block is given once, none too many, and again when it came back. */
+/* Every block is allocated once, and again after it was returned. */
 void vt_pio_allocator(struct vt *t)
 {
 	struct vuhca_send_context *sc = vt_create_send_context(t, VT_FEW_BLOCKS,
@@ -22,14 +22,17 @@ void vt_pio_allocator(struct vt *t)
 	struct vuhca_datagram large = vt_pio_datagram(t, payload, sizeof(payload));
 	unsigned int round, i;
 
-	/* To nobody: what counts is the credits. */
-	packet.remote_qpn = 0xfffffe;
+	/* No QP has this number: only the credits matter. */
+	packet.remote_qpn = VT_ABSENT;
 	for (round = 1; sc && round <= 3; round++) {
 		for (i = 1; i <= VT_FEW_BLOCKS; i++)
 			VT_EQUAL(t, vuhca_pio_send_datagram(sc, &packet, NULL, NULL),
 				 0);
 		VT_EQUAL(t, sc->sent, round * VT_FEW_BLOCKS);
-		/* Whatever has left: nothing makes the adapter return it. */
+		/*
+		 * The packets may have left, but nothing makes the adapter
+		 * return their blocks.
+		 */
 		VT_EQUAL(t, vuhca_pio_send_datagram(sc, &packet, NULL, NULL), -EAGAIN);
 		VT_EQUAL(t, vuhca_pio_send_datagram(sc, &large, NULL, NULL), -EMSGSIZE);
 		VT_EQUAL(t, sc->freed, (round - 1) * VT_FEW_BLOCKS);
@@ -43,7 +46,10 @@ void vt_pio_allocator(struct vt *t)
 	}
 }
 
-/* Credits by threshold, by request of a packet, by force; never by themselves. */
+/*
+ * Credits return by threshold, by request of a packet and by force, not
+ * otherwise.
+ */
 void vt_pio_reasons(struct vt *t)
 {
 	struct vuhca_send_context *sc = vt_create_send_context(t, 16, 4);
@@ -108,8 +114,9 @@ static bool vt_woken(struct vuhca_send_context *sc, struct vt_waiter *waiter)
 }
 
 /*
- * Hazard 24: all credits are free, none was returned (the threshold cannot be
- * reached), then somebody waits: only the forced return can wake him.
+ * All credits are free, none was returned because the threshold cannot be
+ * reached, then waiters come: only the forced return wakes them
+ * (docs/HAZARDS.md, hazard 24).
  */
 void vt_pio_waiters(struct vt *t)
 {
@@ -138,7 +145,10 @@ void vt_pio_waiters(struct vt *t)
 		VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 }
 
-/* Counters of 11 bits wrap many times, in order, with a full context, too. */
+/*
+ * Counters of 11 bits wrap many times, also with a full context
+ * (docs/HAZARDS.md, hazard 21).
+ */
 void vt_pio_counter_wrap(struct vt *t)
 {
 	struct vuhca_send_context *sc = vt_create_send_context(t, 1024, 100);
@@ -150,8 +160,8 @@ void vt_pio_counter_wrap(struct vt *t)
 	unsigned int i, full = 0;
 	int err = 0;
 
-	/* To nobody: what counts is the credits. */
-	packet.remote_qpn = 0xfffffe;
+	/* No QP has this number: only the credits matter. */
+	packet.remote_qpn = VT_ABSENT;
 	for (i = 0; sc && releases && i < VT_PACKETS_WRAP && !err; i++) {
 		releases[i] = (struct vt_pio_release) { &all, i };
 		for (;;) {
@@ -172,7 +182,7 @@ void vt_pio_counter_wrap(struct vt *t)
 			    atomic_read(&all.sent) == VT_PACKETS_WRAP));
 		VT_EQUAL(t, sc->freed, VT_PACKETS_WRAP);
 		VT_CHECK(t, !all.disordered, "released out of order");
-		vt_note(t, "found %u times full", full);
+		vt_note(t, "full %u times", full);
 		VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 	}
 	kvfree(releases);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Halts of send contexts: each misuse halts the one context and no other, the
- * driver restarts it, and nothing is lost but what was not whole.
+ * Halts of send contexts: each misuse halts this context only, the driver
+ * restarts it, and only incomplete packets are lost.
  */
 #include <linux/slab.h>
 
@@ -15,7 +15,7 @@ static u8 __iomem *vt_window(struct vuhca_send_context *sc)
 	       (size_t)sc->number * VUHCA_SEND_CONTEXT_WINDOW_BYTES;
 }
 
-/* A raw write behind the blocks sent, whatever the driver thinks of it. */
+/* Writes behind the blocks sent, without the driver's bookkeeping. */
 static void vt_raw(struct vuhca_send_context *sc, bool start, size_t offset,
 		   u64 value)
 {
@@ -58,7 +58,7 @@ static void vt_overflow(struct vuhca_send_context *sc)
 	vt_raw(sc, true, 5 * VUHCA_SEND_BLOCK_BYTES, 80);
 }
 
-/* A word of a packet that has no VL to take. */
+/* A packet of a VL that the context may not use. */
 static void vt_foreign_lane(struct vuhca_send_context *sc)
 {
 	struct vuhca_send_control control = {};
@@ -98,7 +98,7 @@ static const struct {
 
 /*
  * The driver has restarted the context by now; the first fault still tells why
- * it was halted. A packet not allowed is a fault before its context is.
+ * it was halted. A disallowed packet is a fault of its own, which comes first.
  */
 static void vt_expect_cause(struct vt *t, struct vuhca_send_context *sc,
 			    enum vuhca_send_halt_cause cause)
@@ -120,7 +120,7 @@ static void vt_expect_cause(struct vt *t, struct vuhca_send_context *sc,
 		 cause);
 }
 
-/* Hazard 25. */
+/* docs/HAZARDS.md, hazard 25. */
 static void vt_misuse(struct vt *t)
 {
 	const enum vuhca_fault_kind halted =
@@ -154,7 +154,7 @@ static void vt_misuse(struct vt *t)
 		VT_EQUAL(t, vuhca_destroy_send_context(other), 0);
 }
 
-/* A context of one partition sends into no other. */
+/* A context of one partition sends only into that partition. */
 static void vt_partition(struct vt *t)
 {
 	struct vuhca_send_context_init init = {
@@ -187,8 +187,9 @@ static void vt_partition(struct vt *t)
 #define VT_LOAD_PACKETS 3000
 
 /*
- * Hazard 26: halted again and again while packets are written. Every packet is
- * released once, in order, and all credits are there afterwards.
+ * The context is halted again and again while packets are written
+ * (docs/HAZARDS.md, hazard 26). Every packet is released once, in order, and
+ * all credits come back.
  */
 static void vt_under_load(struct vt *t)
 {
@@ -202,7 +203,7 @@ static void vt_under_load(struct vt *t)
 	unsigned int i;
 	int err;
 
-	packet.remote_qpn = 0xfffffe;
+	packet.remote_qpn = VT_ABSENT;
 	for (i = 0; sc && releases && i < VT_LOAD_PACKETS &&
 	     ktime_before(ktime_get(), end);) {
 		if (prandom_u32_state(&t->random) % 100 == 0)
@@ -233,7 +234,7 @@ static void vt_under_load(struct vt *t)
 	kvfree(releases);
 }
 
-/* All contexts frozen by the physical function; thawed, they come back. */
+/* The physical function freezes all contexts; afterwards they are restarted. */
 static void vt_freeze(struct vt *t)
 {
 	struct vuhca_send_context *sc = vt_create_send_context(t, VT_HALT_BLOCKS, 0);
@@ -249,7 +250,7 @@ static void vt_freeze(struct vt *t)
 	VT_EQUAL(t, vt_pio_send_one(t, sc, 1), -EIO);
 	vuhca_write_csr(t->dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control);
 	VT_WAIT(t, READ_ONCE(sc->restarts) == 1);
-	/* The entry that the refused one had posted is there still. */
+	/* The receive entry of the refused datagram is still posted. */
 	VT_EQUAL(t, vt_pio_send_one(t, sc, 1), 0);
 	VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Two ports cabled to each other: every way a datagram can take, and every
- * reason for which one is dropped without a word, which only counters tell.
+ * Two ports cabled to each other: every path of a datagram, and every reason
+ * for which one is dropped, which only counters show.
  */
 
 #include "vt.h"
@@ -11,7 +11,10 @@ static u64 vt_port_counter(struct vt *t, unsigned int first, unsigned int port)
 	return vuhca_read_csr64(t->dev, first + (port - 1) * 8);
 }
 
-/* Between all pairs of ports; a port's own LID loops back inside it. */
+/*
+ * Between all pairs of ports; a packet to the port's own LID loops back inside
+ * it.
+ */
 static void vt_all_ways(struct vt *t)
 {
 	u64 sent = vt_port_counter(t, VUHCA_CSR_PORT_TRANSMIT_PACKETS_OFF, 1);
@@ -30,8 +33,8 @@ static void vt_all_ways(struct vt *t)
 		    got + 10, "packets received are not counted");
 }
 
-/* Both directions at once, with a window in each. */
-static void vt_crossfire(struct vt *t)
+/* Both directions at once, with several datagrams under way in each. */
+static void vt_both_directions(struct vt *t)
 {
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 256);
 	struct vuhca_send_wr wr;
@@ -57,8 +60,8 @@ static void vt_crossfire(struct vt *t)
 }
 
 /*
- * Sends @wr from port 1: the send succeeds, nothing is received, port 2 counts
- * a drop.
+ * Sends @wr from port 1: the send succeeds, no message is received, and port 2
+ * counts a drop.
  */
 static void vt_is_dropped(struct vt *t, struct vuhca_send_wr *wr)
 {
@@ -72,7 +75,7 @@ static void vt_is_dropped(struct vt *t, struct vuhca_send_wr *wr)
 	VT_EQUAL(t, vt_port_drops(t, 2), drops + 1);
 }
 
-/* The same with a receive entry posted, which a good one then gets. */
+/* The same with a receive posted, which a later good datagram uses. */
 static void vt_is_dropped_though_posted(struct vt *t, struct vuhca_send_wr *wr)
 {
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 16);
@@ -108,7 +111,10 @@ static void vt_wrong_qkey(struct vt *t)
 	vt_roundtrip(t, 0, 1, 16, VUHCA_POST_AUTO);
 }
 
-/* With the top bit set the QP's own Q_Key goes out, which is the right one. */
+/*
+ * With the top bit set, the QP's own Q_Key is sent, which is the right one
+ * (IBTA 10.2.5).
+ */
 static void vt_own_qkey(struct vt *t)
 {
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 16);
@@ -122,7 +128,7 @@ static void vt_own_qkey(struct vt *t)
 	VT_EQUAL(t, wc.status, VUHCA_COMPLETION_STATUS_SUCCESS);
 }
 
-/* The receiver's P_Key is an empty table entry, which matches nothing. */
+/* The receiver's P_Key is an empty table entry, which matches no P_Key. */
 static void vt_wrong_pkey(struct vt *t)
 {
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 16);
@@ -152,7 +158,7 @@ static void vt_no_qp(struct vt *t)
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 16);
 	struct vuhca_send_wr wr = vt_send_wr(t, 0, 1, &buffer);
 
-	wr.ud.remote_qpn = 0xabcdef;
+	wr.ud.remote_qpn = VT_ABSENT;
 	vt_is_dropped_though_posted(t, &wr);
 }
 
@@ -177,7 +183,7 @@ static void vt_not_receiving(struct vt *t)
 	}
 }
 
-/* A LID nobody has. */
+/* No port has this LID. */
 static void vt_no_lid(struct vt *t)
 {
 	struct vuhca_ah *ah = vuhca_create_ah(t->pd, 1, 0x1234, 0, NULL);
@@ -197,7 +203,7 @@ static void vt_no_lid(struct vt *t)
 
 static const struct vt_case vt_cases[] = {
 	{ "all-ways", vt_all_ways },
-	{ "crossfire", vt_crossfire },
+	{ "both-directions", vt_both_directions },
 	{ "wrong-qkey", vt_wrong_qkey },
 	{ "own-qkey", vt_own_qkey },
 	{ "wrong-pkey", vt_wrong_pkey },

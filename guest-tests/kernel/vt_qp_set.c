@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Many small QPs that post and ring at once, and what completes of it. */
+/* A set of small QPs that post and ring at once, and their completions. */
 #include <linux/module.h>
 #include <linux/slab.h>
 
 #include "vt_qp_set.h"
 
-/* NULL, with a complaint, when they were not created. */
+/* Returns NULL, and fails the case, when the QPs were not created. */
 struct vt_qp_set *vt_qp_set_create(struct vt *t, unsigned int count)
 {
 	struct vt_qp_options options = { .port = 1, .entries_log2 = 3, .sge = 1 };
@@ -35,7 +35,7 @@ void vt_qp_set_destroy(struct vt_qp_set *set)
 	kfree(set);
 }
 
-/* A signalled NOP in the send queue, of which the adapter is not told. */
+/* Builds a signalled NOP in the send queue without telling the adapter. */
 bool vt_post_unseen(struct vuhca_qp *qp)
 {
 	struct vuhca_send_wr wr = {
@@ -92,7 +92,7 @@ static void vt_qp_set_take(struct vt_qp_set *set, const struct vuhca_wc *wc)
 	set->completed[i]++;
 }
 
-/* Everything posted completes, once, in order within each QP. */
+/* Expects that all commands complete, once, in order within each QP. */
 bool vt_qp_set_take_all(struct vt_qp_set *set)
 {
 	struct vt *t = set->t;
@@ -111,7 +111,7 @@ bool vt_qp_set_take_all(struct vt_qp_set *set)
 	return true;
 }
 
-/* And nothing else completes. */
+/* Expects that all commands complete and no other. */
 bool vt_qp_set_completes(struct vt_qp_set *set)
 {
 	struct vt *t = set->t;
@@ -121,10 +121,10 @@ bool vt_qp_set_completes(struct vt_qp_set *set)
 	       VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
 }
 
-/* Somebody has the physical function do what a virtual one asks for. */
+/* The host has the physical function act for a virtual one (tenant-run.ts). */
 static bool helped;
 module_param(helped, bool, 0644);
-MODULE_PARM_DESC(helped, "The host passes on what a virtual function asks of the physical one");
+MODULE_PARM_DESC(helped, "The host passes requests of a virtual function to the physical one");
 
 bool vt_may_disable(struct vt *t)
 {
@@ -132,8 +132,9 @@ bool vt_may_disable(struct vt *t)
 }
 
 /*
- * No function executes commands, or all do again. That is for the physical function;
- * a virtual one asks it by a line of its report (tenant-run.ts) and waits.
+ * Stops or resumes the execution of commands for all functions. Only the
+ * physical function can; a virtual one asks for it by a line of its report
+ * (tenant-run.ts) and waits.
  */
 void vt_disable(struct vt *t, bool disable)
 {

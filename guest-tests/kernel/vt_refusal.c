@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Management commands that must be refused: each with the status that says why
- * and the offset of the field at fault, and without changing anything. Every
- * field is put out of its range in a command that is otherwise good.
+ * Management commands that must be refused: each with the status that tells why
+ * and the offset of the field at fault, and without any change.
  */
 #include "vt_refusal.h"
 
@@ -31,7 +30,7 @@ static void vt_lengths(struct vt *t)
 		  sizeof(zeros), VUHCA_MANAGEMENT_STATUS_BAD_LENGTH, -1);
 }
 
-/* A command that claims a length no command has: dropped, counted, cancelled. */
+/* A command with a length that no command has is dropped and counted. */
 static void vt_impossible_length(struct vt *t)
 {
 	struct vuhca_admin *admin = &t->dev->admin;
@@ -46,7 +45,7 @@ static void vt_impossible_length(struct vt *t)
 	mutex_lock(&admin->lock);
 	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
 	vuhca_write_eight(t->dev->dedicated, words);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_BAD_LENGTH),
 		 before + 1);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
@@ -57,8 +56,8 @@ static void vt_impossible_length(struct vt *t)
 }
 
 /*
- * A damaged command is refused. Its response address may be damaged as well,
- * so nothing is written; the refusal is counted and recorded.
+ * A damaged command is refused. Its response address may be damaged as well, so
+ * nothing is written; the refusal is counted and recorded.
  */
 static void vt_damaged(struct vt *t)
 {
@@ -78,7 +77,7 @@ static void vt_damaged(struct vt *t)
 	memset(admin->response, VT_POISON, sizeof(*admin->response));
 	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
 	__iowrite64_copy(t->dev->dedicated, words, VT_HEADER / 8);
-	wmb();
+	vt_drain_stores();
 	VT_WAIT(t, vt_refused_count(t) == refused + 1);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
 	VT_CHECK(t, vt_is_poison(admin->response, sizeof(*admin->response)),
@@ -114,7 +113,7 @@ static void vt_objects(struct vt *t)
 		{ VUHCA_MANAGEMENT_OPCODE_QUERY_QP },
 		{ VUHCA_MANAGEMENT_OPCODE_DESTROY_QP },
 	};
-	static const u32 numbers[] = { 0, 0xabcdef, 0xffffff };
+	static const u32 numbers[] = { 0, VT_ABSENT, 0xffffff };
 	u8 zeros[VUHCA_INLINE_MAX_BYTES] = {};
 	unsigned int i, n;
 
@@ -141,7 +140,9 @@ static void vt_destroyed(struct vt *t)
 	VT_EQUAL(t, answer.status, VUHCA_MANAGEMENT_STATUS_OK);
 	vt_refuse(t, "destroyed PD", VUHCA_MANAGEMENT_OPCODE_DESTROY_PD, pdn,
 		  NULL, 0, VUHCA_MANAGEMENT_STATUS_BAD_OBJECT, -1);
-	/* A number of one class means nothing in another. */
+	/*
+	 * The number of an object of one class is not valid for another class.
+	 */
 	mrn = t->mr->number + 1000;
 	vt_refuse(t, "PD as MR", VUHCA_MANAGEMENT_OPCODE_DESTROY_MR, mrn,
 		  NULL, 0, VUHCA_MANAGEMENT_STATUS_BAD_OBJECT, -1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Management commands of which one field is out of its range: each is refused with
- * the status that says why and the offset of the field.
+ * Management commands with one field out of its range: each is refused with the
+ * status that tells why and the offset of the field.
  */
 #include "vt_refusal.h"
 
@@ -12,7 +12,9 @@ u32 vt_refused_count(struct vt *t)
 	return vuhca_read_csr(t->dev, VUHCA_CSR_MANAGEMENT_REFUSED_OFF);
 }
 
-/* What a command must not have changed: what it names, and the PD's users. */
+/*
+ * What a refused command must not change: the object that it names, and the PD.
+ */
 struct vt_snapshot {
 	struct vuhca_answer pd;
 	struct vuhca_answer object;
@@ -57,7 +59,7 @@ void vt_refuse(struct vt *t, const char *what, u8 opcode, u32 object,
 		 "%s: something changed", what);
 }
 
-/* An MR attribute set that would be accepted. */
+/* Returns MR attributes that would be accepted. */
 static struct vuhca_mr_attributes vt_good_mr(struct vt *t)
 {
 	struct vuhca_mr_attributes mr = {
@@ -94,7 +96,7 @@ void vt_refusal_mr_fields(struct vt *t)
 #define VT_BAD_MR(expected, member, plus, change) \
 	VT_BAD(t, mr_attributes, CREATE_MR, 0, good, expected, \
 	       VT_AT(mr_attributes, member) + (plus), change)
-	VT_BAD_MR(BAD_OBJECT, dw0, 0, vuhca_mr_attributes_set_pd(&bad, 0xabcdef));
+	VT_BAD_MR(BAD_OBJECT, dw0, 0, vuhca_mr_attributes_set_pd(&bad, VT_ABSENT));
 	VT_BAD_MR(BAD_OBJECT, dw0, 0, vuhca_mr_attributes_set_pd(&bad, 0));
 	VT_BAD_MR(BAD_FIELD, dw0, 3, vuhca_mr_attributes_set_kind(&bad, 9));
 	VT_BAD_MR(BAD_FIELD, access, 0, bad.access = cpu_to_le32(0x80000000));
@@ -135,7 +137,7 @@ void vt_refusal_cq_fields(struct vt *t)
 	VT_BAD_CQ(BAD_ADDRESS, record_address, 0,
 		  bad.record_address = cpu_to_le64(t->dma + 4));
 	VT_BAD_CQ(BAD_OBJECT, dw5, 0,
-		  vuhca_cq_attributes_set_event_queue(&bad, 0xabcdef));
+		  vuhca_cq_attributes_set_event_queue(&bad, VT_ABSENT));
 #undef VT_BAD_CQ
 	VT_BAD(t, cq_attributes, MODIFY_CQ, t->send_cq.cq->cqn, good, BAD_FIELD,
 	       VT_AT(cq_attributes, attribute_mask), bad.attribute_mask = cpu_to_le32(0x100));
@@ -143,7 +145,7 @@ void vt_refusal_cq_fields(struct vt *t)
 	       VT_AT(cq_attributes, dw5), ({
 			bad.attribute_mask =
 				cpu_to_le32(VUHCA_CQ_MASK_EVENT_QUEUE);
-			vuhca_cq_attributes_set_event_queue(&bad, 0xabcdef);
+			vuhca_cq_attributes_set_event_queue(&bad, VT_ABSENT);
 		}));
 }
 
@@ -195,10 +197,10 @@ void vt_refusal_qp_fields(struct vt *t)
 #define VT_BAD_QP(expected, member, plus, change) \
 	VT_BAD(t, qp_creation, CREATE_QP, 0, good, expected, \
 	       VT_AT(qp_creation, member) + (plus), change)
-	VT_BAD_QP(BAD_OBJECT, dw0, 0, vuhca_qp_creation_set_pd(&bad, 0xabcdef));
-	VT_BAD_QP(BAD_OBJECT, dw1, 0, vuhca_qp_creation_set_send_cq(&bad, 0xabcdef));
+	VT_BAD_QP(BAD_OBJECT, dw0, 0, vuhca_qp_creation_set_pd(&bad, VT_ABSENT));
+	VT_BAD_QP(BAD_OBJECT, dw1, 0, vuhca_qp_creation_set_send_cq(&bad, VT_ABSENT));
 	VT_BAD_QP(BAD_OBJECT, dw2, 0,
-		  vuhca_qp_creation_set_receive_cq(&bad, 0xabcdef));
+		  vuhca_qp_creation_set_receive_cq(&bad, VT_ABSENT));
 	VT_BAD_QP(UNSUPPORTED, dw0, 3,
 		  vuhca_qp_creation_set_service_type(&bad, VUHCA_SERVICE_TYPE_XRC_INITIATOR));
 	VT_BAD_QP(BAD_FIELD, dw0, 3,
@@ -220,7 +222,7 @@ void vt_refusal_qp_fields(struct vt *t)
 #undef VT_BAD_QP
 }
 
-/* Each refused change leaves the QP in the state it was in. */
+/* Each refused change leaves the QP in its state. */
 void vt_refusal_qp_changes(struct vt *t)
 {
 	struct vt_qp_options options = { .entries_log2 = 2 };
@@ -245,7 +247,7 @@ void vt_refusal_qp_changes(struct vt *t)
 	VT_BAD_CHANGE(BAD_FIELD, attribute_mask, 0,
 		      bad.attribute_mask |= cpu_to_le32(0x80000000));
 	VT_EQUAL(t, vt_qp_state(qp), VUHCA_QP_STATE_RESET);
-	/* Not from here, and not without what INIT needs. */
+	/* Transitions that are not allowed from RESET, or lack attributes. */
 	VT_EQUAL(t, vuhca_qp_to_rtr(qp), -EINVAL);
 	VT_EQUAL(t, vuhca_qp_to_rts(qp, 0), -EINVAL);
 	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_INIT), -EINVAL);

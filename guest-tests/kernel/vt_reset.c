@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Resets in the middle of everything: afterwards nothing is written to memory
- * and no vector is raised, registers are as after power-on, and the driver
- * comes back to work.
+ * Resets during traffic: afterwards the adapter writes no memory and raises no
+ * interrupt, registers have their values of power-on, and the driver works
+ * again.
  */
 
 #include "vt.h"
 
 #define VT_TRAFFIC 64
 #define VT_FLOOD 480
-
 
 static int vt_function_reset(struct vuhca_dev *dev)
 {
@@ -24,7 +23,7 @@ static u32 vt_reset_count(struct vt *t)
 	       VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_SHIFT;
 }
 
-/* One doorbell's worth of datagrams from a QP of its own to port 2. */
+/* Posts datagrams from a new QP to port 2 and rings one doorbell. */
 static struct vuhca_qp *vt_flood(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1, .entries_log2 = 9 };
@@ -42,7 +41,9 @@ static struct vuhca_qp *vt_flood(struct vt *t)
 	return qp;
 }
 
-/* Datagrams under way, by both ways of posting; the QP of the longer part. */
+/*
+ * Starts datagrams by both ways of posting; returns the QP of the larger part.
+ */
 static struct vuhca_qp *vt_start_traffic(struct vt *t)
 {
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 2048);
@@ -62,7 +63,7 @@ static struct vuhca_qp *vt_start_traffic(struct vt *t)
 	return vt_flood(t);
 }
 
-/* How many of the sends had completed; the rest was in the adapter. */
+/* Counts the sends that completed; the rest was in the adapter. */
 static unsigned int vt_completed(struct vt *t)
 {
 	const struct vuhca_cq *cq = t->send_cq.cq;
@@ -106,7 +107,7 @@ static void vt_expect_poison(struct vt *t)
 		 "QP of port 2");
 }
 
-/* Objects from before the reset are refused by the driver, not sent on. */
+/* The driver itself refuses objects from before the reset. */
 static void vt_expect_stale(struct vt *t)
 {
 	struct vuhca_send_wr wr = { .opcode = VUHCA_SEND_OPCODE_NOP };
@@ -117,7 +118,7 @@ static void vt_expect_stale(struct vt *t)
 	VT_EQUAL(t, vuhca_qp_to_state(t->end[0].qp, VUHCA_QP_STATE_ERR), -ESTALE);
 	VT_EQUAL(t, vuhca_query_cq(t->send_cq.cq, &cq), -ESTALE);
 	VT_CHECK(t, t->end[0].last_event == VUHCA_EVENT_TYPE_DEVICE_FATAL,
-		 "the QP's owner was not told");
+		 "no event for the QP");
 }
 
 static void vt_after_reset(struct vt *t)
@@ -138,8 +139,8 @@ static void vt_after_reset(struct vt *t)
 }
 
 /*
- * One reset with traffic under way. The case's own objects are gone then; only
- * their memory is left, which is poisoned and must stay so.
+ * One reset during traffic. The case's own objects are destroyed then; their
+ * memory is poisoned and must stay so.
  */
 static void vt_one_reset(struct vt *t, int (*reset)(struct vuhca_dev *dev),
 			 unsigned int delay_us)
@@ -163,7 +164,7 @@ static void vt_one_reset(struct vt *t, int (*reset)(struct vuhca_dev *dev),
 	vt_expect_stale(t);
 	vt_poison(t);
 	VT_CHECK(t, vt_reset_count(t) != resets, "the device saw no reset");
-	VT_CHECK(t, t->dev->generation != generation, "the driver saw none");
+	VT_CHECK(t, t->dev->generation != generation, "the driver saw no reset");
 	VT_CHECK(t, vuhca_is_up(t->dev), "the driver is not up");
 	vt_after_reset(t);
 	msleep(VT_QUIET_MS);
@@ -196,7 +197,7 @@ static void vt_function_level(struct vt *t)
 	vt_many_resets(t, vt_function_reset, 5);
 }
 
-/* A command half-written when the reset comes does not come back. */
+/* A command that was half-written before the reset does not come back. */
 static void vt_half_written(struct vt *t)
 {
 	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 0);
@@ -205,7 +206,7 @@ static void vt_half_written(struct vt *t)
 	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
 	writeq(0x0040000000001001ULL | ((u64)t->end[0].qp->qpn << 8), vcb->page);
 	writeq(0, vcb->page + 8);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vuhca_reset(t->dev), 0);
 	vt_after_reset(t);
 	kicks = vuhca_read_csr(t->dev, VUHCA_CSR_COLLECT_KICKS_OFF);
@@ -216,7 +217,7 @@ static void vt_half_written(struct vt *t)
 	vt_alive(t);
 }
 
-/* The lock of the dedicated buffer is released by a reset. */
+/* A reset releases the lock of the dedicated buffer. */
 static void vt_lock_released(struct vt *t)
 {
 	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
@@ -224,7 +225,7 @@ static void vt_lock_released(struct vt *t)
 	vt_alive(t);
 }
 
-/* Switched off, commands are dropped; switched on, they work again. */
+/* A disabled function drops commands; once enabled, it takes them again. */
 static void vt_disabled(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP);
@@ -243,7 +244,7 @@ static void vt_disabled(struct vt *t)
 	VT_EQUAL(t, wc.status, VUHCA_COMPLETION_STATUS_SUCCESS);
 }
 
-/* Without bus mastering the device reads and writes nothing. */
+/* Without bus mastering the device reads and writes no memory. */
 static void vt_bus_master_off(struct vt *t)
 {
 	struct vuhca_wc wc;
@@ -260,7 +261,7 @@ static void vt_bus_master_off(struct vt *t)
 	vt_alive(t);
 }
 
-/* Behind the driver's back, to see what a reset leaves before it starts anew. */
+/* Reads the registers after a reset, before the driver sets them up. */
 static void vt_power_on(struct vt *t)
 {
 	struct vuhca_dev *dev = t->dev;
@@ -278,7 +279,7 @@ static void vt_power_on(struct vt *t)
 	VT_EQUAL(t, vuhca_read_csr(dev, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF), 0);
 	VT_CHECK(t, vuhca_read_csr64(dev, VUHCA_CSR_QOS_DIVIDER_OFF) !=
 		    (u64)dev->vcbs[1].first * VUHCA_PAGE_BYTES ||
-		    !dev->vcbs[1].count, "the QoS divider stayed");
+		    !dev->vcbs[1].count, "the QoS divider was not reset");
 	VT_EQUAL(t, vuhca_reset(dev), 0);
 	vt_alive(t);
 }

@@ -9,7 +9,7 @@
 
 static unsigned long long seed = 1;
 module_param(seed, ullong, 0644);
-MODULE_PARM_DESC(seed, "Seed of everything random");
+MODULE_PARM_DESC(seed, "Seed of all random numbers");
 
 static unsigned int count = 10000;
 module_param(count, uint, 0644);

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Everything the physical function can give or take (US8484392, figures 4 and 5),
- * kind by kind: each is seen in queries and registers, commands go on under it, and
- * it can be given back. And what must wait until somebody has let go of it.
+ * Resources that the physical function allocates or takes back (US 8,484,392,
+ * figures 4 and 5), kind by kind: queries and registers show each change,
+ * commands continue, and the change can be undone. Pages still in use must
+ * wait.
  */
 #include "vt_collect_command.h"
 #include "vt_share_request.h"
 
 #define VT_LAST_WORD	(VUHCA_TVL_MAX / 32 - 1)
 
-/* The status of the request; VUHCA_MANAGEMENT_STATUS_OK when all was done. */
+/*
+ * Requests the changes; returns the status, VUHCA_MANAGEMENT_STATUS_OK for
+ * success.
+ */
 static u8 vt_allocate(struct vt *t, const struct vt_change *wanted,
 		      unsigned int count)
 {
@@ -35,14 +39,14 @@ static bool vt_share_of(struct vt *t, struct vuhca_resource_share *share)
 	return VT_EQUAL(t, vuhca_query_resources(t->dev, 0, share), 0);
 }
 
-/* Commands get through, by collect buffer and by doorbell. */
-static void vt_goes_on(struct vt *t)
+/* Checks that commands work, by collect buffer and by doorbell. */
+static void vt_commands_work(struct vt *t)
 {
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
 }
 
-/* Everything of a lane, in one request. */
+/* All resources of a lane, in one request. */
 static void vt_allocate_to_lane(struct vt *t)
 {
 	static const struct vt_change changes[] = {
@@ -76,7 +80,7 @@ static void vt_allocate_to_lane(struct vt *t)
 	VT_EQUAL(t, le32_to_cpu(share.completion_credits_shared),
 		 le32_to_cpu(first.completion_credits_shared) +
 		 le32_to_cpu(before.completion_credits) - 5);
-	vt_goes_on(t);
+	vt_commands_work(t);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, 0,
 				    before.shared_credits), 0);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS, 0,
@@ -91,7 +95,7 @@ static void vt_allocate_to_lane(struct vt *t)
 	VT_CHECK(t, !memcmp(&share, &first, sizeof(share)), "not as before");
 }
 
-/* PCBs, dedicated buffers, the BAR: by one less, or one further, and back. */
+/* PCBs, dedicated buffers and the BAR: changed by one, and back. */
 static void vt_allocate_to_function(struct vt *t)
 {
 	struct vuhca_resource_share first, share;
@@ -105,7 +109,7 @@ static void vt_allocate_to_function(struct vt *t)
 	vcbs = le32_to_cpu(first.vcbs);
 	base = le32_to_cpu(first.vcb_base);
 	if (pcbs < 2 || buffers < 2 || vcbs < 2)
-		return vt_skip(t, "too little to give away");
+		return vt_skip(t, "too few resources");
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_PCBS, 0, pcbs - 1), 0);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_COUNT_OFF), pcbs - 1);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS, 0,
@@ -120,16 +124,18 @@ static void vt_allocate_to_function(struct vt *t)
 	VT_EQUAL(t, le32_to_cpu(share.scheduler_buffers), buffers - 1);
 	VT_EQUAL(t, le32_to_cpu(share.vcbs), vcbs - 1);
 	VT_EQUAL(t, le32_to_cpu(share.vcb_base), base + 1);
-	vt_goes_on(t);
+	vt_commands_work(t);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 0, base), 0);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs), 0);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS, 0,
 				    buffers), 0);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_PCBS, 0, pcbs), 0);
-	vt_goes_on(t);
+	vt_commands_work(t);
 }
 
-/* Lanes by explicit map: of the function, of a level, of the dedicated buffers. */
+/*
+ * Lanes by explicit map: of the function, of a level, of the dedicated buffers.
+ */
 static void vt_allocate_by_map(struct vt *t)
 {
 	u32 own[VUHCA_TVL_MAX / 32];
@@ -156,7 +162,7 @@ static void vt_allocate_by_map(struct vt *t)
 	if (le32_to_cpu(first.tvls_shared) < 4 ||
 	    vuhca_read_csr(t->dev, VUHCA_CSR_TVL_COUNT_OFF) < VUHCA_TVL_MAX)
 		return vt_skip(t, "too few shared lanes");
-	/* Two of the lanes it has now, or 0 and 1: one for each level. */
+	/* Two lanes of the function, or 0 and 1: one for each level. */
 	bits = le32_to_cpu((__force __le32)own[0]) ?: 3;
 	map[1].amount = bits & -bits;
 	map[2].amount = (bits & (bits - 1)) & -(bits & (bits - 1));
@@ -167,16 +173,16 @@ static void vt_allocate_by_map(struct vt *t)
 	VT_EQUAL(t, *(u32 *)share.tvl_map, map[0].amount);
 	VT_EQUAL(t, *(u32 *)share.tvl_map_level0, map[1].amount);
 	VT_EQUAL(t, *(u32 *)share.tvl_map_level1, map[2].amount);
-	vt_goes_on(t);
+	vt_commands_work(t);
 
-	/* What the scheduler fetches goes by the last lane. */
+	/* Commands that the scheduler fetches use the last lane. */
 	VT_EQUAL(t, vt_allocate(t, &dedicated, 1), 0);
 	VT_EQUAL(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX - 1, &lane), 0);
 	VT_EQUAL(t, lane.state, VUHCA_TVL_STATE_DEDICATED);
 	launches = le32_to_cpu(lane.launches);
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
 	VT_EQUAL(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX - 1, &lane), 0);
-	/* Others may send by it, too. */
+	/* Other functions may send by it, too. */
 	launches = le32_to_cpu(lane.launches) - launches;
 	VT_CHECK(t, launches > 0, "nothing was launched");
 	VT_EQUAL(t, vt_allocate(t, &none, 1), 0);
@@ -184,12 +190,13 @@ static void vt_allocate_by_map(struct vt *t)
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVLS, 0, 0), 0);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_TVLS, 0,
 				    le32_to_cpu(first.tvls)), 0);
-	vt_goes_on(t);
+	vt_commands_work(t);
 }
 
 /*
- * A page that was given up with a command in it: nobody else gets it until the
- * command is gone. Needs a second function, whose BAR is moved there and back.
+ * A page was given back with a command in it: no other function gets it until
+ * the command is gone. This needs a second function, whose BAR is moved there
+ * and back.
  */
 static void vt_converging(struct vt *t)
 {
@@ -207,19 +214,19 @@ static void vt_converging(struct vt *t)
 	base = le32_to_cpu(second.vcb_base);
 	wanted = le32_to_cpu(first.vcb_base) + vcbs - 1;
 	if (vcbs < 2 || base != wanted + 1)
-		return vt_skip(t, "function 1 is not behind this one");
+		return vt_skip(t, "the pages of function 1 do not follow");
 	page = t->dev->collect + (u64)(vcbs - 1) * VUHCA_PAGE_BYTES;
 	writeq(0, page + 8);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs - 1), 0);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, wanted),
 		 VUHCA_MANAGEMENT_STATUS_CONVERGING);
 	writeq(~0ULL, page + VUHCA_CANCEL_OFFSET);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, wanted), 0);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 1, base), 0);
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCBS, 0, vcbs), 0);
-	vt_goes_on(t);
+	vt_commands_work(t);
 }
 
 static const struct vt_case vt_cases[] = {

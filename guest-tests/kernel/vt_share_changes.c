@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Collect pages beyond the share, and a share that changes under the driver.
+ * Collect pages beyond the share, and a share that changes while the driver
+ * works.
  */
 #include "vt_shares.h"
 
@@ -9,14 +10,14 @@ u32 vt_pcb_level(struct vt *t, unsigned int offset, unsigned int level)
 	return vt_csr(t, offset + level * VUHCA_CSR_PCB_IN_USE_STRIDE);
 }
 
-/* Nothing is bound that a case did not bind. */
+/* Tests that no PCB is bound. */
 bool vt_pcbs_quiet(struct vt *t)
 {
 	return !vt_pcb_level(t, VUHCA_CSR_PCB_IN_USE_OFF, 0) &&
 	       !vt_pcb_level(t, VUHCA_CSR_PCB_IN_USE_OFF, 1);
 }
 
-/* One signalled NOP through a collect buffer of the QP's level. */
+/* Sends one signalled NOP through a collect buffer of the QP's level. */
 void vt_collect_nop(struct vt *t, struct vuhca_qp *qp)
 {
 	struct vuhca_send_wr wr = {
@@ -41,7 +42,7 @@ static struct vuhca_resource_change vt_vcbs_change(struct vt *t, u32 amount)
 	return change;
 }
 
-/* Asks for one change of the own function's VCBs. */
+/* Requests one change of the function's own VCBs. */
 static int vt_ask_vcbs(struct vt *t, u32 amount)
 {
 	struct vuhca_resource_change change = vt_vcbs_change(t, amount);
@@ -57,7 +58,7 @@ static void vt_write_outside(struct vt *t, u32 page)
 
 	vt_clear_first_fault(t);
 	writeq(0, t->dev->collect + (size_t)page * VUHCA_PAGE_BYTES);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE),
 		 faults + 1);
 	vt_expect_first_fault(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE, page);
@@ -86,7 +87,7 @@ void vt_share_outside(struct vt *t)
 	vt_alive(t);
 }
 
-/* The driver uses what there is, and nothing beside it. */
+/* Checks that the driver uses the buffers that there are, and no others. */
 static void vt_expect_buffers(struct vt *t, u32 count)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE);
@@ -104,14 +105,18 @@ static void vt_expect_buffers(struct vt *t, u32 count)
 		vt_collect_nop(t, qp);
 		VT_EQUAL(t, vuhca_destroy_qp(qp), 0);
 	}
-	/* Once the levels were given theirs by request, the driver leaves it at that. */
+	/*
+	 * After a request has split the pages between the levels, the driver
+	 * keeps the split.
+	 */
 	VT_CHECK(t, t->dev->vcbs_split ||
 		 expected == (count > 3 ? 2 : !!count),
 		 "%u VCBs, %u levels with buffers", count, expected);
-	VT_CHECK(t, vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF) ==
-		 collected + expected, "%u VCBs: %u collected, %u refusals, %u implicit", count,
-		 vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF) - collected,
-		 vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF), vt_csr(t, VUHCA_CSR_DOORBELLS_IMPLICIT_OFF));
+	collected = vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF) - collected;
+	VT_CHECK(t, collected == expected,
+		 "%u VCBs: %u collected, %u refusals, %u implicit", count,
+		 collected, vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF),
+		 vt_csr(t, VUHCA_CSR_DOORBELLS_IMPLICIT_OFF));
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE),
 		 faults);
 }
@@ -131,7 +136,10 @@ void vt_share_follows(struct vt *t)
 	}
 }
 
-/* Pages go before the driver hears of it: what it wrote there is not lost. */
+/*
+ * Pages are gone before the driver knows: commands written to them are not
+ * lost.
+ */
 void vt_share_lost_copies(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COLLECT_OUT_OF_RANGE);

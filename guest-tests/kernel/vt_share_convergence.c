@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Shares that shrink below what is in use: what is in use stays until it is let go,
- * nobody else gets it before, and everybody may have it then. For a physical function
- * that is not alone.
+ * Shares that shrink below what is in use: resources in use stay until they are
+ * released, other functions get them only then. For a physical function beside
+ * others.
  */
 #include "vt_collect_command.h"
 #include "vt_share_request.h"
@@ -10,7 +10,7 @@
 #define VT_OTHER	1
 #define VT_HELD		4
 
-/* False, with the case skipped or failed, when there are not two to share. */
+/* False, with the case skipped or failed, when there are not two functions. */
 static bool vt_two_shares(struct vt *t, struct vuhca_resource_share *own,
 			  struct vuhca_resource_share *other)
 {
@@ -27,7 +27,7 @@ static bool vt_two_shares(struct vt *t, struct vuhca_resource_share *own,
 	return VT_EQUAL(t, vuhca_query_resources(t->dev, VT_OTHER, other), 0);
 }
 
-/* Half a command, with which the buffer and a PCB are in use. */
+/* Writes half a command, which keeps the buffer and a PCB in use. */
 static bool vt_hold(struct vt *t, struct vuhca_vcb **held)
 {
 	struct vuhca_vcb *vcb = vuhca_alloc_vcb(t->dev, 1);
@@ -35,7 +35,7 @@ static bool vt_hold(struct vt *t, struct vuhca_vcb **held)
 	if (!VT_CHECK(t, !IS_ERR(vcb), "%pe", vcb))
 		return false;
 	writeq(0, vcb->page + 8);
-	wmb();
+	vt_drain_stores();
 	*held = vcb;
 	return VT_CHECK(t, vt_vcb_in_use(t, vcb), "page %u", vcb->index);
 }
@@ -50,7 +50,10 @@ static int vt_move_other(struct vt *t, u32 base, struct vuhca_answer *answer)
 	return vuhca_request_resources(t->dev, &encoded, 1, answer);
 }
 
-/* The other function's VCBs shall begin with one that is given back and held. */
+/*
+ * The other function's VCBs shall begin with one that is given back while in
+ * use.
+ */
 static void vt_vcbs(struct vt *t)
 {
 	struct vuhca_resource_share own, other, moved;
@@ -87,7 +90,7 @@ static u32 vt_bound(struct vt *t)
 	return vt_csr(t, VUHCA_CSR_PCB_IN_USE_OFF + VUHCA_CSR_PCB_IN_USE_STRIDE);
 }
 
-/* Both have the PCBs that they had, and everything else is as it was. */
+/* Both functions get their PCBs back, and all else is as before. */
 static void vt_give_pcbs_back(struct vt *t,
 			      const struct vuhca_resource_share *own,
 			      const struct vuhca_resource_share *other)
@@ -106,7 +109,7 @@ static void vt_give_pcbs_back(struct vt *t,
 	VT_CHECK(t, !memcmp(own, &last, sizeof(last)), "not as before");
 }
 
-/* All PCBs but one go to the other function; those bound stay so until let go. */
+/* The other function gets all PCBs but one; bound ones stay until released. */
 static void vt_pcbs(struct vt *t)
 {
 	struct vuhca_resource_share own, other;
@@ -133,12 +136,15 @@ static void vt_pcbs(struct vt *t)
 	vt_give_pcbs_back(t, &own, &other);
 }
 
-/* A store to a fresh collect buffer; did it get a PCB beside the VT_HELD others? */
+/*
+ * Writes to an unused collect buffer; true when it got a PCB beside the VT_HELD
+ * others.
+ */
 static bool vt_one_more(struct vt *t, struct vuhca_vcb *vcb)
 {
 	vuhca_vcb_cancel(vcb);
 	writeq(0, vcb->page + 8);
-	wmb();
+	vt_drain_stores();
 	return vt_bound(t) == VT_HELD + 1;
 }
 
@@ -152,9 +158,9 @@ static void vt_set_lending(struct vt *t, bool on)
 }
 
 /*
- * With as many PCBs as commands that are not whole, and none that all share, one
- * more is refused; idle ones of the other function serve it once they are lent,
- * and no longer when lending ends.
+ * With as many PCBs as incomplete commands, and none that all share, one more
+ * command is refused. Idle PCBs of the other function serve it once they are
+ * lent, and no longer when lending ends.
  */
 static void vt_lent(struct vt *t)
 {
@@ -174,12 +180,12 @@ static void vt_lent(struct vt *t)
 		VT_REQUIRE(t, vt_hold(t, &held[i]), "%u", i);
 	more = vuhca_alloc_vcb(t->dev, 1);
 	VT_REQUIRE(t, !IS_ERR(more), "%pe", more);
-	VT_CHECK(t, !vt_one_more(t, more), "got what is the other's");
+	VT_CHECK(t, !vt_one_more(t, more), "got a PCB of the other function");
 	vt_set_lending(t, true);
 	VT_WAIT(t, vt_one_more(t, more));
 	vt_set_lending(t, false);
 	VT_EQUAL(t, vt_bound(t), VT_HELD + 1);
-	VT_CHECK(t, !vt_one_more(t, more), "got what is no longer lent");
+	VT_CHECK(t, !vt_one_more(t, more), "got a PCB that is no longer lent");
 	vuhca_free_vcb(t->dev, more);
 	while (i)
 		vuhca_free_vcb(t->dev, held[--i]);
@@ -193,7 +199,7 @@ static const struct vt_case vt_cases[] = {
 };
 VT_SUITE(converge, vt_cases);
 
-/* By itself: the other function must have nothing to do. */
+/* A suite of its own: the other function must be idle. */
 static const struct vt_case vt_lend_cases[] = {
 	{ "idle", vt_lent },
 };

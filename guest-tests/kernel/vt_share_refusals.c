@@ -10,13 +10,13 @@
 /* Offset in a change of the field at fault. */
 enum { VT_AT_RESOURCE = 0, VT_AT_LEVEL = 1, VT_AT_TARGET = 2, VT_AT_AMOUNT = 4 };
 
-/* A change that is in order, whoever asks, and changes nothing. */
+/* Returns a valid change of the function's own share. */
 static struct vuhca_resource_change vt_good(struct vt *t,
 					    const struct vuhca_resource_share *share)
 {
 	const struct vt_change change = {
 		VUHCA_RESOURCE_KIND_PCBS, 1, t->dev->function,
-		/* One less, so that it would show. */
+		/* One less than now, so that the change would show. */
 		le32_to_cpu(share->pcbs_level1) ?
 		le32_to_cpu(share->pcbs_level1) - 1 : 0,
 	};
@@ -31,7 +31,7 @@ struct vt_refusal {
 	u8 at;
 };
 
-/* Alone, and behind a change that is in order: nothing is done. */
+/* Alone and behind a valid change: nothing is changed. */
 static void vt_refuse(struct vt *t, const struct vt_refusal *refusal)
 {
 	struct vuhca_resource_change changes[2];
@@ -66,7 +66,9 @@ static void vt_refuse_all(struct vt *t, const struct vt_refusal *refusals,
 		vt_refuse(t, refusals++);
 }
 
-/* What is wrong whoever asks: the function's own levels, and fields. */
+/*
+ * Changes that are wrong for any function: of its own levels, and bad fields.
+ */
 void vt_share_refused_levels(struct vt *t)
 {
 	struct vuhca_resource_share share;
@@ -102,10 +104,10 @@ void vt_share_refused_levels(struct vt *t)
 	};
 
 	vt_refuse_all(t, refusals, ARRAY_SIZE(refusals));
-	/* Another function's levels, even the physical function's guests'. */
+	/* Levels of another function, also for the physical function. */
 	if (own || share.functions > 1) {
 		const struct vt_refusal other = {
-			"another's level",
+			"a level of another function",
 			{ VUHCA_RESOURCE_KIND_PCBS, 1, !own, 1 },
 			VUHCA_MANAGEMENT_STATUS_NOT_PERMITTED, VT_AT_RESOURCE,
 		};
@@ -180,7 +182,7 @@ void vt_share_refused_lanes(struct vt *t)
 	vt_refuse_all(t, refusals, ARRAY_SIZE(refusals));
 }
 
-/* A lane that could never launch anything is refused as a whole. */
+/* A request that leaves a lane without credits is refused as a whole. */
 void vt_share_refused_starving(struct vt *t)
 {
 	static const struct vt_change wanted[] = {
@@ -205,7 +207,7 @@ void vt_share_refused_starving(struct vt *t)
 	VT_CHECK(t, !memcmp(&before, &behind, sizeof(before)), "lane 0 changed");
 }
 
-/* A virtual function: nothing that is the physical one's, to do or to see. */
+/* A virtual function may not use changes and queries of the physical one. */
 void vt_share_refused_virtual(struct vt *t)
 {
 	static const u8 kinds[] = {
@@ -228,7 +230,7 @@ void vt_share_refused_virtual(struct vt *t)
 		return vt_skip(t, "the physical function");
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct vt_refusal refusal = {
-			"the physical function's",
+			"a change of the physical function",
 			{ kinds[i], VT_NONE, t->dev->function, 1 },
 			VUHCA_MANAGEMENT_STATUS_NOT_PERMITTED, VT_AT_RESOURCE,
 		};
@@ -247,7 +249,7 @@ void vt_share_refused_virtual(struct vt *t)
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_AUTO);
 }
 
-/* The number of changes must be the length of the payload, 1 to 32. */
+/* The number of changes must match the length of the payload, 1 to 32. */
 void vt_share_refused_lengths(struct vt *t)
 {
 	static const u32 counts[] = { 0, 1, 3, 33, U32_MAX };
@@ -275,5 +277,5 @@ void vt_share_refused_lengths(struct vt *t)
 		 t->dev->function ? -EPERM : -ENOENT);
 	VT_CHECK(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX,
 				     (struct vuhca_lane_attributes *)t->memory) ==
-		 -ENOENT, "a lane beyond all");
+		 -ENOENT, "a lane beyond the last");
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Resource requests: what a function may ask for is done as a whole and seen in
- * registers, queries and the driver; everything else is refused as a whole, with
- * the reason, the change at fault and what would have been accepted. The physical
- * function and virtual ones have different things to ask for.
+ * Resource requests that succeed: done as a whole and seen in registers,
+ * queries and the driver. Refused ones are in vt_share_refusals.c.
  */
 #include "vt_qp_set.h"
 #include "vt_share_request.h"
 
-/* How a function splits its share: registers and driver follow. */
+/* A function splits its share: registers and driver follow. */
 static void vt_split(struct vt *t)
 {
 	u16 own = t->dev->function;
@@ -42,7 +40,7 @@ static void vt_split(struct vt *t)
 	vt_alive(t);
 }
 
-/* What the physical function gives: lanes, credits; and what is left to give. */
+/* The physical function allocates lanes and credits; queries show the rest. */
 static void vt_give(struct vt *t)
 {
 	struct vuhca_resource_share first, share;
@@ -79,7 +77,10 @@ static void vt_give(struct vt *t)
 	VT_CHECK(t, !memcmp(&share, &first, sizeof(share)), "not as before");
 }
 
-/* Disabled, the adapter still answers and lets go; enabled, nothing is lost. */
+/*
+ * A disabled adapter still executes management commands; once enabled, no send
+ * is lost.
+ */
 static void vt_disabled(struct vt *t)
 {
 	struct vuhca_pd *pd;
@@ -87,7 +88,7 @@ static void vt_disabled(struct vt *t)
 	struct vuhca_wc wc;
 
 	if (!vt_may_disable(t))
-		return vt_skip(t, "the adapter is not ours to disable");
+		return vt_skip(t, "this function cannot disable the adapter");
 	set = vt_qp_set_create(t, 8);
 	doomed = vt_qp_set_create(t, 4);
 	VT_REQUIRE(t, set && doomed, "no QPs");

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Collect buffers in short supply: who gets one at each QoS level, who is turned
- * away, what the registers say about it; the sub-BAR; pages beyond the share;
- * and a share that changes under the driver.
+ * Collect buffers in short supply: which QoS level gets a PCB, which is
+ * refused, what the registers show; and the divider of the BAR.
  */
 #include "vt_shares.h"
 
 #define VT_HELD 64
 
-/* Buffers that hold half a command each, and with it a PCB. */
+/* Buffers with half a command each, which bind a PCB each. */
 struct vt_holders {
 	struct vuhca_vcb *vcbs[VT_HELD];
 	unsigned int count;
@@ -24,18 +23,21 @@ static bool vt_hold_one(struct vt *t, struct vt_holders *holders, u8 level)
 	if (IS_ERR(vcb))
 		return false;
 	writeq(0, vcb->page + 8);
-	wmb();
+	vt_drain_stores();
 	holders->vcbs[holders->count++] = vcb;
 	return true;
 }
 
-static void vt_let_go(struct vt *t, struct vt_holders *holders)
+static void vt_release_all(struct vt *t, struct vt_holders *holders)
 {
 	while (holders->count)
 		vuhca_free_vcb(t->dev, holders->vcbs[--holders->count]);
 }
 
-/* Guaranteed ones of the level first, then the function's, then everybody's. */
+/*
+ * PCBs guaranteed to the level come first, then the function's, then shared
+ * ones.
+ */
 static void vt_expect_accounts(struct vt *t, unsigned int level, u32 bound)
 {
 	u32 own = min(bound, vt_pcb_level(t, VUHCA_CSR_PCB_ALLOCATED_OFF, level));
@@ -61,7 +63,7 @@ static void vt_accounts(struct vt *t)
 			vt_expect_accounts(t, level, holders.count);
 		vt_note(t, "level %u: %u bound", level, holders.count);
 		VT_CHECK(t, holders.count, "none");
-		vt_let_go(t, &holders);
+		vt_release_all(t, &holders);
 		vt_expect_accounts(t, level, 0);
 	}
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_COUNT_OFF),
@@ -70,7 +72,7 @@ static void vt_accounts(struct vt *t)
 		 vt_csr(t, VUHCA_CSR_PCB_SHARED_FUNCTION_OFF));
 }
 
-/* The level has no PCB left; the other one still has what it was promised. */
+/* One level has no PCB left; the other one still has its guaranteed PCBs. */
 static void vt_check_shortage(struct vt *t, unsigned int level)
 {
 	u32 refusals = vt_pcb_level(t, VUHCA_CSR_PCB_REFUSALS_OFF, level);
@@ -115,7 +117,7 @@ static void vt_shortage(struct vt *t, unsigned int level)
 		vt_skip(t, "more PCBs than VCBs");
 	else
 		vt_check_shortage(t, level);
-	vt_let_go(t, &holders);
+	vt_release_all(t, &holders);
 }
 
 static void vt_shortage_0(struct vt *t)
@@ -128,7 +130,7 @@ static void vt_shortage_1(struct vt *t)
 	vt_shortage(t, 1);
 }
 
-/* The page belongs to the level that the divider gives it to. */
+/* A page belongs to the level that the divider assigns it to. */
 static void vt_divider(struct vt *t)
 {
 	u64 before = vuhca_read_csr64(t->dev, VUHCA_CSR_QOS_DIVIDER_OFF);
@@ -148,7 +150,7 @@ static void vt_divider(struct vt *t)
 		vuhca_write_csr64(t->dev, VUHCA_CSR_QOS_DIVIDER_OFF,
 				  dividers[i]);
 		writeq(0, vcb->page + 8);
-		wmb();
+		vt_drain_stores();
 		VT_CHECK(t, vt_pcb_level(t, VUHCA_CSR_PCB_IN_USE_OFF, level) == 1 &&
 			 !vt_pcb_level(t, VUHCA_CSR_PCB_IN_USE_OFF, !level),
 			 "divider %#llx: not level %u", dividers[i], level);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The stop protocol: a queue leaves the scheduler, its descriptor says so, and
- * from then on the adapter neither reads nor writes what the queue is made of.
+ * from then on the adapter neither reads nor writes the memory of the queue.
  */
 #include "vt.h"
 
@@ -33,7 +33,7 @@ static void vt_idle(struct vt *t)
 	struct vuhca_wc wc;
 
 	VT_EQUAL(t, vuhca_stop_qp(qp), 0);
-	VT_CHECK(t, vt_is_off(qp), "the descriptor does not say so");
+	VT_CHECK(t, vt_is_off(qp), "the descriptor is not stopped");
 	VT_EQUAL(t, vuhca_stop_qp(qp), 0);
 	VT_EQUAL(t, vt_post_nops(qp, 3), 0);
 	VT_EQUAL(t, vt_poll(t->send_cq.cq, &wc, 1, VT_QUIET_MS), 0);
@@ -42,7 +42,7 @@ static void vt_idle(struct vt *t)
 	vt_roundtrip(t, 1, 1, 100, VUHCA_POST_AUTO);
 }
 
-/* After it was reset a QP sends again. */
+/* A stopped QP sends again after a reset. */
 static void vt_again(struct vt *t)
 {
 	struct vuhca_qp *qp = t->end[0].qp;
@@ -50,15 +50,16 @@ static void vt_again(struct vt *t)
 	VT_EQUAL(t, vuhca_stop_qp(qp), 0);
 	VT_EQUAL(t, vuhca_qp_to_state(qp, VUHCA_QP_STATE_RESET), 0);
 	VT_EQUAL(t, vt_ready(qp, 1), 0);
-	VT_CHECK(t, !vt_is_off(qp), "the descriptor still says so");
+	VT_CHECK(t, !vt_is_off(qp), "the descriptor is still stopped");
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
 }
 
-/* Everything the queue is made of is overwritten at once; nobody notices. */
-static void vt_ruin(struct vuhca_qp *qp)
+/* Overwrites all memory of the queue at once, which must have no effect. */
+static void vt_overwrite(struct vuhca_qp *qp)
 {
 	memset(qp->memory, 0xff, qp->bytes);
+	/* Overwrite the memory before the case continues. */
 	wmb();
 }
 
@@ -71,7 +72,7 @@ static void vt_stopped_is_quiet(struct vt *t, struct vuhca_qp *qp)
 		vt_fault_count(t, VUHCA_FAULT_KIND_DESCRIPTOR_LINK),
 	};
 
-	vt_ruin(qp);
+	vt_overwrite(qp);
 	vuhca_ring_doorbell(qp, 1);
 	msleep(VT_QUIET_MS);
 	VT_CHECK(t, !memchr_inv(qp->memory, 0xff, qp->bytes),
@@ -86,7 +87,7 @@ static void vt_stopped_is_quiet(struct vt *t, struct vuhca_qp *qp)
 		 faults[3]);
 }
 
-/* Stopped with work waiting: what has not begun never does. */
+/* Stopped with work waiting: commands that have not begun never do. */
 static void vt_busy(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1 };
@@ -98,8 +99,8 @@ static void vt_busy(struct vt *t)
 		VT_REQUIRE(t, qp, "create");
 		VT_EQUAL(t, vt_post_nops(qp, VT_NOPS), 0);
 		VT_EQUAL(t, vuhca_stop_qp(qp), 0);
-		VT_CHECK(t, vt_is_off(qp), "not off");
-		/* What had begun may still complete, and no more than that. */
+		VT_CHECK(t, vt_is_off(qp), "the QP was not stopped");
+		/* Commands that had begun may still complete, no others. */
 		msleep(VT_QUIET_MS);
 		done = vt_drain(t);
 		VT_CHECK(t, done <= VT_NOPS, "%u completions", done);
@@ -125,7 +126,7 @@ static void vt_out_of_a_list(struct vt *t)
 		VT_EQUAL(t, vt_post_nops(qps[i], i % 3 ? 16 : 2), 0);
 	for (i = 0; i < VT_QUEUES; i += 3) {
 		VT_EQUAL(t, vuhca_stop_qp(qps[i]), 0);
-		vt_ruin(qps[i]);
+		vt_overwrite(qps[i]);
 	}
 	for (i = 0; i < VT_QUEUES; i++)
 		kept += i % 3 ? 16 : 0;
@@ -138,7 +139,7 @@ static void vt_out_of_a_list(struct vt *t)
 		VT_EQUAL(t, vuhca_destroy_qp(qps[i]), 0);
 }
 
-/* A stop doorbell for a QP that is not there. */
+/* A stop doorbell for a QP that does not exist. */
 static void vt_foreign(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP);
@@ -146,9 +147,9 @@ static void vt_foreign(struct vt *t)
 	struct vuhca_doorbell word = {};
 
 	VT_REQUIRE(t, !IS_ERR(vcb), "%pe", vcb);
-	vuhca_doorbell_set_qpn(&word, 0xfffffe);
+	vuhca_doorbell_set_qpn(&word, VT_ABSENT);
 	vuhca_write_eight(vcb->page + VUHCA_STOP_OFFSET, &word);
-	wmb();
+	vt_drain_stores();
 	VT_EQUAL(t, vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP),
 		 faults + 1);
 	vuhca_free_vcb(t->dev, vcb);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/*
- * Memory windows: end 1 binds them to pieces of its area, end 0 uses them. A
- * refusal fails the QPs it concerns, so the pair is connected anew after it.
- */
+/* Memory windows of both types: limits, rebinding, invalidation, refusals. */
 #include "vt_window.h"
 
 #define VT_NO_ACCESS	VUHCA_COMPLETION_STATUS_REMOTE_ACCESS_ERROR
@@ -15,7 +12,7 @@
 #define VT_WRITES	8
 #define VT_LONG_BYTES	(64 * 1024)
 
-/* Every edge of what is bound, and every right. */
+/* Every edge of the bound range, and every access flag. */
 static void vt_limits_of_window(struct vt_window *w)
 {
 	u32 key;
@@ -44,7 +41,7 @@ static void vt_limits_2(struct vt *t)
 	vt_on_window(t, VUHCA_MW_KIND_TYPE_2, vt_limits_of_window);
 }
 
-/* Type 1: bound anew where it is bound, to nothing, and by no invalidation. */
+/* Type 1 is bound again while bound, is unbound, and cannot be invalidated. */
 static void vt_rebind_of_window(struct vt_window *w)
 {
 	struct vuhca_send_wr wr = {
@@ -83,7 +80,7 @@ static void vt_rebind(struct vt *t)
 	vt_on_window(t, VUHCA_MW_KIND_TYPE_1, vt_rebind_of_window);
 }
 
-/* Type 2: taken back from either side, and bound again. */
+/* Type 2 is invalidated from either side and bound again. */
 static void vt_invalidate_of_window(struct vt_window *w)
 {
 	struct vuhca_send_wr wr = vt_rdma_wr(&w->areas, 0, NULL, 0);
@@ -106,10 +103,10 @@ static void vt_invalidate_of_window(struct vt_window *w)
 			VT_CHECK(t, wc.has_invalidate, "not reported");
 			VT_EQUAL(t, wc.immediate, w->mw->rkey);
 		}
-		VT_EQUAL(t, vt_window_query(w).length, 0);
+		VT_EQUAL(t, le64_to_cpu(vt_window_query(w).length), 0);
 		vt_window_write(w, w->mw->rkey, 0, 8, VT_NO_ACCESS);
 	}
-	/* Bound already; nothing to bind. */
+	/* The window is bound already, so the second bind fails. */
 	vt_window_bind(w, 0, 8, VT_WRITE, VT_OK);
 	vt_window_bind(w, 8, 8, VT_WRITE, VT_NO_BIND);
 	vt_window_write(w, w->mw->rkey, 0, 8, VT_OK);
@@ -120,7 +117,7 @@ static void vt_invalidate(struct vt *t)
 	vt_on_window(t, VUHCA_MW_KIND_TYPE_2, vt_invalidate_of_window);
 }
 
-/* Another connection of the same PD: type 1 is good there, type 2 is not. */
+/* Another connection of the same PD may use type 1, but not type 2. */
 static void vt_other_qp_of_window(struct vt_window *w)
 {
 	bool shared = w->mw->kind == VUHCA_MW_KIND_TYPE_1;
@@ -138,7 +135,7 @@ static void vt_other_qp_of_window(struct vt_window *w)
 	VT_EQUAL(t, vuhca_mw_attributes_get_region(&bound), w->mr->number);
 	VT_EQUAL(t, vuhca_mw_attributes_get_qpn(&bound),
 		 shared ? 0 : w->pair.end[1].qp->qpn);
-	/* A type 2 window goes with its QP. */
+	/* A type 2 window is destroyed with the QP that bound it. */
 	vt_pair_destroy(&w->pair);
 	VT_EQUAL(t, le64_to_cpu(vt_window_query(w).length), shared ? 1000 : 0);
 	vt_window_use(w, &other, VUHCA_SEND_OPCODE_RDMA_WRITE, w->mw->rkey, 0, 1000,
@@ -156,7 +153,7 @@ static void vt_other_qp_2(struct vt *t)
 	vt_on_window(t, VUHCA_MW_KIND_TYPE_2, vt_other_qp_of_window);
 }
 
-/* What cannot be bound leaves the window as it was. */
+/* A refused bind leaves the window as it was. */
 static void vt_refused_of_window(struct vt_window *w)
 {
 	struct vuhca_buffer range = {
@@ -166,10 +163,13 @@ static void vt_refused_of_window(struct vt_window *w)
 	struct vuhca_mw *mw = w->mw;
 	struct vt *t = w->t;
 
-	/* An MR that does not allow it. */
+	/* An MR without the access flag for binding. */
 	range.lkey = w->areas.mr->lkey;
 	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
-	/* No such MR; beyond the MR; a right that is not a window's. */
+	/*
+	 * No such MR; a range beyond the MR; an access flag that windows do not
+	 * have.
+	 */
 	range.lkey = own->lkey ^ 1;
 	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
 	range.lkey = own->lkey;
@@ -177,11 +177,11 @@ static void vt_refused_of_window(struct vt_window *w)
 	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
 	range.address = w->areas.dma[1];
 	vt_window_bind_range(w, &range, VUHCA_ACCESS_FLAG_LOCAL_WRITE, VT_NO_BIND);
-	/* No window of that key. */
+	/* No window has that key. */
 	mw->rkey ^= 0x80;
 	vt_window_bind_range(w, &range, VT_WRITE, VT_NO_BIND);
-	VT_EQUAL(t, vt_window_query(w).length, 0);
-	/* More than the MR itself allows. */
+	VT_EQUAL(t, le64_to_cpu(vt_window_query(w).length), 0);
+	/* More access than the MR itself allows. */
 	read_only = vuhca_get_dma_mr(t->pd, VUHCA_ACCESS_FLAG_WINDOW_BIND);
 	VT_REQUIRE(t, !IS_ERR(read_only), "%pe", read_only);
 	range.lkey = read_only->lkey;
@@ -199,7 +199,7 @@ static void vt_refused(struct vt *t)
 	vt_on_window(t, VUHCA_MW_KIND_TYPE_1, vt_refused_of_window);
 }
 
-/* Takes the completions of the WRITEs and of the invalidation, which wins. */
+/* Takes the completions of the WRITEs and of the invalidation. */
 static bool vt_race_completes(struct vt_window *w)
 {
 	struct vt *t = w->t;
@@ -213,7 +213,7 @@ static bool vt_race_completes(struct vt_window *w)
 			return false;
 		if (wc.qp == w->pair.end[1].qp) {
 			VT_EQUAL(t, wc.status, VT_OK);
-			/* From now on nothing may arrive. */
+			/* From now on no WRITE may change memory. */
 			memset(w->areas.bytes[1], VT_POISON,
 			       VT_WRITES * VT_LONG_BYTES);
 			continue;
@@ -227,7 +227,7 @@ static bool vt_race_completes(struct vt_window *w)
 	return true;
 }
 
-/* Taken back while WRITEs through it are under way. */
+/* The window is invalidated while WRITEs through it are under way. */
 static void vt_in_flight_of_window(struct vt_window *w)
 {
 	struct vuhca_buffer here = vt_area_buffer(&w->areas, 0, 0,

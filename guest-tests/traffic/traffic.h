@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Traffic between the ports of an adapter: what its two files share. */
+/* Declarations for the two files of the module vuhca_traffic. */
 #ifndef VUHCA_TRAFFIC_H
 #define VUHCA_TRAFFIC_H
 
@@ -17,8 +17,8 @@
 #define TRAFFIC_QKEY		0x74726166
 #define TRAFFIC_PSN		1000
 
-/* From one port to the other: two QPs, one CQ for both, one thread. */
-struct traffic_lane {
+/* One direction between the ports: two QPs, one CQ for both, one thread. */
+struct traffic_flow {
 	struct vuhca_dev *dev;
 	unsigned int from;
 	struct vuhca_pd *pd;

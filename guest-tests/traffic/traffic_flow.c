@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The datagrams of one lane: stretches by collect buffer and by doorbell in
- * turn, each completion waited for by interrupt, without any limit of time (the
- * adapter may stand at a breakpoint), each payload checked.
+ * The datagrams of one direction, alternately by collect buffer and by
+ * doorbell. The thread waits for each completion by interrupt without a time
+ * limit, because the adapter may be stopped at a breakpoint, and checks each
+ * payload.
  */
 #include <linux/kthread.h>
 
@@ -10,10 +11,10 @@
 
 void traffic_event(struct vuhca_cq *cq, void *context)
 {
-	struct traffic_lane *lane = context;
+	struct traffic_flow *flow = context;
 
-	atomic_inc(&lane->events);
-	wake_up(&lane->wait);
+	atomic_inc(&flow->events);
+	wake_up(&flow->wait);
 }
 
 static u32 traffic_length(u32 number)
@@ -21,18 +22,18 @@ static u32 traffic_length(u32 number)
 	return 16 + number * 97 % (TRAFFIC_PAYLOAD_MAX - 15);
 }
 
-static struct vuhca_buffer traffic_buffer(struct traffic_lane *lane,
+static struct vuhca_buffer traffic_buffer(struct traffic_flow *flow,
 					  unsigned int slot, u32 length)
 {
 	return (struct vuhca_buffer) {
-		.address = lane->dma + slot * TRAFFIC_SLOT_BYTES,
+		.address = flow->dma + slot * TRAFFIC_SLOT_BYTES,
 		.length = length,
-		.lkey = lane->mr->lkey,
+		.lkey = flow->mr->lkey,
 	};
 }
 
-/* The entry first, then the datagram that it is for. */
-static bool traffic_post(struct traffic_lane *lane, u32 number)
+/* Posts the receive before the datagram that uses it. */
+static bool traffic_post(struct traffic_flow *flow, u32 number)
 {
 	unsigned int slot = number % TRAFFIC_WINDOW;
 	struct vuhca_buffer from, to;
@@ -42,9 +43,9 @@ static bool traffic_post(struct traffic_lane *lane, u32 number)
 		.signaled = true,
 		.sge = &from,
 		.sge_count = 1,
-		.ud.remote_qpn = lane->receiver->qpn,
+		.ud.remote_qpn = flow->receiver->qpn,
 		.ud.qkey = TRAFFIC_QKEY,
-		.ud.ah = lane->ah->index,
+		.ud.ah = flow->ah->index,
 	};
 	struct vuhca_recv_wr receive = {
 		.wr_id = number,
@@ -53,87 +54,87 @@ static bool traffic_post(struct traffic_lane *lane, u32 number)
 	};
 	bool collect = number / TRAFFIC_STRETCH % 2 == 0;
 
-	from = traffic_buffer(lane, slot, traffic_length(number));
-	to = traffic_buffer(lane, TRAFFIC_WINDOW + slot, TRAFFIC_SLOT_BYTES);
-	memset(lane->memory + slot * TRAFFIC_SLOT_BYTES, number & 0xff,
+	from = traffic_buffer(flow, slot, traffic_length(number));
+	to = traffic_buffer(flow, TRAFFIC_WINDOW + slot, TRAFFIC_SLOT_BYTES);
+	memset(flow->memory + slot * TRAFFIC_SLOT_BYTES, number & 0xff,
 	       from.length);
-	if (vuhca_post_recv(lane->receiver, &receive, 1) != 1 ||
-	    vuhca_post_send(lane->sender, &send, 1, collect ?
+	if (vuhca_post_recv(flow->receiver, &receive, 1) != 1 ||
+	    vuhca_post_send(flow->sender, &send, 1, collect ?
 			    VUHCA_POST_COLLECT : VUHCA_POST_DOORBELL) != 1)
 		return false;
 	if (collect)
-		lane->collected++;
+		flow->collected++;
 	else
-		lane->rung++;
+		flow->rung++;
 	return true;
 }
 
-static bool traffic_is_right(struct traffic_lane *lane,
+static bool traffic_is_right(struct traffic_flow *flow,
 			     const struct vuhca_wc *wc)
 {
 	u32 number = wc->wr_id;
 	unsigned int slot = TRAFFIC_WINDOW + number % TRAFFIC_WINDOW;
-	const u8 *payload = lane->memory + slot * TRAFFIC_SLOT_BYTES +
+	const u8 *payload = flow->memory + slot * TRAFFIC_SLOT_BYTES +
 			    VUHCA_GRH_AREA_BYTES;
 	u32 length = traffic_length(number);
 
 	return wc->byte_length == VUHCA_GRH_AREA_BYTES + length &&
-	       number == lane->delivered &&
+	       number == flow->delivered &&
 	       !memchr_inv(payload, number & 0xff, length);
 }
 
-static void traffic_take(struct traffic_lane *lane, const struct vuhca_wc *wc)
+static void traffic_take(struct traffic_flow *flow, const struct vuhca_wc *wc)
 {
 	if (wc->status != VUHCA_COMPLETION_STATUS_SUCCESS)
-		lane->errors++;
+		flow->errors++;
 	if (!wc->receive) {
-		lane->completed++;
+		flow->completed++;
 		return;
 	}
-	if (!traffic_is_right(lane, wc))
-		lane->errors++;
-	lane->bytes += wc->byte_length;
-	lane->delivered++;
+	if (!traffic_is_right(flow, wc))
+		flow->errors++;
+	flow->bytes += wc->byte_length;
+	flow->delivered++;
 }
 
-static void traffic_drain(struct traffic_lane *lane)
+static void traffic_drain(struct traffic_flow *flow)
 {
 	struct vuhca_wc wc[8];
 	int i, found;
 
-	while ((found = vuhca_poll_cq(lane->cq, ARRAY_SIZE(wc), wc)) > 0)
+	while ((found = vuhca_poll_cq(flow->cq, ARRAY_SIZE(wc), wc)) > 0)
 		for (i = 0; i < found; i++)
-			traffic_take(lane, &wc[i]);
+			traffic_take(flow, &wc[i]);
 }
 
-static u32 traffic_outstanding(struct traffic_lane *lane)
+static u32 traffic_outstanding(struct traffic_flow *flow)
 {
-	return lane->posted - min(lane->completed, lane->delivered);
+	return flow->posted - min(flow->completed, flow->delivered);
 }
 
 int traffic_thread(void *data)
 {
-	struct traffic_lane *lane = data;
+	struct traffic_flow *flow = data;
 	int seen;
 
 	while (!kthread_should_stop()) {
-		while (traffic_outstanding(lane) < TRAFFIC_WINDOW) {
-			if (!traffic_post(lane, lane->posted))
+		while (traffic_outstanding(flow) < TRAFFIC_WINDOW) {
+			if (!traffic_post(flow, flow->posted))
 				goto failed;
-			lane->posted++;
+			flow->posted++;
 		}
-		seen = atomic_read(&lane->events);
-		vuhca_arm_cq(lane->cq, false);
-		wait_event_interruptible(lane->wait,
-					 atomic_read(&lane->events) != seen ||
+		seen = atomic_read(&flow->events);
+		vuhca_arm_cq(flow->cq, false);
+		wait_event_interruptible(flow->wait,
+					 atomic_read(&flow->events) != seen ||
 					 kthread_should_stop());
-		traffic_drain(lane);
+		traffic_drain(flow);
 	}
 	return 0;
 
 failed:
-	lane->errors++;
-	/* Whoever started the thread stops it. */
-	wait_event_interruptible(lane->wait, kthread_should_stop());
+	flow->errors++;
+	/* traffic_stop() stops the thread. */
+	wait_event_interruptible(flow->wait, kthread_should_stop());
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Traffic for demonstrations and long runs: from the time the module is loaded
- * until it is unloaded, datagrams flow from each port to the other. debugfs:
+ * Traffic for demonstrations and long runs: while the module is loaded,
+ * datagrams flow from each port to the other. Counters are in debugfs,
  * vuhca-traffic/counters.
  */
 #include <linux/debugfs.h>
@@ -12,9 +12,9 @@
 
 #include "traffic.h"
 
-static DEFINE_MUTEX(traffic_lock);	/* protects what follows */
+static DEFINE_MUTEX(traffic_lock);	/* protects the variables below */
 static struct vuhca_dev *traffic_dev;
-static struct traffic_lane traffic_lanes[TRAFFIC_PORTS];
+static struct traffic_flow traffic_flows[TRAFFIC_PORTS];
 static struct dentry *traffic_root;
 
 static int traffic_ready(struct vuhca_qp *qp, unsigned int port)
@@ -23,20 +23,20 @@ static int traffic_ready(struct vuhca_qp *qp, unsigned int port)
 	       vuhca_qp_to_rtr(qp) ?: vuhca_qp_to_rts(qp, TRAFFIC_PSN);
 }
 
-static int traffic_create_qp(struct traffic_lane *lane, unsigned int port,
+static int traffic_create_qp(struct traffic_flow *flow, unsigned int port,
 			     struct vuhca_qp **qp)
 {
 	struct vuhca_qp_init init = {
-		.pd = lane->pd,
-		.send_cq = lane->cq,
-		.recv_cq = lane->cq,
+		.pd = flow->pd,
+		.send_cq = flow->cq,
+		.recv_cq = flow->cq,
 		.send_entries_log2 = TRAFFIC_QUEUE_LOG2,
 		.recv_entries_log2 = TRAFFIC_QUEUE_LOG2,
 		.send_sge = 1,
 		.recv_sge = 1,
 		.service_type = VUHCA_SERVICE_TYPE_UD,
 	};
-	struct vuhca_qp *created = vuhca_create_qp(lane->dev, &init);
+	struct vuhca_qp *created = vuhca_create_qp(flow->dev, &init);
 
 	if (IS_ERR(created))
 		return PTR_ERR(created);
@@ -44,77 +44,77 @@ static int traffic_create_qp(struct traffic_lane *lane, unsigned int port,
 	return traffic_ready(created, port);
 }
 
-static int traffic_create(struct traffic_lane *lane)
+static int traffic_create(struct traffic_flow *flow)
 {
-	struct vuhca_dev *dev = lane->dev;
-	unsigned int to = 1 - lane->from;
+	struct vuhca_dev *dev = flow->dev;
+	unsigned int to = 1 - flow->from;
 	struct vuhca_cq_init cq = {
 		.entries_log2 = TRAFFIC_QUEUE_LOG2 + 1,
-		.eq_index = (1 + lane->from) % dev->eq_count,
+		.eq_index = (1 + flow->from) % dev->eq_count,
 		.completion = traffic_event,
-		.context = lane,
+		.context = flow,
 	};
 	u32 lid = vuhca_read_csr(dev, VUHCA_CSR_PORT_LID_OFF +
 				      to * VUHCA_CSR_PORT_LID_STRIDE);
 	int err;
 
-	lane->memory = dma_alloc_coherent(&dev->pdev->dev, TRAFFIC_MEMORY_BYTES,
-					  &lane->dma, GFP_KERNEL);
-	if (!lane->memory)
+	flow->memory = dma_alloc_coherent(&dev->pdev->dev, TRAFFIC_MEMORY_BYTES,
+					  &flow->dma, GFP_KERNEL);
+	if (!flow->memory)
 		return -ENOMEM;
-	lane->pd = vuhca_alloc_pd(dev);
-	if (IS_ERR(lane->pd))
-		return PTR_ERR(lane->pd);
-	lane->mr = vuhca_get_dma_mr(lane->pd, VUHCA_ACCESS_FLAG_LOCAL_WRITE);
-	if (IS_ERR(lane->mr))
-		return PTR_ERR(lane->mr);
-	lane->cq = vuhca_create_cq(dev, &cq);
-	if (IS_ERR(lane->cq))
-		return PTR_ERR(lane->cq);
-	lane->ah = vuhca_create_ah(lane->pd, lane->from + 1, lid, 0, NULL);
-	if (IS_ERR(lane->ah))
-		return PTR_ERR(lane->ah);
-	err = traffic_create_qp(lane, to, &lane->receiver);
-	return err ?: traffic_create_qp(lane, lane->from, &lane->sender);
+	flow->pd = vuhca_alloc_pd(dev);
+	if (IS_ERR(flow->pd))
+		return PTR_ERR(flow->pd);
+	flow->mr = vuhca_get_dma_mr(flow->pd, VUHCA_ACCESS_FLAG_LOCAL_WRITE);
+	if (IS_ERR(flow->mr))
+		return PTR_ERR(flow->mr);
+	flow->cq = vuhca_create_cq(dev, &cq);
+	if (IS_ERR(flow->cq))
+		return PTR_ERR(flow->cq);
+	flow->ah = vuhca_create_ah(flow->pd, flow->from + 1, lid, 0, NULL);
+	if (IS_ERR(flow->ah))
+		return PTR_ERR(flow->ah);
+	err = traffic_create_qp(flow, to, &flow->receiver);
+	return err ?: traffic_create_qp(flow, flow->from, &flow->sender);
 }
 
-/* Undoes any part of traffic_start(). */
-static void traffic_stop(struct traffic_lane *lane)
+/* Undoes traffic_start(), also after a failure. */
+static void traffic_stop(struct traffic_flow *flow)
 {
-	if (!IS_ERR_OR_NULL(lane->thread))
-		kthread_stop(lane->thread);
-	if (lane->sender)
-		vuhca_destroy_qp(lane->sender);
-	if (lane->receiver)
-		vuhca_destroy_qp(lane->receiver);
-	if (!IS_ERR_OR_NULL(lane->ah))
-		vuhca_destroy_ah(lane->ah);
-	if (!IS_ERR_OR_NULL(lane->cq))
-		vuhca_destroy_cq(lane->cq);
-	if (!IS_ERR_OR_NULL(lane->mr))
-		vuhca_dereg_mr(lane->mr);
-	if (!IS_ERR_OR_NULL(lane->pd))
-		vuhca_dealloc_pd(lane->pd);
-	if (lane->memory)
-		dma_free_coherent(&lane->dev->pdev->dev, TRAFFIC_MEMORY_BYTES,
-				  lane->memory, lane->dma);
+	if (!IS_ERR_OR_NULL(flow->thread))
+		kthread_stop(flow->thread);
+	if (flow->sender)
+		vuhca_destroy_qp(flow->sender);
+	if (flow->receiver)
+		vuhca_destroy_qp(flow->receiver);
+	if (!IS_ERR_OR_NULL(flow->ah))
+		vuhca_destroy_ah(flow->ah);
+	if (!IS_ERR_OR_NULL(flow->cq))
+		vuhca_destroy_cq(flow->cq);
+	if (!IS_ERR_OR_NULL(flow->mr))
+		vuhca_dereg_mr(flow->mr);
+	if (!IS_ERR_OR_NULL(flow->pd))
+		vuhca_dealloc_pd(flow->pd);
+	if (flow->memory)
+		dma_free_coherent(&flow->dev->pdev->dev, TRAFFIC_MEMORY_BYTES,
+				  flow->memory, flow->dma);
 }
 
-static int traffic_start(struct traffic_lane *lane, struct vuhca_dev *dev,
+static int traffic_start(struct traffic_flow *flow, struct vuhca_dev *dev,
 			 unsigned int from)
 {
 	int err;
 
-	memset(lane, 0, sizeof(*lane));
-	lane->dev = dev;
-	lane->from = from;
-	init_waitqueue_head(&lane->wait);
-	err = traffic_create(lane);
+	memset(flow, 0, sizeof(*flow));
+	flow->dev = dev;
+	flow->from = from;
+	init_waitqueue_head(&flow->wait);
+	err = traffic_create(flow);
 	if (err)
 		return err;
-	lane->thread = kthread_run(traffic_thread, lane, "vuhca-traffic/%u",
+	flow->thread = kthread_run(traffic_thread, flow, "vuhca-traffic/%u",
 				   from + 1);
-	return PTR_ERR_OR_ZERO(lane->thread);
+	return PTR_ERR_OR_ZERO(flow->thread);
 }
 
 static void traffic_add(struct vuhca_dev *dev)
@@ -126,7 +126,7 @@ static void traffic_add(struct vuhca_dev *dev)
 	if (!traffic_dev) {
 		traffic_dev = dev;
 		for (i = 0; i < TRAFFIC_PORTS; i++) {
-			err = traffic_start(&traffic_lanes[i], dev, i);
+			err = traffic_start(&traffic_flows[i], dev, i);
 			if (err)
 				dev_err(&dev->pdev->dev,
 					"no traffic from port %u: %d\n", i + 1,
@@ -143,7 +143,7 @@ static void traffic_remove(struct vuhca_dev *dev)
 	mutex_lock(&traffic_lock);
 	if (traffic_dev == dev) {
 		for (i = 0; i < TRAFFIC_PORTS; i++)
-			traffic_stop(&traffic_lanes[i]);
+			traffic_stop(&traffic_flows[i]);
 		traffic_dev = NULL;
 	}
 	mutex_unlock(&traffic_lock);
@@ -156,17 +156,17 @@ static struct vuhca_client traffic_client = {
 
 static int counters_show(struct seq_file *file, void *unused)
 {
-	const struct traffic_lane *lane;
+	const struct traffic_flow *flow;
 	unsigned int i;
 
 	mutex_lock(&traffic_lock);
 	for (i = 0; traffic_dev && i < TRAFFIC_PORTS; i++) {
-		lane = &traffic_lanes[i];
+		flow = &traffic_flows[i];
 		seq_printf(file,
 			   "port %u collected %llu rung %llu delivered %u bytes %llu interrupts %d errors %llu\n",
-			   i + 1, lane->collected, lane->rung, lane->delivered,
-			   lane->bytes, atomic_read(&lane->events),
-			   lane->errors);
+			   i + 1, flow->collected, flow->rung, flow->delivered,
+			   flow->bytes, atomic_read(&flow->events),
+			   flow->errors);
 	}
 	mutex_unlock(&traffic_lock);
 	return 0;

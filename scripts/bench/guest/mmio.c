@@ -95,7 +95,7 @@ static void measure_writes(struct seq_file *out, struct bench_device *device)
 	report_writes(out, "write", device, start, device->value - readq(at));
 }
 
-/* Doorbells are counted one by one on both devices. */
+/* Both devices count doorbells one by one. */
 static void measure_doorbells(struct seq_file *out, struct bench_device *device)
 {
 	void __iomem *counter = device->csr + VUHCA_CSR_DOORBELLS_EXPLICIT_OFF;

@@ -10,7 +10,7 @@
 #define QUEUE_LOG2	6
 #define QUEUE		BIT(QUEUE_LOG2)
 
-/* A sender on port 1, a receiver on port 2 with its queue always posted. */
+/* A sender on port 1, and a receiver on port 2 whose queue is kept full. */
 struct bench {
 	struct vuhca_dev *dev;
 	struct vuhca_pd *pd;

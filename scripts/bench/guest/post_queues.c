@@ -88,8 +88,8 @@ static int create(struct bench *bench)
 	if (IS_ERR(bench->mr))
 		return PTR_ERR(bench->mr);
 	bench->memory = dma_alloc_coherent(&bench->dev->pdev->dev,
-					  QUEUE * SLOT_BYTES, &bench->dma,
-					  GFP_KERNEL);
+					   QUEUE * SLOT_BYTES, &bench->dma,
+					   GFP_KERNEL);
 	if (!bench->memory)
 		return -ENOMEM;
 	err = create_queues(bench);
