@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * API of the vuhca driver for other kernel modules. The calls have the form of
- * InfiniBand verbs; docs/PROGRAMMING.md says what they make the adapter do.
+ * InfiniBand verbs; docs/PROGRAMMING.md describes their effect on the adapter.
  * Functions that are not exported are declared in vuhca_internal.h.
  */
 #ifndef VUHCA_H

@@ -51,7 +51,7 @@ void vuhca_unregister_client(struct vuhca_client *client)
 }
 EXPORT_SYMBOL_GPL(vuhca_unregister_client);
 
-/* Tells every client that @dev is in service. */
+/* Calls every client for @dev, which is in service now. */
 void vuhca_client_add_device(struct vuhca_dev *dev)
 {
 	struct vuhca_client *client;
@@ -63,7 +63,7 @@ void vuhca_client_add_device(struct vuhca_dev *dev)
 	mutex_unlock(&vuhca_lists);
 }
 
-/* Tells every client that @dev is about to be removed. */
+/* Calls every client for @dev, which is about to be removed. */
 void vuhca_client_remove_device(struct vuhca_dev *dev)
 {
 	struct vuhca_client *client;

@@ -58,7 +58,7 @@ struct vuhca_command {
 };
 
 /**
- * struct vuhca_answer - What the adapter answers to a command.
+ * struct vuhca_answer - Answer of the adapter to a command.
  * @status: VUHCA_MANAGEMENT_STATUS_*.
  * @object: Number of the created object.
  * @bad_offset: Offset in the command of the field at fault.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Completion queues: creation, destruction, notification. Arming tells the
- * adapter how many entries were consumed: a completion between the last poll
- * and the arming raises the event at once, so none is missed (IBTA 11.4.2.2).
+ * Completion queues: creation, destruction, notification. Arming gives the
+ * adapter the number of entries consumed: a completion between the last poll and
+ * the arming raises the event at once, so none is missed (IBTA 11.4.2.2).
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>

@@ -46,7 +46,7 @@ struct vuhca_cq_init {
  * @generation: dev->generation at creation.
  * @entries_log2: log2 of the number of entries.
  * @entries: The ring.
- * @record: Memory that tells the adapter how many entries were consumed.
+ * @record: Memory with the count of entries consumed, for the adapter.
  * @dma: Bus address of @entries.
  * @record_dma: Bus address of @record.
  * @bytes: Length of @entries.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Registers that identify the function and tell whether it answers, is ready or
+ * Registers that identify the function and show whether it answers, is ready or
  * is disabled; and the soft reset (docs/PROGRAMMING.md, docs/REGISTERS.md).
  */
 #include <linux/iopoll.h>

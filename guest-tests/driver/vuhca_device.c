@@ -49,7 +49,7 @@ void vuhca_device_error_event(struct vuhca_dev *dev,
 			    entry->fault_kind);
 }
 
-/* Tells the owners of all objects that a reset destroys them. */
+/* Reports to the owners of all objects that a reset destroys them. */
 static void vuhca_orphan_objects(struct vuhca_dev *dev)
 {
 	struct vuhca_cq *cq;

@@ -54,7 +54,7 @@ bool vuhca_set_adaptive(bool on)
 EXPORT_SYMBOL_GPL(vuhca_set_adaptive);
 
 /**
- * vuhca_modify_eq() - Set what later events of an EQ do.
+ * vuhca_modify_eq() - Set the effect of later events of an EQ.
  * @eq: Event queue.
  * @controls: Interrupt, primary summary byte, or both.
  * @delay_ns: Delay of the next interrupt after an event, in ns.

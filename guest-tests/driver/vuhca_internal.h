@@ -2,7 +2,7 @@
 /*
  * Functions that the files of the driver call of each other and that are not
  * exported. Files stand lowest layer first, as in Kbuild: each one calls only
- * files before it. README.md says what each file is for.
+ * files before it. README.md describes the files.
  */
 #ifndef VUHCA_INTERNAL_H
 #define VUHCA_INTERNAL_H

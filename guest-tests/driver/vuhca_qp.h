@@ -71,7 +71,7 @@ struct vuhca_srq_init {
  * @generation: dev->generation at creation.
  * @rq: The receive queue.
  * @completed: Slots that completed while an older one, rq.head, has not.
- * @record: Memory that tells the adapter which entries are posted.
+ * @record: Memory with the count of entries posted, for the adapter.
  * @dma: Bus address of the slots.
  * @bytes: Length of slots and @record.
  * @event: Event handler, or NULL.
@@ -144,7 +144,7 @@ struct vuhca_qp_init {
  * @signal_all: Every send request is signalled.
  * @sq: Send queue.
  * @rq: Receive queue; unused with an SRQ.
- * @record: Memory that tells the adapter which entries are posted.
+ * @record: Memory with the counts of entries posted, for the adapter.
  * @descriptor: Memory in which the adapter links waiting send queues.
  * @memory: Both queues, @record and @descriptor.
  * @dma: Bus address of @memory.
@@ -178,7 +178,7 @@ struct vuhca_qp {
 };
 
 /**
- * struct vuhca_connection - What an RC or UC QP is told of its peer and path.
+ * struct vuhca_connection - Peer and path of an RC or UC QP.
  * @port: Port of the QP.
  * @service_level: Service level of packets.
  * @dlid: LID of the peer.

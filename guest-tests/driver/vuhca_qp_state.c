@@ -62,7 +62,7 @@ EXPORT_SYMBOL_GPL(vuhca_modify_qp);
 /**
  * vuhca_query_qp() - Query a QP.
  * @qp: QP.
- * @creation: Receives what the QP was created with.
+ * @creation: Receives the attributes given at creation.
  * @attributes: Receives the attributes.
  *
  * Context: May sleep.

@@ -11,7 +11,7 @@
 #include "vuhca_internal.h"
 
 /**
- * vuhca_vcb_cancel() - Drop what a collect buffer holds of a command.
+ * vuhca_vcb_cancel() - Drop an unfinished command in a collect buffer.
  * @vcb: Buffer that only the caller uses.
  *
  * Context: Any context.
@@ -227,7 +227,7 @@ bool vuhca_vcb_write_word(struct vuhca_dev *dev, unsigned int offset,
  * @qos_level: QoS level, 0 or 1.
  *
  * The buffer stays the caller's when the function's share shrinks, but the
- * adapter may then drop what is written to it.
+ * adapter may then drop commands written to it.
  *
  * Context: May sleep.
  * Return: The buffer, or ERR_PTR() of -EINVAL (no such level), -ENOMEM or
@@ -263,7 +263,7 @@ struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level)
 EXPORT_SYMBOL_GPL(vuhca_alloc_vcb);
 
 /**
- * vuhca_free_vcb() - Cancel what a collect buffer holds of a command, and
+ * vuhca_free_vcb() - Cancel an unfinished command in a collect buffer, and
  *	free the buffer.
  * @dev: Function of the adapter.
  * @vcb: Buffer of vuhca_alloc_vcb().
