@@ -19,7 +19,7 @@
 #define VT_MEMORY_BYTES		(1024 * 1024)
 /* Longer than any step takes, shorter than the time limit of the host. */
 #define VT_TIMEOUT_MS		5000
-/* How long a case waits to see that something does not happen. */
+/* How long a case waits before it takes an event as absent. */
 #define VT_QUIET_MS		30
 #define VT_POISON		0xa5
 /* A gap in the guest's physical address space, far above its memory. */

@@ -11,7 +11,7 @@
 /* A stream has 1/VT_SHARE of the messages of the datagram suite. */
 #define VT_SHARE	10
 
-/* Checks that the payload of a message arrived and nothing behind it. */
+/* Checks the payload of a message that arrived, and the bytes behind it. */
 static bool vt_arrived(struct vt_streams *all, struct vt_stream *stream,
 		       unsigned int number)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Remote operations that connected QPs refuse, what each end is told, and that
- * a pair works again after a reset.
+ * Remote operations that connected QPs refuse, the completion and the event at
+ * each end, and that a pair works again after a reset.
  */
 #include "vt_connected.h"
 

@@ -6,7 +6,7 @@
  */
 #include "vt_datagram.h"
 
-/* PCBs may also be scarce because other functions use those that all share. */
+/* PCBs may also be scarce because other functions use the shared ones. */
 static bool vt_pcbs_are_scarce(struct vt *t)
 {
 	return vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF) < VT_WINDOW ||

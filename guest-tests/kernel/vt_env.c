@@ -189,8 +189,8 @@ static void vt_destroy_ahs(struct vt *t)
 }
 
 /*
- * When an object cannot be destroyed, the case has left something behind: it
- * fails.
+ * When an object cannot be destroyed, the case has left another object that uses
+ * it: the case fails.
  */
 void vt_env_destroy(struct vt *t)
 {

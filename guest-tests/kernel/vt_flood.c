@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A hostile neighbour: it floods the adapter by every way it has, releases
- * nothing, and writes to what belongs to others, until the module parameter
- * `flood` is cleared. Its own commands must still complete once and in order.
- * Other guests' suites show that it does not harm them.
+ * A hostile function: it floods the adapter by every way of posting, keeps PCBs
+ * bound, and writes to pages and QPs of other functions, until the module
+ * parameter `flood` is cleared. Its own commands must still complete once and in
+ * order. Suites in other guests show that it does not harm other functions.
  */
 #include <linux/module.h>
 
@@ -58,7 +58,7 @@ static void vt_write_foreign(struct vt *t, struct vuhca_vcb *vcb)
 	vuhca_ring_doorbell(&other, prandom_u32_state(&t->random));
 	vuhca_doorbell_set_qpn(&word, other.qpn);
 	vuhca_write_eight(vcb->page + VUHCA_STOP_OFFSET, &word);
-	/* And a page that belongs to no function. */
+	/* A page that belongs to no function. */
 	writeq(U64_MAX, t->dev->collect + t->dev->collect_bytes -
 	       VUHCA_PAGE_BYTES);
 	vt_drain_stores();

@@ -87,8 +87,8 @@ static void vt_masked_idle(struct vt *t)
 }
 
 /*
- * The deadman finds an event without an interrupt, as the adapter's event
- * timers cause it. Here the controls of the queue ask for no interrupt.
+ * The deadman finds an event without an interrupt. The adapter's event timers
+ * cause such events; here the controls of the queue ask for no interrupt.
  */
 static void vt_deadman(struct vt *t)
 {

@@ -31,8 +31,8 @@ struct vt_pair_options {
 	u8 timeout;		/* code: 16, 268 ms */
 	u8 retry_count;		/* 7 */
 	u8 rnr_retry;		/* 7, for ever */
-	u32 access;		/* QPN of a peer that does not exist */
-	u32 nowhere;		/* QP number of a peer that is not there */
+	u32 access;		/* VT_ALL_REMOTE */
+	u32 nowhere;		/* QPN of the peer: the other end */
 	bool no_remote;		/* access 0 */
 	struct vuhca_srq *srq;	/* of end 1, or NULL */
 	int refusal;		/* expected error of connecting end 0 */

@@ -59,8 +59,8 @@ static void vt_worker_cleanup(struct vt *t, struct vt_worker *worker)
 }
 
 /*
- * Sends one message; returns NULL, or what went wrong. Workers do not report
- * themselves, because the report is not shared.
+ * Sends one message; returns NULL, or the failure. Workers do not report it
+ * themselves, because the report has no lock.
  */
 static const char *vt_worker_step(struct vt_worker *worker, unsigned int number)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What joins two guests in a test: a connection, and one message that is checked
+ * The connection between two guests of a test, and one message that is checked
  * at both ends.
  */
 #include "vt_peer.h"

@@ -35,7 +35,7 @@ void vt_qp_set_destroy(struct vt_qp_set *set)
 	kfree(set);
 }
 
-/* Builds a signalled NOP in the send queue without telling the adapter. */
+/* Builds a signalled NOP in the send queue without a doorbell. */
 bool vt_post_unseen(struct vuhca_qp *qp)
 {
 	struct vuhca_send_wr wr = {

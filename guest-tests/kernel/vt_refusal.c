@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Management commands that must be refused: each with the status that tells why
+ * Management commands that must be refused: each with the status of its fault
  * and the offset of the field at fault, and without any change.
  */
 #include "vt_refusal.h"

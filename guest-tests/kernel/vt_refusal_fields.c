@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Management commands with one field out of its range: each is refused with the
- * status that tells why and the offset of the field.
+ * status of its fault and the offset of the field.
  */
 #include "vt_refusal.h"
 

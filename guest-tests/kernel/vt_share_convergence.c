@@ -51,8 +51,8 @@ static int vt_move_other(struct vt *t, u32 base, struct vuhca_answer *answer)
 }
 
 /*
- * The other function's VCBs shall begin with one that is given back while in
- * use.
+ * The VCBs of the other function are moved to begin with one that is given back
+ * while in use.
  */
 static void vt_vcbs(struct vt *t)
 {

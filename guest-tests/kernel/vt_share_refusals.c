@@ -31,7 +31,7 @@ struct vt_refusal {
 	u8 at;
 };
 
-/* Alone and behind a valid change: nothing is changed. */
+/* Refused alone and behind a valid change; the shares stay as they were. */
 static void vt_refuse(struct vt *t, const struct vt_refusal *refusal)
 {
 	struct vuhca_resource_change changes[2];

@@ -45,7 +45,7 @@ static void vt_delay_long(struct vt *t)
 			vt_timers_complete(&w, i);
 		VT_WAIT(t, vt_timers_interrupts(&w) == 1);
 		vt_timers_quiet(&w, 1);
-		/* A driver that also polls does this. */
+		/* A poll empties the queue. */
 		vuhca_poll_eq(w.eq);
 		for (i = 0; i < VT_TIMER_CQS; i++)
 			vuhca_arm_cq(w.cq[i].cq, false);
