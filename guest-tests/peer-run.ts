@@ -121,7 +121,7 @@ function makeSessions({ devices, relay }: Served, options: CaseOptions & GuestSe
   });
 }
 
-/** A guest that may not have started when the other one talks to it. */
+/** A guest that may not have started when the other one sends words to it. */
 class Started {
   set: (guest: Guest) => void = () => {};
   readonly guest = new Promise<Guest>((resolve) => {
@@ -130,7 +130,7 @@ class Started {
 }
 
 async function tell(guest: Promise<Guest>, line: string): Promise<void> {
-  // When a guest has ended, the other one notices by itself.
+  // When a guest has ended, the other one times out.
   await (await guest)
     .port(PEER_PORT)
     .write(`${line}\n`)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The in-kernel tests by hand: `npx tsx guest-tests/run-guest-cases.ts [OPTION...] [SUITE...]`.
- * Prints each result as it arrives, then the faults, and ends with 1 when anything failed.
+ * Prints each result as it arrives, then the faults, and ends with 1 on any failure.
  */
 import { runEntry } from '../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../qemu/setup/script-options.ts';

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Kills the device process under the driver, which looks like a surprise removal: reads return all
-# ones. The driver must notice by itself, refuse work within a bounded time and unload cleanly.
-# Standard output is KTAP.
+# ones. The driver must notice it, refuse work within a bounded time and unload cleanly. Standard
+# output is KTAP.
 
 number=0
 

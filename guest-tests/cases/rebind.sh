@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Unbinds and binds the driver through sysfs, and unloads and loads its module. After each the
-# device works, and nothing is left in the kernel's tables. Sourced by kernel.sh, whose load() it
-# uses.
+# device works, and the kernel's tables have no leftovers. Sourced by kernel.sh; uses its
+# load().
 
 DRIVER=/sys/bus/pci/drivers/vuhca
 REBINDS=50
@@ -17,7 +17,7 @@ report() {
   if [ "$1" = 0 ]; then echo "  ok $result_number $2"; else echo "  not ok $result_number $2"; fi
 }
 
-# Datagrams in all directions, by a case of the test module.
+# Sends datagrams in all directions, by a case of the test module.
 works() {
   echo all-ways >/sys/module/vuhca_test/parameters/only
   cat /sys/kernel/debug/vuhca-test/suites/ports >/tmp/works

@@ -17,7 +17,7 @@ accepted() {
   echo "$1" >"$device/resources" 2>/tmp/asked && [ "$(cat "$device/last-error")" = none ]
 }
 
-# Succeeds when a request is refused with a message that matches $2 and nothing has changed.
+# Succeeds when request $1 is refused with a message that matches $2, and changes no share.
 refused() {
   cat "$device/resources" >/tmp/before
   echo "$1" >"$device/resources" 2>/tmp/asked && return 1

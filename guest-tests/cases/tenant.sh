@@ -68,7 +68,7 @@ calm() {
   report $? flood
 }
 
-# Written at once: the file takes each write as one request.
+# Writes the whole line at once: the file takes each write as one request.
 ask() {
   echo "$*" >"$device/resources" 2>/tmp/ask
   status=$?

@@ -46,7 +46,7 @@ export class DeviceProcess {
     await this.child.kill();
   }
 
-  /** Ends it; returns a sentence for each thing it did wrong, ending included. */
+  /** Ends it; returns a sentence for each fault of the process, a bad exit status included. */
   async stop(): Promise<string[]> {
     const died = this.#early;
     const { status, signal, left } = await this.child.stop();

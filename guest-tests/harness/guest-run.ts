@@ -2,7 +2,7 @@
 /**
  * Runs a job in a guest with an adapter: the adapter process, the guest attached to it, and what
  * both report. Called by `vuhca test` and, for the in-kernel tests of this project, by
- * kernel-cases.ts. Everything that goes wrong is an entry in `faults`.
+ * kernel-cases.ts. Each fault is an entry in `faults`.
  */
 import { DeviceProcess, type DeviceStart } from './device-process.ts';
 import { type GuestJob, packJob } from './guest-image.ts';

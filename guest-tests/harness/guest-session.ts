@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * One guest of a test from start to end: the steps of its case (steps.sh), the results that modules
- * and scripts print as KTAP, and everything that goes wrong: complaints of its kernel, a guest that
- * stops or falls silent, a plan that is not kept. Called by guest-run.ts, peer-run.ts and
- * tenant-guest.ts.
+ * and scripts print as KTAP, and its faults: errors in its kernel log, a guest that stops or falls
+ * silent, a plan that is not kept. Called by guest-run.ts, peer-run.ts and tenant-guest.ts.
  */
 import type { Guest } from '../../qemu/guest.ts';
 import type { GuestOptions } from '../../qemu/guest-options.ts';
@@ -26,7 +25,7 @@ export interface TestResult extends KtapResult {
   readonly logLines: number;
 }
 
-/** What went wrong beside results. */
+/** The part of a run that a fault comes from. */
 export type FaultKind = 'kernel' | 'silence' | 'guest' | 'results' | 'adapter';
 
 export interface GuestFault {
@@ -132,7 +131,7 @@ export class GuestSession {
     return this.log.slice(Math.max(0, from - dropped), Math.max(0, to - dropped));
   }
 
-  /** Adds what the adapter process did wrong. */
+  /** Adds the faults of the adapter process. */
   adapterFaults(texts: readonly string[]): void {
     for (const text of texts) this.#fault('adapter', text);
   }

@@ -19,7 +19,7 @@ export interface CaseOptions {
   readonly only?: string;
   /** Datagrams of the bulk tests; 10,000 when absent. */
   readonly count?: number;
-  /** Seed of everything random in the guest; 1 when absent. */
+  /** Seed of all random numbers in the guest; 1 when absent. */
   readonly seed?: number;
   /** Which of two guests it is, 0 or 1, for a guest with a peer. */
   readonly side?: number;
