@@ -190,13 +190,18 @@ enum vuhca_send_opcode {
 	VUHCA_SEND_OPCODE_BIND_WINDOW = 18,
 };
 
-/* Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy. */
+/*
+ * Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy.
+ */
 enum vuhca_management_opcode {
 	/* Query capabilities and limits of the function. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_ADAPTER = 2,
 	/* Query the port in the modifier. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_PORT = 6,
-	/* Set or clear a GID table entry (object number) of a port (modifier); physical function only. */
+	/*
+	 * Set or clear a GID table entry (object number) of a port (modifier); physical function
+	 * only.
+	 */
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_GID = 9,
 	/* Query a GID table entry. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_GID = 10,
@@ -444,7 +449,10 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_COLLECT_BAD_LENGTH = 6,
 	/* The checksum of a command is wrong. */
 	VUHCA_FAULT_KIND_COMMAND_CHECKSUM = 7,
-	/* Command or doorbell for a QP that does not exist, belongs to another function or cannot send. */
+	/*
+	 * Command or doorbell for a QP that does not exist, belongs to another function or cannot
+	 * send.
+	 */
 	VUHCA_FAULT_KIND_COMMAND_BAD_QP = 8,
 	/* Command or doorbell with a sequence number already executed. */
 	VUHCA_FAULT_KIND_COMMAND_STALE = 9,
@@ -492,7 +500,10 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_DOORBELL_BEYOND_TAIL = 30,
 	/* The port is not active. */
 	VUHCA_FAULT_KIND_PORT_DOWN = 31,
-	/* The link in a send queue descriptor was not what the adapter wrote; the adapter restored it. */
+	/*
+	 * The link in a send queue descriptor was not what the adapter wrote; the adapter restored
+	 * it.
+	 */
 	VUHCA_FAULT_KIND_DESCRIPTOR_LINK = 35,
 	/* Base or size of the doorbell overflow buffer is out of range. */
 	VUHCA_FAULT_KIND_OVERFLOW_CONTROL = 36,
@@ -616,7 +627,9 @@ enum vuhca_srq_mask {
 	VUHCA_SRQ_MASK_LIMIT = 1,
 };
 
-/* Access rights (bits); numbers follow enum ib_access_flags of Linux. Local read is always allowed. */
+/*
+ * Access rights (bits); numbers follow enum ib_access_flags of Linux. Local read is always allowed.
+ */
 enum vuhca_access_flag {
 	/* Local write. */
 	VUHCA_ACCESS_FLAG_LOCAL_WRITE = 1,
@@ -628,7 +641,9 @@ enum vuhca_access_flag {
 	VUHCA_ACCESS_FLAG_REMOTE_ATOMIC = 8,
 	/* Memory windows may be bound. */
 	VUHCA_ACCESS_FLAG_WINDOW_BIND = 16,
-	/* Virtual addresses start at 0; of `startAddress` only the offset in the first page counts. */
+	/*
+	 * Virtual addresses start at 0; of `startAddress` only the offset in the first page counts.
+	 */
 	VUHCA_ACCESS_FLAG_ZERO_BASED = 32,
 };
 
@@ -702,7 +717,9 @@ enum vuhca_port_state {
 	VUHCA_PORT_STATE_ACTIVE = 4,
 };
 
-/* Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level. */
+/*
+ * Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level.
+ */
 enum vuhca_resource_kind {
 	/* Private execution credits of lane `target`. */
 	VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS = 1,
@@ -714,13 +731,17 @@ enum vuhca_resource_kind {
 	VUHCA_RESOURCE_KIND_TVL_LIST_SIZE = 4,
 	/* Commands per turn of lane `target`. */
 	VUHCA_RESOURCE_KIND_TVL_WEIGHT = 5,
-	/* Number of VCBs: of the function (its BAR may move), or of the level (its sub-BAR moves). */
+	/*
+	 * Number of VCBs: of the function (its BAR may move), or of the level (its sub-BAR moves).
+	 */
 	VUHCA_RESOURCE_KIND_VCBS = 16,
 	/* First VCB of the function in the VCB space; moves the BAR. */
 	VUHCA_RESOURCE_KIND_VCB_BASE = 17,
 	/* Number of guaranteed PCBs. */
 	VUHCA_RESOURCE_KIND_PCBS = 18,
-	/* Number of lanes, taken from the shared ones, or for a level from those of the function. */
+	/*
+	 * Number of lanes, taken from the shared ones, or for a level from those of the function.
+	 */
 	VUHCA_RESOURCE_KIND_TVLS = 19,
 	/* Lanes by number: 32 bits of the map, from lane 32 x `word`. */
 	VUHCA_RESOURCE_KIND_TVL_MAP = 20,
@@ -844,7 +865,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_IDENTITY_OFF 0x0000
 /* Version of the register interface: major << 16 | minor. (32 bits, ro) */
 #define VUHCA_CSR_INTERFACE_VERSION_OFF 0x0004
-/* Hash of all layout tables. A driver that was built from other tables refuses to bind. (64 bits, ro) */
+/*
+ * Hash of all layout tables. A driver that was built from other tables refuses to bind. (64 bits,
+ * ro)
+ */
 #define VUHCA_CSR_LAYOUT_HASH_OFF 0x0008
 /* Number of the underlying function; 0 is the physical function. (32 bits, ro) */
 #define VUHCA_CSR_FUNCTION_NUMBER_OFF 0x0010
@@ -888,7 +912,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_INTERRUPT_TRIGGER_OFF 0x0098
 #define VUHCA_CSR_INTERRUPT_TRIGGER_VECTOR_SHIFT 0
 #define VUHCA_CSR_INTERRUPT_TRIGGER_VECTOR_MASK 0xffffu
-/* Controls of the whole adapter. Every function reads them; only the physical one can write them. (32 bits, rw) */
+/*
+ * Controls of the whole adapter. Every function reads them; only the physical one can write them.
+ * (32 bits, rw)
+ */
 #define VUHCA_CSR_ADAPTER_CONTROL_OFF 0x009c
 #define VUHCA_CSR_ADAPTER_CONTROL_DISABLE_SHIFT 0
 #define VUHCA_CSR_ADAPTER_CONTROL_DISABLE_MASK 0x1u
@@ -902,7 +929,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF 0x0100
 /* Entries in the address handle table. (32 bits, rw) */
 #define VUHCA_CSR_ADDRESS_HANDLE_COUNT_OFF 0x0108
-/* Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it. (32 bits, rc) */
+/*
+ * Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it. (32
+ * bits, rc)
+ */
 #define VUHCA_CSR_DEDICATED_LOCK_OFF 0x0140
 /* Management commands executed. (32 bits, ro) */
 #define VUHCA_CSR_MANAGEMENT_COMMANDS_OFF 0x0144
@@ -914,9 +944,15 @@ enum vuhca_capability {
 #define VUHCA_CSR_EQ_CONSUMER_OFF 0x0188
 /* Takes a doorbell: an explicit doorbell, as in a collect page. (64 bits, wo) */
 #define VUHCA_CSR_SEND_DOORBELL_OFF 0x0190
-/* Byte offset of the function's first VCB in the adapter's VCB space: the BAR of the patent. (64 bits, ro) */
+/*
+ * Byte offset of the function's first VCB in the adapter's VCB space: the BAR of the patent. (64
+ * bits, ro)
+ */
 #define VUHCA_CSR_VCB_BASE_OFF 0x0200
-/* Byte offset of the first VCB of QoS level 1 in the collect BAR: the sub-BAR of the patent. (64 bits, rw) */
+/*
+ * Byte offset of the first VCB of QoS level 1 in the collect BAR: the sub-BAR of the patent. (64
+ * bits, rw)
+ */
 #define VUHCA_CSR_QOS_DIVIDER_OFF 0x0208
 /* Physical collect buffers guaranteed to each QoS level. (32 bits, ro) */
 #define VUHCA_CSR_PCB_ALLOCATED_OFF 0x0210
@@ -1016,7 +1052,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_OFF 0x0430
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_COUNT 2
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_STRIDE 8
-/* fault-kind of the first fault since the last clear; writing all ones clears the record. (32 bits, w1c) */
+/*
+ * fault-kind of the first fault since the last clear; writing all ones clears the record. (32 bits,
+ * w1c)
+ */
 #define VUHCA_CSR_FIRST_FAULT_KIND_OFF 0x0600
 /* QPN, CQN or collect page of the first fault. (32 bits, ro) */
 #define VUHCA_CSR_FIRST_FAULT_OBJECT_OFF 0x0604
@@ -1028,9 +1067,14 @@ enum vuhca_capability {
 #define VUHCA_CSR_FAULT_COUNT_OFF 0x0618
 #define VUHCA_CSR_FAULT_COUNT_COUNT 64
 #define VUHCA_CSR_FAULT_COUNT_STRIDE 4
-/* Guest address of the doorbell overflow buffer, a multiple of 64; OVERFLOW_CONTROL latches it. (64 bits, rw) */
+/*
+ * Guest address of the doorbell overflow buffer, a multiple of 64; OVERFLOW_CONTROL latches it. (64
+ * bits, rw)
+ */
 #define VUHCA_CSR_OVERFLOW_BASE_OFF 0x0800
-/* Controls of the doorbell overflow buffer, whose entries are doorbells of 8 bytes. (32 bits, rw) */
+/*
+ * Controls of the doorbell overflow buffer, whose entries are doorbells of 8 bytes. (32 bits, rw)
+ */
 #define VUHCA_CSR_OVERFLOW_CONTROL_OFF 0x0808
 #define VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_SHIFT 0
 #define VUHCA_CSR_OVERFLOW_CONTROL_ENABLE_MASK 0x1u
@@ -1076,7 +1120,9 @@ enum vuhca_capability {
 #define VUHCA_CSR_DOORBELLS_SPILLED_OFF 0x0834
 /* Doorbells read back from the overflow buffer. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_DRAINED_OFF 0x0838
-/* Doorbells dropped because the overflow buffer was full or absent; a sweep follows. (32 bits, ro) */
+/*
+ * Doorbells dropped because the overflow buffer was full or absent; a sweep follows. (32 bits, ro)
+ */
 #define VUHCA_CSR_DOORBELLS_LOST_OFF 0x083c
 /* Doorbells for commands that had already been executed. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_STALE_OFF 0x0840
@@ -1084,7 +1130,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_SWEEPS_OFF 0x0844
 /* Potential deadlocks detected. (32 bits, ro) */
 #define VUHCA_CSR_DEADLOCKS_DETECTED_OFF 0x0848
-/* Send queues that entered a scheduler list, or were served at once because it was empty. (32 bits, ro) */
+/*
+ * Send queues that entered a scheduler list, or were served at once because it was empty. (32 bits,
+ * ro)
+ */
 #define VUHCA_CSR_QUEUES_LINKED_OFF 0x084c
 /* Reads or compare-and-swaps that checked whether a queue is linked. (32 bits, ro) */
 #define VUHCA_CSR_LINK_CHECKS_OFF 0x0850
@@ -1094,7 +1143,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_VCB_IN_USE_OFF 0x1000
 #define VUHCA_CSR_VCB_IN_USE_COUNT 512
 #define VUHCA_CSR_VCB_IN_USE_STRIDE 4
-/* Owner of the lane. In these arrays a virtual function reads 0 for lanes that are not its own. (32 bits, ro) */
+/*
+ * Owner of the lane. In these arrays a virtual function reads 0 for lanes that are not its own. (32
+ * bits, ro)
+ */
 #define VUHCA_CSR_TVL_OWNER_OFF 0x2000
 #define VUHCA_CSR_TVL_OWNER_COUNT 128
 #define VUHCA_CSR_TVL_OWNER_STRIDE 4
@@ -1146,7 +1198,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_LAUNCHES_OFF 0x2a00
 #define VUHCA_CSR_TVL_LAUNCHES_COUNT 128
 #define VUHCA_CSR_TVL_LAUNCHES_STRIDE 4
-/* Controls of a send context. Those of another function read as 0; writing them is a fault. (32 bits, rw) */
+/*
+ * Controls of a send context. Those of another function read as 0; writing them is a fault. (32
+ * bits, rw)
+ */
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF 0x3000
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_COUNT 160
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_STRIDE 4
@@ -1192,7 +1247,10 @@ struct vuhca_send_command {
 	__le32 dw2;
 	/* message_length: Payload bytes of the message. */
 	__le32 message_length;
-	/* checksum: Inverted one's-complement sum of all dwords, this one as 0, seeded with the QP's checksum key. */
+	/*
+	 * checksum: Inverted one's-complement sum of all dwords, this one as 0, seeded with the
+	 * QP's checksum key.
+	 */
 	__le32 checksum;
 	/* immediate: Immediate data as a number in CPU order, or the R_Key to invalidate. */
 	__le32 immediate;
@@ -1365,7 +1423,10 @@ static inline void vuhca_send_command_set_xrc_srqn(struct vuhca_send_command *e,
 	e->dw14 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_COMMAND_XRC_SRQN_MASK) | ((v << VUHCA_SEND_COMMAND_XRC_SRQN_SHIFT) & VUHCA_SEND_COMMAND_XRC_SRQN_MASK)));
 }
 
-/* First 8 bytes of a command: an explicit doorbell, or an implicit one from a command without a PCB. */
+/*
+ * First 8 bytes of a command: an explicit doorbell, or an implicit one from a command without a
+ * PCB.
+ */
 #define VUHCA_DOORBELL_SIZE 8
 struct vuhca_doorbell {
 	/* opcode: Ignored in a doorbell. */
@@ -1527,7 +1588,10 @@ _Static_assert(offsetof(struct vuhca_bind_target, access) == 4, "vuhca_bind_targ
 _Static_assert(offsetof(struct vuhca_bind_target, key_byte) == 8, "vuhca_bind_target.key_byte");
 
 
-/* Operands of FAST_REGISTER; the SGE of the header holds start, length and L_Key with a new low byte. */
+/*
+ * Operands of FAST_REGISTER; the SGE of the header holds start, length and L_Key with a new low
+ * byte.
+ */
 #define VUHCA_REGISTER_TARGET_SIZE 16
 struct vuhca_register_target {
 	/* page_list_address: Guest address of the array of 8-byte page addresses. */
@@ -1716,7 +1780,10 @@ static inline void vuhca_address_handle_set_source_gid_index(struct vuhca_addres
 	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_MASK) | ((v << VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_SHIFT) & VUHCA_ADDRESS_HANDLE_SOURCE_GID_INDEX_MASK)));
 }
 
-/* Control word before a packet in a send context; the packet follows from its LRH on, in whole blocks. */
+/*
+ * Control word before a packet in a send context; the packet follows from its LRH on, in whole
+ * blocks.
+ */
 #define VUHCA_SEND_CONTROL_SIZE 8
 struct vuhca_send_control {
 	/* length_dwords: Length of control word and packet without ICRC and VCRC, in dwords. */
@@ -1907,7 +1974,9 @@ _Static_assert(offsetof(struct vuhca_queue_pair_record, send_tail) == 0, "vuhca_
 _Static_assert(offsetof(struct vuhca_queue_pair_record, receive_tail) == 8, "vuhca_queue_pair_record.receive_tail");
 
 
-/* Send queue descriptor: link of the scheduler list and read position. Only the device writes it. */
+/*
+ * Send queue descriptor: link of the scheduler list and read position. Only the device writes it.
+ */
 #define VUHCA_SEND_QUEUE_DESCRIPTOR_SIZE 32
 struct vuhca_send_queue_descriptor {
 	/* next_qpn: Next QP in the scheduler list. */
@@ -2033,7 +2102,10 @@ struct vuhca_completion_entry {
 	/* solicited: The message requested a solicited event. */
 	/* queue_sequence: Sequence number of the send command, or number of the receive entry. */
 	__le32 dw1;
-	/* byte_length: Bytes received (datagrams: with the GRH area), read, or fetched by an atomic. */
+	/*
+	 * byte_length: Bytes received (datagrams: with the GRH area), read, or fetched by an
+	 * atomic.
+	 */
 	__le32 byte_length;
 	/* immediate: Immediate data or invalidated R_Key. */
 	__le32 immediate;
@@ -2498,7 +2570,9 @@ static inline void vuhca_management_command_set_event_queue(struct vuhca_managem
 	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MANAGEMENT_COMMAND_EVENT_QUEUE_MASK) | ((v << VUHCA_MANAGEMENT_COMMAND_EVENT_QUEUE_SHIFT) & VUHCA_MANAGEMENT_COMMAND_EVENT_QUEUE_MASK)));
 }
 
-/* Result of a management command. Valid when its sequence word, stored last, is the expected one. */
+/*
+ * Result of a management command. Valid when its sequence word, stored last, is the expected one.
+ */
 #define VUHCA_MANAGEMENT_RESPONSE_SIZE 256
 struct vuhca_management_response {
 	__u8 payload[224];
@@ -2572,7 +2646,9 @@ struct vuhca_mr_attributes {
 	__le64 start_address;
 	/* length: Length in bytes. */
 	__le64 length;
-	/* page_list_address: Kind paged only: guest address of the array of 8-byte page addresses. */
+	/*
+	 * page_list_address: Kind paged only: guest address of the array of 8-byte page addresses.
+	 */
 	__le64 page_list_address;
 	/* page_count: Pages in the list. */
 	__le32 page_count;
@@ -2630,7 +2706,10 @@ static inline void vuhca_mr_attributes_set_kind(struct vuhca_mr_attributes *e, _
 /* Payload of completion queue commands and queries. */
 #define VUHCA_CQ_ATTRIBUTES_SIZE 64
 struct vuhca_cq_attributes {
-	/* queue_address: Guest address of the entries; if paged is set, of an array of 8-byte page addresses. */
+	/*
+	 * queue_address: Guest address of the entries; if paged is set, of an array of 8-byte page
+	 * addresses.
+	 */
 	__le64 queue_address;
 	/* record_address: Guest address of the completion-queue-record. */
 	__le64 record_address;
@@ -2759,7 +2838,10 @@ static inline void vuhca_cq_attributes_set_error(struct vuhca_cq_attributes *e, 
 /* Payload of event queue commands and queries. */
 #define VUHCA_EQ_ATTRIBUTES_SIZE 96
 struct vuhca_eq_attributes {
-	/* queue_address: Guest address of the entries; if paged is set, of an array of 8-byte page addresses. */
+	/*
+	 * queue_address: Guest address of the entries; if paged is set, of an array of 8-byte page
+	 * addresses.
+	 */
 	__le64 queue_address;
 	/* entries_log2: log2 of the number of entries. */
 	/* page_shift: log2 of the page size when paged. */
@@ -2771,13 +2853,19 @@ struct vuhca_eq_attributes {
 	/* controls: Action of the first completion event on an empty queue. */
 	__u8 controls;
 	__u8 reserved_15[1];
-	/* next_interrupt_delay_ns: Next interrupt delay, below 2^63; 0: every event interrupts; all ones: no event does. */
+	/*
+	 * next_interrupt_delay_ns: Next interrupt delay, below 2^63; 0: every event interrupts; all
+	 * ones: no event does.
+	 */
 	__le64 next_interrupt_delay_ns;
 	/* next_interrupt_time: Query only: next interrupt time stamp, in local time. */
 	__le64 next_interrupt_time;
 	/* primary_summary_address: Guest address of the primary summary byte. */
 	__le64 primary_summary_address;
-	/* secondary_summary_address: Guest address of the secondary summary bytes, indexed by summaryIndex of the CQ. */
+	/*
+	 * secondary_summary_address: Guest address of the secondary summary bytes, indexed by
+	 * summaryIndex of the CQ.
+	 */
 	__le64 secondary_summary_address;
 	/* producer_count: Query only: EQEs posted. */
 	__le32 producer_count;
@@ -2893,9 +2981,15 @@ struct vuhca_qp_creation {
 	__le32 dw2;
 	/* srqn: Shared receive queue, or 0. */
 	__le32 dw3;
-	/* send_queue_address: Guest address of the send queue slots; if sendPaged is set, of their page list. */
+	/*
+	 * send_queue_address: Guest address of the send queue slots; if sendPaged is set, of their
+	 * page list.
+	 */
 	__le64 send_queue_address;
-	/* receive_queue_address: Guest address of the receive queue slots; if receivePaged is set, of their page list. */
+	/*
+	 * receive_queue_address: Guest address of the receive queue slots; if receivePaged is set,
+	 * of their page list.
+	 */
 	__le64 receive_queue_address;
 	/* record_address: Guest address of the queue-pair-record. */
 	__le64 record_address;
@@ -3734,7 +3828,9 @@ _Static_assert(offsetof(struct vuhca_gid_attributes, gid) == 0, "vuhca_gid_attri
 #define VUHCA_RESOURCE_CHANGE_SIZE 8
 struct vuhca_resource_change {
 	/* resource: Resource to change. */
-	/* qos_level: QoS level of the function; RESOURCE_NO_LEVEL: the whole function, or a lane. */
+	/*
+	 * qos_level: QoS level of the function; RESOURCE_NO_LEVEL: the whole function, or a lane.
+	 */
 	/* word: Of a lane map: index of the 32-bit word. */
 	/* target: Function or lane to change. */
 	__le32 dw0;
@@ -3810,7 +3906,10 @@ struct vuhca_resource_share {
 	__le32 level_vcbs;
 	/* vcbs_in_use: VCBs that collect a command. */
 	__le32 vcbs_in_use;
-	/* vcbs_unallocated: Unallocated VCBs. In the answer to a virtual function every unallocated amount is 0. */
+	/*
+	 * vcbs_unallocated: Unallocated VCBs. In the answer to a virtual function every unallocated
+	 * amount is 0.
+	 */
 	__le32 vcbs_unallocated;
 	/* pcbs: PCBs of the function. */
 	__le32 pcbs;
@@ -3875,7 +3974,9 @@ struct vuhca_lane_attributes {
 	__u8 function;
 	/* weight: Commands per turn of the virtual kick arbitrator. */
 	__u8 weight;
-	/* shared_credits: Shared credits that the lane may take: bit 0 execution, bit 1 completion. */
+	/*
+	 * shared_credits: Shared credits that the lane may take: bit 0 execution, bit 1 completion.
+	 */
 	__u8 shared_credits;
 	/* execution_credits: Private execution credits. */
 	__le32 execution_credits;
@@ -3913,7 +4014,10 @@ _Static_assert(offsetof(struct vuhca_lane_attributes, list_size) == 32, "vuhca_l
 _Static_assert(offsetof(struct vuhca_lane_attributes, launches) == 36, "vuhca_lane_attributes.launches");
 
 
-/* Payload of send context commands and queries. Context n has the window at n x 64 KiB of the PIO BAR. */
+/*
+ * Payload of send context commands and queries. Context n has the window at n x 64 KiB of the PIO
+ * BAR.
+ */
 #define VUHCA_SEND_CONTEXT_ATTRIBUTES_SIZE 96
 struct vuhca_send_context_attributes {
 	/* blocks: Send blocks of 64 bytes, 2 to 1024. */
@@ -3925,9 +4029,14 @@ struct vuhca_send_context_attributes {
 	/* check_pkey: Packets must carry `pkey`. */
 	/* pkey: P_Key that the packets must carry. */
 	__le32 dw1;
-	/* credit_address: Guest address of a 64-byte line; context n writes its credit-return word at byte 8 x (n mod 8). */
+	/*
+	 * credit_address: Guest address of a 64-byte line; context n writes its credit-return word
+	 * at byte 8 x (n mod 8).
+	 */
 	__le64 credit_address;
-	/* threshold: Credits return when more than this many blocks are free and not yet returned. */
+	/*
+	 * threshold: Credits return when more than this many blocks are free and not yet returned.
+	 */
 	__le16 threshold;
 	/* vector: MSI-X vector of credit and halt interrupts. */
 	__le16 vector;
@@ -4039,7 +4148,10 @@ struct vuhca_trace_attributes {
 	__le64 lost;
 	/* position: Read: first command block to copy. Answer: first one of the next read. */
 	__le64 position;
-	/* buffer_address: Read: guest address of the buffer for command blocks, each a trace-block and its packets. */
+	/*
+	 * buffer_address: Read: guest address of the buffer for command blocks, each a trace-block
+	 * and its packets.
+	 */
 	__le64 buffer_address;
 	/* buffer_length: Read: bytes of the buffer. Answer: bytes written. */
 	__le32 buffer_length;
@@ -4107,7 +4219,9 @@ static inline void vuhca_trace_attributes_set_blocks_log2(struct vuhca_trace_att
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK) | ((v << VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_SHIFT) & VUHCA_TRACE_ATTRIBUTES_BLOCKS_LOG2_MASK)));
 }
 
-/* Command block: one message that a QP sent or received. Its kept packets follow as trace-packets. */
+/*
+ * Command block: one message that a QP sent or received. Its kept packets follow as trace-packets.
+ */
 #define VUHCA_TRACE_BLOCK_SIZE 96
 struct vuhca_trace_block {
 	/* qpn: Queue pair. */
@@ -4125,7 +4239,10 @@ struct vuhca_trace_block {
 	__u8 service_type;
 	/* index: Running number of the command block. */
 	__le64 index;
-	/* begin_time: Adapter clock in ns at the launch of the command or the first packet received. */
+	/*
+	 * begin_time: Adapter clock in ns at the launch of the command or the first packet
+	 * received.
+	 */
 	__le64 begin_time;
 	/* end_time: Adapter clock in ns at completion. */
 	__le64 end_time;
@@ -4149,7 +4266,10 @@ struct vuhca_trace_block {
 	__le32 message_length;
 	/* snap_length: Payload bytes in the packets that follow. */
 	__le32 snap_length;
-	/* message_sequence: MSN of the message, counted from 0 at both ends; 0 when no packet was sent. */
+	/*
+	 * message_sequence: MSN of the message, counted from 0 at both ends; 0 when no packet was
+	 * sent.
+	 */
 	__le32 dw15;
 	/* kept_bytes: Bytes of the packets that follow. */
 	__le32 kept_bytes;
@@ -4308,7 +4428,9 @@ static inline void vuhca_trace_block_set_message_sequence(struct vuhca_trace_blo
 	e->dw15 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK) | ((v << VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_SHIFT) & VUHCA_TRACE_BLOCK_MESSAGE_SEQUENCE_MASK)));
 }
 
-/* Packet of a command block: headers and kept payload as on the wire, padded to 8 bytes, no CRCs. */
+/*
+ * Packet of a command block: headers and kept payload as on the wire, padded to 8 bytes, no CRCs.
+ */
 #define VUHCA_TRACE_PACKET_SIZE 8
 struct vuhca_trace_packet {
 	/* header_length: Bytes of headers, from the LRH to the last extension. */

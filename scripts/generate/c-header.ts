@@ -6,6 +6,7 @@
  */
 import type { ConstantTable, ValueTable } from '../../protocol/layout/table.ts';
 import { emitCStruct } from './c-struct.ts';
+import { cComment } from './comments.ts';
 import type { LayoutHash } from './layout-hash.ts';
 import { hex, lowerSnake, upperSnake } from './names.ts';
 import type { ResolvedStruct } from './resolve.ts';
@@ -75,30 +76,29 @@ export function emitCHeader(
 
 function emitCConstants(table: ConstantTable): string {
   const lines = table.constants.map(
-    ({ name, value, doc }) => `/* ${doc} */\n#define VUHCA_${upperSnake(name)} ${spell(value)}\n`,
+    ({ name, value, doc }) => `${cComment(doc)}#define VUHCA_${upperSnake(name)} ${spell(value)}\n`,
   );
-  return `/* ${table.name}: ${table.doc} */\n${lines.join('')}`;
+  return `${cComment(`${table.name}: ${table.doc}`)}${lines.join('')}`;
 }
 
 function emitCValues(table: ValueTable): string {
   const lines = table.values.map(
     ({ name, value, doc }) =>
-      `\t/* ${doc} */\n\tVUHCA_${upperSnake(table.name)}_${upperSnake(name)} = ${spell(value)},\n`,
+      `${cComment(doc, '\t')}\tVUHCA_${upperSnake(table.name)}_${upperSnake(name)} = ${spell(value)},\n`,
   );
-  return `/* ${table.doc} */\nenum vuhca_${lowerSnake(table.name)} {\n${lines.join('')}};\n`;
+  return `${cComment(table.doc)}enum vuhca_${lowerSnake(table.name)} {\n${lines.join('')}};\n`;
 }
 
 function emitCBlock({ block, registers }: ResolvedBlock): string {
   const prefix = `VUHCA_${upperSnake(block.name)}`;
-  return `/* ${block.doc} */
-#define ${prefix}_SIZE ${hex(block.sizeBytes)}
+  return `${cComment(block.doc)}#define ${prefix}_SIZE ${hex(block.sizeBytes)}
 ${registers.map((register) => emitCRegister(prefix, register)).join('')}`;
 }
 
 function emitCRegister(prefix: string, register: ResolvedRegister): string {
   const { row, offset, count, strideBytes, fields } = register;
   const name = `${prefix}_${row.name}`;
-  const lines = [`/* ${row.doc} (${row.bits} bits, ${row.access}) */\n#define ${name}_OFF ${hex(offset, 4)}\n`];
+  const lines = [`${cComment(`${row.doc} (${row.bits} bits, ${row.access})`)}#define ${name}_OFF ${hex(offset, 4)}\n`];
   if (count > 1) lines.push(`#define ${name}_COUNT ${count}\n#define ${name}_STRIDE ${strideBytes}\n`);
   for (const field of fields) {
     const bit = field.dwordOffset * 8 + field.shift;

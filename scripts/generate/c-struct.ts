@@ -4,6 +4,7 @@
  * a dword that holds smaller fields with inline helpers for each of them, and asserts on the size
  * and on each offset.
  */
+import { cComment } from './comments.ts';
 import { hex, lowerSnake, upperSnake } from './names.ts';
 import { containerOf, dwordAt, maskInPlace, type ResolvedField, type ResolvedStruct, TableError } from './resolve.ts';
 
@@ -33,8 +34,7 @@ export function emitCStruct(struct: ResolvedStruct): string {
   const helpers = members.flatMap((member) => member.fields.map((field) => fieldHelpers(struct, member, field)));
   // Wire formats need not be aligned; host-facing structures are, and stay natural C.
   const packed = table.endian === 'big' ? ' __attribute__((packed))' : '';
-  return `/* ${table.doc} */
-#define VUHCA_${upperSnake(table.name)}_SIZE ${table.sizeBytes}
+  return `${cComment(table.doc)}#define VUHCA_${upperSnake(table.name)}_SIZE ${table.sizeBytes}
 struct ${name} {
 ${lines.join('')}}${packed};
 _Static_assert(sizeof(struct ${name}) == ${table.sizeBytes}, "${name}");
@@ -125,7 +125,7 @@ function memberType(struct: ResolvedStruct, member: Member): string {
 
 function memberComment(member: Member): string {
   const docs = member.fields.map((field) => `${lowerSnake(field.name)}: ${field.row.doc ?? 'no description'}`);
-  return docs.map((doc) => `\t/* ${doc.replaceAll('*/', '* /')} */\n`).join('');
+  return docs.map((doc) => cComment(doc, '\t')).join('');
 }
 
 /**

@@ -4,6 +4,7 @@
  * code in which every offset, shift and mask is a literal. `typescript-struct.ts` puts them
  * together into a module.
  */
+import { docComment } from './comments.ts';
 import { hex, ones, pascal, upperSnake } from './names.ts';
 import {
   bytesTouched,
@@ -144,5 +145,5 @@ function constantsOf(struct: ResolvedStruct, field: ResolvedField): string {
 function docOf(field: ResolvedField, more?: string): string {
   const parts = [field.row.doc, field.row.values === undefined ? undefined : `Values: ${field.row.values}.`, more];
   const text = parts.filter((part) => part !== undefined).join(' ');
-  return text === '' ? '' : `/** ${text.replaceAll('*/', '* /')} */\n`;
+  return text === '' ? '' : docComment(text);
 }

@@ -4,6 +4,7 @@
  * register value, and the descriptor array from which the device's register core fills its dispatch
  * arrays at start-up.
  */
+import { docComment } from './comments.ts';
 import { camel, hex, pascal, upperSnake } from './names.ts';
 import { maskInPlace, type ResolvedField, TableError } from './resolve.ts';
 import type { ResolvedBlock, ResolvedRegister } from './resolve-registers.ts';
@@ -45,13 +46,13 @@ export function emitRegisters(blocks: readonly ResolvedBlock[]): string {
 function emitBlock({ block, registers }: ResolvedBlock): string {
   const prefix = upperSnake(block.name);
   const offsets = registers.map(
-    (register) => `  /** ${register.row.doc} */\n  ${register.row.name}: ${hex(register.offset, 4)},\n`,
+    (register) => `${docComment(register.row.doc, '  ')}  ${register.row.name}: ${hex(register.offset, 4)},\n`,
   );
   const counts = registers
     .filter((register) => register.count > 1)
     .map((register) => `export const ${prefix}_${register.row.name}_COUNT = ${register.count};\n`);
   return [
-    `/** ${block.doc} */\nexport const ${prefix}_SIZE = ${hex(block.sizeBytes)};\n`,
+    `${docComment(block.doc)}export const ${prefix}_SIZE = ${hex(block.sizeBytes)};\n`,
     `/** Byte offsets; of the first register where a row is an array. */\nexport const ${prefix} = {\n${offsets.join('')}} as const;\n`,
     counts.join(''),
     ...registers.flatMap((register) => register.fields.map((field) => fieldHelpers(block.name, register, field))),
@@ -71,8 +72,7 @@ function fieldHelpers(block: string, register: ResolvedRegister, field: Resolved
   const changed = widthBits === 32 ? 'field >>> 0' : `((value & ${kept}) | ${place('field', shift, widthBits)}) >>> 0`;
   const got = widthBits === 32 ? 'value' : extract('value', shift, widthBits, 32);
   return `export const ${constant}_MASK = ${hex(maskInPlace(widthBits, shift), 8)};
-/** ${field.row.doc ?? field.name}${dword} */
-export function get${name}(value: number): number {
+${docComment(`${field.row.doc ?? field.name}${dword}`)}export function get${name}(value: number): number {
   return ${got};
 }
 /** \`value\` with the field replaced. */

@@ -5,6 +5,7 @@
  * copy helpers); encode writes whole words, sets reserved bits to zero and leaves byte arrays
  * alone.
  */
+import { docComment } from './comments.ts';
 import { camel, hex, ones, pascal, upperSnake } from './names.ts';
 import { dwordAt, firstByte, lastByte, type ResolvedField, type ResolvedStruct, TableError } from './resolve.ts';
 import { extract, fieldFunctions, halvesOf, load, loadWide, place, store } from './typescript-fields.ts';
@@ -20,7 +21,7 @@ export function emitStruct(struct: ResolvedStruct): string {
   const type = pascal(table.name);
   const source = table.source === undefined ? '' : ` Source: ${table.source}.`;
   const parts = [
-    `${GENERATED_HEADER}\n/** ${table.doc}${source} */\nexport const ${upperSnake(table.name)}_SIZE = ${table.sizeBytes};\n`,
+    `${GENERATED_HEADER}\n${docComment(`${table.doc}${source}`)}export const ${upperSnake(table.name)}_SIZE = ${table.sizeBytes};\n`,
     ...struct.fields.map((field) => fieldFunctions(struct, field)),
   ];
   if (members(struct).length > 0) {
@@ -43,10 +44,10 @@ function members(struct: ResolvedStruct): { name: string; field: ResolvedField }
 
 function recordType(struct: ResolvedStruct, type: string): string {
   const lines = members(struct).map(({ name, field }) => {
-    const doc = field.row.doc === undefined ? '' : `  /** ${field.row.doc} */\n`;
+    const doc = field.row.doc === undefined ? '' : docComment(field.row.doc, '  ');
     return `${doc}  ${name}: number;\n`;
   });
-  return `/** ${struct.table.doc} */\nexport interface ${type} {\n${lines.join('')}}\n`;
+  return `${docComment(struct.table.doc)}export interface ${type} {\n${lines.join('')}}\n`;
 }
 
 function newRecord(struct: ResolvedStruct, type: string): string {
@@ -104,7 +105,7 @@ function encode(struct: ResolvedStruct, type: string): string {
       lines.push(...encodeBytes(struct, offset, fields));
     }
   }
-  return `/** Writes whole words: every field of \`from\`, zeros into reserved bits; byte arrays are left alone. */
+  return `/** Writes whole words: every field of \`from\`, zeros into reserved bits; no byte arrays. */
 export function encode${type}(view: DataView, base: number, from: Readonly<${type}>): void {
 ${lines.map((line) => `  ${line}\n`).join('')}}
 `;

@@ -4,6 +4,7 @@
  * (numbers that all sides agree on, and the layout hash).
  */
 import type { ConstantTable, ValueTable } from '../../protocol/layout/table.ts';
+import { docComment, lineComment } from './comments.ts';
 import type { LayoutHash } from './layout-hash.ts';
 import { camel, hex, pascal, upperSnake } from './names.ts';
 import { TableError } from './resolve.ts';
@@ -25,7 +26,7 @@ export function emitValues(tables: readonly ValueTable[]): string {
 function emitValueTable(table: ValueTable): string {
   const type = pascal(table.name);
   const entries = table.values.map(
-    ({ name, value, doc }) => `  /** ${doc} */\n  ${upperSnake(name)}: ${spell(value)},\n`,
+    ({ name, value, doc }) => `${docComment(doc, '  ')}  ${upperSnake(name)}: ${spell(value)},\n`,
   );
   const names = `${camel(table.name)}Names`;
   const dense = table.values.every(({ value }) => value <= DENSE_LIMIT);
@@ -33,8 +34,7 @@ function emitValueTable(table: ValueTable): string {
   const declaration = dense
     ? `export const ${names}: readonly string[] = [\n${list}];`
     : `export const ${names}: Readonly<Record<number, string>> = {\n${list}};`;
-  return `/** ${table.doc} */
-export const ${type} = {
+  return `${docComment(table.doc)}export const ${type} = {
 ${entries.join('')}} as const;
 export type ${type} = (typeof ${type})[keyof typeof ${type}];
 
@@ -72,12 +72,12 @@ export function emitConstants(tables: readonly ConstantTable[], hash: LayoutHash
   }
   const parts = tables.map((table) => {
     const lines = table.constants.map(
-      ({ name, value, doc }) => `/** ${doc} */\nexport const ${upperSnake(name)} = ${spell(value)};\n`,
+      ({ name, value, doc }) => `${docComment(doc)}export const ${upperSnake(name)} = ${spell(value)};\n`,
     );
-    return `// ${table.name}: ${table.doc}\n${lines.join('')}`;
+    return `${lineComment(`${table.name}: ${table.doc}`)}${lines.join('')}`;
   });
-  const layoutHash = `/** Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch. */
-export const LAYOUT_HASH_LOW = ${hex(hash.low, 8)};
+  const doc = 'Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch.';
+  const layoutHash = `${docComment(doc)}export const LAYOUT_HASH_LOW = ${hex(hash.low, 8)};
 export const LAYOUT_HASH_HIGH = ${hex(hash.high, 8)};
 `;
   return [GENERATED_HEADER, ...parts, layoutHash].join('\n');

@@ -68,7 +68,7 @@ export function decodeAeth(view: DataView, base: number, into: Aeth): Aeth {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeAeth(view: DataView, base: number, from: Readonly<Aeth>): void {
   view.setUint32(base, ((from.syndromeKind & 0x3) << 29) | ((from.syndromeValue & 0x1f) << 24) | (from.msn & 0xffffff), false);
 }

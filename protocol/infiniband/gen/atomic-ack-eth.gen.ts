@@ -50,7 +50,7 @@ export function decodeAtomicAckEth(view: DataView, base: number, into: AtomicAck
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeAtomicAckEth(view: DataView, base: number, from: Readonly<AtomicAckEth>): void {
   view.setUint32(base, from.originalHigh, false);
   view.setUint32(base + 4, from.originalLow, false);

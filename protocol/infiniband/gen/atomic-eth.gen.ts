@@ -126,7 +126,7 @@ export function decodeAtomicEth(view: DataView, base: number, into: AtomicEth): 
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeAtomicEth(view: DataView, base: number, from: Readonly<AtomicEth>): void {
   view.setUint32(base, from.virtualAddressHigh, false);
   view.setUint32(base + 4, from.virtualAddressLow, false);

@@ -230,7 +230,7 @@ export function decodeBth(view: DataView, base: number, into: Bth): Bth {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeBth(view: DataView, base: number, from: Readonly<Bth>): void {
   view.setUint32(base, ((from.opcode & 0xff) << 24) | ((from.solicited & 0x1) << 23) | ((from.migration & 0x1) << 22) | ((from.padCount & 0x3) << 20) | ((from.transportVersion & 0xf) << 16) | (from.pKey & 0xffff), false);
   view.setUint32(base + 4, ((from.fecn & 0x1) << 31) | ((from.becn & 0x1) << 30) | ((from.reserved6 & 0x3f) << 24) | (from.destQpn & 0xffffff), false);

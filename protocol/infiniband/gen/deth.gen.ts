@@ -49,7 +49,7 @@ export function decodeDeth(view: DataView, base: number, into: Deth): Deth {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeDeth(view: DataView, base: number, from: Readonly<Deth>): void {
   view.setUint32(base, from.qKey, false);
   view.setUint32(base + 4, (from.srcQpn & 0xffffff), false);

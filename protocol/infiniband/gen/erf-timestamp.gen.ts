@@ -47,7 +47,7 @@ export function decodeErfTimestamp(view: DataView, base: number, into: ErfTimest
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeErfTimestamp(view: DataView, base: number, from: Readonly<ErfTimestamp>): void {
   view.setUint32(base, from.fraction, true);
   view.setUint32(base + 4, from.seconds, true);

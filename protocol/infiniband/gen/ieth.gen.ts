@@ -33,7 +33,7 @@ export function decodeIeth(view: DataView, base: number, into: Ieth): Ieth {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeIeth(view: DataView, base: number, from: Readonly<Ieth>): void {
   view.setUint32(base, from.rKey, false);
 }

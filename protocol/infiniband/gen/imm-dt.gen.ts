@@ -33,7 +33,7 @@ export function decodeImmDt(view: DataView, base: number, into: ImmDt): ImmDt {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeImmDt(view: DataView, base: number, from: Readonly<ImmDt>): void {
   view.setUint32(base, from.immediate, false);
 }

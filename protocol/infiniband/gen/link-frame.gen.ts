@@ -66,7 +66,7 @@ export function decodeLinkFrame(view: DataView, base: number, into: LinkFrame): 
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeLinkFrame(view: DataView, base: number, from: Readonly<LinkFrame>): void {
   view.setUint32(base, from.lengthBytes, false);
   view.setUint32(base + 4, ((from.type & 0xff) << 24) | ((from.virtualLane & 0xff) << 16), false);

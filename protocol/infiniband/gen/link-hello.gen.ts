@@ -122,7 +122,7 @@ export function decodeLinkHello(view: DataView, base: number, into: LinkHello): 
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeLinkHello(view: DataView, base: number, from: Readonly<LinkHello>): void {
   view.setUint32(base, from.magic, false);
   view.setUint32(base + 4, ((from.version & 0xffff) << 16) | ((from.mtuCode & 0xff) << 8) | (from.virtualLanes & 0xff), false);

@@ -133,7 +133,7 @@ export function decodeLrh(view: DataView, base: number, into: Lrh): Lrh {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeLrh(view: DataView, base: number, from: Readonly<Lrh>): void {
   view.setUint32(base, ((from.virtualLane & 0xf) << 28) | ((from.linkVersion & 0xf) << 24) | ((from.serviceLevel & 0xf) << 20) | ((from.linkNextHeader & 0x3) << 16) | (from.dlid & 0xffff), false);
   view.setUint32(base + 4, ((from.packetLength & 0x7ff) << 16) | (from.slid & 0xffff), false);

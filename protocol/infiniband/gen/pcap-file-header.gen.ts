@@ -94,7 +94,7 @@ export function decodePcapFileHeader(view: DataView, base: number, into: PcapFil
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodePcapFileHeader(view: DataView, base: number, from: Readonly<PcapFileHeader>): void {
   view.setUint32(base, from.magic, true);
   view.setUint32(base + 4, (from.versionMajor & 0xffff) | ((from.versionMinor & 0xffff) << 16), true);

@@ -75,7 +75,7 @@ export function decodePcapRecordHeader(view: DataView, base: number, into: PcapR
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodePcapRecordHeader(view: DataView, base: number, from: Readonly<PcapRecordHeader>): void {
   view.setUint32(base, from.seconds, true);
   view.setUint32(base + 4, from.fraction, true);

@@ -35,7 +35,7 @@ export function decodeRdeth(view: DataView, base: number, into: Rdeth): Rdeth {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeRdeth(view: DataView, base: number, from: Readonly<Rdeth>): void {
   view.setUint32(base, (from.eeContext & 0xffffff), false);
 }

@@ -78,7 +78,7 @@ export function decodeReth(view: DataView, base: number, into: Reth): Reth {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeReth(view: DataView, base: number, from: Readonly<Reth>): void {
   view.setUint32(base, from.virtualAddressHigh, false);
   view.setUint32(base + 4, from.virtualAddressLow, false);

@@ -35,7 +35,7 @@ export function decodeXrceth(view: DataView, base: number, into: Xrceth): Xrceth
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeXrceth(view: DataView, base: number, from: Readonly<Xrceth>): void {
   view.setUint32(base, (from.xrcSrqn & 0xffffff), false);
 }

@@ -365,7 +365,7 @@ export function decodeAdapterAttributes(view: DataView, base: number, into: Adap
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeAdapterAttributes(view: DataView, base: number, from: Readonly<AdapterAttributes>): void {
   view.setUint32(base + 16, from.firmwareVersion, true);
   view.setUint32(base + 20, from.capabilities, true);

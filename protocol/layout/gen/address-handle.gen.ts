@@ -255,7 +255,7 @@ export function decodeAddressHandle(view: DataView, base: number, into: AddressH
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeAddressHandle(view: DataView, base: number, from: Readonly<AddressHandle>): void {
   view.setUint32(base, (from.valid & 0x1) | ((from.globalRoute & 0x1) << 1) | ((from.port & 0x3) << 2) | ((from.serviceLevel & 0xf) << 4) | ((from.pd & 0xffffff) << 8), true);
   view.setUint32(base + 4, (from.dlid & 0xffff) | ((from.sourcePathBits & 0x7f) << 16) | ((from.staticRate & 0xff) << 24), true);

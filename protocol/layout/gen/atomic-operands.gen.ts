@@ -73,7 +73,7 @@ export function decodeAtomicOperands(view: DataView, base: number, into: AtomicO
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeAtomicOperands(view: DataView, base: number, from: Readonly<AtomicOperands>): void {
   view.setUint32(base + 4, from.swapOrAdd / 4294967296, true);
   view.setUint32(base, from.swapOrAdd, true);

@@ -35,7 +35,7 @@ export function decodeCancel(view: DataView, base: number, into: Cancel): Cancel
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeCancel(view: DataView, base: number, from: Readonly<Cancel>): void {
   view.setUint32(base, 0, true);
   view.setUint32(base + 4, ((from.cancel & 0xff) << 24), true);

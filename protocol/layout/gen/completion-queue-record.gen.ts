@@ -33,7 +33,7 @@ export function decodeCompletionQueueRecord(view: DataView, base: number, into: 
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeCompletionQueueRecord(view: DataView, base: number, from: Readonly<CompletionQueueRecord>): void {
   view.setUint32(base, from.consumed, true);
   view.setUint32(base + 4, 0, true);

@@ -121,6 +121,9 @@ export const DOORBELL_OFFSET = 0xfc0;
 /** 8-byte cancel: drops an incomplete command. */
 export const CANCEL_OFFSET = 0xff8;
 
-/** Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch. */
+/**
+ * Changes whenever a table changes that host software can see; the driver refuses to bind on a
+ * mismatch.
+ */
 export const LAYOUT_HASH_LOW = 0x1272a2b5;
 export const LAYOUT_HASH_HIGH = 0x14cf2c62;

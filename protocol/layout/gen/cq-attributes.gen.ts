@@ -6,7 +6,10 @@ export const CQ_ATTRIBUTES_SIZE = 64;
 
 export const CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET = 0;
 export const CQ_ATTRIBUTES_QUEUE_ADDRESS_BYTES = 8;
-/** Guest address of the entries; if paged is set, of an array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Guest address of the entries; if paged is set, of an array of 8-byte page addresses. Exact below
+ * 2^53; use the halves for opaque values.
+ */
 export function getCqAttributesQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
 }
@@ -29,7 +32,9 @@ export function setCqAttributesQueueAddressLow(view: DataView, base: number, val
 
 export const CQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET = 8;
 export const CQ_ATTRIBUTES_RECORD_ADDRESS_BYTES = 8;
-/** Guest address of the completion-queue-record. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Guest address of the completion-queue-record. Exact below 2^53; use the halves for opaque values.
+ */
 export function getCqAttributesRecordAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
 }
@@ -278,7 +283,7 @@ export function decodeCqAttributes(view: DataView, base: number, into: CqAttribu
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeCqAttributes(view: DataView, base: number, from: Readonly<CqAttributes>): void {
   view.setUint32(base + 4, from.queueAddress / 4294967296, true);
   view.setUint32(base, from.queueAddress, true);

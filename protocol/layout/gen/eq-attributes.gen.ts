@@ -6,7 +6,10 @@ export const EQ_ATTRIBUTES_SIZE = 96;
 
 export const EQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET = 0;
 export const EQ_ATTRIBUTES_QUEUE_ADDRESS_BYTES = 8;
-/** Guest address of the entries; if paged is set, of an array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Guest address of the entries; if paged is set, of an array of 8-byte page addresses. Exact below
+ * 2^53; use the halves for opaque values.
+ */
 export function getEqAttributesQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 4, true) * 4294967296 + view.getUint32(base, true);
 }
@@ -101,7 +104,10 @@ export function setEqAttributesControls(view: DataView, base: number, value: num
 
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET = 16;
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_BYTES = 8;
-/** Next interrupt delay, below 2^63; 0: every event interrupts; all ones: no event does. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Next interrupt delay, below 2^63; 0: every event interrupts; all ones: no event does. Exact below
+ * 2^53; use the halves for opaque values.
+ */
 export function getEqAttributesNextInterruptDelayNs(view: DataView, base: number): number {
   return view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
 }
@@ -124,7 +130,10 @@ export function setEqAttributesNextInterruptDelayNsLow(view: DataView, base: num
 
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_TIME_OFFSET = 24;
 export const EQ_ATTRIBUTES_NEXT_INTERRUPT_TIME_BYTES = 8;
-/** Query only: next interrupt time stamp, in local time. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Query only: next interrupt time stamp, in local time. Exact below 2^53; use the halves for opaque
+ * values.
+ */
 export function getEqAttributesNextInterruptTime(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
 }
@@ -147,7 +156,9 @@ export function setEqAttributesNextInterruptTimeLow(view: DataView, base: number
 
 export const EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_OFFSET = 32;
 export const EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_BYTES = 8;
-/** Guest address of the primary summary byte. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Guest address of the primary summary byte. Exact below 2^53; use the halves for opaque values.
+ */
 export function getEqAttributesPrimarySummaryAddress(view: DataView, base: number): number {
   return view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
 }
@@ -170,7 +181,10 @@ export function setEqAttributesPrimarySummaryAddressLow(view: DataView, base: nu
 
 export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET = 40;
 export const EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_BYTES = 8;
-/** Guest address of the secondary summary bytes, indexed by summaryIndex of the CQ. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Guest address of the secondary summary bytes, indexed by summaryIndex of the CQ. Exact below
+ * 2^53; use the halves for opaque values.
+ */
 export function getEqAttributesSecondarySummaryAddress(view: DataView, base: number): number {
   return view.getUint32(base + 44, true) * 4294967296 + view.getUint32(base + 40, true);
 }
@@ -374,7 +388,7 @@ export function decodeEqAttributes(view: DataView, base: number, into: EqAttribu
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeEqAttributes(view: DataView, base: number, from: Readonly<EqAttributes>): void {
   view.setUint32(base + 4, from.queueAddress / 4294967296, true);
   view.setUint32(base, from.queueAddress, true);

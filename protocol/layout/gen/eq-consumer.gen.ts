@@ -49,7 +49,7 @@ export function decodeEqConsumer(view: DataView, base: number, into: EqConsumer)
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeEqConsumer(view: DataView, base: number, from: Readonly<EqConsumer>): void {
   view.setUint32(base, (from.eqn & 0xffffff), true);
   view.setUint32(base + 4, from.consumed, true);

@@ -210,7 +210,7 @@ export function decodeLaneAttributes(view: DataView, base: number, into: LaneAtt
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeLaneAttributes(view: DataView, base: number, from: Readonly<LaneAttributes>): void {
   view.setUint32(base, (from.state & 0xff) | ((from.function & 0xff) << 8) | ((from.weight & 0xff) << 16) | ((from.sharedCredits & 0xff) << 24), true);
   view.setUint32(base + 4, from.executionCredits, true);

@@ -86,7 +86,10 @@ export function setMrAttributesLengthLow(view: DataView, base: number, value: nu
 
 export const MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET = 24;
 export const MR_ATTRIBUTES_PAGE_LIST_ADDRESS_BYTES = 8;
-/** Kind paged only: guest address of the array of 8-byte page addresses. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Kind paged only: guest address of the array of 8-byte page addresses. Exact below 2^53; use the
+ * halves for opaque values.
+ */
 export function getMrAttributesPageListAddress(view: DataView, base: number): number {
   return view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
 }
@@ -236,7 +239,7 @@ export function decodeMrAttributes(view: DataView, base: number, into: MrAttribu
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeMrAttributes(view: DataView, base: number, from: Readonly<MrAttributes>): void {
   view.setUint32(base, (from.pd & 0xffffff) | ((from.kind & 0xff) << 24), true);
   view.setUint32(base + 4, from.access, true);

@@ -40,7 +40,9 @@ export function setMwAttributesRkey(view: DataView, base: number, value: number)
 
 export const MW_ATTRIBUTES_START_ADDRESS_OFFSET = 8;
 export const MW_ATTRIBUTES_START_ADDRESS_BYTES = 8;
-/** Query only: first address of the bound range. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Query only: first address of the bound range. Exact below 2^53; use the halves for opaque values.
+ */
 export function getMwAttributesStartAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
 }
@@ -166,7 +168,7 @@ export function decodeMwAttributes(view: DataView, base: number, into: MwAttribu
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeMwAttributes(view: DataView, base: number, from: Readonly<MwAttributes>): void {
   view.setUint32(base, (from.pd & 0xffffff) | ((from.kind & 0xff) << 24), true);
   view.setUint32(base + 4, from.rkey, true);

@@ -60,7 +60,7 @@ export function decodePdAttributes(view: DataView, base: number, into: PdAttribu
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodePdAttributes(view: DataView, base: number, from: Readonly<PdAttributes>): void {
   view.setUint32(base + 4, from.token / 4294967296, true);
   view.setUint32(base, from.token, true);

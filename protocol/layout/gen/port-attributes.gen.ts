@@ -326,7 +326,7 @@ export function decodePortAttributes(view: DataView, base: number, into: PortAtt
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodePortAttributes(view: DataView, base: number, from: Readonly<PortAttributes>): void {
   view.setUint32(base + 16, (from.lid & 0xffff) | ((from.smLid & 0xffff) << 16), true);
   view.setUint32(base + 20, (from.state & 0xf) | ((from.physicalState & 0xf) << 4) | ((from.maxMtu & 0xf) << 8) | ((from.activeMtu & 0xf) << 12) | ((from.lmc & 0x7) << 16) | ((from.smServiceLevel & 0xf) << 19), true);

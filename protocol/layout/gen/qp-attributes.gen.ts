@@ -348,7 +348,7 @@ export function decodeQpAttributes(view: DataView, base: number, into: QpAttribu
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeQpAttributes(view: DataView, base: number, from: Readonly<QpAttributes>): void {
   view.setUint32(base, from.attributeMask, true);
   view.setUint32(base + 4, (from.state & 0xf) | ((from.currentState & 0xf) << 4) | ((from.port & 0x3) << 8) | ((from.pathMtu & 0x7) << 10) | ((from.enableSqdNotify & 0x1) << 13) | ((from.pkeyIndex & 0xffff) << 16), true);

@@ -51,7 +51,7 @@ export function decodeQueuePairRecord(view: DataView, base: number, into: QueueP
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeQueuePairRecord(view: DataView, base: number, from: Readonly<QueuePairRecord>): void {
   view.setUint32(base, (from.sendTail & 0xffff), true);
   view.setUint32(base + 4, 0, true);

@@ -60,7 +60,7 @@ export function decodeRdmaTarget(view: DataView, base: number, into: RdmaTarget)
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeRdmaTarget(view: DataView, base: number, from: Readonly<RdmaTarget>): void {
   view.setUint32(base + 4, from.remoteAddress / 4294967296, true);
   view.setUint32(base, from.remoteAddress, true);

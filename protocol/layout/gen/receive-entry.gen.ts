@@ -51,7 +51,7 @@ export function decodeReceiveEntry(view: DataView, base: number, into: ReceiveEn
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeReceiveEntry(view: DataView, base: number, from: Readonly<ReceiveEntry>): void {
   view.setUint32(base, (from.sgeCount & 0x1f), true);
   view.setUint32(base + 4, (from.sequence & 0xffff), true);

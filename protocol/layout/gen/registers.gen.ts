@@ -56,13 +56,17 @@ export const CSR = {
   SCRATCH: 0x0090,
   /** Raises an MSI-X vector, to test the interrupt path. */
   INTERRUPT_TRIGGER: 0x0098,
-  /** Controls of the whole adapter. Every function reads them; only the physical one can write them. */
+  /**
+   * Controls of the whole adapter. Every function reads them; only the physical one can write them.
+   */
   ADAPTER_CONTROL: 0x009c,
   /** Guest address of the address handle table, a multiple of 64. */
   ADDRESS_HANDLE_TABLE: 0x0100,
   /** Entries in the address handle table. */
   ADDRESS_HANDLE_COUNT: 0x0108,
-  /** Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it. */
+  /**
+   * Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it.
+   */
   DEDICATED_LOCK: 0x0140,
   /** Management commands executed. */
   MANAGEMENT_COMMANDS: 0x0144,
@@ -164,7 +168,9 @@ export const CSR = {
   FIRST_FAULT_TIME: 0x0610,
   /** Faults by fault-kind; saturating. */
   FAULT_COUNT: 0x0618,
-  /** Guest address of the doorbell overflow buffer, a multiple of 64; OVERFLOW_CONTROL latches it. */
+  /**
+   * Guest address of the doorbell overflow buffer, a multiple of 64; OVERFLOW_CONTROL latches it.
+   */
   OVERFLOW_BASE: 0x0800,
   /** Controls of the doorbell overflow buffer, whose entries are doorbells of 8 bytes. */
   OVERFLOW_CONTROL: 0x0808,
@@ -208,7 +214,9 @@ export const CSR = {
   LINK_CHECKS_FAILED: 0x0854,
   /** One bit for each VCB, 1 while it collects a command. */
   VCB_IN_USE: 0x1000,
-  /** Owner of the lane. In these arrays a virtual function reads 0 for lanes that are not its own. */
+  /**
+   * Owner of the lane. In these arrays a virtual function reads 0 for lanes that are not its own.
+   */
   TVL_OWNER: 0x2000,
   /** Private execution credits of the lane. */
   TVL_EXECUTION: 0x2200,

@@ -74,7 +74,7 @@ export function decodeSge(view: DataView, base: number, into: Sge): Sge {
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeSge(view: DataView, base: number, from: Readonly<Sge>): void {
   view.setUint32(base + 4, from.address / 4294967296, true);
   view.setUint32(base, from.address, true);

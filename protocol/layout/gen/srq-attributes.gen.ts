@@ -66,7 +66,10 @@ export function setSrqAttributesPageShift(view: DataView, base: number, value: n
 
 export const SRQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET = 8;
 export const SRQ_ATTRIBUTES_QUEUE_ADDRESS_BYTES = 8;
-/** Guest address of the slots; if paged is set, of their page list. Exact below 2^53; use the halves for opaque values. */
+/**
+ * Guest address of the slots; if paged is set, of their page list. Exact below 2^53; use the halves
+ * for opaque values.
+ */
 export function getSrqAttributesQueueAddress(view: DataView, base: number): number {
   return view.getUint32(base + 12, true) * 4294967296 + view.getUint32(base + 8, true);
 }
@@ -215,7 +218,7 @@ export function decodeSrqAttributes(view: DataView, base: number, into: SrqAttri
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeSrqAttributes(view: DataView, base: number, from: Readonly<SrqAttributes>): void {
   view.setUint32(base, (from.pd & 0xffffff) | ((from.paged & 0x1) << 24), true);
   view.setUint32(base + 4, (from.entriesLog2 & 0xff) | ((from.strideLog2 & 0xff) << 8) | ((from.pageShift & 0xff) << 16), true);

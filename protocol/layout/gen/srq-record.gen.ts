@@ -35,7 +35,7 @@ export function decodeSrqRecord(view: DataView, base: number, into: SrqRecord): 
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeSrqRecord(view: DataView, base: number, from: Readonly<SrqRecord>): void {
   view.setUint32(base, (from.tail & 0xffff), true);
   view.setUint32(base + 4, 0, true);

@@ -63,7 +63,7 @@ export function decodeUdTarget(view: DataView, base: number, into: UdTarget): Ud
   return into;
 }
 
-/** Writes whole words: every field of `from`, zeros into reserved bits; byte arrays are left alone. */
+/** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeUdTarget(view: DataView, base: number, from: Readonly<UdTarget>): void {
   view.setUint32(base, (from.remoteQpn & 0xffffff), true);
   view.setUint32(base + 4, from.qkey, true);

@@ -58,13 +58,17 @@ export function sendOpcodeName(value: number): string {
   return sendOpcodeNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy. */
+/**
+ * Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy.
+ */
 export const ManagementOpcode = {
   /** Query capabilities and limits of the function. */
   QUERY_ADAPTER: 2,
   /** Query the port in the modifier. */
   QUERY_PORT: 6,
-  /** Set or clear a GID table entry (object number) of a port (modifier); physical function only. */
+  /**
+   * Set or clear a GID table entry (object number) of a port (modifier); physical function only.
+   */
   MODIFY_GID: 9,
   /** Query a GID table entry. */
   QUERY_GID: 10,
@@ -724,7 +728,9 @@ export function eventTypeName(value: number): string {
   return eventTypeNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Causes of faults, in the vendor error of a CQE, in error events and in the first-fault record. */
+/**
+ * Causes of faults, in the vendor error of a CQE, in error events and in the first-fault record.
+ */
 export const FaultKind = {
   /** No fault. */
   NONE: 0,
@@ -742,7 +748,9 @@ export const FaultKind = {
   COLLECT_BAD_LENGTH: 6,
   /** The checksum of a command is wrong. */
   COMMAND_CHECKSUM: 7,
-  /** Command or doorbell for a QP that does not exist, belongs to another function or cannot send. */
+  /**
+   * Command or doorbell for a QP that does not exist, belongs to another function or cannot send.
+   */
   COMMAND_BAD_QP: 8,
   /** Command or doorbell with a sequence number already executed. */
   COMMAND_STALE: 9,
@@ -790,7 +798,9 @@ export const FaultKind = {
   DOORBELL_BEYOND_TAIL: 30,
   /** The port is not active. */
   PORT_DOWN: 31,
-  /** The link in a send queue descriptor was not what the adapter wrote; the adapter restored it. */
+  /**
+   * The link in a send queue descriptor was not what the adapter wrote; the adapter restored it.
+   */
   DESCRIPTOR_LINK: 35,
   /** Base or size of the doorbell overflow buffer is out of range. */
   OVERFLOW_CONTROL: 36,
@@ -1068,7 +1078,9 @@ export function srqMaskName(value: number): string {
   return srqMaskNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Access rights (bits); numbers follow enum ib_access_flags of Linux. Local read is always allowed. */
+/**
+ * Access rights (bits); numbers follow enum ib_access_flags of Linux. Local read is always allowed.
+ */
 export const AccessFlag = {
   /** Local write. */
   LOCAL_WRITE: 1,
@@ -1300,7 +1312,9 @@ export function portStateName(value: number): string {
   return portStateNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level. */
+/**
+ * Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level.
+ */
 export const ResourceKind = {
   /** Private execution credits of lane `target`. */
   TVL_EXECUTION_CREDITS: 1,
