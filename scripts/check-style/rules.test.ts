@@ -126,7 +126,8 @@ t.test('width of comments', async (test) => {
   test.same(tidyFindings('a.c', `\t${text(92, '/* ', ' */')}\n`, licence), [], 'a tab is 8 columns');
   test.match(tidyFindings('a.h', `\t${text(93, '/* ', ' */')}\n`, licence), [/a\.h:2: comment of 101/]);
   test.same(tidyFindings('a.md', `${text(300, '// ')}\n`, ''), [], 'Markdown');
-  test.same(tidyFindings('a.gen.ts', `${text(300, '// ')}\n`), [], 'generated');
+  test.same(tidyFindings('a.gen.ts', `${text(100, '// ')}\n`), [], 'generated');
+  test.match(tidyFindings('a.gen.ts', `${text(300, '// ')}\n`), [/a\.gen\.ts:2: comment of 300/], 'generated');
 });
 
 t.test('form of headers', async (test) => {

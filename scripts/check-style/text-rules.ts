@@ -78,9 +78,12 @@ export function isTidy({ path }: SourceFile, folders: readonly string[] = TIDY_F
   return folders.some((folder) => path === folder || path.startsWith(`${folder}/`));
 }
 
-/** Comment lines are narrow; a tab extends to the next multiple of 8 columns. */
+/**
+ * Comment lines are narrow, also those of generated files; a tab extends to the next multiple of 8
+ * columns.
+ */
 export function checkCommentWidth(file: SourceFile): Finding[] {
-  if (!isSource(file) || isGenerated(file)) return [];
+  if (!isSource(file)) return [];
   return findInLines(file, commentLines(file), (line) => {
     const columns = widthOf(line);
     return columns <= WIDEST_COMMENT ? undefined : `comment of ${columns} columns; at most ${WIDEST_COMMENT}`;
