@@ -5,7 +5,7 @@
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import { NOBODY, SHARED_COMPLETION, SHARED_EXECUTION } from '../shares/share-plan.ts';
+import { NO_OWNER, SHARED_COMPLETION, SHARED_EXECUTION } from '../shares/share-plan.ts';
 
 export type ResourceReport = ReturnType<typeof reportResources>;
 
@@ -70,7 +70,7 @@ function reportLane({ shareManager, lanes }: Adapter, number: number) {
   const { execution, completion } = lanes;
   return {
     number,
-    owner: share.owner === NOBODY ? undefined : share.owner,
+    owner: share.owner === NO_OWNER ? undefined : share.owner,
     dedicated: share.dedicated,
     weight: share.weight,
     executionCredits: share.executionCredits,

@@ -6,7 +6,7 @@
 import { encodeLaneAttributes, newLaneAttributes } from '../../protocol/layout/gen/lane-attributes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
-import { NOBODY } from '../shares/share-plan.ts';
+import { NO_OWNER } from '../shares/share-plan.ts';
 import type { CommandContext } from './command-context.ts';
 import { blameObject } from './share-commands.ts';
 
@@ -23,7 +23,7 @@ export function queryLane(context: CommandContext): ManagementStatus {
   const lane = lanes.lanes[number];
   const record = newLaneAttributes();
   record.state = lanes.map.getState(number);
-  record.function = share.owner === NOBODY ? 0 : share.owner;
+  record.function = share.owner === NO_OWNER ? 0 : share.owner;
   record.weight = share.weight;
   record.sharedCredits = share.sharedCredits;
   record.executionCredits = share.executionCredits;

@@ -13,7 +13,7 @@ import {
 import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import {
   type LaneShare,
-  NOBODY,
+  NO_OWNER,
   SHARED_COMPLETION,
   SHARED_CREDITS_ALL,
   SHARED_EXECUTION,
@@ -121,12 +121,12 @@ export function changeLaneMap(plan: SharePlan, change: ResourceChange): Refusal 
 export function changeDedicatedMap(plan: SharePlan, change: ResourceChange): Refusal | undefined {
   const word = lanesOfWord(plan, change);
   if (!Array.isArray(word)) return word;
-  const free = word.filter((number) => plan.lanes[number].owner === NOBODY);
+  const free = word.filter((number) => plan.lanes[number].owner === NO_OWNER);
   if (word.some((number) => isWanted(change, number) && !free.includes(number)))
     return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(free));
   const had = free.filter((number) => plan.lanes[number].dedicated);
   for (const number of free) plan.lanes[number].dedicated = isWanted(change, number);
-  if (plan.lanesShared.length < lanesKept(plan, NOBODY)) return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(had));
+  if (plan.lanesShared.length < lanesKept(plan, NO_OWNER)) return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(had));
   return undefined;
 }
 
@@ -146,7 +146,7 @@ function moveLanes(
 ): void {
   const levels = plan.mappedLevels(functionNumber);
   for (const number of added) Object.assign(plan.lanes[number], { owner: functionNumber, levels });
-  for (const number of removed) Object.assign(plan.lanes[number], { owner: NOBODY, levels: 0 });
+  for (const number of removed) Object.assign(plan.lanes[number], { owner: NO_OWNER, levels: 0 });
 }
 
 /**
@@ -177,7 +177,7 @@ function setLevel(lane: LaneShare, qosLevel: number, mapped: boolean): void {
 }
 
 function isShared(lane: LaneShare): boolean {
-  return lane.owner === NOBODY && !lane.dedicated;
+  return lane.owner === NO_OWNER && !lane.dedicated;
 }
 
 /** Numbers of the lanes that a map change covers, or the refusal of its word or of its bits. */

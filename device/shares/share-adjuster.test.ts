@@ -9,7 +9,7 @@ import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
 import { change, findDisagreement, guest, makeModel, makePlan } from '../test-support/share-model.ts';
 import { ShareAdjuster } from './share-adjuster.ts';
 import { HOST } from './share-changes.ts';
-import { NOBODY } from './share-plan.ts';
+import { NO_OWNER } from './share-plan.ts';
 
 /** Two functions with a share each, a guest on both. */
 function start() {
@@ -110,5 +110,5 @@ t.test('an idle function lends what it has, and asks back as soon as it does any
   t.same([...units.lentPcbs], [1]);
   adjuster.lendIdle = false;
   t.same([...units.lentPcbs], [], 'switching it off ends it');
-  t.equal(manager.plan.lanes[4].owner === NOBODY, false);
+  t.equal(manager.plan.lanes[4].owner === NO_OWNER, false);
 });

@@ -11,7 +11,7 @@ import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values
 import { LANE_WORDS } from '../lane/lane-set.ts';
 import { bitsOf, LANES_PER_WORD } from './lane-changes.ts';
 import { HOST, makeChanges, type Requester, type RequestRefusal } from './share-changes.ts';
-import { type LaneShare, NOBODY, SHARED_CREDITS_ALL, type SharePlan } from './share-plan.ts';
+import { type LaneShare, NO_OWNER, SHARED_CREDITS_ALL, type SharePlan } from './share-plan.ts';
 import type { ShareUnits } from './share-units.ts';
 
 /** In the order in which a function regains its resources. */
@@ -92,7 +92,8 @@ export class ShareManager {
   returnShare(functionNumber: number): void {
     const plan = this.plan.copy();
     Object.assign(plan.functions[functionNumber], { vcbs: 0, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0 });
-    for (const number of plan.lanesOf(functionNumber)) Object.assign(plan.lanes[number], { owner: NOBODY, levels: 0 });
+    for (const number of plan.lanesOf(functionNumber))
+      Object.assign(plan.lanes[number], { owner: NO_OWNER, levels: 0 });
     this.#adopt(plan);
   }
 

@@ -7,8 +7,8 @@
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 
-/** Owner of a lane that no function owns: the lane is shared. */
-export const NOBODY = -1;
+/** `owner` of a lane that no function owns: it is shared, or serves the dedicated buffers. */
+export const NO_OWNER = -1;
 /** Bits of `sharedCredits` of a lane: the kinds of credits that it may share. */
 export const SHARED_EXECUTION = 1;
 export const SHARED_COMPLETION = 2;
@@ -46,7 +46,7 @@ export interface FunctionShare {
 
 /** Allocation and size of one transmit virtual lane. */
 export interface LaneShare {
-  /** Number of the function to which it is allocated, or NOBODY. */
+  /** Number of the function to which it is allocated, or NO_OWNER. */
   owner: number;
   /**
    * One bit for each QoS level of the owner that is mapped to it. A level without mapped lanes uses
@@ -117,7 +117,7 @@ export class SharePlan {
 
   /** Numbers of the shared lanes, for functions without lanes of their own. */
   get lanesShared(): number[] {
-    return this.findLanes((lane) => lane.owner === NOBODY && !lane.dedicated);
+    return this.findLanes((lane) => lane.owner === NO_OWNER && !lane.dedicated);
   }
 
   get lanesDedicated(): number[] {

@@ -9,7 +9,7 @@ import { newResourceChange, type ResourceChange } from '../../protocol/layout/ge
 import { LANE_WORDS, type LaneMask } from '../lane/lane-set.ts';
 import type { Requester } from '../shares/share-changes.ts';
 import { maskOf, ShareManager } from '../shares/share-manager.ts';
-import { type FunctionShare, type LaneShare, NOBODY, type ShareLimits, SharePlan } from '../shares/share-plan.ts';
+import { type FunctionShare, type LaneShare, NO_OWNER, type ShareLimits, SharePlan } from '../shares/share-plan.ts';
 import type { ShareUnits } from '../shares/share-units.ts';
 
 /** Totals of the modelled adapter. */
@@ -132,7 +132,7 @@ export function makePlan(
     vcbBase += made.vcbs;
     return made;
   });
-  const lane = { owner: NOBODY, levels: 0, dedicated: false, executionCredits: 0, completionCredits: 0 };
+  const lane = { owner: NO_OWNER, levels: 0, dedicated: false, executionCredits: 0, completionCredits: 0 };
   const lanes = Array.from(
     { length: laneCount },
     (): LaneShare => ({ ...lane, sharedCredits: 3, listSize: limits.listSize, weight: 1 }),
