@@ -23,7 +23,7 @@ export type CommandHandler = (context: CommandContext) => ManagementStatus;
 export class CommandContext {
   readonly adapter: ManagedAdapter;
   /** The function whose software issued the command. */
-  owner: UnderlyingFunction;
+  issuer: UnderlyingFunction;
   readonly header: ManagementCommand = newManagementCommand();
   /** The whole command; the payload starts at `payload`. */
   command: DataView = new DataView(new ArrayBuffer(0));
@@ -36,14 +36,14 @@ export class CommandContext {
   badOffset = 0;
   limit = 0;
 
-  constructor(adapter: ManagedAdapter, owner: UnderlyingFunction) {
+  constructor(adapter: ManagedAdapter, issuer: UnderlyingFunction) {
     this.adapter = adapter;
-    this.owner = owner;
+    this.issuer = issuer;
   }
 
-  /** Starts a command of the function `owner`: clears the response. */
-  begin(owner: UnderlyingFunction, command: DataView): void {
-    this.owner = owner;
+  /** Starts a command of the function `issuer`: clears the response. */
+  begin(issuer: UnderlyingFunction, command: DataView): void {
+    this.issuer = issuer;
     this.command = command;
     this.response.fill(0);
     this.badOffset = 0;
@@ -74,8 +74,8 @@ export class CommandContext {
     object.tokenHigh = getManagementCommandTokenHigh(this.command, 0);
   }
 
-  /** Returns `object` if the function owns it, else undefined. */
+  /** Returns `object` if the issuer owns it, else undefined. */
   own<T extends { readonly owner: UnderlyingFunction }>(object: T | undefined): T | undefined {
-    return object !== undefined && object.owner === this.owner ? object : undefined;
+    return object !== undefined && object.owner === this.issuer ? object : undefined;
   }
 }

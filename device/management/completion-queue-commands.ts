@@ -34,7 +34,7 @@ const request: CqAttributes = newCqAttributes();
 
 /** CREATE_CQ: checks ring, record and event queue, and allocates the CQ. */
 export function createCompletionQueue(context: CommandContext): ManagementStatus {
-  const { adapter, owner } = context;
+  const { adapter, issuer } = context;
   decodeCqAttributes(context.command, context.payload, request);
   if (request.recordAddress % RECORD_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET);
@@ -47,8 +47,8 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   const memory = fetchRing(context);
   if (typeof memory === 'number') return memory;
   const queue = adapter.tables.completionQueues.add(
-    owner,
-    (number) => new CompletionQueue(number, owner, memory, request.recordAddress, request.entriesLog2),
+    issuer,
+    (number) => new CompletionQueue(number, issuer, memory, request.recordAddress, request.entriesLog2),
   );
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(queue);

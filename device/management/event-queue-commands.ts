@@ -40,7 +40,7 @@ const request: EqAttributes = newEqAttributes();
 
 /** CREATE_EQ: checks ring, vector, delay and summary addresses, and allocates the EQ. */
 export function createEventQueue(context: CommandContext): ManagementStatus {
-  const { adapter, owner } = context;
+  const { adapter, issuer } = context;
   decodeEqAttributes(context.command, context.payload, request);
   if (request.entriesLog2 > EVENT_QUEUE_MAX_LOG2)
     return context.badField(EQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, EVENT_QUEUE_MAX_LOG2);
@@ -57,8 +57,8 @@ export function createEventQueue(context: CommandContext): ManagementStatus {
   });
   if (typeof memory === 'number') return memory;
   const queue = adapter.tables.eventQueues.add(
-    owner,
-    (number) => new EventQueue(number, owner, memory, request.entriesLog2),
+    issuer,
+    (number) => new EventQueue(number, issuer, memory, request.entriesLog2),
   );
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;
   queue.vector = request.vector;
@@ -172,7 +172,7 @@ function checkSummary(context: CommandContext): ManagementStatus {
 }
 
 function isMapped(context: CommandContext, address: number, lengthBytes: number): boolean {
-  return context.owner.dma.read(0, address, lengthBytes, new Uint8Array(lengthBytes), 0);
+  return context.issuer.dma.read(0, address, lengthBytes, new Uint8Array(lengthBytes), 0);
 }
 
 function setDelay(queue: EventQueue): void {

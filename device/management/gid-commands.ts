@@ -32,12 +32,12 @@ export function queryGid(context: CommandContext): ManagementStatus {
 
 /** MODIFY_GID: sets or clears one entry of a port's table; for the physical function only. */
 export function modifyGid(context: CommandContext): ManagementStatus {
-  const { adapter, owner, command, payload } = context;
+  const { adapter, issuer, command, payload } = context;
   const port = findPort(context);
   if (port === undefined) return ManagementStatus.BAD_FIELD;
   const index = context.header.objectNumber;
   // The opcode, at offset 0, is at fault.
-  if (owner.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
+  if (issuer.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
   if (index < FIRST_OWN_ENTRY || index >= GID_TABLE_ENTRIES)
     return blameObject(context, ManagementStatus.BAD_OBJECT, GID_TABLE_ENTRIES - 1);
   for (let at = 0; at < requested.length; at++)

@@ -12,13 +12,13 @@ import { blameObject } from './share-commands.ts';
 
 /** QUERY_LANE: a virtual function may query only lanes allocated to it. */
 export function queryLane(context: CommandContext): ManagementStatus {
-  const { adapter, owner } = context;
+  const { adapter, issuer } = context;
   const number = context.header.objectNumber;
   const { plan } = adapter.shareManager;
   const { lanes } = adapter;
   const share = plan.lanes[number];
   if (share === undefined) return blameObject(context, ManagementStatus.BAD_OBJECT, plan.lanes.length - 1);
-  if (owner.number !== PHYSICAL_FUNCTION && share.owner !== owner.number)
+  if (issuer.number !== PHYSICAL_FUNCTION && share.owner !== issuer.number)
     return blameObject(context, ManagementStatus.NOT_PERMITTED, 0);
   const lane = lanes.lanes[number];
   const record = newLaneAttributes();

@@ -49,14 +49,14 @@ export class ManagementProcessor {
     const buffer = managed.pendingManagement;
     if (buffer === undefined) return false;
     managed.pendingManagement = undefined;
-    const { underlying: owner } = managed;
+    const { underlying: issuer } = managed;
     const context = this.#context;
-    context.begin(owner, buffer.view);
+    context.begin(issuer, buffer.view);
     decodeManagementCommand(buffer.view, 0, context.header);
     context.objectNumber = context.header.objectNumber;
     const status = this.#execute(context, buffer.collectLength);
-    owner.counters.managementCommands++;
-    if (status !== ManagementStatus.OK) owner.counters.managementRefused++;
+    issuer.counters.managementCommands++;
+    if (status !== ManagementStatus.OK) issuer.counters.managementRefused++;
     // The command is done: software may write the next one before it sees the response.
     managed.collect.releaseDedicated();
     this.#respond(context, status);
@@ -67,7 +67,7 @@ export class ManagementProcessor {
     const { header, command } = context;
     if (!hasCommandChecksum(command, length, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0, 0))
       return ManagementStatus.BAD_CHECKSUM;
-    if (!context.owner.enabled) return ManagementStatus.DISABLED;
+    if (!context.issuer.enabled) return ManagementStatus.DISABLED;
     if (header.responseAddress % RESPONSE_ALIGNMENT !== 0) {
       context.badOffset = MANAGEMENT_COMMAND_RESPONSE_ADDRESS_OFFSET;
       return ManagementStatus.BAD_ADDRESS;
@@ -90,7 +90,7 @@ export class ManagementProcessor {
   }
 
   #respond(context: CommandContext, status: ManagementStatus): void {
-    const { header, owner, responseView: view } = context;
+    const { header, issuer, responseView: view } = context;
     setManagementResponseStatus(view, 0, status);
     setManagementResponseObjectNumber(view, 0, context.objectNumber);
     setManagementResponseBadOffset(view, 0, context.badOffset);
@@ -102,9 +102,9 @@ export class ManagementProcessor {
       status !== ManagementStatus.BAD_CHECKSUM && header.responseAddress % RESPONSE_ALIGNMENT === 0;
     if (
       !addressBelievable ||
-      !owner.dma.publish(0, header.responseAddress, context.response, MANAGEMENT_RESPONSE_SIZE, SEQUENCE_BYTES)
+      !issuer.dma.publish(0, header.responseAddress, context.response, MANAGEMENT_RESPONSE_SIZE, SEQUENCE_BYTES)
     )
-      owner.faults.report(FaultKind.MANAGEMENT_RESPONSE, header.sequence, header.responseAddress);
+      issuer.faults.report(FaultKind.MANAGEMENT_RESPONSE, header.sequence, header.responseAddress);
     if (header.notify) this.#notify(context);
   }
 

@@ -43,7 +43,7 @@ export function createMemoryRegion(context: CommandContext): ManagementStatus {
   if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MR_ATTRIBUTES_PD_OFFSET);
   const status = checkAccess(context) || checkTranslation(context);
   if (status !== ManagementStatus.OK) return status;
-  const region = context.adapter.tables.memoryRegions.add(context.owner, (number) => new MemoryRegion(number, pd));
+  const region = context.adapter.tables.memoryRegions.add(context.issuer, (number) => new MemoryRegion(number, pd));
   if (region === undefined) return ManagementStatus.NO_RESOURCES;
   pd.references++;
   region.access = request.access;
@@ -135,7 +135,7 @@ function checkTranslation(context: CommandContext): ManagementStatus {
   if (request.startAddress > lastStart) return context.badField(MR_ATTRIBUTES_START_ADDRESS_OFFSET, lastStart);
   const aligned = request.pageListAddress % LIST_ALIGNMENT === 0;
   const pages =
-    aligned && fetchPageList(context.owner.dma, request.pageListAddress, request.pageCount, request.pageShift);
+    aligned && fetchPageList(context.issuer.dma, request.pageListAddress, request.pageCount, request.pageShift);
   if (!pages) return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
   requestedPages = pages;
   return ManagementStatus.OK;

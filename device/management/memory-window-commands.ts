@@ -26,7 +26,7 @@ export function createMemoryWindow(context: CommandContext): ManagementStatus {
   if (request.kind !== MwKind.TYPE_1 && request.kind !== MwKind.TYPE_2)
     return context.badField(MW_ATTRIBUTES_KIND_OFFSET, MwKind.TYPE_2);
   const { kind } = request;
-  const window = tables.memoryWindows.add(context.owner, (number) => new MemoryWindow(number, pd, kind));
+  const window = tables.memoryWindows.add(context.issuer, (number) => new MemoryWindow(number, pd, kind));
   if (window === undefined) return ManagementStatus.NO_RESOURCES;
   context.objectNumber = window.number;
   describe(context, window);

@@ -17,8 +17,8 @@ import type { CommandContext } from './command-context.ts';
 
 /** CREATE_PD: allocates a protection domain. */
 export function createProtectionDomain(context: CommandContext): ManagementStatus {
-  const { adapter, owner } = context;
-  const pd = adapter.tables.protectionDomains.add(owner, (number) => new ProtectionDomain(number, owner));
+  const { adapter, issuer } = context;
+  const pd = adapter.tables.protectionDomains.add(issuer, (number) => new ProtectionDomain(number, issuer));
   if (pd === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(pd);
   context.objectNumber = pd.number;

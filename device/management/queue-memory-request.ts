@@ -29,6 +29,6 @@ export function fetchQueueMemory(context: CommandContext, request: QueueMemoryRe
   if (!request.paged) return QueueMemory.contiguous(request.address);
   if (request.pageShift < PAGE_SHIFT_MIN || request.pageShift > PAGE_SHIFT_MAX)
     return context.badField(request.pageShiftOffset, PAGE_SHIFT_MAX);
-  const memory = QueueMemory.fetchPaged(context.owner.dma, request.address, request.sizeBytes, request.pageShift);
+  const memory = QueueMemory.fetchPaged(context.issuer.dma, request.address, request.sizeBytes, request.pageShift);
   return memory ?? context.badPayload(ManagementStatus.BAD_ADDRESS, request.addressOffset);
 }

@@ -77,13 +77,13 @@ const attributes: QpAttributes = newQpAttributes();
 
 /** CREATE_QP: checks sizes, service and objects, allocates the QP and publishes its descriptor. */
 export function createQueuePair(context: CommandContext): ManagementStatus {
-  const { adapter, owner } = context;
+  const { adapter, issuer } = context;
   const creation = decodeQpCreation(context.command, context.payload, newQpCreation());
   const status = checkSizes(context, creation) || checkService(context, creation);
   if (status !== ManagementStatus.OK) return status;
   const parts = resolveParts(context, creation);
   if (typeof parts === 'number') return parts;
-  const qp = adapter.tables.queuePairs.add(owner, (number) => new QueuePair(number, owner, creation, parts));
+  const qp = adapter.tables.queuePairs.add(issuer, (number) => new QueuePair(number, issuer, creation, parts));
   if (qp === undefined) return ManagementStatus.NO_RESOURCES;
   adapter.connected.attach(qp);
   context.label(qp);

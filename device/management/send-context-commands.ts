@@ -39,7 +39,7 @@ export function createSendContext(context: CommandContext): ManagementStatus {
     return context.badField(SEND_CONTEXT_ATTRIBUTES_BLOCKS_OFFSET, SEND_CONTEXT_BLOCKS_MAX);
   const status = check(context, ALL_MASK, blocks);
   if (status !== ManagementStatus.OK) return status;
-  const created = context.adapter.sendContexts.add(context.owner, blocks);
+  const created = context.adapter.sendContexts.add(context.issuer, blocks);
   if (created === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(created);
   apply(created, ALL_MASK);
@@ -106,7 +106,7 @@ export function destroySendContext(context: CommandContext): ManagementStatus {
 }
 
 function find(context: CommandContext): SendContext | undefined {
-  return context.adapter.sendContexts.get(context.owner, context.header.objectNumber);
+  return context.adapter.sendContexts.get(context.issuer, context.header.objectNumber);
 }
 
 /** Checks what the mask names. */
@@ -121,7 +121,7 @@ function check(context: CommandContext, mask: number, blocks: number): Managemen
     return context.badField(SEND_CONTEXT_ATTRIBUTES_VECTOR_OFFSET, VECTOR_COUNT - 1);
   if (mask & SendContextMask.CREDIT_ADDRESS) {
     const address = request.creditAddress;
-    const isMapped = context.owner.dma.read(0, address, LINE_BYTES, new Uint8Array(LINE_BYTES), 0);
+    const isMapped = context.issuer.dma.read(0, address, LINE_BYTES, new Uint8Array(LINE_BYTES), 0);
     if (address % LINE_BYTES !== 0 || !isMapped)
       return context.badPayload(ManagementStatus.BAD_ADDRESS, SEND_CONTEXT_ATTRIBUTES_CREDIT_ADDRESS_OFFSET);
   }

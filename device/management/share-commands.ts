@@ -24,11 +24,11 @@ const LEVEL_MAP_OFFSETS = [RESOURCE_SHARE_TVL_MAP_LEVEL0_OFFSET, RESOURCE_SHARE_
 
 /** REQUEST_RESOURCES: makes all changes of the payload, or none and blames the field at fault. */
 export function requestResources(context: CommandContext): ManagementStatus {
-  const { adapter, owner } = context;
+  const { adapter, issuer } = context;
   const { buffer, byteOffset } = context.command;
   const bytes = context.header.modifier * RESOURCE_CHANGE_SIZE;
   const changes = decodeChanges(new Uint8Array(buffer, byteOffset + context.payload, bytes));
-  const refusal = adapter.shareManager.request({ host: false, function: owner.number }, changes);
+  const refusal = adapter.shareManager.request({ host: false, function: issuer.number }, changes);
   if (refusal === undefined) return ManagementStatus.OK;
   return context.badPayload(refusal.status, refusal.index * RESOURCE_CHANGE_SIZE + refusal.offset, refusal.limit);
 }
@@ -38,10 +38,10 @@ export function requestResources(context: CommandContext): ManagementStatus {
  * amounts.
  */
 export function queryResources(context: CommandContext): ManagementStatus {
-  const { adapter, owner, responseView: view } = context;
+  const { adapter, issuer, responseView: view } = context;
   const number = context.header.objectNumber;
-  const physical = owner.number === PHYSICAL_FUNCTION;
-  if (number !== owner.number && !physical) return blameObject(context, ManagementStatus.NOT_PERMITTED, 0);
+  const physical = issuer.number === PHYSICAL_FUNCTION;
+  if (number !== issuer.number && !physical) return blameObject(context, ManagementStatus.NOT_PERMITTED, 0);
   const { plan } = adapter.shareManager;
   if (number >= plan.functions.length)
     return blameObject(context, ManagementStatus.BAD_OBJECT, plan.functions.length - 1);

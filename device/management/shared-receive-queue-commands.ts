@@ -55,7 +55,7 @@ export function createSharedReceiveQueue(context: CommandContext): ManagementSta
   });
   if (typeof memory === 'number') return memory;
   const ring = new ReceiveRing(memory, request.entriesLog2, request.strideLog2, request.recordAddress);
-  const queue = tables.sharedReceiveQueues.add(context.owner, (number) => new SharedReceiveQueue(number, pd, ring));
+  const queue = tables.sharedReceiveQueues.add(context.issuer, (number) => new SharedReceiveQueue(number, pd, ring));
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(queue);
   queue.limit = request.limit;
