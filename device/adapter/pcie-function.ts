@@ -32,8 +32,8 @@ import type { QueuePairLifeCycle } from './queue-pair-life.ts';
 
 const GRANTED: ResourceAnswer = { status: ManagementStatus.OK, index: 0, offset: 0, limit: 0 };
 
-/** The adapter that the function is a part of. */
-export interface FunctionSurroundings extends ManagedAdapter, SharedRegisterParts {
+/** Units and options of the adapter that its functions share. */
+export interface SharedAdapterParts extends ManagedAdapter, SharedRegisterParts {
   readonly options: AdapterOptions;
   readonly pending: PendingWork;
   readonly admission: CommandAdmission;
@@ -43,7 +43,7 @@ export interface FunctionSurroundings extends ManagedAdapter, SharedRegisterPart
 
 export class PcieFunction implements FunctionPort, ManagedFunction, RegisterParts {
   readonly underlying: UnderlyingFunction;
-  readonly shared: FunctionSurroundings;
+  readonly shared: SharedAdapterParts;
   readonly registers: RegisterFile;
   readonly collect: CollectUnit;
   /** In front of the collect unit, if the options ask for it. */
@@ -53,7 +53,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   dedicatedLocked = false;
   pendingManagement: PhysicalCollectBuffer | undefined = undefined;
 
-  constructor(underlying: UnderlyingFunction, shared: FunctionSurroundings) {
+  constructor(underlying: UnderlyingFunction, shared: SharedAdapterParts) {
     this.underlying = underlying;
     this.shared = shared;
     const { scheduler, tables, options } = shared;

@@ -55,8 +55,8 @@ export interface TracePart {
   readonly blocks: string;
 }
 
-/** Parts of the process that trace commands use. */
-export interface TraceSurroundings {
+/** The process whose adapters are traced. */
+export interface TracedProcess {
   nowNs(): number;
   findAdapter(name: unknown): ServedAdapter;
   /** Crosses the seam; returns a management status. */
@@ -75,7 +75,7 @@ const PART_STEPS = 2000;
 
 export class TraceControl {
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
-    ['trace-status', ({ parameters }) => this.#status(this.#around.findAdapter(parameters.adapter).core)],
+    ['trace-status', ({ parameters }) => this.#status(this.#process.findAdapter(parameters.adapter).core)],
     ['trace-on', ({ parameters }) => this.#enable(parameters)],
     ['trace-off', ({ parameters }) => this.#disable(parameters)],
     ['trace-read', ({ parameters }) => this.#read(parameters)],
@@ -83,11 +83,11 @@ export class TraceControl {
     ['timeline-off', ({ parameters }) => this.#stopTimeline(parameters)],
     ['timeline-read', ({ parameters }) => this.#readTimeline(parameters)],
   ]);
-  readonly #around: TraceSurroundings;
+  readonly #process: TracedProcess;
   readonly #timelines = new Map<Adapter, TimelineRing>();
 
-  constructor(around: TraceSurroundings) {
-    this.#around = around;
+  constructor(process: TracedProcess) {
+    this.#process = process;
   }
 
   #status(adapter: Adapter): TraceStatus {
@@ -119,7 +119,7 @@ export class TraceControl {
     const { number } = qp.owner;
     const bytes = new Uint8Array(TRACE_ATTRIBUTES_SIZE);
     encodeTraceAttributes(new DataView(bytes.buffer), 0, { ...newTraceAttributes(), ...asked });
-    const status = this.#around.requestTrace(adapter, number, qp.number, bytes);
+    const status = this.#process.requestTrace(adapter, number, qp.number, bytes);
     if (status === ManagementStatus.NO_RESOURCES)
       throw new Error(
         `${2 ** (asked.blocksLog2 ?? 0)} blocks of ${asked.snapLength} bytes are more than function ${number} has left for traces`,
@@ -149,27 +149,27 @@ export class TraceControl {
   }
 
   #startTimeline({ adapter: name }: Parameters): TraceStatus {
-    const adapter = this.#around.findAdapter(name).core;
-    const timeline = new TimelineRing(TIMELINE_LOG2, () => this.#around.nowNs());
+    const adapter = this.#process.findAdapter(name).core;
+    const timeline = new TimelineRing(TIMELINE_LOG2, () => this.#process.nowNs());
     this.#timelines.set(adapter, timeline);
     adapter.attachTimeline(timeline);
     return this.#status(adapter);
   }
 
   #stopTimeline({ adapter: name }: Parameters): TraceStatus {
-    const adapter = this.#around.findAdapter(name).core;
+    const adapter = this.#process.findAdapter(name).core;
     this.#timelines.delete(adapter);
     adapter.attachTimeline(undefined);
     return this.#status(adapter);
   }
 
   #readTimeline(parameters: Parameters): readonly TimelineStep[] {
-    const timeline = this.#timelines.get(this.#around.findAdapter(parameters.adapter).core);
+    const timeline = this.#timelines.get(this.#process.findAdapter(parameters.adapter).core);
     return timeline?.read(readInteger(parameters, 'position', 2 ** 52, 0), PART_STEPS) ?? [];
   }
 
   #find(parameters: Parameters): { adapter: ServedAdapter; qp: QueuePair } {
-    const adapter = this.#around.findAdapter(parameters.adapter);
+    const adapter = this.#process.findAdapter(parameters.adapter);
     const number = readInteger(parameters, 'qp', QPN_MAX);
     const qp = adapter.core.tables.queuePairs.get(number);
     if (qp === undefined) throw new Error(`there is no QP ${number}`);

@@ -26,7 +26,7 @@ const WORD_BYTES = 8;
 const SMALL = Uint8Array.of(1, 2, 3, 4);
 
 /** A packet of one block to a QP that does not exist: only its credit matters. */
-function toNobody(fixture: SendContextFixture): Uint8Array {
+function toAbsentQp(fixture: SendContextFixture): Uint8Array {
   return fixture.packet(SMALL, { destQpn: 0xfffffe });
 }
 
@@ -34,7 +34,7 @@ t.test('hazard 21: the counter wraps with the context full, empty and in between
   for (const blocks of [2, 64, 1000, SEND_CONTEXT_BLOCKS_MAX]) {
     const fixture = new SendContextFixture({ blocks, threshold: blocks });
     const { context } = fixture;
-    const packet = toNobody(fixture);
+    const packet = toAbsentQp(fixture);
     const send = (count: number): void => {
       for (let index = 0; index < count; index++) if (!context.send(packet)) t.fail(`no credit at ${context.sent}`);
     };
@@ -55,7 +55,7 @@ t.test('hazard 21: the counter wraps with the context full, empty and in between
       t.equal(context.available, blocks, 'empty');
       send(blocks);
       t.equal(context.available, 0, 'full');
-      t.notOk(context.send(toNobody(fixture)), 'the device has returned none of them');
+      t.notOk(context.send(toAbsentQp(fixture)), 'the device has returned none of them');
       returnAll();
       t.equal(context.word.freeCounter, (start + blocks) % COUNTER);
       t.equal(context.available, blocks, `${blocks} blocks from ${start} on`);
@@ -79,7 +79,7 @@ t.test('credit words of up to eight contexts share a line: each return is one st
   for (const [index, context] of contexts.entries()) {
     const before = words();
     const mark = host.log.count;
-    for (let count = 0; count <= index; count++) t.ok(context.send(toNobody(fixture)));
+    for (let count = 0; count <= index; count++) t.ok(context.send(toAbsentQp(fixture)));
     fixture.settle();
     context.force();
     const stores = host.log
@@ -102,7 +102,7 @@ t.test('a packet raises an interrupt when it leaves if it asks for one, and only
   const fixture = new SendContextFixture();
   for (const interrupt of [0, 1, 0, 1]) {
     const before = fixture.interrupts;
-    const stores = fixture.context.allocate(toNobody(fixture), { interrupt }) as SendStore[];
+    const stores = fixture.context.allocate(toAbsentQp(fixture), { interrupt }) as SendStore[];
     for (const store of stores.slice(1)) fixture.context.write(store);
     fixture.settle();
     t.equal(fixture.interrupts, before, 'not before it is whole');
@@ -120,8 +120,8 @@ t.test(
     const { context } = fixture;
     const waiting = (): number => fixture.query().packetsWaiting;
     // Written while the machine does not run.
-    for (let count = 0; count < 100; count++) t.ok(context.send(toNobody(fixture)));
-    const half = context.allocate(toNobody(fixture)) as SendStore[];
+    for (let count = 0; count < 100; count++) t.ok(context.send(toAbsentQp(fixture)));
+    const half = context.allocate(toAbsentQp(fixture)) as SendStore[];
     context.write(half[0]);
     context.disable();
     t.equal(context.state, SendContextState.DRAINING);
@@ -135,7 +135,7 @@ t.test(
     t.equal(context.word.freeCounter, 100, 'returned without being asked');
     t.equal(context.word.dueForce, 1);
     context.enable();
-    t.ok(context.send(toNobody(fixture), { creditReturn: 1 }));
+    t.ok(context.send(toAbsentQp(fixture), { creditReturn: 1 }));
     fixture.settle();
     t.equal(context.word.freeCounter, 1);
     fixture.finish();
@@ -197,7 +197,7 @@ t.test(
       for (let turn = 0; turn < 1500; turn++) {
         if (random.oneIn(20)) host.memory.protect(line, 1, random.pick([PageAccess.UNMAPPED, PageAccess.READ_WRITE]));
         for (const [index, one] of [context, other].entries())
-          if (one.send(toNobody(fixture), { creditReturn: random.below(2) }, () => ended[index]++)) sent[index]++;
+          if (one.send(toAbsentQp(fixture), { creditReturn: random.below(2) }, () => ended[index]++)) sent[index]++;
         machine.step();
         for (const one of [context, other]) one.refresh();
         if (context.state === SendContextState.HALTED) {
@@ -249,7 +249,7 @@ function countWrongCredits(seed: number, SendContext: typeof DriverSendContext):
   const { context } = fixture;
   let wrong = 0;
   for (let round = 0; round < 40; round++) {
-    for (let count = random.between(1, 8); count > 0; count--) context.send(toNobody(fixture));
+    for (let count = random.between(1, 8); count > 0; count--) context.send(toAbsentQp(fixture));
     for (let count = random.between(1, 6); count > 0; count--) machine.step();
     context.restart();
     for (let count = random.between(1, 60); count > 0; count--) machine.step();
@@ -276,7 +276,7 @@ t.test(
   async (t) => {
     const fixture = new SendContextFixture({ blocks: 16, threshold: 0 });
     const { context } = fixture;
-    const stores = context.allocate(toNobody(fixture)) as SendStore[];
+    const stores = context.allocate(toAbsentQp(fixture)) as SendStore[];
     context.halt();
     t.equal(context.state, SendContextState.HALTED, 'the state is there before its interrupt');
     t.equal(fixture.interrupts, 0);
@@ -288,7 +288,7 @@ t.test(
     context.enable();
     t.equal(fixture.query().writesDropped, 2 * stores.length);
     t.equal(fixture.query().packetsSent, 0);
-    t.ok(context.send(toNobody(fixture)));
+    t.ok(context.send(toAbsentQp(fixture)));
     fixture.settle();
     t.equal(fixture.query().packetsSent, 1);
     fixture.finish();
@@ -300,7 +300,7 @@ t.test('a port that is down: packets for VL15 and others are dropped, and their 
   const [port] = fixture.adapterFixture.machine.device.ports;
   port.setState(PortState.DOWN);
   const { context } = fixture;
-  t.ok(context.send(toNobody(fixture)));
+  t.ok(context.send(toAbsentQp(fixture)));
   t.ok(context.send(fixture.packet(new Uint8Array(256), { destQpn: 0, srcQpn: 0 }), { virtualLane: 15 }));
   fixture.settle();
   t.match(fixture.query(), { packetsSent: 0, packetsDropped: 2, haltCause: SendHaltCause.NONE });
