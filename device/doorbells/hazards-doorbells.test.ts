@@ -305,7 +305,7 @@ t.test(
       qp.ring(0);
       t.equal(getSendQueueDescriptorDestroyed(descriptor, 0), 1, 'destroyed is there at once');
       stepUntil(fixture, () => getSendQueueDescriptorNextState(descriptor, 0) === NOT_QUEUED, 'a null link');
-      // Software reuses the memory now: nobody else may touch it.
+      // Software reuses the memory now: the device may not access it.
       const bytes = new Uint8Array(descriptor.buffer, descriptor.byteOffset, descriptor.byteLength);
       bytes.fill(0x77);
       fixture.settle();

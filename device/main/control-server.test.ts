@@ -57,7 +57,7 @@ async function until(condition: () => boolean): Promise<void> {
 
 t.test('requests are answered', async (t) => {
   const server = serve(t);
-  t.equal(statSync(server.path).mode & 0o777, 0o600, 'nobody else may connect');
+  t.equal(statSync(server.path).mode & 0o777, 0o600, 'no other user may connect');
   const client = await ControlClient.connect(server.path);
   t.same(await client.request('echo', { a: 1 }), { a: 1 });
   t.equal(await client.request('nothing'), null);

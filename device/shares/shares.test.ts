@@ -270,7 +270,7 @@ t.test('two users of one dedicated collect buffer: the lock lets one in at a tim
       user.write(user.build({ opcode: ManagementOpcode.QUERY_RESOURCES, objectNumber: WEATHER }));
     } else waited++;
   }
-  t.ok(waited > 20, `${waited} times somebody had to wait`);
+  t.ok(waited > 20, `${waited} times a function had to wait`);
 });
 
 t.test('a share that shrinks below its use converges under load, and nothing is lost', async (t) => {

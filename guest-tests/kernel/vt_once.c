@@ -155,17 +155,17 @@ static void vt_foreign(struct vt *t)
 {
 	u32 faults = vt_fault_count(t, VUHCA_FAULT_KIND_COMMAND_BAD_QP);
 	u32 explicit = vuhca_read_csr(t->dev, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF);
-	struct vuhca_qp nobody = { .dev = t->dev };
+	struct vuhca_qp other = { .dev = t->dev };
 	unsigned int i, foreign = 0;
 	struct vuhca_wc wc;
 
 	for (i = 0; i < 1000; i++) {
 		/* Low numbers belong to other functions, if there are any. */
-		nobody.qpn = prandom_u32_state(&t->random) %
-			     (i % 2 ? VUHCA_UD_TARGET_REMOTE_QPN_MASK : 64);
-		if (xa_load(&t->dev->qps, nobody.qpn))
+		other.qpn = prandom_u32_state(&t->random) %
+			    (i % 2 ? VUHCA_UD_TARGET_REMOTE_QPN_MASK : 64);
+		if (xa_load(&t->dev->qps, other.qpn))
 			continue;
-		vuhca_ring_doorbell(&nobody, prandom_u32_state(&t->random));
+		vuhca_ring_doorbell(&other, prandom_u32_state(&t->random));
 		foreign++;
 	}
 	VT_EQUAL(t, vuhca_read_csr(t->dev, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF),

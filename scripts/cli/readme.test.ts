@@ -86,7 +86,7 @@ t.test('every command is run by a test or by CI', async (t) => {
   t.ok(commands.length > 5, 'the README has shell blocks');
   for (const command of commands) {
     const runner = runners.find(([start]) => startsWith(command, start));
-    if (t.ok(runner, `somebody runs \`${command}\``))
+    if (t.ok(runner, `a test runs \`${command}\``))
       t.ok(existsSync(join(root, runner?.[1] ?? '')), `${runner?.[1]} exists`);
   }
   for (const [start] of runners)

@@ -125,7 +125,8 @@ export class ExposedMemory {
       const changed = findDifference(bytes, this.#snapshot);
       if (changed >= 0) return `byte ${changed} changed after its key was taken back`;
     }
-    if (findDifference(bytes, this.#constant, SLOTS * this.slotBytes) >= 0) return 'memory nobody writes has changed';
+    if (findDifference(bytes, this.#constant, SLOTS * this.slotBytes) >= 0)
+      return 'memory that no operation writes has changed';
     for (let slot = 0; slot < SLOTS; slot++) {
       const wrong = this.#findWrongInSlot(slot);
       if (wrong !== undefined) return wrong;

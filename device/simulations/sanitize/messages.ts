@@ -62,7 +62,7 @@ export class Messages {
   arrive(bytes: Uint8Array): void {
     const number = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
     const message = this.#messages[number];
-    if (message === undefined) throw new Error(`a message ${number} arrived that nobody sent`);
+    if (message === undefined) throw new Error(`message ${number} arrived and was not sent`);
     if (message.arrived) throw new Error(`message ${number} (${message.stream}) arrived twice`);
     if (message.lengthBytes !== bytes.length)
       throw new Error(`message ${number} arrived with ${bytes.length} of ${message.lengthBytes} bytes`);

@@ -144,7 +144,7 @@ function points(samples: readonly Sample[], value: (sample: Sample) => number): 
   return samples.map((sample) => ({ timeNs: sample.timeNs, value: value(sample) }));
 }
 
-/** Nothing where somebody at work had nothing waiting all the time. */
+/** Shares over a sliding window, for windows in which all active guests had commands waiting. */
 function sharesOverTime({ samples, active }: PhaseResult, number: number): Point[] {
   const shares: Point[] = [];
   let from = 0;
