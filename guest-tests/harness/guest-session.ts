@@ -51,6 +51,8 @@ export interface GuestSessionOptions {
 
 /** The longest silence of a case, with a wide margin for busy machines. */
 const SILENCE_SECONDS = 300;
+/** A guest that boots is silent: its console is quiet. */
+const BOOT_SECONDS = 300;
 const LOG_LINES = 50_000;
 /** Kernel options that find wrong memory accesses, as far as a stock kernel can. */
 const APPEND = 'slub_debug=FZPU kfence.sample_interval=10 hung_task_panic=0 log_buf_len=1M';
@@ -73,6 +75,7 @@ export class GuestSession {
   #logLines = 0;
   readonly #startMs = performance.now();
   #silence: SilenceWatch | undefined;
+  #whenBooted = (): void => {};
   #step: { kind: StepKind; name: string; output: string[]; failed: boolean } | undefined;
   #ended = false;
 
@@ -94,13 +97,15 @@ export class GuestSession {
       onKernelLine: (line) => this.#takeLog(line),
     });
     started(guest);
-    this.#silence = new SilenceWatch({
-      endMs: silenceSeconds * 1000,
-      onEnd: (seconds) => {
-        this.#fault('silence', `the guest was silent for ${seconds} s${this.#during()} and was ended`);
-        void guest.kill();
-      },
-    });
+    const endIt = (seconds: number): void => {
+      this.#fault('silence', `the guest was silent for ${seconds} s${this.#during()} and was ended`);
+      void guest.kill();
+    };
+    this.#silence = new SilenceWatch({ endMs: Math.max(silenceSeconds, BOOT_SECONDS) * 1000, onEnd: endIt });
+    this.#whenBooted = () => {
+      this.#silence?.stop();
+      this.#silence = new SilenceWatch({ endMs: silenceSeconds * 1000, onEnd: endIt });
+    };
     guest.port().onLine((line) => this.#report(line));
     const exit = await guest.whenExited;
     this.#silence.stop();
@@ -163,6 +168,7 @@ export class GuestSession {
     if (step !== null) this.#step = { kind: step[1] as StepKind, name: step[2] as string, output: [], failed: false };
     else if (done !== null) this.#endStep(Number(done[1]), done[2] as string);
     else if (line.startsWith('@vuhca exit ')) this.#ended = true;
+    else if (line.startsWith('@vuhca init ')) this.#whenBooted();
     else if (line.startsWith('@vuhca ')) {
       if (/^@vuhca (module|stock) /.test(line)) this.#fault('guest', line);
     } else {

@@ -33,7 +33,7 @@ bound() {
 
 # A driver may probe after insmod has returned.
 bind() {
-  tries=100
+  tries=50
   while [ $tries -gt 0 ]; do
     found=$(bound "$1" | tr '\n' ' ')
     [ -n "$found" ] && break

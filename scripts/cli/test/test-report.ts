@@ -53,7 +53,7 @@ export function countResults(report: JobReport): JobCounts {
 export function findFailures(report: JobReport): Failure[] {
   const { run, adapter } = report;
   const around = (entry: TestResult | GuestFault): Omit<Failure, 'title' | 'details'> => ({
-    kernelLog: run.logBetween(entry.logLines - LOG_BEFORE, entry.logLines + LOG_AFTER),
+    kernelLog: withoutBoot(run.logBetween(entry.logLines - LOG_BEFORE, entry.logLines + LOG_AFTER)),
     adapter: adapter.get(entry) ?? [],
   });
   const failed = leaves(report).filter(({ ok }) => !ok);
@@ -68,6 +68,13 @@ export function findFailures(report: JobReport): Failure[] {
     })),
     ...others.map((fault) => ({ title: fault.text, details: [], ...around(fault) })),
   ];
+}
+
+/** The lines from the first step on, if it is among them. */
+function withoutBoot(lines: readonly string[]): readonly string[] {
+  const boot = lines.findIndex((line) => line.includes('Run /init as init process'));
+  const step = lines.findIndex((line, index) => index > boot && line.includes('@vuhca step'));
+  return boot < 0 ? lines : lines.slice(step < 0 ? boot : step);
 }
 
 /** The status of one job. */

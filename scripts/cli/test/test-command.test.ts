@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `vuhca test` as its users call it: the example passes; modules that warn, hang, panic, do not
+ * load, do not bind, do not compile, or print broken KTAP each get their exit status, one clear
+ * sentence and the log; wrong arguments are found before anything starts.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
+import { type CliResult, runCli } from '../testing/run-cli.ts';
+import { TestStatus } from './test-command.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const FIXTURES = fileURLToPath(new URL('testing/modules', import.meta.url));
+const EXAMPLE = join(ROOT, 'guest-tests/example');
+/** Only the bound of the machine that runs the tests ends a slow one. */
+t.setTimeout(0);
+
+/** A job, its exit status, and what its output says. */
+interface Case {
+  readonly words: readonly string[];
+  readonly status: TestStatus;
+  readonly says: readonly RegExp[];
+  /** Looks at what else it left. */
+  readonly after?: (t: Test) => void;
+}
+
+async function check(t: Test, { words, status, says, after }: Case): Promise<CliResult> {
+  const result = await runCli(['test', ...words]);
+  t.equal(result.status, status, result.stderr + result.stdout);
+  for (const pattern of says) t.match(result.stdout + result.stderr, pattern);
+  after?.(t);
+  return result;
+}
+
+t.test('wrong arguments', async (t) => {
+  const folder = t.testdir({ empty: {}, 'x.txt': '', scripted: { 'test.sh': '' } });
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [[], /nothing to test: name a FOLDER, --driver, --module or --script/],
+    [['--script', 'none.sh'], /option --script names none\.sh, which does not exist/],
+    [['none'], /FOLDER none does not exist/],
+    [[join(folder, 'empty')], /has neither Kbuild nor Makefile nor test\.sh/],
+    [['--driver', join(folder, 'empty')], /--driver names .*empty, which has neither Kbuild nor Makefile/],
+    [['--module', join(folder, 'x.txt')], /--module names .*x\.txt, which is neither a folder nor a \.ko file/],
+    [['--module', 'vuhca'], /--module names vuhca, which does not exist/],
+    [
+      [join(folder, 'scripted'), '--script', join(folder, 'x.txt')],
+      /--script cannot be given: .*scripted has test\.sh/,
+    ],
+    [[EXAMPLE, '--files', '/etc/passwd'], /option --files is \/etc\/passwd; it must be HOST:GUEST/],
+    [[EXAMPLE, '--files', 'none:/x'], /option --files names none, which does not exist/],
+    [[EXAMPLE, '--timeout', '0'], /option --timeout is 0; it must be a whole number from 1 to/],
+    [[EXAMPLE, '--adapters', '2', '--record', 'x.rec'], /--record cannot be given with --adapters/],
+  ];
+  for (const [words, says] of cases) {
+    const { status, stderr } = await runCli(['test', ...words]);
+    t.equal(status, TestStatus.USAGE, words.join(' '));
+    t.match(stderr, says);
+  }
+});
+
+t.test('modules', { jobs: 2 }, async (t) => {
+  const built = await buildKernelModules([FIXTURES]);
+  const fixture = (name: string): string => built.find((module) => module.name === name)?.path ?? '';
+  const folder = t.testdir({
+    wrong: { Kbuild: 'obj-m := wrong.o\n', 'wrong.c': 'int f(void)\n{\n\treturn missing;\n}\n' },
+    'fails.sh': 'echo "the words of the script"\nexit 3\n',
+    'quiet.sh': 'echo 1 >/proc/sys/kernel/printk\ninsmod /warn.ko\necho "KTAP version 1"\necho "1..0"\n',
+    'stuck.sh': 'while :; do usleep 100000; done\n',
+  });
+  const junit = join(folder, 'out.xml');
+  const record = join(folder, 'failed.rec');
+  const cases: Readonly<Record<string, Case>> = {
+    'the example': {
+      words: [EXAMPLE, '--junit', junit],
+      status: TestStatus.PASSED,
+      after: (t) => t.match(readFileSync(junit, 'utf8'), /<testsuite name=".*example" .*tests="6" failures="0"/),
+      says: [
+        /ok +bind skeleton {2}0000:01:00\.0/,
+        /ok +scratch-keeps-what-is-written/,
+        /passed: .*: 6 passed, 0 failed/,
+      ],
+    },
+    'the example on two functions of two adapters': {
+      words: [EXAMPLE, '--adapters', '2', '--functions', '2'],
+      status: TestStatus.PASSED,
+      says: [/ok +bind skeleton( {1,2}0000:0[1-4]:00\.0){4}/],
+    },
+    'a module that warns, though its test passes': {
+      words: ['--module', fixture('bad_warn')],
+      status: TestStatus.KERNEL_COMPLAINED,
+      says: [
+        /ok +passes/,
+        /FAILED +the guest's kernel complained \(warning\): .*bad_warn_init/,
+        /kernel log around it/,
+      ],
+    },
+    'a warning while the console shows nothing': {
+      words: ['--script', join(folder, 'quiet.sh'), '--files', `${fixture('bad_warn')}:/warn.ko`],
+      status: TestStatus.KERNEL_COMPLAINED,
+      says: [/complained \(warning\)/],
+    },
+    'a module that hangs': {
+      words: ['--module', fixture('bad_hang'), '--timeout', '20'],
+      status: TestStatus.SILENT,
+      says: [/FAILED +the guest was silent for \d+ s in step load bad_hang and was ended/, /adapter at that time/],
+    },
+    'a script that hangs': {
+      words: ['--script', join(folder, 'stuck.sh'), '--timeout', '20'],
+      status: TestStatus.SILENT,
+      says: [/silent for \d+ s in step script stuck\.sh/],
+    },
+    'a module that panics': {
+      words: ['--module', fixture('bad_panic')],
+      status: TestStatus.KERNEL_COMPLAINED,
+      says: [/complained \(panic\): .*bad_panic was loaded/, /ended before its case did in step load bad_panic/],
+    },
+    'a module that does not load': {
+      words: ['--module', fixture('bad_load')],
+      status: TestStatus.NOT_LOADED,
+      says: [/FAILED +load bad_load/, /Invalid argument/],
+    },
+    'a driver that does not bind': {
+      words: ['--driver', fixture('bad_bind'), '--record', record],
+      status: TestStatus.NOT_LOADED,
+      after: (t) => t.ok(existsSync(record)),
+      says: [/FAILED +bind bad_bind\n +it bound none of: 0000:01:00\.0/, /`vuhca replay .*failed\.rec` runs it again/],
+    },
+    'broken KTAP, with a prefix': {
+      words: ['--module', fixture('bad_results')],
+      status: TestStatus.FAILED,
+      says: [/FAILED +ring\/overflows\n +overflows: EXPECTATION FAILED at ring_test\.c:12/, /ring: 3 planned, 2 seen/],
+    },
+    'a script that fails': {
+      words: ['--script', join(folder, 'fails.sh')],
+      status: TestStatus.FAILED,
+      says: [/FAILED +script fails\.sh\n +it ended with status 3\n +the words of the script/],
+    },
+    'a module that does not compile': {
+      words: [join(folder, 'wrong')],
+      status: TestStatus.NOT_COMPILED,
+      says: [/wrong\.c:3:\d+: error: .*missing/],
+    },
+  };
+  for (const [name, one] of Object.entries(cases)) {
+    t.test(name, async (t) => {
+      await check(t, one);
+    });
+  }
+});
