@@ -20,6 +20,8 @@ export interface DeviceChildOptions {
    * The content of a topology file, with sockets in the child's folder; a lone adapter when absent.
    */
   readonly topology?: object;
+  /** A topology file of the user instead, with its sockets where it says. */
+  readonly topologyFile?: string;
   /** Called with each line of its log; the log goes to standard error when absent. */
   readonly onLogLine?: (line: string) => void;
 }
@@ -132,7 +134,8 @@ function followLog(child: ChildProcess, onLine: ((line: string) => void) | undef
 }
 
 /** The arguments that choose between a lone adapter and a topology. */
-function chooseServed(directory: string, { topology }: DeviceChildOptions): string[] {
+function chooseServed(directory: string, { topology, topologyFile }: DeviceChildOptions): string[] {
+  if (topologyFile !== undefined) return ['--topology', topologyFile];
   if (topology === undefined) return ['--socket', join(directory, SOCKET)];
   const path = join(directory, TOPOLOGY);
   writeFileSync(path, JSON.stringify(topology));

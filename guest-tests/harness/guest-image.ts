@@ -19,6 +19,8 @@ export interface JobModule {
   readonly path: string;
   /** As insmod takes them. */
   readonly parameters?: string;
+  /** The same module with debug information, for gdb. */
+  readonly debugPath?: string;
 }
 
 /** What a test guest does. */
@@ -26,7 +28,7 @@ export interface GuestJob {
   /** Loaded in this order, before the script. */
   readonly modules?: readonly JobModule[];
   /** Only packed, as /modules/NAME.ko. */
-  readonly packed?: readonly { readonly name: string; readonly path: string }[];
+  readonly packed?: readonly Omit<JobModule, 'kind'>[];
   readonly files?: readonly GuestFile[];
   /** Its output may be KTAP; its exit status counts in any case. */
   readonly script?: { readonly name: string; readonly text: string };
@@ -34,8 +36,8 @@ export interface GuestJob {
 
 const STEPS = fileURLToPath(new URL('steps.sh', import.meta.url));
 
-/** The path of the initramfs. */
-export function packJob({ modules = [], packed = [], files = [], script }: GuestJob): Promise<string> {
+/** The path of the initramfs. `init` replaces the first process, and with it the case. */
+export function packJob({ modules = [], packed = [], files = [], script }: GuestJob, init?: string): Promise<string> {
   const lines = modules.map(({ kind, name, parameters = '' }) => `${kind} ${name} ${parameters}`.trimEnd());
   const scriptFiles: GuestFile[] =
     script === undefined
@@ -53,5 +55,6 @@ export function packJob({ modules = [], packed = [], files = [], script }: Guest
       ...files,
     ],
     caseScript: '#!/bin/sh\nexec sh /steps.sh\n',
+    ...(init === undefined ? {} : { init }),
   });
 }

@@ -69,8 +69,11 @@ if [ $ready = yes ] && [ -e /etc/vuhca/script ]; then
   say "done $?"
 fi
 for name in $loaded; do
-  # A script may have unloaded it.
+  # A script may have unloaded it, or loaded others that use it.
   grep -q "^$name " /proc/modules || continue
+  for user in $(awk -v name="$name" '$1 == name { gsub(",", " ", $4); print $4 }' /proc/modules); do
+    [ "$user" = - ] || rmmod "$user"
+  done
   say step unload "$name"
   rmmod "$name" 2>/tmp/said
   say "done $? $(cat /tmp/said)"

@@ -5,6 +5,7 @@
  */
 import { Option } from 'commander';
 import { defaultAdapterOptions } from '../../device/adapter/options.ts';
+import { linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
@@ -31,9 +32,12 @@ export interface AdapterArguments {
   readonly writeCombining?: number;
   /** `PORT=ROLE:PATH` of each link. */
   readonly link?: readonly string[];
+  /** `FAULT=PROBABILITY,...,seed=N` of the link between the two ports. */
+  readonly fault?: string;
 }
 
 const GROUP = 'Adapter:';
+const FAULT_SYNTAX = 'drop=0.01,corrupt=0.001,seed=7';
 const LINK_SYNTAX = 'PORT=listen:PATH or PORT=connect:PATH';
 /** Ports, roles and paths of `--link`. */
 export const LINK_PATTERN = /^([12])=(listen|connect):(.+)$/;
@@ -110,7 +114,31 @@ function makeOtherOptions(): Option[] {
       '--link <LINK>',
       `Links a port to one of another process: ${LINK_SYNTAX}; LIDs and node GUIDs of the two must differ. May be given for each port`,
     ).argParser((text, before: readonly string[] = []) => [...before, checkLink(text)]),
+    new Option(
+      '--fault <FAULTS>',
+      `Faults of the link between the two ports, with probabilities: ${FAULT_SYNTAX}; docs/TOPOLOGY.md has more`,
+    ).argParser((text) => {
+      readFaults(text);
+      return text;
+    }),
   ];
+}
+
+/** The link between the ports that `--fault` describes. Throws UsageError. */
+export function readFaults(text: string): PortLinkOptions {
+  const faults: Record<string, number> = {};
+  let seed = 1;
+  for (const part of text.split(',')) {
+    const [, name = '', value = ''] = /^(\w+)=([\d.]+)$/.exec(part) ?? [];
+    const number = Number(value);
+    if (name === 'seed' && Number.isSafeInteger(number)) seed = number;
+    else if (linkFaults.some((fault) => fault === name) && number >= 0 && number <= 1) faults[name] = number;
+    else
+      throw new UsageError(
+        `option --fault is ${text}; ${part} must be one of ${linkFaults.join(', ')} with a probability up to 1, or seed with a number: ${FAULT_SYNTAX}`,
+      );
+  }
+  return { kind: 'faulty', seed, faults };
 }
 
 function checkOrdering(text: string): string {

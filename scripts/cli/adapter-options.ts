@@ -8,7 +8,7 @@
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/adapter/options.ts';
 import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
-import { type AdapterArguments, LINK_PATTERN } from './adapter-arguments.ts';
+import { type AdapterArguments, LINK_PATTERN, readFaults } from './adapter-arguments.ts';
 import { UsageError } from './usage-error.ts';
 
 const defaults = defaultAdapterOptions;
@@ -53,6 +53,7 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
     nodeGuid: given.nodeGuid,
     portLids: given.lids,
     portQueuePackets: given.portQueue,
+    ...(given.fault === undefined ? {} : { portLink: readFaults(given.fault) }),
   };
   const error = findOptionError(options);
   if (error !== undefined) throw new UsageError(nameAsTyped(error));
@@ -65,7 +66,11 @@ export function readOrdering({ ordering }: AdapterArguments): OrderingOptions {
 }
 
 /** The links to other processes. Throws UsageError. */
-export function readLinks({ link = [], record }: AdapterArguments & { readonly record?: string }): SocketLinkPlan[] {
+export function readLinks({
+  link = [],
+  record,
+  fault,
+}: AdapterArguments & { readonly record?: string }): SocketLinkPlan[] {
   const links = link.map((text): SocketLinkPlan => {
     const [, port, role, path] = LINK_PATTERN.exec(text) as RegExpExecArray;
     return { port: `${LONE_NAME}:${port}`, role: role as 'listen' | 'connect', endpoint: { path } };
@@ -73,6 +78,8 @@ export function readLinks({ link = [], record }: AdapterArguments & { readonly r
   const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);
   if (again !== undefined)
     throw new UsageError(`option --link names port ${again.port.slice(-1)} twice; a port has one link`);
+  if (links.length > 0 && fault !== undefined)
+    throw new UsageError('option --fault cannot be given with --link: it is about the link between the two ports');
   if (links.length > 0 && record !== undefined)
     throw new UsageError(
       'option --record cannot be given with --link: a recording would miss what comes in by the link',

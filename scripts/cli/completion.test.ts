@@ -85,7 +85,10 @@ t.test('the script for zsh has every command, options, choices and files', async
   const { stdout } = await runCli(['completion', 'zsh']);
   t.match(stdout, /^#compdef vuhca\n/);
   t.match(stdout, "    'replay:runs a recorded session again");
-  t.match(stdout, "'*--kernel=[A bzImage (default: Debian 13'\\''s stock kernel)]:FILE:_files'");
+  t.match(
+    stdout,
+    "'*--kernel=[A bzImage, or Debian'\\''s trixie, bookworm, backports (default: Debian 13'\\''s stock kernel)]:FILE:_files'",
+  );
   t.match(stdout, ':LEVEL:(trace debug info warn error silent)');
   t.match(stdout, ':MODE:(strict pcie adversarial\\:)');
   t.match(stdout, "'--inspect=-[Lets a debugger attach; see docs/DEBUGGING.md]::HOST\\:PORT: '");

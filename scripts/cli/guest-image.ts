@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The default guest of `vuhca run`: the stock kernel, busybox, our driver and its test module, and
- * either a shell on the console or a script of the user. Called by run-guest.ts, `npm start`,
- * demonstrations and tests.
+ * Images of our own guests: with a shell on the console for `vuhca run`, or with a script and our
+ * modules for `npm start`, demonstrations and tests.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { type GuestJob, packJob } from '../../guest-tests/harness/guest-image.ts';
 import { buildInitramfs, type GuestModule } from '../../qemu/initramfs.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 
 const SHELL_INIT = new URL('shell-init.sh', import.meta.url);
+const GUEST_TESTS = new URL('../../guest-tests/', import.meta.url);
+/** Folders of our driver and of the modules that use it. */
+export const OUR_MODULES = ['driver', 'kernel', 'traffic'].map((name) => fileURLToPath(new URL(name, GUEST_TESTS)));
 
 /** Folders of guest-tests that make a module each; the driver comes first. */
 export type ModuleSource = 'driver' | 'kernel' | 'traffic' | 'interrupts';
@@ -21,7 +24,7 @@ export interface OurModule extends GuestModule {
 
 /** Our modules for the stock kernel. The guest loads those in `load`; all are in /modules. */
 export async function provideModules(sources: readonly ModuleSource[], load: readonly string[]): Promise<OurModule[]> {
-  const directories = sources.map((name) => fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url)));
+  const directories = sources.map((name) => fileURLToPath(new URL(name, GUEST_TESTS)));
   const built = await buildKernelModules(directories);
   return built.map((module) => ({ ...module, load: load.includes(module.name) }));
 }
@@ -35,8 +38,9 @@ export function buildCaseImage(modules: readonly OurModule[], caseScript: string
  * An initramfs with a shell on the console. With `gdb` it prints the commands that give gdb the
  * symbols of the loaded modules.
  */
-export function buildShellImage(modules: readonly OurModule[], gdb: boolean): Promise<string> {
-  const symbols = modules.map(({ name, debugPath }) => `${name} ${debugPath}\n`).join('');
+export function buildShellImage(job: GuestJob, gdb: boolean): Promise<string> {
+  const all = [...(job.modules ?? []), ...(job.packed ?? [])];
+  const symbols = all.map(({ name, debugPath = '' }) => `${name} ${debugPath}\n`).join('');
   const files = gdb ? [{ path: '/etc/symbols', content: symbols, mode: 0o644 }] : [];
-  return buildInitramfs({ modules, files, init: readFileSync(SHELL_INIT, 'utf8') });
+  return packJob({ ...job, files: [...(job.files ?? []), ...files] }, readFileSync(SHELL_INIT, 'utf8'));
 }

@@ -22,6 +22,12 @@ export function wholeNumbers(flags: string, description: string, low: number, hi
   ]);
 }
 
+/** An option with any word, which may be given several times; the value is the list of all. */
+export function several(flags: string, description: string): Option {
+  const option = new Option(flags, `${description}; may be given several times`);
+  return option.argParser((text, before: readonly string[] = []) => [...before, text]);
+}
+
 /** An option with two whole numbers and a comma between them. */
 export function numberPair(flags: string, description: string, low: number, high: number): Option {
   const option = new Option(flags, description);

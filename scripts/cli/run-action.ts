@@ -6,6 +6,7 @@
  */
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
+import { KtapStreams } from '../../guest-tests/harness/ktap-streams.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
 import { repeatAdapterArguments } from './adapter-arguments.ts';
@@ -18,6 +19,10 @@ import { saveTerminal } from './terminal.ts';
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** A shell's exit status for a signal is the signal's number and this. */
 const SIGNAL_STATUS = 128;
+/** As that of timeout(1). */
+const TIMEOUT_STATUS = 124;
+/** A module did not load, or the driver bound nothing. */
+const OBSTACLE_STATUS = 125;
 
 export async function performRun(command: CliCommand): Promise<number> {
   const given = command.opts<RunArguments>();
@@ -27,7 +32,12 @@ export async function performRun(command: CliCommand): Promise<number> {
   await setUp('start');
   say('starting the adapter and preparing the guest');
   const session = await Session.start({
-    device: { arguments: deviceArguments(command, given) },
+    device: {
+      arguments: deviceArguments(command, given),
+      ...(given.topology === undefined ? {} : { topologyFile: resolve(given.topology) }),
+    },
+    ...(given.timeout === undefined ? {} : { silenceSeconds: given.timeout }),
+    onSilence: say,
     guest: prepareGuest(given, command.rest),
     ...(given.capture === undefined ? {} : { capturePath: resolve(given.capture) }),
   });
@@ -40,37 +50,60 @@ export async function performRun(command: CliCommand): Promise<number> {
   }
   say(`the adapter is process ${session.device.pid}, QEMU is process ${session.guest.pid}`);
   if (interactive) say('the console of the guest follows; Ctrl-A x ends the guest');
-  const report = interactive ? { status: 0 } : followCase(session);
+  const report = interactive ? undefined : new CaseReport(session);
   const end = await session.whenEnded;
   restoreTerminal();
-  return conclude(end, report.status, signal);
+  return conclude(end, report, signal);
 }
 
 /** The options of the adapter process. */
-function deviceArguments(command: CliCommand, { record, inspect, logLevel }: RunArguments): string[] {
+function deviceArguments(command: CliCommand, { record, inspect, control, logLevel }: RunArguments): string[] {
   return [
     ...(record === undefined ? [] : [`--record=${resolve(record)}`]),
     ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
+    ...(control === undefined ? [] : [`--control=${resolve(control)}`]),
     `--log-level=${logLevel}`,
     ...repeatAdapterArguments(command),
   ];
 }
 
-/** Prints the output of the case; `status` is its exit status once it has ended. */
-function followCase(session: Session): { status: number | undefined } {
-  const report: { status: number | undefined } = { status: undefined };
-  session.guest.port().onLine((line) => {
-    const status = /^@vuhca exit (\d+)$/.exec(line)?.[1];
-    if (status !== undefined) report.status = Number(status);
-    else if (line.startsWith('@vuhca module')) say(line.slice('@vuhca '.length));
-    else if (!line.startsWith('@vuhca')) process.stdout.write(`${line}\n`);
-  });
-  return report;
+/** Prints the output of the case, and judges its KTAP. */
+class CaseReport {
+  /** The exit status of the case, once it has ended. */
+  status: number | undefined;
+  /** Why the case did not run. */
+  obstacle: string | undefined;
+  readonly #failed: string[] = [];
+  readonly #streams = new KtapStreams(({ path, ok }) => ok || this.#failed.push(path.join('/')), { plansBegin: true });
+  #step = '';
+
+  constructor(session: Session) {
+    session.guest.port().onLine((line) => this.#take(line));
+  }
+
+  /** What is wrong with the KTAP of the case; empty when nothing is. */
+  findFailures(): readonly string[] {
+    this.#streams.finish();
+    return [...this.#failed, ...this.#streams.faults];
+  }
+
+  #take(line: string): void {
+    const step = /^@vuhca step (.*)$/.exec(line)?.[1];
+    const [, status, text] = /^@vuhca done (\d+) ?(.*)$/.exec(line) ?? [];
+    if (step !== undefined) this.#step = step;
+    else if (status !== undefined) {
+      if (this.#step.startsWith('script ')) this.status = Number(status);
+      else if (status !== '0' && !this.#step.startsWith('unload ')) this.obstacle ??= `${this.#step}: ${text}`;
+    } else if (!line.startsWith('@vuhca')) {
+      process.stdout.write(`${line}\n`);
+      this.#streams.push(line);
+    }
+  }
 }
 
-/** Says how it ended; returns the exit status. */
-function conclude(end: SessionEnd, caseStatus: number | undefined, signal: NodeJS.Signals | undefined): number {
-  const { guest, deviceFailure, capture, complaints } = end;
+/** Says how it ended; returns the exit status. The guest has no report when it has a shell. */
+function conclude(end: SessionEnd, report: CaseReport | undefined, signal: NodeJS.Signals | undefined): number {
+  const { guest, deviceFailure, capture, complaints, silence } = end;
   if (capture !== undefined) say(`captured ${capture.packets} packets in ${capture.path}`);
   if (signal !== undefined) {
     say(`ended by ${signal}`);
@@ -80,12 +113,26 @@ function conclude(end: SessionEnd, caseStatus: number | undefined, signal: NodeJ
     throw new SetupError(
       `the adapter process ended (${deviceFailure.signal ?? deviceFailure.status}), so the guest was ended`,
     );
+  if (silence !== undefined) {
+    say(`the guest was silent for ${silence} s and was ended`);
+    return TIMEOUT_STATUS;
+  }
   if (guest.status !== 0)
     throw new SetupError(`QEMU ended with ${guest.status ?? guest.signal}; it said: ${guest.errors || 'nothing'}`);
   if (complaints.length > 0)
     throw new SetupError(`the guest's kernel complained ${complaints.length} times, first: ${complaints[0].line}`);
-  if (caseStatus === undefined) throw new SetupError('the guest ended before the case did');
-  return caseStatus;
+  return report === undefined ? 0 : judgeCase(report);
+}
+
+function judgeCase(report: CaseReport): number {
+  if (report.obstacle !== undefined) {
+    say(`the case could not run: ${report.obstacle}`);
+    return OBSTACLE_STATUS;
+  }
+  if (report.status === undefined) throw new SetupError('the guest ended before the case did');
+  const failures = report.findFailures();
+  if (failures.length > 0) say(`the KTAP of the case has ${failures.length} failures, first: ${failures[0]}`);
+  return report.status === 0 && failures.length > 0 ? 1 : report.status;
 }
 
 function say(text: string): void {

@@ -16,11 +16,10 @@ import { CliProcess, runCli } from './testing/run-cli.ts';
 
 const LOG_LINES_MAX = 20;
 
-// The first run on a machine also compiles the kernel modules.
-t.setTimeout(900_000);
+// A guest that hangs is ended by `vuhca run`; only the machine's own bound ends a slow one.
+t.setTimeout(0);
 
 const CASE = `#!/bin/sh
-mount -t debugfs debugfs /sys/kernel/debug
 insmod /modules/vuhca_traffic.ko
 sleep 1
 cat /sys/kernel/debug/vuhca-traffic/counters
@@ -33,7 +32,7 @@ exit 7
  * runs on the first.
  */
 const FUNCTIONS_CASE = `#!/bin/sh
-mount -t debugfs debugfs /sys/kernel/debug
+insmod /modules/vuhca_test.ko
 cd /sys/bus/pci/drivers/vuhca || exit 2
 set -- 0000:*
 for one; do echo "bound $(cat "$one/device")"; done
@@ -67,12 +66,19 @@ t.test('mistakes get a sentence before anything starts', async (t) => {
   writeFileSync(file, '');
   const mistakes: [words: string[], stderr: RegExp][] = [
     [['--kernal', 'x'], /unknown option --kernal/],
-    [['--kernel', join(directory, 'none')], /option --kernel names \S+none, which does not exist/],
     [['--memory', '1'], /option --memory is 1; it must be a whole number from 64 to/],
     [['--vcbs', '0'], /option --vcbs is 0/],
     [['--ordering', 'adversarial'], /option --ordering is adversarial; it must be strict, pcie or adversarial:SEED/],
     [['--functions', '29'], /option --functions is 29; one guest has room for 28, more need `vuhca device`/],
-    [['--case', file, '--disk', file], /--case runs in our own guest, so --disk cannot be given with it/],
+    [['--case', file, '--disk', file], /--case is for our own guest, so --disk cannot be given with it/],
+    [['--driver', 'none', '--initramfs', file], /--driver is for our own guest, so --initramfs cannot be given/],
+    [['--driver', join(directory, 'none')], /--driver names \S+none, which does not exist/],
+    [['--module', file], /--module names \S+file, which is neither a folder nor a \.ko file/],
+    [['--files', file], /option --files is \S+file; it must be HOST:GUEST/],
+    [['--topology', join(directory, 'none')], /option --topology names \S+none, which does not exist/],
+    [['--fault', 'drop=2'], /option --fault is drop=2; drop=2 must be one of drop, duplicate,/],
+    [['--fault', 'loss=0.1'], /loss=0\.1 must be one of drop/],
+    [['--fault', 'drop=0.1', '--link', '1=listen:x'], /--fault cannot be given with --link/],
     [['--disk', file, '--append', 'x'], /--append needs --kernel/],
     [['--', '-m', '4G'], /-m 4G would not fit/],
     [['--', '-M', 'q35,memory-backend=p', '-object', 'memory-backend-ram,id=p,size=1G'], /backend p is not shared/],
@@ -99,7 +105,7 @@ t.test('a QEMU that cannot do it', async (t) => {
   t.match(await runCli(['run'], { QEMU: qemu }), { status: 1, stderr: /built without vfio-user-pci; vuhca needs/ });
 });
 
-t.test('a guest from start to end', { timeout: 240_000 }, async (t) => {
+t.test('a guest from start to end', async (t) => {
   const directory = makeDirectory(t);
   const [script, recording, capture] = ['case.sh', 'x.rec', 'x.pcap'].map((name) => join(directory, name));
   writeFileSync(script, CASE);
@@ -128,7 +134,60 @@ t.test('a guest from start to end', { timeout: 240_000 }, async (t) => {
   t.same([...kinds].sort(), ['', toPortOne, toPortTwo], 'both ways, no malformed packet');
 });
 
-t.test('several functions in one guest', { timeout: 240_000 }, async (t) => {
+t.test('a case with failures in its KTAP, without our driver', async (t) => {
+  const directory = makeDirectory(t);
+  const [script, tool, control] = ['case.sh', 'tool', 'c'].map((name) => join(directory, name));
+  writeFileSync(tool, 'the words of a file\n');
+  writeFileSync(
+    script,
+    'lsmod; cat /bin/words\necho "KTAP version 1"\necho "1..2"\necho "ok 1 good"\necho "not ok 2 bad"\n',
+  );
+  const options = ['--driver', 'none', '--files', `${tool}:/bin/words`, '--control', control];
+  const run = new CliProcess(['run', ...options, '--case', script]);
+  t.teardown(() => run.child.kill('SIGKILL'));
+  await run.until(/the adapter is process/);
+  t.match(
+    await runCli(['status', '--control', control]),
+    { status: 0 },
+    'the control socket is where it was asked to be',
+  );
+  t.equal(await run.whenExited, 1, run.stderr);
+  t.match(run.stdout, /^the words of a file\nKTAP version 1\n/m);
+  t.notMatch(run.stdout, /vuhca/, 'no module is loaded');
+  t.match(run.stderr, /the KTAP of the case has 1 failures, first: bad/);
+});
+
+t.test('lost packets, by an option and by a topology', async (t) => {
+  const directory = makeDirectory(t);
+  const [script, topology] = ['case.sh', 'topology.json'].map((name) => join(directory, name));
+  writeFileSync(
+    script,
+    'insmod /modules/vuhca_traffic.ko && sleep 1 && cat /sys/kernel/debug/vuhca-traffic/counters\n',
+  );
+  const links = [{ ports: ['a:1', 'a:2'], faults: { drop: 1 } }];
+  writeFileSync(topology, JSON.stringify({ adapters: { a: { sockets: ['a.sock'] } }, links }));
+  for (const options of [
+    ['--fault', 'drop=1'],
+    ['--topology', topology],
+  ]) {
+    const { stdout, stderr } = await runCli(['run', ...options, '--case', script], { XDG_RUNTIME_DIR: directory });
+    t.match(stdout, /^port 1 collected [1-9]\d* .* delivered 0 bytes/m, `${options.join(' ')}: ${stderr}`);
+  }
+});
+
+t.test('a case that hangs', async (t) => {
+  const directory = makeDirectory(t);
+  const script = join(directory, 'case.sh');
+  writeFileSync(script, 'echo here\nsleep 100000\n');
+  const { status, stderr } = await runCli(['run', '--driver', 'none', '--timeout', '22', '--case', script]);
+  t.equal(status, 124, stderr);
+  t.match(
+    stderr,
+    /the guest \((TCG|KVM)\) has been silent for \d+ s: its last line is "here", it has (not touched|made)/,
+  );
+});
+
+t.test('several functions in one guest', async (t) => {
   const directory = makeDirectory(t);
   const script = join(directory, 'case.sh');
   writeFileSync(script, FUNCTIONS_CASE);
@@ -142,7 +201,7 @@ t.test('several functions in one guest', { timeout: 240_000 }, async (t) => {
   t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
 });
 
-t.test('a signal ends both', { timeout: 240_000 }, async (t) => {
+t.test('a signal ends both', async (t) => {
   const directory = makeDirectory(t);
   const script = join(directory, 'case.sh');
   writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
@@ -165,7 +224,7 @@ t.test('a signal ends both', { timeout: 240_000 }, async (t) => {
   t.same(readdirSync(join(directory, 'vuhca')), []);
 });
 
-t.test('a signal ends both though the adapter stands at a breakpoint', { timeout: 240_000 }, async (t) => {
+t.test('a signal ends both though the adapter stands at a breakpoint', async (t) => {
   const directory = makeDirectory(t);
   const script = join(directory, 'case.sh');
   writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
@@ -186,7 +245,7 @@ t.test('a signal ends both though the adapter stands at a breakpoint', { timeout
   inspector.close();
 });
 
-t.test('an adapter that dies ends the guest, with a sentence', { timeout: 240_000 }, async (t) => {
+t.test('an adapter that dies ends the guest, with a sentence', async (t) => {
   const directory = makeDirectory(t);
   const script = join(directory, 'case.sh');
   writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');

@@ -7,7 +7,7 @@ import { type AdapterArguments, addAdapterOptions } from './adapter-arguments.ts
 import type { CliCommand } from './cli-command.ts';
 import { inspectOption } from './inspector.ts';
 import { type LogLevel, logLevelOption } from './log-levels.ts';
-import { wholeNumber } from './option-values.ts';
+import { several, wholeNumber } from './option-values.ts';
 
 /** The values of the options. */
 export interface RunArguments extends AdapterArguments {
@@ -17,6 +17,12 @@ export interface RunArguments extends AdapterArguments {
   readonly snapshot?: boolean;
   readonly append?: string;
   readonly case?: string;
+  readonly driver?: string;
+  readonly module?: readonly string[];
+  readonly files?: readonly string[];
+  readonly timeout?: number;
+  readonly topology?: string;
+  readonly control?: string;
   readonly memory: number;
   readonly cpus: number;
   readonly consoleLog?: string;
@@ -30,18 +36,27 @@ export interface RunArguments extends AdapterArguments {
 
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 255;
+const SECONDS_MAX = 86_400;
 
 export function defineRun(command: CliCommand): void {
   command.takeRest('QEMU-ARGUMENT');
   addGuestOptions(command);
   addDebuggingOptions(command);
+  command
+    .optionsGroup('Sockets:')
+    .option('--topology <FILE>', 'Several adapters and their links, instead of one; see docs/TOPOLOGY.md')
+    .option('--control <PATH>', 'The control socket (default: one that `vuhca status` and others find)');
   addAdapterOptions(command);
   command.addNotes(
     'Without --case the serial console is your terminal: `exit` or `poweroff -f` in the guest ends it,',
-    'and so does Ctrl-A x. All words behind `--` go to QEMU as they are.',
+    'and so does Ctrl-A x. All words behind `--` go to QEMU as they are. With --topology, all adapters',
+    'of the file are in the guest.',
     '',
-    'Exit status: that of the case; 1 when guest or adapter failed, or the guest kernel complained.',
-    'QEMU=PROGRAM chooses a QEMU, VUHCA_ACCEL=kvm|tcg how it runs.',
+    'Exit status: that of the case; 1 when guest or adapter failed, the guest kernel complained (WARN,',
+    'BUG, oops, at whatever log level), or the KTAP of the case has failures though it ended with 0;',
+    '2 wrong arguments; 124 the guest was silent for --timeout; 125 a module did not load, or the',
+    'driver bound nothing; 128 and more: a signal. QEMU=PROGRAM chooses a QEMU, VUHCA_ACCEL=kvm|tcg',
+    'how it runs.',
   );
   command
     .addExample('vuhca run', 'a shell in a guest with the adapter and its driver')
@@ -51,6 +66,8 @@ export function defineRun(command: CliCommand): void {
     .addExample('vuhca run --disk image.qcow2 --memory 2048 -- -nic user', 'your disk, with a network')
     .addExample('vuhca run --gdb --paused --inspect', 'debuggers on both sides')
     .addExample('vuhca run --functions 3 --pcbs 128 --ordering adversarial:7', 'another adapter')
+    .addExample('vuhca run --case test.sh --fault drop=0.01,seed=7', 'packets get lost between the ports')
+    .addExample('vuhca run --driver none --module mydriver --files tool:/bin/tool', 'your driver, and a program')
     .addExample('vuhca run --link 1=listen:/tmp/cable', 'one of two linked guests')
     .addExample('vuhca run --link 1=connect:/tmp/cable --lids 3,4 --node-guid 0056554843410010', 'the other one');
 }
@@ -58,12 +75,16 @@ export function defineRun(command: CliCommand): void {
 function addGuestOptions(command: CliCommand): void {
   command
     .optionsGroup('Guest:')
-    .option('--kernel <FILE>', "A bzImage (default: Debian 13's stock kernel)")
+    .option('--kernel <FILE>', "A bzImage, or Debian's trixie, bookworm, backports (default: Debian 13's stock kernel)")
     .option('--initramfs <FILE>', 'An initramfs (default: busybox and our driver)')
     .option('--disk <FILE>', 'A disk image; the guest boots from it when there is no --kernel')
     .option('--snapshot', 'Leaves the disk image as it is')
     .option('--append <WORDS>', 'Words added to the kernel command line')
     .option('--case <FILE>', 'A shell script that our guest runs instead of a shell')
+    .option('--driver <PATH>', 'The driver: none, vuhca, a folder with a Kbuild file, or a .ko file (default: vuhca)')
+    .addOption(several('--module <PATH>', 'A module to load: a folder with a Kbuild file, or a .ko file'))
+    .addOption(several('--files <HOST:GUEST>', 'A file to copy into the guest, and its path there'))
+    .addOption(wholeNumber('--timeout <S>', 'Seconds without a sign of life that end the guest', 1, SECONDS_MAX))
     .addOption(wholeNumber('--memory <MIB>', 'Guest memory', 64, MEMORY_MAX_MIB).default(512))
     .addOption(wholeNumber('--cpus <N>', 'Guest processors', 1, CPUS_MAX).default(2))
     .option('--console-log <FILE>', 'Keeps the output of the guest on its console');

@@ -4,16 +4,22 @@
  * starts. Called by run-action.ts.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
+import { packJob } from '../../guest-tests/harness/guest-image.ts';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
 import { readAdapterOptions, readLinks } from './adapter-options.ts';
-import { buildCaseImage, buildShellImage, provideModules } from './guest-image.ts';
+import { buildShellImage, OUR_MODULES } from './guest-image.ts';
 import type { RunArguments } from './run-command.ts';
 import { findMemoryObjection } from './shared-memory.ts';
+import { readFileOption } from './test/test-job.ts';
+import { provideTestKernel } from './test/test-kernel.ts';
+import { checkTarget, type ModuleTarget, OUR_DRIVER, provideTargets, type TestKernel } from './test/test-modules.ts';
+import { readTopologyFile } from './topology-file.ts';
 import { UsageError } from './usage-error.ts';
 
-const FILES = ['kernel', 'initramfs', 'disk', 'case'] as const;
-const LOADED = ['vuhca', 'vuhca_test'];
+const FILES = ['initramfs', 'disk', 'case', 'topology'] as const;
+/** What only our own guest can do. */
+const OURS = ['case', 'driver', 'module', 'files'] as const;
 /** Slots of a q35's root bus that are free for root ports, when a disk has one too. */
 const GUEST_FUNCTIONS_MAX = 28;
 
@@ -30,10 +36,13 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
     if (path !== undefined && !existsSync(path))
       throw new UsageError(`option --${name} names ${path}, which does not exist`);
   }
-  for (const name of ['initramfs', 'disk'] as const) {
-    if (given.case !== undefined && given[name] !== undefined)
-      throw new UsageError(`--case runs in our own guest, so --${name} cannot be given with it`);
-  }
+  for (const own of OURS)
+    for (const name of ['initramfs', 'disk'] as const)
+      if (given[own] !== undefined && given[name] !== undefined)
+        throw new UsageError(`--${own} is for our own guest, so --${name} cannot be given with it`);
+  for (const target of targetsOf(given)) checkTarget(target);
+  for (const text of given.files ?? []) readFileOption(text);
+  if (given.topology !== undefined) readTopologyFile(given.topology);
   if (given.append !== undefined && bootsFromDisk(given))
     throw new UsageError('--append needs --kernel: a disk boots with the command line of its own boot loader');
   const objection = findMemoryObjection(qemuArguments);
@@ -42,9 +51,10 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
 
 /** The guest. Builds our own image when no other is named. */
 export async function prepareGuest(given: RunArguments, qemuArguments?: readonly string[]): Promise<GuestOptions> {
+  const kernel = bootsFromDisk(given) ? undefined : await provideTestKernel(given.kernel);
   const options: Partial<Record<keyof GuestOptions, unknown>> = {
-    kernel: resolved(given.kernel),
-    initramfs: await chooseInitramfs(given),
+    kernel: kernel?.imagePath,
+    initramfs: await chooseInitramfs(given, kernel),
     disk: describeDisk(given),
     bootFromDisk: bootsFromDisk(given) || undefined,
     append: given.append,
@@ -53,20 +63,36 @@ export async function prepareGuest(given: RunArguments, qemuArguments?: readonly
     cpus: given.cpus,
     gdb: given.gdb,
     paused: given.paused,
-    consoleLog: resolved(given.consoleLog),
+    consoleLog: given.consoleLog === undefined ? undefined : resolve(given.consoleLog),
     interactive: given.case === undefined,
     extraArguments: qemuArguments,
   };
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-async function chooseInitramfs(given: RunArguments): Promise<string> {
+async function chooseInitramfs(given: RunArguments, kernel: TestKernel | undefined): Promise<string> {
   if (given.initramfs !== undefined) return resolve(given.initramfs);
-  if (given.disk !== undefined) return '';
-  // Our modules are compiled for the stock kernel only.
-  const modules = given.kernel === undefined ? await provideModules(['driver', 'kernel', 'traffic'], LOADED) : [];
-  if (given.case !== undefined) return buildCaseImage(modules, readFileSync(given.case, 'utf8'));
-  return buildShellImage(modules, given.gdb !== undefined);
+  if (kernel === undefined || given.disk !== undefined) return '';
+  const modules = await provideTargets(targetsOf(given), kernel);
+  const files = (given.files ?? []).map(readFileOption);
+  const loaded = new Set(modules.map(({ name }) => name));
+  // Those that use our driver can be loaded by hand.
+  const others = await kernel.build(loaded.has(OUR_DRIVER) ? OUR_MODULES : []);
+  const packed = others.filter(({ name }) => !loaded.has(name));
+  if (given.case === undefined) return buildShellImage({ modules, packed, files }, given.gdb !== undefined);
+  const script = { name: basename(given.case), text: readFileSync(given.case, 'utf8') };
+  return packJob({ modules, packed, files, script });
+}
+
+/** The driver and the modules to load. */
+function targetsOf({ driver = OUR_DRIVER, module = [], kernel }: RunArguments): ModuleTarget[] {
+  // Our driver cannot be compiled for a kernel of the user.
+  const isForeign = kernel !== undefined && existsSync(kernel);
+  const isLeftOut = driver === 'none' || (isForeign && driver === OUR_DRIVER);
+  return [
+    ...(isLeftOut ? [] : [{ option: '--driver', path: driver, kind: 'driver' as const }]),
+    ...module.map((path) => ({ option: '--module', path, kind: 'module' as const })),
+  ];
 }
 
 function describeDisk({ disk, snapshot = false }: RunArguments): GuestDisk | undefined {
@@ -77,8 +103,4 @@ function describeDisk({ disk, snapshot = false }: RunArguments): GuestDisk | und
 
 function bootsFromDisk({ disk, kernel }: RunArguments): boolean {
   return disk !== undefined && kernel === undefined;
-}
-
-function resolved(path: string | undefined): string | undefined {
-  return path === undefined ? undefined : resolve(path);
 }

@@ -4,16 +4,16 @@
  * of either, or a signal, ends both, and nothing of either is left. Called by `vuhca run`, `npm
  * start` and tests.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
 import type { Guest, GuestExit } from '../../qemu/guest.ts';
 import type { GuestOptions } from '../../qemu/guest-options.ts';
-import { findComplaint, type KernelComplaint } from '../../qemu/kernel-log.ts';
+import type { KernelComplaint } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
 import { type RemoteCapture, startCapture } from './remote-capture.ts';
+import { SignsOfLife } from './signs-of-life.ts';
 
 export interface SessionOptions {
   readonly device?: DeviceChildOptions;
@@ -21,6 +21,10 @@ export interface SessionOptions {
   readonly guest: GuestOptions | Promise<GuestOptions>;
   /** Captures the whole session into this file; an absolute path. */
   readonly capturePath?: string;
+  /** Called when the guest has been silent for long; a line on standard error when absent. */
+  readonly onSilence?: (text: string) => void;
+  /** A silence that ends the guest, in seconds. */
+  readonly silenceSeconds?: number;
 }
 
 /** How a session ended. */
@@ -29,7 +33,9 @@ export interface SessionEnd {
   /** How the adapter ended when it did so before the guest. */
   readonly deviceFailure: DeviceExit | undefined;
   readonly capture: CaptureProgress | undefined;
-  /** The complaints of the guest's kernel on its console. */
+  /** The seconds of silence that ended the guest. */
+  readonly silence: number | undefined;
+  /** The complaints of the guest's kernel, whatever its console shows. */
   readonly complaints: readonly KernelComplaint[];
 }
 
@@ -48,22 +54,39 @@ export class Session {
     try {
       const capture = options.capturePath === undefined ? undefined : await beginCapture(device, options.capturePath);
       const consoleLog = join(device.directory, 'console.log');
+      const life = new SignsOfLife();
       const guest = await launchGuest({
         consoleLog,
         ...(await prepared),
         devices: device.sockets.map((socketPath) => ({ socketPath })),
+        onConsoleLine: (line) => life.take(line),
+        onKernelLine: (line) => life.take(line),
       });
-      return new Session(device, guest, capture, consoleLog);
+      return new Session(device, guest, capture, life, options, (await prepared).interactive ?? false);
     } catch (error) {
       await device.stop();
       throw error;
     }
   }
 
-  private constructor(device: DeviceChild, guest: Guest, capture: SessionCapture | undefined, consoleLog: string) {
+  private constructor(
+    device: DeviceChild,
+    guest: Guest,
+    capture: SessionCapture | undefined,
+    life: SignsOfLife,
+    options: SessionOptions,
+    interactive: boolean,
+  ) {
     this.device = device;
     this.guest = guest;
-    this.whenEnded = this.#follow(capture, consoleLog);
+    life.follow({
+      guest,
+      controlPath: device.controlPath,
+      interactive,
+      say: options.onSilence ?? ((text) => void process.stderr.write(`vuhca: ${text}\n`)),
+      silenceSeconds: options.silenceSeconds,
+    });
+    this.whenEnded = this.#follow(capture, life);
   }
 
   /** Ends both. Safe to call again. */
@@ -72,17 +95,18 @@ export class Session {
     return this.whenEnded;
   }
 
-  async #follow(capture: SessionCapture | undefined, consoleLog: string): Promise<SessionEnd> {
+  async #follow(capture: SessionCapture | undefined, life: SignsOfLife): Promise<SessionEnd> {
     const first = await Promise.race([
       this.guest.whenExited.then(() => undefined),
       this.device.whenExited.then((exit) => exit),
     ]);
     // A guest without its adapter reads all ones forever.
     const guest = await this.guest.quit();
-    const complaints = readComplaints(consoleLog);
+    life.end();
     try {
       const captured = first === undefined ? await capture?.end() : undefined;
-      return { guest, deviceFailure: first, capture: captured, complaints };
+      const { silence, complaints } = life;
+      return { guest, deviceFailure: first, capture: captured, silence, complaints };
     } finally {
       await this.device.stop();
     }
@@ -104,13 +128,4 @@ async function beginCapture(device: DeviceChild, path: string): Promise<SessionC
     }
   };
   return { end };
-}
-
-function readComplaints(consoleLog: string): KernelComplaint[] {
-  try {
-    const lines = readFileSync(consoleLog, 'utf8').split(/\r?\n/);
-    return lines.map(findComplaint).filter((complaint) => complaint !== undefined);
-  } catch {
-    return [];
-  }
 }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The first process of the default guest of `vuhca run`: loads the modules listed in /etc/modules
-# and opens a shell on the serial console. Leaving the shell, or `poweroff -f`, ends the guest.
-# guest-image.ts packs it.
+# The first process of the default guest of `vuhca run`: loads the modules listed in
+# /etc/vuhca/modules and opens a shell on the serial console. Leaving the shell, or `poweroff -f`,
+# ends the guest. guest-image.ts packs it.
 
 export PATH=/bin HOME=/ TERM=linux PS1='guest:\w# '
 
@@ -27,10 +27,18 @@ echo 5 >/proc/sys/kernel/printk
 
 echo
 echo "Linux $(uname -r), $(nproc) processors."
-while read -r name parameters; do
+while read -r kind name parameters; do
   # shellcheck disable=SC2086
-  if insmod "/modules/$name.ko" $parameters; then echo "Module $name is loaded."; else echo "Module $name did not load."; fi
-done </etc/modules
+  insmod "/modules/$name.ko" $parameters && loaded="is loaded" || loaded="did not load"
+  [ "$kind" = stock ] || echo "Module $name $loaded."
+  [ "$kind" = driver ] || continue
+  bound=
+  for device in /sys/bus/pci/devices/*; do
+    module=$(readlink "$device/driver/module")
+    [ "${module##*/}" = "$name" ] && bound="$bound ${device##*/}"
+  done
+  if [ -n "$bound" ]; then echo "It has bound$bound."; else echo "It has bound nothing!"; fi
+done </etc/vuhca/modules
 if [ -e /etc/symbols ]; then
   echo 'Tell gdb:'
   while read -r name path; do
@@ -38,10 +46,11 @@ if [ -e /etc/symbols ]; then
     [ -e "$text" ] && echo "  add-symbol-file $path $(cat "$text")"
   done </etc/symbols
 fi
-if [ -d /sys/kernel/debug/vuhca-test ]; then
+if [ -d /sys/kernel/debug/vuhca ]; then
   echo 'Traffic flows after     insmod /modules/vuhca_traffic.ko'
   echo 'The driver counts in    /sys/kernel/debug/vuhca/*/counters'
-  echo 'Test suites run as      cat /sys/kernel/debug/vuhca-test/suites/NAME'
+  echo 'Test suites run after   insmod /modules/vuhca_test.ko'
+  echo '              as        cat /sys/kernel/debug/vuhca-test/suites/NAME'
 fi
 echo 'On the host, `vuhca status` and `vuhca capture` look into the adapter. Leave with `exit`, or Ctrl-A x.'
 echo

@@ -5,7 +5,7 @@
  */
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from '../cli-command.ts';
-import { wholeNumber } from '../option-values.ts';
+import { several, wholeNumber } from '../option-values.ts';
 
 /** The values of the options. */
 export interface TestArguments {
@@ -75,10 +75,10 @@ export function defineTest(command: CliCommand): void {
 function addJobOptions(command: CliCommand): void {
   command
     .optionsGroup('What runs:')
-    .addOption(several(command, '--driver <PATH>', 'A driver: a folder with a Kbuild file, a .ko file, or `vuhca`'))
-    .addOption(several(command, '--module <PATH>', 'A module with tests: a folder with a Kbuild file, or a .ko file'))
+    .addOption(several('--driver <PATH>', 'A driver: a folder with a Kbuild file, a .ko file, or `vuhca`'))
+    .addOption(several('--module <PATH>', 'A module with tests: a folder with a Kbuild file, or a .ko file'))
     .option('--script <FILE>', 'A program or shell script that runs in the guest')
-    .addOption(several(command, '--files <HOST:GUEST>', 'A file to copy into the guest, and its path there'));
+    .addOption(several('--files <HOST:GUEST>', 'A file to copy into the guest, and its path there'));
 }
 
 function addGuestOptions(command: CliCommand): void {
@@ -105,10 +105,4 @@ function addResultOptions(command: CliCommand): void {
     .option('--junit <FILE>', 'Writes the results as JUnit XML, too')
     .option('--record <FILE>', 'Keeps a recording of a run that fails, for `vuhca replay`')
     .option('--debug', 'Waits for gdb at tcp::1234, and opens the inspector of the adapter; no timeout');
-}
-
-function several(command: CliCommand, flags: string, description: string) {
-  return command
-    .createOption(flags, `${description}; may be given several times`)
-    .argParser((text, before: readonly string[] = []) => [...before, text]);
 }

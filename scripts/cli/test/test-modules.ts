@@ -7,7 +7,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { JobModule, JobModuleKind } from '../../../guest-tests/harness/guest-image.ts';
+import type { JobModule } from '../../../guest-tests/harness/guest-image.ts';
 import { DEVICE_ID_PF, DEVICE_ID_VF, VENDOR_ID } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { KernelModule } from '../../../qemu/setup/guest-kernel.ts';
 import { readModuleInfo } from '../../../qemu/setup/module-info.ts';
@@ -31,16 +31,15 @@ const DRIVER_FOLDER = fileURLToPath(new URL('../../../guest-tests/driver', impor
 export interface TestKernel {
   readonly imagePath: string;
   /** The modules of the folders in their order, compiled for it. */
-  build(folders: readonly string[]): Promise<readonly KernelModule[]>;
+  build(folders: readonly string[]): Promise<readonly Given[]>;
   /** A module of the kernel's own, and those it needs. */
   stock(name: string): Promise<readonly KernelModule[]>;
 }
 
-interface Found {
-  readonly name: string;
-  readonly path: string;
-  readonly kind: JobModuleKind;
-}
+type Found = JobModule;
+
+/** A module that was compiled, or a file. */
+type Given = Omit<JobModule, 'kind'>;
 
 /** Throws UsageError for a target that is neither a folder with modules nor a .ko file. */
 export function checkTarget({ option, path }: ModuleTarget): void {
@@ -70,10 +69,10 @@ export async function provideTargets(targets: readonly ModuleTarget[], kernel: T
   // Each folder may use the symbols and headers of our driver and of the folders before it.
   const folders = targets.some(isBuilt) ? [DRIVER_FOLDER] : [];
   const ours = await kernel.build(folders);
-  for (const { name, path } of ours) available.set(name, { name, path, kind: 'driver' });
+  for (const module of ours) available.set(module.name, { ...module, kind: 'driver' });
   let count = ours.length;
   for (const target of targets) {
-    let found: readonly KernelModule[] = ours;
+    let found: readonly Given[] = ours;
     if (!isBuilt(target)) found = [{ name: moduleName(target.path), path: resolve(target.path) }];
     else if (!isOurs(target)) {
       folders.push(resolve(target.path));
@@ -81,9 +80,9 @@ export async function provideTargets(targets: readonly ModuleTarget[], kernel: T
       found = all.slice(count);
       count = all.length;
     }
-    for (const { name, path } of found) {
-      const module = { name, path, kind: target.kind ?? kindOf(path) };
-      available.set(name, module);
+    for (const one of found) {
+      const module = { ...one, kind: target.kind ?? kindOf(one.path) };
+      available.set(one.name, module);
       wanted.push(module);
     }
   }
