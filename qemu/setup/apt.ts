@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A private apt: its sources (Debian trixie, trixie-updates, trixie-backports), index and package
- * state lie in the cache; proxies, TLS and authentication come from the machine's configuration. It
- * needs no root and changes nothing outside the cache. It names the files of a package request;
- * packages.ts remembers and fetches them.
+ * A private apt: its sources, index and package state lie in the cache; proxies, TLS and
+ * authentication come from the machine's configuration. It has one index for Debian 13 (trixie,
+ * trixie-updates, trixie-backports) and one for Debian 12, which only its kernel needs. It needs no
+ * root and changes nothing outside the cache. It names the files of a package request; packages.ts
+ * remembers and fetches them.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,6 +24,16 @@ export interface ArchiveFile {
   readonly sha256: string;
 }
 
+/** A release of Debian with an index of its own. */
+export type Distribution = 'trixie' | 'bookworm';
+
+/** A version of a binary package, and the suite that has it. */
+export interface PackageVersion {
+  readonly name: string;
+  readonly version: string;
+  readonly suite: string;
+}
+
 /** Which files of the archive are wanted. */
 export type PackageRequest =
   /** Exactly these binary packages, each `name` or `name=version` or `name/suite`. */
@@ -38,34 +49,54 @@ export type PackageRequest =
   /** The upstream archive of a source package. */
   | { readonly kind: 'upstream-source'; readonly names: readonly [string] };
 
-const SUITES = ['trixie', 'trixie-updates', 'trixie-backports'];
+/** What the sources of a distribution say, and the folder of its index below the cache's root. */
+const SOURCES: Record<Distribution, { readonly types: string; readonly suites: string; readonly folder: string }> = {
+  trixie: { types: 'deb deb-src', suites: 'trixie trixie-updates trixie-backports', folder: 'apt' },
+  bookworm: { types: 'deb', suites: 'bookworm bookworm-updates', folder: 'apt-bookworm' },
+};
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const HELPER = '/usr/lib/apt/apt-helper';
 
-/** Whether this process has fetched the index: once is enough for all requests. */
-let refreshedHere = false;
+/** The indexes that this process has fetched: once is enough for all requests. */
+const refreshedHere = new Set<Distribution>();
 
 /**
  * The files of `request`; fetches the package index first when there is none or `refresh` is set.
  */
-export async function askApt(request: PackageRequest, refresh: boolean): Promise<ArchiveFile[]> {
-  return withIndex(refresh, async () => {
-    const files = parseUris(await queryApt(queryArguments(request)));
+export async function askApt(
+  request: PackageRequest,
+  refresh: boolean,
+  from: Distribution = 'trixie',
+): Promise<ArchiveFile[]> {
+  return withIndex(from, refresh, async () => {
+    const files = parseUris(await query('apt-get', from, queryArguments(request)));
     // For an installation apt prints no SHA-256, so each package is then requested by itself.
-    const answer = request.kind === 'closure' ? parseUris(await queryApt(exactPackages(files))) : files;
+    const exact = request.kind === 'closure' ? await query('apt-get', from, exactPackages(files)) : undefined;
+    const answer = exact === undefined ? files : parseUris(exact);
     if (answer.length > 0) return answer.filter((file) => !isExcluded(request, file));
     throw new SetupError(`apt names no file for ${request.names.join(' ')}; run set-up again with --refresh.`);
   });
 }
 
 /** The direct dependencies of a binary package, first alternatives only. */
-export async function readDependencies(name: string, refresh: boolean): Promise<string[]> {
-  return withIndex(refresh, async () => {
-    const shown = await run('apt-cache', [...aptOptions(), 'show', '--no-all-versions', name], {
-      env: aptEnvironment(),
-    });
+export async function readDependencies(
+  name: string,
+  refresh: boolean,
+  from: Distribution = 'trixie',
+): Promise<string[]> {
+  return withIndex(from, refresh, async () => {
+    const shown = await query('apt-cache', from, ['show', '--no-all-versions', name]);
     const depends = /^Depends: (.*)$/m.exec(shown)?.[1] ?? '';
     return depends.split(',').map((part) => part.trim().split(/[ |]/)[0] as string);
+  });
+}
+
+/** The versions of all binary packages whose names match the regular expression `pattern`. */
+export async function findVersions(pattern: string, refresh: boolean, from: Distribution): Promise<PackageVersion[]> {
+  return withIndex(from, refresh, async () => {
+    const found = await query('apt-cache', from, ['search', '--names-only', pattern]);
+    const names = found.split('\n').flatMap((line) => line.split(' ')[0] || []);
+    return names.length === 0 ? [] : parseVersions(await query('apt-cache', from, ['madison', ...names]));
   });
 }
 
@@ -74,7 +105,9 @@ export async function readDependencies(name: string, refresh: boolean): Promise<
  */
 export async function downloadWithApt(items: readonly { file: ArchiveFile; target: string }[]): Promise<string> {
   const triples = items.flatMap(({ file, target }) => [file.uri, target, `SHA256:${file.sha256}`]);
-  const result = await tryRun(HELPER, [...aptOptions(), 'download-file', ...triples], { env: aptEnvironment() });
+  const result = await tryRun(HELPER, [...aptOptions('trixie'), 'download-file', ...triples], {
+    env: aptEnvironment(),
+  });
   return `${result.stdout}${result.stderr}`.trim();
 }
 
@@ -89,6 +122,16 @@ export function parseUris(text: string): ArchiveFile[] {
     files.push({ uri, file, sizeBytes: Number(size), sha256: sha256 ?? '' });
   }
   return files;
+}
+
+/** Reads the lines of `apt-cache madison`: `name | version | mirror suite/main amd64 Packages`. */
+export function parseVersions(text: string): PackageVersion[] {
+  return text.split('\n').flatMap((line) => {
+    const match = /^ *(\S+) \| +(\S+) \| \S+ ([^ /]+)\/\S+ \S+ Packages$/.exec(line);
+    if (match === null) return [];
+    const [, name, version, suite] = match as unknown as [string, string, string, string];
+    return [{ name, version, suite }];
+  });
 }
 
 function queryArguments(request: PackageRequest): string[] {
@@ -113,45 +156,45 @@ function isExcluded(request: PackageRequest, file: ArchiveFile): boolean {
   return request.except?.includes(file.file.split('_')[0] as string) ?? false;
 }
 
-function queryApt(args: readonly string[]): Promise<string> {
-  return run('apt-get', [...aptOptions(), ...args], { env: aptEnvironment() });
+function query(program: 'apt-get' | 'apt-cache', from: Distribution, args: readonly string[]): Promise<string> {
+  return run(program, [...aptOptions(from), ...args], { env: aptEnvironment() });
 }
 
-function withIndex<T>(refresh: boolean, work: () => Promise<T>): Promise<T> {
-  return withLock(join(cacheRoot(), 'locks', 'apt.lock'), async () => {
-    await prepareIndex(refresh);
+function withIndex<T>(from: Distribution, refresh: boolean, work: () => Promise<T>): Promise<T> {
+  return withLock(join(cacheRoot(), 'locks', `${SOURCES[from].folder}.lock`), async () => {
+    await prepareIndex(from, refresh);
     return work();
   });
 }
 
-async function prepareIndex(refresh: boolean): Promise<void> {
-  const root = aptRoot();
-  const sources = sourcesText(findMirror());
+async function prepareIndex(from: Distribution, refresh: boolean): Promise<void> {
+  const root = aptRoot(from);
+  const sources = sourcesText(findMirror(), from);
   const file = join(root, 'debian.sources');
   const ready = join(root, 'ready');
   const same = existsSync(file) && readFileSync(file, 'utf8') === sources;
-  if (same && existsSync(ready) && (!refresh || refreshedHere)) return;
+  if (same && existsSync(ready) && (!refresh || refreshedHere.has(from))) return;
   rmSync(ready, { force: true });
   for (const directory of ['lists/partial', 'cache/archives/partial']) {
     mkdirSync(join(root, directory), { recursive: true });
   }
   writeFileSync(file, sources);
   writeFileSync(join(root, 'status'), '');
-  const args = [...aptOptions(), 'update', '-o', 'APT::Update::Error-Mode=any'];
-  const onFailure = 'Check the network, or set VUHCA_DEBIAN_MIRROR to a Debian mirror that has trixie.';
-  await withProgress('fetching the package index of Debian trixie', () =>
-    run('apt-get', args, { env: aptEnvironment(), onFailure }),
+  const args = ['update', '-o', 'APT::Update::Error-Mode=any'];
+  const onFailure = `Check the network, or set VUHCA_DEBIAN_MIRROR to a Debian mirror that has ${from}.`;
+  await withProgress(`fetching the package index of Debian ${from}`, () =>
+    run('apt-get', [...aptOptions(from), ...args], { env: aptEnvironment(), onFailure }),
   );
   writeFileSync(ready, '');
-  refreshedHere = true;
+  refreshedHere.add(from);
 }
 
-function sourcesText(mirror: string): string {
+function sourcesText(mirror: string, from: Distribution): string {
   if (!existsSync(KEYRING)) throw new SetupError(`${KEYRING} is missing; run: apt-get install debian-archive-keyring`);
   return [
-    'Types: deb deb-src',
+    `Types: ${SOURCES[from].types}`,
     `URIs: ${mirror}`,
-    `Suites: ${SUITES.join(' ')}`,
+    `Suites: ${SOURCES[from].suites}`,
     'Components: main',
     `Signed-By: ${KEYRING}`,
     '',
@@ -162,8 +205,8 @@ function sourcesText(mirror: string): string {
  * Options, and not a file named by APT_CONFIG: apt reads the machine's apt.conf.d after that file.
  * The status file is empty, so that nothing counts as installed and a closure is complete.
  */
-function aptOptions(): string[] {
-  const root = aptRoot();
+function aptOptions(from: Distribution): string[] {
+  const root = aptRoot(from);
   const settings: Record<string, string> = {
     'APT::Architecture': 'amd64',
     'APT::Architectures': 'amd64',
@@ -186,8 +229,8 @@ function aptOptions(): string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 }
 
-function aptRoot(): string {
-  return join(cacheRoot(), 'apt');
+function aptRoot(from: Distribution): string {
+  return join(cacheRoot(), SOURCES[from].folder);
 }
 
 function aptEnvironment(): NodeJS.ProcessEnv {

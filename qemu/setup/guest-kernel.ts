@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The kernel of guests: Debian 13's stock image for amd64, unpacked, with its modules. Modules are
- * compressed with xz; those that are requested are unpacked beside them once. Called by set-up and
- * by the builders of initramfs images; kernel-toolchain.ts compiles modules for the same release.
+ * The kernel of guests: a stock image of Debian for amd64, unpacked, with its modules; that of
+ * Debian 13 when none is named. Modules are compressed with xz; those that are requested are
+ * unpacked beside them once. Called by set-up, kernel-choice.ts and the builders of initramfs
+ * images; kernel-toolchain.ts compiles modules for the same release.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -10,6 +11,7 @@ import { type ArchiveFile, askApt, readDependencies } from './apt.ts';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
 import { SetupError } from './errors.ts';
+import { DEFAULT_KERNEL, findKernel } from './kernel-list.ts';
 import { dropFiles, fetchFiles, unpackPackages, withPackages } from './packages.ts';
 
 /** An unpacked kernel. */
@@ -32,50 +34,55 @@ export interface KernelModule {
 /** The files of the archive for one kernel and for compiling modules for it. */
 export interface KernelFiles {
   readonly release: string;
-  readonly image: ArchiveFile;
+  /** One package, or several: since Linux 6.19 image and modules are packages of their own. */
+  readonly image: readonly ArchiveFile[];
   /** The headers (two packages); kbuild comes with the compiler. */
   readonly headers: readonly ArchiveFile[];
 }
 
-const RECIPE_VERSION = 1;
+const RECIPE_VERSION = 2;
 const INDEX = 'modules.json';
+/** How many unpacked kernels stay in the cache: three distributions, before and after an update. */
+const KEPT = 6;
+const [IMAGE, CONFIG] = ['vmlinuz', 'config'];
 
 /**
- * Calls `use` with the archive files of the stock kernel; apt is asked once and its answer
- * remembered.
+ * Calls `use` with the archive files of the kernel called `wanted` (kernel-list.ts has the forms of
+ * names); apt is asked once and its answer remembered.
  */
-export function withKernelFiles<T>(use: (files: KernelFiles) => Promise<T>): Promise<T> {
+export function withKernelFiles<T>(use: (files: KernelFiles) => Promise<T>, wanted = DEFAULT_KERNEL): Promise<T> {
   const ask = async (refresh: boolean): Promise<ArchiveFile[]> => {
-    const dependencies = await readDependencies('linux-image-amd64', refresh);
-    const image = dependencies.find((name) => /^linux-image-\S+-amd64$/.test(name));
-    if (image === undefined)
-      throw new SetupError('apt names no kernel for linux-image-amd64; run set-up with --refresh.');
-    const headers = image.replace('linux-image-', 'linux-headers-');
-    return askApt({ kind: 'packages', names: [image, headers, headers.replace(/amd64$/, 'common')] }, false);
+    const { release, distribution } = await findKernel(wanted, refresh);
+    const [image, headers] = [`linux-image-${release}`, `linux-headers-${release}`];
+    const parts = (await readDependencies(image, false, distribution)).filter((name) => name.endsWith(`-${release}`));
+    const common = (await readDependencies(headers, false, distribution)).filter((name) => /-common$/.test(name));
+    return askApt({ kind: 'packages', names: [image, ...parts, headers, ...common] }, false, distribution);
   };
-  return withPackages('guest-kernel', 'linux-image-amd64', ask, (files) => {
-    const image = files.find((file) => file.file.startsWith('linux-image-')) as ArchiveFile;
-    const release = /^linux-image-([^_]+)_/.exec(image.file)?.[1] as string;
-    return use({ release, image, headers: files.filter((file) => file !== image) });
+  return withPackages('guest-kernel', ['release', wanted], ask, (files) => {
+    const isHeader = ({ file }: ArchiveFile): boolean => file.startsWith('linux-headers-');
+    const image = files.filter((file) => !isHeader(file));
+    const release = files.map(({ file }) => /^linux-image-([^_]+)_/.exec(file)?.[1]).find(Boolean) as string;
+    return use({ release, image, headers: files.filter(isHeader) });
   });
 }
 
-/** The stock kernel of Debian 13, unpacked. */
-export function provideGuestKernel(): Promise<GuestKernel> {
+/** The stock kernel called `wanted`, unpacked. Throws SetupError when Debian has none. */
+export function provideGuestKernel(wanted = DEFAULT_KERNEL): Promise<GuestKernel> {
   return withKernelFiles(async ({ release, image }) => {
-    const [imageFile, configFile] = [`boot/vmlinuz-${release}`, `boot/config-${release}`];
     const directory = await provide({
       name: 'guest-kernel',
-      key: [RECIPE_VERSION, image.sha256],
-      outputs: [imageFile, configFile, INDEX],
+      key: [RECIPE_VERSION, image.map((file) => file.sha256)],
+      outputs: [IMAGE, CONFIG, INDEX],
+      keep: KEPT,
       build: async (target) => {
-        await unpackPackages(await fetchFiles([image]), target);
+        await unpackPackages(await fetchFiles(image), target);
+        moveImage(target, release);
         writeFileSync(join(target, INDEX), JSON.stringify(indexModules(target)));
-        dropFiles([image]);
+        dropFiles(image);
       },
     });
-    return { release, imagePath: join(directory, imageFile), configPath: join(directory, configFile), directory };
-  });
+    return { release, imagePath: join(directory, IMAGE), configPath: join(directory, CONFIG), directory };
+  }, wanted);
 }
 
 /**
@@ -114,6 +121,15 @@ interface ModuleIndex {
   readonly builtin: readonly string[];
 }
 
+/** Gives image and configuration the same names for all releases. */
+function moveImage(directory: string, release: string): void {
+  const modules = join(directory, 'usr/lib/modules', release);
+  const boot = join(directory, 'boot');
+  const isWhole = existsSync(join(modules, 'vmlinuz'));
+  renameSync(isWhole ? join(modules, 'vmlinuz') : join(boot, `vmlinuz-${release}`), join(directory, IMAGE));
+  renameSync(isWhole ? join(modules, 'config') : join(boot, `config-${release}`), join(directory, CONFIG));
+}
+
 function indexModules(directory: string): ModuleIndex {
   const root = join(directory, 'usr/lib/modules');
   const modules: Record<string, string> = {};
@@ -137,6 +153,7 @@ function canonicalName(name: string): string {
 }
 
 async function unpackModule(directory: string, packed: string, name: string): Promise<string> {
+  if (packed.endsWith('.ko')) return join(directory, packed);
   const plain = join(directory, 'plain', `${name}.ko`);
   if (existsSync(plain)) return plain;
   mkdirSync(join(directory, 'plain'), { recursive: true });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The tools that compile modules for the stock kernel on any machine: the kernel's compiler, its
- * headers and its kbuild programs, all of Debian 13, in a private prefix. Needs no root, and works
- * beside Debian 12's older compiler and C library. Called by kernel-modules.ts.
+ * The tools that compile modules for a stock kernel on any machine: the kernel's compiler, its
+ * headers and its kbuild programs, all of the kernel's own distribution, in a private prefix. Needs
+ * no root, and works beside the machine's own compiler and C library. Called by kernel-choice.ts.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { askApt, readDependencies } from './apt.ts';
 import { provide } from './cache.ts';
 import { SetupError } from './errors.ts';
 import { type KernelFiles, withKernelFiles } from './guest-kernel.ts';
+import { DEFAULT_KERNEL, findKernel } from './kernel-list.ts';
 import { dropFiles, fetchFiles, withPackages } from './packages.ts';
 import { makePrefix } from './prefix.ts';
 
@@ -23,20 +24,24 @@ export interface KernelToolchain {
   readonly directory: string;
 }
 
-const RECIPE_VERSION = 1;
+const RECIPE_VERSION = 2;
+/** How many toolchains stay in the cache: as many as kernels. */
+const KEPT = 6;
+/** The package of the compiler is that of the host's programs since Linux 6.19. */
+const NEEDED = /^gcc-[0-9]+(-for-host)?$|^linux-compiler-gcc-|^linux-kbuild-/;
 const SOURCES = 'usr/src';
 // Libraries of the compiler's run-time checkers: kernel code is never linked with them.
 const EXCEPT = ['libasan8', 'liblsan0', 'libtsan2', 'libubsan1', 'libhwasan0', 'libitm1', 'libquadmath0', 'libgomp1'];
 
-/** The toolchain for the stock kernel. */
-export function provideKernelToolchain(): Promise<KernelToolchain> {
+/** The toolchain for the stock kernel called `wanted`. */
+export function provideKernelToolchain(wanted = DEFAULT_KERNEL): Promise<KernelToolchain> {
   return withKernelFiles((kernel) => {
     const question = [RECIPE_VERSION, kernel.release, EXCEPT];
     return withPackages('kernel-toolchain', question, resolverFor(kernel), (compiler) => {
       const files = [...compiler, ...kernel.headers];
       return provideFrom(kernel.release, files);
     });
-  });
+  }, wanted);
 }
 
 async function provideFrom(
@@ -47,6 +52,7 @@ async function provideFrom(
   const directory = await provide({
     name: 'kernel-toolchain',
     key: [RECIPE_VERSION, files.map((file) => file.sha256)],
+    keep: KEPT,
     outputs: [join(kernelPath, 'Makefile'), join(kernelPath, 'Module.symvers'), 'usr/bin/x86_64-linux-gnu-ld'],
     build: async (target, finalTarget) => {
       await makePrefix(await fetchFiles(files), target, finalTarget);
@@ -60,12 +66,13 @@ async function provideFrom(
 /** The compiler that the headers depend on and the kbuild programs, with their dependencies. */
 function resolverFor(kernel: KernelFiles) {
   return async (refresh: boolean) => {
-    const dependencies = await readDependencies(`linux-headers-${kernel.release}`, refresh);
-    const needed = dependencies.filter((name) => /^gcc-[0-9]+$|^linux-kbuild-/.test(name));
+    const { suite, distribution } = await findKernel(kernel.release, refresh);
+    const dependencies = await readDependencies(`linux-headers-${kernel.release}`, false, distribution);
+    const needed = dependencies.filter((name) => NEEDED.test(name));
     if (needed.length !== 2) {
       throw new SetupError(`linux-headers-${kernel.release} names no compiler and kbuild; run set-up with --refresh.`);
     }
-    return askApt({ kind: 'closure', names: needed, suite: 'trixie', except: EXCEPT }, false);
+    return askApt({ kind: 'closure', names: needed, suite, except: EXCEPT }, false, distribution);
   };
 }
 

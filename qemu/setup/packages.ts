@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto';
 import {
   createReadStream,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -115,10 +116,20 @@ export function dropFiles(files: readonly ArchiveFile[]): void {
   rmSync(downloadDirectory(files), { recursive: true, force: true });
 }
 
-/** Unpacks binary packages into `directory`. */
+/**
+ * Unpacks binary packages into `directory`. Packages of Debian 12 have files in /lib and /bin; they
+ * come to /usr/lib and /usr/bin, as in later releases.
+ */
 export async function unpackPackages(paths: readonly string[], directory: string): Promise<void> {
   await withProgress(`unpacking ${paths.length} packages`, async () => {
     for (const path of paths) await run('dpkg-deb', ['--extract', path, directory]);
+    for (const name of ['bin', 'lib', 'lib64', 'sbin']) {
+      const outside = join(directory, name);
+      if (lstatSync(outside, { throwIfNoEntry: false })?.isDirectory() !== true) continue;
+      mkdirSync(join(directory, 'usr', name), { recursive: true });
+      await run('cp', ['--archive', '--link', `${outside}/.`, join(directory, 'usr', name)]);
+      rmSync(outside, { recursive: true });
+    }
   });
 }
 
