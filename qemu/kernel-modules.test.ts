@@ -62,8 +62,8 @@ t.test('our modules load in the guest', async (t) => {
 t.test('a warning is an error that quotes the compiler', async (t) => {
   const directory = t.testdir(sources('int unused;'));
   await t.rejects(buildKernelModules([`${directory}/giver`]), {
-    name: 'SetupError',
-    message: /do not compile.*\ngiver\/vuhca-giver\.c: .*\n.*unused variable/,
+    name: 'ModuleBuildError',
+    message: /do not compile.*\n\S+\/giver\/vuhca-giver\.c: .*\n\S+\/giver\/vuhca-giver\.c:3:.*unused variable/,
   });
 });
 

@@ -23,13 +23,17 @@ export interface Recipe {
   readonly key: unknown;
   /** Paths that exist inside the folder of a whole artifact. */
   readonly outputs: readonly string[];
+  /** What a long build calls itself, as a present participle; `making NAME` when absent. */
+  readonly label?: string;
   /** Fills `directory`; `finalDirectory` is its later place, for paths written into files. */
   build(directory: string, finalDirectory: string): Promise<void>;
   /**
-   * How many folders of this name stay, newest use first (default 3); those used within the hour
-   * stay, too.
+   * How many folders of this name stay, newest use first (default 3); those used recently stay,
+   * too.
    */
   readonly keep?: number;
+  /** How long a folder counts as used; an hour when absent. */
+  readonly inUseMs?: number;
 }
 
 /** Another process may still use an artifact that it was given recently. */
@@ -53,7 +57,7 @@ export async function provide(recipe: Recipe): Promise<string> {
     const temporary = `${directory}.tmp-${process.pid}`;
     mkdirSync(temporary, { recursive: true });
     try {
-      await withProgress(`making ${recipe.name}`, () => recipe.build(temporary, directory));
+      await withProgress(recipe.label ?? `making ${recipe.name}`, () => recipe.build(temporary, directory));
       renameSync(temporary, directory);
     } finally {
       rmSync(temporary, { recursive: true, force: true });
@@ -102,7 +106,7 @@ function prune(root: string, recipe: Recipe): void {
     }))
     .sort((a, b) => b.usedMs - a.usedMs);
   for (const { path, usedMs } of entries.slice(recipe.keep ?? 3)) {
-    if (Date.now() - usedMs < IN_USE_MS) continue;
+    if (Date.now() - usedMs < (recipe.inUseMs ?? IN_USE_MS)) continue;
     rmSync(path, { recursive: true, force: true });
     rmSync(lockOf(path), { force: true });
   }

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Compiles this project's kernel modules for the stock kernel. The source folders are copied side
- * by side and built as one external module tree, so that a module may use another's exported
- * symbols, and its headers as `../NAME/x.h`. Warnings are errors. The result is cached by the
- * content of the sources. Called by set-up and by the builders of initramfs images.
+ * Compiles kernel modules for the guest's kernel. Each folder is built by itself and may use the
+ * exported symbols and the headers of the folders before it. The result is cached by the content of
+ * the sources, so an unchanged module costs a hash, and a module whose sources changed is compiled
+ * where it was compiled before (module-build.ts). Called by set-up and by the builders of initramfs
+ * images.
  */
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { constants, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { provide } from './cache.ts';
-import { tryRun } from './command.ts';
+import { run } from './command.ts';
 import { SetupError } from './errors.ts';
 import type { KernelModule } from './guest-kernel.ts';
 import { type KernelToolchain, provideKernelToolchain } from './kernel-toolchain.ts';
+import { buildModule, type ModuleBuild, type ModuleInterface, type ModuleObjects } from './module-build.ts';
+import { digestFiles, headersOf, readSources } from './module-sources.ts';
 
 /** A compiled module; `path` has no debug information, so that an initramfs stays small. */
 export interface BuiltKernelModule extends KernelModule {
@@ -20,24 +22,91 @@ export interface BuiltKernelModule extends KernelModule {
   readonly debugPath: string;
 }
 
-const RECIPE_VERSION = 1;
-const SOURCE_FILE = /^(Kbuild|Makefile)$|\.(c|h|S)$/;
+/** How to compile; every member is optional. */
+export interface BuildOptions {
+  /** That of the guest's kernel; of the default kernel when absent. */
+  readonly toolchain?: KernelToolchain;
+  /**
+   * Whether warnings of the compiler count as errors, as for the modules of this project; otherwise
+   * the compiler is asked for those of the kernel's own build and they are accepted. True for every
+   * folder when absent.
+   */
+  strict?(directory: string): boolean;
+}
+
+const RECIPE_VERSION = 2;
 const LIST = 'modules.json';
+const SYMBOLS = 'Module.symvers';
+/** Versions of modules that stay in the cache: those of all modules, newest use first. */
+const KEPT = 16;
+/** A version is packed into an image within seconds; only gdb needs its debug file for longer. */
+const IN_USE_MS = 600_000;
 
 /**
- * Compiles the modules of `directories`, each with a Kbuild file, in the order given. Throws
- * SetupError with the messages of the compiler when a source has an error or a warning.
+ * Compiles the modules of `directories`, each with a Kbuild file or Makefile, in the order given.
+ * Throws ModuleBuildError with the messages of the compiler, SetupError for a folder without a
+ * module.
  */
-export async function buildKernelModules(directories: readonly string[]): Promise<BuiltKernelModule[]> {
-  const toolchain = await provideKernelToolchain();
-  const sources = directories.map((directory) => readSources(resolve(directory)));
-  const artifact = await provide({
+export async function buildKernelModules(
+  directories: readonly string[],
+  options: BuildOptions = {},
+): Promise<BuiltKernelModule[]> {
+  const built = await buildAll(directories, options);
+  return built.flatMap(({ artifact }) => listModules(artifact));
+}
+
+/**
+ * Compiles the same and returns a folder for each of `directories` that has its object files, one
+ * for each source file; for checks of object files.
+ */
+export async function provideObjectFiles(
+  directories: readonly string[],
+  options: BuildOptions = {},
+): Promise<string[]> {
+  const folders: string[] = [];
+  for (const { build } of await buildAll(directories, options)) {
+    folders.push(await buildModule(build, async ({ directory }) => directory));
+  }
+  return folders;
+}
+
+interface Built {
+  readonly build: ModuleBuild;
+  readonly artifact: string;
+}
+
+/** One build for each folder; each may use the modules of those before it. */
+async function buildAll(directories: readonly string[], options: BuildOptions): Promise<Built[]> {
+  const all = directories.map(readSources);
+  const twice = all.find(({ name }, i) => all.findIndex((other) => other.name === name) !== i);
+  if (twice !== undefined) throw new SetupError(`two folders of modules are called ${twice.name}; rename one.`);
+  const toolchain = options.toolchain ?? (await provideKernelToolchain());
+  const uses: ModuleInterface[] = [];
+  const built: Built[] = [];
+  for (const sources of all) {
+    const build = { sources, uses: [...uses], toolchain, strict: options.strict?.(sources.directory) ?? true };
+    const artifact = await provideArtifact(build);
+    uses.push({ sources, symbolsPath: join(artifact, SYMBOLS) });
+    built.push({ build, artifact });
+  }
+  return built;
+}
+
+function provideArtifact(build: ModuleBuild): Promise<string> {
+  const { sources, uses, toolchain, strict } = build;
+  const interfaces = uses.map((used) => [digestFiles(headersOf(used.sources)), readFileSync(used.symbolsPath, 'utf8')]);
+  return provide({
     name: 'kernel-modules',
-    key: [RECIPE_VERSION, toolchain.directory, sources.map(({ name, files }) => [name, files])],
-    outputs: [LIST],
-    keep: 8,
-    build: (target, finalTarget) => compile(toolchain, sources, target, finalTarget),
+    key: [RECIPE_VERSION, toolchain.identity, strict, sources.name, digestFiles(sources.files), interfaces],
+    outputs: [LIST, SYMBOLS],
+    label: `compiling ${sources.name} for Linux ${toolchain.release}`,
+    keep: KEPT,
+    inUseMs: IN_USE_MS,
+    build: (target) => buildModule(build, (objects) => publish(objects, toolchain, target)),
   });
+}
+
+function listModules(artifact: string): BuiltKernelModule[] {
   const names = JSON.parse(readFileSync(join(artifact, LIST), 'utf8')) as string[];
   return names.map((name) => ({
     name,
@@ -46,71 +115,18 @@ export async function buildKernelModules(directories: readonly string[]): Promis
   }));
 }
 
-/** The folder with the object files of `module`, one for each source file of `directory`. */
-export function objectDirectory(module: BuiltKernelModule, directory: string): string {
-  return join(dirname(module.path), 'source', basename(directory));
-}
-
-interface ModuleSources {
-  readonly name: string;
-  readonly directory: string;
-  /** Relative path and text of each source file, in order. */
-  readonly files: readonly (readonly [path: string, text: string])[];
-}
-
-function readSources(directory: string): ModuleSources {
-  const paths = (readdirSync(directory, { recursive: true }) as string[])
-    .filter((path) => SOURCE_FILE.test(basename(path)) && !path.endsWith('.mod.c'))
-    .sort();
-  if (!paths.includes('Kbuild')) throw new SetupError(`${directory} has no Kbuild file; name its modules there.`);
-  const files = paths.map((path) => [path, readFileSync(join(directory, path), 'utf8')] as const);
-  return { name: basename(directory), directory, files };
-}
-
-async function compile(
-  toolchain: KernelToolchain,
-  sources: readonly ModuleSources[],
-  target: string,
-  finalTarget: string,
-): Promise<void> {
-  const tree = join(target, 'source');
-  for (const { name, directory, files } of sources) {
-    for (const [path] of files) {
-      mkdirSync(join(tree, name, path, '..'), { recursive: true });
-      copyFileSync(join(directory, path), join(tree, name, path));
-    }
-  }
-  writeFileSync(join(tree, 'Kbuild'), sources.map(({ name }) => `obj-m += ${name}/\n`).join(''));
-  await make(toolchain, tree, target, finalTarget);
-  const built = readFileSync(join(tree, 'modules.order'), 'utf8').trim().split('\n');
+/** Copies the modules and their symbols out of the build folder. */
+async function publish(objects: ModuleObjects, toolchain: KernelToolchain, target: string): Promise<void> {
+  const strip = toolchain.programs === undefined ? 'strip' : join(toolchain.programs, 'x86_64-linux-gnu-strip');
   mkdirSync(join(target, 'debug'));
-  const names = built.map((path) =>
-    basename(path)
-      .replace(/\.(ko|o)$/, '')
-      .replaceAll('-', '_'),
-  );
-  for (const [i, path] of built.entries()) {
-    const name = names[i] as string;
+  const names: string[] = [];
+  for (const path of objects.modules) {
+    const name = basename(path).replace(/\.ko$/, '').replaceAll('-', '_');
     const debug = join(target, 'debug', `${name}.ko`);
-    renameSync(resolve(tree, path.replace(/\.o$/, '.ko')), debug);
-    const strip = join(toolchain.programs, 'x86_64-linux-gnu-strip');
-    const result = await tryRun(strip, ['--strip-debug', '-o', join(target, `${name}.ko`), debug]);
-    if (result.status !== 0) throw new SetupError(`cannot strip ${name}.ko: ${result.stderr}`);
+    copyFileSync(path, debug, constants.COPYFILE_FICLONE);
+    await run(strip, ['--strip-debug', '-o', join(target, `${name}.ko`), debug]);
+    names.push(name);
   }
+  copyFileSync(join(objects.directory, SYMBOLS), join(target, SYMBOLS));
   writeFileSync(join(target, LIST), JSON.stringify(names));
-}
-
-async function make(toolchain: KernelToolchain, tree: string, target: string, finalTarget: string): Promise<void> {
-  const flags = `-Werror -ffile-prefix-map=${target}=${finalTarget}`;
-  const args = ['-C', toolchain.kernelDirectory, `M=${tree}`, 'W=1', `KCFLAGS=${flags}`, 'modules'];
-  const environment = { ...process.env, PATH: `${toolchain.programs}:${process.env.PATH ?? ''}`, LC_ALL: 'C' };
-  for (const name of ['MAKEFLAGS', 'KBUILD_OUTPUT', 'ARCH', 'CROSS_COMPILE', 'CC'])
-    delete (environment as NodeJS.ProcessEnv)[name];
-  const result = await tryRun('make', [`-j${availableParallelism()}`, ...args], { env: environment });
-  if (result.status === 0) return;
-  const said = `${result.stdout}\n${result.stderr}`.replaceAll(`${tree}/`, '');
-  const lines = said.split('\n').filter((line) => !/^\s*(CC|LD|MODPOST|BTF|make)\b/.test(line.trim()));
-  throw new SetupError(
-    `the kernel modules do not compile; correct what the compiler reports:\n${lines.join('\n').trim()}`,
-  );
 }

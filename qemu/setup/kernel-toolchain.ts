@@ -17,14 +17,15 @@ import { makePrefix } from './prefix.ts';
 /** A compiler with the headers of one kernel release. */
 export interface KernelToolchain {
   readonly release: string;
-  /** The folder with the programs; it must come first in PATH. */
-  readonly programs: string;
+  /** The folder with the programs, which must come first in PATH; absent for the machine's own. */
+  readonly programs?: string;
   /** The kernel's build folder, for `make -C`. */
   readonly kernelDirectory: string;
-  readonly directory: string;
+  /** Equal for toolchains that compile the same sources to the same modules. */
+  readonly identity: string;
 }
 
-const RECIPE_VERSION = 2;
+const RECIPE_VERSION = 3;
 /** How many toolchains stay in the cache: as many as kernels. */
 const KEPT = 6;
 /** The package of the compiler is that of the host's programs since Linux 6.19. */
@@ -60,7 +61,12 @@ async function provideFrom(
       dropFiles(files);
     },
   });
-  return { release, programs: join(directory, 'usr/bin'), kernelDirectory: join(directory, kernelPath), directory };
+  return {
+    release,
+    programs: join(directory, 'usr/bin'),
+    kernelDirectory: join(directory, kernelPath),
+    identity: directory,
+  };
 }
 
 /** The compiler that the headers depend on and the kbuild programs, with their dependencies. */
@@ -77,7 +83,8 @@ function resolverFor(kernel: KernelFiles) {
 }
 
 /**
- * Points the absolute path of the common makefile, in that of a headers package, into the prefix.
+ * Points the absolute paths in the makefile of a headers package, those of the common makefile and
+ * of the folder itself, into the prefix.
  */
 function moveAbsolutePaths(directory: string, finalDirectory: string): void {
   const sources = join(directory, SOURCES);
@@ -85,6 +92,6 @@ function moveAbsolutePaths(directory: string, finalDirectory: string): void {
     const makefile = join(sources, name, 'Makefile');
     if (!existsSync(makefile)) continue;
     const text = readFileSync(makefile, 'utf8');
-    writeFileSync(makefile, text.replaceAll(' /usr/src/', ` ${join(finalDirectory, SOURCES)}/`));
+    writeFileSync(makefile, text.replace(/(?<=[ =])\/usr\/src\//g, `${join(finalDirectory, SOURCES)}/`));
   }
 }

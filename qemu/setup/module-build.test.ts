@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Modules are compiled where they were compiled before: make compiles again only what has changed,
+ * an unchanged module is not built at all, and another module's exported symbols and headers are
+ * found. The kernel and the compiler come from the machine's cache, the builds lie in one of their
+ * own.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { cacheRoot } from './cache.ts';
+import { ModuleBuildError } from './compiler-messages.ts';
+import { readModuleDependencies } from './guest-kernel.ts';
+import { buildKernelModules, provideObjectFiles } from './kernel-modules.ts';
+import { type KernelToolchain, provideKernelToolchain } from './kernel-toolchain.ts';
+
+/** The download of the compiler on a slow line included. */
+const BOUND_MS = 600_000;
+const LICENSE = 'MODULE_LICENSE("Dual BSD/GPL");\nMODULE_DESCRIPTION("test");\n';
+const GIVER = {
+  Kbuild: 'obj-m := giver.o\ngiver-y := one.o two.o\n',
+  'giver.h': '#define GIVEN 42\nint giver_answer(void);\nint giver_two(void);\n',
+  'one.c': `#include <linux/module.h>
+#include "giver.h"
+int giver_answer(void) { return GIVEN + giver_two(); }
+EXPORT_SYMBOL_GPL(giver_answer);
+${LICENSE}`,
+  'two.c': '#include "giver.h"\nint giver_two(void) { return 2; }\n',
+};
+const TAKER = {
+  Makefile: 'obj-m := taker.o\n',
+  'taker.c': `#include <linux/module.h>
+#include <giver.h>
+#include "../giver/giver.h"
+static int __init taker_init(void) { return giver_answer() == GIVEN; }
+module_init(taker_init);
+${LICENSE}`,
+};
+
+let toolchain: KernelToolchain;
+
+t.setTimeout(BOUND_MS);
+
+t.before(async () => {
+  toolchain = await provideKernelToolchain();
+});
+
+/** Two modules in a folder, and an empty cache. */
+function prepare(t: Test): { giver: string; taker: string } {
+  const directory = t.testdir({ giver: GIVER, taker: TAKER, cache: {} });
+  process.env.XDG_CACHE_HOME = join(directory, 'cache');
+  return { giver: join(directory, 'giver'), taker: join(directory, 'taker') };
+}
+
+/** When each object file in `folder` was written. */
+function times(folder: string): Record<string, number> {
+  const objects = readdirSync(folder).filter((name) => /^(one|two|taker)\.o$/.test(name));
+  return Object.fromEntries(objects.map((name) => [name, statSync(join(folder, name)).mtimeMs]));
+}
+
+t.test('a change compiles only what it concerns', { timeout: BOUND_MS }, async (t) => {
+  const { giver, taker } = prepare(t);
+  const first = await buildKernelModules([giver, taker], { toolchain });
+  t.same(
+    first.map(({ name }) => name),
+    ['giver', 'taker'],
+  );
+  t.ok(first.every(({ path, debugPath }) => statSync(path).size < statSync(debugPath).size));
+  t.same(readModuleDependencies(first[1]?.path as string), ['giver']);
+  t.same(await buildKernelModules([giver, taker], { toolchain }), first, 'an unchanged module is not built');
+
+  const [folder] = (await provideObjectFiles([giver], { toolchain })) as [string];
+  const before = times(folder);
+  writeFileSync(join(giver, 'two.c'), GIVER['two.c'].replace('2', '3'));
+  utimesSync(join(giver, 'two.c'), 1, 1);
+  const second = await buildKernelModules([giver, taker], { toolchain });
+  const after = times(folder);
+  t.equal(after['one.o'], before['one.o'], 'the other file is not compiled again');
+  t.ok((after['two.o'] as number) > (before['two.o'] as number), 'an old time of the changed file does not hide it');
+  t.not(second[0]?.path, first[0]?.path);
+  t.ok(existsSync(first[0]?.path as string), 'the earlier version stays for who uses it');
+  t.same(second[1], first[1], 'what another module uses has not changed');
+
+  writeFileSync(join(giver, 'giver.h'), GIVER['giver.h'].replace('42', '43'));
+  const third = await buildKernelModules([giver, taker], { toolchain });
+  t.not(third[1]?.path, first[1]?.path, 'a header of another module is an input');
+
+  writeFileSync(join(giver, 'two.c'), GIVER['two.c']);
+  writeFileSync(join(giver, 'giver.h'), GIVER['giver.h']);
+  t.same(await buildKernelModules([giver, taker], { toolchain }), first, 'the first version again');
+});
+
+t.test('a folder that a killed build left is built anew', { timeout: BOUND_MS }, async (t) => {
+  const { giver } = prepare(t);
+  const [folder] = (await provideObjectFiles([giver], { toolchain })) as [string];
+  writeFileSync(join(folder, 'two.o'), 'cut short');
+  writeFileSync(join(folder, '../../unfinished'), '');
+  await provideObjectFiles([giver], { toolchain });
+  t.equal(readFileSync(join(folder, 'two.o')).readUInt32BE(0), 0x7f454c46);
+  t.notOk(existsSync(join(folder, '../../unfinished')));
+});
+
+t.test('callers at once share one build', { timeout: BOUND_MS }, async (t) => {
+  const { giver } = prepare(t);
+  const [one, two] = await Promise.all([
+    buildKernelModules([giver], { toolchain }),
+    buildKernelModules([giver], { toolchain }),
+  ]);
+  t.same(one, two);
+  t.equal(readdirSync(join(cacheRoot(), 'builds')).length, 1);
+});
+
+t.test('a module that does not compile', { timeout: BOUND_MS }, async (t) => {
+  const { giver, taker } = prepare(t);
+  writeFileSync(join(giver, 'two.c'), '#include "giver.h"\nint giver_two(void)\n{ int x; return giver_tow(); }\n');
+  const error = await buildKernelModules([giver], { toolchain }).catch((error: unknown) => error);
+  t.ok(error instanceof ModuleBuildError);
+  const { message, messages, directory } = error as ModuleBuildError;
+  t.match(
+    message,
+    /^the kernel modules of \S+giver do not compile for Linux \S+; correct what the compiler reports:\n/,
+  );
+  t.match(messages.split('\n').slice(0, 2), [/giver\/two\.c: In function/, /giver\/two\.c:3:\d+: error: .*giver_tow/]);
+  t.equal(directory, giver);
+  writeFileSync(join(giver, 'two.c'), GIVER['two.c']);
+  t.equal((await buildKernelModules([giver], { toolchain })).length, 1, 'the corrected module');
+  await t.rejects(buildKernelModules([taker], { toolchain }), { name: 'ModuleBuildError', message: /giver\.h/ });
+});
+
+t.test('warnings are refused or accepted', { timeout: BOUND_MS }, async (t) => {
+  const { giver } = prepare(t);
+  writeFileSync(join(giver, 'two.c'), '#include "giver.h"\nint giver_two(void) { int unused; return 2; }\n');
+  await t.rejects(buildKernelModules([giver], { toolchain }), { name: 'ModuleBuildError', message: /unused variable/ });
+  t.equal((await buildKernelModules([giver], { toolchain, strict: () => false })).length, 1);
+});
+
+t.test('builds that were not used for long are removed', { timeout: BOUND_MS }, async (t) => {
+  const { giver } = prepare(t);
+  await buildKernelModules([giver], { toolchain });
+  const builds = join(cacheRoot(), 'builds');
+  const [mine] = readdirSync(builds) as [string];
+  for (let i = 0; i < 15; i++) {
+    const old = join(builds, `module-${String(i).padStart(16, '0')}`);
+    mkdirSync(old);
+    utimesSync(old, 1000 + i, 1000 + i);
+  }
+  writeFileSync(join(giver, 'two.c'), GIVER['two.c'].replace('2', '4'));
+  await buildKernelModules([giver], { toolchain });
+  const left = readdirSync(builds);
+  t.equal(left.length, 12);
+  t.ok(left.includes(mine));
+  t.ok(left.includes('module-0000000000000014'), 'the newest of the old ones');
+});
+
+t.test('folders without a module', async (t) => {
+  const directory = t.testdir({
+    empty: {},
+    silent: { Makefile: 'all:\n' },
+    a: { mine: { ...GIVER } },
+    b: { mine: { ...GIVER } },
+  });
+  const reject = (message: RegExp, ...names: string[]) =>
+    t.rejects(
+      buildKernelModules(
+        names.map((name) => join(directory, name)),
+        { toolchain },
+      ),
+      { name: 'SetupError', message },
+    );
+  await reject(/there is no folder .*none/, 'none');
+  await reject(/empty names no module; write a file Kbuild there, for instance: obj-m := empty\.o/, 'empty');
+  await reject(/silent names no module/, 'silent');
+  await reject(/two folders of modules are called mine/, 'a/mine', 'b/mine');
+});
