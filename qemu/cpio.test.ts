@@ -54,6 +54,10 @@ t.test('the entries of an initramfs', async (t) => {
         { name: 'unloaded', path: module, load: false },
         { name: 'second', path: module },
       ],
+      bootModules: [
+        { name: 'virtio', path: module },
+        { name: 'virtio_pci', path: module },
+      ],
       files: [{ path: '/opt/deep/data', content: Buffer.from([1, 2, 3]), mode: 0o600 }],
       caseScript: '#!/bin/sh\necho hi\n',
     },
@@ -71,6 +75,8 @@ t.test('the entries of an initramfs', async (t) => {
   };
   t.equal(content('etc/modules'), 'first debug=1\nsecond\n');
   t.equal(content('modules/unloaded.ko'), 'module bytes');
+  t.equal(content('etc/boot-modules'), 'virtio\nvirtio_pci\n');
+  t.equal(content('modules/boot/virtio.ko'), 'module bytes');
   t.equal(content('opt/deep/data'), '\x01\x02\x03');
   t.match(content('case'), /echo hi/);
   t.match(content('init'), /insmod/);

@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { type CpioEntry, writeCpio } from './cpio.ts';
 import { type Busybox, provideBusybox } from './setup/busybox.ts';
 import { provide } from './setup/cache.ts';
+import type { KernelModule } from './setup/guest-kernel.ts';
 
 /** A file to put into the guest. */
 export interface GuestFile {
@@ -37,6 +38,8 @@ export interface GuestModule {
 /** The content of the initramfs beside busybox. */
 export interface InitramfsOptions {
   readonly modules?: readonly GuestModule[];
+  /** Modules that init loads before it looks for the guest's ports; see KernelChoice. */
+  readonly bootModules?: readonly KernelModule[];
   readonly files?: readonly GuestFile[];
   /**
    * The shell script that init runs as /case; its output is the report. Does nothing when absent.
@@ -70,6 +73,7 @@ export function listEntries(options: InitramfsOptions, busybox: Busybox): CpioEn
     file('init', options.init ?? readFileSync(INIT, 'utf8')),
     file('case', options.caseScript ?? '#!/bin/sh\n'),
     file('etc/modules', moduleList(options.modules ?? []), 0o644),
+    ...packBootModules(options.bootModules ?? []),
     ...(options.modules ?? []).map((module) => file(`modules/${module.name}.ko`, readFileSync(module.path), 0o644)),
     ...(options.files ?? []).map(packFile),
   ];
@@ -86,6 +90,13 @@ function moduleList(modules: readonly GuestModule[]): string {
     .join('\n')
     .concat('\n')
     .trimStart();
+}
+
+/** Nothing when there are none. */
+function packBootModules(modules: readonly KernelModule[]): CpioEntry[] {
+  if (modules.length === 0) return [];
+  const packed = modules.map(({ name, path }) => file(`modules/boot/${name}.ko`, readFileSync(path), 0o644));
+  return [file('etc/boot-modules', moduleList(modules), 0o644), ...packed];
 }
 
 function packFile({ path, content, mode }: GuestFile): CpioEntry {
