@@ -7,10 +7,10 @@
 #include <linux/list.h>
 #include <linux/pci.h>
 #include <linux/timer.h>
-#include <linux/unaligned.h>
 #include <linux/xarray.h>
 
 #include "vuhca_command.h"
+#include "vuhca_compat.h"
 #include "vuhca_hw.h"
 #include "vuhca_memory.h"
 #include "vuhca_shares.h"

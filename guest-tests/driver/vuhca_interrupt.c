@@ -73,7 +73,7 @@ static void vuhca_eq_check(struct vuhca_eq *eq)
 
 static void vuhca_deadman_tick(struct timer_list *timer)
 {
-	struct vuhca_dev *dev = from_timer(dev, timer, deadman);
+	struct vuhca_dev *dev = timer_container_of(dev, timer, deadman);
 	unsigned int i;
 
 	if (!vuhca_is_up(dev))
