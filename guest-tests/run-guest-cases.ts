@@ -13,6 +13,7 @@ interface Options {
   readonly count?: number;
   readonly seed?: number;
   readonly only?: string;
+  readonly kernel?: string;
   readonly console?: boolean;
   readonly device?: readonly string[];
 }
@@ -25,14 +26,16 @@ await runEntry(async () => {
     .option('--count <N>', 'Datagrams of the bulk tests.', wholeNumber(1))
     .option('--seed <N>', 'Seed of everything random in the guest.', wholeNumber())
     .option('--only <CASE>', 'The one case to run in each suite.')
+    .option('--kernel <VERSION>', "The guest's kernel: trixie (default), bookworm, backports, or a version.")
     .option('--console', "Prints the log of the guest's kernel.")
     .option('--device <ARGUMENT>', 'An argument of the adapter process, for instance --device=--functions=2.', collect);
-  const { count, seed, only, console, device } = readOptions<Options>(script);
+  const { count, seed, only, kernel, console, device } = readOptions<Options>(script);
   const options: CaseOptions & GuestRunOptions = {
     ...(script.args.length > 0 ? { suites: script.args } : {}),
     ...(count === undefined ? {} : { count }),
     ...(seed === undefined ? {} : { seed }),
     ...(only === undefined ? {} : { only }),
+    ...(kernel === undefined ? {} : { kernel }),
     ...(console ? { onKernelLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
     ...(device === undefined ? {} : { deviceArguments: device }),
     onResult: print,

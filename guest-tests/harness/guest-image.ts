@@ -5,6 +5,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { buildInitramfs, type GuestFile } from '../../qemu/initramfs.ts';
+import type { KernelModule } from '../../qemu/setup/guest-kernel.ts';
 
 /**
  * `stock` modules come with the kernel and are needed by others; a `driver` must bind a function of
@@ -25,6 +26,8 @@ export interface JobModule {
 
 /** What a test guest does. */
 export interface GuestJob {
+  /** Modules of the guest's kernel that its ports need; see KernelChoice. */
+  readonly bootModules?: readonly KernelModule[];
   /** Loaded in this order, before the script. */
   readonly modules?: readonly JobModule[];
   /** Only packed, as /modules/NAME.ko. */
@@ -37,7 +40,8 @@ export interface GuestJob {
 const STEPS = fileURLToPath(new URL('steps.sh', import.meta.url));
 
 /** The path of the initramfs. `init` replaces the first process, and with it the case. */
-export function packJob({ modules = [], packed = [], files = [], script }: GuestJob, init?: string): Promise<string> {
+export function packJob(job: GuestJob, init?: string): Promise<string> {
+  const { bootModules = [], modules = [], packed = [], files = [], script } = job;
   const lines = modules.map(({ kind, name, parameters = '' }) => `${kind} ${name} ${parameters}`.trimEnd());
   const scriptFiles: GuestFile[] =
     script === undefined
@@ -47,6 +51,7 @@ export function packJob({ modules = [], packed = [], files = [], script }: Guest
           { path: '/etc/vuhca/script-name', content: `${script.name}\n`, mode: 0o644 },
         ];
   return buildInitramfs({
+    bootModules,
     modules: [...modules, ...packed].map(({ name, path }) => ({ name, path, load: false })),
     files: [
       { path: '/steps.sh', content: { from: STEPS } },

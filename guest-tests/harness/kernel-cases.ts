@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 import type { DeviceProcess } from './device-process.ts';
 import type { GuestJob } from './guest-image.ts';
@@ -28,6 +29,8 @@ export interface CaseOptions {
   /** Folders of the modules to pack, the driver first; driver and tests when absent. */
   readonly modules?: readonly string[];
   readonly deviceArguments?: readonly string[];
+  /** The guest's kernel, as resolveGuestKernel() takes it; Debian 13's when absent. */
+  readonly kernel?: string;
 }
 
 const ROOT = new URL('../', import.meta.url);
@@ -39,8 +42,10 @@ const KILL_REQUEST = '# host: kill the device';
 /** Runs the tests to their end. Throws SetupError only when adapter or guest cannot be started. */
 export async function runGuestCases(options: CaseOptions & GuestRunOptions = {}): Promise<GuestRun> {
   let device: DeviceProcess | undefined;
+  const { imagePath } = await resolveGuestKernel(options.kernel);
   return runGuest(await makeCaseJob(options), {
     ...options,
+    guest: { ...options.guest, kernel: imagePath },
     device: { arguments: options.deviceArguments ?? [] },
     onDevice: (started) => {
       device = started;
@@ -55,6 +60,8 @@ export async function runGuestCases(options: CaseOptions & GuestRunOptions = {})
 
 /** The job of a guest that runs a script of cases/. */
 export async function makeCaseJob(options: CaseOptions): Promise<GuestJob> {
+  const kernel = await resolveGuestKernel(options.kernel);
+  const toolchain = await kernel.provideToolchain();
   const script = options.script ?? 'kernel.sh';
   const settings = [
     `SUITES="${(options.suites ?? []).join(' ')}"`,
@@ -64,7 +71,8 @@ export async function makeCaseJob(options: CaseOptions): Promise<GuestJob> {
     `SIDE=${options.side ?? 0}`,
   ];
   return {
-    packed: await buildKernelModules((options.modules ?? ['driver', 'kernel']).map(pathOf)),
+    bootModules: kernel.bootModules,
+    packed: await buildKernelModules((options.modules ?? ['driver', 'kernel']).map(pathOf), { toolchain }),
     files: [
       ...PARTS.map((name) => ({ path: `/cases/${name}`, content: { from: pathOf(`cases/${name}`) } })),
       { path: '/etc/vuhca-test', content: `${settings.join('\n')}\n`, mode: 0o644 },
