@@ -85,6 +85,17 @@ t.test('of artifacts not used for an hour only the newest are kept', async (t) =
   t.equal(names.filter((name) => name.startsWith('thing-else')).length, 1);
 });
 
+t.test('a new artifact stays, whatever time its build gave the folder', async (t) => {
+  const [old, older] = [new Date(Date.now() - 2 * 3_600_000), new Date(0)];
+  for (const key of [1, 2, 3]) utimesSync(await provide(countingRecipe('thing', key).recipe), old, old);
+  const { recipe } = countingRecipe('thing', 4);
+  const build = async (directory: string): Promise<void> => {
+    await recipe.build(directory, directory);
+    utimesSync(directory, older, older);
+  };
+  t.equal(readFileSync(join(await provide({ ...recipe, build, keep: 1 }), 'out'), 'utf8'), '4');
+});
+
 t.test('the lock of a killed process is taken over', async (t) => {
   const lock = join(cacheRoot(), 'locks', 'thing.lock');
   const module = new URL('./lock.ts', import.meta.url).href;

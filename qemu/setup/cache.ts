@@ -59,6 +59,8 @@ export async function provide(recipe: Recipe): Promise<string> {
     try {
       await withProgress(recipe.label ?? `making ${recipe.name}`, () => recipe.build(temporary, directory));
       renameSync(temporary, directory);
+      // An unpacked archive may have given the folder an old time.
+      touch(directory);
     } finally {
       rmSync(temporary, { recursive: true, force: true });
     }
@@ -76,9 +78,14 @@ export function hashOf(key: unknown): string {
 
 function isWhole(directory: string, recipe: Recipe): boolean {
   if (!recipe.outputs.every((output) => existsSync(join(directory, output)))) return false;
+  touch(directory);
+  return true;
+}
+
+/** Notes a use of the folder, for prune(). */
+function touch(directory: string): void {
   const now = new Date();
   utimesSync(directory, now, now);
-  return true;
 }
 
 function lockOf(directory: string): string {
