@@ -140,41 +140,41 @@ export class VfioUserHost implements OrderableHost {
   }
 
   readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
-    return this.context.memory.read(address, target, targetOffset, lengthBytes);
+    return this.context.memory.at(address).read(target, targetOffset, lengthBytes);
   }
 
   readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
-    return this.context.memory.readWords(address, target, targetOffset, lengthBytes);
+    return this.context.memory.at(address).readWords(target, targetOffset, lengthBytes);
   }
 
   writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
-    return this.context.memory.writeWords(address, source, sourceOffset, lengthBytes);
+    return this.context.memory.at(address).writeWords(source, sourceOffset, lengthBytes);
   }
 
   isWritable(address: number, lengthBytes: number): boolean {
-    return this.context.memory.covers(address, lengthBytes, true);
+    return this.context.memory.at(address).covers(lengthBytes, true);
   }
 
   writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    return this.context.memory.write(address, source, sourceOffset, lengthBytes);
+    return this.context.memory.at(address).write(source, sourceOffset, lengthBytes);
   }
 
   publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
     const { memory } = this.context;
     const bodyBytes = lengthBytes - validBytes;
     // No part of an entry may become visible whose validity word cannot follow.
-    if (!memory.covers(address, lengthBytes, true)) return false;
-    memory.write(address, entry, entryOffset, bodyBytes);
+    if (!memory.at(address).covers(lengthBytes, true)) return false;
+    memory.at(address).write(entry, entryOffset, bodyBytes);
     const at = entryOffset + bodyBytes;
-    if (validBytes === DWORD_BYTES) return memory.writeU32(address + bodyBytes, loadDword(entry, at));
+    if (validBytes === DWORD_BYTES) return memory.at(address + bodyBytes).writeU32(loadDword(entry, at));
     if (validBytes === 2 * DWORD_BYTES)
-      return memory.writeU64(address + bodyBytes, loadDword(entry, at), loadDword(entry, at + DWORD_BYTES));
-    return memory.write(address + bodyBytes, entry, at, validBytes);
+      return memory.at(address + bodyBytes).writeU64(loadDword(entry, at), loadDword(entry, at + DWORD_BYTES));
+    return memory.at(address + bodyBytes).write(entry, at, validBytes);
   }
 
   compareAndSwap(address: number, expected: number, desired: number): number | undefined {
     const { memory } = this.context;
-    const found = memory.compareExchangeU32(address, expected, desired);
+    const found = memory.at(address).compareExchangeU32(expected, desired);
     return found < 0 ? undefined : found | 0;
   }
 

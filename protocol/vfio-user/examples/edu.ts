@@ -129,8 +129,8 @@ class Edu implements RegionHandler, PassHook {
     const inBuffer = this.#get64(toMemory ? REGISTER.dmaSource : REGISTER.dmaTarget) - BUFFER_START;
     const memory = this.context?.memory;
     if (inBuffer >= 0 && inBuffer + count <= BUFFER_BYTES && this.context?.config.busMasterEnabled) {
-      if (toMemory) memory?.write(guest, this.#buffer, inBuffer, count);
-      else memory?.read(guest, this.#buffer, inBuffer, count);
+      if (toMemory) memory?.at(guest).write(this.#buffer, inBuffer, count);
+      else memory?.at(guest).read(this.#buffer, inBuffer, count);
     }
     this.#registers.setUint32(REGISTER.dmaCommand, command & ~DMA.start, true);
     if ((command & DMA.raiseWhenDone) !== 0) this.#raise(INTERRUPT.dma);

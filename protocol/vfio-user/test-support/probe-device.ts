@@ -79,14 +79,14 @@ class Probe implements RegionHandler {
     let ok = false;
     let result = 0;
     if (op === DMA_OP.sum) {
-      ok = memory.read(address, buffer, 0, length);
+      ok = memory.at(address).read(buffer, 0, length);
       for (const byte of buffer) result = (result + byte) >>> 0;
-    } else if (op === DMA_OP.fill) ok = memory.write(address, buffer.fill(value), 0, length);
+    } else if (op === DMA_OP.fill) ok = memory.at(address).write(buffer.fill(value), 0, length);
     else if (op === DMA_OP.read32) {
-      result = memory.readU32(address);
+      result = memory.at(address).readU32();
       ok = result >= 0;
-    } else if (op === DMA_OP.write32) ok = memory.writeU32(address, value);
-    else if (op === DMA_OP.write64) ok = memory.writeU64(address, value, ~value >>> 0);
+    } else if (op === DMA_OP.write32) ok = memory.at(address).writeU32(value);
+    else if (op === DMA_OP.write64) ok = memory.at(address).writeU64(value, ~value >>> 0);
     dma.setUint32(PROBE.dmaOk - PROBE.dma, ok ? 1 : 0, true);
     dma.setUint32(PROBE.dmaResult - PROBE.dma, result, true);
   }
