@@ -21,40 +21,48 @@ export interface WordBlock {
   readonly words: Int32Array;
 }
 
-/** Calls of one function on its host. Addresses are guest (bus) addresses, Numbers below 2^53. */
+/**
+ * A guest (bus) address, a Number below 2^53. Calls take it in an object, because V8 allocates a
+ * heap number for an argument of 2^31 or more unless it inlines the call.
+ */
+export interface BusAddress {
+  readonly value: number;
+}
+
+/** Calls of one function on its host. No call keeps the `BusAddress`: its value changes. */
 export interface HostPort {
   /**
    * Copies guest memory into `target`. Returns false when any byte of the range is not mapped; the
    * content of `target` is then undefined.
    */
-  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean;
+  readMemory(at: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean;
 
   /**
    * Copies into guest memory. Returns false when any byte of the range is not mapped or not
    * writable; the content of the range is then undefined.
    */
-  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean;
+  writeMemory(at: BusAddress, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean;
 
   /**
    * As `readMemory` and `writeMemory`, for a few words: address, length and offset in bytes, all
    * multiples of 4. Hosts that keep guest memory as words implement it; it saves splitting words
    * into bytes and joining them again. Other hosts leave it out.
    */
-  readWords?(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean;
-  writeWords?(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean;
+  readWords?(at: BusAddress, lengthBytes: number, target: Int32Array, targetOffset: number): boolean;
+  writeWords?(at: BusAddress, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean;
 
   /**
    * Writes an entry that a guest polls: the body first, then the last `validBytes` (1, 2, 4 or 8,
    * naturally aligned) as one separate store. Returns false when the range is not writable.
    */
-  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean;
+  publish(at: BusAddress, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean;
 
   /**
-   * Atomic compare-and-swap of the little-endian dword at `address`, a multiple of 4. Returns the
-   * value found, as a signed dword (an unsigned one would be a heap number), or undefined when the
-   * dword is not mapped for reading and writing.
+   * Atomic compare-and-swap of the little-endian dword at an address that is a multiple of 4.
+   * Returns the value found, as a signed dword (an unsigned one would be a heap number), or
+   * undefined when the dword is not mapped for reading and writing.
    */
-  compareAndSwap(address: number, expected: number, desired: number): number | undefined;
+  compareAndSwap(at: BusAddress, expected: number, desired: number): number | undefined;
 
   /**
    * Sends the MSI-X message of a vector. Returns false when the vector is masked or MSI-X is off;

@@ -92,7 +92,7 @@ export class OverflowBuffer {
 
   /** Guest address of the entry read last; 0 without a ring. */
   get addressRead(): number {
-    return this.#entries === 0 ? 0 : this.#addressOf((this.read - 1) >>> 0);
+    return this.#entries === 0 ? 0 : this.#at((this.read - 1) >>> 0).address;
   }
 
   /** True when the ring overlaps the range. */
@@ -114,7 +114,7 @@ export class OverflowBuffer {
   write(qp: QueuePair, sequence: number): boolean {
     setDoorbellQpn(this.#expectedView, 0, qp.number);
     setDoorbellSequence(this.#expectedView, 0, sequence);
-    if (!this.#dma.write(qp.number, this.#addressOf(this.written), this.#expected, 0, OVERFLOW_ENTRY_BYTES)) {
+    if (!this.#at(this.written).write(qp.number, this.#expected, 0, OVERFLOW_ENTRY_BYTES)) {
       this.disable();
       return false;
     }
@@ -132,7 +132,7 @@ export class OverflowBuffer {
    * writes it.
    */
   fetch(): FaultKind {
-    if (!this.#dma.read(0, this.#addressOf(this.read), OVERFLOW_ENTRY_BYTES, this.#entry, 0)) {
+    if (!this.#at(this.read).read(0, OVERFLOW_ENTRY_BYTES, this.#entry, 0)) {
       this.disable();
       return FaultKind.DMA_READ;
     }
@@ -187,7 +187,7 @@ export class OverflowBuffer {
     this.#lap++;
   }
 
-  #addressOf(index: number): number {
-    return this.#base + (index % this.#entries) * OVERFLOW_ENTRY_BYTES;
+  #at(index: number): Dma {
+    return this.#dma.at(this.#base + (index % this.#entries) * OVERFLOW_ENTRY_BYTES);
   }
 }

@@ -54,7 +54,7 @@ export class SendQueueDescriptors {
     this.#linkOf(qp);
     setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
     setSendQueueDescriptorDestroyed(this.#view, 0, qp.stopped ? 1 : 0);
-    return this.#dma.write(qp.number, qp.descriptorAddress, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
+    return this.#dma.at(qp.descriptorAddress).write(qp.number, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
   }
 
   /**
@@ -70,7 +70,7 @@ export class SendQueueDescriptors {
   /** Writes the link only. */
   writeLink(qp: QueuePair): void {
     this.#linkOf(qp);
-    this.#dma.write(qp.number, qp.descriptorAddress, this.#bytes, 0, LINK_BYTES);
+    this.#dma.at(qp.descriptorAddress).write(qp.number, this.#bytes, 0, LINK_BYTES);
   }
 
   /**
@@ -89,13 +89,12 @@ export class SendQueueDescriptors {
   }
 
   #read(qp: QueuePair): number | undefined {
-    const { descriptorAddress } = qp;
-    if (!this.#dma.read(qp.number, descriptorAddress, LINK_BYTES, this.#found, 0)) return undefined;
+    if (!this.#dma.at(qp.descriptorAddress).read(qp.number, LINK_BYTES, this.#found, 0)) return undefined;
     return this.#foundView.getInt32(0, true);
   }
 
   #swap(qp: QueuePair): number | undefined {
-    return this.#dma.compareAndSwap(qp.number, qp.descriptorAddress, this.#null, this.#last);
+    return this.#dma.at(qp.descriptorAddress).compareAndSwap(qp.number, this.#null, this.#last);
   }
 
   /**

@@ -21,6 +21,7 @@ import {
   setEventEntryTokenLow,
 } from '../../protocol/layout/gen/event-entry.gen.ts';
 import { EqControl, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { Dma } from '../function/dma.ts';
 import type { EventRecord } from '../function/event-record.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -90,7 +91,8 @@ export class EventQueue {
    */
   postCompletion(event: EventRecord, summaryIndex: number): boolean {
     if (!this.#store(event)) return false;
-    if (summaryIndex < this.secondarySummaryCount) this.#set(this.secondarySummaryAddress + summaryIndex);
+    if (summaryIndex < this.secondarySummaryCount)
+      this.#set(this.owner.dma.at(this.secondarySummaryAddress + summaryIndex));
     const wasEmpty = this.completionEventCounter++ === 0;
     const { localTime } = this.owner;
     const late = !wasEmpty && this.timer.isLate(localTime);
@@ -125,8 +127,8 @@ export class EventQueue {
     if ((this.producerCount - this.consumed) >>> 0 >= this.entries) return this.#fail(FaultKind.EQ_OVERRUN);
     this.#compose(event);
     const slot = this.producerCount % this.entries;
-    const address = this.memory.addressOf(slot * EVENT_ENTRY_SIZE);
-    if (!this.owner.dma.publish(this.number, address, this.#entry, EVENT_ENTRY_SIZE, SEQUENCE_BYTES))
+    const dma = this.memory.at(this.owner.dma, slot * EVENT_ENTRY_SIZE);
+    if (!dma.publish(this.number, this.#entry, EVENT_ENTRY_SIZE, SEQUENCE_BYTES))
       return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
     this.owner.timeline?.note(Step.EQE, this.owner.number, this.number, event.type, event.objectNumber);
@@ -135,15 +137,16 @@ export class EventQueue {
 
   /** Sets the primary summary byte if software wants it. */
   #summarize(): void {
-    if (this.controls !== EqControl.NOTHING && this.primarySummaryAddress !== 0) this.#set(this.primarySummaryAddress);
+    if (this.controls !== EqControl.NOTHING && this.primarySummaryAddress !== 0)
+      this.#set(this.owner.dma.at(this.primarySummaryAddress));
   }
 
   /**
-   * Sets a summary byte. A byte that cannot be written is a counted bus fault; the event stays
-   * posted.
+   * Sets the summary byte at the address of `dma`. A byte that cannot be written is a counted bus
+   * fault; the event stays posted.
    */
-  #set(address: number): void {
-    this.owner.dma.write(this.number, address, SUMMARY_SET, 0, 1);
+  #set(dma: Dma): void {
+    dma.write(this.number, SUMMARY_SET, 0, 1);
   }
 
   /** Requests the interrupt. The message is sent at the end of the pass, after all its writes. */

@@ -6,6 +6,7 @@
  */
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { HostPort, WordBlock } from '../host.ts';
+import { AddressRegister } from './address-register.ts';
 import type { FaultLog } from './fault-log.ts';
 
 const DWORD_BYTES = 4;
@@ -18,6 +19,7 @@ export class Dma {
   bytesWritten = 0;
   readonly #host: HostPort;
   readonly #faults: FaultLog;
+  readonly #at = new AddressRegister();
   /** True when the host implements `readWords` and `writeWords`. */
   readonly #takesWords: boolean;
   #busMaster = false;
@@ -36,66 +38,78 @@ export class Dma {
     this.#busMaster = on;
   }
 
+  /** Guest address of the next transfer, or of the last one. */
+  get address(): number {
+    return this.#at.value;
+  }
+
+  /**
+   * Sets the guest address of the next transfer: `dma.at(address).read(...)`. V8 always inlines a
+   * method of this size, and the transfers only sometimes; see `AddressRegister`.
+   */
+  at(address: number): this {
+    this.#at.value = address;
+    return this;
+  }
+
   /**
    * Copies guest memory into `target`. `object` is the number of the object that the transfer
    * belongs to, for the fault record. Returns false after a fault.
    */
-  read(object: number, address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
-    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
-    if (!isExact(address, lengthBytes) || !this.#host.readMemory(address, lengthBytes, target, targetOffset))
-      return this.#refuse(FaultKind.DMA_READ, object, address);
+  read(object: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object);
+    if (!this.#isExact(lengthBytes) || !this.#host.readMemory(this.#at, lengthBytes, target, targetOffset))
+      return this.#refuse(FaultKind.DMA_READ, object);
     this.bytesRead += lengthBytes;
     return true;
   }
 
   /** Copies into guest memory; arguments and result as for `read`. */
-  write(object: number, address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
-    if (!isExact(address, lengthBytes) || !this.#host.writeMemory(address, source, sourceOffset, lengthBytes))
-      return this.#refuse(FaultKind.DMA_WRITE, object, address);
+  write(object: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object);
+    if (!this.#isExact(lengthBytes) || !this.#host.writeMemory(this.#at, source, sourceOffset, lengthBytes))
+      return this.#refuse(FaultKind.DMA_WRITE, object);
     this.bytesWritten += lengthBytes;
     return true;
   }
 
   /** As `read`. Short aligned pieces move by words if the host supports it. */
-  readBlock(object: number, address: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
+  readBlock(object: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
     const { bytes, words } = target;
-    if (!this.#byWords(address, lengthBytes, targetOffset))
-      return this.read(object, address, lengthBytes, bytes, targetOffset);
-    if (!isExact(address, lengthBytes) || !this.#host.readWords?.(address, lengthBytes, words, targetOffset))
-      return this.#refuse(FaultKind.DMA_READ, object, address);
+    if (!this.#byWords(lengthBytes, targetOffset)) return this.read(object, lengthBytes, bytes, targetOffset);
+    if (!this.#isExact(lengthBytes) || !this.#host.readWords?.(this.#at, lengthBytes, words, targetOffset))
+      return this.#refuse(FaultKind.DMA_READ, object);
     this.bytesRead += lengthBytes;
     return true;
   }
 
   /** As `write`, by words like `readBlock`. */
-  writeBlock(object: number, address: number, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
+  writeBlock(object: number, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
     const { bytes, words } = source;
-    if (!this.#byWords(address, lengthBytes, sourceOffset))
-      return this.write(object, address, bytes, sourceOffset, lengthBytes);
-    if (!isExact(address, lengthBytes) || !this.#host.writeWords?.(address, words, sourceOffset, lengthBytes))
-      return this.#refuse(FaultKind.DMA_WRITE, object, address);
+    if (!this.#byWords(lengthBytes, sourceOffset)) return this.write(object, bytes, sourceOffset, lengthBytes);
+    if (!this.#isExact(lengthBytes) || !this.#host.writeWords?.(this.#at, words, sourceOffset, lengthBytes))
+      return this.#refuse(FaultKind.DMA_WRITE, object);
     this.bytesWritten += lengthBytes;
     return true;
   }
 
   /** See `HostPort.publish`. */
-  publish(object: number, address: number, entry: Uint8Array, lengthBytes: number, validBytes: number): boolean {
-    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object, address);
-    if (!isExact(address, lengthBytes) || !this.#host.publish(address, entry, 0, lengthBytes, validBytes))
-      return this.#refuse(FaultKind.DMA_WRITE, object, address);
+  publish(object: number, entry: Uint8Array, lengthBytes: number, validBytes: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object);
+    if (!this.#isExact(lengthBytes) || !this.#host.publish(this.#at, entry, 0, lengthBytes, validBytes))
+      return this.#refuse(FaultKind.DMA_WRITE, object);
     this.bytesWritten += lengthBytes;
     return true;
   }
 
   /** See `HostPort.compareAndSwap`. */
-  compareAndSwap(object: number, address: number, expected: number, desired: number): number | undefined {
+  compareAndSwap(object: number, expected: number, desired: number): number | undefined {
     const found =
-      this.#busMaster && isExact(address, DWORD_BYTES)
-        ? this.#host.compareAndSwap(address, expected, desired)
+      this.#busMaster && this.#isExact(DWORD_BYTES)
+        ? this.#host.compareAndSwap(this.#at, expected, desired)
         : undefined;
     if (found === undefined) {
-      this.#refuse(this.#busMaster ? FaultKind.DMA_WRITE : FaultKind.BUS_MASTER_OFF, object, address);
+      this.#refuse(this.#busMaster ? FaultKind.DMA_WRITE : FaultKind.BUS_MASTER_OFF, object);
       return undefined;
     }
     this.bytesRead += DWORD_BYTES;
@@ -103,21 +117,21 @@ export class Dma {
     return found;
   }
 
-  #byWords(address: number, lengthBytes: number, offset: number): boolean {
-    const isAligned = ((address | lengthBytes | offset) & (DWORD_BYTES - 1)) === 0;
+  #byWords(lengthBytes: number, offset: number): boolean {
+    const isAligned = ((this.#at.value | lengthBytes | offset) & (DWORD_BYTES - 1)) === 0;
     return isAligned && lengthBytes <= WORDS_MAX_BYTES && this.#takesWords && this.#busMaster;
   }
 
-  #refuse(kind: FaultKind, object: number, address: number): boolean {
-    this.#faults.report(kind, object, address);
+  /**
+   * Addresses are exact Numbers: what lies beyond 2^53 cannot be told from its neighbours, and no
+   * guest has memory there.
+   */
+  #isExact(lengthBytes: number): boolean {
+    return this.#at.value + lengthBytes <= Number.MAX_SAFE_INTEGER;
+  }
+
+  #refuse(kind: FaultKind, object: number): boolean {
+    this.#faults.report(kind, object, this.#at.value);
     return false;
   }
-}
-
-/**
- * Addresses are exact Numbers. Those beyond 2^53 cannot be distinguished from their neighbours, and
- * no guest has memory there.
- */
-function isExact(address: number, lengthBytes: number): boolean {
-  return address + lengthBytes <= Number.MAX_SAFE_INTEGER;
 }

@@ -64,13 +64,13 @@ class FakeFunction implements FunctionPort {
   work(base: number): void {
     const scratch = this.#scratch;
     const offset = this.sum % (MEMORY_BYTES + 4096);
-    if (this.#host.readMemory(base + offset, 64, scratch, 8))
+    if (this.#host.readMemory({ value: base + offset }, 64, scratch, 8))
       for (const byte of scratch) this.sum = (this.sum * 3 + byte) >>> 0;
     scratch.fill(this.sum & 0xff);
-    this.sum += this.#host.writeMemory(base + (this.sum % MEMORY_BYTES), scratch, 0, this.sum % 200) ? 1 : 2;
-    this.sum += this.#host.publish(base + (this.sum % 512) * 64, scratch, 64, 64, 4) ? 1 : 2;
+    this.sum += this.#host.writeMemory({ value: base + (this.sum % MEMORY_BYTES) }, scratch, 0, this.sum % 200) ? 1 : 2;
+    this.sum += this.#host.publish({ value: base + (this.sum % 512) * 64 }, scratch, 64, 64, 4) ? 1 : 2;
     this.sum += this.#host.raiseVector(this.sum % 64) ? 1 : 2;
-    const word = base + (offset & ~3);
+    const word = { value: base + (offset & ~3) };
     const found = this.#host.compareAndSwap(word, this.sum % 2 === 0 ? scratch[8] * 0x01010101 : -1, -1);
     this.sum = (this.sum + (found ?? 7)) >>> 0;
   }

@@ -6,7 +6,15 @@
  */
 
 import type { AdapterOptions } from '../adapter/options.ts';
-import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
+import type {
+  AdapterClock,
+  AdapterPort,
+  BusAddress,
+  FunctionPort,
+  HostPort,
+  ResetKind,
+  ResourceAnswer,
+} from '../host.ts';
 import { fitsVarint, type RecordingSink, RecordWriter } from './record-writer.ts';
 import { encodeHeader, RecordKind } from './recording-format.ts';
 
@@ -53,36 +61,36 @@ export class RecordingHost implements HostPort {
     this.#index = functionIndex;
   }
 
-  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
-    const ok = this.#host.readMemory(address, lengthBytes, target, targetOffset);
-    this.#openRange(RecordKind.READ_MEMORY, address, lengthBytes);
+  readMemory(at: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    const ok = this.#host.readMemory(at, lengthBytes, target, targetOffset);
+    this.#openRange(RecordKind.READ_MEMORY, at, lengthBytes);
     this.#writer.byte(ok ? 1 : 0);
     if (ok) this.#writer.bytes(target, targetOffset, lengthBytes);
     return ok;
   }
 
-  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    const ok = this.#host.writeMemory(address, source, sourceOffset, lengthBytes);
-    this.#openRange(RecordKind.WRITE_MEMORY, address, lengthBytes);
+  writeMemory(at: BusAddress, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    const ok = this.#host.writeMemory(at, source, sourceOffset, lengthBytes);
+    this.#openRange(RecordKind.WRITE_MEMORY, at, lengthBytes);
     this.#writer.byte(ok ? 1 : 0);
     this.#writer.bytes(source, sourceOffset, lengthBytes);
     return ok;
   }
 
-  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
-    const ok = this.#host.publish(address, entry, entryOffset, lengthBytes, validBytes);
-    this.#openRange(RecordKind.PUBLISH, address, lengthBytes);
+  publish(at: BusAddress, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
+    const ok = this.#host.publish(at, entry, entryOffset, lengthBytes, validBytes);
+    this.#openRange(RecordKind.PUBLISH, at, lengthBytes);
     this.#writer.varint(validBytes);
     this.#writer.byte(ok ? 1 : 0);
     this.#writer.bytes(entry, entryOffset, lengthBytes);
     return ok;
   }
 
-  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
-    const found = this.#host.compareAndSwap(address, expected, desired);
+  compareAndSwap(at: BusAddress, expected: number, desired: number): number | undefined {
+    const found = this.#host.compareAndSwap(at, expected, desired);
     this.#writer.open(RecordKind.COMPARE_SWAP);
     this.#writer.varint(this.#index);
-    this.#writer.varint(address);
+    this.#writer.varint(at.value);
     this.#writer.dword(expected);
     this.#writer.dword(desired);
     this.#writer.byte(found === undefined ? 0 : 1);
@@ -99,10 +107,10 @@ export class RecordingHost implements HostPort {
     return ok;
   }
 
-  #openRange(kind: number, address: number, lengthBytes: number): void {
+  #openRange(kind: number, at: BusAddress, lengthBytes: number): void {
     this.#writer.open(kind);
     this.#writer.varint(this.#index);
-    this.#writer.varint(address);
+    this.#writer.varint(at.value);
     this.#writer.varint(lengthBytes);
   }
 }

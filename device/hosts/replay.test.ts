@@ -118,9 +118,9 @@ t.test('one different byte from the host makes the adapter differ, and the repor
   const spoiled = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => {
     const [host] = hosts as [HostPort];
     const { readMemory } = host;
-    host.readMemory = (address, lengthBytes, into, offset) => {
-      const read = readMemory(address, lengthBytes, into, offset);
-      if (address === source.address) into[offset + 17] = (into[offset + 17] ?? 0) ^ 1;
+    host.readMemory = (at, lengthBytes, into, offset) => {
+      const read = readMemory(at, lengthBytes, into, offset);
+      if (at.value === source.address) into[offset + 17] = (into[offset + 17] ?? 0) ^ 1;
       return read;
     };
     return new Adapter(options, clock, hosts);

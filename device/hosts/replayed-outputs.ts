@@ -98,25 +98,25 @@ export class ReplayedOutputs {
 
   #host(index: number): HostPort {
     return {
-      readMemory: (address, lengthBytes, target, targetOffset) =>
+      readMemory: ({ value: address }, lengthBytes, target, targetOffset) =>
         this.#guard(() => {
           if (!this.#expectRange(RecordKind.READ_MEMORY, index, address, lengthBytes)) return false;
           if (this.#reader.byte() === 0) return false;
           this.#reader.copyTo(this.#reader.skip(lengthBytes), lengthBytes, target, targetOffset);
           return true;
         }, false),
-      writeMemory: (address, source, sourceOffset, lengthBytes) =>
+      writeMemory: ({ value: address }, source, sourceOffset, lengthBytes) =>
         this.#guard(() => {
           if (!this.#expectRange(RecordKind.WRITE_MEMORY, index, address, lengthBytes)) return false;
           return this.#checkBytes(address, source, sourceOffset, lengthBytes);
         }, false),
-      publish: (address, entry, entryOffset, lengthBytes, validBytes) =>
+      publish: ({ value: address }, entry, entryOffset, lengthBytes, validBytes) =>
         this.#guard(() => {
           if (!this.#expectRange(RecordKind.PUBLISH, index, address, lengthBytes)) return false;
           this.#compare('validity bytes', this.#reader.varint(), validBytes);
           return this.#checkBytes(address, entry, entryOffset, lengthBytes);
         }, false),
-      compareAndSwap: (address, expected, desired) =>
+      compareAndSwap: ({ value: address }, expected, desired) =>
         this.#guard(() => this.#compareAndSwap(index, address, expected, desired), undefined),
       raiseVector: (vector) =>
         this.#guard(() => {

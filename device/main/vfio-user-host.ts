@@ -32,7 +32,7 @@ import {
   VfioUserContext,
 } from '../../protocol/vfio-user/index.ts';
 import { getCollectBarBytes } from '../collect/geometry.ts';
-import type { FunctionPort, ResetKind } from '../host.ts';
+import type { BusAddress, FunctionPort, ResetKind } from '../host.ts';
 import type { OrderableHost } from '../hosts/ordering/ordering-model.ts';
 
 const DWORD_BYTES = 4;
@@ -139,27 +139,33 @@ export class VfioUserHost implements OrderableHost {
     this.#function = port;
   }
 
-  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+  readMemory({ value: address }: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
     return this.context.memory.at(address).read(target, targetOffset, lengthBytes);
   }
 
-  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+  readWords({ value: address }: BusAddress, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
     return this.context.memory.at(address).readWords(target, targetOffset, lengthBytes);
   }
 
-  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+  writeWords({ value: address }: BusAddress, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
     return this.context.memory.at(address).writeWords(source, sourceOffset, lengthBytes);
   }
 
-  isWritable(address: number, lengthBytes: number): boolean {
+  isWritable({ value: address }: BusAddress, lengthBytes: number): boolean {
     return this.context.memory.at(address).covers(lengthBytes, true);
   }
 
-  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+  writeMemory({ value: address }: BusAddress, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     return this.context.memory.at(address).write(source, sourceOffset, lengthBytes);
   }
 
-  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
+  publish(
+    { value: address }: BusAddress,
+    entry: Uint8Array,
+    entryOffset: number,
+    lengthBytes: number,
+    validBytes: number,
+  ): boolean {
     const { memory } = this.context;
     const bodyBytes = lengthBytes - validBytes;
     // No part of an entry may become visible whose validity word cannot follow.
@@ -172,7 +178,7 @@ export class VfioUserHost implements OrderableHost {
     return memory.at(address + bodyBytes).write(entry, at, validBytes);
   }
 
-  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
+  compareAndSwap({ value: address }: BusAddress, expected: number, desired: number): number | undefined {
     const { memory } = this.context;
     const found = memory.at(address).compareExchangeU32(expected, desired);
     return found < 0 ? undefined : found | 0;

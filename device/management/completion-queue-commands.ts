@@ -88,7 +88,7 @@ export function queryCompletionQueue(context: CommandContext): ManagementStatus 
   if (queue === undefined) return context.badObject();
   Object.assign(request, newCqAttributes());
   request.recordAddress = queue.recordAddress;
-  request.queueAddress = queue.memory.addressOf(0);
+  request.queueAddress = queue.memory.address;
   request.entriesLog2 = Math.log2(queue.entries);
   request.eventQueue = queue.eventQueue?.number ?? 0;
   request.summaryIndex = queue.summaryIndex;

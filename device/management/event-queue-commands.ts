@@ -97,7 +97,7 @@ export function queryEventQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
   Object.assign(request, newEqAttributes());
-  request.queueAddress = queue.memory.addressOf(0);
+  request.queueAddress = queue.memory.address;
   request.entriesLog2 = Math.log2(queue.entries);
   request.asynchronous = queue.asynchronous ? 1 : 0;
   request.vector = queue.vector;
@@ -172,7 +172,7 @@ function checkSummary(context: CommandContext): ManagementStatus {
 }
 
 function isMapped(context: CommandContext, address: number, lengthBytes: number): boolean {
-  return context.issuer.dma.read(0, address, lengthBytes, new Uint8Array(lengthBytes), 0);
+  return context.issuer.dma.at(address).read(0, lengthBytes, new Uint8Array(lengthBytes), 0);
 }
 
 function setDelay(queue: EventQueue): void {

@@ -102,7 +102,7 @@ export class ManagementProcessor {
       status !== ManagementStatus.BAD_CHECKSUM && header.responseAddress % RESPONSE_ALIGNMENT === 0;
     if (
       !addressBelievable ||
-      !issuer.dma.publish(0, header.responseAddress, context.response, MANAGEMENT_RESPONSE_SIZE, SEQUENCE_BYTES)
+      !issuer.dma.at(header.responseAddress).publish(0, context.response, MANAGEMENT_RESPONSE_SIZE, SEQUENCE_BYTES)
     )
       issuer.faults.report(FaultKind.MANAGEMENT_RESPONSE, header.sequence, header.responseAddress);
     if (header.notify) this.#notify(context);

@@ -85,7 +85,7 @@ export function querySharedReceiveQueue(context: CommandContext): ManagementStat
   request.pd = queue.pd.number;
   request.entriesLog2 = Math.log2(queue.ring.entries);
   request.strideLog2 = Math.log2(queue.ring.strideBytes);
-  request.queueAddress = queue.ring.slotAddress(0);
+  request.queueAddress = queue.ring.address;
   request.recordAddress = queue.ring.tailAddress;
   request.limit = queue.limit;
   request.head = queue.ring.head;

@@ -37,11 +37,16 @@ export class QueueMemory {
     return pages && new QueueMemory(0, pages, pageShift);
   }
 
-  /** Guest address of the byte at `offset` of the queue. */
-  addressOf(offset: number): number {
-    if (this.#pages === undefined) return this.#base + offset;
+  /** Guest address of the first byte. */
+  get address(): number {
+    return this.#pages === undefined ? this.#base : this.#pages[0];
+  }
+
+  /** Sets the address of `dma` to that of the byte at `offset` of the queue. */
+  at(dma: Dma, offset: number): Dma {
+    if (this.#pages === undefined) return dma.at(this.#base + offset);
     const page = Math.floor(offset / this.#pageBytes);
-    return this.#pages[page] + (offset - page * this.#pageBytes);
+    return dma.at(this.#pages[page] + (offset - page * this.#pageBytes));
   }
 }
 
@@ -56,7 +61,7 @@ export function fetchPageList(
   pageShift: number,
 ): Float64Array<ArrayBuffer> | undefined {
   const bytes = new Uint8Array(count * ADDRESS_BYTES);
-  if (!dma.read(0, listAddress, bytes.length, bytes, 0)) return undefined;
+  if (!dma.at(listAddress).read(0, bytes.length, bytes, 0)) return undefined;
   const view = new DataView(bytes.buffer);
   const pages = new Float64Array(count);
   const pageBytes = 2 ** pageShift;

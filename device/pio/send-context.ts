@@ -193,8 +193,8 @@ export class SendContext {
     word.dueError = error ? 1 : 0;
     word.dueForce = force ? 1 : 0;
     encodeCreditReturn(this.#wordView, 0, word);
-    const address = this.creditAddress + (this.number % WORDS_PER_LINE) * CREDIT_RETURN_SIZE;
-    if (!this.owner.dma.publish(this.number, address, this.#wordBytes, CREDIT_RETURN_SIZE, CREDIT_RETURN_SIZE))
+    const dma = this.owner.dma.at(this.creditAddress + (this.number % WORDS_PER_LINE) * CREDIT_RETURN_SIZE);
+    if (!dma.publish(this.number, this.#wordBytes, CREDIT_RETURN_SIZE, CREDIT_RETURN_SIZE))
       return this.halt(SendHaltCause.CREDIT_RETURN);
     this.returnedCounter = this.freeCounter;
     this.creditReturns++;

@@ -31,6 +31,8 @@ export interface BindRequest {
 /** Checks keys against the regions and windows of all functions; each call names the function. */
 export class KeyCheck {
   fault: FaultKind = FaultKind.NONE;
+  /** Start of the range that is checked next; set by `at`. */
+  address = Number.NaN;
   readonly #regions: ObjectTable<MemoryRegion>;
   readonly #windows: ObjectTable<MemoryWindow>;
 
@@ -40,14 +42,22 @@ export class KeyCheck {
   }
 
   /**
-   * Returns the region of an L_Key when `pd` may access `[address, address + lengthBytes)` with all
-   * rights in `access`; otherwise undefined, with `fault` set.
+   * Sets the start of the range that is checked next: `keys.at(address).check(...)`; see
+   * `AddressRegister`.
+   */
+  at(address: number): this {
+    this.address = address;
+    return this;
+  }
+
+  /**
+   * Returns the region of an L_Key when `pd` may access `lengthBytes` bytes from `address` on with
+   * all rights in `access`; otherwise undefined, with `fault` set.
    */
   check(
     owner: UnderlyingFunction,
     pd: ProtectionDomain,
     key: number,
-    address: number,
     lengthBytes: number,
     access: number,
   ): MemoryRegion | undefined {
@@ -56,6 +66,7 @@ export class KeyCheck {
     if (region.pd !== pd) return this.#refuse(FaultKind.KEY_PD);
     if ((region.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
     const start = region.access & AccessFlag.ZERO_BASED ? 0 : region.startAddress;
+    const { address } = this;
     if (address < start || address + lengthBytes > start + region.length) return this.#refuse(FaultKind.KEY_BOUNDS);
     this.fault = FaultKind.NONE;
     return region;
@@ -65,19 +76,14 @@ export class KeyCheck {
    * Returns the region of an R_Key, of a region or a window, that came in a packet for `qp`;
    * otherwise undefined, with `fault` set. The caller checks the rights of the QP itself.
    */
-  checkRemote(
-    qp: KeyHolder,
-    rkey: number,
-    address: number,
-    lengthBytes: number,
-    access: number,
-  ): MemoryRegion | undefined {
-    if (!isWindowKey(rkey)) return this.check(qp.owner, qp.pd, rkey, address, lengthBytes, access);
+  checkRemote(qp: KeyHolder, rkey: number, lengthBytes: number, access: number): MemoryRegion | undefined {
+    if (!isWindowKey(rkey)) return this.check(qp.owner, qp.pd, rkey, lengthBytes, access);
     const window = this.#findWindow(qp.owner, rkey);
     if (window?.region === undefined) return this.#refuse(FaultKind.KEY_INVALID);
     const permitted = window.kind === MwKind.TYPE_2 ? window.holder === qp : window.pd === qp.pd;
     if (!permitted) return this.#refuse(FaultKind.KEY_PD);
     if ((window.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
+    const { address } = this;
     if (address < window.startAddress || address + lengthBytes > window.startAddress + window.length)
       return this.#refuse(FaultKind.KEY_BOUNDS);
     this.fault = FaultKind.NONE;
@@ -109,7 +115,7 @@ export class KeyCheck {
       return FaultKind.NONE;
     }
     const needed = AccessFlag.WINDOW_BIND | (access & REMOTE_CHANGES ? AccessFlag.LOCAL_WRITE : 0);
-    const region = this.check(qp.owner, qp.pd, request.regionKey, address, lengthBytes, needed);
+    const region = this.at(address).check(qp.owner, qp.pd, request.regionKey, lengthBytes, needed);
     if (region === undefined) return this.fault;
     if ((access & ~REMOTE_RIGHTS) !== 0 || (region.access & AccessFlag.ZERO_BASED) !== 0) return FaultKind.KEY_ACCESS;
     window.bind(region, qp, address, lengthBytes, access, request.keyByte);

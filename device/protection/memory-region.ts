@@ -46,71 +46,52 @@ export class MemoryRegion {
   }
 
   /**
-   * Virtual address of the first byte of the first page. The addresses of a zero-based region count
-   * from its own first byte, whose place in the page `startAddress` gives (IBTA 10.6.2).
+   * Copies from guest memory a range that was checked, from the virtual address on that `dma` is
+   * set to. `object` is the number of the object, for the fault record. Returns false after a bus
+   * fault.
    */
-  get #firstPageBase(): number {
-    const inPage = this.startAddress % 2 ** this.pageShift;
-    return this.access & AccessFlag.ZERO_BASED ? -inPage : this.startAddress - inPage;
-  }
-
-  /**
-   * Copies from guest memory a range that was checked. `object` is the number of the object, for
-   * the fault record. Returns false after a bus fault.
-   */
-  read(
-    dma: Dma,
-    object: number,
-    address: number,
-    lengthBytes: number,
-    target: WordBlock,
-    targetOffset: number,
-  ): boolean {
-    if (this.kind === MrKind.PHYSICAL)
-      return dma.readBlock(object, this.#guestAddress(address), lengthBytes, target, targetOffset);
-    const offset = address - this.#firstPageBase;
+  read(dma: Dma, object: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
+    if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).readBlock(object, lengthBytes, target, targetOffset);
+    const { address } = dma;
     for (let done = 0; done < lengthBytes; ) {
-      const piece = this.#pieceLength(offset + done, lengthBytes - done);
-      if (!dma.readBlock(object, this.#translate(offset + done), piece, target, targetOffset + done)) return false;
+      const piece = this.#locateInPage(dma.at(address + done), lengthBytes - done);
+      if (!dma.readBlock(object, piece, target, targetOffset + done)) return false;
       done += piece;
     }
     return true;
   }
 
   /** Copies into guest memory; arguments and result as for `read`. */
-  write(
-    dma: Dma,
-    object: number,
-    address: number,
-    lengthBytes: number,
-    source: WordBlock,
-    sourceOffset: number,
-  ): boolean {
-    if (this.kind === MrKind.PHYSICAL)
-      return dma.writeBlock(object, this.#guestAddress(address), source, sourceOffset, lengthBytes);
-    const offset = address - this.#firstPageBase;
+  write(dma: Dma, object: number, lengthBytes: number, source: WordBlock, sourceOffset: number): boolean {
+    if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).writeBlock(object, source, sourceOffset, lengthBytes);
+    const { address } = dma;
     for (let done = 0; done < lengthBytes; ) {
-      const piece = this.#pieceLength(offset + done, lengthBytes - done);
-      if (!dma.writeBlock(object, this.#translate(offset + done), source, sourceOffset + done, piece)) return false;
+      const piece = this.#locateInPage(dma.at(address + done), lengthBytes - done);
+      if (!dma.writeBlock(object, source, sourceOffset + done, piece)) return false;
       done += piece;
     }
     return true;
   }
 
-  /** Guest address of a virtual address in a region without pages. */
-  #guestAddress(address: number): number {
-    return this.access & AccessFlag.ZERO_BASED ? this.startAddress + address : address;
+  /** Replaces the virtual address in `dma` by the guest address, in a region without pages. */
+  #locate(dma: Dma): Dma {
+    return this.access & AccessFlag.ZERO_BASED ? dma.at(this.startAddress + dma.address) : dma;
   }
 
-  /** Number of the `remaining` bytes from `offset` on that lie in one page. */
-  #pieceLength(offset: number, remaining: number): number {
+  /**
+   * As `#locate`, in a region with pages. Returns how many of `lengthBytes` from there on lie in
+   * one page.
+   */
+  #locateInPage(dma: Dma, lengthBytes: number): number {
     const pageBytes = 2 ** this.pageShift;
-    return Math.min(remaining, pageBytes - (offset % pageBytes));
-  }
-
-  /** Guest address of the byte at `offset` from the start of the first page. */
-  #translate(offset: number): number {
-    const pageBytes = 2 ** this.pageShift;
-    return this.pages[Math.floor(offset / pageBytes)] + (offset % pageBytes);
+    const firstPage = Math.floor(this.startAddress / pageBytes) * pageBytes;
+    // The addresses of a zero-based region count from its own first byte, whose place in the page
+    // `startAddress` gives (IBTA 10.6.2).
+    const base = this.access & AccessFlag.ZERO_BASED ? firstPage - this.startAddress : firstPage;
+    const offset = dma.address - base;
+    const page = Math.floor(offset / pageBytes);
+    const inPage = offset - page * pageBytes;
+    dma.at(this.pages[page] + inPage);
+    return Math.min(lengthBytes, pageBytes - inPage);
   }
 }

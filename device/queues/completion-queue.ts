@@ -101,9 +101,8 @@ export class CompletionQueue {
     setCompletionEntryTimestampLow(entryView, 0, time.low);
     setCompletionEntryTimestampHigh(entryView, 0, time.high);
     setCompletionEntrySequence(entryView, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
-    const address = this.memory.addressOf((this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE);
-    if (!this.owner.dma.publish(this.number, address, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES))
-      return this.#fail(FaultKind.DMA_WRITE);
+    const dma = this.memory.at(this.owner.dma, (this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE);
+    if (!dma.publish(this.number, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
     if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
@@ -149,11 +148,11 @@ export class CompletionQueue {
         (this.producerCount - at) >>> 0,
       );
       const bytes = run * COMPLETION_ENTRY_SIZE;
-      const source = this.memory.addressOf((at % this.entries) * COMPLETION_ENTRY_SIZE);
-      const target = memory.addressOf((at % entries) * COMPLETION_ENTRY_SIZE);
       const { dma } = this.owner;
-      if (!dma.read(this.number, source, bytes, chunk, 0) || !dma.write(this.number, target, chunk, 0, bytes))
-        return false;
+      const source = (at % this.entries) * COMPLETION_ENTRY_SIZE;
+      const target = (at % entries) * COMPLETION_ENTRY_SIZE;
+      if (!this.memory.at(dma, source).read(this.number, bytes, chunk, 0)) return false;
+      if (!memory.at(dma, target).write(this.number, chunk, 0, bytes)) return false;
       at = (at + run) >>> 0;
     }
     // The sequence number of the last CQE before the count wraps is 0, as in a slot that was never
@@ -169,8 +168,8 @@ export class CompletionQueue {
   #blank(memory: QueueMemory, entries: number): boolean {
     entry.fill(0);
     setCompletionEntrySequence(entryView, 0, LAST_COUNT);
-    const address = memory.addressOf((LAST_COUNT % entries) * COMPLETION_ENTRY_SIZE);
-    return this.owner.dma.write(this.number, address, entry, 0, COMPLETION_ENTRY_SIZE);
+    const dma = memory.at(this.owner.dma, (LAST_COUNT % entries) * COMPLETION_ENTRY_SIZE);
+    return dma.write(this.number, entry, 0, COMPLETION_ENTRY_SIZE);
   }
 
   /** Takes the queue off its event queue, which no longer counts its pending bit. */
@@ -216,7 +215,8 @@ export class CompletionQueue {
    * one then stays.
    */
   #refreshConsumed(): boolean {
-    if (!this.owner.dma.read(this.number, this.recordAddress, COMPLETION_QUEUE_RECORD_SIZE, record, 0)) return true;
+    const dma = this.owner.dma.at(this.recordAddress);
+    if (!dma.read(this.number, COMPLETION_QUEUE_RECORD_SIZE, record, 0)) return true;
     const consumed = getCompletionQueueRecordConsumed(recordView, 0);
     if ((this.producerCount - consumed) >>> 0 > this.entries) return false;
     this.consumed = consumed;

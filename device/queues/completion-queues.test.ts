@@ -148,9 +148,9 @@ for (const [looks, error] of [
     const { host } = fixture;
     const read = host.readMemory.bind(host);
     let torn = looks;
-    host.readMemory = (address, lengthBytes, target, offset) => {
-      const done = read(address, lengthBytes, target, offset);
-      if (address === sendCq.recordAddress && torn > 0) {
+    host.readMemory = (at, lengthBytes, target, offset) => {
+      const done = read(at, lengthBytes, target, offset);
+      if (at.value === sendCq.recordAddress && torn > 0) {
         torn--;
         target[offset + 2] = 0xff;
       }

@@ -7,6 +7,7 @@
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { type FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { Dma } from '../function/dma.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
@@ -196,9 +197,9 @@ export class QueuePair implements KeyHolder {
     return requester === undefined || requester.acceptsCommands;
   }
 
-  /** Guest address of the send queue slot of a command. */
-  sendSlotAddress(sequence: number): number {
-    return this.sendMemory.addressOf((sequence & (this.sendEntries - 1)) * this.sendStrideBytes);
+  /** Sets the address of the function's DMA to that of the send queue slot of a command. */
+  atSendSlot(sequence: number): Dma {
+    return this.sendMemory.at(this.owner.dma, (sequence & (this.sendEntries - 1)) * this.sendStrideBytes);
   }
 
   /** True in the states in which the send queue executes or flushes commands. */

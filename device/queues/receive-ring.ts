@@ -8,6 +8,7 @@ import { RECEIVE_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.
 import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../protocol/layout/gen/receive-entry.gen.ts';
 import { getSrqRecordTail, SRQ_RECORD_SIZE } from '../../protocol/layout/gen/srq-record.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { Dma } from '../function/dma.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
@@ -43,7 +44,7 @@ export class ReceiveRing {
 
   /** Reads software's tail. An impossible tail is reported as a fault of `object` and ignored. */
   refresh(owner: UnderlyingFunction, object: number): void {
-    if (!owner.dma.read(object, this.tailAddress, SRQ_RECORD_SIZE, record, 0)) return;
+    if (!owner.dma.at(this.tailAddress).read(object, SRQ_RECORD_SIZE, record, 0)) return;
     const tail = getSrqRecordTail(recordView, 0);
     const posted = (tail - this.head) & NUMBER_BITS;
     if (posted <= this.entries) this.tail = tail;
@@ -64,9 +65,14 @@ export class ReceiveRing {
     return number;
   }
 
-  /** Guest address of the slot of a WQE. */
-  slotAddress(number: number): number {
-    return this.#memory.addressOf((number % this.entries) * this.strideBytes);
+  /** Guest address of the first slot. */
+  get address(): number {
+    return this.#memory.address;
+  }
+
+  /** Sets the address of `dma` to that of the slot of a WQE. */
+  at(dma: Dma, number: number): Dma {
+    return this.#memory.at(dma, (number % this.entries) * this.strideBytes);
   }
 
   reset(): void {

@@ -142,8 +142,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
    * an impossible tail.
    */
   #readPosted(qp: QueuePair): number {
-    const { recordAddress } = qp;
-    if (!qp.owner.dma.read(qp.number, recordAddress, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
+    if (!qp.owner.dma.at(qp.recordAddress).read(qp.number, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.life.fail(qp, FaultKind.DMA_READ);
       return 0;
     }
@@ -151,7 +150,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     if (posted <= qp.sendEntries) return posted;
     // A tail behind the commands that came by collect buffer is old and harmless. Any other tail
     // beyond the queue is wrong.
-    if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp.number, recordAddress);
+    if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp.number, qp.recordAddress);
     return 0;
   }
 
@@ -161,11 +160,10 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
    */
   #fetch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const sequence = qp.nextSequence;
-    const address = qp.sendSlotAddress(sequence);
-    buffer.fault = this.#read(qp, buffer, address, sequence);
+    buffer.fault = this.#read(qp, buffer, sequence);
     if (buffer.fault !== FaultKind.NONE) {
       if (qp.state === QpState.RTS && buffer.fault !== FaultKind.DMA_READ)
-        qp.owner.faults.report(buffer.fault, qp.number, address);
+        qp.owner.faults.report(buffer.fault, qp.number, qp.atSendSlot(sequence).address);
       setSendCommandSequence(buffer.view, 0, sequence);
     }
     qp.owner.counters.commandsFetched++;
@@ -173,16 +171,16 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     this.#lanes.admit(qp, buffer);
   }
 
-  #read(qp: QueuePair, buffer: PhysicalCollectBuffer, address: number, sequence: number): FaultKind {
-    const { dma } = qp.owner;
+  #read(qp: QueuePair, buffer: PhysicalCollectBuffer, sequence: number): FaultKind {
+    const dma = qp.atSendSlot(sequence);
     buffer.forgetLength();
-    if (!dma.readBlock(qp.number, address, COMMAND_HEADER_BYTES, buffer, 0)) return FaultKind.DMA_READ;
+    if (!dma.readBlock(qp.number, COMMAND_HEADER_BYTES, buffer, 0)) return FaultKind.DMA_READ;
     if (getSendCommandSequence(buffer.view, 0) !== sequence) return FaultKind.COMMAND_SEQUENCE;
     const length = buffer.collectLength;
     if (!buffer.lengthValid || length > qp.sendStrideBytes) return FaultKind.COLLECT_BAD_LENGTH;
     const rest = length - COMMAND_HEADER_BYTES;
-    if (rest > 0 && !dma.readBlock(qp.number, address + COMMAND_HEADER_BYTES, rest, buffer, COMMAND_HEADER_BYTES))
-      return FaultKind.DMA_READ;
+    dma.at(dma.address + COMMAND_HEADER_BYTES);
+    if (rest > 0 && !dma.readBlock(qp.number, rest, buffer, COMMAND_HEADER_BYTES)) return FaultKind.DMA_READ;
     return checkCommand(qp, buffer);
   }
 }

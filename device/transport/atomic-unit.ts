@@ -47,15 +47,17 @@ export class AtomicUnit {
     if (address % OPERAND_BYTES !== 0) return FaultKind.COMMAND_LENGTH;
     if ((qp.attributes.access & AccessFlag.REMOTE_ATOMIC) === 0) return FaultKind.KEY_ACCESS;
     const keys = this.#keys;
-    const region = keys.checkRemote(qp, getAtomicEthRKey(view, at), address, OPERAND_BYTES, AccessFlag.REMOTE_ATOMIC);
+    const rkey = getAtomicEthRKey(view, at);
+    const region = keys.at(address).checkRemote(qp, rkey, OPERAND_BYTES, AccessFlag.REMOTE_ATOMIC);
     if (region === undefined) return keys.fault;
     const { dma } = region.owner;
-    if (!region.read(dma, qp.number, address, OPERAND_BYTES, this.#value, 0)) return FaultKind.DMA_READ;
+    if (!region.read(dma.at(address), qp.number, OPERAND_BYTES, this.#value, 0)) return FaultKind.DMA_READ;
     this.originalLow = this.#view.getUint32(0, true);
     this.originalHigh = this.#view.getUint32(4, true);
     const swaps = (packet.opcode & OPERATION_MASK) === (BthOpcode.RC_COMPARE_SWAP & OPERATION_MASK);
     if (!(swaps ? this.#compareSwap(view, at) : this.#add(view, at))) return FaultKind.NONE;
-    return region.write(dma, qp.number, address, OPERAND_BYTES, this.#value, 0) ? FaultKind.NONE : FaultKind.DMA_WRITE;
+    const written = region.write(dma.at(address), qp.number, OPERAND_BYTES, this.#value, 0);
+    return written ? FaultKind.NONE : FaultKind.DMA_WRITE;
   }
 
   /** Leaves the new value in the buffer. Returns false when nothing is to be written. */

@@ -57,18 +57,18 @@ export class ReceiveQueueReader {
     qp.srq?.checkLimit();
     list.clear();
     const stride = ring.strideBytes;
-    const address = ring.slotAddress(this.number);
+    const dma = ring.at(qp.owner.dma, this.number);
     const first = Math.min(stride, FIRST_READ_BYTES);
-    if (!qp.owner.dma.read(qp.number, address, first, this.#slot, 0)) return FaultKind.DMA_READ;
+    if (!dma.read(qp.number, first, this.#slot, 0)) return FaultKind.DMA_READ;
     const count = getReceiveEntrySgeCount(this.#slotView, 0);
     const length = RECEIVE_ENTRY_SIZE + count * SGE_SIZE;
     const wellFormed =
       count <= SGE_MAX && length <= stride && getReceiveEntrySequence(this.#slotView, 0) === this.number;
     if (!wellFormed) {
-      qp.owner.faults.report(FaultKind.RECEIVE_ENTRY, qp.number, address);
+      qp.owner.faults.report(FaultKind.RECEIVE_ENTRY, qp.number, dma.address);
       return FaultKind.RECEIVE_ENTRY;
     }
-    if (length > first && !qp.owner.dma.read(qp.number, address + first, length - first, this.#slot, first))
+    if (length > first && !dma.at(dma.address + first).read(qp.number, length - first, this.#slot, first))
       return FaultKind.DMA_READ;
     list.addFrom(this.#slotView, RECEIVE_ENTRY_SIZE, count);
     return FaultKind.NONE;

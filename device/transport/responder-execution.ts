@@ -65,9 +65,9 @@ export class ResponderExecution {
       const region =
         flags & ONLY
           ? this.#request.region
-          : this.#keys.checkRemote(qp, state.writeRkey, address, length, AccessFlag.REMOTE_WRITE);
+          : this.#keys.at(address).checkRemote(qp, state.writeRkey, length, AccessFlag.REMOTE_WRITE);
       if (region === undefined) return this.#refusals.refuseAccess(this.#keys.fault, address);
-      if (!region.write(region.owner.dma, qp.number, address, length, ring, payloadOffset))
+      if (!region.write(region.owner.dma.at(address), qp.number, length, ring, payloadOffset))
         return this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
     }
     qp.trace?.placePacket(this.#request);
@@ -104,13 +104,14 @@ export class ResponderExecution {
   }
 
   /**
-   * Queues the answer to a READ; its payload is read when it is sent (IBTA 9.7.4.1.5, 9.7.5.1.9).
+   * Queues the answer to a READ of the range that was checked last; its payload is read when it is
+   * sent (IBTA 9.7.4.1.5, 9.7.5.1.9).
    */
-  read(address: number, rkey: number, lengthBytes: number): ResponderStep {
+  read(rkey: number, lengthBytes: number): ResponderStep {
     const { qp } = this.#request;
     const resource = this.#takeResource(packetCount(lengthBytes, qp.pathMtuBytes));
     resource.isAtomic = false;
-    resource.address = address;
+    resource.address = this.#keys.address;
     resource.rkey = rkey;
     resource.lengthBytes = lengthBytes;
     return this.#answer(resource);

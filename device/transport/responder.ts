@@ -4,11 +4,17 @@
  * the specification, then has it executed or refused. One function per check returns the next
  * state. `PacketReceiver` calls `receive`; answers are queued in `ResponderAnswers`.
  */
-import { getRethDmaLength, getRethRKey, getRethVirtualAddress } from '../../protocol/infiniband/gen/reth.gen.ts';
+import {
+  getRethDmaLength,
+  getRethRKey,
+  getRethVirtualAddressHigh,
+  getRethVirtualAddressLow,
+} from '../../protocol/infiniband/gen/reth.gen.ts';
 import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { MESSAGE_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { AccessFlag, CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
@@ -205,42 +211,40 @@ export class Responder {
       const fits = flags & LAST ? done === state.writeLength : done < state.writeLength;
       if (!fits) return this.#refuseLength();
     }
-    return this.#checkRemote(
-      AccessFlag.REMOTE_WRITE,
-      state.writeRkey,
-      state.writeAddress,
-      state.writeLength,
-      ResponderStep.EXECUTE,
-    );
+    this.#parts.keys.at(state.writeAddress);
+    return this.#checkRemote(AccessFlag.REMOTE_WRITE, state.writeRkey, state.writeLength, ResponderStep.EXECUTE);
   }
 
   #loadWrite(): void {
     const { state, ring, packet } = this.#request;
-    state.writeAddress = this.#rethAddress();
+    state.writeAddress = this.#takeRethAddress().address;
     state.writeRkey = getRethRKey(ring.view, packet.rethOffset);
     state.writeLength = getRethDmaLength(ring.view, packet.rethOffset);
   }
 
-  /** Checks QP and key for `right`. For zero bytes the key is ignored (IBTA 9.7.4.1.7). */
-  #checkRemote(right: number, rkey: number, address: number, lengthBytes: number, next: ResponderStep): ResponderStep {
+  /**
+   * Checks QP and key for `right` from the address of the key check on. For zero bytes the key is
+   * ignored (IBTA 9.7.4.1.7).
+   */
+  #checkRemote(right: number, rkey: number, lengthBytes: number, next: ResponderStep): ResponderStep {
     const { qp } = this.#request;
     if ((qp.attributes.access & right) === 0) return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
     if (lengthBytes === 0) return next;
     const { keys } = this.#parts;
-    const region = keys.checkRemote(qp, rkey, address, lengthBytes, right);
+    const region = keys.checkRemote(qp, rkey, lengthBytes, right);
     this.#request.region = region;
     if (region !== undefined) return next;
-    return this.#refusals.refuseAccess(keys.fault, address);
+    return this.#refusals.refuseAccess(keys.fault, keys.address);
   }
 
   #checkRead(): ResponderStep {
     const { ring, packet } = this.#request;
-    const address = this.#rethAddress();
     const length = getRethDmaLength(ring.view, packet.rethOffset);
     const rkey = getRethRKey(ring.view, packet.rethOffset);
     if (length > MESSAGE_MAX_BYTES) return this.#refuseLength();
-    const next = this.#checkRemote(AccessFlag.REMOTE_READ, rkey, address, length, ResponderStep.READ);
-    return next === ResponderStep.READ ? this.#execution.read(address, rkey, length) : next;
+    this.#takeRethAddress();
+    const next = this.#checkRemote(AccessFlag.REMOTE_READ, rkey, length, ResponderStep.READ);
+    return next === ResponderStep.READ ? this.#execution.read(rkey, length) : next;
   }
 
   #checkAtomic(): ResponderStep {
@@ -248,9 +252,13 @@ export class Responder {
     return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
   }
 
-  #rethAddress(): number {
+  /** Sets the key check to the address in the RETH. */
+  #takeRethAddress(): KeyCheck {
     const { ring, packet } = this.#request;
-    return getRethVirtualAddress(ring.view, packet.rethOffset);
+    const at = packet.rethOffset;
+    return this.#parts.keys.at(
+      joinDwords(getRethVirtualAddressLow(ring.view, at), getRethVirtualAddressHigh(ring.view, at)),
+    );
   }
 
   /** IBTA 9.7.5.1.4: acknowledges again, reads again, or repeats the result of an atomic. */

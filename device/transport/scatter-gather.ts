@@ -5,16 +5,24 @@
  * checked again for every piece: software may invalidate one between two packets of a message (IBTA
  * 10.6.7). Used by both requesters and both responders.
  */
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { COMMAND_HEADER_BYTES, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   getSendCommandCollectLength,
   getSendCommandMessageLength,
-  getSendCommandSgeAddress,
+  getSendCommandSgeAddressHigh,
+  getSendCommandSgeAddressLow,
   getSendCommandSgeCount,
   getSendCommandSgeLength,
   getSendCommandSgeLkey,
 } from '../../protocol/layout/gen/send-command.gen.ts';
-import { getSgeAddress, getSgeLength, getSgeLkey, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
+import {
+  getSgeAddressHigh,
+  getSgeAddressLow,
+  getSgeLength,
+  getSgeLkey,
+  SGE_SIZE,
+} from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { WordBlock } from '../host.ts';
 import type { KeyCheck } from '../protection/key-check.ts';
@@ -27,7 +35,8 @@ export class ScatterGatherList {
   #count = 0;
   readonly #addresses = new Float64Array(SGE_MAX);
   readonly #lengths = new Float64Array(SGE_MAX);
-  readonly #keys = new Uint32Array(SGE_MAX);
+  /** As signed dwords: an unsigned one can be a heap number. */
+  readonly #keys = new Int32Array(SGE_MAX);
   #keyCheck!: KeyCheck;
   #access = 0;
 
@@ -36,20 +45,13 @@ export class ScatterGatherList {
     this.totalBytes = 0;
   }
 
-  /** Appends an element. The list holds at most 16. */
-  add(address: number, lengthBytes: number, key: number): void {
-    this.#addresses[this.#count] = address;
-    this.#lengths[this.#count] = lengthBytes;
-    this.#keys[this.#count] = key;
-    this.#count++;
-    this.totalBytes += lengthBytes;
-  }
-
-  /** Appends `count` elements that are adjacent at `base`. */
+  /** Appends `count` elements, at most 16 in all, that are adjacent at `base`. */
   addFrom(view: DataView, base: number, count: number): void {
     for (let index = 0; index < count; index++) {
       const at = base + index * SGE_SIZE;
-      this.add(getSgeAddress(view, at), getSgeLength(view, at), getSgeLkey(view, at));
+      // Written in place: from 2^31 on, a result of `getSgeAddress` would be a heap number.
+      this.#addresses[this.#count] = joinDwords(getSgeAddressLow(view, at), getSgeAddressHigh(view, at));
+      this.#close(getSgeLength(view, at), getSgeLkey(view, at) | 0);
     }
   }
 
@@ -63,10 +65,19 @@ export class ScatterGatherList {
     const count = getSendCommandSgeCount(view, 0);
     const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
     if (count > SGE_MAX || (count > 1 && count * SGE_SIZE > room)) return false;
-    if (count === 1)
-      this.add(getSendCommandSgeAddress(view, 0), getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0));
-    else this.addFrom(view, COMMAND_HEADER_BYTES, count);
+    if (count === 1) {
+      this.#addresses[0] = joinDwords(getSendCommandSgeAddressLow(view, 0), getSendCommandSgeAddressHigh(view, 0));
+      this.#close(getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0) | 0);
+    } else this.addFrom(view, COMMAND_HEADER_BYTES, count);
     return this.totalBytes === getSendCommandMessageLength(view, 0);
+  }
+
+  /** Appends the element whose address is written. */
+  #close(lengthBytes: number, key: number): void {
+    this.#lengths[this.#count] = lengthBytes;
+    this.#keys[this.#count] = key;
+    this.#count++;
+    this.totalBytes += lengthBytes;
   }
 
   /** Checks every non-empty element for the rights of `access`. Returns NONE or the fault. */
@@ -89,8 +100,7 @@ export class ScatterGatherList {
     if (lengthBytes === 0) return true;
     if (this.#count === 1) {
       const region = this.#find(qp, 0, listOffset, lengthBytes);
-      const address = this.#addresses[0] + listOffset;
-      return region?.read(qp.owner.dma, qp.number, address, lengthBytes, target, targetOffset) ?? false;
+      return region?.read(qp.owner.dma, qp.number, lengthBytes, target, targetOffset) ?? false;
     }
     let skip = listOffset;
     let done = 0;
@@ -102,8 +112,7 @@ export class ScatterGatherList {
       }
       const piece = Math.min(length - skip, lengthBytes - done);
       const region = this.#find(qp, index, skip, piece);
-      if (!region?.read(qp.owner.dma, qp.number, this.#addresses[index] + skip, piece, target, targetOffset + done))
-        return false;
+      if (!region?.read(qp.owner.dma, qp.number, piece, target, targetOffset + done)) return false;
       done += piece;
       skip = 0;
     }
@@ -124,20 +133,23 @@ export class ScatterGatherList {
       }
       const piece = Math.min(length - skip, lengthBytes - done);
       const region = this.#find(qp, index, skip, piece);
-      const address = this.#addresses[index] + skip;
-      if (!region?.write(qp.owner.dma, qp.number, address, piece, source, sourceOffset + done)) return false;
+      if (!region?.write(qp.owner.dma, qp.number, piece, source, sourceOffset + done)) return false;
       done += piece;
       skip = 0;
     }
     return true;
   }
 
-  /** The region of a piece of element `index`; undefined, with a fault, when its key forbids it. */
+  /**
+   * The region of a piece of element `index`, with the function's DMA set to the address of the
+   * piece; undefined, with a fault, when its key forbids it.
+   */
   #find(qp: QueuePair, index: number, skip: number, lengthBytes: number): MemoryRegion | undefined {
     const keys = this.#keyCheck;
     const address = this.#addresses[index] + skip;
-    const region = keys.check(qp.owner, qp.pd, this.#keys[index], address, lengthBytes, this.#access);
+    const region = keys.at(address).check(qp.owner, qp.pd, this.#keys[index], lengthBytes, this.#access);
     if (region === undefined) qp.owner.faults.report(keys.fault, qp.number, address);
+    else qp.owner.dma.at(address);
     return region;
   }
 }

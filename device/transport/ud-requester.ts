@@ -73,8 +73,8 @@ export class UdRequester {
     const { addressHandleTable, addressHandleCount, dma } = qp.owner;
     const index = getUdTargetAddressHandle(view, SEND_COMMAND_TARGET_OFFSET);
     if (index >= addressHandleCount) return FaultKind.ADDRESS_HANDLE;
-    const address = addressHandleTable + index * ADDRESS_HANDLE_SIZE;
-    if (!dma.read(qp.number, address, ADDRESS_HANDLE_SIZE, this.#handle, 0)) return FaultKind.DMA_READ;
+    dma.at(addressHandleTable + index * ADDRESS_HANDLE_SIZE);
+    if (!dma.read(qp.number, ADDRESS_HANDLE_SIZE, this.#handle, 0)) return FaultKind.DMA_READ;
     const handle = this.#handleView;
     const usable =
       getAddressHandleValid(handle, 0) === 1 &&

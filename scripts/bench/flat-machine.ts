@@ -5,58 +5,69 @@
  */
 import { Adapter } from '../../device/adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
-import type { HostPort } from '../../device/host.ts';
+import type { BusAddress, HostPort } from '../../device/host.ts';
 import type { HardwareAccess } from '../../device/hosts/in-process/driver/hardware-access.ts';
 import { SimulatedClock } from '../../device/hosts/in-process/simulated-clock.ts';
 import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
 
 const RUN_BUDGET = 1024;
+/** No time is a small integer, as in a process that has run for some seconds. */
+const START_NS = 2 ** 33;
+/** No object of the driver has address 0. */
+const RESERVED_BYTES = 0x1000;
 /** Up to this many bytes a loop is faster than a temporary view. */
 const LOOP_BYTES = 128;
 
-/** Guest memory from address 0 on. Short copies move words, as those of the vfio-user host do. */
+/** Contiguous guest memory. Short copies move words, as those of the vfio-user host do. */
 class FlatHost implements HostPort {
   readonly bytes: Uint8Array;
   readonly #words: Int32Array;
+  readonly #base: number;
   vectors = 0;
 
-  constructor(sizeBytes: number) {
+  constructor(sizeBytes: number, base: number) {
+    this.#base = base;
     this.bytes = new Uint8Array(sizeBytes);
     this.#words = new Int32Array(this.bytes.buffer);
   }
 
-  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
-    if (address + lengthBytes > this.bytes.length) return false;
+  readMemory(at: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    const address = at.value - this.#base;
+    if (!(address >= 0 && address + lengthBytes <= this.bytes.length)) return false;
     if (isShort(address, lengthBytes)) loadWords(target, targetOffset, this.#words, address, lengthBytes);
     else target.set(this.bytes.subarray(address, address + lengthBytes), targetOffset);
     return true;
   }
 
-  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    if (address + lengthBytes > this.bytes.length) return false;
+  writeMemory(at: BusAddress, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    const address = at.value - this.#base;
+    if (!(address >= 0 && address + lengthBytes <= this.bytes.length)) return false;
     if (isShort(address, lengthBytes)) storeWords(this.#words, address, source, sourceOffset, lengthBytes);
     else this.bytes.set(source.subarray(sourceOffset, sourceOffset + lengthBytes), address);
     return true;
   }
 
-  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
-    if (address + lengthBytes > this.bytes.length) return false;
+  readWords(at: BusAddress, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    const address = at.value - this.#base;
+    if (!(address >= 0 && address + lengthBytes <= this.bytes.length)) return false;
     copyWords(this.#words, address >>> 2, target, targetOffset >>> 2, lengthBytes >>> 2);
     return true;
   }
 
-  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
-    if (address + lengthBytes > this.bytes.length) return false;
+  writeWords(at: BusAddress, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    const address = at.value - this.#base;
+    if (!(address >= 0 && address + lengthBytes <= this.bytes.length)) return false;
     copyWords(source, sourceOffset >>> 2, this.#words, address >>> 2, lengthBytes >>> 2);
     return true;
   }
 
-  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number): boolean {
-    return this.writeMemory(address, entry, entryOffset, lengthBytes);
+  publish(at: BusAddress, entry: Uint8Array, entryOffset: number, lengthBytes: number): boolean {
+    return this.writeMemory(at, entry, entryOffset, lengthBytes);
   }
 
-  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
-    if (address + 4 > this.bytes.length) return undefined;
+  compareAndSwap(at: BusAddress, expected: number, desired: number): number | undefined {
+    const address = at.value - this.#base;
+    if (!(address >= 0 && address + 4 <= this.bytes.length)) return undefined;
     const view = new DataView(this.bytes.buffer, address, 4);
     const found = view.getInt32(0, true);
     if (found === (expected | 0)) view.setInt32(0, desired, true);
@@ -71,19 +82,23 @@ class FlatHost implements HostPort {
 
 export class FlatMachine implements HardwareAccess {
   readonly adapter: Adapter;
-  readonly clock = new SimulatedClock();
-  readonly memoryAddress = 0x1000;
+  readonly clock = new SimulatedClock(START_NS);
+  /** Guest address of the first byte of `memory`. */
+  readonly memoryBase: number;
+  readonly memoryAddress: number;
   readonly memoryBytes: number;
   readonly #host: FlatHost;
   readonly #buffer: ArrayBufferLike;
 
-  constructor(sizeBytes: number, options: Partial<AdapterOptions> = {}) {
+  constructor(sizeBytes: number, options: Partial<AdapterOptions> = {}, memoryBase = 0) {
     raiseInliningBudget();
-    this.#host = new FlatHost(sizeBytes);
-    this.memoryBytes = sizeBytes - this.memoryAddress;
+    this.#host = new FlatHost(sizeBytes, memoryBase);
+    this.memoryBase = memoryBase;
+    this.memoryAddress = memoryBase + RESERVED_BYTES;
+    this.memoryBytes = sizeBytes - RESERVED_BYTES;
     this.#buffer = this.#host.bytes.buffer;
     // Further functions are idle.
-    const idle = Array.from({ length: (options.functionCount ?? 1) - 1 }, () => new FlatHost(0));
+    const idle = Array.from({ length: (options.functionCount ?? 1) - 1 }, () => new FlatHost(0, 0));
     this.adapter = new Adapter({ ...defaultAdapterOptions, ...options }, this.clock, [this.#host, ...idle]);
     this.adapter.functions[0].setBusMaster(true);
   }
@@ -109,7 +124,7 @@ export class FlatMachine implements HardwareAccess {
   }
 
   view(address: number, lengthBytes: number): DataView {
-    return new DataView(this.#buffer, address, lengthBytes);
+    return new DataView(this.#buffer, address - this.memoryBase, lengthBytes);
   }
 
   /** All of guest memory. */

@@ -57,7 +57,7 @@ export interface Traffic {
   readonly inFlight: number;
 }
 
-/** Guest addresses of one sender and its receiver, and their progress. */
+/** Offsets in guest memory of one sender and its receiver, and their progress. */
 interface Pair {
   readonly qpn: number;
   readonly sendRecord: number;
@@ -85,8 +85,8 @@ export class TransportTraffic {
   #next = 0;
 
   /** `options`: those of the adapter that differ from the default. */
-  constructor(traffic: Traffic, options: Partial<AdapterOptions> = {}, memoryBytes = MEMORY_BYTES) {
-    this.#machine = new FlatMachine(memoryBytes, options);
+  constructor(traffic: Traffic, options: Partial<AdapterOptions> = {}, memoryBytes = MEMORY_BYTES, memoryBase = 0) {
+    this.#machine = new FlatMachine(memoryBytes, options, memoryBase);
     this.#driver = new Driver(this.#machine).bringUp();
     this.#memory = new DataView(this.#machine.memory.buffer);
     this.#traffic = traffic;
@@ -107,7 +107,7 @@ export class TransportTraffic {
           ? { remoteQpn: to.qpn, qkey: QKEY, addressHandle }
           : { remote: { address: target, rkey: region.rkey } };
       this.#fill(from, to, { ...base, ...where }, { address: target, length: traffic.size + GRH, lkey: region.lkey });
-      return pairOf(from, to);
+      return pairOf(from, to, memoryBase);
     });
   }
 
@@ -206,19 +206,19 @@ export class TransportTraffic {
   }
 }
 
-function pairOf(from: DriverQueuePair, to: DriverQueuePair): Pair {
+function pairOf(from: DriverQueuePair, to: DriverQueuePair, memoryBase: number): Pair {
   const { sendBuffer } = from.parts;
   const { receiveBuffer } = to.parts;
   return {
     qpn: from.qpn,
-    sendRecord: from.parts.recordAddress,
-    sendSlots: sendBuffer.address,
+    sendRecord: from.parts.recordAddress - memoryBase,
+    sendSlots: sendBuffer.address - memoryBase,
     sendStride: sendBuffer.strideBytes,
-    sendCqRecord: from.parts.sendCq.recordAddress,
-    receiveRecord: to.parts.recordAddress,
-    receiveSlots: receiveBuffer.address,
+    sendCqRecord: from.parts.sendCq.recordAddress - memoryBase,
+    receiveRecord: to.parts.recordAddress - memoryBase,
+    receiveSlots: receiveBuffer.address - memoryBase,
     receiveStride: receiveBuffer.strideBytes,
-    receiveCqRecord: to.parts.receiveCq.recordAddress,
+    receiveCqRecord: to.parts.receiveCq.recordAddress - memoryBase,
     posted: 0,
     settled: 0,
   };

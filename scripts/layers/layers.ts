@@ -157,7 +157,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/hosts',
     holds: 'two of the three hosts: in-process (tests) and replay; recordings; ordering models',
-    uses: of('layout host.ts random.ts adapter'),
+    uses: of('layout host.ts random.ts function adapter'),
   },
   {
     path: 'device/test-support',

@@ -4,6 +4,7 @@
  * of a publication, interrupts. Tests check that an entry is visible before its interrupt, and that
  * nothing is written after a reset. A ring of typed arrays: recording allocates nothing.
  */
+import type { BusAddress } from '../../host.ts';
 
 /**
  * Kinds of access. `body` and `validity` are the two stores of a publication; a `denied` access had
@@ -51,12 +52,20 @@ export class AccessLog {
     return this.#count;
   }
 
-  /** Adds an access. */
-  record(kind: AccessKind, address: number, lengthBytes: number): void {
+  /** Adds an access to memory. */
+  record(kind: AccessKind, at: BusAddress, lengthBytes: number): void {
     const slot = this.#count++ & this.#mask;
     this.#kinds[slot] = kind;
-    this.#addresses[slot] = address;
+    this.#addresses[slot] = at.value;
     this.#lengths[slot] = lengthBytes;
+  }
+
+  /** Adds an interrupt. */
+  recordVector(kind: AccessKind, vector: number): void {
+    const slot = this.#count++ & this.#mask;
+    this.#kinds[slot] = kind;
+    this.#addresses[slot] = vector;
+    this.#lengths[slot] = 0;
   }
 
   /** Accesses from `mark` on, oldest first; throws if the ring has lost some of them. */

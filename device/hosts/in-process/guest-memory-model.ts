@@ -5,6 +5,7 @@
  * upper half of an address fails. New memory is filled with a poison byte. Used by `InProcessHost`.
  */
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import type { BusAddress } from '../../host.ts';
 import { copyBytes } from '../copy-bytes.ts';
 
 /** Rights of the device for a page. */
@@ -58,8 +59,8 @@ export class GuestMemoryModel {
   }
 
   /** True if the device may access the whole range. */
-  allows(address: number, lengthBytes: number, needed: PageAccess): boolean {
-    const offset = address - this.base;
+  allows(at: BusAddress, lengthBytes: number, needed: PageAccess): boolean {
+    const offset = at.value - this.base;
     if (!(offset >= 0) || offset + lengthBytes > this.lengthBytes) return false;
     const last = Math.floor((offset + Math.max(lengthBytes, 1) - 1) / PAGE_BYTES);
     for (let page = Math.floor(offset / PAGE_BYTES); page <= last; page++) {
@@ -69,30 +70,30 @@ export class GuestMemoryModel {
   }
 
   /** A read by the device; false if it may not. */
-  read(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
-    if (!this.allows(address, lengthBytes, PageAccess.READ_ONLY)) return false;
-    copyBytes(target, targetOffset, this.bytes, address - this.base, lengthBytes);
+  read(at: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    if (!this.allows(at, lengthBytes, PageAccess.READ_ONLY)) return false;
+    copyBytes(target, targetOffset, this.bytes, at.value - this.base, lengthBytes);
     return true;
   }
 
   /** A write by the device; false, with nothing written, if it may not. */
-  write(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    if (!this.allows(address, lengthBytes, PageAccess.READ_WRITE)) return false;
-    copyBytes(this.bytes, address - this.base, source, sourceOffset, lengthBytes);
+  write(at: BusAddress, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.allows(at, lengthBytes, PageAccess.READ_WRITE)) return false;
+    copyBytes(this.bytes, at.value - this.base, source, sourceOffset, lengthBytes);
     return true;
   }
 
   /** As `read`, word by word: address, length and offset are multiples of 4. */
-  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
-    if (!this.allows(address, lengthBytes, PageAccess.READ_ONLY)) return false;
-    copyWords(target, targetOffset / WORD_BYTES, this.#words, (address - this.base) / WORD_BYTES, lengthBytes);
+  readWords(at: BusAddress, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    if (!this.allows(at, lengthBytes, PageAccess.READ_ONLY)) return false;
+    copyWords(target, targetOffset / WORD_BYTES, this.#words, (at.value - this.base) / WORD_BYTES, lengthBytes);
     return true;
   }
 
   /** As `write`, word by word; see `readWords`. */
-  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
-    if (!this.allows(address, lengthBytes, PageAccess.READ_WRITE)) return false;
-    copyWords(this.#words, (address - this.base) / WORD_BYTES, source, sourceOffset / WORD_BYTES, lengthBytes);
+  writeWords(at: BusAddress, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.allows(at, lengthBytes, PageAccess.READ_WRITE)) return false;
+    copyWords(this.#words, (at.value - this.base) / WORD_BYTES, source, sourceOffset / WORD_BYTES, lengthBytes);
     return true;
   }
 }

@@ -5,6 +5,8 @@
  * vector out of range, no invalid range. Built by `InProcessMachine`.
  */
 import { VECTOR_COUNT } from '../../../protocol/layout/gen/constants.gen.ts';
+import { AddressRegister } from '../../function/address-register.ts';
+import type { BusAddress } from '../../host.ts';
 import type { OrderableHost } from '../ordering/ordering-model.ts';
 import { AccessKind, AccessLog } from './access-log.ts';
 import { type GuestMemoryModel, PageAccess } from './guest-memory-model.ts';
@@ -29,77 +31,78 @@ export class InProcessHost implements OrderableHost {
   onBody: (address: number, lengthBytes: number) => void = () => {};
   /** Called for each interrupt delivered. */
   onVector: (vector: number) => void = () => {};
+  /** Address of the validity word of a publication. */
+  readonly #validity = new AddressRegister();
 
   constructor(memory: GuestMemoryModel) {
     this.memory = memory;
   }
 
-  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
-    this.#checkRange('readMemory', address, lengthBytes, target.length, targetOffset);
-    const read = this.memory.read(address, lengthBytes, target, targetOffset);
-    this.log.record(read ? AccessKind.READ : AccessKind.DENIED_READ, address, lengthBytes);
+  readMemory(at: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    this.#checkRange('readMemory', at, lengthBytes, target.length, targetOffset);
+    const read = this.memory.read(at, lengthBytes, target, targetOffset);
+    this.log.record(read ? AccessKind.READ : AccessKind.DENIED_READ, at, lengthBytes);
     return read;
   }
 
-  isWritable(address: number, lengthBytes: number): boolean {
-    const writable = this.memory.allows(address, lengthBytes, PageAccess.READ_WRITE);
-    if (!writable) this.log.record(AccessKind.DENIED_WRITE, address, lengthBytes);
+  isWritable(at: BusAddress, lengthBytes: number): boolean {
+    const writable = this.memory.allows(at, lengthBytes, PageAccess.READ_WRITE);
+    if (!writable) this.log.record(AccessKind.DENIED_WRITE, at, lengthBytes);
     return writable;
   }
 
-  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    this.#checkRange('writeMemory', address, lengthBytes, source.length, sourceOffset);
-    this.#checkQuiet('writeMemory', address);
-    const written = this.memory.write(address, source, sourceOffset, lengthBytes);
-    this.log.record(written ? AccessKind.WRITE : AccessKind.DENIED_WRITE, address, lengthBytes);
+  writeMemory(at: BusAddress, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    this.#checkRange('writeMemory', at, lengthBytes, source.length, sourceOffset);
+    if (this.quietBecause !== '') this.#complain('writeMemory', at.value);
+    const written = this.memory.write(at, source, sourceOffset, lengthBytes);
+    this.log.record(written ? AccessKind.WRITE : AccessKind.DENIED_WRITE, at, lengthBytes);
     return written;
   }
 
   /** Word copies of the fast path; a recorder or ordering model in between uses the byte copies. */
-  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
-    this.#checkRange('readWords', address, lengthBytes, target.byteLength, targetOffset);
-    const read = this.memory.readWords(address, lengthBytes, target, targetOffset);
-    this.log.record(read ? AccessKind.READ : AccessKind.DENIED_READ, address, lengthBytes);
+  readWords(at: BusAddress, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    this.#checkRange('readWords', at, lengthBytes, target.byteLength, targetOffset);
+    const read = this.memory.readWords(at, lengthBytes, target, targetOffset);
+    this.log.record(read ? AccessKind.READ : AccessKind.DENIED_READ, at, lengthBytes);
     return read;
   }
 
-  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
-    this.#checkRange('writeWords', address, lengthBytes, source.byteLength, sourceOffset);
-    this.#checkQuiet('writeWords', address);
-    const written = this.memory.writeWords(address, source, sourceOffset, lengthBytes);
-    this.log.record(written ? AccessKind.WRITE : AccessKind.DENIED_WRITE, address, lengthBytes);
+  writeWords(at: BusAddress, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    this.#checkRange('writeWords', at, lengthBytes, source.byteLength, sourceOffset);
+    if (this.quietBecause !== '') this.#complain('writeWords', at.value);
+    const written = this.memory.writeWords(at, source, sourceOffset, lengthBytes);
+    this.log.record(written ? AccessKind.WRITE : AccessKind.DENIED_WRITE, at, lengthBytes);
     return written;
   }
 
-  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
-    this.#checkRange('publish', address, lengthBytes, entry.length, entryOffset);
-    this.#checkQuiet('publish', address);
+  publish(at: BusAddress, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
+    this.#checkRange('publish', at, lengthBytes, entry.length, entryOffset);
+    if (this.quietBecause !== '') this.#complain('publish', at.value);
     const bodyBytes = lengthBytes - validBytes;
-    if (!isStoreSize(validBytes) || bodyBytes < 0 || (address + bodyBytes) % validBytes !== 0) {
-      this.violations.push(
-        `publish: a validity word of ${validBytes} bytes at 0x${(address + bodyBytes).toString(16)}`,
-      );
-    }
-    if (!this.isWritable(address, lengthBytes)) return false;
-    this.memory.write(address, entry, entryOffset, bodyBytes);
-    this.log.record(AccessKind.BODY, address, bodyBytes);
-    this.onBody(address, bodyBytes);
-    this.memory.write(address + bodyBytes, entry, entryOffset + bodyBytes, validBytes);
-    this.log.record(AccessKind.VALIDITY, address + bodyBytes, validBytes);
+    const validity = this.#validity;
+    validity.value = at.value + bodyBytes;
+    if (!isStoreSize(validBytes) || bodyBytes < 0 || validity.value % validBytes !== 0)
+      this.violations.push(`publish: a validity word of ${validBytes} bytes at 0x${validity.value.toString(16)}`);
+    if (!this.isWritable(at, lengthBytes)) return false;
+    this.memory.write(at, entry, entryOffset, bodyBytes);
+    this.log.record(AccessKind.BODY, at, bodyBytes);
+    this.onBody(at.value, bodyBytes);
+    this.memory.write(validity, entry, entryOffset + bodyBytes, validBytes);
+    this.log.record(AccessKind.VALIDITY, validity, validBytes);
     return true;
   }
 
-  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
-    if (address % DWORD_BYTES !== 0) this.violations.push(`compareAndSwap at 0x${address.toString(16)}: unaligned`);
-    this.#checkQuiet('compareAndSwap', address);
-    if (!this.memory.allows(address, DWORD_BYTES, PageAccess.READ_WRITE)) {
-      this.log.record(AccessKind.DENIED_WRITE, address, DWORD_BYTES);
+  compareAndSwap(at: BusAddress, expected: number, desired: number): number | undefined {
+    if (at.value % DWORD_BYTES !== 0) this.violations.push(`compareAndSwap at 0x${at.value.toString(16)}: unaligned`);
+    if (this.quietBecause !== '') this.#complain('compareAndSwap', at.value);
+    if (!this.memory.allows(at, DWORD_BYTES, PageAccess.READ_WRITE)) {
+      this.log.record(AccessKind.DENIED_WRITE, at, DWORD_BYTES);
       return undefined;
     }
-    const view = this.memory.view(address, DWORD_BYTES);
+    const view = this.memory.view(at.value, DWORD_BYTES);
     const found = view.getInt32(0, true);
     if (found === (expected | 0)) view.setInt32(0, desired, true);
-    this.log.record(AccessKind.SWAP, address, DWORD_BYTES);
+    this.log.record(AccessKind.SWAP, at, DWORD_BYTES);
     return found;
   }
 
@@ -108,24 +111,24 @@ export class InProcessHost implements OrderableHost {
       this.violations.push(`raiseVector(${vector}): there are ${VECTOR_COUNT} vectors`);
       return false;
     }
-    this.#checkQuiet('raiseVector', vector);
+    if (this.quietBecause !== '') this.#complain('raiseVector', vector);
     if (!this.msixEnabled || this.masked[vector] !== 0) {
       this.refused[vector] = (this.refused[vector] ?? 0) + 1;
-      this.log.record(AccessKind.DENIED_VECTOR, vector, 0);
+      this.log.recordVector(AccessKind.DENIED_VECTOR, vector);
       return false;
     }
     this.raised[vector] = (this.raised[vector] ?? 0) + 1;
-    this.log.record(AccessKind.VECTOR, vector, 0);
+    this.log.recordVector(AccessKind.VECTOR, vector);
     this.onVector(vector);
     return true;
   }
 
-  #checkQuiet(call: string, address: number): void {
-    if (this.quietBecause === '') return;
+  #complain(call: string, address: number): void {
     this.violations.push(`${call} at 0x${address.toString(16)} although ${this.quietBecause}`);
   }
 
-  #checkRange(call: string, address: number, lengthBytes: number, roomBytes: number, offset: number): void {
+  #checkRange(call: string, at: BusAddress, lengthBytes: number, roomBytes: number, offset: number): void {
+    const address = at.value;
     const sound =
       Number.isSafeInteger(address) &&
       address >= 0 &&

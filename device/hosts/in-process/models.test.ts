@@ -31,16 +31,16 @@ t.test('the rights of pages apply to the device, not to software', async (t) => 
   const target = new Uint8Array(4);
   memory.protect(memory.base + PAGE_BYTES, 1, PageAccess.READ_ONLY);
   memory.protect(memory.base + 2 * PAGE_BYTES, 1, PageAccess.UNMAPPED);
-  t.ok(memory.write(memory.base + PAGE_BYTES - 4, bytes, 0, 4));
-  t.notOk(memory.write(memory.base + PAGE_BYTES - 2, bytes, 0, 4), 'half of it is read-only');
-  t.ok(memory.read(memory.base + PAGE_BYTES - 4, 4, target, 0));
+  t.ok(memory.write({ value: memory.base + PAGE_BYTES - 4 }, bytes, 0, 4));
+  t.notOk(memory.write({ value: memory.base + PAGE_BYTES - 2 }, bytes, 0, 4), 'half of it is read-only');
+  t.ok(memory.read({ value: memory.base + PAGE_BYTES - 4 }, 4, target, 0));
   t.same(target, bytes, 'the refused write changed nothing');
-  t.ok(memory.read(memory.base + PAGE_BYTES, 4, target, 0));
+  t.ok(memory.read({ value: memory.base + PAGE_BYTES }, 4, target, 0));
   t.same(target, new Uint8Array(4).fill(POISON));
-  t.notOk(memory.read(memory.base + 2 * PAGE_BYTES - 1, 2, target, 0));
-  t.notOk(memory.read(memory.base - 1, 2, target, 0));
-  t.notOk(memory.read(memory.base + 4 * PAGE_BYTES - 1, 2, target, 0));
-  t.notOk(memory.read(memory.base % 0x1_0000_0000, 4, target, 0), 'an address without its upper half');
+  t.notOk(memory.read({ value: memory.base + 2 * PAGE_BYTES - 1 }, 2, target, 0));
+  t.notOk(memory.read({ value: memory.base - 1 }, 2, target, 0));
+  t.notOk(memory.read({ value: memory.base + 4 * PAGE_BYTES - 1 }, 2, target, 0));
+  t.notOk(memory.read({ value: memory.base % 0x1_0000_0000 }, 4, target, 0), 'an address without its upper half');
   memory.view(memory.base + 2 * PAGE_BYTES, 4).setUint32(0, 7);
   t.throws(() => memory.view(memory.base + 4 * PAGE_BYTES, 1));
 });
@@ -53,7 +53,7 @@ t.test('a publication is two stores, and the host records violations of its rule
     between = memory.view(memory.base + 60, 4).getUint32(0, true);
   };
   const entry = new Uint8Array(64).fill(9);
-  t.ok(host.publish(memory.base, entry, 0, 64, 4));
+  t.ok(host.publish({ value: memory.base }, entry, 0, 64, 4));
   t.equal(between, 0xa5a5a5a5, 'the validity word came after the body');
   host.masked[3] = 1;
   t.notOk(host.raiseVector(3));
@@ -64,10 +64,10 @@ t.test('a publication is two stores, and the host records violations of its rule
   );
   t.same(host.violations, []);
   host.raiseVector(64);
-  host.publish(memory.base + 2, entry, 0, 64, 4);
-  host.writeMemory(memory.base, entry, 60, 5);
+  host.publish({ value: memory.base + 2 }, entry, 0, 64, 4);
+  host.writeMemory({ value: memory.base }, entry, 60, 5);
   host.quietBecause = 'it was reset';
-  host.writeMemory(memory.base, entry, 0, 4);
+  host.writeMemory({ value: memory.base }, entry, 0, 4);
   t.equal(host.violations.length, 4);
 });
 

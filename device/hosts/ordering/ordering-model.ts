@@ -8,14 +8,14 @@
  * process.
  */
 import { COMPLETION_ENTRY_SIZE } from '../../../protocol/layout/gen/completion-entry.gen.ts';
-import type { AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../../host.ts';
+import type { AdapterPort, BusAddress, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../../host.ts';
 import { Random } from '../../random.ts';
 import type { OrderingDefect, OrderingOptions } from './ordering-options.ts';
 import { PostedWrites } from './posted-writes.ts';
 
 /** A host that knows before a write whether it will accept it. */
 export interface OrderableHost extends HostPort {
-  isWritable(address: number, lengthBytes: number): boolean;
+  isWritable(at: BusAddress, lengthBytes: number): boolean;
 }
 
 /** A vector refused so often pushes the writes before it: new writes must not delay it forever. */
@@ -63,40 +63,40 @@ class OrderedHost implements HostPort {
     // A store that software polls stays one store. Memory unmapped since takes no write.
     const write = (address: number, bytes: Uint8Array): void => {
       const { length } = bytes;
-      if (STORE_BYTES.has(length) && address % length === 0) host.publish(address, bytes, 0, length, length);
-      else host.writeMemory(address, bytes, 0, length);
+      if (STORE_BYTES.has(length) && address % length === 0) host.publish({ value: address }, bytes, 0, length, length);
+      else host.writeMemory({ value: address }, bytes, 0, length);
     };
     this.writes = new PostedWrites(write, random, mode === 'adversarial');
   }
 
-  readMemory(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+  readMemory(at: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
     this.writes.flush();
-    return this.#host.readMemory(address, lengthBytes, target, targetOffset);
+    return this.#host.readMemory(at, lengthBytes, target, targetOffset);
   }
 
-  writeMemory(address: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    if (!this.#host.isWritable(address, lengthBytes)) return false;
-    this.writes.post(address, source, sourceOffset, lengthBytes);
+  writeMemory(at: BusAddress, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.#host.isWritable(at, lengthBytes)) return false;
+    this.writes.post(at.value, source, sourceOffset, lengthBytes);
     return true;
   }
 
-  publish(address: number, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
-    if (!this.#host.isWritable(address, lengthBytes)) return false;
+  publish(at: BusAddress, entry: Uint8Array, entryOffset: number, lengthBytes: number, validBytes: number): boolean {
+    if (!this.#host.isWritable(at, lengthBytes)) return false;
     const bodyBytes = lengthBytes - validBytes;
     const body = (): void => {
-      if (bodyBytes > 0) this.writes.post(address, entry, entryOffset, bodyBytes);
+      if (bodyBytes > 0) this.writes.post(at.value, entry, entryOffset, bodyBytes);
     };
     const reversed = this.#defect === 'validity-first' && lengthBytes === COMPLETION_ENTRY_SIZE;
     if (!reversed) body();
-    this.writes.post(address + bodyBytes, entry, entryOffset + bodyBytes, validBytes);
+    this.writes.post(at.value + bodyBytes, entry, entryOffset + bodyBytes, validBytes);
     if (reversed) body();
     return true;
   }
 
   /** Its completion pushes all earlier writes, like that of a read. */
-  compareAndSwap(address: number, expected: number, desired: number): number | undefined {
+  compareAndSwap(at: BusAddress, expected: number, desired: number): number | undefined {
     this.writes.flush();
-    return this.#host.compareAndSwap(address, expected, desired);
+    return this.#host.compareAndSwap(at, expected, desired);
   }
 
   /** Refused while earlier writes wait: the adapter keeps the vector pending and tries again. */

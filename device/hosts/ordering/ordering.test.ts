@@ -102,7 +102,8 @@ for (const mode of ['pcie', 'adversarial'] as const) {
         return count;
       };
       while (issued < 32) {
-        if (random.oneIn(3)) t.ok(host.publish(memory.base + issued * ENTRY, entryOf(++issued), 0, ENTRY, 4));
+        if (random.oneIn(3))
+          t.ok(host.publish({ value: memory.base + issued * ENTRY }, entryOf(++issued), 0, ENTRY, 4));
         else port.run(1);
         look();
         validCount();
@@ -129,12 +130,12 @@ t.test('an interrupt follows every earlier write; a summary byte passes no write
       t.equal(memory.view(at, ENTRY).getUint8(63), 9, `seed ${seed}`);
       t.equal(memory.view(at + 128, 1).getUint8(0), 1, `seed ${seed}`);
     };
-    host.publish(at, entryOf(9), 0, ENTRY, 4);
-    host.writeMemory(at + 128, Uint8Array.of(1), 0, 1);
+    host.publish({ value: at }, entryOf(9), 0, ENTRY, 4);
+    host.writeMemory({ value: at + 128 }, Uint8Array.of(1), 0, 1);
     let tries = 0;
     while (!host.raiseVector(3)) {
       // New writes do not delay it forever.
-      host.writeMemory(at + 512, new Uint8Array(64), 0, 64);
+      host.writeMemory({ value: at + 512 }, new Uint8Array(64), 0, 64);
       port.run(1);
       if (memory.view(at + 128, 1).getUint8(0) === 1) t.equal(memory.view(at, ENTRY).getUint8(63), 9, `seed ${seed}`);
       if (++tries > 100) throw new Error(`seed ${seed}: no interrupt`);
@@ -146,13 +147,13 @@ t.test('an interrupt follows every earlier write; a summary byte passes no write
 t.test('reads push writes, and so do calls that end access to memory', async (t) => {
   const visible = (act: (fixture: OrderedMemory) => void): boolean => {
     const fixture = build({ mode: 'adversarial', seed: 5 });
-    fixture.host.publish(fixture.memory.base, entryOf(9), 0, ENTRY, 4);
+    fixture.host.publish({ value: fixture.memory.base }, entryOf(9), 0, ENTRY, 4);
     if (fixture.memory.view(fixture.memory.base, 64).getUint8(63) === 9) t.fail('it was not late at all');
     act(fixture);
     return fixture.memory.view(fixture.memory.base, 64).getUint8(63) === 9;
   };
   t.ok(visible(({ port }) => t.equal(port.functions[0].readRegister(0, 4), 7)));
-  t.ok(visible(({ host, memory }) => host.readMemory(memory.base, 4, new Uint8Array(4), 0)));
+  t.ok(visible(({ host, memory }) => host.readMemory({ value: memory.base }, 4, new Uint8Array(4), 0)));
   t.ok(visible(({ port }) => port.functions[0].reset('function')));
   t.ok(visible(({ port }) => port.functions[0].setBusMaster(false)));
   t.ok(visible(({ port }) => port.functions[0].memoryUnmapped(0, 1)));
@@ -165,22 +166,22 @@ t.test('reads push writes, and so do calls that end access to memory', async (t)
 t.test('a write to unmapped memory fails at once, and the latest write to an address wins', async (t) => {
   const { memory, host, port } = build({ mode: 'adversarial', seed: 8 });
   memory.protect(memory.base + PAGE_BYTES, 1, PageAccess.READ_ONLY);
-  t.notOk(host.publish(memory.base + PAGE_BYTES, entryOf(1), 0, ENTRY, 4));
-  t.notOk(host.writeMemory(memory.base + PAGE_BYTES - 8, entryOf(1), 0, 16));
-  for (let count = 1; count <= 200; count++) host.writeMemory(memory.base, entryOf(count), 0, ENTRY);
+  t.notOk(host.publish({ value: memory.base + PAGE_BYTES }, entryOf(1), 0, ENTRY, 4));
+  t.notOk(host.writeMemory({ value: memory.base + PAGE_BYTES - 8 }, entryOf(1), 0, 16));
+  for (let count = 1; count <= 200; count++) host.writeMemory({ value: memory.base }, entryOf(count), 0, ENTRY);
   while (port.run(1));
   t.same(new Uint8Array(memory.bytes.buffer, 0, ENTRY), entryOf(200));
 });
 
 t.test('an injected defect breaks only its own rule', async (t) => {
   const early = build({ mode: 'adversarial', seed: 2, defect: 'interrupt-first' });
-  early.host.publish(early.memory.base, entryOf(9), 0, ENTRY, 4);
+  early.host.publish({ value: early.memory.base }, entryOf(9), 0, ENTRY, 4);
   t.ok(early.host.raiseVector(1));
   t.not(early.memory.view(early.memory.base, 64).getUint8(63), 9, 'the interrupt was first');
   let reversed = 0;
   for (let seed = 1; seed <= 20; seed++) {
     const { memory, host, port } = build({ mode: 'pcie', seed, defect: 'validity-first' });
-    host.publish(memory.base, entryOf(9), 0, ENTRY, 4);
+    host.publish({ value: memory.base }, entryOf(9), 0, ENTRY, 4);
     do {
       const view = memory.view(memory.base, ENTRY);
       if (view.getUint8(63) === 9 && view.getUint8(59) !== 9) reversed++;

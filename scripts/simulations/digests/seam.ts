@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { Adapter } from '../../../device/adapter/adapter.ts';
 import { Fabric } from '../../../device/fabric/fabric.ts';
 import { TimelineRing } from '../../../device/function/timeline.ts';
-import type { AdapterPort, HostPort } from '../../../device/host.ts';
+import type { AdapterPort, BusAddress, HostPort } from '../../../device/host.ts';
 import { SimulatedClock } from '../../../device/hosts/in-process/simulated-clock.ts';
 import { type OrderableHost, OrderingModel } from '../../../device/hosts/ordering/ordering-model.ts';
 import { RecordWriter } from '../../../device/hosts/record-writer.ts';
@@ -129,12 +129,12 @@ class TracedPort extends RecordingAdapterPort {
  * it is not recorded.
  */
 class WordHost extends RecordingHost {
-  readWords(address: number, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
-    return this.readMemory(address, lengthBytes, bytesOf(target), targetOffset);
+  readWords(at: BusAddress, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {
+    return this.readMemory(at, lengthBytes, bytesOf(target), targetOffset);
   }
 
-  writeWords(address: number, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
-    return this.writeMemory(address, bytesOf(source), sourceOffset, lengthBytes);
+  writeWords(at: BusAddress, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean {
+    return this.writeMemory(at, bytesOf(source), sourceOffset, lengthBytes);
   }
 }
 
