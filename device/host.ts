@@ -100,7 +100,10 @@ export interface FunctionPort {
   /** High dword of the last 8-byte `readRegister`. */
   readonly readHigh: number;
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void;
-  /** Writes BAR2. */
+  /**
+   * Writes BAR2. Dwords may be signed, as in `writePio`: V8 may allocate an unsigned one as a heap
+   * number.
+   */
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void;
   /** Writes BAR4. */
   writePio(offset: number, sizeBytes: number, low: number, high: number): void;

@@ -97,12 +97,12 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
-    if (this.combining === undefined) this.collect.write(offset, sizeBytes, low >>> 0, high >>> 0);
-    else this.combining.write(offset, sizeBytes, low >>> 0, high >>> 0);
+    if (this.combining === undefined) this.collect.write(offset, sizeBytes, low | 0, high | 0);
+    else this.combining.write(offset, sizeBytes, low | 0, high | 0);
   }
 
   writePio(offset: number, sizeBytes: number, low: number, high: number): void {
-    this.shared.sendContexts.write(this.underlying, offset, sizeBytes, low >>> 0, high >>> 0);
+    this.shared.sendContexts.write(this.underlying, offset, sizeBytes, low | 0, high | 0);
   }
 
   setBusMaster(on: boolean): void {

@@ -26,7 +26,7 @@ import type { PcbAllocator } from './pcb-allocator.ts';
 import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 import type { VcbSpace } from './vcb-space.ts';
 
-/** Receives the commands and doorbells that arrive in the collect BAR. */
+/** Receives the commands and doorbells that arrive in the collect BAR. Dwords are signed. */
 export interface CollectSink {
   /** A send command is complete. The sink now owns the PCB. */
   kickSend(buffer: PhysicalCollectBuffer): void;
@@ -121,7 +121,7 @@ export class CollectUnit {
     this.qosDivider = (this.vcbCount - count) * PAGE_BYTES;
   }
 
-  /** Takes a write of 1, 2, 4 or 8 bytes anywhere in the BAR. */
+  /** Takes a write of 1, 2, 4 or 8 bytes anywhere in the BAR, as two signed dwords. */
   write(offset: number, sizeBytes: number, low: number, high: number): void {
     const page = Math.floor(offset / PAGE_BYTES);
     const inPage = offset % PAGE_BYTES;
@@ -226,7 +226,7 @@ export class CollectUnit {
     this.kicks++;
     this.#leave(page);
     if (buffer.vcb >= 0) return this.#sink.kickSend(buffer);
-    this.#sink.ringImplicit(buffer.view.getUint32(0, true), buffer.view.getUint32(4, true));
+    this.#sink.ringImplicit(buffer.view.getInt32(0, true), buffer.view.getInt32(4, true));
   }
 
   #writeControl(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {
@@ -255,7 +255,7 @@ export class CollectUnit {
     const buffer = this.#collecting[page];
     if (buffer === undefined) return;
     if (buffer.identified && buffer.lengthValid && buffer.whole) return this.#kick(page, buffer);
-    if (buffer.identified) this.#sink.ringImplicit(buffer.view.getUint32(0, true), buffer.view.getUint32(4, true));
+    if (buffer.identified) this.#sink.ringImplicit(buffer.view.getInt32(0, true), buffer.view.getInt32(4, true));
     this.kicks++;
     this.#free(page);
   }

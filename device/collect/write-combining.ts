@@ -19,7 +19,7 @@ export interface WriteCombiningOptions {
   readonly holdPasses?: number;
 }
 
-/** Receives a piece: byte offset in the BAR, size, and value as two dwords. */
+/** Receives a piece: byte offset in the BAR, size, and value as two signed dwords. */
 export type PieceTarget = (offset: number, sizeBytes: number, low: number, high: number) => void;
 
 const LINE_BYTES = 64;
@@ -206,8 +206,8 @@ export class WriteCombining {
   #send(line: Line, at: number, sizeBytes: number): void {
     const { view } = line;
     const offset = line.page * PAGE_BYTES + line.offset + at;
-    if (sizeBytes === 8) this.#target(offset, 8, view.getUint32(at, true), view.getUint32(at + 4, true));
-    else if (sizeBytes === 4) this.#target(offset, 4, view.getUint32(at, true), 0);
+    if (sizeBytes === 8) this.#target(offset, 8, view.getInt32(at, true), view.getInt32(at + 4, true));
+    else if (sizeBytes === 4) this.#target(offset, 4, view.getInt32(at, true), 0);
     else if (sizeBytes === 2) this.#target(offset, 2, view.getUint16(at, true), 0);
     else this.#target(offset, 1, view.getUint8(at), 0);
   }

@@ -235,15 +235,17 @@ function writeOnlyBar(write: (offset: number, size: number, low: number, high: n
   };
 }
 
+/** Dwords are signed: V8 may allocate an unsigned one as a heap number. */
 function lowOf(data: DataView, sizeBytes: number): number {
-  if (sizeBytes >= DWORD_BYTES) return data.getUint32(0, true);
+  if (sizeBytes >= DWORD_BYTES) return data.getInt32(0, true);
   return sizeBytes === 2 ? data.getUint16(0, true) : data.getUint8(0);
 }
 
 function highOf(data: DataView, sizeBytes: number): number {
-  return sizeBytes === 8 ? data.getUint32(DWORD_BYTES, true) : 0;
+  return sizeBytes === 8 ? data.getInt32(DWORD_BYTES, true) : 0;
 }
 
+/** Signed, as above. */
 function loadDword(bytes: Uint8Array, at: number): number {
-  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
+  return bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24);
 }

@@ -110,8 +110,8 @@ export class MessageLoop {
   }
 
   #writeCollect(offset: number, from: number): void {
-    const low = this.#commandView.getUint32(from, true);
-    const high = this.#commandView.getUint32(from + 4, true);
+    const low = this.#commandView.getInt32(from, true);
+    const high = this.#commandView.getInt32(from + 4, true);
     this.#fixture.access.port.writeCollect(offset, WORD_BYTES, low, high);
   }
 
