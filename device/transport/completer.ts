@@ -206,8 +206,11 @@ export class Completer {
     state.unackedPsn = psn;
     state.retriedPsn = -1;
     state.refillRetries();
-    const timeoutNs = ackTimeoutNs(qp.attributes.timeout);
-    this.#parts.timers.set(state, state.outstanding ? this.#parts.now() + timeoutNs : Number.POSITIVE_INFINITY);
+    const { timers } = this.#parts;
+    if (state.outstanding) {
+      timers.deadlineNs = this.#parts.now() + ackTimeoutNs(qp.attributes.timeout);
+      timers.set(state);
+    } else timers.turnOff(state);
     this.#parts.completeDone(qp);
     if (!isRunning(qp)) return false;
     // A later copy of the message that met an RNR NAK was taken after all.
@@ -260,7 +263,8 @@ export class Completer {
       state.rnrRetriesLeft--;
     }
     state.wait = RequesterWait.RNR;
-    this.#parts.timers.set(state, this.#parts.now() + rnrTimerNs(timerCode));
+    this.#parts.timers.deadlineNs = this.#parts.now() + rnrTimerNs(timerCode);
+    this.#parts.timers.set(state);
     this.#parts.returnUnbegun(state.qp);
   }
 
@@ -281,7 +285,8 @@ export class Completer {
     state.retriedPsn = psn;
     this.retries++;
     state.rewind(psn);
-    this.#parts.timers.set(state, this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout));
+    this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
+    this.#parts.timers.set(state);
     this.#parts.requester.wake(state);
   }
 }

@@ -270,7 +270,8 @@ export class Requester {
   #armTimer(): void {
     const state = this.#state;
     if (!this.#parts.timers.isOff(state)) return;
-    this.#parts.timers.set(state, this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout));
+    this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
+    this.#parts.timers.set(state);
   }
 }
 

@@ -13,19 +13,27 @@ const NOT_QUEUED = -1;
 const INITIAL_TIMERS = 64;
 
 export class RetryTimers {
+  /**
+   * Deadline that `set` sets next, in adapter ns. It is a field and no argument, and NaN at first,
+   * for the reasons that `AddressRegister` gives.
+   */
+  deadlineNs = Number.NaN;
   /** By timer: its requester state, its deadline in adapter ns, its position in the heap. */
   readonly #states: (RequesterState | undefined)[] = [];
   #deadlines = new Float64Array(INITIAL_TIMERS);
   #positions = new Int32Array(INITIAL_TIMERS);
-  /** By position in the heap: the timer, and its key, at most its deadline. */
+  /**
+   * By position in the heap: the timer, and its key, at most its deadline. In an empty heap the
+   * first key is `OFF`.
+   */
   #timers = new Int32Array(INITIAL_TIMERS);
-  #keys = new Float64Array(INITIAL_TIMERS);
+  #keys = new Float64Array(INITIAL_TIMERS).fill(OFF);
   #count = 0;
   readonly #free: number[] = [];
 
   /** Earliest adapter time in ns at which `expire` may have work; Infinity for never. */
   get nextNs(): number {
-    return this.#count === 0 ? OFF : this.#keys[0];
+    return this.#keys[0];
   }
 
   /** Gives the QP a timer, turned off. No effect when it has one. */
@@ -59,8 +67,9 @@ export class RetryTimers {
     if (timer >= 0) this.#deadlines[timer] = OFF;
   }
 
-  /** Sets the deadline; Infinity turns the timer off. The QP must have a timer. */
-  set({ timer }: RequesterState, deadlineNs: number): void {
+  /** Sets the deadline to `deadlineNs`; Infinity turns the timer off. The QP must have a timer. */
+  set({ timer }: RequesterState): void {
+    const { deadlineNs } = this;
     this.#deadlines[timer] = deadlineNs;
     let position = this.#positions[timer];
     if (deadlineNs === OFF || (position !== NOT_QUEUED && deadlineNs >= this.#keys[position])) return;
@@ -76,7 +85,8 @@ export class RetryTimers {
       const deadlineNs = this.#deadlines[timer];
       this.#removeAt(0);
       if (deadlineNs > nowNs) {
-        this.set(state, deadlineNs);
+        this.deadlineNs = deadlineNs;
+        this.set(state);
         continue;
       }
       this.#deadlines[timer] = OFF;
@@ -88,6 +98,7 @@ export class RetryTimers {
   #removeAt(position: number): void {
     this.#positions[this.#timers[position]] = NOT_QUEUED;
     this.#count--;
+    if (this.#count === 0) this.#keys[0] = OFF;
     if (position === this.#count) return;
     const timer = this.#timers[this.#count];
     const keyNs = this.#keys[this.#count];
