@@ -6,7 +6,7 @@
  */
 import { existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { SetupError } from './errors.ts';
+import { UsageError } from './errors.ts';
 import { type GuestKernel, type KernelModule, provideGuestKernel, provideStockModules } from './guest-kernel.ts';
 import { DEFAULT_KERNEL } from './kernel-list.ts';
 import { type KernelToolchain, provideKernelToolchain } from './kernel-toolchain.ts';
@@ -44,7 +44,7 @@ const BOOT_MODULES = ['virtio_pci', 'virtio_console'];
 export async function resolveGuestKernel(wanted = DEFAULT_KERNEL, headers?: string): Promise<KernelChoice> {
   if (isPath(wanted)) return chooseFile(wanted, headers);
   if (headers !== undefined) {
-    throw new SetupError(`kernel ${wanted} has Debian's headers; give other headers with the bzImage of their kernel.`);
+    throw new UsageError(`kernel ${wanted} has Debian's headers; give other headers with the bzImage of their kernel.`);
   }
   const stock = await provideGuestKernel(wanted);
   return {
@@ -62,8 +62,8 @@ export function checkModuleRelease(path: string, kernel: KernelChoice): void {
   const release = readModuleInfo(path).vermagic.split(' ')[0];
   if (release === kernel.release) return;
   const advice = 'compile it for that kernel, or name another kernel';
-  if (release === '') throw new SetupError(`${path} is no kernel module; name a .ko file.`);
-  throw new SetupError(`${path} is compiled for Linux ${release}, the guest has ${kernel.release}; ${advice}.`);
+  if (release === '') throw new UsageError(`${path} is no kernel module; name a .ko file.`);
+  throw new UsageError(`${path} is compiled for Linux ${release}, the guest has ${kernel.release}; ${advice}.`);
 }
 
 /** The release in the header of a bzImage (Documentation/arch/x86/boot.rst), or undefined. */
@@ -85,9 +85,9 @@ function isPath(wanted: string): boolean {
 
 function chooseFile(wanted: string, headers: string | undefined): KernelChoice {
   const imagePath = resolve(wanted);
-  if (!existsSync(imagePath)) throw new SetupError(`there is no kernel ${wanted}; correct the path.`);
+  if (!existsSync(imagePath)) throw new UsageError(`there is no kernel ${wanted}; correct the path.`);
   const release = readImageRelease(imagePath);
-  if (release === undefined) throw new SetupError(`${wanted} is no bzImage; name arch/x86/boot/bzImage of a kernel.`);
+  if (release === undefined) throw new UsageError(`${wanted} is no bzImage; name arch/x86/boot/bzImage of a kernel.`);
   const toolchain = headers === undefined ? undefined : readBuildFolder(resolve(headers), release);
   return {
     release,
@@ -96,10 +96,10 @@ function chooseFile(wanted: string, headers: string | undefined): KernelChoice {
     provideToolchain: async () => {
       if (toolchain !== undefined) return toolchain;
       const advice = 'give the build folder of that kernel with --headers, or modules that are compiled already (.ko)';
-      throw new SetupError(`no headers belong to ${wanted}, so modules cannot be compiled for it; ${advice}.`);
+      throw new UsageError(`no headers belong to ${wanted}, so modules cannot be compiled for it; ${advice}.`);
     },
     provideModules: async ([name]) => {
-      throw new SetupError(`no modules belong to ${wanted}; give the file of ${name} as a module (.ko).`);
+      throw new UsageError(`no modules belong to ${wanted}; give the file of ${name} as a module (.ko).`);
     },
   };
 }
@@ -111,11 +111,11 @@ function readBuildFolder(kernelDirectory: string, release: string): KernelToolch
   for (const path of [join(kernelDirectory, 'Makefile'), header, symbols]) {
     if (existsSync(path)) continue;
     const advice = 'name the folder in which that kernel and its modules were built';
-    throw new SetupError(`${kernelDirectory} has no ${basename(path)}; ${advice}.`);
+    throw new UsageError(`${kernelDirectory} has no ${basename(path)}; ${advice}.`);
   }
   const built = /UTS_RELEASE "([^"]*)"/.exec(readFileSync(header, 'utf8'))?.[1];
   if (built !== release) {
-    throw new SetupError(`the headers in ${kernelDirectory} are those of Linux ${built}, the kernel is ${release}.`);
+    throw new UsageError(`the headers in ${kernelDirectory} are those of Linux ${built}, the kernel is ${release}.`);
   }
   const { mtimeMs, size } = statSync(symbols);
   return { release, kernelDirectory, identity: `${kernelDirectory} ${mtimeMs} ${size}` };

@@ -6,7 +6,7 @@
  * real time. Called by guest-kernel.ts and kernel-toolchain.ts.
  */
 import { type Distribution, findVersions, type PackageVersion } from './apt.ts';
-import { SetupError } from './errors.ts';
+import { UsageError } from './errors.ts';
 
 /** A kernel that the archive has. */
 export interface KernelRelease {
@@ -34,7 +34,7 @@ export async function findKernel(wanted: string, refresh: boolean): Promise<Kern
     if (found !== undefined) return found;
     seen.push(...kernels);
   }
-  throw new SetupError(describeKernels(wanted, seen));
+  throw new UsageError(describeKernels(wanted, seen));
 }
 
 /** The kernels among `packages`. */

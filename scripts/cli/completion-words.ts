@@ -37,7 +37,7 @@ export interface CommandWords {
 }
 
 /** Placeholders of values that are files. */
-const FILE_NAMES = ['FILE', 'PATH'];
+const FILE_NAMES = ['FILE', 'PATH', 'FOLDER'];
 
 /** All commands that have been defined. */
 export function describeCommands(commands: readonly CliCommand[]): CommandWords[] {

@@ -5,7 +5,6 @@
  */
 import { CommanderError } from 'commander';
 import { makeProgram } from './program.ts';
-import { UsageError } from './usage-error.ts';
 
 /**
  * Errors whose message is for users, by name: their classes are in modules that most commands do
@@ -35,7 +34,8 @@ async function main(words: readonly string[]): Promise<number> {
 
 /** Prints one line for the error of a command; returns the exit status. */
 function complain(command: string, error: unknown): number {
-  if (error instanceof UsageError) {
+  // Set-up has a class of its own, which most commands do not load.
+  if (error instanceof Error && error.name === 'UsageError') {
     const hint = `\`${command} --help\` lists the ${command === 'vuhca' ? 'commands' : 'options'}`;
     process.stderr.write(`${command}: ${error.message.replaceAll('\n', ' ')} (${hint})\n`);
     return 2;

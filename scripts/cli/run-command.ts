@@ -12,6 +12,7 @@ import { several, wholeNumber } from './option-values.ts';
 /** The values of the options. */
 export interface RunArguments extends AdapterArguments {
   readonly kernel?: string;
+  readonly headers?: string;
   readonly initramfs?: string;
   readonly disk?: string;
   readonly snapshot?: boolean;
@@ -76,6 +77,7 @@ function addGuestOptions(command: CliCommand): void {
   command
     .optionsGroup('Guest:')
     .option('--kernel <FILE>', "A bzImage, or Debian's trixie, bookworm, backports (default: Debian 13's stock kernel)")
+    .option('--headers <FOLDER>', 'The build folder of the bzImage, to compile modules for it')
     .option('--initramfs <FILE>', 'An initramfs (default: busybox and our driver)')
     .option('--disk <FILE>', 'A disk image; the guest boots from it when there is no --kernel')
     .option('--snapshot', 'Leaves the disk image as it is')

@@ -51,7 +51,7 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
 
 /** The guest. Builds our own image when no other is named. */
 export async function prepareGuest(given: RunArguments, qemuArguments?: readonly string[]): Promise<GuestOptions> {
-  const kernel = bootsFromDisk(given) ? undefined : await provideTestKernel(given.kernel);
+  const kernel = bootsFromDisk(given) ? undefined : await provideTestKernel(given.kernel, given.headers);
   const options: Partial<Record<keyof GuestOptions, unknown>> = {
     kernel: kernel?.imagePath,
     initramfs: await chooseInitramfs(given, kernel),
@@ -73,21 +73,23 @@ export async function prepareGuest(given: RunArguments, qemuArguments?: readonly
 async function chooseInitramfs(given: RunArguments, kernel: TestKernel | undefined): Promise<string> {
   if (given.initramfs !== undefined) return resolve(given.initramfs);
   if (kernel === undefined || given.disk !== undefined) return '';
+  const { bootModules } = kernel;
   const modules = await provideTargets(targetsOf(given), kernel);
   const files = (given.files ?? []).map(readFileOption);
   const loaded = new Set(modules.map(({ name }) => name));
   // Those that use our driver can be loaded by hand.
   const others = await kernel.build(loaded.has(OUR_DRIVER) ? OUR_MODULES : []);
   const packed = others.filter(({ name }) => !loaded.has(name));
-  if (given.case === undefined) return buildShellImage({ modules, packed, files }, given.gdb !== undefined);
+  if (given.case === undefined)
+    return buildShellImage({ bootModules, modules, packed, files }, given.gdb !== undefined);
   const script = { name: basename(given.case), text: readFileSync(given.case, 'utf8') };
-  return packJob({ modules, packed, files, script });
+  return packJob({ bootModules, modules, packed, files, script });
 }
 
 /** The driver and the modules to load. */
-function targetsOf({ driver = OUR_DRIVER, module = [], kernel }: RunArguments): ModuleTarget[] {
-  // Our driver cannot be compiled for a kernel of the user.
-  const isForeign = kernel !== undefined && existsSync(kernel);
+function targetsOf({ driver = OUR_DRIVER, module = [], kernel, headers }: RunArguments): ModuleTarget[] {
+  // Our driver cannot be compiled for a kernel without headers.
+  const isForeign = kernel !== undefined && existsSync(kernel) && headers === undefined;
   const isLeftOut = driver === 'none' || (isForeign && driver === OUR_DRIVER);
   return [
     ...(isLeftOut ? [] : [{ option: '--driver', path: driver, kind: 'driver' as const }]),

@@ -28,7 +28,7 @@ export async function performTest(command: CliCommand): Promise<number> {
   const given = command.opts<TestArguments>();
   const jobs = planJobs(command.processedArgs[0] as string[], given);
   await setUp('start');
-  const kernel = await provideTestKernel(given.kernel);
+  const kernel = await provideTestKernel(given.kernel, given.headers);
   const reports: JobReport[] = [];
   let notCompiled = false;
   const waiting = [...jobs];

@@ -138,6 +138,11 @@ t.test('modules', { jobs: 2 }, async (t) => {
       status: TestStatus.FAILED,
       says: [/FAILED +script fails\.sh\n +it ended with status 3\n +the words of the script/],
     },
+    'a kernel that Debian does not have': {
+      words: [EXAMPLE, '--kernel', '4.19'],
+      status: TestStatus.USAGE,
+      says: [/^vuhca test: .*4\.19.*6\.1/m],
+    },
     'a module that does not compile': {
       words: [join(folder, 'wrong')],
       status: TestStatus.NOT_COMPILED,

@@ -14,6 +14,7 @@ export interface TestArguments {
   readonly script?: string;
   readonly files?: readonly string[];
   readonly kernel?: string;
+  readonly headers?: string;
   readonly functions: number;
   readonly adapters: number;
   readonly memory: number;
@@ -85,6 +86,7 @@ function addGuestOptions(command: CliCommand): void {
   command
     .optionsGroup('Guest and adapter:')
     .option('--kernel <VERSION>', 'A kernel of Debian: trixie (default), bookworm, backports, 6.1; or a bzImage')
+    .option('--headers <FOLDER>', 'The build folder of the bzImage, to compile modules for it')
     .addOption(wholeNumber('--functions <N>', 'Functions of the adapter', 1, FUNCTION_MAX).default(1))
     .addOption(wholeNumber('--adapters <N>', 'Adapters in the guest, linked in a ring', 1, ADAPTERS_MAX).default(1))
     .addOption(wholeNumber('--memory <MIB>', 'Guest memory', 64, MEMORY_MAX_MIB).default(512))

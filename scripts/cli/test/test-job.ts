@@ -42,6 +42,7 @@ export function planJobs(folders: readonly string[], given: TestArguments): Plan
 /** The job with its modules. Throws ModuleBuildError when one does not compile. */
 export async function makeJob({ targets, script, files }: PlannedJob, kernel: TestKernel): Promise<GuestJob> {
   return {
+    bootModules: kernel.bootModules,
     modules: await provideTargets(targets, kernel),
     files,
     ...(script === undefined ? {} : { script: { name: basename(script), text: readFileSync(script, 'utf8') } }),

@@ -30,10 +30,16 @@ const DRIVER_FOLDER = fileURLToPath(new URL('../../../guest-tests/driver', impor
 /** The kernel of a test, and modules for it. */
 export interface TestKernel {
   readonly imagePath: string;
+  /** Modules of its own that the ports of a guest need. */
+  readonly bootModules: readonly KernelModule[];
+  /** It is a file of the user. */
+  readonly isForeign: boolean;
   /** The modules of the folders in their order, compiled for it. */
   build(folders: readonly string[]): Promise<readonly Given[]>;
   /** A module of the kernel's own, and those it needs. */
   stock(name: string): Promise<readonly KernelModule[]>;
+  /** Throws SetupError for a .ko file that was compiled for another kernel. */
+  checkFile(path: string): void;
 }
 
 type Found = JobModule;
@@ -73,8 +79,10 @@ export async function provideTargets(targets: readonly ModuleTarget[], kernel: T
   let count = ours.length;
   for (const target of targets) {
     let found: readonly Given[] = ours;
-    if (!isBuilt(target)) found = [{ name: moduleName(target.path), path: resolve(target.path) }];
-    else if (!isOurs(target)) {
+    if (!isBuilt(target)) {
+      kernel.checkFile(target.path);
+      found = [{ name: moduleName(target.path), path: resolve(target.path) }];
+    } else if (!isOurs(target)) {
       folders.push(resolve(target.path));
       const all = await kernel.build(folders);
       found = all.slice(count);
