@@ -6,6 +6,7 @@
 import t from 'tap';
 import { runGuestCases } from './harness/kernel-cases.ts';
 import { report } from './harness/report.ts';
+import { combinedRun, orderedRun } from './seeded-runs.ts';
 
 /** The bound of a run on a busy machine, compilation included. */
 const BOUND_MS = 600_000;
@@ -15,17 +16,6 @@ const SCARCE = [
   ...['--pcbs', '4', '--pcb-guaranteed', '2,1', '--scheduler-buffers', '1'],
   ...['--execution-credits', '1', '--completion-credits', '1', '--port-queue', '2'],
 ];
-
-/**
- * Suites that check everything the adapter writes: entries, events, summary bytes, credits,
- * answers, payload.
- */
-const ORDERED = ['events', 'overrun', 'flush', 'connected_bulk', 'timers', 'resize', 'pio', 'pio_halts'];
-
-/**
- * Suites that post by collect buffer and do not check buffers before the stores have reached them.
- */
-const COMBINED = ['datagram', 'once', 'connected', 'connected_bulk'];
 
 /**
  * QEMU 11.1 itself sometimes aborts when its server vanishes in the middle of a message: it sets
@@ -55,9 +45,7 @@ t.test('commands and their copies, with the fewest resources', { timeout: BOUND_
 });
 
 t.test('suites that post commands, with combined stores', { timeout: BOUND_MS }, async (t) => {
-  const seed = 3;
-  const deviceArguments = ['--write-combining', `${seed}`];
-  report(t, await runGuestCases({ suites: COMBINED, count: 500, seed, deviceArguments }));
+  report(t, await runGuestCases(combinedRun(3)));
 });
 
 t.test('beside an idle function: shares that shrink and shares that are lent', { timeout: BOUND_MS }, async (t) => {
@@ -66,16 +54,9 @@ t.test('beside an idle function: shares that shrink and shares that are lent', {
   for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
 });
 
-for (const seed of [1, 2]) {
-  t.test(
-    `suites that poll and get events, on memory that lags and is disordered, seed ${seed}`,
-    { timeout: BOUND_MS },
-    async (t) => {
-      const deviceArguments = ['--ordering', `adversarial:${seed}`];
-      report(t, await runGuestCases({ suites: ORDERED, count: 500, seed, deviceArguments }));
-    },
-  );
-}
+t.test('suites that poll and get events, on memory that lags and is disordered', { timeout: BOUND_MS }, async (t) => {
+  report(t, await runGuestCases(orderedRun(1)));
+});
 
 t.test('an adapter that dies under the driver', { timeout: BOUND_MS }, async (t) => {
   let run = await runGuestCases({ script: 'gone.sh' });

@@ -2,7 +2,7 @@
 /**
  * Breakpoints in the adapter of a live guest. While the adapter stands at one, the guest stands
  * still or waits; afterwards it goes on unharmed. The adapter stands under traffic for
- * VUHCA_BREAKPOINT_SECONDS (60), and inside a management command for longer than a driver is
+ * VUHCA_BREAKPOINT_SECONDS (10), and inside a management command for longer than a driver is
  * patient.
  */
 import { SourceMap } from 'node:module';
@@ -11,7 +11,7 @@ import { buildCaseImage, provideModules } from './guest-image.ts';
 import { Session } from './session.ts';
 import { InspectorClient, type InspectorEvent } from './testing/inspector-client.ts';
 
-const TRAFFIC_SECONDS = Number(process.env.VUHCA_BREAKPOINT_SECONDS ?? 60);
+const TRAFFIC_SECONDS = Number(process.env.VUHCA_BREAKPOINT_SECONDS ?? 10);
 const MANAGEMENT_SECONDS = Math.min(TRAFFIC_SECONDS, 15);
 const BOOT_BOUND_SECONDS = 240;
 const PORT = 'vuhca.breakpoint';
@@ -25,7 +25,6 @@ const managementCommand = {
 
 /** Traffic, and a suite of tests in a loop, which reads registers and gives management commands. */
 const CASE = `#!/bin/sh
-echo 7 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
 insmod /modules/vuhca_test.ko && insmod /modules/vuhca_traffic.ko
 (until [ -e /tmp/end ]; do cat /sys/kernel/debug/vuhca-test/suites/identity; done; : >/tmp/tested) &

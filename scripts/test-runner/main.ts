@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm test`: sets everything up, runs every test with tap, and ends with "N passed, N failed".
- * Arguments go to tap, so `npm test -- FILE.test.ts` runs one file. The whole TAP output is kept in
+ * Arguments go to tap, so `npm test -- FILE.test.ts` runs one file. `npm run test:long` runs the
+ * files `*.long.ts` instead: further seeds and kernels, long waits. The whole TAP output is kept in
  * build/test.tap.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdirSync } from 'node:fs';
+import { createWriteStream, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -14,13 +15,14 @@ import { runEntry } from '../../qemu/setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
 import { TapSummary } from './tap-summary.ts';
 
+const FOLDERS = ['device', 'protocol', 'qemu', 'guest-tests', 'scripts'];
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 await runEntry(async () => {
   const { qemu, accelerator } = await setUp('test');
   process.stdout.write(`# QEMU ${qemu.version}, ${accelerator.toUpperCase()}\n`);
   const summary = new TapSummary((line) => process.stdout.write(`${line}\n`));
-  const status = await runTap(process.argv.slice(2), summary);
+  const status = await runTap(chooseFiles(process.argv.slice(2)), summary);
   const { passed, failed, skipped } = summary.counts;
   // tap can fail without a failed point, for instance when a test file has no test at all.
   const unexplained = status !== 0 && failed === 0 ? 1 : 0;
@@ -31,6 +33,18 @@ await runEntry(async () => {
   );
   if (status !== 0 || failed > 0 || passed === 0) process.exitCode = 1;
 });
+
+/** The words for tap; `--long` stands for the files of the long tests. */
+function chooseFiles(words: readonly string[]): readonly string[] {
+  if (!words.includes('--long')) return words;
+  const others = words.filter((word) => word !== '--long');
+  const files = FOLDERS.flatMap((folder) =>
+    (readdirSync(join(ROOT, folder), { recursive: true }) as string[])
+      .filter((path) => path.endsWith('.long.ts'))
+      .map((path) => join(folder, path)),
+  );
+  return [...files.sort(), ...others];
+}
 
 /** Runs tap to its end, feeding `summary`; returns its exit status, 1 for a signal. */
 async function runTap(args: readonly string[], summary: TapSummary): Promise<number> {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Runs of suites on memory that lags or combines stores, drawn by a seed: one seed each in
+ * guest.test.ts, more in seeds.long.ts.
+ */
+import type { CaseOptions } from './harness/kernel-cases.ts';
+
+/**
+ * Suites that check everything the adapter writes: entries, events, summary bytes, credits,
+ * answers, payload.
+ */
+const ORDERED = ['events', 'overrun', 'flush', 'connected_bulk', 'timers', 'resize', 'pio', 'pio_halts'];
+
+/**
+ * Suites that post by collect buffer and do not check buffers before the stores have reached them.
+ */
+const COMBINED = ['datagram', 'once', 'connected', 'connected_bulk'];
+const COUNT = 500;
+
+/** Memory on which writes of the adapter appear late and out of order. */
+export function orderedRun(seed: number): CaseOptions {
+  return { suites: ORDERED, count: COUNT, seed, deviceArguments: ['--ordering', `adversarial:${seed}`] };
+}
+
+/** Collect pages on which stores are combined, split and repeated. */
+export function combinedRun(seed: number): CaseOptions {
+  return { suites: COMBINED, count: COUNT, seed, deviceArguments: ['--write-combining', `${seed}`] };
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The runs of guest.test.ts that are drawn by a seed, with further seeds. */
+import t from 'tap';
+import { runGuestCases } from './harness/kernel-cases.ts';
+import { report } from './harness/report.ts';
+import { combinedRun, orderedRun } from './seeded-runs.ts';
+
+// A silent guest is ended by its session.
+t.setTimeout(0);
+
+for (const seed of [2, 4]) {
+  t.test(`memory that lags and is disordered, seed ${seed}`, async (t) => {
+    report(t, await runGuestCases(orderedRun(seed)));
+  });
+  t.test(`combined stores, seed ${seed}`, async (t) => {
+    report(t, await runGuestCases(combinedRun(seed)));
+  });
+}
