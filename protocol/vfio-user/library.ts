@@ -111,7 +111,7 @@ function open(path: string): LibraryHandle {
   }
 }
 
-const REBUILD = 'Unset LIBVFIO_USER, or build the library with `npx tsx scripts/setup/main.ts library`.';
+const REBUILD = 'Unset LIBVFIO_USER, or build the library with `vuhca setup library`.';
 
 function checkElf(path: string): void {
   const magic = new Uint8Array(4);

@@ -67,6 +67,7 @@ t.test('help prints the examples, and comes in three ways', async (t) => {
   t.match(help, { status: 0, stderr: '', stdout: /^ {2}vuhca replay --trace --until 40 x\.rec$/m });
   t.same([long, short], [help, help]);
   t.same(await runCli(['help']), await runCli(['--help']));
+  t.same(await runCli(['--version']), { status: 0, stdout: `${version}\n`, stderr: '' });
   t.match(await runCli(['help', 'dance']), { status: 2, stdout: '' });
 });
 
@@ -106,6 +107,9 @@ const badCalls = [
   ['trace', 'status', 'x'],
   ['trace', 'on', '--qp', '16777216'],
   ['trace', 'export', '--format', 'xml', 'x'],
+  ['setup', 'everything'],
+  ['setup', 'modules'],
+  ['setup', 'qemu', 'x'],
   ['replay'],
   ['replay', '--until', '-1', 'x'],
   ['replay', '--inspect-brk=nowhere:x', 'x'],
@@ -146,7 +150,7 @@ async function listLoaded(t: Test, words: readonly string[]): Promise<string[]> 
 }
 
 /** The packages that an adapter needs: those for its log and for vfio-user. */
-const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const { dependencies, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const adapterPackages = Object.keys(dependencies).filter((name) => !['commander', 'tsx'].includes(name));
 
 function packagesOf(paths: readonly string[]): string[] {

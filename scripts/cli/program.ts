@@ -4,7 +4,10 @@
  * performs it, are loaded only when the command is called, so that `vuhca --help` stays quick.
  * Called by main.ts and tests.
  */
+import { readFileSync } from 'node:fs';
 import { CliCommand } from './cli-command.ts';
+
+const PACKAGE = new URL('../../package.json', import.meta.url);
 
 /** Performs a command whose words have been read; resolves with the exit status. */
 export type Performer = (command: CliCommand) => Promise<number>;
@@ -75,6 +78,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./replay-action.ts')).performReplay,
   },
   {
+    name: 'setup',
+    summary: 'prepares libvfio-user, QEMU and a guest ahead of time',
+    define: async () => (await import('./setup-command.ts')).defineSetup,
+    perform: async () => (await import('./setup-action.ts')).performSetup,
+  },
+  {
     name: 'completion',
     summary: 'prints a completion script for bash or zsh',
     define: async () => (await import('./completion-command.ts')).defineCompletion,
@@ -103,6 +112,7 @@ export function makeProgram(perform: (command: CliCommand, load: Entry['perform'
     .enablePositionalOptions()
     .helpCommand(false)
     .helpOption('-h, --help', 'Prints this help')
+    .version(readVersion(), '--version', 'Prints the version')
     .exitOverride()
     .configureHelp({
       optionTerm: ({ flags }) => flags.replace(' [', '[='),
@@ -118,6 +128,10 @@ export function makeProgram(perform: (command: CliCommand, load: Entry['perform'
   }
   program.hook('preSubcommand', (_program, command) => defineCommand(command as CliCommand));
   return program;
+}
+
+function readVersion(): string {
+  return (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version;
 }
 
 /** All commands of the program, with their arguments, options and help. */

@@ -208,7 +208,7 @@ export const layers: readonly Layer[] = [
     holds: 'driver and kernel tests (C), and the tests that run them in guests',
     uses: of('main qemu/setup qemu guest-tests/harness guest-tests/shares'),
   },
-  { path: 'scripts/setup', holds: 'the command line of set-up', uses: of('qemu/setup qemu') },
+  { path: 'scripts/setup', holds: 'everything that a run needs, in one call or by name', uses: of('qemu/setup qemu') },
   { path: 'scripts/console', holds: 'tables as text', uses: of('') },
   { path: 'scripts/plot', holds: 'plots as SVG by Vega-Lite: one look for all', uses: of('') },
   { path: 'scripts/plot/testing', holds: 'reads plots for tests', uses: of(''), forTests: true },

@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const SETUP = fileURLToPath(new URL('../../../scripts/setup/main.ts', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../../scripts/vuhca', import.meta.url));
 
 let path: string | undefined;
 
@@ -16,6 +16,6 @@ export function libraryPath(): string {
 }
 
 function askSetup(): string {
-  const lines = execFileSync(process.execPath, ['--import', 'tsx', SETUP, 'library'], { encoding: 'utf8' });
+  const lines = execFileSync(COMMAND, ['setup', 'library'], { encoding: 'utf8' });
   return lines.trim().split('\n').at(-1) as string;
 }

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The names of the things that set-up provides, without the code that does it: help and completion
+ * load this file only. Called by `vuhca setup` and things.ts.
+ */
+
+export const THINGS = ['all', 'library', 'include', 'qemu', 'kernel', 'busybox', 'toolchain', 'modules'] as const;
+export type ThingName = (typeof THINGS)[number];

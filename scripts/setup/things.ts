@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The things that set-up provides, by name: each is made or fetched when the cache lacks it, and
+ * has a path. Called by `vuhca setup`.
+ */
+import { provideBusybox } from '../../qemu/setup/busybox.ts';
+import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
+import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
+import type { KernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
+import { provideLibrary } from '../../qemu/setup/library.ts';
+import { refreshPackages } from '../../qemu/setup/packages.ts';
+import { provideQemu } from '../../qemu/setup/qemu.ts';
+import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
+import { setUp } from './set-up.ts';
+import type { ThingName } from './thing-names.ts';
+
+/** What further decides on a thing. */
+export interface ThingOptions {
+  /** The kernel for kernel, toolchain and modules; the default one when absent. */
+  readonly kernel?: string;
+  /** The build folder of a kernel given as a bzImage. */
+  readonly headers?: string;
+  /** The sources of modules. */
+  readonly folders: readonly string[];
+  /** Whether apt is asked anew. */
+  readonly refresh?: boolean;
+}
+
+const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>> = {
+  all: async () => {
+    const { library, qemu, kernel, toolchain } = await setUp('start');
+    return [library.path, qemu.path, kernel.imagePath, toolchain.kernelDirectory];
+  },
+  library: async () => [(await provideLibrary()).path],
+  include: async () => [(await provideLibrary()).includeDirectory ?? ''],
+  qemu: async () => [(await provideQemu()).path],
+  kernel: async ({ kernel, headers }) => [(await resolveGuestKernel(kernel, headers)).imagePath],
+  busybox: async () => [(await provideBusybox()).path],
+  toolchain: async (options) => [(await provideToolchain(options)).kernelDirectory],
+  modules: async (options) => {
+    const toolchain = await provideToolchain(options);
+    return (await buildKernelModules(options.folders, { toolchain })).map(({ path }) => path);
+  },
+};
+
+/** The paths of the thing. Throws SetupError. */
+export async function provideThing(name: ThingName, options: ThingOptions): Promise<string[]> {
+  if (options.refresh === true) refreshPackages();
+  await installMissingPackages(BASE_PACKAGES);
+  return providers[name](options);
+}
+
+async function provideToolchain({ kernel, headers }: ThingOptions): Promise<KernelToolchain> {
+  return (await resolveGuestKernel(kernel, headers)).provideToolchain();
+}
