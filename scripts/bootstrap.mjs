@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The first step in a fresh clone, in plain JavaScript because nothing is installed yet: checks
- * Node's version, installs the packages of package-lock.json, builds tap without its TypeScript
- * plugin (see .taprc), then runs the TypeScript file named as first argument with tsx. `node
- * scripts/bootstrap.mjs FILE [ARGUMENT...]`; without a file it only installs. Called by the npm
- * scripts that also set the machine up, and by scripts/vuhca.
+ * Node's version, installs packages of package-lock.json, then runs a TypeScript file with tsx.
+ * `node scripts/bootstrap.mjs [--tools|--tests] [FILE [ARGUMENT...]]`: without an option it installs
+ * what the adapter needs at run time, with --tools also the packages for development, and --tests
+ * also builds tap, without its TypeScript plugin (see .taprc). Called by the npm scripts that also
+ * set the machine up, and by scripts/vuhca in a clone. An installed package does not contain it.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -16,10 +17,15 @@ import { fileURLToPath } from 'node:url';
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const OLDEST_NODE = [20, 15];
 const LOCKED = 'VUHCA_BOOTSTRAP_LOCKED';
+/** What a run may need beyond the packages of run time. */
+const NEEDS = ['--tools', '--tests'];
+
+const words = process.argv.slice(2);
+const need = NEEDS.includes(words[0]) ? words.shift() : undefined;
+const [file, ...args] = words;
 
 checkNode();
 if (!isReady()) installUnderLock();
-const [file, ...args] = process.argv.slice(2);
 if (file !== undefined) runTypeScript(file, args);
 
 function checkNode() {
@@ -30,19 +36,31 @@ function checkNode() {
 }
 
 function isReady() {
-  return areModulesCurrent() && isTapBuilt();
+  return areModulesCurrent() && (need !== '--tests' || isTapBuilt());
 }
 
-/** Whether node_modules holds the versions of package-lock.json; npm writes its own list last. */
+/**
+ * Whether node_modules holds the needed packages in the versions of package-lock.json; npm writes
+ * its own list last.
+ */
 function areModulesCurrent() {
-  const installed = readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
+  const installed = readInstalled();
   const wanted = readJson(join(ROOT, 'package-lock.json'))?.packages;
   if (installed === undefined || wanted === undefined) return false;
   return Object.entries(wanted).every(([path, entry]) => {
-    if (path === '') return true;
+    if (path === '' || (need === undefined && isTool(entry))) return true;
     const found = installed[path];
     return found === undefined ? entry.optional === true : found.version === entry.version;
   });
+}
+
+function readInstalled() {
+  return readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
+}
+
+/** Whether only development needs the package. */
+function isTool(entry) {
+  return entry.dev === true || entry.devOptional === true;
 }
 
 /** A hash of the inputs of a built tap: its version and the list of plugins. */
@@ -73,15 +91,26 @@ function installUnderLock() {
   mkdirSync(locks, { recursive: true });
   const lock = join(locks, `npm-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}.lock`);
   const command = ['--exclusive', lock, process.execPath, fileURLToPath(import.meta.url)];
+  if (need !== undefined) command.push(need);
   const child = spawnSync('flock', command, { stdio: 'inherit', env: { ...process.env, [LOCKED]: ROOT } });
   if (child.error !== undefined) fail(`cannot run flock (${child.error.message}); install the package util-linux.`);
   if (child.status !== 0) process.exit(child.status ?? 1);
 }
 
 function install() {
-  if (!areModulesCurrent())
-    step('installing npm packages', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
-  if (isTapBuilt()) return;
+  if (!areModulesCurrent()) {
+    // `npm ci` removes what it does not install, so a developer's tools are not left out.
+    const tools = need !== undefined || Object.values(readInstalled() ?? {}).some(isTool);
+    const choice = tools ? '--include=dev' : '--omit=dev';
+    step(tools ? 'installing npm packages, with those for development' : 'installing npm packages', 'npm', [
+      'ci',
+      choice,
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+    ]);
+  }
+  if (need !== '--tests' || isTapBuilt()) return;
   step('building tap without its TypeScript plugin', process.execPath, [join(ROOT, 'node_modules/.bin/tap'), 'build']);
   writeFileSync(tapMark(), tapKey());
 }
