@@ -133,6 +133,8 @@ function runTypeScript(path, rest) {
   const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, path), ...rest], {
     cwd: ROOT,
     stdio: 'inherit',
+    // Reports of time count the installation of packages, too.
+    env: { ...process.env, VUHCA_BEGAN_MS: String(Date.now() - process.uptime() * 1000) },
   });
   // A terminal sends signals to the whole group; kill(1) and supervisors send them to this process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

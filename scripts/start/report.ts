@@ -27,8 +27,9 @@ export class FirstLightReport {
 
   constructor(write: (line: string) => void) {
     this.#write = write;
-    // The command began before this file was loaded.
-    this.#startMs = performance.now() - process.uptime() * 1000;
+    // The command began before this process: bootstrap.mjs installs packages first.
+    const began = Number(process.env.VUHCA_BEGAN_MS ?? Date.now() - process.uptime() * 1000);
+    this.#startMs = performance.now() - (Date.now() - began);
   }
 
   /** Prints one line about `subject`. */
