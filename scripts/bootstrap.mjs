@@ -2,10 +2,10 @@
 /**
  * The first step in a fresh clone, in plain JavaScript because nothing is installed yet: checks
  * Node's version, installs packages of package-lock.json, then runs a TypeScript file with tsx.
- * `node scripts/bootstrap.mjs [--tools|--tests] [FILE [ARGUMENT...]]`: without an option it installs
- * what the adapter needs at run time, with --tools also the packages for development, and --tests
- * also builds tap, without its TypeScript plugin (see .taprc). Called by the npm scripts that also
- * set the machine up, and by scripts/vuhca in a clone. An installed package does not contain it.
+ * `node scripts/bootstrap.mjs [--tools|--tests] [FILE [ARGUMENT...]]`: without an option it
+ * installs what the adapter needs at run time, with --tools also the packages for development, and
+ * --tests also builds tap, without its TypeScript plugin (see .taprc). Called by the npm scripts
+ * that also set the machine up, and by scripts/vuhca in a clone. No archive contains it.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
