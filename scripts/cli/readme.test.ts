@@ -23,6 +23,9 @@ const GUEST_TIMEOUT_MS = 240_000;
 const runners: readonly (readonly [string, string])[] = [
   ['npm start', 'scripts/start/start.test.ts'],
   ['npm test', '.ci/run'],
+  ['npm install', 'scripts/package/package.test.ts'],
+  ['npx vuhca setup', 'scripts/package/package.test.ts'],
+  ['npx vuhca run', 'scripts/package/package.test.ts'],
   ['npm run debug', 'scripts/cli/breakpoint.test.ts'],
   ['scripts/vuhca status', 'scripts/cli/run-command.test.ts'],
   ['scripts/vuhca top', 'scripts/cli/functions.test.ts'],

@@ -59,6 +59,7 @@ const identity = client.read32(CONFIG_REGION, 0).toString(16).padStart(8, '0');
 client.close();
 process.stdout.write(\`\${identity} \${typeof GuestMemory} \${refuses('/none')}\\n\`);
 `;
+const IMPORTED_PACKAGE = /^(?:import .*|} )from '((?!node:)[^.'][^']*)';$|\bimport\('((?!node:)[^.'][^']*)'\)/gm;
 /** Vendor and device of the two devices, as config space begins. */
 const VUHCA = /^[0-9a-f]{8} function true$/;
 const EDU = '11e81234 function true';
@@ -157,14 +158,31 @@ async function findSourceMaps(said: string): Promise<Map<string, string>> {
   return maps;
 }
 
-/** Checks and translates the consumer in each way to look for modules; the last one runs. */
-function compileConsumer(): { mode: string; status: number | null; stdout: string }[] {
+interface Compiled {
+  readonly what: string;
+  readonly status: number | null;
+  readonly stdout: string;
+}
+
+/** Checks and translates the consumer in each way to look for modules. */
+function compileConsumer(): Compiled[] {
   writeFileSync(join(folder, 'consumer.mts'), CONSUMER);
   return MODES.map(([module, moduleResolution]) => {
-    const options = ['--strict', '--target', 'es2023', '--lib', 'es2023', '--types', '', '--outDir', 'out'];
-    const words = ['--module', module, '--moduleResolution', moduleResolution, 'consumer.mts'];
-    return { mode: moduleResolution, ...run(process.execPath, TSC, ...options, ...words) };
+    const words = ['--module', module, '--moduleResolution', moduleResolution, '--types', '', '--outDir', 'out'];
+    return compile(`types with ${moduleResolution}`, 'consumer.mts', words);
   });
+}
+
+/** Checks the device in the README of the binding, which uses Node and pino too. */
+function compileReadme(): Compiled {
+  const readme = readFileSync(join(ROOT, 'protocol/vfio-user/README.md'), 'utf8');
+  writeFileSync(join(folder, 'device.mts'), /```ts\n(.*?)```/s.exec(readme)?.[1] ?? '');
+  const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
+  return compile('the device in the README', 'device.mts', ['--module', 'nodenext', '--noEmit', ...types]);
+}
+
+function compile(what: string, file: string, words: readonly string[]): Compiled {
+  return { what, ...run(process.execPath, TSC, '--strict', '--target', 'es2023', '--lib', 'es2023', ...words, file) };
 }
 
 t.test('the archive has what the commands need, and no more', (t) => {
@@ -187,6 +205,14 @@ t.test('the archive has what the commands need, and no more', (t) => {
     [],
     'nothing of tests',
   );
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
+  const foreign = sources.flatMap((file) =>
+    [...readFileSync(join(ROOT, file), 'utf8').matchAll(IMPORTED_PACKAGE)]
+      .map(([, name, called]) => name ?? called)
+      .filter((name) => !(name in dependencies))
+      .map((name) => `${file} imports ${name}`),
+  );
+  t.same(foreign, [], 'packages that are no dependencies');
   for (const file of imported) {
     const texts = [...readFileSync(join(ROOT, file), 'utf8').matchAll(/new URL\('([^']+)', import\.meta\.url\)/g)];
     for (const [, path] of texts) {
@@ -208,7 +234,8 @@ t.test('it works from an empty folder and writes nothing there', async (t) => {
   const before = listInstalled();
 
   t.match(run('npx', 'vuhca', '--help'), { status: 0, stdout: /^Usage: vuhca COMMAND/ });
-  for (const { mode, status, stdout } of compileConsumer()) t.equal(status, 0, `types with ${mode}: ${stdout}`);
+  for (const { what, status, stdout } of [...compileConsumer(), compileReadme()])
+    t.equal(status, 0, `${what}: ${stdout}`);
 
   // The command itself: npx would stay between it and a signal.
   const vuhca = join(folder, 'node_modules/.bin/vuhca');
@@ -240,6 +267,7 @@ t.test('it works from an empty folder and writes nothing there', async (t) => {
   t.equal(await serve(edu, /"msg":"serving"/, () => t.equal(identify('edu.sock'), EDU)), 0);
 
   writeFileSync(join(folder, 'case.sh'), CASE);
+  t.match(run('npx', 'vuhca', 'test', 'node_modules/vuhca/guest-tests/example'), { status: 0 });
   const guest = run('npx', 'vuhca', 'run', '--case', 'case.sh');
   t.match(guest, { status: 7, stdout: /^the driver has bound$/m });
   t.same(listInstalled(), before, 'nothing was written into node_modules');

@@ -2,8 +2,8 @@
 /**
  * A small device with the interface of QEMU's `edu` (docs/specs/edu.rst): identification, liveness,
  * factorial, interrupts to raise and acknowledge, DMA in both directions through a buffer of 4 KiB.
- * It uses every part of the binding that a device needs. Run it with `npx tsx
- * protocol/vfio-user/examples/edu.ts --socket PATH`; LIBVFIO_USER names the library.
+ * It uses every part of the binding that a device needs. README.md says how to run it, in a clone
+ * and from an installed package; LIBVFIO_USER names the library.
  */
 import { parseArgs } from 'node:util';
 import pino from 'pino';
@@ -145,7 +145,7 @@ function main(): void {
   const { values } = parseArgs({ options: { socket: { type: 'string' }, library: { type: 'string' } } });
   const library = values.library ?? process.env.LIBVFIO_USER;
   if (values.socket === undefined || library === undefined) {
-    throw new VfioUserError('usage: edu.ts --socket PATH, with LIBVFIO_USER (or --library) naming the library');
+    throw new VfioUserError('usage: edu --socket PATH, with LIBVFIO_USER (or --library) naming the library');
   }
   const log = pino({ level: process.env.LOG_LEVEL ?? 'info' }, pino.destination({ dest: 2, sync: true }));
   const edu = new Edu();
