@@ -151,7 +151,8 @@ async function listLoaded(t: Test, words: readonly string[]): Promise<string[]> 
 
 /** The packages that an adapter needs: those for its log and for vfio-user. */
 const { dependencies, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-const adapterPackages = Object.keys(dependencies).filter((name) => !['commander', 'tsx'].includes(name));
+const others = ['commander', 'junit-report-builder', 'tsx'];
+const adapterPackages = Object.keys(dependencies).filter((name) => !others.includes(name));
 
 function packagesOf(paths: readonly string[]): string[] {
   return adapterPackages.filter((name) => paths.some((path) => path.startsWith(`node_modules/${name}/`)));
