@@ -4,10 +4,11 @@
  * for scheduler, lanes, transport and receive queues. Management asks for changes that it has
  * checked; units report failures through `QueuePair.life`.
  */
-import { EventType, FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, EventType, FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ObjectTables } from '../queues/object-tables.ts';
 import type { QueuePair, QueuePairLife } from '../queues/queue-pair.ts';
+import { FailureCause } from '../queues/queue-pair-failure.ts';
 import type { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
 import type { ConnectedTransport } from '../transport/connected-transport.ts';
 import type { ReceiveQueueReader } from '../transport/receive-queue.ts';
@@ -31,7 +32,11 @@ export class QueuePairLifeCycle implements QueuePairLife {
   changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
     const { connected, scheduler } = this.#units;
     const previous = qp.state;
-    if (next === QpState.ERR) return this.moveToError(qp);
+    if (next === QpState.ERR) {
+      qp.failure.note(qp, FailureCause.SOFTWARE, CompletionStatus.SUCCESS, FaultKind.NONE);
+      return this.moveToError(qp);
+    }
+    if (next === QpState.INIT || (next === QpState.RTS && previous === QpState.SQE)) qp.failure.clear();
     if (next === QpState.RESET) this.#returnSharedEntry(qp);
     qp.state = next;
     if (next === QpState.RESET) this.#reset(qp);
@@ -74,6 +79,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
   }
 
   fail(qp: QueuePair, fault: FaultKind): void {
+    qp.failure.note(qp, FailureCause.ADAPTER, CompletionStatus.SUCCESS, fault);
     this.moveToError(qp);
     qp.owner.postAsynchronous(EventType.QP_FATAL, qp, fault);
   }

@@ -14,7 +14,7 @@ import {
   setDoorbellQpn,
 } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { CSR, getCsrOverflowControlEnable } from '../../protocol/layout/gen/registers.gen.ts';
-import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellFlood, stepUntil } from '../test-support/doorbell-flood.ts';
 
@@ -36,7 +36,7 @@ t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the 
   const adapter = flood.fixture.machine.device;
   const [destroyed, failed] = spilled.map((qp) => adapter.tables.queuePairs.get(qp?.qpn ?? 0) as QueuePair);
   adapter.queuePairLife.drop(destroyed);
-  adapter.queuePairLife.moveToError(failed);
+  adapter.queuePairLife.changeState(failed, QpState.ERR, false);
   flood.fixture.settle();
   const completions = flood.cq.drain();
   t.notOk(

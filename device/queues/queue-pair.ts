@@ -14,6 +14,7 @@ import type { KeyHolder } from '../protection/key-holder.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import type { CompletionQueue } from './completion-queue.ts';
+import { QueuePairFailure } from './queue-pair-failure.ts';
 import type { ReceiveRing } from './receive-ring.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 
@@ -44,9 +45,12 @@ export interface RequesterPart {
 export interface QueuePairLife {
   /** Carries out a state change that software requested and management checked. */
   changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void;
-  /** Moves the QP to ERR and flushes all outstanding work. */
+  /** Moves the QP to ERR and flushes all outstanding work. The caller has noted the failure. */
   moveToError(qp: QueuePair): void;
-  /** Handles a failed send command: an unreliable QP goes to SQE, a reliable one to ERR. */
+  /**
+   * Handles a failed send command: an unreliable QP goes to SQE, a reliable one to ERR. The caller
+   * has noted the failure.
+   */
   failSends(qp: QueuePair): void;
   /** Moves a QP that cannot continue to ERR and posts QP_FATAL (IBTA 10.10.2.3). */
   fail(qp: QueuePair, fault: FaultKind): void;
@@ -155,6 +159,8 @@ export class QueuePair implements KeyHolder {
   tokenHigh = 0;
   /** Number of type 2 memory windows bound by the QP. */
   boundWindows = 0;
+  /** Why the QP left its working states, for the status. */
+  readonly failure = new QueuePairFailure();
   /** Carries out changes that concern several units. */
   readonly life: QueuePairLife;
 

@@ -24,7 +24,7 @@ import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { InProcessHost } from '../hosts/in-process/host.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
 import type { Random } from '../random.ts';
-import { findBadBinding, findBrokenInvariant, findLeak } from './invariants.ts';
+import { findBadBinding, findBrokenInvariant, findLeak, findUnexplained } from './invariants.ts';
 import { findLaneFault } from './lane-invariants.ts';
 
 /** Vectors of the two event queues of every fixture. */
@@ -174,7 +174,11 @@ export class AdapterFixture {
   /** Throws if an invariant of the adapter is violated. */
   checkInvariants(): void {
     const core = this.machine.device;
-    const broken = findBrokenInvariant(this.access, this.steady) ?? findBadBinding(core) ?? findLaneFault(core);
+    const broken =
+      findBrokenInvariant(this.access, this.steady) ??
+      findBadBinding(core) ??
+      findLaneFault(core) ??
+      findUnexplained(core);
     if (broken !== undefined) throw new Error(`${broken}; ${this.machine.describe()}`);
   }
 
@@ -184,7 +188,7 @@ export class AdapterFixture {
    */
   finish(halfWritten = 0): void {
     this.settle();
-    const leak = findLeak(this.access, halfWritten);
+    const leak = findLeak(this.access, halfWritten) ?? findUnexplained(this.machine.device);
     if (leak !== undefined) throw new Error(`${leak}; ${this.machine.describe()}`);
     const overrun = this.driver.allocator.findOverrun();
     if (overrun !== undefined) {

@@ -5,9 +5,11 @@
  * and PCBs (US 8,484,392 par. 53-56). Called by fixtures, simulations and hosts' suites.
  */
 import { CSR, getCsrOverflowControlEntriesLog2 } from '../../protocol/layout/gen/registers.gen.ts';
+import { QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.ts';
+import { FailureCause } from '../queues/queue-pair-failure.ts';
 
 const LEVELS = 2;
 const DWORD_BYTES = 4;
@@ -150,4 +152,16 @@ export function findBadBinding(adapter: Adapter): string | undefined {
   }
   for (const [vcb] of collecting) return `VCB ${vcb} collects without a PCB`;
   return collectBuffers.findError() ?? schedulerBuffers.findError();
+}
+
+/** A QP in an error state says why it is there. */
+export function findUnexplained({ tables }: Adapter): string | undefined {
+  let found: string | undefined;
+  tables.queuePairs.forEach(({ number, state, failure }) => {
+    const failed = state === QpState.ERR || state === QpState.SQE;
+    if (failed && failure.cause === FailureCause.NONE) found = `QP ${number} does not say why it failed`;
+    if (state === QpState.INIT && failure.cause !== FailureCause.NONE)
+      found = `QP ${number} says why it failed in INIT`;
+  });
+  return found;
 }

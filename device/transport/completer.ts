@@ -13,7 +13,13 @@ import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { addPsn, MSN_MASK, psnDistance } from '../../protocol/infiniband/psn.ts';
-import { ackTimeoutNs, CREDITS_UNLIMITED, creditsOf, rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
+import {
+  ackTimeoutNs,
+  CREDITS_UNLIMITED,
+  creditsOf,
+  rnrTimerNs,
+  syndromeOf,
+} from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -39,7 +45,7 @@ export interface CompleterParts {
   /** The oldest records may be done. */
   completeDone(qp: QueuePair): void;
   /** The oldest record ends with an error; all records behind it are flushed. */
-  failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void;
+  failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind, psn?: number, syndrome?: number): void;
   /** A wait is over: the send queue may be read again. */
   resume(qp: QueuePair): void;
   /** Returns records that have not begun to the send queue. */
@@ -126,7 +132,7 @@ export class Completer {
     if (packet.aethOffset >= 0) this.#takeCredits(state, ring.view, packet.aethOffset);
     const fault = this.#takeData(state, record, ring, packet);
     if (fault !== FaultKind.NONE) {
-      this.#failData(state, fault);
+      this.#failData(state, fault, packet.psn);
       return true;
     }
     record.responsesReceived++;
@@ -159,14 +165,11 @@ export class Completer {
   }
 
   /** IBTA 9.7.6.2.3: a malformed response, or one that local memory cannot take. */
-  #failData(state: RequesterState, fault: FaultKind): void {
+  #failData(state: RequesterState, fault: FaultKind, psn: number): void {
     const isLocal = fault === FaultKind.DMA_WRITE;
+    const status = isLocal ? CompletionStatus.LOCAL_PROTECTION_ERROR : CompletionStatus.BAD_RESPONSE_ERROR;
     this.#parts.completeDone(state.qp);
-    this.#parts.failOldest(
-      state.qp,
-      isLocal ? CompletionStatus.LOCAL_PROTECTION_ERROR : CompletionStatus.BAD_RESPONSE_ERROR,
-      fault,
-    );
+    this.#parts.failOldest(state.qp, status, fault, psn);
   }
 
   /**
@@ -258,8 +261,10 @@ export class Completer {
 
   #waitForReceiver(state: RequesterState, timerCode: number): void {
     if (state.qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
+      const syndrome = syndromeOf(AethKind.RNR_NAK, timerCode);
+      const status = CompletionStatus.RNR_RETRY_EXCEEDED;
       if (state.rnrRetriesLeft === 0)
-        return this.#parts.failOldest(state.qp, CompletionStatus.RNR_RETRY_EXCEEDED, FaultKind.NONE);
+        return this.#parts.failOldest(state.qp, status, FaultKind.NONE, state.unackedPsn, syndrome);
       state.rnrRetriesLeft--;
     }
     state.wait = RequesterWait.RNR;
@@ -270,7 +275,7 @@ export class Completer {
 
   #refused(state: RequesterState, psn: number, code: number): void {
     if (code === NakCode.PSN_SEQUENCE_ERROR) return this.#retry(state, psn);
-    this.#parts.failOldest(state.qp, refusalStatus(code), FaultKind.NONE);
+    this.#parts.failOldest(state.qp, refusalStatus(code), FaultKind.NONE, psn, syndromeOf(AethKind.NAK, code));
   }
 
   /**
@@ -280,7 +285,7 @@ export class Completer {
   #retry(state: RequesterState, psn: number): void {
     if (state.wait === RequesterWait.RNR || state.retriedPsn === psn) return;
     if (state.retriesLeft === 0)
-      return this.#parts.failOldest(state.qp, CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE);
+      return this.#parts.failOldest(state.qp, CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE, psn);
     state.retriesLeft--;
     state.retriedPsn = psn;
     this.retries++;

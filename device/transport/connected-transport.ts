@@ -75,7 +75,7 @@ export class ConnectedTransport {
       timers: this.timers,
       now,
       completeDone,
-      failOldest: (qp, status, fault) => records.failOldest(qp, status, fault),
+      failOldest: (qp, status, fault, psn, syndrome) => records.failOldest(qp, status, fault, psn, syndrome),
       resume: (qp) => this.#resume(qp),
       returnUnbegun,
     });

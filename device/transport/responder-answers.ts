@@ -13,7 +13,7 @@ import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
-import { CREDITS_UNLIMITED, creditField } from '../../protocol/infiniband/syndrome.ts';
+import { CREDITS_UNLIMITED, creditField, syndromeOf } from '../../protocol/infiniband/syndrome.ts';
 import { AccessFlag, CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { ReadyQueue } from '../lane/ready-queue.ts';
@@ -21,6 +21,7 @@ import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { FailureCause, UNKNOWN } from '../queues/queue-pair-failure.ts';
 import { refusalStatus } from './fault-status.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { FailResponder } from './responder-request.ts';
@@ -258,6 +259,8 @@ export class ResponderAnswers {
     state.refused = true;
     state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
     this.#wake(qp, state);
+    const { SUCCESS } = CompletionStatus;
+    qp.failure.note(qp, FailureCause.RECEIVE, SUCCESS, fault, UNKNOWN, psn, syndromeOf(AethKind.NAK, code));
     this.#parts.fail(qp, region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL, fault, address);
     return false;
   }

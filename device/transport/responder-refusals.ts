@@ -6,8 +6,10 @@
  */
 import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
+import { syndromeOf } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { FailureCause, UNKNOWN } from '../queues/queue-pair-failure.ts';
 import { postReceiveCompletion } from './completions.ts';
 import { receiveStatus, refusalStatus } from './fault-status.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
@@ -55,8 +57,10 @@ export class ResponderRefusals {
   failReceiveWqe(fault: FaultKind): ResponderStep {
     const { reliable, qp, state } = this.#request;
     const tooShort = fault === FaultKind.RECEIVE_TOO_SHORT;
-    if (reliable) this.#nak(tooShort ? NakCode.INVALID_REQUEST : NakCode.REMOTE_OPERATIONAL_ERROR);
+    const code = tooShort ? NakCode.INVALID_REQUEST : NakCode.REMOTE_OPERATIONAL_ERROR;
+    if (reliable) this.#nak(code);
     const status = receiveStatus(fault);
+    this.#note(status, fault, code);
     qp.trace?.refuse(this.#request, status, fault);
     completeReceiveWqe(qp, state, status, fault);
     this.#fail(qp, undefined, fault, state.wqeNumber);
@@ -78,9 +82,19 @@ export class ResponderRefusals {
     qp.trace?.refuse(this.#request, refusalStatus(code), fault);
     if (!reliable) return this.skip();
     this.#nak(code);
-    completeReceiveWqe(qp, state, CompletionStatus.REMOTE_INVALID_REQUEST_ERROR, fault);
+    const status = CompletionStatus.REMOTE_INVALID_REQUEST_ERROR;
+    this.#note(state.wqeTaken ? status : CompletionStatus.SUCCESS, fault, code);
+    completeReceiveWqe(qp, state, status, fault);
     this.#fail(qp, event, fault, detail);
     return ResponderStep.EXIT;
+  }
+
+  /** Notes why the QP fails. The status is that of the receive WQE, if the message took one. */
+  #note(status: CompletionStatus, fault: FaultKind, code: number): void {
+    const { reliable, qp, state, packet } = this.#request;
+    const sequence = state.wqeTaken ? state.wqeNumber : UNKNOWN;
+    const syndrome = reliable ? syndromeOf(AethKind.NAK, code) : UNKNOWN;
+    qp.failure.note(qp, FailureCause.RECEIVE, status, fault, sequence, packet.psn, syndrome);
   }
 
   #nak(code: number): void {

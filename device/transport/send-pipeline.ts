@@ -16,6 +16,7 @@ import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { FailureCause } from '../queues/queue-pair-failure.ts';
 import { postSendCompletion } from './completions.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import { sendStatus } from './fault-status.ts';
@@ -116,6 +117,7 @@ export class SendPipeline {
     reportCommandFault(qp, buffer, fault);
     const status = sendStatus(fault, opcode);
     qp.trace?.endCommand(view, status, fault);
+    qp.failure.note(qp, FailureCause.SEND, status, fault, sequence);
     postSendCompletion(qp, sequence, opcode, status, fault);
     qp.life.failSends(qp);
   }

@@ -9,6 +9,7 @@ import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-comma
 import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { FailureCause, UNKNOWN } from '../queues/queue-pair-failure.ts';
 import { postSendCompletion } from './completions.ts';
 import { requesterOf } from './connected-states.ts';
 import { sendStatus } from './fault-status.ts';
@@ -64,10 +65,20 @@ export class SendRecordLife {
     if (state.recordCount === 0 && qp.drainNotify) qp.life.noteDrained(qp);
   }
 
-  /** Completes the oldest record with an error and fails the QP's sends. */
-  failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind): void {
+  /**
+   * Completes the oldest record with an error and fails the QP's sends. `psn` and `syndrome` are
+   * those of the packet that says so, for the record of the failure.
+   */
+  failOldest(
+    qp: QueuePair,
+    status: CompletionStatus,
+    fault: FaultKind,
+    psn: number = UNKNOWN,
+    syndrome: number = UNKNOWN,
+  ): void {
     const state = qp.requester as RequesterState;
     const record = state.shift();
+    qp.failure.note(qp, FailureCause.SEND, status, fault, record?.sequence, psn, syndrome);
     if (record !== undefined) {
       record.trace?.endRecord(state, record, status, fault);
       postSendCompletion(qp, record.sequence, record.opcode, status, fault);

@@ -14,6 +14,7 @@ import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { FailureCause } from '../queues/queue-pair-failure.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import { receiveStatus } from './fault-status.ts';
 import { notePkeyViolation, noteQkeyViolation } from './key-violations.ts';
@@ -53,7 +54,7 @@ export class UdResponder {
     const status = fault === FaultKind.NONE ? CompletionStatus.SUCCESS : receiveStatus(fault);
     qp.trace?.receiveDatagram(packet, ring, this.#reader.number, status, fault);
     if (fault === FaultKind.NONE) this.#complete(qp, port, ring.view, packet);
-    else this.#fail(qp, fault);
+    else this.#fail(qp, fault, packet.psn);
     return true;
   }
 
@@ -106,11 +107,12 @@ export class UdResponder {
   /**
    * A receive WQE that cannot be used completes in error and moves the QP to ERR (IBTA 10.10.3.2).
    */
-  #fail(qp: QueuePair, fault: FaultKind): void {
+  #fail(qp: QueuePair, fault: FaultKind, psn: number): void {
     const report = this.#report;
     report.fault = fault;
     report.solicited = 0;
     report.status = receiveStatus(fault);
+    qp.failure.note(qp, FailureCause.RECEIVE, report.status, fault, this.#reader.number, psn);
     postReceiveCompletion(qp, this.#reader.number, report);
     qp.life.moveToError(qp);
   }

@@ -5,6 +5,19 @@
  * them.
  */
 
+/** Width of the value of a syndrome; its kind is above. */
+const SYNDROME_VALUE_BITS = 5;
+
+/** The AETH syndrome of a kind (`AethKind`) and its value, as on the wire (IBTA 9.7.5.2.1). */
+export function syndromeOf(kind: number, value: number): number {
+  return (kind << SYNDROME_VALUE_BITS) | value;
+}
+
+/** Kind of a syndrome (`AethKind`), and its value. */
+export function splitSyndrome(syndrome: number): { readonly kind: number; readonly value: number } {
+  return { kind: syndrome >> SYNDROME_VALUE_BITS, value: syndrome & ((1 << SYNDROME_VALUE_BITS) - 1) };
+}
+
 /** Credit count field of a receiver without end-to-end flow control. */
 export const CREDITS_UNLIMITED = 31;
 
