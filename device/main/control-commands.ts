@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The commands of the control socket of a live adapter: status, resource requests, traces, and
- * captures. One capture runs at a time, as long as its connection lives. `ControlServer` calls
- * them.
+ * The commands of the control socket of a live adapter: status, queue pairs, resource requests,
+ * traces and captures. One capture runs at a time, as long as its connection lives.
+ * `ControlServer` calls them.
  */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
+import { listQueuePairs } from './queue-pair-report.ts';
 import { reportResources } from './resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from './resource-words.ts';
 import { reportProcess } from './status-report.ts';
@@ -19,6 +20,7 @@ export class ControlCommands {
   /** The commands by name, for `ControlServer`. */
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
     ['status', () => reportProcess(this.#process, this.#pid)],
+    ['queue-pairs', (request) => this.#listQueuePairs(request)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
     ['set-resources', (request) => this.#setResources(request)],
     ['capture-start', (request, client) => this.#startCapture(request, client)],
@@ -44,6 +46,12 @@ export class ControlCommands {
   /** Ends a running capture and closes its file. */
   async close(): Promise<void> {
     await this.#capture?.stop();
+  }
+
+  /** QPs in the order of their numbers, `first` and those after it. */
+  #listQueuePairs({ parameters: { first = 0, adapter } }: ControlRequest): unknown {
+    if (!Number.isSafeInteger(first)) throw new Error('first must be a whole number');
+    return listQueuePairs(this.#findAdapter(adapter).core, first as number);
   }
 
   /**

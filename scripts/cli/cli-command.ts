@@ -108,7 +108,10 @@ function settleWord(options: readonly Option[], word: string, next: string | und
     if (given !== undefined) throw new UsageError(`option ${name} takes no value`);
     return word;
   }
-  if (option.optional && given === undefined) return `${name}=${option.presetArg}`;
+  if (option.optional && given === undefined) {
+    // Without a preset, commander takes the next word if it is a value.
+    return option.presetArg === undefined ? word : `${name}=${option.presetArg}`;
+  }
   const isMissing = given === '' || (given === undefined && (next === undefined || next === '' || /^-./.test(next)));
   if (isMissing) throw new UsageError(`option ${name} needs a value: ${name} ${valueName(option)}`);
   return word;

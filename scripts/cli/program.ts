@@ -115,7 +115,7 @@ export function makeProgram(perform: (command: CliCommand, load: Entry['perform'
     .version(readVersion(), '--version', 'Prints the version')
     .exitOverride()
     .configureHelp({
-      optionTerm: ({ flags }) => flags.replace(' [', '[='),
+      optionTerm: ({ flags, presetArg }) => (presetArg === undefined ? flags : flags.replace(' [', '[=')),
       subcommandTerm: (command) => command.name(),
     })
     .addExample('vuhca run', 'a shell in a guest with the adapter and its driver')

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Performs `vuhca status` and `vuhca top`: the state of a running adapter, and its activity per
- * second, as a screen or as JSON.
+ * Performs `vuhca status` and `vuhca top`: the state of a running adapter or of its queue pairs,
+ * and its activity per second, as a screen or as JSON.
  */
 import type { CliCommand } from './cli-command.ts';
+import { showQueuePairs } from './queue-pair-sample.ts';
 import type { ScreenArguments, StatusArguments, TopArguments } from './status-command.ts';
 import { showSamples } from './status-sample.ts';
 import type { StatusView } from './status-screen.ts';
@@ -13,6 +14,10 @@ const SAMPLE_SECONDS = 0.5;
 
 export async function performStatus(command: CliCommand): Promise<number> {
   const given = command.opts<StatusArguments>();
+  if (given.qp !== undefined) {
+    await showQueuePairs(given);
+    return 0;
+  }
   const count = given.watch === undefined ? 1 : undefined;
   await showSamples(given, given.watch ?? SAMPLE_SECONDS, count, readView(given));
   return 0;

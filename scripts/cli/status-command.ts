@@ -17,6 +17,8 @@ export interface ScreenArguments {
 
 export interface StatusArguments extends ScreenArguments {
   readonly watch?: number;
+  /** A QPN, or true for all queue pairs. */
+  readonly qp?: number | true;
 }
 
 export interface TopArguments extends ScreenArguments {
@@ -26,14 +28,18 @@ export interface TopArguments extends ScreenArguments {
 
 const DAY_SECONDS = 86_400;
 const COUNT_MAX = 1_000_000;
+const QPN_MAX = 0xffffff;
 
 export function defineStatus(command: CliCommand): void {
   addScreenOptions(command, 'Everything about this function (default: a line for each)');
   command
     .addOption(wholeNumber('--watch [SECONDS]', 'Repeats the screen until Ctrl-C', 1, DAY_SECONDS).preset('1'))
+    .addOption(wholeNumber('--qp [N]', 'Queue pairs: all of them as a table, or QP N in full', 0, QPN_MAX))
     .addExample('vuhca status', 'one screen')
     .addExample('vuhca status --watch', 'a new screen every second')
     .addExample('vuhca status --function 1 --watch=5', 'one of several functions, every five seconds')
+    .addExample('vuhca status --qp', 'every queue pair, a line for each')
+    .addExample('vuhca status --qp 2', 'one queue pair: why it failed, its peer, its progress')
     .addExample('vuhca status --json', 'all of it, for programs');
 }
 

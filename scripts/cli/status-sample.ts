@@ -12,7 +12,8 @@ import { type ActivityRates, renderStatus, type StatusView } from './status-scre
 import { UsageError } from './usage-error.ts';
 
 const NS_PER_SECOND = 1e9;
-const CLEAR_SCREEN = '\x1b[H\x1b[J';
+/** Clears the terminal. */
+export const CLEAR_SCREEN = '\x1b[H\x1b[J';
 
 export interface StatusSample {
   readonly report: StatusReport;

@@ -6,6 +6,7 @@
  */
 import type { AdapterReport, FunctionReport, StatusReport } from '../../device/main/status-report.ts';
 import { activityOf, describeFunctions, type FunctionActivity } from './function-table.ts';
+import { bytes, duration, hex, line, seconds, shorten } from './screen-text.ts';
 
 /** Rates per second. */
 export interface ActivityRates {
@@ -29,11 +30,7 @@ export interface StatusView {
 /** An adapter with its sockets. */
 type ServedReport = StatusReport['adapters'][number];
 
-const LABEL_COLUMNS = 13;
-const COLUMNS = 80;
 const TABLE_COLUMNS = 132;
-const NS_PER_SECOND = 1e9;
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
 /** The report as lines of text. */
 export function renderStatus(report: StatusReport, rates: ActivityRates, view: StatusView = {}): string {
@@ -166,7 +163,7 @@ export function describeFaults({ counts, first }: FunctionReport['faults']): str
   const lines = [line('faults', kinds.length === 0 ? ['none'] : kinds.map(([kind, count]) => `${count} ${kind}`))];
   if (first === undefined) return lines;
   const { kind, object, address, timeNs } = first;
-  const where = `object ${hex(object)}, address ${hex(address)}, at ${(timeNs / NS_PER_SECOND).toFixed(6)} s`;
+  const where = `object ${hex(object)}, address ${hex(address)}, at ${seconds(timeNs)} s`;
   return [...lines, line('first fault', [`${kind}: ${where}`])];
 }
 
@@ -215,17 +212,6 @@ function describeDrops(drops: AdapterReport['drops']): string {
   return line('drops', words.length === 0 ? ['none'] : words);
 }
 
-/** A label and its parts; parts that do not fit continue in further lines. */
-function line(label: string, parts: readonly string[]): string {
-  const rows: string[] = [];
-  for (const part of parts) {
-    const last = rows[rows.length - 1];
-    if (last === undefined || LABEL_COLUMNS + last.length + part.length + 2 > COLUMNS) rows.push(part);
-    else rows[rows.length - 1] = `${last}, ${part}`;
-  }
-  return rows.map((row, i) => (i === 0 ? label : '').padEnd(LABEL_COLUMNS) + row).join('\n');
-}
-
 function queues({ count, posted, errors }: FunctionReport['eventQueues']): string[] {
   return [`${count}`, `${posted} entries posted`, `${errors} in error`];
 }
@@ -237,29 +223,4 @@ function states(counts: Readonly<Record<string, number>>): string {
 
 function perSecond({ requests, commands, packets }: ActivityRates): string {
   return `${requests.toFixed(0)} requests/s, ${commands.toFixed(0)} commands/s, ${packets.toFixed(0)} packets/s`;
-}
-
-function duration(ns: number): string {
-  const seconds = Math.floor(ns / NS_PER_SECOND);
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  if (hours > 0) return `${hours} h ${minutes} min`;
-  return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
-}
-
-function bytes(count: number): string {
-  let unit = 0;
-  let value = count;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
-}
-
-function hex(value: number): string {
-  return `0x${value.toString(16)}`;
-}
-
-function shorten(text: string, columns: number): string {
-  return text.length <= columns ? text : `...${text.slice(text.length - columns + 3)}`;
 }

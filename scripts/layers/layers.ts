@@ -184,7 +184,7 @@ export const layers: readonly Layer[] = [
     path: 'device/main',
     holds: 'the third host: vfio-user; the live process around it',
     uses: of(
-      'layout infiniband protocol/vfio-user host.ts port function fabric trace events queues collect doorbells lane shares adapter hosts',
+      'layout infiniband protocol/vfio-user host.ts port function fabric trace events queues collect doorbells lane shares transport adapter hosts',
     ),
   },
   {

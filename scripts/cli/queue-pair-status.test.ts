@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `vuhca status --qp`: the table and the single screen for queue pairs with a known history, word
+ * for word; and of a running adapter, with its errors.
+ */
+import { join } from 'node:path';
+import t from 'tap';
+import { listQueuePairs, type QueuePairReport } from '../../device/main/queue-pair-report.ts';
+import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
+import { connect } from '../../device/test-support/connected-fixture.ts';
+import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { renderQueuePair, renderQueuePairs } from './queue-pair-screen.ts';
+import { makeDirectory } from './testing/directory.ts';
+import { CliProcess, runCli } from './testing/run-cli.ts';
+
+const COLUMNS = 80;
+
+function isNarrow(text: string): boolean {
+  return text.split('\n').every((line) => line.length <= COLUMNS);
+}
+
+/**
+ * A connection whose second WRITE named a wrong R_Key, one whose message finds no receive WQE, a
+ * datagram QP in SQE, and one that software moved to ERR.
+ */
+function makeHistory(): QueuePairReport[] {
+  const fixture = new AdapterFixture({ seed: 1 });
+  const { a, b, region } = connect(fixture, { sendPsn: 100, receivePsn: 500, pathMtu: 1 });
+  const [from, to] = [fixture.createBuffer(600), fixture.createBuffer(600)];
+  for (const rkey of [region.rkey, 0x1234500]) {
+    a.post({ opcode: SendOpcode.RDMA_WRITE, sges: [fixture.sge(from)], remote: { address: to.address, rkey } });
+    fixture.settle();
+  }
+  const { a: idle } = connect(fixture);
+  idle.post({ inline: new Uint8Array(8) });
+  fixture.settle();
+  const { sender, receiver, to: datagram } = fixture.createPair();
+  sender.post(datagram({ sges: [{ address: 0, length: 8, lkey: 0x7700 }] }));
+  fixture.settle();
+  receiver.toError();
+  fixture.checkInvariants();
+  const { queuePairs, next } = listQueuePairs(fixture.machine.device, 0);
+  t.equal(next, undefined);
+  t.equal(queuePairs[1].number, b.qpn);
+  return [...queuePairs];
+}
+
+t.test('all queue pairs, a line for each', async (t) => {
+  const text = renderQueuePairs(makeHistory());
+  t.equal(
+    text,
+    `QP  fn  type  state  peer  sends  busy  receives  failure
+2    0  RC    ERR    3@2       2     0         0  REMOTE_ACCESS_ERROR
+3    0  RC    ERR    2@1       0     0         0  KEY_INVALID
+4    0  RC    RTS    5@2       1     1         0
+5    0  RC    RTS    4@1       0     0         0
+6    0  UD    SQE              1     0         0  LOCAL_PROTECTION_ERROR
+7    0  UD    ERR              0     0         0  by software
+peer: QP@LID; sends, receives: number of the next WQE; busy: commands in flight
+\`vuhca status --qp N\` shows one in full
+`,
+  );
+  t.ok(isNarrow(text));
+  t.equal(renderQueuePairs([]), 'no QPs\n');
+});
+
+t.test('one queue pair in full', async (t) => {
+  const [requester, responder, waiting, , datagram, moved] = makeHistory();
+  t.equal(
+    renderQueuePair(requester),
+    `QP 2         RC, ERR, function 0, QoS level 0
+objects      PD 1, send CQ 1, receive CQ 2
+failure      a send failed in RTS at 0.000000 s, send WQE 1
+             status REMOTE_ACCESS_ERROR, PSN 103
+             received NAK REMOTE_ACCESS_ERROR
+peer         QP 3 at LID 2, port 1
+send         next WQE 2, 0 in flight, 0 of them in kick lists, next PSN 106
+receive      next WQE 0, 0 known to be posted, expected PSN 500, MSN 0
+`,
+  );
+  t.equal(
+    renderQueuePair(responder),
+    `QP 3         RC, ERR, function 0, QoS level 0
+objects      PD 1, send CQ 3, receive CQ 4
+failure      a request of the peer failed in RTS at 0.000000 s
+             fault KEY_INVALID, PSN 103, sent NAK REMOTE_ACCESS_ERROR
+peer         QP 2 at LID 1, port 2
+send         next WQE 0, 0 in flight, 0 of them in kick lists, next PSN 500
+receive      next WQE 0, 0 known to be posted, expected PSN 103, MSN 1
+`,
+  );
+  t.equal(
+    renderQueuePair(datagram),
+    `QP 6         UD, SQE, function 0, QoS level 0
+objects      PD 1, send CQ 9, receive CQ 9
+failure      a send failed in RTS at 0.000000 s, send WQE 0
+             status LOCAL_PROTECTION_ERROR, fault KEY_INVALID
+peer         none, port 1
+send         next WQE 1, 0 in flight, 0 of them in kick lists, next PSN 0
+receive      next WQE 0, 0 known to be posted
+`,
+  );
+  t.equal(
+    renderQueuePair(moved),
+    `QP 7         UD, ERR, function 0, QoS level 0
+objects      PD 1, send CQ 10, receive CQ 10
+failure      software moved it to ERR in RTS at 0.000000 s
+peer         none, port 2
+send         next WQE 0, 0 in flight, 0 of them in kick lists, next PSN 0
+receive      next WQE 0, 0 known to be posted
+`,
+  );
+  t.equal(
+    renderQueuePair(waiting),
+    `QP 4         RC, RTS, function 0, QoS level 0
+objects      PD 1, send CQ 5, receive CQ 6
+failure      none
+peer         QP 5 at LID 2, port 1
+send         next WQE 1, 1 in flight, 0 of them in kick lists, next PSN 1
+             acknowledged before PSN 0, waits: receiver not ready
+             7 retries left, RNR: 7
+receive      next WQE 0, 0 known to be posted, expected PSN 0, MSN 0
+`,
+  );
+  for (const qp of [requester, responder, waiting, datagram, moved]) t.ok(isNarrow(renderQueuePair(qp)));
+});
+
+t.test('a running adapter', async (t) => {
+  const directory = makeDirectory(t);
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const device = new CliProcess(['device', '--socket', join(directory, 's.sock')], environment);
+  t.teardown(() => device.child.kill('SIGKILL'));
+  await device.until(/^listening on/m);
+  const status = (...words: string[]) => runCli(['status', ...words], environment);
+  t.match(await status('--qp'), { status: 0, stdout: 'no QPs\n' });
+  t.match(await status('--qp', '--json'), { status: 0, stdout: '{"adapters":[{"name":"a","queuePairs":[]}]}\n' });
+  t.match(await status('--qp', '7'), { status: 1, stderr: /there is no QP 7\n/ });
+  t.match(await status('--qp', '0x7', '--function', '0'), { status: 1, stderr: /there is no QP 7 of function 0\n/ });
+  t.match(await status('--qp', 'x'), { status: 2, stderr: /option --qp is x; it must be a whole number/ });
+});
