@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run generate`: writes everything derived from the layout tables (TypeScript accessors, the C
- * header, the register reference). `npm run check:generated` (`--check`) writes nothing and fails
- * with the names of stale files.
+ * header, the register reference) and from the driver's comments (the reference of its API).
+ * `npm run check:generated` (`--check`) writes nothing and fails with the names of stale files.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { API_PATH, ApiError, emitDriverApi, readDriverSources } from './driver-api.ts';
 import { generateOutputs, type TableSet } from './outputs.ts';
 import { TableError } from './resolve.ts';
 
@@ -73,9 +74,16 @@ export function writeOutputs(root: string, outputs: ReadonlyMap<string, string>)
   return [...changed, ...leftOver];
 }
 
+/** The texts of all generated files. */
+async function generateAll(): Promise<Map<string, string>> {
+  const outputs = generateOutputs(await loadTableSets());
+  outputs.set(API_PATH, emitDriverApi(readDriverSources(ROOT)));
+  return outputs;
+}
+
 /** Writes stale files, or names them; returns the exit status. */
 async function generate(check: boolean): Promise<number> {
-  const outputs = generateOutputs(await loadTableSets());
+  const outputs = await generateAll();
   if (!check) {
     const written = writeOutputs(ROOT, outputs);
     process.stdout.write(`generate: ${outputs.size} files, ${written.length} changed\n`);
@@ -90,11 +98,15 @@ async function generate(check: boolean): Promise<number> {
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   await runEntry(async () => {
-    const script = defineScript('npm run generate --', 'Writes the files derived from the layout tables.');
+    const script = defineScript(
+      'npm run generate --',
+      "Writes the files derived from the layout tables and from the driver's comments.",
+    );
     const checked = script.option('--check', 'Writes nothing and fails when a generated file is stale.');
     const { check } = readOptions<{ check?: boolean }>(checked);
     process.exitCode = await generate(check ?? false).catch((error: unknown) => {
-      throw error instanceof TableError ? new SetupError(`the tables have a mistake: ${error.message}`) : error;
+      if (error instanceof TableError) throw new SetupError(`the tables have a mistake: ${error.message}`);
+      throw error instanceof ApiError ? new SetupError(error.message) : error;
     });
   });
 }
