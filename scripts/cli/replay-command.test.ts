@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { Recorder } from '../../device/hosts/recording.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { makeDirectory } from './testing/directory.ts';
-import { InspectorClient } from './testing/inspector-client.ts';
+import { InspectorClient } from './inspector-client.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
 /**

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { makeDirectory } from './testing/directory.ts';
-import { InspectorClient } from './testing/inspector-client.ts';
+import { InspectorClient } from './inspector-client.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
 const LOG_LINES_MAX = 20;
