@@ -5,6 +5,7 @@
  * accesses of the host to the units, and undoes everything on reset. Hosts call it through
  * `FunctionPort`.
  */
+
 import { BAR_REGISTERS_BYTES, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
@@ -13,6 +14,7 @@ import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { WriteCombining } from '../collect/write-combining.ts';
 import { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import { NO_OBJECT } from '../function/fault-log.ts';
 import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
 import type { ManagedAdapter, ManagedFunction } from '../management/managed-adapter.ts';
@@ -86,14 +88,14 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       if (sizeBytes === 8) this.registers.high = pending[word + 1] ?? 0;
       return pending[word];
     }
-    if (offset >= BAR_REGISTERS_BYTES) this.underlying.faults.report(FaultKind.REGISTER_RESERVED, 0, offset);
+    if (offset >= BAR_REGISTERS_BYTES) this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
     return 0;
   }
 
   /** The MSI-X table belongs to the host: writes there never come, and are dropped if they do. */
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
     if (offset < CSR_SIZE) this.registers.write(offset, sizeBytes, low >>> 0, high >>> 0);
-    else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, 0, offset);
+    else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
@@ -149,7 +151,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       shared.control = 0;
       this.#clearGids();
     }
-    underlying.reset();
+    underlying.reset(kind);
   }
 
   ringExplicit(low: number, high: number): void {

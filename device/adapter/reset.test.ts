@@ -105,6 +105,7 @@ for (const [phase, prepare] of Object.entries(phases)) {
       const memory = fixture.host.memory.bytes.slice();
       const resets = getCsrDeviceStatusResetCount(fixture.read(CSR.DEVICE_STATUS));
       const raised = fixture.host.raised.slice();
+      const { [kind]: before } = fixture.machine.device.functions[0].underlying.resets;
       reset(fixture, kind);
       t.equal(findLeak(fixture.access), undefined, `${kind}: buffers and credits are back at once`);
       fixture.host.masked.fill(0);
@@ -115,6 +116,7 @@ for (const [phase, prepare] of Object.entries(phases)) {
       t.same(fixture.host.raised, raised, `${kind}: no interrupt`);
       checkEmpty(t, fixture, kind);
       t.equal(getCsrDeviceStatusResetCount(fixture.read(CSR.DEVICE_STATUS)), resets + 1);
+      t.equal(fixture.machine.device.functions[0].underlying.resets[kind], before + 1, `counted as ${kind}`);
       fixture.machine.resume();
       fixture.bringUp();
       fixture.proveItWorks();

@@ -125,11 +125,11 @@ export class CollectUnit {
   write(offset: number, sizeBytes: number, low: number, high: number): void {
     const page = Math.floor(offset / PAGE_BYTES);
     const inPage = offset % PAGE_BYTES;
-    if (offset % sizeBytes !== 0) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
+    if (offset % sizeBytes !== 0) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     if (offset >= this.dedicatedOffset) return this.#writeDedicated(page, inPage, offset, sizeBytes, low, high);
     // A command that began before the share shrank may still be finished or cancelled.
     if (page >= this.vcbCount && this.#collecting[page] === undefined)
-      return this.#faults.report(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
+      return this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
     if (inPage < DATA_BYTES) return this.#writeData(page, inPage, sizeBytes, low, high);
     this.#writeControl(page, inPage, offset, sizeBytes, low, high);
   }
@@ -217,7 +217,7 @@ export class CollectUnit {
 
   #kickWhenWhole(page: number, buffer: PhysicalCollectBuffer): void {
     if (!buffer.lengthValid) {
-      this.#faults.report(FaultKind.COLLECT_BAD_LENGTH, page, buffer.collectLength);
+      this.#faults.reportPage(FaultKind.COLLECT_BAD_LENGTH, page, buffer.collectLength);
       this.#free(page);
     } else if (buffer.whole) this.#kick(page, buffer);
   }
@@ -230,7 +230,7 @@ export class CollectUnit {
   }
 
   #writeControl(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {
-    if (sizeBytes !== 8) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
+    if (sizeBytes !== 8) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     switch (inPage) {
       case NOTIFY_OFFSET:
         return this.#sink.notify(low, high);
@@ -243,7 +243,7 @@ export class CollectUnit {
       case CANCEL_OFFSET:
         return this.#cancel(page, offset, high);
       default:
-        this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
+        this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     }
   }
 
@@ -261,7 +261,8 @@ export class CollectUnit {
   }
 
   #cancel(page: number, offset: number, high: number): void {
-    if (high >>> CANCEL_CANCEL_SHIFT !== CANCEL) return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
+    if (high >>> CANCEL_CANCEL_SHIFT !== CANCEL)
+      return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     if (this.#collecting[page] === undefined) return;
     this.cancels++;
     this.#free(page);
@@ -273,7 +274,7 @@ export class CollectUnit {
 
   #writeDedicated(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {
     const inside = offset < this.dedicatedOffset + DEDICATED_COLLECT_BUFFERS * PAGE_BYTES;
-    if (!inside) return this.#faults.report(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
+    if (!inside) return this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
     const buffer = this.#dedicated;
     if (inPage === CANCEL_OFFSET && sizeBytes === 8 && high >>> CANCEL_CANCEL_SHIFT === CANCEL) {
       if (buffer.state === PcbState.COLLECTING) this.releaseDedicated();
@@ -282,12 +283,12 @@ export class CollectUnit {
     // The buffer of an executing command accepts no other one: software holds the lock until the
     // response.
     if (inPage >= DATA_BYTES || buffer.state > PcbState.COLLECTING)
-      return this.#faults.report(FaultKind.COLLECT_RESERVED, page, offset);
+      return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     if (buffer.state === PcbState.FREE) buffer.open();
     buffer.store(inPage, sizeBytes, low, high);
     if (!buffer.lengthKnown) return;
     if (!buffer.lengthValid) {
-      this.#faults.report(FaultKind.COLLECT_BAD_LENGTH, page, buffer.collectLength);
+      this.#faults.reportPage(FaultKind.COLLECT_BAD_LENGTH, page, buffer.collectLength);
       this.releaseDedicated();
     } else if (buffer.whole) {
       buffer.state = PcbState.KICKED;

@@ -7,6 +7,7 @@
  * the first failed access and when its memory is unmapped. Called by `DoorbellUnit` and
  * `SpilledDoorbells`; a destroyed QP is reported by the queue-pair life cycle.
  */
+
 import { OVERFLOW_ENTRY_BYTES, OVERFLOW_MAX_LOG2, OVERFLOW_MIN_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   DOORBELL_SIZE,
@@ -17,6 +18,7 @@ import {
 } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
+import { OVERFLOW_BUFFER } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
@@ -114,7 +116,7 @@ export class OverflowBuffer {
   write(qp: QueuePair, sequence: number): boolean {
     setDoorbellQpn(this.#expectedView, 0, qp.number);
     setDoorbellSequence(this.#expectedView, 0, sequence);
-    if (!this.#at(this.written).write(qp.number, this.#expected, 0, OVERFLOW_ENTRY_BYTES)) {
+    if (!this.#at(this.written).write(qp, this.#expected, 0, OVERFLOW_ENTRY_BYTES)) {
       this.disable();
       return false;
     }
@@ -132,7 +134,7 @@ export class OverflowBuffer {
    * writes it.
    */
   fetch(): FaultKind {
-    if (!this.#at(this.read).read(0, OVERFLOW_ENTRY_BYTES, this.#entry, 0)) {
+    if (!this.#at(this.read).read(OVERFLOW_BUFFER, OVERFLOW_ENTRY_BYTES, this.#entry, 0)) {
       this.disable();
       return FaultKind.DMA_READ;
     }

@@ -54,7 +54,7 @@ export class SendQueueDescriptors {
     this.#linkOf(qp);
     setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
     setSendQueueDescriptorDestroyed(this.#view, 0, qp.stopped ? 1 : 0);
-    return this.#dma.at(qp.descriptorAddress).write(qp.number, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
+    return this.#dma.at(qp.descriptorAddress).write(qp, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
   }
 
   /**
@@ -70,7 +70,7 @@ export class SendQueueDescriptors {
   /** Writes the link only. */
   writeLink(qp: QueuePair): void {
     this.#linkOf(qp);
-    this.#dma.at(qp.descriptorAddress).write(qp.number, this.#bytes, 0, LINK_BYTES);
+    this.#dma.at(qp.descriptorAddress).write(qp, this.#bytes, 0, LINK_BYTES);
   }
 
   /**
@@ -83,18 +83,18 @@ export class SendQueueDescriptors {
     const found = how === LinkCheck.COMPARE_SWAP ? this.#swap(qp) : this.#read(qp);
     if (found === undefined) return false;
     if (found === expected) return true;
-    this.#faults.report(FaultKind.DESCRIPTOR_LINK, qp.number, qp.descriptorAddress);
+    this.#faults.report(FaultKind.DESCRIPTOR_LINK, qp, qp.descriptorAddress);
     this.writeLink(qp);
     return true;
   }
 
   #read(qp: QueuePair): number | undefined {
-    if (!this.#dma.at(qp.descriptorAddress).read(qp.number, LINK_BYTES, this.#found, 0)) return undefined;
+    if (!this.#dma.at(qp.descriptorAddress).read(qp, LINK_BYTES, this.#found, 0)) return undefined;
     return this.#foundView.getInt32(0, true);
   }
 
   #swap(qp: QueuePair): number | undefined {
-    return this.#dma.at(qp.descriptorAddress).compareAndSwap(qp.number, this.#null, this.#last);
+    return this.#dma.at(qp.descriptorAddress).compareAndSwap(qp, this.#null, this.#last);
   }
 
   /**

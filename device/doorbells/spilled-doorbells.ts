@@ -4,7 +4,7 @@
  * `DoorbellUnit` calls it: the unit detects potential deadlocks, decides when doorbells are spilled
  * and read back, and starts a sweep when one is lost.
  */
-import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -61,7 +61,7 @@ export class SpilledDoorbells {
     if (fault === FaultKind.DMA_READ) return false;
     this.#owner.counters.doorbellsDrained++;
     if (fault !== FaultKind.NONE || !this.#restore())
-      this.#owner.faults.report(FaultKind.OVERFLOW_ENTRY, overflow.qpn, overflow.addressRead);
+      this.#owner.faults.reportNumber(FaultKind.OVERFLOW_ENTRY, FaultObject.QP, overflow.qpn, overflow.addressRead);
     return overflow.pending > 0 || overflow.checkEmptied();
   }
 

@@ -5,6 +5,7 @@
  * decision 8). An EQE is never overwritten: a full queue goes into error. Completion queues and
  * functions post here.
  */
+
 import { ENTRY_SEQUENCE_FIRST } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   EVENT_ENTRY_SEQUENCE_BYTES,
@@ -20,9 +21,10 @@ import {
   setEventEntryTokenHigh,
   setEventEntryTokenLow,
 } from '../../protocol/layout/gen/event-entry.gen.ts';
-import { EqControl, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { EqControl, FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
 import type { EventRecord } from '../function/event-record.ts';
+import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
@@ -32,7 +34,7 @@ const SEQUENCE_BYTES = EVENT_ENTRY_SEQUENCE_BYTES;
 const SUMMARY_SET = Uint8Array.of(1);
 
 /** An event queue of 2^`entriesLog2` EQEs in `memory`. */
-export class EventQueue {
+export class EventQueue implements FaultSubject {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   readonly memory: QueueMemory;
@@ -69,6 +71,10 @@ export class EventQueue {
     this.vector = 0;
     this.controls = EqControl.NOTHING;
     this.asynchronous = false;
+  }
+
+  get faultObject(): FaultObject {
+    return FaultObject.EQ;
   }
 
   /**
@@ -117,7 +123,7 @@ export class EventQueue {
   consume(consumed: number): void {
     const unread = (this.producerCount - consumed) >>> 0;
     if (unread > (this.producerCount - this.consumed) >>> 0)
-      return this.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, this.number, consumed);
+      return this.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, this, consumed);
     this.consumed = consumed;
   }
 
@@ -128,8 +134,7 @@ export class EventQueue {
     this.#compose(event);
     const slot = this.producerCount % this.entries;
     const dma = this.memory.at(this.owner.dma, slot * EVENT_ENTRY_SIZE);
-    if (!dma.publish(this.number, this.#entry, EVENT_ENTRY_SIZE, SEQUENCE_BYTES))
-      return this.#fail(FaultKind.DMA_WRITE);
+    if (!dma.publish(this, this.#entry, EVENT_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
     this.owner.timeline?.note(Step.EQE, this.owner.number, this.number, event.type, event.objectNumber);
     return true;
@@ -146,7 +151,7 @@ export class EventQueue {
    * fault; the event stays posted.
    */
   #set(dma: Dma): void {
-    dma.write(this.number, SUMMARY_SET, 0, 1);
+    dma.write(this, SUMMARY_SET, 0, 1);
   }
 
   /** Requests the interrupt. The message is sent at the end of the pass, after all its writes. */
@@ -173,7 +178,7 @@ export class EventQueue {
 
   #fail(fault: FaultKind): boolean {
     this.error = true;
-    if (fault === FaultKind.EQ_OVERRUN) this.owner.faults.report(fault, this.number, this.producerCount);
+    if (fault === FaultKind.EQ_OVERRUN) this.owner.faults.report(fault, this, this.producerCount);
     this.owner.eventQueueFailed(this, fault);
     return false;
   }

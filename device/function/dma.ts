@@ -7,7 +7,7 @@
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { HostPort, WordBlock } from '../host.ts';
 import { AddressRegister } from './address-register.ts';
-import type { FaultLog } from './fault-log.ts';
+import type { FaultLog, FaultSubject } from './fault-log.ts';
 
 const DWORD_BYTES = 4;
 /** Longest transfer that moves by words: commands, short payloads. */
@@ -53,63 +53,63 @@ export class Dma {
   }
 
   /**
-   * Copies guest memory into `target`. `object` is the number of the object that the transfer
-   * belongs to, for the fault record. Returns false after a fault.
+   * Copies guest memory into `target`. `subject` is the object that the transfer belongs to,
+   * for the fault record. Returns false after a fault.
    */
-  read(object: number, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
-    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object);
+  read(subject: FaultSubject, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, subject);
     if (!this.#isExact(lengthBytes) || !this.#host.readMemory(this.#at, lengthBytes, target, targetOffset))
-      return this.#refuse(FaultKind.DMA_READ, object);
+      return this.#refuse(FaultKind.DMA_READ, subject);
     this.bytesRead += lengthBytes;
     return true;
   }
 
   /** Copies into guest memory; arguments and result as for `read`. */
-  write(object: number, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
-    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object);
+  write(subject: FaultSubject, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, subject);
     if (!this.#isExact(lengthBytes) || !this.#host.writeMemory(this.#at, source, sourceOffset, lengthBytes))
-      return this.#refuse(FaultKind.DMA_WRITE, object);
+      return this.#refuse(FaultKind.DMA_WRITE, subject);
     this.bytesWritten += lengthBytes;
     return true;
   }
 
   /** As `read`. Short aligned pieces move by words if the host supports it. */
-  readBlock(object: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
+  readBlock(subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
     const { bytes, words } = target;
-    if (!this.#byWords(lengthBytes, targetOffset)) return this.read(object, lengthBytes, bytes, targetOffset);
+    if (!this.#byWords(lengthBytes, targetOffset)) return this.read(subject, lengthBytes, bytes, targetOffset);
     if (!this.#isExact(lengthBytes) || !this.#host.readWords?.(this.#at, lengthBytes, words, targetOffset))
-      return this.#refuse(FaultKind.DMA_READ, object);
+      return this.#refuse(FaultKind.DMA_READ, subject);
     this.bytesRead += lengthBytes;
     return true;
   }
 
   /** As `write`, by words like `readBlock`. */
-  writeBlock(object: number, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
+  writeBlock(subject: FaultSubject, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
     const { bytes, words } = source;
-    if (!this.#byWords(lengthBytes, sourceOffset)) return this.write(object, bytes, sourceOffset, lengthBytes);
+    if (!this.#byWords(lengthBytes, sourceOffset)) return this.write(subject, bytes, sourceOffset, lengthBytes);
     if (!this.#isExact(lengthBytes) || !this.#host.writeWords?.(this.#at, words, sourceOffset, lengthBytes))
-      return this.#refuse(FaultKind.DMA_WRITE, object);
+      return this.#refuse(FaultKind.DMA_WRITE, subject);
     this.bytesWritten += lengthBytes;
     return true;
   }
 
   /** See `HostPort.publish`. */
-  publish(object: number, entry: Uint8Array, lengthBytes: number, validBytes: number): boolean {
-    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, object);
+  publish(subject: FaultSubject, entry: Uint8Array, lengthBytes: number, validBytes: number): boolean {
+    if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, subject);
     if (!this.#isExact(lengthBytes) || !this.#host.publish(this.#at, entry, 0, lengthBytes, validBytes))
-      return this.#refuse(FaultKind.DMA_WRITE, object);
+      return this.#refuse(FaultKind.DMA_WRITE, subject);
     this.bytesWritten += lengthBytes;
     return true;
   }
 
   /** See `HostPort.compareAndSwap`. */
-  compareAndSwap(object: number, expected: number, desired: number): number | undefined {
+  compareAndSwap(subject: FaultSubject, expected: number, desired: number): number | undefined {
     const found =
       this.#busMaster && this.#isExact(DWORD_BYTES)
         ? this.#host.compareAndSwap(this.#at, expected, desired)
         : undefined;
     if (found === undefined) {
-      this.#refuse(this.#busMaster ? FaultKind.DMA_WRITE : FaultKind.BUS_MASTER_OFF, object);
+      this.#refuse(this.#busMaster ? FaultKind.DMA_WRITE : FaultKind.BUS_MASTER_OFF, subject);
       return undefined;
     }
     this.bytesRead += DWORD_BYTES;
@@ -130,8 +130,8 @@ export class Dma {
     return this.#at.value + lengthBytes <= Number.MAX_SAFE_INTEGER;
   }
 
-  #refuse(kind: FaultKind, object: number): boolean {
-    this.#faults.report(kind, object, this.#at.value);
+  #refuse(kind: FaultKind, subject: FaultSubject): boolean {
+    this.#faults.report(kind, subject, this.#at.value);
     return false;
   }
 }

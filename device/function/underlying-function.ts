@@ -6,7 +6,7 @@
  * `adapter/pcie-function.ts`.
  */
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterClock, HostPort } from '../host.ts';
+import type { AdapterClock, HostPort, ResetKind } from '../host.ts';
 import { Dma } from './dma.ts';
 import { type AsynchronousEventQueue, EventRecord, type EventSubject } from './event-record.ts';
 import { FaultLog } from './fault-log.ts';
@@ -37,8 +37,9 @@ export class UnderlyingFunction {
    */
   addressHandleTable = 0;
   addressHandleCount = 0;
-  /** Resets since power-on. */
+  /** Resets since power-on, and by their cause. */
   resetCount = 0;
+  readonly resets: Record<ResetKind, number> = { device: 0, function: 0, lost: 0, software: 0 };
   readonly #event = new EventRecord();
 
   /** `onVector` is called when a vector waits to be sent. */
@@ -103,12 +104,13 @@ export class UnderlyingFunction {
   }
 
   /** Last part of a reset. It clears also the counts that the resets of the units have caused. */
-  reset(): void {
+  reset(kind: ResetKind): void {
     this.addressHandleTable = 0;
     this.addressHandleCount = 0;
     this.localTime.reset();
     this.counters.reset();
     this.faults.reset();
     this.resetCount++;
+    this.resets[kind]++;
   }
 }

@@ -6,7 +6,13 @@
  */
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
-import { FaultKind, faultKindName, portStateName, qpStateName } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  FaultKind,
+  faultKindName,
+  faultObjectName,
+  portStateName,
+  qpStateName,
+} from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import type { PcieFunction } from '../adapter/pcie-function.ts';
 import type { SendQueueList } from '../doorbells/send-queue-list.ts';
@@ -95,7 +101,7 @@ function reportFunction(port: PcieFunction) {
     number: owner.number,
     enabled: owner.enabled,
     busMaster: dma.busMaster,
-    resets: owner.resetCount,
+    resets: { ...owner.resets },
     collect: reportCollect(port),
     managementCommands: owner.counters.managementCommands,
     managementRefused: owner.counters.managementRefused,
@@ -221,6 +227,7 @@ function reportFaults({ faults }: UnderlyingFunction) {
   if (faults.firstKind === FaultKind.NONE) return { counts, first: undefined };
   const first = {
     kind: faultKindName(faults.firstKind),
+    objectKind: faultObjectName(faults.firstObjectKind),
     object: faults.firstObject,
     address: joinDwords(faults.firstAddressLow, faults.firstAddressHigh),
     timeNs: joinDwords(faults.firstTimeLow, faults.firstTimeHigh),

@@ -3,6 +3,7 @@
  * One management command in execution (US 8,484,392 par. 65 and 77): where handlers read the
  * payload, write the response, and record the field at fault.
  */
+
 import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   getManagementCommandTokenHigh,
@@ -12,7 +13,8 @@ import {
   newManagementCommand,
 } from '../../protocol/layout/gen/management-command.gen.ts';
 import { MANAGEMENT_RESPONSE_SIZE } from '../../protocol/layout/gen/management-response.gen.ts';
-import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultObject, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ManagedAdapter } from './managed-adapter.ts';
 
@@ -20,7 +22,7 @@ import type { ManagedAdapter } from './managed-adapter.ts';
 export type CommandHandler = (context: CommandContext) => ManagementStatus;
 
 /** The command in execution; one object is used again for every command. */
-export class CommandContext {
+export class CommandContext implements FaultSubject {
   readonly adapter: ManagedAdapter;
   /** The function whose software issued the command. */
   issuer: UnderlyingFunction;
@@ -39,6 +41,15 @@ export class CommandContext {
   constructor(adapter: ManagedAdapter, issuer: UnderlyingFunction) {
     this.adapter = adapter;
     this.issuer = issuer;
+  }
+
+  /** The command, as a fault names it. */
+  get number(): number {
+    return this.header.sequence;
+  }
+
+  get faultObject(): FaultObject {
+    return FaultObject.COMMAND;
   }
 
   /** Starts a command of the function `issuer`: clears the response. */

@@ -172,7 +172,7 @@ function checkSummary(context: CommandContext): ManagementStatus {
 }
 
 function isMapped(context: CommandContext, address: number, lengthBytes: number): boolean {
-  return context.issuer.dma.at(address).read(0, lengthBytes, new Uint8Array(lengthBytes), 0);
+  return context.issuer.dma.at(address).read(context, lengthBytes, new Uint8Array(lengthBytes), 0);
 }
 
 function setDelay(queue: EventQueue): void {

@@ -102,9 +102,11 @@ export class ManagementProcessor {
       status !== ManagementStatus.BAD_CHECKSUM && header.responseAddress % RESPONSE_ALIGNMENT === 0;
     if (
       !addressBelievable ||
-      !issuer.dma.at(header.responseAddress).publish(0, context.response, MANAGEMENT_RESPONSE_SIZE, SEQUENCE_BYTES)
+      !issuer.dma
+        .at(header.responseAddress)
+        .publish(context, context.response, MANAGEMENT_RESPONSE_SIZE, SEQUENCE_BYTES)
     )
-      issuer.faults.report(FaultKind.MANAGEMENT_RESPONSE, header.sequence, header.responseAddress);
+      issuer.faults.report(FaultKind.MANAGEMENT_RESPONSE, context, header.responseAddress);
     if (header.notify) this.#notify(context);
   }
 

@@ -121,7 +121,7 @@ function check(context: CommandContext, mask: number, blocks: number): Managemen
     return context.badField(SEND_CONTEXT_ATTRIBUTES_VECTOR_OFFSET, VECTOR_COUNT - 1);
   if (mask & SendContextMask.CREDIT_ADDRESS) {
     const address = request.creditAddress;
-    const isMapped = context.issuer.dma.at(address).read(0, LINE_BYTES, new Uint8Array(LINE_BYTES), 0);
+    const isMapped = context.issuer.dma.at(address).read(context, LINE_BYTES, new Uint8Array(LINE_BYTES), 0);
     if (address % LINE_BYTES !== 0 || !isMapped)
       return context.badPayload(ManagementStatus.BAD_ADDRESS, SEND_CONTEXT_ATTRIBUTES_CREDIT_ADDRESS_OFFSET);
   }

@@ -80,7 +80,7 @@ export function readTrace(context: CommandContext): ManagementStatus {
   const { count, next } = context.adapter.traces.read(trace, position, (bytes, lengthBytes) => {
     wanted = lengthBytes;
     if (written + lengthBytes > room) return false;
-    refused = !context.issuer.dma.at(bufferAddress + written).write(qp.number, bytes, 0, lengthBytes);
+    refused = !context.issuer.dma.at(bufferAddress + written).write(qp, bytes, 0, lengthBytes);
     written += lengthBytes;
     return !refused;
   });

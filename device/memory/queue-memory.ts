@@ -4,8 +4,10 @@
  * power of two of at most a page, so no entry crosses pages. Management commands make one for each
  * queue; the queue asks it for the addresses of its entries.
  */
+
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import type { Dma } from '../function/dma.ts';
+import { PAGE_LIST } from '../function/fault-log.ts';
 
 /** log2 of the smallest and largest page size that software may name. */
 export const PAGE_SHIFT_MIN = 12;
@@ -61,7 +63,7 @@ export function fetchPageList(
   pageShift: number,
 ): Float64Array<ArrayBuffer> | undefined {
   const bytes = new Uint8Array(count * ADDRESS_BYTES);
-  if (!dma.at(listAddress).read(0, bytes.length, bytes, 0)) return undefined;
+  if (!dma.at(listAddress).read(PAGE_LIST, bytes.length, bytes, 0)) return undefined;
   const view = new DataView(bytes.buffer);
   const pages = new Float64Array(count);
   const pageBytes = 2 ** pageShift;

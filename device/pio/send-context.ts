@@ -6,6 +6,7 @@
  * this context and no other. Halt, drain and restart lose no credit. `SendContexts` owns all
  * contexts and calls them.
  */
+
 import { SEND_BLOCK_BYTES, SEND_COUNTER_MASK } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CREDIT_RETURN_SIZE,
@@ -13,7 +14,14 @@ import {
   newCreditReturn,
 } from '../../protocol/layout/gen/credit-return.gen.ts';
 import { getSendControlCreditReturn } from '../../protocol/layout/gen/send-control.gen.ts';
-import { EventType, FaultKind, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  EventType,
+  FaultKind,
+  FaultObject,
+  SendContextState,
+  SendHaltCause,
+} from '../../protocol/layout/gen/values.gen.ts';
+import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { SendBlocks } from './send-blocks.ts';
@@ -24,7 +32,7 @@ const WORDS_PER_LINE = 8;
  * Invariants: blocks freed = blocks of packets that egressed or were dropped; returned count <=
  * free count, modulo 2048.
  */
-export class SendContext {
+export class SendContext implements FaultSubject {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   readonly blocks: SendBlocks;
@@ -67,6 +75,10 @@ export class SendContext {
     this.blocks = new SendBlocks(blocks);
     this.#waiting = new Int32Array(blocks);
     this.#egressed = new Uint8Array(blocks);
+  }
+
+  get faultObject(): FaultObject {
+    return FaultObject.SEND_CONTEXT;
   }
 
   /** Number of complete packets that wait for egress. */
@@ -143,7 +155,7 @@ export class SendContext {
     if (this.state !== SendContextState.ENABLED) return;
     this.state = cause === SendHaltCause.FREEZE ? SendContextState.FROZEN : SendContextState.HALTED;
     this.haltCause = cause;
-    if (cause !== SendHaltCause.SOFTWARE) this.owner.faults.report(FaultKind.SEND_CONTEXT_HALTED, this.number, cause);
+    if (cause !== SendHaltCause.SOFTWARE) this.owner.faults.report(FaultKind.SEND_CONTEXT_HALTED, this, cause);
     if (cause !== SendHaltCause.CREDIT_RETURN) this.#return(false, false, true, false);
     this.owner.msix.request(this.vector);
     this.owner.postAsynchronous(EventType.SEND_CONTEXT_HALTED, this, FaultKind.SEND_CONTEXT_HALTED);
@@ -194,7 +206,7 @@ export class SendContext {
     word.dueForce = force ? 1 : 0;
     encodeCreditReturn(this.#wordView, 0, word);
     const dma = this.owner.dma.at(this.creditAddress + (this.number % WORDS_PER_LINE) * CREDIT_RETURN_SIZE);
-    if (!dma.publish(this.number, this.#wordBytes, CREDIT_RETURN_SIZE, CREDIT_RETURN_SIZE))
+    if (!dma.publish(this, this.#wordBytes, CREDIT_RETURN_SIZE, CREDIT_RETURN_SIZE))
       return this.halt(SendHaltCause.CREDIT_RETURN);
     this.returnedCounter = this.freeCounter;
     this.creditReturns++;

@@ -6,6 +6,7 @@
  * the function may send (docs/DOCUMENTS.md decision 14). PCIe functions bring the writes,
  * `Adapter.run` the turns.
  */
+
 import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
@@ -28,6 +29,7 @@ import {
   getSendControlVirtualLane,
 } from '../../protocol/layout/gen/send-control.gen.ts';
 import { FaultKind, PortState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import { NO_OBJECT } from '../function/fault-log.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
@@ -102,7 +104,7 @@ export class SendContexts {
     const start = offset >= SEND_START_OF_PACKET_OFFSET;
     const inWindow = start ? offset - SEND_START_OF_PACKET_OFFSET : offset;
     const context = this.get(owner, Math.floor(inWindow / SEND_CONTEXT_WINDOW_BYTES));
-    if (context === undefined) return owner.faults.report(FaultKind.PIO_UNSUPPORTED, 0, offset);
+    if (context === undefined) return owner.faults.report(FaultKind.PIO_UNSUPPORTED, NO_OBJECT, offset);
     const before = context.waitingCount;
     context.write(inWindow % SEND_CONTEXT_WINDOW_BYTES, sizeBytes, low, high, start);
     this.#waiting += context.waitingCount - before;
@@ -155,7 +157,7 @@ export class SendContexts {
     this.#waiting--;
     context.finish(place);
     if (!allowed) {
-      context.owner.faults.report(FaultKind.SEND_PACKET, context.number, this.#packet.error);
+      context.owner.faults.report(FaultKind.SEND_PACKET, context, this.#packet.error);
       context.halt(SendHaltCause.DISALLOWED_PACKET);
     }
     return true;

@@ -7,6 +7,7 @@
 import { makeKey } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, MrKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
+import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { WordBlock } from '../host.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
@@ -47,27 +48,27 @@ export class MemoryRegion {
 
   /**
    * Copies from guest memory a range that was checked, from the virtual address on that `dma` is
-   * set to. `object` is the number of the object, for the fault record. Returns false after a bus
+   * set to. `subject` is the object at work, for the fault record. Returns false after a bus
    * fault.
    */
-  read(dma: Dma, object: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
-    if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).readBlock(object, lengthBytes, target, targetOffset);
+  read(dma: Dma, subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
+    if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).readBlock(subject, lengthBytes, target, targetOffset);
     const { address } = dma;
     for (let done = 0; done < lengthBytes; ) {
       const piece = this.#locateInPage(dma.at(address + done), lengthBytes - done);
-      if (!dma.readBlock(object, piece, target, targetOffset + done)) return false;
+      if (!dma.readBlock(subject, piece, target, targetOffset + done)) return false;
       done += piece;
     }
     return true;
   }
 
   /** Copies into guest memory; arguments and result as for `read`. */
-  write(dma: Dma, object: number, lengthBytes: number, source: WordBlock, sourceOffset: number): boolean {
-    if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).writeBlock(object, source, sourceOffset, lengthBytes);
+  write(dma: Dma, subject: FaultSubject, lengthBytes: number, source: WordBlock, sourceOffset: number): boolean {
+    if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).writeBlock(subject, source, sourceOffset, lengthBytes);
     const { address } = dma;
     for (let done = 0; done < lengthBytes; ) {
       const piece = this.#locateInPage(dma.at(address + done), lengthBytes - done);
-      if (!dma.writeBlock(object, source, sourceOffset + done, piece)) return false;
+      if (!dma.writeBlock(subject, source, sourceOffset + done, piece)) return false;
       done += piece;
     }
     return true;

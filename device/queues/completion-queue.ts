@@ -5,6 +5,7 @@
  * decision 11). A full queue goes into error once, and no CQE is overwritten.
  * `transport/completions.ts` fills and posts CQEs.
  */
+
 import {
   COMPLETION_ENTRY_SEQUENCE_BYTES,
   COMPLETION_ENTRY_SIZE,
@@ -17,9 +18,10 @@ import {
   getCompletionQueueRecordConsumed,
 } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
 import { ENTRY_SEQUENCE_FIRST, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
-import { EventType, FaultKind, NotifyState } from '../../protocol/layout/gen/values.gen.ts';
+import { EventType, FaultKind, FaultObject, NotifyState } from '../../protocol/layout/gen/values.gen.ts';
 import type { EventQueue } from '../events/event-queue.ts';
 import { EventRecord } from '../function/event-record.ts';
+import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
@@ -41,7 +43,7 @@ const recordView = new DataView(record.buffer);
 const event = new EventRecord();
 
 /** Fields are in the order of use: those that every completion needs come first. */
-export class CompletionQueue {
+export class CompletionQueue implements FaultSubject {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   error = false;
@@ -77,6 +79,10 @@ export class CompletionQueue {
     this.entries = 2 ** entriesLog2;
   }
 
+  get faultObject(): FaultObject {
+    return FaultObject.CQ;
+  }
+
   /**
    * Clears the CQE of the work space and returns it. The caller fills it with the generated setters
    * and calls `post`.
@@ -92,7 +98,7 @@ export class CompletionQueue {
    */
   post(solicited: boolean): boolean {
     if (this.error) {
-      this.owner.faults.report(FaultKind.CQ_ERROR, this.number, 0);
+      this.owner.faults.report(FaultKind.CQ_ERROR, this, 0);
       return false;
     }
     if (this.#full()) return this.#fail(FaultKind.CQ_OVERRUN);
@@ -102,7 +108,7 @@ export class CompletionQueue {
     setCompletionEntryTimestampHigh(entryView, 0, time.high);
     setCompletionEntrySequence(entryView, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
     const dma = this.memory.at(this.owner.dma, (this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE);
-    if (!dma.publish(this.number, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
+    if (!dma.publish(this, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
     if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
@@ -151,8 +157,8 @@ export class CompletionQueue {
       const { dma } = this.owner;
       const source = (at % this.entries) * COMPLETION_ENTRY_SIZE;
       const target = (at % entries) * COMPLETION_ENTRY_SIZE;
-      if (!this.memory.at(dma, source).read(this.number, bytes, chunk, 0)) return false;
-      if (!memory.at(dma, target).write(this.number, chunk, 0, bytes)) return false;
+      if (!this.memory.at(dma, source).read(this, bytes, chunk, 0)) return false;
+      if (!memory.at(dma, target).write(this, chunk, 0, bytes)) return false;
       at = (at + run) >>> 0;
     }
     // The sequence number of the last CQE before the count wraps is 0, as in a slot that was never
@@ -169,7 +175,7 @@ export class CompletionQueue {
     entry.fill(0);
     setCompletionEntrySequence(entryView, 0, LAST_COUNT);
     const dma = memory.at(this.owner.dma, (LAST_COUNT % entries) * COMPLETION_ENTRY_SIZE);
-    return dma.write(this.number, entry, 0, COMPLETION_ENTRY_SIZE);
+    return dma.write(this, entry, 0, COMPLETION_ENTRY_SIZE);
   }
 
   /** Takes the queue off its event queue, which no longer counts its pending bit. */
@@ -216,7 +222,7 @@ export class CompletionQueue {
    */
   #refreshConsumed(): boolean {
     const dma = this.owner.dma.at(this.recordAddress);
-    if (!dma.read(this.number, COMPLETION_QUEUE_RECORD_SIZE, record, 0)) return true;
+    if (!dma.read(this, COMPLETION_QUEUE_RECORD_SIZE, record, 0)) return true;
     const consumed = getCompletionQueueRecordConsumed(recordView, 0);
     if ((this.producerCount - consumed) >>> 0 > this.entries) return false;
     this.consumed = consumed;
@@ -229,7 +235,7 @@ export class CompletionQueue {
 
   #fail(fault: FaultKind): boolean {
     this.error = true;
-    if (fault === FaultKind.CQ_OVERRUN) this.owner.faults.report(fault, this.number, this.producerCount);
+    if (fault === FaultKind.CQ_OVERRUN) this.owner.faults.report(fault, this, this.producerCount);
     this.owner.completionQueueFailed(this, fault);
     return false;
   }

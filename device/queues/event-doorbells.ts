@@ -11,7 +11,7 @@ import {
   getCqNotifySolicitedOnly,
 } from '../../protocol/layout/gen/cq-notify.gen.ts';
 import { getEqConsumerConsumed, getEqConsumerEqn } from '../../protocol/layout/gen/eq-consumer.gen.ts';
-import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ObjectTables } from './object-tables.ts';
 
@@ -32,7 +32,7 @@ export class EventDoorbells {
     const cqn = getCqNotifyCqn(view, 0);
     const queue = this.#tables.completionQueues.get(cqn);
     if (queue === undefined || queue.owner !== this.#owner)
-      return this.#owner.faults.report(FaultKind.CQ_ERROR, cqn, 0);
+      return this.#owner.faults.reportNumber(FaultKind.CQ_ERROR, FaultObject.CQ, cqn, 0);
     queue.requestNotify(
       getCqNotifySolicitedOnly(view, 0) === 1,
       getCqNotifyClearPending(view, 0) === 1,
@@ -46,7 +46,7 @@ export class EventDoorbells {
     const eqn = getEqConsumerEqn(view, 0);
     const queue = this.#tables.eventQueues.get(eqn);
     if (queue === undefined || queue.owner !== this.#owner)
-      return this.#owner.faults.report(FaultKind.EQ_OVERRUN, eqn, 0);
+      return this.#owner.faults.reportNumber(FaultKind.EQ_OVERRUN, FaultObject.EQ, eqn, 0);
     queue.consume(getEqConsumerConsumed(view, 0));
   }
 

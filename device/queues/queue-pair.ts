@@ -4,10 +4,12 @@
  * par. 24-26). Behaviour is in the units: admission and scheduler for the send queue, `transport/`
  * for packets and the receive queue.
  */
+
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
-import { type FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { type FaultKind, FaultObject, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
+import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
@@ -69,7 +71,7 @@ export interface QueuePairLife {
  * Fields are in the order of use: those that every command and packet needs come first and lie
  * together, because thousands of QPs do not fit a processor's cache.
  */
-export class QueuePair implements KeyHolder {
+export class QueuePair implements KeyHolder, FaultSubject {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   state: QpState = QpState.RESET;
@@ -187,6 +189,10 @@ export class QueuePair implements KeyHolder {
     this.pd.references++;
     this.sendCq.references++;
     this.receiveCq.references++;
+  }
+
+  get faultObject(): FaultObject {
+    return FaultObject.QP;
   }
 
   /** True for RC and UC. */

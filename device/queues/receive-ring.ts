@@ -9,6 +9,7 @@ import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../protocol/layout/gen/receive-e
 import { getSrqRecordTail, SRQ_RECORD_SIZE } from '../../protocol/layout/gen/srq-record.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
+import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
@@ -42,19 +43,19 @@ export class ReceiveRing {
     return (this.tail - this.head) & NUMBER_BITS;
   }
 
-  /** Reads software's tail. An impossible tail is reported as a fault of `object` and ignored. */
-  refresh(owner: UnderlyingFunction, object: number): void {
-    if (!owner.dma.at(this.tailAddress).read(object, SRQ_RECORD_SIZE, record, 0)) return;
+  /** Reads software's tail. An impossible tail is reported as a fault of `subject` and ignored. */
+  refresh(owner: UnderlyingFunction, subject: FaultSubject): void {
+    if (!owner.dma.at(this.tailAddress).read(subject, SRQ_RECORD_SIZE, record, 0)) return;
     const tail = getSrqRecordTail(recordView, 0);
     const posted = (tail - this.head) & NUMBER_BITS;
     if (posted <= this.entries) this.tail = tail;
     // A tail behind the head is an old one and harmless.
-    else if (posted < LARGEST_QUEUE) owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, object, this.tailAddress);
+    else if (posted < LARGEST_QUEUE) owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, subject, this.tailAddress);
   }
 
   /** True when a WQE is posted; reads the tail if none is known. */
-  available(owner: UnderlyingFunction, object: number): boolean {
-    if (this.head === this.tail) this.refresh(owner, object);
+  available(owner: UnderlyingFunction, subject: FaultSubject): boolean {
+    if (this.head === this.tail) this.refresh(owner, subject);
     return this.head !== this.tail;
   }
 

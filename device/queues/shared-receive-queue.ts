@@ -3,12 +3,14 @@
  * Shared receive queue: receive WQEs for all QPs that name it, and an event when few are left
  * (IBTA 10.2.9). Management creates it; the receive queue reader takes its WQEs.
  */
-import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+
+import { EventType, FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
+import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { ReceiveRing } from './receive-ring.ts';
 
-export class SharedReceiveQueue {
+export class SharedReceiveQueue implements FaultSubject {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   readonly pd: ProtectionDomain;
@@ -28,6 +30,10 @@ export class SharedReceiveQueue {
     pd.references++;
   }
 
+  get faultObject(): FaultObject {
+    return FaultObject.SRQ;
+  }
+
   /**
    * Posts the limit event once when it is due (IBTA 10.2.9.2). Called after a WQE was taken or the
    * limit was set.
@@ -35,7 +41,7 @@ export class SharedReceiveQueue {
   checkLimit(): void {
     if (this.limit === 0 || this.ring.known >= this.limit) return;
     // Software may have posted since the tail was read.
-    this.ring.refresh(this.owner, this.number);
+    this.ring.refresh(this.owner, this);
     if (this.ring.known >= this.limit) return;
     this.limit = 0;
     this.owner.postAsynchronous(EventType.SRQ_LIMIT, this, FaultKind.NONE);

@@ -3,6 +3,7 @@
  * The registers of doorbells (US 9,069,485 par. 67, 69, 92): policy, thresholds, overflow buffer,
  * counters. Called by function-registers.ts.
  */
+
 import {
   CSR,
   getCsrDoorbellPolicyAdaptive,
@@ -21,6 +22,7 @@ import {
   setCsrOverflowStatusSweeping,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, type LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import { OVERFLOW_BUFFER } from '../function/fault-log.ts';
 import type { RegisterParts } from './register-parts.ts';
 
 /** Free parts of the scheduler buffer, as divisors, when spilling begins and when it ends. */
@@ -58,7 +60,7 @@ function attachOverflow(parts: RegisterParts): void {
       const base = registers.getStoredWide(CSR.OVERFLOW_BASE);
       const enable = getCsrOverflowControlEnable(low) === 1;
       const taken = doorbells.setOverflow(base, getCsrOverflowControlEntriesLog2(low), enable);
-      if (enable && !taken) parts.underlying.faults.report(FaultKind.OVERFLOW_CONTROL, 0, base);
+      if (enable && !taken) parts.underlying.faults.report(FaultKind.OVERFLOW_CONTROL, OVERFLOW_BUFFER, base);
     },
   });
   registers.attach(CSR.OVERFLOW_STATUS, {

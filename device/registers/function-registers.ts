@@ -22,7 +22,7 @@ import {
   setCsrDeviceStatusReady,
   setCsrDeviceStatusResetCount,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import { attachCollectRegisters } from './collect-registers.ts';
@@ -99,14 +99,26 @@ function attachControl(parts: RegisterParts): void {
     read: () => parts.shared.control,
     write: (_index, low) => {
       if (parts.underlying.number === PHYSICAL_FUNCTION) parts.shared.control = low;
-      else parts.underlying.faults.report(FaultKind.NOT_PERMITTED, parts.underlying.number, CSR.ADAPTER_CONTROL);
+      else
+        parts.underlying.faults.reportNumber(
+          FaultKind.NOT_PERMITTED,
+          FaultObject.FUNCTION,
+          parts.underlying.number,
+          CSR.ADAPTER_CONTROL,
+        );
     },
   });
   registers.attach(CSR.INTERRUPT_TRIGGER, {
     write: (_index, low) => {
       const vector = getCsrInterruptTriggerVector(low);
       if (vector < VECTOR_COUNT) parts.underlying.msix.request(vector);
-      else parts.underlying.faults.report(FaultKind.REGISTER_RESERVED, vector, CSR.INTERRUPT_TRIGGER);
+      else
+        parts.underlying.faults.reportNumber(
+          FaultKind.REGISTER_RESERVED,
+          FaultObject.VECTOR,
+          vector,
+          CSR.INTERRUPT_TRIGGER,
+        );
     },
   });
   registers.attach(CSR.DEDICATED_LOCK, {
@@ -183,6 +195,7 @@ function attachFaults(parts: RegisterParts): void {
     },
   });
   registers.attach(CSR.FIRST_FAULT_OBJECT, { read: () => faults.firstObject });
+  registers.attach(CSR.FIRST_FAULT_OBJECT_KIND, { read: () => faults.firstObjectKind });
   registers.attach(CSR.FIRST_FAULT_ADDRESS, {
     read: () => {
       registers.high = faults.firstAddressHigh;

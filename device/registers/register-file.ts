@@ -10,7 +10,7 @@
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { CSR_SIZE, csrRegisters, type RegisterDescriptor } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { FaultLog } from '../function/fault-log.ts';
+import { type FaultLog, NO_OBJECT } from '../function/fault-log.ts';
 
 /** Side effects of a register; `index` counts within an array of registers. */
 export interface RegisterHooks {
@@ -201,7 +201,7 @@ export class RegisterFile {
   }
 
   #refuse(kind: FaultKind, offset: number): void {
-    this.#faults.report(kind, 0, offset);
+    this.#faults.report(kind, NO_OBJECT, offset);
   }
 }
 

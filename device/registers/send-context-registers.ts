@@ -19,7 +19,7 @@ import {
   setCsrSendContextStatusReturnedCounter,
   setCsrSendContextStatusState,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import { FaultKind, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, FaultObject, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendContext } from '../pio/send-context.ts';
 import type { RegisterParts } from './register-parts.ts';
 
@@ -34,8 +34,9 @@ export function attachSendContextRegisters(parts: RegisterParts): void {
     write: (index, low) => {
       const context = find(index);
       if (context === undefined)
-        parts.underlying.faults.report(
+        parts.underlying.faults.reportNumber(
           FaultKind.REGISTER_RESERVED,
+          FaultObject.SEND_CONTEXT,
           index,
           CSR.SEND_CONTEXT_CONTROL + index * DWORD_BYTES,
         );

@@ -13,7 +13,7 @@ import {
   getSendCommandSequence,
   SEND_COMMAND_SEQUENCE_MASK,
 } from '../../protocol/layout/gen/send-command.gen.ts';
-import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, FaultObject, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import type { ObjectTable } from '../function/object-table.ts';
@@ -58,7 +58,7 @@ export class CommandAdmission {
     }
     const fault = checkCommand(qp, buffer);
     if (fault !== FaultKind.NONE) {
-      owner.faults.report(fault, qp.number, buffer.vcb);
+      owner.faults.report(fault, qp, buffer.vcb);
       return this.#drop(unit, qp, buffer);
     }
     if (!this.#lanes.hasRoom(qp, false)) return this.#drop(unit, qp, buffer);
@@ -82,11 +82,11 @@ export class CommandAdmission {
   #find(owner: UnderlyingFunction, qpn: number): QueuePair | undefined {
     const qp = this.#queuePairs.get(qpn);
     if (qp === undefined || qp.owner !== owner || !owner.enabled) {
-      owner.faults.report(FaultKind.COMMAND_BAD_QP, qpn, 0);
+      owner.faults.reportNumber(FaultKind.COMMAND_BAD_QP, FaultObject.QP, qpn, 0);
       return undefined;
     }
     if (qp.sendsAreTaken || qp.state === QpState.SQD) return qp;
-    owner.faults.report(FaultKind.COMMAND_BAD_QP, qpn, 0);
+    owner.faults.reportNumber(FaultKind.COMMAND_BAD_QP, FaultObject.QP, qpn, 0);
     return undefined;
   }
 

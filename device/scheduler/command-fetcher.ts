@@ -142,7 +142,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
    * an impossible tail.
    */
   #readPosted(qp: QueuePair): number {
-    if (!qp.owner.dma.at(qp.recordAddress).read(qp.number, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
+    if (!qp.owner.dma.at(qp.recordAddress).read(qp, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.life.fail(qp, FaultKind.DMA_READ);
       return 0;
     }
@@ -150,7 +150,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     if (posted <= qp.sendEntries) return posted;
     // A tail behind the commands that came by collect buffer is old and harmless. Any other tail
     // beyond the queue is wrong.
-    if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp.number, qp.recordAddress);
+    if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp, qp.recordAddress);
     return 0;
   }
 
@@ -163,7 +163,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     buffer.fault = this.#read(qp, buffer, sequence);
     if (buffer.fault !== FaultKind.NONE) {
       if (qp.state === QpState.RTS && buffer.fault !== FaultKind.DMA_READ)
-        qp.owner.faults.report(buffer.fault, qp.number, qp.atSendSlot(sequence).address);
+        qp.owner.faults.report(buffer.fault, qp, qp.atSendSlot(sequence).address);
       setSendCommandSequence(buffer.view, 0, sequence);
     }
     qp.owner.counters.commandsFetched++;
@@ -174,13 +174,13 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   #read(qp: QueuePair, buffer: PhysicalCollectBuffer, sequence: number): FaultKind {
     const dma = qp.atSendSlot(sequence);
     buffer.forgetLength();
-    if (!dma.readBlock(qp.number, COMMAND_HEADER_BYTES, buffer, 0)) return FaultKind.DMA_READ;
+    if (!dma.readBlock(qp, COMMAND_HEADER_BYTES, buffer, 0)) return FaultKind.DMA_READ;
     if (getSendCommandSequence(buffer.view, 0) !== sequence) return FaultKind.COMMAND_SEQUENCE;
     const length = buffer.collectLength;
     if (!buffer.lengthValid || length > qp.sendStrideBytes) return FaultKind.COLLECT_BAD_LENGTH;
     const rest = length - COMMAND_HEADER_BYTES;
     dma.at(dma.address + COMMAND_HEADER_BYTES);
-    if (rest > 0 && !dma.readBlock(qp.number, rest, buffer, COMMAND_HEADER_BYTES)) return FaultKind.DMA_READ;
+    if (rest > 0 && !dma.readBlock(qp, rest, buffer, COMMAND_HEADER_BYTES)) return FaultKind.DMA_READ;
     return checkCommand(qp, buffer);
   }
 }

@@ -51,12 +51,12 @@ export class AtomicUnit {
     const region = keys.at(address).checkRemote(qp, rkey, OPERAND_BYTES, AccessFlag.REMOTE_ATOMIC);
     if (region === undefined) return keys.fault;
     const { dma } = region.owner;
-    if (!region.read(dma.at(address), qp.number, OPERAND_BYTES, this.#value, 0)) return FaultKind.DMA_READ;
+    if (!region.read(dma.at(address), qp, OPERAND_BYTES, this.#value, 0)) return FaultKind.DMA_READ;
     this.originalLow = this.#view.getUint32(0, true);
     this.originalHigh = this.#view.getUint32(4, true);
     const swaps = (packet.opcode & OPERATION_MASK) === (BthOpcode.RC_COMPARE_SWAP & OPERATION_MASK);
     if (!(swaps ? this.#compareSwap(view, at) : this.#add(view, at))) return FaultKind.NONE;
-    const written = region.write(dma.at(address), qp.number, OPERAND_BYTES, this.#value, 0);
+    const written = region.write(dma.at(address), qp, OPERAND_BYTES, this.#value, 0);
     return written ? FaultKind.NONE : FaultKind.DMA_WRITE;
   }
 

@@ -33,7 +33,7 @@ export class CommandLoader {
     const fault = this.#loadPayload(qp, record, buffer);
     if (fault === FaultKind.NONE) return;
     record.fault = fault;
-    if (isOfCommand(fault)) qp.owner.faults.report(fault, qp.number, record.sequence);
+    if (isOfCommand(fault)) qp.owner.faults.report(fault, qp, record.sequence);
   }
 
   #loadPayload(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer): FaultKind {

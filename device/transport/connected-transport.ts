@@ -196,7 +196,7 @@ export class ConnectedTransport {
   /** IBTA 9.9.3: the responder failed. An event reports it unless a completion did. */
   #failResponder(qp: QueuePair, event: EventType | undefined, fault: FaultKind, detail: number): void {
     if (qp.state === QpState.ERR) return;
-    qp.owner.faults.report(fault, qp.number, detail);
+    qp.owner.faults.report(fault, qp, detail);
     qp.life.moveToError(qp);
     if (event !== undefined) qp.owner.postAsynchronous(event, qp, fault);
   }

@@ -33,7 +33,7 @@ export class ReceiveQueueReader {
 
   /** True when a WQE is posted to the QP, or to the SRQ that it receives from. */
   available(qp: QueuePair): boolean {
-    return qp.receiveRing.available(qp.owner, qp.number);
+    return qp.receiveRing.available(qp.owner, qp);
   }
 
   /**
@@ -43,7 +43,7 @@ export class ReceiveQueueReader {
     if (qp.srq !== undefined) return -1;
     const ring = qp.receiveRing;
     // Refreshed before they run out: a sender that learns of the last one only would stop and go.
-    if (ring.known * 2 < ring.entries) ring.refresh(qp.owner, qp.number);
+    if (ring.known * 2 < ring.entries) ring.refresh(qp.owner, qp);
     return ring.known;
   }
 
@@ -59,16 +59,16 @@ export class ReceiveQueueReader {
     const stride = ring.strideBytes;
     const dma = ring.at(qp.owner.dma, this.number);
     const first = Math.min(stride, FIRST_READ_BYTES);
-    if (!dma.read(qp.number, first, this.#slot, 0)) return FaultKind.DMA_READ;
+    if (!dma.read(qp, first, this.#slot, 0)) return FaultKind.DMA_READ;
     const count = getReceiveEntrySgeCount(this.#slotView, 0);
     const length = RECEIVE_ENTRY_SIZE + count * SGE_SIZE;
     const wellFormed =
       count <= SGE_MAX && length <= stride && getReceiveEntrySequence(this.#slotView, 0) === this.number;
     if (!wellFormed) {
-      qp.owner.faults.report(FaultKind.RECEIVE_ENTRY, qp.number, dma.address);
+      qp.owner.faults.report(FaultKind.RECEIVE_ENTRY, qp, dma.address);
       return FaultKind.RECEIVE_ENTRY;
     }
-    if (length > first && !dma.at(dma.address + first).read(qp.number, length - first, this.#slot, first))
+    if (length > first && !dma.at(dma.address + first).read(qp, length - first, this.#slot, first))
       return FaultKind.DMA_READ;
     list.addFrom(this.#slotView, RECEIVE_ENTRY_SIZE, count);
     return FaultKind.NONE;

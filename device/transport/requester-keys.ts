@@ -43,8 +43,7 @@ export class RequesterKeys {
   perform(qp: QueuePair, record: SendRecord): FaultKind {
     const fault = this.#execute(qp, record);
     // An unreadable page list was reported where it was read.
-    if (fault !== FaultKind.NONE && fault !== FaultKind.DMA_READ)
-      qp.owner.faults.report(fault, qp.number, record.sequence);
+    if (fault !== FaultKind.NONE && fault !== FaultKind.DMA_READ) qp.owner.faults.report(fault, qp, record.sequence);
     return fault;
   }
 

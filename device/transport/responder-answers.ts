@@ -243,7 +243,7 @@ export class ResponderAnswers {
     const { keys } = this.#parts;
     const address = resource.address + done;
     const region = keys.at(address).checkRemote(qp, resource.rkey, length, AccessFlag.REMOTE_READ);
-    if (region?.read(region.owner.dma.at(address), qp.number, length, target, at)) return true;
+    if (region?.read(region.owner.dma.at(address), qp, length, target, at)) return true;
     if (resource.repeated) {
       // A late duplicate of a request answered long ago must not fail the connection: software may
       // have reclaimed the memory since.

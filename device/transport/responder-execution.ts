@@ -67,7 +67,7 @@ export class ResponderExecution {
           ? this.#request.region
           : this.#keys.at(address).checkRemote(qp, state.writeRkey, length, AccessFlag.REMOTE_WRITE);
       if (region === undefined) return this.#refusals.refuseAccess(this.#keys.fault, address);
-      if (!region.write(region.owner.dma.at(address), qp.number, length, ring, payloadOffset))
+      if (!region.write(region.owner.dma.at(address), qp, length, ring, payloadOffset))
         return this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
     }
     qp.trace?.placePacket(this.#request);

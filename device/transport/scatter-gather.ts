@@ -100,7 +100,7 @@ export class ScatterGatherList {
     if (lengthBytes === 0) return true;
     if (this.#count === 1) {
       const region = this.#find(qp, 0, listOffset, lengthBytes);
-      return region?.read(qp.owner.dma, qp.number, lengthBytes, target, targetOffset) ?? false;
+      return region?.read(qp.owner.dma, qp, lengthBytes, target, targetOffset) ?? false;
     }
     let skip = listOffset;
     let done = 0;
@@ -112,7 +112,7 @@ export class ScatterGatherList {
       }
       const piece = Math.min(length - skip, lengthBytes - done);
       const region = this.#find(qp, index, skip, piece);
-      if (!region?.read(qp.owner.dma, qp.number, piece, target, targetOffset + done)) return false;
+      if (!region?.read(qp.owner.dma, qp, piece, target, targetOffset + done)) return false;
       done += piece;
       skip = 0;
     }
@@ -133,7 +133,7 @@ export class ScatterGatherList {
       }
       const piece = Math.min(length - skip, lengthBytes - done);
       const region = this.#find(qp, index, skip, piece);
-      if (!region?.write(qp.owner.dma, qp.number, piece, source, sourceOffset + done)) return false;
+      if (!region?.write(qp.owner.dma, qp, piece, source, sourceOffset + done)) return false;
       done += piece;
       skip = 0;
     }
@@ -148,7 +148,7 @@ export class ScatterGatherList {
     const keys = this.#keyCheck;
     const address = this.#addresses[index] + skip;
     const region = keys.at(address).check(qp.owner, qp.pd, this.#keys[index], lengthBytes, this.#access);
-    if (region === undefined) qp.owner.faults.report(keys.fault, qp.number, address);
+    if (region === undefined) qp.owner.faults.report(keys.fault, qp, address);
     else qp.owner.dma.at(address);
     return region;
   }

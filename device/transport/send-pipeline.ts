@@ -138,5 +138,5 @@ const commandFaults: readonly FaultKind[] = [
 ];
 
 function reportCommandFault(qp: QueuePair, buffer: PhysicalCollectBuffer, fault: FaultKind): void {
-  if (commandFaults.includes(fault)) qp.owner.faults.report(fault, qp.number, getSendCommandSequence(buffer.view, 0));
+  if (commandFaults.includes(fault)) qp.owner.faults.report(fault, qp, getSendCommandSequence(buffer.view, 0));
 }

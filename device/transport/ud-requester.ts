@@ -74,7 +74,7 @@ export class UdRequester {
     const index = getUdTargetAddressHandle(view, SEND_COMMAND_TARGET_OFFSET);
     if (index >= addressHandleCount) return FaultKind.ADDRESS_HANDLE;
     dma.at(addressHandleTable + index * ADDRESS_HANDLE_SIZE);
-    if (!dma.read(qp.number, ADDRESS_HANDLE_SIZE, this.#handle, 0)) return FaultKind.DMA_READ;
+    if (!dma.read(qp, ADDRESS_HANDLE_SIZE, this.#handle, 0)) return FaultKind.DMA_READ;
     const handle = this.#handleView;
     const usable =
       getAddressHandleValid(handle, 0) === 1 &&

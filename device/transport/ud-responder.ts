@@ -74,7 +74,7 @@ export class UdResponder {
   #deliver(qp: QueuePair, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {
     const list = this.#list;
     if (list.totalBytes < GRH_AREA_BYTES + packet.payloadLengthBytes) {
-      qp.owner.faults.report(FaultKind.RECEIVE_TOO_SHORT, qp.number, list.totalBytes);
+      qp.owner.faults.report(FaultKind.RECEIVE_TOO_SHORT, qp, list.totalBytes);
       return FaultKind.RECEIVE_TOO_SHORT;
     }
     const fault = list.check(qp, this.#keys, AccessFlag.LOCAL_WRITE);

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x1272a2b5u
-#define VUHCA_LAYOUT_HASH_HIGH 0x14cf2c62u
+#define VUHCA_LAYOUT_HASH_LOW 0xa61d3cf1u
+#define VUHCA_LAYOUT_HASH_HIGH 0x571201a5u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -521,6 +521,34 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_PKEY_VIOLATION = 33,
 	/* A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key. */
 	VUHCA_FAULT_KIND_QKEY_VIOLATION = 34,
+};
+
+/* Kinds of object that a fault names by their number. */
+enum vuhca_fault_object {
+	/* No object: an access to registers or PIO memory. */
+	VUHCA_FAULT_OBJECT_NONE = 0,
+	/* Queue pair, by QPN. */
+	VUHCA_FAULT_OBJECT_QP = 1,
+	/* Completion queue, by CQN. */
+	VUHCA_FAULT_OBJECT_CQ = 2,
+	/* Event queue, by EQN. */
+	VUHCA_FAULT_OBJECT_EQ = 3,
+	/* Shared receive queue, by SRQN. */
+	VUHCA_FAULT_OBJECT_SRQ = 4,
+	/* Virtual collect buffer, by its page in the collect BAR. */
+	VUHCA_FAULT_OBJECT_VCB = 5,
+	/* Send context, by number. */
+	VUHCA_FAULT_OBJECT_SEND_CONTEXT = 6,
+	/* MSI-X vector, by number. */
+	VUHCA_FAULT_OBJECT_VECTOR = 7,
+	/* Underlying function, by number. */
+	VUHCA_FAULT_OBJECT_FUNCTION = 8,
+	/* Management command, by its sequence number. */
+	VUHCA_FAULT_OBJECT_COMMAND = 9,
+	/* Page list of a queue or memory region; it has no number. */
+	VUHCA_FAULT_OBJECT_PAGE_LIST = 10,
+	/* Doorbell overflow buffer; it has no number. */
+	VUHCA_FAULT_OBJECT_OVERFLOW_BUFFER = 11,
 };
 
 /* Transport services. */
@@ -1057,7 +1085,10 @@ enum vuhca_capability {
  * w1c)
  */
 #define VUHCA_CSR_FIRST_FAULT_KIND_OFF 0x0600
-/* QPN, CQN or collect page of the first fault. (32 bits, ro) */
+/*
+ * Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND says what object it is. (32
+ * bits, ro)
+ */
 #define VUHCA_CSR_FIRST_FAULT_OBJECT_OFF 0x0604
 /* Register offset or guest address of the first fault. (64 bits, ro) */
 #define VUHCA_CSR_FIRST_FAULT_ADDRESS_OFF 0x0608
@@ -1067,6 +1098,11 @@ enum vuhca_capability {
 #define VUHCA_CSR_FAULT_COUNT_OFF 0x0618
 #define VUHCA_CSR_FAULT_COUNT_COUNT 64
 #define VUHCA_CSR_FAULT_COUNT_STRIDE 4
+/*
+ * fault-object of the first fault: the kind of object that FIRST_FAULT_OBJECT numbers. (32 bits,
+ * ro)
+ */
+#define VUHCA_CSR_FIRST_FAULT_OBJECT_KIND_OFF 0x0718
 /*
  * Guest address of the doorbell overflow buffer, a multiple of 64; OVERFLOW_CONTROL latches it. (64
  * bits, rw)

@@ -208,9 +208,10 @@ static void vt_bulk_explain(struct vt *t)
 	vt_note(t, "CQ errors: send %d, receive %d; QP states: %d, %d",
 		atomic_read(&t->send_cq.errors), atomic_read(&t->recv_cq.errors),
 		vt_qp_state(t->end[0].qp), vt_qp_state(t->end[1].qp));
-	vt_note(t, "first fault %u, object %u, address %#llx",
+	vt_note(t, "first fault %u, object %u of kind %u, address %#llx",
 		vuhca_read_csr(t->dev, VUHCA_CSR_FIRST_FAULT_KIND_OFF),
 		vuhca_read_csr(t->dev, VUHCA_CSR_FIRST_FAULT_OBJECT_OFF),
+		vuhca_read_csr(t->dev, VUHCA_CSR_FIRST_FAULT_OBJECT_KIND_OFF),
 		vuhca_read_csr64(t->dev, VUHCA_CSR_FIRST_FAULT_ADDRESS_OFF));
 }
 

@@ -296,7 +296,7 @@ export const csr: RegisterBlock = {
       bits: 32,
       access: 'ro',
       reset: 0,
-      doc: 'QPN, CQN or collect page of the first fault.',
+      doc: 'Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND says what object it is.',
     },
     {
       name: 'FIRST_FAULT_ADDRESS',
@@ -307,6 +307,13 @@ export const csr: RegisterBlock = {
     },
     { name: 'FIRST_FAULT_TIME', bits: 64, access: 'ro', reset: 0, doc: 'Local time of the first fault.' },
     { name: 'FAULT_COUNT', bits: 32, access: 'ro', count: 64, doc: 'Faults by fault-kind; saturating.' },
+    {
+      name: 'FIRST_FAULT_OBJECT_KIND',
+      bits: 32,
+      access: 'ro',
+      reset: 0,
+      doc: 'fault-object of the first fault: the kind of object that FIRST_FAULT_OBJECT numbers.',
+    },
 
     { at: 0x0800, section: 'doorbell overflow' },
     {

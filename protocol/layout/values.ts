@@ -233,6 +233,25 @@ export const faultKind: ValueTable = {
   ]),
 };
 
+export const faultObject: ValueTable = {
+  name: 'fault-object',
+  doc: 'Kinds of object that a fault names by their number.',
+  values: rows([
+    ['NONE', 0, 'No object: an access to registers or PIO memory.'],
+    ['QP', 1, 'Queue pair, by QPN.'],
+    ['CQ', 2, 'Completion queue, by CQN.'],
+    ['EQ', 3, 'Event queue, by EQN.'],
+    ['SRQ', 4, 'Shared receive queue, by SRQN.'],
+    ['VCB', 5, 'Virtual collect buffer, by its page in the collect BAR.'],
+    ['SEND_CONTEXT', 6, 'Send context, by number.'],
+    ['VECTOR', 7, 'MSI-X vector, by number.'],
+    ['FUNCTION', 8, 'Underlying function, by number.'],
+    ['COMMAND', 9, 'Management command, by its sequence number.'],
+    ['PAGE_LIST', 10, 'Page list of a queue or memory region; it has no number.'],
+    ['OVERFLOW_BUFFER', 11, 'Doorbell overflow buffer; it has no number.'],
+  ]),
+};
+
 export const serviceType: ValueTable = {
   name: 'service-type',
   doc: 'Transport services.',
@@ -519,6 +538,7 @@ export const valueTables = [
   completionOpcode,
   eventType,
   faultKind,
+  faultObject,
   serviceType,
   qpState,
   qpMask,

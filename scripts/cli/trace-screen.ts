@@ -16,7 +16,6 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 
 const PREVIEW_BYTES = 32;
-const HEX_DIGITS = 6;
 const NS_PER_US = 1000;
 const WHO_WIDTH = 'QP 16777215 receives'.length;
 /** Packets of one side at most. */
@@ -67,7 +66,7 @@ function headline(side: TracedMessage): string {
   const again = block.retries === 0 ? '' : `, ${block.retries} packets sent again`;
   return [
     `${block.receive ? 'received' : 'sent'} by QP ${block.qpn}: ${opcode} number ${block.messageSequence}, ${block.messageLength} bytes in ${count(block.packets, 'packet')}, ${status}`,
-    `  ${block.receive ? 'from' : 'to'} QP ${block.remoteQpn} at LID ${block.remoteLid}, port ${block.port}, PSN ${psn(block.firstPsn)} to ${psn(block.lastPsn)}${again}`,
+    `  ${block.receive ? 'from' : 'to'} QP ${block.remoteQpn} at LID ${block.remoteLid}, port ${block.port}, PSN ${block.firstPsn} to ${block.lastPsn}${again}`,
     ...(preview === '' ? [] : [`  ${preview}${more}`]),
   ].join('\n');
 }
@@ -123,7 +122,7 @@ function packetLines({ block, packets }: TracedMessage): Line[] {
     const verb = (block.receive === 1) === isAnswer ? 'sent' : 'received';
     const left = block.packets - PACKETS_SHOWN;
     const more = place === PACKETS_SHOWN - 1 && left > 0 ? `; ${count(left, 'more packet')}` : '';
-    const text = `packet ${verb}: ${name}, PSN ${psn(number)}, ${packet.payload.length} bytes${more}`;
+    const text = `packet ${verb}: ${name}, PSN ${number}, ${packet.payload.length} bytes${more}`;
     return { timeNs: packet.timeNs, block, text };
   });
 }
@@ -183,8 +182,4 @@ function microseconds(ns: number): string {
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
-}
-
-function psn(value: number): string {
-  return value.toString(16).padStart(HEX_DIGITS, '0');
 }

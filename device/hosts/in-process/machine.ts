@@ -6,7 +6,7 @@
  * checks the rules of `InProcessHost`; errors name the seed and the state.
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
-import { faultKindName } from '../../../protocol/layout/gen/values.gen.ts';
+import { faultKindName, faultObjectName } from '../../../protocol/layout/gen/values.gen.ts';
 import { Adapter, type AdapterFactory } from '../../adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../adapter/options.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../../host.ts';
@@ -159,7 +159,7 @@ export class InProcessMachine {
         `PCBs ${read(CSR.PCB_IN_USE)}+${read(CSR.PCB_IN_USE + 4)}`,
         `credits ${read(CSR.EXECUTION_CREDITS_USED)}/${read(CSR.COMPLETION_CREDITS_USED)}`,
         `launches ${read(CSR.LANE_LAUNCHES)}`,
-        `first fault ${faultKindName(read(CSR.FIRST_FAULT_KIND))} of 0x${read(CSR.FIRST_FAULT_OBJECT).toString(16)}`,
+        `first fault ${faultKindName(read(CSR.FIRST_FAULT_KIND))} of ${faultObjectName(read(CSR.FIRST_FAULT_OBJECT_KIND))} ${read(CSR.FIRST_FAULT_OBJECT)}`,
       );
     });
     return parts.join(', ');

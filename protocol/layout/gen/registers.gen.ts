@@ -160,7 +160,7 @@ export const CSR = {
   PORT_RECEIVE_DROPS: 0x0430,
   /** fault-kind of the first fault since the last clear; writing all ones clears the record. */
   FIRST_FAULT_KIND: 0x0600,
-  /** QPN, CQN or collect page of the first fault. */
+  /** Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND says what object it is. */
   FIRST_FAULT_OBJECT: 0x0604,
   /** Register offset or guest address of the first fault. */
   FIRST_FAULT_ADDRESS: 0x0608,
@@ -168,6 +168,8 @@ export const CSR = {
   FIRST_FAULT_TIME: 0x0610,
   /** Faults by fault-kind; saturating. */
   FAULT_COUNT: 0x0618,
+  /** fault-object of the first fault: the kind of object that FIRST_FAULT_OBJECT numbers. */
+  FIRST_FAULT_OBJECT_KIND: 0x0718,
   /**
    * Guest address of the doorbell overflow buffer, a multiple of 64; OVERFLOW_CONTROL latches it.
    */
@@ -863,6 +865,8 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'FIRST_FAULT_TIME', section: "faults", offset: 0x0610, bits: 64, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'FAULT_COUNT', section: "faults", offset: 0x0618, bits: 32, access: 'ro', count: 64,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'FIRST_FAULT_OBJECT_KIND', section: "faults", offset: 0x0718, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'OVERFLOW_BASE', section: "doorbell overflow", offset: 0x0800, bits: 64, access: 'rw', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },

@@ -871,6 +871,56 @@ export function faultKindName(value: number): string {
   return faultKindNames[value] || `0x${value.toString(16)}`;
 }
 
+/** Kinds of object that a fault names by their number. */
+export const FaultObject = {
+  /** No object: an access to registers or PIO memory. */
+  NONE: 0,
+  /** Queue pair, by QPN. */
+  QP: 1,
+  /** Completion queue, by CQN. */
+  CQ: 2,
+  /** Event queue, by EQN. */
+  EQ: 3,
+  /** Shared receive queue, by SRQN. */
+  SRQ: 4,
+  /** Virtual collect buffer, by its page in the collect BAR. */
+  VCB: 5,
+  /** Send context, by number. */
+  SEND_CONTEXT: 6,
+  /** MSI-X vector, by number. */
+  VECTOR: 7,
+  /** Underlying function, by number. */
+  FUNCTION: 8,
+  /** Management command, by its sequence number. */
+  COMMAND: 9,
+  /** Page list of a queue or memory region; it has no number. */
+  PAGE_LIST: 10,
+  /** Doorbell overflow buffer; it has no number. */
+  OVERFLOW_BUFFER: 11,
+} as const;
+export type FaultObject = (typeof FaultObject)[keyof typeof FaultObject];
+
+/** Names by value; '' where a value is not assigned. */
+export const faultObjectNames: readonly string[] = [
+  'NONE',
+  'QP',
+  'CQ',
+  'EQ',
+  'SRQ',
+  'VCB',
+  'SEND_CONTEXT',
+  'VECTOR',
+  'FUNCTION',
+  'COMMAND',
+  'PAGE_LIST',
+  'OVERFLOW_BUFFER',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function faultObjectName(value: number): string {
+  return faultObjectNames[value] || `0x${value.toString(16)}`;
+}
+
 /** Transport services. */
 export const ServiceType = {
   /** Reliable connection. */

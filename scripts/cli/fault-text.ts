@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The first fault of a function in words: its object by kind and number, and its address as what it
+ * is for this kind of fault. Called by the status screen.
+ */
+import type { FunctionReport } from '../../device/main/status-report.ts';
+import { DWORD_RANGE } from '../../protocol/layout/dwords.ts';
+import { hex, seconds } from './screen-text.ts';
+
+type FirstFault = NonNullable<FunctionReport['faults']['first']>;
+
+/** Objects without a number. */
+const SINGLE = ['PAGE_LIST', 'OVERFLOW_BUFFER'];
+/** Kinds whose address is a guest address, and an offset in a BAR. */
+const AT_ADDRESS = /^(DMA_|BUS_MASTER|KEY_|RECEIVE_ENTRY|DOORBELL_BEYOND|DESCRIPTOR|OVERFLOW_|MANAGEMENT_)/;
+const AT_OFFSET = /^(REGISTER_|COLLECT_|PIO_|NOT_PERMITTED)/;
+
+/** `QKEY_VIOLATION: QP 3, LID 1, Q_Key 0x4d, at 0.000001 s`, in parts. */
+export function describeFirstFault(fault: FirstFault): string[] {
+  const { kind, timeNs } = fault;
+  return [
+    [kind, nameObject(fault)].filter((part) => part !== '').join(': '),
+    ...describeWhere(fault),
+    `at ${seconds(timeNs)} s`,
+  ];
+}
+
+/** `QP 3`, `send context 2`, `page list`; empty when the fault names no object. */
+function nameObject({ objectKind, object }: FirstFault): string {
+  if (objectKind === 'NONE') return '';
+  const name = objectKind.length <= 3 ? objectKind : objectKind.toLowerCase().replaceAll('_', ' ');
+  return SINGLE.includes(objectKind) ? name : `${name} ${object}`;
+}
+
+function describeWhere({ kind, address }: FirstFault): string[] {
+  if (kind === 'QKEY_VIOLATION' || kind === 'PKEY_VIOLATION') {
+    const key = kind === 'QKEY_VIOLATION' ? 'Q_Key' : 'P_Key';
+    return [`from LID ${Math.floor(address / DWORD_RANGE)}`, `${key} ${hex(address % DWORD_RANGE)}`];
+  }
+  if (AT_ADDRESS.test(kind)) return [`address ${hex(address)}`];
+  return AT_OFFSET.test(kind) ? [`offset ${hex(address)}`] : [`detail ${address}`];
+}
