@@ -114,7 +114,7 @@ function describeRow(unit: FunctionReport, attached: boolean, activity: Function
     short(activity.explicit),
     short(activity.implicit),
     sumWords(doorbells.listed),
-    `${short(doorbells.overflow.depth)}${doorbells.stalled ? ' STALLED' : ''}`,
+    `${short(doorbells.overflow.depth)}${doorbells.stalled ? ' !STALLED' : ''}`,
     short(activity.spilled),
     short(activity.drained),
     short(activity.sweeps),

@@ -4,11 +4,30 @@
  * times, sizes. Numbers of objects, sequence numbers and PSNs are decimal; addresses and keys are
  * hexadecimal (docs/DEBUGGING.md, Numbers).
  */
+import { styleText } from 'node:util';
 
 const LABEL_COLUMNS = 13;
 const COLUMNS = 80;
 const NS_PER_SECOND = 1e9;
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** Begins a part that needs a look. Signs are visible without colours. */
+export const BAD = '!';
+/** States in which all is well, and parts that need a look, at the beginning of a part. */
+const GOOD_PARTS = /(?<=^.{13}|, )(?:attached|enabled|ACTIVE)(?=,|$)/gm;
+const BAD_PARTS = /(?<=^.{13}|, )![^,\n]+/gm;
+
+/** A count that should be 0. */
+export function bad(count: number, words: string): string {
+  return `${count > 0 ? BAD : ''}${count} ${words}`;
+}
+
+/** The text with colours for a terminal: what needs a look is red, good states are green. */
+export function colour(text: string): string {
+  return text
+    .replaceAll(BAD_PARTS, (part) => styleText('red', part, { validateStream: false }))
+    .replaceAll(GOOD_PARTS, (part) => styleText('green', part, { validateStream: false }));
+}
 
 /** A label and its parts; parts that do not fit continue in further lines. */
 export function line(label: string, parts: readonly string[]): string {
@@ -18,7 +37,7 @@ export function line(label: string, parts: readonly string[]): string {
     if (last === undefined || LABEL_COLUMNS + last.length + part.length + 2 > COLUMNS) rows.push(part);
     else rows[rows.length - 1] = `${last}, ${part}`;
   }
-  return rows.map((row, i) => (i === 0 ? label : '').padEnd(LABEL_COLUMNS) + row).join('\n');
+  return rows.map((row, i) => `${(i === 0 ? label : '').padEnd(LABEL_COLUMNS - 1)} ${row}`).join('\n');
 }
 
 /** `2 h 5 min`, `3 min 4 s`. */

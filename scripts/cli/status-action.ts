@@ -11,6 +11,7 @@ import type { StatusView } from './status-screen.ts';
 
 /** Rates of a single screen are measured over this time. */
 const SAMPLE_SECONDS = 0.5;
+const NARROW_COLUMNS = 80;
 
 export async function performStatus(command: CliCommand): Promise<number> {
   const given = command.opts<StatusArguments>();
@@ -30,7 +31,8 @@ export async function performTop(command: CliCommand): Promise<number> {
 }
 
 function readView({ function: number }: ScreenArguments): StatusView {
-  // Undefined where the output is no terminal.
-  const { columns } = process.stdout;
-  return { ...(number === undefined ? {} : { number }), ...(columns === undefined ? {} : { columns }) };
+  // Where the output is no terminal, its width is unknown: the screen fits the narrowest.
+  const { columns = NARROW_COLUMNS, isTTY = false } = process.stdout;
+  const view = { columns, colour: isTTY && process.env.NO_COLOR === undefined };
+  return number === undefined ? view : { ...view, number };
 }

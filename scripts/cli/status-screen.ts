@@ -5,8 +5,9 @@
  * columns, or two tables within 80. Pure: a report in, text out.
  */
 import type { AdapterReport, FunctionReport, StatusReport } from '../../device/main/status-report.ts';
+import { describeFirstFault } from './fault-text.ts';
 import { activityOf, describeFunctions, type FunctionActivity } from './function-table.ts';
-import { bytes, duration, hex, line, seconds, shorten } from './screen-text.ts';
+import { BAD, bad, bytes, colour, duration, line, shorten } from './screen-text.ts';
 
 /** Rates per second. */
 export interface ActivityRates {
@@ -25,18 +26,21 @@ export interface StatusView {
   readonly number?: number;
   /** Columns of the terminal. */
   readonly columns?: number;
+  /** The terminal shows colours. */
+  readonly colour?: boolean;
 }
 
 /** An adapter with its sockets. */
 type ServedReport = StatusReport['adapters'][number];
 
 const TABLE_COLUMNS = 132;
+const LEGEND = `${BAD} needs a look: docs/DEBUGGING.md, Counters`;
 
 /** The report as lines of text. */
 export function renderStatus(report: StatusReport, rates: ActivityRates, view: StatusView = {}): string {
   const { adapters, links } = report;
   const lines = [
-    `vuhca ${report.pid}, up ${duration(report.uptimeNs)}: ${perSecond(rates)}`,
+    line(`vuhca ${report.pid}`, [`up ${duration(report.uptimeNs)}`, ...perSecond(rates)]),
     ...adapters.flatMap((adapter, index) => [
       ...(adapters.length > 1 ? ['', line('adapter', [adapter.name])] : []),
       ...describeAdapter(adapter, rates.functions[index], view),
@@ -47,7 +51,10 @@ export function renderStatus(report: StatusReport, rates: ActivityRates, view: S
       ? []
       : [line('recording', [`${bytes(report.recording.bytes)} in ${report.recording.path}`])]),
   ];
-  return `${lines.join('\n')}\n`;
+  const text = lines.join('\n');
+  const legend = text.includes(BAD) ? [LEGEND] : [];
+  const screen = `${[text, ...legend].join('\n')}\n`;
+  return view.colour ? colour(screen) : screen;
 }
 
 function describeAdapter(
@@ -85,9 +92,8 @@ function describeGuest(socket: ServedReport['sockets'][number]): string[] {
 function describeFunction(unit: FunctionReport): string[] {
   const { collect, commands, queuePairs, completionQueues, eventQueues } = unit;
   const state = `${unit.enabled ? 'enabled' : 'not enabled'}, bus master ${unit.busMaster ? 'on' : 'off'}`;
-  const management = `${unit.managementCommands} management commands`;
   return [
-    line(`function ${unit.number}`, [state, `${unit.resets} resets`, management, `${unit.managementRefused} refused`]),
+    line(`function ${unit.number}`, [state, ...describeResets(unit.resets)]),
     line('collect', [
       `${collect.vcbsInUse} of ${collect.vcbs} VCBs in use`,
       `${collect.pcbs} PCBs given`,
@@ -105,7 +111,13 @@ function describeFunction(unit: FunctionReport): string[] {
       `${unit.lanes.launches} launched`,
       `${unit.lanes.waiting} waiting`,
     ]),
-    line('objects', [`${unit.protectionDomains} PDs`, `${unit.memoryRegions} MRs`, `QPs: ${states(queuePairs)}`]),
+    line('objects', [
+      `${unit.protectionDomains} PDs`,
+      `${unit.memoryRegions} MRs`,
+      `QPs: ${states(queuePairs)}`,
+      `${unit.managementCommands} management commands`,
+      bad(unit.managementRefused, 'refused'),
+    ]),
     line('CQs', queues(completionQueues)),
     line('EQs', [...queues(eventQueues), `${unit.vectorsSent} vectors sent`, `${unit.vectorsPending} pending`]),
     line('DMA', [`${bytes(unit.dmaBytesRead)} read`, `${bytes(unit.dmaBytesWritten)} written`]),
@@ -120,15 +132,29 @@ function describeLevel({ collect, lanes, doorbells }: FunctionReport, level: num
     `${inUse} of ${inUse + available} PCBs`,
     `${refusals} refused`,
     `${open} ${own > 0 ? 'own' : 'shared'} lanes`,
-    `kick lists ${waiting}`,
-    `SQs ${doorbells.listed[level]}`,
+    `${waiting} queued`,
+    `${doorbells.listed[level]} SQs listed`,
   ]);
 }
 
+/** Credits that the function's commands hold: of lanes of its own, if it has any, and shared ones. */
 function describeCredits({ execution, completion }: FunctionReport['lanes']): string {
-  const words = ({ privateUsed, private: own, sharedUsed }: typeof execution): string =>
-    `${privateUsed}/${own} own ${sharedUsed} shared`;
-  return line('credits', [`execution: ${words(execution)}`, `completion: ${words(completion)}`]);
+  const shared = `shared in use: ${execution.sharedUsed} execution, ${completion.sharedUsed} completion`;
+  if (execution.private + completion.private === 0) return line('credits', ['no lanes of its own', shared]);
+  const words = ({ privateUsed, private: own }: typeof execution): string => `${privateUsed} of ${own}`;
+  return line('credits', [`own in use: ${words(execution)} execution`, `${words(completion)} completion`, shared]);
+}
+
+/** Resets by their cause. QEMU resets every device when its machine starts. */
+function describeResets({ device, function: guest, lost, software }: FunctionReport['resets']): string[] {
+  const causes: [number, string][] = [
+    [device, 'by QEMU at starts'],
+    [guest, 'by function level reset'],
+    [lost, 'as QEMU left'],
+    [software, 'by the driver'],
+  ];
+  const words = causes.filter(([count]) => count > 0).map(([count, cause]) => `${count} ${cause}`);
+  return words.length === 0 ? ['never reset'] : [`resets: ${words[0]}`, ...words.slice(1)];
 }
 
 /** Doorbells by origin, and the course of those that overflowed. */
@@ -145,13 +171,13 @@ function describeDoorbells({
       `${explicit} explicit`,
       `${implicit} implicit`,
       `${idle} idle`,
-      ...(stalled ? ['STALLED'] : []),
+      ...(stalled ? [`${BAD}STALLED`] : []),
     ]),
     line('overflow', [
       `${overflow.depth} doorbells`,
       `${overflow.spilled} spilled`,
       `${overflow.drained} drained`,
-      `${overflow.lost} lost`,
+      bad(overflow.lost, 'lost'),
       `${sweeps} sweeps`,
     ]),
   ];
@@ -160,11 +186,9 @@ function describeDoorbells({
 /** The faults of a function, and the first one. */
 export function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
   const kinds = Object.entries(counts).sort(([, a], [, b]) => b - a);
-  const lines = [line('faults', kinds.length === 0 ? ['none'] : kinds.map(([kind, count]) => `${count} ${kind}`))];
+  const lines = [line('faults', kinds.length === 0 ? ['none'] : kinds.map(([kind, count]) => bad(count, kind)))];
   if (first === undefined) return lines;
-  const { kind, object, address, timeNs } = first;
-  const where = `object ${hex(object)}, address ${hex(address)}, at ${seconds(timeNs)} s`;
-  return [...lines, line('first fault', [`${kind}: ${where}`])];
+  return [...lines, line('first fault', describeFirstFault(first))];
 }
 
 function describeBuffers({ collectBuffers, schedulerBuffers, lanes }: AdapterReport): string[] {
@@ -178,42 +202,47 @@ function describeBuffers({ collectBuffers, schedulerBuffers, lanes }: AdapterRep
     line('lanes', [
       `${lanes.waiting} waiting`,
       `${lanes.launches} launched`,
-      `credits: execution ${lanes.execution.used}/${lanes.execution.total}`,
-      `completion ${lanes.completion.used}/${lanes.completion.total}`,
+      `credits ${lanes.execution.used}/${lanes.execution.total} execution`,
+      `${lanes.completion.used}/${lanes.completion.total} completion`,
     ]),
   ];
 }
 
 function describePort(port: AdapterReport['ports'][number]): string {
   return line(`port ${port.number}`, [
-    `${port.state}`,
+    `${port.state === 'ACTIVE' ? '' : BAD}${port.state}`,
     `LID ${port.lid}`,
     `${port.transmitPackets} sent`,
     `${port.receivePackets} received`,
-    `${port.receiveDrops} dropped`,
-    ...(port.badPkeys > 0 ? [`${port.badPkeys} bad P_Keys`] : []),
-    ...(port.badQkeys > 0 ? [`${port.badQkeys} bad Q_Keys`] : []),
+    bad(port.receiveDrops, 'dropped'),
+    ...(port.badPkeys > 0 ? [bad(port.badPkeys, 'bad P_Keys')] : []),
+    ...(port.badQkeys > 0 ? [bad(port.badQkeys, 'bad Q_Keys')] : []),
   ]);
 }
 
 function describeLink({ ends, kind, up, sent, received, lost }: StatusReport['links'][number]): string {
   return line('link', [
     `${shorten(ends.join(' - '), 30)}`,
-    `${kind} ${up ? 'up' : 'down'}`,
+    up ? `${kind} up` : `${BAD}${kind} down`,
     `${sent} there`,
     `${received} back`,
-    `${lost} lost`,
+    bad(lost, 'lost'),
   ]);
 }
 
 function describeDrops(drops: AdapterReport['drops']): string {
   const causes = Object.entries(drops).filter(([, count]) => count > 0);
-  const words = causes.map(([cause, count]) => `${count} ${cause.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`)}`);
+  const words = causes.map(([cause, count]) =>
+    bad(
+      count,
+      cause.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`),
+    ),
+  );
   return line('drops', words.length === 0 ? ['none'] : words);
 }
 
 function queues({ count, posted, errors }: FunctionReport['eventQueues']): string[] {
-  return [`${count}`, `${posted} entries posted`, `${errors} in error`];
+  return [`${count}`, `${posted} entries posted`, bad(errors, 'in error')];
 }
 
 function states(counts: Readonly<Record<string, number>>): string {
@@ -221,6 +250,11 @@ function states(counts: Readonly<Record<string, number>>): string {
   return words.length === 0 ? 'none' : words.join(' ');
 }
 
-function perSecond({ requests, commands, packets }: ActivityRates): string {
-  return `${requests.toFixed(0)} requests/s, ${commands.toFixed(0)} commands/s, ${packets.toFixed(0)} packets/s`;
+/** Requests are messages of QEMU: accesses of the guest and changes of its memory. */
+function perSecond({ requests, commands, packets }: ActivityRates): string[] {
+  return [
+    `${requests.toFixed(0)} QEMU requests/s`,
+    `${commands.toFixed(0)} commands/s`,
+    `${packets.toFixed(0)} packets/s`,
+  ];
 }
