@@ -10,7 +10,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { API_PATH, ApiError, emitDriverApi, readDriverSources } from './driver-api.ts';
-import { generateOutputs, type TableSet } from './outputs.ts';
+import { readFreshRegisters } from './fresh-registers.ts';
+import { generateOutputs, REFERENCE_PATH, type TableSet } from './outputs.ts';
 import { TableError } from './resolve.ts';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -74,18 +75,27 @@ export function writeOutputs(root: string, outputs: ReadonlyMap<string, string>)
   return [...changed, ...leftOver];
 }
 
+/** The texts of all files but the reference. */
+async function generateCode(): Promise<Map<string, string>> {
+  const outputs = generateOutputs(await loadTableSets());
+  outputs.delete(REFERENCE_PATH);
+  return outputs;
+}
+
 /** The texts of all generated files. */
 async function generateAll(): Promise<Map<string, string>> {
-  const outputs = generateOutputs(await loadTableSets());
+  const outputs = generateOutputs(await loadTableSets(), await readFreshRegisters());
   outputs.set(API_PATH, emitDriverApi(readDriverSources(ROOT)));
   return outputs;
 }
 
 /** Writes stale files, or names them; returns the exit status. */
 async function generate(check: boolean): Promise<number> {
+  // The adapter whose registers the reference shows is built from the generated code.
+  const early = check ? [] : writeOutputs(ROOT, await generateCode());
   const outputs = await generateAll();
   if (!check) {
-    const written = writeOutputs(ROOT, outputs);
+    const written = [...early, ...writeOutputs(ROOT, outputs)];
     process.stdout.write(`generate: ${outputs.size} files, ${written.length} changed\n`);
     for (const path of written) process.stdout.write(`  ${path}\n`);
     return 0;

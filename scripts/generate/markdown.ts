@@ -26,24 +26,36 @@ Offsets are in bytes. Access: \`ro\` writes are ignored and counted; \`rw\` stor
 structures count from bit 0 of the aligned dword; wire headers are drawn as InfiniBand draws them,
 most significant bit first, and their bits are given in the big-endian dword. Rows and bits not
 listed are reserved: write zero, ignore on reading.
+
+Reset: what function 0 of a fresh adapter reads, with the options of \`vuhca device\` without
+arguments and its ports cabled to each other; LOCAL_TIME runs from then on.
+[PROGRAMMING.md](PROGRAMMING.md) lists what a reset leaves. Opcodes, masks, flags, identities,
+offsets and register values are hexadecimal; other numbers are decimal.
 `;
 
+/** Values by register name, as the document shows them. */
+export type ResetValues = ReadonlyMap<string, string>;
+
+/** Tables of values and constants that are bits or identities; others are numbers. */
+const HEX_TABLES = /opcode|mask|flag|capability|magic|link-type/;
+const HEX_CONSTANTS = /MAGIC|_ID|CLASS_CODE|_OFFSET|_MASK|_VALID$|CANCEL_VALUE/;
+
 /** The text of `docs/REGISTERS.md`. */
-export function emitMarkdown(parts: readonly MarkdownPart[]): string {
-  return `${TOP}${parts.map(emitPart).join('')}`;
+export function emitMarkdown(parts: readonly MarkdownPart[], resets: ResetValues = new Map()): string {
+  return `${TOP}${parts.map((part) => emitPart(part, resets)).join('')}`;
 }
 
-function emitPart(part: MarkdownPart): string {
+function emitPart(part: MarkdownPart, resets: ResetValues): string {
   return [
     `\n## ${part.title}\n`,
-    ...part.blocks.map(emitBlock),
+    ...part.blocks.map((block) => emitBlock(block, resets)),
     ...part.structs.map(emitStruct),
     ...part.values.map(emitValues),
     ...part.constants.map(emitConstants),
   ].join('');
 }
 
-function emitBlock({ block, registers }: ResolvedBlock): string {
+function emitBlock({ block, registers }: ResolvedBlock, resets: ResetValues): string {
   const lines = [`\n### Registers: ${block.name} (${hex(block.sizeBytes)} bytes)\n\n${paragraph(block.doc)}`];
   let section: string | undefined;
   for (const register of registers) {
@@ -56,17 +68,19 @@ function emitBlock({ block, registers }: ResolvedBlock): string {
         row(...Array(7).fill('---')),
       );
     }
-    lines.push(registerRow(register), ...register.fields.map((field) => registerFieldRow(register, field)));
+    lines.push(registerRow(register, resets), ...register.fields.map((field) => registerFieldRow(register, field)));
   }
   return lines.join('');
 }
 
-function registerRow({ row: register, offset, count, strideBytes }: ResolvedRegister): string {
+function registerRow(resolved: ResolvedRegister, resets: ResetValues): string {
+  const { row: register, offset, count, strideBytes } = resolved;
   const end = offset + count * strideBytes - 1;
   const where = count === 1 ? hex(offset, 4) : `${hex(offset, 4)}..${hex(end, 4)}`;
   const name = count === 1 ? register.name : `${register.name}[${count}]`;
-  const { access, reset, doc, source } = register;
-  return row(where, String(register.bits), `**${name}**`, access, hex(reset ?? 0), doc, source ?? '');
+  const { access, doc, source } = register;
+  const reset = resets.get(register.name) ?? hex(register.reset ?? 0);
+  return row(where, String(register.bits), `**${name}**`, access, reset, doc, source ?? '');
 }
 
 function registerFieldRow(register: ResolvedRegister, field: ResolvedField): string {
@@ -90,11 +104,12 @@ function emitStruct({ table, fields }: ResolvedStruct): string {
 }
 
 function emitValues(table: ValueTable): string {
+  const show = HEX_TABLES.test(table.name) ? (value: number): string => hex(value, 2) : String;
   return [
     `\n### Values: ${table.name}\n\n${paragraph(table.doc)}\n`,
     row('Value', 'Name', 'Meaning', 'Source'),
     row(...Array(4).fill('---')),
-    ...table.values.map(({ name, value, doc, source }) => row(hex(value, 2), upperSnake(name), doc, source ?? '')),
+    ...table.values.map(({ name, value, doc, source }) => row(show(value), upperSnake(name), doc, source ?? '')),
   ].join('');
 }
 
@@ -103,7 +118,10 @@ function emitConstants(table: ConstantTable): string {
     `\n### Constants: ${table.name}\n\n${paragraph(table.doc)}\n`,
     row('Name', 'Value', 'Meaning', 'Source'),
     row(...Array(4).fill('---')),
-    ...table.constants.map(({ name, value, doc, source }) => row(upperSnake(name), String(value), doc, source ?? '')),
+    ...table.constants.map(({ name, value, doc, source }) => {
+      const shown = HEX_CONSTANTS.test(name) ? hex(value) : String(value);
+      return row(upperSnake(name), shown, doc, source ?? '');
+    }),
   ].join('');
 }
 

@@ -7,7 +7,7 @@
 import type { ConstantTable, RegisterBlock, StructTable, ValueTable } from '../../protocol/layout/table.ts';
 import { emitCHeader } from './c-header.ts';
 import { type LayoutHash, layoutHash } from './layout-hash.ts';
-import { emitMarkdown, type MarkdownPart } from './markdown.ts';
+import { emitMarkdown, type MarkdownPart, type ResetValues } from './markdown.ts';
 import { lowerSnake } from './names.ts';
 import { type ResolvedStruct, resolveStruct, TableError } from './resolve.ts';
 import { type ResolvedBlock, resolveBlock } from './resolve-registers.ts';
@@ -32,11 +32,14 @@ export interface TableSet {
 /** Where the reference goes. */
 export const REFERENCE_PATH = 'docs/REGISTERS.md';
 
-/** File texts by path relative to the repository; throws TableError. */
-export function generateOutputs(sets: readonly TableSet[]): Map<string, string> {
+/**
+ * File texts by path relative to the repository; throws TableError. `resets`: values of registers
+ * for the reference, in place of those in the tables.
+ */
+export function generateOutputs(sets: readonly TableSet[], resets?: ResetValues): Map<string, string> {
   const outputs = new Map<string, string>();
   const parts = sets.map((set) => generateSet(set, outputs));
-  outputs.set(REFERENCE_PATH, emitMarkdown(parts));
+  outputs.set(REFERENCE_PATH, emitMarkdown(parts, resets));
   return outputs;
 }
 

@@ -215,7 +215,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'scripts/generate',
     holds: 'writes generated code and documents from the tables',
-    uses: of('layout qemu/setup'),
+    uses: of('layout hosts qemu/setup'),
   },
   {
     path: 'scripts/check-style',
