@@ -8,8 +8,8 @@
 import { SourceMap } from 'node:module';
 import t from 'tap';
 import { buildCaseImage, provideModules } from './guest-image.ts';
-import { Session } from './session.ts';
 import { InspectorClient, type InspectorEvent } from './inspector-client.ts';
+import { Session } from './session.ts';
 
 const TRAFFIC_SECONDS = Number(process.env.VUHCA_BREAKPOINT_SECONDS ?? 10);
 const MANAGEMENT_SECONDS = Math.min(TRAFFIC_SECONDS, 15);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A debugger for tests: it speaks the inspector's protocol with a Node process over a WebSocket
- * (RFC 6455), for which Node 20 has no client. It handles text messages only; the inspector sends
- * no others.
+ * A client of the inspector of a Node process: it speaks its protocol over a WebSocket
+ * (RFC 6455), for which Node 20 has no client. It handles text messages only, because the inspector
+ * sends no others. Called by `vuhca break` and by tests.
  */
 import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
@@ -87,6 +87,11 @@ export class InspectorClient {
       };
       this.#listeners.add(listener);
     });
+  }
+
+  /** Calls `listener` when the connection has ended. */
+  onClose(listener: () => void): void {
+    this.#socket.once('close', listener);
   }
 
   close(): void {

@@ -84,6 +84,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./setup-action.ts')).performSetup,
   },
   {
+    name: 'break',
+    summary: 'stops a running adapter at a line of its source',
+    define: async () => (await import('./break-command.ts')).defineBreak,
+    perform: async () => (await import('./break-action.ts')).performBreak,
+  },
+  {
     name: 'completion',
     summary: 'prints a completion script for bash or zsh',
     define: async () => (await import('./completion-command.ts')).defineCompletion,

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Recorder } from '../../device/hosts/recording.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
-import { makeDirectory } from './testing/directory.ts';
 import { InspectorClient } from './inspector-client.ts';
+import { makeDirectory } from './testing/directory.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
 /**

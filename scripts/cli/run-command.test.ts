@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { findTshark } from '../../qemu/setup/tshark.ts';
-import { makeDirectory } from './testing/directory.ts';
 import { InspectorClient } from './inspector-client.ts';
+import { makeDirectory } from './testing/directory.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
 const LOG_LINES_MAX = 20;
