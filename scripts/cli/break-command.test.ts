@@ -93,3 +93,25 @@ t.test('places by a source map', async (t) => {
   t.same(places.toSource({ line: 0, column: 9 }), { line: 0, column: 4 });
   t.throws(() => new SourcePlaces('x.map'), /no source map in it/);
 });
+
+t.test('the places in docs/DEBUGGING.md and in the help exist', async (t) => {
+  const document = readFileSync(join(ROOT, 'docs/DEBUGGING.md'), 'utf8');
+  const help = readFileSync(join(ROOT, 'scripts/cli/break-command.ts'), 'utf8');
+  const lines = [...`${document}${help}`.matchAll(/vuhca break (device\/\S+\.ts):(\d+)/g)];
+  t.equal(lines.length, 4);
+  for (const [, file, line] of lines) {
+    const text = readFileSync(join(ROOT, file), 'utf8').split('\n');
+    t.match(text[Number(line) - 2], /^ {2}\w+\(.*\{$/, `${file}:${line} is the first line of a method`);
+  }
+  const [, table = ''] = /Good places:\n\n(.*?)\n\n/s.exec(document) ?? [];
+  const rows = [...table.matchAll(/^\| `(device\/[^`]*\/)([^`/]+)`, (.*?) \|/gm)];
+  t.ok(rows.length >= 7);
+  for (const [, folder, first, rest] of rows) {
+    const words = [first, ...[...rest.matchAll(/`([^`]+)`/g)].map(([, word]) => word)];
+    const code = words
+      .filter((word) => word.endsWith('.ts'))
+      .map((name) => readFileSync(join(ROOT, folder, name), 'utf8'));
+    for (const name of words.filter((word) => !word.endsWith('.ts')))
+      t.match(code.join('\n'), new RegExp(`^ {2}${name}\\(`, 'm'), `${folder}${first} has ${name}`);
+  }
+});

@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { API_PATH, ApiError, emitDriverApi, readDriverSources } from './driver-api.ts';
+import { FAULTS_PATH, writeFaultSection } from './fault-section.ts';
 import { readFreshRegisters } from './fresh-registers.ts';
 import { generateOutputs, REFERENCE_PATH, type TableSet } from './outputs.ts';
 import { TableError } from './resolve.ts';
@@ -84,8 +85,11 @@ async function generateCode(): Promise<Map<string, string>> {
 
 /** The texts of all generated files. */
 async function generateAll(): Promise<Map<string, string>> {
-  const outputs = generateOutputs(await loadTableSets(), await readFreshRegisters());
+  const sets = await loadTableSets();
+  const outputs = generateOutputs(sets, await readFreshRegisters());
   outputs.set(API_PATH, emitDriverApi(readDriverSources(ROOT)));
+  const tables = sets.flatMap(({ valueTables }) => valueTables);
+  outputs.set(FAULTS_PATH, writeFaultSection(readFileSync(join(ROOT, FAULTS_PATH), 'utf8'), tables));
   return outputs;
 }
 
