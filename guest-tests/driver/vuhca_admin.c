@@ -12,11 +12,12 @@
 
 #include "vuhca_internal.h"
 
-#define VUHCA_ADMIN_LOCK_TIMEOUT_US	(2 * USEC_PER_SEC)
-#define VUHCA_ADMIN_TIMEOUT_MS		5000
 #define VUHCA_ADMIN_SPIN_US		100
-/* After this time without an event the response is read. */
-#define VUHCA_ADMIN_EVENT_MS		500
+/*
+ * After this time without an event the response is read. The deadman finds an
+ * event whose interrupt was lost earlier.
+ */
+#define VUHCA_ADMIN_EVENT_MS		5000
 
 int vuhca_admin_init(struct vuhca_dev *dev)
 {
@@ -128,7 +129,7 @@ static int vuhca_admin_take(struct vuhca_dev *dev)
 	 * lock.
 	 */
 	if (readl_poll_timeout(lock, taken, taken, 20,
-			       VUHCA_ADMIN_LOCK_TIMEOUT_US)) {
+			       VUHCA_BOUND_MS * USEC_PER_MSEC)) {
 		dev_err(&dev->pdev->dev,
 			"the dedicated collect buffer stayed locked\n");
 		return -EBUSY;
@@ -161,7 +162,7 @@ static bool vuhca_admin_spin(struct vuhca_admin *admin)
 /* Returns 0 when the response is there, -EIO when a reset came meanwhile. */
 static int vuhca_admin_wait(struct vuhca_dev *dev)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_ADMIN_TIMEOUT_MS);
+	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_BOUND_MS);
 	unsigned long slice = msecs_to_jiffies(VUHCA_ADMIN_EVENT_MS);
 	struct vuhca_admin *admin = &dev->admin;
 	bool late = false;

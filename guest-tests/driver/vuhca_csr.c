@@ -7,8 +7,6 @@
 
 #include "vuhca_internal.h"
 
-#define VUHCA_READY_TIMEOUT_US (5 * USEC_PER_SEC)
-
 /* Tests whether the function no longer answers, and remembers it. */
 bool vuhca_check_gone(struct vuhca_dev *dev)
 {
@@ -27,11 +25,11 @@ int vuhca_wait_ready(struct vuhca_dev *dev)
 
 	if (!readl_poll_timeout(dev->csr + VUHCA_CSR_DEVICE_STATUS_OFF, status,
 				status & VUHCA_CSR_DEVICE_STATUS_READY_MASK,
-				100, VUHCA_READY_TIMEOUT_US) &&
+				100, VUHCA_BOUND_MS * USEC_PER_MSEC) &&
 	    status != U32_MAX)
 		return 0;
-	dev_err(&dev->pdev->dev, "not ready after %lu s, status %#x\n",
-		VUHCA_READY_TIMEOUT_US / USEC_PER_SEC, status);
+	dev_err(&dev->pdev->dev, "not ready after %u s, status %#x\n",
+		VUHCA_BOUND_MS / (unsigned int)MSEC_PER_SEC, status);
 	return -ENODEV;
 }
 

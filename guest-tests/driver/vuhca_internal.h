@@ -11,6 +11,12 @@
 
 #include "vuhca.h"
 
+/*
+ * Bound of a wait for the adapter. It ends only what would never end: an
+ * adapter that works answers within this time on any machine.
+ */
+#define VUHCA_BOUND_MS	60000
+
 /* vuhca_pci.c */
 int vuhca_pci_enable(struct pci_dev *pdev);
 void vuhca_pci_disable(struct pci_dev *pdev);

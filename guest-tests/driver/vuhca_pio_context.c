@@ -11,7 +11,6 @@
 
 #include "vuhca_internal.h"
 
-#define VUHCA_PIO_DRAIN_US	(2 * USEC_PER_SEC)
 #define VUHCA_PIO_RETRY_MS	10
 #define VUHCA_PIO_LINE_BYTES	64
 
@@ -60,7 +59,7 @@ static void vuhca_pio_quiesce(struct vuhca_send_context *sc)
 	wait_event(sc->drained, !READ_ONCE(sc->writers));
 }
 
-/* Whole packets leave; after that the adapter writes no memory. */
+/* Whole packets leave, unless the device is gone; then no memory is written. */
 static int vuhca_pio_disable(struct vuhca_send_context *sc)
 {
 	unsigned int state;
@@ -68,8 +67,9 @@ static int vuhca_pio_disable(struct vuhca_send_context *sc)
 	/* When the register reads DISABLED, the credits have been written. */
 	vuhca_pio_set_control(sc, 0);
 	return read_poll_timeout(vuhca_pio_state, state,
-				 state == VUHCA_SEND_CONTEXT_STATE_DISABLED,
-				 50, VUHCA_PIO_DRAIN_US, false, sc);
+				 state == VUHCA_SEND_CONTEXT_STATE_DISABLED ||
+				 vuhca_check_gone(sc->dev), 50,
+				 VUHCA_BOUND_MS * USEC_PER_MSEC, false, sc);
 }
 
 static void vuhca_pio_restart(struct work_struct *work)
@@ -81,7 +81,7 @@ static void vuhca_pio_restart(struct work_struct *work)
 	if (!vuhca_is_current(sc->dev, sc->generation))
 		return;
 	vuhca_pio_quiesce(sc);
-	if (vuhca_pio_disable(sc)) {
+	if (vuhca_pio_disable(sc) || vuhca_check_gone(sc->dev)) {
 		dev_err(&sc->dev->pdev->dev,
 			"send context %u does not drain; it stays halted\n",
 			sc->number);

@@ -9,8 +9,9 @@
 
 #include "vuhca_internal.h"
 
-/* When the descriptor does not change for this time, it will not change. */
-#define VUHCA_STOP_MS		500
+/* After this time without a stop the request is written again. */
+#define VUHCA_STOP_SLICE_MS	500
+#define VUHCA_STOP_SLICES	(VUHCA_BOUND_MS / VUHCA_STOP_SLICE_MS)
 #define VUHCA_NOT_QUEUED	0xff
 
 static struct vuhca_send_queue_descriptor
@@ -32,11 +33,11 @@ static bool vuhca_is_stopped(const struct vuhca_send_queue_descriptor *seen)
 	       VUHCA_NOT_QUEUED;
 }
 
-static int vuhca_wait_stopped(struct vuhca_qp *qp)
+/* Waits for one slice; true when the queue is stopped or a reset came. */
+static bool vuhca_wait_stopped(struct vuhca_qp *qp)
 {
-	unsigned long slice = msecs_to_jiffies(VUHCA_STOP_MS);
-	struct vuhca_send_queue_descriptor seen, last = {};
-	unsigned long end = jiffies + slice;
+	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_STOP_SLICE_MS);
+	struct vuhca_send_queue_descriptor seen;
 
 	for (;;) {
 		/*
@@ -46,18 +47,30 @@ static int vuhca_wait_stopped(struct vuhca_qp *qp)
 		bool late = time_after(jiffies, end);
 
 		seen = vuhca_read_descriptor(qp);
-		if (vuhca_is_stopped(&seen))
-			return 0;
-		if (!vuhca_is_current(qp->dev, qp->generation))
-			return -EIO;
-		if (seen.dw0 != last.dw0 || seen.dw1 != last.dw1) {
-			last = seen;
-			end = jiffies + slice;
-		} else if (late) {
-			return -ETIMEDOUT;
-		}
+		if (vuhca_is_stopped(&seen) ||
+		    !vuhca_is_current(qp->dev, qp->generation))
+			return true;
+		if (late)
+			return false;
 		usleep_range(20, 100);
 	}
+}
+
+/*
+ * Writes the stop request, which may be repeated, and returns when the adapter
+ * has it. Earlier stores to the adapter may take long while others flood it.
+ */
+static int vuhca_write_stop(struct vuhca_qp *qp)
+{
+	struct vuhca_doorbell word = {};
+
+	vuhca_doorbell_set_qpn(&word, qp->qpn);
+	/* Stores to the queue come before the stop request. */
+	wmb();
+	if (!vuhca_vcb_write_word(qp->dev, VUHCA_STOP_OFFSET, &word))
+		return -ENODEV;
+	/* This read does not pass the request. */
+	return vuhca_check_gone(qp->dev) ? -EIO : 0;
 }
 
 /**
@@ -65,24 +78,36 @@ static int vuhca_wait_stopped(struct vuhca_qp *qp)
  *	the QP is reset.
  * @qp: QP.
  *
+ * A request that the adapter drops, because the function's share of collect
+ * pages changes, is repeated.
+ *
  * Context: May sleep.
  * Return: 0; -EINVAL: the QP is in a state without sends; -ENODEV: there is no
- *	collect page to write the request to; -EIO: a reset came; -ETIMEDOUT: the
- *	descriptor did not change for VUHCA_STOP_MS.
+ *	collect page to write the request to; -EIO: a reset came, or the device is
+ *	gone; -ETIMEDOUT: the adapter is disabled and has reads of the queue
+ *	outstanding, or it did not stop the queue within VUHCA_BOUND_MS.
  */
 int vuhca_stop_qp(struct vuhca_qp *qp)
 {
-	struct vuhca_doorbell word = {};
+	bool stopped = false;
+	unsigned int slice;
+	int err;
 
 	if (!vuhca_is_current(qp->dev, qp->generation))
 		return -EIO;
 	if (READ_ONCE(qp->state) < VUHCA_QP_STATE_RTS)
 		return -EINVAL;
-	vuhca_doorbell_set_qpn(&word, qp->qpn);
-	/* Stores to the queue come before the stop request. */
-	wmb();
-	if (!vuhca_vcb_write_word(qp->dev, VUHCA_STOP_OFFSET, &word))
-		return -ENODEV;
-	return vuhca_wait_stopped(qp);
+	/* A slice counts once, also with the adapter at a breakpoint. */
+	for (slice = 0; !stopped && slice < VUHCA_STOP_SLICES; slice++) {
+		err = vuhca_write_stop(qp);
+		if (err)
+			return err;
+		stopped = vuhca_wait_stopped(qp);
+		if (!stopped && vuhca_adapter_disabled(qp->dev))
+			break;
+	}
+	if (!vuhca_is_current(qp->dev, qp->generation))
+		return -EIO;
+	return stopped ? 0 : -ETIMEDOUT;
 }
 EXPORT_SYMBOL_GPL(vuhca_stop_qp);
