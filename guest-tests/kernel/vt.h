@@ -17,9 +17,15 @@
 #define VT_QKEY			0x11223344
 /* Memory of a case for payloads: one coherent piece. */
 #define VT_MEMORY_BYTES		(1024 * 1024)
-/* Longer than any step takes, shorter than the time limit of the host. */
-#define VT_TIMEOUT_MS		5000
-/* How long a case waits before it takes an event as absent. */
+/*
+ * Bound of a wait. It ends only what would never end: on a busy machine a step
+ * may take seconds. Shorter than the silence after which the host ends a guest.
+ */
+#define VT_TIMEOUT_MS		60000
+/*
+ * How long a case waits before it takes an event as absent. Nothing that must
+ * come is awaited with it.
+ */
 #define VT_QUIET_MS		30
 #define VT_POISON		0xa5
 /* A gap in the guest's physical address space, far above its memory. */

@@ -104,7 +104,7 @@ static void vt_wake(struct vuhca_pio_waiter *waiter)
 
 static bool vt_woken(struct vuhca_send_context *sc, struct vt_waiter *waiter)
 {
-	unsigned long timeout = msecs_to_jiffies(VT_TIMEOUT_MS / 5);
+	unsigned long timeout = msecs_to_jiffies(VT_TIMEOUT_MS);
 
 	if (wait_for_completion_timeout(&waiter->woken, timeout))
 		return true;

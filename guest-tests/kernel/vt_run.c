@@ -38,7 +38,7 @@ void vt_emit(struct vt_run *run, const char *text, size_t length)
 		wake_up_interruptible(&run->wait);
 		if (length && !wait_event_timeout(run->wait,
 						  !kfifo_is_full(&run->output),
-						  5 * HZ))
+						  msecs_to_jiffies(VT_TIMEOUT_MS)))
 			return;
 	}
 }
