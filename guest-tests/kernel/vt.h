@@ -40,6 +40,12 @@ struct vt;
 struct vt_case {
 	const char *name;
 	void (*run)(struct vt *t);
+	/*
+	 * The deadman is off: only interrupts and polling report an event, and
+	 * one that is lost is never found. On a busy machine the deadman may
+	 * find an event before its interrupt comes.
+	 */
+	bool no_deadman;
 };
 
 struct vt_suite {

@@ -12,6 +12,7 @@
 
 static void vt_run_case(struct vt *t, const struct vt_case *test)
 {
+	bool deadman = test->no_deadman && vuhca_set_deadman(false);
 	int err = vt_env_create(t);
 
 	if (err)
@@ -19,6 +20,8 @@ static void vt_run_case(struct vt *t, const struct vt_case *test)
 	else
 		test->run(t);
 	vt_env_destroy(t);
+	if (deadman)
+		vuhca_set_deadman(true);
 	if (t->complaints > VT_COMPLAINTS)
 		vt_note(t, "%u complaints in all", t->complaints);
 }

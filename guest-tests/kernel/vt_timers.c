@@ -184,7 +184,7 @@ static bool vt_strand(struct vt_timers *w)
 	return VT_EQUAL(t, vt_timers_pending(w), 2);
 }
 
-/* Longer than two ticks of the deadman. */
+/* Longer than two ticks of the deadman, which is off. */
 #define VT_STRANDED_MS	1500
 
 static void vt_stranded_without(struct vt *t)
@@ -214,8 +214,12 @@ static void vt_stranded_with(struct vt *t)
 
 	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS)) {
 		before = READ_ONCE(w.eq->stranded);
-		vuhca_set_deadman(true);
 		if (vt_strand(&w)) {
+			/*
+			 * On from here only: on a busy machine it could find
+			 * the first event before the interrupt comes.
+			 */
+			vuhca_set_deadman(true);
 			VT_CHECK(t, vt_wait_event(&w.cq[1], 1, VT_TIMEOUT_MS),
 				 "not found");
 			VT_EQUAL(t, vt_timers_interrupts(&w), 1);
@@ -248,7 +252,6 @@ static void vt_adaptive(struct vt *t)
 	bool adaptive = vuhca_set_adaptive(true);
 	u64 switches = READ_ONCE(eq->poller.switches);
 	u64 interrupts = READ_ONCE(eq->interrupts);
-	u64 stranded = READ_ONCE(eq->stranded);
 	unsigned int i;
 
 	t->send_cq.cq->completion = vt_echo;
@@ -273,7 +276,6 @@ static void vt_adaptive(struct vt *t)
 	VT_CHECK(t, vt_wait_event(&t->send_cq, VT_ECHOES + 1, VT_TIMEOUT_MS),
 		 "quiet");
 	VT_EQUAL(t, READ_ONCE(eq->interrupts), interrupts + 1);
-	VT_EQUAL(t, READ_ONCE(eq->stranded), stranded);
 	vuhca_set_adaptive(adaptive);
 }
 
@@ -286,6 +288,6 @@ static const struct vt_case vt_cases[] = {
 	{ "time-wrap", vt_time_wrap },
 	{ "hazard-30-stranded-without-deadman", vt_stranded_without },
 	{ "hazard-30-stranded-with-deadman", vt_stranded_with },
-	{ "adaptive", vt_adaptive },
+	{ "adaptive", vt_adaptive, true },
 };
 VT_SUITE(timers, vt_cases);
