@@ -73,6 +73,11 @@ static unsigned int vt_take(struct vt *t, u64 next, unsigned int timeout_ms)
 	return taken;
 }
 
+static u64 vt_transmitted(struct vt *t)
+{
+	return vuhca_read_csr64(t->dev, VUHCA_CSR_PORT_TRANSMIT_PACKETS_OFF);
+}
+
 /*
  * Without end-to-end credits one message is under way; the others have not
  * begun.
@@ -87,6 +92,7 @@ static void vt_begun_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	struct vt *t = pair->t;
 	unsigned int i, begun;
 	struct vuhca_wc wc;
+	u64 transmitted;
 
 	/*
 	 * The acknowledgement of this message says that no receive entry is
@@ -96,11 +102,12 @@ static void vt_begun_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	if (!vt_do(pair, &wr, VT_OK) ||
 	    !vt_completes(t, t->recv_cq.cq, VT_OK, &wc))
 		return;
+	transmitted = vt_transmitted(t);
 	for (i = 0; i < VT_SENDS; i++) {
 		wr.wr_id = i;
 		vt_post(pair, 0, &wr);
 	}
-	usleep_range(2000, 3000);
+	VT_WAIT(t, vt_transmitted(t) > transmitted);
 	VT_EQUAL(t, vuhca_qp_drain(pair->end[0].qp), 0);
 	msleep(VT_QUIET_MS);
 	VT_EQUAL(t, atomic_read(&pair->end[0].events), before);

@@ -129,7 +129,7 @@ bool vt_pair_create(struct vt *t, struct vt_pair *pair,
 	pair->options.from = options->from ?: 1;
 	pair->options.to = options->to ?: 2;
 	pair->options.path_mtu = options->path_mtu ?: VT_MTU_CODES;
-	pair->options.timeout = options->timeout ?: 16;
+	pair->options.timeout = options->timeout ?: VT_TIMEOUT_CODE;
 	pair->options.retry_count = options->retry_count ?: 7;
 	pair->options.rnr_retry = options->rnr_retry ?: 7;
 	if (!options->no_remote)

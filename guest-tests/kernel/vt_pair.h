@@ -14,6 +14,8 @@
 /* PSNs wrap within the first messages. */
 #define VT_LATE_PSN	0xfffff0
 #define VT_MTU_CODES	5
+/* 268 ms: the adapter of a busy machine must not use up eight attempts. */
+#define VT_TIMEOUT_CODE	16
 
 /* Memory of a pair: one area for each end. Its MR has all access flags. */
 struct vt_areas {
@@ -28,7 +30,7 @@ struct vt_pair_options {
 	u8 from;		/* port of end 0: 1 */
 	u8 to;			/* port of end 1: 2 */
 	u8 path_mtu;		/* code: 5, 4096 bytes */
-	u8 timeout;		/* code: 16, 268 ms */
+	u8 timeout;		/* code: VT_TIMEOUT_CODE */
 	u8 retry_count;		/* 7 */
 	u8 rnr_retry;		/* 7, for ever */
 	u32 access;		/* VT_ALL_REMOTE */
