@@ -11,7 +11,7 @@
 #include "vt_pair.h"
 
 #define VT_WORDS	5
-/* 4.3 s: on a good link, a busy host must not cause a timeout. */
+/* 4.3 s: a busy host must not use up eight attempts. */
 #define VT_LONG_TIMEOUT	20
 
 /* The comments name the value that stands for 0. */

@@ -11,10 +11,10 @@
 #include "vt_peer.h"
 
 /*
- * Longer than the other guest takes to boot, shorter than the host's time
- * limit.
+ * Longer than the other guest takes to boot, or to fail in some waits; shorter
+ * than the silence after which the host ends a guest.
  */
-#define VT_PEER_TIMEOUT_MS	45000
+#define VT_PEER_TIMEOUT_MS	(4 * VT_TIMEOUT_MS)
 #define VT_LINE_BYTES		192
 
 static unsigned int side;

@@ -146,21 +146,29 @@ void vt_peer_stream(struct vt_peer *peer, unsigned int total, bool cuts)
 		.total = total,
 		.cut_every = cuts && !peer->side ? total / 3 + 1 : 0,
 	};
-	ktime_t end = ktime_add_ms(ktime_get(), 6 * VT_TIMEOUT_MS);
+	unsigned int i, before = 0;
 	struct vt *t = peer->t;
-	unsigned int i;
+	ktime_t progress;
 
 	for (i = 0; i < VT_WINDOW; i++)
 		vt_stream_receive(&stream, i);
 	vt_sync(peer);
+	progress = ktime_get();
 	while (stream.completed < total || stream.received < total) {
 		bool sends = stream.sent < total &&
 			     stream.sent - stream.completed < VT_WINDOW;
 
 		if (sends && !vt_stream_send(&stream))
 			break;
-		if (!vt_stream_poll(&stream) || ktime_after(ktime_get(), end))
+		if (!vt_stream_poll(&stream))
 			break;
+		if (stream.completed + stream.received != before) {
+			before = stream.completed + stream.received;
+			progress = ktime_get();
+		} else if (ktime_ms_delta(ktime_get(), progress) >
+			   VT_TIMEOUT_MS) {
+			break;
+		}
 		if (!sends)
 			usleep_range(20, 50);
 	}
