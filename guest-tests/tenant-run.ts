@@ -13,7 +13,8 @@ import type { GuestRun } from './harness/guest-run.ts';
 import type { GuestSessionOptions } from './harness/guest-session.ts';
 import { type CaseOptions, makeCaseJob } from './harness/kernel-cases.ts';
 import { Tenant } from './harness/tenant-guest.ts';
-import { type Measurement, measureShares } from './shares/measure.ts';
+import { measureShares } from './shares/measure.ts';
+import type { Measurement } from './shares/samples.ts';
 
 /** The results of the guests. */
 export interface TenantRun {

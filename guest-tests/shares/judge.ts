@@ -4,8 +4,7 @@
  * Pure; called by `npm run demo:qos` and by the test of three guests.
  */
 import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
-import type { Measurement, PhaseResult } from './measure.ts';
-import { type FunctionResult, sum } from './samples.ts';
+import { type FunctionResult, type Measurement, type PhaseResult, sum } from './samples.ts';
 
 /** A claim, and whether the measurement shows it. */
 export interface Finding {
@@ -45,6 +44,15 @@ export function isShareMet(phase: PhaseResult, number: number): boolean | undefi
   return share >= guaranteed - SHARE_TOLERANCE - shareError;
 }
 
+/**
+ * Whether a phase shows what it is for: a guest that is alone uses what others leave free, and PCBs
+ * are scarce when there are several. On a busy machine it takes a while until they are.
+ */
+export function isShown(phase: PhaseResult): boolean {
+  if (isShared(phase)) return countScarce(phase) > 0;
+  return !phase.functions.some((result, number) => phase.active[number] && isTimid(result));
+}
+
 /** Judges all claims. The measurement must have phases with one and with several active guests. */
 export function judge({ phases, completed, failed }: Measurement): Finding[] {
   return [judgeRefusals(phases), judgeReserves(phases), judgeShares(phases), judgeLoans(phases), judgeWrites()];
@@ -59,9 +67,7 @@ function judgeRefusals(phases: readonly PhaseResult[]): Finding {
   const claim = 'a level is never refused a PCB within its guarantee';
   const guilty = collect(phases, ({ levels: [, within] }) => within.refused > 0);
   if (guilty.length > 0) return { claim, outcome: 'broken', detail: `refused: ${guilty.join('; ')}` };
-  const scarce = phases
-    .filter(isShared)
-    .map(({ functions }) => sum(functions.map(({ levels: [{ refused }] }) => refused)));
+  const scarce = phases.filter(isShared).map(countScarce);
   if (scarce.length === 0 || scarce.some((refused) => refused === 0))
     return { claim, outcome: 'not shown', detail: 'no command was refused: PCBs were not scarce' };
   return { claim, outcome: 'holds', detail: `level 1: 0 refused; level 0, in company: ${sum(scarce)}` };
@@ -102,11 +108,7 @@ function judgeShares(phases: readonly PhaseResult[]): Finding {
 function judgeLoans(phases: readonly PhaseResult[]): Finding {
   const claim = 'resources that others leave free are used';
   const alone = phases.filter((phase) => !isShared(phase));
-  const timid = collect(
-    alone,
-    ({ levels: [{ pcbsPeak, pcbsGuaranteed, creditsSharedPeak }] }) =>
-      pcbsPeak <= pcbsGuaranteed || creditsSharedPeak === 0,
-  );
+  const timid = collect(alone, isTimid);
   if (alone.length === 0 || timid.length > 0)
     return {
       claim,
@@ -115,6 +117,16 @@ function judgeLoans(phases: readonly PhaseResult[]): Finding {
     };
   const peaks = alone.map(({ functions }) => Math.max(...functions.map(({ levels: [{ pcbsPeak }] }) => pcbsPeak)));
   return { claim, outcome: 'holds', detail: `alone at level 0: ${peaks.join(', ')} PCBs, and shared credits` };
+}
+
+/** How often level 0 was refused a PCB. */
+function countScarce({ functions }: PhaseResult): number {
+  return sum(functions.map(({ levels: [{ refused }] }) => refused));
+}
+
+/** Whether level 0 used no more than its own. */
+function isTimid({ levels: [{ pcbsPeak, pcbsGuaranteed, creditsSharedPeak }] }: FunctionResult): boolean {
+  return pcbsPeak <= pcbsGuaranteed || creditsSharedPeak === 0;
 }
 
 /** Whether several guests are active. */

@@ -6,6 +6,11 @@
 import type { StatusReport } from '../../device/main/status-report.ts';
 
 const NS_PER_S = 1e9;
+/**
+ * Samples of a busy machine may lie far apart: nothing is known of a longer time between two of
+ * them.
+ */
+const LONGEST_INTERVAL_NS = 0.25 * NS_PER_S;
 
 /** A QoS level of a function at one time; refusals and launches count from the function's reset. */
 export interface LevelSample {
@@ -98,6 +103,21 @@ export interface Summary {
   readonly contested: number;
 }
 
+/** A phase of the measurement. */
+export interface PhaseResult extends Summary {
+  readonly name: string;
+  readonly active: readonly boolean[];
+  readonly samples: readonly Sample[];
+}
+
+/** The measurement of all phases. */
+export interface Measurement {
+  readonly phases: readonly PhaseResult[];
+  /** The counts of the guests: all WRITEs, and those that failed. */
+  readonly completed: number;
+  readonly failed: number;
+}
+
 /** Sums up two samples or more; `active` says which functions are active. */
 export function summarise(samples: readonly Sample[], active: readonly boolean[]): Summary {
   const [first, last] = [samples[0], samples[samples.length - 1]];
@@ -131,6 +151,7 @@ function countContested(
   for (const [at, after] of samples.entries()) {
     const before = samples[at - 1];
     if (before === undefined || !isContested(before) || !isContested(after)) continue;
+    if (after.timeNs - before.timeNs > LONGEST_INTERVAL_NS) continue;
     contestedNs += after.timeNs - before.timeNs;
     for (const number of launched.keys()) launched[number] += launchesOf(after, number) - launchesOf(before, number);
   }

@@ -6,7 +6,7 @@
  */
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
-import type { PhaseResult } from '../../../guest-tests/shares/measure.ts';
+import type { PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { type Sample, sum, summarise } from '../../../guest-tests/shares/samples.ts';
 import { type Panel, renderPlot } from '../../plot/render.ts';
 import { describeShares, type GuestShare } from './share-finding.ts';

@@ -5,7 +5,7 @@
  */
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { guaranteedShare } from '../../../guest-tests/shares/judge.ts';
-import type { PhaseResult } from '../../../guest-tests/shares/measure.ts';
+import type { PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { type Sample, sum, summarise } from '../../../guest-tests/shares/samples.ts';
 
 const COLOURS = ['#4477aa', '#ee6677', '#228833'];

@@ -6,7 +6,8 @@
 import t from 'tap';
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { judge } from '../../../guest-tests/shares/judge.ts';
-import { type Measurement, PHASES, type PhaseResult } from '../../../guest-tests/shares/measure.ts';
+import { PHASES } from '../../../guest-tests/shares/measure.ts';
+import type { Measurement, PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { type FunctionSample, type LevelSample, type Sample, summarise } from '../../../guest-tests/shares/samples.ts';
 import { readMarks, readTexts, readTitle } from '../../plot/testing/read-marks.ts';
 import { drawPhases } from './phase-plot.ts';

@@ -5,8 +5,7 @@
  */
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
 import { type Finding, guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
-import type { PhaseResult } from '../../../guest-tests/shares/measure.ts';
-import type { LevelResult } from '../../../guest-tests/shares/samples.ts';
+import type { LevelResult, PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { table } from '../../console/table.ts';
 
 const HEADER = [
