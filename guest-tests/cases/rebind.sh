@@ -7,8 +7,10 @@
 DRIVER=/sys/bus/pci/drivers/vuhca
 REBINDS=50
 RELOADS=5
-# Memory that the rounds may use without being a leak: caches of the kernel.
+# Memory that the rounds may use without being a leak: caches of the kernel. What else is busy may
+# take more meanwhile, but not in each of several series, as a leak does.
 LEAK_KIB=4096
+LEAK_SERIES=3
 
 result_number=0
 
@@ -63,6 +65,20 @@ reload_rounds() {
   done
 }
 
+# Unbinds and binds in series until one has lost no memory, or a round has failed.
+rebind_series() {
+  lost=1
+  series=0
+  while [ $lost = 1 ] && [ $series -lt $LEAK_SERIES ]; do
+    series=$((series + 1))
+    before=$(free_kib)
+    rebind_rounds "$1" $REBINDS || return 1
+    after=$(free_kib)
+    echo "  # $((before - after)) KiB less memory free"
+    [ $((before - after)) -ge $LEAK_KIB ] || lost=0
+  done
+}
+
 run_rebind() {
   device=$(ls $DRIVER | grep 0000:)
   vectors=$(vector_count)
@@ -70,13 +86,9 @@ run_rebind() {
   echo "  # Subtest: rebind"
   echo "  1..5"
   rebind_rounds "$device" 3
-  before=$(free_kib)
-  rebind_rounds "$device" $REBINDS
+  rebind_series "$device"
   report $? "unbind-bind-$REBINDS-times"
-  after=$(free_kib)
-  echo "  # $((before - after)) KiB less memory free"
-  [ $((before - after)) -lt $LEAK_KIB ]
-  report $? "no-memory-lost"
+  report $lost "no-memory-lost"
   [ "$(vector_count)" = "$vectors" ]
   report $? "same-vectors"
   works
