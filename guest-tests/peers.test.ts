@@ -8,12 +8,10 @@ import t, { type Test } from 'tap';
 import { report } from './harness/report.ts';
 import { type PeerRun, runPeers } from './peer-run.ts';
 
-/** The bound of a run on a busy machine, compilation included. */
-const BOUND_MS = 600_000;
+// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+t.setTimeout(0);
 
-t.setTimeout(BOUND_MS);
-
-t.test('two adapters in one process', { timeout: BOUND_MS }, async (t) => {
+t.test('two adapters in one process', async (t) => {
   const run = await runPeers(1);
   reportBoth(t, run);
   t.match(run.good, [{ ends: ['a:1', 'b:1'], kind: 'cable', up: true, lost: 0 }]);
@@ -21,7 +19,7 @@ t.test('two adapters in one process', { timeout: BOUND_MS }, async (t) => {
   t.ok(run.bad[0].lost > 0, 'the bad link lost packets');
 });
 
-t.test('two adapters in two processes', { timeout: BOUND_MS }, async (t) => {
+t.test('two adapters in two processes', async (t) => {
   const run = await runPeers(2);
   reportBoth(t, run);
   for (const links of [run.good, run.bad]) {

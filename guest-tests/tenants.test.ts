@@ -8,12 +8,10 @@ import { report } from './harness/report.ts';
 import { judge, SERVICE_CLAIM } from './shares/judge.ts';
 import { runTenants } from './tenant-run.ts';
 
-/** The bound of a run on a busy machine, compilation included. */
-const BOUND_MS = 900_000;
+// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+t.setTimeout(0);
 
-t.setTimeout(BOUND_MS);
-
-t.test('the physical function and two virtual ones', { timeout: BOUND_MS }, async (t) => {
+t.test('the physical function and two virtual ones', async (t) => {
   const run = await runTenants({ count: 300 });
   for (const [number, guest] of run.guests.entries()) {
     t.test(`function ${number}`, (t) => {

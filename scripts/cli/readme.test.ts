@@ -16,8 +16,10 @@ import { buildInitramfs } from '../../qemu/initramfs.ts';
 import { provideGuestKernel } from '../../qemu/setup/guest-kernel.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
+// A guest that falls silent is ended; no other bound holds on a busy machine.
+t.setTimeout(0);
+
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const GUEST_TIMEOUT_MS = 240_000;
 
 /** First words of a command, and the file that runs it. */
 const runners: readonly (readonly [string, string])[] = [
@@ -109,7 +111,7 @@ t.test('what docs/TRANSPORT.md says to run is there', async (t) => {
   for (const file of files) t.ok(existsSync(join(root, file)), file);
 });
 
-t.test("one's own kernel and initramfs", { timeout: GUEST_TIMEOUT_MS }, async (t) => {
+t.test("one's own kernel and initramfs", async (t) => {
   const kernel = join(directory, 'bzImage');
   const initramfs = join(directory, 'initrd.img');
   copyFileSync((await provideGuestKernel()).imagePath, kernel);
@@ -120,7 +122,7 @@ t.test("one's own kernel and initramfs", { timeout: GUEST_TIMEOUT_MS }, async (t
   t.equal(result.status, 0);
 });
 
-t.test("one's own disk", { timeout: GUEST_TIMEOUT_MS }, async (t) => {
+t.test("one's own disk", async (t) => {
   const disk = join(directory, 'disk.img');
   makeDisk(disk);
   const args = readmeArguments('scripts/vuhca run --disk', { 'image.qcow2': disk });
@@ -140,7 +142,7 @@ async function readStatus(environment: NodeJS.ProcessEnv): Promise<StatusReport[
   return reports;
 }
 
-t.test('two guests with linked adapters', { timeout: GUEST_TIMEOUT_MS }, async (t) => {
+t.test('two guests with linked adapters', async (t) => {
   const environment = { XDG_RUNTIME_DIR: mkdtempSync(join(directory, 'two-')) };
   const cable = join(directory, 'cable');
   const disk = join(directory, 'idle.img');

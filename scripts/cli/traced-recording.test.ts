@@ -10,28 +10,22 @@ import { report } from '../../guest-tests/harness/report.ts';
 import { traceWhileItRuns } from './testing/host-tracer.ts';
 import { runCli } from './testing/run-cli.ts';
 
-/** The bound of a run on a busy machine, compilation included. */
-const BOUND_MS = 600_000;
+// A guest that falls silent is ended; no other bound holds on a busy machine.
+t.setTimeout(0);
 
-t.setTimeout(BOUND_MS);
-
-t.test(
-  'queue pairs that the host traces while the run is recorded: the replay is identical',
-  { timeout: BOUND_MS },
-  async (t) => {
-    const path = join(t.testdir(), 'traced.rec');
-    let traced: Promise<number> | undefined;
-    const run = await runGuestCases({
-      suites: ['connected'],
-      count: 500,
-      deviceArguments: ['--record', path],
-      onDevice: ({ child }) => {
-        traced = traceWhileItRuns(child.controlPath);
-      },
-    });
-    report(t, run);
-    const messages = (await traced) ?? 0;
-    t.ok(messages > 10, `${messages} messages were traced`);
-    t.match(await runCli(['replay', path]), { status: 0, stdout: /traced\.rec: identical: / });
-  },
-);
+t.test('queue pairs that the host traces while the run is recorded: the replay is identical', async (t) => {
+  const path = join(t.testdir(), 'traced.rec');
+  let traced: Promise<number> | undefined;
+  const run = await runGuestCases({
+    suites: ['connected'],
+    count: 500,
+    deviceArguments: ['--record', path],
+    onDevice: ({ child }) => {
+      traced = traceWhileItRuns(child.controlPath);
+    },
+  });
+  report(t, run);
+  const messages = (await traced) ?? 0;
+  t.ok(messages > 10, `${messages} messages were traced`);
+  t.match(await runCli(['replay', path]), { status: 0, stdout: /traced\.rec: identical: / });
+});

@@ -8,10 +8,10 @@ import { FirstLightReport } from './report.ts';
 
 const BOOTSTRAP = fileURLToPath(new URL('../bootstrap.mjs', import.meta.url));
 
-// The first run on a machine also compiles the kernel modules.
-t.setTimeout(300_000);
+// The first run on a machine also compiles the kernel modules; a busy one takes long.
+t.setTimeout(0);
 
-t.test('it shows a guest that drives the adapter', { timeout: 240_000 }, async (t) => {
+t.test('it shows a guest that drives the adapter', async (t) => {
   const child = spawn(process.execPath, [BOOTSTRAP, 'scripts/start/main.ts'], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   let stdout = '';

@@ -17,42 +17,37 @@ const PER_MILLION_MAX = 50_000;
  * fewer is slowed by a busy host and need not poll.
  */
 const FREQUENT = 500;
-/** The bound of a run on a busy machine, compilation included. */
-const BOUND_MS = 600_000;
 
-t.setTimeout(BOUND_MS);
+// A guest that falls silent is ended; no other bound holds on a busy machine.
+t.setTimeout(0);
 
-t.test(
-  'an interrupt for each event when idle, fewer under load, far fewer when saturated',
-  { timeout: BOUND_MS },
-  async (t) => {
-    const begun: string[] = [];
-    const options = { loads: [IDLE, BUSY, SATURATED], measuredMs: 700, rounds: 3 };
-    const samples = await measureInterrupts({ ...options, onBegin: (text) => void begun.push(text) });
-    t.equal(begun.length, samples.length);
-    const figures = summarize(samples);
-    t.same(
-      figures.map(({ rate, adaptive }) => [rate, adaptive]),
-      options.loads.flatMap((rate) => [
-        [rate, false],
-        [rate, true],
-      ]),
-    );
-    for (const sample of samples) {
-      t.ok(sample.completions > 0 && sample.busyProcessors > 0, 'completions and processor time were counted');
-      if (!sample.adaptive) t.equal(sample.polls, 0, 'an interrupt for each event: nothing is polled');
-      if (sample.rate === IDLE) checkIdle(t, sample);
-      if (sample.rate === SATURATED && sample.adaptive)
-        t.ok(sample.interrupts * 1e6 < PER_MILLION_MAX * sample.completions, describe(sample));
-    }
-    const [each, polled] = figures.filter(({ rate }) => rate === BUSY);
-    const perSecond = (each.interruptsPerMillion * each.completionsPerSecond) / 1e6;
-    const words = `${polled.interruptsPerMillion} interrupts per million completions instead of ${each.interruptsPerMillion}`;
-    if (perSecond < FREQUENT)
-      t.pass(words, { skip: `the host is too busy: ${perSecond.toFixed(0)} interrupts per second` });
-    else t.ok(2 * polled.interruptsPerMillion <= each.interruptsPerMillion, words);
-  },
-);
+t.test('an interrupt for each event when idle, fewer under load, far fewer when saturated', async (t) => {
+  const begun: string[] = [];
+  const options = { loads: [IDLE, BUSY, SATURATED], measuredMs: 700, rounds: 3 };
+  const samples = await measureInterrupts({ ...options, onBegin: (text) => void begun.push(text) });
+  t.equal(begun.length, samples.length);
+  const figures = summarize(samples);
+  t.same(
+    figures.map(({ rate, adaptive }) => [rate, adaptive]),
+    options.loads.flatMap((rate) => [
+      [rate, false],
+      [rate, true],
+    ]),
+  );
+  for (const sample of samples) {
+    t.ok(sample.completions > 0 && sample.busyProcessors > 0, 'completions and processor time were counted');
+    if (!sample.adaptive) t.equal(sample.polls, 0, 'an interrupt for each event: nothing is polled');
+    if (sample.rate === IDLE) checkIdle(t, sample);
+    if (sample.rate === SATURATED && sample.adaptive)
+      t.ok(sample.interrupts * 1e6 < PER_MILLION_MAX * sample.completions, describe(sample));
+  }
+  const [each, polled] = figures.filter(({ rate }) => rate === BUSY);
+  const perSecond = (each.interruptsPerMillion * each.completionsPerSecond) / 1e6;
+  const words = `${polled.interruptsPerMillion} interrupts per million completions instead of ${each.interruptsPerMillion}`;
+  if (perSecond < FREQUENT)
+    t.pass(words, { skip: `the host is too busy: ${perSecond.toFixed(0)} interrupts per second` });
+  else t.ok(2 * polled.interruptsPerMillion <= each.interruptsPerMillion, words);
+});
 
 function checkIdle(t: Test, sample: InterruptSample): void {
   t.equal(sample.polls, 0, 'an idle queue is not polled');
