@@ -32,7 +32,7 @@ export const REPORT_PORT = 'vuhca.report';
 /** The port that carries the kernel's log; every guest has it. */
 const LOG_PORT = 'vuhca.log';
 
-const START_BOUND_MS = 60_000;
+const START_BOUND_MS = 120_000;
 const QUIT_BOUND_MS = 2_000;
 const TERMINATE_BOUND_MS = 1_000;
 const ERRORS_LIMIT = 20_000;

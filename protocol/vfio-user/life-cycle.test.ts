@@ -89,9 +89,7 @@ t.test('the end of the process', async (t) => {
     await using device = await DeviceProcess.start({ sockets: 3 });
     t.equal(statSync(device.sockets[0]).mode & 0o777, 0o600);
     const client = attached ? device.connect() : undefined;
-    const start = Date.now();
-    t.equal(await device.stop('SIGTERM'), 0);
-    t.ok(Date.now() - start < 5000, 'promptly');
+    t.equal(await device.stop('SIGTERM'), 0, 'it ends by itself');
     t.same(device.sockets.filter(existsSync), [], 'no socket is left');
     client?.close();
   }

@@ -65,8 +65,9 @@ for (const [name, options] of [
     hook.more = true;
     pump.wake();
     const before = hook.passes;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    t.ok(hook.passes > before + 100, 'a hook with endless work is called again and again, and timers still fire');
+    do await new Promise((resolve) => setTimeout(resolve, 5));
+    while (hook.passes <= before + 100);
+    t.pass('a hook with endless work is called again and again, and timers still fire');
   });
 
   t.test(`wake requests a pass when ${name}`, async (t) => {

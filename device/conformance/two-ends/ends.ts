@@ -30,6 +30,8 @@ import type { Buffer } from '../../test-support/adapter-fixture.ts';
 import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 
 const GUID_BYTES = 8;
+/** Local ACK timeout, 268 ms: two processes of a busy machine must not use up the retries. */
+const TIMEOUT = 16;
 const QUEUE_LOG2 = 6;
 
 /** The location of an end. */
@@ -135,13 +137,13 @@ export class Ends {
 
   /** Two new connected QPs; RC unless given. Their PSNs wrap early. */
   connect(options: PairOptions = {}): Pair {
-    const { serviceType = ServiceType.RC, responder, isGlobal, ...attributes } = options;
+    const { serviceType = ServiceType.RC, responder, isGlobal, timeout = TIMEOUT, ...attributes } = options;
     const pair = { a: this.a.queuePair({ serviceType }), b: this.b.queuePair({ serviceType, ...responder }) };
     const [there, back] = [0, 0].map(() => 0xff_ffff - this.random.below(20)) as [number, number];
     const connectTo = (from: End, to: End, qp: DriverQueuePair, remoteQpn: number, psns: Partial<Connection>): void => {
       const route = isGlobal ? { globalRoute: to.gid } : {};
       const reliable = serviceType === ServiceType.RC;
-      qp.connect({ reliable, port: from.port, dlid: to.lid, remoteQpn, ...psns, ...attributes, ...route });
+      qp.connect({ reliable, port: from.port, dlid: to.lid, remoteQpn, timeout, ...psns, ...attributes, ...route });
     };
     connectTo(this.a, this.b, pair.a, pair.b.qpn, { sendPsn: there, receivePsn: back });
     connectTo(this.b, this.a, pair.b, pair.a.qpn, { sendPsn: back, receivePsn: there });

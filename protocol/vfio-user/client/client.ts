@@ -54,6 +54,8 @@ export interface DmaMap {
 export const CONFIG_REGION = 7;
 export const MSIX_INDEX = 2;
 const UNMAP_ALL = 2;
+/** Ends only what would never end. */
+const ANSWER_BOUND_MS = 60_000;
 
 export class VfioUserClient {
   readonly socket: UnixSocket;
@@ -63,13 +65,13 @@ export class VfioUserClient {
   #nextId = 1;
 
   /** Connects and sends nothing; `negotiate` must follow. */
-  constructor(path: string, timeoutMs = 5000) {
+  constructor(path: string, timeoutMs = ANSWER_BOUND_MS) {
     this.socket = new UnixSocket(path);
     this.timeoutMs = timeoutMs;
   }
 
   /** Connects and negotiates. */
-  static connect(path: string, timeoutMs = 5000): VfioUserClient {
+  static connect(path: string, timeoutMs = ANSWER_BOUND_MS): VfioUserClient {
     const client = new VfioUserClient(path, timeoutMs);
     try {
       client.negotiate();
