@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Lines as Debian's 6.12 kernel prints them: complaints are recognised, ordinary boot lines are
- * not.
+ * Lines as Debian's kernels print them: complaints are recognised, ordinary boot lines are not.
  */
 import t from 'tap';
 import { findComplaint, KernelLogWatch } from './kernel-log.ts';
@@ -11,6 +10,7 @@ const COMPLAINTS: readonly (readonly [kind: string, line: string])[] = [
     'warning',
     '[   12.345678] WARNING: CPU: 1 PID: 231 at drivers/infiniband/core/cq.c:322 ib_free_cq+0x10a/0x150 [ib_core]',
   ],
+  ['warning', '[   33.506932] WARNING: vuhca_cq.c:11 at vuhca_cq_event+0x26/0xff0 [vuhca], CPU#1: insmod/110'],
   ['bug', '[    3.1] BUG: kernel NULL pointer dereference, address: 0000000000000008'],
   ['bug', '[    3.1] BUG: scheduling while atomic: insmod/112/0x00000002'],
   ['bug', '[    3.1] kernel BUG at mm/slub.c:4200!'],

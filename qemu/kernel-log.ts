@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Recognises the lines in which a Linux kernel reports a problem, so that a test fails on them even
- * when its own checks pass. The patterns are those of Debian's 6.12 kernel: warnings and BUGs, call
- * traces, hung tasks, lockups, reference counts, KFENCE, list corruption, RCU stalls. Called with
- * each console line by sessions and guest tests.
+ * when its own checks pass. The patterns are those of Debian's kernels, 6.1 to 7.3: warnings and
+ * BUGs, call traces, hung tasks, lockups, reference counts, KFENCE, list corruption, RCU stalls.
+ * Called with each console line by sessions and guest tests.
  */
 
 /** One recognised complaint. */
@@ -19,7 +19,8 @@ const KERNEL_PATTERNS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['soft lockup', /BUG: soft lockup|watchdog: .*(soft|hard) (LOCKUP|lockup)/],
   ['workqueue stall', /BUG: workqueue lockup|workqueue: .* hogged CPU/],
   ['bug', /\bBUG\b[: ]|kernel BUG at /],
-  ['warning', /\bWARNING: CPU: \d+ PID: \d+|\bWARNING: .* at \S+:\d+/],
+  // The second form is that of Debian's backports.
+  ['warning', /\bWARNING: CPU: \d+ PID: \d+|\bWARNING: \S+:\d+ at \S+|\bWARNING: .* at \S+:\d+/],
   ['lockdep', /WARNING: (possible|suspicious|inconsistent|bad)/],
   ['hung task', /INFO: task .+ blocked for more than \d+ seconds/],
   ['rcu stall', /rcu.*(self-detected stall|detected stalls|detected expedited stalls)/],
