@@ -123,11 +123,11 @@ interface ModuleIndex {
 
 /** Gives image and configuration the same names for all releases. */
 function moveImage(directory: string, release: string): void {
-  const modules = join(directory, 'usr/lib/modules', release);
-  const boot = join(directory, 'boot');
-  const isWhole = existsSync(join(modules, 'vmlinuz'));
-  renameSync(isWhole ? join(modules, 'vmlinuz') : join(boot, `vmlinuz-${release}`), join(directory, IMAGE));
-  renameSync(isWhole ? join(modules, 'config') : join(boot, `config-${release}`), join(directory, CONFIG));
+  for (const name of [IMAGE, CONFIG]) {
+    const places = [join('usr/lib/modules', release, name), join('boot', `${name}-${release}`)];
+    const found = places.map((place) => join(directory, place)).find((path) => existsSync(path));
+    if (found !== undefined) renameSync(found, join(directory, name));
+  }
 }
 
 function indexModules(directory: string): ModuleIndex {

@@ -15,17 +15,24 @@ linux-image-7.3.4+deb13-amd64 | 7.3.4-1~bpo13+1 | http://m.example/debian trixie
 linux-image-7.3.4+deb13-cloud-amd64 | 7.3.4-1~bpo13+1 | http://m.example/debian trixie-backports/main amd64 Packages
 linux-image-6.16.12+deb13-amd64 | 6.16.12-1~bpo13+1 | http://m.example/debian trixie-backports/main amd64 Packages
 linux-image-7.1.13+deb13-amd64 | 7.1.13-1~bpo13+1 | http://m.example/debian trixie-backports/main amd64 Packages
+linux-image-7.2.2+deb13-amd64 | 7.2.2-1~bpo13+1 | http://m.example/debian trixie-backports/main amd64 Packages
 `;
 const BOOKWORM = `linux-image-6.1.0-47-amd64 |  6.1.170-3 | http://m.example/debian bookworm/main amd64 Packages
 linux-image-6.1.0-50-amd64 |  6.1.176-1 | http://m.example/debian bookworm-updates/main amd64 Packages
 linux-image-6.1.0-50-rt-amd64 |  6.1.176-1 | http://m.example/debian bookworm/main amd64 Packages
 `;
 
-const trixie = listKernels(parseVersions(TRIXIE), 'trixie');
-const bookworm = listKernels(parseVersions(BOOKWORM), 'bookworm');
+/** The answer of `apt-cache madison` with the headers of all images but one. */
+function withHeaders(images: string): string {
+  const lines = images.split('\n').filter((line) => line.startsWith('linux-image-') && !line.includes('7.2.2'));
+  return `${images}${lines.map((line) => line.replace('image', 'headers')).join('\n')}\n`;
+}
+
+const trixie = listKernels(parseVersions(withHeaders(TRIXIE)), 'trixie');
+const bookworm = listKernels(parseVersions(withHeaders(BOOKWORM)), 'bookworm');
 const all = [...trixie, ...bookworm];
 
-t.test('kernels for ordinary PCs are listed', async (t) => {
+t.test('kernels for ordinary PCs are listed, those without headers are not', async (t) => {
   t.same(
     all.map(({ release }) => release),
     [
@@ -63,7 +70,7 @@ for (const [wanted, release] of [
   t.test(`${wanted} is ${release}`, async (t) => t.equal(chooseKernel(all, wanted)?.release, release));
 }
 
-for (const wanted of ['7.9', '6.12.1', '6.1.0', '', '.', '6.', 'forky', '-amd64', '7.3.4+', '[']) {
+for (const wanted of ['7.9', '6.12.1', '6.1.0', '', '.', '6.', 'forky', '7.2.2', '-amd64', '7.3.4+', '[']) {
   t.test(`"${wanted}" is none`, async (t) => t.equal(chooseKernel(all, wanted), undefined));
 }
 

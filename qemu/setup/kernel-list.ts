@@ -23,13 +23,13 @@ export const DEFAULT_KERNEL = 'trixie';
 
 /** Sorted by age of the distribution in which a version is looked for first. */
 const DISTRIBUTIONS: readonly Distribution[] = ['trixie', 'bookworm'];
-const IMAGE = '^linux-image-[0-9].*-amd64$';
+const PACKAGES = '^linux-(image|headers)-[0-9].*-amd64$';
 
 /** The kernel called `wanted`. Throws SetupError with all that there are when there is none. */
 export async function findKernel(wanted: string, refresh: boolean): Promise<KernelRelease> {
   const seen: KernelRelease[] = [];
   for (const distribution of wanted === 'bookworm' ? ['bookworm' as const] : DISTRIBUTIONS) {
-    const kernels = listKernels(await findVersions(IMAGE, refresh, distribution), distribution);
+    const kernels = listKernels(await findVersions(PACKAGES, refresh, distribution), distribution);
     const found = chooseKernel(kernels, wanted);
     if (found !== undefined) return found;
     seen.push(...kernels);
@@ -37,11 +37,13 @@ export async function findKernel(wanted: string, refresh: boolean): Promise<Kern
   throw new UsageError(describeKernels(wanted, seen));
 }
 
-/** The kernels among `packages`. */
+/** The kernels among `packages`. The archive keeps some images longer than their headers. */
 export function listKernels(packages: readonly PackageVersion[], distribution: Distribution): KernelRelease[] {
+  const names = new Set(packages.map(({ name }) => name));
   return packages.flatMap(({ name, version, suite }) => {
     const release = /^linux-image-([0-9][^-]*(?:-[0-9]+)?-amd64)$/.exec(name)?.[1];
-    return release === undefined ? [] : [{ release, version, suite, distribution }];
+    if (release === undefined || !names.has(`linux-headers-${release}`)) return [];
+    return [{ release, version, suite, distribution }];
   });
 }
 
