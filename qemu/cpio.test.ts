@@ -77,6 +77,7 @@ t.test('the entries of an initramfs', async (t) => {
   t.equal(content('modules/unloaded.ko'), 'module bytes');
   t.equal(content('etc/boot-modules'), 'virtio\nvirtio_pci\n');
   t.equal(content('modules/boot/virtio.ko'), 'module bytes');
+  t.match(content('boot-modules.sh'), /insmod/);
   t.equal(content('opt/deep/data'), '\x01\x02\x03');
   t.match(content('case'), /echo hi/);
   t.match(content('init'), /insmod/);

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The guest's first process: mounts the usual file systems, loads the modules of /etc/boot-modules,
-# names the virtio-serial ports, loads the modules of /etc/modules in their order, runs /case,
-# reports and powers off. The output of
-# /case goes to the port vuhca.report, between lines that begin with "@vuhca": "init",
-# "module NAME failed", "exit STATUS". The kernel's log goes to the port vuhca.log; the host answers
-# with a line when all of it has arrived. initramfs.ts packs this script.
+# The guest's first process: mounts the usual file systems, runs /boot-modules.sh, names the
+# virtio-serial ports, loads the modules of /etc/modules in their order, runs /case, reports and
+# powers off. The output of /case goes to the port vuhca.report, between lines that begin with
+# "@vuhca": "init", "module NAME failed", "exit STATUS". The kernel's log goes to the port
+# vuhca.log; the host answers with a line when all of it has arrived. initramfs.ts packs this
+# script.
 
 export PATH=/bin HOME=/ TERM=dumb
 
@@ -17,22 +17,7 @@ mkdir -p /dev/virtio-ports /dev/shm /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t devpts devpts /dev/pts
 
-# Some kernels have virtio as modules. Their ports come later, all before the first has its name.
-have_ports() {
-  for port in /sys/class/virtio-ports/*; do
-    [ -e "$port/name" ] || return 1
-  done
-}
-if [ -e /etc/boot-modules ]; then
-  while read -r name; do
-    insmod "/modules/boot/$name.ko" || echo "init: $name did not load" >/dev/console
-  done </etc/boot-modules
-  tries=0
-  until have_ports || [ "$tries" = 600 ]; do
-    tries=$((tries + 1))
-    usleep 100000
-  done
-fi
+if [ -e /boot-modules.sh ]; then . /boot-modules.sh; fi
 
 for port in /sys/class/virtio-ports/*; do
   [ -e "$port/name" ] || continue

@@ -50,6 +50,7 @@ export interface InitramfsOptions {
 }
 
 const INIT = join(dirname(fileURLToPath(import.meta.url)), 'init.sh');
+const BOOT_MODULES = join(dirname(INIT), 'boot-modules.sh');
 const DIRECTORIES = ['bin', 'dev', 'etc', 'modules', 'proc', 'run', 'sys', 'tmp'];
 const OUTPUT = 'initramfs.cpio';
 
@@ -96,7 +97,8 @@ function moduleList(modules: readonly GuestModule[]): string {
 function packBootModules(modules: readonly KernelModule[]): CpioEntry[] {
   if (modules.length === 0) return [];
   const packed = modules.map(({ name, path }) => file(`modules/boot/${name}.ko`, readFileSync(path), 0o644));
-  return [file('etc/boot-modules', moduleList(modules), 0o644), ...packed];
+  const script = file('boot-modules.sh', readFileSync(BOOT_MODULES, 'utf8'));
+  return [script, file('etc/boot-modules', moduleList(modules), 0o644), ...packed];
 }
 
 function packFile({ path, content, mode }: GuestFile): CpioEntry {

@@ -15,6 +15,8 @@ mount -t devpts devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t debugfs debugfs /sys/kernel/debug
 
+if [ -e /boot-modules.sh ]; then . /boot-modules.sh; fi
+
 # The host reads the kernel's log, whatever the console shows.
 for port in /sys/class/virtio-ports/*; do
   [ "$(cat "$port/name")" = vuhca.log ] || continue
