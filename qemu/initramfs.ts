@@ -53,6 +53,8 @@ const INIT = join(dirname(fileURLToPath(import.meta.url)), 'init.sh');
 const BOOT_MODULES = join(dirname(INIT), 'boot-modules.sh');
 const DIRECTORIES = ['bin', 'dev', 'etc', 'modules', 'proc', 'run', 'sys', 'tmp'];
 const OUTPUT = 'initramfs.cpio';
+/** QEMU reads an image when it starts. */
+const IN_USE_MS = 600_000;
 
 /** The path of an initramfs with the given content. */
 export async function buildInitramfs(options: InitramfsOptions = {}): Promise<string> {
@@ -62,6 +64,7 @@ export async function buildInitramfs(options: InitramfsOptions = {}): Promise<st
     key: createHash('sha256').update(archive).digest('hex'),
     outputs: [OUTPUT],
     keep: 8,
+    inUseMs: IN_USE_MS,
     build: async (target) => writeFileSync(join(target, OUTPUT), archive),
   });
   return join(directory, OUTPUT);
