@@ -7,13 +7,11 @@
  * may point up. guest-tests/driver/README.md describes the layers of the driver.
  */
 
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { provideObjectFiles } from '../qemu/setup/kernel-modules.ts';
-import { provideKernelToolchain } from '../qemu/setup/kernel-toolchain.ts';
+import { readObjectSymbols } from '../qemu/setup/kernel-modules.ts';
 
 /**
  * The folders of the two modules that have layers, in the order in which other tests have them
@@ -32,12 +30,11 @@ t.setTimeout(0);
 
 t.test('no C file uses a symbol of a file in a higher layer', async (t) => {
   const directories = FOLDERS.map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
-  const objectFolders = await provideObjectFiles(directories);
-  const nm = join((await provideKernelToolchain()).programs ?? '/usr/bin', 'x86_64-linux-gnu-nm');
+  const listings = await readObjectSymbols(directories);
   for (const [i, directory] of directories.entries()) {
     const names = objectsOf(readFileSync(join(directory, 'Kbuild'), 'utf8'));
     t.ok(names.length > 1 && new Set(names).size === names.length, `${FOLDERS[i]}: ${names.length} object files`);
-    const objects = names.map((name) => readSymbols(nm, objectFolders[i], name));
+    const objects = names.map((name) => readSymbols(listings[i] as string, name));
     t.ok(countUses(objects) >= names.length, `${FOLDERS[i]}: nm shows the uses`);
     t.same(findUpwardUses(objects), [], `${FOLDERS[i]}: every use points down`);
   }
@@ -67,10 +64,9 @@ function objectsOf(kbuild: string): string[] {
   return [...lines].flatMap(([, list]) => list.trim().split(/\s+/));
 }
 
-function readSymbols(nm: string, directory: string, name: string): ObjectSymbols {
-  const lines = execFileSync(nm, ['--extern-only', join(directory, name)], { encoding: 'utf8' })
-    .trim()
-    .split('\n');
+/** The symbols of the object file `name` in what `nm -A` printed of all. */
+function readSymbols(listing: string, name: string): ObjectSymbols {
+  const lines = listing.split('\n').filter((line) => line.startsWith(`${name}:`));
   const entries = lines.map((line) => line.trim().split(/\s+/).slice(-2));
   const namesOf = (undefined_: boolean) =>
     new Set(entries.filter(([type]) => (type === 'U') === undefined_).map(([, symbol]) => symbol));

@@ -11,6 +11,8 @@ import { launchGuest } from './launch.ts';
 import { provideGuestKernel, provideStockModules, readModuleDependencies } from './setup/guest-kernel.ts';
 import { buildKernelModules } from './setup/kernel-modules.ts';
 
+/** Compilation and guests on a busy machine included. */
+const BOUND_MS = 1_800_000;
 const LICENSE = 'MODULE_LICENSE("Dual BSD/GPL");\nMODULE_DESCRIPTION("test");\n';
 
 /** Two source folders; `body` is put into a function of the first. */
@@ -40,7 +42,9 @@ ${LICENSE}`,
   };
 }
 
-t.test('our modules load in the guest', async (t) => {
+t.setTimeout(BOUND_MS);
+
+t.test('our modules load in the guest', { timeout: BOUND_MS }, async (t) => {
   const directory = t.testdir(sources(''));
   const modules = await buildKernelModules([`${directory}/giver`, `${directory}/taker`]);
   t.same(
@@ -59,7 +63,7 @@ t.test('our modules load in the guest', async (t) => {
   t.match(report, [/@vuhca init/, /answer 42 value 7$/, '@vuhca exit 0']);
 });
 
-t.test('a warning is an error that quotes the compiler', async (t) => {
+t.test('a warning is an error that quotes the compiler', { timeout: BOUND_MS }, async (t) => {
   const directory = t.testdir(sources('int unused;'));
   await t.rejects(buildKernelModules([`${directory}/giver`]), {
     name: 'ModuleBuildError',
@@ -67,7 +71,7 @@ t.test('a warning is an error that quotes the compiler', async (t) => {
   });
 });
 
-t.test('a module that does not load is reported and the case does not run', async (t) => {
+t.test('a module that does not load is reported and the case does not run', { timeout: BOUND_MS }, async (t) => {
   const directory = t.testdir(sources(''));
   const modules = await buildKernelModules([`${directory}/giver`, `${directory}/taker`]);
   const initramfs = await buildInitramfs({ modules: modules.slice(1), caseScript: '#!/bin/sh\necho ran\n' });
@@ -78,7 +82,7 @@ t.test('a module that does not load is reported and the case does not run', asyn
   t.match(report, [/@vuhca init/, /@vuhca module vuhca_taker failed: .+/, '@vuhca exit 125']);
 });
 
-t.test('stock modules', async (t) => {
+t.test('stock modules', { timeout: BOUND_MS }, async (t) => {
   const kernel = await provideGuestKernel();
   const names = (await provideStockModules(kernel, ['rdma_rxe', 'ib-uverbs', 'virtio_pci'])).map(({ name }) => name);
   for (const [before, after] of [

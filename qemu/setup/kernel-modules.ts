@@ -6,7 +6,7 @@
  * where it was compiled before (module-build.ts). Called by set-up and by the builders of initramfs
  * images.
  */
-import { constants, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { constants, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
@@ -34,9 +34,10 @@ export interface BuildOptions {
   strict?(directory: string): boolean;
 }
 
-const RECIPE_VERSION = 2;
+const RECIPE_VERSION = 3;
 const LIST = 'modules.json';
 const SYMBOLS = 'Module.symvers';
+const OBJECT_SYMBOLS = 'objects.txt';
 /** Versions of modules that stay in the cache: those of all modules, newest use first. */
 const KEPT = 16;
 /** A version is packed into an image within seconds; only gdb needs its debug file for longer. */
@@ -56,18 +57,12 @@ export async function buildKernelModules(
 }
 
 /**
- * Compiles the same and returns a folder for each of `directories` that has its object files, one
- * for each source file; for checks of object files.
+ * Compiles the same and returns for each of `directories` what `nm -A --extern-only` prints of its
+ * object files, one for each source file; for checks of the calls between files.
  */
-export async function provideObjectFiles(
-  directories: readonly string[],
-  options: BuildOptions = {},
-): Promise<string[]> {
-  const folders: string[] = [];
-  for (const { build } of await buildAll(directories, options)) {
-    folders.push(await buildModule(build, async ({ directory }) => directory));
-  }
-  return folders;
+export async function readObjectSymbols(directories: readonly string[], options: BuildOptions = {}): Promise<string[]> {
+  const built = await buildAll(directories, options);
+  return built.map(({ artifact }) => readFileSync(join(artifact, OBJECT_SYMBOLS), 'utf8'));
 }
 
 interface Built {
@@ -98,7 +93,7 @@ function provideArtifact(build: ModuleBuild): Promise<string> {
   return provide({
     name: 'kernel-modules',
     key: [RECIPE_VERSION, toolchain.identity, strict, sources.name, digestFiles(sources.files), interfaces],
-    outputs: [LIST, SYMBOLS],
+    outputs: [LIST, SYMBOLS, OBJECT_SYMBOLS],
     label: `compiling ${sources.name} for Linux ${toolchain.release}`,
     keep: KEPT,
     inUseMs: IN_USE_MS,
@@ -117,16 +112,20 @@ function listModules(artifact: string): BuiltKernelModule[] {
 
 /** Copies the modules and their symbols out of the build folder. */
 async function publish(objects: ModuleObjects, toolchain: KernelToolchain, target: string): Promise<void> {
-  const strip = toolchain.programs === undefined ? 'strip' : join(toolchain.programs, 'x86_64-linux-gnu-strip');
+  const program = (name: string): string =>
+    toolchain.programs === undefined ? name : join(toolchain.programs, `x86_64-linux-gnu-${name}`);
   mkdirSync(join(target, 'debug'));
   const names: string[] = [];
   for (const path of objects.modules) {
     const name = basename(path).replace(/\.ko$/, '').replaceAll('-', '_');
     const debug = join(target, 'debug', `${name}.ko`);
     copyFileSync(path, debug, constants.COPYFILE_FICLONE);
-    await run(strip, ['--strip-debug', '-o', join(target, `${name}.ko`), debug]);
+    await run(program('strip'), ['--strip-debug', '-o', join(target, `${name}.ko`), debug]);
     names.push(name);
   }
   copyFileSync(join(objects.directory, SYMBOLS), join(target, SYMBOLS));
+  const files = (readdirSync(objects.directory, { recursive: true }) as string[]).filter((path) => /\.o$/.test(path));
+  const symbols = await run(program('nm'), ['-A', '--extern-only', ...files.sort()], { cwd: objects.directory });
+  writeFileSync(join(target, OBJECT_SYMBOLS), symbols);
   writeFileSync(join(target, LIST), JSON.stringify(names));
 }

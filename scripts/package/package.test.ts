@@ -10,8 +10,8 @@ import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { InspectorClient } from '../cli/inspector-client.ts';
 import { makeDirectory } from '../cli/testing/directory.ts';
-import { InspectorClient } from '../cli/testing/inspector-client.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
