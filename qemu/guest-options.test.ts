@@ -69,6 +69,12 @@ t.test('kernel, processor, gdb and further arguments', async (t) => {
     'the watchdogs stay on, unless the guest is patient',
   );
   t.match(valuesOf(build({ patient: true }), '-append'), [/ rcupdate\.rcu_cpu_stall_suppress=1 /]);
+  t.match(
+    valuesOf(build({ accelerator: 'tcg' }), '-append'),
+    [/ clocksource=hpet\b/],
+    'a clock that needs no measuring',
+  );
+  t.notMatch(valuesOf(build({ accelerator: 'kvm' }), '-append')[0], 'clocksource');
   t.same(valuesOf(args, '-smp'), ['4']);
   t.same(valuesOf(args, '-gdb'), ['unix:/run/gdb,server=on,wait=off']);
   t.ok(args.includes('-S'));
