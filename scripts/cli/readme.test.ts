@@ -30,6 +30,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['npx vuhca run', 'scripts/package/package.test.ts'],
   ['npm run debug', 'scripts/cli/breakpoint.test.ts'],
   ['scripts/vuhca status', 'scripts/cli/run-command.test.ts'],
+  ['scripts/vuhca test', 'scripts/cli/test/test-command.test.ts'],
   ['scripts/vuhca top', 'scripts/cli/functions.test.ts'],
   ['scripts/vuhca device --socket', 'scripts/cli/functions.test.ts'],
   ['scripts/vuhca resources', 'scripts/cli/resources-command.test.ts'],

@@ -25,6 +25,7 @@ Explore further:
   scripts/vuhca capture --output x.pcap   the packets of both ports, for Wireshark
   scripts/vuhca run --record x.rec        a recording; \`scripts/vuhca replay x.rec\` runs it again without a guest
   npm run debug                           breakpoints in the adapter while a guest uses it (docs/DEBUGGING.md)
+  scripts/vuhca test guest-tests/example  compiles and tests a driver: docs/WRITING-DRIVERS.md
   npm test                                runs all tests
 `;
 
