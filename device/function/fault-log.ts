@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Faults of one function, counted by kind. The first fault since the record was cleared is kept
- * with kind, object (kind and number), address and time. Units report here every error of the guest and every refusal
- * of the bus (docs/DOCUMENTS.md decision 15): a guest error never throws. Registers show the log.
+ * with kind, object (kind and number), address and time. Units report here every error of the guest
+ * and every refusal of the bus (docs/DOCUMENTS.md decision 15): a guest error never throws.
+ * Registers show the log.
  */
 import { highDword, lowDword } from '../../protocol/layout/dwords.ts';
 import { CSR_FAULT_COUNT_COUNT } from '../../protocol/layout/gen/registers.gen.ts';

@@ -214,6 +214,13 @@ export class QueuePair implements KeyHolder, FaultSubject {
     return this.sendMemory.at(this.owner.dma, (sequence & (this.sendEntries - 1)) * this.sendStrideBytes);
   }
 
+  /**
+   * True in the states in which a requester works. In SQD it ends what it has begun (IBTA 10.3.1).
+   */
+  get isRequesting(): boolean {
+    return this.state === QpState.RTS || this.state === QpState.SQD;
+  }
+
   /** True in the states in which the send queue executes or flushes commands. */
   get sendsAreTaken(): boolean {
     return this.state === QpState.RTS || this.state === QpState.ERR || this.state === QpState.SQE;

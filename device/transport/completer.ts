@@ -20,7 +20,7 @@ import {
   rnrTimerNs,
   syndromeOf,
 } from '../../protocol/infiniband/syndrome.ts';
-import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { refusalStatus } from './fault-status.ts';
@@ -71,7 +71,7 @@ export class Completer {
 
   /** Takes a response packet for the QP of `state`. Returns false when it was dropped. */
   receive(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
-    if (!isRunning(state.qp)) return false;
+    if (!state.qp.isRequesting) return false;
     // Acknowledged already, or never sent: a duplicate or a ghost (IBTA 9.7.5.1.1).
     if (!state.isUnacked(packet.psn)) {
       if (this.#takeUnsolicitedCredits(state, ring.view, packet)) return true;
@@ -84,7 +84,7 @@ export class Completer {
 
   /** The local ACK timeout or the RNR wait of the QP has expired. */
   expire(state: RequesterState): void {
-    if (state.qp.destroyed || !isRunning(state.qp)) return;
+    if (state.qp.destroyed || !state.qp.isRequesting) return;
     if (state.wait === RequesterWait.RNR) return this.#endReceiverWait(state);
     if (!state.outstanding) return;
     this.timeouts++;
@@ -209,13 +209,12 @@ export class Completer {
     state.unackedPsn = psn;
     state.retriedPsn = -1;
     state.refillRetries();
-    const { timers } = this.#parts;
     if (state.outstanding) {
-      timers.deadlineNs = this.#parts.now() + ackTimeoutNs(qp.attributes.timeout);
-      timers.set(state);
-    } else timers.turnOff(state);
+      this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(qp.attributes.timeout);
+      this.#parts.timers.set(state);
+    } else this.#parts.timers.turnOff(state);
     this.#parts.completeDone(qp);
-    if (!isRunning(qp)) return false;
+    if (!qp.isRequesting) return false;
     // A later copy of the message that met an RNR NAK was taken after all.
     if (state.wait === RequesterWait.RNR) this.#endReceiverWait(state);
     else this.#unblock(state);
@@ -260,11 +259,11 @@ export class Completer {
   }
 
   #waitForReceiver(state: RequesterState, timerCode: number): void {
-    if (state.qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
-      const syndrome = syndromeOf(AethKind.RNR_NAK, timerCode);
-      const status = CompletionStatus.RNR_RETRY_EXCEEDED;
+    const { qp, unackedPsn } = state;
+    if (qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
+      const nak = syndromeOf(AethKind.RNR_NAK, timerCode);
       if (state.rnrRetriesLeft === 0)
-        return this.#parts.failOldest(state.qp, status, FaultKind.NONE, state.unackedPsn, syndrome);
+        return this.#parts.failOldest(qp, CompletionStatus.RNR_RETRY_EXCEEDED, FaultKind.NONE, unackedPsn, nak);
       state.rnrRetriesLeft--;
     }
     state.wait = RequesterWait.RNR;
@@ -294,9 +293,4 @@ export class Completer {
     this.#parts.timers.set(state);
     this.#parts.requester.wake(state);
   }
-}
-
-/** States in which a requester works. In SQD it ends what it has begun (IBTA 10.3.1). */
-function isRunning(qp: QueuePair): boolean {
-  return qp.state === QpState.RTS || qp.state === QpState.SQD;
 }

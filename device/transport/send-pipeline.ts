@@ -88,7 +88,7 @@ export class SendPipeline {
   }
 
   #perform(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): FaultKind {
-    if (qp.state !== QpState.RTS && qp.state !== QpState.SQD) return FaultKind.NONE;
+    if (!qp.isRequesting) return FaultKind.NONE;
     if (buffer.fault !== FaultKind.NONE) return buffer.fault;
     if (getSendCommandOpcode(buffer.view, 0) === SendOpcode.NOP) return FaultKind.NONE;
     if (port === undefined || !port.active) return FaultKind.PORT_DOWN;
@@ -125,7 +125,7 @@ export class SendPipeline {
 
 /** True when the command needs room at the port: it is not void, flushed or to be returned. */
 function needsPort(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
-  return buffer.epoch === qp.epoch && (qp.state === QpState.RTS || qp.state === QpState.SQD) && qp.acceptsCommands;
+  return buffer.epoch === qp.epoch && qp.isRequesting && qp.acceptsCommands;
 }
 
 /** Faults of the command itself are reported here; those of keys and DMA where they are found. */

@@ -176,7 +176,8 @@ t.test('the command itself', async (t) => {
   t.match(await runCli([]), { status: 2, stderr: /Usage: vuhca COMMAND/ });
   t.match(await runCli(['--help']), {
     status: 0,
-    stdout: / run .*\n +test .*\n +device .*\n +status .*\n +top .*\n +resources .*\n +capture .*\n +trace .*\n +replay /,
+    stdout:
+      / run .*\n +test .*\n +device .*\n +status .*\n +top .*\n +resources .*\n +capture .*\n +trace .*\n +replay /,
   });
   t.match(await runCli(['dance']), { status: 2, stderr: /unknown command dance; the commands are run, test, device/ });
   for (const name of ['run', 'device', 'status', 'top', 'resources', 'capture', 'trace', 'replay', 'completion'])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Places in a translated script and in its TypeScript source, both ways, by its source map
- * (ECMA-426). tsx removes types and line breaks, so line numbers of the running code are others than
- * those of the file. Called by `vuhca break`.
+ * (ECMA-426). tsx removes types and line breaks, so line numbers of the running code are others
+ * than those of the file. Called by `vuhca break`.
  */
 
 /** A place in the source or in the script; lines and columns from 0. */
@@ -31,7 +31,9 @@ export class SourcePlaces {
     this.#mappings = decode(mappings);
   }
 
-  /** The first place in the script that comes from `line` of the source, or from the next with code. */
+  /**
+   * The first place in the script that comes from `line` of the source, or from the next with code.
+   */
   toScript(line: number): Mapping | undefined {
     let best: Mapping | undefined;
     for (const mapping of this.#mappings) {

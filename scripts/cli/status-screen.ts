@@ -137,7 +137,9 @@ function describeLevel({ collect, lanes, doorbells }: FunctionReport, level: num
   ]);
 }
 
-/** Credits that the function's commands hold: of lanes of its own, if it has any, and shared ones. */
+/**
+ * Credits that the function's commands hold: of lanes of its own, if it has any, and shared ones.
+ */
 function describeCredits({ execution, completion }: FunctionReport['lanes']): string {
   const shared = `shared in use: ${execution.sharedUsed} execution, ${completion.sharedUsed} completion`;
   if (execution.private + completion.private === 0) return line('credits', ['no lanes of its own', shared]);

@@ -70,7 +70,9 @@ export class TerminalDebugger {
     return { file, line: (actual ?? found.original).line + 1 };
   }
 
-  /** Resolves at the next stop; rejects when the process ends. Call it before the process goes on. */
+  /**
+   * Resolves at the next stop; rejects when the process ends. Call it before the process goes on.
+   */
   waitForStop(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#stopped = resolve;

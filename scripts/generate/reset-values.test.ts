@@ -16,7 +16,9 @@ import { CSR, csrRegisters } from '../../protocol/layout/gen/registers.gen.ts';
 
 const PROGRAMMING = readFileSync(fileURLToPath(new URL('../../docs/PROGRAMMING.md', import.meta.url)), 'utf8');
 const DOCUMENT = readFileSync(fileURLToPath(new URL('../../docs/REGISTERS.md', import.meta.url)), 'utf8');
-/** `| 0x0000 | 32 | **NAME** | ro | 0x0 | ...`, and of arrays `0x0210..0x0217` and `**NAME[2]**`. */
+/**
+ * `| 0x0000 | 32 | **NAME** | ro | 0x0 | ...`, and of arrays `0x0210..0x0217` and `**NAME[2]**`.
+ */
 const ROW =
   /^\| (0x[0-9a-f]{4})(?:\.\.0x[0-9a-f]{4})? \| (32|64) \| \*\*(\w+)(?:\[(\d+)\])?\*\* \| \w+ \| ([^|]+) \|/gm;
 

@@ -5,11 +5,12 @@
  * sentence and the log; wrong arguments are found before anything starts.
  */
 import { existsSync, readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
-import { type CliResult, runCli } from '../testing/run-cli.ts';
+import { CliProcess, type CliResult, runCli } from '../testing/run-cli.ts';
 import { TestStatus } from './test-command.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -17,6 +18,10 @@ const FIXTURES = fileURLToPath(new URL('testing/modules', import.meta.url));
 const EXAMPLE = join(ROOT, 'guest-tests/example');
 /** Only the bound of the machine that runs the tests ends a slow one. */
 t.setTimeout(0);
+
+/** The packet of gdb's remote protocol that lets the guest run. */
+const CONTINUE = '$c#63';
+const POLL_MS = 50;
 
 /** A job, its exit status, and what its output says. */
 interface Case {
@@ -66,6 +71,7 @@ t.test('modules', { jobs: 2 }, async (t) => {
   const fixture = (name: string): string => built.find((module) => module.name === name)?.path ?? '';
   const folder = t.testdir({
     wrong: { Kbuild: 'obj-m := wrong.o\n', 'wrong.c': 'int f(void)\n{\n\treturn missing;\n}\n' },
+    scripted: { 'test.sh': 'echo fine\n' },
     'fails.sh': 'echo "the words of the script"\nexit 3\n',
     'quiet.sh': 'echo 1 >/proc/sys/kernel/printk\ninsmod /warn.ko\necho "KTAP version 1"\necho "1..0"\n',
     'stuck.sh': 'while :; do usleep 100000; done\n',
@@ -87,6 +93,16 @@ t.test('modules', { jobs: 2 }, async (t) => {
       words: [EXAMPLE, '--adapters', '2', '--functions', '2'],
       status: TestStatus.PASSED,
       says: [/ok +bind skeleton( {1,2}0000:0[1-4]:00\.0){4}/],
+    },
+    'two folders at once, as TAP': {
+      words: [EXAMPLE, join(folder, 'scripted'), '--jobs', '2', '--tap'],
+      status: TestStatus.PASSED,
+      says: [
+        /^TAP version 14$/m,
+        /^ok \d+ - .*example: bind skeleton$/m,
+        /^ok \d+ - .*scripted: script test\.sh$/m,
+        /^1\.\.7$/m,
+      ],
     },
     'a module that warns, though its test passes': {
       words: ['--module', fixture('bad_warn')],
@@ -155,3 +171,33 @@ t.test('modules', { jobs: 2 }, async (t) => {
     });
   }
 });
+
+t.test('--debug waits for gdb', async (t) => {
+  const test = new CliProcess(['test', EXAMPLE, '--debug']);
+  t.teardown(() => test.child.kill('SIGKILL'));
+  await test.until(/the guest waits for gdb/);
+  await test.until(/the adapter is process \d+: chrome:\/\/inspect, or port 9229/);
+  t.match(await fetchJson('http://127.0.0.1:9229/json/list'), [{ type: 'node' }], 'a debugger finds the adapter');
+  t.equal(test.stdout, '', 'nothing has run');
+  const gdb = await connectTo(1234);
+  gdb.write(CONTINUE);
+  t.equal(await test.whenExited, TestStatus.PASSED, test.stdout + test.stderr);
+  gdb.destroy();
+});
+
+async function fetchJson(url: string): Promise<unknown> {
+  return (await fetch(url)).json();
+}
+
+/** QEMU listens soon after it has started. */
+async function connectTo(port: number): Promise<Socket> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.once('connect', () => resolve(true));
+      socket.once('error', () => resolve(false));
+    });
+    if (isOpen) return socket;
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
+}
