@@ -53,7 +53,7 @@ t.test('a bzImage with the build folder of its kernel', async (t) => {
 t.test('a bzImage alone compiles nothing', async (t) => {
   const kernel = await resolveGuestKernel(join(files(t), 'bzImage'));
   await t.rejects(kernel.provideToolchain(), {
-    name: 'SetupError',
+    name: 'UsageError',
     message: /modules cannot be compiled for it; give the build folder of that kernel with --headers/,
   });
 });
@@ -61,7 +61,7 @@ t.test('a bzImage alone compiles nothing', async (t) => {
 t.test('wrong files are told in one sentence', async (t) => {
   const directory = files(t, '6.9.2');
   const reject = (message: RegExp, kernel: string, headers?: string) =>
-    t.rejects(resolveGuestKernel(kernel, headers), { name: 'SetupError', message });
+    t.rejects(resolveGuestKernel(kernel, headers), { name: 'UsageError', message });
   await reject(/there is no kernel .*none; correct the path/, join(directory, 'none'));
   await reject(/text is no bzImage; name arch\/x86\/boot\/bzImage/, join(directory, 'text'));
   await reject(/empty has no Makefile;/, join(directory, 'bzImage'), join(directory, 'empty'));

@@ -25,10 +25,10 @@ export interface KernelChoice {
   readonly bootModules: readonly KernelModule[];
   /** Debian's kernel; absent for a file of the user. */
   readonly stock?: GuestKernel;
-  /** What compiles modules for it. Throws SetupError for a file without headers. */
+  /** What compiles modules for it. Throws UsageError for a file without headers. */
   provideToolchain(): Promise<KernelToolchain>;
   /**
-   * Stock modules and their dependencies, in loading order. Throws SetupError for a name that there
+   * Stock modules and their dependencies, in loading order. Throws UsageError for a name that there
    * is not, and for a file.
    */
   provideModules(names: readonly string[]): Promise<KernelModule[]>;
@@ -39,7 +39,7 @@ const BOOT_MODULES = ['virtio_pci', 'virtio_console'];
 
 /**
  * Resolves the kernel called `wanted`: a name or version of Debian's, or the path of a bzImage, to
- * which `headers`, the build folder of that kernel, may belong. Throws SetupError.
+ * which `headers`, the build folder of that kernel, may belong. Throws UsageError.
  */
 export async function resolveGuestKernel(wanted = DEFAULT_KERNEL, headers?: string): Promise<KernelChoice> {
   if (isPath(wanted)) return chooseFile(wanted, headers);
@@ -57,7 +57,7 @@ export async function resolveGuestKernel(wanted = DEFAULT_KERNEL, headers?: stri
   };
 }
 
-/** Throws SetupError when the compiled module at `path` is not for `kernel`. */
+/** Throws UsageError when the compiled module at `path` is not for `kernel`. */
 export function checkModuleRelease(path: string, kernel: KernelChoice): void {
   const release = readModuleInfo(path).vermagic.split(' ')[0];
   if (release === kernel.release) return;

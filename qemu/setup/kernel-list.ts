@@ -25,7 +25,7 @@ export const DEFAULT_KERNEL = 'trixie';
 const DISTRIBUTIONS: readonly Distribution[] = ['trixie', 'bookworm'];
 const PACKAGES = '^linux-(image|headers)-[0-9].*-amd64$';
 
-/** The kernel called `wanted`. Throws SetupError with all that there are when there is none. */
+/** The kernel called `wanted`. Throws UsageError with all that there are when there is none. */
 export async function findKernel(wanted: string, refresh: boolean): Promise<KernelRelease> {
   const seen: KernelRelease[] = [];
   for (const distribution of wanted === 'bookworm' ? ['bookworm' as const] : DISTRIBUTIONS) {
