@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The runs of guest.test.ts that are drawn by a seed, with further seeds. */
+/**
+ * The runs of guest.test.ts at full size, and those that are drawn by a seed with further seeds.
+ */
 import t from 'tap';
 import { runGuestCases } from './harness/kernel-cases.ts';
 import { report } from './harness/report.ts';
@@ -7,6 +9,10 @@ import { combinedRun, orderedRun } from './seeded-runs.ts';
 
 // A silent guest is ended by its session.
 t.setTimeout(0);
+
+t.test('every suite, with the sizes of the acceptance criteria', async (t) => {
+  report(t, await runGuestCases());
+});
 
 for (const seed of [2, 4]) {
   t.test(`memory that lags and is disordered, seed ${seed}`, async (t) => {

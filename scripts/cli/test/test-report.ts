@@ -70,11 +70,12 @@ export function findFailures(report: JobReport): Failure[] {
   ];
 }
 
-/** The lines from the first step on, if it is among them. */
+/** Without the lines of the boot: the first mark among them is that a step begins. */
 function withoutBoot(lines: readonly string[]): readonly string[] {
-  const boot = lines.findIndex((line) => line.includes('Run /init as init process'));
-  const step = lines.findIndex((line, index) => index > boot && line.includes('@vuhca step'));
-  return boot < 0 ? lines : lines.slice(step < 0 ? boot : step);
+  const mark = lines.findIndex((line) => line.includes('@vuhca '));
+  return lines[mark]?.includes('@vuhca step load') || lines[mark]?.includes('@vuhca step script')
+    ? lines.slice(mark)
+    : lines;
 }
 
 /** The status of one job. */
