@@ -5,11 +5,10 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ControlClient } from '../../../device/main/control-client.ts';
+import type { QueuePairList } from '../../../device/main/queue-pair-report.ts';
 import type { TraceStatus } from '../../../device/main/trace-control.ts';
 
 const LOOK_MS = 20;
-/** The numbers of queue pairs in guests are low. */
-const NUMBERS = Array.from({ length: 32 }, (_, number) => number);
 
 /**
  * Switches traces on until the adapter process ends. Returns how many messages were traced, at
@@ -26,8 +25,10 @@ export async function traceWhileItRuns(controlPath: string): Promise<number> {
     const status = (await client.request('trace-status').catch(() => undefined)) as TraceStatus | undefined;
     for (const { qp, head } of status?.traces ?? []) heads.set(qp, Math.max(head, heads.get(qp) ?? 0));
     const traced = new Set(status?.traces.map(({ qp }) => qp));
-    // A queue pair that does not exist now may exist at the next look.
-    for (const qp of NUMBERS) if (!traced.has(qp)) await client.request('trace-on', { qp }).catch(() => undefined);
+    const list = (await client.request('queue-pairs').catch(() => undefined)) as QueuePairList | undefined;
+    // One that was destroyed meanwhile is refused.
+    for (const { number: qp } of list?.queuePairs ?? [])
+      if (!traced.has(qp)) await client.request('trace-on', { qp }).catch(() => undefined);
     await Promise.race([client.whenClosed, wait(LOOK_MS)]);
   }
   return [...heads.values()].reduce((sum, head) => sum + head, 0);
