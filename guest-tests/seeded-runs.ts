@@ -15,14 +15,16 @@ const ORDERED = ['events', 'overrun', 'flush', 'connected_bulk', 'timers', 'resi
  * Suites that post by collect buffer and do not check buffers before the stores have reached them.
  */
 const COMBINED = ['datagram', 'once', 'connected', 'connected_bulk'];
-const COUNT = 500;
+/** Datagrams of the bulk tests. */
+const ORDERED_COUNT = 500;
+const COMBINED_COUNT = 200;
 
 /** Memory on which writes of the adapter appear late and out of order. */
 export function orderedRun(seed: number): CaseOptions {
-  return { suites: ORDERED, count: COUNT, seed, deviceArguments: ['--ordering', `adversarial:${seed}`] };
+  return { suites: ORDERED, count: ORDERED_COUNT, seed, deviceArguments: ['--ordering', `adversarial:${seed}`] };
 }
 
 /** Collect pages on which stores are combined, split and repeated. */
 export function combinedRun(seed: number): CaseOptions {
-  return { suites: COMBINED, count: COUNT, seed, deviceArguments: ['--write-combining', `${seed}`] };
+  return { suites: COMBINED, count: COMBINED_COUNT, seed, deviceArguments: ['--write-combining', `${seed}`] };
 }

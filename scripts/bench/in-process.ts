@@ -12,12 +12,17 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import { table } from '../console/table.ts';
-import { ALLOCATION_BOUND } from './allocation-count.ts';
 
 const WORKER = join(dirname(fileURLToPath(import.meta.url)), 'in-process-worker.ts');
 const MESSAGES = 1_000_000;
 export const LOW_MEMORY = 0x1000_0000;
 export const HIGH_MEMORY = 0x12_3456_0000;
+/**
+ * A message that allocates needs 16 bytes. One number that V8 boxes in each pass of the adapter is
+ * 1, for passes of 16 messages, and depends on what V8 inlines in one process;
+ * allocation.test.ts counts with a bound of 1 under fixed conditions.
+ */
+const BOUND_BYTES = 2;
 const FLAGS = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128', '--import', 'tsx'];
 
 /** The line that the worker prints. */
@@ -51,9 +56,9 @@ export function summarizeCore(samples: readonly CoreSample[]): { table: string; 
   const missed: string[] = [];
   const lines = samples.map(({ device, count, totalNs, grownBytes }) => {
     const perMessage = Math.max(0, grownBytes / count);
-    const met = perMessage < ALLOCATION_BOUND;
+    const met = perMessage < BOUND_BYTES;
     if (!met) missed.push(`in one process, ${device}: a message allocates ${perMessage.toFixed(1)} bytes`);
-    const target = `< ${ALLOCATION_BOUND} byte ${met ? 'met' : 'MISSED'}`;
+    const target = `< ${BOUND_BYTES} bytes ${met ? 'met' : 'MISSED'}`;
     const rate = `${Math.round((count / totalNs) * 1e9)}/s`;
     return [device, `${(totalNs / count / 1000).toFixed(2)} us`, rate, `${perMessage.toFixed(2)} bytes`, target];
   });
