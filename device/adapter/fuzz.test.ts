@@ -3,7 +3,7 @@
  * Hostile software: random writes to every BAR, random descriptors, random management commands. The
  * adapter never throws, leaks nothing, and serves the other functions on.
  */
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { ADDRESS_HANDLE_SIZE } from '../../protocol/layout/gen/address-handle.gen.ts';
 import { BAR_PIO_BYTES, BAR_REGISTERS_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
@@ -82,6 +82,17 @@ function sendSafely(fixture: AdapterFixture, pair: Pair, buffer: Memory, random:
   return payload.every((byte, index) => buffer.bytes[GRH + index] === byte) ? undefined : 'the payload differs';
 }
 
+/** Resets the function, which leaves nothing behind, and works again once it is set up again. */
+function checkAfterReset(t: Test, fixture: AdapterFixture, kind: 'device' | 'function', seed: number): void {
+  fixture.access.port.reset(kind);
+  fixture.settle();
+  t.equal(findLeak(fixture.access), undefined, `seed ${seed}`);
+  fixture.machine.resume();
+  fixture.bringUp();
+  fixture.proveItWorks();
+  fixture.finish();
+}
+
 for (const seed of [101, 102]) {
   t.test(`50 000 random accesses beside a working pair (seed ${seed})`, async (t) => {
     const fixture = new AdapterFixture({ seed, memoryBytes: 8 * 1024 * 1024 });
@@ -119,13 +130,7 @@ for (const seed of [101, 102]) {
       if (random.oneIn(2000)) fixture.access.port.setBusMaster(random.oneIn(4));
       if (random.oneIn(1000)) fixture.access.writeRegister(CSR.DEVICE_CONTROL, 4, CSR_DEVICE_CONTROL_ENABLE_MASK, 0);
     }
-    fixture.access.port.reset('device');
-    fixture.settle();
-    t.equal(findLeak(fixture.access), undefined, `seed ${seed}`);
-    fixture.machine.resume();
-    fixture.bringUp();
-    fixture.proveItWorks();
-    fixture.finish();
+    checkAfterReset(t, fixture, 'device', seed);
   });
 
   t.test(`random commands, entries, handles and records beside a working pair (seed ${seed})`, async (t) => {
@@ -185,13 +190,7 @@ for (const seed of [101, 102]) {
       fixture.read(CSR.MANAGEMENT_COMMANDS) - fixture.read(CSR.MANAGEMENT_REFUSED) > answered / 20,
       'and some accepted',
     );
-    fixture.access.port.reset('function');
-    fixture.settle();
-    t.equal(findLeak(fixture.access), undefined, `seed ${seed}`);
-    fixture.machine.resume();
-    fixture.bringUp();
-    fixture.proveItWorks();
-    fixture.finish();
+    checkAfterReset(t, fixture, 'function', seed);
   });
 }
 

@@ -13,8 +13,6 @@ export interface GuestRunOptions extends GuestSessionOptions {
   readonly device?: DeviceStart;
   /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void | Promise<void>;
-  /** Called before the guest starts, with the means to end it early. */
-  readonly onSession?: (session: GuestSession) => void;
 }
 
 export interface GuestRun {
@@ -34,7 +32,6 @@ export async function runGuest(job: GuestJob, options: GuestRunOptions = {}): Pr
   const session = new GuestSession(options);
   try {
     await options.onDevice?.(device);
-    options.onSession?.(session);
     await session.run(initramfs, device.child.sockets);
   } finally {
     session.adapterFaults(await device.stop());

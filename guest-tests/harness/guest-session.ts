@@ -76,13 +76,13 @@ export class GuestSession {
   readonly #startMs = performance.now();
   #silence: SilenceWatch | undefined;
   #whenBooted = (): void => {};
-  #step: { kind: StepKind; name: string; output: string[]; failed: boolean } | undefined;
+  #step: { kind: StepKind; name: string; output: string[] } | undefined;
   #ended = false;
 
   constructor(options: GuestSessionOptions = {}) {
     this.#options = options;
-    this.#fromLog = new KtapStreams((result) => this.#take(result));
-    this.#fromScript = new KtapStreams((result) => this.#take(result), { plansBegin: true });
+    this.#fromLog = new KtapStreams((result) => this.#add(result));
+    this.#fromScript = new KtapStreams((result) => this.#add(result), { plansBegin: true });
   }
 
   /** Runs the guest to its end; `started` is called with it before it has booted. */
@@ -165,7 +165,7 @@ export class GuestSession {
     this.#options.onReport?.(line);
     const step = STEP.exec(line);
     const done = DONE.exec(line);
-    if (step !== null) this.#step = { kind: step[1] as StepKind, name: step[2] as string, output: [], failed: false };
+    if (step !== null) this.#step = { kind: step[1] as StepKind, name: step[2] as string, output: [] };
     else if (done !== null) this.#endStep(Number(done[1]), done[2] as string);
     else if (line.startsWith('@vuhca exit ')) this.#ended = true;
     else if (line.startsWith('@vuhca init ')) this.#whenBooted();
@@ -194,10 +194,6 @@ export class GuestSession {
       parent: false,
       step: step.kind,
     });
-  }
-
-  #take(result: KtapResult): void {
-    this.#add(result);
   }
 
   #add(result: Omit<TestResult, 'seconds' | 'logLines'>): void {
