@@ -38,9 +38,10 @@ export interface GuestJob {
 }
 
 const STEPS = fileURLToPath(new URL('steps.sh', import.meta.url));
+const STEPS_CASE = '#!/bin/sh\nexec sh /steps.sh\n';
 
-/** The path of the initramfs. `init` replaces the first process, and with it the case. */
-export function packJob(job: GuestJob, init?: string): Promise<string> {
+/** The path of the initramfs. `caseScript` takes the place of steps.sh. */
+export function packJob(job: GuestJob, caseScript = STEPS_CASE): Promise<string> {
   const { bootModules = [], modules = [], packed = [], files = [], script } = job;
   const lines = modules.map(({ kind, name, parameters = '' }) => `${kind} ${name} ${parameters}`.trimEnd());
   const scriptFiles: GuestFile[] =
@@ -59,7 +60,6 @@ export function packJob(job: GuestJob, init?: string): Promise<string> {
       ...scriptFiles,
       ...files,
     ],
-    caseScript: '#!/bin/sh\nexec sh /steps.sh\n',
-    ...(init === undefined ? {} : { init }),
+    caseScript,
   });
 }

@@ -9,7 +9,7 @@ import { type GuestJob, packJob } from '../../guest-tests/harness/guest-image.ts
 import { buildInitramfs, type GuestModule } from '../../qemu/initramfs.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 
-const SHELL_INIT = new URL('shell-init.sh', import.meta.url);
+const SHELL_CASE = new URL('shell-case.sh', import.meta.url);
 const GUEST_TESTS = new URL('../../guest-tests/', import.meta.url);
 /** Folders of our driver and of the modules that use it. */
 export const OUR_MODULES = ['driver', 'kernel', 'traffic'].map((name) => fileURLToPath(new URL(name, GUEST_TESTS)));
@@ -42,5 +42,5 @@ export function buildShellImage(job: GuestJob, gdb: boolean): Promise<string> {
   const all = [...(job.modules ?? []), ...(job.packed ?? [])];
   const symbols = all.map(({ name, debugPath = '' }) => `${name} ${debugPath}\n`).join('');
   const files = gdb ? [{ path: '/etc/symbols', content: symbols, mode: 0o644 }] : [];
-  return packJob({ ...job, files: [...(job.files ?? []), ...files] }, readFileSync(SHELL_INIT, 'utf8'));
+  return packJob({ ...job, files: [...(job.files ?? []), ...files] }, readFileSync(SHELL_CASE, 'utf8'));
 }

@@ -1,28 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The first process of the default guest of `vuhca run`: loads the modules listed in
-# /etc/vuhca/modules and opens a shell on the serial console. Leaving the shell, or `poweroff -f`,
-# ends the guest. guest-image.ts packs it.
+# The case of the default guest of `vuhca run`: loads the modules listed in /etc/vuhca/modules and
+# opens a shell on the serial console. Leaving the shell, or `poweroff -f`, ends the guest.
+# guest-image.ts packs it.
 
-export PATH=/bin HOME=/ TERM=linux PS1='guest:\w# '
-
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t devtmpfs dev /dev
-mkdir -p /dev/pts /dev/shm
-mount -t devpts devpts /dev/pts
-mount -t tmpfs tmpfs /dev/shm
+exec </dev/console >/dev/console 2>&1
+export TERM=linux PS1='guest:\w# '
 mount -t debugfs debugfs /sys/kernel/debug
-
-if [ -e /boot-modules.sh ]; then . /boot-modules.sh; fi
-
-# The host reads the kernel's log, whatever the console shows.
-for port in /sys/class/virtio-ports/*; do
-  [ "$(cat "$port/name")" = vuhca.log ] || continue
-  exec 4<>"/dev/${port##*/}"
-  while :; do cat /dev/kmsg; done >&4 2>/dev/null &
-done
 
 # Warnings of the kernel belong on the console.
 echo 5 >/proc/sys/kernel/printk
@@ -57,4 +42,3 @@ fi
 echo 'On the host, `vuhca status` and `vuhca capture` look into the adapter. Leave with `exit`, or Ctrl-A x.'
 echo
 setsid cttyhack sh
-poweroff -f
