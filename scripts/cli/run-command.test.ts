@@ -183,10 +183,10 @@ t.test('a case that hangs', async (t) => {
   writeFileSync(script, 'echo here\nsleep 100000\n');
   const { status, stderr } = await runCli(['run', '--driver', 'none', '--timeout', '22', '--case', script]);
   t.equal(status, 124, stderr);
-  t.match(
-    stderr,
-    /the guest \((TCG|KVM)\) has been silent for \d+ s: its last line is ".+", it has (not touched|made)/,
-  );
+  // On a very busy machine the guest may not get as far as its first line.
+  const known =
+    /the guest \((TCG|KVM)\) has been silent for \d+ s: (its last line is ".+"|it has said nothing yet), it has/;
+  t.match(stderr, known);
 });
 
 t.test('several functions in one guest', async (t) => {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a run of three guests must show. Called by tenants.test.ts and tenants.long.ts.
+ */
+import type { Test } from 'tap';
+import { report } from './harness/report.ts';
+import { judge, SERVICE_CLAIM } from './shares/judge.ts';
+import type { TenantRun } from './tenant-run.ts';
+
+export function reportTenants(t: Test, run: TenantRun): void {
+  for (const [number, guest] of run.guests.entries()) {
+    t.test(`function ${number}`, (t) => {
+      t.ok(guest.results.length > 0, 'there are results');
+      report(t, guest);
+      t.end();
+    });
+  }
+  t.ok(run.killed.results.length > 0, 'the guest that was killed had run tests');
+  t.same(
+    run.killed.results.filter(({ ok }) => !ok).map(({ path }) => path.join('/')),
+    [],
+    'and all its results until then were good',
+  );
+  for (const name of ['spill', 'full', 'absent', 'deadlock'])
+    t.ok(
+      run.guests[1].results.some(({ path, ok, skipped }) => path.join('/') === `overflow/${name}` && ok && !skipped),
+      `doorbells of a virtual function spilled to its own memory: overflow/${name} did run`,
+    );
+  for (const { claim, outcome, detail } of judge(run.shares)) {
+    // On a busy machine guests may have too few commands waiting; no other claim has an excuse.
+    if (claim === SERVICE_CLAIM && outcome === 'not shown') t.comment(`${claim}: ${detail}`);
+    else t.equal(outcome, 'holds', `${claim}: ${detail}`);
+  }
+  t.comment(`${run.guests[0].seconds.toFixed(1)} s`);
+}
