@@ -55,7 +55,7 @@ function findFiles(ending: string): readonly string[] {
   );
 }
 
-/** The file that tap runs for a process: its only one, or a module that imports all of its files. */
+/** The file that tap runs for a process: its only one, or a module that imports all its files. */
 function fileFor(name: string, files: readonly string[]): string {
   if (files.length === 1 && files[0] === name) return name;
   const path = join(SHARED, `${name}.test.ts`);
