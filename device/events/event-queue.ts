@@ -79,35 +79,34 @@ export class EventQueue implements FaultSubject {
 
   /**
    * Posts an event that belongs to no CQ. There is no EQ pending bit, so each such event sets the
-   * primary summary byte and interrupts as the controls say. Returns false when the queue is full,
-   * in error, or its memory is gone.
+   * primary summary byte and interrupts as the controls say, whatever the stamp. Returns false when
+   * the queue is full, in error, or its memory is gone.
    */
   post(event: EventRecord): boolean {
     if (!this.#store(event)) return false;
-    this.#summarize();
-    if (this.controls === EqControl.INTERRUPT && !this.timer.pollOnly) this.#interrupt();
+    this.#announce();
     return true;
   }
 
   /**
    * Posts the completion event of a CQ whose EQ pending bit is clear; the caller sets the bit.
-   * `summaryIndex` is the CQ's secondary summary byte. Primary byte and interrupt depend on whether
-   * the queue held completion events and whether the driver is late (IPCOM000126453D par. 3-4).
-   * Result as for `post`.
+   * `summaryIndex` is the CQ's secondary summary byte. On a queue that held no completion event the
+   * controls decide. Otherwise the stamp does: a late driver is interrupted whatever the controls
+   * are (IPCOM000126453D par. 3-4). Result as for `post`.
    */
   postCompletion(event: EventRecord, summaryIndex: number): boolean {
     if (!this.#store(event)) return false;
     if (summaryIndex < this.secondarySummaryCount)
       this.#set(this.owner.dma.at(this.secondarySummaryAddress + summaryIndex));
-    const wasEmpty = this.completionEventCounter++ === 0;
     const { localTime } = this.owner;
-    const late = !wasEmpty && this.timer.isLate(localTime);
-    if (!wasEmpty && !late) return true;
-    this.#summarize();
-    this.timer.restart(localTime);
-    if (this.controls === EqControl.NOTHING || this.timer.pollOnly) return true;
-    if (late && !this.timer.immediate) this.unresponsive = (this.unresponsive + 1) >>> 0;
-    if (late || this.controls === EqControl.INTERRUPT) this.#interrupt();
+    if (this.completionEventCounter++ === 0) {
+      this.timer.restart(localTime);
+      this.#announce();
+    } else if (this.timer.isLate(localTime)) {
+      this.timer.restart(localTime);
+      if (!this.#interruptsEach) this.unresponsive = (this.unresponsive + 1) >>> 0;
+      this.#interrupt();
+    }
     return true;
   }
 
@@ -127,6 +126,11 @@ export class EventQueue implements FaultSubject {
     this.consumed = consumed;
   }
 
+  /** Ends the error: the next event goes to the next slot, if the queue has room. */
+  revive(): void {
+    this.error = false;
+  }
+
   /** Samples local time and stores the EQE. */
   #store(event: EventRecord): boolean {
     if (this.error) return false;
@@ -140,10 +144,16 @@ export class EventQueue implements FaultSubject {
     return true;
   }
 
-  /** Sets the primary summary byte if software wants it. */
-  #summarize(): void {
-    if (this.controls !== EqControl.NOTHING && this.primarySummaryAddress !== 0)
-      this.#set(this.owner.dma.at(this.primarySummaryAddress));
+  /** Software asked for an interrupt at each event: none of them means that it is late. */
+  get #interruptsEach(): boolean {
+    return this.controls === EqControl.INTERRUPT && this.timer.immediate;
+  }
+
+  /** Sets the primary summary byte and interrupts as the controls say. */
+  #announce(): void {
+    if (this.controls === EqControl.NOTHING) return;
+    if (this.primarySummaryAddress !== 0) this.#set(this.owner.dma.at(this.primarySummaryAddress));
+    if (this.controls === EqControl.INTERRUPT && !this.timer.pollOnly) this.#interrupt();
   }
 
   /**

@@ -8,9 +8,18 @@ import { MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { decodeEqAttributes, newEqAttributes } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { getEventEntrySequence } from '../../protocol/layout/gen/event-entry.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { EqControl, EventType, FaultKind, ManagementOpcode, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  EqControl,
+  EqMask,
+  EventType,
+  FaultKind,
+  ManagementOpcode,
+  ManagementStatus,
+  SendOpcode,
+} from '../../protocol/layout/gen/values.gen.ts';
 import { AccessKind } from '../hosts/in-process/access-log.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
+import { eqPayload } from '../hosts/in-process/driver/payloads.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
@@ -74,6 +83,7 @@ t.test('hazard 31: entry, then event, then interrupt: each is visible before the
   const order = fixture.host.log.effectsSince(mark).map(({ kind }) => kind);
   const { BODY, VALIDITY, VECTOR } = AccessKind;
   t.same(order, [BODY, VALIDITY, BODY, VALIDITY, VECTOR]);
+  t.equal(fixture.faults(FaultKind.DMA_WRITE), 0, 'an EQ without a summary byte writes none');
   fixture.finish();
 });
 
@@ -213,6 +223,55 @@ t.test('hazard 32: an event queue without a reader fills up, overflows once, and
     'completions go on',
   );
   fixture.finish();
+});
+
+t.test('an event queue in error takes events again after a modification that ends the error', async (t) => {
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
+  const eventQueue = fixture.driver.createEventQueue({ entriesLog2: 1, vector: 20 });
+  const modify = (attributes: object): number =>
+    management.execute({
+      opcode: ManagementOpcode.MODIFY_EQ,
+      objectNumber: eventQueue.eqn,
+      payload: eqPayload(attributes),
+    }).status;
+  const qps = Array.from({ length: 4 }, () =>
+    fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ eventQueue }) }),
+  );
+  for (const { parts } of qps) parts.sendCq.notify();
+  for (const qp of qps) complete(fixture, qp);
+  t.equal(queryEq(fixture, eventQueue).error, 1);
+  t.equal(modify({ attributeMask: EqMask.VECTOR, vector: 21 }), ManagementStatus.OK);
+  t.equal(queryEq(fixture, eventQueue).error, 1, 'another attribute leaves the error');
+  t.equal(modify({ attributeMask: EqMask.ERROR, error: 1 }), ManagementStatus.BAD_FIELD, 'software causes no error');
+  t.equal(modify({ attributeMask: EqMask.ERROR }), ManagementStatus.OK);
+  complete(fixture, qps[3]);
+  t.equal(queryEq(fixture, eventQueue).error, 1, 'without room it overruns again');
+  t.equal(fixture.faults(FaultKind.EQ_OVERRUN), 2);
+  t.equal(eventQueue.walk().length, 2, 'no entry was overwritten');
+  t.equal(modify({ attributeMask: EqMask.ERROR }), ManagementStatus.OK);
+  t.equal(queryEq(fixture, eventQueue).error, 0);
+  t.equal(queryEq(fixture, eventQueue).completionEventCounter, 2, 'events that were lost do not count');
+  const before = raised(fixture, 21);
+  // The two CQs whose event was lost are still armed.
+  for (const qp of qps.slice(2)) complete(fixture, qp);
+  t.same(
+    eventQueue.walk().map(({ objectNumber }) => objectNumber),
+    qps.slice(2).map(({ parts }) => parts.sendCq.cqn),
+  );
+  t.equal(raised(fixture, 21), before + 2);
+  fixture.finish();
+});
+
+t.test('a reset returns local time to the time of the adapter', async (t) => {
+  const fixture = new AdapterFixture();
+  const { clock } = fixture.machine;
+  clock.advance(5000);
+  fixture.access.writeRegister(CSR.LOCAL_TIME, 8, 77, 0x1234);
+  t.equal(fixture.access.readRegister(CSR.LOCAL_TIME + 4, 4), 0x1234);
+  fixture.driver.reset();
+  t.equal(fixture.access.readRegister(CSR.LOCAL_TIME, 4), clock.now() % 2 ** 32);
+  t.equal(fixture.access.readRegister(CSR.LOCAL_TIME + 4, 4), Math.floor(clock.now() / 2 ** 32));
 });
 
 t.test('hazard 32: entries returned make room; a false count is ignored and counted as a fault', async (t) => {

@@ -10,6 +10,7 @@ import {
   EQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
   EQ_ATTRIBUTES_CONTROLS_OFFSET,
   EQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET,
+  EQ_ATTRIBUTES_ERROR_OFFSET,
   EQ_ATTRIBUTES_NEXT_INTERRUPT_DELAY_NS_OFFSET,
   EQ_ATTRIBUTES_PAGE_SHIFT_OFFSET,
   EQ_ATTRIBUTES_PRIMARY_SUMMARY_ADDRESS_OFFSET,
@@ -82,13 +83,15 @@ export function modifyEventQueue(context: CommandContext): ManagementStatus {
     (mask & EqMask.VECTOR ? checkVector(context) : ManagementStatus.OK) ||
     (mask & EqMask.CONTROLS ? checkControls(context) : ManagementStatus.OK) ||
     (mask & EqMask.DELAY ? checkDelay(context) : ManagementStatus.OK) ||
-    (mask & EqMask.SUMMARY ? checkSummary(context) : ManagementStatus.OK);
+    (mask & EqMask.SUMMARY ? checkSummary(context) : ManagementStatus.OK) ||
+    (mask & EqMask.ERROR ? checkError(context) : ManagementStatus.OK);
   if (status !== ManagementStatus.OK) return status;
   if (mask & EqMask.VECTOR) queue.vector = request.vector;
   if (mask & EqMask.CONTROLS) queue.controls = request.controls;
   if (mask & EqMask.DELAY) setDelay(queue);
   if (mask & EqMask.SUMMARY) setSummary(queue);
   if (mask & EqMask.ASYNCHRONOUS) setAsynchronous(queue, request.asynchronous === 1);
+  if (mask & EqMask.ERROR) queue.revive();
   return ManagementStatus.OK;
 }
 
@@ -169,6 +172,11 @@ function checkSummary(context: CommandContext): ManagementStatus {
   if (secondarySummaryCount > 0 && !isMapped(context, secondarySummaryAddress, secondarySummaryCount))
     return context.badPayload(ManagementStatus.BAD_ADDRESS, EQ_ATTRIBUTES_SECONDARY_SUMMARY_ADDRESS_OFFSET);
   return ManagementStatus.OK;
+}
+
+/** Software ends an error; it cannot cause one. */
+function checkError(context: CommandContext): ManagementStatus {
+  return request.error === 0 ? ManagementStatus.OK : context.badField(EQ_ATTRIBUTES_ERROR_OFFSET, 0);
 }
 
 function isMapped(context: CommandContext, address: number, lengthBytes: number): boolean {

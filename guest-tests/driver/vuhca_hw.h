@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xa61d3cf1u
-#define VUHCA_LAYOUT_HASH_HIGH 0x571201a5u
+#define VUHCA_LAYOUT_HASH_LOW 0xc15fdb6du
+#define VUHCA_LAYOUT_HASH_HIGH 0xed9a0234u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -709,11 +709,13 @@ enum vuhca_eq_mask {
 	VUHCA_EQ_MASK_SUMMARY = 8,
 	/* asynchronous */
 	VUHCA_EQ_MASK_ASYNCHRONOUS = 16,
+	/* error: the EQ takes events again */
+	VUHCA_EQ_MASK_ERROR = 32,
 };
 
 /* Action of the first completion event on an empty event queue. */
 enum vuhca_eq_control {
-	/* Neither summary byte nor interrupt; software polls the queue. */
+	/* Neither summary byte nor interrupt; an interrupt only when the driver is late. */
 	VUHCA_EQ_CONTROL_NOTHING = 0,
 	/* Primary summary byte; an interrupt only when the driver is late. */
 	VUHCA_EQ_CONTROL_PRIMARY_SUMMARY = 1,
@@ -2911,13 +2913,16 @@ struct vuhca_eq_attributes {
 	__le32 completion_event_counter;
 	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
-	/* error: Query only: the EQ overran. */
+	/* error: Query: the EQ overran or lost its memory. Modify: 0, which ends that. */
 	__le32 dw16;
 	/* secondary_summary_count: Number of secondary summary bytes; 0: none is written. */
 	__le32 secondary_summary_count;
 	/* interrupts: Query only: interrupts requested, modulo 2^32. */
 	__le32 interrupts;
-	/* unresponsive: Query only: those requested because the driver was late. */
+	/*
+	 * unresponsive: Query only: those requested because the driver was late; with delay 0 and
+	 * INTERRUPT none.
+	 */
 	__le32 unresponsive;
 	__u8 reserved_80[16];
 };

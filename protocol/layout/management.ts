@@ -181,11 +181,15 @@ export const eventQueueAttributes: StructTable = {
     { name: 'consumed', bits: 32, doc: 'Query only: consumer position.' },
     { name: 'completionEventCounter', bits: 32, doc: 'Query only: completion event counter (CEC).' },
     { name: 'attributeMask', bits: 32, doc: 'Modify only: attributes to change.', values: 'eq-mask' },
-    { name: 'error', bits: 1, doc: 'Query only: the EQ overran.', at: 64 },
+    { name: 'error', bits: 1, doc: 'Query: the EQ overran or lost its memory. Modify: 0, which ends that.', at: 64 },
     { bits: 31 },
     { name: 'secondarySummaryCount', bits: 32, doc: 'Number of secondary summary bytes; 0: none is written.' },
     { name: 'interrupts', bits: 32, doc: 'Query only: interrupts requested, modulo 2^32.' },
-    { name: 'unresponsive', bits: 32, doc: 'Query only: those requested because the driver was late.' },
+    {
+      name: 'unresponsive',
+      bits: 32,
+      doc: 'Query only: those requested because the driver was late; with delay 0 and INTERRUPT none.',
+    },
     { bytes: 16 },
   ],
 };

@@ -379,6 +379,7 @@ export const eqMask: ValueTable = {
     ['DELAY', 0x4, 'nextInterruptDelayNs'],
     ['SUMMARY', 0x8, 'summary byte addresses'],
     ['ASYNCHRONOUS', 0x10, 'asynchronous'],
+    ['ERROR', 0x20, 'error: the EQ takes events again'],
   ]),
 };
 
@@ -387,7 +388,7 @@ export const eqControl: ValueTable = {
   doc: 'Action of the first completion event on an empty event queue.',
   source: 'IPCOM000126453D par. 3',
   values: rows([
-    ['NOTHING', 0, 'Neither summary byte nor interrupt; software polls the queue.'],
+    ['NOTHING', 0, 'Neither summary byte nor interrupt; an interrupt only when the driver is late.'],
     ['PRIMARY_SUMMARY', 1, 'Primary summary byte; an interrupt only when the driver is late.'],
     ['INTERRUPT', 2, 'Primary summary byte (if it has an address) and interrupt: PSUM+INT.'],
   ]),

@@ -105,7 +105,7 @@ function completionQueueToModify(fixture: Fixture): Request {
 
 const eventQueries = queryOnly(
   ...['nextInterruptTime', 'producerCount', 'consumed', 'completionEventCounter'],
-  ...['error', 'interrupts', 'unresponsive'],
+  ...['interrupts', 'unresponsive'],
 );
 
 /** `given`: fields that make these matter. */
@@ -142,6 +142,7 @@ function eventQueueToCreate(fixture: Fixture): Request {
       ...eventTrials(fixture),
       ...eventQueries,
       entriesLog2: [refused(BAD_FIELD, [17, 255], { limit: EVENT_ENTRIES_MAX_LOG2 })],
+      error: [ignored('a new queue is in order')],
       attributeMask: [ignored('only to modify')],
     },
   };
@@ -158,7 +159,8 @@ function eventQueueToModify(fixture: Fixture): Request {
       ...eventTrials(fixture, { attributeMask: all }),
       ...eventQueries,
       ...each(['queueAddress', 'entriesLog2', 'pageShift', 'paged'], ignored('the queue stays where it is')),
-      attributeMask: [refused(BAD_FIELD, [0x20, 0x80000000, 0xffffffff], { limit: all })],
+      error: [refused(BAD_FIELD, [1], { limit: 0, given: { attributeMask: all } })],
+      attributeMask: [refused(BAD_FIELD, [0x40, 0x80000000, 0xffffffff], { limit: all })],
     },
   };
 }

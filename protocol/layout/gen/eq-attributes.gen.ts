@@ -249,7 +249,7 @@ export const EQ_ATTRIBUTES_ERROR_OFFSET = 64;
 export const EQ_ATTRIBUTES_ERROR_BYTES = 1;
 export const EQ_ATTRIBUTES_ERROR_SHIFT = 0;
 export const EQ_ATTRIBUTES_ERROR_MASK = 0x1;
-/** Query only: the EQ overran. */
+/** Query: the EQ overran or lost its memory. Modify: 0, which ends that. */
 export function getEqAttributesError(view: DataView, base: number): number {
   return view.getUint8(base + 64) & 0x1;
 }
@@ -279,7 +279,7 @@ export function setEqAttributesInterrupts(view: DataView, base: number, value: n
 
 export const EQ_ATTRIBUTES_UNRESPONSIVE_OFFSET = 76;
 export const EQ_ATTRIBUTES_UNRESPONSIVE_BYTES = 4;
-/** Query only: those requested because the driver was late. */
+/** Query only: those requested because the driver was late; with delay 0 and INTERRUPT none. */
 export function getEqAttributesUnresponsive(view: DataView, base: number): number {
   return view.getUint32(base + 76, true);
 }
@@ -323,13 +323,13 @@ export interface EqAttributes {
   completionEventCounter: number;
   /** Modify only: attributes to change. */
   attributeMask: number;
-  /** Query only: the EQ overran. */
+  /** Query: the EQ overran or lost its memory. Modify: 0, which ends that. */
   error: number;
   /** Number of secondary summary bytes; 0: none is written. */
   secondarySummaryCount: number;
   /** Query only: interrupts requested, modulo 2^32. */
   interrupts: number;
-  /** Query only: those requested because the driver was late. */
+  /** Query only: those requested because the driver was late; with delay 0 and INTERRUPT none. */
   unresponsive: number;
 }
 

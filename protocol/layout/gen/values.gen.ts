@@ -1257,6 +1257,8 @@ export const EqMask = {
   SUMMARY: 8,
   /** asynchronous */
   ASYNCHRONOUS: 16,
+  /** error: the EQ takes events again */
+  ERROR: 32,
 } as const;
 export type EqMask = (typeof EqMask)[keyof typeof EqMask];
 
@@ -1279,6 +1281,22 @@ export const eqMaskNames: readonly string[] = [
   '',
   '',
   'ASYNCHRONOUS',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'ERROR',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -1288,7 +1306,7 @@ export function eqMaskName(value: number): string {
 
 /** Action of the first completion event on an empty event queue. */
 export const EqControl = {
-  /** Neither summary byte nor interrupt; software polls the queue. */
+  /** Neither summary byte nor interrupt; an interrupt only when the driver is late. */
   NOTHING: 0,
   /** Primary summary byte; an interrupt only when the driver is late. */
   PRIMARY_SUMMARY: 1,
