@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The folder vuhca/<PCI address>/ in debugfs: counters of the driver, and the
- * files of vuhca_shares_debugfs.c.
+ * The folder vuhca/<PCI address>/ in debugfs: counters and status of the driver,
+ * and the files of vuhca_shares_debugfs.c.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -34,6 +34,13 @@ static int vuhca_counters_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(vuhca_counters);
 
+static int vuhca_status_show(struct seq_file *file, void *unused)
+{
+	vuhca_posting_show(file->private, file);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(vuhca_status);
+
 void vuhca_debugfs_init(void)
 {
 	vuhca_debugfs_root = debugfs_create_dir(VUHCA_NAME, NULL);
@@ -50,6 +57,8 @@ void vuhca_debugfs_add(struct vuhca_dev *dev)
 					  vuhca_debugfs_root);
 	debugfs_create_file("counters", 0444, dev->debugfs, dev,
 			    &vuhca_counters_fops);
+	debugfs_create_file("status", 0444, dev->debugfs, dev,
+			    &vuhca_status_fops);
 	vuhca_shares_create_files(dev);
 }
 

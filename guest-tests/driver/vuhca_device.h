@@ -62,6 +62,7 @@ enum vuhca_dev_state {
  * @vcb_ida: Pages of @collect in use.
  * @vcbs_split: A request, not the driver, has split the pages between levels.
  * @vcbs: Collect buffers of each QoS level.
+ * @posting: Measured costs of a collect buffer and of a doorbell.
  * @overflow: Doorbell overflow buffer.
  * @shares: Changes of the function's share.
  * @ahs: Address handles.
@@ -93,6 +94,7 @@ struct vuhca_dev {
 	struct ida vcb_ida;
 	bool vcbs_split;
 	struct vuhca_vcb_set vcbs[VUHCA_QOS_LEVELS];
+	struct vuhca_posting posting;
 	struct vuhca_overflow overflow;
 	struct vuhca_shares shares;
 	struct vuhca_ah_table ahs;

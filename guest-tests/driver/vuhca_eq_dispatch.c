@@ -19,7 +19,7 @@ static struct vuhca_event_entry *vuhca_eq_next(struct vuhca_eq *eq)
 }
 
 /* Writes the number of entries consumed, which the adapter may overwrite. */
-static void vuhca_eq_write_consumed(struct vuhca_eq *eq)
+void vuhca_eq_write_consumed(struct vuhca_eq *eq)
 {
 	struct vuhca_eq_consumer word = {};
 

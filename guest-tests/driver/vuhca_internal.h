@@ -11,6 +11,8 @@
 
 #include "vuhca.h"
 
+struct seq_file;
+
 /*
  * Bound of a wait for the adapter. It ends only what would never end: an
  * adapter that works answers within this time on any machine.
@@ -47,6 +49,7 @@ int vuhca_admin_destroy(struct vuhca_dev *dev, u8 opcode, u32 object,
 			u32 generation);
 
 /* vuhca_eq_dispatch.c */
+void vuhca_eq_write_consumed(struct vuhca_eq *eq);
 bool vuhca_eq_has_entry(struct vuhca_eq *eq);
 unsigned int vuhca_eq_process(struct vuhca_eq *eq);
 
@@ -88,6 +91,10 @@ bool vuhca_vcb_try_write(struct vuhca_dev *dev, u8 qos_level, const void *bytes,
 			 size_t length);
 bool vuhca_vcb_write_word(struct vuhca_dev *dev, unsigned int offset,
 			  const void *word);
+
+/* vuhca_posting.c */
+void vuhca_posting_measure(struct vuhca_dev *dev);
+void vuhca_posting_show(struct vuhca_dev *dev, struct seq_file *file);
 
 /* vuhca_overflow.c */
 int vuhca_overflow_alloc(struct vuhca_dev *dev);

@@ -17,7 +17,8 @@ struct vuhca_send_wr;
 
 /**
  * enum vuhca_post_mode - How send requests reach the adapter.
- * @VUHCA_POST_AUTO: By collect buffer when there is one request, else by doorbell.
+ * @VUHCA_POST_AUTO: One doorbell for all, or, for a lone request, a collect
+ *	buffer if that is cheaper (vuhca_collects_lone()).
  * @VUHCA_POST_COLLECT: Each by collect buffer, by doorbell when that is in use.
  * @VUHCA_POST_DOORBELL: One doorbell for all.
  */

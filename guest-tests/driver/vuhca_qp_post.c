@@ -115,7 +115,8 @@ int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
 	posted = vuhca_may_send(qp);
 	if (!posted) {
 		if (mode == VUHCA_POST_COLLECT ||
-		    (mode == VUHCA_POST_AUTO && count == 1))
+		    (mode == VUHCA_POST_AUTO && count == 1 &&
+		     vuhca_collects_lone(qp->dev)))
 			posted = vuhca_post_collected(qp, wrs, count);
 		else
 			posted = vuhca_post_batch(qp, wrs, count);

@@ -51,6 +51,32 @@ struct vuhca_overflow {
 	unsigned int entries_log2;
 };
 
+/**
+ * enum vuhca_collect_policy - How a lone send request of VUHCA_POST_AUTO
+ *	reaches the adapter; the module parameter `collect`.
+ * @VUHCA_COLLECT_AUTO: By the way that was measured as the cheaper one.
+ * @VUHCA_COLLECT_ALWAYS: By collect buffer.
+ * @VUHCA_COLLECT_NEVER: By doorbell.
+ */
+enum vuhca_collect_policy {
+	VUHCA_COLLECT_AUTO,
+	VUHCA_COLLECT_ALWAYS,
+	VUHCA_COLLECT_NEVER,
+};
+
+/**
+ * struct vuhca_posting - What each way of posting costs the processor.
+ * @copy_ns: Time of a copy of 64 bytes to a collect buffer; U64_MAX: the
+ *	function had no buffer.
+ * @doorbell_ns: Time of a doorbell.
+ */
+struct vuhca_posting {
+	u64 copy_ns;
+	u64 doorbell_ns;
+};
+
+enum vuhca_collect_policy vuhca_set_collect(enum vuhca_collect_policy policy);
+bool vuhca_collects_lone(struct vuhca_dev *dev);
 struct vuhca_vcb *vuhca_alloc_vcb(struct vuhca_dev *dev, u8 qos_level);
 void vuhca_free_vcb(struct vuhca_dev *dev, struct vuhca_vcb *vcb);
 void vuhca_vcb_write(struct vuhca_vcb *vcb, const void *bytes, size_t length);

@@ -216,6 +216,53 @@ static void vt_bad_cancel(struct vt *t)
 	vt_collect_finish(&c);
 }
 
+/*
+ * A lone request goes by collect buffer or doorbell as the policy says; of
+ * AUTO, as measured at probe. Several requests go by doorbell.
+ */
+static void vt_posting(struct vt *t)
+{
+	static const enum vuhca_collect_policy policies[] = {
+		VUHCA_COLLECT_ALWAYS, VUHCA_COLLECT_NEVER, VUHCA_COLLECT_AUTO,
+	};
+	const struct vuhca_posting *posting = &t->dev->posting;
+	enum vuhca_collect_policy before = vuhca_set_collect(VUHCA_COLLECT_AUTO);
+	bool cheaper = posting->copy_ns <= posting->doorbell_ns;
+	struct vuhca_send_wr wrs[2] = {
+		{ .opcode = VUHCA_SEND_OPCODE_NOP, .signaled = true },
+		{ .opcode = VUHCA_SEND_OPCODE_NOP, .signaled = true },
+	};
+	struct vuhca_wc wc[2];
+	unsigned int i;
+	u32 collected;
+	bool expected;
+
+	VT_CHECK(t, posting->copy_ns && posting->copy_ns < U64_MAX,
+		 "the copy was not measured");
+	VT_CHECK(t, posting->doorbell_ns && posting->doorbell_ns < U64_MAX,
+		 "the doorbell was not measured");
+	vt_note(t, "copy %llu ns, doorbell %llu ns", posting->copy_ns,
+		posting->doorbell_ns);
+	for (i = 0; i < ARRAY_SIZE(policies); i++) {
+		vuhca_set_collect(policies[i]);
+		expected = policies[i] == VUHCA_COLLECT_ALWAYS ||
+			   (policies[i] == VUHCA_COLLECT_AUTO && cheaper);
+		VT_EQUAL(t, vuhca_collects_lone(t->dev), expected);
+		collected = vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF);
+		VT_EQUAL(t, vuhca_post_send(t->end[0].qp, wrs, 1,
+					    VUHCA_POST_AUTO), 1);
+		VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, 1, VT_TIMEOUT_MS), 1);
+		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF),
+			 collected + expected);
+		VT_EQUAL(t, vuhca_post_send(t->end[0].qp, wrs, 2,
+					    VUHCA_POST_AUTO), 2);
+		VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, 2, VT_TIMEOUT_MS), 2);
+		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF),
+			 collected + expected);
+	}
+	vuhca_set_collect(before);
+}
+
 static const struct vt_case vt_cases[] = {
 	{ "bytes", vt_bytes },
 	{ "words", vt_words },
@@ -226,5 +273,6 @@ static const struct vt_case vt_cases[] = {
 	{ "length-last", vt_length_last },
 	{ "cancel", vt_cancel },
 	{ "bad-cancel", vt_bad_cancel },
+	{ "posting", vt_posting },
 };
 VT_SUITE(collect, vt_cases);

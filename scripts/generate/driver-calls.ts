@@ -31,7 +31,7 @@ export const callTopics: readonly CallTopic[] = [
   {
     title: 'Collect buffers',
     text: 'A command that is written to a collect buffer starts at once, and its doorbell is implicit (US 8,484,392). Without one, a module posts to the send queue and rings.',
-    calls: 'alloc_vcb vcb_write vcb_cancel free_vcb',
+    calls: 'alloc_vcb vcb_write vcb_cancel free_vcb set_collect collects_lone',
   },
   {
     title: 'Shared receive queues',
