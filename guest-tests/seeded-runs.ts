@@ -9,7 +9,7 @@ import type { CaseOptions } from './harness/kernel-cases.ts';
  * Suites that check everything the adapter writes: entries, events, summary bytes, credits,
  * answers, payload.
  */
-const ORDERED = ['events', 'overrun', 'flush', 'connected_bulk', 'timers', 'resize', 'pio', 'pio_halts'];
+const ORDERED = ['events', 'overrun', 'flush', 'connected_bulk', 'timers', 'polling', 'resize', 'pio', 'pio_halts'];
 
 /**
  * Suites that post by collect buffer and do not check buffers before the stores have reached them.

@@ -23,7 +23,7 @@ static int vuhca_cq_command(struct vuhca_cq *cq)
 
 	attributes.queue_address = cpu_to_le64(cq->dma);
 	attributes.record_address = cpu_to_le64(cq->record_dma);
-	attributes.summary_index = cpu_to_le16(vuhca_poller_index(cq->eq));
+	attributes.summary_index = cpu_to_le16(cq->summary_index);
 	vuhca_cq_attributes_set_entries_log2(&attributes, cq->entries_log2);
 	vuhca_cq_attributes_set_event_queue(&attributes, cq->eq->eqn);
 	err = vuhca_admin_execute(cq->dev, &command, &answer);
@@ -47,6 +47,31 @@ void vuhca_cq_event(struct vuhca_dev *dev,
 	} else if (cq->event) {
 		cq->event(entry->event_type, entry->fault_kind, cq->context);
 	}
+}
+
+/*
+ * Tells whether an entry is the completion event of a CQ whose summary byte
+ * calls vuhca_cq_marked(), or of a CQ that is gone.
+ */
+bool vuhca_cq_has_byte(struct vuhca_dev *dev,
+		       const struct vuhca_event_entry *entry)
+{
+	u32 cqn = vuhca_event_entry_get_object_number(entry);
+	struct vuhca_cq *cq;
+
+	if (entry->event_type != VUHCA_EVENT_TYPE_COMPLETION)
+		return false;
+	cq = xa_load(&dev->cqs, cqn);
+	return !cq || cq->summary_index != VUHCA_SUMMARY_SHARED;
+}
+
+/* Handler of a CQ's own summary byte: the CQ has completions. */
+void vuhca_cq_marked(struct vuhca_dev *dev, void *object)
+{
+	struct vuhca_cq *cq = object;
+
+	if (cq->completion)
+		cq->completion(cq, cq->context);
 }
 
 /**
@@ -89,9 +114,10 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 					&cq->record_dma, GFP_KERNEL);
 	if (!cq->record)
 		goto free_entries;
+	cq->summary_index = vuhca_poller_attach(cq->eq, cq);
 	err = vuhca_cq_command(cq);
 	if (err)
-		goto free_record;
+		goto detach;
 	err = xa_err(xa_store_irq(&dev->cqs, cq->cqn, cq, GFP_KERNEL));
 	if (err)
 		goto destroy;
@@ -100,7 +126,8 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 destroy:
 	vuhca_admin_destroy(dev, VUHCA_MANAGEMENT_OPCODE_DESTROY_CQ, cq->cqn,
 			    cq->generation);
-free_record:
+detach:
+	vuhca_poller_detach(cq->eq, cq->summary_index);
 	dma_free_coherent(&dev->pdev->dev, sizeof(*cq->record), cq->record,
 			  cq->record_dma);
 free_entries:
@@ -130,6 +157,7 @@ int vuhca_destroy_cq(struct vuhca_cq *cq)
 		return err;
 	/* After a reset the number may belong to another CQ. */
 	xa_cmpxchg_irq(&dev->cqs, cq->cqn, cq, NULL, 0);
+	vuhca_poller_detach(cq->eq, cq->summary_index);
 	/*
 	 * Handlers run under these locks: wait for one that has found the CQ.
 	 */

@@ -43,6 +43,7 @@ struct vuhca_cq_init {
  * @eq: Event queue that reports completions.
  * @lock: Protects the consumer side.
  * @cqn: Number of the CQ.
+ * @summary_index: Secondary summary byte of the CQ.
  * @generation: dev->generation at creation.
  * @entries_log2: log2 of the number of entries.
  * @entries: The ring.
@@ -63,6 +64,7 @@ struct vuhca_cq {
 	struct vuhca_eq *eq;
 	spinlock_t lock;	/* consumer side */
 	u32 cqn;
+	u16 summary_index;
 	u32 generation;
 	unsigned int entries_log2;
 	struct vuhca_completion_entry *entries;

@@ -13,8 +13,9 @@
 
 struct vuhca_dev;
 
-/* Secondary summary bytes of an EQ; more CQs than that share them. */
+/* Secondary summary bytes of an EQ; CQs without a byte of their own share the last. */
 #define VUHCA_SUMMARY_COUNT 256
+#define VUHCA_SUMMARY_SHARED (VUHCA_SUMMARY_COUNT - 1)
 
 #define VUHCA_EVENT_TYPES (VUHCA_EVENT_TYPE_DEVICE_FATAL + 1)
 
@@ -34,9 +35,11 @@ struct vuhca_summary {
  * struct vuhca_poller - Polling of an EQ in place of its interrupts.
  * @summary: The summary bytes.
  * @dma: Bus address of @summary.
- * @next_index: Counts the secondary indexes given to CQs.
+ * @objects: Object that each secondary byte stands for, or NULL.
+ * @untaken: Events taken by their byte whose entries are not consumed.
  * @work: Polls while interrupts are off.
- * @active: @work polls.
+ * @active: @work is queued or runs.
+ * @polling: @work polls, and the adapter interrupts only when it is late.
  * @polls_since_read: Polls that found @summary clear since the entries were read.
  * @window_end: End of the window in which interrupts are counted, in jiffies.
  * @window_count: Interrupts in the window.
@@ -48,9 +51,11 @@ struct vuhca_summary {
 struct vuhca_poller {
 	struct vuhca_summary *summary;
 	dma_addr_t dma;
-	atomic_t next_index;
+	void *objects[VUHCA_SUMMARY_COUNT];
+	unsigned int untaken;
 	struct work_struct work;
 	bool active;
+	bool polling;
 	unsigned int polls_since_read;
 	unsigned long window_end;
 	unsigned int window_count;
@@ -70,14 +75,14 @@ struct vuhca_poller {
  * @entries: The ring.
  * @entries_dma: Bus address of @entries.
  * @consumed: Running count of entries consumed.
- * @suspect: @consumed + 1 when the deadman last found an entry, else 0.
+ * @suspect: State of progress when the deadman last found an event, else 0.
  * @irq: Linux interrupt number.
  * @name: Name of the interrupt.
  * @poller: Summary bytes and polling.
- * @events: Count of entries consumed.
+ * @events: Count of events handled, by byte or by entry.
  * @interrupts: Count of interrupts.
  * @empty_interrupts: Count of interrupts that found no entry.
- * @stranded: Count of entries that the deadman found, not an interrupt.
+ * @stranded: Count of events that the deadman found, not an interrupt.
  */
 struct vuhca_eq {
 	struct vuhca_dev *dev;
@@ -111,6 +116,10 @@ typedef void (*vuhca_entry_handler)(struct vuhca_dev *dev,
 /**
  * struct vuhca_event_ops - Upcalls of the event queues, which know no objects.
  * @handlers: Handler of each event type, or NULL.
+ * @has_byte: Tells whether a secondary byte announces the event of an entry, so
+ *	that the entry itself needs no handler. Any context.
+ * @marked: Called for the object of a secondary byte that was set. Any context,
+ *	under the event queue's lock.
  * @credit_interrupt: Called after each interrupt of EQ 0, whose vector is also
  *	that of send credits. Any context.
  * @deadman: Called at each tick of the deadman, unless that is switched off.
@@ -118,6 +127,9 @@ typedef void (*vuhca_entry_handler)(struct vuhca_dev *dev,
  */
 struct vuhca_event_ops {
 	vuhca_entry_handler handlers[VUHCA_EVENT_TYPES];
+	bool (*has_byte)(struct vuhca_dev *dev,
+			 const struct vuhca_event_entry *entry);
+	void (*marked)(struct vuhca_dev *dev, void *object);
 	void (*credit_interrupt)(struct vuhca_dev *dev);
 	void (*deadman)(struct vuhca_dev *dev);
 };

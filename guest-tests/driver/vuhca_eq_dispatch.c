@@ -28,12 +28,15 @@ void vuhca_eq_write_consumed(struct vuhca_eq *eq)
 	vuhca_write_eight(eq->dev->csr + VUHCA_CSR_EQ_CONSUMER_OFF, &word);
 }
 
-static void vuhca_eq_dispatch(struct vuhca_eq *eq,
+/* Returns false when the event's summary byte calls for it in place of its entry. */
+static bool vuhca_eq_dispatch(struct vuhca_eq *eq,
 			      const struct vuhca_event_entry *entry)
 {
 	struct vuhca_dev *dev = eq->dev;
 	vuhca_entry_handler handler = NULL;
 
+	if (dev->event_ops->has_byte(dev, entry))
+		return false;
 	if (entry->event_type < VUHCA_EVENT_TYPES)
 		handler = dev->event_ops->handlers[entry->event_type];
 	if (handler)
@@ -41,6 +44,7 @@ static void vuhca_eq_dispatch(struct vuhca_eq *eq,
 	else
 		dev_dbg(&dev->pdev->dev, "event %u, port %u\n",
 			entry->event_type, entry->port);
+	return true;
 }
 
 /* Tests whether an entry is there. The caller holds eq->lock. */
@@ -51,18 +55,19 @@ bool vuhca_eq_has_entry(struct vuhca_eq *eq)
 }
 
 /*
- * Consumes the entries that are there and returns their number. Handlers run
+ * Consumes the entries that are there and returns how many of them were handled.
+ * Entries whose events have a summary byte are only given back. Handlers run
  * under eq->lock: taking and releasing that lock after an object left its
  * xarray waits for the last handler.
  */
 unsigned int vuhca_eq_process(struct vuhca_eq *eq)
 {
 	const struct vuhca_event_entry *entry;
-	unsigned int count = 0;
+	unsigned int count = 0, handled = 0;
 
 	lockdep_assert_held(&eq->lock);
 	while ((entry = vuhca_eq_next(eq))) {
-		vuhca_eq_dispatch(eq, entry);
+		handled += vuhca_eq_dispatch(eq, entry);
 		eq->consumed++;
 		count++;
 		/*
@@ -74,6 +79,7 @@ unsigned int vuhca_eq_process(struct vuhca_eq *eq)
 	}
 	if (count)
 		vuhca_eq_write_consumed(eq);
-	eq->events += count;
-	return count;
+	eq->poller.untaken = 0;
+	eq->events += handled;
+	return handled;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Polling of event queues. A poll reads the primary summary byte; only when
- * that is set it clears the secondary bytes and reads the entries. Bytes are
- * cleared before the entries are read: an event in between sets them again.
+ * that is set it takes what the secondary bytes announce (vuhca_eq_bytes.c).
  * While interrupts come fast a worker polls in their place and the adapter sets
  * the byte only; it still interrupts when the worker is late.
  */
@@ -19,16 +18,16 @@
 #define VUHCA_POLL_BELOW	3
 /*
  * A wake-up of the worker costs as much as an interrupt, so polls are rare and
- * each should find several events.
+ * each should find several events: periods are longer while each finds three
+ * events in two polls, and shorter while it finds less than one.
  */
 #define VUHCA_POLL_PERIOD_MIN_US	1000
-#define VUHCA_POLL_PERIOD_MAX_US	2000
-#define VUHCA_POLL_BATCH	2
+#define VUHCA_POLL_PERIOD_MAX_US	4000
 /* The adapter interrupts when the worker is later than that. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
 /*
  * The adapter sets the primary byte at the first event of a queue only. Later
- * events may not set it, so every second poll reads the entries anyway.
+ * events may not set it, so every second poll reads the other bytes anyway.
  */
 #define VUHCA_POLLS_PER_READ	2
 
@@ -106,36 +105,6 @@ int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes)
 }
 EXPORT_SYMBOL_GPL(vuhca_query_eq);
 
-/* Clears all bytes; skips eight at a time that are clear. */
-static void vuhca_clear_summary(struct vuhca_poller *poller)
-{
-	struct vuhca_summary *summary = poller->summary;
-	unsigned int i, j;
-
-	WRITE_ONCE(summary->primary, 0);
-	for (i = 0; i < VUHCA_SUMMARY_COUNT; i += sizeof(u64)) {
-		if (!READ_ONCE(*(u64 *)&summary->secondary[i]))
-			continue;
-		for (j = i; j < i + sizeof(u64); j++) {
-			if (!READ_ONCE(summary->secondary[j]))
-				continue;
-			WRITE_ONCE(summary->secondary[j], 0);
-			poller->marked++;
-		}
-	}
-	/* Clear the bytes before the entries are read. */
-	mb();
-}
-
-/* Consumes all events, whatever the summary bytes say. */
-unsigned int vuhca_eq_serve(struct vuhca_eq *eq)
-{
-	lockdep_assert_held(&eq->lock);
-	eq->poller.polls_since_read = 0;
-	vuhca_clear_summary(&eq->poller);
-	return vuhca_eq_process(eq);
-}
-
 /**
  * vuhca_poll_eq() - Consume the events that the summary bytes announce.
  * @eq: Event queue.
@@ -155,7 +124,7 @@ unsigned int vuhca_poll_eq(struct vuhca_eq *eq)
 		goto unlock;
 	if (READ_ONCE(poller->summary->primary) ||
 	    ++poller->polls_since_read >= VUHCA_POLLS_PER_READ)
-		count = vuhca_eq_serve(eq);
+		count = vuhca_eq_take_marked(eq);
 	else
 		poller->idle_polls++;
 unlock:
@@ -185,30 +154,40 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 }
 
 /*
- * The period of the next window: longer while every poll finds enough events.
+ * The period of the next window: longer while the worker finds enough events
+ * each time that it wakes.
  */
 static unsigned int vuhca_poll_period(unsigned int period_us,
-				      unsigned int count, unsigned int polls)
+				      unsigned int count, unsigned int sleeps)
 {
-	if (count >= VUHCA_POLL_BATCH * polls)
+	if (2 * count >= 3 * sleeps)
 		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
-	if (count < polls)
+	if (count < sleeps)
 		return max(period_us / 2, VUHCA_POLL_PERIOD_MIN_US);
 	return period_us;
 }
 
-/* Polls for one window; false when there was little to do or the EQ is gone. */
+/*
+ * Polls for one window; false when there was little to do or the EQ is gone.
+ * The worker sleeps only after a poll that found nothing: under a load without
+ * pauses it must not make the senders wait for room in their queues.
+ */
 static bool vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
-	unsigned int count = 0, polls = 0;
+	unsigned int found, count = 0, sleeps = 0;
 
 	do {
-		count += vuhca_poll_eq(eq);
-		polls++;
-		usleep_range(*period_us / 2, *period_us);
+		found = vuhca_poll_eq(eq);
+		count += found;
+		if (found) {
+			cond_resched();
+			continue;
+		}
+		sleeps++;
+		usleep_range(*period_us * 3 / 4, *period_us);
 	} while (!time_after(jiffies, end));
-	*period_us = vuhca_poll_period(*period_us, count, polls);
+	*period_us = vuhca_poll_period(*period_us, count, sleeps);
 	return count >= VUHCA_POLL_BELOW && READ_ONCE(eq->eqn) &&
 	       READ_ONCE(adaptive);
 }
@@ -222,8 +201,10 @@ static void vuhca_poll_work(struct work_struct *work)
 	if (!vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
 			     VUHCA_POLL_LATE_NS)) {
 		eq->poller.switches++;
+		WRITE_ONCE(eq->poller.polling, true);
 		while (vuhca_poll_window(eq, &period_us))
 			;
+		WRITE_ONCE(eq->poller.polling, false);
 		vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_INTERRUPT, 0);
 	}
 	spin_lock_irqsave(&eq->lock, flags);
@@ -249,26 +230,4 @@ void vuhca_poller_free(struct vuhca_eq *eq)
 {
 	dma_free_coherent(&eq->dev->pdev->dev, sizeof(*eq->poller.summary),
 			  eq->poller.summary, eq->poller.dma);
-}
-
-/* Puts the addresses of the summary bytes into the attributes of a new EQ. */
-void vuhca_poller_describe(struct vuhca_eq *eq,
-			   struct vuhca_eq_attributes *attributes)
-{
-	struct vuhca_poller *poller = &eq->poller;
-
-	memset(poller->summary, 0, sizeof(*poller->summary));
-	poller->active = false;
-	attributes->primary_summary_address = cpu_to_le64(poller->dma);
-	attributes->secondary_summary_address =
-		cpu_to_le64(poller->dma +
-			    offsetof(struct vuhca_summary, secondary));
-	attributes->secondary_summary_count = cpu_to_le32(VUHCA_SUMMARY_COUNT);
-}
-
-/* Returns the secondary byte of the next CQ. */
-u16 vuhca_poller_index(struct vuhca_eq *eq)
-{
-	return (unsigned int)atomic_inc_return(&eq->poller.next_index) %
-	       VUHCA_SUMMARY_COUNT;
 }

@@ -53,14 +53,19 @@ void vuhca_eq_write_consumed(struct vuhca_eq *eq);
 bool vuhca_eq_has_entry(struct vuhca_eq *eq);
 unsigned int vuhca_eq_process(struct vuhca_eq *eq);
 
+/* vuhca_eq_bytes.c */
+bool vuhca_poller_is_marked(struct vuhca_eq *eq);
+unsigned int vuhca_eq_serve(struct vuhca_eq *eq);
+unsigned int vuhca_eq_take_marked(struct vuhca_eq *eq);
+void vuhca_poller_describe(struct vuhca_eq *eq,
+			   struct vuhca_eq_attributes *attributes);
+u16 vuhca_poller_attach(struct vuhca_eq *eq, void *object);
+void vuhca_poller_detach(struct vuhca_eq *eq, u16 index);
+
 /* vuhca_eq_poll.c */
 int vuhca_poller_alloc(struct vuhca_eq *eq);
 void vuhca_poller_free(struct vuhca_eq *eq);
-void vuhca_poller_describe(struct vuhca_eq *eq,
-			   struct vuhca_eq_attributes *attributes);
 void vuhca_poller_count_interrupt(struct vuhca_eq *eq);
-u16 vuhca_poller_index(struct vuhca_eq *eq);
-unsigned int vuhca_eq_serve(struct vuhca_eq *eq);
 
 /* vuhca_interrupt.c */
 irqreturn_t vuhca_eq_interrupt(int irq, void *data);
@@ -113,6 +118,9 @@ bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id);
 void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn);
 
 /* vuhca_cq.c */
+bool vuhca_cq_has_byte(struct vuhca_dev *dev,
+		       const struct vuhca_event_entry *entry);
+void vuhca_cq_marked(struct vuhca_dev *dev, void *object);
 void vuhca_cq_event(struct vuhca_dev *dev,
 		    const struct vuhca_event_entry *entry);
 

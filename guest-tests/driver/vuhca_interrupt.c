@@ -50,23 +50,35 @@ irqreturn_t vuhca_eq_interrupt(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
+/*
+ * An entry of queue 0 may have no summary byte. Those of the others may stay
+ * after their events were handled by byte.
+ */
+static bool vuhca_eq_has_event(struct vuhca_eq *eq)
+{
+	return vuhca_poller_is_marked(eq) ||
+	       (!eq->index && vuhca_eq_has_entry(eq));
+}
+
 static void vuhca_eq_check(struct vuhca_eq *eq)
 {
 	unsigned long flags;
+	u32 progress;
 
 	spin_lock_irqsave(&eq->lock, flags);
-	if (!eq->eqn || !vuhca_eq_has_entry(eq)) {
+	progress = eq->consumed + (u32)eq->poller.marked + 1;
+	if (!eq->eqn || !vuhca_eq_has_event(eq)) {
 		eq->suspect = 0;
-	} else if (eq->suspect == eq->consumed + 1) {
+	} else if (eq->suspect == progress) {
 		/*
-		 * The entry was there at two ticks: its interrupt will not
+		 * The event was there at two ticks: its interrupt will not
 		 * come.
 		 */
 		eq->stranded++;
 		vuhca_eq_serve(eq);
 		eq->suspect = 0;
 	} else {
-		eq->suspect = eq->consumed + 1;
+		eq->suspect = progress;
 	}
 	spin_unlock_irqrestore(&eq->lock, flags);
 }

@@ -28,6 +28,8 @@ static const struct vuhca_event_ops vuhca_event_ops = {
 		[VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED] = vuhca_pio_halt_event,
 		[VUHCA_EVENT_TYPE_DEVICE_FATAL] = vuhca_device_error_event,
 	},
+	.has_byte = vuhca_cq_has_byte,
+	.marked = vuhca_cq_marked,
 	.credit_interrupt = vuhca_pio_credit_interrupt,
 	.deadman = vuhca_pio_deadman,
 };

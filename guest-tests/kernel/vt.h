@@ -253,6 +253,7 @@ extern const struct vt_suite vt_suite_converge;
 extern const struct vt_suite vt_suite_lend;
 extern const struct vt_suite vt_suite_flood;
 extern const struct vt_suite vt_suite_timers;
+extern const struct vt_suite vt_suite_polling;
 extern const struct vt_suite vt_suite_resize;
 extern const struct vt_suite vt_suite_pio;
 extern const struct vt_suite vt_suite_pio_halts;

@@ -47,6 +47,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_converge,
 	&vt_suite_lend,
 	&vt_suite_timers,
+	&vt_suite_polling,
 	&vt_suite_resize,
 	&vt_suite_pio,
 	&vt_suite_pio_halts,

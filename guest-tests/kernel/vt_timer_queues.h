@@ -6,6 +6,8 @@
 #include "vt.h"
 
 #define VT_TIMER_CQS	4
+/* A delay that does not pass. */
+#define VT_TIMER_LONG_NS	(3600ULL * NSEC_PER_SEC)
 
 /* CQs with one QP each, all on the last event queue. */
 struct vt_timers {

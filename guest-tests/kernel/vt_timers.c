@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Event queues with timers and summary bytes: when the adapter interrupts and
- * when not, what polling finds, the event that nothing announces
- * (docs/HAZARDS.md, hazard 30), and queues that are polled because their
- * interrupts come fast.
+ * Event queues with timers: when the adapter interrupts and when not, and the
+ * event that nothing announces (docs/HAZARDS.md, hazard 30).
  */
 #include "vt_timer_queues.h"
-
-#define VT_LONG_NS	(3600ULL * NSEC_PER_SEC)
-#define VT_POLL_ONLY	U64_MAX
 
 /*
  * Without a delay every event interrupts, also one of a queue that is not
@@ -40,7 +35,7 @@ static void vt_delay_long(struct vt *t)
 	struct vt_timers w;
 	unsigned int i;
 
-	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS)) {
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_TIMER_LONG_NS)) {
 		for (i = 0; i < VT_TIMER_CQS; i++)
 			vt_timers_complete(&w, i);
 		VT_WAIT(t, vt_timers_interrupts(&w) == 1);
@@ -57,73 +52,13 @@ static void vt_delay_long(struct vt *t)
 	vt_timers_end(&w);
 }
 
-/* Only polled: there is never an interrupt, and each poll finds the events. */
-static void vt_poll_only(struct vt *t)
-{
-	struct vt_timers w;
-	unsigned int i, round;
-
-	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_POLL_ONLY)) {
-		for (round = 0; round < 20; round++) {
-			i = round % VT_TIMER_CQS;
-			vt_timers_complete(&w, i);
-			VT_WAIT(t, vuhca_poll_eq(w.eq) == 1);
-			VT_EQUAL(t, vt_timers_events(&w, i),
-				 round / VT_TIMER_CQS + 1);
-			vuhca_arm_cq(w.cq[i].cq, false);
-			VT_EQUAL(t, vt_timers_pending(&w), 0);
-		}
-		vt_timers_quiet(&w, 0);
-	}
-	vt_timers_end(&w);
-}
-
-static unsigned int vt_marked(struct vt_timers *w)
-{
-	const struct vuhca_summary *summary = w->eq->poller.summary;
-	unsigned int i, marked = 0;
-
-	for (i = 0; i < VUHCA_SUMMARY_COUNT; i++)
-		marked += !!READ_ONCE(summary->secondary[i]);
-	return marked;
-}
-
-/* The first event sets both bytes, others their own one; a poll clears all. */
-static void vt_summary(struct vt *t)
-{
-	struct vuhca_summary *summary = t->send_cq.cq->eq->poller.summary;
-	struct vt_timers w;
-	unsigned int i;
-
-	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
-			    VT_LONG_NS)) {
-		vuhca_poll_eq(w.eq);
-		VT_EQUAL(t, READ_ONCE(summary->primary) + vt_marked(&w), 0);
-		vt_timers_complete(&w, 0);
-		VT_WAIT(t, READ_ONCE(summary->primary));
-		VT_EQUAL(t, vt_marked(&w), 1);
-		WRITE_ONCE(summary->primary, 0);
-		for (i = 1; i < VT_TIMER_CQS; i++)
-			vt_timers_complete(&w, i);
-		VT_EQUAL(t, vt_timers_pending(&w), VT_TIMER_CQS);
-		VT_EQUAL(t, vt_marked(&w), VT_TIMER_CQS);
-		VT_EQUAL(t, READ_ONCE(summary->primary), 0);
-		WRITE_ONCE(summary->primary, 1);
-		VT_EQUAL(t, vuhca_poll_eq(w.eq), VT_TIMER_CQS);
-		VT_EQUAL(t, READ_ONCE(summary->primary) + vt_marked(&w), 0);
-		vt_timers_quiet(&w, 0);
-	}
-	vt_timers_end(&w);
-}
-
 /* When a driver does not poll in time, the next event interrupts. */
-static void vt_unresponsive(struct vt *t)
+static void vt_late(struct vt *t, enum vuhca_eq_control controls)
 {
 	struct vt_timers w;
 	u32 before;
 
-	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
-			    10 * NSEC_PER_MSEC)) {
+	if (vt_timers_begin(t, &w, controls, 10 * NSEC_PER_MSEC)) {
 		before = vt_timers_unresponsive(&w);
 		vt_timers_complete(&w, 0);
 		vt_timers_quiet(&w, 0);
@@ -136,6 +71,17 @@ static void vt_unresponsive(struct vt *t)
 	vt_timers_end(&w);
 }
 
+static void vt_unresponsive(struct vt *t)
+{
+	vt_late(t, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY);
+}
+
+/* Also when the driver asked for nothing at all. */
+static void vt_unresponsive_nothing(struct vt *t)
+{
+	vt_late(t, VUHCA_EQ_CONTROL_NOTHING);
+}
+
 /*
  * Time stamps are compared across the wrap of local time, which is set near it.
  */
@@ -144,7 +90,7 @@ static void vt_time_wrap(struct vt *t)
 	struct vt_timers w;
 	u64 now;
 
-	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS)) {
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_TIMER_LONG_NS)) {
 		vuhca_write_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF,
 				  -10ULL * NSEC_PER_MSEC);
 		vt_timers_complete(&w, 0);
@@ -154,13 +100,13 @@ static void vt_time_wrap(struct vt *t)
 		 */
 		vt_timers_complete(&w, 1);
 		VT_WAIT(t, vuhca_read_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF) <
-			   VT_LONG_NS / 2);
+			   VT_TIMER_LONG_NS / 2);
 		vt_timers_complete(&w, 2);
 		vt_timers_quiet(&w, 1);
 		/* Behind the stamp the driver is late. */
 		now = vuhca_read_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF);
 		vuhca_write_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF,
-				  now + 2 * VT_LONG_NS);
+				  now + 2 * VT_TIMER_LONG_NS);
 		vt_timers_complete(&w, 3);
 		VT_WAIT(t, vt_timers_interrupts(&w) == 2);
 	}
@@ -191,7 +137,7 @@ static void vt_stranded_without(struct vt *t)
 {
 	struct vt_timers w;
 
-	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS) &&
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_TIMER_LONG_NS) &&
 	    vt_strand(&w)) {
 		msleep(VT_STRANDED_MS);
 		VT_EQUAL(t, vt_timers_events(&w, 1), 0);
@@ -212,7 +158,7 @@ static void vt_stranded_with(struct vt *t)
 	struct vt_timers w;
 	u64 before;
 
-	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_LONG_NS)) {
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_TIMER_LONG_NS)) {
 		before = READ_ONCE(w.eq->stranded);
 		if (vt_strand(&w)) {
 			/*
@@ -229,65 +175,13 @@ static void vt_stranded_with(struct vt *t)
 	vt_timers_end(&w);
 }
 
-static void vt_echo(struct vuhca_cq *cq, void *context)
-{
-	struct vt_cq *watch = context;
-	struct vuhca_wc wc[4];
-	int found;
-
-	while ((found = vuhca_poll_cq(cq, ARRAY_SIZE(wc), wc)) > 0)
-		atomic_add(found, &watch->completions);
-	vuhca_arm_cq(cq, false);
-	wake_up(&watch->wait);
-}
-
-#define VT_ECHOES	2000
-
-/*
- * Under load the queue is polled, when quiet it interrupts; no event is lost.
- */
-static void vt_adaptive(struct vt *t)
-{
-	struct vuhca_eq *eq = t->send_cq.cq->eq;
-	bool adaptive = vuhca_set_adaptive(true);
-	u64 switches = READ_ONCE(eq->poller.switches);
-	u64 interrupts = READ_ONCE(eq->interrupts);
-	unsigned int i;
-
-	t->send_cq.cq->completion = vt_echo;
-	vuhca_arm_cq(t->send_cq.cq, false);
-	for (i = 1; i <= VT_ECHOES; i++) {
-		if (!VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0) ||
-		    !VT_CHECK(t, vt_wait_event(&t->send_cq, i, VT_TIMEOUT_MS),
-			      "completion %u", i))
-			break;
-	}
-	interrupts = READ_ONCE(eq->interrupts) - interrupts;
-	vt_note(t, "%u events one by one, %llu interrupts", i - 1, interrupts);
-	VT_CHECK(t, READ_ONCE(eq->poller.switches) > switches, "never polled");
-	/*
-	 * The number depends on the machine; `npm run demo:interrupts` measures
-	 * it.
-	 */
-	VT_CHECK(t, interrupts < VT_ECHOES, "%llu interrupts", interrupts);
-	VT_WAIT(t, !READ_ONCE(eq->poller.active));
-	interrupts = READ_ONCE(eq->interrupts);
-	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
-	VT_CHECK(t, vt_wait_event(&t->send_cq, VT_ECHOES + 1, VT_TIMEOUT_MS),
-		 "quiet");
-	VT_EQUAL(t, READ_ONCE(eq->interrupts), interrupts + 1);
-	vuhca_set_adaptive(adaptive);
-}
-
 static const struct vt_case vt_cases[] = {
 	{ "delay-zero", vt_delay_zero },
 	{ "delay-long", vt_delay_long },
-	{ "poll-only", vt_poll_only },
-	{ "summary", vt_summary },
 	{ "unresponsive", vt_unresponsive },
+	{ "unresponsive-nothing", vt_unresponsive_nothing },
 	{ "time-wrap", vt_time_wrap },
 	{ "hazard-30-stranded-without-deadman", vt_stranded_without },
 	{ "hazard-30-stranded-with-deadman", vt_stranded_with },
-	{ "adaptive", vt_adaptive, true },
 };
 VT_SUITE(timers, vt_cases);

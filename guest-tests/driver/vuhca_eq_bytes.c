@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Summary bytes of event queues. Each CQ has a secondary byte of its own, which
+ * names it without a look at the entries; CQs beyond that share one. Bytes are
+ * cleared before the CQ is called: an event in between sets them again.
+ */
+#include "vuhca_internal.h"
+
+/*
+ * Clears byte @i and calls the object that it stands for. Returns whether it has
+ * one; the events of the others are in the entries.
+ */
+static bool vuhca_take_byte(struct vuhca_eq *eq, unsigned int i)
+{
+	struct vuhca_poller *poller = &eq->poller;
+
+	WRITE_ONCE(poller->summary->secondary[i], 0);
+	poller->marked++;
+	if (!poller->objects[i])
+		return false;
+	/* Clear the byte before the object is looked at. */
+	mb();
+	eq->dev->event_ops->marked(eq->dev, poller->objects[i]);
+	return true;
+}
+
+/*
+ * Takes the events that secondary bytes announce; skips eight bytes at a time
+ * that are clear. Returns their number.
+ */
+static unsigned int vuhca_take_bytes(struct vuhca_eq *eq)
+{
+	struct vuhca_summary *summary = eq->poller.summary;
+	unsigned int i, j, count = 0;
+
+	eq->poller.polls_since_read = 0;
+	WRITE_ONCE(summary->primary, 0);
+	/* Clear the primary byte before the others are read. */
+	mb();
+	for (i = 0; i < VUHCA_SUMMARY_COUNT; i += sizeof(u64)) {
+		if (!READ_ONCE(*(u64 *)&summary->secondary[i]))
+			continue;
+		for (j = i; j < i + sizeof(u64); j++)
+			if (READ_ONCE(summary->secondary[j]))
+				count += vuhca_take_byte(eq, j);
+	}
+	eq->poller.untaken += count;
+	eq->events += count;
+	return count;
+}
+
+/* Tells whether a byte is set. The caller holds eq->lock. */
+bool vuhca_poller_is_marked(struct vuhca_eq *eq)
+{
+	const struct vuhca_summary *summary = eq->poller.summary;
+
+	lockdep_assert_held(&eq->lock);
+	return memchr_inv(summary->secondary, 0, VUHCA_SUMMARY_COUNT);
+}
+
+/* Takes all events, whatever the primary byte says, and gives back the entries. */
+unsigned int vuhca_eq_serve(struct vuhca_eq *eq)
+{
+	unsigned int count;
+
+	lockdep_assert_held(&eq->lock);
+	count = vuhca_take_bytes(eq);
+	/* An entry without a byte of its own is read after its byte was cleared. */
+	mb();
+	return count + vuhca_eq_process(eq);
+}
+
+/*
+ * Takes the events that bytes announce. Entries are given back half a queue at a
+ * time, which saves a store to the adapter for each poll.
+ */
+unsigned int vuhca_eq_take_marked(struct vuhca_eq *eq)
+{
+	const u8 *shared = &eq->poller.summary->secondary[VUHCA_SUMMARY_SHARED];
+	bool entries = !eq->index || READ_ONCE(*shared);
+	unsigned int count = vuhca_take_bytes(eq);
+
+	if (!entries && eq->poller.untaken < BIT(eq->entries_log2 - 1))
+		return count;
+	/* As in vuhca_eq_serve(). */
+	mb();
+	return count + vuhca_eq_process(eq);
+}
+
+/* Puts the addresses of the summary bytes into the attributes of a new EQ. */
+void vuhca_poller_describe(struct vuhca_eq *eq,
+			   struct vuhca_eq_attributes *attributes)
+{
+	struct vuhca_poller *poller = &eq->poller;
+
+	memset(poller->summary, 0, sizeof(*poller->summary));
+	poller->active = false;
+	poller->untaken = 0;
+	attributes->primary_summary_address = cpu_to_le64(poller->dma);
+	attributes->secondary_summary_address =
+		cpu_to_le64(poller->dma +
+			    offsetof(struct vuhca_summary, secondary));
+	attributes->secondary_summary_count = cpu_to_le32(VUHCA_SUMMARY_COUNT);
+}
+
+/*
+ * Gives @object a secondary byte of its own, or the shared one, whose events are
+ * found by their entries.
+ */
+u16 vuhca_poller_attach(struct vuhca_eq *eq, void *object)
+{
+	struct vuhca_poller *poller = &eq->poller;
+	unsigned int i;
+
+	spin_lock_irq(&eq->lock);
+	for (i = 0; i < VUHCA_SUMMARY_SHARED && poller->objects[i]; i++)
+		;
+	if (i < VUHCA_SUMMARY_SHARED) {
+		/* An earlier user of the byte may have left it set. */
+		WRITE_ONCE(poller->summary->secondary[i], 0);
+		poller->objects[i] = object;
+	}
+	spin_unlock_irq(&eq->lock);
+	return i;
+}
+
+/* The object is not called any more when this call returns. */
+void vuhca_poller_detach(struct vuhca_eq *eq, u16 index)
+{
+	spin_lock_irq(&eq->lock);
+	if (index < VUHCA_SUMMARY_SHARED)
+		eq->poller.objects[index] = NULL;
+	spin_unlock_irq(&eq->lock);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Event queues that are polled: which bytes the adapter sets, what a poll takes
+ * by them, and queues that are polled because their interrupts come fast.
+ */
+#include <linux/bitmap.h>
+
+#include "vt_timer_queues.h"
+
+#define VT_POLL_ONLY	U64_MAX
+
+/* Only polled: there is never an interrupt, and each poll finds the events. */
+static void vt_poll_only(struct vt *t)
+{
+	struct vt_timers w;
+	unsigned int i, round;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_INTERRUPT, VT_POLL_ONLY)) {
+		for (round = 0; round < 20; round++) {
+			i = round % VT_TIMER_CQS;
+			vt_timers_complete(&w, i);
+			VT_WAIT(t, vuhca_poll_eq(w.eq) == 1);
+			VT_EQUAL(t, vt_timers_events(&w, i),
+				 round / VT_TIMER_CQS + 1);
+			vuhca_arm_cq(w.cq[i].cq, false);
+			VT_EQUAL(t, vt_timers_pending(&w), 0);
+		}
+		vt_timers_quiet(&w, 0);
+	}
+	vt_timers_end(&w);
+}
+
+static unsigned int vt_marked(struct vt_timers *w)
+{
+	const struct vuhca_summary *summary = w->eq->poller.summary;
+	unsigned int i, marked = 0;
+
+	for (i = 0; i < VUHCA_SUMMARY_COUNT; i++)
+		marked += !!READ_ONCE(summary->secondary[i]);
+	return marked;
+}
+
+/* The first event sets both bytes, others their own one; a poll clears all. */
+static void vt_summary(struct vt *t)
+{
+	struct vuhca_summary *summary = t->send_cq.cq->eq->poller.summary;
+	struct vt_timers w;
+	unsigned int i;
+	u32 consumed;
+
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
+			    VT_TIMER_LONG_NS)) {
+		consumed = w.eq->consumed;
+		vuhca_poll_eq(w.eq);
+		VT_EQUAL(t, READ_ONCE(summary->primary) + vt_marked(&w), 0);
+		vt_timers_complete(&w, 0);
+		VT_WAIT(t, READ_ONCE(summary->primary));
+		VT_EQUAL(t, vt_marked(&w), 1);
+		WRITE_ONCE(summary->primary, 0);
+		for (i = 1; i < VT_TIMER_CQS; i++)
+			vt_timers_complete(&w, i);
+		VT_EQUAL(t, vt_timers_pending(&w), VT_TIMER_CQS);
+		VT_EQUAL(t, vt_marked(&w), VT_TIMER_CQS);
+		VT_EQUAL(t, READ_ONCE(summary->primary), 0);
+		WRITE_ONCE(summary->primary, 1);
+		VT_EQUAL(t, vuhca_poll_eq(w.eq), VT_TIMER_CQS);
+		VT_EQUAL(t, READ_ONCE(summary->primary) + vt_marked(&w), 0);
+		for (i = 0; i < VT_TIMER_CQS; i++)
+			VT_EQUAL(t, vt_timers_events(&w, i), 1);
+		/* The bytes have named the CQs: no entry was needed. */
+		VT_EQUAL(t, w.eq->consumed, consumed);
+		vt_timers_quiet(&w, 0);
+	}
+	vt_timers_end(&w);
+}
+
+/*
+ * CQs without a byte of their own share the last one: its events are found by
+ * their entries. Here all others are taken, as by many CQs.
+ */
+static void vt_shared_byte(struct vt *t)
+{
+	struct vuhca_poller *poller = &t->send_cq.cq->eq->poller;
+	DECLARE_BITMAP(taken, VUHCA_SUMMARY_SHARED);
+	struct vt_timers w;
+	unsigned int i;
+
+	bitmap_zero(taken, VUHCA_SUMMARY_SHARED);
+	for (i = 0; i < VUHCA_SUMMARY_SHARED; i++) {
+		if (poller->objects[i])
+			continue;
+		poller->objects[i] = t->send_cq.cq;
+		__set_bit(i, taken);
+	}
+	if (vt_timers_begin(t, &w, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
+			    VT_TIMER_LONG_NS)) {
+		for (i = 0; i < VT_TIMER_CQS; i++) {
+			VT_EQUAL(t, w.cq[i].cq->summary_index,
+				 VUHCA_SUMMARY_SHARED);
+			vt_timers_complete(&w, i);
+		}
+		VT_EQUAL(t, vt_timers_pending(&w), VT_TIMER_CQS);
+		VT_EQUAL(t, vt_marked(&w), 1);
+		VT_EQUAL(t, vuhca_poll_eq(w.eq), VT_TIMER_CQS);
+		for (i = 0; i < VT_TIMER_CQS; i++)
+			VT_EQUAL(t, vt_timers_events(&w, i), 1);
+		VT_EQUAL(t, atomic_read(&t->send_cq.completions), 0);
+		vt_timers_quiet(&w, 0);
+	}
+	vt_timers_end(&w);
+	for_each_set_bit(i, taken, VUHCA_SUMMARY_SHARED)
+		poller->objects[i] = NULL;
+}
+
+static void vt_echo(struct vuhca_cq *cq, void *context)
+{
+	struct vt_cq *watch = context;
+	struct vuhca_wc wc[4];
+	int found;
+
+	while ((found = vuhca_poll_cq(cq, ARRAY_SIZE(wc), wc)) > 0)
+		atomic_add(found, &watch->completions);
+	vuhca_arm_cq(cq, false);
+	wake_up(&watch->wait);
+}
+
+/* Events to see while the queue is polled, and the most events in all. */
+#define VT_POLLED	500
+#define VT_ECHOES_MAX	50000
+
+/*
+ * Does an echo. Returns the interrupts that came with it if the queue was
+ * polled all the time, else -1.
+ */
+static s64 vt_polled_echo(struct vt *t, int number)
+{
+	struct vuhca_eq *eq = t->send_cq.cq->eq;
+	u64 switches = READ_ONCE(eq->poller.switches);
+	u64 interrupts = READ_ONCE(eq->interrupts);
+	bool polled = READ_ONCE(eq->poller.polling);
+
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, number, VT_TIMEOUT_MS),
+		 "completion %d", number);
+	interrupts = READ_ONCE(eq->interrupts) - interrupts;
+	return polled && READ_ONCE(eq->poller.polling) &&
+	       READ_ONCE(eq->poller.switches) == switches ? interrupts : -1;
+}
+
+/*
+ * Under load the queue is polled, and only a late poll is interrupted; when
+ * quiet, every event interrupts; no event is lost.
+ */
+static void vt_adaptive(struct vt *t)
+{
+	struct vuhca_eq *eq = t->send_cq.cq->eq;
+	struct vt_timers w = { .t = t, .eq = eq };
+	bool adaptive = vuhca_set_adaptive(true);
+	u64 switches = READ_ONCE(eq->poller.switches);
+	u32 late = vt_timers_unresponsive(&w);
+	unsigned int polled = 0;
+	s64 with, interrupts = 0;
+	int i = 0;
+
+	t->send_cq.cq->completion = vt_echo;
+	vuhca_arm_cq(t->send_cq.cq, false);
+	while (polled < VT_POLLED && i < VT_ECHOES_MAX && !t->failed) {
+		with = vt_polled_echo(t, ++i);
+		if (with < 0)
+			continue;
+		polled++;
+		interrupts += with;
+	}
+	switches = READ_ONCE(eq->poller.switches) - switches;
+	late = vt_timers_unresponsive(&w) - late;
+	vt_note(t, "%u of %d events while polling, %lld interrupts; late %u times, polling began %llu times",
+		polled, i, interrupts, late, switches);
+	VT_EQUAL(t, polled, VT_POLLED);
+	/* The last interrupt before polling may be counted with an echo. */
+	VT_CHECK(t, interrupts <= late + switches,
+		 "%lld interrupts while polling, %u of them late", interrupts,
+		 late);
+	VT_CHECK(t, interrupts <= VT_POLLED / 2, "polling saves no interrupts");
+	VT_WAIT(t, !READ_ONCE(eq->poller.active));
+	interrupts = READ_ONCE(eq->interrupts);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, i + 1, VT_TIMEOUT_MS), "quiet");
+	VT_EQUAL(t, READ_ONCE(eq->interrupts), interrupts + 1);
+	vuhca_set_adaptive(adaptive);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "poll-only", vt_poll_only },
+	{ "summary", vt_summary },
+	{ "shared-byte", vt_shared_byte },
+	{ "adaptive", vt_adaptive, true },
+};
+VT_SUITE(polling, vt_cases);
