@@ -23,7 +23,7 @@ const FIGURES = [
   figure({ rate: 10, completionsPerSecond: 10, interruptsPerMillion: 1e6 }),
   figure({ rate: 10, completionsPerSecond: 10, interruptsPerMillion: 1e6, adaptive: true }),
   figure({}),
-  figure({ interruptsPerMillion: 1234, adaptive: true, busyProcessors: 0.35 }),
+  figure({ interruptsPerMillion: 1234, adaptive: true, busyProcessors: 0.35, waitUs: 1500 }),
   figure({ rate: 0, completionsPerSecond: 100_000, interruptsPerMillion: 3000 }),
   figure({ rate: 0, completionsPerSecond: 80_000, interruptsPerMillion: 0, adaptive: true }),
 ];
@@ -39,6 +39,10 @@ t.test('the title says what is saved at the heaviest paced load', async (t) => {
     readTexts(svg).join('\n'),
     /^CPU time of the guest at 1000 completions per second: 35 % of one processor instead of 40 %\.$/m,
   );
+  t.match(
+    readTexts(svg).join('\n'),
+    /^Latency at 1000 completions per second: 1500 us instead of 10 us\.\nThroughput at saturation: 0\.80 times that with interrupts\.$/m,
+  );
   const without = FIGURES.map((one) => (one.rate === 1000 ? { ...one, interruptsPerMillion: 500_000 } : one));
   t.equal(
     readTitle(await drawFigures(without)),
@@ -51,25 +55,30 @@ t.test('the title says what is saved at the heaviest paced load', async (t) => {
   );
 });
 
-t.test('a point for each figure in both panels, labelled with its value', async (t) => {
+t.test('a point for each figure in each panel, labelled with its value', async (t) => {
   const svg = await drawFigures(FIGURES);
   const marks = readMarks(svg);
-  t.equal(marks.filter(({ kind }) => kind === 'line mark').length, 4, 'two ways in two panels');
+  t.equal(marks.filter(({ kind }) => kind === 'line mark').length, 6, 'two ways in three panels');
   const interrupts = marks.filter(
     ({ kind, shows }) => kind === 'point' && 'interrupts per million completions' in shows,
   );
   const processors = marks.filter(
     ({ kind, shows }) => kind === 'point' && 'CPU of the guest, % of one processor' in shows,
   );
-  t.equal(interrupts.length + processors.length, 12);
+  const latencies = marks.filter(({ kind, shows }) => kind === 'point' && 'from posting to handling, us' in shows);
+  t.equal(interrupts.length + processors.length + latencies.length, 18);
+  t.same(
+    latencies.map(({ shows }) => shows['from posting to handling, us']),
+    ['10', '10', '10', '1.5k', '10', '10'],
+  );
   t.same(
     interrupts.map(({ shows }) => [shows.way, shows.load, shows['interrupts per million completions']]),
     [
-      ['one interrupt per event', '10', '1M'],
+      ['interrupts for all events', '10', '1M'],
       ['timers and summary bytes', '10', '1M'],
-      ['one interrupt per event', '999', '500k'],
+      ['interrupts for all events', '999', '500k'],
       ['timers and summary bytes', '999', '1.234k'],
-      ['one interrupt per event', '100k', '3k'],
+      ['interrupts for all events', '100k', '3k'],
       ['timers and summary bytes', '80k', '1'],
     ],
     'a logarithmic axis has no 0',
@@ -82,7 +91,7 @@ t.test('a point for each figure in both panels, labelled with its value', async 
 t.test('with the least and the most of the rounds', async (t) => {
   const rules = readMarks(await drawFigures(FIGURES)).filter(({ kind }) => kind === 'rule mark');
   t.same(
-    rules.slice(-6).map(({ shows }) => [shows['CPU of the guest, % of one processor'], shows.most]),
+    rules.slice(-12, -6).map(({ shows }) => [shows['CPU of the guest, % of one processor'], shows.most]),
     Array(6).fill(['30', '60']),
   );
 });

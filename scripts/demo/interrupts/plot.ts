@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:interrupts`: interrupts and processor time over the load, a line for
- * each way of event delivery (IPCOM000126453D). Its title says how many interrupts are saved at the
- * heaviest load that both ways serve alike. Called by main.ts.
+ * The plot of `npm run demo:interrupts`: interrupts, processor time and latency over the load, a
+ * line for each way of event delivery (IPCOM000126453D). Its title says how many interrupts are
+ * saved at the heaviest load that both ways serve alike. Called by main.ts.
  */
 import { drawLabels } from '../../plot/labels.ts';
 import { type Panel, renderPlot } from '../../plot/render.ts';
@@ -10,7 +10,7 @@ import type { InterruptFigure } from './report.ts';
 
 const WIDTH = 660;
 const HEIGHT = 220;
-const EACH = 'one interrupt per event';
+const EACH = 'interrupts for all events';
 const ADAPTIVE = 'timers and summary bytes';
 const DECADES = [1, 10, 100, 1e3, 1e4, 1e5, 1e6];
 const LABEL_DISTANCE = 13;
@@ -58,13 +58,23 @@ const PROCESSORS: Quantity = {
   floor: 0,
 };
 
+const LATENCY: Quantity = {
+  title: 'from posting to handling, us',
+  format: '.3~s',
+  axis: { format: '~s', values: DECADES },
+  scale: { type: 'log', domain: [10, 1e5] },
+  read: ({ waitUs }) => [waitUs, waitUs, waitUs],
+  floor: 10,
+};
+
 /** The plot as SVG. */
 export function drawFigures(figures: readonly InterruptFigure[]): Promise<string> {
-  const sets = [INTERRUPTS, PROCESSORS];
+  const sets = [INTERRUPTS, PROCESSORS, LATENCY];
   return renderPlot({
     title: describeSaving(figures),
     subtitle: [
       describeProcessors(figures),
+      describeCost(figures),
       'Points: medians over the rounds; bars: least and most. The last point of each line is at saturation.',
     ],
     spec: {
@@ -86,6 +96,19 @@ function describeProcessors(figures: readonly InterruptFigure[]): string {
   const { load, each, adaptive } = findHeaviest(figures);
   const percent = ({ busyProcessors }: InterruptFigure): string => (100 * busyProcessors).toFixed(0);
   return `CPU time of the guest ${load}: ${percent(adaptive)} % of one processor instead of ${percent(each)} %.`;
+}
+
+/** What polling costs, or gains, in latency and in throughput. */
+function describeCost(figures: readonly InterruptFigure[]): string {
+  const { load, each, adaptive } = findHeaviest(figures);
+  const us = ({ waitUs }: InterruptFigure): string => waitUs.toFixed(0);
+  const latency = `Latency ${load}: ${us(adaptive)} us instead of ${us(each)} us.`;
+  const [busiest, polled] = [false, true].map((way) =>
+    figures.find(({ rate, adaptive: polls }) => rate === 0 && polls === way),
+  );
+  if (busiest === undefined || polled === undefined) return latency;
+  const ratio = polled.completionsPerSecond / busiest.completionsPerSecond;
+  return `${latency} Throughput at saturation: ${ratio.toFixed(2)} times that with interrupts.`;
 }
 
 /**

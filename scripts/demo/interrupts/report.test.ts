@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The report of `npm run demo:interrupts`: figures and tables. */
 import t from 'tap';
-import { formatComparison, formatFigures, type InterruptSample, summarize } from './report.ts';
+import {
+  formatComparison,
+  formatFigures,
+  formatTargets,
+  type InterruptSample,
+  judgeTargets,
+  summarize,
+} from './report.ts';
 
 const sample = (change: Partial<InterruptSample>): InterruptSample => ({
   adaptive: false,
@@ -37,7 +44,7 @@ t.test('figures are medians per second, per million and per completion', async (
 
 t.test('the table has a line for each load and way', async (t) => {
   const lines = formatFigures(summarize([sample({}), polled({ rate: 0 })])).split('\n');
-  t.match(lines[1], /^ +1000 {2}an interrupt per event +1000 +500000 +50 +\(50-50\) +500 +2$/);
+  t.match(lines[1], /^ +1000 {2}interrupts +1000 +500000 +50 +\(50-50\) +500 +2$/);
   t.match(lines[2], /^saturated {2}timers and summary bytes +1000 +5000 +50 +\(50-50\) +500 +2$/);
 });
 
@@ -49,4 +56,33 @@ t.test('processor time is compared within a round, interrupts by their medians',
   ];
   const lines = formatComparison(samples).split('\n');
   t.match(lines[2], /^ +1000 +x 0\.010 +x 0\.75 +\(0\.50-1\.00\)$/);
+});
+
+t.test('targets: from 2000 per second on, at their bounds and beyond them', async (t) => {
+  const atBounds = [
+    ...[sample({ rate: 500 }), polled({ rate: 500 })],
+    ...[sample({ rate: 2000, interrupts: 2000 }), polled({ rate: 2000, interrupts: 20, busyProcessors: 0.45 })],
+    ...[sample({ rate: 0 }), polled({ rate: 0, interrupts: 11, busyProcessors: 0.45 })],
+  ];
+  const beyond = [
+    ...[sample({ rate: 2000, interrupts: 2000 }), polled({ rate: 2000, interrupts: 21, busyProcessors: 0.46 })],
+    ...[sample({ rate: 0 }), polled({ rate: 0, interrupts: 10, completions: 1990, busyProcessors: 0.45 })],
+  ];
+  t.same(
+    judgeTargets(summarize(atBounds)).map(({ what, met }) => [what, met]),
+    [
+      ['processor time, at 2000/s', true],
+      ['interrupts, at 2000/s', true],
+      ['throughput, saturated', true],
+      ['processor time, saturated', true],
+      ['interrupts, saturated', false],
+    ],
+  );
+  const missed = judgeTargets(summarize(beyond));
+  t.same(
+    missed.map(({ met }) => met),
+    [false, false, false, false, false],
+  );
+  const lines = formatTargets(missed).split('\n');
+  t.match(lines[2], /^processor time, at 2000\/s +x 0\.92 +at most 0\.9 +MISSED$/);
 });

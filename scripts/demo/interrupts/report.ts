@@ -8,7 +8,10 @@ import { table } from '../../console/table.ts';
 
 /** One load served in one way, as the guest counted it. */
 export interface GuestCount {
-  /** With timers and summary bytes, polled under load; else one interrupt per event. */
+  /**
+   * With timers and summary bytes, polled under load; else an interrupt for the events of each pass
+   * of the adapter.
+   */
   readonly adaptive: boolean;
   /** Completions per second that were requested; 0 is saturation. */
   readonly rate: number;
@@ -75,7 +78,7 @@ export function formatFigures(figures: readonly InterruptFigure[]): string {
   const header = ['load/s', 'served by', 'completions/s', 'interrupts/million', 'CPU %', '', 'CPU us each', 'wait us'];
   const rows = figures.map((figure) => [
     nameLoad(figure.rate),
-    figure.adaptive ? 'timers and summary bytes' : 'an interrupt per event',
+    figure.adaptive ? 'timers and summary bytes' : 'interrupts',
     figure.completionsPerSecond.toFixed(0),
     figure.interruptsPerMillion.toFixed(0),
     percent(figure.busyProcessors),
@@ -101,7 +104,70 @@ export function formatComparison(samples: readonly InterruptSample[]): string {
     const range = `(${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`;
     return [nameLoad(rate), `x ${interrupts.toPrecision(2)}`, `x ${median(ratios).toFixed(2)}`, range];
   });
-  return `With timers and summary bytes, against an interrupt per event:\n${table([header, ...rows], [3])}`;
+  return `With timers and summary bytes, against interrupts:\n${table([header, ...rows], [3])}`;
+}
+
+/** From this load on polling must pay. */
+const JUDGED_FROM = 2000;
+/** Bounds of the ratios of polling to interrupts. */
+const LEAST_THROUGHPUT = 1;
+const MOST_PROCESSOR_TIME = 0.9;
+const MOST_INTERRUPTS = 0.01;
+
+/** A target: polling next to interrupts at a load. */
+export interface Target {
+  readonly what: string;
+  readonly ratio: number;
+  readonly wanted: string;
+  readonly met: boolean;
+}
+
+/**
+ * Polling next to interrupts at the loads where it must pay. Processor time is that of a
+ * completion, so that it can be compared at saturation, where both ways complete different numbers.
+ */
+export function judgeTargets(figures: readonly InterruptFigure[]): Target[] {
+  return figures
+    .filter(({ adaptive, rate }) => adaptive && (rate === 0 || rate >= JUDGED_FROM))
+    .flatMap((polled) => {
+      const each = figures.find(({ adaptive, rate }) => !adaptive && rate === polled.rate);
+      if (each === undefined) return [];
+      const at = polled.rate === 0 ? 'saturated' : `at ${polled.rate}/s`;
+      const least = (what: string, ratio: number, bound: number): Target => ({
+        what: `${what}, ${at}`,
+        ratio,
+        wanted: `at least ${bound.toFixed(1)}`,
+        met: ratio >= bound,
+      });
+      const most = (what: string, ratio: number, bound: number): Target => ({
+        what: `${what}, ${at}`,
+        ratio,
+        wanted: `at most ${bound}`,
+        met: ratio <= bound,
+      });
+      return [
+        ...(polled.rate === 0
+          ? [least('throughput', polled.completionsPerSecond / each.completionsPerSecond, LEAST_THROUGHPUT)]
+          : []),
+        most('processor time', busyPerCompletion(polled) / busyPerCompletion(each), MOST_PROCESSOR_TIME),
+        most('interrupts', polled.interruptsPerMillion / each.interruptsPerMillion, MOST_INTERRUPTS),
+      ];
+    });
+}
+
+function busyPerCompletion({ busyProcessors, completionsPerSecond }: InterruptFigure): number {
+  return busyProcessors / completionsPerSecond;
+}
+
+/** The targets as a table. */
+export function formatTargets(targets: readonly Target[]): string {
+  const rows = targets.map(({ what, ratio, wanted, met }) => [
+    what,
+    `x ${ratio.toPrecision(2)}`,
+    wanted,
+    met ? 'met' : 'MISSED',
+  ]);
+  return `Targets, polling against interrupts:\n${table([['', 'is', 'wanted', ''], ...rows], [0, 2, 3])}`;
 }
 
 /** The name of a load. */

@@ -102,6 +102,6 @@ class SampleCollector {
 function describe(line: string, rounds: number): string {
   const [, adaptive, rate, round] = line.split(' ');
   const load = rate === '0' ? 'as many completions as possible' : `${rate} completions per second`;
-  const way = adaptive === '1' ? 'timers and summary bytes' : 'an interrupt per event';
+  const way = adaptive === '1' ? 'timers and summary bytes' : 'interrupts for all events';
   return `${rounds > 1 ? `round ${round} of ${rounds}: ` : ''}${load}, ${way}`;
 }
