@@ -6,7 +6,6 @@
  * send-queue mode: the unit keeps the identification of the command, drops the rest up to the kick,
  * and rings a doorbell in place of the command. The PCIe function calls it.
  */
-import { CANCEL_CANCEL_MASK, CANCEL_CANCEL_SHIFT } from '../../protocol/layout/gen/cancel.gen.ts';
 import {
   CANCEL_OFFSET,
   DATA_BYTES,
@@ -21,9 +20,11 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultLog } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
-import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset } from './geometry.ts';
+import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
+import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset, isCancel } from './geometry.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
-import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
+import { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
+import { RefusedCommand } from './refused-command.ts';
 import type { VcbSpace } from './vcb-space.ts';
 
 /** Receives the commands and doorbells that arrive in the collect BAR. Dwords are signed. */
@@ -49,15 +50,8 @@ export interface CollectParts {
   readonly sink: CollectSink;
 }
 
-/**
- * State of a VCB: undefined while idle, a bound PCB, or a stand-in that keeps only the contents of
- * a doorbell (send-queue mode).
- */
-type Collecting = PhysicalCollectBuffer | undefined;
-
-const STAND_IN_INDEX = -1;
-/** The field of a cancel that is one: all ones. It is at the top of the high dword. */
-const CANCEL = CANCEL_CANCEL_MASK >>> CANCEL_CANCEL_SHIFT;
+/** State of a VCB: undefined while idle, a bound PCB, or a refused command (send-queue mode). */
+type Collecting = PhysicalCollectBuffer | RefusedCommand | undefined;
 
 export class CollectUnit {
   /**
@@ -74,6 +68,7 @@ export class CollectUnit {
   /** Byte offset of the first VCB of QoS level 1 (the sub-BAR). */
   qosDivider: number;
   readonly dedicatedOffset: number;
+  readonly dedicated: DedicatedCollectBuffer;
   readonly #owner: CollectParts['owner'];
   readonly #functionNumber: number;
   readonly #space: VcbSpace;
@@ -81,8 +76,8 @@ export class CollectUnit {
   readonly #sink: CollectSink;
   readonly #faults: FaultLog;
   readonly #collecting: Collecting[];
-  readonly #standIns: PhysicalCollectBuffer[] = [];
-  readonly #dedicated = new PhysicalCollectBuffer(0);
+  /** Refused commands of earlier use. */
+  readonly #spare: RefusedCommand[] = [];
 
   constructor(parts: CollectParts) {
     this.dedicatedOffset = getDedicatedOffset(parts.pageCount);
@@ -93,6 +88,7 @@ export class CollectUnit {
     this.#allocator = parts.allocator;
     this.#sink = parts.sink;
     this.#faults = parts.owner.faults;
+    this.dedicated = new DedicatedCollectBuffer(this.#faults, (buffer) => parts.sink.kickManagement(buffer));
     this.#collecting = new Array<Collecting>(this.dedicatedOffset / PAGE_BYTES).fill(undefined);
   }
 
@@ -144,15 +140,10 @@ export class CollectUnit {
     return this.#collecting[page]?.vcb ?? -1;
   }
 
-  /** Frees the dedicated buffer for the next management command. */
-  releaseDedicated(): void {
-    this.#dedicated.state = PcbState.FREE;
-  }
-
   /** Drops all commands that are being collected, and clears the counters. */
   reset(): void {
     for (let page = 0; page < this.#collecting.length; page++) this.#free(page);
-    this.releaseDedicated();
+    this.dedicated.release();
     this.qosDivider = this.dedicatedOffset;
     this.choke = false;
     this.kicks = 0;
@@ -174,10 +165,10 @@ export class CollectUnit {
     if (buffer.lengthKnown) this.#kickWhenWhole(page, buffer);
   }
 
-  /** Starts a command in a free VCB, with a PCB or a stand-in. */
-  #open(page: number): PhysicalCollectBuffer {
+  /** Starts a command in a free VCB, with a PCB or in send-queue mode. */
+  #open(page: number): PhysicalCollectBuffer | RefusedCommand {
     const qosLevel = page * PAGE_BYTES >= this.qosDivider ? 1 : 0;
-    const buffer = this.#bind(page, qosLevel) ?? this.#openStandIn(page, qosLevel);
+    const buffer = this.#bind(page, qosLevel) ?? this.#refuse(page, qosLevel);
     this.#collecting[page] = buffer;
     this.inUseCount++;
     return buffer;
@@ -196,12 +187,12 @@ export class CollectUnit {
   /**
    * Send-queue mode follows the command to its kick as well: the VCB is free again exactly then.
    */
-  #openStandIn(page: number, qosLevel: number): PhysicalCollectBuffer {
+  #refuse(page: number, qosLevel: number): RefusedCommand {
     this.levelRefusals[qosLevel]++;
     this.#owner.timeline?.note(Step.REFUSE, this.#functionNumber, page);
-    const buffer = this.#standIns.pop() ?? new PhysicalCollectBuffer(STAND_IN_INDEX);
-    buffer.open();
-    return buffer;
+    const command = this.#spare.pop() ?? new RefusedCommand();
+    command.open();
+    return command;
   }
 
   /** Ends the collection in a page and returns its buffer. */
@@ -210,22 +201,22 @@ export class CollectUnit {
     if (buffer === undefined) return undefined;
     this.#collecting[page] = undefined;
     this.inUseCount--;
-    if (buffer.vcb >= 0) this.#space.free(this.#functionNumber, buffer.vcb);
-    else this.#standIns.push(buffer);
+    if (buffer instanceof RefusedCommand) this.#spare.push(buffer);
+    else this.#space.free(this.#functionNumber, buffer.vcb);
     return buffer;
   }
 
-  #kickWhenWhole(page: number, buffer: PhysicalCollectBuffer): void {
+  #kickWhenWhole(page: number, buffer: PhysicalCollectBuffer | RefusedCommand): void {
     if (!buffer.lengthValid) {
       this.#faults.reportPage(FaultKind.COLLECT_BAD_LENGTH, page, buffer.collectLength);
       this.#free(page);
     } else if (buffer.whole) this.#kick(page, buffer);
   }
 
-  #kick(page: number, buffer: PhysicalCollectBuffer): void {
+  #kick(page: number, buffer: PhysicalCollectBuffer | RefusedCommand): void {
     this.kicks++;
     this.#leave(page);
-    if (buffer.vcb >= 0) return this.#sink.kickSend(buffer);
+    if (buffer instanceof PhysicalCollectBuffer) return this.#sink.kickSend(buffer);
     this.#sink.ringImplicit(buffer.view.getInt32(0, true), buffer.view.getInt32(4, true));
   }
 
@@ -248,51 +239,36 @@ export class CollectUnit {
   }
 
   /**
-   * Software declares the command complete. Missing bytes make it a damaged copy: the checksum
-   * detects that, or at the latest the comparison with the send queue.
+   * Software declares the command complete (US 8,484,392 par. 90). Bytes that have not arrived are
+   * 0. If software meant others, the checksum fails, and a doorbell takes the place of the command.
+   * A command without its first 8 bytes names no queue pair and is dropped.
    */
   #kickExplicitly(page: number): void {
     const buffer = this.#collecting[page];
     if (buffer === undefined) return;
-    if (buffer.identified && buffer.lengthValid && buffer.whole) return this.#kick(page, buffer);
-    if (buffer.identified) this.#sink.ringImplicit(buffer.view.getInt32(0, true), buffer.view.getInt32(4, true));
-    this.kicks++;
-    this.#free(page);
+    if (!buffer.identified) {
+      this.kicks++;
+      return this.#free(page);
+    }
+    if (buffer instanceof PhysicalCollectBuffer) buffer.clearMissing();
+    this.#kick(page, buffer);
   }
 
   #cancel(page: number, offset: number, high: number): void {
-    if (high >>> CANCEL_CANCEL_SHIFT !== CANCEL)
-      return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
+    if (!isCancel(high)) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     if (this.#collecting[page] === undefined) return;
     this.cancels++;
     this.#free(page);
   }
 
   #free(page: number): void {
-    this.#leave(page)?.release();
+    const buffer = this.#leave(page);
+    if (buffer instanceof PhysicalCollectBuffer) buffer.release();
   }
 
   #writeDedicated(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {
     const inside = offset < this.dedicatedOffset + DEDICATED_COLLECT_BUFFERS * PAGE_BYTES;
-    if (!inside) return this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
-    const buffer = this.#dedicated;
-    if (inPage === CANCEL_OFFSET && sizeBytes === 8 && high >>> CANCEL_CANCEL_SHIFT === CANCEL) {
-      if (buffer.state === PcbState.COLLECTING) this.releaseDedicated();
-      return;
-    }
-    // The buffer of an executing command accepts no other one: software holds the lock until the
-    // response.
-    if (inPage >= DATA_BYTES || buffer.state > PcbState.COLLECTING)
-      return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
-    if (buffer.state === PcbState.FREE) buffer.open();
-    buffer.store(inPage, sizeBytes, low, high);
-    if (!buffer.lengthKnown) return;
-    if (!buffer.lengthValid) {
-      this.#faults.reportPage(FaultKind.COLLECT_BAD_LENGTH, page, buffer.collectLength);
-      this.releaseDedicated();
-    } else if (buffer.whole) {
-      buffer.state = PcbState.KICKED;
-      this.#sink.kickManagement(buffer);
-    }
+    if (inside) this.dedicated.write(page, inPage, offset, sizeBytes, low, high);
+    else this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
   }
 }

@@ -136,24 +136,6 @@ t.test('a cancel without its all-ones byte is none', async (t) => {
   fixture.finish();
 });
 
-t.test('an explicit kick of an unfinished command turns it into a doorbell', async (t) => {
-  const fixture = new AdapterFixture();
-  const { sender, receiver, to } = fixture.createPair();
-  fixture.postReceive(receiver, GRH + 64);
-  const bytes = sender.fill(to({ inline: Uint8Array.of(1, 2, 3, 4) }));
-  sender.advanceSendTail();
-  writeButOne(fixture, sender, bytes, 6);
-  sender.kick();
-  t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'executed from the send queue');
-  t.equal(receiver.parts.receiveCq.take().byteLength, GRH + 4);
-  t.equal(fixture.read(CSR.COMMANDS_FETCHED), 1);
-  t.equal(fixture.read(CSR.COMMANDS_COLLECTED), 0);
-  sender.kick();
-  fixture.settle();
-  t.notOk(sender.parts.sendCq.ready, 'a kick of nothing is nothing');
-  fixture.finish();
-});
-
 t.test('a damaged or mixed copy is never executed: the send queue is', async (t) => {
   const fixture = new AdapterFixture({ seed: 12 });
   const { sender, receiver, to } = fixture.createPair();

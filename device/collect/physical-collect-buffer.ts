@@ -5,28 +5,22 @@
  * (bound to one VCB), kicked (in a virtual kick list) or launched. Collect units, scheduler and
  * lanes pass it on.
  */
-import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
-import { DOORBELL_SIZE } from '../../protocol/layout/gen/doorbell.gen.ts';
+import { COMMAND_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   getSendCommandCollectLength,
-  SEND_COMMAND_COLLECT_LENGTH_BYTES,
   SEND_COMMAND_COLLECT_LENGTH_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { storeBytes } from '../memory/byte-scoreboard.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { CommandScoreboard, isCommandLength } from './command-scoreboard.ts';
 import { CreditHold } from './credit-hold.ts';
 
 export const PcbState = { FREE: 0, COLLECTING: 1, KICKED: 2, LAUNCHED: 3 } as const;
 export type PcbState = (typeof PcbState)[keyof typeof PcbState];
 
-const MASK_WORDS = COMMAND_MAX_BYTES / 32;
-/** Scoreboard bits of the bytes that hold the collect length, and offset of the dword with them. */
-const LENGTH_BYTES_MASK = (2 ** SEND_COMMAND_COLLECT_LENGTH_BYTES - 1) << SEND_COMMAND_COLLECT_LENGTH_OFFSET;
+/** Offset of the dword that holds the collect length. */
 const LENGTH_DWORD_OFFSET = SEND_COMMAND_COLLECT_LENGTH_OFFSET - (SEND_COMMAND_COLLECT_LENGTH_OFFSET % 4);
-/** Scoreboard bits of the bytes that a doorbell has. */
-const DOORBELL_BYTES_MASK = 2 ** DOORBELL_SIZE - 1;
-const ALL_BYTES = 0xffffffff | 0;
 
 /** The pool to which a PCB returns. */
 export interface BufferHome {
@@ -46,7 +40,7 @@ export class PhysicalCollectBuffer {
   account = 0;
   /** Number of the VCB through which the command was collected, or -1. */
   vcb = -1;
-  /** The allocator it returns to; stand-ins and the management buffer have none. */
+  /** The allocator it returns to; the management buffer has none. */
   readonly #home: BufferHome | undefined;
   /** Cause for which the command must not be executed: found at the fetch, reported in its turn. */
   fault: FaultKind = FaultKind.NONE;
@@ -59,8 +53,7 @@ export class PhysicalCollectBuffer {
   hold = new CreditHold();
   /** The next PCB in its virtual kick list. */
   nextKicked: PhysicalCollectBuffer | undefined = undefined;
-  /** One bit for each byte of the command that has arrived. */
-  readonly #arrived = new Int32Array(MASK_WORDS);
+  readonly #scoreboard = new CommandScoreboard();
 
   constructor(index: number, home?: BufferHome) {
     this.index = index;
@@ -75,9 +68,7 @@ export class PhysicalCollectBuffer {
     this.state = PcbState.COLLECTING;
     this.fault = FaultKind.NONE;
     if (isFetched) return;
-    const arrived = this.#arrived;
-    // A call of `fill` costs more than these few words.
-    for (let word = 0; word < MASK_WORDS; word++) arrived[word] = 0;
+    this.#scoreboard.clear();
     this.forgetLength();
   }
 
@@ -98,12 +89,12 @@ export class PhysicalCollectBuffer {
    * counts.
    */
   store(offset: number, sizeBytes: number, low: number, high: number): void {
-    storeBytes(this.view, this.#arrived, offset, sizeBytes, low, high);
+    storeBytes(this.view, this.#scoreboard.arrived, offset, sizeBytes, low, high);
   }
 
   /** True when the collect length has arrived. */
   get lengthKnown(): boolean {
-    return (this.#arrived[0] & LENGTH_BYTES_MASK) === LENGTH_BYTES_MASK;
+    return this.#scoreboard.lengthKnown;
   }
 
   /** Length of the whole command in bytes, once known. */
@@ -113,27 +104,24 @@ export class PhysicalCollectBuffer {
 
   /** True when the length is possible for a command. */
   get lengthValid(): boolean {
-    const length = this.collectLength;
-    return length >= COMMAND_HEADER_BYTES && length <= COMMAND_MAX_BYTES && length % 8 === 0;
+    return isCommandLength(this.collectLength);
   }
 
-  /**
-   * True when every byte up to the collect length has arrived: scoreboard or mask of the bytes
-   * beyond the length is all ones.
-   */
+  /** True when every byte up to the collect length has arrived. */
   get whole(): boolean {
-    const length = this.collectLength;
-    for (let word = 0; word < MASK_WORDS; word++) {
-      const needed = length - word * 32;
-      if (needed <= 0) return true;
-      const beyond = needed >= 32 ? 0 : -1 << needed;
-      if ((this.#arrived[word] | beyond) !== ALL_BYTES) return false;
-    }
-    return true;
+    return this.#scoreboard.isWhole(this.collectLength);
   }
 
   /** True when the first 8 bytes have arrived: enough for a doorbell. */
   get identified(): boolean {
-    return (this.#arrived[0] & DOORBELL_BYTES_MASK) === DOORBELL_BYTES_MASK;
+    return this.#scoreboard.identified;
+  }
+
+  /**
+   * Sets the bytes up to the collect length that have not arrived to 0: they are those of an
+   * earlier command, perhaps of another function.
+   */
+  clearMissing(): void {
+    for (let at = 0; at < this.collectLength; at++) if (!this.#scoreboard.has(at)) this.bytes[at] = 0;
   }
 }

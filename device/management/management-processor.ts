@@ -58,7 +58,7 @@ export class ManagementProcessor {
     issuer.counters.managementCommands++;
     if (status !== ManagementStatus.OK) issuer.counters.managementRefused++;
     // The command is done: software may write the next one before it sees the response.
-    managed.collect.releaseDedicated();
+    managed.collect.dedicated.release();
     this.#respond(context, status);
     return true;
   }

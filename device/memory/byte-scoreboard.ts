@@ -23,6 +23,11 @@ export function storeBytes(
   } else if (sizeBytes === 4) view.setUint32(offset, low, true);
   else if (sizeBytes === 2) view.setUint16(offset, low, true);
   else view.setUint8(offset, low);
+  noteBytes(arrived, offset, sizeBytes);
+}
+
+/** Sets the bits of 1, 2, 4 or 8 bytes at an aligned `offset` in `arrived`. */
+export function noteBytes(arrived: Int32Array, offset: number, sizeBytes: number): void {
   // Sizes are powers of two and offsets aligned, so the bits never cross a word.
   arrived[offset >>> 5] |= ((1 << sizeBytes) - 1) << (offset & 31);
 }

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The registers of collect buffers (US 8,484,392 par. 55, 57-58): shares and use of VCBs and PCBs,
- * and the counters of the collect unit.
+ * The registers of collect buffers (US 8,484,392 par. 49, 55, 57-58, 88-89): shares and use of VCBs
+ * and PCBs, dedicated buffers and their lock, and the counters of the collect unit.
  */
 import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
-import { CSR, getCsrCollectControlChoke } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  CSR,
+  getCsrCollectControlChoke,
+  setCsrDedicatedStateCollecting,
+  setCsrDedicatedStateExecuting,
+  setCsrDedicatedStateLocked,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { RegisterParts } from './register-parts.ts';
 
 const VCBS_PER_WORD = 32;
@@ -36,6 +43,7 @@ export function attachCollectRegisters(parts: RegisterParts): void {
   registers.attach(CSR.PCB_REFUSALS, { read: (level) => collect.levelRefusals[level] });
   storeDivider(parts);
   attachBufferRegisters(parts);
+  attachDedicated(parts);
   const counters: [number, () => number][] = [
     [CSR.COLLECT_KICKS, () => collect.kicks],
     [CSR.COLLECT_REFUSALS, () => collect.refusals],
@@ -48,6 +56,35 @@ export function attachCollectRegisters(parts: RegisterParts): void {
 /** Updates QOS_DIVIDER after a reset, or after a resource request moved the sub-BAR. */
 export function storeDivider({ registers, collect }: RegisterParts): void {
   registers.setStored(CSR.QOS_DIVIDER, lowDword(collect.qosDivider), highDword(collect.qosDivider));
+}
+
+/** Lock and dedicated buffer, and the scheduler's dedicated buffers. */
+function attachDedicated(parts: RegisterParts): void {
+  const { registers, collect, underlying, shared } = parts;
+  const { number } = underlying;
+  const { schedulerBuffers } = shared;
+  registers.attach(CSR.DEDICATED_LOCK, {
+    read: () => {
+      if (parts.dedicatedLocked) return 0;
+      parts.dedicatedLocked = true;
+      return 1;
+    },
+    write: () => {
+      parts.dedicatedLocked = false;
+    },
+  });
+  registers.attach(CSR.DEDICATED_STATE, {
+    read: () => {
+      const { state: buffer } = collect.dedicated;
+      let state = setCsrDedicatedStateLocked(0, Number(parts.dedicatedLocked));
+      state = setCsrDedicatedStateCollecting(state, Number(buffer === PcbState.COLLECTING));
+      return setCsrDedicatedStateExecuting(state, Number(buffer === PcbState.KICKED));
+    },
+  });
+  registers.attach(CSR.SCHEDULER_BUFFERS, { read: () => schedulerBuffers.getTotal(number) });
+  registers.attach(CSR.SCHEDULER_BUFFERS_SHARED, { read: () => schedulerBuffers.deviceShared });
+  registers.attach(CSR.SCHEDULER_BUFFERS_IN_USE, { read: () => schedulerBuffers.getInUse(number, 0) });
+  registers.attach(CSR.SCHEDULER_BUFFERS_AVAILABLE, { read: () => schedulerBuffers.getAvailable(number, 0) });
 }
 
 function attachBufferRegisters({ registers, underlying, shared }: RegisterParts): void {

@@ -121,16 +121,6 @@ function attachControl(parts: RegisterParts): void {
         );
     },
   });
-  registers.attach(CSR.DEDICATED_LOCK, {
-    read: () => {
-      if (parts.dedicatedLocked) return 0;
-      parts.dedicatedLocked = true;
-      return 1;
-    },
-    write: () => {
-      parts.dedicatedLocked = false;
-    },
-  });
 }
 
 function attachDoorbells(parts: RegisterParts): void {

@@ -10,7 +10,13 @@ import {
   MSIX_TABLE_OFFSET,
   VECTOR_COUNT,
 } from '../../protocol/layout/gen/constants.gen.ts';
-import { CSR, CSR_SIZE, csrRegisters, type RegisterDescriptor } from '../../protocol/layout/gen/registers.gen.ts';
+import {
+  CSR,
+  CSR_SIZE,
+  csrRegisters,
+  getCsrDedicatedStateLocked,
+  type RegisterDescriptor,
+} from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
@@ -110,6 +116,16 @@ t.test('the dedicated lock is given once, and given again after its release', as
   access.writeRegister(CSR.DEDICATED_LOCK, 4, 0, 0);
   access.readRegister(CSR.DEDICATED_LOCK, 1);
   t.equal(access.readRegister(CSR.DEDICATED_LOCK, 4), 1, 'a read of one byte takes no lock');
+});
+
+t.test('the state of the lock is shown without taking it', async (t) => {
+  const access = powerOn();
+  const locked = () => getCsrDedicatedStateLocked(access.readRegister(CSR.DEDICATED_STATE, 4));
+  t.same([locked(), locked()], [0, 0]);
+  t.equal(access.readRegister(CSR.DEDICATED_LOCK, 4), 1);
+  t.same([locked(), locked()], [1, 1]);
+  access.writeRegister(CSR.DEDICATED_LOCK, 4, 0, 0);
+  t.equal(locked(), 0);
 });
 
 t.test('the first-fault record stays until all ones are written', async (t) => {

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xc15fdb6du
-#define VUHCA_LAYOUT_HASH_HIGH 0xed9a0234u
+#define VUHCA_LAYOUT_HASH_LOW 0xadc603bfu
+#define VUHCA_LAYOUT_HASH_HIGH 0xbdf49143u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -968,6 +968,14 @@ enum vuhca_capability {
 #define VUHCA_CSR_MANAGEMENT_COMMANDS_OFF 0x0144
 /* Management commands answered with an error. (32 bits, ro) */
 #define VUHCA_CSR_MANAGEMENT_REFUSED_OFF 0x0148
+/* State of lock and dedicated collect buffer; reading it takes nothing. (32 bits, ro) */
+#define VUHCA_CSR_DEDICATED_STATE_OFF 0x014c
+#define VUHCA_CSR_DEDICATED_STATE_LOCKED_SHIFT 0
+#define VUHCA_CSR_DEDICATED_STATE_LOCKED_MASK 0x1u
+#define VUHCA_CSR_DEDICATED_STATE_COLLECTING_SHIFT 1
+#define VUHCA_CSR_DEDICATED_STATE_COLLECTING_MASK 0x2u
+#define VUHCA_CSR_DEDICATED_STATE_EXECUTING_SHIFT 2
+#define VUHCA_CSR_DEDICATED_STATE_EXECUTING_MASK 0x4u
 /* Takes a cq-notify: requests one completion event. (64 bits, wo) */
 #define VUHCA_CSR_CQ_NOTIFY_OFF 0x0180
 /* Takes an eq-consumer: EQEs consumed from an event queue. (64 bits, wo) */
@@ -1034,6 +1042,17 @@ enum vuhca_capability {
 #define VUHCA_CSR_COMMANDS_COLLECTED_OFF 0x0290
 /* Commands dropped because their sequence number had already been executed. (32 bits, ro) */
 #define VUHCA_CSR_COMMANDS_STALE_OFF 0x0294
+/* Dedicated collect buffers of the scheduler that are guaranteed to the function. (32 bits, ro) */
+#define VUHCA_CSR_SCHEDULER_BUFFERS_OFF 0x0298
+/* Dedicated collect buffers of the scheduler that all functions share. (32 bits, ro) */
+#define VUHCA_CSR_SCHEDULER_BUFFERS_SHARED_OFF 0x029c
+/* Dedicated collect buffers of the scheduler that hold commands of the function. (32 bits, ro) */
+#define VUHCA_CSR_SCHEDULER_BUFFERS_IN_USE_OFF 0x02a0
+/*
+ * Dedicated collect buffers of the scheduler that could now be bound for the function. (32 bits,
+ * ro)
+ */
+#define VUHCA_CSR_SCHEDULER_BUFFERS_AVAILABLE_OFF 0x02a4
 /* Commands of the function that were launched. (32 bits, ro) */
 #define VUHCA_CSR_LANE_LAUNCHES_OFF 0x0300
 /* Private execution credits of the lanes of the function. (32 bits, ro) */

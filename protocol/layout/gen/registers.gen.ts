@@ -72,6 +72,8 @@ export const CSR = {
   MANAGEMENT_COMMANDS: 0x0144,
   /** Management commands answered with an error. */
   MANAGEMENT_REFUSED: 0x0148,
+  /** State of lock and dedicated collect buffer; reading it takes nothing. */
+  DEDICATED_STATE: 0x014c,
   /** Takes a cq-notify: requests one completion event. */
   CQ_NOTIFY: 0x0180,
   /** Takes an eq-consumer: EQEs consumed from an event queue. */
@@ -122,6 +124,14 @@ export const CSR = {
   COMMANDS_COLLECTED: 0x0290,
   /** Commands dropped because their sequence number had already been executed. */
   COMMANDS_STALE: 0x0294,
+  /** Dedicated collect buffers of the scheduler that are guaranteed to the function. */
+  SCHEDULER_BUFFERS: 0x0298,
+  /** Dedicated collect buffers of the scheduler that all functions share. */
+  SCHEDULER_BUFFERS_SHARED: 0x029c,
+  /** Dedicated collect buffers of the scheduler that hold commands of the function. */
+  SCHEDULER_BUFFERS_IN_USE: 0x02a0,
+  /** Dedicated collect buffers of the scheduler that could now be bound for the function. */
+  SCHEDULER_BUFFERS_AVAILABLE: 0x02a4,
   /** Commands of the function that were launched. */
   LANE_LAUNCHES: 0x0300,
   /** Private execution credits of the lanes of the function. */
@@ -385,6 +395,36 @@ export function getCsrAdapterControlFreezeSends(value: number): number {
 /** `value` with the field replaced. */
 export function setCsrAdapterControlFreezeSends(value: number, field: number): number {
   return ((value & 0xfffffff7) | ((field & 0x1) << 3)) >>> 0;
+}
+
+export const CSR_DEDICATED_STATE_LOCKED_MASK = 0x00000001;
+/** The lock is taken. */
+export function getCsrDedicatedStateLocked(value: number): number {
+  return value & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDedicatedStateLocked(value: number, field: number): number {
+  return ((value & 0xfffffffe) | (field & 0x1)) >>> 0;
+}
+
+export const CSR_DEDICATED_STATE_COLLECTING_MASK = 0x00000002;
+/** The buffer has a part of a command. */
+export function getCsrDedicatedStateCollecting(value: number): number {
+  return (value >>> 1) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDedicatedStateCollecting(value: number, field: number): number {
+  return ((value & 0xfffffffd) | ((field & 0x1) << 1)) >>> 0;
+}
+
+export const CSR_DEDICATED_STATE_EXECUTING_MASK = 0x00000004;
+/** The buffer has a command that waits or is executed. */
+export function getCsrDedicatedStateExecuting(value: number): number {
+  return (value >>> 2) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDedicatedStateExecuting(value: number, field: number): number {
+  return ((value & 0xfffffffb) | ((field & 0x1) << 2)) >>> 0;
 }
 
 export const CSR_COLLECT_CONTROL_CHOKE_MASK = 0x00000001;
@@ -770,6 +810,8 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'MANAGEMENT_REFUSED', section: "management", offset: 0x0148, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DEDICATED_STATE', section: "management", offset: 0x014c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'CQ_NOTIFY', section: "event doorbells", offset: 0x0180, bits: 64, access: 'wo', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'EQ_CONSUMER', section: "event doorbells", offset: 0x0188, bits: 64, access: 'wo', count: 1,
@@ -819,6 +861,14 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'COMMANDS_COLLECTED', section: "send queue scheduler", offset: 0x0290, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'COMMANDS_STALE', section: "send queue scheduler", offset: 0x0294, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SCHEDULER_BUFFERS', section: "send queue scheduler", offset: 0x0298, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SCHEDULER_BUFFERS_SHARED', section: "send queue scheduler", offset: 0x029c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SCHEDULER_BUFFERS_IN_USE', section: "send queue scheduler", offset: 0x02a0, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SCHEDULER_BUFFERS_AVAILABLE', section: "send queue scheduler", offset: 0x02a4, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'LANE_LAUNCHES', section: "lanes", offset: 0x0300, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },

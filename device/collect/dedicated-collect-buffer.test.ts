@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Dedicated collect buffers: what their registers show, and what the dedicated page takes
+ * (US 8,484,392 par. 49, 87-91; US 9,069,485 par. 75).
+ */
+import t from 'tap';
+import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, KICK_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  CSR,
+  getCsrDedicatedStateCollecting,
+  getCsrDedicatedStateExecuting,
+} from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, FaultKind, ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+
+function readState(fixture: AdapterFixture): string {
+  const state = fixture.read(CSR.DEDICATED_STATE);
+  const collecting = getCsrDedicatedStateCollecting(state) === 1;
+  return getCsrDedicatedStateExecuting(state) === 1 ? 'executing' : collecting ? 'collecting' : 'free';
+}
+
+/** Writes the words of a command that are not zero. */
+function writeSparsely(fixture: AdapterFixture, bytes: Uint8Array): number {
+  const { pageOffset } = fixture.driver.management;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let left = 0;
+  for (let at = 0; at < bytes.length; at += 8) {
+    const [low, high] = [view.getUint32(at, true), view.getUint32(at + 4, true)];
+    if ((low | high) === 0) left++;
+    else fixture.access.writeCollect(pageOffset + at, 8, low, high);
+  }
+  return left;
+}
+
+t.test('a register shows whether the dedicated buffer is in use, and for what', async (t) => {
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
+  const bytes = management.build({ opcode: ManagementOpcode.QUERY_ADAPTER });
+  t.equal(readState(fixture), 'free');
+  management.write(bytes.subarray(8));
+  t.equal(readState(fixture), 'collecting');
+  fixture.access.writeCollect(management.pageOffset + CANCEL_OFFSET, 8, 0, CANCEL_VALUE_HIGH);
+  t.equal(readState(fixture), 'free');
+  management.write(bytes);
+  t.equal(readState(fixture), 'executing');
+  fixture.access.writeCollect(management.pageOffset + KICK_OFFSET, 8, 0, 0);
+  t.equal(fixture.faults(FaultKind.COLLECT_RESERVED), 1, 'no kick while a command executes');
+  fixture.settle();
+  t.equal(readState(fixture), 'free');
+  fixture.finish();
+});
+
+t.test('an explicit kick completes a management command: words that were not written are zeros', async (t) => {
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
+  const commands = fixture.read(CSR.MANAGEMENT_COMMANDS);
+  const kick = (): void => {
+    fixture.access.writeCollect(management.pageOffset + KICK_OFFSET, 8, 0, 0);
+    fixture.settle();
+  };
+  kick();
+  fixture.access.writeCollect(management.pageOffset + 4, 4, 64 << 16, 0);
+  t.equal(readState(fixture), 'collecting');
+  kick();
+  t.equal(readState(fixture), 'free');
+  t.equal(
+    fixture.read(CSR.MANAGEMENT_COMMANDS),
+    commands,
+    'a kick of nothing, or without the first 8 bytes, is nothing',
+  );
+  const left = writeSparsely(fixture, management.build({ opcode: ManagementOpcode.QUERY_ADAPTER }));
+  t.ok(left > 0, `${left} words are zeros`);
+  fixture.settle();
+  t.equal(readState(fixture), 'collecting');
+  kick();
+  t.equal(fixture.read(CSR.MANAGEMENT_COMMANDS), commands + 1);
+  t.equal(fixture.read(CSR.MANAGEMENT_REFUSED), 0);
+  fixture.finish();
+});
+
+t.test('a send command in the dedicated page is refused: it is not executed, and counted', async (t) => {
+  const fixture = new AdapterFixture();
+  const { sender, receiver, to } = fixture.createPair();
+  fixture.postReceive(receiver, 104);
+  const refused = fixture.read(CSR.MANAGEMENT_REFUSED);
+  const bytes = sender.fill(to({ inline: new Uint8Array(8) }));
+  sender.advanceSendTail();
+  fixture.driver.management.write(bytes);
+  fixture.settle();
+  t.notOk(sender.parts.sendCq.ready);
+  t.equal(fixture.read(CSR.MANAGEMENT_REFUSED), refused + 1);
+  t.equal(fixture.faults(FaultKind.MANAGEMENT_RESPONSE), 1);
+  t.equal(readState(fixture), 'free');
+  sender.ring();
+  t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS, 'the send queue still has it');
+  fixture.finish();
+});
+
+t.test("registers show the scheduler's dedicated buffers: share, pool, and use of the function", async (t) => {
+  const fixture = new AdapterFixture({ functionCount: 2, adapter: { schedulerBufferCount: 12 } });
+  const read = () => [
+    fixture.read(CSR.SCHEDULER_BUFFERS),
+    fixture.read(CSR.SCHEDULER_BUFFERS_SHARED),
+    fixture.read(CSR.SCHEDULER_BUFFERS_IN_USE),
+    fixture.read(CSR.SCHEDULER_BUFFERS_AVAILABLE),
+  ];
+  const { schedulerBuffers } = fixture.machine.device;
+  schedulerBuffers.setShare(0, 3, 0, 0);
+  schedulerBuffers.setShare(1, 4, 0, 0);
+  t.same(read(), [3, 5, 0, 8]);
+  const bound = [1, 2, 3, 4].map(() => schedulerBuffers.bind(0, 0, -1));
+  const other = schedulerBuffers.bind(1, 0, -1);
+  t.same(read(), [3, 5, 4, 4], 'the fourth is out of the pool; those of the other function do not count');
+  for (const buffer of [...bound, other]) buffer?.release();
+  t.same(read(), [3, 5, 0, 8]);
+  fixture.finish();
+});
