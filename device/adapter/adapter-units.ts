@@ -11,6 +11,7 @@ import type { VcbSpace } from '../collect/vcb-space.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { LaneMask } from '../lane/lane-set.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { DoorbellSettings, Settings } from '../shares/setting-changes.ts';
 import { type LaneShare, SHARED_COMPLETION, SHARED_EXECUTION, SharePlan } from '../shares/share-plan.ts';
 import type { ShareUnits } from '../shares/share-units.ts';
 import { type AdapterOptions, getCollectPages } from './options.ts';
@@ -23,6 +24,8 @@ export interface SharingUnits {
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
   readonly functions: readonly SharingFunction[];
+  /** ADAPTER_CONTROL. */
+  control: number;
 }
 
 interface SharingFunction {
@@ -30,6 +33,8 @@ interface SharingFunction {
   readonly collect: CollectUnit;
   /** Moves the sub-BAR of the second QoS level to `offset` of the collect BAR. */
   setDivider(offset: number): void;
+  /** DOORBELL_POLICY and DOORBELL_THRESHOLDS; setting it writes what differs. */
+  doorbellSettings: DoorbellSettings;
 }
 
 export class AdapterUnits implements ShareUnits {
@@ -119,6 +124,18 @@ export class AdapterUnits implements ShareUnits {
 
   askBackPcbs(functionNumber: number): void {
     this.#adapter.collectBuffers.askBack(functionNumber);
+  }
+
+  readSettings(): Settings {
+    const { control, functions } = this.#adapter;
+    return { control, doorbells: functions.map((port) => port.doorbellSettings) };
+  }
+
+  applySettings({ control, doorbells }: Settings): void {
+    doorbells.forEach((settings, functionNumber) => {
+      this.#adapter.functions[functionNumber].doorbellSettings = settings;
+    });
+    if (control !== this.#adapter.control) this.#adapter.control = control;
   }
 }
 

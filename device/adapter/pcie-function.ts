@@ -22,10 +22,12 @@ import { modifyTraceForHost } from '../management/trace-commands.ts';
 import { EventDoorbells } from '../queues/event-doorbells.ts';
 import { storeDivider } from '../registers/collect-registers.ts';
 import { resetDoorbellRegisters } from '../registers/doorbell-registers.ts';
+import { readDoorbellSettings, writeDoorbellSettings } from '../registers/doorbell-settings.ts';
 import { attachFunctionRegisters } from '../registers/function-registers.ts';
 import { RegisterFile } from '../registers/register-file.ts';
 import type { RegisterParts, SharedRegisterParts } from '../registers/register-parts.ts';
 import type { CommandAdmission } from '../scheduler/command-admission.ts';
+import type { DoorbellSettings } from '../shares/setting-changes.ts';
 import type { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { decodeChanges, HOST } from '../shares/share-changes.ts';
 import { type AdapterOptions, getCollectPages } from './options.ts';
@@ -163,6 +165,14 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   setDivider(offset: number): void {
     this.collect.qosDivider = offset;
     storeDivider(this);
+  }
+
+  get doorbellSettings(): DoorbellSettings {
+    return readDoorbellSettings(this);
+  }
+
+  set doorbellSettings(settings: DoorbellSettings) {
+    writeDoorbellSettings(this, settings);
   }
 
   /** Destroys all objects of the function and drops its commands. */

@@ -4,6 +4,8 @@
  * for `vuhca resources show` and readers of its JSON.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import { getCsrAdapterControlFreezeSends } from '../../protocol/layout/gen/registers.gen.ts';
+import { linkCheckName, overflowPolicyName } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { NO_OWNER, SHARED_COMPLETION, SHARED_EXECUTION } from '../shares/share-plan.ts';
 
@@ -32,8 +34,10 @@ export function reportResources(adapter: Adapter) {
       executionCredits: limits.executionCredits,
       completionCredits: limits.completionCredits,
     },
+    disabled: adapter.disabled,
     returnShares: adapter.shareAdjuster.returnShares,
     lendIdle: adapter.shareAdjuster.lendIdle,
+    freezeSends: getCsrAdapterControlFreezeSends(adapter.control) === 1,
     dedicatedLanes: plan.lanesDedicated,
     functions: plan.functions.map((_, number) => reportShare(adapter, number)),
     lanes: plan.lanes.map((_, number) => reportLane(adapter, number)),
@@ -52,6 +56,8 @@ function reportShare(adapter: Adapter, number: number) {
     pcbs,
     pcbsInUse: levels.reduce((sum, level) => sum + collectBuffers.getInUse(number, level), 0),
     schedulerBuffers,
+    schedulerBuffersInUse: adapter.schedulerBuffers.getInUse(number, 0),
+    doorbells: reportDoorbells(adapter, number),
     lanes: plan.lanesOf(number),
     lent: shareManager.isLent(number),
     executionCreditsUsed: lanes.execution.functionUsed[number],
@@ -62,6 +68,19 @@ function reportShare(adapter: Adapter, number: number) {
       pcbsInUse: collectBuffers.getInUse(number, level),
       lanes: plan.lanesOpenTo(number, level),
     })),
+  };
+}
+
+/** How doorbells of the function are processed when resources run short. */
+function reportDoorbells(adapter: Adapter, number: number) {
+  const { policy, linkCheck, adaptive, low, high, entries } = adapter.functions[number].doorbellSettings;
+  return {
+    policy: overflowPolicyName(policy),
+    linkCheck: linkCheckName(linkCheck),
+    adaptive: adaptive === 1,
+    low,
+    high,
+    entries,
   };
 }
 

@@ -62,6 +62,25 @@ t.test('words become changes, in their order', async (t) => {
         { word: 3, amount: 0 },
       ],
     ],
+    [
+      'function 2 policy=most-spilled link-check=compare-swap adaptive=on low=3 high=9',
+      [
+        { resource: Kind.DOORBELL_POLICY, target: 2, amount: 2 },
+        { resource: Kind.DOORBELL_LINK_CHECK, target: 2, amount: 1 },
+        { resource: Kind.DOORBELL_ADAPTIVE, target: 2, amount: 1 },
+        { resource: Kind.DOORBELL_THRESHOLD_LOW, target: 2, amount: 3 },
+        { resource: Kind.DOORBELL_THRESHOLD_HIGH, target: 2, amount: 9 },
+      ],
+    ],
+    [
+      'adapter disable=on return=off lend=on freeze=off',
+      [
+        { resource: Kind.ADAPTER_DISABLE, target: 0, amount: 1 },
+        { resource: Kind.ADAPTER_RETURN_SHARES, target: 0, amount: 0 },
+        { resource: Kind.ADAPTER_LEND_IDLE, target: 0, amount: 1 },
+        { resource: Kind.ADAPTER_FREEZE_SENDS, target: 0, amount: 0 },
+      ],
+    ],
   ];
   for (const [text, changes] of cases) {
     t.match(read(text), changes, text);
@@ -92,6 +111,10 @@ t.test('each mistake has its sentence', async (t) => {
     ],
     ['function 1 toString=3', /there is no toString to set/],
     ['lane 1 shared=some', /^lane 1 shared=some: it must be none, execution, completion, both$/],
+    ['function 1 policy=2', /^function 1 policy=2: it must be off, newest, most-spilled$/],
+    ['function 1 level 0 policy=off', /there is no policy to set; there are vcbs, pcbs, tvls, lanes$/],
+    ['adapter disable=1', /^adapter disable=1: it must be off, on$/],
+    ['adapter pcbs=1', /^adapter pcbs=1: there is no pcbs to set; there are disable, return, lend, freeze$/],
     ['function 1 lanes=9-3', /lanes are numbers from 0 to 127/],
     ['function 1 lanes=1-2-3', /lanes are numbers/],
     ['function 1 lanes=128', /lanes are numbers/],

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Resource requests as words, for the control socket and `vuhca resources set`: `function 1 vcbs=25
- * pcbs=20 level 1 vcbs=15 lane 3 execution=4 shared=none`. All words together are one request, made
- * as a whole or not at all. Also describes a refusal in one sentence.
+ * pcbs=20 policy=off level 1 vcbs=15 lane 3 shared=none adapter lend=on`. All words together are
+ * one request, made as a whole or not at all. Also describes a refusal in one sentence.
  */
 import { RESOURCE_CHANGES_MAX, RESOURCE_NO_LEVEL, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -31,7 +31,18 @@ const LANES_PER_WORD = 32;
 const AMOUNT_MAX = 0xffffffff;
 const TARGET_MAX = 0xffff;
 const LEVEL_MAX = RESOURCE_NO_LEVEL - 1;
-const SHARED_WORDS = ['none', 'execution', 'completion', 'both'];
+const SWITCH_WORDS = ['off', 'on'];
+/** Values that are words: each stands for its index. */
+const valueWords: Readonly<Record<string, readonly string[]>> = {
+  shared: ['none', 'execution', 'completion', 'both'],
+  policy: ['off', 'newest', 'most-spilled'],
+  'link-check': ['read', 'compare-swap'],
+  adaptive: SWITCH_WORDS,
+  disable: SWITCH_WORDS,
+  return: SWITCH_WORDS,
+  lend: SWITCH_WORDS,
+  freeze: SWITCH_WORDS,
+};
 const MAP_KINDS: readonly number[] = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP];
 
 const levelNames = {
@@ -44,6 +55,11 @@ const functionNames = {
   ...levelNames,
   base: ResourceKind.VCB_BASE,
   buffers: ResourceKind.SCHEDULER_BUFFERS,
+  policy: ResourceKind.DOORBELL_POLICY,
+  'link-check': ResourceKind.DOORBELL_LINK_CHECK,
+  adaptive: ResourceKind.DOORBELL_ADAPTIVE,
+  low: ResourceKind.DOORBELL_THRESHOLD_LOW,
+  high: ResourceKind.DOORBELL_THRESHOLD_HIGH,
 } as const;
 const laneNames = {
   execution: ResourceKind.TVL_EXECUTION_CREDITS,
@@ -51,6 +67,12 @@ const laneNames = {
   shared: ResourceKind.TVL_SHARED_CREDITS,
   list: ResourceKind.TVL_LIST_SIZE,
   weight: ResourceKind.TVL_WEIGHT,
+} as const;
+const adapterNames = {
+  disable: ResourceKind.ADAPTER_DISABLE,
+  return: ResourceKind.ADAPTER_RETURN_SHARES,
+  lend: ResourceKind.ADAPTER_LEND_IDLE,
+  freeze: ResourceKind.ADAPTER_FREEZE_SENDS,
 } as const;
 const dedicatedNames = { lanes: ResourceKind.DEDICATED_TVL_MAP } as const;
 
@@ -64,14 +86,19 @@ export function readResourceWords(words: readonly string[], laneCount = TVL_MAX)
   for (let at = 0; at < words.length; at++) {
     const word = words[at];
     if (word.includes('=')) {
-      if (scope === undefined) throw new Error(`${word}: of what? say function N, lane N or dedicated before it`);
+      if (scope === undefined)
+        throw new Error(`${word}: of what? say function N, lane N, dedicated or adapter before it`);
       changes.push(...readSetting(scope, word, laneCount));
-    } else if (word === 'dedicated') scope = makeScope('dedicated', 0, dedicatedNames);
+    } else if (word === 'dedicated') scope = makeScope(word, 0, dedicatedNames);
+    else if (word === 'adapter') scope = makeScope(word, 0, adapterNames);
     else if (word === 'function')
       scope = makeScope('function', readNumber(word, words[++at], TARGET_MAX), functionNames);
     else if (word === 'lane') scope = makeScope('lane', readNumber(word, words[++at], TARGET_MAX), laneNames);
     else if (word === 'level') scope = narrow(scope, readNumber(word, words[++at], LEVEL_MAX));
-    else throw new Error(`${word} is not understood; say function N [level N], lane N or dedicated, then name=value`);
+    else
+      throw new Error(
+        `${word} is not understood; say function N [level N], lane N, dedicated or adapter, then name=value`,
+      );
   }
   if (changes.length === 0) throw new Error('nothing to set; say for example function 1 pcbs=20');
   if (changes.length > RESOURCE_CHANGES_MAX)
@@ -89,12 +116,12 @@ export function encodeRequest(changes: readonly ResourceChange[]): Uint8Array {
 
 /** One sentence about a refused request. */
 export function describeRefusal(changes: readonly WordedChange[], answer: ResourceAnswer): string {
-  const { words, resource, word } = changes[answer.index];
+  const { words, resource, word, amount } = changes[answer.index];
   const { status, limit } = answer;
   const name = managementStatusName(status);
   const accepted = MAP_KINDS.includes(resource)
     ? `of lanes ${word * LANES_PER_WORD} on, ${formatLanes(lanesOf(limit, word))} would be accepted`
-    : `at most ${limit} would be accepted`;
+    : `at ${amount < limit ? 'least' : 'most'} ${limit} would be accepted`;
   const why: Partial<Record<number, string>> = {
     [ManagementStatus.BAD_OBJECT]: `there is none; the last one is ${limit}`,
     [ManagementStatus.BAD_FIELD]: accepted,
@@ -121,7 +148,7 @@ export function formatLanes(lanes: readonly number[]): string {
 }
 
 function makeScope(what: string, target: number, names: Scope['names']): Scope {
-  const words = what === 'dedicated' ? what : `${what} ${target}`;
+  const words = what === 'dedicated' || what === 'adapter' ? what : `${what} ${target}`;
   return { words, target, qosLevel: RESOURCE_NO_LEVEL, names };
 }
 
@@ -147,9 +174,11 @@ function readSetting(scope: Scope, word: string, laneCount: number): WordedChang
       return { ...change, word: index, amount: bits >>> 0 };
     });
   }
-  if (name !== 'shared') return [{ ...change, amount: readNumber(`${scope.words} ${name}`, value, AMOUNT_MAX) }];
-  const amount = SHARED_WORDS.indexOf(value);
-  if (amount < 0) throw new Error(`${words}: it must be ${SHARED_WORDS.join(', ')}`);
+  if (!Object.hasOwn(valueWords, name))
+    return [{ ...change, amount: readNumber(`${scope.words} ${name}`, value, AMOUNT_MAX) }];
+  const known = valueWords[name];
+  const amount = known.indexOf(value);
+  if (amount < 0) throw new Error(`${words}: it must be ${known.join(', ')}`);
   return [{ ...change, amount }];
 }
 

@@ -9,13 +9,16 @@ import type { ResourceChange } from '../../protocol/layout/gen/resource-change.g
 import { ResourceKind as Kind } from '../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../random.ts';
 import { change, digest, findDisagreement, guest, LIMITS, makeModel, makePlan } from '../test-support/share-model.ts';
+import { adapterSettingKinds, functionSettingKinds, type Settings } from './setting-changes.ts';
 import { HOST, type Requester } from './share-changes.ts';
-import type { SharePlan } from './share-plan.ts';
 
 const FUNCTIONS = 5;
 const LANES = 40;
 const REQUESTS = 2000;
 const NO_LEVEL = 15;
+const SETTINGS = [...adapterSettingKinds, ...functionSettingKinds];
+
+type Model = ReturnType<typeof makeModel>;
 
 t.test('whatever is asked for, by whom ever', async (t) => {
   for (let seed = 1; seed <= 4; seed++) {
@@ -33,7 +36,7 @@ t.test('whatever is asked for, by whom ever', async (t) => {
       const requester = random.below(3) === 0 ? HOST : guest(random.below(3) === 0 ? 0 : random.below(FUNCTIONS));
       const changes = Array.from({ length: 1 + random.below(3) }, () => anyChange(random, requester));
       const before = digest(model);
-      const expected = changes.length > 1 ? undefined : isAcceptable(manager.plan, requester, changes[0]);
+      const expected = changes.length > 1 ? undefined : isAcceptable(model, requester, changes[0]);
       units.notified.length = 0;
       const refusal = manager.request(requester, changes);
       const where = `seed ${seed}, request ${turn}: ${JSON.stringify([requester, changes])}`;
@@ -51,7 +54,7 @@ t.test('whatever is asked for, by whom ever', async (t) => {
 });
 
 /** Other events that change shares: resets, guests that leave and return, lending. */
-function disturb(random: Random, { manager }: ReturnType<typeof makeModel>): void {
+function disturb(random: Random, { manager }: Model): void {
   const owner = random.below(FUNCTIONS);
   const [reset, leave, come] = [0, 1, 2];
   const what = random.below(3);
@@ -62,10 +65,10 @@ function disturb(random: Random, { manager }: ReturnType<typeof makeModel>): voi
 
 /** Mostly valid requests. */
 function anyChange(random: Random, requester: Requester): ResourceChange {
-  const kind = random.pick([1, 2, 3, 4, 5, 16, 16, 17, 18, 18, 19, 19, 20, 21, 22]);
+  const kind = random.pick([1, 2, 3, 4, 5, 16, 16, 17, 18, 18, 19, 19, 20, 21, 22, ...SETTINGS]);
   const own = !requester.host && random.below(4) > 0;
-  const target =
-    kind <= Kind.TVL_WEIGHT ? random.below(LANES + 1) : kind === Kind.DEDICATED_TVL_MAP ? 0 : random.below(FUNCTIONS);
+  const single = kind === Kind.DEDICATED_TVL_MAP || adapterSettingKinds.includes(kind);
+  const target = kind <= Kind.TVL_WEIGHT ? random.below(LANES + 1) : single ? 0 : random.below(FUNCTIONS);
   const amounts: Record<number, () => number> = {
     [Kind.TVL_SHARED_CREDITS]: () => random.below(5),
     [Kind.TVL_MAP]: () => random.next() & random.next() & 0xff,
@@ -73,6 +76,7 @@ function anyChange(random: Random, requester: Requester): ResourceChange {
     [Kind.TVL_EXECUTION_CREDITS]: () => random.below(8),
     [Kind.TVL_COMPLETION_CREDITS]: () => random.below(30),
   };
+  if (SETTINGS.includes(kind)) return change(kind, target, random.below(random.oneIn(2) ? 3 : 20));
   const amount = amounts[kind]?.() ?? random.below(40);
   const word = kind === Kind.TVL_MAP ? random.below(2) : 0;
   const levelled = [Kind.VCBS, Kind.PCBS, Kind.TVLS, Kind.TVL_MAP].some((one) => one === kind);
@@ -81,15 +85,26 @@ function anyChange(random: Random, requester: Requester): ResourceChange {
   return change(kind, asked, amount >>> 0, { word, qosLevel });
 }
 
+/** Whether a setting may have the value, by its range and the other threshold. */
+function isSettable({ doorbells }: Settings, { resource, target, amount }: ResourceChange): boolean {
+  const { low, high, entries } = doorbells[target];
+  if (resource === Kind.DOORBELL_THRESHOLD_LOW) return amount >= 1 && amount < high;
+  if (resource === Kind.DOORBELL_THRESHOLD_HIGH) return amount > low && amount <= entries;
+  return amount <= (resource === Kind.DOORBELL_POLICY ? 2 : 1);
+}
+
 /**
  * The expected result of a request with one change, by counting; undefined where the oracle does
  * not know it.
  */
-function isAcceptable(plan: SharePlan, requester: Requester, asked: ResourceChange): boolean | undefined {
+function isAcceptable({ manager, units }: Model, requester: Requester, asked: ResourceChange): boolean | undefined {
+  const { plan } = manager;
   const { resource, target, amount, qosLevel } = asked;
   const physical = requester.host || requester.function === 0;
   const levelled = qosLevel !== NO_LEVEL;
-  if (levelled ? !requester.host && requester.function !== target : !physical) return false;
+  const own = !requester.host && requester.function === target && functionSettingKinds.includes(resource);
+  if (levelled ? !requester.host && requester.function !== target : !physical && !own) return false;
+  if (SETTINGS.includes(resource)) return isSettable(units.settings, asked);
   const mine = plan.functions[target];
   if (levelled) {
     if (resource === Kind.VCBS) return amount <= mine.vcbs;

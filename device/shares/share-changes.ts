@@ -19,6 +19,13 @@ import {
 import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import { changeDedicatedMap, changeLane, changeLaneCount, changeLaneMap, findStarvedLane } from './lane-changes.ts';
+import {
+  adapterSettingKinds,
+  changeSetting,
+  findBadThreshold,
+  functionSettingKinds,
+  type Settings,
+} from './setting-changes.ts';
 import type { SharePlan } from './share-plan.ts';
 import { badAmount, type Refusal, refuse } from './share-refusal.ts';
 import { findPlace, isFree, type VcbReservations } from './vcb-placement.ts';
@@ -47,7 +54,8 @@ const laneKinds: readonly number[] = [
 const sharedKinds: readonly number[] = [ResourceKind.VCBS, ResourceKind.PCBS, ResourceKind.TVLS, ResourceKind.TVL_MAP];
 const functionKinds: readonly number[] = [...sharedKinds, ResourceKind.VCB_BASE, ResourceKind.SCHEDULER_BUFFERS];
 const mapKinds: readonly number[] = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP];
-const knownKinds: readonly number[] = [...laneKinds, ...functionKinds, ResourceKind.DEDICATED_TVL_MAP];
+const settingKinds: readonly number[] = [...adapterSettingKinds, ...functionSettingKinds];
+const knownKinds: readonly number[] = [...laneKinds, ...functionKinds, ResourceKind.DEDICATED_TVL_MAP, ...settingKinds];
 
 /** Decodes consecutive changes of a request. */
 export function decodeChanges(bytes: Uint8Array): ResourceChange[] {
@@ -57,21 +65,34 @@ export function decodeChanges(bytes: Uint8Array): ResourceChange[] {
   );
 }
 
-/** Makes all changes on `plan`. After a refusal the plan is half changed and must be discarded. */
+/** What a request changes. */
+export interface Division {
+  readonly plan: SharePlan;
+  readonly settings: Settings;
+}
+
+/**
+ * Makes all changes on plan and settings. After a refusal both are half changed and must be
+ * discarded.
+ */
 export function makeChanges(
-  plan: SharePlan,
+  { plan, settings }: Division,
   reserved: VcbReservations,
   requester: Requester,
   changes: readonly ResourceChange[],
 ): RequestRefusal | undefined {
   for (const [index, change] of changes.entries()) {
-    const refusal = findFault(plan, requester, change) ?? makeChange(plan, reserved, change);
+    const refusal =
+      findFault(plan, requester, change) ?? makeChange(plan, reserved, change) ?? changeSetting(settings, change);
     if (refusal !== undefined) return { ...refusal, index };
   }
   // Credits may be changed before or after the permission to share: the final state of the lane
-  // counts, and its last change is blamed.
+  // counts, and its last change is blamed. The same holds for thresholds.
   for (let index = changes.length - 1; index >= 0; index--) {
-    const refusal = laneKinds.includes(changes[index].resource) ? findStarvedLane(plan, changes[index]) : undefined;
+    const change = changes[index];
+    const refusal = laneKinds.includes(change.resource)
+      ? findStarvedLane(plan, change)
+      : findBadThreshold(settings, change);
     if (refusal !== undefined) return { ...refusal, index };
   }
   return undefined;
@@ -81,10 +102,12 @@ export function makeChanges(
 function findFault(plan: SharePlan, requester: Requester, change: ResourceChange): Refusal | undefined {
   const { resource, qosLevel, word, target } = change;
   if (!knownKinds.includes(resource))
-    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.DEDICATED_TVL_MAP);
+    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.DOORBELL_THRESHOLD_HIGH);
   const level = qosLevel !== RESOURCE_NO_LEVEL;
   const permitted =
-    requester.host || (level ? requester.function === target : requester.function === PHYSICAL_FUNCTION);
+    requester.host ||
+    (!level && requester.function === PHYSICAL_FUNCTION) ||
+    ((level || functionSettingKinds.includes(resource)) && requester.function === target);
   if (!permitted) return refuse(ManagementStatus.NOT_PERMITTED, RESOURCE_CHANGE_RESOURCE_OFFSET, 0);
   if (level && !sharedKinds.includes(resource))
     return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_QOS_LEVEL_OFFSET, RESOURCE_NO_LEVEL);
@@ -97,12 +120,13 @@ function findFault(plan: SharePlan, requester: Requester, change: ResourceChange
   return undefined;
 }
 
-/** Number of targets of a resource: lanes, functions, or the one map of the dedicated buffers. */
+/** Number of targets: lanes, functions, or the one map or the one adapter. */
 function countTargets(plan: SharePlan, resource: number): number {
   if (laneKinds.includes(resource)) return plan.lanes.length;
-  return functionKinds.includes(resource) ? plan.functions.length : 1;
+  return functionKinds.includes(resource) || functionSettingKinds.includes(resource) ? plan.functions.length : 1;
 }
 
+/** Changes the plan. A setting is no part of it. */
 function makeChange(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
   const level = change.qosLevel !== RESOURCE_NO_LEVEL;
   switch (change.resource) {
@@ -121,7 +145,7 @@ function makeChange(plan: SharePlan, reserved: VcbReservations, change: Resource
     case ResourceKind.DEDICATED_TVL_MAP:
       return changeDedicatedMap(plan, change);
     default:
-      return changeLane(plan, change);
+      return laneKinds.includes(change.resource) ? changeLane(plan, change) : undefined;
   }
 }
 

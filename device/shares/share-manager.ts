@@ -57,7 +57,8 @@ export class ShareManager {
    */
   request(requester: Requester, changes: readonly ResourceChange[]): RequestRefusal | undefined {
     const plan = this.plan.copy();
-    const refusal = makeChanges(plan, this.units, requester, changes);
+    const settings = this.units.readSettings();
+    const refusal = makeChanges({ plan, settings }, this.units, requester, changes);
     if (refusal !== undefined) return refusal;
     const before = this.#plan;
     this.#adopt(plan);
@@ -65,6 +66,8 @@ export class ShareManager {
       const itself = !requester.host && requester.function === number;
       if (!itself && describeShare(before, number) !== describeShare(plan, number)) this.units.shareChanged(number);
     });
+    // Controls may return or lend shares, and so change the plan again.
+    this.units.applySettings(settings);
     return undefined;
   }
 

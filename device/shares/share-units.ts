@@ -5,6 +5,7 @@
  * checked on a plan before. Implemented by `adapter/adapter-units.ts`.
  */
 import type { LaneMask } from '../lane/lane-set.ts';
+import type { Settings } from './setting-changes.ts';
 import type { LaneShare } from './share-plan.ts';
 import type { VcbReservations } from './vcb-placement.ts';
 
@@ -32,4 +33,8 @@ export interface ShareUnits extends VcbReservations {
    */
   lendPcbs(functionNumber: number): void;
   askBackPcbs(functionNumber: number): void;
+  /** A copy of the settings, which software changes by registers. */
+  readSettings(): Settings;
+  /** Sets those that differ. */
+  applySettings(settings: Settings): void;
 }

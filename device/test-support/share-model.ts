@@ -5,8 +5,14 @@
  */
 import { crc32 } from 'node:zlib';
 import { RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
-import { newResourceChange, type ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
+import {
+  encodeResourceChange,
+  newResourceChange,
+  RESOURCE_CHANGE_SIZE,
+  type ResourceChange,
+} from '../../protocol/layout/gen/resource-change.gen.ts';
 import { LANE_WORDS, type LaneMask } from '../lane/lane-set.ts';
+import type { Settings } from '../shares/setting-changes.ts';
 import type { Requester } from '../shares/share-changes.ts';
 import { maskOf, ShareManager } from '../shares/share-manager.ts';
 import { type FunctionShare, type LaneShare, NO_OWNER, type ShareLimits, SharePlan } from '../shares/share-plan.ts';
@@ -23,6 +29,9 @@ export const LIMITS: ShareLimits = {
   listSize: 112,
 };
 
+/** Entries of the scheduler buffer of each modelled function. */
+export const DOORBELL_ENTRIES = 16;
+
 /** Units that record the last settings they were given. */
 export class ModelUnits implements ShareUnits {
   readonly functions: FunctionShare[];
@@ -37,6 +46,7 @@ export class ModelUnits implements ShareUnits {
   readonly activity: number[];
   readonly busy: boolean[];
   readonly lentPcbs = new Set<number>();
+  settings: Settings;
 
   constructor(plan: SharePlan) {
     const { functions, lanes } = plan.copy();
@@ -48,6 +58,8 @@ export class ModelUnits implements ShareUnits {
     );
     this.activity = functions.map(() => 0);
     this.busy = functions.map(() => false);
+    const doorbells = { policy: 1, linkCheck: 0, adaptive: 0, low: 2, high: 8, entries: DOORBELL_ENTRIES };
+    this.settings = { control: 0, doorbells: functions.map(() => ({ ...doorbells })) };
   }
 
   isHeldByOther(functionNumber: number, base: number, count: number): boolean {
@@ -118,6 +130,14 @@ export class ModelUnits implements ShareUnits {
   askBackPcbs(functionNumber: number): void {
     this.lentPcbs.delete(functionNumber);
   }
+
+  readSettings(): Settings {
+    return structuredClone(this.settings);
+  }
+
+  applySettings(settings: Settings): void {
+    this.settings = structuredClone(settings);
+  }
 }
 
 /** A plan with the given function shares, adjacent in the VCB space, and lanes without owner. */
@@ -156,6 +176,14 @@ export function change(
   return { ...newResourceChange(), resource, target, amount, qosLevel: RESOURCE_NO_LEVEL, ...more };
 }
 
+/** The bytes of a request of the host. */
+export function encodeChanges(changes: readonly ResourceChange[]): Uint8Array {
+  const bytes = new Uint8Array(changes.length * RESOURCE_CHANGE_SIZE);
+  const view = new DataView(bytes.buffer);
+  for (const [index, one] of changes.entries()) encodeResourceChange(view, index * RESOURCE_CHANGE_SIZE, one);
+  return bytes;
+}
+
 /** A guest of function `number` as the requester. */
 export function guest(number: number): Requester {
   return { host: false, function: number };
@@ -164,8 +192,8 @@ export function guest(number: number): Requester {
 /** A checksum of the plan and of all settings of the units. */
 export function digest(model: ReturnType<typeof makeModel>): string {
   const { manager, units } = model;
-  const { functions, owned, levels, dedicated, lanes } = units;
-  const state = JSON.stringify([manager.plan, functions, owned, levels, dedicated, lanes]);
+  const { functions, owned, levels, dedicated, lanes, settings } = units;
+  const state = JSON.stringify([manager.plan, functions, owned, levels, dedicated, lanes, settings]);
   return crc32(state).toString(16);
 }
 

@@ -62,6 +62,14 @@ run_share_files() {
     refused "function 0 pcbs 1; adapter lend 1" "the only group" &&
     refused "" "request is empty"
   report $? "misspelt"
+  accepted "function 0 policy 2 link-check 1 adaptive 1 low 3 high 5" &&
+    grep -q "^doorbells: policy 2 link-check 1 adaptive 1 low 3 high 5" "$device/resources" && works &&
+    refused "function 0 low 5" "change 1, function 0 low 5: out of range .* limit 4)" &&
+    refused "function 0 policy 3" "limit 2)" &&
+    accepted "function 0 policy 1 link-check 0 adaptive 0" && works
+  report $? "doorbells"
+  accepted "adapter freeze 1" && grep -q "adapter control 0x8 " "$device/resources" && accepted "adapter freeze 0"
+  report $? "freeze"
   accepted "adapter disable 1" && grep -q "disabled 1" "$device/resources" &&
     accepted "adapter disable 0" && works
   report $? "adapter"

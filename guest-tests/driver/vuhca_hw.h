@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xadc603bfu
-#define VUHCA_LAYOUT_HASH_HIGH 0xbdf49143u
+#define VUHCA_LAYOUT_HASH_LOW 0x726b93d9u
+#define VUHCA_LAYOUT_HASH_HIGH 0xf9529311u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -748,7 +748,8 @@ enum vuhca_port_state {
 };
 
 /*
- * Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level.
+ * Resources and settings of a resource change. A virtual function may change VCBS, PCBS, TVLS and
+ * TVL_MAP of its levels, and its DOORBELL settings.
  */
 enum vuhca_resource_kind {
 	/* Private execution credits of lane `target`. */
@@ -779,6 +780,24 @@ enum vuhca_resource_kind {
 	VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS = 21,
 	/* Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP. */
 	VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP = 22,
+	/* ADAPTER_CONTROL.disable, 0 or 1. */
+	VUHCA_RESOURCE_KIND_ADAPTER_DISABLE = 32,
+	/* ADAPTER_CONTROL.returnShares, 0 or 1. */
+	VUHCA_RESOURCE_KIND_ADAPTER_RETURN_SHARES = 33,
+	/* ADAPTER_CONTROL.lendIdle, 0 or 1. */
+	VUHCA_RESOURCE_KIND_ADAPTER_LEND_IDLE = 34,
+	/* ADAPTER_CONTROL.freezeSends, 0 or 1. */
+	VUHCA_RESOURCE_KIND_ADAPTER_FREEZE_SENDS = 35,
+	/* DOORBELL_POLICY.overflow of function `target`. */
+	VUHCA_RESOURCE_KIND_DOORBELL_POLICY = 48,
+	/* DOORBELL_POLICY.linkCheck of function `target`. */
+	VUHCA_RESOURCE_KIND_DOORBELL_LINK_CHECK = 49,
+	/* DOORBELL_POLICY.adaptive of function `target`. */
+	VUHCA_RESOURCE_KIND_DOORBELL_ADAPTIVE = 50,
+	/* DOORBELL_THRESHOLDS.low of function `target`; below the high one. */
+	VUHCA_RESOURCE_KIND_DOORBELL_THRESHOLD_LOW = 51,
+	/* DOORBELL_THRESHOLDS.high of function `target`; above the low one. */
+	VUHCA_RESOURCE_KIND_DOORBELL_THRESHOLD_HIGH = 52,
 };
 
 /* Owner of a transmit virtual lane. */

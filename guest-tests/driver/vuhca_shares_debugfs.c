@@ -49,6 +49,23 @@ static void vuhca_show_share(struct seq_file *file,
 	seq_putc(file, '\n');
 }
 
+#define vuhca_field(value, name) \
+	(((value) & VUHCA_CSR_##name##_MASK) >> VUHCA_CSR_##name##_SHIFT)
+
+/* How doorbells of this function are processed when resources run short. */
+static void vuhca_show_doorbells(struct seq_file *file, struct vuhca_dev *dev)
+{
+	u32 policy = vuhca_read_csr(dev, VUHCA_CSR_DOORBELL_POLICY_OFF);
+	u32 thresholds = vuhca_read_csr(dev, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF);
+
+	seq_printf(file, "doorbells: policy %u link-check %u adaptive %u low %u high %u\n",
+		   vuhca_field(policy, DOORBELL_POLICY_OVERFLOW),
+		   vuhca_field(policy, DOORBELL_POLICY_LINK_CHECK),
+		   vuhca_field(policy, DOORBELL_POLICY_ADAPTIVE),
+		   vuhca_field(thresholds, DOORBELL_THRESHOLDS_LOW),
+		   vuhca_field(thresholds, DOORBELL_THRESHOLDS_HIGH));
+}
+
 /* A virtual function sees only its own share. */
 static int vuhca_resources_show(struct seq_file *file, void *unused)
 {
@@ -64,6 +81,7 @@ static int vuhca_resources_show(struct seq_file *file, void *unused)
 			return err;
 		vuhca_show_share(file, &share);
 	} while (!dev->function && ++number < share.functions);
+	vuhca_show_doorbells(file, dev);
 	if (dev->function)
 		return 0;
 	seq_printf(file,

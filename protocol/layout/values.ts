@@ -420,7 +420,7 @@ export const portState: ValueTable = {
 
 export const resourceKind: ValueTable = {
   name: 'resource-kind',
-  doc: 'Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level.',
+  doc: 'Resources and settings of a resource change. A virtual function may change VCBS, PCBS, TVLS and TVL_MAP of its levels, and its DOORBELL settings.',
   source: 'US 8,484,392 par. 65-85',
   values: rows([
     ['TVL_EXECUTION_CREDITS', 1, 'Private execution credits of lane `target`.'],
@@ -435,6 +435,15 @@ export const resourceKind: ValueTable = {
     ['TVL_MAP', 20, 'Lanes by number: 32 bits of the map, from lane 32 x `word`.'],
     ['SCHEDULER_BUFFERS', 21, 'Dedicated collect buffers of the send queue scheduler guaranteed to the function.'],
     ['DEDICATED_TVL_MAP', 22, 'Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP.'],
+    ['ADAPTER_DISABLE', 32, 'ADAPTER_CONTROL.disable, 0 or 1.'],
+    ['ADAPTER_RETURN_SHARES', 33, 'ADAPTER_CONTROL.returnShares, 0 or 1.'],
+    ['ADAPTER_LEND_IDLE', 34, 'ADAPTER_CONTROL.lendIdle, 0 or 1.'],
+    ['ADAPTER_FREEZE_SENDS', 35, 'ADAPTER_CONTROL.freezeSends, 0 or 1.'],
+    ['DOORBELL_POLICY', 48, 'DOORBELL_POLICY.overflow of function `target`.'],
+    ['DOORBELL_LINK_CHECK', 49, 'DOORBELL_POLICY.linkCheck of function `target`.'],
+    ['DOORBELL_ADAPTIVE', 50, 'DOORBELL_POLICY.adaptive of function `target`.'],
+    ['DOORBELL_THRESHOLD_LOW', 51, 'DOORBELL_THRESHOLDS.low of function `target`; below the high one.'],
+    ['DOORBELL_THRESHOLD_HIGH', 52, 'DOORBELL_THRESHOLDS.high of function `target`; above the low one.'],
   ]),
 };
 

@@ -30,6 +30,7 @@ t.test('the tables of an adapter whose division is known', async (t) => {
       'function 1 level 1 vcbs=15 pcbs=8',
       'lane 3 execution=4 completion=16 weight=2 shared=none',
       'dedicated lanes=62-63',
+      'function 1 policy=most-spilled link-check=compare-swap low=3 adaptive=on',
     ],
   ];
   const changes = readResourceWords(words.join(' ').split(' '), 64);
@@ -59,6 +60,11 @@ lanes   of          execution  used  completion  used  shared  weight  list
 39-61   all                 0     0           2     0  both         1   320
 62-63   dedicated           0     0           2     0  both         1   320
 shared                     60               114
+
+doorbells   policy        link check    spill below  until   of  adaptive
+function 0  newest        read                   16     64  128  no
+function 1  most-spilled  compare-swap            3     64  128  yes
+function 2  newest        read                   16     64  128  no
 `,
   );
 });
@@ -108,6 +114,14 @@ const accepted: readonly (readonly [words: string, shown: object])[] = [
   ['lane 3 weight=9', { lanes: { 3: { weight: 9 } } }],
   ['lane 3 list=50', { lanes: { 3: { listSize: 50 } } }],
   ['dedicated lanes=126-127', { dedicatedLanes: [126, 127] }],
+  ['function 1 policy=most-spilled', { functions: { 1: { doorbells: { policy: 'MOST_SPILLED' } } } }],
+  ['function 1 link-check=compare-swap', { functions: { 1: { doorbells: { linkCheck: 'COMPARE_SWAP' } } } }],
+  ['function 1 adaptive=on', { functions: { 1: { doorbells: { adaptive: true } } } }],
+  ['function 1 low=5 high=6', { functions: { 0: { doorbells: { low: 16 } }, 1: { doorbells: { low: 5, high: 6 } } } }],
+  ['adapter disable=on', { disabled: true, lendIdle: false }],
+  ['adapter lend=on', { disabled: true, lendIdle: true }],
+  ['adapter freeze=on', { freezeSends: true, returnShares: false }],
+  ['adapter disable=off freeze=off lend=off', { disabled: false, freezeSends: false, lendIdle: false }],
 ];
 
 /** Refusals of requests for too much of each, after the above, by an adapter of three functions. */
@@ -131,6 +145,9 @@ const refused: readonly (readonly [words: string, said: string])[] = [
   ['lane 3 execution=0', 'a lane needs credits of each kind, its own or shared ones (BAD_STATE)'],
   ['lane 3 weight=256', 'at most 255 would be accepted (BAD_FIELD)'],
   ['lane 3 list=321', 'at most 320 would be accepted (BAD_FIELD)'],
+  ['function 1 low=6', 'at most 5 would be accepted (BAD_FIELD)'],
+  ['function 1 high=5', 'at least 6 would be accepted (BAD_FIELD)'],
+  ['function 1 high=129', 'at most 128 would be accepted (BAD_FIELD)'],
   ['lane 128 weight=1', 'there is none; the last one is 127 (BAD_OBJECT)'],
   ['function 3 pcbs=1', 'there is none; the last one is 2 (BAD_OBJECT)'],
   ['dedicated lanes=0', 'not so much is unallocated; of lanes 0 on, 20-31 would be accepted (NO_RESOURCES)'],
@@ -155,6 +172,8 @@ t.test('every resource can be set on a running adapter; what is refused is said,
       await t.rejects(set(request), { message: `${words}: ${said}; nothing was changed` });
       t.same(await control.request('resources'), before, request);
     }
+  const returned = { returnShares: true, functions: { 1: { vcbs: 0, pcbs: 0, lanes: [] } } };
+  t.match(await set('adapter return=on'), returned, 'no function has a guest');
 });
 
 t.test('mistakes in the words alone are reported before any adapter is asked', async (t) => {

@@ -32,6 +32,12 @@ export function defineResources(command: CliCommand): void {
       '  lane 3 execution=4 completion=16 weight=2 list=32 shared=none',
       '                                or shared=execution, completion, both',
       '  dedicated lanes=120-127       lanes of the send queue scheduler, or none',
+      '  function 1 policy=newest low=8 high=32 adaptive=on link-check=read',
+      '                                doorbells: policy=off, newest, most-spilled; free entries at which',
+      '                                spilling begins and ends; link-check=read, compare-swap',
+      '  adapter disable=off return=on lend=on freeze=off',
+      '                                stops all commands; returns the shares of guests that left; lends',
+      '                                idle ones; freezes send contexts',
     )
     .addExample('vuhca resources show', 'all functions and lanes')
     .addExample('vuhca resources set function 1 vcbs=25 pcbs=20 tvls=10', 'the share of function 1')

@@ -36,9 +36,15 @@ export function renderResources(report: ResourceReport): string {
   const switches = [
     ...(report.returnShares ? ['shares return when a guest leaves'] : []),
     ...(report.lendIdle ? ['idle shares are lent'] : []),
+    ...(report.disabled ? ['the adapter is disabled: commands wait'] : []),
+    ...(report.freezeSends ? ['send contexts are frozen'] : []),
   ];
   const notes = switches.length === 0 ? '' : `\n${switches.join('; ')}\n`;
-  return `${table(functions)}\n${table(lanes)}${notes}`;
+  const doorbells = [
+    ['doorbells', 'policy', 'link check', 'spill below', 'until', 'of', 'adaptive'],
+    ...report.functions.map(describeDoorbells),
+  ];
+  return `${table(functions)}\n${table(lanes)}\n${table(doorbells)}${notes}`;
 }
 
 function describeFunction(share: FunctionShare): (string | number)[][] {
@@ -57,6 +63,12 @@ function describeFunction(share: FunctionShare): (string | number)[][] {
       '',
     ]),
   ];
+}
+
+function describeDoorbells({ number, doorbells }: FunctionShare): (string | number)[] {
+  const { policy, linkCheck, low, high, entries, adaptive } = doorbells;
+  const word = (name: string): string => name.toLowerCase().replaceAll('_', '-');
+  return [`function ${number}`, word(policy), word(linkCheck), low, high, entries, adaptive ? 'yes' : 'no'];
 }
 
 /** Runs of lanes that are set alike. */

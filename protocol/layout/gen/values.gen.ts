@@ -1381,7 +1381,8 @@ export function portStateName(value: number): string {
 }
 
 /**
- * Resources of a resource change. Virtual functions may change those from VCBS on, per QoS level.
+ * Resources and settings of a resource change. A virtual function may change VCBS, PCBS, TVLS and
+ * TVL_MAP of its levels, and its DOORBELL settings.
  */
 export const ResourceKind = {
   /** Private execution credits of lane `target`. */
@@ -1408,6 +1409,24 @@ export const ResourceKind = {
   SCHEDULER_BUFFERS: 21,
   /** Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP. */
   DEDICATED_TVL_MAP: 22,
+  /** ADAPTER_CONTROL.disable, 0 or 1. */
+  ADAPTER_DISABLE: 32,
+  /** ADAPTER_CONTROL.returnShares, 0 or 1. */
+  ADAPTER_RETURN_SHARES: 33,
+  /** ADAPTER_CONTROL.lendIdle, 0 or 1. */
+  ADAPTER_LEND_IDLE: 34,
+  /** ADAPTER_CONTROL.freezeSends, 0 or 1. */
+  ADAPTER_FREEZE_SENDS: 35,
+  /** DOORBELL_POLICY.overflow of function `target`. */
+  DOORBELL_POLICY: 48,
+  /** DOORBELL_POLICY.linkCheck of function `target`. */
+  DOORBELL_LINK_CHECK: 49,
+  /** DOORBELL_POLICY.adaptive of function `target`. */
+  DOORBELL_ADAPTIVE: 50,
+  /** DOORBELL_THRESHOLDS.low of function `target`; below the high one. */
+  DOORBELL_THRESHOLD_LOW: 51,
+  /** DOORBELL_THRESHOLDS.high of function `target`; above the low one. */
+  DOORBELL_THRESHOLD_HIGH: 52,
 } as const;
 export type ResourceKind = (typeof ResourceKind)[keyof typeof ResourceKind];
 
@@ -1436,6 +1455,36 @@ export const resourceKindNames: readonly string[] = [
   'TVL_MAP',
   'SCHEDULER_BUFFERS',
   'DEDICATED_TVL_MAP',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'ADAPTER_DISABLE',
+  'ADAPTER_RETURN_SHARES',
+  'ADAPTER_LEND_IDLE',
+  'ADAPTER_FREEZE_SENDS',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'DOORBELL_POLICY',
+  'DOORBELL_LINK_CHECK',
+  'DOORBELL_ADAPTIVE',
+  'DOORBELL_THRESHOLD_LOW',
+  'DOORBELL_THRESHOLD_HIGH',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
