@@ -123,7 +123,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       listSize: options.pcbCount + options.schedulerBufferCount,
       ports: this.ports,
     });
-    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1);
+    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1, options.fetchQuantum);
     this.lanes.onRoom = (qp) => this.scheduler.schedule(qp);
     this.admission = new CommandAdmission(this.tables.queuePairs, this.lanes);
     this.connected = new ConnectedTransport({
@@ -154,7 +154,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.#management = new ManagementProcessor(this);
     this.shareManager = new ShareManager(new AdapterUnits(this), readPlan(this));
     this.traces = new Traces(clock, functionCount);
-    this.shareAdjuster = new ShareAdjuster(this.shareManager, clock);
+    this.shareAdjuster = new ShareAdjuster(this.shareManager, clock, options.idleIntervalNs);
   }
 
   /** ADAPTER_CONTROL, as the physical function last wrote it. */

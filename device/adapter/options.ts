@@ -60,6 +60,14 @@ export interface AdapterOptions {
   readonly sendEgressSeed?: number;
   /** The link between the two ports until another link is plugged in. */
   readonly portLink: PortLinkOptions;
+  /** Part of PCBs, scheduler buffers, lanes and credits that is private; 50 percent by default. */
+  readonly privatePercent?: number;
+  /** A function without activity for this time is idle; 10 ms by default. */
+  readonly idleIntervalNs?: number;
+  /** Posted doorbells that the bus holds for each entry of a scheduler buffer; 4 by default. */
+  readonly busDepth?: number;
+  /** Commands read from one send queue per turn; by default 16, and 8 with several functions. */
+  readonly fetchQuantum?: number;
   /**
    * A modelled write-combining processor in front of the collect pages; undefined: writes arrive as
    * made.
@@ -86,6 +94,17 @@ export const defaultAdapterOptions: AdapterOptions = {
   portLink: { kind: 'cable' },
 };
 
+/** Private part of each pool when `privatePercent` is absent. */
+const PRIVATE_PERCENT = 50;
+
+/** The private part of `total`, from 0 to 1 times it. */
+export function takePrivate(
+  { privatePercent = PRIVATE_PERCENT }: Pick<AdapterOptions, 'privatePercent'>,
+  total: number,
+): number {
+  return (total * privatePercent) / 100;
+}
+
 /** The buffers that a function has at power-on, and again when its share was returned. */
 export interface DefaultShare {
   readonly pcbs: number;
@@ -94,21 +113,21 @@ export interface DefaultShare {
 }
 
 /**
- * A lone function has all buffers. Several functions divide half of each pool equally, and share
- * the other half.
+ * A lone function has all buffers. Several functions divide the private part of each pool equally,
+ * and share the rest.
  */
 export function getDefaultShare(options: AdapterOptions): DefaultShare {
   const { functionCount, pcbCount, pcbGuaranteed, schedulerBufferCount } = options;
   if (functionCount === 1)
     return { pcbs: pcbCount, pcbsGuaranteed: pcbGuaranteed, schedulerBuffers: schedulerBufferCount };
-  const pcbs = Math.floor(pcbCount / 2 / functionCount);
+  const pcbs = Math.floor(takePrivate(options, pcbCount) / functionCount);
   const [level0, level1] = pcbGuaranteed;
   return {
     pcbs,
     pcbsGuaranteed: [Math.floor((pcbs * level0) / pcbCount), Math.floor((pcbs * level1) / pcbCount)],
     // Without a dedicated buffer of its own, a function's send queues could wait for other
     // functions.
-    schedulerBuffers: Math.max(1, Math.floor(schedulerBufferCount / 2 / functionCount)),
+    schedulerBuffers: Math.max(1, Math.floor(takePrivate(options, schedulerBufferCount) / functionCount)),
   };
 }
 
@@ -132,10 +151,15 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['executionCredits', 1, 1024],
     ['completionCredits', 1, 4096],
     ['portQueuePackets', 2, 1024],
+    ['privatePercent', 0, 100],
+    ['idleIntervalNs', 1, 1e12],
+    ['busDepth', 1, 64],
+    ['fetchQuantum', 1, 256],
   ];
   for (const [name, low, high] of ranges) {
-    const value = options[name] as number;
-    if (!Number.isInteger(value) || value < low || value > high)
+    const value = options[name] as number | undefined;
+    if (value === undefined && !(name in defaultAdapterOptions)) continue;
+    if (value === undefined || !Number.isInteger(value) || value < low || value > high)
       return `option ${name} is ${value}; it must be ${low} to ${high}`;
   }
   if (options.vcbCount * functionCount > VCB_MAX)

@@ -61,7 +61,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     this.underlying = underlying;
     this.shared = shared;
     const { scheduler, tables, options } = shared;
-    const { doorbellEntries, busReads } = options;
+    const { doorbellEntries, busReads, busDepth } = options;
     this.registers = new RegisterFile(underlying.faults);
     this.eventDoorbells = new EventDoorbells(underlying, tables);
     this.doorbells = new DoorbellUnit(underlying, {
@@ -70,6 +70,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       queuePairs: tables.queuePairs,
       doorbellEntries,
       busReads,
+      ...(busDepth === undefined ? {} : { busDepth }),
     });
     scheduler.addUnit(this.doorbells);
     this.collect = this.#createCollectUnit();

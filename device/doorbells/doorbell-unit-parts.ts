@@ -42,4 +42,6 @@ export interface DoorbellUnitParts<Unit> {
   readonly doorbellEntries: number;
   /** Limit of outstanding bus reads. */
   readonly busReads: number;
+  /** Posted doorbells that the bus holds per entry of the scheduler buffer. */
+  readonly busDepth?: number;
 }

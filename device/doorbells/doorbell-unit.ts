@@ -53,9 +53,9 @@ export class DoorbellUnit {
 
   constructor(owner: UnderlyingFunction, parts: DoorbellUnitParts<DoorbellUnit>) {
     this.owner = owner;
-    const { doorbellEntries, busReads } = parts;
+    const { doorbellEntries, busReads, busDepth = BUS_DEPTH } = parts;
     ({ scheduler: this.#scheduler, fetcher: this.#fetcher } = parts);
-    this.inbound = new InboundQueue(doorbellEntries * BUS_DEPTH, busReads);
+    this.inbound = new InboundQueue(doorbellEntries * busDepth, busReads);
     this.buffer = new DoorbellBuffer(doorbellEntries);
     this.overflow = new OverflowBuffer(owner.dma);
     this.thresholds = new OverflowThresholds(doorbellEntries);

@@ -31,6 +31,9 @@ const NO_QPN = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK;
 /** Size of the link: nextQpn and nextState. */
 const LINK_BYTES = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES + SEND_QUEUE_DESCRIPTOR_NEXT_STATE_BYTES;
 
+/** Size of read pointer and `destroyed`, which follow the link. */
+const POSITION_BYTES = 4;
+
 export class SendQueueDescriptors {
   readonly #dma: Dma;
   readonly #faults: FaultLog;
@@ -65,6 +68,13 @@ export class SendQueueDescriptors {
     if (!qp.stopped || qp.stopShown || qp.destroyed || qp.busReads > 0) return;
     qp.stopShown = true;
     this.publish(qp);
+  }
+
+  /** Writes the read pointer only: the scheduler has read commands (par. 76). */
+  writePosition(qp: QueuePair): void {
+    setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
+    setSendQueueDescriptorDestroyed(this.#view, 0, 0);
+    this.#dma.at(qp.descriptorAddress + LINK_BYTES).write(qp, this.#bytes, LINK_BYTES, POSITION_BYTES);
   }
 
   /** Writes the link only. */

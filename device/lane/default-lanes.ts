@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Division of lanes and credits at power-on (US 8,484,392 par. 44, 51). A single function shares
- * all lanes. Of several functions each owns an equal part of half the lanes, split between its QoS
- * levels: an even number unless it is one lane. The rest is shared. Half of the credits are
- * private, in equal parts; each lane has at least one where there are more credits than lanes,
- * because a function that holds the shared ones with long messages must not stop the others. Called
- * by `TransmitVirtualLanes`.
+ * all lanes. Of several functions each owns an equal part of the private lanes, split between its
+ * QoS levels: an even number unless it is one lane. The rest is shared. Lanes and credits have the
+ * same private part, half of them by default. Each lane has at least one private credit where there
+ * are more credits than lanes: a function that holds the shared ones must not stop the others.
+ * Called by `TransmitVirtualLanes`.
  */
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { LaneSettings } from './lane.ts';
@@ -22,16 +22,16 @@ export interface UndividedLanes {
 }
 
 /** Sets credits, owners and maps of all lanes. */
-export function divideLanes(lanes: UndividedLanes, functionCount: number): void {
+export function divideLanes(lanes: UndividedLanes, functionCount: number, privatePercent = 50): void {
   const { count } = lanes;
   for (let lane = 0; lane < count; lane++)
     lanes.setLane(lane, {
-      executionCredits: getPrivate(lanes.execution.total, count),
-      completionCredits: getPrivate(lanes.completion.total, count),
+      executionCredits: getPrivate(lanes.execution.total, count, privatePercent),
+      completionCredits: getPrivate(lanes.completion.total, count, privatePercent),
       sharedExecution: true,
       sharedCompletion: true,
     });
-  const part = functionCount === 1 ? 0 : Math.floor(count / 2 / functionCount);
+  const part = functionCount === 1 ? 0 : Math.floor((count * privatePercent) / 100 / functionCount);
   if (part === 0) return;
   const perLevel = Math.floor(part / QOS_LEVELS);
   // With one lane per function the levels have no map: each uses the lanes of its function.
@@ -44,8 +44,8 @@ export function divideLanes(lanes: UndividedLanes, functionCount: number): void 
 }
 
 /** Private credits of one kind for each of `count` lanes. */
-function getPrivate(total: number, count: number): number {
-  return Math.max(Math.floor(total / 2 / count), total > count ? 1 : 0);
+function getPrivate(total: number, count: number, percent: number): number {
+  return Math.max(Math.floor((total * percent) / 100 / count), total > count ? 1 : 0);
 }
 
 function range(first: number, count: number): Int32Array {

@@ -32,6 +32,8 @@ export interface LaneOptions {
   /** Maximum of a kick list per function and QoS level until it is configured. */
   readonly listSize: number;
   readonly ports: readonly LanePort[];
+  /** Private part of lanes and credits; half of them by default. */
+  readonly privatePercent?: number;
 }
 
 export class TransmitVirtualLanes {
@@ -63,7 +65,7 @@ export class TransmitVirtualLanes {
     this.functionLaunches = new Uint32Array(functionCount);
     this.functionWaiting = new Int32Array(functionCount);
     this.#arbitrator = new KickArbitrator(this.lanes, this.execution, this.completion, ports, this.turns);
-    divideLanes(this, functionCount);
+    divideLanes(this, functionCount, options.privatePercent);
   }
 
   get count(): number {

@@ -42,20 +42,25 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   readonly #lanes: TransmitVirtualLanes;
   readonly #scheduler: DoorbellScheduler<DoorbellUnit>;
   readonly #shared: boolean;
+  readonly #quantum: number;
   readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
   readonly #recordView = new DataView(this.#record.buffer);
 
-  /** `shared`: several functions share the adapter. */
+  /**
+   * `shared`: several functions share the adapter. `quantum`: commands per turn of a send queue.
+   */
   constructor(
     buffers: PcbAllocator,
     lanes: TransmitVirtualLanes,
     scheduler: DoorbellScheduler<DoorbellUnit>,
     shared: boolean,
+    quantum = shared ? SHARED_QUANTUM : QUANTUM,
   ) {
     this.#buffers = buffers;
     this.#lanes = lanes;
     this.#scheduler = scheduler;
     this.#shared = shared;
+    this.#quantum = quantum;
   }
 
   /** True when a dedicated buffer can be bound for the function. */
@@ -98,7 +103,12 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     unit.inbound.pop();
     qp.fetching--;
     const isDue = buffer.epoch === qp.epoch && sequence === qp.nextSequence;
-    if (isDue && qp.sendsAreTaken && !qp.stopped && this.#lanes.hasRoom(qp, true)) return this.#fetch(qp, buffer);
+    if (isDue && qp.sendsAreTaken && !qp.stopped && this.#lanes.hasRoom(qp, true)) {
+      this.#fetch(qp, buffer);
+      // One write for all commands that were read together.
+      if (qp.fetching === 0) unit.descriptors.writePosition(qp);
+      return;
+    }
     buffer.release();
     unit.descriptors.settleStop(qp);
     // A collect copy has been admitted meanwhile, or all fetched commands became void.
@@ -122,7 +132,6 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     let sequence = (qp.nextSequence + skipped) & SEQUENCE_BITS;
     let left = posted - skipped;
     if (left <= 0) return first.release();
-    const quantum = this.#shared ? SHARED_QUANTUM : QUANTUM;
     let buffer: PhysicalCollectBuffer | undefined = first;
     for (let taken = 0; buffer !== undefined; ) {
       buffer.epoch = qp.epoch;
@@ -131,7 +140,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
       sequence = (sequence + 1) & SEQUENCE_BITS;
       left--;
       taken++;
-      buffer = left > 0 && taken < quantum && inbound.takesReads ? this.#bind(qp) : undefined;
+      buffer = left > 0 && taken < this.#quantum && inbound.takesReads ? this.#bind(qp) : undefined;
     }
     qp.fetchSequence = sequence;
     if (left > 0 && (this.#shared || !this.#scheduler.beginAtOnce(unit, qp))) this.#scheduler.schedule(qp);

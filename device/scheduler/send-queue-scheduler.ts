@@ -27,9 +27,12 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
   /** Lists whose turn found no dedicated buffer, in the current call. */
   readonly #refused = new Array<SendQueueList>(FUNCTION_MAX * QOS_LEVELS);
 
-  /** `shared`: several functions share the adapter. */
-  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, shared: boolean) {
-    this.fetcher = new CommandFetcher(buffers, lanes, this, shared);
+  /**
+   * `shared`: several functions share the adapter. `quantum`: commands per turn of a send queue;
+   * undefined: that of the fetcher.
+   */
+  constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, shared: boolean, quantum?: number) {
+    this.fetcher = new CommandFetcher(buffers, lanes, this, shared, quantum);
   }
 
   /** Registers the doorbell unit of a function. Called once per function, before traffic. */

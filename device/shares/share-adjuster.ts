@@ -8,7 +8,7 @@
 import type { AdapterClock, ResetKind } from '../host.ts';
 import type { ShareManager } from './share-manager.ts';
 
-/** A function without activity for this time is idle. */
+/** A function without activity for this time is idle, unless the options say otherwise. */
 export const IDLE_INTERVAL_NS = 10_000_000;
 
 /** State of one function. */
@@ -25,12 +25,15 @@ interface Presence {
 export class ShareAdjuster {
   readonly #manager: ShareManager;
   readonly #clock: AdapterClock;
+  readonly #idleNs: number;
   readonly #presences: readonly Presence[];
   #returnShares = false;
   #lendIdle = false;
 
-  constructor(manager: ShareManager, clock: AdapterClock) {
+  /** `idleNs`: a function without activity for this time is idle. */
+  constructor(manager: ShareManager, clock: AdapterClock, idleNs = IDLE_INTERVAL_NS) {
     this.#manager = manager;
+    this.#idleNs = idleNs;
     this.#clock = clock;
     this.#presences = manager.initial.functions.map(() => ({
       attached: false,
@@ -107,7 +110,7 @@ export class ShareAdjuster {
       presence.activeNs = nowNs;
       if (this.#manager.isLent(number)) this.#manager.askBack(number);
     }
-    const idleNs = presence.activeNs + IDLE_INTERVAL_NS;
+    const idleNs = presence.activeNs + this.#idleNs;
     if (nowNs < idleNs) return idleNs;
     this.#manager.lend(number);
     return Number.POSITIVE_INFINITY;

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x726b93d9u
-#define VUHCA_LAYOUT_HASH_HIGH 0xf9529311u
+#define VUHCA_LAYOUT_HASH_LOW 0x257fad49u
+#define VUHCA_LAYOUT_HASH_HIGH 0xf9738fa8u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -947,8 +947,6 @@ enum vuhca_capability {
 #define VUHCA_CSR_DEVICE_STATUS_ENABLED_MASK 0x2u
 #define VUHCA_CSR_DEVICE_STATUS_BUS_MASTER_SHIFT 2
 #define VUHCA_CSR_DEVICE_STATUS_BUS_MASTER_MASK 0x4u
-#define VUHCA_CSR_DEVICE_STATUS_FATAL_SHIFT 3
-#define VUHCA_CSR_DEVICE_STATUS_FATAL_MASK 0x8u
 #define VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_SHIFT 4
 #define VUHCA_CSR_DEVICE_STATUS_RESET_COUNT_MASK 0xffff0u
 #define VUHCA_CSR_DEVICE_STATUS_ADAPTER_DISABLED_SHIFT 20
@@ -1313,7 +1311,6 @@ struct vuhca_send_command {
 	/* sequence: Send queue sequence number; modulo the entries it is the slot. */
 	/* collect_length: Length of the whole command in bytes: 64 to 320, a multiple of 8. */
 	/* qos_level: QoS level; must be that of the QP. */
-	/* service_level: Service level hint for the choice of a lane. */
 	__le32 dw1;
 	/* sge_count: Scatter/gather elements, 0 to 16; a single one is in the header. */
 	/* signaled: The command posts a CQE on success too. */
@@ -1414,18 +1411,6 @@ static inline void vuhca_send_command_set_qos_level(struct vuhca_send_command *e
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_COMMAND_QOS_LEVEL_MASK) | ((v << VUHCA_SEND_COMMAND_QOS_LEVEL_SHIFT) & VUHCA_SEND_COMMAND_QOS_LEVEL_MASK)));
 }
-#define VUHCA_SEND_COMMAND_SERVICE_LEVEL_SHIFT 26
-#define VUHCA_SEND_COMMAND_SERVICE_LEVEL_MASK 0x3c000000u
-static inline __u32 vuhca_send_command_get_service_level(const struct vuhca_send_command *e)
-{
-	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_SEND_COMMAND_SERVICE_LEVEL_MASK) >> VUHCA_SEND_COMMAND_SERVICE_LEVEL_SHIFT;
-}
-static inline void vuhca_send_command_set_service_level(struct vuhca_send_command *e, __u32 v)
-{
-	__u32 word = vuhca_le32_to_cpu(e->dw1);
-
-	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_COMMAND_SERVICE_LEVEL_MASK) | ((v << VUHCA_SEND_COMMAND_SERVICE_LEVEL_SHIFT) & VUHCA_SEND_COMMAND_SERVICE_LEVEL_MASK)));
-}
 #define VUHCA_SEND_COMMAND_SGE_COUNT_SHIFT 0
 #define VUHCA_SEND_COMMAND_SGE_COUNT_MASK 0x1fu
 static inline __u32 vuhca_send_command_get_sge_count(const struct vuhca_send_command *e)
@@ -1510,8 +1495,6 @@ struct vuhca_doorbell {
 	__le32 dw0;
 	/* sequence: Sequence number of a posted command. */
 	/* collect_length: Ignored in a doorbell. */
-	/* qos_level: QoS level. */
-	/* service_level: Service level hint. */
 	__le32 dw1;
 };
 _Static_assert(sizeof(struct vuhca_doorbell) == 8, "vuhca_doorbell");
@@ -1565,30 +1548,6 @@ static inline void vuhca_doorbell_set_collect_length(struct vuhca_doorbell *e, _
 	__u32 word = vuhca_le32_to_cpu(e->dw1);
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_DOORBELL_COLLECT_LENGTH_MASK) | ((v << VUHCA_DOORBELL_COLLECT_LENGTH_SHIFT) & VUHCA_DOORBELL_COLLECT_LENGTH_MASK)));
-}
-#define VUHCA_DOORBELL_QOS_LEVEL_SHIFT 25
-#define VUHCA_DOORBELL_QOS_LEVEL_MASK 0x2000000u
-static inline __u32 vuhca_doorbell_get_qos_level(const struct vuhca_doorbell *e)
-{
-	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_DOORBELL_QOS_LEVEL_MASK) >> VUHCA_DOORBELL_QOS_LEVEL_SHIFT;
-}
-static inline void vuhca_doorbell_set_qos_level(struct vuhca_doorbell *e, __u32 v)
-{
-	__u32 word = vuhca_le32_to_cpu(e->dw1);
-
-	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_DOORBELL_QOS_LEVEL_MASK) | ((v << VUHCA_DOORBELL_QOS_LEVEL_SHIFT) & VUHCA_DOORBELL_QOS_LEVEL_MASK)));
-}
-#define VUHCA_DOORBELL_SERVICE_LEVEL_SHIFT 26
-#define VUHCA_DOORBELL_SERVICE_LEVEL_MASK 0x3c000000u
-static inline __u32 vuhca_doorbell_get_service_level(const struct vuhca_doorbell *e)
-{
-	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_DOORBELL_SERVICE_LEVEL_MASK) >> VUHCA_DOORBELL_SERVICE_LEVEL_SHIFT;
-}
-static inline void vuhca_doorbell_set_service_level(struct vuhca_doorbell *e, __u32 v)
-{
-	__u32 word = vuhca_le32_to_cpu(e->dw1);
-
-	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_DOORBELL_SERVICE_LEVEL_MASK) | ((v << VUHCA_DOORBELL_SERVICE_LEVEL_SHIFT) & VUHCA_DOORBELL_SERVICE_LEVEL_MASK)));
 }
 
 /* Destination of a datagram. */
@@ -2058,7 +2017,10 @@ struct vuhca_send_queue_descriptor {
 	/* next_qpn: Next QP in the scheduler list. */
 	/* next_state: All ones while the send queue is in no list. */
 	__le32 dw0;
-	/* next_sequence: Sequence number of the next command to execute. */
+	/*
+	 * next_sequence: Read pointer: sequence number of the next command, when the scheduler last
+	 * had read commands.
+	 */
 	/* destroyed: A stop doorbell has taken the QP off the scheduler. */
 	__le32 dw1;
 	__u8 reserved_8[24];
@@ -3085,7 +3047,6 @@ struct vuhca_qp_creation {
 	/* send_page_shift: log2 of the page size when paged. */
 	/* receive_page_shift: log2 of the page size when paged. */
 	/* qos_level: QoS level of the commands of the QP. */
-	/* lane_hint: Service level used to choose a lane. */
 	__le32 dw13;
 	/* checksum_key: Seed of the command checksum. */
 	__le32 checksum_key;
@@ -3268,18 +3229,6 @@ static inline void vuhca_qp_creation_set_qos_level(struct vuhca_qp_creation *e, 
 	__u32 word = vuhca_le32_to_cpu(e->dw13);
 
 	e->dw13 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_QOS_LEVEL_MASK) | ((v << VUHCA_QP_CREATION_QOS_LEVEL_SHIFT) & VUHCA_QP_CREATION_QOS_LEVEL_MASK)));
-}
-#define VUHCA_QP_CREATION_LANE_HINT_SHIFT 24
-#define VUHCA_QP_CREATION_LANE_HINT_MASK 0xf000000u
-static inline __u32 vuhca_qp_creation_get_lane_hint(const struct vuhca_qp_creation *e)
-{
-	return (vuhca_le32_to_cpu(e->dw13) & VUHCA_QP_CREATION_LANE_HINT_MASK) >> VUHCA_QP_CREATION_LANE_HINT_SHIFT;
-}
-static inline void vuhca_qp_creation_set_lane_hint(struct vuhca_qp_creation *e, __u32 v)
-{
-	__u32 word = vuhca_le32_to_cpu(e->dw13);
-
-	e->dw13 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_LANE_HINT_MASK) | ((v << VUHCA_QP_CREATION_LANE_HINT_SHIFT) & VUHCA_QP_CREATION_LANE_HINT_MASK)));
 }
 #define VUHCA_QP_CREATION_XRC_DOMAIN_SHIFT 0
 #define VUHCA_QP_CREATION_XRC_DOMAIN_MASK 0xffffffu

@@ -36,7 +36,6 @@ void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence)
 
 	vuhca_doorbell_set_qpn(&word, qp->qpn);
 	vuhca_doorbell_set_sequence(&word, sequence);
-	vuhca_doorbell_set_qos_level(&word, qp->qos_level);
 	vuhca_write_eight(qp->dev->csr + VUHCA_CSR_SEND_DOORBELL_OFF, &word);
 }
 EXPORT_SYMBOL_GPL(vuhca_ring_doorbell);

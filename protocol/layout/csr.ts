@@ -75,7 +75,7 @@ export const csr: RegisterBlock = {
         { name: 'ready', bits: 1, doc: 'The registers are usable.' },
         { name: 'enabled', bits: 1, doc: 'The function executes commands.' },
         { name: 'busMaster', bits: 1, doc: 'Bus mastering is enabled.' },
-        { name: 'fatal', bits: 1, doc: 'The function stopped and needs a reset.' },
+        { bits: 1 },
         { name: 'resetCount', bits: 16, doc: 'Resets since the process started, modulo 65536.' },
         { name: 'adapterDisabled', bits: 1, doc: 'The physical function has disabled the adapter.' },
         { bits: 11 },

@@ -31,7 +31,13 @@ export const sendQueueDescriptor: StructTable = {
   fields: [
     { name: 'nextQpn', bits: 24, doc: 'Next QP in the scheduler list.' },
     { name: 'nextState', bits: 8, doc: 'All ones while the send queue is in no list.' },
-    { name: 'nextSequence', bits: 16, doc: 'Sequence number of the next command to execute.', at: 4 },
+    {
+      name: 'nextSequence',
+      bits: 16,
+      doc: 'Read pointer: sequence number of the next command, when the scheduler last had read commands.',
+      source: 'US 9,069,485 par. 27, 76',
+      at: 4,
+    },
     {
       name: 'destroyed',
       bits: 1,

@@ -19,8 +19,7 @@ export const sendCommand: StructTable = {
     { name: 'sequence', bits: 16, doc: 'Send queue sequence number; modulo the entries it is the slot.', at: 4 },
     { name: 'collectLength', bits: 9, doc: 'Length of the whole command in bytes: 64 to 320, a multiple of 8.' },
     { name: 'qosLevel', bits: 1, doc: 'QoS level; must be that of the QP.' },
-    { name: 'serviceLevel', bits: 4, doc: 'Service level hint for the choice of a lane.' },
-    { bits: 2 },
+    { bits: 6 },
     {
       name: 'sgeCount',
       bits: 5,
@@ -66,9 +65,7 @@ export const doorbell: StructTable = {
     { name: 'qpn', bits: 24, doc: 'Queue pair whose send queue has work.' },
     { name: 'sequence', bits: 16, doc: 'Sequence number of a posted command.', at: 4 },
     { name: 'collectLength', bits: 9, doc: 'Ignored in a doorbell.' },
-    { name: 'qosLevel', bits: 1, doc: 'QoS level.' },
-    { name: 'serviceLevel', bits: 4, doc: 'Service level hint.' },
-    { bits: 2 },
+    { bits: 7 },
   ],
 };
 

@@ -23,6 +23,10 @@ export interface AdapterArguments {
   readonly lanes: number;
   readonly doorbellEntries: number;
   readonly busReads: number;
+  readonly privatePercent?: number;
+  readonly idleNs?: number;
+  readonly busDepth?: number;
+  readonly fetchQuantum?: number;
   readonly executionCredits: number;
   readonly completionCredits: number;
   readonly portQueue: number;
@@ -94,10 +98,22 @@ function makeNumberOptions(): Option[] {
     number('--execution-credits <N>', 'Execution credits of all lanes').default(defaults.executionCredits),
     number('--completion-credits <N>', 'Completion credits of all lanes').default(defaults.completionCredits),
     number('--port-queue <N>', 'Packets a port holds until the link takes them').default(defaults.portQueuePackets),
+    ...makeDivisionOptions(),
     number(
       '--write-combining <SEED>',
       'Reorders, splits, merges and repeats collect writes as write-combining memory may',
     ),
+  ];
+}
+
+/** Options of numbers that have defaults of their own. */
+function makeDivisionOptions(): Option[] {
+  const number = (flags: string, description: string): Option => wholeNumber(flags, description, 0, ANY);
+  return [
+    number('--private-percent <N>', 'Private part of buffers, lanes and credits when functions share (default: 50)'),
+    number('--idle-ns <NS>', 'Time without activity after which a function lends (default: 10000000)'),
+    number('--bus-depth <N>', 'Doorbells that wait on the bus, per entry of a scheduler buffer (default: 4)'),
+    number('--fetch-quantum <N>', 'Commands read per turn of a send queue (default: 16; 8 with several functions)'),
   ];
 }
 

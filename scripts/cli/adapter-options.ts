@@ -30,6 +30,10 @@ const typedNames: readonly (readonly [property: keyof AdapterOptions, option: st
   ['nodeGuid', 'node-guid'],
   ['portLids', 'lids'],
   ['portQueuePackets', 'port-queue'],
+  ['privatePercent', 'private-percent'],
+  ['idleIntervalNs', 'idle-ns'],
+  ['busDepth', 'bus-depth'],
+  ['fetchQuantum', 'fetch-quantum'],
 ];
 
 /** The adapter's options. Throws UsageError. */
@@ -53,6 +57,10 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
     nodeGuid: given.nodeGuid,
     portLids: given.lids,
     portQueuePackets: given.portQueue,
+    ...(given.privatePercent === undefined ? {} : { privatePercent: given.privatePercent }),
+    ...(given.idleNs === undefined ? {} : { idleIntervalNs: given.idleNs }),
+    ...(given.busDepth === undefined ? {} : { busDepth: given.busDepth }),
+    ...(given.fetchQuantum === undefined ? {} : { fetchQuantum: given.fetchQuantum }),
     ...(given.fault === undefined ? {} : { portLink: readFaults(given.fault) }),
   };
   const error = findOptionError(options);

@@ -55,30 +55,6 @@ export function setDoorbellCollectLength(view: DataView, base: number, value: nu
   view.setUint16(base + 6, (view.getUint16(base + 6, true) & 0xfe00) | (value & 0x1ff), true);
 }
 
-export const DOORBELL_QOS_LEVEL_OFFSET = 7;
-export const DOORBELL_QOS_LEVEL_BYTES = 1;
-export const DOORBELL_QOS_LEVEL_SHIFT = 25;
-export const DOORBELL_QOS_LEVEL_MASK = 0x2000000;
-/** QoS level. */
-export function getDoorbellQosLevel(view: DataView, base: number): number {
-  return (view.getUint8(base + 7) >>> 1) & 0x1;
-}
-export function setDoorbellQosLevel(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 7, (view.getUint8(base + 7) & 0xfd) | ((value & 0x1) << 1));
-}
-
-export const DOORBELL_SERVICE_LEVEL_OFFSET = 7;
-export const DOORBELL_SERVICE_LEVEL_BYTES = 1;
-export const DOORBELL_SERVICE_LEVEL_SHIFT = 26;
-export const DOORBELL_SERVICE_LEVEL_MASK = 0x3c000000;
-/** Service level hint. */
-export function getDoorbellServiceLevel(view: DataView, base: number): number {
-  return (view.getUint8(base + 7) >>> 2) & 0xf;
-}
-export function setDoorbellServiceLevel(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 7, (view.getUint8(base + 7) & 0xc3) | ((value & 0xf) << 2));
-}
-
 /**
  * First 8 bytes of a command: an explicit doorbell, or an implicit one from a command without a
  * PCB.
@@ -92,10 +68,6 @@ export interface Doorbell {
   sequence: number;
   /** Ignored in a doorbell. */
   collectLength: number;
-  /** QoS level. */
-  qosLevel: number;
-  /** Service level hint. */
-  serviceLevel: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -105,8 +77,6 @@ export function newDoorbell(): Doorbell {
     qpn: 0,
     sequence: 0,
     collectLength: 0,
-    qosLevel: 0,
-    serviceLevel: 0,
   };
 }
 
@@ -118,13 +88,11 @@ export function decodeDoorbell(view: DataView, base: number, into: Doorbell): Do
   const word4 = view.getUint32(base + 4, true);
   into.sequence = word4 & 0xffff;
   into.collectLength = (word4 >>> 16) & 0x1ff;
-  into.qosLevel = (word4 >>> 25) & 0x1;
-  into.serviceLevel = (word4 >>> 26) & 0xf;
   return into;
 }
 
 /** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeDoorbell(view: DataView, base: number, from: Readonly<Doorbell>): void {
   view.setUint32(base, (from.opcode & 0xff) | ((from.qpn & 0xffffff) << 8), true);
-  view.setUint32(base + 4, (from.sequence & 0xffff) | ((from.collectLength & 0x1ff) << 16) | ((from.qosLevel & 0x1) << 25) | ((from.serviceLevel & 0xf) << 26), true);
+  view.setUint32(base + 4, (from.sequence & 0xffff) | ((from.collectLength & 0x1ff) << 16), true);
 }

@@ -310,18 +310,6 @@ export function setQpCreationQosLevel(view: DataView, base: number, value: numbe
   view.setUint8(base + 54, (view.getUint8(base + 54) & 0xfe) | (value & 0x1));
 }
 
-export const QP_CREATION_LANE_HINT_OFFSET = 55;
-export const QP_CREATION_LANE_HINT_BYTES = 1;
-export const QP_CREATION_LANE_HINT_SHIFT = 24;
-export const QP_CREATION_LANE_HINT_MASK = 0xf000000;
-/** Service level used to choose a lane. */
-export function getQpCreationLaneHint(view: DataView, base: number): number {
-  return view.getUint8(base + 55) & 0xf;
-}
-export function setQpCreationLaneHint(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 55, (view.getUint8(base + 55) & 0xf0) | (value & 0xf));
-}
-
 export const QP_CREATION_CHECKSUM_KEY_OFFSET = 56;
 export const QP_CREATION_CHECKSUM_KEY_BYTES = 4;
 /** Seed of the command checksum. */
@@ -414,8 +402,6 @@ export interface QpCreation {
   receivePageShift: number;
   /** QoS level of the commands of the QP. */
   qosLevel: number;
-  /** Service level used to choose a lane. */
-  laneHint: number;
   /** Seed of the command checksum. */
   checksumKey: number;
   /** XRC domain, or 0. */
@@ -448,7 +434,6 @@ export function newQpCreation(): QpCreation {
     sendPageShift: 0,
     receivePageShift: 0,
     qosLevel: 0,
-    laneHint: 0,
     checksumKey: 0,
     xrcDomain: 0,
     token: 0,
@@ -482,7 +467,6 @@ export function decodeQpCreation(view: DataView, base: number, into: QpCreation)
   into.sendPageShift = word52 & 0xff;
   into.receivePageShift = (word52 >>> 8) & 0xff;
   into.qosLevel = (word52 >>> 16) & 0x1;
-  into.laneHint = (word52 >>> 24) & 0xf;
   into.checksumKey = getQpCreationChecksumKey(view, base);
   into.xrcDomain = getQpCreationXrcDomain(view, base);
   into.token = view.getUint32(base + 68, true) * 4294967296 + view.getUint32(base + 64, true);
@@ -504,7 +488,7 @@ export function encodeQpCreation(view: DataView, base: number, from: Readonly<Qp
   view.setUint32(base + 44, from.descriptorAddress / 4294967296, true);
   view.setUint32(base + 40, from.descriptorAddress, true);
   view.setUint32(base + 48, (from.sendEntriesLog2 & 0xff) | ((from.sendStrideLog2 & 0xff) << 8) | ((from.receiveEntriesLog2 & 0xff) << 16) | ((from.receiveStrideLog2 & 0xff) << 24), true);
-  view.setUint32(base + 52, (from.sendPageShift & 0xff) | ((from.receivePageShift & 0xff) << 8) | ((from.qosLevel & 0x1) << 16) | ((from.laneHint & 0xf) << 24), true);
+  view.setUint32(base + 52, (from.sendPageShift & 0xff) | ((from.receivePageShift & 0xff) << 8) | ((from.qosLevel & 0x1) << 16), true);
   view.setUint32(base + 56, from.checksumKey, true);
   view.setUint32(base + 60, (from.xrcDomain & 0xffffff), true);
   view.setUint32(base + 68, from.token / 4294967296, true);

@@ -317,16 +317,6 @@ export function setCsrDeviceStatusBusMaster(value: number, field: number): numbe
   return ((value & 0xfffffffb) | ((field & 0x1) << 2)) >>> 0;
 }
 
-export const CSR_DEVICE_STATUS_FATAL_MASK = 0x00000008;
-/** The function stopped and needs a reset. */
-export function getCsrDeviceStatusFatal(value: number): number {
-  return (value >>> 3) & 0x1;
-}
-/** `value` with the field replaced. */
-export function setCsrDeviceStatusFatal(value: number, field: number): number {
-  return ((value & 0xfffffff7) | ((field & 0x1) << 3)) >>> 0;
-}
-
 export const CSR_DEVICE_STATUS_RESET_COUNT_MASK = 0x000ffff0;
 /** Resets since the process started, modulo 65536. */
 export function getCsrDeviceStatusResetCount(value: number): number {

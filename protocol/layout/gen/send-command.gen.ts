@@ -67,18 +67,6 @@ export function setSendCommandQosLevel(view: DataView, base: number, value: numb
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xfd) | ((value & 0x1) << 1));
 }
 
-export const SEND_COMMAND_SERVICE_LEVEL_OFFSET = 7;
-export const SEND_COMMAND_SERVICE_LEVEL_BYTES = 1;
-export const SEND_COMMAND_SERVICE_LEVEL_SHIFT = 26;
-export const SEND_COMMAND_SERVICE_LEVEL_MASK = 0x3c000000;
-/** Service level hint for the choice of a lane. */
-export function getSendCommandServiceLevel(view: DataView, base: number): number {
-  return (view.getUint8(base + 7) >>> 2) & 0xf;
-}
-export function setSendCommandServiceLevel(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 7, (view.getUint8(base + 7) & 0xc3) | ((value & 0xf) << 2));
-}
-
 export const SEND_COMMAND_SGE_COUNT_OFFSET = 8;
 export const SEND_COMMAND_SGE_COUNT_BYTES = 1;
 export const SEND_COMMAND_SGE_COUNT_SHIFT = 0;
@@ -278,8 +266,6 @@ export interface SendCommand {
   collectLength: number;
   /** QoS level; must be that of the QP. */
   qosLevel: number;
-  /** Service level hint for the choice of a lane. */
-  serviceLevel: number;
   /** Scatter/gather elements, 0 to 16; a single one is in the header. */
   sgeCount: number;
   /** The command posts a CQE on success too. */
@@ -316,7 +302,6 @@ export function newSendCommand(): SendCommand {
     sequence: 0,
     collectLength: 0,
     qosLevel: 0,
-    serviceLevel: 0,
     sgeCount: 0,
     signaled: 0,
     solicited: 0,
@@ -341,7 +326,6 @@ export function decodeSendCommand(view: DataView, base: number, into: SendComman
   into.sequence = word4 & 0xffff;
   into.collectLength = (word4 >>> 16) & 0x1ff;
   into.qosLevel = (word4 >>> 25) & 0x1;
-  into.serviceLevel = (word4 >>> 26) & 0xf;
   const word8 = view.getUint32(base + 8, true);
   into.sgeCount = word8 & 0x1f;
   into.signaled = (word8 >>> 5) & 0x1;
@@ -361,7 +345,7 @@ export function decodeSendCommand(view: DataView, base: number, into: SendComman
 /** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeSendCommand(view: DataView, base: number, from: Readonly<SendCommand>): void {
   view.setUint32(base, (from.opcode & 0xff) | ((from.qpn & 0xffffff) << 8), true);
-  view.setUint32(base + 4, (from.sequence & 0xffff) | ((from.collectLength & 0x1ff) << 16) | ((from.qosLevel & 0x1) << 25) | ((from.serviceLevel & 0xf) << 26), true);
+  view.setUint32(base + 4, (from.sequence & 0xffff) | ((from.collectLength & 0x1ff) << 16) | ((from.qosLevel & 0x1) << 25), true);
   view.setUint32(base + 8, (from.sgeCount & 0x1f) | ((from.signaled & 0x1) << 5) | ((from.solicited & 0x1) << 6) | ((from.fence & 0x1) << 7) | ((from.inline & 0x1) << 8), true);
   view.setUint32(base + 12, from.messageLength, true);
   view.setUint32(base + 16, from.checksum, true);

@@ -35,7 +35,7 @@ export const SEND_QUEUE_DESCRIPTOR_NEXT_SEQUENCE_OFFSET = 4;
 export const SEND_QUEUE_DESCRIPTOR_NEXT_SEQUENCE_BYTES = 2;
 export const SEND_QUEUE_DESCRIPTOR_NEXT_SEQUENCE_SHIFT = 0;
 export const SEND_QUEUE_DESCRIPTOR_NEXT_SEQUENCE_MASK = 0xffff;
-/** Sequence number of the next command to execute. */
+/** Read pointer: sequence number of the next command, when the scheduler last had read commands. */
 export function getSendQueueDescriptorNextSequence(view: DataView, base: number): number {
   return view.getUint16(base + 4, true);
 }
@@ -63,7 +63,9 @@ export interface SendQueueDescriptor {
   nextQpn: number;
   /** All ones while the send queue is in no list. */
   nextState: number;
-  /** Sequence number of the next command to execute. */
+  /**
+   * Read pointer: sequence number of the next command, when the scheduler last had read commands.
+   */
   nextSequence: number;
   /** A stop doorbell has taken the QP off the scheduler. */
   destroyed: number;

@@ -231,9 +231,9 @@ export class DriverQueuePair {
 
   /** Rings the doorbell for `sequence`, in the collect page or by register. */
   ring(sequence = (this.sendTail - 1) & SEQUENCE_MASK, by: 'doorbell' | 'register' = 'doorbell'): void {
-    const { qosLevel, page } = this.parts;
+    const { page } = this.parts;
     const collectLength = COMMAND_HEADER_BYTES;
-    encodeDoorbell(this.#doorbell, 0, { ...newDoorbell(), qpn: this.qpn, sequence, qosLevel, collectLength });
+    encodeDoorbell(this.#doorbell, 0, { ...newDoorbell(), qpn: this.qpn, sequence, collectLength });
     const low = this.#doorbell.getUint32(0, true);
     const high = this.#doorbell.getUint32(4, true);
     if (by === 'doorbell') this.#access.writeCollect(page + DOORBELL_OFFSET, DOORBELL_SIZE, low, high);
