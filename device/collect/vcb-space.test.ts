@@ -17,6 +17,19 @@ t.test('the runs of functions start one behind the other, and the remaining numb
   t.equal(new VcbSpace(34, 64).unallocated, 16384 - 34 * 64);
 });
 
+t.test('addresses follow the run: first VCB of level 1, and the bound', async (t) => {
+  const space = new VcbSpace(2, 8, 32);
+  const at = (divider: number) => [space.getLevelAddress(1, divider) / 4096, space.getEndAddress(1) / 4096];
+  t.same(at(3 * 4096), [11, 16]);
+  t.same(at(3 * 4096 - 1), [11, 16], 'a VCB has one level');
+  t.same(at(2 * 4096 + 1), [11, 16]);
+  t.same(at(0), [8, 16]);
+  t.same(at(64 * 4096), [16, 16], 'no VCB of level 1');
+  space.place(1, 20, 4);
+  t.same(at(3 * 4096), [23, 24], 'the sub-BAR moves with the base');
+  t.same(at(5 * 4096), [24, 24]);
+});
+
 t.test('a number in use stays with its page through a move', async (t) => {
   const space = new VcbSpace(2, 8, 32);
   t.equal(space.take(0, 7), 7);

@@ -5,7 +5,7 @@
  * changes its length while commands are being collected. A number stays with the page that took it
  * until that page is free again: no VCB ever collects two commands, and none is lost.
  */
-import { VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { PAGE_BYTES, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 
 /** The runs of the functions, and the numbers that are taken. */
 export class VcbSpace {
@@ -32,6 +32,17 @@ export class VcbSpace {
 
   getCount(functionNumber: number): number {
     return this.#counts[functionNumber];
+  }
+
+  /** Address behind the function's last VCB. VCB n is at n times the size of a page. */
+  getEndAddress(functionNumber: number): number {
+    return (this.#bases[functionNumber] + this.#counts[functionNumber]) * PAGE_BYTES;
+  }
+
+  /** The function's sub-BAR: address of its first VCB from `divider` on, or its end (par. 58). */
+  getLevelAddress(functionNumber: number, divider: number): number {
+    const end = this.getEndAddress(functionNumber);
+    return Math.min((this.#bases[functionNumber] + Math.ceil(divider / PAGE_BYTES)) * PAGE_BYTES, end);
   }
 
   /**

@@ -3,11 +3,11 @@
  * Allocation and use of the adapter's resources as plain data (the plan of `shares/share-plan.ts`),
  * for `vuhca resources show` and readers of its JSON.
  */
-import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import { PAGE_BYTES, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { getCsrAdapterControlFreezeSends } from '../../protocol/layout/gen/registers.gen.ts';
 import { linkCheckName, overflowPolicyName } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import { NO_OWNER, SHARED_COMPLETION, SHARED_EXECUTION } from '../shares/share-plan.ts';
+import { NO_OWNER, SHARED_COMPLETION, SHARED_EXECUTION, type SharePlan } from '../shares/share-plan.ts';
 
 export type ResourceReport = ReturnType<typeof reportResources>;
 
@@ -40,8 +40,21 @@ export function reportResources(adapter: Adapter) {
     freezeSends: getCsrAdapterControlFreezeSends(adapter.control) === 1,
     dedicatedLanes: plan.lanesDedicated,
     functions: plan.functions.map((_, number) => reportShare(adapter, number)),
+    vcbAddresses: reportAddresses(plan),
     lanes: plan.lanes.map((_, number) => reportLane(adapter, number)),
   };
+}
+
+/** The VCB space by address: the part of each level, in bytes, ascending (US 8,484,392 par. 59). */
+function reportAddresses(plan: SharePlan) {
+  const parts = plan.functions.flatMap(({ vcbBase }, number) => {
+    const ofLevel0 = plan.vcbsOfLevel(number, 0);
+    return levels.map((level) => {
+      const from = (vcbBase + (level === 0 ? 0 : ofLevel0)) * PAGE_BYTES;
+      return { from, end: from + plan.vcbsOfLevel(number, level) * PAGE_BYTES, function: number, level };
+    });
+  });
+  return parts.filter(({ from, end }) => end > from).sort((left, right) => left.from - right.from);
 }
 
 function reportShare(adapter: Adapter, number: number) {

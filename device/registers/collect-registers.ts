@@ -27,6 +27,13 @@ export function attachCollectRegisters(parts: RegisterParts): void {
       collect.qosDivider = joinDwords(low, high);
     },
   });
+  const wide = (value: number): number => {
+    registers.high = highDword(value);
+    return lowDword(value);
+  };
+  const { number } = parts.underlying;
+  registers.attach(CSR.VCB_LEVEL_BASE, { read: () => wide(vcbSpace.getLevelAddress(number, collect.qosDivider)) });
+  registers.attach(CSR.VCB_END, { read: () => wide(vcbSpace.getEndAddress(number)) });
   registers.attach(CSR.COLLECT_CONTROL, {
     read: () => (collect.choke ? 1 : 0),
     write: (_index, low) => {

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x257fad49u
-#define VUHCA_LAYOUT_HASH_HIGH 0xf9738fa8u
+#define VUHCA_LAYOUT_HASH_LOW 0x79e6a150u
+#define VUHCA_LAYOUT_HASH_HIGH 0x7ad13faeu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -1047,6 +1047,13 @@ enum vuhca_capability {
 #define VUHCA_CSR_PCB_IN_USE_FUNCTION_OFF 0x0250
 /* PCBs that the function has bound out of those that all functions share. (32 bits, ro) */
 #define VUHCA_CSR_PCB_IN_USE_DEVICE_OFF 0x0254
+/*
+ * Address of the function's first VCB of QoS level 1 in the VCB space; VCB_END if there is none.
+ * (64 bits, ro)
+ */
+#define VUHCA_CSR_VCB_LEVEL_BASE_OFF 0x0258
+/* Address behind the function's last VCB in the VCB space. (64 bits, ro) */
+#define VUHCA_CSR_VCB_END_OFF 0x0260
 /* Explicit doorbells. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_EXPLICIT_OFF 0x0280
 /* Doorbells made from commands without a PCB, or not executable from their PCB. (32 bits, ro) */

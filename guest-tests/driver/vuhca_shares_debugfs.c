@@ -81,6 +81,10 @@ static int vuhca_resources_show(struct seq_file *file, void *unused)
 			return err;
 		vuhca_show_share(file, &share);
 	} while (!dev->function && ++number < share.functions);
+	seq_printf(file, "vcb addresses: level 0 from %#llx, level 1 from %#llx, end %#llx\n",
+		   vuhca_read_csr64(dev, VUHCA_CSR_VCB_BASE_OFF),
+		   vuhca_read_csr64(dev, VUHCA_CSR_VCB_LEVEL_BASE_OFF),
+		   vuhca_read_csr64(dev, VUHCA_CSR_VCB_END_OFF));
 	vuhca_show_doorbells(file, dev);
 	if (dev->function)
 		return 0;

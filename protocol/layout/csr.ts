@@ -260,6 +260,20 @@ export const csr: RegisterBlock = {
       access: 'ro',
       doc: 'PCBs that the function has bound out of those that all functions share.',
     },
+    {
+      name: 'VCB_LEVEL_BASE',
+      bits: 64,
+      access: 'ro',
+      doc: "Address of the function's first VCB of QoS level 1 in the VCB space; VCB_END if there is none.",
+      source: 'US 8,484,392 par. 58, 60',
+    },
+    {
+      name: 'VCB_END',
+      bits: 64,
+      access: 'ro',
+      doc: "Address behind the function's last VCB in the VCB space.",
+      source: 'US 8,484,392 par. 59',
+    },
 
     { at: 0x0280, section: 'send queue scheduler' },
     counter('DOORBELLS_EXPLICIT', 'Explicit doorbells.'),

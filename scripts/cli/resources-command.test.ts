@@ -65,6 +65,12 @@ doorbells   policy        link check    spill below  until   of  adaptive
 function 0  newest        read                   16     64  128  no
 function 1  most-spilled  compare-swap            3     64  128  yes
 function 2  newest        read                   16     64  128  no
+
+VCB addresses    of          level
+0x0-0x1dfff      function 0      0
+0x40000-0x49fff  function 1      0
+0x4a000-0x58fff  function 1      1
+0x80000-0x8efff  function 2      0
 `,
   );
 });

@@ -44,7 +44,8 @@ export function renderResources(report: ResourceReport): string {
     ['doorbells', 'policy', 'link check', 'spill below', 'until', 'of', 'adaptive'],
     ...report.functions.map(describeDoorbells),
   ];
-  return `${table(functions)}\n${table(lanes)}\n${table(doorbells)}${notes}`;
+  const addresses = [['VCB addresses', 'of', 'level'], ...report.vcbAddresses.map(describeAddresses)];
+  return `${[functions, lanes, doorbells, addresses].map((rows) => table(rows)).join('\n')}${notes}`;
 }
 
 function describeFunction(share: FunctionShare): (string | number)[][] {
@@ -69,6 +70,10 @@ function describeDoorbells({ number, doorbells }: FunctionShare): (string | numb
   const { policy, linkCheck, low, high, entries, adaptive } = doorbells;
   const word = (name: string): string => name.toLowerCase().replaceAll('_', '-');
   return [`function ${number}`, word(policy), word(linkCheck), low, high, entries, adaptive ? 'yes' : 'no'];
+}
+
+function describeAddresses({ from, end, function: owner, level }: ResourceReport['vcbAddresses'][number]) {
+  return [`0x${from.toString(16)}-0x${(end - 1).toString(16)}`, `function ${owner}`, level];
 }
 
 /** Runs of lanes that are set alike. */

@@ -125,5 +125,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x257fad49;
-export const LAYOUT_HASH_HIGH = 0xf9738fa8;
+export const LAYOUT_HASH_LOW = 0x79e6a150;
+export const LAYOUT_HASH_HIGH = 0x7ad13fae;

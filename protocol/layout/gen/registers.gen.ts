@@ -112,6 +112,12 @@ export const CSR = {
   PCB_IN_USE_FUNCTION: 0x0250,
   /** PCBs that the function has bound out of those that all functions share. */
   PCB_IN_USE_DEVICE: 0x0254,
+  /**
+   * Address of the function's first VCB of QoS level 1 in the VCB space; VCB_END if there is none.
+   */
+  VCB_LEVEL_BASE: 0x0258,
+  /** Address behind the function's last VCB in the VCB space. */
+  VCB_END: 0x0260,
   /** Explicit doorbells. */
   DOORBELLS_EXPLICIT: 0x0280,
   /** Doorbells made from commands without a PCB, or not executable from their PCB. */
@@ -839,6 +845,10 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'PCB_IN_USE_FUNCTION', section: "collect buffers", offset: 0x0250, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'PCB_IN_USE_DEVICE', section: "collect buffers", offset: 0x0254, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'VCB_LEVEL_BASE', section: "collect buffers", offset: 0x0258, bits: 64, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'VCB_END', section: "collect buffers", offset: 0x0260, bits: 64, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELLS_EXPLICIT', section: "send queue scheduler", offset: 0x0280, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
