@@ -36,6 +36,22 @@ export function guaranteedShare({ active }: Pick<PhaseResult, 'active'>, number:
   return active[number] ? GUESTS[number].lanes / lanes : 0;
 }
 
+/**
+ * Says which guest gets less service than another one that has fewer buffers: service follows the
+ * lanes (US 8,484,392 par. 51, 131). Undefined when buffers and lanes have the same order.
+ */
+export function explainService(phase: Pick<PhaseResult, 'active' | 'functions'>): string | undefined {
+  const present = GUESTS.flatMap((guest, number) => (phase.active[number] ? [{ ...guest, number }] : []));
+  const pairs = present.flatMap((more) => present.map((less) => ({ more, less })));
+  const odd = pairs
+    .filter(({ more, less }) => more.vcbs > less.vcbs && more.pcbs > less.pcbs && more.lanes < less.lanes)
+    .sort((left, right) => right.less.lanes / right.more.lanes - left.less.lanes / left.more.lanes)[0];
+  if (odd === undefined) return undefined;
+  const describe = ({ name, vcbs, pcbs, lanes, number }: (typeof present)[number]): string =>
+    `${name} with ${vcbs} VCBs, ${pcbs} PCBs and ${lanes} lanes got ${(100 * phase.functions[number].share).toFixed(0)} %`;
+  return `Service follows lanes, not buffers: ${describe(odd.more)}, ${describe(odd.less)}. A guest that pays for service needs lanes or weight.`;
+}
+
 /** Whether its share was met; undefined when it was alone or had too few commands waiting. */
 export function isShareMet(phase: PhaseResult, number: number): boolean | undefined {
   const guaranteed = guaranteedShare(phase, number);

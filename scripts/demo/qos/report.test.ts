@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
-import { judge } from '../../../guest-tests/shares/judge.ts';
+import { explainService, judge } from '../../../guest-tests/shares/judge.ts';
 import { PHASES } from '../../../guest-tests/shares/measure.ts';
 import type { Measurement, PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { type FunctionSample, type LevelSample, type Sample, summarise } from '../../../guest-tests/shares/samples.ts';
@@ -80,6 +80,11 @@ t.test('a good run', async (t) => {
   t.match(text, /all flood +control +0, floods .* 33\.3 % +33\.3 % .* share met/);
   t.match(text, /1, within .* none refused/);
   t.notMatch(text, /MISSED|REFUSED/);
+  t.match(
+    text,
+    /\nService follows lanes, not buffers: weather with 25 VCBs, 20 PCBs and 10 lanes got 22 %, ocean with 15 VCBs, 12 PCBs and 20 lanes got 44 %\. A guest that pays for service needs lanes or weight\.\n$/,
+  );
+  t.equal(explainService({ ...all, active: [true, true, false] }), undefined, 'more buffers and more lanes');
   t.match(formatFindings(judge(run)), /\nThe guarantees hold\.\n$/);
 });
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The measurement of three guests as a table for a terminal, with the verdict below it. Pure;
+ * The measurement of three guests as a table for a terminal, with the verdict below it, and with a
+ * sentence about the guest whose buffers promise more than its lanes. Pure;
  * called by three-guests.ts.
  */
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
-import { type Finding, guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
+import { explainService, type Finding, guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
 import type { LevelResult, PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { table } from '../../console/table.ts';
 
@@ -30,7 +31,9 @@ export function formatPhases(phases: readonly PhaseResult[]): string {
     const numbers = GUESTS.map((_, number) => number).filter((number) => phase.active[number]);
     return numbers.flatMap((number, at) => describe(phase, number, at === 0));
   });
-  return `${table([HEADER, ...rows], LEFT_COLUMNS)}\n${LEGEND}\n`;
+  const notes = phases.map(explainService).filter((note) => note !== undefined);
+  const note = notes.length === 0 ? '' : `\n${notes.at(-1)}\n`;
+  return `${table([HEADER, ...rows], LEFT_COLUMNS)}\n${LEGEND}\n${note}`;
 }
 
 function describe(phase: PhaseResult, number: number, first: boolean): string[][] {
