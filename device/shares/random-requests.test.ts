@@ -11,6 +11,7 @@ import { Random } from '../random.ts';
 import { change, digest, findDisagreement, guest, LIMITS, makeModel, makePlan } from '../test-support/share-model.ts';
 import { adapterSettingKinds, functionSettingKinds, type Settings } from './setting-changes.ts';
 import { HOST, type Requester } from './share-changes.ts';
+import type { LaneShare, SharePlan } from './share-plan.ts';
 
 const FUNCTIONS = 5;
 const LANES = 40;
@@ -94,10 +95,9 @@ function isSettable({ doorbells }: Settings, { resource, target, amount }: Resou
 }
 
 /**
- * The expected result of a request with one change, by counting; undefined where the oracle does
- * not know it.
+ * The expected result of a request with one change, by counting.
  */
-function isAcceptable({ manager, units }: Model, requester: Requester, asked: ResourceChange): boolean | undefined {
+function isAcceptable({ manager, units }: Model, requester: Requester, asked: ResourceChange): boolean {
   const { plan } = manager;
   const { resource, target, amount, qosLevel } = asked;
   const physical = requester.host || requester.function === 0;
@@ -109,7 +109,12 @@ function isAcceptable({ manager, units }: Model, requester: Requester, asked: Re
   if (levelled) {
     if (resource === Kind.VCBS) return amount <= mine.vcbs;
     if (resource === Kind.PCBS) return amount + mine.levelPcbs[1 - qosLevel] <= mine.pcbs;
-    return resource === Kind.TVLS ? amount <= plan.lanes.filter((lane) => lane.owner === target).length : undefined;
+    const { word } = asked;
+    const isOwned = (lane: number) => plan.lanes[lane]?.owner === target;
+    if (resource === Kind.TVLS) return amount <= plan.lanes.filter((_, lane) => isOwned(lane)).length;
+    return Array.from({ length: 32 }, (_, bit) => bit).every(
+      (bit) => ((amount >>> bit) & 1) === 0 || isOwned(32 * word + bit),
+    );
   }
   const others = plan.functions.filter((_, number) => number !== target);
   if (resource === Kind.PCBS) return amount + others.reduce((sum, share) => sum + share.pcbs, 0) <= LIMITS.pcbs;
@@ -122,6 +127,57 @@ function isAcceptable({ manager, units }: Model, requester: Requester, asked: Re
     }
     return amount <= longest && amount <= LIMITS.vcbsPerFunction;
   }
-  if (resource === Kind.TVL_WEIGHT) return target < LANES && amount >= 1;
-  return undefined;
+  if (resource === Kind.VCB_BASE) {
+    // A base inside the VCBs of another function is refused, even of a function without VCBs.
+    const last = amount + mine.vcbs;
+    return (
+      last <= LIMITS.vcbs &&
+      others.every(({ vcbBase, vcbs }) => last <= vcbBase || vcbBase + vcbs <= amount || vcbs === 0)
+    );
+  }
+  if (resource === Kind.SCHEDULER_BUFFERS) {
+    const left = LIMITS.schedulerBuffers - others.reduce((sum, share) => sum + share.schedulerBuffers, 0) - amount;
+    return amount <= mine.schedulerBuffers || left >= (others.some((share) => share.schedulerBuffers === 0) ? 1 : 0);
+  }
+  return resource <= Kind.TVL_WEIGHT ? isLaneSettable(plan, asked) : areLanesGiven(plan, asked);
+}
+
+/** Credits: those of a lane must stay, of its own or shared, and a shared one for lanes without. */
+function isLaneSettable({ lanes }: SharePlan, { resource, target, amount }: ResourceChange): boolean {
+  if (target >= LANES) return false;
+  if (resource === Kind.TVL_WEIGHT) return amount >= 1 && amount <= 255;
+  if (resource === Kind.TVL_LIST_SIZE) return amount >= 1 && amount <= LIMITS.listSize;
+  const { executionCredits, completionCredits, sharedCredits } = lanes[target];
+  if (resource === Kind.TVL_SHARED_CREDITS)
+    return amount <= 3 && (executionCredits > 0 || (amount & 1) !== 0) && (completionCredits > 0 || (amount & 2) !== 0);
+  const execution = resource === Kind.TVL_EXECUTION_CREDITS;
+  const name = execution ? 'executionCredits' : 'completionCredits';
+  const others = lanes.filter((_, number) => number !== target).map((lane) => lane[name]);
+  const left = LIMITS[name] - others.reduce((sum, count) => sum + count, 0) - amount;
+  const other = execution
+    ? completionCredits > 0 || (sharedCredits & 2) !== 0
+    : executionCredits > 0 || (sharedCredits & 1) !== 0;
+  const itself = amount > 0 || (sharedCredits & (execution ? 1 : 2)) !== 0;
+  return itself && other && (amount <= lanes[target][name] || left >= (others.includes(0) ? 1 : 0));
+}
+
+/** Lanes by count or by map: only shared ones are given, and one stays for functions without. */
+function areLanesGiven(plan: SharePlan, { resource, target, amount, word }: ResourceChange): boolean {
+  const { lanes } = plan;
+  const shared = lanes.filter(({ owner, dedicated }) => owner === -1 && !dedicated).length;
+  const isBare = (number: number) => lanes.every(({ owner }) => owner !== number);
+  const kept = plan.functions.some(
+    (_, number) => (number !== target || resource === Kind.DEDICATED_TVL_MAP) && isBare(number),
+  )
+    ? 1
+    : 0;
+  const owned = lanes.filter(({ owner }) => owner === target).length;
+  if (resource === Kind.TVLS) return amount <= owned || shared - (amount - owned) >= kept;
+  const isMine = ({ owner, dedicated }: LaneShare) =>
+    resource === Kind.DEDICATED_TVL_MAP ? dedicated : owner === target;
+  const named = lanes.slice(32 * word, 32 * word + 32);
+  const added = named.filter((lane, bit) => ((amount >>> bit) & 1) === 1 && !isMine(lane));
+  const removed = named.filter((lane, bit) => ((amount >>> bit) & 1) === 0 && isMine(lane));
+  const free = added.every(({ owner, dedicated }) => owner === -1 && !dedicated);
+  return free && shared - added.length + removed.length >= kept;
 }
