@@ -19,12 +19,23 @@ import { type Flow, LONGEST } from './flow.ts';
 import type { Tenant } from './tenant.ts';
 
 const KEPT_COPIES = 64;
-const LEVEL_KINDS = [ResourceKind.VCBS, ResourceKind.PCBS] as const;
+const LEVEL_KINDS = [ResourceKind.VCBS, ResourceKind.PCBS, ResourceKind.TVLS] as const;
 const FUNCTION_KINDS = [
   ResourceKind.VCBS,
   ResourceKind.PCBS,
   ResourceKind.SCHEDULER_BUFFERS,
   ResourceKind.TVLS,
+] as const;
+const MAP_KINDS = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP] as const;
+/**
+ * Settings with the least and largest value of each. Policy OFF is left out: it permits a deadlock.
+ */
+const SETTINGS = [
+  [ResourceKind.DOORBELL_POLICY, 1, 2],
+  [ResourceKind.DOORBELL_LINK_CHECK, 0, 1],
+  [ResourceKind.DOORBELL_ADAPTIVE, 0, 1],
+  [ResourceKind.DOORBELL_THRESHOLD_LOW, 0, 8],
+  [ResourceKind.DOORBELL_THRESHOLD_HIGH, 0, 8],
 ] as const;
 const LANE_KINDS = [
   ResourceKind.TVL_EXECUTION_CREDITS,
@@ -171,15 +182,36 @@ export class RandomActions {
     if (status === ManagementStatus.OK) this.counts.granted++;
   }
 
-  /** A change of a level, of a function, or of a lane. */
+  /** A change of a level, a function, a lane, a map, a base or a setting. */
   #drawChange(target: number) {
     const random = this.#random;
     const lanes = this.#load.laneCount;
-    switch (random.below(3)) {
+    switch (random.below(6)) {
       case 0:
         return { resource: random.pick(LEVEL_KINDS), target, qosLevel: random.below(2), amount: random.below(7) };
       case 1:
         return { resource: random.pick(FUNCTION_KINDS), target, qosLevel: RESOURCE_NO_LEVEL, amount: random.below(13) };
+      case 2:
+        return { resource: random.pick(MAP_KINDS), target, qosLevel: RESOURCE_NO_LEVEL, amount: random.below(1 << 8) };
+      case 3: {
+        const levelMap = {
+          resource: ResourceKind.TVL_MAP,
+          target,
+          qosLevel: random.below(2),
+          amount: random.below(1 << 8),
+        };
+        const base = {
+          resource: ResourceKind.VCB_BASE,
+          target,
+          qosLevel: RESOURCE_NO_LEVEL,
+          amount: random.below(200),
+        };
+        return random.oneIn(2) ? levelMap : base;
+      }
+      case 4: {
+        const [resource, least, most] = random.pick(SETTINGS);
+        return { resource, target, qosLevel: RESOURCE_NO_LEVEL, amount: random.between(least, most) };
+      }
       default:
         return { resource: random.pick(LANE_KINDS), target: random.below(lanes), amount: random.below(5) };
     }
