@@ -25,7 +25,7 @@ import { EqControl, FaultKind, FaultObject } from '../../protocol/layout/gen/val
 import type { Dma } from '../function/dma.ts';
 import type { EventRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
-import { Step } from '../function/timeline.ts';
+import { NoInterrupt, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { InterruptTimer } from './interrupt-timer.ts';
@@ -96,8 +96,10 @@ export class EventQueue implements FaultSubject {
    */
   postCompletion(event: EventRecord, summaryIndex: number): boolean {
     if (!this.#store(event)) return false;
-    if (summaryIndex < this.secondarySummaryCount)
+    if (summaryIndex < this.secondarySummaryCount) {
       this.#set(this.owner.dma.at(this.secondarySummaryAddress + summaryIndex));
+      this.owner.timeline?.note(Step.SUMMARY, this.owner.number, this.number, 1 + summaryIndex);
+    }
     const { localTime } = this.owner;
     if (this.completionEventCounter++ === 0) {
       this.timer.restart(localTime);
@@ -105,7 +107,9 @@ export class EventQueue implements FaultSubject {
     } else if (this.timer.isLate(localTime)) {
       this.timer.restart(localTime);
       if (!this.#interruptsEach) this.unresponsive = (this.unresponsive + 1) >>> 0;
-      this.#interrupt();
+      this.#interrupt(true);
+    } else {
+      this.#noteNoInterrupt(NoInterrupt.BEFORE_STAMP);
     }
     return true;
   }
@@ -140,7 +144,15 @@ export class EventQueue implements FaultSubject {
     const dma = this.memory.at(this.owner.dma, slot * EVENT_ENTRY_SIZE);
     if (!dma.publish(this, this.#entry, EVENT_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
-    this.owner.timeline?.note(Step.EQE, this.owner.number, this.number, event.type, event.objectNumber);
+    this.owner.timeline?.note(
+      Step.EQE,
+      this.owner.number,
+      this.number,
+      event.type,
+      event.objectNumber,
+      event.completionSequence,
+      this.producerCount,
+    );
     return true;
   }
 
@@ -151,9 +163,14 @@ export class EventQueue implements FaultSubject {
 
   /** Sets the primary summary byte and interrupts as the controls say. */
   #announce(): void {
-    if (this.controls === EqControl.NOTHING) return;
-    if (this.primarySummaryAddress !== 0) this.#set(this.owner.dma.at(this.primarySummaryAddress));
-    if (this.controls === EqControl.INTERRUPT && !this.timer.pollOnly) this.#interrupt();
+    if (this.controls === EqControl.NOTHING) return this.#noteNoInterrupt(NoInterrupt.CONTROLS);
+    if (this.primarySummaryAddress !== 0) {
+      this.#set(this.owner.dma.at(this.primarySummaryAddress));
+      this.owner.timeline?.note(Step.SUMMARY, this.owner.number, this.number, 0);
+    }
+    if (this.controls !== EqControl.INTERRUPT) this.#noteNoInterrupt(NoInterrupt.CONTROLS);
+    else if (this.timer.pollOnly) this.#noteNoInterrupt(NoInterrupt.POLL_ONLY);
+    else this.#interrupt(false);
   }
 
   /**
@@ -165,9 +182,22 @@ export class EventQueue implements FaultSubject {
   }
 
   /** Requests the interrupt. The message is sent at the end of the pass, after all its writes. */
-  #interrupt(): void {
+  #interrupt(late: boolean): void {
     this.interrupts = (this.interrupts + 1) >>> 0;
+    this.owner.timeline?.note(
+      Step.INTERRUPT_REQUEST,
+      this.owner.number,
+      this.vector,
+      this.number,
+      this.producerCount,
+      late ? 1 : 0,
+    );
     this.owner.msix.request(this.vector);
+  }
+
+  /** The event posted last requests no interrupt. Returns true, the result of the post. */
+  #noteNoInterrupt(reason: NoInterrupt): void {
+    this.owner.timeline?.note(Step.NO_INTERRUPT, this.owner.number, this.number, this.producerCount, reason);
   }
 
   #compose(event: EventRecord): void {

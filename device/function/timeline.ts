@@ -33,8 +33,59 @@ export const Step = {
   INTERRUPT: 13,
   /** A send context returned its count of freed blocks. */
   CREDIT_RETURN: 14,
+  /** Software asked for the next event of a CQ. */
+  ARM: 15,
+  /** A CQE caused no event; `reason` is a `NoEvent`. */
+  NO_EVENT: 16,
+  /** A summary byte was set: 0 the primary one of the EQ, otherwise 1 + a secondary one's index. */
+  SUMMARY: 17,
+  /** An EQE requested its interrupt. */
+  INTERRUPT_REQUEST: 18,
+  /** An EQE requested no interrupt; `reason` is a `NoInterrupt`. */
+  NO_INTERRUPT: 19,
+  /** An ACK, NAK or RNR NAK was sent. */
+  ANSWER_SENT: 20,
+  /** An ACK, NAK or RNR NAK arrived. */
+  ANSWER: 21,
+  /** A requester waits, because its peer has no receive WQE. */
+  RNR_WAIT: 22,
+  /** The local ACK timeout expired. */
+  TIMEOUT: 23,
+  /** A requester begins to send again from a PSN on. */
+  RETRY: 24,
+  /** A packet of a traced QP was sent again. */
+  RESEND: 25,
+  /** The queues of a QP were emptied: its sequence numbers begin again. */
+  QP_RESET: 26,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
+
+/** Why a CQE caused no event. */
+export const NoEvent = {
+  /** Software has never asked for one. */
+  UNARMED: 0,
+  /** Software has not asked again since the last one. */
+  TRIGGERED: 1,
+  /** Software asked for the event of a solicited or failed message only. */
+  SOLICITED_ONLY: 2,
+  /** The EQ pending bit of the CQ is set. */
+  PENDING: 3,
+  NO_QUEUE: 4,
+  /** The EQ is full or in error. */
+  QUEUE_FAILED: 5,
+} as const;
+export type NoEvent = (typeof NoEvent)[keyof typeof NoEvent];
+
+/** Why an EQE requested no interrupt (IPCOM000126453D par. 3-4). */
+export const NoInterrupt = {
+  /** The EQ held completion events, and its next interrupt time stamp has not passed. */
+  BEFORE_STAMP: 0,
+  /** The event controls ask for none. */
+  CONTROLS: 1,
+  /** The next interrupt delay has its largest value: software polls. */
+  POLL_ONLY: 2,
+} as const;
+export type NoInterrupt = (typeof NoInterrupt)[keyof typeof NoInterrupt];
 
 /** One step, as `TimelineRing.read` returns it. */
 export interface TimelineStep {
@@ -45,10 +96,15 @@ export interface TimelineStep {
   readonly object: number;
   readonly a: number;
   readonly b: number;
+  readonly c: number;
+  readonly d: number;
 }
 
-/** Names of `object`, `a` and `b` of each step. */
-const stepFields: Readonly<Record<Step, readonly [string, string?, string?]>> = {
+/**
+ * Names of `object` and `a` to `d` of each step. `count`: CQEs of the CQ, this one included, which
+ * identifies a CQE; `number`: EQEs of the EQ, likewise.
+ */
+const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.BIND]: ['vcb', 'pcb'],
   [Step.REFUSE]: ['page'],
   [Step.KICK]: ['qp', 'sequence', 'vcb'],
@@ -59,14 +115,26 @@ const stepFields: Readonly<Record<Step, readonly [string, string?, string?]>> = 
   [Step.LAUNCH]: ['qp', 'sequence', 'lane'],
   [Step.RELEASE_EXECUTION]: ['lane'],
   [Step.RELEASE_COMPLETION]: ['lane'],
-  [Step.SEND_COMPLETION]: ['qp', 'sequence', 'cq'],
-  [Step.RECEIVE_COMPLETION]: ['qp', 'entry', 'cq'],
-  [Step.EQE]: ['eq', 'event', 'object'],
+  [Step.SEND_COMPLETION]: ['qp', 'sequence', 'cq', 'count'],
+  [Step.RECEIVE_COMPLETION]: ['qp', 'entry', 'cq', 'count'],
+  [Step.EQE]: ['eq', 'event', 'object', 'count', 'number'],
   [Step.INTERRUPT]: ['vector'],
   [Step.CREDIT_RETURN]: ['context', 'freed'],
+  [Step.ARM]: ['cq', 'consumed', 'solicited'],
+  [Step.NO_EVENT]: ['cq', 'count', 'reason'],
+  [Step.SUMMARY]: ['eq', 'byte'],
+  [Step.INTERRUPT_REQUEST]: ['vector', 'eq', 'number', 'late'],
+  [Step.NO_INTERRUPT]: ['eq', 'number', 'reason'],
+  [Step.ANSWER_SENT]: ['qp', 'psn', 'syndrome'],
+  [Step.ANSWER]: ['qp', 'psn', 'syndrome'],
+  [Step.RNR_WAIT]: ['qp', 'psn', 'waitNs'],
+  [Step.TIMEOUT]: ['qp', 'psn'],
+  [Step.RETRY]: ['qp', 'psn', 'retriesLeft'],
+  [Step.RESEND]: ['qp', 'psn'],
+  [Step.QP_RESET]: ['qp'],
 };
 
-const FIELDS = 4;
+const FIELDS = 6;
 const names = new Map<number, string>(
   Object.entries(Step).map(([name, step]) => [step, name.toLowerCase().replaceAll('_', ' ')]),
 );
@@ -77,20 +145,31 @@ export function stepName(step: number): string {
 }
 
 /** The numbers of a step by name, e.g. `{ qp: 2, sequence: 0, lane: 5 }`. */
-export function nameStepNumbers({ step, object, a, b }: TimelineStep): Record<string, number> {
-  const names = stepFields[step];
-  return Object.fromEntries([object, a, b].flatMap((value, place) => (names[place] ? [[names[place], value]] : [])));
+export function nameStepNumbers({ step, object, a, b, c, d }: TimelineStep): Record<string, number> {
+  const values = [object, a, b, c, d];
+  return Object.fromEntries(stepFields[step].map((name, place) => [name, values[place] as number]));
 }
 
 /** Receives the steps of the units. */
 export interface Timeline {
-  note(step: Step, functionNumber: number, object: number, a?: number, b?: number): void;
+  note(step: Step, functionNumber: number, object: number, a?: number, b?: number, c?: number, d?: number): void;
 }
 
 /** The function of a unit, with the timeline that takes the unit's steps. */
 export interface TimelineOwner {
   readonly number: number;
   readonly timeline: Timeline | undefined;
+}
+
+/** Notes a step of a QP, or of another object with an owner, while a timeline is attached. */
+export function noteStep(
+  object: { readonly owner: TimelineOwner; readonly number: number },
+  step: Step,
+  a: number,
+  b = 0,
+): void {
+  const { owner } = object;
+  owner.timeline?.note(step, owner.number, object.number, a, b);
 }
 
 /** A timeline of 2^`capacityLog2` steps; the host makes and reads it. */
@@ -118,7 +197,7 @@ export class TimelineRing implements Timeline {
     return Math.max(0, this.head - this.capacity);
   }
 
-  note(step: Step, functionNumber: number, object: number, a = 0, b = 0): void {
+  note(step: Step, functionNumber: number, object: number, a = 0, b = 0, c = 0, d = 0): void {
     const slot = this.head++ & this.#mask;
     this.#times[slot] = this.#nowNs();
     this.#kinds[slot] = step;
@@ -126,6 +205,8 @@ export class TimelineRing implements Timeline {
     this.#numbers[slot * FIELDS + 1] = object;
     this.#numbers[slot * FIELDS + 2] = a;
     this.#numbers[slot * FIELDS + 3] = b;
+    this.#numbers[slot * FIELDS + 4] = c;
+    this.#numbers[slot * FIELDS + 5] = d;
   }
 
   /** Returns up to `limit` steps from index `position` on, oldest first. */
@@ -137,7 +218,7 @@ export class TimelineRing implements Timeline {
 
   #at(index: number): TimelineStep {
     const slot = index & this.#mask;
-    const [functionNumber, object, a, b] = this.#numbers.subarray(slot * FIELDS, (slot + 1) * FIELDS);
-    return { index, timeNs: this.#times[slot], step: this.#kinds[slot] as Step, functionNumber, object, a, b };
+    const [functionNumber, object, a, b, c, d] = this.#numbers.subarray(slot * FIELDS, (slot + 1) * FIELDS);
+    return { index, timeNs: this.#times[slot], step: this.#kinds[slot] as Step, functionNumber, object, a, b, c, d };
   }
 }

@@ -131,14 +131,6 @@ export class AdapterProcess {
     return answer;
   }
 
-  /**
-   * Switches the trace of a function's QP for the host. The recording has the call, because the
-   * guest may read the blocks. Returns a management status.
-   */
-  requestTrace({ functions }: ServedAdapter, functionNumber: number, qpn: number, attributes: Uint8Array): number {
-    return functions[functionNumber].requestTrace(qpn, attributes);
-  }
-
   #plug(plan: SocketLinkPlan): SocketLink {
     const port = this.findPort(plan.port);
     // Its bytes come from the event loop, not from the run of another adapter.

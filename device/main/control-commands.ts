@@ -15,6 +15,8 @@ import { describeRefusal, encodeRequest, readResourceWords } from './resource-wo
 import { reportProcess } from './status-report.ts';
 import { TraceControl } from './trace-control.ts';
 
+const NS_PER_MS = 1e6;
+
 /** The commands of one process. */
 export class ControlCommands {
   /** The commands by name, for `ControlServer`. */
@@ -35,10 +37,10 @@ export class ControlCommands {
     this.#process = process;
     this.#pid = pid;
     const trace = new TraceControl({
+      adapters: process.adapters,
       nowNs: () => process.clock.now(),
+      wallTimeNs: Date.now() * NS_PER_MS - process.clock.now(),
       findAdapter: (name) => this.#findAdapter(name),
-      requestTrace: (adapter, functionNumber, qpn, attributes) =>
-        process.requestTrace(adapter, functionNumber, qpn, attributes),
     });
     this.table = new Map([...this.table, ...trace.table]);
   }

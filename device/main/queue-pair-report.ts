@@ -82,7 +82,7 @@ export function reportQueuePair(qp: QueuePair) {
 }
 
 /** The other end of a connection, once software has named it. */
-function reportPeer(qp: QueuePair) {
+export function reportPeer(qp: QueuePair) {
   const path = requesterOf(qp)?.path;
   return path === undefined || qp.attributes.remoteQpn === 0
     ? undefined

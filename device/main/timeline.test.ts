@@ -7,14 +7,15 @@ import t, { type Test } from 'tap';
 import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType } from '../../protocol/layout/gen/values.gen.ts';
-import { nameStepNumbers, stepName, TimelineRing } from '../function/timeline.ts';
+import { NoEvent, nameStepNumbers, stepName, TimelineRing, type TimelineStep } from '../function/timeline.ts';
 import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { NOP } from '../test-support/command-poster.ts';
 import { connect } from '../test-support/connected-fixture.ts';
 import { DoorbellFlood } from '../test-support/doorbell-flood.ts';
 import { CREDIT_VECTOR, SendContextFixture } from '../test-support/send-context-fixture.ts';
+import type { AdapterTrace } from '../trace/adapter-trace.ts';
+import { toChromeTrace } from './perfetto-export.ts';
 import { findTraceFault } from './test-support/chrome-trace.ts';
-import { toChromeTrace } from './trace-export.ts';
 
 const CAPACITY_LOG2 = 14;
 
@@ -41,7 +42,7 @@ function watch(fixture: AdapterFixture): { take(t: Test): NamedStep[] } {
       adapter.attachTimeline(undefined);
       const steps = timeline.read(0, 2 ** CAPACITY_LOG2);
       t.ok(steps.length > 0 && steps.length === timeline.head, 'nothing is lost');
-      t.equal(findTraceFault(toChromeTrace([], steps)), undefined);
+      t.equal(findTraceFault(toChromeTrace([timelineOf(steps)])), undefined);
       return steps.map((one) => ({
         step: stepName(one.step),
         functionNumber: one.functionNumber,
@@ -50,6 +51,17 @@ function watch(fixture: AdapterFixture): { take(t: Test): NamedStep[] } {
     },
   };
 }
+
+/** The traces of an adapter without messages. */
+const timelineOf = (steps: readonly TimelineStep[]): AdapterTrace => ({
+  name: 'adapter',
+  ports: [],
+  wallTimeNs: 0,
+  queuePairs: [],
+  messages: [],
+  steps,
+  stepsSinceNs: 0,
+});
 
 const only = (steps: readonly NamedStep[], ...names: string[]): NamedStep[] =>
   steps.filter(({ step }) => names.includes(step));
@@ -82,14 +94,27 @@ t.test(
         { step: 'kick', ...own, vcb: (bind as NamedStep).vcb },
         { step: 'launch', ...own, lane },
         { step: 'release execution', functionNumber: 0, lane },
-        { step: 'receive completion', functionNumber: 0, qp: b.qpn, entry: 0, cq: b.parts.receiveCq.cqn },
-        { step: 'send completion', ...own, cq: a.parts.sendCq.cqn },
+        { step: 'receive completion', functionNumber: 0, qp: b.qpn, entry: 0, cq: b.parts.receiveCq.cqn, count: 1 },
+        { step: 'no event', functionNumber: 0, cq: b.parts.receiveCq.cqn, count: 1, reason: NoEvent.UNARMED },
+        { step: 'answer sent', functionNumber: 0, qp: b.qpn, psn: 0, syndrome: 0 },
+        { step: 'answer', functionNumber: 0, qp: a.qpn, psn: 0, syndrome: 0 },
+        { step: 'send completion', ...own, cq: a.parts.sendCq.cqn, count: 4 },
         {
           step: 'eqe',
           functionNumber: 0,
           eq: fixture.events.eqn,
           event: EventType.COMPLETION,
           object: a.parts.sendCq.cqn,
+          count: 4,
+          number: 1,
+        },
+        {
+          step: 'interrupt request',
+          functionNumber: 0,
+          vector: COMPLETION_VECTOR,
+          eq: fixture.events.eqn,
+          number: 1,
+          late: 0,
         },
         { step: 'release completion', functionNumber: 0, lane },
         { step: 'interrupt', functionNumber: 0, vector: COMPLETION_VECTOR },
@@ -188,7 +213,7 @@ t.test('steps of two functions are on tracks of their own', async (t) => {
   // The other function is not brought up: it refuses a whole command, but it binds a buffer.
   fixture.machine.functionAt(1).writeCollect(5 * PAGE_BYTES, 4, 1, 0);
   const steps = timeline.read(0, 2 ** CAPACITY_LOG2);
-  const document = toChromeTrace([], steps);
+  const document = toChromeTrace([timelineOf(steps)]);
   t.equal(findTraceFault(document), undefined);
   const names = document.traceEvents.filter(({ name }) => name === 'thread_name').map(({ args }) => args?.name);
   t.same(names, ['function 0', 'function 1']);

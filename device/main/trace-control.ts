@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Traces of a live adapter for its host, over the control socket (docs/DEBUGGING.md): QPs of any
- * function, and the timeline. Command blocks are sent unchanged, in base64. Switching the trace of
- * a QP crosses the seam, so that a recording has it: the guest may read the blocks. Reading from
- * here changes nothing, and the timeline never reaches a guest.
+ * function, QPs to come, and the timeline. Command blocks are sent unchanged, in base64. Nothing
+ * here reaches a guest or a recording; `TraceObserver` keeps the traces.
  */
 import {
   TRACE_BLOCKS_MAX_LOG2,
@@ -11,32 +10,35 @@ import {
   TRACE_SNAP_LENGTH_MAX,
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_QPN_MASK, DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
-import {
-  encodeTraceAttributes,
-  newTraceAttributes,
-  TRACE_ATTRIBUTES_SIZE,
-  type TraceAttributes,
-} from '../../protocol/layout/gen/trace-attributes.gen.ts';
-import { ManagementStatus, managementStatusName } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
-import { TimelineRing, type TimelineStep } from '../function/timeline.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
+import { serviceTypeNames } from '../../protocol/layout/gen/values.gen.ts';
+import type { TimelineStep } from '../function/timeline.ts';
+import { TraceRing } from '../trace/trace-ring.ts';
 import type { ServedAdapter } from './adapter-process.ts';
 import type { ControlRequest } from './control-protocol.ts';
-import type { ControlCommand } from './control-server.ts';
+import type { ControlClientHandle, ControlCommand } from './control-server.ts';
+import { type ObserverSettings, TraceObserver, type TraceRule } from './trace-observer.ts';
+import { type SnapshotHead, type SnapshotPart, TraceSnapshot } from './trace-snapshot.ts';
 
 type Parameters = ControlRequest['parameters'];
 
 const QPN_MAX = DOORBELL_QPN_MASK >>> DOORBELL_QPN_SHIFT;
+const LID_MAX = 0xffff;
+const FUNCTION_MAX = 0xffff;
+const TIMELINE_LOG2_MAX = 22;
+const BYTES_MAX = 2 ** 40;
 
 /** State of the trace of one QP. */
 export interface TraceState {
+  /** Number of the trace; 0 for a trace of a guest. */
+  readonly id: number;
   readonly qp: number;
   readonly functionNumber: number;
   readonly blocks: number;
   readonly snapLength: number;
   readonly byGuest: boolean;
   readonly stopped: boolean;
+  /** Its QP is gone; the blocks are kept. */
+  readonly ended: boolean;
   readonly head: number;
   readonly tail: number;
   readonly lost: number;
@@ -44,6 +46,11 @@ export interface TraceState {
 
 export interface TraceStatus {
   readonly traces: readonly TraceState[];
+  /** QPs to come that will be traced. */
+  readonly rules: readonly TraceRule[];
+  readonly paused: boolean;
+  /** Time since 1970 when the adapter's clock stood at 0, in ns. */
+  readonly wallTimeNs: number;
   /** Undefined while it is off. */
   readonly timeline: { readonly head: number; readonly tail: number } | undefined;
 }
@@ -57,10 +64,11 @@ export interface TracePart {
 
 /** The process whose adapters are traced. */
 export interface TracedProcess {
+  readonly adapters: readonly ServedAdapter[];
   nowNs(): number;
   findAdapter(name: unknown): ServedAdapter;
-  /** Crosses the seam; returns a management status. */
-  requestTrace(adapter: ServedAdapter, functionNumber: number, qpn: number, attributes: Uint8Array): number;
+  /** Time since 1970 when the clock stood at 0, in ns. */
+  readonly wallTimeNs: number;
 }
 
 /**
@@ -75,68 +83,75 @@ const PART_STEPS = 2000;
 
 export class TraceControl {
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
-    ['trace-status', ({ parameters }) => this.#status(this.#process.findAdapter(parameters.adapter).core)],
+    ['trace-status', ({ parameters }) => this.#status(this.#find(parameters))],
     ['trace-on', ({ parameters }) => this.#enable(parameters)],
     ['trace-off', ({ parameters }) => this.#disable(parameters)],
+    ['trace-pause', ({ parameters }) => this.#change(parameters, (observer) => observer.pause())],
+    ['trace-resume', ({ parameters }) => this.#change(parameters, (observer) => observer.resume())],
     ['trace-read', ({ parameters }) => this.#read(parameters)],
+    ['trace-snapshot', (_, client) => this.#takeSnapshot(client)],
+    ['trace-part', ({ parameters }, client) => this.#readPart(parameters, client)],
     ['timeline-on', ({ parameters }) => this.#startTimeline(parameters)],
-    ['timeline-off', ({ parameters }) => this.#stopTimeline(parameters)],
+    ['timeline-off', ({ parameters }) => this.#change(parameters, (observer) => observer.stopTimeline())],
     ['timeline-read', ({ parameters }) => this.#readTimeline(parameters)],
   ]);
   readonly #process: TracedProcess;
-  readonly #timelines = new Map<Adapter, TimelineRing>();
+  readonly #observers = new Map<ServedAdapter, TraceObserver>();
+  /** At most one for each client. */
+  readonly #snapshots = new Map<ControlClientHandle, TraceSnapshot>();
 
   constructor(process: TracedProcess) {
     this.#process = process;
   }
 
-  #status(adapter: Adapter): TraceStatus {
-    const traces: TraceState[] = [];
-    adapter.tables.queuePairs.forEach(({ number, owner, trace }) => {
-      if (trace === undefined) return;
+  #status({ observer }: { readonly observer: TraceObserver }): TraceStatus {
+    const traces = observer.traces.map(({ id, qp, functionNumber, trace, ended }) => {
       const { stopped, settings, ring } = trace;
       const { blocks, snapLength, head, tail, lost } = ring;
       const { byGuest } = settings;
-      traces.push({ qp: number, functionNumber: owner.number, blocks, snapLength, byGuest, stopped, head, tail, lost });
+      return { id, qp, functionNumber, blocks, snapLength, byGuest, stopped, ended, head, tail, lost };
     });
-    const timeline = this.#timelines.get(adapter);
-    return { traces, timeline: timeline && { head: timeline.head, tail: timeline.tail } };
+    const { timeline, rules, paused } = observer;
+    const { wallTimeNs } = this.#process;
+    return { traces, rules, paused, wallTimeNs, timeline: timeline && { head: timeline.head, tail: timeline.tail } };
   }
 
   #enable(parameters: Parameters): TraceStatus {
-    const blocksLog2 = readInteger(parameters, 'blocksLog2', TRACE_BLOCKS_MAX_LOG2, BLOCKS_LOG2);
-    const snapLength = readInteger(parameters, 'snapLength', TRACE_SNAP_LENGTH_MAX, TRACE_SNAP_LENGTH);
-    const stopOnError = parameters.stopOnError === true ? 1 : 0;
-    return this.#switch(parameters, { enable: 1, blocksLog2, snapLength, stopOnError });
+    const found = this.#find(parameters);
+    const settings = readSettings(parameters);
+    const { rule } = parameters;
+    if (rule === undefined) found.observer.observe(this.#findQueuePair(found.adapter, parameters), settings);
+    else found.observer.addRule(readRule(rule as Parameters), settings);
+    return this.#status(found);
   }
 
   #disable(parameters: Parameters): TraceStatus {
-    return this.#switch(parameters, { enable: 0 });
+    return this.#change(parameters, (observer) => {
+      if (parameters.rules === true) observer.clearRules();
+      else observer.drop(readInteger(parameters, 'qp', QPN_MAX));
+    });
   }
 
-  #switch(parameters: Parameters, asked: Partial<TraceAttributes>): TraceStatus {
-    const { adapter, qp } = this.#find(parameters);
-    const { number } = qp.owner;
-    const bytes = new Uint8Array(TRACE_ATTRIBUTES_SIZE);
-    encodeTraceAttributes(new DataView(bytes.buffer), 0, { ...newTraceAttributes(), ...asked });
-    const status = this.#process.requestTrace(adapter, number, qp.number, bytes);
-    if (status === ManagementStatus.NO_RESOURCES)
-      throw new Error(
-        `${2 ** (asked.blocksLog2 ?? 0)} blocks of ${asked.snapLength} bytes are more than function ${number} has left for traces`,
-      );
-    if (status !== ManagementStatus.OK)
-      throw new Error(`QP ${qp.number}: the trace was refused (${managementStatusName(status)})`);
-    return this.#status(adapter.core);
+  #change(parameters: Parameters, action: (observer: TraceObserver) => void): TraceStatus {
+    const found = this.#find(parameters);
+    action(found.observer);
+    return this.#status(found);
   }
 
+  /** Blocks of the trace `id`, or of the newest trace of a QP. */
   #read(parameters: Parameters): TracePart {
-    const { adapter, qp } = this.#find(parameters);
-    const { trace } = qp;
-    if (trace === undefined) throw new Error(`QP ${qp.number} is not traced; begin with \`vuhca trace on\``);
+    const { observer } = this.#find(parameters);
+    const id = readInteger(parameters, 'id', BYTES_MAX, 0);
+    const qp = id > 0 ? undefined : readInteger(parameters, 'qp', QPN_MAX);
+    const one = observer.traces.findLast((trace) => (qp === undefined ? trace.id === id : trace.qp === qp));
+    if (one === undefined)
+      throw new Error(
+        qp === undefined ? `there is no trace ${id}` : `QP ${qp} is not traced; begin with \`vuhca trace on\``,
+      );
     const parts: Buffer[] = [];
     let used = 0;
-    const { count, next } = adapter.core.traces.read(
-      trace,
+    const { count, next } = observer.readBlocks(
+      one,
       readInteger(parameters, 'position', 2 ** 52, 0),
       (bytes, length) => {
         if (used > 0 && used + length > PART_BYTES) return false;
@@ -148,33 +163,77 @@ export class TraceControl {
     return { count, next, blocks: Buffer.concat(parts).toString('base64') };
   }
 
-  #startTimeline({ adapter: name }: Parameters): TraceStatus {
-    const adapter = this.#process.findAdapter(name).core;
-    const timeline = new TimelineRing(TIMELINE_LOG2, () => this.#process.nowNs());
-    this.#timelines.set(adapter, timeline);
-    adapter.attachTimeline(timeline);
-    return this.#status(adapter);
+  #takeSnapshot(client: ControlClientHandle): SnapshotHead {
+    const adapters = this.#process.adapters.map((adapter) => ({
+      name: adapter.name,
+      observer: this.#observerOf(adapter),
+    }));
+    const snapshot = new TraceSnapshot(adapters, this.#process.wallTimeNs, this.#process.nowNs());
+    if (!this.#snapshots.has(client)) client.onClose(() => this.#snapshots.delete(client));
+    this.#snapshots.set(client, snapshot);
+    return snapshot.head;
   }
 
-  #stopTimeline({ adapter: name }: Parameters): TraceStatus {
-    const adapter = this.#process.findAdapter(name).core;
-    this.#timelines.delete(adapter);
-    adapter.attachTimeline(undefined);
-    return this.#status(adapter);
+  #readPart(parameters: Parameters, client: ControlClientHandle): SnapshotPart {
+    const snapshot = this.#snapshots.get(client);
+    if (snapshot === undefined) throw new Error('there is no snapshot; `trace-snapshot` takes one');
+    return snapshot.getPart(readInteger(parameters, 'part', 2 ** 32));
+  }
+
+  #startTimeline(parameters: Parameters): TraceStatus {
+    const log2 = readInteger(parameters, 'stepsLog2', TIMELINE_LOG2_MAX, TIMELINE_LOG2);
+    return this.#change(parameters, (observer) => observer.startTimeline(log2));
   }
 
   #readTimeline(parameters: Parameters): readonly TimelineStep[] {
-    const timeline = this.#timelines.get(this.#process.findAdapter(parameters.adapter).core);
+    const { timeline } = this.#find(parameters).observer;
     return timeline?.read(readInteger(parameters, 'position', 2 ** 52, 0), PART_STEPS) ?? [];
   }
 
-  #find(parameters: Parameters): { adapter: ServedAdapter; qp: QueuePair } {
-    const adapter = this.#process.findAdapter(parameters.adapter);
-    const number = readInteger(parameters, 'qp', QPN_MAX);
-    const qp = adapter.core.tables.queuePairs.get(number);
-    if (qp === undefined) throw new Error(`there is no QP ${number}`);
-    return { adapter, qp };
+  #find({ adapter: name }: Parameters): { adapter: ServedAdapter; observer: TraceObserver } {
+    const adapter = this.#process.findAdapter(name);
+    return { adapter, observer: this.#observerOf(adapter) };
   }
+
+  #observerOf(adapter: ServedAdapter): TraceObserver {
+    const known = this.#observers.get(adapter);
+    if (known !== undefined) return known;
+    const observer = new TraceObserver(adapter.core, () => this.#process.nowNs());
+    this.#observers.set(adapter, observer);
+    return observer;
+  }
+
+  #findQueuePair({ core }: ServedAdapter, parameters: Parameters) {
+    const number = readInteger(parameters, 'qp', QPN_MAX);
+    const qp = core.tables.queuePairs.get(number);
+    if (qp === undefined) throw new Error(`there is no QP ${number}`);
+    return qp;
+  }
+}
+
+/** `bytes` bounds the ring instead of `blocksLog2`: the largest ring that fits. */
+function readSettings(parameters: Parameters): ObserverSettings {
+  const snapLength = readInteger(parameters, 'snapLength', TRACE_SNAP_LENGTH_MAX, TRACE_SNAP_LENGTH);
+  const stopOnError = parameters.stopOnError === true;
+  const blocksLog2 = readInteger(parameters, 'blocksLog2', TRACE_BLOCKS_MAX_LOG2, BLOCKS_LOG2);
+  if (parameters.bytes === undefined) return { blocksLog2, snapLength, stopOnError };
+  const bytes = readInteger(parameters, 'bytes', BYTES_MAX);
+  const block = TraceRing.sizeBytes(0, snapLength);
+  if (bytes < block)
+    throw new Error(`${bytes} bytes are less than one command block, ${block} bytes; use a smaller snap length`);
+  return { blocksLog2: Math.min(Math.floor(Math.log2(bytes / block)), TRACE_BLOCKS_MAX_LOG2), snapLength, stopOnError };
+}
+
+function readRule(rule: Parameters): TraceRule {
+  const { service } = rule;
+  if (service !== undefined && !serviceTypeNames.includes(service as string))
+    throw new Error(`service must be one of ${serviceTypeNames.filter(Boolean).join(', ')}`);
+  return {
+    ...(service !== undefined && { service: service as string }),
+    ...(rule.functionNumber !== undefined && { functionNumber: readInteger(rule, 'functionNumber', FUNCTION_MAX) }),
+    ...(rule.peerLid !== undefined && { peerLid: readInteger(rule, 'peerLid', LID_MAX) }),
+    ...(rule.peerQp !== undefined && { peerQp: readInteger(rule, 'peerQp', QPN_MAX) }),
+  };
 }
 
 /** A whole number from 0 to `high`. */

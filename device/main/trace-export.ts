@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Exports traces (docs/DEBUGGING.md) as JSON lines; in the Chrome trace format, which Perfetto
- * opens; and as an ERF capture of the kept packets, which tshark opens. Bytes beyond the snap
- * length of a message, and acknowledgements, are only in `vuhca capture`.
+ * Exports traces (docs/DEBUGGING.md) as JSON lines, and as an ERF capture of the kept packets,
+ * which tshark opens. Bytes beyond the snap length of a message, and acknowledgements, are only in
+ * `vuhca capture`. perfetto-export.ts has the Chrome trace format.
  */
 import {
   CaptureDirection,
@@ -20,31 +20,16 @@ import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { completionStatusName, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
-import { nameStepNumbers, stepName, type TimelineStep } from '../function/timeline.ts';
-import { findOtherSide, type TracedMessage, type TracedPacket } from '../trace/traced-message.ts';
+import { nameStepNumbers, stepName } from '../function/timeline.ts';
+import { type AdapterTrace, findOtherSide, type MessageEnd } from '../trace/adapter-trace.ts';
+import type { TracedMessage, TracedPacket } from '../trace/traced-message.ts';
 
-const NS_PER_US = 1000;
+const NS_PER_MS = 1_000_000n;
+const NS_PER_SECOND = 1_000_000_000n;
 const WORD_BYTES = 4;
 const FILE_HEADER_BYTES = 64;
 /** Packets that go from the receiver of a message to its sender. */
 const ANSWER = OpcodeFlag.READ_RESPONSE | OpcodeFlag.ATOMIC_ACKNOWLEDGE;
-/** Process number of the timeline; the other numbers are QPNs. */
-const TIMELINE_PID = 0;
-
-/** An event of the Chrome trace format. */
-export interface ChromeEvent {
-  readonly name: string;
-  /** `b` and `e`: begin and end of a message; `i`: a step, or a packet; `M`: a name. */
-  readonly ph: 'b' | 'e' | 'i' | 'M';
-  /** Microseconds. */
-  readonly ts: number;
-  readonly pid: number;
-  readonly tid: number;
-  readonly cat?: string;
-  readonly id?: string;
-  readonly s?: 't';
-  readonly args?: Readonly<Record<string, unknown>>;
-}
 
 /** The fields of a message by name; payload as hex. */
 export function describeMessage({ block, payload, packets }: TracedMessage): Record<string, unknown> {
@@ -60,107 +45,56 @@ export function describeMessage({ block, payload, packets }: TracedMessage): Rec
   };
 }
 
-/** One JSON object in each line, in order of time. */
-export function toJsonLines(messages: readonly TracedMessage[], steps: readonly TimelineStep[]): string {
-  const lines = [
-    ...messages.map((message) => ({ timeNs: message.block.beginTime, ...describeMessage(message) })),
-    ...steps.map((step) => ({
-      timeNs: step.timeNs,
-      kind: 'step',
-      step: stepName(step.step),
-      functionNumber: step.functionNumber,
-      ...nameStepNumbers(step),
-    })),
-  ].sort((one, other) => one.timeNs - other.timeNs);
+/** One JSON object in each line, in order of time. `wallTime` is the time of the host. */
+export function toJsonLines(adapters: readonly AdapterTrace[]): string {
+  const lines = adapters
+    .flatMap((adapter) => [
+      ...adapter.messages.map((message) => ({
+        timeNs: message.block.beginTime,
+        wallTime: formatWallTime(adapter, message.block.beginTime),
+        adapter: adapter.name,
+        message: identify({ adapter, message }, adapters),
+        ...describeMessage(message),
+        packetTimesNs: message.packets.map(({ timeNs }) => timeNs),
+      })),
+      ...adapter.steps.map((step) => ({
+        timeNs: step.timeNs,
+        wallTime: formatWallTime(adapter, step.timeNs),
+        adapter: adapter.name,
+        kind: 'step',
+        step: stepName(step.step),
+        functionNumber: step.functionNumber,
+        ...nameStepNumbers(step),
+      })),
+    ])
+    .sort((one, other) => (one.wallTime < other.wallTime ? -1 : one.wallTime > other.wallTime ? 1 : 0));
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/**
- * A document of the Chrome trace format: a track for the steps of each function, and tracks for the
- * sends and receives of each QP. A message has the same id on both sides; one that has not ended is
- * left out.
- */
-export function toChromeTrace(
-  messages: readonly TracedMessage[],
-  steps: readonly TimelineStep[],
-): { traceEvents: ChromeEvent[] } {
-  const ended = messages.filter(({ block }) => block.complete === 1);
-  const events = [...ended.flatMap((message) => messageEvents(message, messages)), ...steps.map(stepEvent)];
-  events.sort((one, other) => one.ts - other.ts);
-  return { traceEvents: [...nameTracks(ended, steps), ...events] };
+/** Identifies a message equally at both ends: adapter, QPN and block of its sender, if known. */
+export function identify(end: MessageEnd, all: readonly AdapterTrace[]): string {
+  const sender = end.message.block.receive === 1 ? (findOtherSide(end, all).end ?? end) : end;
+  const { qpn, index, receive } = sender.message.block;
+  return `${sender.adapter.name}.${qpn}.${index}${receive ? ' received' : ''}`;
 }
 
-function nameTracks(messages: readonly TracedMessage[], steps: readonly TimelineStep[]): ChromeEvent[] {
-  const name = (kind: 'process_name' | 'thread_name', pid: number, tid: number, text: string): ChromeEvent => ({
-    name: kind,
-    ph: 'M',
-    ts: 0,
-    pid,
-    tid,
-    args: { name: text },
-  });
-  const functions = [...new Set(steps.map(({ functionNumber }) => functionNumber))];
-  const qpns = [...new Set(messages.map(({ block }) => block.qpn))];
-  return [
-    name('process_name', TIMELINE_PID, 0, 'adapter'),
-    ...functions.map((number) => name('thread_name', TIMELINE_PID, number, `function ${number}`)),
-    ...qpns.flatMap((qpn) => [
-      name('process_name', qpn, 0, `QP ${qpn}`),
-      name('thread_name', qpn, 0, 'sends'),
-      name('thread_name', qpn, 1, 'receives'),
-    ]),
-  ];
+/** ISO 8601 with nanoseconds, UTC. A Number cannot hold ns since 1970 exactly. */
+export function formatWallTime({ wallTimeNs }: AdapterTrace, timeNs: number): string {
+  const ns = BigInt(Math.round(wallTimeNs)) + BigInt(Math.round(timeNs));
+  const seconds = new Date(Number(ns / NS_PER_MS)).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
+  return `${seconds}.${String(ns % NS_PER_SECOND).padStart(9, '0')}Z`;
 }
 
-function stepEvent(step: TimelineStep): ChromeEvent {
-  return {
-    name: stepName(step.step),
-    ph: 'i',
-    ts: step.timeNs / NS_PER_US,
-    pid: TIMELINE_PID,
-    tid: step.functionNumber,
-    s: 't',
-    args: nameStepNumbers(step),
-  };
-}
-
-/** Events of a message: its begin, the kept packets, its end. */
-function messageEvents(message: TracedMessage, all: readonly TracedMessage[]): ChromeEvent[] {
-  const { block, packets } = message;
-  const { payload, headers, ...args } = describeMessage(message);
-  const other = findOtherSide(message, all);
-  const track = { pid: block.qpn, tid: block.receive };
-  const common = {
-    name: `${block.receive ? 'receive' : 'send'} ${args.opcode}`,
-    cat: 'message',
-    id: `${block.qpn}.${block.index}`,
-    ...track,
-  };
-  const otherSide = other && `${other.block.qpn}.${other.block.index}`;
-  return [
-    { ...common, ph: 'b', ts: block.beginTime / NS_PER_US, args: { ...args, ...(otherSide && { otherSide }) } },
-    ...packets.map(
-      (packet): ChromeEvent => ({
-        ...track,
-        name: restorePacket(packet).name,
-        ph: 'i',
-        ts: packet.timeNs / NS_PER_US,
-        s: 't',
-        args: { psn: restorePacket(packet).psn, payloadBytes: packet.payload.length },
-      }),
-    ),
-    { ...common, ph: 'e', ts: block.endTime / NS_PER_US },
-  ];
-}
-
-/** An ERF capture. `wallTimeNs`: time since 1970 when the adapter's clock stood at 0. */
-export function toErf(messages: readonly TracedMessage[], wallTimeNs: number): Uint8Array {
-  const packets = messages
-    .flatMap(({ block, packets }) => packets.map((packet) => ({ block, packet })))
-    .sort((a, b) => a.packet.timeNs - b.packet.timeNs);
+/** An ERF capture of the kept packets of all adapters, with the times of the host. */
+export function toErf(adapters: readonly AdapterTrace[]): Uint8Array {
+  const packets = adapters
+    .flatMap(({ wallTimeNs, messages }) =>
+      messages.flatMap(({ block, packets }) => packets.map((packet) => ({ block, packet, wallTimeNs }))),
+    )
+    .sort((a, b) => a.packet.timeNs - b.packet.timeNs + (a.wallTimeNs - b.wallTimeNs));
   const header = new Uint8Array(FILE_HEADER_BYTES);
   const used = writeErfFileHeader(new DataView(header.buffer), 0);
-  const records = packets.map(({ block, packet }) => erfRecord(block, packet, wallTimeNs));
+  const records = packets.map(({ block, packet, wallTimeNs }) => erfRecord(block, packet, wallTimeNs));
   return Buffer.concat([header.subarray(0, used), ...records]);
 }
 

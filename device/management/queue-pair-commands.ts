@@ -128,6 +128,7 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
       next,
       (mask & QpMask.SQD_NOTIFY) !== 0 && attributes.enableSqdNotify === 1,
     );
+  if (mask & QpMask.STATE && next === QpState.RTR) context.adapter.traces.onReady?.(qp);
   return ManagementStatus.OK;
 }
 

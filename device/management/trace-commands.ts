@@ -68,7 +68,7 @@ export function queryTrace(context: CommandContext): ManagementStatus {
 export function readTrace(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
-  const { trace } = qp;
+  const trace = visibleTrace(qp);
   if (trace === undefined) return ManagementStatus.BAD_STATE;
   const { bufferAddress, bufferLength, position } = decodeTraceAttributes(context.command, context.payload, attributes);
   if (bufferAddress % BUFFER_ALIGNMENT !== 0)
@@ -107,7 +107,7 @@ function findWrongField({ enable, blocksLog2, snapLength }: TraceAttributes) {
 function apply({ traces }: TracingAdapter, qp: QueuePair, asked: TraceAttributes, byGuest: boolean): ManagementStatus {
   const { enable, blocksLog2, snapLength } = asked;
   if (enable === 0) {
-    traces.disable(qp);
+    if (visibleTrace(qp) !== undefined) traces.disable(qp);
     return ManagementStatus.OK;
   }
   const settings = { blocksLog2, snapLength, stopOnError: asked.stopOnError === 1, byGuest };
@@ -118,8 +118,14 @@ function find(context: CommandContext): QueuePair | undefined {
   return context.own(context.adapter.tables.queuePairs.get(context.header.objectNumber));
 }
 
+/** The trace of the QP, unless the host observes it. */
+function visibleTrace({ trace }: QueuePair): QueuePair['trace'] {
+  return trace?.settings.hidden ? undefined : trace;
+}
+
 /** Responds with `attributes`, completed by the state of the trace. */
-function answer(context: CommandContext, { trace }: QueuePair): void {
+function answer(context: CommandContext, qp: QueuePair): void {
+  const trace = visibleTrace(qp);
   attributes.enable = trace === undefined ? 0 : 1;
   attributes.stopped = trace?.stopped ? 1 : 0;
   attributes.stopOnError = trace?.settings.stopOnError ? 1 : 0;

@@ -9,6 +9,9 @@
 import {
   COMPLETION_ENTRY_SEQUENCE_BYTES,
   COMPLETION_ENTRY_SIZE,
+  getCompletionEntryQpn,
+  getCompletionEntryQueueSequence,
+  getCompletionEntryReceive,
   setCompletionEntrySequence,
   setCompletionEntryTimestampHigh,
   setCompletionEntryTimestampLow,
@@ -22,6 +25,7 @@ import { EventType, FaultKind, FaultObject, NotifyState } from '../../protocol/l
 import type { EventQueue } from '../events/event-queue.ts';
 import { EventRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
+import { NoEvent, Step, type Timeline } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
@@ -31,6 +35,14 @@ const RESIZE_ENTRIES = PAGE_BYTES / COMPLETION_ENTRY_SIZE;
 
 /** Last producer count before it wraps. */
 const LAST_COUNT = 2 ** 32 - 1;
+
+/** Why a CQE causes no event in a state that it does not satisfy. */
+const quietStates: Readonly<Record<NotifyState, NoEvent>> = {
+  [NotifyState.UNARMED]: NoEvent.UNARMED,
+  [NotifyState.TRIGGERED]: NoEvent.TRIGGERED,
+  [NotifyState.ARMED_SOLICITED]: NoEvent.SOLICITED_ONLY,
+  [NotifyState.ARMED_ALL]: NoEvent.UNARMED,
+};
 
 /**
  * Work space shared by all queues. A CQE is posted as soon as it is filled, and separate buffers
@@ -111,8 +123,11 @@ export class CompletionQueue implements FaultSubject {
     if (!dma.publish(this, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
+    const { timeline } = this.owner;
+    if (timeline !== undefined) this.#notePosted(timeline);
     if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
       this.#fireEvent();
+    else if (timeline !== undefined) this.#noteNoEvent(timeline, quietStates[this.notifyState]);
     return true;
   }
 
@@ -122,6 +137,7 @@ export class CompletionQueue implements FaultSubject {
    */
   requestNotify(solicitedOnly: boolean, clearPending: boolean, consumed: number): void {
     if (clearPending) this.#clearPending();
+    this.owner.timeline?.note(Step.ARM, this.owner.number, this.number, consumed, solicitedOnly ? 1 : 0);
     // A stronger outstanding request stays: arming for solicited completions does not weaken arming
     // for all (IBTA 11.4.2.2).
     if (!solicitedOnly) this.notifyState = NotifyState.ARMED_ALL;
@@ -187,15 +203,34 @@ export class CompletionQueue implements FaultSubject {
 
   /** Posts the completion event and sets EQ pending, if that bit is clear. */
   #fireEvent(): void {
-    if (this.eqPending || this.eventQueue === undefined) return;
+    const { timeline } = this.owner;
+    if (this.eqPending || this.eventQueue === undefined) {
+      if (timeline !== undefined) this.#noteNoEvent(timeline, this.eqPending ? NoEvent.PENDING : NoEvent.NO_QUEUE);
+      return;
+    }
     event.type = EventType.COMPLETION;
     event.objectNumber = this.number;
     event.completionSequence = this.producerCount;
     event.tokenLow = this.tokenLow;
     event.tokenHigh = this.tokenHigh;
-    if (!this.eventQueue.postCompletion(event, this.summaryIndex)) return;
+    if (!this.eventQueue.postCompletion(event, this.summaryIndex)) {
+      if (timeline !== undefined) this.#noteNoEvent(timeline, NoEvent.QUEUE_FAILED);
+      return;
+    }
     this.notifyState = NotifyState.TRIGGERED;
     this.eqPending = true;
+  }
+
+  /** The CQE of the work space was posted. */
+  #notePosted(timeline: Timeline): void {
+    const step = getCompletionEntryReceive(entryView, 0) === 1 ? Step.RECEIVE_COMPLETION : Step.SEND_COMPLETION;
+    const qpn = getCompletionEntryQpn(entryView, 0);
+    const sequence = getCompletionEntryQueueSequence(entryView, 0);
+    timeline.note(step, this.owner.number, qpn, sequence, this.number, this.producerCount);
+  }
+
+  #noteNoEvent(timeline: Timeline, reason: NoEvent): void {
+    timeline.note(Step.NO_EVENT, this.owner.number, this.number, this.producerCount, reason);
   }
 
   /** Clears EQ pending. Clearing a clear bit changes nothing. */

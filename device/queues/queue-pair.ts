@@ -10,6 +10,7 @@ import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { type FaultKind, FaultObject, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
+import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
@@ -240,6 +241,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
   resetQueues(): void {
     this.epoch++;
     this.trace?.reset();
+    this.owner.timeline?.note(Step.QP_RESET, this.owner.number, this.number);
     this.inFlight = 0;
     this.nextSequence = 0;
     this.fetchSequence = 0;

@@ -8,20 +8,22 @@
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
-import { MSN_MASK } from '../../protocol/infiniband/psn.ts';
+import { addPsn, MSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterClock } from '../host.ts';
+import { noteStep, Step } from '../function/timeline.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { TraceSubject } from './block-encoder.ts';
 import { describeCommand, describeReceived, describeRecord } from './block-fields.ts';
 import { messageOpcodes } from './message-opcodes.ts';
 import { Field, type PacketBytes, TraceRing } from './trace-ring.ts';
-import type { TraceSettings } from './trace-settings.ts';
+import type { TraceClock, TraceSettings } from './trace-settings.ts';
 import type { TracedAnswer, TracedCommand, TracedQueuePair, TracedRequest, TracedRequester } from './traced.ts';
 
 type Packet = Readonly<ParsedPacket>;
 
 const NO_BLOCK = -1;
+/** Block of a record that was not traced from its first packet on. */
+const UNTRACED = -2;
 const ATOMIC_BYTES = 8;
 // Local constants, because imports are looked up at each use.
 const MSN_BITS = MSN_MASK;
@@ -37,8 +39,9 @@ export class QueuePairTrace {
   readonly settings: TraceSettings;
   readonly ring: TraceRing;
   stopped = false;
+  #failed = false;
   readonly #qp: TracedQueuePair;
-  readonly #clock: AdapterClock;
+  readonly #clock: TraceClock;
   readonly #onRelease: () => void;
   /**
    * Block and launch time of the command that ends within its launch; block of the message being
@@ -48,7 +51,7 @@ export class QueuePairTrace {
   #launchedNs = 0;
   #message = NO_BLOCK;
 
-  constructor(qp: TracedQueuePair, settings: TraceSettings, clock: AdapterClock, onRelease: () => void) {
+  constructor(qp: TracedQueuePair, settings: TraceSettings, clock: TraceClock, onRelease: () => void) {
     this.settings = settings;
     this.ring = new TraceRing(settings.blocksLog2, settings.snapLength, clock);
     this.#qp = qp;
@@ -65,6 +68,15 @@ export class QueuePairTrace {
   /** Ends tracing. Blocks of messages in flight are written to this object only. */
   release(): void {
     this.#onRelease();
+  }
+
+  /** Begins no blocks until `resume`. Messages under way go on. */
+  pause(): void {
+    this.stopped = true;
+  }
+
+  resume(): void {
+    this.stopped = this.#failed;
   }
 
   /** The QP was reset: the message being received never ends. */
@@ -94,7 +106,10 @@ export class QueuePairTrace {
     const { ring } = this;
     const index = record.traceBlock;
     if (index === NO_BLOCK) {
-      if (packet > 0 || this.stopped) return;
+      if (packet > 0 || this.stopped) {
+        record.traceBlock = UNTRACED;
+        return;
+      }
       const begun = ring.openWithPacket(record.launchedNs, this.#clock.now(), 1, from, offset, headers, payload);
       return this.#describe(state, record, begun, record.firstPsn, record.lastPsn, state.sendSequence - 2);
     }
@@ -103,7 +118,7 @@ export class QueuePairTrace {
     const at = ring.slotOf(index);
     if (packet < words[at + PACKETS]) {
       words[at + RETRIES]++;
-      return;
+      return noteStep(this.#qp, Step.RESEND, addPsn(record.firstPsn, packet));
     }
     words[at + PACKETS] = packet + 1;
     ring.keep(at, packet * this.#qp.pathMtuBytes, from, offset, headers, payload);
@@ -275,6 +290,7 @@ export class QueuePairTrace {
     if (status === SUCCESS || status === FLUSHED) return;
     if (!this.settings.stopOnError || this.stopped) return;
     this.stopped = true;
+    this.#failed = true;
     if (this.settings.byGuest) this.#qp.owner.postAsynchronous(EventType.TRACE_STOPPED, this.#qp, fault);
   }
 }

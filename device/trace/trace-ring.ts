@@ -11,7 +11,7 @@ import {
   setTracePacketTime,
   TRACE_PACKET_SIZE,
 } from '../../protocol/layout/gen/trace-packet.gen.ts';
-import type { AdapterClock } from '../host.ts';
+import type { TraceClock } from './trace-settings.ts';
 
 /** Word offsets within a slot, from `slotOf` its block. */
 export const Field = {
@@ -82,7 +82,7 @@ export class TraceRing {
   /** Blocks overwritten before they were read. */
   lost = 0;
   #read = 0;
-  readonly #clock: AdapterClock;
+  readonly #clock: TraceClock;
   readonly #mask: number;
   readonly #slotWords: number;
   readonly #packetBytesMax: number;
@@ -93,7 +93,7 @@ export class TraceRing {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
 
-  constructor(blocksLog2: number, snapLength: number, clock: AdapterClock) {
+  constructor(blocksLog2: number, snapLength: number, clock: TraceClock) {
     const slotBytes = countSlotBytes(snapLength);
     this.blocks = 2 ** blocksLog2;
     this.snapLength = snapLength;

@@ -12,4 +12,11 @@ export interface TraceSettings {
   readonly stopOnError: boolean;
   /** The guest enabled the trace, and gets an event when it stops. */
   readonly byGuest: boolean;
+  /** The host observes the QP: the guest cannot see the trace, nor can a recording. */
+  readonly hidden?: boolean;
+}
+
+/** Adapter time in ns. */
+export interface TraceClock {
+  now(): number;
 }

@@ -29,7 +29,7 @@ import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect, rdma } from '../test-support/connected-fixture.ts';
 import { TraceFixture } from '../test-support/trace-fixture.ts';
-import { findOtherSide } from './traced-message.ts';
+import { findOtherSide } from './adapter-trace.ts';
 import { TRACE_BYTES_PER_FUNCTION } from './traces.ts';
 
 const PATH_MTU_256 = 1;
@@ -91,7 +91,16 @@ t.test('a message of an RC connection is one block at each end, on one clock', a
   t.match(received.block, { ...common, ...psns, qpn: b.qpn, remoteQpn: a.qpn, receive: 1, port: 2, remoteLid: 1 });
   t.same(sent.payload, content);
   t.same(received.payload, content);
-  t.equal(findOtherSide(sent, [received]), received);
+  const adapter = {
+    name: 'a',
+    ports: fixture.machine.device.ports,
+    wallTimeNs: 0,
+    queuePairs: [],
+    messages: [received],
+    steps: [],
+    stepsSinceNs: undefined,
+  };
+  t.equal(findOtherSide({ adapter, message: sent }, [adapter]).end?.message, received);
   t.ok(sent.block.beginTime >= 5000 && sent.block.beginTime <= received.block.beginTime);
   t.ok(received.block.beginTime <= received.block.endTime && received.block.endTime <= sent.block.endTime);
   send(setting, content);

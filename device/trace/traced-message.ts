@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Decodes command blocks and their packets, and finds both ends of a message (IPCOM000010133D par.
- * 1: time stamps relate them). Called by `vuhca trace` and tests.
+ * Decodes command blocks and their packets (IPCOM000010133D par. 4). Called by `vuhca trace` and
+ * tests.
  */
 import {
   decodeTraceBlock,
@@ -71,22 +71,4 @@ function joinPayload(packets: readonly TracedPacket[], lengthBytes: number): Uin
     at += payload.length;
   }
   return whole;
-}
-
-/** The other end of a message among `messages`: same two QPs, same first PSN, nearest in time. */
-export function findOtherSide({ block }: TracedMessage, messages: readonly TracedMessage[]): TracedMessage | undefined {
-  const others = messages.filter(
-    ({ block: other }) =>
-      other.receive !== block.receive &&
-      other.packets > 0 &&
-      block.packets > 0 &&
-      other.qpn === block.remoteQpn &&
-      other.remoteQpn === block.qpn &&
-      other.firstPsn === block.firstPsn,
-  );
-  const distance = ({ block: other }: TracedMessage): number => Math.abs(other.beginTime - block.beginTime);
-  return others.reduce<TracedMessage | undefined>(
-    (best, one) => (best === undefined || distance(one) < distance(best) ? one : best),
-    undefined,
-  );
 }

@@ -8,7 +8,7 @@ import type { AdapterClock } from '../host.ts';
 import { BlockEncoder } from './block-encoder.ts';
 import { QueuePairTrace } from './queue-pair-trace.ts';
 import { TraceRing } from './trace-ring.ts';
-import type { TraceSettings } from './trace-settings.ts';
+import type { TraceClock, TraceSettings } from './trace-settings.ts';
 import type { TracedQueuePair } from './traced.ts';
 
 /** Maximum of memory for the traces of one function. */
@@ -31,6 +31,8 @@ export class Traces {
   readonly #clock: AdapterClock;
   readonly #used: number[];
   readonly #encoder = new BlockEncoder();
+  /** Called when software has moved a QP to RTR, so that the host can observe it from its start. */
+  onReady: ((qp: TraceableQueuePair) => void) | undefined = undefined;
 
   constructor(clock: AdapterClock, functionCount: number) {
     this.#clock = clock;
@@ -56,6 +58,23 @@ export class Traces {
       this.#used[number] -= sizeBytes;
     });
     return true;
+  }
+
+  /**
+   * Begins a trace that the guest cannot see, with the times of `clock`, which no recording has.
+   * `onEnd` is called when it ends, also with its QP or when the guest begins a trace; its blocks
+   * stay readable. Returns undefined when the guest traces the QP itself.
+   */
+  observe(
+    qp: TraceableQueuePair,
+    settings: TraceSettings,
+    clock: TraceClock,
+    onEnd: () => void,
+  ): QueuePairTrace | undefined {
+    if (qp.trace !== undefined && !qp.trace.settings.hidden) return undefined;
+    this.disable(qp);
+    qp.trace = new QueuePairTrace(qp, { ...settings, byGuest: false, hidden: true }, clock, onEnd);
+    return qp.trace;
   }
 
   /** Ends the trace of the QP, if it has one, and drops its blocks. */
@@ -85,5 +104,7 @@ export class Traces {
 }
 
 function sizeOf(trace: QueuePairTrace | undefined): number {
-  return trace === undefined ? 0 : TraceRing.sizeBytes(trace.settings.blocksLog2, trace.settings.snapLength);
+  return trace === undefined || trace.settings.hidden
+    ? 0
+    : TraceRing.sizeBytes(trace.settings.blocksLog2, trace.settings.snapLength);
 }

@@ -21,6 +21,7 @@ import {
   syndromeOf,
 } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { noteStep, Step } from '../function/timeline.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { refusalStatus } from './fault-status.ts';
@@ -88,6 +89,7 @@ export class Completer {
     if (state.wait === RequesterWait.RNR) return this.#endReceiverWait(state);
     if (!state.outstanding) return;
     this.timeouts++;
+    noteStep(state.qp, Step.TIMEOUT, state.unackedPsn);
     state.retriedPsn = -1;
     this.#retry(state, state.unackedPsn);
   }
@@ -95,6 +97,7 @@ export class Completer {
   #receiveAcknowledge(state: RequesterState, view: DataView, packet: Readonly<ParsedPacket>): boolean {
     const kind = getAethSyndromeKind(view, packet.aethOffset);
     const value = getAethSyndromeValue(view, packet.aethOffset);
+    noteStep(state.qp, Step.ANSWER, packet.psn, syndromeOf(kind, value));
     switch (kind) {
       case AethKind.ACK:
         this.acknowledges++;
@@ -231,8 +234,7 @@ export class Completer {
   #takeCredits(state: RequesterState, view: DataView, aethOffset: number): void {
     const value = getAethSyndromeValue(view, aethOffset);
     state.creditsUnlimited = value === CREDITS_UNLIMITED;
-    if (state.creditsUnlimited) return;
-    state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & MSN_BITS;
+    if (!state.creditsUnlimited) state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & MSN_BITS;
   }
 
   /**
@@ -267,6 +269,7 @@ export class Completer {
       state.rnrRetriesLeft--;
     }
     state.wait = RequesterWait.RNR;
+    noteStep(qp, Step.RNR_WAIT, unackedPsn, rnrTimerNs(timerCode));
     this.#parts.timers.deadlineNs = this.#parts.now() + rnrTimerNs(timerCode);
     this.#parts.timers.set(state);
     this.#parts.returnUnbegun(state.qp);
@@ -288,6 +291,7 @@ export class Completer {
     state.retriesLeft--;
     state.retriedPsn = psn;
     this.retries++;
+    noteStep(state.qp, Step.RETRY, psn, state.retriesLeft);
     state.rewind(psn);
     this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
     this.#parts.timers.set(state);

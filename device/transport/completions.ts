@@ -32,7 +32,6 @@ import {
   QpState,
   SendOpcode,
 } from '../../protocol/layout/gen/values.gen.ts';
-import { Step } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 /** Completion opcode by send opcode. */
@@ -84,7 +83,6 @@ export function postSendCompletion(
   fault: FaultKind,
   byteLength = 0,
 ): void {
-  qp.owner.timeline?.note(Step.SEND_COMPLETION, qp.owner.number, qp.number, sequence, qp.sendCq.number);
   const view = qp.sendCq.begin();
   setCompletionEntryQpn(view, 0, qp.number);
   setCompletionEntryStatus(view, 0, status);
@@ -97,7 +95,6 @@ export function postSendCompletion(
 
 /** Posts the CQE of receive WQE `number`. */
 export function postReceiveCompletion(qp: QueuePair, number: number, report: Readonly<ReceiveReport>): void {
-  qp.owner.timeline?.note(Step.RECEIVE_COMPLETION, qp.owner.number, qp.number, number, qp.receiveCq.number);
   const view = qp.receiveCq.begin();
   setCompletionEntryQpn(view, 0, qp.number);
   setCompletionEntryStatus(view, 0, report.status);

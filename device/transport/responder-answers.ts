@@ -15,6 +15,7 @@ import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED, creditField, syndromeOf } from '../../protocol/infiniband/syndrome.ts';
 import { AccessFlag, CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { noteStep, Step } from '../function/timeline.ts';
 import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { ReadyQueue } from '../lane/ready-queue.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
@@ -185,6 +186,7 @@ export class ResponderAnswers {
     fields.syndromeValue = what.kind === AethKind.ACK ? this.#creditsOf(qp) : what.value;
     fields.payloadLengthBytes = 0;
     this.#emit(port);
+    noteStep(qp, Step.ANSWER_SENT, what.psn, syndromeOf(fields.syndromeKind, fields.syndromeValue));
   }
 
   #sendAtomic(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca trace`: selective trace of a running adapter's QPs, and its timeline
- * (IPCOM000010133D): on and off, read, export, and the story of a message.
+ * (IPCOM000010133D): on and off, pause, read, export, and the story of a message.
  */
 import { writeFileSync } from 'node:fs';
-import type { TimelineStep } from '../../device/function/timeline.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
-import type { TracePart, TraceStatus } from '../../device/main/trace-control.ts';
-import { toChromeTrace, toErf, toJsonLines } from '../../device/main/trace-export.ts';
-import { decodeMessages, type TracedMessage } from '../../device/trace/traced-message.ts';
+import { toChromeTrace } from '../../device/main/perfetto-export.ts';
+import type { TraceStatus } from '../../device/main/trace-control.ts';
+import { toErf, toJsonLines } from '../../device/main/trace-export.ts';
+import { readTraces } from '../../device/main/trace-snapshot.ts';
+import type { AdapterTrace, MessageEnd } from '../../device/trace/adapter-trace.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { TraceAction, TraceArguments, TraceFormat } from './trace-command.ts';
+import { followTraces } from './trace-follow.ts';
 import { renderMessage, renderTraceStatus } from './trace-screen.ts';
 import { UsageError } from './usage-error.ts';
+
+const NS_PER_SECOND = 1e9;
 
 export async function performTrace(command: CliCommand): Promise<number> {
   const [action, file] = command.processedArgs as [TraceAction, string | undefined];
@@ -22,11 +26,14 @@ export async function performTrace(command: CliCommand): Promise<number> {
   checkTrace(action, file, given);
   const client = await ControlClient.connect(given.control ?? (await findOnlyControlPath()));
   try {
-    const reader = new TraceReader(client, given.adapter);
-    if (action === 'on' || action === 'off') await reader.change(action, given);
-    if (action === 'on' || action === 'off' || action === 'status')
-      process.stdout.write(renderTraceStatus(await reader.status()));
-    else await present(action, reader, given, file);
+    if (action === 'read' && given.follow) await followTraces(client, given, (text) => process.stdout.write(text));
+    else if (action === 'read' || action === 'show' || action === 'export')
+      present(action, await readAll(client, given), given, file);
+    else {
+      await change(client, action, given);
+      const status = await client.request('trace-status', { adapter: given.adapter });
+      process.stdout.write(renderTraceStatus(status as TraceStatus));
+    }
   } finally {
     client.close();
   }
@@ -34,44 +41,96 @@ export async function performTrace(command: CliCommand): Promise<number> {
 }
 
 /** Throws UsageError for arguments that do not fit the action. */
-function checkTrace(action: TraceAction, file: string | undefined, { format, qp, timeline }: TraceArguments): void {
+function checkTrace(action: TraceAction, file: string | undefined, given: TraceArguments): void {
+  const { format, qp, timeline, follow, blocks, bytes } = given;
   if (file !== undefined && action !== 'export') throw new UsageError(`${file} is one argument too many`);
   if (action === 'export' && file === undefined) throw new UsageError('FILE is missing');
   if (action === 'export' && format === undefined) throw new UsageError('option --format is missing');
-  if ((action === 'on' || action === 'off') && qp === undefined && timeline === undefined)
-    throw new UsageError('say which QP with --qp, or --timeline');
+  if (follow && action !== 'read') throw new UsageError('option --follow belongs to read');
+  if (blocks !== undefined && bytes !== undefined) throw new UsageError('give --blocks or --bytes, not both');
+  const selects = [given.service, given.function, given.peerLid, given.peerQp].some((value) => value !== undefined);
+  if (selects && !given.new) throw new UsageError('--service, --function, --peer-lid and --peer-qp belong to --new');
+  if ((action === 'on' || action === 'off') && qp === undefined && timeline === undefined && !given.new)
+    throw new UsageError('say which QP with --qp, or --new, or --timeline');
 }
 
-async function present(
-  action: Exclude<TraceAction, 'on' | 'off' | 'status'>,
-  reader: TraceReader,
-  { qp = [], message, format }: TraceArguments,
-  file = '',
+async function change(
+  client: ControlClient,
+  action: Exclude<TraceAction, 'read' | 'show' | 'export'>,
+  given: TraceArguments,
 ): Promise<void> {
-  const { traces } = await reader.status();
-  const all = (await Promise.all(traces.map((trace) => reader.messages(trace.qp, trace.head)))).flat();
-  const messages = qp.length === 0 ? all : all.filter(({ block }) => qp.includes(block.qpn));
-  const steps = await reader.steps();
-  if (action === 'read') process.stdout.write(toJsonLines(messages, []));
-  else if (action === 'show') process.stdout.write(renderMessage(choose(messages, message), all, steps));
-  else write(file, exported(format, messages, steps));
+  const { adapter, qp: qps = [], blocks: blocksLog2, bytes, snap: snapLength, stopOnError = false } = given;
+  if (action === 'pause' || action === 'resume') await client.request(`trace-${action}`, { adapter });
+  if (action !== 'on' && action !== 'off') return;
+  const settings = { adapter, blocksLog2, bytes, snapLength, stopOnError };
+  for (const qp of qps) await client.request(`trace-${action}`, { ...settings, qp });
+  const { service, function: functionNumber, peerLid, peerQp, steps: stepsLog2 } = given;
+  if (given.new && action === 'off') await client.request('trace-off', { adapter, rules: true });
+  if (given.new && action === 'on')
+    await client.request('trace-on', { ...settings, rule: { service, functionNumber, peerLid, peerQp } });
+  if (given.timeline) await client.request(`timeline-${action}`, { adapter, stepsLog2 });
 }
 
-function exported(
-  format: TraceFormat | undefined,
-  messages: readonly TracedMessage[],
-  steps: readonly TimelineStep[],
-): string | Uint8Array {
-  if (format === 'erf') return toErf(messages, 0);
-  return format === 'json' ? toJsonLines(messages, steps) : `${JSON.stringify(toChromeTrace(messages, steps))}\n`;
+/** One snapshot of the process, and one of each linked process. */
+async function readAll(client: ControlClient, given: TraceArguments): Promise<AdapterTrace[]> {
+  const lastNs = given.last === undefined ? undefined : given.last * NS_PER_SECOND;
+  const all = await readTraces(client, lastNs);
+  for (const path of given.with ?? []) {
+    const linked = await ControlClient.connect(path);
+    try {
+      all.push(...(await readTraces(linked, lastNs)));
+    } finally {
+      linked.close();
+    }
+  }
+  return all;
 }
 
-/** The block of that number, or the newest that was sent. */
-function choose(messages: readonly TracedMessage[], index: number | undefined): TracedMessage {
-  const sent = messages.filter(({ block }) => (index === undefined ? block.receive === 0 : block.index === index));
-  const chosen = sent.at(-1) ?? (index === undefined ? messages.at(-1) : undefined);
-  if (chosen !== undefined) return chosen;
+function present(
+  action: 'read' | 'show' | 'export',
+  all: readonly AdapterTrace[],
+  { qp, adapter: name, message, format }: TraceArguments,
+  file = '',
+): void {
+  const chosen = all.map((adapter) => ({
+    ...adapter,
+    messages: adapter.messages.filter(
+      ({ block }) => (qp === undefined || qp.includes(block.qpn)) && (name === undefined || name === adapter.name),
+    ),
+  }));
+  if (action === 'read') process.stdout.write(toJsonLines(chosen.map((adapter) => ({ ...adapter, steps: [] }))));
+  else if (action === 'show') process.stdout.write(renderMessage(choose(chosen, all, message), all));
+  else write(file, exported(format, chosen));
+}
+
+function exported(format: TraceFormat | undefined, traces: readonly AdapterTrace[]): string | Uint8Array {
+  if (format === 'erf') return toErf(traces);
+  return format === 'json' ? toJsonLines(traces) : `${JSON.stringify(toChromeTrace(traces))}\n`;
+}
+
+/** The block of that number, or the newest that was sent, of the chosen messages. */
+export function choose(
+  chosen: readonly AdapterTrace[],
+  all: readonly AdapterTrace[],
+  index: number | undefined,
+): MessageEnd {
+  const ends = chosen.flatMap(({ messages }, place) =>
+    messages.map((message) => ({ adapter: all[place] as AdapterTrace, message })),
+  );
+  const fitting = ends.filter(({ message: { block } }) =>
+    index === undefined ? block.receive === 0 : block.index === index,
+  );
+  const newest = newestOf(fitting) ?? (index === undefined ? newestOf(ends) : undefined);
+  if (newest !== undefined) return newest;
   throw new SetupError(index === undefined ? 'no message is traced' : `no command block ${index} is there any more`);
+}
+
+function newestOf(ends: readonly MessageEnd[]): MessageEnd | undefined {
+  const begin = ({ adapter, message }: MessageEnd): number => message.block.beginTime + adapter.wallTimeNs;
+  return ends.reduce<MessageEnd | undefined>(
+    (newest, one) => (newest === undefined || begin(one) >= begin(newest) ? one : newest),
+    undefined,
+  );
 }
 
 function write(file: string, content: string | Uint8Array): void {
@@ -79,50 +138,5 @@ function write(file: string, content: string | Uint8Array): void {
     writeFileSync(file, content);
   } catch (error) {
     throw new SetupError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`);
-  }
-}
-
-/** Traces of an adapter in another process. */
-class TraceReader {
-  readonly #client: ControlClient;
-  readonly #where: Record<string, unknown>;
-
-  constructor(client: ControlClient, adapter: string | undefined) {
-    this.#client = client;
-    this.#where = { adapter };
-  }
-
-  async status(): Promise<TraceStatus> {
-    return (await this.#client.request('trace-status', this.#where)) as TraceStatus;
-  }
-
-  async change(action: 'on' | 'off', given: TraceArguments): Promise<void> {
-    const { qp: qps = [], timeline = false, blocks: blocksLog2, snap: snapLength, stopOnError = false } = given;
-    const settings = { ...this.#where, blocksLog2, snapLength, stopOnError };
-    for (const qp of qps) await this.#client.request(`trace-${action}`, { ...settings, qp });
-    if (timeline) await this.#client.request(`timeline-${action}`, this.#where);
-  }
-
-  /** The blocks before `head` that the adapter still has. */
-  async messages(qp: number, head: number): Promise<TracedMessage[]> {
-    const messages: TracedMessage[] = [];
-    for (let position = 0; position < head; ) {
-      const part = (await this.#client.request('trace-read', { ...this.#where, qp, position })) as TracePart;
-      const read = decodeMessages(Buffer.from(part.blocks, 'base64'), part.count);
-      messages.push(...read);
-      const last = read.at(-1);
-      if (last === undefined) break;
-      position = last.block.index + 1;
-    }
-    return messages;
-  }
-
-  async steps(): Promise<TimelineStep[]> {
-    const steps: TimelineStep[] = [];
-    for (let position = 0; ; position = (steps.at(-1)?.index ?? 0) + 1) {
-      const read = (await this.#client.request('timeline-read', { ...this.#where, position })) as TimelineStep[];
-      if (read.length === 0) return steps;
-      steps.push(...read);
-    }
   }
 }

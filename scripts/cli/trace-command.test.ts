@@ -8,11 +8,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { TimelineRing, type TimelineStep } from '../../device/function/timeline.ts';
+import { toChromeTrace } from '../../device/main/perfetto-export.ts';
 import { findTraceFault } from '../../device/main/test-support/chrome-trace.ts';
-import { toChromeTrace, toErf, toJsonLines } from '../../device/main/trace-export.ts';
+import { toErf, toJsonLines } from '../../device/main/trace-export.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { connect, rdma, SendOpcode } from '../../device/test-support/connected-fixture.ts';
 import { TraceFixture } from '../../device/test-support/trace-fixture.ts';
+import type { AdapterTrace } from '../../device/trace/adapter-trace.ts';
 import type { TracedMessage } from '../../device/trace/traced-message.ts';
 import type { TraceAttributes } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
@@ -28,6 +30,29 @@ interface Traced {
   readonly messages: TracedMessage[];
   readonly steps: TimelineStep[];
   readonly qpns: readonly [number, number];
+}
+
+/** The traces of the only adapter of a fixture: its ports have LID 1 and 2. */
+function traceOf(messages: readonly TracedMessage[], steps: readonly TimelineStep[], wallTimeNs = 0): AdapterTrace {
+  return {
+    name: 'adapter',
+    ports: [1, 2].map((number) => ({ number, lid: number, lmc: 0 })),
+    wallTimeNs,
+    queuePairs: [...new Set(messages.flatMap(({ block }) => [block.qpn, block.remoteQpn]))].map((qp) => ({
+      qp,
+      functionNumber: 0,
+      traced: messages.some(({ block }) => block.qpn === qp),
+      overwritten: 0,
+    })),
+    messages,
+    steps,
+    stepsSinceNs: steps.length > 0 ? 0 : undefined,
+  };
+}
+
+function render(message: TracedMessage, messages: readonly TracedMessage[], steps: readonly TimelineStep[]): string {
+  const adapter = traceOf(messages, steps);
+  return renderMessage({ adapter, message }, [adapter]);
 }
 
 /**
@@ -64,7 +89,7 @@ t.test('the story of one message from doorbell to completion, on both sides', as
   const { messages, steps, qpns } = traceConnection();
   const [first] = messages;
   if (first === undefined) throw new Error('nothing was traced');
-  const screen = renderMessage(first, messages, steps);
+  const screen = render(first, messages, steps);
   const lines = screen.trimEnd().split('\n');
   t.ok(lines.length <= 26 && lines.every((line) => line.length <= 100), screen);
   const story = lines.filter((line) => / us +QP/.test(line)).map((line) => line.replace(/^ *[\d.]+ us +/, ''));
@@ -82,8 +107,11 @@ t.test('the story of one message from doorbell to completion, on both sides', as
     `${to}message complete`,
     `${to}completion written to CQ \\d+`,
     `${to}event of CQ \\d+ written to EQ \\d+`,
+    `${to}ACK up to PSN 102 sent`,
+    `${from}ACK up to PSN 102 received`,
     `${from}command complete: acknowledged`,
     `${from}completion written to CQ \\d+`,
+    `${from}no event: CQ \\d+ is not armed`,
     `${to}interrupt: MSI-X vector 5`,
   ];
   t.equal(story.length, patterns.length, screen);
@@ -103,7 +131,7 @@ t.test('the story of a READ: its answer goes the other way', async (t) => {
   fixture.settle();
   const messages = [a, b].flatMap(({ qpn }) => trace.read(qpn).messages);
   const [asked, answered] = messages as [TracedMessage, TracedMessage];
-  const lines = renderMessage(asked, messages, []).split('\n');
+  const lines = render(asked, messages, []).split('\n');
   const told = (qpn: number, what: string) =>
     lines.filter((line) => new RegExp(`QP ${qpn} .*${what}`).test(line)).length;
   t.same(
@@ -121,7 +149,7 @@ t.test('the story of a READ: its answer goes the other way', async (t) => {
     [answered, [PORT_2_RECEIVED, PORT_2_SENT, PORT_2_SENT]],
   ] as const)
     t.same(
-      readWithTshark(t, toErf([message], 0)).map(({ tap }) => tap),
+      readWithTshark(t, toErf([traceOf([message], [])])).map(({ tap }) => tap),
       interfaces,
     );
 });
@@ -129,16 +157,16 @@ t.test('the story of a READ: its answer goes the other way', async (t) => {
 t.test('the story says what is missing in it, and how to have it', async (t) => {
   const { messages, qpns } = traceConnection();
   const [first] = messages as [TracedMessage];
-  const screen = renderMessage(first, [first], []);
+  const screen = render(first, [first], []);
   t.match(screen, new RegExp(`the other side is not traced: .*--qp ${qpns[1]}`));
   t.match(screen, /`vuhca trace on --timeline` adds them/);
   t.match(screen, /command 0 launched\n/);
-  t.notMatch(renderMessage(first, messages, []), /the other side is not traced/);
+  t.notMatch(render(first, messages, []), /the other side is not traced/);
 });
 
 t.test('a Perfetto file of one RC message: its packets, both sides, every step', async (t) => {
   const { messages, steps, qpns } = traceConnection();
-  const document = toChromeTrace(messages, steps);
+  const document = toChromeTrace([traceOf(messages, steps, 1_700_000_000e9)]);
   t.equal(findTraceFault(document), undefined);
   const { traceEvents } = document;
   const begins = traceEvents.filter(({ ph }) => ph === 'b');
@@ -147,6 +175,24 @@ t.test('a Perfetto file of one RC message: its packets, both sides, every step',
     begins.every(({ args }) => begins.some(({ id }) => id === args?.otherSide)),
     'both sides know each other',
   );
+  const flows = (phase: string) =>
+    traceEvents.filter(({ ph }) => ph === phase).map(({ id, pid, tid }) => ({ id, pid, tid }));
+  const ids = ['adapter.2.0', 'adapter.2.1'];
+  t.same(
+    flows('s'),
+    ids.map((id) => ({ id, pid: qpns[0], tid: 0 })),
+  );
+  t.same(
+    flows('f'),
+    ids.map((id) => ({ id, pid: qpns[1], tid: 1 })),
+    'joined by a flow',
+  );
+  t.same(
+    begins.map(({ args }) => args?.message),
+    [ids[0], ids[0], ids[1], ids[1]],
+    'one id on both sides',
+  );
+  t.equal(begins[0]?.args?.wallTime, '2023-11-14T22:13:20.000000400Z');
   const names = traceEvents.filter(({ ph }) => ph === 'M').map(({ name, args }) => `${name}: ${args?.name}`);
   t.same(names, [
     'process_name: adapter',
@@ -162,7 +208,7 @@ t.test('a Perfetto file of one RC message: its packets, both sides, every step',
       ['RC_SEND_FIRST', 'RC_SEND_MIDDLE', 'RC_SEND_LAST', 'RC_SEND_ONLY'],
     );
   t.equal(traceEvents.filter(({ ph, pid }) => ph === 'i' && pid === 0).length, steps.length);
-  const lines = toJsonLines(messages, steps)
+  const lines = toJsonLines([traceOf(messages, steps)])
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as { timeNs: number });
@@ -183,7 +229,7 @@ t.test('tshark opens the ERF capture: all packets of each message, none malforme
     ['one side of one message: FIRST, MIDDLE, LAST', messages.slice(0, 1), one],
     ['both sides of both', messages, [...one, [4, 103]].flatMap((packet) => [packet, packet])],
   ] as const) {
-    const rows = readWithTshark(t, toErf(chosen, 1_700_000_000e9));
+    const rows = readWithTshark(t, toErf([traceOf(chosen, [], 1_700_000_000e9)]));
     const packets = rows.map(({ opcode, psn }) => [opcode, psn]);
     t.same(packets.sort(), expected, name);
     t.ok(rows.every(({ destination, malformed }) => destination === qpns[1] && !malformed));
@@ -199,7 +245,7 @@ t.test('tshark opens the ERF capture: all packets of each message, none malforme
 t.test('what the snap length cut off is missing, and tshark knows it', { skip: noTshark }, async (t) => {
   const snapLength = 300;
   const { messages } = traceConnection({ snapLength });
-  const rows = readWithTshark(t, toErf(messages.slice(0, 1), 0));
+  const rows = readWithTshark(t, toErf([traceOf(messages.slice(0, 1), [])]));
   t.equal(rows.length, 2, 'the third packet begins behind it');
   const [first, second] = rows as [CaptureRow, CaptureRow];
   t.equal(first.captured, first.length);

@@ -5,31 +5,47 @@
  */
 import type { CliCommand } from './cli-command.ts';
 import { controlOption } from './control-option.ts';
-import { actionArgument, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
+import { actionArgument, several, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
 
 /** The values of the options. */
 export interface TraceArguments {
   readonly control?: string;
+  readonly with?: readonly string[];
   readonly adapter?: string;
   readonly qp?: readonly number[];
+  readonly new?: boolean;
+  readonly service?: string;
+  readonly function?: number;
+  readonly peerLid?: number;
+  readonly peerQp?: number;
   readonly timeline?: boolean;
+  readonly steps?: number;
   readonly blocks?: number;
+  readonly bytes?: number;
   readonly snap?: number;
   readonly stopOnError?: boolean;
   readonly message?: number;
+  readonly last?: number;
+  readonly follow?: boolean;
   readonly format?: TraceFormat;
 }
 
-const ACTIONS = ['on', 'off', 'status', 'read', 'show', 'export'] as const;
+const ACTIONS = ['on', 'off', 'pause', 'resume', 'status', 'read', 'show', 'export'] as const;
 export type TraceAction = (typeof ACTIONS)[number];
 
 const FORMATS = ['perfetto', 'json', 'erf'] as const;
 export type TraceFormat = (typeof FORMATS)[number];
 
+const SERVICES = ['RC', 'UC', 'UD'] as const;
 const QPN_MAX = 0xffffff;
+const LID_MAX = 0xffff;
+const FUNCTION_MAX = 0xffff;
 const BLOCKS_LOG2_MAX = 16;
+const STEPS_LOG2_MAX = 22;
 const SNAP_MAX = 65536;
 const INDEX_MAX = 2 ** 52;
+const BYTES_MAX = 2 ** 40;
+const SECONDS_MAX = 2 ** 31;
 
 export function defineTrace(command: CliCommand): void {
   command
@@ -39,19 +55,31 @@ export function defineTrace(command: CliCommand): void {
     .option('--adapter <NAME>', 'The adapter, where one process serves several')
     .addOption(wholeNumbers('--qp <N>', 'A queue pair; may be given several times', 0, QPN_MAX))
     .optionsGroup('Options of on and off:')
+    .option('--new', 'Queue pairs to come; the next four options say which (default: all)')
+    .addOption(wordOf('--service <TYPE>', '--new: of this service', SERVICES))
+    .addOption(wholeNumber('--function <N>', '--new: of this function', 0, FUNCTION_MAX))
+    .addOption(wholeNumber('--peer-lid <LID>', '--new: connected to this LID', 0, LID_MAX))
+    .addOption(wholeNumber('--peer-qp <N>', '--new: connected to this queue pair', 0, QPN_MAX))
     .option('--timeline', 'The timeline of the units')
+    .addOption(wholeNumber('--steps <N>', 'on: log2 of the steps of the timeline (default: 16)', 0, STEPS_LOG2_MAX))
     .addOption(wholeNumber('--blocks <N>', 'on: log2 of the command blocks of a QP (default: 6)', 0, BLOCKS_LOG2_MAX))
+    .addOption(wholeNumber('--bytes <N>', 'on: as many blocks as fit into so many bytes', 0, BYTES_MAX))
     .addOption(wholeNumber('--snap <BYTES>', 'on: payload bytes kept of a message (default: 4096)', 0, SNAP_MAX))
     .option('--stop-on-error', 'on: keeps nothing behind the first message that fails')
-    .optionsGroup('Options of show and export:')
+    .optionsGroup('Options of read, show and export:')
+    .addOption(several('--with <PATH>', 'The control socket of a linked process'))
+    .addOption(wholeNumber('--last <SECONDS>', 'Only what ended in the last seconds', 1, SECONDS_MAX))
+    .option('--follow', 'read: prints messages and steps as they come, until Ctrl-C')
     .addOption(wholeNumber('--message <N>', 'show: number of the command block (default: the newest)', 0, INDEX_MAX))
     .addOption(wordOf('--format <FORMAT>', 'export: the format of FILE', FORMATS))
     .addNotes(
       'Trace both QPs of a connection, and the timeline, to see a message from its doorbell to its completion',
-      'on both sides. read prints JSON lines. export: perfetto for ui.perfetto.dev, erf for Wireshark (the packets',
-      'within the snap length).',
+      'on both sides. A trace stays when its QP is destroyed. pause keeps all as it is; resume goes on. read prints',
+      'JSON lines. export: perfetto for ui.perfetto.dev, erf for Wireshark (the packets within the snap length).',
+      'Neither guests nor recordings notice a trace; `vuhca replay --messages` traces a recording.',
     )
     .addExample('vuhca trace on --qp 2 --qp 3 --timeline', 'both ends of a connection, and the timeline')
+    .addExample('vuhca trace on --new --service RC --timeline', 'connections to come, from their first message on')
     .addExample('vuhca trace show --qp 2', 'the newest message of a QP, step by step')
     .addExample('vuhca trace export --format perfetto x.json', 'all messages, for Perfetto')
     .addExample('vuhca trace off --qp 2 --qp 3 --timeline', 'the end of it');

@@ -244,7 +244,7 @@ export const layers: readonly Layer[] = [
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
     uses: of(
-      'layout function fabric trace adapter hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
+      'layout infiniband function fabric trace adapter hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
     ),
   },
   {

@@ -3,7 +3,7 @@
  * Checks documents of the Chrome trace format for the rules that Perfetto needs. Used by tests of
  * exports.
  */
-import type { ChromeEvent } from '../trace-export.ts';
+import type { ChromeEvent } from '../perfetto-export.ts';
 
 /**
  * One sentence about the first fault: a track without a name, times that decrease, a begin without

@@ -6,6 +6,7 @@
 import { nameStepNumbers, stepName, type TimelineStep } from '../../../device/function/timeline.ts';
 import { ControlClient } from '../../../device/main/control-client.ts';
 import type { StatusReport } from '../../../device/main/status-report.ts';
+import { readSteps } from '../../../device/main/trace-snapshot.ts';
 import { describeFaults } from '../status-screen.ts';
 
 const STEPS_SHOWN = 8;
@@ -58,15 +59,10 @@ export class AdapterState {
   }
 
   async #describeSteps(adapter: string): Promise<string[]> {
-    let position = this.#positions.get(adapter) ?? 0;
-    let last = this.#lastSteps.get(adapter) ?? [];
-    for (;;) {
-      const read = (await this.#client.request('timeline-read', { adapter, position })) as TimelineStep[];
-      if (read.length === 0) break;
-      position = (read.at(-1) as TimelineStep).index + 1;
-      last = [...last, ...read].slice(-STEPS_SHOWN);
-    }
-    this.#positions.set(adapter, position);
+    const position = this.#positions.get(adapter) ?? 0;
+    const read = await readSteps(this.#client, adapter, position);
+    const last = [...(this.#lastSteps.get(adapter) ?? []), ...read].slice(-STEPS_SHOWN);
+    this.#positions.set(adapter, (read.at(-1)?.index ?? position - 1) + 1);
     this.#lastSteps.set(adapter, last);
     return last.map((step) => {
       const numbers = Object.entries(nameStepNumbers(step)).map(([name, value]) => `${name} ${value}`);

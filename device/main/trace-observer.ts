@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The host's traces of an adapter (IPCOM000010133D par. 1, 4): QPs that it names, QPs to come that
+ * fit a rule, and the timeline. They are no state of the adapter: neither a guest nor a recording
+ * notices them, and a replay can have them, too. A trace outlives its QP. Used by `TraceControl`
+ * and `vuhca replay`.
+ */
+import { serviceTypeName } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
+import { TimelineRing } from '../function/timeline.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { AdapterTrace } from '../trace/adapter-trace.ts';
+import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
+import { TraceRing } from '../trace/trace-ring.ts';
+import type { TraceSettings } from '../trace/trace-settings.ts';
+import { decodeMessages, type TracedMessage } from '../trace/traced-message.ts';
+import type { BlockSink, TraceReading } from '../trace/traces.ts';
+import { reportPeer } from './queue-pair-report.ts';
+
+/** Memory of all traces of an adapter that its host began, in bytes. */
+export const OBSERVED_BYTES_MAX = 512 * 1024 * 1024;
+const TIMELINE_LOG2 = 16;
+
+/** QPs to come. A field that is left out fits every QP. */
+export interface TraceRule {
+  readonly service?: string;
+  readonly functionNumber?: number;
+  readonly peerLid?: number;
+  readonly peerQp?: number;
+}
+
+/** A trace of the host, or of a guest. */
+export interface ObservedTrace {
+  /** Number of the trace in its process. */
+  readonly id: number;
+  readonly qp: number;
+  readonly functionNumber: number;
+  readonly trace: QueuePairTrace;
+  /** Its QP is gone, or has another trace. */
+  readonly ended: boolean;
+}
+
+export type ObserverSettings = Pick<TraceSettings, 'blocksLog2' | 'snapLength' | 'stopOnError'>;
+
+export class TraceObserver {
+  paused = false;
+  timeline: TimelineRing | undefined = undefined;
+  readonly #core: Adapter;
+  readonly #nowNs: () => number;
+  readonly #rules: { readonly rule: TraceRule; readonly settings: ObserverSettings }[] = [];
+  #traces: ObservedTrace[] = [];
+  #nextId = 1;
+  #timelineStartNs = 0;
+
+  constructor(core: Adapter, nowNs: () => number) {
+    this.#core = core;
+    this.#nowNs = nowNs;
+  }
+
+  get rules(): readonly TraceRule[] {
+    return this.#rules.map(({ rule }) => rule);
+  }
+
+  /** Traces of the host, oldest first, then those that guests began. */
+  get traces(): readonly ObservedTrace[] {
+    const guests: ObservedTrace[] = [];
+    this.#core.tables.queuePairs.forEach(({ number: qp, owner, trace }) => {
+      if (trace !== undefined && !trace.settings.hidden)
+        guests.push({ id: 0, qp, functionNumber: owner.number, trace, ended: false });
+    });
+    return [...this.#traces, ...guests];
+  }
+
+  /** Begins a trace of the QP. Throws an Error with one sentence when it cannot. */
+  observe(qp: QueuePair, settings: ObserverSettings): void {
+    const bytes = TraceRing.sizeBytes(settings.blocksLog2, settings.snapLength);
+    this.#makeRoom(bytes);
+    if (qp.trace?.settings.hidden) this.drop(qp.number);
+    const id = this.#nextId++;
+    const trace = this.#core.traces.observe(qp, { ...settings, byGuest: false }, { now: this.#nowNs }, () =>
+      this.#end(id),
+    );
+    if (trace === undefined) throw new Error(`QP ${qp.number} is traced by its guest; that trace can be read`);
+    if (this.paused) trace.pause();
+    this.#traces.push({ id, qp: qp.number, functionNumber: qp.owner.number, trace, ended: false });
+  }
+
+  /** Ends the trace of the QP and drops what there is of it. Traces of guests stay. */
+  drop(qpn: number): void {
+    const qp = this.#core.tables.queuePairs.get(qpn);
+    if (qp?.trace?.settings.hidden) this.#core.traces.disable(qp);
+    this.#traces = this.#traces.filter((one) => one.qp !== qpn);
+  }
+
+  /** Traces QPs that fit the rule from RTR on. */
+  addRule(rule: TraceRule, settings: ObserverSettings): void {
+    this.#rules.push({ rule, settings });
+    this.#core.traces.onReady = (qp) => this.#meet(qp as QueuePair);
+  }
+
+  clearRules(): void {
+    this.#rules.length = 0;
+    this.#core.traces.onReady = undefined;
+  }
+
+  startTimeline(capacityLog2 = TIMELINE_LOG2): void {
+    this.timeline = new TimelineRing(capacityLog2, this.#nowNs);
+    this.#timelineStartNs = this.#nowNs();
+    if (!this.paused) this.#core.attachTimeline(this.timeline);
+  }
+
+  stopTimeline(): void {
+    this.timeline = undefined;
+    this.#core.attachTimeline(undefined);
+  }
+
+  /** Keeps everything as it is: no block begins, and no step is noted, until `resume`. */
+  pause(): void {
+    this.paused = true;
+    for (const { trace } of this.#traces) trace.pause();
+    this.#core.attachTimeline(undefined);
+  }
+
+  resume(): void {
+    this.paused = false;
+    for (const { trace } of this.#traces) trace.resume();
+    // Steps of the pause are missing.
+    this.#timelineStartNs = this.#nowNs();
+    this.#core.attachTimeline(this.timeline);
+  }
+
+  /** All traces at this moment. `wallTimeNs`: time since 1970 at adapter time 0. */
+  read(name: string, wallTimeNs: number): AdapterTrace {
+    return {
+      ...this.describe(name, wallTimeNs),
+      messages: this.traces.flatMap((one) => this.#readMessages(one)),
+      steps: this.timeline?.read(0, Number.POSITIVE_INFINITY) ?? [],
+    };
+  }
+
+  /** The same without messages and steps. */
+  describe(name: string, wallTimeNs: number): Omit<AdapterTrace, 'messages' | 'steps'> {
+    const { ports, tables } = this.#core;
+    const { traces } = this;
+    const known = new Map<number, number>();
+    for (const { qp, functionNumber } of traces) known.set(qp, functionNumber);
+    tables.queuePairs.forEach(({ number, owner }) => void known.set(number, owner.number));
+    return {
+      name,
+      wallTimeNs,
+      ports: ports.map(({ number, lid, lmc }) => ({ number, lid, lmc })),
+      queuePairs: [...known].map(([qp, functionNumber]) => {
+        const own = traces.filter((one) => one.qp === qp);
+        const overwritten = own.reduce((sum, { trace }) => sum + trace.ring.tail, 0);
+        return { qp, functionNumber, traced: own.length > 0, overwritten };
+      }),
+      stepsSinceNs: this.#stepsSinceNs(),
+    };
+  }
+
+  readBlocks({ trace }: ObservedTrace, position: number, sink: BlockSink): TraceReading {
+    return this.#core.traces.read(trace, position, sink);
+  }
+
+  #readMessages(one: ObservedTrace): TracedMessage[] {
+    const messages: TracedMessage[] = [];
+    this.readBlocks(one, 0, (bytes) => {
+      messages.push(...decodeMessages(bytes, 1));
+      return true;
+    });
+    return messages;
+  }
+
+  #stepsSinceNs(): number | undefined {
+    const { timeline } = this;
+    if (timeline === undefined) return undefined;
+    const oldestNs = timeline.tail === 0 ? 0 : (timeline.read(0, 1)[0]?.timeNs ?? 0);
+    return Math.max(oldestNs, this.#timelineStartNs);
+  }
+
+  #meet(qp: QueuePair): void {
+    if (qp.trace !== undefined) return;
+    const found = this.#rules.find(({ rule }) => fits(rule, qp));
+    if (found === undefined) return;
+    try {
+      this.observe(qp, found.settings);
+    } catch {
+      // Without memory for traces the QP stays untraced; `trace-status` lists those that are.
+    }
+  }
+
+  #end(id: number): void {
+    this.#traces = this.#traces.map((one) => (one.id === id ? { ...one, ended: true } : one));
+  }
+
+  /** Drops traces of QPs that are gone, oldest first, until `bytes` fit. */
+  #makeRoom(bytes: number): void {
+    const sizeOf = ({ trace }: ObservedTrace): number =>
+      TraceRing.sizeBytes(trace.settings.blocksLog2, trace.settings.snapLength);
+    let used = this.#traces.reduce((sum, one) => sum + sizeOf(one), 0);
+    while (used + bytes > OBSERVED_BYTES_MAX) {
+      const oldest = this.#traces.find(({ ended }) => ended);
+      if (oldest === undefined)
+        throw new Error(
+          `a trace of ${bytes} bytes is more than is left of ${OBSERVED_BYTES_MAX}; use --blocks or --snap`,
+        );
+      this.#traces = this.#traces.filter((one) => one !== oldest);
+      used -= sizeOf(oldest);
+    }
+  }
+}
+
+function fits({ service, functionNumber, peerLid, peerQp }: TraceRule, qp: QueuePair): boolean {
+  const peer = reportPeer(qp);
+  return (
+    (service === undefined || service === serviceTypeName(qp.serviceType)) &&
+    (functionNumber === undefined || functionNumber === qp.owner.number) &&
+    (peerLid === undefined || peerLid === peer?.lid) &&
+    (peerQp === undefined || peerQp === peer?.qpn)
+  );
+}

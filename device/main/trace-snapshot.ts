@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A snapshot of all traces of a process, over the control socket (docs/DEBUGGING.md): all adapters,
+ * QPs and timelines at one moment, kept for one client and sent in parts, because an answer has a
+ * bounded length. `TraceControl` answers; `vuhca trace` and `vuhca test` read.
+ */
+import type { TimelineStep } from '../function/timeline.ts';
+import type { AdapterTrace } from '../trace/adapter-trace.ts';
+import { decodeMessages, type TracedMessage } from '../trace/traced-message.ts';
+import type { ControlClient } from './control-client.ts';
+import type { TraceObserver } from './trace-observer.ts';
+
+/** Bounds of one part. A command block may be larger. */
+const PART_BYTES = 128 * 1024;
+const PART_STEPS = 2000;
+
+/** An adapter of the process. */
+export interface ObservedAdapter {
+  readonly name: string;
+  readonly observer: TraceObserver;
+}
+
+/** Blocks in base64, or steps, of the adapter with this place. */
+export interface SnapshotPart {
+  readonly adapter: number;
+  readonly count: number;
+  readonly blocks?: string;
+  readonly steps?: readonly TimelineStep[];
+}
+
+export interface SnapshotHead {
+  readonly parts: number;
+  /** Adapter time of the snapshot. */
+  readonly nowNs: number;
+  readonly adapters: readonly Omit<AdapterTrace, 'messages' | 'steps'>[];
+}
+
+/** What one process keeps of a snapshot until its client has read it. */
+export class TraceSnapshot {
+  readonly head: SnapshotHead;
+  readonly #parts: (() => SnapshotPart)[] = [];
+
+  constructor(adapters: readonly ObservedAdapter[], wallTimeNs: number, nowNs: number) {
+    for (const [adapter, { observer }] of adapters.entries()) {
+      this.#takeBlocks(adapter, observer);
+      this.#takeSteps(adapter, observer);
+    }
+    this.head = {
+      parts: this.#parts.length,
+      nowNs,
+      adapters: adapters.map(({ name, observer }) => observer.describe(name, wallTimeNs)),
+    };
+  }
+
+  getPart(number: number): SnapshotPart {
+    const part = this.#parts[number];
+    if (part === undefined) throw new Error(`part must be a whole number below ${this.#parts.length}`);
+    return part();
+  }
+
+  #takeBlocks(adapter: number, observer: TraceObserver): void {
+    let blocks: Buffer[] = [];
+    let bytes = 0;
+    const close = (): void => {
+      const taken = blocks;
+      const count = taken.length;
+      if (count > 0) this.#parts.push(() => ({ adapter, count, blocks: Buffer.concat(taken).toString('base64') }));
+      blocks = [];
+      bytes = 0;
+    };
+    for (const one of observer.traces)
+      observer.readBlocks(one, 0, (block, lengthBytes) => {
+        if (bytes + lengthBytes > PART_BYTES) close();
+        blocks.push(Buffer.from(block.subarray(0, lengthBytes)));
+        bytes += lengthBytes;
+        return true;
+      });
+    close();
+  }
+
+  #takeSteps(adapter: number, { timeline }: TraceObserver): void {
+    if (timeline === undefined) return;
+    const steps = timeline.read(0, timeline.capacity);
+    for (let first = 0; first < steps.length; first += PART_STEPS) {
+      const part = steps.slice(first, first + PART_STEPS);
+      this.#parts.push(() => ({ adapter, count: part.length, steps: part }));
+    }
+  }
+}
+
+/** Reads all traces of a process at one moment; only what is at most `lastNs` old. */
+export async function readTraces(client: ControlClient, lastNs = Number.POSITIVE_INFINITY): Promise<AdapterTrace[]> {
+  const { parts, adapters, nowNs } = (await client.request('trace-snapshot')) as SnapshotHead;
+  const traces = adapters.map((one) => ({ ...one, messages: [] as TracedMessage[], steps: [] as TimelineStep[] }));
+  for (let number = 0; number < parts; number++) {
+    const part = (await client.request('trace-part', { part: number })) as SnapshotPart;
+    const trace = traces[part.adapter];
+    if (part.blocks !== undefined)
+      trace.messages.push(...decodeMessages(Buffer.from(part.blocks, 'base64'), part.count));
+    trace.steps.push(...(part.steps ?? []));
+  }
+  if (lastNs === Number.POSITIVE_INFINITY) return traces;
+  return traces.map((trace) => ({
+    ...trace,
+    messages: trace.messages.filter(({ block }) => block.complete === 0 || block.endTime >= nowNs - lastNs),
+    steps: trace.steps.filter(({ timeNs }) => timeNs >= nowNs - lastNs),
+    stepsSinceNs: trace.stepsSinceNs && Math.max(trace.stepsSinceNs, nowNs - lastNs),
+  }));
+}
+
+/** Reads the steps of a timeline from `position` on. */
+export async function readSteps(
+  client: ControlClient,
+  adapter: string | undefined,
+  position = 0,
+): Promise<TimelineStep[]> {
+  const steps: TimelineStep[] = [];
+  for (let next = position; ; next = (steps.at(-1)?.index ?? 0) + 1) {
+    const read = (await client.request('timeline-read', { adapter, position: next })) as TimelineStep[];
+    if (read.length === 0) return steps;
+    steps.push(...read);
+  }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `vuhca trace read --follow`: prints messages that have ended, and steps, as they come, as JSON
+ * lines. It goes on when traces begin or end, and ends with the adapter. trace-action.ts calls it.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { TimelineStep } from '../../device/function/timeline.ts';
+import type { ControlClient } from '../../device/main/control-client.ts';
+import type { TracePart, TraceStatus } from '../../device/main/trace-control.ts';
+import { toJsonLines } from '../../device/main/trace-export.ts';
+import { readSteps } from '../../device/main/trace-snapshot.ts';
+import { decodeMessages, type TracedMessage } from '../../device/trace/traced-message.ts';
+import type { TraceArguments } from './trace-command.ts';
+
+const LOOK_MS = 200;
+
+/** Ends when the process closes the connection. */
+export async function followTraces(
+  client: ControlClient,
+  { adapter, qp }: TraceArguments,
+  print: (text: string) => void,
+): Promise<void> {
+  let ended = false;
+  void client.whenClosed.then(() => {
+    ended = true;
+  });
+  const follower = new TraceFollower(client, adapter, qp);
+  while (!ended) {
+    const text = await follower.next().catch((error: unknown) => {
+      if (ended) return '';
+      throw error;
+    });
+    if (text !== '') print(text);
+    await Promise.race([client.whenClosed, wait(LOOK_MS)]);
+  }
+}
+
+/** Where each trace was left. */
+class TraceFollower {
+  readonly #client: ControlClient;
+  readonly #adapter: string | undefined;
+  readonly #qps: readonly number[] | undefined;
+  /** By trace: the first block that was not printed. */
+  readonly #positions = new Map<string, number>();
+  #nextStep = 0;
+
+  constructor(client: ControlClient, adapter: string | undefined, qps: readonly number[] | undefined) {
+    this.#client = client;
+    this.#adapter = adapter;
+    this.#qps = qps;
+  }
+
+  /** The lines since the last call. */
+  async next(): Promise<string> {
+    const { traces, timeline, wallTimeNs } = (await this.#client.request('trace-status', {
+      adapter: this.#adapter,
+    })) as TraceStatus;
+    const messages: TracedMessage[] = [];
+    for (const { id, qp, head } of traces)
+      if (this.#qps === undefined || this.#qps.includes(qp)) messages.push(...(await this.#read(id, qp, head)));
+    const steps = timeline === undefined ? [] : await this.#readSteps(timeline.head);
+    const name = this.#adapter ?? '';
+    const rest = { ports: [], queuePairs: [], stepsSinceNs: undefined };
+    return toJsonLines([{ name, wallTimeNs, messages, steps, ...rest }]);
+  }
+
+  /** Blocks that have ended, up to the first that has not. */
+  async #read(id: number, qp: number, head: number): Promise<TracedMessage[]> {
+    const key = `${id} ${qp}`;
+    const messages: TracedMessage[] = [];
+    let position = this.#positions.get(key) ?? 0;
+    if (position > head) position = 0;
+    while (position < head) {
+      const { count, next, blocks } = (await this.#client.request('trace-read', {
+        adapter: this.#adapter,
+        id,
+        qp,
+        position,
+      })) as TracePart;
+      messages.push(...decodeMessages(Buffer.from(blocks, 'base64'), count).filter(({ block }) => block.index < next));
+      if (next === position) break;
+      position = next;
+    }
+    this.#positions.set(key, position);
+    return messages;
+  }
+
+  async #readSteps(head: number): Promise<TimelineStep[]> {
+    // A new timeline begins at 0.
+    if (head < this.#nextStep) this.#nextStep = 0;
+    const steps = await readSteps(this.#client, this.#adapter, this.#nextStep);
+    this.#nextStep = (steps.at(-1)?.index ?? this.#nextStep - 1) + 1;
+    return steps;
+  }
+}

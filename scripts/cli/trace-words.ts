@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The words of `vuhca trace show` for the steps of a message: its way to the launch, answers and
+ * repetitions on the wire, and how software learns of its end. trace-screen.ts orders the lines.
+ */
+import { NoEvent, NoInterrupt, Step, stepName, type TimelineStep } from '../../device/function/timeline.ts';
+import type { MessageEnd } from '../../device/trace/adapter-trace.ts';
+import { findSignals, hasCompletion, type Signals } from '../../device/trace/message-steps.ts';
+import { AethKind, nakCodeName } from '../../protocol/infiniband/gen/values.gen.ts';
+import { rnrTimerNs, splitSyndrome } from '../../protocol/infiniband/syndrome.ts';
+import { CompletionStatus } from '../../protocol/layout/gen/values.gen.ts';
+
+const NS_PER_US = 1000;
+
+/** A text with its time. */
+export interface TimedText {
+  readonly timeNs: number;
+  readonly text: string;
+}
+
+/** A step of a command before its launch, of the wire, or a launch. */
+export function describeStep({ step, object, a, b }: TimelineStep): string {
+  switch (step) {
+    case Step.BIND:
+      return `first store to VCB ${object}, which gets PCB ${a}`;
+    case Step.KICK:
+      return `command ${a} is whole in VCB ${b} (the kick)`;
+    case Step.DOORBELL:
+      return `doorbell for command ${a}`;
+    case Step.SPILL:
+      return 'doorbell spilled to the overflow buffer in guest memory';
+    case Step.DRAIN:
+      return 'doorbell read back (drain)';
+    case Step.FETCH:
+      return `command ${a} read from the send queue in guest memory (fetch)`;
+    case Step.LAUNCH:
+      return `command ${a} launched from lane ${b}`;
+    case Step.ANSWER_SENT:
+      return `${describeAnswer(a, b)} sent`;
+    case Step.ANSWER:
+      return `${describeAnswer(a, b)} received`;
+    case Step.RNR_WAIT:
+      return `waits ${microseconds(b)} us for a receive WQE of the peer (RNR)`;
+    case Step.TIMEOUT:
+      return `local ACK timeout: no answer to PSN ${a}`;
+    case Step.RETRY:
+      return `sends again from PSN ${a} on; ${b === 1 ? '1 retry is' : `${b} retries are`} left`;
+    case Step.RESEND:
+      return `packet sent again: PSN ${a}`;
+    default:
+      return stepName(step);
+  }
+}
+
+/** An acknowledgement with its syndrome (IBTA 9.7.5.2.1). */
+function describeAnswer(psn: number, syndrome: number): string {
+  const { kind, value } = splitSyndrome(syndrome);
+  if (kind === AethKind.ACK) return `ACK up to PSN ${psn}`;
+  if (kind === AethKind.RNR_NAK) return `RNR NAK of PSN ${psn} (wait ${microseconds(rnrTimerNs(value))} us)`;
+  return `NAK of PSN ${psn} (${nakCodeName(value)})`;
+}
+
+/** How software learns of the end of the message; or why it does not. */
+export function describeSignals(end: MessageEnd, isCovered: boolean): TimedText[] {
+  const signals = findSignals(end);
+  const { posted, noEvent, event, taken } = signals;
+  if (posted === undefined) return describeSilence(end, isCovered);
+  const cq = posted.b;
+  return [
+    say(posted, `completion written to CQ ${cq}`),
+    ...(noEvent ? [say(noEvent, `no event${event ? ' yet' : ''}: ${describeNoEvent(noEvent)}`)] : []),
+    ...(taken && noEvent?.b !== NoEvent.NO_QUEUE
+      ? [say(taken, `software arms CQ ${cq}; it has taken the completion by now`)]
+      : []),
+    ...(event ? [say(event.step, `event of CQ ${cq} written to EQ ${event.step.object}${causes[event.cause]}`)] : []),
+    ...describeInterrupt(signals),
+  ];
+}
+
+const causes = {
+  completion: '',
+  arming: ', when software armed the CQ',
+  'later completion': ', with a later completion',
+} as const;
+
+/** Only a complete timeline shows that there is no CQE. */
+function describeSilence(end: MessageEnd, isCovered: boolean): TimedText[] {
+  const { receive, status, endTime } = end.message.block;
+  if (!isCovered || !hasCompletion(end) || receive === 1 || status !== CompletionStatus.SUCCESS) return [];
+  return [{ timeNs: endTime, text: 'no completion: the command asked for none (unsignaled)' }];
+}
+
+function describeNoEvent({ object: cq, b: reason }: TimelineStep): string {
+  switch (reason) {
+    case NoEvent.UNARMED:
+      return `CQ ${cq} is not armed`;
+    case NoEvent.TRIGGERED:
+      return `CQ ${cq} is not armed again since its last event`;
+    case NoEvent.SOLICITED_ONLY:
+      return `CQ ${cq} is armed for solicited completions only`;
+    case NoEvent.PENDING:
+      return `an earlier event of CQ ${cq} is pending`;
+    case NoEvent.NO_QUEUE:
+      return `CQ ${cq} has no EQ`;
+    default:
+      return `the EQ of CQ ${cq} is full or in error`;
+  }
+}
+
+function describeInterrupt({ event, summaries, noInterrupt, request, interrupt }: Signals): TimedText[] {
+  const bytes = summaries.map((step) =>
+    say(
+      step,
+      step.a === 0
+        ? `primary summary byte of EQ ${step.object} set`
+        : `secondary summary byte ${step.a - 1} of EQ ${step.object} set`,
+    ),
+  );
+  if (noInterrupt !== undefined) return [...bytes, say(noInterrupt, describeNoInterrupt(noInterrupt))];
+  if (request === undefined) return bytes;
+  const { object: vector, a: eq, c: late } = request;
+  const why =
+    late === 1 ? [say(request, `EQ ${eq} held events, and its time stamp has passed: the driver is late`)] : [];
+  const sent =
+    interrupt !== undefined
+      ? say(interrupt, `interrupt: MSI-X vector ${vector}`)
+      : say(event?.step ?? request, `vector ${vector} is pending: masked, MSI-X disabled or no bus mastering`);
+  return [...bytes, ...why, sent];
+}
+
+function describeNoInterrupt({ object: eq, b: reason }: TimelineStep): string {
+  if (reason === NoInterrupt.BEFORE_STAMP) return `no interrupt: EQ ${eq} holds events, and its time stamp lies ahead`;
+  if (reason === NoInterrupt.POLL_ONLY) return `no interrupt: the delay of EQ ${eq} says that software polls`;
+  return `no interrupt: the event controls of EQ ${eq} ask for none`;
+}
+
+function say({ timeNs }: TimelineStep, text: string): TimedText {
+  return { timeNs, text };
+}
+
+export function microseconds(ns: number): string {
+  return (ns / NS_PER_US).toFixed(3);
+}
