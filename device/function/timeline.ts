@@ -53,7 +53,7 @@ export const Step = {
   TIMEOUT: 23,
   /** A requester begins to send again from a PSN on. */
   RETRY: 24,
-  /** A packet of a traced QP was sent again. */
+  /** A packet was sent again. */
   RESEND: 25,
   /** The queues of a QP were emptied: its sequence numbers begin again. */
   QP_RESET: 26,

@@ -136,7 +136,7 @@ function messageEvents(end: MessageEnd, all: readonly AdapterTrace[], { pid, off
         ph: 'i',
         ts: at(packet.timeNs),
         s: 't',
-        args: { psn: restorePacket(packet).psn, payloadBytes: packet.payload.length },
+        args: { psn: restorePacket(packet).psn, payloadBytes: restorePacket(packet).payloadBytes },
       }),
     ),
     ...(other === undefined || first === undefined ? [] : flowEvents(block.receive, id, at(first.timeNs), track)),

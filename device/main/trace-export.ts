@@ -127,6 +127,8 @@ export interface RestoredPacket {
   readonly isAnswer: boolean;
   readonly name: string;
   readonly psn: number;
+  /** Payload on the wire, also when the snap length cut it. */
+  readonly payloadBytes: number;
 }
 
 /** Restores a packet with its CRCs; when the snap length cut it, its end and CRCs are missing. */
@@ -140,7 +142,7 @@ export function restorePacket({ headers, payload }: TracedPacket): RestoredPacke
   const error = parsePacket(view, 0, wireLength, packet, PacketCheck.NONE);
   const { psn, payloadOffset, payloadLengthBytes, icrcOffset, vcrcOffset, grhOffset } = packet;
   const isAnswer = (packet.flags & ANSWER) !== 0;
-  const about = { wireLength, isAnswer, name: bthOpcodeName(packet.opcode), psn };
+  const about = { wireLength, isAnswer, name: bthOpcodeName(packet.opcode), psn, payloadBytes: payloadLengthBytes };
   const kept = headers.length + payload.length;
   if (error !== PacketError.NONE || kept < payloadOffset + payloadLengthBytes)
     return { ...about, bytes: bytes.slice(0, kept) };

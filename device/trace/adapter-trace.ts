@@ -51,8 +51,9 @@ export function clockOffsetNs(adapter: AdapterTrace, base: AdapterTrace): number
 }
 
 export function findOtherSide({ adapter, message }: MessageEnd, all: readonly AdapterTrace[]): OtherSide {
-  const { packets, remoteLid, remoteQpn } = message.block;
-  if (packets === 0) return { missing: 'packet' };
+  const { packets, receive, remoteLid, remoteQpn } = message.block;
+  // A refused packet does not count as one of the message.
+  if (receive === 0 && packets === 0) return { missing: 'packet' };
   if (remoteLid >= MULTICAST_LID_BASE) return { missing: 'unicast' };
   const peers = all.filter(({ ports }) => ports.some(({ lid, lmc }) => isLidOfPort(remoteLid, lid, lmc)));
   const ends = peers.flatMap((peer) => {
@@ -77,7 +78,7 @@ function findMatch({ adapter, message }: MessageEnd, peer: AdapterTrace): Traced
     .filter(
       ({ block: other }) =>
         other.receive !== block.receive &&
-        other.packets > 0 &&
+        (other.receive === 1 || other.packets > 0) &&
         other.qpn === block.remoteQpn &&
         other.remoteQpn === block.qpn &&
         other.firstPsn === block.firstPsn &&

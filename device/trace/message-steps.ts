@@ -85,7 +85,7 @@ function isOtherLife({ step, object, a }: TimelineStep, qpn: number, sequence: n
 /** Acknowledgements, NAKs, waits, timeouts and packets sent again that concern the message. */
 export function findTransportSteps(end: MessageEnd, sinceNs: number): readonly TimelineStep[] {
   const { qpn, receive, firstPsn, lastPsn, packets, complete, endTime } = end.message.block;
-  if (packets === 0) return [];
+  if (receive === 0 && packets === 0) return [];
   const isSent = receive === 0;
   const steps = stepsOf(end).filter(
     ({ step, object, a, timeNs }) =>

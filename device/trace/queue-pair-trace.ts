@@ -8,9 +8,8 @@
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
-import { addPsn, MSN_MASK } from '../../protocol/infiniband/psn.ts';
+import { MSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import { noteStep, Step } from '../function/timeline.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { TraceSubject } from './block-encoder.ts';
 import { describeCommand, describeReceived, describeRecord } from './block-fields.ts';
@@ -118,7 +117,7 @@ export class QueuePairTrace {
     const at = ring.slotOf(index);
     if (packet < words[at + PACKETS]) {
       words[at + RETRIES]++;
-      return noteStep(this.#qp, Step.RESEND, addPsn(record.firstPsn, packet));
+      return;
     }
     words[at + PACKETS] = packet + 1;
     ring.keep(at, packet * this.#qp.pathMtuBytes, from, offset, headers, payload);

@@ -5,6 +5,7 @@
  * connected-states.ts attaches it.
  */
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
+import { noteStep, Step } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
 import type { SendRecord } from './send-record.ts';
@@ -72,10 +73,14 @@ export class RequesterState {
     return this.unackedPsn !== this.nextPsn;
   }
 
-  /** Notes that `psn` is used: by a packet, or by the last response of a requested READ. */
-  noteSent(psn: number): void {
-    const after = addPsn(psn, 1);
+  /**
+   * Notes that a packet with `psn` was sent, and that PSNs up to `lastPsn` are used: that of the
+   * packet, or of the last response of a requested READ.
+   */
+  noteSent(psn: number, lastPsn: number): void {
+    const after = addPsn(lastPsn, 1);
     if (this.#ahead(after) > this.#ahead(this.sentPsn)) this.sentPsn = after;
+    else noteStep(this.qp, Step.RESEND, psn);
   }
 
   /** True when `psn` was sent and is not acknowledged. */

@@ -205,7 +205,8 @@ export class Requester {
     this.#work++;
     this.#bytes += PACKET_COST_BYTES + this.#build.payloadLengthBytes;
     this.packets++;
-    state.noteSent(isFetch ? record.lastPsn : addPsn(record.firstPsn, record.packetsSent - 1));
+    const psn = addPsn(record.firstPsn, isFetch ? record.responsesReceived : record.packetsSent - 1);
+    state.noteSent(psn, isFetch ? record.lastPsn : psn);
     if (state.qp.serviceType === ServiceType.RC) this.#armTimer();
     const whole = isFetch || record.packetsSent > psnDistance(record.firstPsn, record.lastPsn);
     return whole ? this.#finish() : State.SEND;

@@ -105,10 +105,14 @@ function headline(end: MessageEnd, all: readonly AdapterTrace[]): string {
   const { opcode, status } = describeMessage(message);
   const preview = Buffer.from(payload.subarray(0, PREVIEW_BYTES)).toString('hex');
   const more = block.messageLength > PREVIEW_BYTES ? '...' : '';
-  const again = block.retries === 0 ? '' : `, ${block.retries} packets sent again`;
+  const again = block.retries === 0 ? '' : `, ${count(block.retries, 'packet')} sent again`;
   return [
     `${block.receive ? 'received' : 'sent'} by ${nameEnd(end, all)}: ${opcode} number ${block.messageSequence}, ${block.messageLength} bytes in ${count(block.packets, 'packet')}, ${status}`,
-    `  ${block.receive ? 'from' : 'to'} QP ${block.remoteQpn} at LID ${block.remoteLid}, port ${block.port}, PSN ${block.firstPsn} to ${block.lastPsn}${again}`,
+    ...(block.receive === 0 && block.packets === 0
+      ? []
+      : [
+          `  ${block.receive ? 'from' : 'to'} QP ${block.remoteQpn} at LID ${block.remoteLid}, port ${block.port}, PSN ${block.firstPsn} to ${block.lastPsn}${again}`,
+        ]),
     ...(preview === '' ? [] : [`  ${preview}${more}`]),
   ].join('\n');
 }
@@ -124,21 +128,23 @@ function commandTexts(end: MessageEnd): TimedText[] {
 /** The packets that were kept, at most the first PACKETS_SHOWN. */
 function packetTexts({ block, packets }: TracedMessage): TimedText[] {
   return packets.slice(0, PACKETS_SHOWN).map((packet, place) => {
-    const { name, psn: number, isAnswer } = restorePacket(packet);
+    const { name, psn: number, isAnswer, payloadBytes } = restorePacket(packet);
     const verb = (block.receive === 1) === isAnswer ? 'sent' : 'received';
-    const left = block.packets - PACKETS_SHOWN;
-    const more = place === PACKETS_SHOWN - 1 && left > 0 ? `; ${count(left, 'more packet')}` : '';
-    const text = `packet ${verb}: ${name}, PSN ${number}, ${packet.payload.length} bytes${more}`;
+    const shown = Math.min(packets.length, PACKETS_SHOWN);
+    const left = Math.max(packets.length, block.packets) - shown;
+    const more = place === shown - 1 && left > 0 ? `; ${count(left, 'more packet')}` : '';
+    const text = `packet ${verb}: ${name}, PSN ${number}, ${payloadBytes} bytes${more}`;
     return { timeNs: packet.timeNs, text };
   });
 }
 
-function describeEnd({ receive, opcode, serviceType, status }: Readonly<TraceBlock>): string {
+function describeEnd({ receive, opcode, serviceType, status, packets }: Readonly<TraceBlock>): string {
   if (status !== CompletionStatus.SUCCESS) return `it ends: ${completionStatusName(status)}`;
   const fetches =
     opcode === SendOpcode.RDMA_READ || opcode === SendOpcode.COMPARE_SWAP || opcode === SendOpcode.FETCH_ADD;
   if (receive) return fetches ? 'all of the answer is sent' : 'message complete: all of it is in memory';
   if (fetches) return 'command complete: all of the answer is in memory';
+  if (packets === 0) return 'command complete: it sends nothing';
   return serviceType === ServiceType.RC ? 'command complete: acknowledged' : 'command complete: all of it is sent';
 }
 
