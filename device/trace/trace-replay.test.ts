@@ -5,67 +5,17 @@
  */
 import t from 'tap';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { Adapter } from '../adapter/adapter.ts';
-import type { AdapterOptions } from '../adapter/options.ts';
-import type { AdapterClock, HostPort } from '../host.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { tracePayload } from '../hosts/in-process/driver/payloads.ts';
-import { Recorder } from '../hosts/recording.ts';
-import { Replay } from '../hosts/replay.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
-import { type Connected, connect } from '../test-support/connected-fixture.ts';
-import { TraceFixture } from '../test-support/trace-fixture.ts';
-
-const build = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => new Adapter(options, clock, hosts);
-
-/** A recorded session: a connection whose messages are traced and whose blocks a guest reads. */
-class Session {
-  readonly fixture: AdapterFixture;
-  readonly trace: TraceFixture;
-  readonly connected: Connected;
-  readonly #pieces: Uint8Array[] = [];
-
-  constructor(seed: number) {
-    const sink = (bytes: Uint8Array): void => void this.#pieces.push(bytes.slice());
-    this.fixture = new AdapterFixture({ seed, record: (options, count) => new Recorder(options, count, sink) });
-    this.trace = new TraceFixture(this.fixture);
-    this.connected = connect(this.fixture, { pathMtu: 1 });
-  }
-
-  /** Traces a QP as `vuhca trace` does. */
-  ask(qpn: number, attributes: Parameters<typeof tracePayload>[0]): number {
-    return this.fixture.machine.functionAt(0).requestTrace(qpn, tracePayload(attributes));
-  }
-
-  send(count: number): void {
-    const { fixture } = this;
-    const { a, b } = this.connected;
-    for (let sent = 0; sent < count; sent++) {
-      fixture.machine.clock.advance(fixture.random.below(5000));
-      b.postReceive([fixture.sge(fixture.createBuffer(1000))]);
-      a.post({ sges: [fixture.sge(fixture.createBuffer(fixture.random.bytes(fixture.random.below(1000))))] });
-      fixture.settle();
-      a.parts.sendCq.drain();
-      b.parts.receiveCq.drain();
-    }
-  }
-
-  replay(): Replay {
-    this.fixture.machine.recorder?.flush();
-    const bytes = new Uint8Array(this.#pieces.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const piece of this.#pieces) {
-      bytes.set(piece, at);
-      at += piece.length;
-    }
-    return new Replay(bytes, build);
-  }
-}
+import { connect } from '../test-support/connected-fixture.ts';
+import { TracedSession } from '../test-support/traced-session.ts';
 
 const ON = { enable: 1, blocksLog2: 2, snapLength: 300 };
 
 t.test('traces that the host begins, restarts and ends replay to the same bytes', async (t) => {
   for (const seed of [60, 61, 62]) {
-    const session = new Session(seed);
+    const session = new TracedSession(seed);
     const { trace, connected } = session;
     const { a, b } = connected;
     t.equal(session.ask(a.qpn, ON), ManagementStatus.OK);
@@ -92,7 +42,7 @@ t.test('traces that the host begins, restarts and ends replay to the same bytes'
 });
 
 t.test('a trace that does not cross the seam makes the replay diverge', async (t) => {
-  const session = new Session(63);
+  const session = new TracedSession(63);
   const { a } = session.connected;
   const adapter = session.fixture.machine.device;
   const qp = adapter.tables.queuePairs.get(a.qpn);
@@ -104,7 +54,7 @@ t.test('a trace that does not cross the seam makes the replay diverge', async (t
 });
 
 t.test('a wrong request of the host is refused with a status and changes nothing', async (t) => {
-  const session = new Session(64);
+  const session = new TracedSession(64);
   const { fixture, connected } = session;
   const { qpn } = connected.a;
   t.equal(session.ask(qpn, ON), ManagementStatus.OK);

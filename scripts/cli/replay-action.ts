@@ -6,12 +6,18 @@
 import { readFileSync } from 'node:fs';
 import { Adapter } from '../../device/adapter/adapter.ts';
 import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/replay.ts';
+import { TraceObserver } from '../../device/main/trace-observer.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
 import { openInspector } from './inspector.ts';
 import type { ReplayArguments } from './replay-command.ts';
+import { present } from './trace-action.ts';
+import { UsageError } from './usage-error.ts';
 
 const NS_PER_SECOND = 1e9;
+/** 1024 messages of a QP, with the first bytes of each; 2^18 steps. */
+const TRACE = { blocksLog2: 10, snapLength: 64, stopOnError: false };
+const TIMELINE_LOG2 = 18;
 /** The exit status of a replay that differs. */
 const DIVERGED = 3;
 
@@ -19,13 +25,39 @@ export async function performReplay(command: CliCommand): Promise<number> {
   const [path] = command.processedArgs as [string];
   const { until = Number.POSITIVE_INFINITY, trace = false, inspectBrk, ...given } = command.opts<ReplayArguments>();
   const breakAt = given.breakAt ?? (inspectBrk === undefined ? -1 : 0);
+  checkTrace(given);
   const replay = openRecording(path);
+  const traces = given.messages || given.show || given.export !== undefined ? observe(replay) : undefined;
   openInspector(inspectBrk, true);
   replay.onStep = makeStepHook(breakAt, trace);
   while (replay.result.steps < until && replay.step());
   const { result } = replay;
-  process.stdout.write(describeResult(path, result, until));
+  if (traces !== undefined) presentTraces(traces, given);
+  const output = traces === undefined ? process.stdout : process.stderr;
+  output.write(describeResult(path, result, until));
   return result.divergence === undefined ? 0 : DIVERGED;
+}
+
+function checkTrace({ messages, show, export: file, format }: ReplayArguments): void {
+  if (file !== undefined && format === undefined) throw new UsageError('option --format is missing');
+  if (file === undefined && format !== undefined) throw new UsageError('option --format belongs to --export');
+  if (messages && show) throw new UsageError('give --messages or --show, not both');
+}
+
+/** Traces every QP from RTR on. The observer takes the time of the last record: it reads none. */
+function observe(replay: Replay): TraceObserver {
+  const observer = new TraceObserver(replay.adapter as Adapter, () => replay.result.timeNs);
+  observer.addRule({}, TRACE);
+  observer.startTimeline(TIMELINE_LOG2);
+  return observer;
+}
+
+function presentTraces(observer: TraceObserver, given: ReplayArguments): void {
+  const { messages, show, export: file } = given;
+  const all = [observer.read('adapter', 0)];
+  if (messages) present('read', all, given);
+  if (show) present('show', all, given);
+  if (file !== undefined) present('export', all, given, file);
 }
 
 function openRecording(path: string): Replay {

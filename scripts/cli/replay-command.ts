@@ -5,7 +5,8 @@
  */
 import type { CliCommand } from './cli-command.ts';
 import { inspectOption } from './inspector.ts';
-import { wholeNumber } from './option-values.ts';
+import { wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
+import { FORMATS, QPN_MAX, type TraceFormat } from './trace-command.ts';
 
 /** The values of the options. */
 export interface ReplayArguments {
@@ -13,6 +14,12 @@ export interface ReplayArguments {
   readonly breakAt?: number;
   readonly trace?: boolean;
   readonly inspectBrk?: string;
+  readonly messages?: boolean;
+  readonly show?: boolean;
+  readonly export?: string;
+  readonly format?: TraceFormat;
+  readonly qp?: readonly number[];
+  readonly message?: number;
 }
 
 const ANY = Number.MAX_SAFE_INTEGER;
@@ -31,6 +38,13 @@ export function defineReplay(command: CliCommand): void {
         'Waits for a debugger and enters it before the step of --break-at (without one, the first)',
       ),
     )
+    .optionsGroup('Options for traces, which the recorded session need not have had:')
+    .option('--messages', 'Traces all queue pairs and the units; prints JSON lines, as `vuhca trace read`')
+    .option('--show', 'Tells the story of a message, as `vuhca trace show`')
+    .option('--export <FILE>', 'Writes all of it to FILE, as `vuhca trace export`')
+    .addOption(wordOf('--format <FORMAT>', '--export: the format of FILE', FORMATS))
+    .addOption(wholeNumbers('--qp <N>', 'Only of this queue pair; may be given several times', 0, QPN_MAX))
+    .addOption(wholeNumber('--message <N>', '--show: number of the command block (default: the newest)', 0, ANY))
     .addNotes(
       'A step is one call into the adapter: a register access, a collect write, a reset, a run of its units.',
       '`vuhca device --record FILE` and `vuhca run --record FILE` make recordings.',
@@ -40,5 +54,6 @@ export function defineReplay(command: CliCommand): void {
     )
     .addExample('vuhca replay x.rec', 'the whole session, checked')
     .addExample('vuhca replay --trace --until 40 x.rec', 'the first 40 steps, printed')
+    .addExample('vuhca replay --show --qp 2 x.rec', 'the newest message of a queue pair, step by step')
     .addExample('vuhca replay --inspect-brk --break-at 1207 x.rec', 'a debugger at step 1207');
 }

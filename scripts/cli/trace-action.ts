@@ -86,10 +86,11 @@ async function readAll(client: ControlClient, given: TraceArguments): Promise<Ad
   return all;
 }
 
-function present(
+/** Prints or writes what was read. */
+export function present(
   action: 'read' | 'show' | 'export',
   all: readonly AdapterTrace[],
-  { qp, adapter: name, message, format }: TraceArguments,
+  { qp, adapter: name, message, format }: Pick<TraceArguments, 'qp' | 'adapter' | 'message' | 'format'>,
   file = '',
 ): void {
   const chosen = all.map((adapter) => ({
@@ -109,11 +110,7 @@ function exported(format: TraceFormat | undefined, traces: readonly AdapterTrace
 }
 
 /** The block of that number, or the newest that was sent, of the chosen messages. */
-export function choose(
-  chosen: readonly AdapterTrace[],
-  all: readonly AdapterTrace[],
-  index: number | undefined,
-): MessageEnd {
+function choose(chosen: readonly AdapterTrace[], all: readonly AdapterTrace[], index: number | undefined): MessageEnd {
   const ends = chosen.flatMap(({ messages }, place) =>
     messages.map((message) => ({ adapter: all[place] as AdapterTrace, message })),
   );

@@ -33,11 +33,11 @@ export interface TraceArguments {
 const ACTIONS = ['on', 'off', 'pause', 'resume', 'status', 'read', 'show', 'export'] as const;
 export type TraceAction = (typeof ACTIONS)[number];
 
-const FORMATS = ['perfetto', 'json', 'erf'] as const;
+export const FORMATS = ['perfetto', 'json', 'erf'] as const;
 export type TraceFormat = (typeof FORMATS)[number];
 
 const SERVICES = ['RC', 'UC', 'UD'] as const;
-const QPN_MAX = 0xffffff;
+export const QPN_MAX = 0xffffff;
 const LID_MAX = 0xffff;
 const FUNCTION_MAX = 0xffff;
 const BLOCKS_LOG2_MAX = 16;
@@ -76,7 +76,7 @@ export function defineTrace(command: CliCommand): void {
       'Trace both QPs of a connection, and the timeline, to see a message from its doorbell to its completion',
       'on both sides. A trace stays when its QP is destroyed. pause keeps all as it is; resume goes on. read prints',
       'JSON lines. export: perfetto for ui.perfetto.dev, erf for Wireshark (the packets within the snap length).',
-      'Neither guests nor recordings notice a trace; `vuhca replay --messages` traces a recording.',
+      'Neither guests nor recordings notice a trace; `vuhca replay --show` traces a recording.',
     )
     .addExample('vuhca trace on --qp 2 --qp 3 --timeline', 'both ends of a connection, and the timeline')
     .addExample('vuhca trace on --new --service RC --timeline', 'connections to come, from their first message on')

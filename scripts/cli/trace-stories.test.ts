@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `vuhca trace show` tells of scripted situations, word for word (IPCOM000010133D par. 1): each
- * step is one of the message itself, also where another one comes first; nothing is said that the
- * timeline does not show.
+ * What `vuhca trace show` tells of scripted situations, word for word (IPCOM000010133D par. 1).
+ * Each step is one of the message itself, also where another one comes first. Nothing is said that
+ * the timeline does not show.
  */
 import t from 'tap';
 import { situations } from './testing/situations.ts';

@@ -250,7 +250,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'scripts/cli/testing',
     holds: 'runs the command line for tests',
-    uses: of('main scripts/cli'),
+    uses: of('random.ts fabric adapter hosts test-support conformance main scripts/cli'),
     forTests: true,
   },
   {
