@@ -138,10 +138,10 @@ export class TraceControl {
     return this.#status(found);
   }
 
-  /** Blocks of the trace `id`, or of the newest trace of a QP. */
+  /** Blocks of the trace with this number, or of the newest trace of a QP. */
   #read(parameters: Parameters): TracePart {
     const { observer } = this.#find(parameters);
-    const id = readInteger(parameters, 'id', BYTES_MAX, 0);
+    const id = readInteger(parameters, 'trace', BYTES_MAX, 0);
     const qp = id > 0 ? undefined : readInteger(parameters, 'qp', QPN_MAX);
     const one = observer.traces.findLast((trace) => (qp === undefined ? trace.id === id : trace.qp === qp));
     if (one === undefined)

@@ -4,12 +4,14 @@
  * Perfetto accept; and the command against a running adapter.
  */
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { portableCases, runPortableCase } from '../../device/conformance/portable-suite.ts';
 import { TimelineRing, type TimelineStep } from '../../device/function/timeline.ts';
 import { toChromeTrace } from '../../device/main/perfetto-export.ts';
 import { findTraceFault } from '../../device/main/test-support/chrome-trace.ts';
+import { VfioUserAccess } from '../../device/main/test-support/vfio-user-access.ts';
 import { toErf, toJsonLines } from '../../device/main/trace-export.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { connect, rdma, SendOpcode } from '../../device/test-support/connected-fixture.ts';
@@ -18,9 +20,13 @@ import type { AdapterTrace } from '../../device/trace/adapter-trace.ts';
 import type { TracedMessage } from '../../device/trace/traced-message.ts';
 import type { TraceAttributes } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
+import { AdapterState } from './test/adapter-state.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 import { renderMessage } from './trace-screen.ts';
+
+// No bound holds on a busy machine.
+t.setTimeout(0);
 
 const tshark = findTshark();
 /** Capture interfaces of ERF records. */
@@ -313,3 +319,61 @@ t.test('a running adapter: timeline on and off beside a recording; clear words f
     'the timeline is not in it',
   );
 });
+
+t.test('a guest: QPs to come, a pause, traces that outlive their QPs, --follow, and its recording', async (t) => {
+  const directory = makeDirectory(t);
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const [socket, recording] = [join(directory, 's.sock'), join(directory, 'x.rec')];
+  const device = new CliProcess(['device', '--socket', socket, '--record', recording], environment);
+  t.teardown(() => device.child.kill('SIGKILL'));
+  await device.until(/^listening on/m);
+  const trace = (...words: string[]) => runCli(['trace', ...words], environment);
+  t.match(
+    (await trace('on', '--new', '--service', 'UD', '--timeline', '--bytes', '65536')).stdout,
+    /to come are traced: UD\n/,
+  );
+  t.match(await trace('on', '--service', 'UD', '--qp', '2'), { status: 2, stderr: /belong to --new/ });
+  t.match(await trace('on', '--new', '--bytes', '10'), { status: 1, stderr: /less than one command block/ });
+  const follower = new CliProcess(['trace', 'read', '--follow'], environment);
+  const access = new VfioUserAccess(socket);
+  const [datagrams] = portableCases;
+  if (datagrams === undefined) throw new Error('there is no case');
+  runPortableCase(datagrams, access);
+  const told = await follower.until(/^.*"kind":"message".*"side":"send".*$/m);
+  t.match(JSON.parse(told[0]), { opcode: 'SEND', status: 'SUCCESS', adapter: String, wallTime: /^20\d\d-/ });
+  await follower.until(/"step":"send completion"/);
+  const { stdout: status } = await trace('pause');
+  t.match(status, /^QP 2 of function 0: .*, 0 lost(, ended)?\n/);
+  t.match(status, /all of this is paused/);
+  const before = (await trace('read')).stdout;
+  runPortableCase(datagrams, access);
+  t.equal((await trace('read')).stdout, before, 'kept as it was');
+  const story = (await trace('show')).stdout;
+  t.match(story, /^sent by QP 2: SEND number \d+, .*SUCCESS\n/);
+  t.match(story, /QP 3 receives +completion written to CQ/);
+  t.match((await trace('resume')).stdout, /the timeline has \d+ steps\n$/);
+  const state = await AdapterState.connect(findControlSocket(join(directory, 'vuhca')));
+  runPortableCase(portableCases.find(({ name }) => name.startsWith('a failed send')) ?? datagrams, access);
+  const lines = await state.describe();
+  t.match(
+    lines.join('\n'),
+    /sent by QP \d+: SEND number 0, \d+ bytes in 0 packets, LOCAL_/,
+    'the story of the failure',
+  );
+  t.notMatch((await state.describe()).join('\n'), /sent by/, 'once');
+  state.close();
+  access.close();
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+  t.equal(await follower.whenExited, 0, 'it ends with the adapter');
+  const replayed = await runCli(['replay', '--show', '--qp', '2', recording], environment);
+  t.match(replayed, { status: 0, stderr: /identical/, stdout: /^sent by QP 2: SEND number \d+, .*SUCCESS\n/ });
+  const sent = (await runCli(['replay', '--messages', recording], environment)).stdout.match(/"side":"send"/g);
+  t.ok((sent?.length ?? 0) >= 2 * (before.match(/"side":"send"/g)?.length ?? 0), 'also those in the pause');
+});
+
+/** The only control socket in the directory. */
+function findControlSocket(directory: string): string {
+  const [name] = readdirSync(directory).filter((one) => one.endsWith('.control'));
+  return join(directory, name ?? 'no control socket');
+}

@@ -73,7 +73,7 @@ class TraceFollower {
     while (position < head) {
       const { count, next, blocks } = (await this.#client.request('trace-read', {
         adapter: this.#adapter,
-        id,
+        trace: id,
         qp,
         position,
       })) as TracePart;

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the adapter says of itself when a test fails: the faults of each function, and the last
- * steps of its units. Called by test-action.ts over the control socket.
+ * What the adapter says of itself when a test fails: the faults of each function, the last steps
+ * of its units, and messages that failed on QPs that are traced. Called by test-action.ts over the
+ * control socket.
  */
 import { nameStepNumbers, stepName, type TimelineStep } from '../../../device/function/timeline.ts';
 import { ControlClient } from '../../../device/main/control-client.ts';
 import type { StatusReport } from '../../../device/main/status-report.ts';
-import { readSteps } from '../../../device/main/trace-snapshot.ts';
+import type { TraceStatus } from '../../../device/main/trace-control.ts';
+import { readSteps, readTraces } from '../../../device/main/trace-snapshot.ts';
+import { CompletionStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { describeFaults } from '../status-screen.ts';
+import { renderMessage } from '../trace-screen.ts';
 
 const STEPS_SHOWN = 8;
+const STORIES_SHOWN = 2;
 const NS_PER_US = 1000;
 
 /** Reads the state of the adapters of one process. Nothing here changes what a guest sees. */
@@ -19,6 +24,8 @@ export class AdapterState {
   /** The next step of each timeline that was not read before. */
   readonly #positions = new Map<string, number>();
   readonly #lastSteps = new Map<string, TimelineStep[]>();
+  /** Messages whose stories were told. */
+  readonly #told = new Set<string>();
 
   /** Connects, and switches the timelines on. */
   static async connect(controlPath: string): Promise<AdapterState> {
@@ -47,7 +54,7 @@ export class AdapterState {
         }),
       );
       const steps = await Promise.all(this.#names.map((name) => this.#describeSteps(name)));
-      return [...faults, ...steps.flat()];
+      return [...faults, ...steps.flat(), ...(await this.#describeMessages())];
     } catch {
       // The process ends with its guest.
       return [];
@@ -68,5 +75,25 @@ export class AdapterState {
       const numbers = Object.entries(nameStepNumbers(step)).map(([name, value]) => `${name} ${value}`);
       return `${(step.timeNs / NS_PER_US).toFixed(1)} us  ${stepName(step.step)} (${numbers.join(', ')})`;
     });
+  }
+
+  /** The stories of the newest messages that failed or have not ended, of QPs that are traced. */
+  async #describeMessages(): Promise<string[]> {
+    const adapters = await Promise.all(
+      this.#names.map((adapter) => this.#client.request('trace-status', { adapter }) as Promise<TraceStatus>),
+    );
+    if (adapters.every(({ traces }) => traces.length === 0)) return [];
+    const all = await readTraces(this.#client);
+    const ends = all.flatMap((adapter) => adapter.messages.map((message) => ({ adapter, message })));
+    const notable = ends.filter(({ adapter, message: { block } }) => {
+      const { qpn, index, beginTime, complete, status } = block;
+      const isBad = complete === 0 || (status !== CompletionStatus.SUCCESS && status !== CompletionStatus.FLUSHED);
+      const key = `${adapter.name} ${qpn} ${index} ${beginTime}`;
+      const isNew = !this.#told.has(key);
+      if (isBad) this.#told.add(key);
+      return isBad && isNew;
+    });
+    const newest = notable.sort((one, other) => other.message.block.beginTime - one.message.block.beginTime);
+    return newest.slice(0, STORIES_SHOWN).flatMap((end) => renderMessage(end, all).trimEnd().split('\n'));
   }
 }
