@@ -258,6 +258,7 @@ export class CollectUnit {
     if (!isCancel(high)) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     if (this.#collecting[page] === undefined) return;
     this.cancels++;
+    this.#owner.timeline?.note(Step.CANCEL, this.#functionNumber, page);
     this.#free(page);
   }
 

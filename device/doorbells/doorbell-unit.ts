@@ -10,6 +10,7 @@
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellBuffer } from './doorbell-buffer.ts';
@@ -218,6 +219,7 @@ export class DoorbellUnit {
     const { counters } = this.owner;
     if (this.policy !== OverflowPolicy.OFF) {
       this.spilling = true;
+      this.owner.timeline?.note(Step.SPILL_BEGIN, this.owner.number, this.#free);
       this.thresholds.begin(this.#free, this.adaptive);
       counters.deadlocksDetected++;
     } else if (this.#free <= 0 && !this.#stallCounted) {
@@ -239,6 +241,7 @@ export class DoorbellUnit {
     this.thresholds.noteReads(!this.inbound.takesReads);
     if (this.#free < this.thresholds.high || (this.#readsAreStuck && this.inbound.posted > 0)) return;
     this.spilling = false;
+    this.owner.timeline?.note(Step.SPILL_END, this.owner.number, this.#free);
     this.thresholds.end(this.adaptive);
   }
 

@@ -4,6 +4,7 @@
  * A queue is in it at most once. Each change is shown in the descriptors by posted writes, on which
  * no completion depends. The send queue scheduler serves the lists in turn.
  */
+import { noteStep, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendQueueDescriptors } from './send-queue-descriptor.ts';
@@ -25,6 +26,7 @@ export class SendQueueList {
   push(qp: QueuePair): void {
     const before = this.#tail;
     qp.scheduled = true;
+    noteStep(qp, Step.LIST_ENTER, qp.qosLevel);
     qp.nextScheduled = undefined;
     qp.previousScheduled = before;
     this.#tail = qp;
@@ -53,6 +55,7 @@ export class SendQueueList {
   remove(qp: QueuePair): void {
     const { previousScheduled: before, nextScheduled: after } = qp;
     qp.scheduled = false;
+    noteStep(qp, Step.LIST_LEAVE, qp.qosLevel);
     qp.nextScheduled = undefined;
     qp.previousScheduled = undefined;
     if (after === undefined) this.#tail = before;

@@ -6,6 +6,7 @@
  * advances it when its buffer has entries to spare.
  */
 import type { ObjectTable } from '../function/object-table.ts';
+import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
@@ -67,7 +68,9 @@ export class SendQueueSweep {
     this.running = true;
     this.#slot = 0;
     this.#again = false;
-    this.#owner.counters.sweeps++;
+    const { counters, number, timeline } = this.#owner;
+    counters.sweeps++;
+    timeline?.note(Step.SWEEP, number, counters.sweeps);
   }
 
   #finish(): void {

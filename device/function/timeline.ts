@@ -57,8 +57,25 @@ export const Step = {
   RESEND: 25,
   /** The queues of a QP were emptied: its sequence numbers begin again. */
   QP_RESET: 26,
+  /** What a launched command asks for; `flags` are bits of `CommandFlag`. */
+  COMMAND: 27,
+  /** An SGE of a launched command. */
+  SGE: 28,
+  /** A send queue entered a scheduler list, or left it. */
+  LIST_ENTER: 29,
+  LIST_LEAVE: 30,
+  /** A function begins to spill doorbells to its overflow buffer, or ends it. */
+  SPILL_BEGIN: 31,
+  SPILL_END: 32,
+  /** A sweep of the function's send queues begins: a doorbell was lost. */
+  SWEEP: 33,
+  /** A command in a collect buffer was cancelled. */
+  CANCEL: 34,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
+
+/** Flags of a command, as bits. */
+export const CommandFlag = { SIGNALED: 1, SOLICITED: 2, FENCE: 4, INLINE: 8 } as const;
 
 /** Why a CQE caused no event. */
 export const NoEvent = {
@@ -98,10 +115,11 @@ export interface TimelineStep {
   readonly b: number;
   readonly c: number;
   readonly d: number;
+  readonly e: number;
 }
 
 /**
- * Names of `object` and `a` to `d` of each step. `count`: CQEs of the CQ, this one included, which
+ * Names of `object` and `a` to `e` of each step. `count`: CQEs of the CQ, this one included, which
  * identifies a CQE; `number`: EQEs of the EQ, likewise.
  */
 const stepFields: Readonly<Record<Step, readonly string[]>> = {
@@ -132,9 +150,17 @@ const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.RETRY]: ['qp', 'psn', 'retriesLeft'],
   [Step.RESEND]: ['qp', 'psn'],
   [Step.QP_RESET]: ['qp'],
+  [Step.COMMAND]: ['qp', 'sequence', 'opcode', 'flags', 'rkey'],
+  [Step.SGE]: ['qp', 'sequence', 'lkey', 'length', 'addressLow', 'addressHigh'],
+  [Step.LIST_ENTER]: ['qp', 'level'],
+  [Step.LIST_LEAVE]: ['qp', 'level'],
+  [Step.SPILL_BEGIN]: ['free'],
+  [Step.SPILL_END]: ['free'],
+  [Step.SWEEP]: ['sweep'],
+  [Step.CANCEL]: ['vcb'],
 };
 
-const FIELDS = 6;
+const FIELDS = 7;
 const names = new Map<number, string>(
   Object.entries(Step).map(([name, step]) => [step, name.toLowerCase().replaceAll('_', ' ')]),
 );
@@ -145,14 +171,23 @@ export function stepName(step: number): string {
 }
 
 /** The numbers of a step by name, e.g. `{ qp: 2, sequence: 0, lane: 5 }`. */
-export function nameStepNumbers({ step, object, a, b, c, d }: TimelineStep): Record<string, number> {
-  const values = [object, a, b, c, d];
+export function nameStepNumbers({ step, object, a, b, c, d, e }: TimelineStep): Record<string, number> {
+  const values = [object, a, b, c, d, e];
   return Object.fromEntries(stepFields[step].map((name, place) => [name, values[place] as number]));
 }
 
 /** Receives the steps of the units. */
 export interface Timeline {
-  note(step: Step, functionNumber: number, object: number, a?: number, b?: number, c?: number, d?: number): void;
+  note(
+    step: Step,
+    functionNumber: number,
+    object: number,
+    a?: number,
+    b?: number,
+    c?: number,
+    d?: number,
+    e?: number,
+  ): void;
 }
 
 /** The function of a unit, with the timeline that takes the unit's steps. */
@@ -197,7 +232,7 @@ export class TimelineRing implements Timeline {
     return Math.max(0, this.head - this.capacity);
   }
 
-  note(step: Step, functionNumber: number, object: number, a = 0, b = 0, c = 0, d = 0): void {
+  note(step: Step, functionNumber: number, object: number, a = 0, b = 0, c = 0, d = 0, e = 0): void {
     const slot = this.head++ & this.#mask;
     this.#times[slot] = this.#nowNs();
     this.#kinds[slot] = step;
@@ -207,6 +242,7 @@ export class TimelineRing implements Timeline {
     this.#numbers[slot * FIELDS + 3] = b;
     this.#numbers[slot * FIELDS + 4] = c;
     this.#numbers[slot * FIELDS + 5] = d;
+    this.#numbers[slot * FIELDS + 6] = e;
   }
 
   /** Returns up to `limit` steps from index `position` on, oldest first. */
@@ -218,7 +254,8 @@ export class TimelineRing implements Timeline {
 
   #at(index: number): TimelineStep {
     const slot = index & this.#mask;
-    const [functionNumber, object, a, b, c, d] = this.#numbers.subarray(slot * FIELDS, (slot + 1) * FIELDS);
-    return { index, timeNs: this.#times[slot], step: this.#kinds[slot] as Step, functionNumber, object, a, b, c, d };
+    const [functionNumber, object, a, b, c, d, e] = this.#numbers.subarray(slot * FIELDS, (slot + 1) * FIELDS);
+    const timeNs = this.#times[slot];
+    return { index, timeNs, step: this.#kinds[slot] as Step, functionNumber, object, a, b, c, d, e };
   }
 }

@@ -12,6 +12,7 @@ import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collec
 import { Step, type Timeline } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { noteCommand } from './command-steps.ts';
 import { CreditAccounts } from './credit-accounts.ts';
 import { divideLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
@@ -137,18 +138,22 @@ export class TransmitVirtualLanes {
     hold.functionNumber = (buffer.queuePair as QueuePair).owner.number;
     hold.execution = this.execution.take(hold.lane, hold.functionNumber);
     hold.completion = this.completion.take(hold.lane, hold.functionNumber);
-    this.timeline?.note(
-      Step.LAUNCH,
-      hold.functionNumber,
-      (buffer.queuePair as QueuePair).number,
-      getSendCommandSequence(buffer.view, 0),
-      lane.number,
-    );
+    if (this.timeline !== undefined) this.#noteLaunch(this.timeline, buffer, hold);
     lane.launches++;
     this.functionLaunches[hold.functionNumber]++;
     this.#arbitrator.noteLaunch(lane.number);
     buffer.state = PcbState.LAUNCHED;
     return buffer;
+  }
+
+  #noteLaunch(
+    timeline: Timeline,
+    { queuePair, view }: PhysicalCollectBuffer,
+    { functionNumber, lane }: CreditHold,
+  ): void {
+    const { number } = queuePair as QueuePair;
+    timeline.note(Step.LAUNCH, functionNumber, number, getSendCommandSequence(view, 0), lane);
+    noteCommand(timeline, functionNumber, number, view);
   }
 
   /** Removes the command returned by `peek` from its kick list without launching it. */

@@ -4,10 +4,17 @@
  * run gives a document that Perfetto opens (docs/DEBUGGING.md).
  */
 import t, { type Test } from 'tap';
-import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { CANCEL_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { EventType } from '../../protocol/layout/gen/values.gen.ts';
-import { NoEvent, nameStepNumbers, stepName, TimelineRing, type TimelineStep } from '../function/timeline.ts';
+import { EventType, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  CommandFlag,
+  NoEvent,
+  nameStepNumbers,
+  stepName,
+  TimelineRing,
+  type TimelineStep,
+} from '../function/timeline.ts';
 import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { NOP } from '../test-support/command-poster.ts';
 import { connect } from '../test-support/connected-fixture.ts';
@@ -79,7 +86,8 @@ t.test(
     a.parts.sendCq.notify();
     fixture.settle();
     const timeline = watch(fixture);
-    a.post({ sges: [fixture.sge(fixture.createBuffer(64))] }, 'collect');
+    const buffer = fixture.createBuffer(64);
+    a.post({ sges: [fixture.sge(buffer)] }, 'collect');
     fixture.settle();
     const steps = timeline.take(t);
     const [bind] = steps;
@@ -93,6 +101,15 @@ t.test(
       [
         { step: 'kick', ...own, vcb: (bind as NamedStep).vcb },
         { step: 'launch', ...own, lane },
+        { step: 'command', ...own, opcode: SendOpcode.SEND, flags: CommandFlag.SIGNALED, rkey: 0 },
+        {
+          step: 'sge',
+          ...own,
+          lkey: fixture.region.lkey,
+          length: 64,
+          addressLow: buffer.address % 2 ** 32,
+          addressHigh: Math.floor(buffer.address / 2 ** 32),
+        },
         { step: 'release execution', functionNumber: 0, lane },
         { step: 'receive completion', functionNumber: 0, qp: b.qpn, entry: 0, cq: b.parts.receiveCq.cqn, count: 1 },
         { step: 'no event', functionNumber: 0, cq: b.parts.receiveCq.cqn, count: 1, reason: NoEvent.UNARMED },
@@ -181,9 +198,46 @@ t.test('spill and drain: each doorbell written to the overflow buffer comes back
   );
   t.ok(spills.every(({ qp, sequence }) => sequence === 0 && flood.posted.has(qp as number)));
   for (const { qp } of spills) {
-    const own = steps.filter((one) => one.qp === qp).map(({ step }) => step);
+    const own = steps.filter((one) => one.qp === qp && !`${one.step}`.startsWith('list')).map(({ step }) => step);
     t.same(own.slice(0, 5), ['doorbell', 'spill', 'drain', 'fetch', 'launch'], `QP ${qp}`);
   }
+});
+
+t.test('spilling begins and ends as often as counted; a cancel', async (t) => {
+  const flood = new DoorbellFlood({ seed: 74 });
+  const timeline = watch(flood.fixture);
+  for (const qp of flood.qps) flood.post(qp);
+  t.equal(flood.findWrong(), undefined);
+  flood.fixture.access.writeCollect(3 * PAGE_BYTES, 4, 1, 0);
+  flood.fixture.access.writeCollect(3 * PAGE_BYTES + CANCEL_OFFSET, 8, 0, 0xffffffff);
+  const steps = timeline.take(t);
+  const spilling = only(steps, 'spill begin', 'spill end', 'spill').map(({ step }) => step);
+  t.equal(spilling[0], 'spill begin');
+  t.equal(spilling.at(-1), 'spill end');
+  t.equal(only(steps, 'spill begin').length, only(steps, 'spill end').length);
+  t.equal(only(steps, 'spill begin').length, flood.read(CSR.DEADLOCKS_DETECTED), 'as the counter says');
+  t.same(only(steps, 'cancel'), [{ step: 'cancel', functionNumber: 0, vcb: 3 }]);
+});
+
+t.test('a send queue with several commands enters a scheduler list and leaves it', async (t) => {
+  const fixture = new AdapterFixture({ seed: 75 });
+  const qp = fixture.createQueuePair();
+  const timeline = watch(fixture);
+  for (let posted = 0; posted < 3; posted++) qp.post(NOP, 'slot');
+  qp.ring();
+  fixture.settle();
+  const steps = timeline.take(t);
+  const lists = only(steps, 'list enter', 'list leave');
+  t.ok(lists.length > 0 && lists.length % 2 === 0);
+  t.same(
+    lists,
+    lists.map((_, place) => ({
+      step: `list ${place % 2 ? 'leave' : 'enter'}`,
+      functionNumber: 0,
+      qp: qp.qpn,
+      level: 1,
+    })),
+  );
 });
 
 t.test('credit return: the context and how much it has freed; its interrupt', async (t) => {

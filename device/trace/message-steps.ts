@@ -64,7 +64,24 @@ export function findCommandSteps(end: MessageEnd): readonly TimelineStep[] {
   const kick = own.find(({ step }) => step === Step.KICK);
   const bind =
     kick && before.findLast(({ step, object, index }) => step === Step.BIND && object === kick.b && index < kick.index);
-  return bind === undefined ? own : [bind, ...own];
+  const began = own[0]?.index ?? launch.index;
+  const lists = before.filter(({ step, object, index }) => isList(step) && object === block.qpn && index > began);
+  const asked = findAsked(steps, launch);
+  return [...(bind === undefined ? [] : [bind]), ...own, ...lists, ...asked].sort(
+    (one, other) => one.index - other.index,
+  );
+}
+
+function isList(step: Step): boolean {
+  return step === Step.LIST_ENTER || step === Step.LIST_LEAVE;
+}
+
+/** What the command asks for: noted together with its launch. */
+function findAsked(steps: readonly TimelineStep[], launch: TimelineStep): TimelineStep[] {
+  const isAsked = ({ step }: TimelineStep): boolean => step === Step.COMMAND || step === Step.SGE;
+  const behind = steps.filter(({ index }) => index > launch.index);
+  const end = behind.findIndex((step) => !isAsked(step));
+  return end < 0 ? behind : behind.slice(0, end);
 }
 
 function findLaunch(steps: readonly TimelineStep[], { message: { block } }: MessageEnd): TimelineStep | undefined {

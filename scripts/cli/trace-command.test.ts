@@ -97,13 +97,15 @@ t.test('the story of one message from doorbell to completion, on both sides', as
   if (first === undefined) throw new Error('nothing was traced');
   const screen = render(first, messages, steps);
   const lines = screen.trimEnd().split('\n');
-  t.ok(lines.length <= 26 && lines.every((line) => line.length <= 100), screen);
+  t.ok(lines.length <= 28 && lines.every((line) => line.length <= 100), screen);
   const story = lines.filter((line) => / us +QP/.test(line)).map((line) => line.replace(/^ *[\d.]+ us +/, ''));
   const [from, to] = [`QP ${qpns[0]} sends +`, `QP ${qpns[1]} receives +`];
   const patterns = [
     `${from}first store to VCB \\d+, which gets PCB \\d+`,
     `${from}command 0 is whole in VCB \\d+`,
     `${from}command 0 launched from lane \\d+`,
+    `${from}SEND, signaled`,
+    `${from}SGE: 700 bytes at 0x[0-9a-f]+, L_Key 0x[0-9a-f]+`,
     `${from}packet sent: RC_SEND_FIRST, PSN 100, 256 bytes`,
     `${from}packet sent: RC_SEND_MIDDLE, PSN 101, 256 bytes`,
     `${from}packet sent: RC_SEND_LAST, PSN 102, 188 bytes`,

@@ -3,14 +3,29 @@
  * The words of `vuhca trace show` for the steps of a message: its way to the launch, answers and
  * repetitions on the wire, and how software learns of its end. trace-screen.ts orders the lines.
  */
-import { NoEvent, NoInterrupt, Step, stepName, type TimelineStep } from '../../device/function/timeline.ts';
+import {
+  CommandFlag,
+  NoEvent,
+  NoInterrupt,
+  Step,
+  stepName,
+  type TimelineStep,
+} from '../../device/function/timeline.ts';
 import type { MessageEnd } from '../../device/trace/adapter-trace.ts';
 import { findSignals, hasCompletion, type Signals } from '../../device/trace/message-steps.ts';
 import { AethKind, nakCodeName } from '../../protocol/infiniband/gen/values.gen.ts';
 import { rnrTimerNs, splitSyndrome } from '../../protocol/infiniband/syndrome.ts';
-import { CompletionStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, SendOpcode, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
 
 const NS_PER_US = 1000;
+/** Opcodes that name remote memory. */
+const REMOTE: readonly number[] = [
+  SendOpcode.RDMA_WRITE,
+  SendOpcode.RDMA_WRITE_IMMEDIATE,
+  SendOpcode.RDMA_READ,
+  SendOpcode.COMPARE_SWAP,
+  SendOpcode.FETCH_ADD,
+];
 
 /** A text with its time. */
 export interface TimedText {
@@ -19,8 +34,17 @@ export interface TimedText {
 }
 
 /** A step of a command before its launch, of the wire, or a launch. */
-export function describeStep({ step, object, a, b }: TimelineStep): string {
+export function describeStep(one: TimelineStep): string {
+  const { step, object, a, b } = one;
   switch (step) {
+    case Step.COMMAND:
+      return describeCommand(one);
+    case Step.SGE:
+      return `  ${describeSge(one)}`;
+    case Step.LIST_ENTER:
+      return `send queue enters the scheduler list of level ${a}`;
+    case Step.LIST_LEAVE:
+      return `send queue leaves the scheduler list of level ${a}`;
     case Step.BIND:
       return `first store to VCB ${object}, which gets PCB ${a}`;
     case Step.KICK:
@@ -50,6 +74,21 @@ export function describeStep({ step, object, a, b }: TimelineStep): string {
     default:
       return stepName(step);
   }
+}
+
+/** Opcode and flags; the R_Key of an operation on remote memory. */
+function describeCommand({ b: opcode, c: flags, d: rkey }: TimelineStep): string {
+  const names = Object.entries(CommandFlag).flatMap(([name, bit]) => (flags & bit ? [name.toLowerCase()] : []));
+  const remote = REMOTE.includes(opcode) ? [`R_Key ${hex(rkey)}`] : [];
+  return `  ${[sendOpcodeName(opcode), ...names, ...remote].join(', ')}`;
+}
+
+function describeSge({ b: lkey, c: length, d: low, e: high }: TimelineStep): string {
+  return `SGE: ${length} bytes at ${hex(high * 2 ** 32 + low)}, L_Key ${hex(lkey)}`;
+}
+
+function hex(value: number): string {
+  return `0x${value.toString(16)}`;
 }
 
 /** An acknowledgement with its syndrome (IBTA 9.7.5.2.1). */
