@@ -68,9 +68,8 @@ export class SendQueueSweep {
     this.running = true;
     this.#slot = 0;
     this.#again = false;
-    const { counters, number, timeline } = this.#owner;
-    counters.sweeps++;
-    timeline?.note(Step.SWEEP, number, counters.sweeps);
+    this.#owner.counters.sweeps++;
+    this.#owner.timeline?.note(Step.SWEEP, this.#owner.number, this.#owner.counters.sweeps);
   }
 
   #finish(): void {

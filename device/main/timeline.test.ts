@@ -219,27 +219,6 @@ t.test('spilling begins and ends as often as counted; a cancel', async (t) => {
   t.same(only(steps, 'cancel'), [{ step: 'cancel', functionNumber: 0, vcb: 3 }]);
 });
 
-t.test('a send queue with several commands enters a scheduler list and leaves it', async (t) => {
-  const fixture = new AdapterFixture({ seed: 75 });
-  const qp = fixture.createQueuePair();
-  const timeline = watch(fixture);
-  for (let posted = 0; posted < 3; posted++) qp.post(NOP, 'slot');
-  qp.ring();
-  fixture.settle();
-  const steps = timeline.take(t);
-  const lists = only(steps, 'list enter', 'list leave');
-  t.ok(lists.length > 0 && lists.length % 2 === 0);
-  t.same(
-    lists,
-    lists.map((_, place) => ({
-      step: `list ${place % 2 ? 'leave' : 'enter'}`,
-      functionNumber: 0,
-      qp: qp.qpn,
-      level: 1,
-    })),
-  );
-});
-
 t.test('credit return: the context and how much it has freed; its interrupt', async (t) => {
   const pio = new SendContextFixture({ blocks: 16, threshold: 16, creditInterrupt: 1 });
   const { context } = pio;

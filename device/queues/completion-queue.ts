@@ -25,7 +25,7 @@ import { EventType, FaultKind, FaultObject, NotifyState } from '../../protocol/l
 import type { EventQueue } from '../events/event-queue.ts';
 import { EventRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
-import { NoEvent, Step, type Timeline } from '../function/timeline.ts';
+import { NoEvent, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
@@ -123,11 +123,10 @@ export class CompletionQueue implements FaultSubject {
     if (!dma.publish(this, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
-    const { timeline } = this.owner;
-    if (timeline !== undefined) this.#notePosted(timeline);
+    if (this.owner.timeline !== undefined) this.#notePosted();
     if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
       this.#fireEvent();
-    else if (timeline !== undefined) this.#noteNoEvent(timeline, quietStates[this.notifyState]);
+    else if (this.owner.timeline !== undefined) this.#noteNoEvent(quietStates[this.notifyState]);
     return true;
   }
 
@@ -203,9 +202,8 @@ export class CompletionQueue implements FaultSubject {
 
   /** Posts the completion event and sets EQ pending, if that bit is clear. */
   #fireEvent(): void {
-    const { timeline } = this.owner;
     if (this.eqPending || this.eventQueue === undefined) {
-      if (timeline !== undefined) this.#noteNoEvent(timeline, this.eqPending ? NoEvent.PENDING : NoEvent.NO_QUEUE);
+      if (this.owner.timeline !== undefined) this.#noteNoEvent(this.eqPending ? NoEvent.PENDING : NoEvent.NO_QUEUE);
       return;
     }
     event.type = EventType.COMPLETION;
@@ -214,7 +212,7 @@ export class CompletionQueue implements FaultSubject {
     event.tokenLow = this.tokenLow;
     event.tokenHigh = this.tokenHigh;
     if (!this.eventQueue.postCompletion(event, this.summaryIndex)) {
-      if (timeline !== undefined) this.#noteNoEvent(timeline, NoEvent.QUEUE_FAILED);
+      if (this.owner.timeline !== undefined) this.#noteNoEvent(NoEvent.QUEUE_FAILED);
       return;
     }
     this.notifyState = NotifyState.TRIGGERED;
@@ -222,15 +220,15 @@ export class CompletionQueue implements FaultSubject {
   }
 
   /** The CQE of the work space was posted. */
-  #notePosted(timeline: Timeline): void {
+  #notePosted(): void {
     const step = getCompletionEntryReceive(entryView, 0) === 1 ? Step.RECEIVE_COMPLETION : Step.SEND_COMPLETION;
     const qpn = getCompletionEntryQpn(entryView, 0);
     const sequence = getCompletionEntryQueueSequence(entryView, 0);
-    timeline.note(step, this.owner.number, qpn, sequence, this.number, this.producerCount);
+    this.owner.timeline?.note(step, this.owner.number, qpn, sequence, this.number, this.producerCount);
   }
 
-  #noteNoEvent(timeline: Timeline, reason: NoEvent): void {
-    timeline.note(Step.NO_EVENT, this.owner.number, this.number, this.producerCount, reason);
+  #noteNoEvent(reason: NoEvent): void {
+    this.owner.timeline?.note(Step.NO_EVENT, this.owner.number, this.number, this.producerCount, reason);
   }
 
   /** Clears EQ pending. Clearing a clear bit changes nothing. */

@@ -11,10 +11,10 @@ const FOLDERS = ['device', 'protocol', 'scripts/bench'];
 const FILES = ['package.json', 'tsconfig.json'];
 /** The traces themselves stay: nothing calls them in the copy. */
 const TRACES = join('device', 'observe', 'trace');
-/** A call such as `qp.trace?.reset(`, or `this.timeline?.note(`. */
-const CALL = /[\w.#]+\.(?:trace|timeline)\?\.\w+\(/;
+/** A call such as `qp.trace?.reset(`, `this.timeline?.note(` or `noteStep(`. */
+const CALL = /[\w.#]+\.(?:trace|timeline)\?\.\w+\(|(?<!function )\bnoteStep\(/;
 /** A statement that depends on a trace, such as `if (record.trace !== undefined) ...`. */
-const CONDITION = /if \([\w.]+\.trace !== undefined\) /;
+const CONDITION = /if \([\w.#]+\.(?:trace|timeline) !== undefined\) /;
 /** The assignment of a trace, such as `record.trace = qp.trace;`. */
 const ASSIGNMENT = /\b(?:record|resource)\.trace = \w[\w.]*;/;
 
