@@ -219,6 +219,25 @@ t.test('spilling begins and ends as often as counted; a cancel', async (t) => {
   t.same(only(steps, 'cancel'), [{ step: 'cancel', functionNumber: 0, vcb: 3 }]);
 });
 
+t.test('send queues that wait for one another enter a scheduler list and leave it', async (t) => {
+  const fixture = new AdapterFixture({ seed: 75 });
+  const qps = Array.from({ length: 12 }, () => fixture.createQueuePair());
+  const timeline = watch(fixture);
+  for (const qp of qps) for (let posted = 0; posted < 3; posted++) qp.post(NOP, 'slot');
+  for (const qp of qps) qp.ring();
+  fixture.settle();
+  const lists = only(timeline.take(t), 'list enter', 'list leave');
+  t.ok(lists.length > 0, `${lists.length} steps`);
+  for (const { qpn } of qps) {
+    const own = lists.filter(({ qp }) => qp === qpn);
+    t.same(
+      own,
+      own.map((_, place) => ({ step: `list ${place % 2 ? 'leave' : 'enter'}`, functionNumber: 0, qp: qpn, level: 0 })),
+    );
+    t.equal(own.length % 2, 0);
+  }
+});
+
 t.test('credit return: the context and how much it has freed; its interrupt', async (t) => {
   const pio = new SendContextFixture({ blocks: 16, threshold: 16, creditInterrupt: 1 });
   const { context } = pio;

@@ -200,7 +200,7 @@ t.test('a Perfetto file of one RC message: its packets, both sides, every step',
     [ids[0], ids[0], ids[1], ids[1]],
     'one id on both sides',
   );
-  t.equal(begins[0]?.args?.wallTime, '2023-11-14T22:13:20.000000400Z');
+  t.equal(begins[0]?.args?.wallTime, '2023-11-14T22:13:20.000000600Z');
   const names = traceEvents.filter(({ ph }) => ph === 'M').map(({ name, args }) => `${name}: ${args?.name}`);
   t.same(names, [
     'process_name: adapter',
