@@ -51,7 +51,7 @@ export interface CollectParts {
 }
 
 /** State of a VCB: undefined while idle, a bound PCB, or a refused command (send-queue mode). */
-type Collecting = PhysicalCollectBuffer | RefusedCommand | undefined;
+export type Collecting = PhysicalCollectBuffer | RefusedCommand | undefined;
 
 export class CollectUnit {
   /**
@@ -135,9 +135,9 @@ export class CollectUnit {
     return this.#collecting[page] !== undefined;
   }
 
-  /** Number of the VCB whose PCB the page fills, or -1. For tests. */
-  getBoundVcb(page: number): number {
-    return this.#collecting[page]?.vcb ?? -1;
+  /** The PCB that the page fills, or its refused command. For tests and `vuhca show`. */
+  getCollecting(page: number): Collecting {
+    return this.#collecting[page];
   }
 
   /** Drops all commands that are being collected, and clears the counters. */

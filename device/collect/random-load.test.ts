@@ -167,7 +167,7 @@ class World {
       for (let page = 0; page < PAGES; page++) {
         if (!unit.isInUse(page)) continue;
         inUse++;
-        const vcb = unit.getBoundVcb(page);
+        const vcb = unit.getCollecting(page)?.vcb ?? -1;
         if (vcb >= 0 && holders.has(vcb)) return `VCB ${vcb} collects twice`;
         if (vcb >= 0) holders.set(vcb, functionNumber);
       }

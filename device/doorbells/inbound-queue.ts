@@ -100,6 +100,14 @@ export class InboundQueue {
     this.#head = this.#head + 1 === this.#kinds.length ? 0 : this.#head + 1;
   }
 
+  /** Shows all entries, the oldest first. For `vuhca show`. */
+  forEach(see: (kind: Inbound, qp: QueuePair | undefined, sequence: number, pcb: number | undefined) => void): void {
+    for (let place = 0; place < this.length; place++) {
+      const at = (this.#head + place) % this.#kinds.length;
+      see(this.#kinds[at] as Inbound, this.#queuePairs[at], this.#sequences[at], this.#buffers[at]?.index);
+    }
+  }
+
   #push(kind: Inbound, qp: QueuePair | undefined, sequence: number, buffer: PhysicalCollectBuffer | undefined): void {
     let at = this.#head + this.length;
     if (at >= this.#kinds.length) at -= this.#kinds.length;

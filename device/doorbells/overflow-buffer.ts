@@ -97,6 +97,11 @@ export class OverflowBuffer {
     return this.#entries === 0 ? 0 : this.#at((this.read - 1) >>> 0).address;
   }
 
+  /** Guest address of the entry at `place`, counted from the oldest one. For `vuhca show`. */
+  addressOf(place: number): number {
+    return this.#base + (((this.read + place) >>> 0) % this.#entries) * OVERFLOW_ENTRY_BYTES;
+  }
+
   /** True when the ring overlaps the range. */
   touches(address: number, lengthBytes: number): boolean {
     return (

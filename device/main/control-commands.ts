@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The commands of the control socket of a live adapter: status, queue pairs, resource requests,
- * traces and captures. One capture runs at a time, as long as its connection lives.
- * `ControlServer` calls them.
+ * The commands of the control socket of a live adapter: status, queue pairs, contents of buffers
+ * and queues, resource requests, traces and captures. One capture runs at a time, as long as its
+ * connection lives. `ControlServer` calls them.
  */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { showContents } from '../adapter/contents/contents.ts';
 import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
@@ -23,6 +24,7 @@ export class ControlCommands {
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
     ['status', () => reportProcess(this.#process, this.#pid)],
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
+    ['show', ({ parameters }) => this.#show(parameters)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
     ['set-resources', (request) => this.#setResources(request)],
     ['capture-start', (request, client) => this.#startCapture(request, client)],
@@ -54,6 +56,12 @@ export class ControlCommands {
   #listQueuePairs({ parameters: { first = 0, adapter } }: ControlRequest): unknown {
     if (!Number.isSafeInteger(first)) throw new Error('first must be a whole number');
     return listQueuePairs(this.#findAdapter(adapter).core, first as number);
+  }
+
+  /** Rows of a view of `vuhca show`, with guest memory as the hosts have it. */
+  #show(parameters: ControlRequest['parameters']): unknown {
+    const { core: adapter, hosts } = this.#findAdapter(parameters.adapter);
+    return showContents({ adapter, hosts }, parameters);
   }
 
   /**

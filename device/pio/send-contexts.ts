@@ -99,6 +99,11 @@ export class SendContexts {
     for (const context of this.#contexts) if (context?.owner === owner) this.remove(context);
   }
 
+  /** Calls `visit` for each context in the order of their numbers. */
+  forEach(visit: (context: SendContext) => void): void {
+    for (const context of this.#contexts) if (context !== undefined) visit(context);
+  }
+
   /** Takes a write to a function's PIO BAR. */
   write(owner: UnderlyingFunction, offset: number, sizeBytes: number, low: number, high: number): void {
     const start = offset >= SEND_START_OF_PACKET_OFFSET;

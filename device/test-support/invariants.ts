@@ -135,7 +135,7 @@ export function findBadBinding(adapter: Adapter): string | undefined {
     for (let page = 0; page < collect.pageCount; page++) {
       if (!collect.isInUse(page)) continue;
       inUse++;
-      const vcb = collect.getBoundVcb(page);
+      const vcb = collect.getCollecting(page)?.vcb ?? -1;
       if (vcb < 0) continue;
       if (collecting.has(vcb)) return `two pages collect under VCB ${vcb}`;
       collecting.set(vcb, number);

@@ -57,6 +57,7 @@ t.test('bash completes actions and files', async (t) => {
   t.same(complete('trace', '--qp', '2', 'e'), ['export']);
   t.same(complete('trace', 'export', '--format', 'erf', 'a'), ['a.rec']);
   t.same(complete('resources', ''), ['show', 'set']);
+  t.same(complete('show', 'l'), ['lists', 'lanes']);
   t.same(complete('resources', 'set', ''), []);
   t.same(complete('completion', ''), ['bash', 'zsh']);
   t.same(complete('replay', '').sort(), ['a.rec', 'b c.rec', 'bzImage', 'folder', 'vuhca.bash']);

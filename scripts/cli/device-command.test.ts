@@ -177,9 +177,20 @@ t.test('the command itself', async (t) => {
   t.match(await runCli(['--help']), {
     status: 0,
     stdout:
-      / run .*\n +test .*\n +device .*\n +status .*\n +top .*\n +resources .*\n +capture .*\n +trace .*\n +replay /,
+      / run .*\n +test .*\n +device .*\n +status .*\n +top .*\n +show .*\n +resources .*\n +capture .*\n +trace .*\n +replay /,
   });
   t.match(await runCli(['dance']), { status: 2, stderr: /unknown command dance; the commands are run, test, device/ });
-  for (const name of ['run', 'device', 'status', 'top', 'resources', 'capture', 'trace', 'replay', 'completion'])
+  for (const name of [
+    'run',
+    'device',
+    'status',
+    'top',
+    'show',
+    'resources',
+    'capture',
+    'trace',
+    'replay',
+    'completion',
+  ])
     t.match(await runCli([name, '--help']), { status: 0, stdout: new RegExp(`^Usage: vuhca ${name} `) });
 });

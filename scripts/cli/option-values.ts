@@ -47,10 +47,10 @@ export function wordOf(flags: string, description: string, words: readonly strin
   });
 }
 
-/** The first argument of a command with several actions. */
-export function actionArgument(words: readonly string[]): Argument {
+/** The first argument of a command with several actions, or views. */
+export function actionArgument(words: readonly string[], name = '<ACTION>'): Argument {
   const last = words.at(-1);
-  return new Argument('<ACTION>').choices(words).argParser((text) => {
+  return new Argument(name).choices(words).argParser((text) => {
     if (words.includes(text)) return text;
     throw new UsageError(`${text} is not understood; say ${words.slice(0, -1).join(', ')} or ${last}`);
   });

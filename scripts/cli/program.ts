@@ -54,6 +54,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./status-action.ts')).performTop,
   },
   {
+    name: 'show',
+    summary: 'lists what the buffers, lists and queues of an adapter hold',
+    define: async () => (await import('./show-command.ts')).defineShow,
+    perform: async () => (await import('./show-action.ts')).performShow,
+  },
+  {
     name: 'resources',
     summary: 'shows or changes how the resources of an adapter are divided',
     define: async () => (await import('./resources-command.ts')).defineResources,

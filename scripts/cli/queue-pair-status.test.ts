@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `vuhca status --qp`: the table and the single screen for queue pairs with a known history, word
- * for word; and of a running adapter, with its errors.
+ * for word; and of a running adapter, with its errors. The same for `vuhca show`.
  */
 import { join } from 'node:path';
 import t from 'tap';
+import { VIEW_NAMES } from '../../device/adapter/contents/view-names.ts';
 import { listQueuePairs, type QueuePairReport } from '../../device/main/queue-pair-report.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { connect } from '../../device/test-support/connected-fixture.ts';
 import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { renderQueuePair, renderQueuePairs } from './queue-pair-screen.ts';
+import { renderRows } from './show-screen.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
@@ -125,6 +127,21 @@ receive      next WQE 0, 0 known to be posted, expected PSN 0, MSN 0
   for (const qp of [requester, responder, waiting, datagram, moved]) t.ok(isNarrow(renderQueuePair(qp)));
 });
 
+t.test('the table of a view: columns that some row fills, under the words of their names', async (t) => {
+  const rows = [
+    { queue: 'QP', number: 2, isOld: true, sendCq: 1, stampNs: null, qp: null },
+    { queue: 'CQ', number: 10, isOld: false, sendCq: null, stampNs: null, qp: 7 },
+  ];
+  t.equal(
+    renderRows(rows),
+    `queue  number  is old  send CQ  QP
+QP          2  yes           1
+CQ         10  no                7
+`,
+  );
+  t.equal(renderRows([]), 'none\n');
+});
+
 t.test('a running adapter', async (t) => {
   const directory = makeDirectory(t);
   const environment = { XDG_RUNTIME_DIR: directory };
@@ -137,4 +154,12 @@ t.test('a running adapter', async (t) => {
   t.match(await status('--qp', '7'), { status: 1, stderr: /there is no QP 7\n/ });
   t.match(await status('--qp', '0x7', '--function', '0'), { status: 1, stderr: /there is no QP 7 of function 0\n/ });
   t.match(await status('--qp', 'x'), { status: 2, stderr: /option --qp is x; it must be a whole number/ });
+  const show = (...words: string[]) => runCli(['show', ...words], environment);
+  for (const view of VIEW_NAMES) t.match(await show(view), { status: 0, stdout: 'none\n' }, view);
+  t.match(await show('queues', '--json'), { status: 0, stdout: '{"view":"queues","rows":[]}\n' });
+  t.match(await show('queues', '--adapter', 'b'), { status: 1, stderr: /there is no adapter b; there are a\n/ });
+  const watching = new CliProcess(['show', 'events', '--watch'], environment);
+  await watching.until(/none\n[^n]+none\n/);
+  watching.child.kill('SIGTERM');
+  await watching.whenExited;
 });

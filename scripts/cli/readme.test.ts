@@ -31,6 +31,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['npm run debug', 'scripts/cli/breakpoint.test.ts'],
   ['scripts/vuhca status', 'scripts/cli/run-command.test.ts'],
   ['scripts/vuhca test', 'scripts/cli/test/test-command.test.ts'],
+  ['scripts/vuhca show', 'scripts/cli/queue-pair-status.test.ts'],
   ['scripts/vuhca top', 'scripts/cli/functions.test.ts'],
   ['scripts/vuhca device --socket', 'scripts/cli/functions.test.ts'],
   ['scripts/vuhca resources', 'scripts/cli/resources-command.test.ts'],

@@ -151,7 +151,7 @@ export const layers: readonly Layer[] = [
     path: 'device/adapter',
     holds: 'the adapter put together: PCIe functions, life cycle of queue pairs, passes, reset',
     uses: of(
-      'layout host.ts random.ts port function fabric trace queues collect pio doorbells lane scheduler transport shares registers management',
+      'layout host.ts random.ts port function fabric trace events queues collect pio doorbells lane scheduler transport shares registers management',
     ),
   },
   {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The views of `vuhca show` by name, as the control socket answers them: some rows at a time, so
+ * that an answer stays below what the socket keeps for a client. `ControlCommands` calls it.
+ */
+import { showPcbs, showVcbs } from './buffers.ts';
+import { showCommands, showLanes } from './commands.ts';
+import { showContexts, showEvents } from './events.ts';
+import { showLists, showOverflow } from './lists.ts';
+import { showQueues } from './queues.ts';
+import type { Row, ShownAdapter, View } from './rows.ts';
+import { VIEW_NAMES, type ViewName } from './view-names.ts';
+
+const views: Readonly<Record<ViewName, View>> = {
+  vcbs: showVcbs,
+  pcbs: showPcbs,
+  lists: showLists,
+  lanes: showLanes,
+  overflow: showOverflow,
+  commands: showCommands,
+  queues: showQueues,
+  events: showEvents,
+  contexts: showContexts,
+};
+
+/** Rows in one answer: some hundred KiB of JSON. */
+export const ROWS_MAX = 1000;
+
+/** What a client asks for. Without a filter: all rows. */
+export interface ContentsRequest {
+  readonly view?: unknown;
+  /** Place of the first row of the answer. */
+  readonly first?: unknown;
+  /** Only rows of this function, and of this queue pair. */
+  readonly function?: unknown;
+  readonly qp?: unknown;
+}
+
+export interface Contents {
+  readonly rows: readonly Row[];
+  /** Place of the first row of the next answer; absent in the last one. */
+  readonly next?: number;
+}
+
+/** Answers a request. Throws an error of one sentence for one that cannot be met. */
+export function showContents(shown: ShownAdapter, request: ContentsRequest): Contents {
+  const { first = 0 } = request;
+  const name = VIEW_NAMES.find((one) => one === request.view);
+  if (name === undefined) throw new Error(`view must be ${VIEW_NAMES.join(', ')}`);
+  for (const [field, value] of Object.entries({ first, function: request.function, qp: request.qp }))
+    if (value !== undefined && !(Number.isSafeInteger(value) && (value as number) >= 0))
+      throw new Error(`${field} must be a whole number`);
+  const rows = views[name](shown).filter((row) => isWanted(row, request));
+  const end = (first as number) + ROWS_MAX;
+  const part = rows.slice(first as number, end);
+  return rows.length > end ? { rows: part, next: end } : { rows: part };
+}
+
+function isWanted(row: Row, { function: number, qp }: ContentsRequest): boolean {
+  if (number !== undefined && row.function !== number) return false;
+  return qp === undefined || (row.queue === 'QP' ? row.number : row.qp) === qp;
+}
