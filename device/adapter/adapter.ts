@@ -17,7 +17,7 @@ import { VcbSpace } from '../collect/vcb-space.ts';
 import type { Timeline } from '../function/timeline.ts';
 import { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { AdapterClock, AdapterPort, HostPort } from '../host.ts';
-import { CONTENDED_TURN } from '../lane/owner-turns.ts';
+import { CONTENDED_TURN, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ManagedAdapter } from '../management/managed-adapter.ts';
 import { ManagementProcessor } from '../management/management-processor.ts';
@@ -84,6 +84,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly #management: ManagementProcessor;
   readonly #receiveQueue = new ReceiveQueueReader();
   #connectionsFirst = false;
+  #contextsFirst = false;
   /** The stage that has the next turn in `run`. */
   #stage = 0;
 
@@ -145,7 +146,14 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.tables.queuePairs, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
-    this.sendContexts = new SendContexts(this.ports, this.tables.queuePairs, options.sendEgressSeed);
+    this.sendContexts = new SendContexts({
+      ports: this.ports,
+      queuePairs: this.tables.queuePairs,
+      functionCount,
+      turns: this.lanes.turns,
+      packetCostBytes: PACKET_COST_BYTES,
+      egressSeed: options.sendEgressSeed,
+    });
     const noteVector = (): void => this.pending.noteVector();
     this.functions = hosts.map(
       (host, number) => new PcieFunction(new UnderlyingFunction(number, clock, host, noteVector), this),
@@ -216,14 +224,30 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       case 1:
         return this.disabled ? 0 : this.scheduler.serve(limit);
       case 2:
-        return this.#transmit(this.lanes.contended ? Math.min(limit, CONTENDED_TURN) : limit);
+        return this.#serveSenders(limit);
       case 3:
-        return this.sendContexts.run(limit);
+        return this.disabled ? 0 : this.sendContexts.run(limit);
       case 4:
         return this.links.carry(limit);
       default:
         return this.links.receive(limit);
     }
+  }
+
+  /**
+   * Send contexts that did not get their share go before the lanes, in every other pass: otherwise
+   * they could always find the port full.
+   */
+  #serveSenders(limit: number): number {
+    this.#contextsFirst = this.sendContexts.owed && !this.#contextsFirst && !this.disabled;
+    const done = this.#contextsFirst ? this.sendContexts.run(limit) : 0;
+    const left = limit - done;
+    return done + this.#transmit(this.#isContended ? Math.min(left, CONTENDED_TURN) : left);
+  }
+
+  /** True when more than one function wants to send. */
+  get #isContended(): boolean {
+    return this.lanes.contended || (this.functions.length > 1 && this.sendContexts.ready);
   }
 
   #portChanged(port: Port, previous: PortState): void {
@@ -237,6 +261,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
    * otherwise the second could always find the port full.
    */
   #transmit(limit: number): number {
+    this.lanes.turns.beginPass();
     this.#connectionsFirst = !this.#connectionsFirst;
     let done = this.#connectionsFirst ? this.connected.run(Math.min(limit, TRANSMIT_TURN)) : 0;
     done += this.#launch(limit - done);

@@ -79,6 +79,8 @@ export class OwnerTurns {
   readonly #accounts = new Float64Array(FUNCTION_MAX + 1);
   readonly #rest = new LaneSet();
   readonly #chosen = new LaneSet();
+  /** 1 for each owner charged for a lane since `beginPass`. */
+  readonly #recent = new Uint8Array(FUNCTION_MAX + 1);
   #clock = 0;
   /** The lane charged last. Among equal accounts the owner of the next lane behind it is chosen. */
   #lane = 0;
@@ -127,7 +129,55 @@ export class OwnerTurns {
     const owner = owners[lane];
     this.#catchUp(owner);
     this.#accounts[owner] += bytes / weights[owner];
+    this.#recent[owner] = 1;
     this.#lane = lane;
+  }
+
+  /** The lanes have their turn: `chooseFunction` looks at the owners that they serve in it. */
+  beginPass(): void {
+    this.#recent.fill(0);
+  }
+
+  /**
+   * The function of those with `waiting[number] > 0` whose send contexts are served next: the
+   * least-served one, and the first one behind `last` among equals. An owner that is ahead of
+   * another one whose lanes were served in this pass must wait. Returns -1 when all must.
+   */
+  chooseFunction(waiting: Int32Array, last: number): number {
+    const { single } = this.groups;
+    let chosen = -1;
+    let least = Number.POSITIVE_INFINITY;
+    for (let step = 1; step <= waiting.length; step++) {
+      const number = (last + step) % waiting.length;
+      if (waiting[number] === 0) continue;
+      if (single) return number;
+      const owner = this.#ownerOf(number);
+      this.#catchUp(owner);
+      if (this.#accounts[owner] >= least || this.#isAhead(owner)) continue;
+      least = this.#accounts[owner];
+      chosen = number;
+    }
+    if (chosen >= 0 && least > this.#clock) this.#clock = least;
+    return chosen;
+  }
+
+  /** Charges a function for a packet of its send contexts, which have no lane. */
+  chargeFunction(number: number, bytes: number): void {
+    if (this.groups.single) return;
+    const owner = this.#ownerOf(number);
+    this.#catchUp(owner);
+    this.#accounts[owner] += bytes / (this.groups.weights[owner] || 1);
+  }
+
+  /** A function without lanes of its own has the account of the lanes that all may use. */
+  #ownerOf(number: number): number {
+    return this.groups.weights[number] > 0 ? number : NO_OWNER;
+  }
+
+  #isAhead(owner: number): boolean {
+    for (let other = 0; other <= NO_OWNER; other++)
+      if (this.#recent[other] === 1 && other !== owner && this.#accounts[other] < this.#accounts[owner]) return true;
+    return false;
   }
 
   /**

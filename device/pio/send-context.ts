@@ -13,7 +13,7 @@ import {
   encodeCreditReturn,
   newCreditReturn,
 } from '../../protocol/layout/gen/credit-return.gen.ts';
-import { getSendControlCreditReturn } from '../../protocol/layout/gen/send-control.gen.ts';
+import { getSendControlCreditReturn, getSendControlInterrupt } from '../../protocol/layout/gen/send-control.gen.ts';
 import {
   EventType,
   FaultKind,
@@ -27,6 +27,8 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { SendBlocks } from './send-blocks.ts';
 
 const WORDS_PER_LINE = 8;
+/** A slot: not freed; freed; freed, and its packet asks for a credit return. */
+const Freed = { NO: 0, YES: 1, ASKING: 2 } as const;
 
 /**
  * Invariants: blocks freed = blocks of packets that egressed or were dropped; returned count <=
@@ -34,6 +36,8 @@ const WORDS_PER_LINE = 8;
  */
 export class SendContext implements FaultSubject {
   readonly number: number;
+  /** Tells it from earlier contexts of the same number. */
+  readonly serial: number;
   readonly owner: UnderlyingFunction;
   readonly blocks: SendBlocks;
   port = 1;
@@ -59,31 +63,35 @@ export class SendContext implements FaultSubject {
   packetsDropped = 0;
   writesDropped = 0;
   creditReturns = 0;
-  /** First blocks of the complete packets that wait for egress, in order of completion. */
-  readonly #waiting: Int32Array;
-  #waitingCount = 0;
-  /** 1 for each first block of a packet that egressed before an older one. */
-  readonly #egressed: Uint8Array;
+  /** Number of complete packets that no port has taken. */
+  readyCount = 0;
+  /** Their first blocks, in order of completion. */
+  readonly #ready: Int32Array;
+  /** Number of packets in rings of a port. */
+  #leaving = 0;
+  /** By block: whether it has egressed while an older one has not (slots freed in any order). */
+  readonly #freed: Uint8Array;
   #oldest = 0;
   readonly #word = newCreditReturn();
   readonly #wordBytes = new Uint8Array(CREDIT_RETURN_SIZE);
   readonly #wordView = new DataView(this.#wordBytes.buffer);
 
-  constructor(number: number, owner: UnderlyingFunction, blocks: number) {
+  constructor(number: number, serial: number, owner: UnderlyingFunction, blocks: number) {
     this.number = number;
+    this.serial = serial;
     this.owner = owner;
     this.blocks = new SendBlocks(blocks);
-    this.#waiting = new Int32Array(blocks);
-    this.#egressed = new Uint8Array(blocks);
+    this.#ready = new Int32Array(blocks);
+    this.#freed = new Uint8Array(blocks);
   }
 
   get faultObject(): FaultObject {
     return FaultObject.SEND_CONTEXT;
   }
 
-  /** Number of complete packets that wait for egress. */
+  /** Number of complete packets that have not egressed: not left the port. */
   get waitingCount(): number {
-    return this.#waitingCount;
+    return this.readyCount + this.#leaving;
   }
 
   /** Number of credits that are free and not yet returned. */
@@ -109,33 +117,45 @@ export class SendContext implements FaultSubject {
       return this.halt(cause);
     }
     const block = this.blocks.takeWhole(offset);
-    if (block >= 0) this.#waiting[this.#waitingCount++] = block;
+    if (block >= 0) this.#ready[this.readyCount++] = block;
   }
 
-  /** First block of the waiting packet at this place in order of completion. */
-  waitingAt(place: number): number {
-    return this.#waiting[place];
+  /** First block of the ready packet at this place in order of completion. */
+  readyAt(place: number): number {
+    return this.#ready[place];
+  }
+
+  /** The packet at this place goes to its port. `finish` follows. */
+  take(place: number): void {
+    this.#ready.copyWithin(place, place + 1, this.readyCount);
+    this.readyCount--;
+    this.#leaving++;
   }
 
   /**
-   * The waiting packet at this place has left or was dropped: its blocks are free once all older
-   * ones are.
+   * The packet that starts at `block` has left the port or was dropped: its blocks are free. Their
+   * credits return once all older blocks are free.
    */
-  finish(place: number): void {
-    const block = this.#waiting[place];
-    this.#waiting.copyWithin(place, place + 1, this.#waitingCount);
-    this.#waitingCount--;
-    this.#egressed[block] = 1;
+  finish(block: number): void {
+    const { blocks } = this;
+    const control = block * SEND_BLOCK_BYTES;
+    this.#leaving--;
+    for (let left = blocks.lengthOf(block), at = block; left > 0; left--) {
+      this.#freed[at] = Freed.YES;
+      at = at + 1 === blocks.count ? 0 : at + 1;
+    }
+    if (getSendControlCreditReturn(blocks.view, control)) this.#freed[block] = Freed.ASKING;
+    if (getSendControlInterrupt(blocks.view, control)) this.owner.msix.request(this.vector);
     this.#advance();
-    if (this.state === SendContextState.DRAINING && this.#waitingCount === 0) this.#close();
+    if (this.state === SendContextState.DRAINING && this.waitingCount === 0) this.#close();
   }
 
   /** Enables a disabled context with its counters at zero; other states stay. */
   enable(): void {
     if (this.state !== SendContextState.DISABLED) return;
     this.blocks.clear();
-    this.#egressed.fill(0);
-    this.#waitingCount = 0;
+    this.#freed.fill(Freed.NO);
+    this.readyCount = 0;
     this.#oldest = 0;
     this.freeCounter = 0;
     this.returnedCounter = 0;
@@ -147,7 +167,7 @@ export class SendContext implements FaultSubject {
   disable(): void {
     if (this.state === SendContextState.DISABLED || this.state === SendContextState.DRAINING) return;
     this.state = SendContextState.DRAINING;
-    if (this.#waitingCount === 0) this.#close();
+    if (this.waitingCount === 0) this.#close();
   }
 
   /** Stops taking writes, reports the cause to software, and returns the free credits. */
@@ -172,20 +192,20 @@ export class SendContext implements FaultSubject {
   }
 
   /**
-   * Frees the run of egressed packets from the oldest on, and returns credits when a packet asks
-   * for it or the threshold is exceeded.
+   * Finds the highest slot of the run of freed slots from the lowest one on whose credit was not
+   * returned. Returns credits when a packet in the run asks for it or the threshold is exceeded.
    */
   #advance(): void {
     let requested = false;
-    while (this.#egressed[this.#oldest] === 1) {
-      const block = this.#oldest;
-      const length = this.blocks.lengthOf(block);
-      if (getSendControlCreditReturn(this.blocks.view, block * SEND_BLOCK_BYTES)) requested = true;
-      this.#egressed[block] = 0;
-      this.#oldest = (block + length) % this.blocks.count;
-      this.freeCounter = (this.freeCounter + length) & SEND_COUNTER_MASK;
-      this.blocks.release(length);
+    let run = 0;
+    while (this.#freed[this.#oldest] !== Freed.NO) {
+      if (this.#freed[this.#oldest] === Freed.ASKING) requested = true;
+      this.#freed[this.#oldest] = Freed.NO;
+      this.#oldest = this.#oldest + 1 === this.blocks.count ? 0 : this.#oldest + 1;
+      run++;
     }
+    this.freeCounter = (this.freeCounter + run) & SEND_COUNTER_MASK;
+    this.blocks.release(run);
     const beyond = this.unreturned > this.threshold;
     if (requested || beyond) this.#return(requested, beyond, false, false);
   }

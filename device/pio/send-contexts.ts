@@ -1,73 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * All send contexts of the adapter and their egress (US 2015/0378953 claim 1, egressing). Contexts
- * take turns. The packets of a context leave in order of completion or, with a seed, in any order.
- * Software composes the packets, so each is checked before it leaves: it must be a datagram that
- * the function may send (docs/DOCUMENTS.md decision 14). PCIe functions bring the writes,
- * `Adapter.run` the turns.
+ * All send contexts of the adapter and the turns of their packets (US 2015/0378953 claim 1). Turns
+ * go by owner, in the accounts that the lanes use too: a function gains nothing by more contexts.
+ * The packets of a context leave in order of completion or, with a seed, in any order; a packet
+ * whose virtual lane has no room lets those of other lanes pass. Credits return when a packet has
+ * left the port. PCIe functions bring the writes, `Adapter.run` the turns.
  */
-
-import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
-import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
-import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
-import { PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
-import { computeIcrc, setIcrc } from '../../protocol/infiniband/icrc.ts';
-import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
-import { TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
-import { ICRC_SIZE, newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
-import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import {
   SEND_BLOCK_BYTES,
+  SEND_CONTEXT_BLOCKS_MAX,
   SEND_CONTEXT_MAX,
   SEND_CONTEXT_WINDOW_BYTES,
   SEND_START_OF_PACKET_OFFSET,
 } from '../../protocol/layout/gen/constants.gen.ts';
-import {
-  getSendControlBadIcrc,
-  getSendControlBadVcrc,
-  getSendControlInterrupt,
-  getSendControlVirtualLane,
-} from '../../protocol/layout/gen/send-control.gen.ts';
-import { FaultKind, PortState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import { getSendControlVirtualLane } from '../../protocol/layout/gen/send-control.gen.ts';
+import { FaultKind, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
 import { NO_OBJECT } from '../function/fault-log.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
-import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Random } from '../random.ts';
+import { Egress, PacketEgress } from './packet-egress.ts';
 import { SendContext } from './send-context.ts';
 
-/** Numbers of the special QPs (IBTA 3.9.3). */
-const SUBNET_MANAGEMENT_QPN = 0;
-const GENERAL_SERVICES_QPN = 1;
-/** Payload bytes of a management datagram (IBTA 13.4.2). */
-const MANAGEMENT_BYTES = 256;
+/** Shares of the adapter's time (docs/ARCHITECTURE.md, Shares of time), by function. */
+export interface FunctionTurns {
+  /** The function with `waiting[number] > 0` that is served next, or -1. */
+  chooseFunction(waiting: Int32Array, last: number): number;
+  chargeFunction(number: number, bytes: number): void;
+}
+
+/** Constructor arguments. */
+export interface SendContextParts {
+  readonly ports: readonly Port[];
+  readonly queuePairs: ObjectTable<QueuePair>;
+  readonly functionCount: number;
+  readonly turns: FunctionTurns;
+  /** Cost of a packet beside its bytes. */
+  readonly packetCostBytes: number;
+  /** The packets of a context leave in an order drawn from it. */
+  readonly egressSeed: number | undefined;
+}
 
 /** The send contexts of all functions. */
 export class SendContexts {
   readonly #contexts: (SendContext | undefined)[] = new Array(SEND_CONTEXT_MAX).fill(undefined);
-  readonly #ports: readonly Port[];
-  readonly #queuePairs: ObjectTable<QueuePair>;
+  readonly #turns: FunctionTurns;
+  readonly #packetCostBytes: number;
+  readonly #egress: PacketEgress;
   readonly #random: Random | undefined;
-  readonly #bytes = new Uint8Array(PACKET_SLOT_BYTES);
-  readonly #view = new DataView(this.#bytes.buffer);
-  readonly #packet = newParsedPacket();
-  /** Number of packets that wait in all contexts, and the context of the next turn. */
-  #waiting = 0;
-  #turn = 0;
+  /** Number of packets that wait for a port, in all contexts and by function. */
+  #ready = 0;
+  /** The last `run` ended before each function had its share. */
+  owed = false;
+  readonly #readyOf: Int32Array;
+  /** The same without functions whose packets found no room in this call of `run`. */
+  readonly #open: Int32Array;
+  /** The function served last, and the context served last of each function. */
+  #lastFunction = 0;
+  readonly #lastContext: Int16Array;
+  #serial = 0;
   #frozen = false;
 
-  /** With an `egressSeed`, the packets of a context leave in an order drawn from it. */
-  constructor(ports: readonly Port[], queuePairs: ObjectTable<QueuePair>, egressSeed: number | undefined) {
-    this.#ports = ports;
-    this.#queuePairs = queuePairs;
+  constructor(parts: SendContextParts) {
+    const { ports, queuePairs, functionCount, egressSeed } = parts;
+    this.#turns = parts.turns;
+    this.#packetCostBytes = parts.packetCostBytes;
+    this.#egress = new PacketEgress(ports, queuePairs);
     this.#random = egressSeed === undefined ? undefined : new Random(egressSeed);
+    this.#readyOf = new Int32Array(functionCount);
+    this.#open = new Int32Array(functionCount);
+    this.#lastContext = new Int16Array(functionCount).fill(SEND_CONTEXT_MAX - 1);
+    this.#lastFunction = functionCount - 1;
+    const left = (tag: number, serial: number): void => this.#left(tag, serial);
+    for (const { loopback, transmitQueues } of ports)
+      for (const ring of [loopback, transmitQueues.management, ...transmitQueues.rings]) ring.onLeft = left;
   }
 
   get frozen(): boolean {
     return this.#frozen;
+  }
+
+  /** True while a complete packet waits for its port. */
+  get ready(): boolean {
+    return this.#ready > 0;
   }
 
   /** Returns the context of that number if `owner` owns it. */
@@ -83,14 +101,15 @@ export class SendContexts {
   add(owner: UnderlyingFunction, blocks: number): SendContext | undefined {
     const number = this.#contexts.indexOf(undefined);
     if (number < 0) return undefined;
-    const context = new SendContext(number, owner, blocks);
+    this.#serial = (this.#serial + 1) | 0;
+    const context = new SendContext(number, this.#serial, owner, blocks);
     this.#contexts[number] = context;
     return context;
   }
 
-  /** Removes a context and its waiting packets. */
+  /** Removes a context and its waiting packets. Those in a port still leave. */
   remove(context: SendContext): void {
-    this.#waiting -= context.waitingCount;
+    this.#count(context, -context.readyCount);
     this.#contexts[context.number] = undefined;
   }
 
@@ -110,9 +129,9 @@ export class SendContexts {
     const inWindow = start ? offset - SEND_START_OF_PACKET_OFFSET : offset;
     const context = this.get(owner, Math.floor(inWindow / SEND_CONTEXT_WINDOW_BYTES));
     if (context === undefined) return owner.faults.report(FaultKind.PIO_UNSUPPORTED, NO_OBJECT, offset);
-    const before = context.waitingCount;
+    const before = context.readyCount;
     context.write(inWindow % SEND_CONTEXT_WINDOW_BYTES, sizeBytes, low, high, start);
-    this.#waiting += context.waitingCount - before;
+    this.#count(context, context.readyCount - before);
   }
 
   /**
@@ -127,85 +146,88 @@ export class SendContexts {
     }
   }
 
-  /** Lets up to `limit` packets egress. Returns their number. */
+  /** Gives up to `limit` packets to the ports. Returns their number. */
   run(limit: number): number {
+    this.owed = false;
+    if (this.#ready === 0) return 0;
+    const open = this.#open;
+    open.set(this.#readyOf);
     let sent = 0;
-    let idleTurns = 0;
-    while (this.#waiting > 0 && sent < limit && idleTurns < SEND_CONTEXT_MAX) {
-      const context = this.#contexts[this.#turn];
-      this.#turn = (this.#turn + 1) % SEND_CONTEXT_MAX;
-      if (context !== undefined && context.waitingCount > 0 && this.#egress(context)) {
+    while (sent < limit) {
+      const number = this.#turns.chooseFunction(open, this.#lastFunction);
+      if (number < 0) break;
+      if (this.#serve(number)) {
+        this.#lastFunction = number;
+        open[number] = this.#readyOf[number];
         sent++;
-        idleTurns = 0;
-      } else idleTurns++;
+        continue;
+      }
+      open[number] = 0;
+      this.owed = true;
     }
+    this.owed ||= sent === limit && this.#ready > 0;
     return sent;
   }
 
-  /** Sends or drops one packet of the context. Returns false when its port has no room. */
-  #egress(context: SendContext): boolean {
-    const place = this.#random?.below(context.waitingCount) ?? 0;
-    const control = context.waitingAt(place) * SEND_BLOCK_BYTES;
-    const { view } = context.blocks;
-    const virtualLane = getSendControlVirtualLane(view, control);
-    const port = this.#ports[context.port - 1];
-    const covered = context.blocks.copyPacket(context.waitingAt(place), this.#bytes) + ICRC_SIZE;
-    const allowed = this.#isAllowed(context, port, virtualLane, covered + VCRC_SIZE);
-    if (allowed && canSend(port, virtualLane)) {
-      const ring = this.#ringFor(port, virtualLane);
-      if (ring === undefined || ring.full) return false;
-      setLrhVirtualLane(this.#view, 0, virtualLane);
-      this.#send(port, ring, covered, getSendControlBadIcrc(view, control), getSendControlBadVcrc(view, control));
-      context.packetsSent++;
-    } else context.packetsDropped++;
-    if (getSendControlInterrupt(view, control)) context.owner.msix.request(context.vector);
-    this.#waiting--;
-    context.finish(place);
-    if (!allowed) {
-      context.owner.faults.report(FaultKind.SEND_PACKET, context, this.#packet.error);
-      context.halt(SendHaltCause.DISALLOWED_PACKET);
+  /** Serves one packet of the function. Returns false when none of its packets finds room. */
+  #serve(functionNumber: number): boolean {
+    let number = this.#lastContext[functionNumber];
+    for (let tried = 0; tried < SEND_CONTEXT_MAX; tried++) {
+      number = (number + 1) % SEND_CONTEXT_MAX;
+      const context = this.#contexts[number];
+      if (context?.owner.number !== functionNumber || context.readyCount === 0 || !this.#serveContext(context))
+        continue;
+      this.#lastContext[functionNumber] = number;
+      return true;
     }
-    return true;
+    return false;
   }
 
   /**
-   * True for a well-formed datagram from this port and from a QP of the function, on a VL and in a
-   * partition that the context may use.
+   * Serves the first packet whose virtual lane has room, from the oldest or from a drawn one on.
+   * Returns false when there is none.
    */
-  #isAllowed(context: SendContext, port: Port, virtualLane: number, lengthBytes: number): boolean {
-    const packet = this.#packet;
-    const view = this.#view;
-    if (parsePacket(view, 0, lengthBytes, packet, PacketCheck.NONE) !== PacketError.NONE) return false;
-    if ((packet.opcode & TRANSPORT_MASK) !== Transport.UD || !isLidOfPort(packet.slid, port.lid, port.lmc))
-      return false;
-    if (((context.virtualLanes >>> virtualLane) & 1) === 0) return false;
-    const sourceQpn = getDethSrcQpn(view, packet.dethOffset);
-    const isSubnetManagement = virtualLane === MANAGEMENT_VL;
-    if (isSubnetManagement !== (packet.destQpn === SUBNET_MANAGEMENT_QPN)) return false;
-    if (isSubnetManagement) return sourceQpn === SUBNET_MANAGEMENT_QPN && packet.payloadLengthBytes <= MANAGEMENT_BYTES;
-    if (port.transmitQueues.getVirtualLane(packet.serviceLevel) !== virtualLane) return false;
-    if (context.checkPkey && !pKeysMatch(packet.pKey, context.pkey)) return false;
-    if (packet.payloadLengthBytes > port.mtuBytes) return false;
-    return sourceQpn === GENERAL_SERVICES_QPN || this.#queuePairs.get(sourceQpn)?.owner === context.owner;
+  #serveContext(context: SendContext): boolean {
+    const count = context.readyCount;
+    const first = this.#random?.below(count) ?? 0;
+    let blocked = 0;
+    for (let step = 0; step < count; step++) {
+      const place = (first + step) % count;
+      const block = context.readyAt(place);
+      const lane = 1 << getSendControlVirtualLane(context.blocks.view, block * SEND_BLOCK_BYTES);
+      if ((blocked & lane) !== 0) continue;
+      const result = this.#egress.send(context, block);
+      if (result !== Egress.BLOCKED) {
+        this.#settle(context, place, block, result);
+        return true;
+      }
+      blocked |= lane;
+    }
+    return false;
   }
 
-  #ringFor(port: Port, virtualLane: number): PacketRing | undefined {
-    const { dlid, serviceLevel } = this.#packet;
-    return virtualLane === MANAGEMENT_VL ? port.managementRingFor(dlid) : port.ringFor(dlid, serviceLevel);
+  #settle(context: SendContext, place: number, block: number, result: Egress): void {
+    this.#count(context, -1);
+    context.take(place);
+    if (result === Egress.AT_PORT) {
+      context.packetsSent++;
+      this.#turns.chargeFunction(context.owner.number, this.#packetCostBytes + this.#egress.lengthBytes);
+      const tag = 1 + block + context.number * SEND_CONTEXT_BLOCKS_MAX;
+      return (this.#egress.ring as PacketRing).tagLast(tag, context.serial);
+    }
+    context.packetsDropped++;
+    context.finish(block);
+    if (result === Egress.REFUSED) context.halt(SendHaltCause.DISALLOWED_PACKET);
   }
 
-  #send(port: Port, ring: PacketRing, covered: number, badIcrc: number, badVcrc: number): void {
-    const { grhOffset, icrcOffset } = this.#packet;
-    const icrc = computeIcrc(this.#view, 0, grhOffset >= 0, icrcOffset);
-    setIcrc(this.#view, icrcOffset, badIcrc ? ~icrc : icrc);
-    const offset = ring.writeOffset;
-    for (let index = 0; index < covered; index++) ring.bytes[offset + index] = this.#bytes[index];
-    if (badIcrc || badVcrc) port.transmitDamaged(ring, covered + VCRC_SIZE, badVcrc === 1);
-    else port.transmit(ring, covered + VCRC_SIZE);
+  /** A packet has left its port. Its context may be gone. */
+  #left(tag: number, serial: number): void {
+    const context = this.#contexts[Math.floor((tag - 1) / SEND_CONTEXT_BLOCKS_MAX)];
+    if (context?.serial === serial) context.finish((tag - 1) % SEND_CONTEXT_BLOCKS_MAX);
   }
-}
 
-/** Data packets need an active port, subnet management packets a link that is up (IBTA 7.2.7). */
-function canSend(port: Port, virtualLane: number): boolean {
-  return virtualLane === MANAGEMENT_VL ? port.state !== PortState.DOWN : port.active;
+  #count(context: SendContext, difference: number): void {
+    this.#ready += difference;
+    this.#readyOf[context.owner.number] += difference;
+  }
 }

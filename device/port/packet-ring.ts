@@ -40,6 +40,12 @@ export class PacketRing {
    */
   readonly #slots: (Uint8Array | undefined)[];
   readonly #packets: (Uint8Array | undefined)[];
+  /** Tags of packets whose sender is told when they leave, and their number. 0: no tag. */
+  readonly #tags: Int32Array;
+  readonly #serials: Int32Array;
+  #tagged = 0;
+  /** Told the tag of each tagged packet that leaves the ring. */
+  onLeft: ((tag: number, serial: number) => void) | undefined = undefined;
   /** Slots of the oldest packet and of the next one. */
   #head = 0;
   #tail = 0;
@@ -54,6 +60,8 @@ export class PacketRing {
     this.view = new DataView(this.bytes.buffer);
     this.#lengths = new Uint16Array(capacity);
     this.#suspect = new Uint8Array(capacity);
+    this.#tags = new Int32Array(capacity);
+    this.#serials = new Int32Array(capacity);
     this.#slots = new Array<Uint8Array | undefined>(capacity).fill(undefined);
     this.#packets = new Array<Uint8Array | undefined>(capacity).fill(undefined);
   }
@@ -82,6 +90,14 @@ export class PacketRing {
     this.#tail = this.#after(slot);
     this.#count++;
     this.blocks += packetBlocks(lengthBytes);
+  }
+
+  /** Has `onLeft` called with `tag` (not 0) and `serial` when the packet pushed last leaves. */
+  tagLast(tag: number, serial: number): void {
+    const slot = (this.#tail === 0 ? this.capacity : this.#tail) - 1;
+    this.#tags[slot] = tag;
+    this.#serials[slot] = serial;
+    this.#tagged++;
   }
 
   /** Byte offset of the oldest packet; only while not empty. */
@@ -123,13 +139,25 @@ export class PacketRing {
 
   /** Drops the oldest packet. */
   shift(): void {
-    this.blocks -= packetBlocks(this.#lengths[this.#head]);
-    this.#head = this.#after(this.#head);
+    const slot = this.#head;
+    this.blocks -= packetBlocks(this.#lengths[slot]);
+    this.#head = this.#after(slot);
     this.#count--;
-    if (this.#count > 0) return;
-    // An empty ring starts again at slot 0: a processor still has the slots used last in its cache.
-    this.#head = 0;
-    this.#tail = 0;
+    if (this.#count === 0) {
+      // An empty ring starts again at slot 0: a processor still has the slots used last in its
+      // cache.
+      this.#head = 0;
+      this.#tail = 0;
+    }
+    if (this.#tagged > 0) this.#tell(slot);
+  }
+
+  #tell(slot: number): void {
+    const tag = this.#tags[slot];
+    if (tag === 0) return;
+    this.#tags[slot] = 0;
+    this.#tagged--;
+    this.onLeft?.(tag, this.#serials[slot]);
   }
 
   #after(slot: number): number {

@@ -25,6 +25,7 @@ import { seal } from '../../hosts/in-process/driver/management-channel.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
 import type { Random } from '../../random.ts';
+import { ContextAttack } from './context-attack.ts';
 import type { Tenant } from './tenant.ts';
 
 const OBJECT_NUMBERS = MANAGEMENT_COMMAND_OBJECT_NUMBER_MASK >>> MANAGEMENT_COMMAND_OBJECT_NUMBER_SHIFT;
@@ -54,6 +55,7 @@ export class Attacker {
   /** QPNs, keys and numbers of other functions' objects. */
   readonly #foreign: readonly number[];
   readonly #collectBytes: number;
+  #contexts!: ContextAttack;
   #queuePairs: DriverQueuePair[] = [];
   #earlierFaults = 0;
 
@@ -80,7 +82,8 @@ export class Attacker {
     const draw = this.#random.below(256);
     if (draw < 60) this.#writeRegister();
     else if (draw < 120) this.#writeCollect();
-    else if (draw < 140) this.#writePio();
+    else if (draw < 130) this.#writePio();
+    else if (draw < 140) this.#contexts.act();
     else if (draw < 190) this.#ring();
     else if (draw < 220) this.#post();
     else if (draw < 245) this.#scribble();
@@ -117,6 +120,7 @@ export class Attacker {
         });
       this.#queuePairs.push(qp);
     }
+    this.#contexts = new ContextAttack(this.#tenant, this.#random, this.#foreign, this.#queuePairs[0].qpn);
   }
 
   /** Enables the function again: most acts have no effect on a QP in error. */
