@@ -7,7 +7,7 @@
  */
 import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
-import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
+import { getLrhVirtualLane, setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
 import { computeIcrc, setIcrc } from '../../protocol/infiniband/icrc.ts';
 import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
@@ -88,6 +88,9 @@ export class PacketEgress {
     if ((packet.opcode & TRANSPORT_MASK) !== Transport.UD || !isLidOfPort(packet.slid, port.lid, port.lmc))
       return false;
     if (((context.virtualLanes >>> virtualLane) & 1) === 0) return false;
+    // The adapter fills in the VL. One that software has set must be the same.
+    const given = getLrhVirtualLane(view, 0);
+    if (given !== 0 && given !== virtualLane) return false;
     const sourceQpn = getDethSrcQpn(view, packet.dethOffset);
     const isSubnetManagement = virtualLane === MANAGEMENT_VL;
     if (isSubnetManagement !== (packet.destQpn === SUBNET_MANAGEMENT_QPN)) return false;

@@ -67,6 +67,8 @@ export class SendBlocks {
       this.#alias[block] = alias;
     } else if (this.#alias[block] !== alias) return SendHaltCause.INCONSISTENT_SOP;
     storeBytes(this.view, this.#arrived, offset, sizeBytes, low, high);
+    if (start && offset % SEND_BLOCK_BYTES < SEND_CONTROL_SIZE && this.#isControlKnown(block) && !this.#fits(block))
+      return SendHaltCause.BAD_LENGTH;
     return this.#follow();
   }
 
@@ -135,11 +137,8 @@ export class SendBlocks {
       const block = (this.#oldest + this.#known) % this.count;
       if (this.#alias[block] === Alias.NONE) break;
       if (this.#alias[block] === Alias.CONTINUATION) return SendHaltCause.INCONSISTENT_SOP;
-      if ((this.#arrived[block * 2] & CONTROL_BYTES) !== CONTROL_BYTES) break;
-      const bytes = this.packetBytes(block);
+      if (!this.#isControlKnown(block)) break;
       const length = this.lengthOf(block);
-      const fits = bytes >= SEND_CONTROL_SIZE + SHORTEST_PACKET_BYTES && bytes <= PACKET_SLOT_BYTES;
-      if (!fits || length > this.count) return SendHaltCause.BAD_LENGTH;
       // No block behind the oldest one is free: a longer packet would run into it.
       if (this.#known + length > this.count) return SendHaltCause.OVERFLOW;
       for (let index = 1, at = this.#after(block); index < length; index++, at = this.#after(at))
@@ -147,6 +146,20 @@ export class SendBlocks {
       this.#known += length;
     }
     return SendHaltCause.NONE;
+  }
+
+  #isControlKnown(block: number): boolean {
+    return (this.#arrived[block * 2] & CONTROL_BYTES) === CONTROL_BYTES;
+  }
+
+  /**
+   * True when the length in the control word is possible. It is checked as soon as the word is
+   * there, whatever the place of the packet in the order.
+   */
+  #fits(block: number): boolean {
+    const bytes = this.packetBytes(block);
+    if (bytes < SEND_CONTROL_SIZE + SHORTEST_PACKET_BYTES || bytes > PACKET_SLOT_BYTES) return false;
+    return this.lengthOf(block) <= this.count;
   }
 
   /** True when the block belongs to a packet of known length. */
