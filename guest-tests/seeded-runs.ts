@@ -19,9 +19,13 @@ const COMBINED = ['datagram', 'once', 'connected', 'connected_bulk'];
 const ORDERED_COUNT = 500;
 const COMBINED_COUNT = 200;
 
-/** Memory on which writes of the adapter appear late and out of order. */
+/**
+ * Memory on which writes of the adapter appear late and out of order, and send contexts whose
+ * packets leave in any order.
+ */
 export function orderedRun(seed: number): CaseOptions {
-  return { suites: ORDERED, count: ORDERED_COUNT, seed, deviceArguments: ['--ordering', `adversarial:${seed}`] };
+  const deviceArguments = ['--ordering', `adversarial:${seed}`, '--egress-seed', `${seed}`];
+  return { suites: ORDERED, count: ORDERED_COUNT, seed, deviceArguments };
 }
 
 /** Collect pages on which stores are combined, split and repeated. */

@@ -34,6 +34,7 @@ export interface AdapterArguments {
   readonly nodeGuid: string;
   readonly ordering: string;
   readonly writeCombining?: number;
+  readonly egressSeed?: number;
   /** `PORT=ROLE:PATH` of each link. */
   readonly link?: readonly string[];
   /** `FAULT=PROBABILITY,...,seed=N` of the link between the two ports. */
@@ -47,6 +48,7 @@ const LINK_SYNTAX = 'PORT=listen:PATH or PORT=connect:PATH';
 export const LINK_PATTERN = /^([12])=(listen|connect):(.+)$/;
 /** The adapter checks the ranges of these numbers itself. */
 const ANY = Number.MAX_SAFE_INTEGER;
+const SEED_MAX = 0xffffffff;
 
 /** Adds the options to a command, as a group of their own. */
 export function addAdapterOptions(command: CliCommand): void {
@@ -102,6 +104,12 @@ function makeNumberOptions(): Option[] {
     number(
       '--write-combining <SEED>',
       'Reorders, splits, merges and repeats collect writes as write-combining memory may',
+    ),
+    wholeNumber(
+      '--egress-seed <SEED>',
+      'Lets the packets of a send context leave in an order drawn from it',
+      0,
+      SEED_MAX,
     ),
   ];
 }

@@ -43,6 +43,7 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
   const options: AdapterOptions = {
     ...defaults,
     ...(given.writeCombining === undefined ? {} : { writeCombining: { seed: given.writeCombining } }),
+    ...(given.egressSeed === undefined ? {} : { sendEgressSeed: given.egressSeed }),
     functionCount: given.functions,
     vcbCount: given.vcbs,
     vcbLimit: given.vcbLimit ?? defaults.vcbLimit,

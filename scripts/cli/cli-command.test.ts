@@ -94,13 +94,29 @@ t.test("an adapter's options", async (t) => {
   t.match(await read('--vcbs', '8', '--pcbs', '16', '--lids', '5,6'), { vcbCount: 8, pcbCount: 16, portLids: [5, 6] });
   t.same((await read('--pcbs', '2')).pcbGuaranteed, [0, 0], 'guarantees shrink with the pool');
   t.same((await read('--pcbs', '9', '--pcb-guaranteed', '4,5')).pcbGuaranteed, [4, 5]);
-  t.match(await read('--functions', '3', '--vcb-limit', '100', '--lanes', '5', '--write-combining', '7'), {
-    functionCount: 3,
-    vcbLimit: 100,
-    laneCount: 5,
-    writeCombining: { seed: 7 },
-  });
+  t.match(
+    await read(
+      '--functions',
+      '3',
+      '--vcb-limit',
+      '100',
+      '--lanes',
+      '5',
+      '--write-combining',
+      '7',
+      '--egress-seed',
+      '9',
+    ),
+    {
+      functionCount: 3,
+      vcbLimit: 100,
+      laneCount: 5,
+      writeCombining: { seed: 7 },
+      sendEgressSeed: 9,
+    },
+  );
   t.equal((await read()).writeCombining, undefined);
+  t.equal((await read()).sendEgressSeed, undefined);
   const mistakes: [words: string[], message: string | RegExp][] = [
     [['--vcbs', '0'], 'option --vcbs is 0; it must be 1 to 16384'],
     [['--functions', '35'], 'option --functions is 35; it must be 1 to 34'],

@@ -238,7 +238,7 @@ t.test('send contexts with their credits', async (t) => {
   fixture.postReceive();
   context.send(fixture.packet(new Uint8Array(100)));
   t.match(show(fixture.adapterFixture, 'contexts'), [
-    { context: context.number, state: 'ENABLED', waiting: 1, free: 0 },
+    { context: context.number, state: 'ENABLED', waiting: 1, atPort: 0, free: 0 },
   ]);
   fixture.settle();
   t.match(show(fixture.adapterFixture, 'contexts'), [
