@@ -81,6 +81,7 @@ export class OwnerTurns {
   readonly #chosen = new LaneSet();
   /** 1 for each owner charged for a lane since `beginPass`. */
   readonly #recent = new Uint8Array(FUNCTION_MAX + 1);
+  #someRecent = false;
   #clock = 0;
   /** The lane charged last. Among equal accounts the owner of the next lane behind it is chosen. */
   #lane = 0;
@@ -130,11 +131,14 @@ export class OwnerTurns {
     this.#catchUp(owner);
     this.#accounts[owner] += bytes / weights[owner];
     this.#recent[owner] = 1;
+    this.#someRecent = true;
     this.#lane = lane;
   }
 
   /** The lanes have their turn: `chooseFunction` looks at the owners that they serve in it. */
   beginPass(): void {
+    if (!this.#someRecent) return;
+    this.#someRecent = false;
     this.#recent.fill(0);
   }
 
