@@ -34,7 +34,7 @@ run_share_files() {
   high=$(share 8)
   echo "  KTAP version 1"
   echo "  # Subtest: share_files"
-  echo "  1..9"
+  echo "  1..11"
   [ "$vcbs" -gt 0 ] && [ "$pcbs" -gt 0 ]
   report $? "shown"
   accepted "level 1 pcbs 1; level 0 pcbs 2" && [ "$(share 7)/$(share 8)" = 2/1 ]
