@@ -193,7 +193,10 @@ t.test('a packet of a context that is gone frees nothing of the next one of its 
   const { machine } = fixture.adapterFixture;
   const { sendContexts, functions } = machine.device;
   const [{ underlying }] = functions;
+  t.ok(context.send(fixture.packet(SMALL)));
+  t.ok(sendContexts.ready, 'one more waits for the port');
   sendContexts.dropFunction(underlying);
+  t.notOk(sendContexts.ready);
   const next = sendContexts.add(underlying, 16);
   t.equal(next?.number, context.number);
   next?.enable();
