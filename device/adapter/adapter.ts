@@ -14,6 +14,7 @@ import {
 import { EventType, PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { VcbSpace } from '../collect/vcb-space.ts';
+import { DmaTiming } from '../function/dma-timing.ts';
 import type { Timeline } from '../function/timeline.ts';
 import { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { AdapterClock, AdapterPort, HostPort } from '../host.ts';
@@ -32,6 +33,7 @@ import { ShareManager } from '../shares/share-manager.ts';
 import { Traces } from '../trace/traces.ts';
 import { ConnectedTransport } from '../transport/connected-transport.ts';
 import { PacketReceiver } from '../transport/packet-receiver.ts';
+import { PipelineStage } from '../transport/pipeline-stage.ts';
 import { ReceiveQueueReader } from '../transport/receive-queue.ts';
 import { SendPipeline } from '../transport/send-pipeline.ts';
 import { UdRequester } from '../transport/ud-requester.ts';
@@ -67,6 +69,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
   readonly pending = new PendingWork();
+  /** How long reads of guest memory take. */
+  readonly dmaTiming: DmaTiming;
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;
   readonly connected: ConnectedTransport;
@@ -102,6 +106,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       );
     this.options = options;
     this.clock = clock;
+    this.dmaTiming = new DmaTiming(clock, options);
     this.nodeGuid = parseGuid(options.nodeGuid);
     this.ports = PORT_NUMBERS.map(
       (number) =>
@@ -142,7 +147,13 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       connected: this.connected,
       receiveQueue: this.#receiveQueue,
     });
-    this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.tables.keys), this.connected);
+    this.pipeline = new SendPipeline(
+      this.lanes,
+      this.ports,
+      new UdRequester(this.tables.keys),
+      this.connected,
+      new PipelineStage(this.dmaTiming, functionCount),
+    );
     this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.tables.queuePairs, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
@@ -203,6 +214,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     }
     this.connected.expire();
     this.links.settle();
+    this.#awaitReads();
     this.pending.flushVectors(this.functions);
     return left <= 0 || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
   }
@@ -250,6 +262,12 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     return this.lanes.contended || (this.functions.length > 1 && this.sendContexts.ready);
   }
 
+  /** Asks for a pass when the next read completes. */
+  #awaitReads(): void {
+    const nextNs = this.pipeline.stage.nextNs;
+    if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
+  }
+
   #portChanged(port: Port, previous: PortState): void {
     if (!port.active && previous !== PortState.ACTIVE) return;
     const type = port.active ? EventType.PORT_ACTIVE : EventType.PORT_ERROR;
@@ -268,10 +286,12 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     return done + (done < limit ? this.connected.run(limit - done) : 0);
   }
 
+  /** Commands that were launched before the adapter was disabled finish. */
   #launch(limit: number): number {
-    if (this.disabled) return 0;
+    const { pipeline, disabled } = this;
+    if (pipeline.stage.busy) pipeline.stage.land();
     let launched = 0;
-    while (launched < limit && this.pipeline.advance()) launched++;
+    while (launched < limit && (disabled ? pipeline.finish() : pipeline.advance())) launched++;
     return launched;
   }
 }

@@ -6,6 +6,7 @@
 import { FUNCTION_MAX, PCB_MAX, TVL_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { findCombiningError, type WriteCombiningOptions } from '../collect/write-combining.ts';
 import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
+import { DMA_CONTEXTS_MAX, LATENCY_MAX_NS } from '../function/dma-timing.ts';
 import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
 
 export interface AdapterOptions {
@@ -58,6 +59,15 @@ export interface AdapterOptions {
    * Seed of the order in which packets of a send context leave; undefined: the order of completion.
    */
   readonly sendEgressSeed?: number;
+  /**
+   * Time in ns that a read of guest memory takes: payload, send queues and descriptors; undefined
+   * or 0: none.
+   */
+  readonly dmaLatencyNs?: number;
+  /** Reads of payload that may be outstanding when they take time, 1 to 1024; undefined: 64. */
+  readonly dmaContexts?: number;
+  /** Time in ns that a command spends in the send pipeline at least; undefined or 0: none. */
+  readonly pipelineNs?: number;
   /** The link between the two ports until another link is plugged in. */
   readonly portLink: PortLinkOptions;
   /** Part of PCBs, scheduler buffers, lanes and credits that is private; 50 percent by default. */
@@ -155,6 +165,9 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['idleIntervalNs', 1, 1e12],
     ['busDepth', 1, 64],
     ['fetchQuantum', 1, 256],
+    ['dmaLatencyNs', 0, LATENCY_MAX_NS],
+    ['dmaContexts', 1, DMA_CONTEXTS_MAX],
+    ['pipelineNs', 0, LATENCY_MAX_NS],
   ];
   for (const [name, low, high] of ranges) {
     const value = options[name] as number | undefined;

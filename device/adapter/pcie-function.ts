@@ -30,6 +30,7 @@ import type { CommandAdmission } from '../scheduler/command-admission.ts';
 import type { DoorbellSettings } from '../shares/setting-changes.ts';
 import type { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { decodeChanges, HOST } from '../shares/share-changes.ts';
+import type { SendPipeline } from '../transport/send-pipeline.ts';
 import { type AdapterOptions, getCollectPages } from './options.ts';
 import type { PendingWork } from './pending-work.ts';
 import type { QueuePairLifeCycle } from './queue-pair-life.ts';
@@ -43,6 +44,7 @@ export interface SharedAdapterParts extends ManagedAdapter, SharedRegisterParts 
   readonly admission: CommandAdmission;
   readonly shareAdjuster: ShareAdjuster;
   readonly queuePairLife: QueuePairLifeCycle;
+  readonly pipeline: SendPipeline;
 }
 
 export class PcieFunction implements FunctionPort, ManagedFunction, RegisterParts {
@@ -180,6 +182,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   #dropObjects(): void {
     const { underlying, shared } = this;
     shared.lanes.drop(underlying);
+    shared.pipeline.drop(underlying);
     shared.sendContexts.dropFunction(underlying);
     this.doorbells.reset();
     shared.tables.queuePairs.forEach((qp) => {

@@ -15,6 +15,7 @@ import { storeBytes } from '../memory/byte-scoreboard.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CommandScoreboard, isCommandLength } from './command-scoreboard.ts';
 import { CreditHold } from './credit-hold.ts';
+import { PipelineStay } from './pipeline-stay.ts';
 
 export const PcbState = { FREE: 0, COLLECTING: 1, KICKED: 2, LAUNCHED: 3 } as const;
 export type PcbState = (typeof PcbState)[keyof typeof PcbState];
@@ -51,7 +52,9 @@ export class PhysicalCollectBuffer {
   epoch = 0;
   /** Credits of a launched command; its record takes them over. */
   hold = new CreditHold();
-  /** The next PCB in its virtual kick list. */
+  /** Its reads, while it is in the send pipeline. */
+  readonly stay = new PipelineStay();
+  /** The next PCB in its virtual kick list, or behind it on its lane in the send pipeline. */
   nextKicked: PhysicalCollectBuffer | undefined = undefined;
   readonly #scoreboard = new CommandScoreboard();
 

@@ -3,8 +3,8 @@
  * The transmit virtual lanes of the adapter (US 8,484,392 par. 41-47, 114-117): lane map, virtual
  * kick lists, credits and arbitrator. Admission and fetcher admit commands, the send pipeline
  * launches them, the transport releases their credits, `shares/` configures the lanes. A queue pair
- * stays on its lane while one of its commands is in a kick list, so its commands keep their order
- * however they arrived and however the map changes.
+ * stays on its lane while one of its commands is in a kick list or in the send pipeline, so its
+ * commands keep their order however they arrived and however the map changes.
  */
 import { getSendCommandSequence, SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';
@@ -236,7 +236,7 @@ export class TransmitVirtualLanes {
 
   #place(qp: QueuePair, dedicated: boolean): Lane {
     const { map } = this;
-    if (qp.kicked > 0) return this.lanes[qp.lane];
+    if (qp.kicked > 0 || qp.staged > 0) return this.lanes[qp.lane];
     const { number } = qp.owner;
     const { qosLevel } = qp;
     const set = dedicated ? map.getDedicatedLanes(number, qosLevel) : map.getLanes(number, qosLevel);

@@ -124,6 +124,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
    * generation of the lane map in which that lane was chosen.
    */
   kicked = 0;
+  /** Number of launched commands in the send pipeline, before their packets or their records. */
+  staged = 0;
   lane = -1;
   laneGeneration = 0;
   /** A kick list was full: the lane reports when it has room. */

@@ -97,7 +97,9 @@ export function findLaneFault(adapter: Adapter): string | undefined {
     const wrong = qp === undefined ? undefined : addRecords(qp);
     if (wrong !== undefined) return wrong;
   }
-  if (launched.size > 0) return `${launched.size} launched PCBs belong to no record`;
+  const { stage } = adapter.pipeline;
+  if (launched.size !== stage.count)
+    return `${launched.size} launched PCBs belong to no record, ${stage.count} commands are in the send pipeline`;
   const count = functions.length;
   const credits =
     execution.compare(lanes.execution, lanes.count, count) ?? completion.compare(lanes.completion, lanes.count, count);

@@ -50,6 +50,7 @@ export class LaneLoad {
       nextSequence: 0,
       inFlight: 0,
       kicked: 0,
+      staged: 0,
       lane: -1,
       laneGeneration: 0,
       waitsForRoom: false,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The send pipeline behind the arbitrator (US 8,484,392 par. 39, 117-124; US 9,069,485 par. 47):
- * passes launched commands to the requester of their service type, and completes datagrams.
- * Commands of different QPs never wait for each other here. `Adapter.run` calls `advance`.
+ * passes launched commands to the requester of their service type, and completes datagrams. A
+ * command holds its execution credit until its packets are with the port, and its completion credit
+ * until its CQE is written. When reads take time, commands stay in `PipelineStage` meanwhile.
+ * `Adapter.run` calls `advance`.
  */
 import {
   getSendCommandMessageLength,
@@ -12,6 +14,7 @@ import {
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
@@ -20,9 +23,13 @@ import { FailureCause } from '../queues/queue-pair-failure.ts';
 import { postSendCompletion } from './completions.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import { sendStatus } from './fault-status.ts';
+import { countPayloadReads } from './payload-reads.ts';
+import type { PipelineStage } from './pipeline-stage.ts';
 import type { UdRequester } from './ud-requester.ts';
 
 export class SendPipeline {
+  /** Commands whose reads take time. */
+  readonly stage: PipelineStage;
   readonly #lanes: TransmitVirtualLanes;
   readonly #ports: readonly Port[];
   readonly #datagrams: UdRequester;
@@ -33,7 +40,9 @@ export class SendPipeline {
     ports: readonly Port[],
     datagrams: UdRequester,
     connected: ConnectedTransport,
+    stage: PipelineStage,
   ) {
+    this.stage = stage;
     this.#lanes = lanes;
     this.#ports = ports;
     this.#datagrams = datagrams;
@@ -41,10 +50,11 @@ export class SendPipeline {
   }
 
   /**
-   * Launches the next command. Returns false when no lane has a command with credits and a port
-   * with room.
+   * Launches the next command, or executes one whose reads are complete. Returns false when there
+   * is none, and no lane has a command with credits and a port with room.
    */
   advance(): boolean {
+    if (this.finish()) return true;
     for (let buffer = this.#lanes.peek(); buffer !== undefined; buffer = this.#lanes.peek()) {
       const qp = buffer.queuePair as QueuePair;
       const index = qp.attributes.port - 1;
@@ -58,8 +68,32 @@ export class SendPipeline {
     return false;
   }
 
+  /** Executes the next command whose reads are complete. Returns false when there is none. */
+  finish(): boolean {
+    if (this.stage.count === 0) return false;
+    const buffer = this.stage.take(this.#hasRoom);
+    if (buffer === undefined) return false;
+    const qp = buffer.queuePair as QueuePair;
+    if (!isForConnection(qp, buffer)) this.#execute(qp, buffer, this.#ports[qp.attributes.port - 1]);
+    else if (qp.acceptsCommands) this.#connected.launch(qp, buffer);
+    else this.#giveBack(qp, buffer);
+    return true;
+  }
+
+  /** Drops the commands of a function at its reset. */
+  drop(owner: UnderlyingFunction): void {
+    this.stage.drop(owner, (buffer) => this.#release(buffer));
+  }
+
+  /** True when a command that leaves the stage finds room at its port, or needs none. */
+  readonly #hasRoom = (buffer: PhysicalCollectBuffer): boolean => {
+    const qp = buffer.queuePair as QueuePair;
+    return qp.connected || !this.#ports[qp.attributes.port - 1]?.congested || !needsPort(qp, buffer);
+  };
+
   #launch(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {
-    if (qp.connected && qp.state === QpState.RTS && buffer.epoch === qp.epoch) return this.#launchConnected(qp, buffer);
+    if (!this.stage.isPassed) return this.#enter(qp, buffer);
+    if (isForConnection(qp, buffer)) return this.#launchConnected(qp, buffer);
     this.#lanes.launch();
     this.#execute(qp, buffer, port);
   }
@@ -71,8 +105,35 @@ export class SendPipeline {
       return this.#connected.launch(qp, buffer);
     }
     this.#lanes.discard();
+    this.#giveBack(qp, buffer);
+  }
+
+  /**
+   * Launches a command whose reads take time. Behind a staged command of its QP it keeps its place:
+   * the first command that cannot go on returns all behind it to the send queue.
+   */
+  #enter(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
+    const isLive = buffer.epoch === qp.epoch && qp.isRequesting;
+    if (isLive && qp.staged === 0 && isForConnection(qp, buffer) && !qp.acceptsCommands) {
+      this.#lanes.discard();
+      return this.#giveBack(qp, buffer);
+    }
+    this.#lanes.launch();
+    const isRead = isLive && buffer.fault === FaultKind.NONE;
+    this.stage.enter(buffer, isRead ? countPayloadReads(qp.connected, buffer.view) : 0);
+  }
+
+  /** The QP waits: its commands from this one on return to the send queue, and hold no credit. */
+  #giveBack(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     qp.rewind(getSendCommandSequence(buffer.view, 0));
     qp.inFlight = qp.requester?.recordCount ?? 0;
+    this.#release(buffer);
+  }
+
+  /** Returns PCB and credits of a command that is over. Credits that it does not hold stay. */
+  #release(buffer: PhysicalCollectBuffer): void {
+    this.#lanes.releaseExecution(buffer.hold);
+    this.#lanes.releaseCompletion(buffer.hold);
     buffer.release();
   }
 
@@ -80,11 +141,11 @@ export class SendPipeline {
     const isVoid = buffer.epoch !== qp.epoch;
     if (!isVoid) qp.trace?.beginCommand();
     const fault = isVoid ? FaultKind.NONE : this.#perform(qp, buffer, port);
-    // A datagram is complete when its packet is with the port: both credits return on any outcome.
+    // A datagram is complete when its packet is with the port (par. 122). Its completion credit
+    // returns behind the CQE.
     this.#lanes.releaseExecution(buffer.hold);
-    this.#lanes.releaseCompletion(buffer.hold);
     if (!isVoid) this.#complete(qp, buffer, fault);
-    buffer.release();
+    this.#release(buffer);
   }
 
   #perform(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): FaultKind {
@@ -121,6 +182,11 @@ export class SendPipeline {
     postSendCompletion(qp, sequence, opcode, status, fault);
     qp.life.failSends(qp);
   }
+}
+
+/** True when the command is to become a record of a connected QP. */
+function isForConnection(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
+  return qp.connected && qp.state === QpState.RTS && buffer.epoch === qp.epoch;
 }
 
 /** True when the command needs room at the port: it is not void, flushed or to be returned. */

@@ -7,6 +7,7 @@
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import type { AdapterOptions } from '../../adapter/options.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Random } from '../../random.ts';
 import { findLeak } from '../../test-support/invariants.ts';
@@ -20,6 +21,8 @@ const VCBS = 8;
 const LEVEL_ONE_PAGES = 3;
 /** Steps between two drains. */
 const DRAIN_INTERVAL = 400;
+/** Time of a step when reads take time. */
+const STEP_NS = 400;
 /** Flows of a function at most. Their QPs may outnumber the entries of the scheduler buffer. */
 const FLOWS_MAX = 14;
 const KINDS: readonly (readonly [ServiceType, SendOpcode])[] = [
@@ -41,8 +44,10 @@ export class AdapterLoad {
   messages = 0;
   readonly #actions: RandomActions;
   readonly #random: Random;
+  readonly #stepNs: number;
 
-  constructor(seed: number) {
+  /** `options`: of the adapter, besides those drawn; with a latency, time passes at every step. */
+  constructor(seed: number, options: Partial<AdapterOptions> = {}) {
     this.seed = seed;
     const random = new Random(seed);
     this.#random = random;
@@ -61,7 +66,9 @@ export class AdapterLoad {
       completionCredits: random.between(4, 96),
       portQueuePackets: random.between(4, 32),
       ...(this.combining ? { writeCombining: { seed } } : {}),
+      ...options,
     };
+    this.#stepNs = options.dmaLatencyNs === undefined ? 0 : STEP_NS;
     this.machine = new InProcessMachine({
       seed,
       functionCount,
@@ -84,6 +91,7 @@ export class AdapterLoad {
       this.steps++;
       this.#actions.perform();
       this.machine.step();
+      if (this.#stepNs > 0) this.machine.clock.advance(this.#stepNs);
       this.reap(this.#random.pick(this.flows));
       if (this.steps % DRAIN_INTERVAL === 0) this.drain();
     }

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The send pipeline in time (US 8,484,392 par. 39-43, 94-100, 116-124): commands of every service
+ * hold both credits while their reads and packets take time, DMA contexts limit the reads, lanes
+ * overtake each other, and no credit leaks however a command ends.
+ */
+import t from 'tap';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterOptions } from '../adapter/options.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { AdapterLoad } from '../simulations/qos/adapter-load.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { NOP } from '../test-support/command-poster.ts';
+import { connect } from '../test-support/connected-fixture.ts';
+
+const LATENCY_NS = 1000;
+const INLINE = { inline: Uint8Array.of(1) };
+
+function fixtureWith(adapter: Partial<AdapterOptions>): AdapterFixture {
+  return new AdapterFixture({ adapter: { laneCount: 1, dmaLatencyNs: LATENCY_NS, ...adapter } });
+}
+
+/** Lets `timeNs` pass, and the device work. */
+function pass(fixture: AdapterFixture, timeNs = LATENCY_NS): void {
+  fixture.machine.clock.advance(timeNs);
+  fixture.settle();
+}
+
+/** Number of completions that arrived since the last call. Throws unless all are successful. */
+function completions(qp: DriverQueuePair): number {
+  const entries = qp.parts.sendCq.drain();
+  const failed = entries.find(({ status }) => status !== CompletionStatus.SUCCESS);
+  if (failed !== undefined) throw new Error(`QP ${qp.qpn}: status ${failed.status}`);
+  return entries.length;
+}
+
+function used(fixture: AdapterFixture): [execution: number, completion: number] {
+  return [fixture.read(CSR.EXECUTION_CREDITS_USED), fixture.read(CSR.COMPLETION_CREDITS_USED)];
+}
+
+/** Posts `count` commands by collect page: no fetch takes time. */
+function post(qp: DriverQueuePair, request: object, count: number): void {
+  for (let posted = 0; posted < count; posted++) qp.post(request);
+}
+
+t.test('datagrams hold credits until their address handle is read', async (t) => {
+  const fixture = fixtureWith({ executionCredits: 2, completionCredits: 8 });
+  const { sender, to } = fixture.createPair();
+  post(sender, to(INLINE), 20);
+  fixture.settle();
+  t.same(used(fixture), [2, 2], 'two launches of 20');
+  t.equal(fixture.read(CSR.LANE_LAUNCHES), 2);
+  t.equal(fixture.read(CSR.KICK_LIST_LENGTH), 18);
+  pass(fixture, LATENCY_NS - 1);
+  t.equal(completions(sender), 0);
+  for (let done = 2; done <= 20; done += 2) {
+    pass(fixture, done === 2 ? 1 : LATENCY_NS);
+    t.equal(completions(sender), 2);
+    t.same(used(fixture), done === 20 ? [0, 0] : [2, 2]);
+  }
+  fixture.finish();
+});
+
+t.test('a completion credit limits commands as well', async (t) => {
+  const fixture = fixtureWith({ executionCredits: 8, completionCredits: 3 });
+  const { sender, to } = fixture.createPair();
+  post(sender, to(INLINE), 7);
+  fixture.settle();
+  t.same(used(fixture), [3, 3]);
+  for (const expected of [3, 3, 1]) {
+    pass(fixture);
+    t.equal(completions(sender), expected);
+  }
+  fixture.finish();
+});
+
+t.test('NOPs of every service hold their credits for the time of the pipeline', async (t) => {
+  for (const serviceType of [ServiceType.UD, ServiceType.UC, ServiceType.RC]) {
+    const fixture = fixtureWith({ executionCredits: 2, completionCredits: 2, dmaLatencyNs: 0, pipelineNs: 300 });
+    const qp = serviceType === ServiceType.UD ? fixture.createQueuePair() : connect(fixture, { serviceType }).a;
+    post(qp, NOP, 5);
+    fixture.settle();
+    t.same(used(fixture), [2, 2]);
+    t.equal(fixture.read(CSR.LANE_LAUNCHES), 2);
+    pass(fixture, 299);
+    t.equal(completions(qp), 0);
+    for (const [timeNs, expected] of [
+      [1, 2],
+      [300, 2],
+      [300, 1],
+    ]) {
+      pass(fixture, timeNs);
+      t.equal(completions(qp), expected);
+    }
+    t.same(used(fixture), [0, 0]);
+    fixture.finish();
+  }
+});
+
+t.test('a completion waits for all reads of its command; contexts limit them', async (t) => {
+  for (const [contexts, turns] of [
+    [1, 4],
+    [2, 2],
+    [3, 2],
+    [64, 1],
+  ]) {
+    const fixture = fixtureWith({ dmaContexts: contexts });
+    const { a, b } = connect(fixture, { serviceType: ServiceType.UC });
+    fixture.postReceive(b, 20_000);
+    const buffer = fixture.createBuffer(fixture.random.bytes(3 * 4096));
+    // 4096 + 1 bytes are two reads, 4000 one, 4096 one.
+    a.post({ sges: [fixture.sge(buffer, 0, 4097), fixture.sge(buffer, 8, 4000), fixture.sge(buffer, 0, 4096)] });
+    fixture.settle();
+    for (let turn = 1; turn <= turns; turn++) {
+      pass(fixture, LATENCY_NS - 1);
+      t.equal(completions(a), 0, `${contexts} contexts, turn ${turn}`);
+      pass(fixture, 1);
+    }
+    t.equal(completions(a), 1);
+    t.equal(b.parts.receiveCq.drain().length, 1);
+    fixture.finish();
+  }
+});
+
+t.test('lanes share contexts in turns and overtake each other; commands of a lane do not', async (t) => {
+  const fixture = fixtureWith({ laneCount: 2, dmaContexts: 1 });
+  const { sender: long, to } = fixture.createPair();
+  const { sender: short } = fixture.createPair();
+  const buffer = fixture.createBuffer(2048);
+  const sges = Array.from({ length: 8 }, (_, index) => fixture.sge(buffer, index * 256, 256));
+  long.post(to({ sges }));
+  long.post(to(NOP));
+  fixture.settle();
+  short.post(to(INLINE));
+  short.post(to(NOP));
+  fixture.settle();
+  pass(fixture);
+  t.same([completions(long), completions(short)], [0, 0], 'the one context served the first lane');
+  pass(fixture);
+  t.same([completions(long), completions(short)], [0, 2], 'then the second, whose NOP needs no read');
+  for (let read = 2; read < 10; read++) {
+    t.equal(completions(long), 0, 'the NOP behind the long command waits for it');
+    pass(fixture);
+  }
+  t.equal(completions(long), 2);
+  fixture.finish();
+});
+
+t.test('commands keep their order when the map of lanes changes', async (t) => {
+  const fixture = fixtureWith({ laneCount: 2 });
+  const { lanes } = fixture.machine.device;
+  const { sender, to } = fixture.createPair();
+  sender.post(to(INLINE));
+  fixture.settle();
+  const lane = lanes.lanes.findIndex(({ launches }) => launches > 0);
+  lanes.setMap(0, 0, [2 >> lane]);
+  sender.post(to(NOP));
+  fixture.settle();
+  t.equal(completions(sender), 0, 'the NOP does not overtake the datagram');
+  t.equal(lanes.lanes[lane].launches, 2);
+  pass(fixture);
+  t.equal(completions(sender), 2);
+  sender.post(to(NOP));
+  fixture.settle();
+  t.equal(lanes.lanes[1 - lane].launches, 1, 'afterwards the new map applies');
+  fixture.finish();
+});
+
+t.test('reads that carry no payload take no context', async (t) => {
+  const fixture = fixtureWith({});
+  const { a, b, region } = connect(fixture);
+  const local = fixture.createBuffer(64);
+  const remote = fixture.createBuffer(64);
+  a.post({
+    opcode: SendOpcode.RDMA_READ,
+    sges: [fixture.sge(local)],
+    remote: { address: remote.address, rkey: region.rkey },
+  });
+  a.post(INLINE);
+  fixture.postReceive(b, 8);
+  fixture.settle();
+  t.equal(completions(a), 2);
+  t.equal(fixture.machine.device.pipeline.stage.reads, 0);
+  fixture.finish();
+});
+
+t.test('the latency changes at run time; outstanding reads keep their time', async (t) => {
+  const fixture = fixtureWith({});
+  const { dmaTiming } = fixture.machine.device;
+  const { sender, to } = fixture.createPair();
+  sender.post(to(INLINE));
+  fixture.settle();
+  dmaTiming.latencyNs = 10;
+  sender.post(to(INLINE));
+  fixture.settle();
+  pass(fixture, 10);
+  t.equal(completions(sender), 0, 'completions do not overtake each other');
+  dmaTiming.latencyNs = 0;
+  sender.post(to(INLINE));
+  fixture.settle();
+  t.equal(completions(sender), 0, 'nor do commands');
+  pass(fixture, LATENCY_NS - 10);
+  t.equal(completions(sender), 3);
+  sender.post(to(INLINE));
+  fixture.settle();
+  t.equal(completions(sender), 1, 'at once');
+  fixture.finish();
+});
+
+/** Ways in which commands in the pipeline end. */
+const endings: Record<string, (fixture: AdapterFixture, qp: DriverQueuePair) => void> = {
+  'the error state': (_, qp) => qp.toError(),
+  'reset of the QP': (_, qp) => qp.toReset(),
+  destruction: (_, qp) => qp.destroy(),
+  'reset of the function': ({ machine }) => machine.reset(0, 'function'),
+  'loss of the guest': ({ machine }) => machine.reset(0, 'lost'),
+  'bus mastering turned off': (fixture) => {
+    fixture.access.port.setBusMaster(false);
+    fixture.host.quietBecause = 'bus mastering is off';
+  },
+};
+
+for (const [name, end] of Object.entries(endings))
+  for (const serviceType of [ServiceType.UD, ServiceType.UC, ServiceType.RC])
+    t.test(`no credit leaks on ${name}, service ${serviceType}`, async (t) => {
+      const fixture = fixtureWith({ executionCredits: 4, completionCredits: 8, dmaContexts: 2 });
+      const pair = fixture.createPair();
+      const qp = serviceType === ServiceType.UD ? pair.sender : connect(fixture, { serviceType }).a;
+      const buffer = fixture.createBuffer(4096);
+      post(qp, pair.to({ sges: [fixture.sge(buffer, 0, 2048), fixture.sge(buffer, 2048, 2048)] }), 9);
+      fixture.settle();
+      t.same(used(fixture), [4, 4]);
+      end(fixture, qp);
+      const isReset = fixture.host.quietBecause.includes('reset');
+      if (isReset) t.same(used(fixture), [0, 0], 'a reset waits for no read');
+      for (let turns = 0; turns < 40; turns++) pass(fixture);
+      t.same(used(fixture), [0, 0]);
+      t.equal(fixture.read(CSR.KICK_LIST_LENGTH), 0);
+      t.equal(fixture.machine.device.pipeline.stage.contextsUsed, 0);
+      if (fixture.host.quietBecause !== '') return;
+      fixture.finish();
+      if (name === 'the error state')
+        t.same(
+          qp.parts.sendCq.drain().map(({ queueSequence, status }) => [queueSequence, status]),
+          Array.from({ length: 9 }, (_, sequence) => [sequence, CompletionStatus.FLUSHED]),
+        );
+    });
+
+t.test('a reset drops the commands of its function only', async (t) => {
+  const fixture = new AdapterFixture({
+    functionCount: 2,
+    adapter: { laneCount: 1, dmaLatencyNs: LATENCY_NS, dmaContexts: 1 },
+  });
+  const { stage } = fixture.machine.device.pipeline;
+  const { sender, to } = fixture.createPair();
+  post(sender, to(INLINE), 3);
+  fixture.settle();
+  fixture.machine.functionAt(1).reset('function');
+  t.equal(stage.count, 3, 'the other function has none');
+  for (let read = 0; read < 3; read++) {
+    pass(fixture);
+    t.equal(completions(sender), 1);
+  }
+  fixture.finish();
+});
+
+t.test('commands in the pipeline finish while the adapter is disabled', async (t) => {
+  const fixture = fixtureWith({ executionCredits: 2 });
+  const { sender, to } = fixture.createPair();
+  post(sender, to(INLINE), 5);
+  fixture.settle();
+  fixture.access.writeRegister(CSR.ADAPTER_CONTROL, 4, 1, 0);
+  pass(fixture);
+  t.equal(completions(sender), 2);
+  pass(fixture);
+  t.equal(completions(sender), 0, 'no further launch');
+  fixture.access.writeRegister(CSR.ADAPTER_CONTROL, 4, 0, 0);
+  for (let turn = 0; turn < 3; turn++) pass(fixture);
+  t.equal(completions(sender), 3);
+  fixture.finish();
+});
+
+for (const seed of [1, 2, 3])
+  t.test(`random load with latency, seed ${seed}`, async (t) => {
+    const load = new AdapterLoad(seed, { dmaLatencyNs: 3000, dmaContexts: 1 + seed * 2, pipelineNs: seed * 500 });
+    load.run(1200);
+    load.drain();
+    t.ok(load.summary.messages > 100, JSON.stringify(load.summary));
+    t.ok(load.machine.device.pipeline.stage.reads > 100);
+  });
