@@ -204,6 +204,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     let left = budget;
     this.connected.expire();
     this.shareAdjuster.run();
+    if (this.dmaTiming.busReads > 0) this.scheduler.land(this.clock.now());
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
     let idle = 0;
     while (idle < STAGES && left > 0) {
@@ -264,7 +265,9 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
 
   /** Asks for a pass when the next read completes. */
   #awaitReads(): void {
-    const nextNs = this.pipeline.stage.nextNs;
+    const { stage } = this.pipeline;
+    if (!stage.busy && this.dmaTiming.busReads === 0) return;
+    const nextNs = Math.min(stage.nextNs, this.scheduler.nextNs);
     if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
   }
 

@@ -6,7 +6,12 @@
  * `FunctionPort`.
  */
 
-import { BAR_REGISTERS_BYTES, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  BAR_REGISTERS_BYTES,
+  DOORBELL_OFFSET,
+  MSIX_PBA_OFFSET,
+  PAGE_BYTES,
+} from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
@@ -14,6 +19,7 @@ import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { WriteCombining } from '../collect/write-combining.ts';
 import { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { DmaTiming } from '../function/dma-timing.ts';
 import { NO_OBJECT } from '../function/fault-log.ts';
 import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
@@ -45,6 +51,7 @@ export interface SharedAdapterParts extends ManagedAdapter, SharedRegisterParts 
   readonly shareAdjuster: ShareAdjuster;
   readonly queuePairLife: QueuePairLifeCycle;
   readonly pipeline: SendPipeline;
+  readonly dmaTiming: DmaTiming;
 }
 
 export class PcieFunction implements FunctionPort, ManagedFunction, RegisterParts {
@@ -73,6 +80,8 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       doorbellEntries,
       busReads,
       ...(busDepth === undefined ? {} : { busDepth }),
+      timing: shared.dmaTiming,
+      deliver: (offset, sizeBytes, low, high) => this.collect.write(offset, sizeBytes, low, high),
     });
     scheduler.addUnit(this.doorbells);
     this.collect = this.#createCollectUnit();
@@ -104,7 +113,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
-    if (this.combining === undefined) this.collect.write(offset, sizeBytes, low | 0, high | 0);
+    if (this.combining === undefined) this.#carry(offset, sizeBytes, low | 0, high | 0);
     else this.combining.write(offset, sizeBytes, low | 0, high | 0);
   }
 
@@ -231,7 +240,19 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     const { collect, underlying } = this;
     const barBytes = getCollectBarBytes(collect.pageCount);
     return new WriteCombining(writeCombining, underlying.number, barBytes, (offset, sizeBytes, low, high) =>
-      collect.write(offset, sizeBytes, low, high),
+      this.#carry(offset, sizeBytes, low, high),
     );
+  }
+
+  /**
+   * Carries a posted write to the collect unit, or behind those that the stalled bus holds. An
+   * explicit doorbell has its own place on the bus.
+   */
+  #carry(offset: number, sizeBytes: number, low: number, high: number): void {
+    const { doorbells, collect } = this;
+    const { held, inbound } = doorbells;
+    if ((held.count === 0 && !doorbells.stalled) || offset % PAGE_BYTES === DOORBELL_OFFSET)
+      collect.write(offset, sizeBytes, low, high);
+    else if (!held.hold(inbound.arrived, offset, sizeBytes, low, high)) doorbells.lose();
   }
 }

@@ -5,9 +5,11 @@
  * adapter hands the parts to `DoorbellUnit`; `Unit` stands for that class, which this file must not
  * import.
  */
+import type { DmaTiming } from '../function/dma-timing.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { CollectWrite } from './held-writes.ts';
 
 /** The send queue scheduler as the doorbell unit uses it. */
 export interface DoorbellScheduler<Unit> {
@@ -40,8 +42,11 @@ export interface DoorbellUnitParts<Unit> {
   readonly queuePairs: ObjectTable<QueuePair>;
   /** Capacity of the scheduler buffer. */
   readonly doorbellEntries: number;
-  /** Limit of outstanding bus reads. */
+  /** Limit of outstanding bus reads, and how long they take. */
   readonly busReads: number;
   /** Posted doorbells that the bus holds per entry of the scheduler buffer. */
   readonly busDepth?: number;
+  readonly timing: DmaTiming;
+  /** Takes writes to the collect BAR that the stalled bus has held. */
+  readonly deliver: CollectWrite;
 }

@@ -15,6 +15,7 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellBuffer } from './doorbell-buffer.ts';
 import type { CommandReads, DoorbellScheduler, DoorbellUnitParts } from './doorbell-unit-parts.ts';
+import { HeldWrites } from './held-writes.ts';
 import { Inbound, InboundQueue } from './inbound-queue.ts';
 import { OverflowBuffer } from './overflow-buffer.ts';
 import { OverflowThresholds } from './overflow-thresholds.ts';
@@ -38,6 +39,7 @@ export class DoorbellUnit {
   /** True from the detection of a potential deadlock until resources have returned. */
   spilling = false;
   readonly inbound: InboundQueue;
+  readonly held: HeldWrites;
   readonly buffer: DoorbellBuffer;
   readonly overflow: OverflowBuffer;
   readonly thresholds: OverflowThresholds;
@@ -56,7 +58,8 @@ export class DoorbellUnit {
     this.owner = owner;
     const { doorbellEntries, busReads, busDepth = BUS_DEPTH } = parts;
     ({ scheduler: this.#scheduler, fetcher: this.#fetcher } = parts);
-    this.inbound = new InboundQueue(doorbellEntries * busDepth, busReads);
+    this.inbound = new InboundQueue(doorbellEntries * busDepth, busReads, parts.timing);
+    this.held = new HeldWrites(parts.deliver);
     this.buffer = new DoorbellBuffer(doorbellEntries);
     this.overflow = new OverflowBuffer(owner.dma);
     this.thresholds = new OverflowThresholds(doorbellEntries);
@@ -88,7 +91,7 @@ export class DoorbellUnit {
     if (qp.stopped) counters.doorbellsIdle++;
     // A doorbell that already waits covers all commands posted until it is served.
     if (qp.stopped || qp.doorbellWaiting) return;
-    if (!this.inbound.takesPosted) return this.#lose();
+    if (!this.inbound.takesPosted) return this.lose();
     qp.doorbellWaiting = true;
     this.inbound.post(qp, sequence);
     this.wake();
@@ -149,6 +152,8 @@ export class DoorbellUnit {
 
   /** Function reset: drops all that waits and writes nothing. */
   reset(): void {
+    this.held.clear();
+    this.inbound.land(Number.POSITIVE_INFINITY);
     while (this.inbound.kind !== Inbound.NONE) {
       const { queuePair, buffer } = this.inbound;
       if (queuePair !== undefined) queuePair.doorbellWaiting = false;
@@ -170,6 +175,7 @@ export class DoorbellUnit {
 
   #step(): boolean {
     if (this.spilling) this.#endSpilling();
+    if (this.held.count > 0 && this.held.deliver(this.inbound.taken)) return true;
     if (this.#issueCheck() || this.#takeInbound() || this.#issueDrain()) return true;
     return this.#sweep.running && !this.spilling && this.#free > this.thresholds.low && this.#sweep.advance(this);
   }
@@ -210,7 +216,7 @@ export class DoorbellUnit {
     this.inbound.pop();
     if (qp.destroyed || qp.stopped) qp.doorbellWaiting = false;
     else if (!this.spilling) this.buffer.push(qp, sequence);
-    else if (!this.#spill(qp, sequence)) this.#lose();
+    else if (!this.#spill(qp, sequence)) this.lose();
     return true;
   }
 
@@ -250,7 +256,8 @@ export class DoorbellUnit {
     return this.#spilled.spill(qp, sequence);
   }
 
-  #lose(): void {
+  /** A doorbell or a write is lost: a sweep finds its command. */
+  lose(): void {
     this.owner.counters.doorbellsLost++;
     this.#startSweep();
   }

@@ -3,15 +3,26 @@
  * Arrivals from the bus for one doorbell unit, in order: posted doorbell writes and completions of
  * the unit's reads. On PCI Express no completion passes a posted write, so a doorbell that cannot
  * be taken blocks every completion behind it: the cause of the deadlock (US 9,069,485 par. 74, 84).
- * A read is outstanding from its issue until its completion is taken. Guest memory is accessed only
- * then, so outstanding reads need no data buffer. Used by `DoorbellUnit` and the command fetcher.
+ * A read is outstanding from its issue until its completion is taken, and accesses guest memory
+ * only then, so it needs no data buffer. With a latency of `DmaTiming` its completion joins the
+ * queue later, behind the doorbells of the meantime. Used by `DoorbellUnit` and command fetcher.
  */
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { DmaTiming } from '../function/dma-timing.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 /** Kinds of the entry at the head. POSTED is a doorbell; the others are read completions. */
 export const Inbound = { NONE: 0, POSTED: 1, LINK_CHECK: 2, RECORD: 3, COMMAND: 4, OVERFLOW_ENTRY: 5 } as const;
 export type Inbound = (typeof Inbound)[keyof typeof Inbound];
+
+/** A read whose completion has not arrived. */
+class Flight {
+  kind: Inbound = Inbound.NONE;
+  queuePair: QueuePair | undefined = undefined;
+  sequence = 0;
+  buffer: PhysicalCollectBuffer | undefined = undefined;
+  arrivalNs = 0;
+}
 
 export class InboundQueue {
   /** Limit of outstanding bus reads. */
@@ -19,6 +30,10 @@ export class InboundQueue {
   /** Posted doorbells that wait, and outstanding bus reads. */
   posted = 0;
   reads = 0;
+  /** Outstanding reads whose completions have not arrived; and entries taken since power-on. */
+  flying = 0;
+  taken = 0;
+  readonly #timing: DmaTiming;
   readonly #postedLimit: number;
   readonly #kinds: Uint8Array;
   readonly #sequences: Uint16Array;
@@ -26,8 +41,16 @@ export class InboundQueue {
   readonly #buffers: (PhysicalCollectBuffer | undefined)[];
   #head = 0;
 
-  constructor(postedLimit: number, readsLimit: number) {
+  /**
+   * By read in flight, in a ring from `#firstFlight` on: as the columns above, and time of arrival.
+   */
+  readonly #flights: readonly Flight[];
+  #firstFlight = 0;
+
+  constructor(postedLimit: number, readsLimit: number, timing: DmaTiming) {
     const capacity = postedLimit + readsLimit;
+    this.#timing = timing;
+    this.#flights = Array.from({ length: readsLimit }, () => new Flight());
     this.readsLimit = readsLimit;
     this.#postedLimit = postedLimit;
     this.#kinds = new Uint8Array(capacity);
@@ -36,8 +59,18 @@ export class InboundQueue {
     this.#buffers = new Array<PhysicalCollectBuffer | undefined>(capacity).fill(undefined);
   }
 
+  /** Number of entries that arrived since power-on. */
+  get arrived(): number {
+    return this.taken + this.length;
+  }
+
+  /** Arrival of the next completion in flight; Infinity when there is none. */
+  get nextNs(): number {
+    return this.flying === 0 ? Number.POSITIVE_INFINITY : this.#flights[this.#firstFlight].arrivalNs;
+  }
+
   get length(): number {
-    return this.posted + this.reads;
+    return this.posted + this.reads - this.flying;
   }
 
   /** True while the bus holds fewer doorbells than its limit. */
@@ -83,8 +116,24 @@ export class InboundQueue {
    */
   read(kind: Inbound, qp: QueuePair | undefined, sequence: number, buffer: PhysicalCollectBuffer | undefined): void {
     if (qp !== undefined) qp.busReads++;
-    this.#push(kind, qp, sequence, buffer);
+    if (this.flying > 0 || this.#timing.latencyNs > 0) this.#fly(kind, qp, sequence, buffer);
+    else this.#push(kind, qp, sequence, buffer);
     this.reads++;
+  }
+
+  /** Takes in the completions that have arrived by `nowNs`. Returns false when there is none. */
+  land(nowNs: number): boolean {
+    const before = this.flying;
+    while (this.flying > 0 && this.nextNs <= nowNs) {
+      const flight = this.#flights[this.#firstFlight];
+      this.#push(flight.kind, flight.queuePair, flight.sequence, flight.buffer);
+      flight.queuePair = undefined;
+      flight.buffer = undefined;
+      this.#firstFlight = (this.#firstFlight + 1) % this.#flights.length;
+      this.flying--;
+      this.#timing.busReads--;
+    }
+    return this.flying < before;
   }
 
   /** Removes the head, which must exist. */
@@ -98,6 +147,22 @@ export class InboundQueue {
     this.#queuePairs[this.#head] = undefined;
     this.#buffers[this.#head] = undefined;
     this.#head = this.#head + 1 === this.#kinds.length ? 0 : this.#head + 1;
+    this.taken++;
+  }
+
+  /** Completions arrive in the order of the reads, also when the latency has become shorter. */
+  #fly(kind: Inbound, qp: QueuePair | undefined, sequence: number, buffer: PhysicalCollectBuffer | undefined): void {
+    const flights = this.#flights;
+    const last = flights[(this.#firstFlight + this.flying + flights.length - 1) % flights.length];
+    const flight = flights[(this.#firstFlight + this.flying) % flights.length];
+    const arrivalNs = this.#timing.clock.now() + this.#timing.latencyNs;
+    flight.arrivalNs = this.flying > 0 ? Math.max(arrivalNs, last.arrivalNs) : arrivalNs;
+    flight.kind = kind;
+    flight.queuePair = qp;
+    flight.sequence = sequence;
+    flight.buffer = buffer;
+    this.flying++;
+    this.#timing.busReads++;
   }
 
   /** Shows all entries, the oldest first. For `vuhca show`. */

@@ -29,6 +29,8 @@ export class DmaTiming {
   pipelineNs = 0;
   /** Reads that the send pipeline may have outstanding. */
   contexts = DMA_CONTEXTS_DEFAULT;
+  /** Reads of the doorbell units whose completions have not arrived at the adapter yet. */
+  busReads = 0;
   readonly #powerOn: DmaTimingOptions;
 
   constructor(clock: AdapterClock, options: DmaTimingOptions) {

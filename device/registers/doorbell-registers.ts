@@ -102,11 +102,11 @@ function applyPolicy({ doorbells }: RegisterParts, value: number): void {
 function attachState(parts: RegisterParts): void {
   const { doorbells } = parts;
   const { counters } = parts.underlying;
-  const { inbound, buffer } = doorbells;
+  const { inbound, buffer, held } = doorbells;
   const sources: [number, () => number][] = [
     [CSR.DOORBELL_BUFFER_ENTRIES, () => buffer.entries],
     [CSR.DOORBELL_BUFFER_USED, () => buffer.used],
-    [CSR.DOORBELLS_INBOUND, () => inbound.length],
+    [CSR.DOORBELLS_INBOUND, () => inbound.length + held.count],
     [CSR.BUS_READS_LIMIT, () => inbound.readsLimit],
     [CSR.BUS_READS, () => inbound.reads],
     [CSR.DOORBELLS_SPILLED, () => counters.doorbellsSpilled],

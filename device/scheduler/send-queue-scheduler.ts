@@ -17,6 +17,7 @@ import { TurnRing } from './turn-ring.ts';
 
 /** Units of work of one function per turn. */
 const UNIT_STEPS = 64;
+const NEVER = Number.POSITIVE_INFINITY;
 
 export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
   readonly fetcher: CommandFetcher;
@@ -43,6 +44,16 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
   /** The doorbell unit of the QP's function. */
   unitOf(qp: QueuePair): DoorbellUnit {
     return this.#unitsByFunction[qp.owner.number];
+  }
+
+  /** Takes in the completions of bus reads that have arrived by `nowNs`. */
+  land(nowNs: number): void {
+    for (const unit of this.#unitsByFunction) if (unit.inbound.land(nowNs)) this.wake(unit);
+  }
+
+  /** Arrival of the next completion of a bus read; Infinity when no read is in flight. */
+  get nextNs(): number {
+    return this.#unitsByFunction.reduce((nextNs, { inbound }) => Math.min(nextNs, inbound.nextNs), NEVER);
   }
 
   /** Schedules `unit.advance`. No effect when it is scheduled. */
