@@ -50,6 +50,8 @@ export class PhysicalCollectBuffer {
    */
   queuePair: QueuePair | undefined = undefined;
   epoch = 0;
+  /** Function and QoS level by which a kicked command counts in its list (`classOf`). */
+  laneClass = 0;
   /** Credits of a launched command; its record takes them over. */
   hold = new CreditHold();
   /** Its reads, while it is in the send pipeline. */

@@ -21,6 +21,7 @@ export class FunctionCounters {
   commandsFetched = 0;
   commandsCollected = 0;
   commandsStale = 0;
+  levelMismatches = 0;
 
   /** Assigns every field of a new object, so that the fields are listed once. */
   reset(): void {

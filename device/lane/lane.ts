@@ -44,13 +44,14 @@ export class Lane {
     this.listSize = listSize;
   }
 
-  hasRoomFor(qp: QueuePair): boolean {
-    return this.lengths[classOf(qp)] < this.listSize;
+  /** True when the list takes a further command of the function and QoS level. */
+  hasRoomFor(laneClass: number): boolean {
+    return this.lengths[laneClass] < this.listSize;
   }
 
   /** Adds a QP that found the list full. The caller keeps it from being added twice. */
   wait(qp: QueuePair): void {
-    const index = classOf(qp);
+    const index = classOf(qp.owner.number, qp.qosLevel);
     this.#waiters[index] ??= new ReadyQueue<QueuePair>();
     this.#waiters[index].push(qp);
     this.waiting++;
@@ -70,7 +71,7 @@ export class Lane {
   }
 
   append(buffer: PhysicalCollectBuffer): void {
-    this.lengths[classOf(buffer.queuePair as QueuePair)]++;
+    this.lengths[buffer.laneClass]++;
     buffer.nextKicked = undefined;
     if (this.#tail === undefined) this.head = buffer;
     else this.#tail.nextKicked = buffer;
@@ -81,7 +82,7 @@ export class Lane {
   /** Removes and returns the first command, which must exist. */
   shift(): PhysicalCollectBuffer {
     const buffer = this.head as PhysicalCollectBuffer;
-    this.lengths[classOf(buffer.queuePair as QueuePair)]--;
+    this.lengths[buffer.laneClass]--;
     this.head = buffer.nextKicked;
     if (this.head === undefined) this.#tail = undefined;
     buffer.nextKicked = undefined;
@@ -90,7 +91,7 @@ export class Lane {
   }
 }
 
-/** Index of a queue pair's function and QoS level. */
-export function classOf({ owner, qosLevel }: QueuePair): number {
-  return owner.number * QOS_LEVELS + qosLevel;
+/** Index of a function and QoS level. */
+export function classOf(functionNumber: number, qosLevel: number): number {
+  return functionNumber * QOS_LEVELS + qosLevel;
 }

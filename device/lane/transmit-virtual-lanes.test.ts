@@ -156,17 +156,42 @@ t.test('a full kick list refuses commands and reports when it has room', async (
   lanes.onRoom = (qp) => woken.push(qp);
   const [a, b, c] = [load.addQueuePair(), load.addQueuePair(), load.addQueuePair()];
   for (let count = 0; count < 2; count++) load.post(a);
-  for (const qp of [b, b, c]) t.notOk(lanes.hasRoom(qp, false));
+  for (const qp of [b, b, c]) t.notOk(lanes.hasRoomForCollected(qp, qp.qosLevel));
   load.launch();
   t.same(woken, [b], 'room for one');
   load.launch();
   t.same(woken, [b, c], 'no queue pair is left waiting at an empty list');
-  t.ok(lanes.hasRoom(b, true));
+  t.ok(lanes.hasRoom(b));
   for (let count = 0; count < 2; count++) load.post(a);
-  t.notOk(lanes.hasRoom(b, true));
+  t.notOk(lanes.hasRoom(b));
   b.destroyed = true;
   lanes.setLane(0, { listSize: 9 });
   t.equal(woken.length, 2, 'a destroyed queue pair is not woken');
+});
+
+t.test('the level of its VCB decides the lane and the list of a collected command', async (t) => {
+  const load = new LaneLoad({ laneCount: 2, listSize: 1 });
+  const { lanes } = load;
+  const woken: QueuePair[] = [];
+  lanes.onRoom = (qp) => woken.push(qp);
+  lanes.setMap(0, 0, maskOf(0));
+  lanes.setMap(0, 1, maskOf(1));
+  const [a, b] = [load.addQueuePair(0, 0), load.addQueuePair(0, 1)];
+  const { counters } = load.owners[0];
+  load.post(a, false, 1);
+  t.equal(a.lane, 1, 'a QP of level 0, a VCB of level 1');
+  t.equal(counters.levelMismatches, 1);
+  t.notOk(lanes.hasRoom(b), 'it is in the list of level 1');
+  t.notOk(lanes.hasRoomForCollected(load.addQueuePair(0, 0), 1));
+  t.ok(lanes.hasRoomForCollected(load.addQueuePair(0, 1), 0), 'the list of level 0 is empty');
+  load.launch();
+  t.same(woken, [b], 'its launch wakes who waits for level 1; a refused mismatch waits by its doorbell');
+  load.post(a, true);
+  t.equal(a.lane, 0, 'a fetched command has the level of its QP');
+  t.equal(counters.levelMismatches, 1);
+  load.post(b, false, 0);
+  t.equal(b.lane, 0);
+  t.equal(counters.levelMismatches, 2);
 });
 
 t.test('a kick list filled by one function or level neither refuses nor wakes queue pairs of another', async (t) => {
@@ -176,13 +201,13 @@ t.test('a kick list filled by one function or level neither refuses nor wakes qu
   lanes.onRoom = (qp) => woken.push(qp);
   const [a, b, c] = [load.addQueuePair(0, 0), load.addQueuePair(1, 0), load.addQueuePair(1, 1)];
   for (let count = 0; count < 2; count++) load.post(a);
-  t.notOk(lanes.hasRoom(a, false));
+  t.notOk(lanes.hasRoomForCollected(a, a.qosLevel));
   for (const qp of [b, c])
     for (let count = 0; count < 2; count++) {
-      t.ok(lanes.hasRoom(qp, false));
+      t.ok(lanes.hasRoomForCollected(qp, qp.qosLevel));
       load.post(qp);
     }
-  for (const qp of [b, c]) t.notOk(lanes.hasRoom(qp, false));
+  for (const qp of [b, c]) t.notOk(lanes.hasRoomForCollected(qp, qp.qosLevel));
   for (const expected of [[a], [a], [a, b], [a, b], [a, b, c]]) {
     load.launch();
     t.same(woken, expected, 'each is woken by launches of its own class');
@@ -227,7 +252,7 @@ for (let seed = 1; seed <= 20; seed++)
     const someMask = (): number[] => Array.from({ length: random.below(4) }, () => random.below(laneCount));
     for (let step = 0; step < 20_000; step++) {
       const qp = random.pick(load.queuePairs);
-      if (random.oneIn(2) && lanes.hasRoom(qp, false)) load.post(qp, random.oneIn(3));
+      if (random.oneIn(2) && lanes.hasRoomForCollected(qp, qp.qosLevel)) load.post(qp, random.oneIn(3));
       else if (random.oneIn(2)) {
         const buffer = lanes.peek();
         if (buffer !== undefined && random.oneIn(8)) {

@@ -18,7 +18,7 @@ import { divideLanes } from './default-lanes.ts';
 import { KickArbitrator, type LanePort } from './kick-arbitrator.ts';
 import { classOf, Lane, type LaneSettings } from './lane.ts';
 import { LaneMap } from './lane-map.ts';
-import type { LaneMask } from './lane-set.ts';
+import type { LaneMask, LaneSet } from './lane-set.ts';
 import { LaneOwners, OwnerTurns } from './owner-turns.ts';
 
 /** Sequence numbers of commands. A copy: imports are looked up at each use. */
@@ -83,15 +83,18 @@ export class TransmitVirtualLanes {
   }
 
   /**
-   * True when the lane of the QP's next command has room; otherwise `onRoom` is called later.
-   * `dedicated`: the command is in a dedicated buffer of the scheduler.
+   * True when the lane of the QP's next command, fetched into a dedicated buffer, has room.
+   * Otherwise `onRoom` is called later.
    */
-  hasRoom(qp: QueuePair, dedicated: boolean): boolean {
-    const lane = this.#place(qp, dedicated);
-    if (lane.hasRoomFor(qp)) return true;
-    if (!qp.waitsForRoom) lane.wait(qp);
-    qp.waitsForRoom = true;
-    return false;
+  hasRoom(qp: QueuePair): boolean {
+    const { number } = qp.owner;
+    const { qosLevel } = qp;
+    return this.#findRoom(qp, this.map.getDedicatedLanes(number, qosLevel), qosLevel);
+  }
+
+  /** The same for a command that was collected in a VCB of `qosLevel`. */
+  hasRoomForCollected(qp: QueuePair, qosLevel: number): boolean {
+    return this.#findRoom(qp, this.map.getLanes(qp.owner.number, qosLevel), qosLevel);
   }
 
   /**
@@ -99,7 +102,17 @@ export class TransmitVirtualLanes {
    * checked `hasRoom`.
    */
   admit(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
-    const lane = this.#place(qp, buffer.vcb < 0);
+    const { number } = qp.owner;
+    const isDedicated = buffer.vcb < 0;
+    // The level of a collected command is that of its VCB (docs/DOCUMENTS.md decision 18).
+    const qosLevel = isDedicated ? qp.qosLevel : buffer.qosLevel;
+    if (qosLevel !== qp.qosLevel) qp.owner.counters.levelMismatches++;
+    const { map } = this;
+    const lane = this.#place(
+      qp,
+      isDedicated ? map.getDedicatedLanes(number, qosLevel) : map.getLanes(number, qosLevel),
+    );
+    buffer.laneClass = classOf(number, qosLevel);
     buffer.state = PcbState.KICKED;
     buffer.queuePair = qp;
     buffer.epoch = qp.epoch;
@@ -113,7 +126,7 @@ export class TransmitVirtualLanes {
 
   /** The lane in whose turns READ responses of the QP are sent: the lane of its own commands. */
   placeAnswer(qp: QueuePair): number {
-    return this.#place(qp, false).number;
+    return this.#place(qp, this.map.getLanes(qp.owner.number, qp.qosLevel)).number;
   }
 
   /** The command to be launched next; both credits are available. Undefined when there is none. */
@@ -234,12 +247,20 @@ export class TransmitVirtualLanes {
     this.owners.recompute(this.lanes, (lane) => this.map.getOwner(lane));
   }
 
-  #place(qp: QueuePair, dedicated: boolean): Lane {
+  /** A command of another level than its QP's waits for no room: its doorbell does. */
+  #findRoom(qp: QueuePair, set: LaneSet, qosLevel: number): boolean {
+    const lane = this.#place(qp, set);
+    if (lane.hasRoomFor(classOf(qp.owner.number, qosLevel))) return true;
+    if (qosLevel !== qp.qosLevel) return false;
+    if (!qp.waitsForRoom) lane.wait(qp);
+    qp.waitsForRoom = true;
+    return false;
+  }
+
+  /** The lane of the QP's next command: one of `set`, unless commands of it are on a lane. */
+  #place(qp: QueuePair, set: LaneSet): Lane {
     const { map } = this;
     if (qp.kicked > 0 || qp.staged > 0) return this.lanes[qp.lane];
-    const { number } = qp.owner;
-    const { qosLevel } = qp;
-    const set = dedicated ? map.getDedicatedLanes(number, qosLevel) : map.getLanes(number, qosLevel);
     if (qp.laneGeneration !== map.generation || !set.has(qp.lane)) {
       qp.laneGeneration = map.generation;
       qp.lane = set.takeNext();
@@ -254,7 +275,7 @@ export class TransmitVirtualLanes {
     this.functionWaiting[qp.owner.number]--;
     this.#arbitrator.reconsider(lane.number);
     if (lane.length === 0) this.#arbitrator.work.delete(lane.number);
-    if (lane.waiting > 0) this.#wakeWaiters(lane, classOf(qp));
+    if (lane.waiting > 0) this.#wakeWaiters(lane, buffer.laneClass);
     return buffer;
   }
 

@@ -61,7 +61,7 @@ export class CommandAdmission {
       owner.faults.report(fault, qp, buffer.vcb);
       return this.#drop(unit, qp, buffer);
     }
-    if (!this.#lanes.hasRoom(qp, false)) return this.#drop(unit, qp, buffer);
+    if (!this.#lanes.hasRoomForCollected(qp, buffer.qosLevel)) return this.#drop(unit, qp, buffer);
     owner.counters.commandsCollected++;
     this.#lanes.admit(qp, buffer);
   }

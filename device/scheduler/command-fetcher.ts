@@ -73,7 +73,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
    * record. Returns false when the queue has to wait for a read, a buffer or its kick list.
    */
   begin(unit: DoorbellUnit, qp: QueuePair): boolean {
-    if (!unit.inbound.takesReads || !this.#lanes.hasRoom(qp, true)) return false;
+    if (!unit.inbound.takesReads || !this.#lanes.hasRoom(qp)) return false;
     const buffer = this.#bind(qp);
     if (buffer === undefined) return false;
     unit.inbound.read(Inbound.RECORD, qp, 0, buffer);
@@ -103,7 +103,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     unit.inbound.pop();
     qp.fetching--;
     const isDue = buffer.epoch === qp.epoch && sequence === qp.nextSequence;
-    if (isDue && qp.sendsAreTaken && !qp.stopped && this.#lanes.hasRoom(qp, true)) {
+    if (isDue && qp.sendsAreTaken && !qp.stopped && this.#lanes.hasRoom(qp)) {
       this.#fetch(qp, buffer);
       // One write for all commands that were read together.
       if (qp.fetching === 0) unit.descriptors.writePosition(qp);

@@ -161,7 +161,10 @@ function findFaultOf(lane: Lane, functionCount: number): string | undefined {
     const wrong = noteListed(qp, buffer);
     if (wrong !== undefined) return wrong;
     waiting[qp.owner.number]++;
-    lengths[classOf(qp)]++;
+    const level = buffer.vcb < 0 ? qp.qosLevel : buffer.qosLevel;
+    if (buffer.laneClass !== classOf(qp.owner.number, level))
+      return `lane ${lane.number} counts a command of QP ${qp.number} in class ${buffer.laneClass}`;
+    lengths[buffer.laneClass]++;
     length++;
   }
   if (length !== lane.length) return `lane ${lane.number} has ${length} commands and counts ${lane.length}`;

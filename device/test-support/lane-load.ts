@@ -7,6 +7,7 @@
 
 import { CreditSource } from '../collect/credit-hold.ts';
 import { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { FunctionCounters } from '../function/function-counters.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { LanePort } from '../lane/kick-arbitrator.ts';
 import type { LaneMask } from '../lane/lane-set.ts';
@@ -36,7 +37,7 @@ export class LaneLoad {
     this.lanes = new TransmitVirtualLanes({ ...defaults, ...options });
     this.owners = Array.from(
       { length: options.functionCount ?? defaults.functionCount },
-      (_, number) => ({ number }) as UnderlyingFunction,
+      (_, number) => ({ number, counters: new FunctionCounters() }) as UnderlyingFunction,
     );
   }
 
@@ -60,10 +61,11 @@ export class LaneLoad {
     return qp;
   }
 
-  /** Admits the next command of `qp`, from a VCB or in a dedicated buffer. */
-  post(qp: QueuePair, dedicated = false): PhysicalCollectBuffer {
+  /** Admits the next command of `qp`, from a VCB of `qosLevel` or in a dedicated buffer. */
+  post(qp: QueuePair, dedicated = false, qosLevel = qp.qosLevel): PhysicalCollectBuffer {
     const buffer = this.#free.pop() ?? new PhysicalCollectBuffer(0);
     buffer.vcb = dedicated ? -1 : 0;
+    buffer.qosLevel = dedicated ? 0 : qosLevel;
     buffer.view.setUint32(0, qp.nextSequence);
     this.lanes.admit(qp, buffer);
     return buffer;
