@@ -64,7 +64,7 @@ export interface AdapterOptions {
    * or 0: none.
    */
   readonly dmaLatencyNs?: number;
-  /** Reads of payload that may be outstanding when they take time, 1 to 1024; undefined: 64. */
+  /** Reads of payload that may be outstanding when they take time, 1 to 1023; undefined: 64. */
   readonly dmaContexts?: number;
   /** Time in ns that a command spends in the send pipeline at least; undefined or 0: none. */
   readonly pipelineNs?: number;

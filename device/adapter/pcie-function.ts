@@ -163,6 +163,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     // A physical function that dies must not leave the other functions stopped.
     if (underlying.number === PHYSICAL_FUNCTION) {
       shared.control = 0;
+      shared.dmaTiming.reset();
       this.#clearGids();
     }
     underlying.reset(kind);

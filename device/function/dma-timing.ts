@@ -9,8 +9,8 @@
 import type { AdapterClock } from '../host.ts';
 
 /** Limits of the options and of the registers. */
-export const LATENCY_MAX_NS = 1_000_000_000;
-export const DMA_CONTEXTS_MAX = 1024;
+export const LATENCY_MAX_NS = 2 ** 30 - 1;
+export const DMA_CONTEXTS_MAX = 1023;
 /** Contexts unless an option says otherwise. */
 export const DMA_CONTEXTS_DEFAULT = 64;
 

@@ -104,7 +104,7 @@ export class TransmitVirtualLanes {
   admit(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const { number } = qp.owner;
     const isDedicated = buffer.vcb < 0;
-    // The level of a collected command is that of its VCB (docs/DOCUMENTS.md decision 18).
+    // The level of a collected command is that of its VCB (docs/DOCUMENTS.md decision 20).
     const qosLevel = isDedicated ? qp.qosLevel : buffer.qosLevel;
     if (qosLevel !== qp.qosLevel) qp.owner.counters.levelMismatches++;
     const { map } = this;

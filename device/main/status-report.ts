@@ -70,6 +70,7 @@ export function reportAdapter(adapter: Adapter) {
     },
     schedulerBuffers: { total: schedulerBuffers.buffers.length, free: schedulerBuffers.freeCount },
     lanes: reportLanes(adapter.lanes),
+    pipeline: reportPipeline(adapter),
     ports: adapter.ports.map((port) => ({
       number: port.number,
       state: portStateName(port.state),
@@ -84,6 +85,13 @@ export function reportAdapter(adapter: Adapter) {
     drops: reportDrops(receiver, responder),
     functions: adapter.functions.map(reportFunction),
   };
+}
+
+/** The time of reads, and the commands of all functions that wait for theirs. */
+function reportPipeline({ dmaTiming, pipeline }: Adapter) {
+  const { latencyNs, pipelineNs, contexts } = dmaTiming;
+  const { count, contextsUsed, reads } = pipeline.stage;
+  return { latencyNs, pipelineNs, contexts, contextsUsed, commands: count, reads };
 }
 
 /** Packets that the adapter received and dropped, by cause. */
@@ -107,10 +115,12 @@ function reportFunction(port: PcieFunction) {
     managementRefused: owner.counters.managementRefused,
     doorbells: reportDoorbells(port),
     lanes: reportFunctionLanes(shared.lanes, owner.number),
+    inPipeline: shared.pipeline.stage.functionCounts[owner.number],
     commands: {
       collected: owner.counters.commandsCollected,
       fetched: owner.counters.commandsFetched,
       stale: owner.counters.commandsStale,
+      levelMismatches: owner.counters.levelMismatches,
     },
     protectionDomains: countOwned(owner, tables.protectionDomains),
     memoryRegions: countOwned(owner, tables.memoryRegions),
@@ -135,7 +145,13 @@ function reportDoorbells({ underlying, doorbells }: PcieFunction) {
     idle: counters.doorbellsIdle,
     stale: counters.doorbellsStale,
     buffer: { entries: buffer.entries, used: buffer.used },
-    bus: { posted: inbound.posted, reads: inbound.reads, readsLimit: inbound.readsLimit },
+    bus: {
+      posted: inbound.posted,
+      reads: inbound.reads,
+      readsLimit: inbound.readsLimit,
+      flying: inbound.flying,
+      held: doorbells.held.count,
+    },
     overflow: {
       enabled: overflow.enabled,
       depth: overflow.pending,

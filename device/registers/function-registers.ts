@@ -28,6 +28,7 @@ import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import { attachCollectRegisters } from './collect-registers.ts';
 import { attachDoorbellRegisters, resetDoorbellRegisters } from './doorbell-registers.ts';
 import { attachLaneRegisters } from './lane-registers.ts';
+import { attachReadRegisters } from './read-registers.ts';
 import type { RegisterParts } from './register-parts.ts';
 import { attachSendContextRegisters } from './send-context-registers.ts';
 
@@ -45,6 +46,7 @@ export function attachFunctionRegisters(parts: RegisterParts): void {
   attachDoorbellRegisters(parts);
   attachCounters(parts);
   attachLaneRegisters(parts);
+  attachReadRegisters(parts);
   attachPorts(parts);
   attachSendContextRegisters(parts);
   attachFaults(parts);

@@ -7,6 +7,7 @@ import type { CollectUnit } from '../collect/collect-unit.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { VcbSpace } from '../collect/vcb-space.ts';
 import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { DmaTiming } from '../function/dma-timing.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ResetKind } from '../host.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
@@ -14,6 +15,14 @@ import type { SendContexts } from '../pio/send-contexts.ts';
 import type { Port } from '../port/port.ts';
 import type { EventDoorbells } from '../queues/event-doorbells.ts';
 import type { RegisterFile } from './register-file.ts';
+
+/** The send pipeline as registers show it. */
+export interface PipelineCounts {
+  readonly stage: {
+    readonly contextsUsed: number;
+    readonly functionCounts: Int32Array;
+  };
+}
 
 /** Of the adapter as a whole. */
 export interface SharedRegisterParts {
@@ -27,6 +36,8 @@ export interface SharedRegisterParts {
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
   readonly sendContexts: SendContexts;
+  readonly dmaTiming: DmaTiming;
+  readonly pipeline: PipelineCounts;
 }
 
 /** Of one function. */

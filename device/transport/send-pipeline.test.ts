@@ -5,9 +5,11 @@
  * overtake each other, and no credit leaks however a command ends.
  */
 import t from 'tap';
+import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { AdapterOptions } from '../adapter/options.ts';
+import { CompletionStatus, FaultKind, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../adapter/options.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { AdapterLoad } from '../simulations/qos/adapter-load.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
@@ -187,16 +189,16 @@ t.test('reads that carry no payload take no context', async (t) => {
 
 t.test('the latency changes at run time; outstanding reads keep their time', async (t) => {
   const fixture = fixtureWith({});
-  const { dmaTiming } = fixture.machine.device;
+  const setLatency = (ns: number): void => fixture.access.writeRegister(CSR.DMA_LATENCY, 4, ns, 0);
   const { sender, to } = fixture.createPair();
   sender.post(to(INLINE));
   fixture.settle();
-  dmaTiming.latencyNs = 10;
+  setLatency(10);
   sender.post(to(INLINE));
   fixture.settle();
   pass(fixture, 10);
   t.equal(completions(sender), 0, 'completions do not overtake each other');
-  dmaTiming.latencyNs = 0;
+  setLatency(0);
   sender.post(to(INLINE));
   fixture.settle();
   t.equal(completions(sender), 0, 'nor do commands');
@@ -206,6 +208,48 @@ t.test('the latency changes at run time; outstanding reads keep their time', asy
   fixture.settle();
   t.equal(completions(sender), 1, 'at once');
   fixture.finish();
+});
+
+t.test('registers set the times and show what waits; only the physical function sets', async (t) => {
+  const fixture = new AdapterFixture({
+    functionCount: 2,
+    adapter: { laneCount: 1, dmaLatencyNs: LATENCY_NS, dmaContexts: 3, pipelineNs: 5 },
+  });
+  const other = new InProcessAccess(fixture.machine, 1);
+  const settings = [CSR.DMA_LATENCY, CSR.DMA_CONTEXTS, CSR.PIPELINE_TIME];
+  const read = (access = fixture.access): number[] => settings.map((offset) => access.readRegister(offset, 4));
+  t.same(read(), [LATENCY_NS, 3, 5]);
+  const { sender, to } = fixture.createPair();
+  post(sender, to(INLINE), 7);
+  fixture.settle();
+  t.same([fixture.read(CSR.DMA_CONTEXTS_USED), fixture.read(CSR.PIPELINE_COMMANDS)], [3, 7]);
+  t.equal(other.readRegister(CSR.PIPELINE_COMMANDS, 4), 0);
+  for (const offset of settings) other.writeRegister(offset, 4, 9, 0);
+  t.same(read(other), [LATENCY_NS, 3, 5]);
+  t.equal(other.readRegister(CSR.FAULT_COUNT + FaultKind.NOT_PERMITTED * 4, 4), 3);
+  fixture.access.writeRegister(CSR.DMA_CONTEXTS, 4, 0, 0);
+  t.same(read(), [LATENCY_NS, 1, 5], 'one context at least');
+  fixture.access.writeRegister(CSR.DMA_CONTEXTS, 4, 4, 0);
+  fixture.access.writeRegister(CSR.PIPELINE_TIME, 4, 6, 0);
+  pass(fixture);
+  t.equal(completions(sender), 3);
+  t.equal(fixture.read(CSR.DMA_CONTEXTS_USED), 4);
+  fixture.machine.reset(0, 'function');
+  t.same(read(), [LATENCY_NS, 3, 5], 'a reset of the physical function restores the options');
+});
+
+t.test('options out of range are refused', async (t) => {
+  for (const [option, value, range] of [
+    ['dmaLatencyNs', -1, '0 to 1073741823'],
+    ['dmaLatencyNs', 2 ** 30, '0 to 1073741823'],
+    ['pipelineNs', 0.5, '0 to 1073741823'],
+    ['dmaContexts', 0, '1 to 1023'],
+    ['dmaContexts', 1024, '1 to 1023'],
+  ])
+    t.equal(
+      findOptionError({ ...defaultAdapterOptions, [option]: value }),
+      `option ${option} is ${value}; it must be ${range}`,
+    );
 });
 
 /** Ways in which commands in the pipeline end. */
@@ -278,6 +322,30 @@ t.test('commands in the pipeline finish while the adapter is disabled', async (t
   fixture.access.writeRegister(CSR.ADAPTER_CONTROL, 4, 0, 0);
   for (let turn = 0; turn < 3; turn++) pass(fixture);
   t.equal(completions(sender), 3);
+  fixture.finish();
+});
+
+t.test('the level of the VCB decides PCB and lane of a command; the mismatch is counted', async (t) => {
+  const fixture = new AdapterFixture({ adapter: { laneCount: 2, pipelineNs: 10 }, bringUp: { levelOnePages: 16 } });
+  const { lanes } = fixture.machine.device;
+  lanes.setMap(0, 0, [1]);
+  lanes.setMap(0, 1, [2]);
+  const qp = fixture.createQueuePair();
+  const pageOfLevelOne = (fixture.read(CSR.VCB_COUNT) - 1) * PAGE_BYTES;
+  for (const [page, lane, mismatches] of [
+    [qp.parts.page, 0, 0],
+    [pageOfLevelOne, 1, 1],
+  ]) {
+    const command = qp.fill(NOP);
+    qp.advanceSendTail();
+    qp.collect(command, {}, page);
+    fixture.settle();
+    t.equal(lanes.lanes[lane].launches, 1);
+    t.same([fixture.read(CSR.PCB_IN_USE, 0), fixture.read(CSR.PCB_IN_USE, 1)], [1 - lane, lane]);
+    t.equal(fixture.read(CSR.LEVEL_MISMATCHES), mismatches);
+    pass(fixture, 10);
+    t.equal(completions(qp), 1);
+  }
   fixture.finish();
 });
 

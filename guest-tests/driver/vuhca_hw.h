@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x79e6a150u
-#define VUHCA_LAYOUT_HASH_HIGH 0x7ad13faeu
+#define VUHCA_LAYOUT_HASH_LOW 0xa857e1c5u
+#define VUHCA_LAYOUT_HASH_HIGH 0x460be7deu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -1105,6 +1105,38 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_MAPPED_STRIDE 4
 /* Commands of the function in virtual kick lists. (32 bits, ro) */
 #define VUHCA_CSR_KICK_LIST_LENGTH_OFF 0x0334
+/*
+ * Time that a read of guest memory takes. Every function reads it; only the physical one can write
+ * it. (32 bits, rw)
+ */
+#define VUHCA_CSR_DMA_LATENCY_OFF 0x0380
+#define VUHCA_CSR_DMA_LATENCY_NS_SHIFT 0
+#define VUHCA_CSR_DMA_LATENCY_NS_MASK 0x3fffffffu
+/*
+ * DMA contexts of the send pipeline, for all functions. Only the physical function can write it.
+ * (32 bits, rw)
+ */
+#define VUHCA_CSR_DMA_CONTEXTS_OFF 0x0384
+#define VUHCA_CSR_DMA_CONTEXTS_COUNT_SHIFT 0
+#define VUHCA_CSR_DMA_CONTEXTS_COUNT_MASK 0x3ffu
+/*
+ * Time of a command in the send pipeline at least. Only the physical function can write it. (32
+ * bits, rw)
+ */
+#define VUHCA_CSR_PIPELINE_TIME_OFF 0x0388
+#define VUHCA_CSR_PIPELINE_TIME_NS_SHIFT 0
+#define VUHCA_CSR_PIPELINE_TIME_NS_MASK 0x3fffffffu
+/* Reads that the send pipeline has outstanding. (32 bits, ro) */
+#define VUHCA_CSR_DMA_CONTEXTS_USED_OFF 0x038c
+/*
+ * Launched commands of the function that wait for their reads or for the time of the pipeline. (32
+ * bits, ro)
+ */
+#define VUHCA_CSR_PIPELINE_COMMANDS_OFF 0x0390
+/* Writes to the collect BAR that wait on the stalled bus. (32 bits, ro) */
+#define VUHCA_CSR_COLLECT_HELD_OFF 0x0394
+/* Commands collected in a VCB of another QoS level than that of their QP. (32 bits, ro) */
+#define VUHCA_CSR_LEVEL_MISMATCHES_OFF 0x0398
 /* Logical state (port-state) of each port. (32 bits, ro) */
 #define VUHCA_CSR_PORT_STATE_OFF 0x0400
 #define VUHCA_CSR_PORT_STATE_COUNT 2

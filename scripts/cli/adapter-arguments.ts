@@ -6,6 +6,7 @@
 import { Option } from 'commander';
 import { defaultAdapterOptions } from '../../device/adapter/options.ts';
 import { linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
+import { DMA_CONTEXTS_DEFAULT } from '../../device/function/dma-timing.ts';
 import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
@@ -30,6 +31,9 @@ export interface AdapterArguments {
   readonly executionCredits: number;
   readonly completionCredits: number;
   readonly portQueue: number;
+  readonly dmaLatency: number;
+  readonly dmaContexts?: number;
+  readonly pipelineTime: number;
   readonly lids: [number, number];
   readonly nodeGuid: string;
   readonly ordering: string;
@@ -101,6 +105,7 @@ function makeNumberOptions(): Option[] {
     number('--completion-credits <N>', 'Completion credits of all lanes').default(defaults.completionCredits),
     number('--port-queue <N>', 'Packets a port holds until the link takes them').default(defaults.portQueuePackets),
     ...makeDivisionOptions(),
+    ...makeTimeOptions(),
     number(
       '--write-combining <SEED>',
       'Reorders, splits, merges and repeats collect writes as write-combining memory may',
@@ -122,6 +127,19 @@ function makeDivisionOptions(): Option[] {
     number('--idle-ns <NS>', 'Time without activity after which a function lends (default: 10000000)'),
     number('--bus-depth <N>', 'Doorbells that wait on the bus, per entry of a scheduler buffer (default: 4)'),
     number('--fetch-quantum <N>', 'Commands read per turn of a send queue (default: 16; 8 with several functions)'),
+  ];
+}
+
+function makeTimeOptions(): Option[] {
+  return [
+    wholeNumber('--dma-latency <NS>', 'Time of a read of guest memory in ns', 0, ANY).default(0),
+    wholeNumber(
+      '--dma-contexts <N>',
+      `Reads of payload outstanding at most, with --dma-latency (default: ${DMA_CONTEXTS_DEFAULT})`,
+      0,
+      ANY,
+    ),
+    wholeNumber('--pipeline-time <NS>', 'Least time of a command in the send pipeline in ns', 0, ANY).default(0),
   ];
 }
 

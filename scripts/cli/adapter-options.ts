@@ -34,6 +34,9 @@ const typedNames: readonly (readonly [property: keyof AdapterOptions, option: st
   ['idleIntervalNs', 'idle-ns'],
   ['busDepth', 'bus-depth'],
   ['fetchQuantum', 'fetch-quantum'],
+  ['dmaLatencyNs', 'dma-latency'],
+  ['dmaContexts', 'dma-contexts'],
+  ['pipelineNs', 'pipeline-time'],
 ];
 
 /** The adapter's options. Throws UsageError. */
@@ -62,6 +65,9 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
     ...(given.idleNs === undefined ? {} : { idleIntervalNs: given.idleNs }),
     ...(given.busDepth === undefined ? {} : { busDepth: given.busDepth }),
     ...(given.fetchQuantum === undefined ? {} : { fetchQuantum: given.fetchQuantum }),
+    ...(given.dmaLatency === 0 ? {} : { dmaLatencyNs: given.dmaLatency }),
+    ...(given.dmaContexts === undefined ? {} : { dmaContexts: given.dmaContexts }),
+    ...(given.pipelineTime === 0 ? {} : { pipelineNs: given.pipelineTime }),
     ...(given.fault === undefined ? {} : { portLink: readFaults(given.fault) }),
   };
   const error = findOptionError(options);

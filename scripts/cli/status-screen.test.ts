@@ -120,6 +120,25 @@ t.test('resets by their cause, and credits of lanes of its own', async (t) => {
   );
 });
 
+t.test('commands in the pipeline, and writes on a stalled bus', async (t) => {
+  const fixture = new AdapterFixture({ adapter: { dmaLatencyNs: 1500, dmaContexts: 2, pipelineNs: 70 } });
+  const { sender, to } = fixture.createPair();
+  for (let posted = 0; posted < 3; posted++) sender.post(to({ inline: Uint8Array.of(1) }), 'collect');
+  fixture.settle();
+  const report = reportOf(fixture);
+  const text = renderStatus(report, RATES);
+  t.match(text, /3 in the pipeline/);
+  t.match(text, '\npipeline     3 commands, reads take 1500 ns, 2 of 2 DMA contexts, commands 70 ns\n');
+  t.match(text, 'credits 3/256 execution, 3/1024 completion');
+  const [adapter] = report.adapters;
+  const [unit] = adapter.functions;
+  const doorbells = { ...unit.doorbells, bus: { ...unit.doorbells.bus, held: 9 } };
+  const commands = { ...unit.commands, levelMismatches: 4 };
+  const busy = { ...report, adapters: [{ ...adapter, functions: [{ ...unit, doorbells, commands }] }] };
+  t.match(renderStatus(busy, RATES), '0 idle, !9 collect writes held');
+  t.match(renderStatus(busy, RATES), /4 by a VCB\s+of\s+another\s+level|4 by a VCB of another level/);
+});
+
 t.test('on a terminal, good states are green, and what needs a look is red', async (t) => {
   const fixture = new AdapterFixture();
   fixture.access.writeRegister(0x7ff8, 4, 1, 0);

@@ -110,6 +110,8 @@ function describeFunction(unit: FunctionReport): string[] {
       `${commands.stale} stale`,
       `${unit.lanes.launches} launched`,
       `${unit.lanes.waiting} waiting`,
+      ...(unit.inPipeline > 0 ? [`${unit.inPipeline} in the pipeline`] : []),
+      ...(commands.levelMismatches > 0 ? [`${commands.levelMismatches} by a VCB of another level`] : []),
     ]),
     line('objects', [
       `${unit.protectionDomains} PDs`,
@@ -167,6 +169,7 @@ function describeDoorbells({
   overflow,
   sweeps,
   stalled,
+  bus,
 }: FunctionReport['doorbells']): string[] {
   return [
     line('doorbells', [
@@ -174,6 +177,7 @@ function describeDoorbells({
       `${implicit} implicit`,
       `${idle} idle`,
       ...(stalled ? [`${BAD}STALLED`] : []),
+      ...(bus.held > 0 ? [bad(bus.held, 'collect writes held')] : []),
     ]),
     line('overflow', [
       `${overflow.depth} doorbells`,
@@ -193,7 +197,7 @@ export function describeFaults({ counts, first }: FunctionReport['faults']): str
   return [...lines, line('first fault', describeFirstFault(first))];
 }
 
-function describeBuffers({ collectBuffers, schedulerBuffers, lanes }: AdapterReport): string[] {
+function describeBuffers({ collectBuffers, schedulerBuffers, lanes, pipeline }: AdapterReport): string[] {
   const { total, free, shared, sharedInUse } = collectBuffers;
   return [
     line('PCBs', [
@@ -206,6 +210,20 @@ function describeBuffers({ collectBuffers, schedulerBuffers, lanes }: AdapterRep
       `${lanes.launches} launched`,
       `credits ${lanes.execution.used}/${lanes.execution.total} execution`,
       `${lanes.completion.used}/${lanes.completion.total} completion`,
+    ]),
+    ...describePipeline(pipeline),
+  ];
+}
+
+/** The time of reads, and who waits for them; nothing while they take no time. */
+function describePipeline({ latencyNs, pipelineNs, contexts, contextsUsed, commands }: AdapterReport['pipeline']) {
+  if (latencyNs + pipelineNs + commands === 0) return [];
+  return [
+    line('pipeline', [
+      `${commands} commands`,
+      `reads take ${latencyNs} ns`,
+      `${contextsUsed} of ${contexts} DMA contexts`,
+      ...(pipelineNs > 0 ? [`commands ${pipelineNs} ns`] : []),
     ]),
   ];
 }

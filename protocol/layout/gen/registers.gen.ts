@@ -164,6 +164,27 @@ export const CSR = {
   TVL_MAPPED: 0x032c,
   /** Commands of the function in virtual kick lists. */
   KICK_LIST_LENGTH: 0x0334,
+  /**
+   * Time that a read of guest memory takes. Every function reads it; only the physical one can
+   * write it.
+   */
+  DMA_LATENCY: 0x0380,
+  /**
+   * DMA contexts of the send pipeline, for all functions. Only the physical function can write it.
+   */
+  DMA_CONTEXTS: 0x0384,
+  /** Time of a command in the send pipeline at least. Only the physical function can write it. */
+  PIPELINE_TIME: 0x0388,
+  /** Reads that the send pipeline has outstanding. */
+  DMA_CONTEXTS_USED: 0x038c,
+  /**
+   * Launched commands of the function that wait for their reads or for the time of the pipeline.
+   */
+  PIPELINE_COMMANDS: 0x0390,
+  /** Writes to the collect BAR that wait on the stalled bus. */
+  COLLECT_HELD: 0x0394,
+  /** Commands collected in a VCB of another QoS level than that of their QP. */
+  LEVEL_MISMATCHES: 0x0398,
   /** Logical state (port-state) of each port. */
   PORT_STATE: 0x0400,
   /** Base LID of each port. */
@@ -431,6 +452,36 @@ export function getCsrCollectControlChoke(value: number): number {
 /** `value` with the field replaced. */
 export function setCsrCollectControlChoke(value: number, field: number): number {
   return ((value & 0xfffffffe) | (field & 0x1)) >>> 0;
+}
+
+export const CSR_DMA_LATENCY_NS_MASK = 0x3fffffff;
+/** Nanoseconds; 0: none. */
+export function getCsrDmaLatencyNs(value: number): number {
+  return value & 0x3fffffff;
+}
+/** `value` with the field replaced. */
+export function setCsrDmaLatencyNs(value: number, field: number): number {
+  return ((value & 0xc0000000) | (field & 0x3fffffff)) >>> 0;
+}
+
+export const CSR_DMA_CONTEXTS_COUNT_MASK = 0x000003ff;
+/** Most reads outstanding; 0 means 1. */
+export function getCsrDmaContextsCount(value: number): number {
+  return value & 0x3ff;
+}
+/** `value` with the field replaced. */
+export function setCsrDmaContextsCount(value: number, field: number): number {
+  return ((value & 0xfffffc00) | (field & 0x3ff)) >>> 0;
+}
+
+export const CSR_PIPELINE_TIME_NS_MASK = 0x3fffffff;
+/** Nanoseconds; 0: none. */
+export function getCsrPipelineTimeNs(value: number): number {
+  return value & 0x3fffffff;
+}
+/** `value` with the field replaced. */
+export function setCsrPipelineTimeNs(value: number, field: number): number {
+  return ((value & 0xc0000000) | (field & 0x3fffffff)) >>> 0;
 }
 
 export const CSR_OVERFLOW_CONTROL_ENABLE_MASK = 0x00000001;
@@ -895,6 +946,20 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'TVL_MAPPED', section: "lanes", offset: 0x032c, bits: 32, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'KICK_LIST_LENGTH', section: "lanes", offset: 0x0334, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DMA_LATENCY', section: "reads of guest memory", offset: 0x0380, bits: 32, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x3fffffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DMA_CONTEXTS', section: "reads of guest memory", offset: 0x0384, bits: 32, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x3ff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'PIPELINE_TIME', section: "reads of guest memory", offset: 0x0388, bits: 32, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x3fffffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'DMA_CONTEXTS_USED', section: "reads of guest memory", offset: 0x038c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'PIPELINE_COMMANDS', section: "reads of guest memory", offset: 0x0390, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'COLLECT_HELD', section: "reads of guest memory", offset: 0x0394, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'LEVEL_MISMATCHES', section: "reads of guest memory", offset: 0x0398, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'PORT_STATE', section: "ports", offset: 0x0400, bits: 32, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
