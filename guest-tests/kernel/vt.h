@@ -246,6 +246,7 @@ extern const struct vt_suite vt_suite_global;
 extern const struct vt_suite vt_suite_shares;
 extern const struct vt_suite vt_suite_stop;
 extern const struct vt_suite vt_suite_overflow;
+extern const struct vt_suite vt_suite_pipeline;
 extern const struct vt_suite vt_suite_once;
 extern const struct vt_suite vt_suite_share_requests;
 extern const struct vt_suite vt_suite_share_allocation;
