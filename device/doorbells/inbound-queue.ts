@@ -150,13 +150,14 @@ export class InboundQueue {
     this.taken++;
   }
 
-  /** Completions arrive in the order of the reads, also when the latency has become shorter. */
+  /**
+   * Completions arrive in the order of the reads: when the latency has become shorter, a later read
+   * arrives with the one before it.
+   */
   #fly(kind: Inbound, qp: QueuePair | undefined, sequence: number, buffer: PhysicalCollectBuffer | undefined): void {
     const flights = this.#flights;
-    const last = flights[(this.#firstFlight + this.flying + flights.length - 1) % flights.length];
     const flight = flights[(this.#firstFlight + this.flying) % flights.length];
-    const arrivalNs = this.#timing.clock.now() + this.#timing.latencyNs;
-    flight.arrivalNs = this.flying > 0 ? Math.max(arrivalNs, last.arrivalNs) : arrivalNs;
+    flight.arrivalNs = this.#timing.clock.now() + this.#timing.latencyNs;
     flight.kind = kind;
     flight.queuePair = qp;
     flight.sequence = sequence;

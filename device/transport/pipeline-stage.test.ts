@@ -85,6 +85,27 @@ t.test('lanes take turns to leave', async (t) => {
   t.same(bench.pass(0), [blocked]);
 });
 
+t.test('lanes take turns for contexts', async (t) => {
+  const bench = new Bench({ dmaLatencyNs: 100, dmaContexts: 1 });
+  const long = bench.enter(0, 3);
+  const short = bench.enter(2, 1);
+  t.same(bench.pass(100), []);
+  t.same(bench.pass(100), [short]);
+  t.same(bench.pass(100), []);
+  t.same(bench.pass(100), [long]);
+});
+
+t.test('a PCB that is dropped and used again waits for its own reads', async (t) => {
+  const bench = new Bench({ dmaLatencyNs: 100 });
+  const command = bench.enter(0, 1);
+  bench.clock.advance(60);
+  bench.stage.drop(bench.owners[0], () => {});
+  bench.stage.enter(command, 1);
+  t.same(bench.pass(40), [], 'the read of the dropped command arrives');
+  t.same(bench.pass(59), []);
+  t.same(bench.pass(1), [command]);
+});
+
 t.test('a function that is reset loses its commands on every lane; others keep order and reads', async (t) => {
   const bench = new Bench({ dmaLatencyNs: 100, dmaContexts: 2 });
   const { stage } = bench;

@@ -199,13 +199,14 @@ export class PipelineStage {
     }
   }
 
-  /** Completions arrive in the order of the reads, also when the latency has become shorter. */
+  /**
+   * Completions arrive in the order of the reads: when the latency has become shorter, a later read
+   * arrives with the one before it.
+   */
   #fly(command: Command, arrivalNs: number): void {
-    const last = (this.#first + this.contextsUsed - 1 + DMA_CONTEXTS_MAX) % DMA_CONTEXTS_MAX;
-    const slot = (last + 1) % DMA_CONTEXTS_MAX;
-    const earliestNs = this.contextsUsed > 0 ? this.#arrivals[last] : arrivalNs;
+    const slot = (this.#first + this.contextsUsed) % DMA_CONTEXTS_MAX;
     this.#readers[slot] = command;
-    this.#arrivals[slot] = Math.max(arrivalNs, earliestNs);
+    this.#arrivals[slot] = arrivalNs;
     this.contextsUsed++;
     this.reads++;
   }
