@@ -11,10 +11,13 @@ import { CompletionStatus, FaultKind, SendOpcode, ServiceType } from '../../prot
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../adapter/options.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import { AdapterLoad } from '../simulations/qos/adapter-load.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { NOP } from '../test-support/command-poster.ts';
 import { connect } from '../test-support/connected-fixture.ts';
+import { countPayloadReads } from './payload-reads.ts';
+import { RECORDS_PER_QUEUE_PAIR } from './requester-state.ts';
 
 const LATENCY_NS = 1000;
 const INLINE = { inline: Uint8Array.of(1) };
@@ -284,11 +287,13 @@ for (const [name, end] of Object.entries(endings))
       t.equal(fixture.machine.device.pipeline.stage.contextsUsed, 0);
       if (fixture.host.quietBecause !== '') return;
       fixture.finish();
-      if (name === 'the error state')
-        t.same(
-          qp.parts.sendCq.drain().map(({ queueSequence, status }) => [queueSequence, status]),
-          Array.from({ length: 9 }, (_, sequence) => [sequence, CompletionStatus.FLUSHED]),
-        );
+      if (name !== 'the error state') return;
+      const { reads } = fixture.machine.device.pipeline.stage;
+      t.equal(reads, 4 * (serviceType === ServiceType.UD ? 3 : 2), 'commands that are flushed need no reads');
+      t.same(
+        qp.parts.sendCq.drain().map(({ queueSequence, status }) => [queueSequence, status]),
+        Array.from({ length: 9 }, (_, sequence) => [sequence, CompletionStatus.FLUSHED]),
+      );
     });
 
 t.test('a reset drops the commands of its function only', async (t) => {
@@ -323,6 +328,51 @@ t.test('commands in the pipeline finish while the adapter is disabled', async (t
   for (let turn = 0; turn < 3; turn++) pass(fixture);
   t.equal(completions(sender), 3);
   fixture.finish();
+});
+
+t.test('more commands in the pipeline than a connection has records: the rest returns to the send queue', async (t) => {
+  const fixture = fixtureWith({ dmaLatencyNs: 0, pipelineNs: 100, portQueuePackets: 2 });
+  const count = 3 * RECORDS_PER_QUEUE_PAIR;
+  const { a, b } = connect(fixture, { sendEntriesLog2: 8, receiveEntriesLog2: 8 });
+  for (let posted = 0; posted < count; posted++) fixture.postReceive(b, 8);
+  for (let posted = 0; posted < count; posted++) {
+    a.post(INLINE);
+    // Some are launched while others stay, and while records wait for the port.
+    if (posted % 5 === 0) fixture.machine.step();
+    if (posted % 7 === 0) fixture.machine.clock.advance(30);
+  }
+  for (let turn = 0; turn < 40; turn++) pass(fixture, 100);
+  const sequences = a.parts.sendCq.drain().map(({ queueSequence }) => queueSequence);
+  t.same(sequences, [...Array(count).keys()], 'each is executed once, in order');
+  fixture.finish();
+});
+
+t.test('reads of a command', async (t) => {
+  const fixture = fixtureWith({});
+  const pair = fixture.createPair();
+  const { a } = connect(fixture);
+  const buffer = fixture.createBuffer(20_000);
+  const readsOf = (qp: DriverQueuePair, request: SendRequest): number => {
+    const bytes = qp.fill(request);
+    return countPayloadReads(qp === a, new DataView(bytes.buffer, bytes.byteOffset, bytes.length));
+  };
+  const two = [fixture.sge(buffer, 0, 4097), fixture.sge(buffer, 0, 1)];
+  const empty = fixture.sge(buffer, 0, 0);
+  t.equal(readsOf(a, INLINE), 0);
+  t.equal(readsOf(a, NOP), 0);
+  t.equal(readsOf(a, { sges: [fixture.sge(buffer, 0, 4096)] }), 1);
+  t.equal(readsOf(a, { sges: two }), 3);
+  t.equal(readsOf(a, { sges: [...two, empty] }), 3);
+  t.equal(readsOf(a, { sges: [] }), 0);
+  t.equal(readsOf(a, { opcode: SendOpcode.RDMA_WRITE, sges: two, remote: { address: 0, rkey: 0 } }), 3);
+  t.equal(readsOf(a, { opcode: SendOpcode.RDMA_READ, sges: two, remote: { address: 0, rkey: 0 } }), 0);
+  t.equal(readsOf(a, { header: { opcode: SendOpcode.FAST_REGISTER } }), 1);
+  t.equal(readsOf(a, { header: { opcode: SendOpcode.LOCAL_INVALIDATE } }), 0);
+  t.equal(readsOf(pair.sender, pair.to(INLINE)), 1, 'the address handle');
+  t.equal(readsOf(pair.sender, pair.to({ sges: two })), 4);
+  t.equal(readsOf(pair.sender, NOP), 0);
+  t.equal(readsOf(a, { sges: two, header: { sgeCount: 17 } }), 0, 'a command that fails');
+  t.equal(readsOf(a, { sges: two, header: { sgeCount: 16 } }), 0, 'elements beyond its end');
 });
 
 t.test('the level of the VCB decides PCB and lane of a command; the mismatch is counted', async (t) => {
