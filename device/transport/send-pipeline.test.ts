@@ -16,6 +16,7 @@ import { AdapterLoad } from '../simulations/qos/adapter-load.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { NOP } from '../test-support/command-poster.ts';
 import { connect } from '../test-support/connected-fixture.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
 import { countPayloadReads } from './payload-reads.ts';
 import { RECORDS_PER_QUEUE_PAIR } from './requester-state.ts';
 
@@ -344,6 +345,26 @@ t.test('more commands in the pipeline than a connection has records: the rest re
   for (let turn = 0; turn < 40; turn++) pass(fixture, 100);
   const sequences = a.parts.sendCq.drain().map(({ queueSequence }) => queueSequence);
   t.same(sequences, [...Array(count).keys()], 'each is executed once, in order');
+  fixture.finish();
+});
+
+t.test('a command behind staged ones does not return to the send queue before them', async (t) => {
+  const peer = new PacketPeer({ fixture: { adapter: { laneCount: 1, pipelineNs: 100 } } });
+  const { fixture, qp } = peer;
+  post(qp, INLINE, RECORDS_PER_QUEUE_PAIR);
+  fixture.settle();
+  fixture.machine.clock.advance(50);
+  post(qp, INLINE, 6);
+  fixture.settle();
+  pass(fixture, 50);
+  t.equal(fixture.read(CSR.PIPELINE_COMMANDS), 6, 'the connection has all its records');
+  post(qp, INLINE, 1);
+  fixture.settle();
+  for (let turn = 0; turn < 10; turn++) {
+    pass(fixture, 100);
+    for (const { psn } of peer.take()) peer.acknowledge(psn - peer.firstPsn);
+  }
+  t.equal(completions(qp), RECORDS_PER_QUEUE_PAIR + 7);
   fixture.finish();
 });
 
