@@ -147,13 +147,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       connected: this.connected,
       receiveQueue: this.#receiveQueue,
     });
-    this.pipeline = new SendPipeline(
-      this.lanes,
-      this.ports,
-      new UdRequester(this.tables.keys),
-      this.connected,
-      new PipelineStage(this.dmaTiming, functionCount),
-    );
+    const stage = new PipelineStage(this.dmaTiming, functionCount);
+    this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.tables.keys), this.connected, stage);
     this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.tables.queuePairs, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
