@@ -224,6 +224,11 @@ export const layers: readonly Layer[] = [
   },
   { path: 'scripts/layers', holds: 'this table, and the check of it', uses: of('') },
   {
+    path: 'scripts/mutate',
+    holds: '`npm run mutate`: which changes of the sources no test notices',
+    uses: of('qemu/setup'),
+  },
+  {
     path: 'scripts/ledger',
     holds: 'collects what tests say of the specification',
     uses: of('test-support qemu/setup'),

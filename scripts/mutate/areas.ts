@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What mutation tests change, by area, and the test files that have to notice: the unit tests
+ * beside the units, plus those of the whole adapter that show the same mechanism. A path stands for
+ * all files whose paths begin with it. Read by main.ts, run-area.ts and scores.ts.
+ */
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const TEST = '.test.ts';
+
+export interface Area {
+  /** Argument of `npm run mutate`, and row in docs/TESTING.md. */
+  readonly name: string;
+  /** Beginnings of the paths of source files. */
+  readonly sources: readonly string[];
+  /** Beginnings of the paths of test files. */
+  readonly tests: readonly string[];
+}
+
+function folders(name: string, names: readonly string[], more: readonly string[] = []): Area {
+  const paths = names.map((folder) => `device/${folder}/`);
+  return { name, sources: paths, tests: [...paths, ...more] };
+}
+
+function transport(name: string): Area {
+  const tests = ['device/transport/', 'device/conformance/connected', 'device/protection/'];
+  return { name, sources: [`device/transport/${name}`], tests };
+}
+
+export const areas: readonly Area[] = [
+  folders('collect', ['collect'], ['device/scheduler/']),
+  folders('doorbells', ['doorbells', 'scheduler']),
+  folders('lane', ['lane']),
+  folders('events', ['events']),
+  folders('pio', ['pio']),
+  folders('shares', ['shares']),
+  folders('protection', ['protection']),
+  folders('trace', ['trace']),
+  transport('requester'),
+  transport('responder'),
+  transport('completer'),
+];
+
+/** The source files of `area`, without tests, as paths from the root of the repository. */
+export function sourcesOf(area: Area): string[] {
+  return area.sources.flatMap(listFiles).filter((path) => !path.endsWith(TEST));
+}
+
+/** The test files of `area`. */
+export function testsOf(area: Area): string[] {
+  return area.tests.flatMap(listFiles).filter((path) => path.endsWith(TEST));
+}
+
+/** TypeScript files whose paths begin with `beginning`; their folder is part of it. */
+function listFiles(beginning: string): string[] {
+  const folder = beginning.endsWith('/') ? beginning.slice(0, -1) : dirname(beginning);
+  return readdirSync(join(ROOT, folder))
+    .map((name) => `${folder}/${name}`)
+    .filter((path) => path.startsWith(beginning) && path.endsWith('.ts'))
+    .sort();
+}

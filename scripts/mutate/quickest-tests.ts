@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Which tests a mutant meets: of those that reach it, the quickest ones, up to a sum of processor
+ * time, so that a survivor costs no more than that. Called by test-runner.ts after the run without
+ * mutants.
+ */
+
+/** How often each test reaches each mutant, by their ids. */
+export type Coverage = Record<string, Record<string, number>>;
+
+/**
+ * Removes from `coverage` what goes beyond `budget` milliseconds for a mutant; its quickest test
+ * always stays. `times` has milliseconds by the id of the test.
+ */
+export function keepQuickest(coverage: Coverage, times: Readonly<Record<string, number>>, budget: number): void {
+  const spent = new Map<string, number>();
+  for (const test of Object.keys(coverage).sort((a, b) => times[a] - times[b])) {
+    for (const mutant of Object.keys(coverage[test])) {
+      const before = spent.get(mutant);
+      if (before !== undefined && before + times[test] > budget) delete coverage[test][mutant];
+      else spent.set(mutant, (before ?? 0) + times[test]);
+    }
+  }
+}

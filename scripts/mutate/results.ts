@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The two checked-in files of mutation testing: `scores.json` (counts per area) and
+ * `survivors.json` (each change that no test notices, with the reason). A survivor is known by the
+ * text of its line and by its change, not by its number, so that changes elsewhere in a file keep
+ * its reason. Called by main.ts and scores.ts.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+
+/** The reason of a survivor that waits for its judgement. */
+export const OPEN = 'open: needs a test or a reason';
+
+/** A change that no test notices. */
+export interface Survivor {
+  readonly file: string;
+  /** The line before the change, without its indent. */
+  readonly code: string;
+  /** `text before -> text after`. */
+  readonly change: string;
+  readonly reason: string;
+}
+
+/** Counts of an area. */
+export interface Score {
+  readonly mutants: number;
+  readonly killed: number;
+  /** Survivors whose reason says that no test can notice. */
+  readonly excused: number;
+  /** Mutants that had no time; they count in none of the others. */
+  readonly untried: number;
+}
+
+/** A result as Stryker reports it, as far as it matters here. */
+export interface MutantOutcome {
+  readonly fileName: string;
+  readonly status: string;
+  readonly replacement?: string;
+  readonly location: { readonly start: Place; readonly end: Place };
+}
+
+/** Line from 1, column from 1. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+const NOTICED = ['Killed', 'Timeout'];
+const UNNOTICED = ['Survived', 'NoCoverage'];
+
+export const isKilled = ({ status }: MutantOutcome): boolean => NOTICED.includes(status);
+export const hasSurvived = ({ status }: MutantOutcome): boolean => UNNOTICED.includes(status);
+
+/** The survivor that `outcome` is, with the reason of the same one in `known`. */
+export function describeSurvivor(outcome: MutantOutcome, source: string, known: readonly Survivor[]): Survivor {
+  const { start, end } = outcome.location;
+  const lines = source.split('\n');
+  const code = lines[start.line - 1].trim();
+  const cut = lines.slice(start.line - 1, end.line);
+  cut[cut.length - 1] = cut[cut.length - 1].slice(0, end.column - 1);
+  cut[0] = cut[0].slice(start.column - 1);
+  const change = `${squeeze(cut.join(' '))} -> ${squeeze(outcome.replacement ?? '')}`;
+  const survivor = { file: outcome.fileName, code, change };
+  return { ...survivor, reason: known.find((other) => isSame(other, survivor))?.reason ?? OPEN };
+}
+
+export function isSame(left: Omit<Survivor, 'reason'>, right: Omit<Survivor, 'reason'>): boolean {
+  return left.file === right.file && left.code === right.code && left.change === right.change;
+}
+
+/** Percent of mutants that tests notice, rounded down. */
+export function percentKilled({ mutants, killed }: Score): number {
+  return mutants === 0 ? 100 : Math.floor((100 * killed) / mutants);
+}
+
+export function readScores(): Record<string, Score> {
+  return JSON.parse(readFileSync(join(FOLDER, 'scores.json'), 'utf8'));
+}
+
+export function readSurvivors(): Record<string, Survivor[]> {
+  return JSON.parse(readFileSync(join(FOLDER, 'survivors.json'), 'utf8'));
+}
+
+export function writeResults(scores: Record<string, Score>, survivors: Record<string, Survivor[]>): void {
+  writeFileSync(join(FOLDER, 'scores.json'), `${JSON.stringify(scores, null, 2)}\n`);
+  writeFileSync(join(FOLDER, 'survivors.json'), `${JSON.stringify(survivors, null, 2)}\n`);
+}
+
+/** One line, at most 100 characters. */
+function squeeze(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length <= 100 ? line : `${line.slice(0, 97)}...`;
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What run-area.ts tells the test runner in the worker process. */
+
+/** Name of the runner, and of the option with its RunnerOptions as JSON. */
+export const RUNNER_NAME = 'in-process';
+
+export interface RunnerOptions {
+  /** Test files, from the root of the repository. */
+  readonly tests: readonly string[];
+  /** Milliseconds since 1970 from which no mutant is tried any more; null for never. */
+  readonly deadline: number | null;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The test runner that Stryker loads into its worker process: tests are loaded once, and a mutant
+ * is switched on between two executions. @stryker-mutator/tap-runner starts a process for each test
+ * file and mutant, which costs a second or more where a unit's tests themselves take milliseconds.
+ * The second plugin leaves messages of errors as they are. Named in run-area.ts.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import {
+  type InstrumenterContext,
+  INSTRUMENTER_CONSTANTS as names,
+  type StrykerOptions,
+} from '@stryker-mutator/api/core';
+import { commonTokens, declareClassPlugin, declareValuePlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin';
+import {
+  type DryRunResult,
+  DryRunStatus,
+  determineHitLimitReached,
+  type MutantRunOptions,
+  type MutantRunResult,
+  MutantRunStatus,
+  type TestResult,
+  type TestRunner,
+  TestStatus,
+  toMutantRunResult,
+} from '@stryker-mutator/api/test-runner';
+import './string-messages.ts';
+import { keepQuickest } from './quickest-tests.ts';
+import { executeTest, type RecordedTest, recordTests } from './recorded-tests.ts';
+import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
+
+/** Milliseconds of processor time that a mutant may cost. */
+const BUDGET = 700;
+/** In the copy of the repository: milliseconds of processor time of each test, by its id. */
+const TIMES = 'test-times.json';
+
+class InProcessRunner implements TestRunner {
+  static readonly inject = tokens(commonTokens.options);
+  readonly #options: RunnerOptions;
+  readonly #context: InstrumenterContext = {};
+  #tests: RecordedTest[] | undefined;
+  readonly #times: Record<string, number> = {};
+
+  constructor(options: StrykerOptions) {
+    this.#options = JSON.parse(options[RUNNER_NAME] as string);
+    Object.assign(globalThis, { [names.NAMESPACE]: this.#context });
+  }
+
+  capabilities(): { reloadEnvironment: boolean } {
+    return { reloadEnvironment: false };
+  }
+
+  async dryRun(): Promise<DryRunResult> {
+    const result = await this.#execute(await this.#load(), false);
+    if (result.status !== DryRunStatus.Complete) return result;
+    writeFileSync(TIMES, JSON.stringify(this.#times));
+    const { mutantCoverage } = this.#context;
+    if (mutantCoverage === undefined) return result;
+    keepQuickest(mutantCoverage.perTest, this.#times, BUDGET);
+    return { ...result, mutantCoverage };
+  }
+
+  async mutantRun({ activeMutant, testFilter, hitLimit }: MutantRunOptions): Promise<MutantRunResult> {
+    const { deadline } = this.#options;
+    if (deadline !== null && Date.now() > deadline)
+      return { status: MutantRunStatus.Error, errorMessage: 'no time left for this mutant' };
+    const tests = this.#tests ?? sortByTime(await this.#load());
+    const wanted = testFilter === undefined ? tests : tests.filter(({ id }) => testFilter.includes(id));
+    Object.assign(this.#context, { activeMutant: activeMutant.id, hitLimit, hitCount: hitLimit && 0 });
+    return toMutantRunResult(await this.#execute(wanted, true), false);
+  }
+
+  async #load(): Promise<RecordedTest[]> {
+    this.#tests ??= await recordTests(this.#options.tests);
+    return this.#tests;
+  }
+
+  async #execute(tests: readonly RecordedTest[], bail: boolean): Promise<DryRunResult> {
+    const results: TestResult[] = [];
+    for (const test of tests) {
+      const { id, name, path: fileName } = test;
+      this.#context.currentTestId = id;
+      const begin = performance.now();
+      const { user } = process.cpuUsage();
+      const failureMessage = await executeTest(test);
+      this.#times[id] = (process.cpuUsage().user - user) / 1000;
+      const limit = determineHitLimitReached(this.#context.hitCount, this.#context.hitLimit);
+      if (limit !== undefined) return limit;
+      const base = { id, name, fileName, timeSpentMs: performance.now() - begin };
+      if (failureMessage === undefined) results.push({ ...base, status: TestStatus.Success });
+      else results.push({ ...base, status: TestStatus.Failed, failureMessage });
+      if (bail && failureMessage !== undefined) break;
+    }
+    return { status: DryRunStatus.Complete, tests: results };
+  }
+}
+
+/** Quick tests first: most mutants are killed by them. */
+function sortByTime(tests: RecordedTest[]): RecordedTest[] {
+  const times: Record<string, number> = JSON.parse(readFileSync(TIMES, 'utf8'));
+  return tests.sort((a, b) => times[a.id] - times[b.id]);
+}
+
+/** The part of Babel's paths that the second plugin needs. */
+interface SyntaxPath {
+  isThrowStatement(): boolean;
+}
+
+const messages = {
+  shouldIgnore: (path: unknown) =>
+    (path as SyntaxPath).isThrowStatement() ? 'the message of an error is not a mechanism' : undefined,
+};
+
+export const strykerPlugins = [
+  declareClassPlugin(PluginKind.TestRunner, RUNNER_NAME, InProcessRunner),
+  declareValuePlugin(PluginKind.Ignore, 'messages', messages),
+];
