@@ -35,6 +35,14 @@ t.test('outcomes', async (t) => {
     ],
     'a test that never ends shows nothing',
   );
+  t.same(
+    reader.outcomes.map(({ test, passed }) => [test, passed]),
+    [
+      ['good', true],
+      ['bad', false],
+      ['skipped', false],
+    ],
+  );
 });
 
 t.test('the document is in the order of the specification', async (t) => {

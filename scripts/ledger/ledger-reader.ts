@@ -16,10 +16,18 @@ export interface LedgerEntry {
   readonly passed: boolean;
 }
 
+/** A test of a file's top level, and how it ended. */
+export interface TestOutcome {
+  readonly path: string;
+  readonly test: string;
+  readonly passed: boolean;
+}
+
 const COMMENT = new RegExp(`^# ${LEDGER_MARK} ([\\d.]+) \\| (.*)\n$`);
 
 export class LedgerReader {
   readonly entries: LedgerEntry[] = [];
+  readonly outcomes: TestOutcome[] = [];
   readonly #path: string;
   readonly #parser = new Parser();
   /** The statements of the test that is running. */
@@ -51,6 +59,7 @@ export class LedgerReader {
 
   #close({ name, ok, skip, todo }: Result): void {
     const passed = ok && skip === false && todo === false;
+    this.outcomes.push({ path: this.#path, test: unescapeTap(name), passed });
     for (const open of this.#open) this.entries.push({ ...open, path: this.#path, test: name, passed });
     this.#open = [];
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run ledger`: runs every test that names statements of the InfiniBand specification
- * (`ledger(t, section, statement)`) and writes docs/COMPLIANCE.md: which test shows which
- * statement. `--check` (`npm run check:ledger`) writes nothing and fails when the document differs:
- * a statement's test is missing, was not run, or failed.
+ * (`ledger(t, section, statement)`), and every test that document-rows.ts names; writes
+ * docs/COMPLIANCE.md and the last section of docs/DOCUMENTS.md: which test shows what. `--check`
+ * (`npm run check:ledger`) writes nothing and fails when a document differs: a test is missing, was
+ * not run, or failed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +15,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
-import { formatLedger, type LedgerEntry, LedgerReader } from './ledger-reader.ts';
+import { readDocumentSources, readNamedTests } from './document-sources.ts';
+import { DOCUMENTS_PATH, writeDocumentLedger } from './documents.ts';
+import { formatLedger, LedgerReader } from './ledger-reader.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TESTS = 'device';
@@ -29,52 +32,53 @@ function findTests(): string[] {
 }
 
 /** Runs one test file and reads its TAP output. */
-async function readTest(path: string): Promise<LedgerEntry[]> {
+async function readTest(path: string): Promise<LedgerReader> {
   const reader = new LedgerReader(path);
   const child = spawn(process.execPath, ['--import=tsx', path], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(child, 'close');
   for await (const line of createInterface({ input: child.stdout })) reader.push(line);
   reader.finish();
   await closed;
-  return reader.entries;
+  return reader;
 }
 
-async function collect(): Promise<LedgerEntry[]> {
-  const paths = findTests();
-  const byPath = new Map<string, LedgerEntry[]>();
+async function readTests(paths: readonly string[]): Promise<LedgerReader[]> {
+  const byPath = new Map<string, LedgerReader>();
   let next = 0;
   const work = async (): Promise<void> => {
     for (let path = paths[next++]; path !== undefined; path = paths[next++]) byPath.set(path, await readTest(path));
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
-  return paths.flatMap((path) => byPath.get(path) ?? []);
+  return [...byPath.values()];
 }
 
-/** Writes the document, or compares it; returns the exit status. */
-async function writeLedger(check: boolean): Promise<number> {
-  const entries = await collect();
+/** Writes both documents, or compares them; returns the exit status. */
+async function writeLedgers(check: boolean): Promise<number> {
+  const named = readNamedTests().filter((path) => existsSync(join(ROOT, path)));
+  const readers = await readTests([...new Set([...findTests(), ...named])].sort());
+  const entries = readers.flatMap((reader) => reader.entries);
+  const outcomes = readers.flatMap((reader) => reader.outcomes);
   const failed = entries.filter(({ passed }) => !passed);
+  const { page, problems } = writeDocumentLedger(readDocumentSources(ROOT, outcomes));
   for (const { section, statement, test } of failed)
-    process.stderr.write(`IBTA ${section}: "${statement}" is not shown: ${test} did not pass\n`);
-  const text = formatLedger(entries);
-  const file = join(ROOT, DOCUMENT);
-  const shown = entries.length - failed.length;
-  if (!check) {
-    writeFileSync(file, text);
-    process.stdout.write(`${DOCUMENT}: ${shown} of ${entries.length} statements are shown by tests that pass\n`);
-    return failed.length === 0 ? 0 : 1;
+    problems.push(`IBTA ${section}: "${statement}" is not shown: ${test} did not pass`);
+  for (const [path, text] of [
+    [DOCUMENT, formatLedger(entries)],
+    [DOCUMENTS_PATH, page],
+  ]) {
+    const file = join(ROOT, path);
+    if (!check) writeFileSync(file, text);
+    else if (!existsSync(file) || readFileSync(file, 'utf8') !== text)
+      problems.push(`${path} differs from the tests: a statement or its test has changed; run npm run ledger`);
   }
-  const isCurrent = existsSync(file) && readFileSync(file, 'utf8') === text;
-  if (!isCurrent)
-    process.stderr.write(
-      `${DOCUMENT} differs from the tests: a statement or its test has changed; run npm run ledger\n`,
-    );
+  for (const sentence of problems) process.stderr.write(`${sentence}\n`);
+  const shown = entries.length - failed.length;
   process.stdout.write(`${shown} of ${entries.length} statements are shown by tests that pass\n`);
-  return isCurrent && failed.length === 0 ? 0 : 1;
+  return problems.length === 0 ? 0 : 1;
 }
 
 await runEntry(async () => {
-  const script = defineScript('npm run ledger --', `Writes ${DOCUMENT}: which test shows which statement.`);
+  const script = defineScript('npm run ledger --', `Writes ${DOCUMENT} and ${DOCUMENTS_PATH}: which test shows what.`);
   const checked = script.option('--check', 'Writes nothing and fails when a statement is not shown.');
-  process.exitCode = await writeLedger(readOptions<{ check?: boolean }>(checked).check ?? false);
+  process.exitCode = await writeLedgers(readOptions<{ check?: boolean }>(checked).check ?? false);
 });

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What shows each paragraph of the five source documents: tests in process, cases of the guest's
+ * test module, or why the adapter does otherwise. The rows are those of the tables in
+ * docs/DOCUMENTS.md that name a place in the adapter; documents.ts joins both. Titles of tests may
+ * be cut at the end.
+ */
+
+/** The evidence for one row. */
+export interface Evidence {
+  /** `folder/file: title` below `device/`, without `.test.ts`. */
+  readonly tests?: readonly string[];
+  /** `suite case` of guest-tests/kernel. */
+  readonly guest?: readonly string[];
+  /** Where, how and why the adapter differs. */
+  readonly otherwise?: string;
+}
+
+const test = (...tests: readonly string[]): Evidence => ({ tests });
+const guest = (...cases: readonly string[]): Evidence => ({ guest: cases });
+const otherwise = (reason: string): Evidence => ({ otherwise: reason });
+
+function both(...parts: readonly Evidence[]): Evidence {
+  const tests = parts.flatMap((part) => part.tests ?? []);
+  const cases = parts.flatMap((part) => part.guest ?? []);
+  const reason = parts.flatMap((part) => part.otherwise ?? []).join('; ');
+  return { tests, guest: cases, ...(reason === '' ? {} : { otherwise: reason }) };
+}
+
+const SHARED = 'shares/share-requests: ';
+const FIGURE_11 = `${SHARED}figure 11: weather, ocean and control get what the document gives them`;
+const COLLECT = 'collect/collect: ';
+const LANES = 'lane/transmit-virtual-lanes: ';
+const OVERFLOW = 'doorbells/doorbell-overflow: ';
+const DOORBELLS = 'doorbells/hazards-doorbells: ';
+const TIMERS = 'events/event-timers: ';
+const PIO = 'pio/send-contexts: ';
+const TRACE = 'trace/trace: ';
+
+const qualityOfService: Readonly<Record<string, Evidence>> = {
+  '5-7': both(test('shares/shares: a page beyond the share is dropped and counted'), guest('shares outside')),
+  '11': test('collect/pcb-allocator: a level binds its own PCBs, then those of its function, then those of all'),
+  '12-18': guest('identity pci'),
+  '19': both(test('shares/shares: figure 11: the control machine gives'), guest('share_requests give')),
+  '20-21': otherwise('QEMU is hypervisor and processors: nothing of them is in the adapter'),
+  '22-23': both(test('queues/queue-pair-states: RESET empties both queues'), guest('once wrap')),
+  '24-26': otherwise('QEMU has root complex and IOMMU; the adapter accesses memory through its host'),
+  '27-28': both(test('conformance/datagrams: from port'), guest('ports all-ways')),
+  '29': test('adapter/several-functions: as many functions as there can be'),
+  '30-32': test('adapter/several-functions: as many functions as there can be'),
+  '33': both(test(`${SHARED}refusals name the field`), guest('management pd')),
+  '34': both(test('scheduler/exactly-once: queue pairs take turns'), guest('stop again')),
+  '35-38': test(`${COLLECT}any size, order and repetition of stores`),
+  '39': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
+  '40': test('lane/hazards-lanes: hazard 18: a completion credit whose ACK was lost'),
+  '41': test(`${LANES}a full port stops only the lanes that need it`),
+  '42': test('lane/hazards-lanes: hazard 17: no execution credit leaks'),
+  '43': test('lane/hazards-lanes: hazard 18: repeated ACKs after a retry release the credit once'),
+  '44': test(`${LANES}a lane takes private credits first`),
+  '45-46': test(`${LANES}a full kick list refuses commands`),
+  '47': test(`${LANES}launches follow the weights of lanes exactly`, `${LANES}a lane that needs two shared credits`),
+  '48': both(test(`${COLLECT}any size, order and repetition of stores`), guest('collect mixed-sizes')),
+  '49': test('management/management: a length no command can have frees the dedicated buffer'),
+  '50': test('collect/pcb-allocator: a level binds its own PCBs'),
+  '51-52': test(`${LANES}the lane map has lanes for levels, functions and dedicated buffers`),
+  '53': test('collect/pcb-allocator: a share that shrinks below its use converges'),
+  '54': test(`${SHARED}PCBs as in the example of the document`),
+  '55': guest('shares accounts'),
+  '56': test('collect/hazards-collect: hazard 6: a command begins before the last one'),
+  '57': guest('shares shortage-level-0'),
+  '58': both(test('collect/vcb-space: the runs of functions start one behind the other'), guest('shares divider')),
+  '59-60': both(test('collect/vcb-space: the runs of functions start one behind the other'), guest('shares divider')),
+  '61': test('collect/pcb-allocator: lent PCBs are used by other functions'),
+  '62-63': both(test('shares/shares: the host asks with more rights than any guest'), guest('share_requests give')),
+  '64': test('shares/share-adjuster: a share returns when its guest leaves', 'shares/shares: idle shares are lent'),
+  '65': test('shares/shares: refused requests name the field in the command'),
+  '66-68': both(test(FIGURE_11), guest('share_allocation lane')),
+  '69': both(test(`${SHARED}refusals name the field`), guest('share_requests refused-functions')),
+  '70-71': test('collect/vcb-space: a number in use stays with its page through a move'),
+  '72-73': test(`${SHARED}PCBs as in the example of the document`),
+  '74-76': both(test(`${SHARED}figure 11 by explicit map of lanes`), guest('share_allocation map')),
+  '77': test('adapter/fuzz: random management commands'),
+  '78': test(`${SHARED}lanes that come go to every level`),
+  '79': test(`${SHARED}what one change gives back the next one may take`),
+  '80-86': both(test(`${SHARED}figure 11: the tenants split what they have`), guest('share_requests split')),
+  '87': test('shares/shares: two users of one dedicated collect buffer'),
+  '88': test('shares/shares: two users of one dedicated collect buffer'),
+  '89': guest('reset lock'),
+  '90': test('management/management: commands may be written in any order and size'),
+  '91': test('lane/adapter-lanes: fetched commands use the lanes of dedicated buffers'),
+  '92-94': guest('parallel own-buffers'),
+  '95': guest('collect words'),
+  '96': test('collect/pcb-allocator: a level binds its own PCBs', `${COLLECT}one QoS level cannot take`),
+  '97': test(`${COLLECT}nothing happens before the last missing piece`),
+  '98': test(`${COLLECT}without a PCB a command is refused`),
+  '99-100': both(test(`${COLLECT}send-queue mode keeps the first 8 bytes`), guest('collect_errors refused')),
+  '101': test(`${COLLECT}send-queue mode ends by cancel`),
+  '102-107': test('scheduler/exactly-once: one doorbell covers all commands up to the tail'),
+  '108-111': both(test('collect/hazards-collect: hazard 2: the word with the length'), guest('collect length-last')),
+  '112-113': test('collect/hazards-collect: hazard 5: words arrive twice'),
+  '114': test(`${LANES}queue pairs are spread evenly over their lanes`),
+  '115': test(`${LANES}a kick list filled by one function`),
+  '116-117': test(`${LANES}a lane that needs two shared credits`),
+  '118-119': both(test('conformance/connected-lists: SENDs and WRITEs may have inline'), guest('connected inline')),
+  '120': guest('datagram sizes'),
+  '121': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
+  '122-124': test('lane/hazards-lanes: hazard 18: a completion credit whose ACK was lost'),
+  '125-131': test(FIGURE_11, 'shares/shares: figure 11: the control machine gives'),
+};
+
+const doorbells: Readonly<Record<string, Evidence>> = {
+  '4-6': both(test(`${DOORBELLS}hazard 14: with overflow the same seed drains`), guest('overflow spill')),
+  '10': test('scheduler/exactly-once: one doorbell covers all commands up to the tail'),
+  '11-16': otherwise('these are host and QEMU: the adapter reaches memory through its host'),
+  '17-19': guest('ports all-ways'),
+  '20': guest('management pd'),
+  '21': test(`${DOORBELLS}hazard 13: a full scheduler buffer spills in order`),
+  '22-23': guest('datagram sizes'),
+  '24': guest('once wrap'),
+  '25-26': test('scheduler/exactly-once: queue pairs take turns'),
+  '27': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
+  '28-29': both(test(`${OVERFLOW}each function spills only its own doorbells`), guest('overflow refused-rings')),
+  '30-38': otherwise('guests and QEMU: nothing of them is in the adapter'),
+  '39': guest('identity pci'),
+  '40-42': test('adapter/several-functions: as many functions as there can be'),
+  '43-46': test('adapter/several-functions: as many functions as there can be'),
+  '47': test('conformance/connected-turns: QPs that wake without work'),
+  '48': test('lane/hazards-lanes: hazard 18: a completion credit whose ACK was lost'),
+  '49-52': test(`${LANES}launches follow the weights of lanes exactly`),
+  '53-58': test('collect/pcb-allocator: a level binds its own PCBs'),
+  '59': test(`${COLLECT}without a PCB a command is refused`),
+  '60-61': guest('shares accounts'),
+  '63': guest('parallel own-buffers'),
+  '64-65': test(`${COLLECT}any size, order and repetition of stores`),
+  '66': test(`${COLLECT}send-queue mode keeps the first 8 bytes`),
+  '67': test(`${OVERFLOW}thresholds: spilling begins below the low threshold`),
+  '68': guest('shares shortage-level-0'),
+  '69': guest('datagram doorbell-bulk'),
+  '70': test('scheduler/exactly-once: queue pairs take turns'),
+  '71': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
+  '72': test(`${DOORBELLS}hazard 16: a QP linked by two sources is in the list once`),
+  '73': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
+  '74': both(test(`${DOORBELLS}hazard 14: without overflow`), guest('overflow deadlock')),
+  '75': test(`${DOORBELLS}hazard 14: reads at their limit with no dedicated buffer free`),
+  '76': test(`${DOORBELLS}hazard 11: a tail that is visible before its WQE`),
+  '77': test(`${LANES}launches follow the weights of lanes exactly`),
+  '78-80': test('conformance/connected-lists: SGE lists are gathered and scattered'),
+  '81': test('events/events: hazard 31: entry, then event, then interrupt'),
+  '82': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
+  '83': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
+  '84': test(`${DOORBELLS}hazard 14: reads at their limit with no dedicated buffer free`),
+  '85': test('doorbells/overflow-thresholds: adaptive: an episode without reads at their limit'),
+  '86-88': both(test(`${DOORBELLS}hazard 13: a full scheduler buffer spills in order`), guest('overflow spill')),
+  '89': test('main/timeline: spill and drain: each doorbell written to the overflow buffer'),
+  '90-91': test(`${OVERFLOW}policy most-spilled: a QP with doorbells in the overflow buffer`),
+  '92': test(`${OVERFLOW}thresholds: spilling begins below the low threshold`, `${OVERFLOW}adaptive thresholds`),
+  '93-95': test('main/timeline: spill and drain: each doorbell written to the overflow buffer'),
+  '96-97': both(test(`${DOORBELLS}hazard 14: with overflow the same seed drains`), guest('overflow deadlock')),
+};
+
+const events: Readonly<Record<string, Evidence>> = {
+  '1': both(test(`${TIMERS}hazard 30: stamp and local time compare across the wrap`), guest('timers time-wrap')),
+  '2': test(`${TIMERS}hazard 29: clearing a clear EQ pending bit changes nothing`),
+  '3': both(test(`${TIMERS}the first event sets both bytes`), guest('timers summary')),
+  '4': both(test(`${TIMERS}a late driver is interrupted once per delay`), guest('timers unresponsive')),
+};
+
+const trace: Readonly<Record<string, Evidence>> = {
+  '1': both(test('trace/trace-equivalence: hazard 40: guest memory, wire and interrupts'), guest('trace running')),
+  '2': test(`${TRACE}blocks keep all headers of datagrams, UC messages`),
+  '4': test(`${TRACE}a message of an RC connection is one block`, `${TRACE}hazard 40: a ring that wraps`),
+};
+
+const sendContexts: Readonly<Record<string, Evidence>> = {
+  'abstract; claim 1 (partitioning)': guest('pio allocator', 'pio_halts partition'),
+  'abstract; claim 1 (implementing)': both(test(`${PIO}hazard 21: stores of many packets`), guest('pio counter-wrap')),
+  'claim 1 (receiving)': both(test(`${PIO}hazard 21: stores of many packets`), guest('pio out-of-order-fill')),
+  'claim 1 (egressing)': test('pio/send-context-limits: hazard 22: packets leave in order of completion'),
+  'abstract; claim 1 (detecting, returning)': test(`${PIO}hazard 22: a packet that leaves before an older one`),
+  'abstract, last sentence': both(test('pio/send-context-limits: hazard 21: the counter wraps'), guest('pio reasons')),
+};
+
+/** By document, and by the first column of its table in docs/DOCUMENTS.md. */
+export const evidence: Readonly<Record<string, Readonly<Record<string, Evidence>>>> = {
+  'US 8,484,392': qualityOfService,
+  'US 9,069,485': doorbells,
+  IPCOM000126453D: events,
+  IPCOM000010133D: trace,
+  'US 2015/0378953': sendContexts,
+};
