@@ -405,6 +405,11 @@ t.test('commands for queue pairs that do not exist, or of another level, are cou
     fixture.settle();
   }
   t.equal(fixture.faults(FaultKind.COMMAND_BAD_QP), 5);
+  sender.collect(sender.fill(to({ header: { qosLevel: 1 } })));
+  fixture.settle();
+  t.equal(fixture.faults(FaultKind.COMMAND_QOS), 1);
+  t.notOk(sender.parts.sendCq.ready);
+  t.equal(fixture.read(CSR.PCB_IN_USE), 0);
   fixture.postReceive(receiver, GRH);
   sender.post(to());
   t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);

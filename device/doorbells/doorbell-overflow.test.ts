@@ -250,7 +250,42 @@ t.test('removing an overflow buffer with doorbells in it loses none of their com
   flood.fixture.finish();
 });
 
-t.test('thresholds: spilling begins below the low threshold and ends at the high one', async (t) => {
+t.test('thresholds: spilling ends at the high threshold and begins one below the low one', async (t) => {
+  for (const [low, high] of [
+    [2, 3],
+    [2, 5],
+    [2, 8],
+    [5, 6],
+    [5, 8],
+  ] as const) {
+    const flood = new DoorbellFlood({ budget: 1 });
+    flood.fixture.settle();
+    flood.setThresholds(low, high);
+    const begins: number[] = [];
+    const ends: number[] = [];
+    let [spilling, free] = [0, BUFFER_ENTRIES];
+    flood.fixture.machine.onStep = () => {
+      const before = { spilling, free };
+      spilling = getCsrOverflowStatusSpilling(flood.read(CSR.OVERFLOW_STATUS));
+      free = BUFFER_ENTRIES - flood.read(CSR.DOORBELL_BUFFER_USED);
+      if (spilling > before.spilling) begins.push(before.free);
+      if (spilling < before.spilling) ends.push(free);
+    };
+    for (let round = 0; round < 3; round++) {
+      flood.burst();
+      flood.fixture.settle();
+    }
+    const what = `thresholds ${low} and ${high}`;
+    t.same(begins, [low - 1, low - 1, low - 1], `${what}: free entries when spilling begins`);
+    // The step that ends spilling may free another entry.
+    const atEnd = Math.min(high + 1, BUFFER_ENTRIES);
+    t.same(ends, [atEnd, atEnd, atEnd], `${what}: free entries after spilling has ended`);
+    t.equal(flood.findWrong(), undefined);
+    flood.fixture.finish();
+  }
+});
+
+t.test('thresholds: spilling begins below the low threshold, and no setting loses a doorbell', async (t) => {
   const flood = new DoorbellFlood({ budget: 1 });
   flood.fixture.settle();
   flood.setThresholds(5, 7);
