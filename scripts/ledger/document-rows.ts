@@ -161,7 +161,7 @@ const doorbells: Readonly<Record<string, Evidence>> = {
 const events: Readonly<Record<string, Evidence>> = {
   '1': both(test(`${TIMERS}hazard 30: stamp and local time compare across the wrap`), guest('timers time-wrap')),
   '2': test(`${TIMERS}hazard 29: clearing a clear EQ pending bit changes nothing`),
-  '3': both(test(`${TIMERS}the first event sets both bytes`), guest('timers summary')),
+  '3': both(test(`${TIMERS}the first event sets both bytes`), guest('polling summary')),
   '4': both(test(`${TIMERS}a late driver is interrupted once per delay`), guest('timers unresponsive')),
 };
 
