@@ -117,8 +117,8 @@ t.test('each misuse has its cause', async (t) => {
   t.equal(causeOf(two, follow(SHORTEST - DWORD)), BAD_LENGTH);
   t.equal(
     causeOf(SHORTEST, (blocks) => blocks.store(two, WORD, 0, 0, true)),
-    NONE,
-    'its length is not looked at yet',
+    BAD_LENGTH,
+    'a start behind a gap',
   );
   const cleared = new SendBlocks(4);
   cleared.store(0, WORD, 0x7fffffff, -1, false);
