@@ -5,6 +5,8 @@
  */
 import t from 'tap';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { DmaTiming } from '../function/dma-timing.ts';
+import type { AdapterClock } from '../host.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellBuffer } from './doorbell-buffer.ts';
 import { Inbound, InboundQueue } from './inbound-queue.ts';
@@ -72,7 +74,7 @@ t.test('the most spilled queue pair is sought among unchecked entries, the first
 });
 
 t.test('arrivals keep their order around the end of the queue, and reads are counted', async (t) => {
-  const inbound = new InboundQueue(2, 2);
+  const inbound = new InboundQueue(2, 2, new DmaTiming({} as AdapterClock, {}));
   const qp = makeQueuePair(1);
   const buffer = {} as PhysicalCollectBuffer;
   t.same([inbound.kind, inbound.length], [Inbound.NONE, 0]);
