@@ -26,6 +26,11 @@ const SETS = [
     header: 'guest-tests/driver/vuhca_hw.h',
   },
   { module: 'protocol/infiniband/tables.ts', title: 'InfiniBand wire formats', folder: 'protocol/infiniband/gen' },
+  {
+    module: 'protocol/infiniband/mad/tables.ts',
+    title: 'Management datagrams',
+    folder: 'protocol/infiniband/mad/gen',
+  },
 ];
 
 /** Loads every table module that exists. */
