@@ -235,13 +235,13 @@ sent by adapter0 QP 2: SEND number 0, 8 bytes in 1 packet, SUCCESS
        0.010 us  QP 4 sends           command 0 is whole in VCB 2 (the kick)
        0.020 us  QP 4 sends           command 0 launched from lane 0
        0.030 us  QP 4 sends             NOP, signaled
-       0.070 us  QP 4 sends           command complete: it sends nothing
-       0.080 us  QP 4 sends           completion written to CQ 5
-       0.090 us  QP 4 sends           event of CQ 5 written to EQ 3
-       0.100 us  QP 4 sends           secondary summary byte 1 of EQ 3 set
-       0.110 us  QP 4 sends           primary summary byte of EQ 3 set
+       0.060 us  QP 4 sends           command complete: it sends nothing
+       0.070 us  QP 4 sends           completion written to CQ 5
+       0.080 us  QP 4 sends           event of CQ 5 written to EQ 3
+       0.090 us  QP 4 sends           secondary summary byte 1 of EQ 3 set
+       0.100 us  QP 4 sends           primary summary byte of EQ 3 set
        0.130 us  QP 4 sends           interrupt: MSI-X vector 7
-0.070 us from the first of these to the end on QP 4
+0.060 us from the first of these to the end on QP 4
 no packet of it was sent: there is no other side
 
 sent by QP 5: NOP number 0, 0 bytes in 0 packets, SUCCESS
@@ -249,12 +249,12 @@ sent by QP 5: NOP number 0, 0 bytes in 0 packets, SUCCESS
        0.010 us  QP 5 sends           command 0 is whole in VCB 3 (the kick)
        0.020 us  QP 5 sends           command 0 launched from lane 1
        0.030 us  QP 5 sends             NOP, signaled
-       0.070 us  QP 5 sends           command complete: it sends nothing
-       0.080 us  QP 5 sends           completion written to CQ 6
-       0.090 us  QP 5 sends           event of CQ 6 written to EQ 3
-       0.100 us  QP 5 sends           secondary summary byte 2 of EQ 3 set
-       0.110 us  QP 5 sends           no interrupt: EQ 3 holds events, and its time stamp lies ahead
-0.070 us from the first of these to the end on QP 5
+       0.060 us  QP 5 sends           command complete: it sends nothing
+       0.070 us  QP 5 sends           completion written to CQ 6
+       0.080 us  QP 5 sends           event of CQ 6 written to EQ 3
+       0.090 us  QP 5 sends           secondary summary byte 2 of EQ 3 set
+       0.100 us  QP 5 sends           no interrupt: EQ 3 holds events, and its time stamp lies ahead
+0.060 us from the first of these to the end on QP 5
 no packet of it was sent: there is no other side
 `,
   'a READ, the vector is masked, one side': `sent by QP 2: RDMA_READ number 0, 300 bytes in 1 packet, SUCCESS
@@ -286,11 +286,11 @@ received by QP 5: SEND number 0, 3 bytes in 1 packet, SUCCESS
        0.030 us  QP 4 sends             SEND, signaled, inline
        0.050 us  QP 4 sends           packet sent: UD_SEND_ONLY, PSN 0, 3 bytes
        0.050 us  QP 4 sends           command complete: all of it is sent
-       0.080 us  QP 4 sends           completion written to CQ 5
-       0.090 us  QP 4 sends           event of CQ 5 written to EQ 3
-       0.100 us  QP 4 sends           secondary summary byte 0 of EQ 3 set
-       0.110 us  QP 4 sends           primary summary byte of EQ 3 set
-       0.120 us  QP 4 sends           no interrupt: the delay of EQ 3 says that software polls
+       0.070 us  QP 4 sends           completion written to CQ 5
+       0.080 us  QP 4 sends           event of CQ 5 written to EQ 3
+       0.090 us  QP 4 sends           secondary summary byte 0 of EQ 3 set
+       0.100 us  QP 4 sends           primary summary byte of EQ 3 set
+       0.110 us  QP 4 sends           no interrupt: the delay of EQ 3 says that software polls
        0.130 us  QP 5 receives        packet received: UD_SEND_ONLY, PSN 0, 3 bytes
        0.130 us  QP 5 receives        message complete: all of it is in memory
        0.140 us  QP 5 receives        completion written to CQ 6
