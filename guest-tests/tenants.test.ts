@@ -11,5 +11,5 @@ import { runTenants } from './tenant-run.ts';
 t.setTimeout(0);
 
 t.test('the physical function and two virtual ones', async (t) => {
-  reportTenants(t, await runTenants({ count: 300 }));
+  reportTenants(t, await runTenants({ count: 100 }));
 });
