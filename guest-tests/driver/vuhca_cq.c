@@ -66,12 +66,15 @@ bool vuhca_cq_has_byte(struct vuhca_dev *dev,
 }
 
 /* Handler of a CQ's own summary byte: the CQ has completions. */
-void vuhca_cq_marked(struct vuhca_dev *dev, void *object)
+u32 vuhca_cq_marked(struct vuhca_dev *dev, void *object)
 {
 	struct vuhca_cq *cq = object;
+	u32 before = READ_ONCE(cq->consumed);
 
 	if (cq->completion)
 		cq->completion(cq, cq->context);
+	/* A handler may leave them to another thread. */
+	return max(READ_ONCE(cq->consumed) - before, 1U);
 }
 
 /**

@@ -46,6 +46,7 @@ struct vuhca_summary {
  * @polls: Count of polls.
  * @idle_polls: Count of polls that found the primary byte clear.
  * @marked: Count of secondary bytes found set.
+ * @completions: Count of completions that handlers took, of events at least.
  * @switches: Count of changes from interrupts to polling.
  */
 struct vuhca_poller {
@@ -62,6 +63,7 @@ struct vuhca_poller {
 	u64 polls;
 	u64 idle_polls;
 	u64 marked;
+	u64 completions;
 	u64 switches;
 };
 
@@ -118,8 +120,9 @@ typedef void (*vuhca_entry_handler)(struct vuhca_dev *dev,
  * @handlers: Handler of each event type, or NULL.
  * @has_byte: Tells whether a secondary byte announces the event of an entry, so
  *	that the entry itself needs no handler. Any context.
- * @marked: Called for the object of a secondary byte that was set. Any context,
- *	under the event queue's lock.
+ * @marked: Called for the object of a secondary byte that was set. Returns the
+ *	completions that its handler took, at least 1. Any context, under the
+ *	event queue's lock.
  * @credit_interrupt: Called after each interrupt of EQ 0, whose vector is also
  *	that of send credits. Any context.
  * @deadman: Called at each tick of the deadman, unless that is switched off.
@@ -129,7 +132,7 @@ struct vuhca_event_ops {
 	vuhca_entry_handler handlers[VUHCA_EVENT_TYPES];
 	bool (*has_byte)(struct vuhca_dev *dev,
 			 const struct vuhca_event_entry *entry);
-	void (*marked)(struct vuhca_dev *dev, void *object);
+	u32 (*marked)(struct vuhca_dev *dev, void *object);
 	void (*credit_interrupt)(struct vuhca_dev *dev);
 	void (*deadman)(struct vuhca_dev *dev);
 };

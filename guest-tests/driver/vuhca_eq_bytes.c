@@ -20,7 +20,8 @@ static bool vuhca_take_byte(struct vuhca_eq *eq, unsigned int i)
 		return false;
 	/* Clear the byte before the object is looked at. */
 	mb();
-	eq->dev->event_ops->marked(eq->dev, poller->objects[i]);
+	poller->completions +=
+		eq->dev->event_ops->marked(eq->dev, poller->objects[i]);
 	return true;
 }
 

@@ -14,15 +14,20 @@
 /* With more interrupts than that in a window, polling costs less. */
 #define VUHCA_POLL_WINDOW_MS	20
 #define VUHCA_POLL_ABOVE	20
-/* With fewer events than that in a window of polling, interrupts cost less. */
-#define VUHCA_POLL_BELOW	3
+/* With fewer completions than that in a window of polling, interrupts cost less. */
+#define VUHCA_POLL_BELOW	2
 /*
- * A wake-up of the worker costs as much as an interrupt, so polls are rare and
- * each should find several events: periods are longer while each finds three
- * events in two polls, and shorter while it finds less than one.
+ * A wake-up of the worker costs as much as an interrupt, and each poll arms the
+ * CQs that it finds, so polls are rare and each should find many completions.
+ * Periods are longer while that finds more: a sender that waits for each
+ * completion gains nothing by a longer one. They are shorter than the shortest
+ * of such loads only when a poll finds so many that queues would run dry.
  */
+#define VUHCA_POLL_PERIOD_LEAST_US	100
 #define VUHCA_POLL_PERIOD_MIN_US	1000
-#define VUHCA_POLL_PERIOD_MAX_US	4000
+#define VUHCA_POLL_PERIOD_MAX_US	8000
+#define VUHCA_POLL_MANY			64
+#define VUHCA_POLL_ENOUGH		16
 /* The adapter interrupts when the worker is later than that. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
 /*
@@ -153,42 +158,35 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 	queue_work(system_unbound_wq, &poller->work);
 }
 
-/*
- * The period of the next window: longer while the worker finds enough events
- * each time that it wakes.
- */
-static unsigned int vuhca_poll_period(unsigned int period_us,
-				      unsigned int count, unsigned int sleeps)
+/* The period of the next window, after one of @polls polls. */
+static unsigned int vuhca_poll_period(unsigned int period_us, u64 completions,
+				      unsigned int polls)
 {
-	if (2 * count >= 3 * sleeps)
-		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
-	if (count < sleeps)
+	if (completions > (u64)VUHCA_POLL_MANY * polls)
+		return max(period_us / 2, VUHCA_POLL_PERIOD_LEAST_US);
+	if (completions < polls)
 		return max(period_us / 2, VUHCA_POLL_PERIOD_MIN_US);
+	if (2 * completions >= 3 * polls &&
+	    completions < (u64)VUHCA_POLL_ENOUGH * polls)
+		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
 	return period_us;
 }
 
-/*
- * Polls for one window; false when there was little to do or the EQ is gone.
- * The worker sleeps only after a poll that found nothing: under a load without
- * pauses it must not make the senders wait for room in their queues.
- */
+/* Polls for one window; false when there was little to do or the EQ is gone. */
 static bool vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
-	unsigned int found, count = 0, sleeps = 0;
+	u64 completions = READ_ONCE(eq->poller.completions);
+	unsigned int polls = 0;
 
 	do {
-		found = vuhca_poll_eq(eq);
-		count += found;
-		if (found) {
-			cond_resched();
-			continue;
-		}
-		sleeps++;
+		vuhca_poll_eq(eq);
+		polls++;
 		usleep_range(*period_us * 3 / 4, *period_us);
 	} while (!time_after(jiffies, end));
-	*period_us = vuhca_poll_period(*period_us, count, sleeps);
-	return count >= VUHCA_POLL_BELOW && READ_ONCE(eq->eqn) &&
+	completions = READ_ONCE(eq->poller.completions) - completions;
+	*period_us = vuhca_poll_period(*period_us, completions, polls);
+	return completions >= VUHCA_POLL_BELOW && READ_ONCE(eq->eqn) &&
 	       READ_ONCE(adaptive);
 }
 

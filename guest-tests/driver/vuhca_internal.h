@@ -120,7 +120,7 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn);
 /* vuhca_cq.c */
 bool vuhca_cq_has_byte(struct vuhca_dev *dev,
 		       const struct vuhca_event_entry *entry);
-void vuhca_cq_marked(struct vuhca_dev *dev, void *object);
+u32 vuhca_cq_marked(struct vuhca_dev *dev, void *object);
 void vuhca_cq_event(struct vuhca_dev *dev,
 		    const struct vuhca_event_entry *entry);
 
