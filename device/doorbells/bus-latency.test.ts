@@ -23,17 +23,6 @@ function pass({ fixture }: DoorbellFlood, timeNs = LATENCY_NS): void {
   fixture.settle();
 }
 
-/** Lets the device work until no read is in flight. Describes a command that is lost. */
-function finish(flood: DoorbellFlood): string | undefined {
-  const { clock } = flood.fixture.machine;
-  for (let turns = 0; turns < 2000; turns++) {
-    flood.fixture.settle();
-    if (flood.read(CSR.BUS_READS) === 0) break;
-    clock.jumpToAlarm();
-  }
-  return flood.findWrong();
-}
-
 t.test('each read of a doorbell takes the latency: link check, record, command', async (t) => {
   const flood = new DoorbellFlood({ ...LOAD, queuePairs: 1 });
   flood.post(flood.qps[0]);
@@ -66,7 +55,7 @@ t.test('the same load with and without an overflow buffer: spilling, or the dead
     spilling.burst();
     spilling.fixture.settle();
     t.ok(spilling.read(CSR.DOORBELLS_SPILLED) > 0, 'spilled');
-    t.equal(finish(spilling), undefined, 'and every command is executed');
+    t.equal(spilling.finish(), undefined, 'and every command is executed');
     t.equal(spilling.read(CSR.DOORBELLS_DRAINED), spilling.read(CSR.DOORBELLS_SPILLED));
     t.equal(spilling.read(CSR.DOORBELLS_LOST), 0);
 
@@ -79,7 +68,7 @@ t.test('the same load with and without an overflow buffer: spilling, or the dead
     dead.reap();
     t.equal(dead.total, 0, 'and nothing is executed');
     dead.fixture.access.writeRegister(CSR.DOORBELL_POLICY, 4, OverflowPolicy.NEWEST, 0);
-    t.equal(finish(dead), undefined, 'until doorbells may be spilled');
+    t.equal(dead.finish(), undefined, 'until doorbells may be spilled');
   }
 });
 
@@ -89,7 +78,7 @@ t.test('doorbells that come slower than reads complete need no spilling, even wi
     flood.post(qp);
     pass(flood, LATENCY_NS / 4);
   }
-  t.equal(finish(flood), undefined);
+  t.equal(flood.finish(), undefined);
   t.equal(flood.read(CSR.DEADLOCKS_DETECTED), 0);
 });
 
@@ -155,7 +144,7 @@ t.test('collect writes wait on the stalled bus, in their order among doorbells',
   t.equal(held.count, 0);
   flood.posted.set(other.qpn, 3);
   flood.completed.set(other.qpn, 1);
-  t.equal(finish(flood), undefined);
+  t.equal(flood.finish(), undefined);
 });
 
 t.test('writes beyond the capacity of the bus are lost; a sweep finds their commands', async (t) => {
@@ -172,7 +161,7 @@ t.test('writes beyond the capacity of the bus are lost; a sweep finds their comm
   t.ok(flood.read(CSR.DOORBELLS_LOST) > 0);
   fixture.access.writeRegister(CSR.DOORBELL_POLICY, 4, OverflowPolicy.NEWEST, 0);
   flood.posted.set(other.qpn, 1);
-  t.equal(finish(flood), undefined);
+  t.equal(flood.finish(), undefined);
   t.ok(flood.read(CSR.SWEEPS) > 0);
 });
 

@@ -14,11 +14,15 @@ export class DoorbellBuffer {
   checking = 0;
   readonly #queuePairs: (QueuePair | undefined)[];
   readonly #sequences: Uint16Array;
+  /** Number of the doorbell, counted modulo 2^16: it tells whose link check has completed. */
+  readonly #serials: Uint16Array;
+  #serial = 0;
   #head = 0;
 
   constructor(entries: number) {
     this.#queuePairs = new Array<QueuePair | undefined>(entries).fill(undefined);
     this.#sequences = new Uint16Array(entries);
+    this.#serials = new Uint16Array(entries);
   }
 
   /** Capacity. */
@@ -35,6 +39,7 @@ export class DoorbellBuffer {
     const at = this.#at(this.used++);
     this.#queuePairs[at] = qp;
     this.#sequences[at] = sequence;
+    this.#serials[at] = this.#serial++;
   }
 
   /** QP of the oldest entry without a link check. The caller has checked that there is one. */
@@ -42,8 +47,17 @@ export class DoorbellBuffer {
     return this.#queuePairs[this.#at(this.checking)] as QueuePair;
   }
 
-  /** Removes the oldest entry, whose link check has completed, and returns its QP. */
-  pop(): QueuePair {
+  /** Serial number of that entry. */
+  get serialToCheck(): number {
+    return this.#serials[this.#at(this.checking)];
+  }
+
+  /**
+   * The link check of doorbell `serial` has completed: removes the oldest entry and returns its QP.
+   * Returns undefined when that doorbell was spilled while the check was outstanding.
+   */
+  take(serial: number): QueuePair | undefined {
+    if (this.checking === 0 || this.#serials[this.#head] !== serial) return undefined;
     const qp = this.#queuePairs[this.#head] as QueuePair;
     this.#queuePairs[this.#head] = undefined;
     this.#head = this.#at(1);
@@ -53,13 +67,13 @@ export class DoorbellBuffer {
   }
 
   /**
-   * Position of the unchecked entry whose QP has the most entries in the overflow buffer; -1 when
-   * none has more than `atLeast`.
+   * Position of the first entry from `from` on whose QP has the most entries in the overflow
+   * buffer; -1 when none has more than `atLeast`.
    */
-  findMostSpilled(atLeast: number, overflow: OverflowBuffer): number {
+  findMostSpilled(from: number, atLeast: number, overflow: OverflowBuffer): number {
     let found = -1;
     let most = atLeast;
-    for (let position = this.checking; position < this.used; position++) {
+    for (let position = from; position < this.used; position++) {
       const spilled = overflow.spilledOf(this.queuePairAt(position));
       if (spilled <= most) continue;
       most = spilled;
@@ -80,6 +94,19 @@ export class DoorbellBuffer {
   replace(position: number, qp: QueuePair, sequence: number): void {
     this.#queuePairs[this.#at(position)] = qp;
     this.#sequences[this.#at(position)] = sequence;
+  }
+
+  /** Removes the entry at `position`. The order of the others stays. */
+  remove(position: number): void {
+    this.used--;
+    if (position < this.checking) this.checking--;
+    for (let place = position; place < this.used; place++) {
+      const [to, from] = [this.#at(place), this.#at(place + 1)];
+      this.#queuePairs[to] = this.#queuePairs[from];
+      this.#sequences[to] = this.#sequences[from];
+      this.#serials[to] = this.#serials[from];
+    }
+    this.#queuePairs[this.#at(this.used)] = undefined;
   }
 
   clear(): void {

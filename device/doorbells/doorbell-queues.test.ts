@@ -33,11 +33,14 @@ t.test('entries of the scheduler buffer stay in order around its end', async (t)
       t.equal(buffer.queuePairAt(position), qp, `round ${round}, position ${position}`);
       t.equal(buffer.sequenceAt(position), sequence);
     });
+    const serials: number[] = [];
     for (let count = 0; count <= round % ENTRIES; count++) {
       t.equal(buffer.nextToCheck, model[buffer.checking].qp);
+      serials.push(buffer.serialToCheck);
       buffer.checking++;
     }
-    while (buffer.checking > 0) t.equal(buffer.pop(), model.shift()?.qp);
+    for (const serial of serials) t.equal(buffer.take(serial), model.shift()?.qp);
+    t.equal(buffer.take(serials[0]), undefined, 'none is outstanding');
     t.same([buffer.used, buffer.free], [model.length, ENTRIES - model.length]);
   }
 });
@@ -45,8 +48,9 @@ t.test('entries of the scheduler buffer stay in order around its end', async (t)
 t.test('an entry is replaced in its place, and a cleared buffer is empty', async (t) => {
   const buffer = new DoorbellBuffer(ENTRIES);
   for (let number = 0; number < ENTRIES; number++) buffer.push(makeQueuePair(number), number);
+  const serial = buffer.serialToCheck;
   buffer.checking = 1;
-  buffer.pop();
+  buffer.take(serial);
   buffer.push(makeQueuePair(ENTRIES), ENTRIES);
   const other = makeQueuePair(77);
   buffer.replace(2, other, 78);
@@ -61,16 +65,44 @@ t.test('an entry is replaced in its place, and a cleared buffer is empty', async
   t.equal(buffer.queuePairAt(0), undefined);
 });
 
-t.test('the most spilled queue pair is sought among unchecked entries, the first of equals', async (t) => {
+t.test('an entry is removed at any place; its link check then completes for no other one', async (t) => {
+  for (const place of [0, 1, 2, 3]) {
+    const buffer = new DoorbellBuffer(4);
+    const gone = makeQueuePair(9);
+    for (let turn = 0; turn < 3; turn++) {
+      buffer.push(gone, turn);
+      const serial = buffer.serialToCheck;
+      buffer.checking = 1;
+      buffer.take(serial);
+    }
+    const serials: number[] = [];
+    for (let number = 0; number < 4; number++) {
+      buffer.push(makeQueuePair(number), 10 + number);
+      if (number > 2) continue;
+      serials.push(buffer.serialToCheck);
+      buffer.checking++;
+    }
+    buffer.remove(place);
+    const left = [0, 1, 2, 3].filter((number) => number !== place);
+    t.same([buffer.used, buffer.checking, buffer.free], [3, place < 3 ? 2 : 3, 1]);
+    t.same(
+      left.map((_, position) => [buffer.queuePairAt(position).number, buffer.sequenceAt(position)]),
+      left.map((number) => [number, 10 + number]),
+    );
+    for (const [number, serial] of serials.entries())
+      t.equal(buffer.take(serial)?.number, number === place ? undefined : number, `${number} without ${place}`);
+  }
+});
+
+t.test('the most spilled queue pair is sought from a position on, the first of equals', async (t) => {
   const buffer = new DoorbellBuffer(4);
   const spilled = [9, 2, 5, 5];
   for (let number = 0; number < 4; number++) buffer.push(makeQueuePair(number), number);
   const overflow = { spilledOf: (qp: QueuePair) => spilled[qp.number] } as OverflowBuffer;
-  t.equal(buffer.findMostSpilled(0, overflow), 0);
-  buffer.checking = 1;
-  t.equal(buffer.findMostSpilled(0, overflow), 2);
-  t.equal(buffer.findMostSpilled(4, overflow), 2);
-  t.equal(buffer.findMostSpilled(5, overflow), -1, 'none has more');
+  t.equal(buffer.findMostSpilled(0, 0, overflow), 0);
+  t.equal(buffer.findMostSpilled(1, 0, overflow), 2);
+  t.equal(buffer.findMostSpilled(1, 4, overflow), 2);
+  t.equal(buffer.findMostSpilled(1, 5, overflow), -1, 'none has more');
 });
 
 t.test('arrivals keep their order around the end of the queue, and reads are counted', async (t) => {

@@ -36,6 +36,9 @@ export class DoorbellUnit {
   policy: OverflowPolicy = OverflowPolicy.NEWEST;
   linkCheck: LinkCheck = LinkCheck.READ;
   adaptive = false;
+  /** What is spilled beside doorbells that arrive: see the fields of DOORBELL_POLICY. */
+  spillBuffered = false;
+  spillCommands = false;
   /** True from the detection of a potential deadlock until resources have returned. */
   spilling = false;
   readonly inbound: InboundQueue;
@@ -153,13 +156,7 @@ export class DoorbellUnit {
   /** Function reset: drops all that waits and writes nothing. */
   reset(): void {
     this.held.clear();
-    this.inbound.land(Number.POSITIVE_INFINITY);
-    while (this.inbound.kind !== Inbound.NONE) {
-      const { queuePair, buffer } = this.inbound;
-      if (queuePair !== undefined) queuePair.doorbellWaiting = false;
-      buffer?.release();
-      this.inbound.pop();
-    }
+    this.inbound.clear();
     this.buffer.clear();
     for (const list of this.lists) list.clear();
     this.overflow.reset();
@@ -182,30 +179,20 @@ export class DoorbellUnit {
 
   #issueCheck(): boolean {
     if (this.buffer.checking === this.buffer.used || !this.inbound.takesReads) return false;
-    this.inbound.read(Inbound.LINK_CHECK, this.buffer.nextToCheck, 0, undefined);
+    this.inbound.read(Inbound.LINK_CHECK, this.buffer.nextToCheck, this.buffer.serialToCheck, undefined);
     this.buffer.checking++;
     return true;
   }
 
   #takeInbound(): boolean {
-    switch (this.inbound.kind) {
-      case Inbound.NONE:
-        return false;
-      case Inbound.POSTED:
-        return this.#takePosted();
-      case Inbound.LINK_CHECK:
-        this.#takeLinkCheck();
-        return true;
-      case Inbound.RECORD:
-        this.#fetcher.takeRecord(this);
-        return true;
-      case Inbound.COMMAND:
-        this.#fetcher.takeCommand(this);
-        return true;
-      case Inbound.OVERFLOW_ENTRY:
-        this.#takeOverflowEntry();
-        return true;
-    }
+    const { kind } = this.inbound;
+    if (kind === Inbound.NONE) return false;
+    if (kind === Inbound.POSTED) return this.#takePosted();
+    if (kind === Inbound.LINK_CHECK) this.#takeLinkCheck();
+    else if (kind === Inbound.RECORD) this.#fetcher.takeRecord(this);
+    else if (kind === Inbound.COMMAND) this.#fetcher.takeCommand(this);
+    else this.#takeOverflowEntry();
+    return true;
   }
 
   #takePosted(): boolean {
@@ -216,7 +203,7 @@ export class DoorbellUnit {
     this.inbound.pop();
     if (qp.destroyed || qp.stopped) qp.doorbellWaiting = false;
     else if (!this.spilling) this.buffer.push(qp, sequence);
-    else if (!this.#spill(qp, sequence)) this.lose();
+    else if (!this.#spilled.take(qp, sequence, this)) this.lose();
     return true;
   }
 
@@ -228,6 +215,8 @@ export class DoorbellUnit {
       this.owner.timeline?.note(Step.SPILL_BEGIN, this.owner.number, this.#free);
       this.thresholds.begin(this.#free, this.adaptive);
       counters.deadlocksDetected++;
+      const missing = this.thresholds.high - this.#free;
+      if (this.spillBuffered && !this.#spilled.spillBuffered(missing, this)) this.lose();
     } else if (this.#free <= 0 && !this.#stallCounted) {
       this.#stallCounted = true;
       counters.deadlocksDetected++;
@@ -251,9 +240,14 @@ export class DoorbellUnit {
     this.thresholds.end(this.adaptive);
   }
 
-  #spill(qp: QueuePair, sequence: number): boolean {
-    if (this.policy === OverflowPolicy.MOST_SPILLED) return this.#spilled.spillMostSpilled(qp, sequence);
-    return this.#spilled.spill(qp, sequence);
+  /**
+   * Spills a command that arrives by collect buffer after the detection (par. 86-88). Returns false
+   * when commands are taken as they come. A doorbell that waits covers the command.
+   */
+  prune(qp: QueuePair, sequence: number): boolean {
+    if (!this.spilling || !this.spillCommands) return false;
+    if (!qp.doorbellWaiting && !this.#spilled.take(qp, sequence, this)) this.lose();
+    return true;
   }
 
   /** A doorbell or a write is lost: a sweep finds its command. */
@@ -269,8 +263,10 @@ export class DoorbellUnit {
 
   /** The link check of the oldest entry has completed: links the queue unless it is linked. */
   #takeLinkCheck(): void {
+    const { queuePair, sequence: serial } = this.inbound;
     this.inbound.pop();
-    const qp = this.buffer.pop();
+    const qp = this.buffer.take(serial);
+    if (qp === undefined) return this.descriptors.settleStop(queuePair as QueuePair);
     qp.doorbellWaiting = false;
     this.#stallCounted = false;
     // A QP that cannot send now is scheduled when it can. A stopped one shows its null link.

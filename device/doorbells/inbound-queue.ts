@@ -150,6 +150,17 @@ export class InboundQueue {
     this.taken++;
   }
 
+  /** Drops everything, also reads in flight: function reset. */
+  clear(): void {
+    this.land(Number.POSITIVE_INFINITY);
+    while (this.length > 0) {
+      const { queuePair, buffer } = this;
+      if (queuePair !== undefined) queuePair.doorbellWaiting = false;
+      buffer?.release();
+      this.pop();
+    }
+  }
+
   /**
    * Completions arrive in the order of the reads: when the latency has become shorter, a later read
    * arrives with the one before it.

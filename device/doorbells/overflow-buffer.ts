@@ -58,6 +58,11 @@ export class OverflowBuffer {
     return this.pending >= this.#entries;
   }
 
+  /** Entries that may be written; 0 without a ring. */
+  get room(): number {
+    return this.#entries - this.pending;
+  }
+
   /**
    * Starts using a ring of `2 ** entriesLog2` entries at `base`. Returns false, with no ring in
    * use, when base or size is out of range.

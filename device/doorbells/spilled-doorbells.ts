@@ -4,12 +4,18 @@
  * `DoorbellUnit` calls it: the unit detects potential deadlocks, decides when doorbells are spilled
  * and read back, and starts a sweep when one is lost.
  */
-import { FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, FaultObject, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { DoorbellBuffer } from './doorbell-buffer.ts';
 import type { OverflowBuffer } from './overflow-buffer.ts';
+
+/** Which doorbells are spilled: fields of DOORBELL_POLICY. */
+interface SpillRules {
+  readonly policy: OverflowPolicy;
+  readonly spillBuffered: boolean;
+}
 
 export class SpilledDoorbells {
   readonly #owner: UnderlyingFunction;
@@ -29,26 +35,32 @@ export class SpilledDoorbells {
     this.#overflow = overflow;
   }
 
-  /** Writes a doorbell to the overflow buffer. Returns false when it found no place: it is lost. */
-  spill(qp: QueuePair, sequence: number): boolean {
-    qp.doorbellWaiting = false;
-    const overflow = this.#overflow;
-    if (!overflow.enabled || overflow.full || !overflow.write(qp, sequence)) return false;
-    this.#owner.counters.doorbellsSpilled++;
-    return true;
+  /**
+   * Spills a doorbell that arrives after the detection, or another in its place. Returns false when
+   * the spilled doorbell is lost.
+   */
+  take(qp: QueuePair, sequence: number, { policy, spillBuffered }: SpillRules): boolean {
+    if (policy === OverflowPolicy.MOST_SPILLED) return this.#spillMostSpilled(qp, sequence, spillBuffered);
+    return this.#spill(qp, sequence);
   }
 
   /**
-   * Spills the arriving doorbell, or in its place one from the scheduler buffer whose QP has more
-   * entries in the overflow buffer (par. 90). Returns false when the spilled doorbell is lost.
+   * Spills up to `count` doorbells of the scheduler buffer, as many as find a place in the overflow
+   * buffer (par. 90-91): those of the QPs with most entries there, else those received last, in
+   * their order. The oldest one stays, so that each episode links a queue. Returns false when one
+   * is lost.
    */
-  spillMostSpilled(qp: QueuePair, sequence: number): boolean {
+  spillBuffered(count: number, { policy }: SpillRules): boolean {
     const buffer = this.#buffer;
-    const position = buffer.findMostSpilled(this.#overflow.spilledOf(qp), this.#overflow);
-    if (position < 0) return this.spill(qp, sequence);
-    const isSpilled = this.spill(buffer.queuePairAt(position), buffer.sequenceAt(position));
-    buffer.replace(position, qp, sequence);
-    return isSpilled;
+    for (let left = Math.min(count, buffer.used - 1, this.#overflow.room); left > 0; left--) {
+      const most = policy === OverflowPolicy.MOST_SPILLED ? buffer.findMostSpilled(1, 0, this.#overflow) : -1;
+      const position = most < 0 ? buffer.used - left : most;
+      const qp = buffer.queuePairAt(position);
+      const sequence = buffer.sequenceAt(position);
+      buffer.remove(position);
+      if (!this.#spill(qp, sequence)) return false;
+    }
+    return true;
   }
 
   /**
@@ -63,6 +75,35 @@ export class SpilledDoorbells {
     if (fault !== FaultKind.NONE || !this.#restore())
       this.#owner.faults.reportNumber(FaultKind.OVERFLOW_ENTRY, FaultObject.QP, overflow.qpn, overflow.addressRead);
     return overflow.pending > 0 || overflow.checkEmptied();
+  }
+
+  /** Writes a doorbell to the overflow buffer. Returns false when it found no place: it is lost. */
+  #spill(qp: QueuePair, sequence: number): boolean {
+    qp.doorbellWaiting = false;
+    const overflow = this.#overflow;
+    if (!overflow.enabled || overflow.full || !overflow.write(qp, sequence)) return false;
+    this.#owner.counters.doorbellsSpilled++;
+    return true;
+  }
+
+  /**
+   * Spills the arriving doorbell, or in its place one from the scheduler buffer whose QP has more
+   * entries in the overflow buffer (par. 90): one whose link check is outstanding only when
+   * `buffered` is set. Returns false when the spilled doorbell is lost.
+   */
+  #spillMostSpilled(qp: QueuePair, sequence: number, buffered: boolean): boolean {
+    const buffer = this.#buffer;
+    const from = buffered ? 0 : buffer.checking;
+    const position = buffer.findMostSpilled(from, this.#overflow.spilledOf(qp), this.#overflow);
+    if (position < 0) return this.#spill(qp, sequence);
+    const isChecked = position < buffer.checking;
+    const isSpilled = this.#spill(buffer.queuePairAt(position), buffer.sequenceAt(position));
+    if (!isChecked) buffer.replace(position, qp, sequence);
+    else {
+      buffer.remove(position);
+      buffer.push(qp, sequence);
+    }
+    return isSpilled;
   }
 
   /** Puts the doorbell into the scheduler buffer. Returns false when it was never spilled. */

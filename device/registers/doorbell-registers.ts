@@ -9,6 +9,8 @@ import {
   getCsrDoorbellPolicyAdaptive,
   getCsrDoorbellPolicyLinkCheck,
   getCsrDoorbellPolicyOverflow,
+  getCsrDoorbellPolicySpillBuffered,
+  getCsrDoorbellPolicySpillCommands,
   getCsrDoorbellThresholdsHigh,
   getCsrDoorbellThresholdsLow,
   getCsrOverflowControlEnable,
@@ -96,6 +98,8 @@ function applyPolicy({ doorbells }: RegisterParts, value: number): void {
   doorbells.policy = policy <= OverflowPolicy.MOST_SPILLED ? (policy as OverflowPolicy) : OverflowPolicy.NEWEST;
   doorbells.linkCheck = getCsrDoorbellPolicyLinkCheck(value) as LinkCheck;
   doorbells.adaptive = getCsrDoorbellPolicyAdaptive(value) === 1;
+  doorbells.spillBuffered = getCsrDoorbellPolicySpillBuffered(value) === 1;
+  doorbells.spillCommands = getCsrDoorbellPolicySpillCommands(value) === 1;
   doorbells.wake();
 }
 

@@ -36,7 +36,7 @@ export function writeDoorbellSettings(parts: RegisterParts, settings: DoorbellRe
   const { policy, linkCheck, adaptive, low, high } = settings;
   const now = readDoorbellSettings(parts);
   if (policy !== now.policy || linkCheck !== now.linkCheck || adaptive !== now.adaptive) {
-    let word = setCsrDoorbellPolicyOverflow(0, policy);
+    let word = setCsrDoorbellPolicyOverflow(registers.getStored(CSR.DOORBELL_POLICY), policy);
     word = setCsrDoorbellPolicyLinkCheck(word, linkCheck);
     word = setCsrDoorbellPolicyAdaptive(word, adaptive);
     registers.write(CSR.DOORBELL_POLICY, 4, word, 0);

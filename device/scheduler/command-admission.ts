@@ -61,6 +61,10 @@ export class CommandAdmission {
       owner.faults.report(fault, qp, buffer.vcb);
       return this.#drop(unit, qp, buffer);
     }
+    if (unit.prune(qp, sequence)) {
+      owner.counters.doorbellsImplicit++;
+      return buffer.release();
+    }
     if (!this.#lanes.hasRoomForCollected(qp, buffer.qosLevel)) return this.#drop(unit, qp, buffer);
     owner.counters.commandsCollected++;
     this.#lanes.admit(qp, buffer);

@@ -6,7 +6,10 @@
  */
 import {
   CSR,
+  setCsrDoorbellPolicyAdaptive,
   setCsrDoorbellPolicyLinkCheck,
+  setCsrDoorbellPolicySpillBuffered,
+  setCsrDoorbellPolicySpillCommands,
   setCsrDoorbellThresholdsHigh,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
@@ -28,6 +31,8 @@ export interface FloodOptions extends AdapterFixtureOptions {
   /** log2 of the overflow buffer; 0: none. */
   readonly ringLog2?: number;
   readonly adaptive?: boolean;
+  readonly spillBuffered?: boolean;
+  readonly spillCommands?: boolean;
 }
 
 /** A fixture with a short scheduler buffer, and many QPs that share a CQ. */
@@ -48,8 +53,11 @@ export class DoorbellFlood {
       adapter,
       bringUp: { overflowEntriesLog2: ringLog2, ...options.bringUp },
     });
-    const value = setCsrDoorbellPolicyLinkCheck(policy, options.linkCheck ?? 0);
-    this.fixture.access.writeRegister(CSR.DOORBELL_POLICY, 4, options.adaptive ? value | 8 : value, 0);
+    let value = setCsrDoorbellPolicyLinkCheck(policy, options.linkCheck ?? 0);
+    value = setCsrDoorbellPolicyAdaptive(value, Number(options.adaptive ?? false));
+    value = setCsrDoorbellPolicySpillBuffered(value, Number(options.spillBuffered ?? false));
+    value = setCsrDoorbellPolicySpillCommands(value, Number(options.spillCommands ?? false));
+    this.fixture.access.writeRegister(CSR.DOORBELL_POLICY, 4, value, 0);
     this.cq = this.fixture.createCompletionQueue({ entriesLog2: 9 });
     this.qps = Array.from({ length: queuePairs }, () => this.add());
   }
@@ -79,6 +87,16 @@ export class DoorbellFlood {
       for (let count = random.between(1, 4); count > 0; count--) this.post(qp, 'slot');
       qp.ring(first, 'register');
     }
+  }
+
+  /** Lets time pass until no read is in flight. Describes what is wrong then. */
+  finish(): string | undefined {
+    for (let turns = 0; turns < 2000; turns++) {
+      this.fixture.settle();
+      if (this.read(CSR.BUS_READS) === 0) break;
+      this.fixture.machine.clock.jumpToAlarm();
+    }
+    return this.findWrong();
   }
 
   /** Takes completions. Describes the first that is not the next one of its QP. */

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xa857e1c5u
-#define VUHCA_LAYOUT_HASH_HIGH 0x460be7deu
+#define VUHCA_LAYOUT_HASH_LOW 0xebc2b7e4u
+#define VUHCA_LAYOUT_HASH_HIGH 0x6b53ba87u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -1213,6 +1213,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_DOORBELL_POLICY_LINK_CHECK_MASK 0x4u
 #define VUHCA_CSR_DOORBELL_POLICY_ADAPTIVE_SHIFT 3
 #define VUHCA_CSR_DOORBELL_POLICY_ADAPTIVE_MASK 0x8u
+#define VUHCA_CSR_DOORBELL_POLICY_SPILL_BUFFERED_SHIFT 4
+#define VUHCA_CSR_DOORBELL_POLICY_SPILL_BUFFERED_MASK 0x10u
+#define VUHCA_CSR_DOORBELL_POLICY_SPILL_COMMANDS_SHIFT 5
+#define VUHCA_CSR_DOORBELL_POLICY_SPILL_COMMANDS_MASK 0x20u
 /* Thresholds on the free entries of the scheduler buffer. (32 bits, rw) */
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_OFF 0x081c
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_SHIFT 0

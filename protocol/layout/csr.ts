@@ -478,7 +478,17 @@ export const csr: RegisterBlock = {
           doc: 'How the scheduler checks whether a queue is linked.',
         },
         { name: 'adaptive', bits: 1, doc: 'The adapter adjusts the low threshold.' },
-        { bits: 28 },
+        {
+          name: 'spillBuffered',
+          bits: 1,
+          doc: 'At a deadlock, doorbells of the scheduler buffer are spilled too, until `high` entries are free.',
+        },
+        {
+          name: 'spillCommands',
+          bits: 1,
+          doc: 'While doorbells are spilled, commands that arrive by collect buffer are spilled too.',
+        },
+        { bits: 26 },
       ],
     },
     {

@@ -32,6 +32,7 @@ const FIGURE_11 = `${SHARED}figure 11: weather, ocean and control get what the d
 const COLLECT = 'collect/collect: ';
 const LANES = 'lane/transmit-virtual-lanes: ';
 const OVERFLOW = 'doorbells/doorbell-overflow: ';
+const POLICIES = 'doorbells/overflow-policies: ';
 const DOORBELLS = 'doorbells/hazards-doorbells: ';
 const TIMERS = 'events/event-timers: ';
 const PIO = 'pio/send-contexts: ';
@@ -150,10 +151,23 @@ const doorbells: Readonly<Record<string, Evidence>> = {
   '83': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
   '84': test(`${DOORBELLS}hazard 14: reads at their limit with no dedicated buffer free`),
   '85': test('doorbells/overflow-thresholds: adaptive: an episode without reads at their limit'),
-  '86-88': both(test(`${DOORBELLS}hazard 13: a full scheduler buffer spills in order`), guest('overflow spill')),
+  '86-88': both(
+    test(
+      `${DOORBELLS}hazard 13: a full scheduler buffer spills in order`,
+      `${POLICIES}a command with a PCB is spilled after the detection`,
+    ),
+    guest('overflow spill'),
+  ),
   '89': test('main/timeline: spill and drain: each doorbell written to the overflow buffer'),
-  '90-91': test(`${OVERFLOW}policy most-spilled: a QP with doorbells in the overflow buffer`),
-  '92': test(`${OVERFLOW}thresholds: spilling begins below the low threshold`, `${OVERFLOW}adaptive thresholds`),
+  '90-91': test(
+    `${OVERFLOW}policy most-spilled: a QP with doorbells in the overflow buffer`,
+    `${POLICIES}newest by place: the last of the scheduler buffer`,
+    `${POLICIES}most spilled: queue pairs with most entries`,
+  ),
+  '92': test(
+    `${OVERFLOW}thresholds: spilling begins below the low threshold`,
+    `${POLICIES}adaptive: reads that hold all dedicated buffers raise the low threshold`,
+  ),
   '93-95': test('main/timeline: spill and drain: each doorbell written to the overflow buffer'),
   '96-97': both(test(`${DOORBELLS}hazard 14: with overflow the same seed drains`), guest('overflow deadlock')),
 };

@@ -564,6 +564,28 @@ export function setCsrDoorbellPolicyAdaptive(value: number, field: number): numb
   return ((value & 0xfffffff7) | ((field & 0x1) << 3)) >>> 0;
 }
 
+export const CSR_DOORBELL_POLICY_SPILL_BUFFERED_MASK = 0x00000010;
+/**
+ * At a deadlock, doorbells of the scheduler buffer are spilled too, until `high` entries are free.
+ */
+export function getCsrDoorbellPolicySpillBuffered(value: number): number {
+  return (value >>> 4) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellPolicySpillBuffered(value: number, field: number): number {
+  return ((value & 0xffffffef) | ((field & 0x1) << 4)) >>> 0;
+}
+
+export const CSR_DOORBELL_POLICY_SPILL_COMMANDS_MASK = 0x00000020;
+/** While doorbells are spilled, commands that arrive by collect buffer are spilled too. */
+export function getCsrDoorbellPolicySpillCommands(value: number): number {
+  return (value >>> 5) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellPolicySpillCommands(value: number, field: number): number {
+  return ((value & 0xffffffdf) | ((field & 0x1) << 5)) >>> 0;
+}
+
 export const CSR_DOORBELL_THRESHOLDS_LOW_MASK = 0x0000ffff;
 /** With fewer free entries, doorbells are spilled. */
 export function getCsrDoorbellThresholdsLow(value: number): number {
@@ -994,7 +1016,7 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'OVERFLOW_READ', section: "doorbell overflow", offset: 0x0814, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_POLICY', section: "doorbell overflow", offset: 0x0818, bits: 32, access: 'rw', count: 1,
-    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xf, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x3f, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_THRESHOLDS', section: "doorbell overflow", offset: 0x081c, bits: 32, access: 'rw', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_BUFFER_ENTRIES', section: "doorbell overflow", offset: 0x0820, bits: 32, access: 'ro', count: 1,
