@@ -138,6 +138,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       lanes: this.lanes,
       keys: this.tables.keys,
       reader: this.#receiveQueue,
+      timing: this.dmaTiming,
       schedule: (qp) => this.scheduler.schedule(qp),
     });
     this.queuePairLife = new QueuePairLifeCycle({

@@ -7,6 +7,7 @@
  */
 import { CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { DmaTiming } from '../function/dma-timing.ts';
 import type { AdapterClock } from '../host.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyCheck } from '../protection/key-check.ts';
@@ -22,6 +23,7 @@ import type { RequesterState } from './requester-state.ts';
 import { Responder } from './responder.ts';
 import { ResponderAnswers } from './responder-answers.ts';
 import type { FailResponder } from './responder-request.ts';
+import { ResponseReads } from './response-reads.ts';
 import { RetryTimers } from './retry-timers.ts';
 import { SendRecordPool } from './send-record.ts';
 import { SendRecordLife, type SendRecordLifeParts } from './send-record-life.ts';
@@ -32,6 +34,7 @@ export interface ConnectedTransportParts extends SendRecordLifeParts {
   readonly ports: readonly Port[];
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
+  readonly timing: DmaTiming;
 }
 
 export class ConnectedTransport {
@@ -40,6 +43,7 @@ export class ConnectedTransport {
   readonly completer: Completer;
   readonly responder: Responder;
   readonly answers: ResponderAnswers;
+  readonly reads: ResponseReads;
   readonly #parts: ConnectedTransportParts;
   readonly #loader: CommandLoader;
   readonly #pool = new SendRecordPool();
@@ -47,7 +51,7 @@ export class ConnectedTransport {
 
   constructor(parts: ConnectedTransportParts) {
     this.#parts = parts;
-    const { ports, lanes, keys, reader, clock } = parts;
+    const { ports, lanes, keys, reader, clock, timing } = parts;
     this.#loader = new CommandLoader(keys);
     const records = new SendRecordLife(parts, this.timers, this.#pool);
     this.#records = records;
@@ -56,8 +60,9 @@ export class ConnectedTransport {
     const completeDone = (qp: QueuePair): void => records.completeDone(qp);
     const returnUnbegun = (qp: QueuePair): void => records.returnUnbegun(qp);
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
+    this.reads = new ResponseReads(timing);
     const awaitTurn = (qp: QueuePair): void => this.requester.awaitTurn(qp, lanes.placeAnswer(qp));
-    this.answers = new ResponderAnswers({ ports, keys, reader, fail, awaitTurn });
+    this.answers = new ResponderAnswers({ ports, keys, reader, reads: this.reads, fail, awaitTurn });
     this.requester = new Requester({
       ports,
       lanes: lanes.lanes,
@@ -119,9 +124,14 @@ export class ConnectedTransport {
     return done;
   }
 
-  /** Fires expired timers and sets the alarm for the next one. */
+  /**
+   * Takes in data of READs that has arrived, fires expired timers, and sets the alarm for the next
+   * of both.
+   */
   expire(): void {
     const { clock } = this.#parts;
+    this.answers.land();
+    if (this.reads.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.reads.nextNs);
     const { nextNs } = this.timers;
     if (nextNs === Number.POSITIVE_INFINITY) return;
     const now = clock.now();

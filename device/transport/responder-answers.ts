@@ -27,6 +27,7 @@ import { refusalStatus } from './fault-status.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { FailResponder } from './responder-request.ts';
 import type { PendingAcknowledge, ResponderResource, ResponderState } from './responder-state.ts';
+import { type ResponseReads, readResponseOpcode } from './response-reads.ts';
 
 /** Maximum of response packets per QP and turn. */
 const QUANTUM = 16;
@@ -36,6 +37,7 @@ export interface ResponderAnswersParts {
   readonly ports: readonly Port[];
   readonly keys: KeyCheck;
   readonly reader: ReceiveQueueReader;
+  readonly reads: ResponseReads;
   readonly fail: FailResponder;
   /** The QP has READ data: `serveData` is called in a turn of its lane. */
   awaitTurn(qp: QueuePair): void;
@@ -51,6 +53,11 @@ export class ResponderAnswers {
 
   constructor(parts: ResponderAnswersParts) {
     this.#parts = parts;
+  }
+
+  /** Takes in the data of READs that has arrived. */
+  land(): void {
+    this.#parts.reads.land((qp) => this.#wake(qp, qp.responder as ResponderState));
   }
 
   /** QPs with acknowledgements that wait for a turn. */
@@ -77,6 +84,7 @@ export class ResponderAnswers {
     resource.active = true;
     resource.repeated = false;
     resource.restart = false;
+    this.#parts.reads.begin(resource);
     state.queue.push(resource);
     this.#wake(qp, state);
   }
@@ -95,6 +103,7 @@ export class ResponderAnswers {
     resource.repeated = true;
     resource.packetsSent = offset;
     resource.restart = true;
+    this.#parts.reads.begin(resource);
     const { queue } = state;
     let place = queue.length;
     while (place > 0 && psnDistance(resource.firstPsn, queue[place - 1].firstPsn) > 0) place--;
@@ -131,7 +140,7 @@ export class ResponderAnswers {
     }
     const port = this.#parts.ports[qp.attributes.port - 1];
     let packets = 0;
-    while (packets < QUANTUM && this.turnCost < allowance && !port.congested && hasNext(state, data)) {
+    while (packets < QUANTUM && this.turnCost < allowance && !port.congested && this.#parts.reads.isNext(state, data)) {
       this.#sendNext(qp, state, port);
       packets++;
     }
@@ -146,16 +155,17 @@ export class ResponderAnswers {
   }
 
   #wake(qp: QueuePair, state: ResponderState): void {
-    if (!state.ready && hasNext(state, false)) {
+    if (!state.ready && state.hasNext(false)) {
       state.ready = true;
       this.#ready.push(qp);
-    } else if (!state.inTurn && hasNext(state, true)) {
+    } else if (!state.inTurn && state.hasNext(true)) {
+      if (!this.#parts.reads.isNext(state, true)) return this.#parts.reads.await(qp, state);
       state.inTurn = true;
       this.#parts.awaitTurn(qp);
     }
   }
 
-  /** Sends one packet; the caller has checked `hasNext`. */
+  /** Sends one packet; the caller has checked `isNext`. */
   #sendNext(qp: QueuePair, state: ResponderState, port: Port): void {
     if (state.acknowledge.pending) return this.#sendAcknowledge(qp, state, port, state.acknowledge);
     const resource = state.queue[0];
@@ -284,15 +294,4 @@ export class ResponderAnswers {
     port.transmit(ring, buildPacket(ring.view, ring.writeOffset, this.#fields, PacketCheck.ICRC));
     this.packets++;
   }
-}
-
-/** True when the next packet is READ data (`data`), or an acknowledgement or atomic result. */
-function hasNext({ acknowledge, queue }: ResponderState, data: boolean): boolean {
-  if (acknowledge.pending || queue.length === 0) return acknowledge.pending && !data;
-  return queue[0].isAtomic !== data;
-}
-
-function readResponseOpcode(first: boolean, last: boolean): number {
-  if (first) return last ? BthOpcode.RC_RDMA_READ_RESPONSE_ONLY : BthOpcode.RC_RDMA_READ_RESPONSE_FIRST;
-  return last ? BthOpcode.RC_RDMA_READ_RESPONSE_LAST : BthOpcode.RC_RDMA_READ_RESPONSE_MIDDLE;
 }

@@ -34,6 +34,8 @@ export class ResponderResource {
   /** True while the answer is queued; index of its next packet. */
   active = false;
   packetsSent = 0;
+  /** Arrival of the data that is read from guest memory; 0: it is here, or takes no time. */
+  arrivalNs = 0;
   /** True while a repeated answer is queued: it was sent completely before. */
   repeated = false;
   /** True when the next packet starts the answer in the middle of its data. */
@@ -85,6 +87,8 @@ export class ResponderState {
   /** True while the QP waits for a turn to send acknowledgements, and to send READ data. */
   ready = false;
   inTurn = false;
+  /** True while the data of the oldest answer is being read. */
+  reading = false;
   /** A fatal NAK is queued or sent: it and the answers before it leave in the error state too. */
   refused = false;
   /** Queued answers, oldest first: active resources in order; `acknowledge` is before them. */
@@ -155,6 +159,13 @@ export class ResponderState {
     after.pending = false;
     const next = this.lastAcknowledge;
     if (!next.pending) next.set(after.kind, after.value, after.psn, after.msn);
+  }
+
+  /** True when the next packet is READ data (`data`), or an acknowledgement or atomic result. */
+  hasNext(data: boolean): boolean {
+    const { acknowledge, queue } = this;
+    if (acknowledge.pending || queue.length === 0) return acknowledge.pending && !data;
+    return queue[0].isAtomic !== data;
   }
 
   /** The acknowledgement that is sent after all queued answers. */
