@@ -216,7 +216,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       kickSend: (buffer: PhysicalCollectBuffer) => admission.kick(doorbells, buffer),
       ringImplicit: (low: number, high: number) => {
         underlying.counters.doorbellsImplicit++;
-        admission.ring(doorbells, low, high);
+        admission.ringRefused(doorbells, low, high);
       },
       ringExplicit: (low: number, high: number) => this.ringExplicit(low, high),
       stop: (low: number) => admission.stop(doorbells, low),

@@ -46,12 +46,12 @@ export class DoorbellUnit {
   readonly buffer: DoorbellBuffer;
   readonly overflow: OverflowBuffer;
   readonly thresholds: OverflowThresholds;
+  readonly spilled: SpilledDoorbells;
   readonly descriptors: SendQueueDescriptors;
   /** Scheduler lists by QoS level. */
   readonly lists: readonly SendQueueList[];
   readonly #scheduler: DoorbellScheduler<DoorbellUnit>;
   readonly #fetcher: CommandReads<DoorbellUnit>;
-  readonly #spilled: SpilledDoorbells;
   readonly #sweep: SendQueueSweep;
   /** Entries of the scheduler buffer reserved for doorbells that are being read back. */
   #reserved = 0;
@@ -68,7 +68,7 @@ export class DoorbellUnit {
     this.thresholds = new OverflowThresholds(doorbellEntries);
     this.descriptors = new SendQueueDescriptors(owner.dma, owner.faults);
     this.lists = Array.from({ length: QOS_LEVELS }, () => new SendQueueList(owner, this.descriptors));
-    this.#spilled = new SpilledDoorbells(owner, parts.queuePairs, this.buffer, this.overflow);
+    this.spilled = new SpilledDoorbells(owner, parts.queuePairs, this.buffer, this.overflow);
     this.#sweep = new SendQueueSweep(owner, parts.queuePairs);
   }
 
@@ -203,7 +203,7 @@ export class DoorbellUnit {
     this.inbound.pop();
     if (qp.destroyed || qp.stopped) qp.doorbellWaiting = false;
     else if (!this.spilling) this.buffer.push(qp, sequence);
-    else if (!this.#spilled.take(qp, sequence, this)) this.lose();
+    else if (!this.spilled.take(qp, sequence, this)) this.lose();
     return true;
   }
 
@@ -216,7 +216,7 @@ export class DoorbellUnit {
       this.thresholds.begin(this.#free, this.adaptive);
       counters.deadlocksDetected++;
       const missing = this.thresholds.high - this.#free;
-      if (this.spillBuffered && !this.#spilled.spillBuffered(missing, this)) this.lose();
+      if (this.spillBuffered && !this.spilled.spillBuffered(missing, this)) this.lose();
     } else if (this.#free <= 0 && !this.#stallCounted) {
       this.#stallCounted = true;
       counters.deadlocksDetected++;
@@ -246,7 +246,7 @@ export class DoorbellUnit {
    */
   prune(qp: QueuePair, sequence: number): boolean {
     if (!this.spilling || !this.spillCommands) return false;
-    if (!qp.doorbellWaiting && !this.#spilled.take(qp, sequence, this)) this.lose();
+    if (!qp.doorbellWaiting && !this.spilled.take(qp, sequence, this)) this.lose();
     return true;
   }
 
@@ -291,6 +291,6 @@ export class DoorbellUnit {
     this.inbound.pop();
     this.#reserved--;
     // The overflow buffer may have been removed while the read was outstanding.
-    if (this.overflow.pending > 0 && !this.#spilled.readBack()) this.#startSweep();
+    if (this.overflow.pending > 0 && !this.spilled.readBack()) this.#startSweep();
   }
 }

@@ -54,6 +54,7 @@ export class OverflowBuffer {
     return (this.written - this.read) >>> 0;
   }
 
+  /** True also without a ring. */
   get full(): boolean {
     return this.pending >= this.#entries;
   }

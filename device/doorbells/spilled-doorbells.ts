@@ -18,6 +18,8 @@ interface SpillRules {
 }
 
 export class SpilledDoorbells {
+  /** Commands that found no PCB are queued here (US 8,484,392 par. 101), not on the bus. */
+  hostQueue = false;
   readonly #owner: UnderlyingFunction;
   readonly #queuePairs: ObjectTable<QueuePair>;
   readonly #buffer: DoorbellBuffer;
@@ -42,6 +44,22 @@ export class SpilledDoorbells {
   take(qp: QueuePair, sequence: number, { policy, spillBuffered }: SpillRules): boolean {
     if (policy === OverflowPolicy.MOST_SPILLED) return this.#spillMostSpilled(qp, sequence, spillBuffered);
     return this.#spill(qp, sequence);
+  }
+
+  /** True when a command of the QP that found no PCB goes to the FIFO in host memory. */
+  takesRefused(qp: QueuePair): boolean {
+    return this.hostQueue && !this.#overflow.full && !qp.stopped;
+  }
+
+  /**
+   * Appends such a command to the FIFO. A doorbell of the QP that waits elsewhere keeps waiting.
+   * Returns false when memory cannot be written: all that was in the overflow buffer is lost.
+   */
+  queue(qp: QueuePair, sequence: number): boolean {
+    if (!this.#overflow.write(qp, sequence)) return false;
+    this.#owner.counters.doorbellsSpilled++;
+    this.#owner.counters.commandsQueued++;
+    return true;
   }
 
   /**

@@ -13,6 +13,7 @@ export class FunctionCounters {
   doorbellsSpilled = 0;
   doorbellsDrained = 0;
   doorbellsLost = 0;
+  commandsQueued = 0;
   sweeps = 0;
   deadlocksDetected = 0;
   queuesLinked = 0;

@@ -63,11 +63,12 @@ t.test('words become changes, in their order', async (t) => {
       ],
     ],
     [
-      'function 2 policy=most-spilled link-check=compare-swap adaptive=on low=3 high=9',
+      'function 2 policy=most-spilled link-check=compare-swap adaptive=on host-queue=on low=3 high=9',
       [
         { resource: Kind.DOORBELL_POLICY, target: 2, amount: 2 },
         { resource: Kind.DOORBELL_LINK_CHECK, target: 2, amount: 1 },
         { resource: Kind.DOORBELL_ADAPTIVE, target: 2, amount: 1 },
+        { resource: Kind.DOORBELL_HOST_QUEUE, target: 2, amount: 1 },
         { resource: Kind.DOORBELL_THRESHOLD_LOW, target: 2, amount: 3 },
         { resource: Kind.DOORBELL_THRESHOLD_HIGH, target: 2, amount: 9 },
       ],

@@ -38,6 +38,7 @@ const valueWords: Readonly<Record<string, readonly string[]>> = {
   policy: ['off', 'newest', 'most-spilled'],
   'link-check': ['read', 'compare-swap'],
   adaptive: SWITCH_WORDS,
+  'host-queue': SWITCH_WORDS,
   disable: SWITCH_WORDS,
   return: SWITCH_WORDS,
   lend: SWITCH_WORDS,
@@ -58,6 +59,7 @@ const functionNames = {
   policy: ResourceKind.DOORBELL_POLICY,
   'link-check': ResourceKind.DOORBELL_LINK_CHECK,
   adaptive: ResourceKind.DOORBELL_ADAPTIVE,
+  'host-queue': ResourceKind.DOORBELL_HOST_QUEUE,
   low: ResourceKind.DOORBELL_THRESHOLD_LOW,
   high: ResourceKind.DOORBELL_THRESHOLD_HIGH,
 } as const;

@@ -156,6 +156,7 @@ function reportDoorbells({ underlying, doorbells }: PcieFunction) {
       enabled: overflow.enabled,
       depth: overflow.pending,
       spilled: counters.doorbellsSpilled,
+      queued: counters.commandsQueued,
       drained: counters.doorbellsDrained,
       lost: counters.doorbellsLost,
       spilling: doorbells.spilling,

@@ -7,6 +7,7 @@
 import {
   CSR,
   getCsrDoorbellPolicyAdaptive,
+  getCsrDoorbellPolicyHostQueue,
   getCsrDoorbellPolicyLinkCheck,
   getCsrDoorbellPolicyOverflow,
   getCsrDoorbellPolicySpillBuffered,
@@ -100,6 +101,7 @@ function applyPolicy({ doorbells }: RegisterParts, value: number): void {
   doorbells.adaptive = getCsrDoorbellPolicyAdaptive(value) === 1;
   doorbells.spillBuffered = getCsrDoorbellPolicySpillBuffered(value) === 1;
   doorbells.spillCommands = getCsrDoorbellPolicySpillCommands(value) === 1;
+  doorbells.spilled.hostQueue = getCsrDoorbellPolicyHostQueue(value) === 1;
   doorbells.wake();
 }
 
@@ -122,6 +124,7 @@ function attachState(parts: RegisterParts): void {
     [CSR.QUEUES_LINKED, () => counters.queuesLinked],
     [CSR.LINK_CHECKS, () => counters.linkChecks],
     [CSR.LINK_CHECKS_FAILED, () => counters.linkChecksFailed],
+    [CSR.COMMANDS_QUEUED, () => counters.commandsQueued],
   ];
   for (const [offset, read] of sources) parts.registers.attach(offset, { read });
 }

@@ -7,6 +7,7 @@
 import {
   CSR,
   setCsrDoorbellPolicyAdaptive,
+  setCsrDoorbellPolicyHostQueue,
   setCsrDoorbellPolicyLinkCheck,
   setCsrDoorbellPolicyOverflow,
   setCsrDoorbellThresholdsHigh,
@@ -19,28 +20,31 @@ interface DoorbellRegisterValues {
   readonly policy: number;
   readonly linkCheck: number;
   readonly adaptive: number;
+  readonly hostQueue: number;
   readonly low: number;
   readonly high: number;
 }
 
 /** The present values, and the entries of the scheduler buffer, which bound the thresholds. */
 export function readDoorbellSettings({ doorbells }: RegisterParts) {
-  const { policy, linkCheck, adaptive, thresholds, buffer } = doorbells;
+  const { policy, linkCheck, adaptive, spilled, thresholds, buffer } = doorbells;
   const { low, high } = thresholds;
-  return { policy, linkCheck, adaptive: Number(adaptive), low, high, entries: buffer.entries };
+  const { entries } = buffer;
+  return { policy, linkCheck, adaptive: Number(adaptive), hostQueue: Number(spilled.hostQueue), low, high, entries };
 }
 
 /** Writes the registers whose values differ. */
 export function writeDoorbellSettings(parts: RegisterParts, settings: DoorbellRegisterValues): void {
   const { registers } = parts;
-  const { policy, linkCheck, adaptive, low, high } = settings;
+  const { low, high } = settings;
   const now = readDoorbellSettings(parts);
-  if (policy !== now.policy || linkCheck !== now.linkCheck || adaptive !== now.adaptive) {
-    let word = setCsrDoorbellPolicyOverflow(registers.getStored(CSR.DOORBELL_POLICY), policy);
-    word = setCsrDoorbellPolicyLinkCheck(word, linkCheck);
-    word = setCsrDoorbellPolicyAdaptive(word, adaptive);
+  const { policy, linkCheck, adaptive, hostQueue } = settings;
+  let word = setCsrDoorbellPolicyOverflow(registers.getStored(CSR.DOORBELL_POLICY), policy);
+  word = setCsrDoorbellPolicyLinkCheck(word, linkCheck);
+  word = setCsrDoorbellPolicyAdaptive(word, adaptive);
+  word = setCsrDoorbellPolicyHostQueue(word, hostQueue);
+  if (policy !== now.policy || linkCheck !== now.linkCheck || adaptive !== now.adaptive || hostQueue !== now.hostQueue)
     registers.write(CSR.DOORBELL_POLICY, 4, word, 0);
-  }
   if (low !== now.low || high !== now.high) {
     const word = setCsrDoorbellThresholdsHigh(setCsrDoorbellThresholdsLow(0, low), high);
     registers.write(CSR.DOORBELL_THRESHOLDS, 4, word, 0);

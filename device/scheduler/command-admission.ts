@@ -76,6 +76,21 @@ export class CommandAdmission {
     if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_BITS);
   }
 
+  /**
+   * Takes the first 8 bytes of a command that found no PCB, laid out as a doorbell. They wait in
+   * the FIFO in host memory if it is chosen and has room (US 8,484,392 par. 101), or on the bus.
+   */
+  ringRefused(unit: DoorbellUnit, low: number, high: number): void {
+    const { owner } = unit;
+    const qp = this.#find(owner, low >>> QPN_SHIFT);
+    if (qp === undefined) return;
+    const sequence = high & SEQUENCE_BITS;
+    owner.timeline?.note(Step.DOORBELL, owner.number, qp.number, sequence);
+    if (!unit.spilled.takesRefused(qp)) unit.ring(qp, sequence);
+    else if (unit.spilled.queue(qp, sequence)) unit.wake();
+    else unit.lose();
+  }
+
   /** Takes a stop doorbell: the QP leaves the scheduler until it is reset. */
   stop(unit: DoorbellUnit, low: number): void {
     const qp = this.#find(unit.owner, low >>> QPN_SHIFT);

@@ -7,6 +7,7 @@ import t from 'tap';
 import {
   CSR,
   getCsrDoorbellPolicyAdaptive,
+  getCsrDoorbellPolicyHostQueue,
   getCsrDoorbellPolicyLinkCheck,
   getCsrDoorbellPolicyOverflow,
   getCsrDoorbellThresholdsHigh,
@@ -69,6 +70,7 @@ t.test('doorbell settings belong to a function: itself, the physical one and the
     [Kind.DOORBELL_POLICY, 'policy', OverflowPolicy.MOST_SPILLED, 3],
     [Kind.DOORBELL_LINK_CHECK, 'linkCheck', LinkCheck.COMPARE_SWAP, 2],
     [Kind.DOORBELL_ADAPTIVE, 'adaptive', 1, 2],
+    [Kind.DOORBELL_HOST_QUEUE, 'hostQueue', 1, 2],
     [LOW, 'low', 5, DOORBELL_ENTRIES],
     [HIGH, 'high', DOORBELL_ENTRIES, DOORBELL_ENTRIES + 1],
   ];
@@ -130,11 +132,17 @@ t.test('registers show what the host has set, and a reset of the function restor
   t.same(read(), [2, 1, 0, 3, 7]);
   t.equal(ask([Kind.DOORBELL_ADAPTIVE, 1]), 0);
   t.same(read(), [2, 1, 1, 3, 7], 'the others stay');
+  t.equal(ask([Kind.DOORBELL_HOST_QUEUE, 1]), 0);
+  t.equal(ask([Kind.DOORBELL_ADAPTIVE, 0]), 0);
+  t.equal(ask([Kind.DOORBELL_ADAPTIVE, 1]), 0);
+  t.equal(getCsrDoorbellPolicyHostQueue(fixture.read(CSR.DOORBELL_POLICY)), 1);
+  t.same(read(), [2, 1, 1, 3, 7], 'the others stay');
   t.equal(ask([Kind.ADAPTER_LEND_IDLE, 1], [Kind.ADAPTER_FREEZE_SENDS, 1]), 0);
   t.equal(fixture.read(CSR.ADAPTER_CONTROL), 12);
   t.ok(fixture.machine.device.shareAdjuster.lendIdle);
   port.reset('function');
   t.same(read(), fresh);
+  t.equal(getCsrDoorbellPolicyHostQueue(fixture.read(CSR.DOORBELL_POLICY)), 0);
   t.equal(fixture.read(CSR.ADAPTER_CONTROL), 0);
   t.notOk(fixture.machine.device.shareAdjuster.lendIdle);
 });

@@ -22,6 +22,8 @@ export interface DoorbellSettings {
   linkCheck: number;
   /** 1: the adapter adjusts the low threshold. */
   adaptive: number;
+  /** 1: commands that found no PCB are queued in the overflow buffer. */
+  hostQueue: number;
   /** Thresholds on free entries: 1 <= low < high <= entries. */
   low: number;
   high: number;
@@ -41,10 +43,11 @@ const controlBits = new Map<number, number>([
   [ResourceKind.ADAPTER_LEND_IDLE, CSR_ADAPTER_CONTROL_LEND_IDLE_MASK],
   [ResourceKind.ADAPTER_FREEZE_SENDS, CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK],
 ]);
-const doorbellFields = new Map<number, 'policy' | 'linkCheck' | 'adaptive' | 'low' | 'high'>([
+const doorbellFields = new Map<number, 'policy' | 'linkCheck' | 'adaptive' | 'hostQueue' | 'low' | 'high'>([
   [ResourceKind.DOORBELL_POLICY, 'policy'],
   [ResourceKind.DOORBELL_LINK_CHECK, 'linkCheck'],
   [ResourceKind.DOORBELL_ADAPTIVE, 'adaptive'],
+  [ResourceKind.DOORBELL_HOST_QUEUE, 'hostQueue'],
   [ResourceKind.DOORBELL_THRESHOLD_LOW, 'low'],
   [ResourceKind.DOORBELL_THRESHOLD_HIGH, 'high'],
 ]);
@@ -69,6 +72,7 @@ export function changeSetting(settings: Settings, { resource, target, amount }: 
     policy: OverflowPolicy.MOST_SPILLED,
     linkCheck: LinkCheck.COMPARE_SWAP,
     adaptive: 1,
+    hostQueue: 1,
     low: doorbells.entries - 1,
     high: doorbells.entries,
   }[field];

@@ -58,7 +58,15 @@ export class ModelUnits implements ShareUnits {
     );
     this.activity = functions.map(() => 0);
     this.busy = functions.map(() => false);
-    const doorbells = { policy: 1, linkCheck: 0, adaptive: 0, low: 2, high: 8, entries: DOORBELL_ENTRIES };
+    const doorbells = {
+      policy: 1,
+      linkCheck: 0,
+      adaptive: 0,
+      hostQueue: 0,
+      low: 2,
+      high: 8,
+      entries: DOORBELL_ENTRIES,
+    };
     this.settings = { control: 0, doorbells: functions.map(() => ({ ...doorbells })) };
   }
 

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xebc2b7e4u
-#define VUHCA_LAYOUT_HASH_HIGH 0x6b53ba87u
+#define VUHCA_LAYOUT_HASH_LOW 0xb58bfc0bu
+#define VUHCA_LAYOUT_HASH_HIGH 0x65aae67bu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -798,6 +798,8 @@ enum vuhca_resource_kind {
 	VUHCA_RESOURCE_KIND_DOORBELL_THRESHOLD_LOW = 51,
 	/* DOORBELL_THRESHOLDS.high of function `target`; above the low one. */
 	VUHCA_RESOURCE_KIND_DOORBELL_THRESHOLD_HIGH = 52,
+	/* DOORBELL_POLICY.hostQueue of function `target`. */
+	VUHCA_RESOURCE_KIND_DOORBELL_HOST_QUEUE = 53,
 };
 
 /* Owner of a transmit virtual lane. */
@@ -1217,6 +1219,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_DOORBELL_POLICY_SPILL_BUFFERED_MASK 0x10u
 #define VUHCA_CSR_DOORBELL_POLICY_SPILL_COMMANDS_SHIFT 5
 #define VUHCA_CSR_DOORBELL_POLICY_SPILL_COMMANDS_MASK 0x20u
+#define VUHCA_CSR_DOORBELL_POLICY_HOST_QUEUE_SHIFT 6
+#define VUHCA_CSR_DOORBELL_POLICY_HOST_QUEUE_MASK 0x40u
 /* Thresholds on the free entries of the scheduler buffer. (32 bits, rw) */
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_OFF 0x081c
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_SHIFT 0
@@ -1256,6 +1260,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_LINK_CHECKS_OFF 0x0850
 /* Link checks that found the queue linked. (32 bits, ro) */
 #define VUHCA_CSR_LINK_CHECKS_FAILED_OFF 0x0854
+/* Commands that found no PCB and were queued in the overflow buffer. (32 bits, ro) */
+#define VUHCA_CSR_COMMANDS_QUEUED_OFF 0x0858
 /* One bit for each VCB, 1 while it collects a command. (32 bits, ro) */
 #define VUHCA_CSR_VCB_IN_USE_OFF 0x1000
 #define VUHCA_CSR_VCB_IN_USE_COUNT 512

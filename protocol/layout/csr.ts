@@ -488,7 +488,12 @@ export const csr: RegisterBlock = {
           bits: 1,
           doc: 'While doorbells are spilled, commands that arrive by collect buffer are spilled too.',
         },
-        { bits: 26 },
+        {
+          name: 'hostQueue',
+          bits: 1,
+          doc: 'Commands that found no PCB are queued in the overflow buffer (US 8,484,392 par. 101).',
+        },
+        { bits: 25 },
       ],
     },
     {
@@ -531,6 +536,7 @@ export const csr: RegisterBlock = {
     counter('QUEUES_LINKED', 'Send queues that entered a scheduler list, or were served at once because it was empty.'),
     counter('LINK_CHECKS', 'Reads or compare-and-swaps that checked whether a queue is linked.'),
     counter('LINK_CHECKS_FAILED', 'Link checks that found the queue linked.'),
+    counter('COMMANDS_QUEUED', 'Commands that found no PCB and were queued in the overflow buffer.'),
 
     { at: 0x1000, section: 'VCBs in use' },
     {

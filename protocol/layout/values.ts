@@ -444,6 +444,7 @@ export const resourceKind: ValueTable = {
     ['DOORBELL_ADAPTIVE', 50, 'DOORBELL_POLICY.adaptive of function `target`.'],
     ['DOORBELL_THRESHOLD_LOW', 51, 'DOORBELL_THRESHOLDS.low of function `target`; below the high one.'],
     ['DOORBELL_THRESHOLD_HIGH', 52, 'DOORBELL_THRESHOLDS.high of function `target`; above the low one.'],
+    ['DOORBELL_HOST_QUEUE', 53, 'DOORBELL_POLICY.hostQueue of function `target`.'],
   ]),
 };
 

@@ -30,7 +30,7 @@ t.test('the tables of an adapter whose division is known', async (t) => {
       'function 1 level 1 vcbs=15 pcbs=8',
       'lane 3 execution=4 completion=16 weight=2 shared=none',
       'dedicated lanes=62-63',
-      'function 1 policy=most-spilled link-check=compare-swap low=3 adaptive=on',
+      'function 1 policy=most-spilled link-check=compare-swap low=3 adaptive=on host-queue=on',
     ],
   ];
   const changes = readResourceWords(words.join(' ').split(' '), 64);
@@ -61,10 +61,10 @@ lanes   of          execution  used  completion  used  shared  weight  list
 62-63   dedicated           0     0           2     0  both         1   320
 shared                     60               114
 
-doorbells   policy        link check    spill below  until   of  adaptive
-function 0  newest        read                   16     64  128  no
-function 1  most-spilled  compare-swap            3     64  128  yes
-function 2  newest        read                   16     64  128  no
+doorbells   policy        link check    spill below  until   of  adaptive  host queue
+function 0  newest        read                   16     64  128  no        no
+function 1  most-spilled  compare-swap            3     64  128  yes       yes
+function 2  newest        read                   16     64  128  no        no
 
 VCB addresses    of          level
 0x0-0x1dfff      function 0      0

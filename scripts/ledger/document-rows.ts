@@ -95,8 +95,14 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
   '97': test(`${COLLECT}nothing happens before the last missing piece`),
   '98': test(`${COLLECT}without a PCB a command is refused`),
   '99-100': both(test(`${COLLECT}send-queue mode keeps the first 8 bytes`), guest('collect_errors refused')),
-  '101': test(`${COLLECT}send-queue mode ends by cancel`),
-  '102-107': test('scheduler/exactly-once: one doorbell covers all commands up to the tail'),
+  '101': test(
+    `${COLLECT}send-queue mode ends by cancel`,
+    'doorbells/host-queue: refused commands wait in host memory, oldest first',
+  ),
+  '102-107': test(
+    'scheduler/exactly-once: one doorbell covers all commands up to the tail',
+    'doorbells/host-queue: refused commands wait in host memory, oldest first',
+  ),
   '108-111': both(test('collect/hazards-collect: hazard 2: the word with the length'), guest('collect length-last')),
   '112-113': test('collect/hazards-collect: hazard 5: words arrive twice'),
   '114': test(`${LANES}queue pairs are spread evenly over their lanes`),

@@ -251,6 +251,8 @@ export const CSR = {
   LINK_CHECKS: 0x0850,
   /** Link checks that found the queue linked. */
   LINK_CHECKS_FAILED: 0x0854,
+  /** Commands that found no PCB and were queued in the overflow buffer. */
+  COMMANDS_QUEUED: 0x0858,
   /** One bit for each VCB, 1 while it collects a command. */
   VCB_IN_USE: 0x1000,
   /**
@@ -584,6 +586,16 @@ export function getCsrDoorbellPolicySpillCommands(value: number): number {
 /** `value` with the field replaced. */
 export function setCsrDoorbellPolicySpillCommands(value: number, field: number): number {
   return ((value & 0xffffffdf) | ((field & 0x1) << 5)) >>> 0;
+}
+
+export const CSR_DOORBELL_POLICY_HOST_QUEUE_MASK = 0x00000040;
+/** Commands that found no PCB are queued in the overflow buffer (US 8,484,392 par. 101). */
+export function getCsrDoorbellPolicyHostQueue(value: number): number {
+  return (value >>> 6) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellPolicyHostQueue(value: number, field: number): number {
+  return ((value & 0xffffffbf) | ((field & 0x1) << 6)) >>> 0;
 }
 
 export const CSR_DOORBELL_THRESHOLDS_LOW_MASK = 0x0000ffff;
@@ -1016,7 +1028,7 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'OVERFLOW_READ', section: "doorbell overflow", offset: 0x0814, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_POLICY', section: "doorbell overflow", offset: 0x0818, bits: 32, access: 'rw', count: 1,
-    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x3f, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x7f, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_THRESHOLDS', section: "doorbell overflow", offset: 0x081c, bits: 32, access: 'rw', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_BUFFER_ENTRIES', section: "doorbell overflow", offset: 0x0820, bits: 32, access: 'ro', count: 1,
@@ -1046,6 +1058,8 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'LINK_CHECKS', section: "doorbell overflow", offset: 0x0850, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'LINK_CHECKS_FAILED', section: "doorbell overflow", offset: 0x0854, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'COMMANDS_QUEUED', section: "doorbell overflow", offset: 0x0858, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'VCB_IN_USE', section: "VCBs in use", offset: 0x1000, bits: 32, access: 'ro', count: 512,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },

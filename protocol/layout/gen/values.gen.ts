@@ -1427,6 +1427,8 @@ export const ResourceKind = {
   DOORBELL_THRESHOLD_LOW: 51,
   /** DOORBELL_THRESHOLDS.high of function `target`; above the low one. */
   DOORBELL_THRESHOLD_HIGH: 52,
+  /** DOORBELL_POLICY.hostQueue of function `target`. */
+  DOORBELL_HOST_QUEUE: 53,
 } as const;
 export type ResourceKind = (typeof ResourceKind)[keyof typeof ResourceKind];
 
@@ -1485,6 +1487,7 @@ export const resourceKindNames: readonly string[] = [
   'DOORBELL_ADAPTIVE',
   'DOORBELL_THRESHOLD_LOW',
   'DOORBELL_THRESHOLD_HIGH',
+  'DOORBELL_HOST_QUEUE',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
