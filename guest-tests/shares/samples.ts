@@ -22,6 +22,8 @@ export interface LevelSample {
   readonly credits: number;
   readonly creditsUsed: number;
   readonly creditsShared: number;
+  /** Completion credits of its lanes in use, private and shared ones. */
+  readonly completionCreditsUsed: number;
   readonly refusals: number;
   /** Commands that its lanes have launched. */
   readonly launches: number;
@@ -57,6 +59,7 @@ export function takeSample({ uptimeNs, adapters: [adapter] }: StatusReport): Sam
           credits: sum(own.map(({ execution }) => execution.private)),
           creditsUsed: sum(own.map(({ execution }) => execution.used)),
           creditsShared: sum(own.map(({ execution }) => execution.sharedUsed)),
+          completionCreditsUsed: sum(own.map(({ completion }) => completion.used + completion.sharedUsed)),
           refusals,
           launches: sum(own.map(({ launches }) => launches)),
         };
@@ -75,6 +78,7 @@ export interface LevelResult {
   readonly credits: number;
   readonly creditsMean: number;
   readonly creditsSharedPeak: number;
+  readonly completionCreditsMean: number;
   /** Samples in which a guaranteed and unused PCB could not have been bound. */
   readonly broken: number;
 }
@@ -179,6 +183,7 @@ function summariseLevel(samples: readonly Sample[], number: number, level: numbe
     pcbsPeak: Math.max(...points.map(({ pcbsInUse }) => pcbsInUse)),
     credits: last.credits,
     creditsMean: mean(points.map(({ creditsUsed, creditsShared }) => creditsUsed + creditsShared)),
+    completionCreditsMean: mean(points.map(({ completionCreditsUsed }) => completionCreditsUsed)),
     creditsSharedPeak: Math.max(...points.map(({ creditsShared }) => creditsShared)),
     broken: points.filter((point) => point.pcbsAvailable < point.pcbsGuaranteed - point.pcbsInUse).length,
   };

@@ -79,5 +79,13 @@ t.test('the worked example: guarantees hold while others flood, and what is free
         `${name}: ${GUESTS[index].name} ${share.toFixed(3)} of ${expected.toFixed(3)}`,
       );
     if (name === 'weather alone') t.ok(shares[1].sharedPeak > 0, 'weather uses PCBs that all share');
+    for (const [index, { completionPeak }] of shares.entries()) t.equal(completionPeak > 0, active[index]);
+  }
+  example.weightByPayment();
+  const pcbs = GUESTS.reduce((sum, guest) => sum + guest.pcbs, 0);
+  for (const [index, { share, expected }] of example.run([true, true, true]).entries()) {
+    const paid = GUESTS[index].pcbs / pcbs;
+    t.ok(Math.abs(share - paid) < GUARANTEE, `by weights: ${GUESTS[index].name} ${share.toFixed(3)}`);
+    t.ok(Math.abs(expected - paid) < 1e-9, 'the expectation follows weights');
   }
 });

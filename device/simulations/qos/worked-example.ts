@@ -13,11 +13,14 @@ import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Flood, type Posting } from './flood.ts';
 import { Tenant } from './tenant.ts';
 
-/** Shares by function; `levelVcbs` and `levelPcbs`: those of QoS levels 0 and 1. */
+/**
+ * Shares by function; `levelVcbs` and `levelPcbs`: those of QoS levels 0 and 1. `paidWeight` is a
+ * weight of each lane with which service follows the PCBs: lanes times weight is 15 for each PCB.
+ */
 export const GUESTS = [
-  { name: 'control', vcbs: 30, pcbs: 25, lanes: 15, levelVcbs: [15, 15], levelPcbs: [12, 13] },
-  { name: 'weather', vcbs: 25, pcbs: 20, lanes: 10, levelVcbs: [10, 15], levelPcbs: [8, 12] },
-  { name: 'ocean', vcbs: 15, pcbs: 12, lanes: 20, levelVcbs: [5, 10], levelPcbs: [4, 8] },
+  { name: 'control', vcbs: 30, pcbs: 25, lanes: 15, paidWeight: 25, levelVcbs: [15, 15], levelPcbs: [12, 13] },
+  { name: 'weather', vcbs: 25, pcbs: 20, lanes: 10, paidWeight: 30, levelVcbs: [10, 15], levelPcbs: [8, 12] },
+  { name: 'ocean', vcbs: 15, pcbs: 12, lanes: 20, paidWeight: 9, levelVcbs: [5, 10], levelPcbs: [4, 8] },
 ] as const;
 
 /** Guests that flood in each phase, by function. */
@@ -34,11 +37,13 @@ export interface PhaseShare {
   readonly messages: number;
   /** Fraction of the messages of all guests. */
   readonly share: number;
-  /** Fraction by the lanes of the guests that flood; 0 if this guest does not. */
+  /** Fraction by lanes and their weights of the guests that flood; 0 if this guest does not. */
   readonly expected: number;
   /** Most PCBs in use at a time, and most of them from the shared pool. */
   readonly pcbsPeak: number;
   readonly sharedPeak: number;
+  /** Most completion credits in use at a time. */
+  readonly completionPeak: number;
 }
 
 const QUEUE_PAIRS = 6;
@@ -53,6 +58,8 @@ export class WorkedExample {
   readonly tenants: Tenant[];
   readonly #machine: InProcessMachine;
   readonly #floods: Flood[];
+  /** By function: the weight of each of its lanes. */
+  #weights: readonly number[] = GUESTS.map(() => 1);
 
   constructor(seed = 1, size = MESSAGE_BYTES, posting: Posting = 'mixed') {
     this.#machine = new InProcessMachine({
@@ -73,24 +80,36 @@ export class WorkedExample {
     for (const [index, flood] of this.#floods.entries()) flood.active = active[index];
     this.#pass(SETTLING_PASSES, () => {});
     const before = this.#floods.map(({ completed }) => completed);
-    const peaks = this.tenants.map(() => ({ pcbs: 0, shared: 0 }));
+    const peaks = this.tenants.map(() => ({ pcbs: 0, shared: 0, completion: 0 }));
     this.#pass(PASSES, () => {
       for (const [index, tenant] of this.tenants.entries()) {
         const peak = peaks[index];
         peak.pcbs = Math.max(peak.pcbs, tenant.read(CSR.PCB_IN_USE) + tenant.read(CSR.PCB_IN_USE, 1));
         peak.shared = Math.max(peak.shared, tenant.read(CSR.PCB_IN_USE_DEVICE));
+        peak.completion = Math.max(peak.completion, tenant.read(CSR.COMPLETION_CREDITS_USED));
       }
     });
     const messages = this.#floods.map(({ completed }, index) => completed - before[index]);
     const all = messages.reduce((sum, count) => sum + count, 0);
-    const lanes = GUESTS.reduce((sum, guest, index) => sum + (active[index] ? guest.lanes : 0), 0);
+    const weights = GUESTS.map((guest, index) => (active[index] ? guest.lanes * this.#weights[index] : 0));
+    const total = weights.reduce((sum, weight) => sum + weight, 0);
     return messages.map((count, index) => ({
       messages: count,
       share: count / all,
-      expected: active[index] ? GUESTS[index].lanes / lanes : 0,
+      expected: weights[index] / total,
       pcbsPeak: peaks[index].pcbs,
       sharedPeak: peaks[index].shared,
+      completionPeak: peaks[index].completion,
     }));
+  }
+
+  /** The control machine weights the lanes so that service follows what each guest paid for. */
+  weightByPayment(): void {
+    const { plan } = this.#machine.device.shareManager;
+    this.#weights = GUESTS.map(({ paidWeight }) => paidWeight);
+    for (const [number, amount] of this.#weights.entries())
+      for (const target of plan.lanesOf(number))
+        this.#request(0, [{ resource: ResourceKind.TVL_WEIGHT, target, amount, qosLevel: RESOURCE_NO_LEVEL }]);
   }
 
   /** The control machine gives out shares; each guest splits its own between its levels. */

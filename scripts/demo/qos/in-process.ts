@@ -6,13 +6,18 @@
 import { writeFileSync } from 'node:fs';
 import { GUESTS, PHASES, WorkedExample } from '../../../device/simulations/qos/worked-example.ts';
 import { drawShares } from './share-plot.ts';
-import { drawBars, formatTable } from './share-table.ts';
+import { drawBars, formatTable, type Row } from './share-table.ts';
+
+const PAYMENT = `Service follows lanes: weather paid for more PCBs than ocean, and has half its lanes. In the last phase
+each lane has a weight (control 25, weather 30, ocean 9), so that service follows PCBs, 25 : 20 : 12.`;
 
 /** Runs all phases, prints the shares of the guests, and writes the plot to `output`. */
 export async function runInProcess(output: string): Promise<void> {
   const example = new WorkedExample();
-  const rows = PHASES.map(({ name, active }) => ({ name, shares: example.run(active) }));
+  const rows: Row[] = PHASES.map(({ name, active }) => ({ name, shares: example.run(active) }));
+  example.weightByPayment();
+  rows.push({ name: 'weights as paid', shares: example.run(GUESTS.map(() => true)) });
   const names = GUESTS.map(({ name }) => name);
   writeFileSync(output, await drawShares(rows));
-  process.stdout.write(`${formatTable(GUESTS, rows)}\n${drawBars(names, rows)}Plot: ${output}\n`);
+  process.stdout.write(`${formatTable(GUESTS, rows)}\n${drawBars(names, rows)}\n${PAYMENT}\nPlot: ${output}\n`);
 }

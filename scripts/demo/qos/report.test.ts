@@ -44,6 +44,7 @@ function makeRun({ level: change, waiting }: Wrong = {}): Measurement {
               credits: 5,
               creditsUsed: active[number] ? 5 : 0,
               creditsShared: active[number] && index === 0 ? 6 : 0,
+              completionCreditsUsed: active[number] ? 10 + 2 * at : 0,
               refusals: active[number] && index === 0 ? at : 0,
               launches: active[number] ? at * lanes : 0,
               ...change?.(name, number, index, at),
@@ -75,6 +76,7 @@ t.test('a good run', async (t) => {
     'commands begun and not ended blur the share',
   );
   t.match(all.functions[1].levels[0], { refused: 19, pcbsMean: 48, pcbsPeak: 48, creditsMean: 11, broken: 0 });
+  t.equal(all.functions[1].levels[0].completionCreditsMean, 10 + 2 * 9.5);
   t.ok(Math.abs(all.functions[1].levels[0].commandsPerSecond - 100) < 1e-6, 'launches per second');
   const text = formatPhases(run.phases);
   t.match(text, /all flood +control +0, floods .* 33\.3 % +33\.3 % .* share met/);

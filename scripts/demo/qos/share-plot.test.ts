@@ -14,7 +14,14 @@ const WIDTH = 560;
 function makeRow(name: string, shares: readonly number[], expected: readonly number[]): Row {
   return {
     name,
-    shares: shares.map((share, at) => ({ messages: 100, share, expected: expected[at], pcbsPeak: 1, sharedPeak: 0 })),
+    shares: shares.map((share, at) => ({
+      messages: 100,
+      share,
+      expected: expected[at],
+      pcbsPeak: 1,
+      sharedPeak: 0,
+      completionPeak: 1,
+    })),
   };
 }
 

@@ -13,7 +13,16 @@ export interface Row {
 
 const BAR_CELLS = 50;
 const GIVEN = ['guest', 'VCBs', 'PCBs', 'lanes'];
-const HAD = ['phase', 'guest', 'messages', 'share', 'by lanes', 'PCBs at most', 'of these shared'];
+const HAD = [
+  'phase',
+  'guest',
+  'messages',
+  'share',
+  'by lanes',
+  'PCBs at most',
+  'of these shared',
+  'completion credits at most',
+];
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
 
@@ -21,7 +30,7 @@ const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
 export function formatTable(guests: typeof GUESTS, rows: readonly Row[]): string {
   const given = guests.map(({ name, vcbs, pcbs, lanes }) => [name, vcbs, pcbs, lanes]);
   const had = rows.flatMap(({ name, shares }) =>
-    shares.map(({ messages, share, expected, pcbsPeak, sharedPeak }, index) => [
+    shares.map(({ messages, share, expected, pcbsPeak, sharedPeak, completionPeak }, index) => [
       index === 0 ? name : '',
       guests[index].name,
       messages,
@@ -29,6 +38,7 @@ export function formatTable(guests: typeof GUESTS, rows: readonly Row[]): string
       percent(expected),
       pcbsPeak,
       sharedPeak,
+      completionPeak,
     ]),
   );
   return `${table([GIVEN, ...given], 1)}\n${table([HAD, ...had], 2)}`;

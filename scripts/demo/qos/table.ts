@@ -11,7 +11,7 @@ import { table } from '../../console/table.ts';
 
 const HEADER = [
   ...['phase', 'guest', 'QoS level', 'commands/s', 'service', 'by lanes', 'PCBs used', 'peak', 'own'],
-  ...['refused', 'credits', 'own', 'shared', 'by doorbell', 'guarantee'],
+  ...['refused', 'credits', 'own', 'shared', 'completion', 'by doorbell', 'guarantee'],
 ];
 const LEFT_COLUMNS = 3;
 const LEVELS = ['0, floods', '1, within'] as const;
@@ -23,6 +23,7 @@ by lanes    the part that its lanes guarantee among the active guests
 PCBs used, credits (execution credits)    means over the samples
 refused     copies that found no PCB and go by doorbell
 shared      the most credits used that belong to no lane
+completion  completion credits, mean over the samples
 by doorbell part of the commands of both levels that came by doorbell`;
 
 /** A line for each phase, guest at work and level. */
@@ -52,6 +53,7 @@ function describe(phase: PhaseResult, number: number, first: boolean): string[][
     level.creditsMean.toFixed(1),
     `${level.credits}`,
     `${level.creditsSharedPeak}`,
+    level.completionCreditsMean.toFixed(1),
     index === 0 ? `${(100 * byDoorbell).toFixed(0)} %` : '',
     index === 0 ? describeShare(isShareMet(phase, number)) : describeWithin(level),
   ]);
